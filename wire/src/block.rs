@@ -1,0 +1,81 @@
+//! Blocks: the events of one track over a short time, delta-coded and compressed.
+//!
+//! Spans are nearly all of a stream, so they get the short form (tag with the name inside, two deltas); all
+//! other kinds carry their length, so that a reader can step over what it does not know.
+
+mod decode;
+mod encode;
+
+pub use decode::Events;
+pub(crate) use decode::{Scratch, open};
+pub use encode::BlockEncoder;
+
+use crate::ids::{SignalId, TrackId};
+
+/// A block's events take at most this many bytes before compression.
+pub const MAX_BLOCK_LEN: usize = 1 << 19;
+/// Signals whose last value a block remembers; ids above are coded without it.
+const REMEMBERED_SIGNALS: usize = 1024;
+
+const TAG_STEP_CHANGED: u8 = 1;
+/// Names up to this id fit into a span's tag.
+const INLINE_NAMES: u32 = 62;
+const TAG_SAMPLE: u8 = 0x80;
+const TAG_STEP: u8 = 0xC0;
+const TAG_COUNTER: u8 = 0xC1;
+const TAG_MARK: u8 = 0xC2;
+const TAG_OPEN: u8 = 0xC3;
+const TAG_ABSENT: u8 = 0xC4;
+const TAG_ALLOCATION: u8 = 0xC5;
+const TAG_PHASE_MEMORY: u8 = 0xC6;
+/// Tags from here on carry a length; known or not, they can be stepped over.
+const FIRST_SIZED_TAG: u8 = 0xC0;
+
+/// What a block says of itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockInfo {
+    /// The track all events belong to.
+    pub track: TrackId,
+    /// Number of the first event on this track, counting all that were ever written to it.
+    pub first_seq: u64,
+    /// Events in the block.
+    pub count: u64,
+    /// Events lost on this track since the start because its ring was full.
+    pub dropped: u64,
+    /// Time from which the first event's time is counted, in nanoseconds.
+    pub base_ns: u64,
+}
+
+/// State that both sides carry from event to event.
+#[derive(Debug, Default)]
+struct Context {
+    t_ns: u64,
+    step: u64,
+    /// Last value of each signal in this block.
+    values: Vec<i64>,
+}
+
+impl Context {
+    fn reset(&mut self, base_ns: u64) {
+        self.t_ns = base_ns;
+        self.step = 0;
+        self.values.clear();
+    }
+
+    fn value(&mut self, signal: SignalId) -> Option<&mut i64> {
+        let index = signal.0 as usize;
+        if index >= REMEMBERED_SIGNALS {
+            return None;
+        }
+        if self.values.len() <= index {
+            self.values.resize(index + 1, 0);
+        }
+        self.values.get_mut(index)
+    }
+}
+
+// Forms of a number.
+const NUMBER_NONE: u8 = 0;
+const NUMBER_INTEGER: u8 = 1;
+const NUMBER_F32: u8 = 2;
+const NUMBER_F64: u8 = 3;

@@ -1,0 +1,335 @@
+//! What a stream says: definitions, events of a track, and the facts about the session around them.
+//!
+//! All times are nanoseconds of the publisher's `CLOCK_MONOTONIC`; [`Anchor`]s relate them to wall-clock
+//! and boot time.
+
+use crate::ids::{NameId, SignalId, StepId, TrackId};
+use crate::units::{SignalKind, Unit};
+
+/// One thing that happened on a track.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// A closed interval with a name.
+    Span(Span),
+    /// A finished step.
+    Step(Step),
+    /// A counter's new value.
+    Counter(Counter),
+    /// An instant worth naming: epoch start, garbage collection, checkpoint.
+    Mark(Mark),
+    /// What has been open on the track for a while and still is.
+    Open(Open),
+    /// A sensor reading.
+    Sample(Sample),
+    /// A signal that cannot be read (any more), with the reason.
+    Absent(Absent),
+    /// One allocation or release at or above the publisher's threshold.
+    Allocation(Allocation),
+    /// A phase's memory totals so far.
+    PhaseMemory(PhaseMemory),
+}
+
+impl Event {
+    /// When the event became known, in nanoseconds: the end of a span or step, the instant of the others.
+    pub fn t_ns(&self) -> u64 {
+        match self {
+            Self::Span(e) => e.end_ns,
+            Self::Step(e) => e.end_ns,
+            Self::Counter(e) => e.t_ns,
+            Self::Mark(e) => e.t_ns,
+            Self::Open(e) => e.t_ns,
+            Self::Sample(e) => e.t_ns,
+            Self::Absent(e) => e.t_ns,
+            Self::Allocation(e) => e.t_ns,
+            Self::PhaseMemory(e) => e.t_ns,
+        }
+    }
+}
+
+/// A named interval on a track. Whether it is a phase follows from its name's [`NameKind`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// What the interval is called.
+    pub name: NameId,
+    /// Start.
+    pub start_ns: u64,
+    /// End; not before the start.
+    pub end_ns: u64,
+    /// The step it belongs to, or [`StepId::NONE`].
+    pub step: StepId,
+}
+
+/// A finished step with what is known of its batch and of what it cost its thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Step {
+    /// Ordinal in the session, from 1.
+    pub step: StepId,
+    /// Epoch, as the program counts.
+    pub epoch: u64,
+    /// Start.
+    pub start_ns: u64,
+    /// End; not before the start.
+    pub end_ns: u64,
+    /// The batch's size, as far as known.
+    pub batch: BatchShape,
+    /// The loss, where the program read it.
+    pub loss: Option<f64>,
+    /// What the step's thread went through, where the system tells.
+    pub usage: Option<ThreadUsage>,
+}
+
+/// The size of a step's batch; unknown parts are `None`, never zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BatchShape {
+    /// Graphs in the batch.
+    pub graphs: Option<u64>,
+    /// Nodes in the batch.
+    pub nodes: Option<u64>,
+    /// Directed edges in the batch.
+    pub edges: Option<u64>,
+    /// Seed nodes of a sampled batch.
+    pub seeds: Option<u64>,
+}
+
+/// A thread's page faults and context switches during a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadUsage {
+    /// Page faults served without I/O.
+    pub minor_faults: u64,
+    /// Page faults that waited for I/O.
+    pub major_faults: u64,
+    /// Times the thread gave up the CPU to wait.
+    pub voluntary_switches: u64,
+    /// Times the CPU was taken from the thread.
+    pub involuntary_switches: u64,
+}
+
+/// A counter's value at an instant, such as the depth of a queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Counter {
+    /// What is counted.
+    pub name: NameId,
+    /// When.
+    pub t_ns: u64,
+    /// The value.
+    pub value: f64,
+}
+
+/// A named instant, with a value where there is one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mark {
+    /// The mark's text.
+    pub name: NameId,
+    /// When.
+    pub t_ns: u64,
+    /// A number that goes with it.
+    pub value: Option<f64>,
+}
+
+/// The innermost span open on a track, so that a slow or hung phase is visible while it lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Open {
+    /// The open span's name.
+    pub name: NameId,
+    /// Since when it has been open.
+    pub since_ns: u64,
+    /// When the publisher looked.
+    pub t_ns: u64,
+    /// The step it belongs to, or [`StepId::NONE`].
+    pub step: StepId,
+}
+
+/// One reading of a signal, in the signal's [`Unit`]; cumulative counters are raw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// Which signal.
+    pub signal: SignalId,
+    /// When this value was read.
+    pub t_ns: u64,
+    /// The raw value.
+    pub value: i64,
+}
+
+/// A signal has no value from here on, until its next [`Sample`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Absent {
+    /// Which signal.
+    pub signal: SignalId,
+    /// When this was found.
+    pub t_ns: u64,
+    /// Why, as a text for people.
+    pub reason: NameId,
+}
+
+/// One large allocation or release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allocation {
+    /// The phase of the allocating thread, or [`NameId::NONE`].
+    pub phase: NameId,
+    /// When.
+    pub t_ns: u64,
+    /// Bytes taken; negative when given back.
+    pub bytes: i64,
+    /// Bytes live in the process after it.
+    pub live_bytes: u64,
+}
+
+/// Cumulative memory totals of one phase over all threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PhaseMemory {
+    /// The phase, or [`NameId::NONE`] for what lies outside every phase.
+    pub phase: NameId,
+    /// When the totals were read.
+    pub t_ns: u64,
+    /// Bytes allocated in this phase since the start.
+    pub allocated_bytes: u64,
+    /// Allocations in this phase since the start.
+    pub allocated_count: u64,
+    /// Bytes released in this phase since the start.
+    pub freed_bytes: u64,
+    /// Releases in this phase since the start.
+    pub freed_count: u64,
+    /// Bytes live in the whole process when the totals were read.
+    pub live_bytes: u64,
+    /// Most bytes live in the whole process while any thread was in this phase.
+    pub peak_bytes: u64,
+}
+
+/// What a name is used for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum NameKind {
+    /// Any text: marks, reasons.
+    #[default]
+    Text = 0,
+    /// A span that may nest anywhere.
+    Span = 1,
+    /// A span that tiles a step.
+    Phase = 2,
+    /// A counter.
+    Counter = 3,
+}
+
+impl NameKind {
+    /// The kind with this number in the stream; a text where a newer version added one.
+    pub fn from_code(code: u8) -> Self {
+        match code {
+            1 => Self::Span,
+            2 => Self::Phase,
+            3 => Self::Counter,
+            _ => Self::Text,
+        }
+    }
+}
+
+/// What a track's thread is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum TrackRole {
+    /// No particular role.
+    #[default]
+    Other = 0,
+    /// Runs the training loop: its steps and phases are the run's.
+    Training = 1,
+    /// Prepares batches.
+    Loader = 2,
+    /// Carries sensor readings.
+    Sensors = 3,
+}
+
+impl TrackRole {
+    /// The role with this number in the stream.
+    pub fn from_code(code: u8) -> Self {
+        match code {
+            1 => Self::Training,
+            2 => Self::Loader,
+            3 => Self::Sensors,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Gives an id its meaning. Repeated at the start of each segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Definition {
+    /// A name.
+    Name {
+        /// Its id.
+        id: NameId,
+        /// What it is used for.
+        kind: NameKind,
+        /// The text.
+        text: String,
+    },
+    /// A track.
+    Track {
+        /// Its id.
+        id: TrackId,
+        /// What its thread is for.
+        role: TrackRole,
+        /// The system's id of its thread, 0 where unknown.
+        thread_id: u64,
+        /// The track's name.
+        text: String,
+    },
+    /// A signal.
+    Signal {
+        /// Its id.
+        id: SignalId,
+        /// The unit of its raw values.
+        unit: Unit,
+        /// Gauge or cumulative counter.
+        kind: SignalKind,
+        /// Stable dotted name, such as `process.cpu_time`.
+        name: String,
+        /// Where values come from, such as `NVML`.
+        source: String,
+        /// The device measured, empty for the machine or process itself.
+        device: String,
+    },
+}
+
+/// Who publishes. Opens every segment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionInfo {
+    /// Random id of the session.
+    pub session_id: u128,
+    /// The session's name, such as the workload's.
+    pub name: String,
+    /// The publishing process.
+    pub pid: u32,
+    /// Host name.
+    pub host: String,
+    /// The program's command line.
+    pub command: String,
+    /// What publishes, such as `gnntop-probe 0.1.0`.
+    pub publisher: String,
+    /// Identifies this boot of the machine: monotonic times compare only within one.
+    pub boot_id: String,
+    /// When the session started.
+    pub start: Anchor,
+    /// Number of this segment in the session, from 0.
+    pub segment: u64,
+}
+
+/// One instant on three clocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Anchor {
+    /// `CLOCK_MONOTONIC`, the clock of all events.
+    pub monotonic_ns: u64,
+    /// Nanoseconds since 1970-01-01 UTC; may step.
+    pub wall_ns: u64,
+    /// `CLOCK_BOOTTIME`, which also runs while the machine is suspended.
+    pub boot_ns: u64,
+}
+
+/// The session ended in good order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct End {
+    /// When.
+    pub t_ns: u64,
+    /// A word on why, empty for a normal end.
+    pub reason: String,
+}

@@ -1,0 +1,82 @@
+//! Where sessions live on disk and what their files are called: agreed here between the publisher, which
+//! writes them, and the viewers, which follow them. Only names; nothing here touches the disk.
+//!
+//! ```text
+//! $GNNTOP_DIR/                          else $XDG_RUNTIME_DIR/gnntop, else gnntop-UID in the temporary folder; mode 0700
+//!   pna-4711-5f3a90c2/                  one session: name, process id, start of its session id; mode 0700
+//!     live                              locked (flock) by the publisher as long as it lives
+//!     00000000.gnntop, 00000001.gnntop  segments, oldest first; the last one grows; mode 0600
+//! ```
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Extension of segments and recordings.
+pub const EXTENSION: &str = "gnntop";
+/// File in a session's directory that its publisher keeps locked while it lives.
+pub const LOCK_FILE: &str = "live";
+/// Longest part of a session's name that goes into its directory's name, in characters.
+const MAX_NAME_IN_PATH: usize = 40;
+
+/// The directory that holds all sessions of the user `uid`; `env` looks up environment variables.
+pub fn sessions_dir(env: impl Fn(&str) -> Option<OsString>, temporary: &Path, uid: u32) -> PathBuf {
+    let set = |name| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    set("GNNTOP_DIR")
+        .or_else(|| set("XDG_RUNTIME_DIR").map(|dir| dir.join("gnntop")))
+        .unwrap_or_else(|| temporary.join(format!("gnntop-{uid}")))
+}
+
+/// The name of a session's directory. Characters outside `[A-Za-z0-9._-]` become `_`.
+pub fn session_dir_name(name: &str, pid: u32, session_id: u128) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '_' };
+    let name: String = name.chars().take(MAX_NAME_IN_PATH).map(safe).collect();
+    let name = name.trim_start_matches('.');
+    let name = if name.is_empty() { "run" } else { name };
+    format!("{name}-{pid}-{:08x}", (session_id >> 96) as u32)
+}
+
+/// The file name of a segment.
+pub fn segment_file_name(segment: u64) -> String {
+    format!("{segment:08}.{EXTENSION}")
+}
+
+/// The number of the segment with this file name, `None` for other files.
+pub fn segment_number(file_name: &str) -> Option<u64> {
+    let digits = file_name.strip_suffix(EXTENSION)?.strip_suffix('.')?;
+    let plain = digits.len() >= 8 && digits.bytes().all(|b| b.is_ascii_digit());
+    plain.then(|| digits.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_directory_follows_the_environment() {
+        let dir = |vars: &[(&str, &str)]| {
+            let env = |name: &str| vars.iter().find(|v| v.0 == name).map(|v| v.1.into());
+            sessions_dir(env, Path::new("/tmp"), 7)
+        };
+        assert_eq!(dir(&[("GNNTOP_DIR", "/a"), ("XDG_RUNTIME_DIR", "/b")]), Path::new("/a"));
+        assert_eq!(dir(&[("GNNTOP_DIR", ""), ("XDG_RUNTIME_DIR", "/b")]), Path::new("/b/gnntop"));
+        assert_eq!(dir(&[]), Path::new("/tmp/gnntop-7"));
+    }
+
+    #[test]
+    fn names_cannot_leave_the_directory() {
+        let id = 0x5f3a_90c2_u128 << 96;
+        assert_eq!(session_dir_name("pna", 4711, id), "pna-4711-5f3a90c2");
+        assert_eq!(session_dir_name("../../etc", 1, id), "_.._etc-1-5f3a90c2");
+        assert_eq!(session_dir_name("", 1, id), "run-1-5f3a90c2");
+        assert!(session_dir_name(&"x".repeat(1_000_000), 1, id).len() < 80);
+    }
+
+    #[test]
+    fn segment_names_go_both_ways() {
+        assert_eq!(segment_number(&segment_file_name(12)), Some(12));
+        assert_eq!(segment_number(&segment_file_name(123_456_789_012)), Some(123_456_789_012));
+        for other in ["live", "1.gnntop", "0000000x.gnntop", "00000000.tmp", ".gnntop"] {
+            assert_eq!(segment_number(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Everything in a stream that is not a block of events: who publishes, what ids mean, clocks, the end.
+
+use crate::event::{Anchor, Definition, End, NameKind, SessionInfo, TrackRole};
+use crate::frame::{self, Kind};
+use crate::ids::{NameId, SignalId, TrackId};
+use crate::text::clean;
+use crate::units::{SignalKind, Unit};
+use crate::varint::{Cursor, Malformed, put_text, put_u64};
+use crate::{FORMAT_MAJOR, FORMAT_MINOR};
+
+/// Longest text in a stream, in bytes; longer ones are cut when written.
+pub const MAX_TEXT_LEN: usize = 1024;
+/// Opens the payload of every segment frame.
+const MAGIC: &[u8; 6] = b"gnntop";
+/// A definitions frame is closed beyond this many bytes.
+const DEFINITIONS_FRAME_LEN: usize = 64 * 1024;
+
+const DEFINE_NAME: u8 = 1;
+const DEFINE_TRACK: u8 = 2;
+const DEFINE_SIGNAL: u8 = 3;
+
+/// Appends the frame that opens a segment. A file starts with one.
+pub fn put_segment(out: &mut Vec<u8>, info: &SessionInfo) {
+    frame::put(out, Kind::SEGMENT, 0, |out| {
+        out.extend_from_slice(MAGIC);
+        put_u64(out, u64::from(FORMAT_MAJOR));
+        put_u64(out, u64::from(FORMAT_MINOR));
+        out.extend_from_slice(&info.session_id.to_le_bytes());
+        put_u64(out, u64::from(info.pid));
+        put_u64(out, info.segment);
+        put_anchor_fields(out, &info.start);
+        for text in [&info.name, &info.host, &info.command, &info.publisher, &info.boot_id] {
+            put_text(out, text, MAX_TEXT_LEN);
+        }
+    });
+}
+
+/// Appends definitions, in as many frames as they need.
+pub fn put_definitions<'a>(out: &mut Vec<u8>, definitions: impl IntoIterator<Item = &'a Definition>) {
+    let mut definitions = definitions.into_iter().peekable();
+    let mut entry = Vec::new();
+    while definitions.peek().is_some() {
+        frame::put(out, Kind::DEFINITIONS, 0, |out| {
+            let start = out.len();
+            while out.len() - start < DEFINITIONS_FRAME_LEN {
+                let Some(definition) = definitions.next() else { break };
+                entry.clear();
+                let tag = put_definition(&mut entry, definition);
+                out.push(tag);
+                put_u64(out, entry.len() as u64);
+                out.extend_from_slice(&entry);
+            }
+        });
+    }
+}
+
+fn put_definition(out: &mut Vec<u8>, definition: &Definition) -> u8 {
+    match definition {
+        Definition::Name { id, kind, text } => {
+            put_u64(out, u64::from(id.0));
+            out.push(*kind as u8);
+            put_text(out, text, MAX_TEXT_LEN);
+            DEFINE_NAME
+        }
+        Definition::Track { id, role, thread_id, text } => {
+            put_u64(out, u64::from(id.0));
+            out.push(*role as u8);
+            put_u64(out, *thread_id);
+            put_text(out, text, MAX_TEXT_LEN);
+            DEFINE_TRACK
+        }
+        Definition::Signal { id, unit, kind, name, source, device } => {
+            put_u64(out, u64::from(id.0));
+            out.push(unit.code());
+            out.push(kind.code());
+            for text in [name, source, device] {
+                put_text(out, text, MAX_TEXT_LEN);
+            }
+            DEFINE_SIGNAL
+        }
+    }
+}
+
+/// Appends a clock anchor.
+pub fn put_anchor(out: &mut Vec<u8>, anchor: &Anchor) {
+    frame::put(out, Kind::ANCHOR, 0, |out| put_anchor_fields(out, anchor));
+}
+
+fn put_anchor_fields(out: &mut Vec<u8>, anchor: &Anchor) {
+    for value in [anchor.monotonic_ns, anchor.wall_ns, anchor.boot_ns] {
+        put_u64(out, value);
+    }
+}
+
+/// Appends the frame that says a session ended in good order.
+pub fn put_end(out: &mut Vec<u8>, end: &End) {
+    frame::put(out, Kind::END, 0, |out| {
+        put_u64(out, end.t_ns);
+        put_text(out, &end.reason, MAX_TEXT_LEN);
+    });
+}
+
+/// A segment frame's format version and, where this reader knows the version, its content.
+pub(crate) fn segment(payload: &[u8]) -> Result<(u64, Option<SessionInfo>), Malformed> {
+    let mut p = Cursor::new(payload);
+    if p.array::<6>()? != *MAGIC {
+        return Err(Malformed);
+    }
+    let (major, _minor) = (p.u64()?, p.u64()?);
+    if major != u64::from(FORMAT_MAJOR) {
+        return Ok((major, None));
+    }
+    let session_id = u128::from_le_bytes(p.array()?);
+    let pid = p.u32()?;
+    let segment = p.u64()?;
+    let start = anchor_fields(&mut p)?;
+    let mut next = || text(&mut p);
+    let (name, host, command, publisher, boot_id) = (next()?, next()?, next()?, next()?, next()?);
+    let info = SessionInfo { session_id, name, pid, host, command, publisher, boot_id, start, segment };
+    Ok((major, Some(info)))
+}
+
+/// The definitions of a frame; entries of unknown kinds are left out.
+pub(crate) fn definitions(payload: &[u8]) -> Result<Vec<Definition>, Malformed> {
+    let mut p = Cursor::new(payload);
+    let mut all = Vec::new();
+    while !p.is_empty() {
+        let tag = p.u8()?;
+        let len = p.u64()?;
+        all.extend(definition(tag, Cursor::new(p.take(len)?))?);
+    }
+    Ok(all)
+}
+
+fn definition(tag: u8, mut p: Cursor<'_>) -> Result<Option<Definition>, Malformed> {
+    Ok(Some(match tag {
+        DEFINE_NAME => {
+            Definition::Name { id: NameId(p.u32()?), kind: NameKind::from_code(p.u8()?), text: text(&mut p)? }
+        }
+        DEFINE_TRACK => Definition::Track {
+            id: TrackId(p.u32()?),
+            role: TrackRole::from_code(p.u8()?),
+            thread_id: p.u64()?,
+            text: text(&mut p)?,
+        },
+        DEFINE_SIGNAL => Definition::Signal {
+            id: SignalId(p.u32()?),
+            unit: Unit::from_code(p.u8()?),
+            kind: SignalKind::from_code(p.u8()?),
+            name: text(&mut p)?,
+            source: text(&mut p)?,
+            device: text(&mut p)?,
+        },
+        _ => return Ok(None),
+    }))
+}
+
+pub(crate) fn anchor(payload: &[u8]) -> Result<Anchor, Malformed> {
+    anchor_fields(&mut Cursor::new(payload))
+}
+
+pub(crate) fn end(payload: &[u8]) -> Result<End, Malformed> {
+    let mut p = Cursor::new(payload);
+    Ok(End { t_ns: p.u64()?, reason: text(&mut p)? })
+}
+
+fn anchor_fields(p: &mut Cursor<'_>) -> Result<Anchor, Malformed> {
+    Ok(Anchor { monotonic_ns: p.u64()?, wall_ns: p.u64()?, boot_ns: p.u64()? })
+}
+
+/// A text, cleaned; one longer than [`MAX_TEXT_LEN`] was not written by us and is refused.
+fn text(p: &mut Cursor<'_>) -> Result<String, Malformed> {
+    let len = p.u64()?;
+    if len > MAX_TEXT_LEN as u64 {
+        return Err(Malformed);
+    }
+    Ok(clean(p.take(len)?))
+}

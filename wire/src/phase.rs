@@ -1,0 +1,21 @@
+//! The standard phases: names of spans that tile a step.
+
+/// The loop waits for its next batch.
+pub const DATA_WAIT: &str = "data wait";
+/// Neighbours are sampled.
+pub const SAMPLE: &str = "sample";
+/// Features are gathered for a sampled batch.
+pub const GATHER: &str = "gather";
+/// The batch is copied to the device.
+pub const TRANSFER: &str = "transfer";
+/// The model and the loss are computed.
+pub const FORWARD: &str = "forward";
+/// The gradients are computed.
+pub const BACKWARD: &str = "backward";
+/// The gradients are summed over the ranks.
+pub const ALL_REDUCE: &str = "all-reduce";
+/// The parameters are updated.
+pub const OPTIMIZER: &str = "optimizer";
+
+/// The standard phases in the order in which a step runs through them.
+pub const STANDARD: [&str; 8] = [DATA_WAIT, SAMPLE, GATHER, TRANSFER, FORWARD, BACKWARD, ALL_REDUCE, OPTIMIZER];

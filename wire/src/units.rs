@@ -1,0 +1,96 @@
+//! Units of measured values. They are named here and nowhere else.
+
+/// The unit of a signal's or counter's raw value.
+///
+/// Raw values are integers in the smallest unit their source gives, so that cumulative counters survive
+/// the trip without rounding; conversion to what people read happens at the very end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum Unit {
+    /// A plain number of things.
+    Count = 0,
+    /// Time, in nanoseconds.
+    Nanoseconds = 1,
+    /// Size, in bytes.
+    Bytes = 2,
+    /// A share, in thousandths of a percent (100 % is 100,000).
+    MilliPercent = 3,
+    /// Power, in milliwatts.
+    Milliwatts = 4,
+    /// Energy, in millijoules.
+    Millijoules = 5,
+    /// Energy, in microjoules.
+    Microjoules = 6,
+    /// Frequency, in megahertz.
+    Megahertz = 7,
+    /// Temperature, in thousandths of a degree Celsius.
+    MilliCelsius = 8,
+    /// Data rate, in bytes per second.
+    BytesPerSecond = 9,
+    /// A set of flags.
+    Bits = 10,
+}
+
+impl Unit {
+    /// The unit with this number in the stream, [`Unit::Count`] for one a newer version added.
+    pub fn from_code(code: u8) -> Self {
+        match code {
+            1 => Self::Nanoseconds,
+            2 => Self::Bytes,
+            3 => Self::MilliPercent,
+            4 => Self::Milliwatts,
+            5 => Self::Millijoules,
+            6 => Self::Microjoules,
+            7 => Self::Megahertz,
+            8 => Self::MilliCelsius,
+            9 => Self::BytesPerSecond,
+            10 => Self::Bits,
+            _ => Self::Count,
+        }
+    }
+
+    /// This unit's number in the stream.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// A short symbol for tables and machine-readable output, such as `ns` or `mW`.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::Count => "",
+            Self::Nanoseconds => "ns",
+            Self::Bytes => "B",
+            Self::MilliPercent => "m%",
+            Self::Milliwatts => "mW",
+            Self::Millijoules => "mJ",
+            Self::Microjoules => "uJ",
+            Self::Megahertz => "MHz",
+            Self::MilliCelsius => "m°C",
+            Self::BytesPerSecond => "B/s",
+            Self::Bits => "bits",
+        }
+    }
+}
+
+/// Whether a signal's value stands for itself or only for the difference between two readings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum SignalKind {
+    /// A value at an instant, such as memory in use.
+    Gauge = 0,
+    /// A cumulative counter, such as CPU time or energy since some start. Recorded raw.
+    Counter = 1,
+}
+
+impl SignalKind {
+    /// The kind with this number in the stream.
+    pub fn from_code(code: u8) -> Self {
+        if code == 1 { Self::Counter } else { Self::Gauge }
+    }
+
+    /// This kind's number in the stream.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+}
