@@ -1,0 +1,267 @@
+//! The drain thread: empties the rings, turns ticks into time, and writes the stream.
+//!
+//! ```text
+//! every 20 ms   rings -> one block per track, open records
+//! every 40 ms   names and tracks defined since -> blocks -> output
+//! every 500 ms  sensor blocks, memory by phase
+//! every second  clock anchor
+//! ```
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use gnntop_wire::{
+    BlockEncoder, Definition, End, Event, PhaseMemory, SessionInfo, TrackRole, put_anchor, put_definitions, put_end,
+    put_segment,
+};
+use quanta::Clock;
+
+use crate::clock::{self, ClockMap, Reading};
+use crate::names;
+use crate::output::Output;
+use crate::session::{OWN_TRACK, Publisher, SessionBuilder, lock};
+use crate::tracks::TrackState;
+use crate::warning::Warning;
+use crate::{allocator, directory, track};
+
+/// Blocks go out this often: the longest that a viewer lags behind, and long enough for a block to be worth its header.
+const FLUSH_INTERVAL: Duration = Duration::from_millis(40);
+/// Sensor readings and memory totals go out this often.
+const SLOW_FLUSH_INTERVAL: Duration = Duration::from_millis(500);
+const ANCHOR_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The drain thread's state.
+pub(crate) struct Drain {
+    publisher: Arc<Publisher>,
+    settings: SessionBuilder,
+    dir: Option<PathBuf>,
+    info: SessionInfo,
+    map: ClockMap,
+    tracks: Vec<TrackState>,
+    own: BlockEncoder,
+    /// Everything defined so far, repeated at the start of each segment.
+    definitions: Vec<Definition>,
+    known_names: usize,
+    known_signals: usize,
+    /// Phases with a memory account: account and totals last written.
+    accounts: Vec<(usize, PhaseMemory)>,
+    out: Vec<u8>,
+}
+
+impl Drain {
+    pub(crate) fn new(publisher: Arc<Publisher>, settings: SessionBuilder, dir: Option<PathBuf>) -> Self {
+        let start = clock::read(&publisher.clock);
+        Self {
+            map: ClockMap::new(clock::quoted_rate(&publisher.clock), start),
+            info: SessionInfo { start: start.anchor, ..SessionInfo::default() },
+            own: BlockEncoder::new(OWN_TRACK),
+            definitions: vec![own_track()],
+            accounts: vec![(0, PhaseMemory::default())],
+            publisher,
+            settings,
+            dir,
+            tracks: Vec::new(),
+            known_names: 0,
+            known_signals: 0,
+            out: Vec::new(),
+        }
+    }
+
+    /// Publishes until the session ends or publishing fails.
+    pub(crate) fn run(mut self) {
+        if let Err(warning) = self.publish() {
+            track::set_recording(false);
+            (self.settings.on_warning)(&warning);
+        }
+    }
+
+    fn publish(&mut self) -> Result<(), Warning> {
+        let mut output = self.open()?;
+        let now = clock::read(&self.publisher.clock);
+        self.begin_segment(&mut output, now)?;
+        let [mut flush, mut slow, mut anchor] = [FLUSH_INTERVAL, SLOW_FLUSH_INTERVAL, ANCHOR_INTERVAL].map(Timer::new);
+        loop {
+            let stopping = self.publisher.stopping.load(Ordering::SeqCst);
+            self.drain();
+            if anchor.is_due() || stopping {
+                self.anchor();
+            }
+            let slow_due = slow.is_due() || stopping;
+            if flush.is_due() || slow_due {
+                self.flush(&mut output, slow_due)?;
+            }
+            if stopping {
+                return self.end(&mut output);
+            }
+            std::thread::park_timeout(self.settings.drain_interval);
+        }
+    }
+
+    fn open(&mut self) -> Result<Output, Warning> {
+        let start = self.info.start;
+        self.info = session_info(&self.settings.name, self.publisher.id);
+        self.info.start = start;
+        if let Some(path) = &self.settings.recording {
+            return Output::recording(path);
+        }
+        let dir = self.dir.clone().unwrap_or_default();
+        let (sessions, name) = (dir.parent().unwrap_or(&dir), dir.file_name().unwrap_or_default());
+        let output = Output::session(sessions, &name.to_string_lossy(), self.settings.max_bytes)?;
+        directory::prune(sessions, std::time::SystemTime::now());
+        Ok(output)
+    }
+
+    fn begin_segment(&mut self, output: &mut Output, now: Reading) -> Result<(), Warning> {
+        let mut preamble = Vec::new();
+        put_segment(&mut preamble, &self.info);
+        put_definitions(&mut preamble, &self.definitions);
+        put_anchor(&mut preamble, &now.anchor);
+        output.begin_segment()?;
+        output.write(&preamble)?;
+        self.info.segment += 1;
+        self.publisher.segments.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Empties every ring into its track's block.
+    fn drain(&mut self) {
+        for opened in self.publisher.take_opened() {
+            self.out_definition(opened.definition.clone());
+            self.tracks.push(TrackState::new(opened));
+        }
+        let now = self.publisher.clock.raw();
+        for track in &mut self.tracks {
+            track.drain(&self.map, now, &mut self.out);
+        }
+    }
+
+    fn out_definition(&mut self, definition: Definition) {
+        put_definitions(&mut self.out, [&definition]);
+        self.definitions.push(definition);
+    }
+
+    fn anchor(&mut self) {
+        let now = clock::read(&self.publisher.clock);
+        self.map.correct(now, ANCHOR_INTERVAL.as_nanos() as u64);
+        put_anchor(&mut self.out, &now.anchor);
+    }
+
+    /// Writes what has been collected. Names come before the blocks that use them: a name is registered before its
+    /// first event is pushed, and this looks after the rings were emptied.
+    fn flush(&mut self, output: &mut Output, slow: bool) -> Result<(), Warning> {
+        let mut frames = std::mem::take(&mut self.out);
+        self.define_new_names();
+        self.out.append(&mut frames);
+        if slow {
+            self.push_memory();
+        }
+        for track in &mut self.tracks {
+            if slow || track.role() != TrackRole::Sensors {
+                track.finish(&mut self.out);
+            }
+        }
+        self.own.finish(0, &mut self.out);
+        self.tracks.retain(|track| !track.is_over());
+        if output.is_segment_full() {
+            self.begin_segment(output, clock::read(&self.publisher.clock))?;
+        }
+        let written = output.write(&self.out);
+        self.out.clear();
+        written
+    }
+
+    fn define_new_names(&mut self) {
+        for name in names::registered_after(self.known_names) {
+            self.known_names += 1;
+            if name.account != 0 {
+                allocator::set_account_name(name.account, name.id.0);
+                let memory = PhaseMemory { phase: name.id, ..PhaseMemory::default() };
+                self.accounts.push((usize::from(name.account), memory));
+            }
+            self.out_definition(Definition::Name { id: name.id, kind: name.kind, text: name.text.into() });
+        }
+        let signals = lock(&self.publisher.signals).get(self.known_signals..).unwrap_or_default().to_vec();
+        self.known_signals += signals.len();
+        signals.into_iter().for_each(|signal| self.out_definition(signal));
+    }
+
+    /// Writes the totals of every phase whose memory has changed.
+    fn push_memory(&mut self) {
+        if !allocator::is_installed() {
+            return;
+        }
+        let t_ns = self.map.ns(self.publisher.clock.raw());
+        for (account, last) in &mut self.accounts {
+            let now = allocator::totals(*account);
+            if (now.allocated_count, now.freed_count) == (last.allocated_count, last.freed_count) {
+                continue;
+            }
+            *last = PhaseMemory {
+                phase: last.phase,
+                t_ns,
+                allocated_bytes: now.allocated_bytes,
+                allocated_count: now.allocated_count,
+                freed_bytes: now.freed_bytes,
+                freed_count: now.freed_count,
+                live_bytes: allocator::live_bytes(),
+                peak_bytes: now.peak_bytes,
+            };
+            self.own.push(&Event::PhaseMemory(*last));
+        }
+    }
+
+    fn end(&mut self, output: &mut Output) -> Result<(), Warning> {
+        let t_ns = clock::system_ns(libc::CLOCK_MONOTONIC);
+        put_end(&mut self.out, &End { t_ns, reason: String::new() });
+        output.write(&self.out)
+    }
+}
+
+fn own_track() -> Definition {
+    Definition::Track { id: OWN_TRACK, role: TrackRole::Other, thread_id: 0, text: "gnntop".to_owned() }
+}
+
+fn session_info(name: &str, id: u128) -> SessionInfo {
+    let file = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let command: Vec<String> = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    SessionInfo {
+        session_id: id,
+        name: name.to_owned(),
+        pid: std::process::id(),
+        host: file("/proc/sys/kernel/hostname"),
+        command: command.join(" "),
+        publisher: concat!("gnntop-probe ", env!("CARGO_PKG_VERSION")).to_owned(),
+        boot_id: file("/proc/sys/kernel/random/boot_id"),
+        start: gnntop_wire::Anchor::default(),
+        segment: 0,
+    }
+}
+
+/// An id that no other session has: from the standard library's random hash keys, time and process.
+pub(crate) fn random_id(clock: &Clock) -> u128 {
+    use std::hash::{BuildHasher, RandomState};
+    let half = || RandomState::new().hash_one((clock.raw(), std::process::id()));
+    u128::from(half()) << 64 | u128::from(half())
+}
+
+/// Tells when an interval has passed.
+struct Timer {
+    interval: Duration,
+    last: Instant,
+}
+
+impl Timer {
+    fn new(interval: Duration) -> Self {
+        Self { interval, last: Instant::now() }
+    }
+
+    fn is_due(&mut self) -> bool {
+        let due = self.last.elapsed() >= self.interval;
+        if due {
+            self.last = Instant::now();
+        }
+        due
+    }
+}

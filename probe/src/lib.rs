@@ -1,0 +1,48 @@
+//! Makes a training loop visible: link this crate, mark the loop, and `gnntop` can look at any moment.
+//!
+//! ```no_run
+//! use gnntop_probe::{Session, TrackRole, phase, span, step};
+//!
+//! let session = Session::builder("my training").start();
+//! let _track = session.track("train", TrackRole::Training);
+//! for batch in 0..1000 {
+//!     let mut step = step(0);
+//!     { let _wait = span(&phase::DATA_WAIT); /* next batch */ }
+//!     { let _forward = span(&phase::FORWARD); /* model and loss */ }
+//!     { let _backward = span(&phase::BACKWARD); /* gradients */ }
+//!     step.loss(1.0 / f64::from(batch + 1));
+//! }
+//! ```
+//!
+//! # What it promises the program
+//! - It never waits: a thread writes into a ring of its own; a full ring drops the newest event and counts it.
+//! - It never grows: a ring is 512 KiB, reserved when its track is opened; the drain thread keeps under 2 MiB.
+//! - It never fails: where nothing can be published the program is told once, by [`SessionBuilder::on_warning`],
+//!   and goes on.
+//! - It never notices viewers: they follow files that are written whether or not anyone looks.
+//! - `GNNTOP=0` in the environment turns everything off; a span then costs one relaxed load.
+//!
+//! A forked child records nothing and leaves its parent's session alone.
+
+mod allocator;
+mod clock;
+mod directory;
+mod drain;
+mod names;
+mod output;
+pub mod phase;
+mod ring;
+mod sensing;
+mod session;
+mod track;
+mod tracks;
+mod usage;
+mod warning;
+
+pub use allocator::TrackingAllocator;
+pub use gnntop_sensors::SensorOptions;
+pub use gnntop_wire::{BatchShape, NameKind, TrackRole};
+pub use names::{Name, NameRef, intern};
+pub use session::{Session, SessionBuilder, track};
+pub use track::{Span, Step, Track, counter, mark, set_step, span, step};
+pub use warning::Warning;

@@ -1,0 +1,203 @@
+//! Names of spans, counters and marks: registered once for the whole process, meant by number from then on.
+//!
+//! The registry is bounded in entries and in bytes, so that a program that makes up names without end costs
+//! the same memory as one that does not: what no longer fits is called [`OVERFLOW`].
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use gnntop_wire::{NameId, NameKind};
+
+/// Names that the registry takes.
+const MAX_NAMES: usize = 4096;
+/// Bytes of text that the registry takes in all.
+const MAX_TEXT_BYTES: usize = 256 * 1024;
+/// Longest single name, in bytes; the rest is cut.
+const MAX_NAME_BYTES: usize = 200;
+/// Stands for every name beyond the registry's limits.
+const OVERFLOW: &str = "(more names than gnntop keeps)";
+/// Phases that get a memory account of their own; account 0 is "outside every phase".
+pub(crate) const PHASE_ACCOUNTS: usize = 32;
+
+const ID_BITS: u32 = 24;
+
+/// A registered name. Copy it freely; making one from a [`Name`] is a single load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NameRef(u32);
+
+impl NameRef {
+    fn new(id: u32, account: u8) -> Self {
+        Self(u32::from(account) << ID_BITS | id)
+    }
+
+    #[inline]
+    pub(crate) fn id(self) -> NameId {
+        NameId(self.0 & ((1 << ID_BITS) - 1))
+    }
+
+    /// The phase's memory account, 0 for anything that is not a phase.
+    #[inline]
+    pub(crate) fn account(self) -> u8 {
+        (self.0 >> ID_BITS) as u8
+    }
+}
+
+/// A name known when the program is written: make it a `static` and it is registered at its first use.
+///
+/// ```
+/// use gnntop_probe::Name;
+/// static LAYER: Name = Name::span("layer");
+/// # let _span = gnntop_probe::span(&LAYER);
+/// ```
+#[derive(Debug)]
+pub struct Name {
+    text: &'static str,
+    kind: NameKind,
+    /// [`NameRef`]'s bits, 0 until registered.
+    registered: AtomicU32,
+}
+
+impl Name {
+    /// The name of a span that may nest anywhere.
+    pub const fn span(text: &'static str) -> Self {
+        Self::new(text, NameKind::Span)
+    }
+
+    /// The name of a phase: a span that, with the other phases, tiles a step.
+    pub const fn phase(text: &'static str) -> Self {
+        Self::new(text, NameKind::Phase)
+    }
+
+    /// The name of a counter.
+    pub const fn counter(text: &'static str) -> Self {
+        Self::new(text, NameKind::Counter)
+    }
+
+    /// The text of a mark.
+    pub const fn mark(text: &'static str) -> Self {
+        Self::new(text, NameKind::Text)
+    }
+
+    const fn new(text: &'static str, kind: NameKind) -> Self {
+        Self { text, kind, registered: AtomicU32::new(0) }
+    }
+
+    #[cold]
+    fn register(&self) -> NameRef {
+        let name = intern(self.kind, self.text);
+        self.registered.store(name.0, Ordering::Relaxed);
+        name
+    }
+}
+
+impl From<&'static Name> for NameRef {
+    #[inline]
+    fn from(name: &'static Name) -> Self {
+        match name.registered.load(Ordering::Relaxed) {
+            0 => name.register(),
+            bits => Self(bits),
+        }
+    }
+}
+
+/// Registers a name made at run time, such as `layer 3`. Do it once and keep the result: this takes a lock.
+/// The same kind and text give the same name.
+pub fn intern(kind: NameKind, text: &str) -> NameRef {
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner).intern(kind, text)
+}
+
+static REGISTRY: LazyLock<Mutex<Registry>> = LazyLock::new(|| Mutex::new(Registry::new()));
+
+#[derive(Debug)]
+struct Registry {
+    /// Entry `i` has id `i + 1`; the first is [`OVERFLOW`].
+    entries: Vec<Entry>,
+    by_text: HashMap<(NameKind, Box<str>), NameRef>,
+    text_bytes: usize,
+    phases: u8,
+}
+
+/// One registered name, as the stream defines it.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) id: NameId,
+    pub(crate) kind: NameKind,
+    pub(crate) text: Box<str>,
+    pub(crate) account: u8,
+}
+
+impl Registry {
+    fn new() -> Self {
+        let mut registry = Self { entries: Vec::new(), by_text: HashMap::new(), text_bytes: 0, phases: 0 };
+        registry.add(NameKind::Text, OVERFLOW);
+        registry
+    }
+
+    fn intern(&mut self, kind: NameKind, text: &str) -> NameRef {
+        let text = &text[..text.floor_char_boundary(MAX_NAME_BYTES)];
+        if let Some(&name) = self.by_text.get(&(kind, Box::from(text))) {
+            return name;
+        }
+        let fits = self.entries.len() < MAX_NAMES && self.text_bytes + text.len() <= MAX_TEXT_BYTES;
+        if fits { self.add(kind, text) } else { NameRef::new(1, 0) }
+    }
+
+    fn add(&mut self, kind: NameKind, text: &str) -> NameRef {
+        let is_phase = kind == NameKind::Phase && usize::from(self.phases) + 1 < PHASE_ACCOUNTS;
+        self.phases += u8::from(is_phase);
+        let account = if is_phase { self.phases } else { 0 };
+        let id = self.entries.len() as u32 + 1;
+        let name = NameRef::new(id, account);
+        self.entries.push(Entry { id: NameId(id), kind, text: text.into(), account });
+        self.by_text.insert((kind, text.into()), name);
+        self.text_bytes += text.len();
+        name
+    }
+}
+
+/// Names registered after the first `known`.
+pub(crate) fn registered_after(known: usize) -> Vec<Entry> {
+    let registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
+    registry.entries.get(known..).unwrap_or_default().to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_text_is_the_same_name() {
+        static FORWARD: Name = Name::phase("forward in a test");
+        let first = NameRef::from(&FORWARD);
+        assert_eq!(first, NameRef::from(&FORWARD));
+        assert_eq!(first, intern(NameKind::Phase, "forward in a test"));
+        assert_ne!(first, intern(NameKind::Span, "forward in a test"));
+        assert_ne!(first.account(), 0);
+    }
+
+    #[test]
+    fn a_million_names_are_a_bounded_registry() {
+        let mut registry = Registry::new();
+        for i in 0..1_000_000 {
+            registry.intern(NameKind::Span, &format!("name {i}"));
+        }
+        assert_eq!(registry.entries.len(), MAX_NAMES);
+        assert_eq!(registry.intern(NameKind::Span, "one more").id(), NameId(1));
+    }
+
+    #[test]
+    fn a_megabyte_of_name_is_cut() {
+        let mut registry = Registry::new();
+        let name = registry.intern(NameKind::Span, &"é".repeat(500_000));
+        assert_eq!(registry.entries[name.id().0 as usize - 1].text.len(), MAX_NAME_BYTES);
+    }
+
+    #[test]
+    fn more_phases_than_accounts_share_the_outside() {
+        let mut registry = Registry::new();
+        let accounts: Vec<u8> = (0..40).map(|i| registry.intern(NameKind::Phase, &format!("p{i}")).account()).collect();
+        assert_eq!(accounts[30], 31);
+        assert_eq!(accounts[31], 0);
+    }
+}

@@ -1,0 +1,129 @@
+//! The sensor thread: samples hardware on its own clock and writes what changed, on a track of its own.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use gnntop_sensors::{Reading, SensorOptions, SensorSet, SignalInfo, monotonic_ns};
+use gnntop_wire::{Definition, NameKind, SignalId, SignalKind, TrackRole, Unit};
+
+use crate::names::{NameRef, intern};
+use crate::session::{Publisher, lock};
+use crate::track::{self, Track};
+
+/// Every signal is written again this often, changed or not, so that a piece of a recording has them all.
+const REPEAT_AFTER: Duration = Duration::from_secs(5);
+
+/// Samples until the session stops.
+pub(crate) fn run(publisher: &Publisher, options: &SensorOptions, interval: Duration) {
+    let mut sampler = Sampler::open(publisher, options);
+    let mut next = Instant::now();
+    while !publisher.stopping.load(Ordering::SeqCst) {
+        sampler.sample(publisher);
+        next = (next + interval).max(Instant::now());
+        while Instant::now() < next && !publisher.stopping.load(Ordering::SeqCst) {
+            std::thread::park_timeout(next.saturating_duration_since(Instant::now()));
+        }
+    }
+}
+
+/// What was last written of a signal.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Last {
+    Nothing,
+    Value(i64),
+    Absent(NameRef),
+}
+
+struct Sampler {
+    set: SensorSet,
+    /// One entry a signal of the set, and a last one for the publisher's own cost.
+    last: Vec<Last>,
+    repeated: Instant,
+    segments: usize,
+    _track: Track,
+}
+
+impl Sampler {
+    fn open(publisher: &Publisher, options: &SensorOptions) -> Self {
+        let set = SensorSet::open(options);
+        let own = own_cost();
+        let signals = set.signals().iter().chain([&own]).enumerate();
+        lock(&publisher.signals).extend(signals.map(|(index, signal)| definition(index, signal)));
+        Self {
+            last: vec![Last::Nothing; set.signals().len() + 1],
+            repeated: Instant::now(),
+            segments: 0,
+            _track: publisher.track("sensors", TrackRole::Sensors),
+            set,
+        }
+    }
+
+    fn sample(&mut self, publisher: &Publisher) {
+        let segments = publisher.segments.load(Ordering::Relaxed);
+        if segments != self.segments || self.repeated.elapsed() >= REPEAT_AFTER {
+            self.repeat_all();
+            (self.segments, self.repeated) = (segments, Instant::now());
+        }
+        let last = &mut self.last;
+        self.set.read(&mut |reading| write_change(last, &reading));
+        let own = last.len() - 1;
+        if let Some(value) = thread_cpu_ns() {
+            let signal = gnntop_sensors::SignalIndex(own as u32);
+            write_change(last, &Reading::Value { signal, t_ns: monotonic_ns(), value });
+        }
+    }
+
+    /// Forgets values, which are about to be read again, and repeats absences, which a set tells only once.
+    fn repeat_all(&mut self) {
+        let t_ns = monotonic_ns();
+        for (signal, last) in self.last.iter_mut().enumerate() {
+            match *last {
+                Last::Absent(reason) => track::absent(signal as u32, t_ns, reason),
+                _ => *last = Last::Nothing,
+            }
+        }
+    }
+}
+
+fn write_change(last: &mut [Last], reading: &Reading) {
+    let signal = reading.signal().0;
+    let Some(last) = last.get_mut(signal as usize) else { return };
+    match reading {
+        Reading::Value { t_ns, value, .. } => {
+            if *last != Last::Value(*value) {
+                *last = Last::Value(*value);
+                track::sample(signal, *t_ns, *value);
+            }
+        }
+        Reading::Absent { t_ns, reason, .. } => {
+            let reason = intern(NameKind::Text, reason);
+            *last = Last::Absent(reason);
+            track::absent(signal, *t_ns, reason);
+        }
+    }
+}
+
+fn own_cost() -> SignalInfo {
+    SignalInfo {
+        name: "publisher.sensors.cpu_time".to_owned(),
+        unit: Unit::Nanoseconds,
+        kind: SignalKind::Counter,
+        source: "CLOCK_THREAD_CPUTIME_ID",
+        device: None,
+    }
+}
+
+fn thread_cpu_ns() -> Option<i64> {
+    i64::try_from(crate::clock::system_ns(libc::CLOCK_THREAD_CPUTIME_ID)).ok().filter(|&ns| ns > 0)
+}
+
+fn definition(index: usize, signal: &SignalInfo) -> Definition {
+    Definition::Signal {
+        id: SignalId(index as u32),
+        unit: signal.unit,
+        kind: signal.kind,
+        name: signal.name.clone(),
+        source: signal.source.to_owned(),
+        device: signal.device.clone().unwrap_or_default(),
+    }
+}

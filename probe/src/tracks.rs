@@ -1,0 +1,155 @@
+//! A track as the drain thread sees it: from raw events in a ring to a block of the stream.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use gnntop_wire::{
+    Absent, Allocation, BatchShape, BlockEncoder, Counter, Definition, Event, Mark, NameId, Open, Sample, SignalId,
+    Span, Step, StepId, ThreadUsage, TrackRole,
+};
+use ringbuf::traits::Consumer as _;
+
+use crate::clock::ClockMap;
+use crate::ring::{Consumer, RawEvent, Tag};
+use crate::session::OpenedTrack;
+use crate::track::Shared;
+
+/// A span open for this long gets a record while it lasts, and again each time this long passes.
+const OPEN_AFTER_NS: u64 = 100_000_000;
+const OPEN_AGAIN_NS: u64 = 1_000_000_000;
+
+/// One track's ring, the block being filled from it, and the step being put together.
+pub(crate) struct TrackState {
+    role: TrackRole,
+    consumer: Consumer,
+    shared: Arc<Shared>,
+    encoder: BlockEncoder,
+    /// What came ahead of the step event itself, and the low half of the step's number.
+    parts: (u32, Step),
+    /// Start ticks of the open span last reported, and when, in nanoseconds.
+    reported_open: (u64, u64),
+    closed: bool,
+}
+
+impl TrackState {
+    pub(crate) fn new(opened: OpenedTrack) -> Self {
+        let role = match opened.definition {
+            Definition::Track { role, .. } => role,
+            _ => TrackRole::Other,
+        };
+        Self {
+            role,
+            consumer: opened.consumer,
+            shared: opened.shared,
+            encoder: BlockEncoder::new(opened.id),
+            parts: Default::default(),
+            reported_open: (0, 0),
+            closed: false,
+        }
+    }
+
+    pub(crate) fn role(&self) -> TrackRole {
+        self.role
+    }
+
+    /// Whether the thread gave its track up and everything was written.
+    pub(crate) fn is_over(&self) -> bool {
+        self.closed && self.encoder.is_empty()
+    }
+
+    /// Takes what is in the ring now; full blocks go to `out` at once.
+    pub(crate) fn drain(&mut self, map: &ClockMap, now_ticks: u64, out: &mut Vec<u8>) {
+        // Looked at before the ring: once it is set nothing more comes.
+        self.closed = self.shared.closed.load(Ordering::Acquire);
+        while let Some(raw) = self.consumer.try_pop() {
+            if let Some(event) = self.event(raw, map) {
+                self.push(&event, out);
+            }
+        }
+        if !self.closed {
+            self.push_open(map, now_ticks, out);
+        }
+    }
+
+    /// Closes the block and appends it to `out`.
+    pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
+        self.encoder.finish(self.shared.dropped.load(Ordering::Relaxed), out);
+    }
+
+    fn push(&mut self, event: &Event, out: &mut Vec<u8>) {
+        if self.encoder.is_full() {
+            self.finish(out);
+        }
+        self.encoder.push(event);
+    }
+
+    /// Says what has been open for a while, once and then every second.
+    fn push_open(&mut self, map: &ClockMap, now_ticks: u64, out: &mut Vec<u8>) {
+        let Some((name, since, step)) = self.shared.open() else { return };
+        let (since_ns, t_ns) = (map.ns(since), map.ns(now_ticks));
+        let is_long = t_ns.saturating_sub(since_ns) >= OPEN_AFTER_NS;
+        let is_told = self.reported_open.0 == since && t_ns.saturating_sub(self.reported_open.1) < OPEN_AGAIN_NS;
+        if is_long && !is_told {
+            self.reported_open = (since, t_ns);
+            self.push(&Event::Open(Open { name, since_ns, t_ns, step: StepId(step) }), out);
+        }
+    }
+
+    /// The event that a raw one stands for; parts of a step are kept until the step itself comes.
+    fn event(&mut self, raw: RawEvent, map: &ClockMap) -> Option<Event> {
+        let RawEvent { a, b, c, id, tag, present } = raw;
+        let name = NameId(id);
+        let value = |bits| f64::from_bits(bits);
+        Some(match tag {
+            Tag::Span => Event::Span(Span { name, start_ns: map.ns(a), end_ns: map.ns(b), step: StepId(c) }),
+            Tag::StepBatch | Tag::StepRun | Tag::StepUsage => {
+                self.part_of_step(raw);
+                return None;
+            }
+            Tag::Step => Event::Step(self.step(raw, map)),
+            Tag::Counter => Event::Counter(Counter { name, t_ns: map.ns(a), value: value(b) }),
+            Tag::Mark => {
+                let value = (present != 0).then(|| value(b));
+                Event::Mark(Mark { name, t_ns: map.ns(a), value })
+            }
+            Tag::Allocation => {
+                Event::Allocation(Allocation { phase: name, t_ns: map.ns(a), bytes: b as i64, live_bytes: c })
+            }
+            Tag::Sample => Event::Sample(Sample { signal: SignalId(id), t_ns: a, value: b as i64 }),
+            Tag::Absent => Event::Absent(Absent { signal: SignalId(id), t_ns: a, reason: NameId(b as u32) }),
+        })
+    }
+
+    fn part_of_step(&mut self, raw: RawEvent) {
+        if self.parts.0 != raw.id {
+            self.parts = (raw.id, Step::default());
+        }
+        let step = &mut self.parts.1;
+        let known = |bit: u8, value: u64| (raw.present >> bit & 1 == 1).then_some(value);
+        let halves = |value: u64| (value >> 32, value & u64::from(u32::MAX));
+        match raw.tag {
+            Tag::StepBatch => {
+                let seeds = step.batch.seeds;
+                step.batch =
+                    BatchShape { graphs: known(0, raw.a), nodes: known(1, raw.b), edges: known(2, raw.c), seeds };
+            }
+            Tag::StepRun => {
+                step.batch.seeds = known(0, raw.a);
+                step.loss = known(1, raw.b).map(f64::from_bits);
+                step.epoch = raw.c;
+            }
+            _ => {
+                let ((minor_faults, major_faults), (voluntary_switches, involuntary_switches)) =
+                    (halves(raw.a), halves(raw.b));
+                step.usage = Some(ThreadUsage { minor_faults, major_faults, voluntary_switches, involuntary_switches });
+            }
+        }
+    }
+
+    fn step(&mut self, raw: RawEvent, map: &ClockMap) -> Step {
+        let (of, parts) = std::mem::take(&mut self.parts);
+        // Parts of another step are what a full ring left over: that step itself was dropped.
+        let parts = if of == raw.c as u32 { parts } else { Step::default() };
+        Step { step: StepId(raw.c), start_ns: map.ns(raw.a), end_ns: map.ns(raw.b), ..parts }
+    }
+}

@@ -1,0 +1,228 @@
+//! Everything that can go wrong around a publishing program; the program must not notice.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod reading;
+
+use std::fs;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use gnntop_probe::{Name, Session, TrackRole, intern, phase, span, step};
+use gnntop_wire::NameKind;
+use reading::Stream;
+
+static INNER: Name = Name::span("inner");
+
+/// Runs one of the `child_*` tests below as a program of its own, publishing under `dir`.
+fn program(child: &str, dir: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", child, "--ignored", "--nocapture", "--test-threads=1"]).env("GNNTOP_DIR", dir);
+    command
+}
+
+fn train(steps: u64) {
+    for _ in 0..steps {
+        let _step = step(0);
+        let _forward = span(&phase::FORWARD);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// What a program does: a hundred steps, whatever becomes of the publishing.
+#[test]
+#[ignore = "run by other tests, as a program of its own"]
+fn child_trains() {
+    let (tell, warnings) = mpsc::channel();
+    let session =
+        Session::builder("child").sensors(None).on_warning(move |w| tell.send(w.to_string()).unwrap()).start();
+    let track = session.track("train", TrackRole::Training);
+    train(100);
+    println!("recording to the end: {}", track.is_recording());
+    drop((track, session));
+    warnings.iter().for_each(|warning| println!("warned: {warning}"));
+}
+
+/// Trains until it is killed.
+#[test]
+#[ignore = "run by other tests, as a program of its own"]
+fn child_trains_for_ever() {
+    let session = Session::builder("child").sensors(None).start();
+    let _track = session.track("train", TrackRole::Training);
+    train(u64::MAX);
+}
+
+fn output_of(command: &mut Command) -> (ExitStatus, String) {
+    let output = command.output().unwrap();
+    (output.status, String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn assert_trains_on_with_one_warning(command: &mut Command, word: &str) {
+    let (status, said) = output_of(command);
+    assert!(status.success(), "{said}");
+    assert_eq!(said.matches("warned: ").count(), 1, "{said}");
+    assert!(said.contains(word), "{word:?} is not in: {said}");
+    assert!(said.contains("recording to the end: false"), "{said}");
+}
+
+#[test]
+fn a_directory_that_cannot_be_used_is_one_warning() {
+    let temp = tempfile::tempdir().unwrap();
+    let (file, link) = (temp.path().join("file"), temp.path().join("link"));
+    fs::write(&file, "").unwrap();
+    std::os::unix::fs::symlink(temp.path(), &link).unwrap();
+    assert_trains_on_with_one_warning(&mut program("child_trains", &file), "is not a directory");
+    assert_trains_on_with_one_warning(&mut program("child_trains", &link), "is a symbolic link");
+    // Nobody, not even root, makes directories here: stands for any read-only place.
+    assert_trains_on_with_one_warning(&mut program("child_trains", Path::new("/proc/1/gnntop")), "cannot write");
+}
+
+#[test]
+fn another_users_directory_is_refused() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("theirs");
+    fs::create_dir(&dir).unwrap();
+    if std::os::unix::fs::chown(&dir, Some(12345), None).is_err() {
+        println!("skipped: only root can give a directory away");
+        return;
+    }
+    assert_trains_on_with_one_warning(&mut program("child_trains", &dir), "belongs to another user");
+}
+
+#[test]
+fn a_full_disk_ends_publishing_with_one_warning() {
+    let temp = tempfile::tempdir().unwrap();
+    let mut command = program("child_trains", temp.path());
+    // SAFETY: both calls are async-signal-safe and touch only the child.
+    unsafe {
+        command.pre_exec(|| {
+            let limit = libc::rlimit { rlim_cur: 1500, rlim_max: 1500 };
+            libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+            if libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) == 0 {
+                Ok(())
+            } else {
+                Err(std::io::Error::last_os_error())
+            }
+        });
+    }
+    // The harness writes to a pipe, which the limit does not concern.
+    assert_trains_on_with_one_warning(&mut command, "cannot write");
+}
+
+#[test]
+fn the_kill_switch_leaves_no_trace() {
+    let temp = tempfile::tempdir().unwrap();
+    let (status, said) = output_of(program("child_trains", temp.path()).env("GNNTOP", "0"));
+    assert!(status.success() && said.contains("recording to the end: false") && !said.contains("warned"), "{said}");
+    assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
+}
+
+fn only_session(dir: &Path) -> Option<std::path::PathBuf> {
+    fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path()).find(|path| path.is_dir())
+}
+
+/// Starts a program that trains for ever and waits until it has published steps.
+fn started(dir: &Path) -> (Child, std::path::PathBuf) {
+    let child = program("child_trains_for_ever", dir).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let session = reading::wait_for(|| {
+        std::thread::sleep(Duration::from_millis(20));
+        only_session(dir).filter(|session| Stream::of_session(session).steps().len() > 20)
+    });
+    (child, session)
+}
+
+#[test]
+fn a_killed_program_leaves_everything_up_to_the_last_drain() {
+    let temp = tempfile::tempdir().unwrap();
+    let (mut child, session) = started(temp.path());
+    child.kill().unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
+    let stream = Stream::of_session(&session);
+    let (steps, forward) = (stream.steps(), stream.spans("forward"));
+    assert!(!stream.ended && stream.damage.is_empty());
+    assert_eq!(steps.len(), steps.last().unwrap().step.0 as usize, "no hole before the end");
+    assert!(forward.len().abs_diff(steps.len()) <= 1);
+    fs::File::open(session.join("live")).unwrap().try_lock_shared().expect("the lock ends with the program");
+}
+
+#[test]
+fn a_session_whose_files_vanish_harms_nobody() {
+    let temp = tempfile::tempdir().unwrap();
+    let (mut child, session) = started(temp.path());
+    fs::remove_dir_all(session).unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(child.try_wait().unwrap().is_none(), "still training");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Publishes, forks, and lets parent and child both go on recording.
+#[test]
+#[ignore = "run by other tests, as a program of its own"]
+fn child_forks() {
+    let session = Session::builder("parent").sensors(None).start();
+    let track = session.track("train", TrackRole::Training);
+    train(20);
+    // SAFETY: the child only records, which is what is tested, and leaves without running the harness.
+    match unsafe { libc::fork() } {
+        0 => {
+            for _ in 0..50_000 {
+                drop(span(&INNER));
+            }
+            drop((track, session));
+            // SAFETY: ends the child at once.
+            unsafe { libc::_exit(0) };
+        }
+        child => {
+            train(20);
+            let mut status = 0;
+            // SAFETY: waits for our own child, with a valid place for its status.
+            unsafe { libc::waitpid(child, &raw mut status, 0) };
+            assert_eq!(status, 0, "the child left in good order");
+            train(20);
+        }
+    }
+}
+
+#[test]
+fn a_forked_child_leaves_its_parents_session_alone() {
+    let temp = tempfile::tempdir().unwrap();
+    let (status, said) = output_of(&mut program("child_forks", temp.path()));
+    assert!(status.success(), "{said}");
+    let stream = Stream::of_session(&only_session(temp.path()).unwrap());
+    assert_eq!((stream.steps().len(), stream.spans("inner").len()), (60, 0));
+    assert!(stream.ended && stream.damage.is_empty());
+}
+
+/// Names with escape sequences, of a megabyte, a million of them, and a hundred thousand tracks.
+#[test]
+#[ignore = "run by other tests, as a program of its own"]
+fn child_names_everything() {
+    let session = Session::builder("\x1b[31mred\u{202e}").sensors(None).start();
+    let track = session.track("\x07bell", TrackRole::Training);
+    drop(span(intern(NameKind::Span, "\x1b[2J")));
+    drop(span(intern(NameKind::Span, &"x".repeat(1 << 20))));
+    for i in 0..1_000_000 {
+        drop(span(intern(NameKind::Span, &format!("name {i}"))));
+        if i % 8000 == 0 {
+            std::thread::sleep(Duration::from_millis(25));
+        }
+    }
+    drop(track);
+    for i in 0..2_000 {
+        drop(session.track(&format!("track {i}"), TrackRole::Other));
+    }
+}
+
+#[test]
+fn hostile_names_are_bounded_and_disarmed() {
+    let temp = tempfile::tempdir().unwrap();
+    let (status, said) = output_of(&mut program("child_names_everything", temp.path()));
+    assert!(status.success(), "{said}");
+    let stream = Stream::of_session(&only_session(temp.path()).unwrap());
+    assert!(stream.names.len() <= 4096 && stream.tracks.len() <= 1025);
+    assert!(stream.names.values().all(|name| name.len() <= 1024 && !name.contains(char::is_control)));
+    assert_eq!(stream.sessions[0].name, "\u{fffd}[31mred\u{fffd}");
+}

@@ -1,0 +1,223 @@
+//! What a program publishes, read back as a viewer would.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod reading;
+
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use gnntop_probe::{BatchShape, Name, Session, SessionBuilder, TrackRole, counter, mark, phase, set_step, span, step};
+use gnntop_wire::Event;
+use reading::Stream;
+
+static INNER: Name = Name::span("inner");
+static DEPTH: Name = Name::counter("depth");
+static NOTE: Name = Name::mark("note");
+
+/// Recording is a state of the process: one test at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn quiet(name: &str, dir: &Path) -> SessionBuilder {
+    Session::builder(name).directory(dir).sensors(None).on_warning(|w| panic!("{w}"))
+}
+
+fn train(steps: u64) {
+    for i in 0..steps {
+        let mut step = step(i / 10);
+        {
+            let _wait = span(&phase::DATA_WAIT);
+            counter(&DEPTH, i as f64);
+        }
+        {
+            let _forward = span(&phase::FORWARD);
+            let _inner = span(&INNER);
+        }
+        step.batch(BatchShape { graphs: Some(4), nodes: Some(i), edges: None, seeds: Some(2) });
+        step.loss(f64::NAN);
+    }
+    mark(&NOTE, Some(0.5));
+    mark(&NOTE, None);
+}
+
+#[test]
+fn everything_recorded_is_in_the_session() {
+    let _alone = alone();
+    let temp = tempfile::tempdir().unwrap();
+    let session = quiet("a run", temp.path()).start();
+    let dir = session.dir().unwrap().to_owned();
+    let track = session.track("train", TrackRole::Training);
+    train(25);
+    drop((track, session));
+
+    let stream = Stream::of_session(&dir);
+    assert_eq!(stream.sessions[0].name, "a run");
+    assert_eq!(stream.sessions[0].pid, std::process::id());
+    assert!(stream.ended && stream.damage.is_empty());
+    assert_eq!(stream.spans("forward").len(), 25);
+    assert_eq!(stream.spans("inner").len(), 25);
+    assert_eq!(stream.spans("data wait").len(), 25);
+    let steps = stream.steps();
+    assert_eq!(steps.len(), 25);
+    for (i, step) in steps.iter().enumerate() {
+        assert_eq!((step.step.0, step.epoch), (i as u64 + 1, i as u64 / 10));
+        assert_eq!(step.batch, BatchShape { graphs: Some(4), nodes: Some(i as u64), edges: None, seeds: Some(2) });
+        assert!(step.loss.unwrap().is_nan());
+        assert_eq!(step.usage.is_some(), cfg!(target_os = "linux"));
+        let forward = stream.spans("forward")[i];
+        let inner = stream.spans("inner")[i];
+        assert_eq!((forward.step, inner.step), (step.step, step.step));
+        assert!(step.start_ns <= forward.start_ns && forward.end_ns <= step.end_ns, "{step:?} {forward:?}");
+        assert!(forward.start_ns <= inner.start_ns && inner.end_ns <= forward.end_ns);
+    }
+    let marks: Vec<_> =
+        stream.events().filter_map(|e| if let Event::Mark(m) = e { Some(m.value) } else { None }).collect();
+    assert_eq!(marks, [Some(0.5), None]);
+    let depths: Vec<f64> =
+        stream.events().filter_map(|e| if let Event::Counter(c) = e { Some(c.value) } else { None }).collect();
+    assert_eq!(depths, (0..25).map(f64::from).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_recording_holds_the_same_as_a_session() {
+    let _alone = alone();
+    let temp = tempfile::tempdir().unwrap();
+    let file = temp.path().join("a.gnntop");
+    let session = quiet("recorded", temp.path()).record_to(&file).start();
+    assert_eq!(session.dir(), None);
+    let track = session.track("train", TrackRole::Training);
+    train(10);
+    drop((track, session));
+    let stream = Stream::of_files([&file]);
+    assert_eq!((stream.steps().len(), stream.ended), (10, true));
+}
+
+#[test]
+fn a_span_open_for_long_is_seen_while_it_lasts() {
+    let _alone = alone();
+    let temp = tempfile::tempdir().unwrap();
+    let session = quiet("hangs", temp.path()).start();
+    let dir = session.dir().unwrap().to_owned();
+    let _track = session.track("train", TrackRole::Training);
+    let step = step(0);
+    let backward = span(&phase::BACKWARD);
+    let open = reading::wait_for(|| {
+        std::thread::sleep(Duration::from_millis(20));
+        let stream = Stream::of_session(&dir);
+        stream.events().find_map(|e| if let Event::Open(o) = e { Some((stream.name(o.name), o)) } else { None })
+    });
+    assert_eq!(open.0, "backward");
+    assert_eq!(open.1.step.0, 1);
+    assert!(open.1.t_ns - open.1.since_ns >= 100_000_000);
+    drop((backward, step));
+    drop(session);
+    let closed = Stream::of_session(&dir).spans("backward")[0];
+    assert_eq!(closed.start_ns, open.1.since_ns);
+}
+
+#[test]
+fn threads_have_tracks_of_their_own() {
+    let _alone = alone();
+    let temp = tempfile::tempdir().unwrap();
+    let session = quiet("threads", temp.path()).start();
+    let dir = session.dir().unwrap().to_owned();
+    std::thread::scope(|scope| {
+        for worker in 0..4 {
+            scope.spawn(move || {
+                let _track = gnntop_probe::track(&format!("loader {worker}"), TrackRole::Loader);
+                for batch in 0..100 {
+                    set_step(batch + 1);
+                    let _gather = span(&phase::GATHER);
+                }
+            });
+        }
+    });
+    drop(span(&phase::GATHER)); // no track on this thread: goes nowhere
+    drop(session);
+    let stream = Stream::of_session(&dir);
+    assert_eq!(stream.spans("gather").len(), 400);
+    assert_eq!(stream.tracks.values().filter(|name| name.starts_with("loader ")).count(), 4);
+    assert_eq!(stream.spans("gather").iter().map(|s| s.step.0).max(), Some(100));
+}
+
+#[test]
+fn a_full_ring_drops_the_newest_and_counts() {
+    let _alone = alone();
+    let temp = tempfile::tempdir().unwrap();
+    let session = quiet("floods", temp.path()).drain_interval(Duration::from_secs(60)).start();
+    let dir = session.dir().unwrap().to_owned();
+    std::thread::sleep(Duration::from_millis(200)); // the drain thread has looked and sleeps now
+    let track = session.track("train", TrackRole::Training);
+    let written = 100_000;
+    for _ in 0..written {
+        drop(span(&INNER));
+    }
+    drop((track, session));
+    let stream = Stream::of_session(&dir);
+    let kept = stream.spans("inner").len() as u64;
+    assert_eq!(kept + stream.dropped(), written);
+    assert!(kept >= 1 << 14 && stream.dropped() > 0, "{kept} kept");
+}
+
+#[test]
+fn guards_that_outlive_their_track_are_harmless() {
+    let _alone = alone();
+    let temp = tempfile::tempdir().unwrap();
+    let session = quiet("order", temp.path()).start();
+    let dir = session.dir().unwrap().to_owned();
+    let outer = session.track("outer", TrackRole::Training);
+    let inner = session.track("inner", TrackRole::Other);
+    let in_inner = span(&phase::FORWARD);
+    drop(outer); // the wrong way round
+    drop(inner);
+    drop(in_inner);
+    drop(span(&phase::BACKWARD));
+    drop(session);
+    let stream = Stream::of_session(&dir);
+    assert!(stream.spans("forward").is_empty());
+    assert!(stream.spans("backward").len() <= 1);
+}
+
+#[test]
+fn a_long_run_keeps_its_newest_segments_each_readable_alone() {
+    let _alone = alone();
+    let temp = tempfile::tempdir().unwrap();
+    let session = quiet("long", temp.path()).max_bytes(13 << 20).drain_interval(Duration::from_millis(1)).start();
+    let dir = session.dir().unwrap().to_owned();
+    let track = session.track("train", TrackRole::Training);
+    for i in 0..4_000_000u64 {
+        set_step(i.wrapping_mul(0x9E37_79B9_7F4A_7C15)); // incompressible
+        drop(span(&INNER));
+        if i % 10_000 == 0 {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+    drop((track, session));
+    let files = reading::segments(&dir);
+    assert!(files.len() >= 2 && !files[0].ends_with("00000000.gnntop"), "{files:?}");
+    let bytes: u64 = files.iter().map(|f| std::fs::metadata(f).unwrap().len()).sum();
+    assert!(bytes <= 14 << 20, "{bytes} bytes kept");
+    for file in &files {
+        let stream = Stream::of_files([file]);
+        assert!(stream.damage.is_empty() && !stream.spans("inner").is_empty(), "{}", file.display());
+    }
+}
+
+#[test]
+fn sensors_are_in_the_stream() {
+    let _alone = alone();
+    let temp = tempfile::tempdir().unwrap();
+    let session = Session::builder("sensed").directory(temp.path()).sensor_interval(Duration::from_millis(10)).start();
+    let dir = session.dir().unwrap().to_owned();
+    let stream = reading::wait_for(|| {
+        std::thread::sleep(Duration::from_millis(50));
+        let stream = Stream::of_session(&dir);
+        (stream.samples("process.rss").len() > 1).then_some(stream)
+    });
+    assert!(stream.samples("process.rss").iter().all(|s| s.value > 100_000));
+    assert!(!stream.samples("machine.memory.total").is_empty());
+    drop(session);
+}
