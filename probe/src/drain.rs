@@ -176,7 +176,6 @@ impl Drain {
         for name in names::registered_after(self.known_names) {
             self.known_names += 1;
             if name.account != 0 {
-                allocator::set_account_name(name.account, name.id.0);
                 let memory = PhaseMemory { phase: name.id, ..PhaseMemory::default() };
                 self.accounts.push((usize::from(name.account), memory));
             }

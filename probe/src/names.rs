@@ -9,6 +9,8 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use gnntop_wire::{NameId, NameKind};
 
+use crate::allocator;
+
 /// Names that the registry takes.
 const MAX_NAMES: usize = 4096;
 /// Bytes of text that the registry takes in all.
@@ -149,6 +151,9 @@ impl Registry {
         let account = if is_phase { self.phases } else { 0 };
         let id = self.entries.len() as u32 + 1;
         let name = NameRef::new(id, account);
+        if account != 0 {
+            allocator::set_account_name(account, id);
+        }
         self.entries.push(Entry { id: NameId(id), kind, text: text.into(), account });
         self.by_text.insert((kind, text.into()), name);
         self.text_bytes += text.len();
