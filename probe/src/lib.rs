@@ -34,6 +34,8 @@ pub mod phase;
 mod ring;
 mod sensing;
 mod session;
+#[cfg(feature = "tracing")]
+mod tracing_layer;
 mod track;
 mod tracks;
 mod usage;
@@ -44,5 +46,7 @@ pub use gnntop_sensors::SensorOptions;
 pub use gnntop_wire::{BatchShape, NameKind, TrackRole};
 pub use names::{Name, NameRef, intern};
 pub use session::{Session, SessionBuilder, track};
+#[cfg(feature = "tracing")]
+pub use tracing_layer::TracingLayer;
 pub use track::{Span, Step, Track, counter, mark, set_step, span, step};
 pub use warning::Warning;

@@ -1,14 +1,14 @@
 //! Reads sessions and recordings back.
 #![allow(dead_code)] // each test binary uses a part
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use gnntop_wire::{
-    BlockInfo, Damage, Definition, Event, Item, NameId, Sample, SessionInfo, SignalId, Span, Step, StreamReader,
-    TrackId, layout,
+    BlockInfo, Damage, Definition, Event, Item, NameId, NameKind, Sample, SessionInfo, SignalId, Span, Step,
+    StreamReader, TrackId, layout,
 };
 
 /// Everything that a stream says.
@@ -16,6 +16,7 @@ use gnntop_wire::{
 pub struct Stream {
     pub sessions: Vec<SessionInfo>,
     pub names: HashMap<NameId, String>,
+    pub phases: HashSet<NameId>,
     pub tracks: HashMap<TrackId, String>,
     pub signals: HashMap<SignalId, String>,
     pub blocks: Vec<(BlockInfo, Vec<Event>)>,
@@ -53,7 +54,12 @@ impl Stream {
 
     fn define(&mut self, definition: Definition) {
         match definition {
-            Definition::Name { id, text, .. } => drop(self.names.insert(id, text)),
+            Definition::Name { id, text, kind } => {
+                self.names.insert(id, text);
+                if kind == NameKind::Phase {
+                    self.phases.insert(id);
+                }
+            }
             Definition::Track { id, text, .. } => drop(self.tracks.insert(id, text)),
             Definition::Signal { id, name, .. } => drop(self.signals.insert(id, name)),
             _ => {}
@@ -62,6 +68,18 @@ impl Stream {
 
     pub fn name(&self, id: NameId) -> String {
         self.names.get(&id).cloned().unwrap_or_default()
+    }
+
+    /// Names of the phases that have spans.
+    pub fn phases(&self) -> Vec<String> {
+        let mut names: Vec<String> = self
+            .events()
+            .filter_map(|e| if let Event::Span(s) = e { Some(s.name) } else { None })
+            .filter(|name| self.phases.contains(name))
+            .map(|name| self.name(name))
+            .collect();
+        names.dedup();
+        names
     }
 
     pub fn events(&self) -> impl Iterator<Item = Event> + '_ {
