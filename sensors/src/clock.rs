@@ -1,0 +1,63 @@
+//! The clock every reading is stamped with.
+//!
+//! One clock for all sensors and for the spans of the observed program, so that a reading can be laid beside
+//! the step it fell into. On Linux and macOS that is `CLOCK_MONOTONIC`, which is also what `Instant` and
+//! Python's `time.monotonic_ns` read.
+
+/// Nanoseconds of `CLOCK_MONOTONIC` (since boot, suspend not counted on Linux).
+///
+/// Returns 0 if the system has no such clock, which no supported Unix does.
+#[cfg(unix)]
+pub fn monotonic_ns() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is a live, writable timespec and the call writes nothing else.
+    let status = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    if status != 0 {
+        return 0;
+    }
+    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(now.tv_nsec).unwrap_or(0))
+}
+
+/// Nanoseconds of a monotonic clock that starts when it is first read in this process.
+#[cfg(not(unix))]
+pub fn monotonic_ns() -> u64 {
+    use std::sync::OnceLock;
+    use std::time::Instant;
+    static START: OnceLock<Instant> = OnceLock::new();
+    u64::try_from(START.get_or_init(Instant::now).elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Runs `read` and returns its result with the time halfway through it, which is the stamp that is wrong by
+/// the least whatever moment inside the call the value was taken at.
+pub(crate) fn stamped<T>(read: impl FnOnce() -> T) -> (u64, T) {
+    let before_ns = monotonic_ns();
+    let result = read();
+    let after_ns = monotonic_ns();
+    (before_ns + after_ns.saturating_sub(before_ns) / 2, result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_never_goes_back() {
+        let mut last_ns = monotonic_ns();
+        assert!(last_ns > 0);
+        for _ in 0..10_000 {
+            let now_ns = monotonic_ns();
+            assert!(now_ns >= last_ns);
+            last_ns = now_ns;
+        }
+    }
+
+    #[test]
+    fn a_stamp_lies_inside_its_call() {
+        let before_ns = monotonic_ns();
+        let (t_ns, inner_ns) = stamped(monotonic_ns);
+        let after_ns = monotonic_ns();
+        assert!(before_ns <= t_ns && t_ns <= after_ns);
+        assert!(before_ns <= inner_ns && inner_ns <= after_ns);
+    }
+}

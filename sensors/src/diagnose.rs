@@ -1,0 +1,277 @@
+//! The doctor: for each component what can be read here, what cannot and why, and what would open it.
+//!
+//! The sensors are asked themselves: a set is opened and read once, and the signals are grouped by component, so the
+//! doctor cannot say other than what a recording would hold. Energy counters and limits, which no sensor reads, are
+//! looked at as files. Nothing is changed.
+
+use std::fs;
+use std::path::Path;
+
+use crate::machine_info::{MachineInfo, ProcessLimits};
+use crate::set::{SensorOptions, SensorSet};
+
+/// What the doctor found about one component.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnosis {
+    /// The component, such as `process`, `pressure` or `NVIDIA GPU`.
+    pub component: &'static str,
+    /// How much of it can be read.
+    pub state: DiagnosisState,
+    /// What was found, in words.
+    pub detail: String,
+    /// What a person can do about it, where there is something to do.
+    pub remedy: Option<String>,
+}
+
+/// How much of a component can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiagnosisState {
+    /// All of it.
+    Readable,
+    /// Some of its signals.
+    Partial,
+    /// It is there, but this user or container may not read it.
+    Refused,
+    /// The machine does not have it.
+    Missing,
+}
+
+impl DiagnosisState {
+    /// The word for tables and machine-readable output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Readable => "readable",
+            Self::Partial => "partial",
+            Self::Refused => "refused",
+            Self::Missing => "missing",
+        }
+    }
+}
+
+/// A component that is a group of signals.
+struct Group {
+    component: &'static str,
+    /// How the names of its signals begin.
+    prefixes: &'static [&'static str],
+    remedy: &'static str,
+}
+
+impl Group {
+    /// Whether the signal counts. A process' own share of a GPU does not: most processes compute on none.
+    fn has(&self, name: &str) -> bool {
+        self.prefixes.iter().any(|prefix| name.starts_with(prefix)) && !name.ends_with(".process.memory")
+    }
+}
+
+const GROUPS: [Group; 6] = [
+    Group {
+        component: "process",
+        prefixes: &[
+            "process.cpu_time",
+            "process.rss",
+            "process.faults.",
+            "process.threads",
+            "process.swap",
+            "process.main_thread.",
+        ],
+        remedy: "give the PID of a running process of this user; if /proc hides processes, remount it without hidepid",
+    },
+    Group {
+        component: "process input and output",
+        prefixes: &["process.io."],
+        remedy: "run as the user who owns the process, or as root",
+    },
+    Group {
+        component: "machine CPU",
+        prefixes: &["machine.cpu."],
+        remedy: "mount /proc in the container without masking /proc/stat; offline cores are switched on by root under \
+                 /sys/devices/system/cpu",
+    },
+    Group {
+        component: "machine memory and load",
+        prefixes: &["machine.memory.", "machine.swap.", "machine.load."],
+        remedy: "mount /proc in the container without masking it",
+    },
+    Group {
+        component: "pressure",
+        prefixes: &["machine.pressure."],
+        remedy: "boot Linux 4.20 or newer, built with CONFIG_PSI, with psi=1 on its command line",
+    },
+    Group {
+        component: "NVIDIA GPU",
+        prefixes: &["gpu."],
+        remedy: "install the NVIDIA driver; in a container start it with the NVIDIA runtime (--gpus all) and the \
+                 `utility` capability",
+    },
+];
+
+/// Says for each component what can be read, why not, and what would open it.
+pub fn diagnose(options: &SensorOptions) -> Vec<Diagnosis> {
+    let mut set = SensorSet::open(options);
+    // The GPUs' blocking calls are made one a pass, two of each GPU.
+    for _ in 0..(2 * set.gpus().len()).max(1) {
+        set.read(&mut |_| ());
+    }
+    let limits = MachineInfo::of(&set).limits;
+    let mut diagnoses: Vec<Diagnosis> = GROUPS.iter().filter_map(|group| diagnose_group(group, &set)).collect();
+    diagnoses.push(diagnose_rapl(&options.sys_root.join("class/powercap")));
+    diagnoses.push(diagnose_perf(&options.proc_root));
+    diagnoses.push(diagnose_limits(&limits));
+    diagnoses
+}
+
+/// Counts a group's signals and quotes the reasons of the absent ones; `None` if this system has no such signals.
+fn diagnose_group(group: &Group, set: &SensorSet) -> Option<Diagnosis> {
+    let mut total = 0_usize;
+    let mut absent: Vec<(&str, &str)> = Vec::new();
+    for signal in set.signals().iter().filter(|signal| group.has(&signal.name)) {
+        total += 1;
+        if let Some(reason) = set.find(&signal.name).and_then(|index| set.absence(index)) {
+            absent.push((&signal.name, reason));
+        }
+    }
+    if total == 0 {
+        return None;
+    }
+    let state = match absent.len() {
+        0 => DiagnosisState::Readable,
+        count if count < total => DiagnosisState::Partial,
+        _ if absent.iter().any(|(_, reason)| reason.contains("permission") || reason.contains("may not")) => {
+            DiagnosisState::Refused
+        }
+        _ => DiagnosisState::Missing,
+    };
+    let mut detail = format!("{} of {total} signals", total - absent.len());
+    if group.component == "NVIDIA GPU" {
+        describe_gpus(set, &mut detail);
+    }
+    describe_absent(&absent, &mut detail);
+    let remedy = (state != DiagnosisState::Readable).then(|| group.remedy.to_owned());
+    Some(Diagnosis { component: group.component, state, detail, remedy })
+}
+
+fn describe_gpus(set: &SensorSet, detail: &mut String) {
+    for gpu in set.gpus() {
+        let name = gpu.name.as_deref().unwrap_or("a GPU that does not open");
+        detail.push_str(&format!("; {}: {name}", gpu.index));
+    }
+    if let Some(driver) = set.gpus().first().and_then(|gpu| gpu.driver.as_deref()) {
+        detail.push_str(&format!("; driver {driver}"));
+    }
+}
+
+/// Each reason once, with the first signal it holds for and how many more there are.
+fn describe_absent(absent: &[(&str, &str)], detail: &mut String) {
+    let mut told: Vec<&str> = Vec::new();
+    for (name, reason) in absent {
+        if told.contains(reason) {
+            continue;
+        }
+        told.push(reason);
+        let others = absent.iter().filter(|(_, other)| other == reason).count() - 1;
+        match others {
+            0 => detail.push_str(&format!("; {name}: {reason}")),
+            _ => detail.push_str(&format!("; {name} and {others} more: {reason}")),
+        }
+    }
+}
+
+/// The CPU's energy counters (RAPL) under powercap: which zones there are, and whether they open.
+fn diagnose_rapl(powercap: &Path) -> Diagnosis {
+    let component = "CPU energy (RAPL)";
+    let zones: Vec<(String, bool)> = fs::read_dir(powercap).into_iter().flatten().flatten().filter_map(zone).collect();
+    if zones.is_empty() {
+        let detail =
+            format!("no energy zones under {}: a virtual machine, or a processor without RAPL", powercap.display());
+        let remedy = Some("on a real Intel or AMD machine load the module intel_rapl_msr; a container needs -v /sys/class/powercap:/sys/class/powercap:ro and -v /sys/devices/virtual/powercap:/sys/devices/virtual/powercap:ro".to_owned());
+        return Diagnosis { component, state: DiagnosisState::Missing, detail, remedy };
+    }
+    let names = |open: bool| {
+        let mut names: Vec<&str> = zones.iter().filter(|zone| zone.1 == open).map(|zone| zone.0.as_str()).collect();
+        names.sort_unstable();
+        names.join(", ")
+    };
+    let (open, closed) = (names(true), names(false));
+    let state = match (open.is_empty(), closed.is_empty()) {
+        (_, true) => DiagnosisState::Readable,
+        (true, false) => DiagnosisState::Refused,
+        (false, false) => DiagnosisState::Partial,
+    };
+    let detail = match state {
+        DiagnosisState::Readable => format!("zones {open}"),
+        DiagnosisState::Partial => format!("zones {open}; root only: {closed}"),
+        _ => format!("zones {closed}, for root only"),
+    };
+    let remedy = (state != DiagnosisState::Readable).then(|| {
+        "as root: chmod o+r /sys/class/powercap/intel-rapl*/energy_uj (and the same from a tmpfiles.d rule at each boot). \
+         This opens a side channel to every user of the machine (CVE-2020-8694)"
+            .to_owned()
+    });
+    Diagnosis { component, state, detail, remedy }
+}
+
+/// A powercap zone's name, such as `intel-rapl:0 (package-0)`, and whether its counter opens.
+fn zone(entry: fs::DirEntry) -> Option<(String, bool)> {
+    let folder = entry.path();
+    let zone = entry.file_name().to_string_lossy().into_owned();
+    if !folder.join("energy_uj").exists() {
+        return None;
+    }
+    let name = fs::read_to_string(folder.join("name")).unwrap_or_default();
+    let opens = fs::read(folder.join("energy_uj")).is_ok();
+    Some((format!("{zone} ({})", name.trim()), opens))
+}
+
+/// Whether perf counters of the whole machine, another way to the CPU's energy, are open to this user.
+fn diagnose_perf(proc_root: &Path) -> Diagnosis {
+    let component = "perf events";
+    let paranoid = proc_root.join("sys/kernel/perf_event_paranoid");
+    let level = fs::read_to_string(&paranoid).ok().and_then(|text| text.trim().parse::<i32>().ok());
+    let (state, detail) = match level {
+        None => (DiagnosisState::Missing, format!("{} not readable: kernel without perf events", paranoid.display())),
+        Some(level) if level <= 0 => (DiagnosisState::Readable, format!("perf_event_paranoid is {level}")),
+        Some(level) if may_use_perf(proc_root) => {
+            (DiagnosisState::Readable, format!("perf_event_paranoid is {level}, and this program has CAP_PERFMON"))
+        }
+        Some(level) => (
+            DiagnosisState::Refused,
+            format!("perf_event_paranoid is {level}: counters of the whole machine need CAP_PERFMON"),
+        ),
+    };
+    let remedy = (state == DiagnosisState::Refused).then(|| {
+        "as root: setcap cap_perfmon+ep on the program, or sysctl kernel.perf_event_paranoid=0; the second opens side \
+         channels to every user of the machine"
+            .to_owned()
+    });
+    Diagnosis { component, state, detail, remedy }
+}
+
+/// Whether this program holds CAP_PERFMON (38), or CAP_SYS_ADMIN (21) which contains it.
+fn may_use_perf(proc_root: &Path) -> bool {
+    let status = fs::read_to_string(proc_root.join("self/status")).unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let set = effective.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0);
+    set & (1 << 38 | 1 << 21) != 0
+}
+
+/// What share of the machine the process may use: not a fault, but it explains figures.
+fn diagnose_limits(limits: &ProcessLimits) -> Diagnosis {
+    let cpus = limits.allowed_cpus.map_or_else(|| "any CPU".to_owned(), |count| format!("{count} CPUs by its mask"));
+    let quota = match limits.cpu_millicores {
+        Some(millicores) => format!("{}.{:02} cores by its control group", millicores / 1000, millicores % 1000 / 10),
+        None => "no CPU quota".to_owned(),
+    };
+    let memory = match limits.memory_bytes {
+        Some(bytes) => format!("{} MiB of memory", bytes >> 20),
+        None => "no memory limit".to_owned(),
+    };
+    let remedy = limits.cpu_millicores.map(|_| {
+        "compare CPU time with this quota, not with the machine's cores; raise cpu.max of the control group for more".to_owned()
+    });
+    Diagnosis {
+        component: "limits of the process",
+        state: DiagnosisState::Readable,
+        detail: format!("{cpus}, {quota}, {memory}"),
+        remedy,
+    }
+}

@@ -1,0 +1,132 @@
+//! The machine's CPU time: busy, waiting for disks, and stolen by the host, in total and by core.
+
+use gnntop_wire::{SignalKind, Unit};
+
+use super::hot_file::{FileTrouble, HotFile};
+use super::ns_per_tick;
+use super::parse::{CpuLine, lines, number_list};
+use crate::clock::monotonic_ns;
+use crate::set::{Registry, Sensor, SensorOptions, Sink};
+use crate::signal::{SignalIndex, SignalInfo};
+
+/// Cores numbered this or higher get no signals. Linux itself stops at 8,192.
+const CORE_LIMIT: usize = 8192;
+
+/// Reads `/proc/stat`.
+#[derive(Debug)]
+pub(super) struct Cpu {
+    stat: HotFile,
+    ns_per_tick: i64,
+    total: CpuSignals,
+    /// By core number, with `None` where the machine has no core of that number.
+    cores: Vec<Option<CpuSignals>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct CpuSignals {
+    busy: SignalIndex,
+    iowait: SignalIndex,
+    steal: SignalIndex,
+    /// Whether this pass found a line of it.
+    seen: bool,
+}
+
+impl Cpu {
+    pub(super) fn open(options: &SensorOptions, registry: &mut Registry) -> Self {
+        let mut stat = HotFile::new(options.proc_root.join("stat"));
+        let total = register(registry, "machine.cpu", None);
+        let mut cores = Vec::new();
+        if options.per_core {
+            for core in core_numbers(options, &mut stat) {
+                let slot = core as usize;
+                if cores.len() <= slot {
+                    cores.resize(slot + 1, None);
+                }
+                cores[slot] = Some(register(registry, &format!("machine.cpu.{core}"), Some(core)));
+            }
+        }
+        Self { stat, ns_per_tick: ns_per_tick(), total, cores }
+    }
+}
+
+/// The cores of the machine: those switched on, and those that the kernel knows are there but off.
+fn core_numbers(options: &SensorOptions, stat: &mut HotFile) -> Vec<u32> {
+    let mut numbers = match stat.read() {
+        Ok(snapshot) => lines(snapshot.bytes).filter_map(CpuLine::parse).filter_map(|line| line.core).collect(),
+        Err(_) => Vec::new(),
+    };
+    if let Ok(present) = std::fs::read(options.sys_root.join("devices/system/cpu/present")) {
+        numbers.extend(number_list(&present, CORE_LIMIT));
+    }
+    numbers.retain(|number| (*number as usize) < CORE_LIMIT);
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}
+
+fn register(registry: &mut Registry, prefix: &str, core: Option<u32>) -> CpuSignals {
+    let mut add = |quantity| {
+        registry.add(SignalInfo {
+            name: format!("{prefix}.{quantity}"),
+            unit: Unit::Nanoseconds,
+            kind: SignalKind::Counter,
+            source: "/proc/stat",
+            device: core.map(|core| format!("cpu {core}")),
+        })
+    };
+    CpuSignals { busy: add("busy"), iowait: add("iowait"), steal: add("steal"), seen: false }
+}
+
+impl CpuSignals {
+    fn all(&self) -> [SignalIndex; 3] {
+        [self.busy, self.iowait, self.steal]
+    }
+
+    /// Tells the values of a line, unless a line of the same core was there before.
+    fn tell(&mut self, line: &CpuLine, t_ns: u64, ns_per_tick: i64, sink: &mut Sink<'_>) {
+        if std::mem::replace(&mut self.seen, true) {
+            return;
+        }
+        sink.value(self.busy, t_ns, line.busy_ticks.saturating_mul(ns_per_tick));
+        sink.value(self.iowait, t_ns, line.iowait_ticks.saturating_mul(ns_per_tick));
+        sink.value(self.steal, t_ns, line.steal_ticks.saturating_mul(ns_per_tick));
+    }
+}
+
+impl Sensor for Cpu {
+    fn name(&self) -> &'static str {
+        "cpu"
+    }
+
+    fn read(&mut self, sink: &mut Sink<'_>) {
+        let Self { stat, ns_per_tick, total, cores } = self;
+        let snapshot = match stat.read() {
+            Ok(snapshot) => snapshot,
+            Err(error) => {
+                let (t_ns, reason) = (monotonic_ns(), FileTrouble { path: stat.path(), error });
+                let every = std::iter::once(&*total).chain(cores.iter().flatten());
+                return every.flat_map(CpuSignals::all).for_each(|signal| sink.absent(signal, t_ns, &reason));
+            }
+        };
+        // The `cpu` lines come first; behind them are long lines of interrupt counts, not worth looking at.
+        for line in lines(snapshot.bytes).take_while(|line| line.starts_with(b"cpu")).filter_map(CpuLine::parse) {
+            let signals = match line.core {
+                None => Some(&mut *total),
+                Some(core) => cores.get_mut(core as usize).and_then(Option::as_mut),
+            };
+            if let Some(signals) = signals {
+                signals.tell(&line, snapshot.t_ns, *ns_per_tick, sink);
+            }
+        }
+        if !std::mem::take(&mut total.seen) {
+            total.all().into_iter().for_each(|signal| sink.absent(signal, snapshot.t_ns, &"no cpu line in /proc/stat"));
+        }
+        for (core, signals) in cores.iter_mut().enumerate() {
+            let Some(signals) = signals else { continue };
+            if !std::mem::take(&mut signals.seen) {
+                let reason = format_args!("cpu {core} is offline");
+                signals.all().into_iter().for_each(|signal| sink.absent(signal, snapshot.t_ns, &reason));
+            }
+        }
+    }
+}

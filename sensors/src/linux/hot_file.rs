@@ -1,0 +1,165 @@
+//! A small kernel file that is read again and again.
+//!
+//! The descriptor stays open and the buffer is kept, so a read is one `pread`. The kernel makes such a file whole
+//! in one read if the buffer is large enough. When a read fails, because the process ended or the file went
+//! away, the path is opened afresh once before the failure is reported.
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use crate::clock::stamped;
+
+const FIRST_BUFFER_BYTES: usize = 4096;
+/// `/proc/stat` of a machine with 4,096 cores and as many interrupts stays below this.
+const LARGEST_BUFFER_BYTES: usize = 4 << 20;
+
+/// A file that is kept open and read from its start each time.
+#[derive(Debug)]
+pub(crate) struct HotFile {
+    path: PathBuf,
+    file: Option<File>,
+    buffer: Vec<u8>,
+}
+
+/// The file's bytes at a time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Snapshot<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) t_ns: u64,
+}
+
+/// Why a file could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileError {
+    Missing,
+    Denied,
+    Empty,
+    TooLong,
+    TurnedOff,
+    Other(io::ErrorKind),
+}
+
+impl From<io::Error> for FileError {
+    fn from(error: io::Error) -> Self {
+        match (error.raw_os_error(), error.kind()) {
+            // ESRCH is what reading a kept descriptor of an ended process gives.
+            (Some(libc::ESRCH | libc::ENODEV), _) | (_, io::ErrorKind::NotFound) => Self::Missing,
+            (_, io::ErrorKind::PermissionDenied) => Self::Denied,
+            (Some(libc::EOPNOTSUPP), _) => Self::TurnedOff,
+            (_, kind) => Self::Other(kind),
+        }
+    }
+}
+
+/// A [`FileError`] with the path it happened to, for people.
+pub(crate) struct FileTrouble<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) error: FileError,
+}
+
+impl fmt::Display for FileTrouble<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        match self.error {
+            FileError::Missing => write!(f, "{path} not found"),
+            FileError::Denied => write!(f, "permission denied reading {path}"),
+            FileError::Empty => write!(f, "{path} is empty"),
+            FileError::TooLong => write!(f, "{path} is longer than {LARGEST_BUFFER_BYTES} bytes"),
+            FileError::TurnedOff => write!(f, "{path} is turned off in this kernel"),
+            FileError::Other(kind) => write!(f, "cannot read {path}: {kind}"),
+        }
+    }
+}
+
+impl HotFile {
+    /// Remembers the path; the file is opened by the first read.
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path, file: None, buffer: vec![0; FIRST_BUFFER_BYTES] }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The whole file as it is now, and when that was.
+    pub(crate) fn read(&mut self) -> Result<Snapshot<'_>, FileError> {
+        let was_open = self.file.is_some();
+        let (t_ns, length) = match self.read_once() {
+            Err(_) if was_open => self.read_once()?,
+            other => other?,
+        };
+        Ok(Snapshot { bytes: &self.buffer[..length], t_ns })
+    }
+
+    /// One attempt. A failure closes the file, so that the next attempt opens the path again.
+    fn read_once(&mut self) -> Result<(u64, usize), FileError> {
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => File::open(&self.path)?,
+        };
+        loop {
+            let (t_ns, length) = stamped(|| file.read_at(&mut self.buffer, 0));
+            match length {
+                Ok(0) => return Err(FileError::Empty),
+                Ok(length) if length < self.buffer.len() => {
+                    self.file = Some(file);
+                    return Ok((t_ns, length));
+                }
+                Ok(_) if self.buffer.len() >= LARGEST_BUFFER_BYTES => return Err(FileError::TooLong),
+                Ok(_) => self.buffer.resize(self.buffer.len() * 2, 0),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_file_longer_than_the_buffer_is_read_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("stat");
+        let content = vec![b'x'; 3 * FIRST_BUFFER_BYTES];
+        fs::write(&path, &content).unwrap();
+        let mut file = HotFile::new(path.clone());
+        assert_eq!(file.read().unwrap().bytes, content);
+        fs::write(&path, b"short").unwrap();
+        assert_eq!(file.read().unwrap().bytes, b"short");
+    }
+
+    #[test]
+    fn a_file_that_goes_and_comes_back_is_opened_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("stat");
+        let mut file = HotFile::new(path.clone());
+        assert_eq!(file.read().unwrap_err(), FileError::Missing);
+        fs::write(&path, b"one").unwrap();
+        assert_eq!(file.read().unwrap().bytes, b"one");
+        // The open descriptor of a removed regular file stays readable, unlike the kernel's, so empty it first.
+        fs::write(&path, b"").unwrap();
+        fs::remove_file(&path).unwrap();
+        assert_eq!(file.read().unwrap_err(), FileError::Missing);
+        fs::write(&path, b"two").unwrap();
+        assert_eq!(file.read().unwrap().bytes, b"two");
+    }
+
+    #[test]
+    fn an_endless_file_is_refused() {
+        let mut file = HotFile::new(PathBuf::from("/dev/zero"));
+        assert_eq!(file.read().unwrap_err(), FileError::TooLong);
+    }
+
+    #[test]
+    fn a_folder_is_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = HotFile::new(folder.path().to_path_buf());
+        assert!(matches!(file.read().unwrap_err(), FileError::Other(_)));
+    }
+}

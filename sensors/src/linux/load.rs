@@ -1,0 +1,50 @@
+//! The load averages of the machine: tasks running or waiting for a disk, over 1, 5 and 15 minutes.
+
+use gnntop_wire::{SignalKind, Unit};
+
+use super::hot_file::{FileTrouble, HotFile};
+use super::parse::{thousandths, words};
+use crate::clock::monotonic_ns;
+use crate::set::{Registry, Sensor, SensorOptions, Sink};
+use crate::signal::SignalIndex;
+
+/// Reads `/proc/loadavg`.
+#[derive(Debug)]
+pub(super) struct Load {
+    loadavg: HotFile,
+    signals: [SignalIndex; 3],
+}
+
+impl Load {
+    pub(super) fn open(options: &SensorOptions, registry: &mut Registry) -> Self {
+        let mut gauge = |name| registry.plain(name, Unit::MilliPercent, SignalKind::Gauge, "/proc/loadavg");
+        Self {
+            loadavg: HotFile::new(options.proc_root.join("loadavg")),
+            signals: [gauge("machine.load.1m"), gauge("machine.load.5m"), gauge("machine.load.15m")],
+        }
+    }
+}
+
+impl Sensor for Load {
+    fn name(&self) -> &'static str {
+        "load"
+    }
+
+    fn read(&mut self, sink: &mut Sink<'_>) {
+        let snapshot = match self.loadavg.read() {
+            Ok(snapshot) => snapshot,
+            Err(error) => {
+                let (t_ns, reason) = (monotonic_ns(), FileTrouble { path: self.loadavg.path(), error });
+                return self.signals.into_iter().for_each(|signal| sink.absent(signal, t_ns, &reason));
+            }
+        };
+        let mut fields = words(snapshot.bytes.trim_ascii_end());
+        for signal in self.signals {
+            // One task is one whole core's worth, 100 %; a thousandth of a task is 100 thousandths of a percent.
+            match fields.next().and_then(thousandths).and_then(|load| load.checked_mul(100)) {
+                Some(load) => sink.value(signal, snapshot.t_ns, load),
+                None => sink.absent(signal, snapshot.t_ns, &"this figure is missing from /proc/loadavg"),
+            }
+        }
+    }
+}

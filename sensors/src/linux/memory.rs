@@ -1,0 +1,62 @@
+//! The machine's memory and swap.
+
+use gnntop_wire::{SignalKind, Unit};
+
+use super::hot_file::{FileTrouble, HotFile};
+use super::parse::keyed;
+use crate::clock::monotonic_ns;
+use crate::set::{Registry, Sensor, SensorOptions, Sink};
+use crate::signal::SignalIndex;
+
+const KEYS: [&[u8]; 4] = [b"MemTotal", b"MemAvailable", b"SwapTotal", b"SwapFree"];
+
+/// Reads `/proc/meminfo`.
+#[derive(Debug)]
+pub(super) struct Memory {
+    meminfo: HotFile,
+    total: SignalIndex,
+    available: SignalIndex,
+    used: SignalIndex,
+    swap_total: SignalIndex,
+    swap_used: SignalIndex,
+}
+
+impl Memory {
+    pub(super) fn open(options: &SensorOptions, registry: &mut Registry) -> Self {
+        let mut gauge = |name| registry.plain(name, Unit::Bytes, SignalKind::Gauge, "/proc/meminfo");
+        Self {
+            meminfo: HotFile::new(options.proc_root.join("meminfo")),
+            total: gauge("machine.memory.total"),
+            available: gauge("machine.memory.available"),
+            used: gauge("machine.memory.used"),
+            swap_total: gauge("machine.swap.total"),
+            swap_used: gauge("machine.swap.used"),
+        }
+    }
+}
+
+impl Sensor for Memory {
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+
+    fn read(&mut self, sink: &mut Sink<'_>) {
+        let signals = [self.total, self.available, self.used, self.swap_total, self.swap_used];
+        let (t_ns, kib) = match self.meminfo.read() {
+            Ok(snapshot) => (snapshot.t_ns, keyed(snapshot.bytes, &KEYS)),
+            Err(error) => {
+                let (t_ns, reason) = (monotonic_ns(), FileTrouble { path: self.meminfo.path(), error });
+                return signals.into_iter().for_each(|signal| sink.absent(signal, t_ns, &reason));
+            }
+        };
+        let [total, available, swap_total, swap_free] = kib.map(|size| size?.checked_mul(1024));
+        let less = |whole: Option<i64>, part: Option<i64>| whole.zip(part).map(|(whole, part)| (whole - part).max(0));
+        let bytes = [total, available, less(total, available), swap_total, less(swap_total, swap_free)];
+        for (signal, bytes) in signals.into_iter().zip(bytes) {
+            match bytes {
+                Some(bytes) => sink.value(signal, t_ns, bytes),
+                None => sink.absent(signal, t_ns, &"this figure is missing from /proc/meminfo"),
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Linux: the process and the machine through `/proc`, read by kept-open descriptors and parsed by hand.
+//!
+//! | sensor | files |
+//! |---|---|
+//! | [`process`] | `/proc/PID/stat`, `/proc/PID/status`, `/proc/PID/io` |
+//! | [`cpu`] | `/proc/stat` |
+//! | [`memory`] | `/proc/meminfo` |
+//! | [`pressure`] | `/proc/pressure/cpu`, `memory`, `io` |
+//! | [`load`] | `/proc/loadavg` |
+
+pub(crate) mod cgroup;
+mod cpu;
+mod hot_file;
+mod load;
+mod memory;
+mod parse;
+mod pressure;
+mod process;
+
+use crate::set::{Registry, Sensor, SensorOptions};
+
+/// Opens every Linux sensor, in the order in which a pass reads them.
+pub(crate) fn open(options: &SensorOptions, registry: &mut Registry) -> Vec<Box<dyn Sensor>> {
+    vec![
+        Box::new(process::Process::open(options, registry)),
+        Box::new(cpu::Cpu::open(options, registry)),
+        Box::new(memory::Memory::open(options, registry)),
+        Box::new(pressure::Pressure::open(options, registry)),
+        Box::new(load::Load::open(options, registry)),
+    ]
+}
+
+/// Nanoseconds of one clock tick, the unit of times in `/proc` (10 ms on every common kernel).
+fn ns_per_tick() -> i64 {
+    1_000_000_000 / system_setting(libc::_SC_CLK_TCK).unwrap_or(100)
+}
+
+/// Bytes of one page of memory.
+fn page_bytes() -> i64 {
+    system_setting(libc::_SC_PAGESIZE).unwrap_or(4096)
+}
+
+fn system_setting(name: libc::c_int) -> Option<i64> {
+    // SAFETY: sysconf only looks a number up; an unknown name gives -1.
+    let setting = unsafe { libc::sysconf(name) };
+    (setting > 0).then_some(setting)
+}

@@ -1,0 +1,96 @@
+//! Pressure stall information (PSI): how long tasks of the machine stood still for want of CPU, memory or disk.
+//!
+//! `some` counts time in which at least one task waited, `full` time in which all did. The kernel's totals are in
+//! microseconds.
+
+use std::fmt;
+use std::path::Path;
+
+use gnntop_wire::{SignalKind, Unit};
+
+use super::hot_file::{FileError, FileTrouble, HotFile};
+use super::parse::pressure_total;
+use crate::clock::monotonic_ns;
+use crate::set::{Registry, Sensor, SensorOptions, Sink};
+use crate::signal::SignalIndex;
+
+const LABELS: [&str; 2] = ["some", "full"];
+
+/// Reads `/proc/pressure/cpu`, `memory` and `io`.
+#[derive(Debug)]
+pub(super) struct Pressure {
+    resources: [Resource; 3],
+}
+
+#[derive(Debug)]
+struct Resource {
+    file: HotFile,
+    /// In the order of [`LABELS`].
+    signals: [SignalIndex; 2],
+}
+
+impl Pressure {
+    pub(super) fn open(options: &SensorOptions, registry: &mut Registry) -> Self {
+        let folder = options.proc_root.join("pressure");
+        let mut resource = |name, source| Resource {
+            file: HotFile::new(folder.join(name)),
+            signals: LABELS.map(|label| {
+                let signal = format!("machine.pressure.{name}.{label}");
+                registry.plain(&signal, Unit::Nanoseconds, SignalKind::Counter, source)
+            }),
+        };
+        Self {
+            resources: [
+                resource("cpu", "/proc/pressure/cpu"),
+                resource("memory", "/proc/pressure/memory"),
+                resource("io", "/proc/pressure/io"),
+            ],
+        }
+    }
+}
+
+impl Resource {
+    fn read(&mut self, sink: &mut Sink<'_>) {
+        let snapshot = match self.file.read() {
+            Ok(snapshot) => snapshot,
+            Err(error) => {
+                let (t_ns, reason) = (monotonic_ns(), NoPressure { path: self.file.path(), error });
+                return self.signals.into_iter().for_each(|signal| sink.absent(signal, t_ns, &reason));
+            }
+        };
+        for (signal, label) in self.signals.into_iter().zip(LABELS) {
+            match pressure_total(snapshot.bytes, label.as_bytes()).and_then(|us| us.checked_mul(1000)) {
+                Some(total_ns) => sink.value(signal, snapshot.t_ns, total_ns),
+                None => sink.absent(signal, snapshot.t_ns, &format_args!("this kernel gives no \"{label}\" total")),
+            }
+        }
+    }
+}
+
+impl Sensor for Pressure {
+    fn name(&self) -> &'static str {
+        "pressure"
+    }
+
+    fn read(&mut self, sink: &mut Sink<'_>) {
+        for resource in &mut self.resources {
+            resource.read(sink);
+        }
+    }
+}
+
+/// Why there is no pressure information.
+struct NoPressure<'a> {
+    path: &'a Path,
+    error: FileError,
+}
+
+impl fmt::Display for NoPressure<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.error {
+            FileError::Missing => write!(f, "no pressure information: kernel without PSI"),
+            FileError::TurnedOff => write!(f, "no pressure information: turned off (boot with psi=1)"),
+            error => write!(f, "{}", FileTrouble { path: self.path, error }),
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The observed process: CPU time, memory, page faults, threads, context switches, input and output.
+//!
+//! `/proc/PID/stat` is read first, since it says whether the PID still means the same process: the start time
+//! must be the one first seen. If it does not, every signal is absent, and no number of a stranger is recorded.
+
+use std::fmt;
+
+use gnntop_wire::{SignalKind, Unit};
+
+use super::hot_file::{FileError, FileTrouble, HotFile};
+use super::parse::{ProcessStat, keyed};
+use super::{ns_per_tick, page_bytes};
+use crate::clock::monotonic_ns;
+use crate::set::{Registry, Sensor, SensorOptions, Sink};
+use crate::signal::SignalIndex;
+
+const STATUS_KEYS: [&[u8]; 4] = [b"VmHWM", b"VmSwap", b"voluntary_ctxt_switches", b"nonvoluntary_ctxt_switches"];
+const IO_KEYS: [&[u8]; 4] = [b"rchar", b"wchar", b"read_bytes", b"write_bytes"];
+
+/// Reads `/proc/PID/stat`, `status` and `io`.
+#[derive(Debug)]
+pub(super) struct Process {
+    pid: u32,
+    stat: HotFile,
+    status: HotFile,
+    io: HotFile,
+    /// Start time of the process first seen under this PID.
+    start_ticks: Option<i64>,
+    ns_per_tick: i64,
+    page_bytes: i64,
+    cpu_time: SignalIndex,
+    cpu_time_user: SignalIndex,
+    cpu_time_system: SignalIndex,
+    rss: SignalIndex,
+    minor_faults: SignalIndex,
+    major_faults: SignalIndex,
+    threads: SignalIndex,
+    status_signals: [SignalIndex; 4],
+    io_signals: [SignalIndex; 4],
+}
+
+impl Process {
+    pub(super) fn open(options: &SensorOptions, registry: &mut Registry) -> Self {
+        let folder = options.proc_root.join(options.pid.to_string());
+        let mut stat = |name, unit, kind| registry.plain(name, unit, kind, "/proc/PID/stat");
+        let cpu_time = stat("process.cpu_time", Unit::Nanoseconds, SignalKind::Counter);
+        let cpu_time_user = stat("process.cpu_time.user", Unit::Nanoseconds, SignalKind::Counter);
+        let cpu_time_system = stat("process.cpu_time.system", Unit::Nanoseconds, SignalKind::Counter);
+        let rss = stat("process.rss", Unit::Bytes, SignalKind::Gauge);
+        let minor_faults = stat("process.faults.minor", Unit::Count, SignalKind::Counter);
+        let major_faults = stat("process.faults.major", Unit::Count, SignalKind::Counter);
+        let threads = stat("process.threads", Unit::Count, SignalKind::Gauge);
+        Self {
+            pid: options.pid,
+            stat: HotFile::new(folder.join("stat")),
+            status: HotFile::new(folder.join("status")),
+            io: HotFile::new(folder.join("io")),
+            start_ticks: None,
+            ns_per_tick: ns_per_tick(),
+            page_bytes: page_bytes(),
+            cpu_time,
+            cpu_time_user,
+            cpu_time_system,
+            rss,
+            minor_faults,
+            major_faults,
+            threads,
+            status_signals: register_status(registry),
+            io_signals: register_io(registry),
+        }
+    }
+
+    /// Reads `stat` and makes sure that it is of the process first seen.
+    fn read_stat(&mut self) -> Result<(u64, ProcessStat), Gone> {
+        let snapshot = self.stat.read().map_err(|error| match error {
+            FileError::Missing if self.start_ticks.is_none() => Gone::Never,
+            FileError::Missing => Gone::Ended,
+            other => Gone::Unreadable(other),
+        })?;
+        let stat = ProcessStat::parse(snapshot.bytes).ok_or(Gone::Garbled)?;
+        if stat.start_ticks != *self.start_ticks.get_or_insert(stat.start_ticks) {
+            return Err(Gone::Reused);
+        }
+        if stat.has_ended() {
+            return Err(Gone::Ended);
+        }
+        Ok((snapshot.t_ns, stat))
+    }
+
+    fn tell_stat(&self, t_ns: u64, stat: &ProcessStat, sink: &mut Sink<'_>) {
+        let user_ns = stat.user_ticks.saturating_mul(self.ns_per_tick);
+        let system_ns = stat.system_ticks.saturating_mul(self.ns_per_tick);
+        sink.value(self.cpu_time, t_ns, user_ns.saturating_add(system_ns));
+        sink.value(self.cpu_time_user, t_ns, user_ns);
+        sink.value(self.cpu_time_system, t_ns, system_ns);
+        sink.value(self.rss, t_ns, stat.resident_pages.saturating_mul(self.page_bytes));
+        sink.value(self.minor_faults, t_ns, stat.minor_faults);
+        sink.value(self.major_faults, t_ns, stat.major_faults);
+        sink.value(self.threads, t_ns, stat.threads);
+    }
+
+    /// Every signal of the process is absent, for one reason.
+    fn tell_gone(&self, gone: Gone, sink: &mut Sink<'_>) {
+        let t_ns = monotonic_ns();
+        let reason = GoneReason { process: self, gone };
+        let of_stat = [
+            self.cpu_time,
+            self.cpu_time_user,
+            self.cpu_time_system,
+            self.rss,
+            self.minor_faults,
+            self.major_faults,
+            self.threads,
+        ];
+        for signal in of_stat.into_iter().chain(self.status_signals).chain(self.io_signals) {
+            sink.absent(signal, t_ns, &reason);
+        }
+    }
+}
+
+fn register_status(registry: &mut Registry) -> [SignalIndex; 4] {
+    let mut status = |name, unit, kind| registry.plain(name, unit, kind, "/proc/PID/status");
+    [
+        status("process.rss.peak", Unit::Bytes, SignalKind::Gauge),
+        status("process.swap", Unit::Bytes, SignalKind::Gauge),
+        status("process.main_thread.voluntary_switches", Unit::Count, SignalKind::Counter),
+        status("process.main_thread.involuntary_switches", Unit::Count, SignalKind::Counter),
+    ]
+}
+
+fn register_io(registry: &mut Registry) -> [SignalIndex; 4] {
+    let mut io = |name| registry.plain(name, Unit::Bytes, SignalKind::Counter, "/proc/PID/io");
+    [io("process.io.rchar"), io("process.io.wchar"), io("process.io.read_bytes"), io("process.io.write_bytes")]
+}
+
+impl Sensor for Process {
+    fn name(&self) -> &'static str {
+        "process"
+    }
+
+    fn read(&mut self, sink: &mut Sink<'_>) {
+        match self.read_stat() {
+            Ok((t_ns, stat)) => self.tell_stat(t_ns, &stat, sink),
+            Err(gone) => return self.tell_gone(gone, sink),
+        }
+        // Sizes in `status` are in KiB, the rest are plain numbers.
+        tell_keyed(&mut self.status, &STATUS_KEYS, [1024, 1024, 1, 1], self.status_signals, sink);
+        tell_keyed(&mut self.io, &IO_KEYS, [1; 4], self.io_signals, sink);
+    }
+}
+
+/// Reads a file of `key: number` lines and tells each signal its number times its scale, or its own absence.
+pub(super) fn tell_keyed<const N: usize>(
+    file: &mut HotFile,
+    keys: &[&[u8]; N],
+    scales: [i64; N],
+    signals: [SignalIndex; N],
+    sink: &mut Sink<'_>,
+) {
+    let (t_ns, values) = match file.read() {
+        Ok(snapshot) => (snapshot.t_ns, keyed(snapshot.bytes, keys)),
+        Err(error) => {
+            let (t_ns, reason) = (monotonic_ns(), FileTrouble { path: file.path(), error });
+            return signals.into_iter().for_each(|signal| sink.absent(signal, t_ns, &reason));
+        }
+    };
+    for (slot, signal) in signals.into_iter().enumerate() {
+        match values[slot].and_then(|value| value.checked_mul(scales[slot])) {
+            Some(value) => sink.value(signal, t_ns, value),
+            None => sink.absent(signal, t_ns, &MissingKey { file, key: keys[slot] }),
+        }
+    }
+}
+
+/// A file that has no usable line of this key.
+struct MissingKey<'a> {
+    file: &'a HotFile,
+    key: &'a [u8],
+}
+
+impl fmt::Display for MissingKey<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no {} in {}", self.key.escape_ascii(), self.file.path().display())
+    }
+}
+
+/// Why nothing can be said about the process.
+#[derive(Clone, Copy)]
+enum Gone {
+    Never,
+    Ended,
+    Reused,
+    Garbled,
+    Unreadable(FileError),
+}
+
+struct GoneReason<'a> {
+    process: &'a Process,
+    gone: Gone,
+}
+
+impl fmt::Display for GoneReason<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (pid, path) = (self.process.pid, self.process.stat.path());
+        match self.gone {
+            Gone::Never => write!(f, "there is no process {pid}, or it is hidden from this user"),
+            Gone::Ended => write!(f, "process {pid} has ended"),
+            Gone::Reused => write!(f, "process {pid} has ended (another process has its number now)"),
+            Gone::Garbled => write!(f, "cannot understand {}", path.display()),
+            Gone::Unreadable(error) => write!(f, "{}", FileTrouble { path, error }),
+        }
+    }
+}

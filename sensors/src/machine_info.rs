@@ -1,0 +1,116 @@
+//! What machine this is, for headers and the doctor: read once, through sysinfo and the opened sensors.
+
+use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
+
+use crate::set::SensorSet;
+
+/// The machine a set of sensors was opened on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachineInfo {
+    /// The host's name, or `None` if the system does not tell.
+    pub host_name: Option<String>,
+    /// The operating system and its version, such as `Linux (Debian GNU/Linux 13) 6.12.0`.
+    pub os: String,
+    /// The processor architecture, such as `x86_64`.
+    pub architecture: String,
+    /// The processor's brand, such as `AMD EPYC 9474F 48-Core Processor`, or `None` if the system does not tell.
+    pub cpu_model: Option<String>,
+    /// Physical cores of all sockets, or `None` if the system does not tell.
+    pub physical_cores: Option<u32>,
+    /// Hardware threads that are switched on.
+    pub logical_cores: u32,
+    /// Installed memory in bytes, or `None` if the system does not tell.
+    pub memory_bytes: Option<u64>,
+    /// What share of the machine the observed process may use.
+    pub limits: ProcessLimits,
+    /// The GPUs found when the sensors were opened.
+    pub gpus: Vec<GpuInfo>,
+}
+
+/// What share of the machine a process may use. `None` is "no limit, or none that can be read".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessLimits {
+    /// How many hardware threads its CPU mask allows.
+    pub allowed_cpus: Option<u32>,
+    /// CPU quota of its control group, in thousandths of a core.
+    pub cpu_millicores: Option<i64>,
+    /// Memory limit of its control group, in bytes.
+    pub memory_bytes: Option<i64>,
+}
+
+/// One GPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GpuInfo {
+    /// NVML's number of it, which the names of its signals carry. Not the CUDA number: join by `uuid`.
+    pub index: u32,
+    /// The name that stays the same across restarts, or `None` if the GPU could not be opened.
+    pub uuid: Option<String>,
+    /// The product's name, such as `NVIDIA H200`.
+    pub name: Option<String>,
+    /// Installed memory in bytes.
+    pub memory_bytes: Option<u64>,
+    /// The driver's version, such as `580.82.07`.
+    pub driver: Option<String>,
+}
+
+impl MachineInfo {
+    /// Describes the machine that `set` was opened on. Takes some milliseconds.
+    pub fn of(set: &SensorSet) -> Self {
+        let wanted = RefreshKind::nothing()
+            .with_cpu(CpuRefreshKind::nothing())
+            .with_memory(MemoryRefreshKind::nothing().with_ram());
+        let system = System::new_with_specifics(wanted).ok();
+        let cpus = system.as_ref().map(System::cpus).unwrap_or_default();
+        Self {
+            host_name: System::host_name().ok(),
+            os: os(),
+            architecture: System::cpu_arch(),
+            cpu_model: cpus.first().map(|cpu| cpu.brand().trim().to_owned()).filter(|brand| !brand.is_empty()),
+            physical_cores: System::physical_core_count().ok().and_then(|count| u32::try_from(count).ok()),
+            logical_cores: logical_cores(cpus.len()),
+            memory_bytes: system.map(|system| system.total_memory()).filter(|bytes| *bytes > 0),
+            limits: limits(set),
+            gpus: set.gpus().to_vec(),
+        }
+    }
+}
+
+fn os() -> String {
+    let long = System::long_os_version().unwrap_or_else(|_| std::env::consts::OS.to_owned());
+    match System::kernel_version() {
+        Ok(kernel) if !long.contains(&kernel) => format!("{long}, kernel {kernel}"),
+        _ => long,
+    }
+}
+
+/// sysinfo's count of the machine's threads, or what this process may use if it found none.
+fn logical_cores(found: usize) -> u32 {
+    let allowed = || std::thread::available_parallelism().map_or(1, usize::from);
+    let count = if found > 0 { found } else { allowed() };
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+#[cfg(target_os = "linux")]
+fn limits(set: &SensorSet) -> ProcessLimits {
+    crate::linux::cgroup::limits(set.options())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn limits(_set: &SensorSet) -> ProcessLimits {
+    ProcessLimits::default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::set::SensorOptions;
+
+    #[test]
+    fn this_machine_has_a_core_and_memory() {
+        let set = SensorSet::empty(&SensorOptions::default());
+        let machine = MachineInfo::of(&set);
+        assert!(machine.logical_cores >= 1);
+        assert!(!machine.os.is_empty());
+        assert!(machine.memory_bytes.is_some_and(|bytes| bytes > 1 << 20));
+    }
+}

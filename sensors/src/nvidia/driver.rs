@@ -1,0 +1,125 @@
+//! The NVML library, loaded at run time, and the GPUs opened through it.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use nvml_wrapper::error::NvmlError;
+use nvml_wrapper::{Device, Nvml};
+
+/// Where the library lies when the loader's own search does not find it: WSL, NixOS, and GKE in turn.
+#[cfg(target_os = "linux")]
+const OTHER_PLACES: [&str; 3] = [
+    "/usr/lib/wsl/lib/libnvidia-ml.so.1",
+    "/run/opengl-driver/lib/libnvidia-ml.so.1",
+    "/usr/local/nvidia/lib64/libnvidia-ml.so.1",
+];
+#[cfg(not(target_os = "linux"))]
+const OTHER_PLACES: [&str; 0] = [];
+
+/// An initialised NVML with the devices opened in it.
+pub(super) struct Driver {
+    /// Handles into `nvml`, by NVML's number. Declared first, so that they are dropped first.
+    devices: Vec<Option<Device<'static>>>,
+    nvml: Arc<Nvml>,
+}
+
+impl Driver {
+    /// Loads and initialises NVML: the given library, or the driver's own.
+    pub(super) fn load(library: Option<&Path>) -> Result<Self, String> {
+        let nvml = match library {
+            Some(path) => Nvml::builder().lib_path(path.as_os_str()).init(),
+            None => Nvml::init().or_else(|error| elsewhere().ok_or(error)),
+        };
+        match nvml {
+            Ok(nvml) => Ok(Self { devices: Vec::new(), nvml: Arc::new(nvml) }),
+            Err(error) => Err(NoDriver { library, error }.to_string()),
+        }
+    }
+
+    pub(super) fn version(&self) -> Option<String> {
+        self.nvml.sys_driver_version().ok()
+    }
+
+    /// How many GPUs the driver sees, including any that this user may not open.
+    pub(super) fn device_count(&self) -> Result<u32, NvmlError> {
+        self.nvml.device_count()
+    }
+
+    /// Opens a device, or opens it again: by UUID where that is known, since numbers may have moved.
+    pub(super) fn open_device(&mut self, index: u32, uuid: Option<&str>) -> Result<&Device<'_>, NvmlError> {
+        // SAFETY: the reference is good for as long as the `Nvml` is, which the `Arc` in `self.nvml` keeps at one
+        // address. It is given only to the devices in `self.devices`, which are private, are lent out for no longer
+        // than `self`, and are dropped before `self.nvml`, which nothing replaces.
+        let nvml: &'static Nvml = unsafe { &*Arc::as_ptr(&self.nvml) };
+        let device = match uuid {
+            Some(uuid) => nvml.device_by_uuid(uuid)?,
+            None => nvml.device_by_index(index)?,
+        };
+        let slot = index as usize;
+        if self.devices.len() <= slot {
+            self.devices.resize_with(slot + 1, || None);
+        }
+        Ok(self.devices[slot].insert(device))
+    }
+
+    /// The device, if it was opened.
+    pub(super) fn device(&self, index: u32) -> Option<&Device<'_>> {
+        self.devices.get(index as usize)?.as_ref()
+    }
+}
+
+fn elsewhere() -> Option<Nvml> {
+    OTHER_PLACES
+        .iter()
+        .filter(|path| Path::new(path).exists())
+        .find_map(|path| Nvml::builder().lib_path(OsStr::new(path)).init().ok())
+}
+
+/// Why NVML could not be started.
+struct NoDriver<'a> {
+    library: Option<&'a Path>,
+    error: NvmlError,
+}
+
+impl fmt::Display for NoDriver<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let default_name = Path::new(if cfg!(windows) { "nvml.dll" } else { "libnvidia-ml.so.1" });
+        let name = self.library.unwrap_or(default_name).display();
+        match &self.error {
+            NvmlError::LibloadingError(error) => {
+                let text = error.to_string();
+                if text.contains("No such file") || text.contains("cannot find") {
+                    write!(f, "no NVIDIA driver: {name} not found")
+                } else {
+                    write!(f, "no NVIDIA driver: {name} cannot be loaded ({text})")
+                }
+            }
+            NvmlError::FailedToLoadSymbol(_) => write!(f, "{name} is not an NVML library"),
+            error => write!(f, "{}", Words(error)),
+        }
+    }
+}
+
+/// An NVML error in words for a person.
+pub(super) struct Words<'a>(pub(super) &'a NvmlError);
+
+impl fmt::Display for Words<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            NvmlError::NotSupported => "not supported by this GPU",
+            NvmlError::NoPermission => "this user may not read it (root may)",
+            NvmlError::GpuLost => "the GPU is lost: it fell off the bus",
+            NvmlError::ResetRequired => "the GPU must be reset before it can be read",
+            NvmlError::NotFound => "the GPU is gone",
+            NvmlError::DriverNotLoaded => "the NVIDIA driver is not loaded",
+            NvmlError::Uninitialized => "NVML was shut down",
+            NvmlError::LibRmVersionMismatch => {
+                "NVIDIA driver and library differ in version: reboot, or reload the driver"
+            }
+            NvmlError::OperatingSystem => "the system or the container blocks access to the GPU",
+            other => return write!(f, "NVML: {other}"),
+        })
+    }
+}

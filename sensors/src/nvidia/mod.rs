@@ -1,0 +1,327 @@
+//! NVIDIA GPUs through NVML, which is loaded at run time: one binary works with and without a driver.
+//!
+//! Every signal degrades alone: a call that fails makes its own signals absent and is tried again after the retry
+//! interval. A GPU that is lost takes all of its signals with it; it is opened afresh, by UUID, after the same
+//! interval, and if NVML itself went away it is loaded again. Which GPUs there are is settled when the sensor is
+//! opened: a driver that was not there then is not looked for again.
+
+mod driver;
+mod query;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use gnntop_wire::{SignalKind, Unit};
+use nvml_wrapper::error::NvmlError;
+
+use self::driver::{Driver, Words};
+use self::query::{PLANS, Plan, Query, Rate, ask};
+use crate::clock::{monotonic_ns, stamped};
+use crate::machine_info::GpuInfo;
+use crate::set::{Registry, Sensor, SensorOptions, Sink};
+use crate::signal::{SignalIndex, SignalInfo};
+
+/// Reads NVML.
+pub(crate) struct Nvidia {
+    driver: Result<Driver, String>,
+    gpus: Vec<Gpu>,
+    count: SignalIndex,
+    settings: Settings,
+    library: Option<PathBuf>,
+    /// When a driver that went away is loaded again; `None` while it works.
+    reload_at_ns: Option<u64>,
+    /// Whose turn it is to be asked a blocking query.
+    turn: usize,
+}
+
+/// What every question is asked with.
+#[derive(Clone, Copy)]
+struct Settings {
+    /// The observed process.
+    pid: u32,
+    /// Whether NVML may know that process by another number.
+    in_container: bool,
+    slow_ns: u64,
+    retry_ns: u64,
+}
+
+struct Gpu {
+    index: u32,
+    uuid: Option<String>,
+    calls: Vec<Call>,
+    /// When a lost GPU is opened again; `None` while it works.
+    reopen_at_ns: Option<u64>,
+}
+
+/// A query with the signals registered for it on one GPU.
+struct Call {
+    plan: &'static Plan,
+    signals: Vec<SignalIndex>,
+    due_at_ns: u64,
+}
+
+/// Opens the sensor and says which GPUs there are. Without a driver its one signal is `gpu.count`, absent.
+pub(crate) fn open(options: &SensorOptions, registry: &mut Registry) -> (Nvidia, Vec<GpuInfo>) {
+    let count = registry.plain("gpu.count", Unit::Count, SignalKind::Gauge, "NVML nvmlDeviceGetCount_v2");
+    let driver = if options.gpu {
+        Driver::load(options.nvml_library.as_deref())
+    } else {
+        Err("GPU sensors are turned off".to_owned())
+    };
+    let mut nvidia = Nvidia {
+        driver,
+        gpus: Vec::new(),
+        count,
+        settings: Settings {
+            pid: options.pid,
+            in_container: in_container(options),
+            slow_ns: nanoseconds(options.gpu_slow_interval),
+            retry_ns: nanoseconds(options.gpu_retry_interval),
+        },
+        library: options.nvml_library.clone(),
+        reload_at_ns: None,
+        turn: 0,
+    };
+    let infos = nvidia.find_gpus(registry);
+    (nvidia, infos)
+}
+
+fn nanoseconds(interval: Duration) -> u64 {
+    u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Whether this process lives in a PID namespace of its own, where NVML's numbers, which are the host's, mean
+/// nothing. The first namespace has had this inode number since Linux 3.8 (`PROC_PID_INIT_INO`).
+fn in_container(options: &SensorOptions) -> bool {
+    std::fs::read_link(options.proc_root.join("self/ns/pid")).is_ok_and(|link| link.as_os_str() != "pid:[4026531836]")
+}
+
+impl Nvidia {
+    fn find_gpus(&mut self, registry: &mut Registry) -> Vec<GpuInfo> {
+        let Ok(driver) = &mut self.driver else { return Vec::new() };
+        let version = driver.version();
+        let mut infos = Vec::new();
+        for index in 0..driver.device_count().unwrap_or(0) {
+            let info = describe(driver, index, version.clone());
+            self.gpus.push(Gpu::register(&info, registry));
+            infos.push(info);
+        }
+        infos
+    }
+
+    /// Loads the driver again if it went away and the time has come.
+    fn revive_driver(&mut self) {
+        if self.gpus.is_empty() || self.reload_at_ns.is_none_or(|at_ns| monotonic_ns() < at_ns) {
+            return;
+        }
+        // The old library is let go of first, so that the new one is read from disk.
+        self.driver = Err(String::new());
+        self.driver = Driver::load(self.library.as_deref());
+        self.reload_at_ns = self.driver.is_err().then(|| monotonic_ns().saturating_add(self.settings.retry_ns));
+        self.gpus.iter_mut().for_each(|gpu| gpu.reopen_at_ns = Some(0));
+    }
+
+    /// Asks at most one blocking query, of each GPU in turn.
+    fn read_one_blocking(&mut self, sink: &mut Sink<'_>) {
+        let Ok(driver) = &mut self.driver else { return };
+        let per_gpu = PLANS.iter().filter(|plan| plan.rate == Rate::Blocking).count();
+        let places = self.gpus.len() * per_gpu;
+        for step in 0..places {
+            let place = (self.turn + step) % places;
+            let gpu = &mut self.gpus[place / per_gpu];
+            if gpu.reopen_at_ns.is_some() {
+                continue;
+            }
+            let call = gpu.calls.iter_mut().filter(|call| call.plan.rate == Rate::Blocking).nth(place % per_gpu);
+            let Some(call) = call.filter(|call| monotonic_ns() >= call.due_at_ns) else { continue };
+            if let Err(loss) = call.ask(driver, gpu.index, self.settings, sink) {
+                gpu.lose(&loss, self.settings.retry_ns, sink);
+            }
+            self.turn = (place + 1) % places;
+            return;
+        }
+    }
+}
+
+/// What the driver tells of one GPU; where it does not even open, only its number.
+fn describe(driver: &mut Driver, index: u32, version: Option<String>) -> GpuInfo {
+    let device = driver.open_device(index, None).ok();
+    GpuInfo {
+        index,
+        uuid: device.and_then(|device| device.uuid().ok()),
+        name: device.and_then(|device| device.name().ok()),
+        memory_bytes: device.and_then(|device| device.memory_info().ok()).map(|memory| memory.total),
+        driver: version,
+    }
+}
+
+impl Sensor for Nvidia {
+    fn name(&self) -> &'static str {
+        "nvidia"
+    }
+
+    fn read(&mut self, sink: &mut Sink<'_>) {
+        self.revive_driver();
+        let driver = match &mut self.driver {
+            Ok(driver) => driver,
+            Err(reason) => {
+                let t_ns = monotonic_ns();
+                let of_gpus = self.gpus.iter().flat_map(Gpu::signals);
+                return std::iter::once(self.count).chain(of_gpus).for_each(|signal| sink.absent(signal, t_ns, reason));
+            }
+        };
+        match stamped(|| driver.device_count()) {
+            (t_ns, Ok(count)) => sink.value(self.count, t_ns, count.into()),
+            (t_ns, Err(error)) => {
+                sink.absent(self.count, t_ns, &Words(&error));
+                if library_is_gone(&error) {
+                    self.reload_at_ns.get_or_insert(t_ns.saturating_add(self.settings.retry_ns));
+                }
+            }
+        }
+        for gpu in &mut self.gpus {
+            gpu.read(driver, self.settings, sink);
+        }
+        self.read_one_blocking(sink);
+    }
+}
+
+impl Gpu {
+    fn register(info: &GpuInfo, registry: &mut Registry) -> Self {
+        let identity: Vec<&str> = [&info.uuid, &info.name].into_iter().flatten().map(String::as_str).collect();
+        let device = (!identity.is_empty()).then(|| identity.join(" "));
+        let calls = PLANS.iter().map(|plan| Call::register(plan, info.index, device.as_deref(), registry)).collect();
+        // A GPU that did not open is opened by the first pass, which then says why not.
+        let reopen_at_ns = info.uuid.is_none().then_some(0);
+        Self { index: info.index, uuid: info.uuid.clone(), calls, reopen_at_ns }
+    }
+
+    fn signals(&self) -> impl Iterator<Item = SignalIndex> + '_ {
+        self.calls.iter().flat_map(|call| call.signals.iter().copied())
+    }
+
+    /// Asks whatever is due, except blocking queries.
+    fn read(&mut self, driver: &mut Driver, settings: Settings, sink: &mut Sink<'_>) {
+        if let Err(loss) = self.reopen(driver) {
+            return self.lose(&loss, settings.retry_ns, sink);
+        }
+        if self.reopen_at_ns.is_some() {
+            return;
+        }
+        let now_ns = monotonic_ns();
+        for call in &mut self.calls {
+            if call.plan.rate == Rate::Blocking || now_ns < call.due_at_ns {
+                continue;
+            }
+            if let Err(loss) = call.ask(driver, self.index, settings, sink) {
+                return self.lose(&loss, settings.retry_ns, sink);
+            }
+        }
+    }
+
+    /// Opens a lost GPU again, if it is time to. Does nothing to one that works.
+    fn reopen(&mut self, driver: &mut Driver) -> Result<(), NvmlError> {
+        if self.reopen_at_ns.is_some_and(|at_ns| monotonic_ns() >= at_ns) {
+            driver.open_device(self.index, self.uuid.as_deref())?;
+            self.reopen_at_ns = None;
+            self.calls.iter_mut().for_each(|call| call.due_at_ns = 0);
+        }
+        Ok(())
+    }
+
+    /// Makes every signal of the GPU absent, until it can be opened again.
+    fn lose(&mut self, loss: &NvmlError, retry_ns: u64, sink: &mut Sink<'_>) {
+        let t_ns = monotonic_ns();
+        self.reopen_at_ns = Some(t_ns.saturating_add(retry_ns));
+        self.signals().for_each(|signal| sink.absent(signal, t_ns, &Words(loss)));
+    }
+}
+
+impl Call {
+    fn register(plan: &'static Plan, index: u32, device: Option<&str>, registry: &mut Registry) -> Self {
+        let register = |quantity: &query::Quantity| {
+            registry.add(SignalInfo {
+                name: format!("gpu.{index}.{}", quantity.name),
+                unit: quantity.unit,
+                kind: quantity.kind,
+                source: plan.source,
+                device: device.map(str::to_owned),
+            })
+        };
+        Self { plan, signals: plan.quantities.iter().map(register).collect(), due_at_ns: 0 }
+    }
+
+    /// Asks the query and tells its signals. An error is returned only if it means that the whole GPU is lost.
+    fn ask(&mut self, driver: &Driver, index: u32, settings: Settings, sink: &mut Sink<'_>) -> Result<(), NvmlError> {
+        let device = driver.device(index).ok_or(NvmlError::NotFound)?;
+        let (t_ns, answer) = stamped(|| ask(device, self.plan.query, settings.pid));
+        let wait_ns = match (&answer, self.plan.rate) {
+            (Err(_), _) => settings.retry_ns,
+            (Ok(_), Rate::Pass) => 0,
+            (Ok(_), Rate::Slow | Rate::Blocking) => settings.slow_ns,
+        };
+        self.due_at_ns = t_ns.saturating_add(wait_ns);
+        match answer {
+            Ok(values) => self.tell(t_ns, values, settings, sink),
+            Err(error) if gpu_is_gone(&error) => return Err(error),
+            Err(error) => {
+                let reason = CallFailed { plan: self.plan, error: &error };
+                self.signals.iter().for_each(|signal| sink.absent(*signal, t_ns, &reason));
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&self, t_ns: u64, values: query::Answer, settings: Settings, sink: &mut Sink<'_>) {
+        for (signal, value) in self.signals.iter().zip(values) {
+            match value {
+                Some(value) => sink.value(*signal, t_ns, value),
+                None if self.plan.query == Query::Processes => sink.absent(*signal, t_ns, &NotOnGpu(settings)),
+                None => sink.absent(*signal, t_ns, &"the driver gave no usable number"),
+            }
+        }
+    }
+}
+
+/// Whether the error speaks of the GPU, not of the call.
+fn gpu_is_gone(error: &NvmlError) -> bool {
+    matches!(error, NvmlError::GpuLost | NvmlError::ResetRequired | NvmlError::NotFound) || library_is_gone(error)
+}
+
+/// Whether NVML must be loaded again before anything works.
+fn library_is_gone(error: &NvmlError) -> bool {
+    matches!(error, NvmlError::Uninitialized | NvmlError::DriverNotLoaded | NvmlError::LibRmVersionMismatch)
+}
+
+/// Why one call has no answer.
+struct CallFailed<'a> {
+    plan: &'static Plan,
+    error: &'a NvmlError,
+}
+
+impl fmt::Display for CallFailed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.error {
+            NvmlError::FailedToLoadSymbol(_) | NvmlError::FunctionNotFound => {
+                let call = self.plan.source.trim_start_matches("NVML ");
+                write!(f, "this NVIDIA driver has no {call}")
+            }
+            error => write!(f, "{}", Words(error)),
+        }
+    }
+}
+
+/// Why the memory of the observed process is not known.
+struct NotOnGpu(Settings);
+
+impl fmt::Display for NotOnGpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pid = self.0.pid;
+        if self.0.in_container {
+            write!(f, "NVML does not list process {pid}: it knows processes by the host's numbers, not the container's")
+        } else {
+            write!(f, "process {pid} does not compute on this GPU")
+        }
+    }
+}

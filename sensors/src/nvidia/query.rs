@@ -1,0 +1,177 @@
+//! The questions put to each NVIDIA GPU: which signals they give, how often they are asked, and the answer's units.
+
+use gnntop_wire::{SignalKind, Unit};
+use nvml_wrapper::Device;
+use nvml_wrapper::enum_wrappers::device::{Clock, PcieUtilCounter, TemperatureSensor};
+use nvml_wrapper::enums::device::{SampleValue, UsedGpuMemory};
+use nvml_wrapper::error::NvmlError;
+use nvml_wrapper::structs::device::FieldId;
+use nvml_wrapper::sys_exports::field_id::NVML_FI_DEV_POWER_INSTANT;
+
+/// One NVML call, which gives one signal or two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Query {
+    Energy,
+    PowerInstant,
+    Power,
+    Utilization,
+    Memory,
+    ClockSm,
+    ClockMemory,
+    Temperature,
+    Throttle,
+    PowerLimit,
+    Processes,
+    PcieTx,
+    PcieRx,
+}
+
+/// How often a query is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rate {
+    /// In every pass.
+    Pass,
+    /// Once every slow interval: dear, or hardly changing.
+    Slow,
+    /// Once every slow interval, and never two in one pass: NVML may measure for 20 ms before it answers.
+    Blocking,
+}
+
+/// A query with its rate and signals.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) query: Query,
+    pub(super) rate: Rate,
+    /// NVML's own name of the call.
+    pub(super) source: &'static str,
+    pub(super) quantities: &'static [Quantity],
+}
+
+/// A signal a query gives.
+#[derive(Debug)]
+pub(super) struct Quantity {
+    /// What follows `gpu.N.` in the signal's name.
+    pub(super) name: &'static str,
+    pub(super) unit: Unit,
+    pub(super) kind: SignalKind,
+}
+
+const fn gauge(name: &'static str, unit: Unit) -> Quantity {
+    Quantity { name, unit, kind: SignalKind::Gauge }
+}
+
+const fn plan(query: Query, rate: Rate, source: &'static str, quantities: &'static [Quantity]) -> Plan {
+    Plan { query, rate, source, quantities }
+}
+
+/// Every query, in the order in which a pass asks them: energy and power first, so that their stamps lie close.
+pub(super) static PLANS: [Plan; 13] = [
+    plan(
+        Query::Energy,
+        Rate::Pass,
+        "NVML nvmlDeviceGetTotalEnergyConsumption",
+        &[Quantity { name: "energy", unit: Unit::Millijoules, kind: SignalKind::Counter }],
+    ),
+    plan(
+        Query::PowerInstant,
+        Rate::Pass,
+        "NVML nvmlDeviceGetFieldValues(186)",
+        &[gauge("power.instant", Unit::Milliwatts)],
+    ),
+    plan(Query::Power, Rate::Pass, "NVML nvmlDeviceGetPowerUsage", &[gauge("power", Unit::Milliwatts)]),
+    plan(
+        Query::Utilization,
+        Rate::Pass,
+        "NVML nvmlDeviceGetUtilizationRates",
+        &[gauge("util", Unit::MilliPercent), gauge("memory_util", Unit::MilliPercent)],
+    ),
+    plan(
+        Query::Memory,
+        Rate::Pass,
+        "NVML nvmlDeviceGetMemoryInfo_v2",
+        &[gauge("memory.total", Unit::Bytes), gauge("memory.used", Unit::Bytes)],
+    ),
+    plan(Query::ClockSm, Rate::Pass, "NVML nvmlDeviceGetClockInfo", &[gauge("clock.sm", Unit::Megahertz)]),
+    plan(Query::ClockMemory, Rate::Pass, "NVML nvmlDeviceGetClockInfo", &[gauge("clock.memory", Unit::Megahertz)]),
+    plan(Query::Temperature, Rate::Pass, "NVML nvmlDeviceGetTemperature", &[gauge("temperature", Unit::MilliCelsius)]),
+    plan(
+        Query::Throttle,
+        Rate::Pass,
+        "NVML nvmlDeviceGetCurrentClocksThrottleReasons",
+        &[gauge("throttle", Unit::Bits)],
+    ),
+    plan(
+        Query::PowerLimit,
+        Rate::Slow,
+        "NVML nvmlDeviceGetEnforcedPowerLimit",
+        &[gauge("power.limit", Unit::Milliwatts)],
+    ),
+    plan(
+        Query::Processes,
+        Rate::Slow,
+        "NVML nvmlDeviceGetComputeRunningProcesses_v3",
+        &[gauge("processes", Unit::Count), gauge("process.memory", Unit::Bytes)],
+    ),
+    plan(Query::PcieTx, Rate::Blocking, "NVML nvmlDeviceGetPcieThroughput", &[gauge("pcie.tx", Unit::BytesPerSecond)]),
+    plan(Query::PcieRx, Rate::Blocking, "NVML nvmlDeviceGetPcieThroughput", &[gauge("pcie.rx", Unit::BytesPerSecond)]),
+];
+
+/// Values in the order of the plan's quantities, in their units. `None`: the call worked, but this one it did not tell.
+pub(super) type Answer = [Option<i64>; 2];
+
+/// Asks one query of one GPU. `pid` is the observed process.
+pub(super) fn ask(device: &Device<'_>, query: Query, pid: u32) -> Result<Answer, NvmlError> {
+    Ok(match query {
+        Query::Energy => one(i64::try_from(device.total_energy_consumption()?).ok()),
+        Query::PowerInstant => one(power_instant(device)?),
+        Query::Power => one(Some(device.power_usage()?.into())),
+        Query::Utilization => {
+            let rates = device.utilization_rates()?;
+            [rates.gpu, rates.memory].map(|percent| Some(i64::from(percent) * 1000))
+        }
+        Query::Memory => {
+            let memory = device.memory_info()?;
+            [memory.total, memory.used].map(|bytes| i64::try_from(bytes).ok())
+        }
+        Query::ClockSm => one(Some(device.clock_info(Clock::SM)?.into())),
+        Query::ClockMemory => one(Some(device.clock_info(Clock::Memory)?.into())),
+        Query::Temperature => one(Some(i64::from(device.temperature(TemperatureSensor::Gpu)?) * 1000)),
+        Query::Throttle => one(i64::try_from(device.current_throttle_reasons()?.bits()).ok()),
+        Query::PowerLimit => one(Some(device.enforced_power_limit()?.into())),
+        Query::Processes => processes(device, pid)?,
+        Query::PcieTx => one(Some(throughput(device, PcieUtilCounter::Send)?)),
+        Query::PcieRx => one(Some(throughput(device, PcieUtilCounter::Receive)?)),
+    })
+}
+
+fn one(value: Option<i64>) -> Answer {
+    [value, None]
+}
+
+/// Field 186: power now, where `power_usage` is the mean of the last second on Ampere and newer (except GA100).
+fn power_instant(device: &Device<'_>) -> Result<Option<i64>, NvmlError> {
+    let fields = device.field_values_for(&[FieldId(NVML_FI_DEV_POWER_INSTANT)])?;
+    let sample = fields.into_iter().next().ok_or(NvmlError::NoData)??;
+    Ok(match sample.value? {
+        SampleValue::U32(milliwatts) => Some(milliwatts.into()),
+        SampleValue::U64(milliwatts) => i64::try_from(milliwatts).ok(),
+        SampleValue::I64(milliwatts) => Some(milliwatts),
+        SampleValue::F64(_) => None,
+    })
+}
+
+/// How many processes compute on the GPU, and the memory of the observed one if it is among them.
+fn processes(device: &Device<'_>, pid: u32) -> Result<Answer, NvmlError> {
+    let processes = device.running_compute_processes()?;
+    let ours = processes.iter().find(|process| process.pid == pid);
+    let bytes = ours.and_then(|process| match process.used_gpu_memory {
+        UsedGpuMemory::Used(bytes) => i64::try_from(bytes).ok(),
+        UsedGpuMemory::Unavailable => None,
+    });
+    Ok([i64::try_from(processes.len()).ok(), bytes])
+}
+
+/// NVML counts in KB/s over 20 ms; its KB are taken as 1,000 bytes.
+fn throughput(device: &Device<'_>, counter: PcieUtilCounter) -> Result<i64, NvmlError> {
+    Ok(i64::from(device.pcie_throughput(counter)?) * 1000)
+}

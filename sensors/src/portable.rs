@@ -1,0 +1,183 @@
+//! The process and the machine on systems other than Linux, through sysinfo.
+//!
+//! Fewer signals than on Linux, and some are gauges where Linux has counters: what sysinfo gives is recorded as
+//! what it is. Its CPU load is an average since the read before, and it asks for 200 ms between two of those.
+
+use std::time::Duration;
+
+use gnntop_wire::{SignalKind, Unit};
+use sysinfo::{CpuRefreshKind, MemoryRefreshKind, Pid, ProcessRefreshKind, ProcessesToUpdate, RefreshKind, System};
+
+use crate::clock::stamped;
+use crate::set::{Registry, Sensor, SensorOptions, Sink};
+use crate::signal::{SignalIndex, SignalInfo};
+
+/// Reads through sysinfo.
+pub(crate) struct Portable {
+    system: Result<System, String>,
+    pid: Pid,
+    last_cpu_ns: Option<u64>,
+    process: ProcessSignals,
+    memory: MemorySignals,
+    cpu_load: Vec<SignalIndex>,
+}
+
+struct ProcessSignals {
+    cpu_time: SignalIndex,
+    rss: SignalIndex,
+    read: SignalIndex,
+    written: SignalIndex,
+}
+
+struct MemorySignals {
+    total: SignalIndex,
+    available: SignalIndex,
+    used: SignalIndex,
+    swap_total: SignalIndex,
+    swap_used: SignalIndex,
+}
+
+impl Portable {
+    pub(crate) fn open(options: &SensorOptions, registry: &mut Registry) -> Self {
+        let wanted = RefreshKind::nothing().with_cpu(CpuRefreshKind::nothing().with_usage());
+        let system =
+            System::new_with_specifics(wanted).map_err(|error| format!("the system gives no figures: {error}"));
+        let mut plain = |name, unit, kind| registry.plain(name, unit, kind, "sysinfo");
+        let process = ProcessSignals {
+            cpu_time: plain("process.cpu_time", Unit::Nanoseconds, SignalKind::Counter),
+            rss: plain("process.rss", Unit::Bytes, SignalKind::Gauge),
+            read: plain("process.io.read_bytes", Unit::Bytes, SignalKind::Counter),
+            written: plain("process.io.write_bytes", Unit::Bytes, SignalKind::Counter),
+        };
+        let memory = MemorySignals {
+            total: plain("machine.memory.total", Unit::Bytes, SignalKind::Gauge),
+            available: plain("machine.memory.available", Unit::Bytes, SignalKind::Gauge),
+            used: plain("machine.memory.used", Unit::Bytes, SignalKind::Gauge),
+            swap_total: plain("machine.swap.total", Unit::Bytes, SignalKind::Gauge),
+            swap_used: plain("machine.swap.used", Unit::Bytes, SignalKind::Gauge),
+        };
+        let cores = if options.per_core { system.as_ref().map_or(0, |system| system.cpus().len()) } else { 0 };
+        let cpu_load = (0..cores).map(|core| register_core(registry, core)).collect();
+        Self { system, pid: Pid::from_u32(options.pid), last_cpu_ns: None, process, memory, cpu_load }
+    }
+
+    fn every_signal(&self) -> impl Iterator<Item = SignalIndex> + '_ {
+        let Self { process, memory, cpu_load, .. } = self;
+        let of_process = [process.cpu_time, process.rss, process.read, process.written];
+        let of_memory = [memory.total, memory.available, memory.used, memory.swap_total, memory.swap_used];
+        of_process.into_iter().chain(of_memory).chain(cpu_load.iter().copied())
+    }
+}
+
+fn register_core(registry: &mut Registry, core: usize) -> SignalIndex {
+    registry.add(SignalInfo {
+        name: format!("machine.cpu.{core}.load"),
+        unit: Unit::MilliPercent,
+        kind: SignalKind::Gauge,
+        source: "sysinfo",
+        device: Some(format!("cpu {core}")),
+    })
+}
+
+impl ProcessSignals {
+    fn read(&self, system: &mut System, pid: Pid, sink: &mut Sink<'_>) {
+        let wanted = ProcessRefreshKind::nothing().with_cpu().with_memory().with_disk_usage();
+        let (t_ns, _) = stamped(|| system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), true, wanted));
+        let Some(process) = system.process(pid) else {
+            for signal in [self.cpu_time, self.rss, self.read, self.written] {
+                sink.absent(signal, t_ns, &format_args!("process {pid} has ended"));
+            }
+            return;
+        };
+        let disk = process.disk_usage();
+        sink.value(self.cpu_time, t_ns, raw(process.accumulated_cpu_time().saturating_mul(1_000_000)));
+        sink.value(self.rss, t_ns, raw(process.memory()));
+        sink.value(self.read, t_ns, raw(disk.total_read_bytes));
+        sink.value(self.written, t_ns, raw(disk.total_written_bytes));
+    }
+}
+
+impl MemorySignals {
+    fn read(&self, system: &mut System, sink: &mut Sink<'_>) {
+        let (t_ns, ()) = stamped(|| system.refresh_memory_specifics(MemoryRefreshKind::everything()));
+        let (total, available) = (system.total_memory(), system.available_memory());
+        sink.value(self.total, t_ns, raw(total));
+        sink.value(self.available, t_ns, raw(available));
+        sink.value(self.used, t_ns, raw(total.saturating_sub(available)));
+        sink.value(self.swap_total, t_ns, raw(system.total_swap()));
+        sink.value(self.swap_used, t_ns, raw(system.used_swap()));
+    }
+}
+
+impl Sensor for Portable {
+    fn name(&self) -> &'static str {
+        "sysinfo"
+    }
+
+    fn read(&mut self, sink: &mut Sink<'_>) {
+        let system = match &mut self.system {
+            Ok(system) => system,
+            Err(reason) => {
+                let (t_ns, reason) = (crate::clock::monotonic_ns(), reason.clone());
+                return self.every_signal().for_each(|signal| sink.absent(signal, t_ns, &reason));
+            }
+        };
+        self.process.read(system, self.pid, sink);
+        self.memory.read(system, sink);
+        let now_ns = crate::clock::monotonic_ns();
+        let due = self
+            .last_cpu_ns
+            .is_none_or(|last_ns| now_ns.saturating_sub(last_ns) >= interval_ns(sysinfo::MINIMUM_CPU_UPDATE_INTERVAL));
+        if due {
+            let first = self.last_cpu_ns.replace(now_ns).is_none();
+            system.refresh_cpu_usage();
+            // The first refresh has nothing to compare with, and would read 0.
+            for (signal, cpu) in self.cpu_load.iter().zip(system.cpus()).filter(|_| !first) {
+                sink.value(*signal, now_ns, (f64::from(cpu.usage()) * 1000.0).round() as i64);
+            }
+        }
+    }
+}
+
+fn interval_ns(interval: Duration) -> u64 {
+    u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A size or time as a raw value. None that fits in this world exceeds an `i64`.
+fn raw(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::set::SensorSet;
+    use crate::signal::Reading;
+
+    #[test]
+    fn this_process_and_machine_are_read() {
+        let mut set = SensorSet::empty(&SensorOptions::default());
+        let options = set.options().clone();
+        set.add(|registry| Box::new(Portable::open(&options, registry)));
+        let mut readings = Vec::new();
+        set.read(&mut |reading| readings.push(reading));
+        for name in ["process.cpu_time", "process.rss", "machine.memory.total", "machine.memory.used"] {
+            let signal = set.find(name).unwrap();
+            let value = readings.iter().find_map(|reading| match reading {
+                Reading::Value { signal: of, value, .. } if *of == signal => Some(*value),
+                _ => None,
+            });
+            assert!(value.is_some_and(|value| value >= 0), "{name}: {value:?}");
+        }
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_is_absent() {
+        let options = SensorOptions { pid: u32::MAX / 2, ..SensorOptions::default() };
+        let mut set = SensorSet::empty(&options);
+        set.add(|registry| Box::new(Portable::open(&options, registry)));
+        set.read(&mut |_| ());
+        let signal = set.find("process.rss").unwrap();
+        assert_eq!(set.absence(signal), Some("process 2147483647 has ended"));
+    }
+}

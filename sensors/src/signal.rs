@@ -1,0 +1,61 @@
+//! What a signal is, and what one reading of it says.
+
+use gnntop_wire::{SignalKind, Unit};
+
+/// What a signal is. There is one per source, device and quantity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignalInfo {
+    /// The stable name, such as `process.cpu_time`, `machine.cpu.0.busy` or `gpu.0.power`. The table at the top
+    /// of the crate lists them all.
+    pub name: String,
+    /// The unit of the raw value.
+    pub unit: Unit,
+    /// Whether the value stands for itself or only for the difference between two readings.
+    pub kind: SignalKind,
+    /// Where the value comes from, such as `/proc/PID/stat` or `NVML power_usage`.
+    pub source: &'static str,
+    /// Which device it belongs to, such as `cpu 0` or `GPU-5a1b… NVIDIA H200`; none for the whole machine or process.
+    pub device: Option<String>,
+}
+
+/// Index of a signal in the set that made it: dense from 0, stable for the life of the set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SignalIndex(pub u32);
+
+impl SignalIndex {
+    pub(crate) fn slot(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One thing a sampling pass found out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// The signal had this value.
+    Value {
+        /// Which signal.
+        signal: SignalIndex,
+        /// `CLOCK_MONOTONIC`, in nanoseconds, halfway through the call that read it.
+        t_ns: u64,
+        /// The raw value, in the signal's unit. A counter that went back is passed on as it is.
+        value: i64,
+    },
+    /// The signal could not be read. Told once when it begins, and again if the reason changes.
+    Absent {
+        /// Which signal.
+        signal: SignalIndex,
+        /// `CLOCK_MONOTONIC`, in nanoseconds, of the attempt.
+        t_ns: u64,
+        /// Why, in words for a person.
+        reason: String,
+    },
+}
+
+impl Reading {
+    /// The signal this reading is of.
+    pub fn signal(&self) -> SignalIndex {
+        match *self {
+            Self::Value { signal, .. } | Self::Absent { signal, .. } => signal,
+        }
+    }
+}

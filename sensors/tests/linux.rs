@@ -1,0 +1,407 @@
+//! Every Linux sensor against a fake `/proc`, and the process sensor against a real child.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs, dead_code)]
+
+mod fake_proc;
+
+use std::collections::HashSet;
+use std::process::Command;
+
+use fake_proc::{FakeProc, PID, Pass, ProcessStat};
+use gnntop_sensors::{Reading, SensorOptions, SensorSet, monotonic_ns};
+use gnntop_wire::{SignalKind, Unit};
+use proptest::prelude::*;
+
+const TICK_NS: i64 = 10_000_000;
+
+#[test]
+fn every_signal_of_a_healthy_machine_has_its_value() {
+    let fake = FakeProc::new();
+    let pass = Pass::of(&mut fake.open());
+    let page = 4096;
+    let expected = [
+        ("process.cpu_time", 48 * TICK_NS),
+        ("process.cpu_time.user", 31 * TICK_NS),
+        ("process.cpu_time.system", 17 * TICK_NS),
+        ("process.rss", 416 * page),
+        ("process.faults.minor", 103),
+        ("process.faults.major", 2),
+        ("process.threads", 4),
+        ("process.rss.peak", 2048 * 1024),
+        ("process.swap", 16 * 1024),
+        ("process.main_thread.voluntary_switches", 111),
+        ("process.main_thread.involuntary_switches", 22),
+        ("process.io.rchar", 1000),
+        ("process.io.wchar", 2000),
+        ("process.io.read_bytes", 4096),
+        ("process.io.write_bytes", 8192),
+        ("machine.cpu.busy", 50 * TICK_NS),
+        ("machine.cpu.iowait", 40 * TICK_NS),
+        ("machine.cpu.steal", 6 * TICK_NS),
+        ("machine.cpu.0.busy", 19 * TICK_NS),
+        ("machine.cpu.0.iowait", 20 * TICK_NS),
+        ("machine.cpu.0.steal", 2 * TICK_NS),
+        ("machine.cpu.1.busy", 31 * TICK_NS),
+        ("machine.cpu.1.iowait", 20 * TICK_NS),
+        ("machine.cpu.1.steal", 4 * TICK_NS),
+        ("machine.memory.total", 1000 * 1024),
+        ("machine.memory.available", 400 * 1024),
+        ("machine.memory.used", 600 * 1024),
+        ("machine.swap.total", 50 * 1024),
+        ("machine.swap.used", 30 * 1024),
+        ("machine.pressure.cpu.some", 700_000),
+        ("machine.pressure.cpu.full", 300_000),
+        ("machine.pressure.memory.some", 700_000),
+        ("machine.pressure.memory.full", 300_000),
+        ("machine.pressure.io.some", 700_000),
+        ("machine.pressure.io.full", 300_000),
+        ("machine.load.1m", 52_000),
+        ("machine.load.5m", 100_000),
+        ("machine.load.15m", 1_225_000),
+    ];
+    for (name, value) in expected {
+        assert_eq!(pass.value(name), Some(value), "{name}");
+    }
+    // Nothing is read that this list, and the table in the crate's documentation, does not name.
+    let listed: HashSet<&str> = expected.iter().map(|(name, _)| *name).chain(["gpu.count"]).collect();
+    for (name, _) in pass.readings() {
+        assert!(listed.contains(name.as_str()), "{name} is not listed");
+    }
+}
+
+#[test]
+fn the_documented_table_names_every_signal() {
+    let documentation: String =
+        include_str!("../src/lib.rs").lines().filter(|line| line.starts_with("//! | `")).collect();
+    for signal in FakeProc::new().open().signals() {
+        let mut name = signal.name.clone();
+        for core in ["0", "1"] {
+            name = name.replace(&format!("machine.cpu.{core}."), "machine.cpu.N.");
+        }
+        let last = name.rsplit('.').next().unwrap();
+        let family = name.strip_suffix(&format!(".{last}")).unwrap();
+        let listed = documentation.contains(&format!("`{name}`"))
+            || (documentation.contains(&format!("`.{last}`")) && documentation.contains(&format!("`{family}")));
+        assert!(listed, "{name} is not in the table");
+    }
+}
+
+#[test]
+fn indices_are_dense_and_names_differ() {
+    let fake = FakeProc::new();
+    let set = fake.open();
+    let names: HashSet<&str> = set.signals().iter().map(|signal| signal.name.as_str()).collect();
+    assert_eq!(names.len(), set.signals().len());
+    for (slot, signal) in set.signals().iter().enumerate() {
+        assert_eq!(set.find(&signal.name).unwrap().0 as usize, slot);
+        assert!(!signal.source.is_empty());
+    }
+    let busy = &set.signals()[set.find("machine.cpu.1.busy").unwrap().0 as usize];
+    assert_eq!((busy.unit, busy.kind, busy.device.as_deref()), (Unit::Nanoseconds, SignalKind::Counter, Some("cpu 1")));
+}
+
+#[test]
+fn stamps_lie_inside_the_pass_and_do_not_go_back_within_a_signal() {
+    let fake = FakeProc::new();
+    let mut set = fake.open();
+    let mut last_ns = 0;
+    for _ in 0..20 {
+        let before_ns = monotonic_ns();
+        let mut stamps = Vec::new();
+        set.read(&mut |reading| {
+            if let Reading::Value { t_ns, .. } = reading {
+                stamps.push(t_ns);
+            }
+        });
+        let after_ns = monotonic_ns();
+        assert!(stamps.iter().all(|t_ns| (before_ns..=after_ns).contains(t_ns)));
+        assert!(stamps[0] >= last_ns);
+        last_ns = stamps[0];
+    }
+}
+
+#[test]
+fn a_missing_file_costs_only_its_own_signals() {
+    let cases = [
+        ("proc/4242/status", "process.swap", "status not found"),
+        ("proc/4242/io", "process.io.rchar", "io not found"),
+        ("proc/stat", "machine.cpu.busy", "stat not found"),
+        ("proc/meminfo", "machine.memory.used", "meminfo not found"),
+        ("proc/pressure/io", "machine.pressure.io.full", "no pressure information: kernel without PSI"),
+        ("proc/loadavg", "machine.load.5m", "loadavg not found"),
+    ];
+    for (file, signal, reason) in cases {
+        let fake = FakeProc::new();
+        let mut set = fake.open();
+        let healthy = Pass::of(&mut set);
+        let content = std::fs::read(fake.path(file)).unwrap();
+        fake.remove(file);
+        let pass = Pass::of(&mut set);
+        assert!(pass.reason(signal).unwrap().ends_with(reason), "{file}: {:?}", pass.reason(signal));
+        let lost = pass.readings().iter().filter(|(_, reading)| matches!(reading, Reading::Absent { .. })).count();
+        assert!((2..=9).contains(&lost), "{file}: {lost} signals lost");
+        assert_eq!(Pass::of(&mut set).reason(signal), None, "told once");
+        fake.write(file, content);
+        assert_eq!(Pass::of(&mut set).value(signal), healthy.value(signal), "{file} comes back");
+    }
+}
+
+#[test]
+fn a_root_with_nothing_in_it_has_every_signal_absent() {
+    let folder = tempfile::tempdir().unwrap();
+    let (proc_root, sys_root) = (folder.path().join("proc"), folder.path().join("sys"));
+    let options = SensorOptions { pid: PID, proc_root, sys_root, gpu: false, ..SensorOptions::default() };
+    let mut set = SensorSet::open(&options);
+    let pass = Pass::of(&mut set);
+    assert_eq!(pass.readings().len(), set.signals().len());
+    for (name, reading) in pass.readings() {
+        assert!(matches!(reading, Reading::Absent { reason, .. } if !reason.is_empty()), "{name}");
+    }
+    assert_eq!(pass.reason("process.rss"), Some("there is no process 4242, or it is hidden from this user"));
+    assert_eq!(pass.reason("gpu.count"), Some("GPU sensors are turned off"));
+    assert!(Pass::of(&mut set).readings().is_empty(), "an absence is told once");
+}
+
+#[test]
+fn garbage_makes_a_signal_absent_and_never_a_guess() {
+    let cases: [(&str, &[u8], &str, &str); 8] = [
+        ("proc/4242/stat", b"4242 (python", "process.cpu_time", "cannot understand"),
+        ("proc/4242/stat", b"\xff\xfe\x00\n", "process.swap", "cannot understand"),
+        ("proc/4242/status", b"VmHWM:\t lots kB\n", "process.rss.peak", "no VmHWM in"),
+        ("proc/4242/io", b"rchar: 99999999999999999999\n", "process.io.rchar", "no rchar in"),
+        ("proc/stat", b"cpu  1 2 3\ncpu0 1 2 3\n", "machine.cpu.busy", "no cpu line in /proc/stat"),
+        ("proc/meminfo", b"MemTotal: 1000 kB\n", "machine.memory.used", "missing from /proc/meminfo"),
+        ("proc/pressure/cpu", b"some avg10=1\n", "machine.pressure.cpu.some", "this kernel gives no \"some\" total"),
+        ("proc/loadavg", b"x y z\n", "machine.load.1m", "missing from /proc/loadavg"),
+    ];
+    for (file, content, signal, reason) in cases {
+        let fake = FakeProc::new();
+        fake.write(file, content);
+        let pass = Pass::of(&mut fake.open());
+        assert!(pass.reason(signal).unwrap().contains(reason), "{file}: {:?}", pass.reason(signal));
+    }
+}
+
+#[test]
+fn one_missing_line_costs_only_its_own_signal() {
+    let fake = FakeProc::new();
+    fake.write("proc/meminfo", "MemTotal: 1000 kB\nSwapTotal: 50 kB\nSwapFree: 20 kB\n");
+    fake.write("proc/pressure/cpu", "some avg10=0.00 total=700\n");
+    let pass = Pass::of(&mut fake.open());
+    assert_eq!(pass.value("machine.memory.total"), Some(1000 * 1024));
+    assert_eq!(pass.value("machine.swap.used"), Some(30 * 1024));
+    assert!(pass.reason("machine.memory.available").is_some());
+    assert_eq!(pass.value("machine.pressure.cpu.some"), Some(700_000));
+    assert_eq!(pass.reason("machine.pressure.cpu.full"), Some("this kernel gives no \"full\" total"));
+}
+
+#[test]
+fn a_file_cut_anywhere_never_gives_a_wrong_value() {
+    for file in ["proc/4242/stat", "proc/4242/status", "proc/4242/io", "proc/stat", "proc/meminfo", "proc/pressure/io"]
+    {
+        let fake = FakeProc::new();
+        let mut set = fake.open();
+        let whole = Pass::of(&mut set);
+        let content = std::fs::read(fake.path(file)).unwrap();
+        for end in 0..content.len() {
+            fake.write(file, &content[..end]);
+            let cut = Pass::of(&mut set);
+            for (name, reading) in cut.readings() {
+                if let Reading::Value { value, .. } = reading {
+                    assert_eq!(Some(*value), whole.value(name), "{name}, {file} cut at {end}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn counters_that_go_back_are_passed_on_raw() {
+    let fake = FakeProc::new();
+    let mut set = fake.open();
+    assert_eq!(Pass::of(&mut set).value("machine.cpu.iowait"), Some(40 * TICK_NS));
+    fake.write(
+        "proc/stat",
+        "cpu  29 2 10 1000 12 3 5 6 0 0\ncpu0 10 1 5 500 20 1 2 2 0 0\ncpu1 20 1 5 500 20 2 3 4 0 0\n",
+    );
+    let pass = Pass::of(&mut set);
+    assert_eq!(pass.value("machine.cpu.iowait"), Some(12 * TICK_NS));
+    assert_eq!(pass.value("machine.cpu.busy"), Some(49 * TICK_NS));
+}
+
+#[test]
+fn a_core_switched_off_is_absent_and_comes_back() {
+    let fake = FakeProc::new();
+    let mut set = fake.open();
+    let both = std::fs::read(fake.path("proc/stat")).unwrap();
+    Pass::of(&mut set);
+    fake.write("proc/stat", "cpu  30 2 10 1000 40 3 5 6 0 0\ncpu0 10 1 5 500 20 1 2 2 0 0\nintr 1\n");
+    let pass = Pass::of(&mut set);
+    assert_eq!(pass.value("machine.cpu.0.busy"), Some(19 * TICK_NS));
+    for quantity in ["busy", "iowait", "steal"] {
+        assert_eq!(pass.reason(&format!("machine.cpu.1.{quantity}")), Some("cpu 1 is offline"));
+    }
+    fake.write("proc/stat", both);
+    assert_eq!(Pass::of(&mut set).value("machine.cpu.1.busy"), Some(31 * TICK_NS));
+}
+
+#[test]
+fn a_core_that_is_off_from_the_start_is_shown_as_absent() {
+    let fake = FakeProc::new();
+    fake.write("sys/devices/system/cpu/present", "0-2\n");
+    let pass = Pass::of(&mut fake.open());
+    assert_eq!(pass.reason("machine.cpu.2.busy"), Some("cpu 2 is offline"));
+}
+
+#[test]
+fn cores_can_be_left_out_and_strangers_are_ignored() {
+    let fake = FakeProc::new();
+    let set = SensorSet::open(&SensorOptions { per_core: false, ..fake.options() });
+    assert_eq!(set.find("machine.cpu.0.busy"), None);
+    let mut set = fake.open();
+    fake.write(
+        "proc/stat",
+        "cpu  30 2 10 1000 40 3 5 6 0 0\ncpu7 1 1 1 1 1 1 1 1\ncpu0 1 1 1 1 1 1 1 1\ncpu0 2 2 2 2 2 2 2 2\n",
+    );
+    let pass = Pass::of(&mut set);
+    assert_eq!(pass.value("machine.cpu.0.busy"), Some(5 * TICK_NS), "the first of two lines holds");
+}
+
+#[test]
+fn a_process_that_ends_takes_all_its_signals_with_it() {
+    let fake = FakeProc::new();
+    let mut set = fake.open();
+    Pass::of(&mut set);
+    fake.end_process();
+    let pass = Pass::of(&mut set);
+    for signal in set.signals().iter().filter(|signal| signal.name.starts_with("process.")) {
+        assert_eq!(pass.reason(&signal.name), Some("process 4242 has ended"), "{}", signal.name);
+    }
+    assert!(pass.value("machine.cpu.busy").is_some());
+}
+
+#[test]
+fn a_zombie_has_ended() {
+    let fake = FakeProc::new();
+    let mut set = fake.open();
+    Pass::of(&mut set);
+    fake.process_stat(&ProcessStat { state: 'Z', ..ProcessStat::default() });
+    assert_eq!(Pass::of(&mut set).reason("process.rss"), Some("process 4242 has ended"));
+}
+
+#[test]
+fn a_reused_pid_is_not_taken_for_the_process() {
+    let fake = FakeProc::new();
+    let mut set = fake.open();
+    Pass::of(&mut set);
+    fake.process_stat(&ProcessStat { start: 99999, user: 1, ..ProcessStat::default() });
+    let pass = Pass::of(&mut set);
+    for name in ["process.cpu_time", "process.swap", "process.io.rchar"] {
+        assert_eq!(pass.reason(name), Some("process 4242 has ended (another process has its number now)"));
+    }
+    fake.end_process();
+    assert_eq!(Pass::of(&mut set).reason("process.cpu_time"), Some("process 4242 has ended"), "a new reason is told");
+}
+
+/// A child that is killed and collected when the test is over, however it ends.
+struct Child(std::process::Child);
+
+impl Child {
+    fn end(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+#[test]
+fn a_child_is_read_until_it_ends() {
+    let mut child = Child(Command::new("sleep").arg("600").spawn().unwrap());
+    let pid = child.0.id();
+    let mut set = SensorSet::open(&SensorOptions { pid, gpu: false, ..SensorOptions::default() });
+    let alive = Pass::of(&mut set);
+    // Its memory may read 0: since Linux 6.2 the kernel's count is off by some pages a core.
+    for name in ["process.cpu_time", "process.rss", "process.swap", "process.io.rchar"] {
+        assert!(alive.value(name).is_some(), "{name}");
+    }
+    assert_eq!(alive.value("process.threads"), Some(1));
+    child.end();
+    let reason = format!("process {pid} has ended");
+    let dead = Pass::of(&mut set);
+    for name in ["process.cpu_time", "process.rss", "process.swap", "process.io.rchar"] {
+        assert_eq!(dead.reason(name), Some(reason.as_str()), "{name}");
+    }
+}
+
+#[test]
+fn a_burst_of_work_shows_in_this_process() {
+    let mut set = SensorSet::open(&SensorOptions { gpu: false, ..SensorOptions::default() });
+    let first = Pass::of(&mut set);
+    let mut worked = 0_u64;
+    loop {
+        // Pages that are touched fault once each, and touching takes CPU time.
+        let pages = std::hint::black_box(vec![1_u8; 8 << 20]);
+        worked += pages.iter().step_by(4096).map(|byte| u64::from(*byte)).sum::<u64>();
+        let now = Pass::of(&mut set);
+        let grew = |name: &str| now.value(name).unwrap() - first.value(name).unwrap();
+        if grew("process.cpu_time") > 2 * TICK_NS {
+            assert!(grew("process.faults.minor") > 0);
+            assert!(now.value("process.rss").unwrap() > 0);
+            break;
+        }
+        assert!(worked < 1 << 30, "CPU time stands still");
+    }
+}
+
+#[test]
+fn io_of_another_users_process_is_refused_in_words() {
+    // SAFETY: geteuid only returns a number.
+    if unsafe { libc::geteuid() } == 0 {
+        println!("skipped: root may read everything");
+        return;
+    }
+    let mut set = SensorSet::open(&SensorOptions { pid: 1, gpu: false, ..SensorOptions::default() });
+    let pass = Pass::of(&mut set);
+    assert_eq!(pass.reason("process.io.rchar"), Some("permission denied reading /proc/1/io"));
+    assert!(pass.value("process.cpu_time").is_some());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn no_content_of_any_file_makes_a_pass_panic_or_a_value_negative(
+        contents in prop::collection::vec(
+            prop_oneof![
+                prop::collection::vec(any::<u8>(), 0..300),
+                "(cpu[0-9]{0,4}|some|full|total=|Mem(Total|Available):|VmHWM:|rchar:|[0-9]{1,22}|[ \\t\\n():.=-]){0,60}".prop_map(String::into_bytes),
+            ],
+            9,
+        )
+    ) {
+        let fake = FakeProc::new();
+        let mut set = fake.open();
+        Pass::of(&mut set);
+        let files = [
+            "proc/4242/stat", "proc/4242/status", "proc/4242/io", "proc/stat", "proc/meminfo",
+            "proc/pressure/cpu", "proc/pressure/memory", "proc/pressure/io", "proc/loadavg",
+        ];
+        for (file, content) in files.into_iter().zip(&contents) {
+            fake.write(file, content);
+        }
+        let mut reopened = fake.open();
+        for set in [&mut set, &mut reopened] {
+            for (name, reading) in Pass::of(set).readings() {
+                if let Reading::Value { value, .. } = reading {
+                    prop_assert!(*value >= 0, "{} is {}", name, value);
+                }
+            }
+        }
+    }
+}
