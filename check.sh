@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Everything that must hold before a change lands; CI runs exactly this. Needs Rust and a C compiler, nothing else.
+#
+#   ./check.sh            all of it
+#   ./check.sh fmt lint   only these: fmt lint members workspace small docs deny
+set -euo pipefail
+cd "$(dirname "$0")"
+
+fmt() { cargo fmt --all --check; }
+lint() {
+    cargo clippy --workspace --all-targets -- -D warnings
+    cargo clippy -p gnntop-probe --all-targets --features tracing -- -D warnings
+    cargo clippy -p gnntop --all-targets --no-default-features -- -D warnings
+}
+# Each member alone: in a workspace build features that one crate asks for hide what another forgot to ask for.
+members() {
+    for member in gnntop-wire gnntop-sensors gnntop-workloads; do cargo test -p "$member"; done
+    cargo test -p gnntop-probe --all-features
+}
+# The whole program, layering (tests/layering.rs) included.
+workspace() { cargo test -p gnntop; }
+# Without the built-in trainings: the small viewer and recorder.
+small() { cargo test -p gnntop --no-default-features; }
+docs() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps; }
+deny() {
+    if command -v cargo-deny >/dev/null; then cargo deny check; else echo "skipped: cargo-deny is not installed"; fi
+}
+
+if [ $# -eq 0 ]; then set -- fmt lint members workspace small docs deny; fi
+for part in "$@"; do
+    echo "== $part"
+    begin=$SECONDS
+    "$part"
+    echo "== $part: ok after $((SECONDS - begin)) s"
+done

@@ -1,0 +1,93 @@
+//! What may know what: the rules of ARCHITECTURE.md, held.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Every crate that `member` is built from, itself included.
+fn crates_in(member: &str, more: &[&str]) -> BTreeSet<String> {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["tree", "--package", member, "--edges", "normal", "--prefix", "none", "--format", "{p}"]).args(more);
+    let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+fn assert_free_of(member: &str, more: &[&str], forbidden: &[&str]) {
+    let crates = crates_in(member, more);
+    assert!(crates.contains(member), "cargo tree lists {member} itself");
+    for name in forbidden {
+        let found = crates.iter().find(|found| *found == name || found.starts_with(&format!("{name}-")));
+        assert_eq!(found, None, "{member} depends on {name}");
+    }
+}
+
+#[test]
+fn members_do_not_know_what_they_must_not() {
+    let screen = ["ratatui", "crossterm"];
+    let heavy = ["ratatui", "crossterm", "candle", "tokio"];
+    assert_free_of("gnntop-wire", &[], &["ratatui", "crossterm", "candle", "tokio", "libc", "rayon", "gnntop-sensors"]);
+    assert_free_of("gnntop-sensors", &[], &heavy);
+    assert_free_of("gnntop-probe", &["--all-features"], &heavy);
+    assert_free_of("gnntop-workloads", &[], &screen);
+    assert_free_of("gnntop", &["--no-default-features"], &["candle", "gnntop-workloads", "gnntop-probe", "tokio"]);
+}
+
+/// All Rust files under `dir`.
+fn rust_files(dir: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display())) {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}
+
+fn assert_no_mention(folder: &str, words: &[&str]) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let single = root.join(format!("src/{folder}.rs"));
+    let mut files = if root.join("src").join(folder).is_dir() { rust_files(&root.join("src").join(folder)) } else { vec![] };
+    files.extend(single.is_file().then_some(single));
+    assert!(!files.is_empty(), "src/{folder} is there");
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        for word in words {
+            assert!(!text.contains(word), "{} mentions {word}", file.display());
+        }
+    }
+}
+
+#[test]
+fn only_the_screen_knows_the_terminal() {
+    for folder in ["source", "store", "findings", "report"] {
+        assert_no_mention(folder, &["ratatui", "crossterm", "crate::ui", "crate::app", "crate::cli"]);
+    }
+    assert_no_mention("app", &["ratatui", "crossterm", "crate::ui", "crate::cli"]);
+}
+
+#[test]
+fn data_flows_one_way() {
+    assert_no_mention("store", &["crate::findings", "crate::report", "crate::source"]);
+    assert_no_mention("findings", &["crate::report", "crate::source"]);
+    assert_no_mention("report", &["crate::source"]);
+    assert_no_mention("ui", &["crate::cli"]);
+}
+
+#[test]
+fn a_file_is_a_room_not_a_hall() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for folder in ["src", "wire/src", "sensors/src", "probe/src", "workloads/src"] {
+        for file in rust_files(&root.join(folder)) {
+            let text = fs::read_to_string(&file).unwrap();
+            let lines = text.lines().take_while(|line| *line != "#[cfg(test)]").count();
+            assert!(lines <= 400, "{} has {lines} lines before its tests", file.display());
+        }
+    }
+}
