@@ -12,15 +12,21 @@ pub use encode::BlockEncoder;
 
 use crate::ids::{SignalId, TrackId};
 
-/// A block's events take at most this many bytes before compression.
-pub const MAX_BLOCK_LEN: usize = 1 << 19;
+/// A block's events take at most this many bytes before compression: some ten thousand spans. LZ4 sees no
+/// further back, and what a writer or a reader needs for a track stays small.
+pub const MAX_BLOCK_LEN: usize = 1 << 16;
 /// Signals whose last value a block remembers; ids above are coded without it.
 const REMEMBERED_SIGNALS: usize = 1024;
 
-const TAG_STEP_CHANGED: u8 = 1;
+/// Tags below this are spans.
+const FIRST_OTHER_TAG: u8 = 0x80;
+/// In a span's tag: what follows counts from the span's end, not its start.
+const SPAN_FROM_END: u8 = 1;
 /// Names up to this id fit into a span's tag.
 const INLINE_NAMES: u32 = 62;
 const TAG_SAMPLE: u8 = 0x80;
+/// Not an event: spans from here on belong to another step.
+const TAG_CHANGE_STEP: u8 = 0x81;
 const TAG_STEP: u8 = 0xC0;
 const TAG_COUNTER: u8 = 0xC1;
 const TAG_MARK: u8 = 0xC2;
@@ -46,31 +52,25 @@ pub struct BlockInfo {
     pub base_ns: u64,
 }
 
-/// State that both sides carry from event to event.
+/// The last value of each signal in a block, kept on both sides.
 #[derive(Debug, Default)]
-struct Context {
-    t_ns: u64,
-    step: u64,
-    /// Last value of each signal in this block.
-    values: Vec<i64>,
-}
+struct LastValues(Vec<i64>);
 
-impl Context {
-    fn reset(&mut self, base_ns: u64) {
-        self.t_ns = base_ns;
-        self.step = 0;
-        self.values.clear();
+impl LastValues {
+    fn clear(&mut self) {
+        self.0.clear();
     }
 
-    fn value(&mut self, signal: SignalId) -> Option<&mut i64> {
+    /// The signal's value, 0 at first; `None` for signals that are not remembered.
+    fn get(&mut self, signal: SignalId) -> Option<&mut i64> {
         let index = signal.0 as usize;
         if index >= REMEMBERED_SIGNALS {
             return None;
         }
-        if self.values.len() <= index {
-            self.values.resize(index + 1, 0);
+        if self.0.len() <= index {
+            self.0.resize(index + 1, 0);
         }
-        self.values.get_mut(index)
+        self.0.get_mut(index)
     }
 }
 

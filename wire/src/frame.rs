@@ -4,10 +4,12 @@
 /// First two bytes of every frame.
 const SYNC: [u8; 2] = [0xA7, b'g'];
 /// Bytes before the payload.
-pub const HEADER_LEN: usize = 12;
+const HEADER_LEN: usize = 12;
+/// The CRC covers everything from here on: kind, flags, length and payload.
+const CHECKED_FROM: usize = 7;
 /// Longest payload that a frame may claim; anything above is damage, so that no length read from a file
 /// can ask for more memory than this.
-pub const MAX_PAYLOAD_LEN: usize = 1 << 20;
+pub const MAX_PAYLOAD_LEN: usize = 1 << 18;
 
 /// What a frame holds. Readers skip kinds they do not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +28,7 @@ pub(crate) const FLAG_LZ4: u8 = 1;
 
 /// A frame whose checksum is right; its payload is not looked into yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RawFrame<'a> {
+pub(crate) struct RawFrame<'a> {
     pub(crate) kind: Kind,
     pub(crate) flags: u8,
     pub(crate) payload: &'a [u8],
@@ -34,14 +36,14 @@ pub struct RawFrame<'a> {
 
 impl RawFrame<'_> {
     /// Length of the whole frame in the stream, in bytes.
-    pub fn encoded_len(&self) -> usize {
+    pub(crate) fn encoded_len(&self) -> usize {
         HEADER_LEN + self.payload.len()
     }
 }
 
 /// What stands at the front of some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scan<'a> {
+pub(crate) enum Scan<'a> {
     /// A good frame.
     Frame(RawFrame<'a>),
     /// The beginning of what may be a frame: more bytes are needed to tell.
@@ -50,36 +52,64 @@ pub enum Scan<'a> {
     Damaged,
 }
 
-/// Looks for a frame at the very front of `bytes`.
-pub fn scan(bytes: &[u8]) -> Scan<'_> {
-    let Some((header, rest)) = bytes.split_first_chunk::<HEADER_LEN>() else {
-        let known = bytes.len().min(SYNC.len());
-        return if bytes[..known] == SYNC[..known] { Scan::Incomplete } else { Scan::Damaged };
-    };
-    let [s0, s1, kind, flags, l0, l1, l2, check, crc @ ..] = *header;
-    let len = u32::from_le_bytes([l0, l1, l2, 0]) as usize;
-    if [s0, s1] != SYNC || check != header_check(kind, flags, [l0, l1, l2]) || len > MAX_PAYLOAD_LEN {
-        return Scan::Damaged;
-    }
-    let Some(payload) = rest.get(..len) else {
-        return Scan::Incomplete;
-    };
-    if crc32fast::hash(payload) != u32::from_le_bytes(crc) {
-        return Scan::Damaged;
-    }
-    Scan::Frame(RawFrame { kind: Kind(kind), flags, payload })
+/// Looks for frames, and bounds the work that false ones can cause.
+///
+/// A hostile file may hold a good header every few bytes, each claiming a long payload to be checked. So failed
+/// checks are paid from an allowance, which grows with every byte stepped over; a claim beyond it is refused
+/// unchecked. Files that are merely damaged never come near it. The allowance depends on the bytes alone, not
+/// on the pieces in which they arrive.
+#[derive(Debug)]
+pub(crate) struct Scanner {
+    allowance: usize,
 }
 
-/// Offset, after the front, of the next place where a frame starts or may start; `bytes.len()` if none.
-pub fn resync(bytes: &[u8]) -> usize {
-    (1..bytes.len()).find(|&at| bytes[at] == SYNC[0] && scan(&bytes[at..]) != Scan::Damaged).unwrap_or(bytes.len())
+/// Most that failed checks may read at once, in bytes; several of the longest payloads.
+const MAX_ALLOWANCE: usize = 8 * MAX_PAYLOAD_LEN;
+/// Bytes of failed checks that each byte stepped over allows.
+const ALLOWANCE_PER_BYTE: usize = 16;
+
+impl Default for Scanner {
+    fn default() -> Self {
+        Self { allowance: MAX_ALLOWANCE }
+    }
+}
+
+impl Scanner {
+    /// Looks for a frame at the very front of `bytes`. After [`Scan::Damaged`], go on at [`Scanner::resync`].
+    pub(crate) fn scan<'a>(&mut self, bytes: &'a [u8]) -> Scan<'a> {
+        let Some((header, rest)) = bytes.split_first_chunk::<HEADER_LEN>() else {
+            let known = bytes.len().min(SYNC.len());
+            return if bytes[..known] == SYNC[..known] { Scan::Incomplete } else { Scan::Damaged };
+        };
+        let [s0, s1, check, c0, c1, c2, c3, kind, flags, l0, l1, l2] = *header;
+        let len = u32::from_le_bytes([l0, l1, l2, 0]) as usize;
+        let good = [s0, s1] == SYNC && check == header_check([kind, flags, l0, l1, l2]) && len <= MAX_PAYLOAD_LEN;
+        if !good || len > self.allowance {
+            return Scan::Damaged;
+        }
+        let Some(payload) = rest.get(..len) else {
+            return Scan::Incomplete;
+        };
+        if crc32fast::hash(&bytes[CHECKED_FROM..HEADER_LEN + len]) != u32::from_le_bytes([c0, c1, c2, c3]) {
+            self.allowance -= len;
+            return Scan::Damaged;
+        }
+        Scan::Frame(RawFrame { kind: Kind(kind), flags, payload })
+    }
+
+    /// Offset, after the front, of the next place where a frame may start; `bytes.len()` if there is none.
+    pub(crate) fn resync(&mut self, bytes: &[u8]) -> usize {
+        let after_front = bytes.iter().skip(1).position(|&byte| byte == SYNC[0]);
+        let step = after_front.map_or(bytes.len(), |at| at + 1);
+        self.allowance = (self.allowance + step.saturating_mul(ALLOWANCE_PER_BYTE)).min(MAX_ALLOWANCE);
+        step
+    }
 }
 
 /// A cheap check of the header alone, so that a random sync pattern inside other data is refused without
-/// reading a megabyte for its checksum.
-fn header_check(kind: u8, flags: u8, len: [u8; 3]) -> u8 {
-    let mix = |acc: u8, byte: u8| acc.rotate_left(3) ^ byte;
-    [kind, flags, len[0], len[1], len[2]].into_iter().fold(0x5A, mix)
+/// reading a long payload for its checksum.
+fn header_check(kind_flags_len: [u8; 5]) -> u8 {
+    kind_flags_len.into_iter().fold(0x5A, |acc: u8, byte| acc.rotate_left(3) ^ byte)
 }
 
 /// Appends a frame to `out`; `payload` writes the payload in place.
@@ -89,12 +119,14 @@ pub(crate) fn put(out: &mut Vec<u8>, kind: Kind, flags: u8, payload: impl FnOnce
     let start = out.len();
     out.extend_from_slice(&[0; HEADER_LEN]);
     payload(out);
-    let (head, body) = out[start..].split_at_mut(HEADER_LEN);
-    debug_assert!(body.len() <= MAX_PAYLOAD_LEN, "payload of {} bytes", body.len());
-    let [l0, l1, l2, _] = (body.len() as u32).to_le_bytes();
-    let [c0, c1, c2, c3] = crc32fast::hash(body).to_le_bytes();
-    let check = header_check(kind.0, flags, [l0, l1, l2]);
-    head.copy_from_slice(&[SYNC[0], SYNC[1], kind.0, flags, l0, l1, l2, check, c0, c1, c2, c3]);
+    let frame = &mut out[start..];
+    let len = frame.len() - HEADER_LEN;
+    debug_assert!(len <= MAX_PAYLOAD_LEN, "payload of {len} bytes");
+    let [l0, l1, l2, _] = (len as u32).to_le_bytes();
+    let checked = [kind.0, flags, l0, l1, l2];
+    frame[CHECKED_FROM..HEADER_LEN].copy_from_slice(&checked);
+    let [c0, c1, c2, c3] = crc32fast::hash(&frame[CHECKED_FROM..]).to_le_bytes();
+    frame[..CHECKED_FROM].copy_from_slice(&[SYNC[0], SYNC[1], header_check(checked), c0, c1, c2, c3]);
 }
 
 #[cfg(test)]
@@ -105,6 +137,10 @@ mod tests {
         let mut out = Vec::new();
         put(&mut out, Kind::BLOCK, 0, |out| out.extend_from_slice(b"payload"));
         out
+    }
+
+    fn scan(bytes: &[u8]) -> Scan<'_> {
+        Scanner::default().scan(bytes)
     }
 
     #[test]
@@ -124,12 +160,20 @@ mod tests {
     }
 
     #[test]
-    fn every_flipped_bit_is_damage_or_a_longer_claim() {
+    fn every_flipped_bit_is_damage() {
         for at in 0..sample().len() * 8 {
             let mut bytes = sample();
             bytes[at / 8] ^= 1 << (at % 8);
-            assert!(!matches!(scan(&bytes), Scan::Frame(_)), "bit {at}");
+            assert_eq!(scan(&bytes), Scan::Damaged, "bit {at}");
         }
+    }
+
+    #[test]
+    fn kind_and_flags_are_covered_by_the_checksum() {
+        let mut bytes = sample();
+        bytes[7] = Kind::END.0;
+        bytes[2] = header_check([bytes[7], bytes[8], bytes[9], bytes[10], bytes[11]]);
+        assert_eq!(scan(&bytes), Scan::Damaged);
     }
 
     #[test]
@@ -137,7 +181,25 @@ mod tests {
         let mut bytes = b"garbage \xA7g more".to_vec();
         let expected = bytes.len();
         bytes.extend(sample());
-        assert_eq!(resync(&bytes), expected);
-        assert_eq!(resync(b"nothing here"), 12);
+        let mut scanner = Scanner::default();
+        let first = scanner.resync(&bytes);
+        assert_eq!((first, scanner.scan(&bytes[first..])), (8, Scan::Damaged));
+        assert_eq!(first + scanner.resync(&bytes[first..]), expected);
+        assert_eq!(scanner.resync(b"nothing here"), 12);
+    }
+
+    #[test]
+    fn false_frames_use_up_their_allowance_and_bytes_restore_it() {
+        let mut fake = Vec::new();
+        put(&mut fake, Kind::BLOCK, 0, |out| out.resize(out.len() + MAX_PAYLOAD_LEN, 7));
+        fake[HEADER_LEN] ^= 1;
+        let mut scanner = Scanner::default();
+        let checks = std::iter::repeat_with(|| (scanner.scan(&fake), scanner.allowance));
+        let spent = checks.take_while(|&(_, left)| left > 0).count() + 1;
+        assert_eq!(spent, MAX_ALLOWANCE / MAX_PAYLOAD_LEN);
+        let fake_tail = &fake[..HEADER_LEN];
+        assert_eq!(scanner.scan(fake_tail), Scan::Damaged, "refused before its payload is there");
+        scanner.resync(&vec![0; MAX_PAYLOAD_LEN]);
+        assert_eq!(scanner.scan(fake_tail), Scan::Incomplete);
     }
 }

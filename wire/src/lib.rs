@@ -9,10 +9,11 @@
 //! A recording is one or more segments in one file; segments of one session may simply be concatenated.
 //!
 //! ```text
-//! frame   = A7 67 | kind u8 | flags u8 | payload length u24 LE | check u8 | CRC-32 of payload u32 LE | payload
+//! frame   = A7 67 | check u8 | CRC-32 u32 LE | kind u8 | flags u8 | payload length u24 LE | payload
 //! check   = fold of kind, flags and length: acc = rotate_left(acc, 3) ^ byte, from 0x5A
+//! CRC-32  = of all that follows it: kind, flags, length and payload (the polynomial of gzip)
 //! kind    = 1 segment, 2 definitions, 3 anchor, 4 block, 5 end; others are skipped
-//! flags   = bit 0: the block's body is LZ4 (block format, no size prefix)
+//! flags   = bit 0: the block's body is LZ4 (block format, no size prefix); others are ignored
 //! ```
 //!
 //! Integers are LEB128 varints, signed ones zigzagged, unless a width is given. A *text* is its length in
@@ -27,12 +28,18 @@
 //! anchor      = monotonic | wall (Unix) | boot time, in ns
 //! end         = time | text reason
 //! block       = track | first sequence number | count | dropped so far | base time | body length | body
-//! body        = { event }; "dt" is the signed difference to the event before, the first to the base time
-//!   span       0nnnnnns | [name] | dt of end | duration | [signed step difference]
-//!              nnnnnn = name id + 1, or 0 and the name follows; s = the step differs from the event before
-//!   sample     80 | signal | dt | signed difference to the signal's last value in this block (0 at first, and after its absence)
-//!   others     tag C0..FF | length | payload, so that unknown ones are stepped over:
-//!   C0 step      dt of end | duration | signed step difference | epoch | present u8 | fields | number loss
+//! body        = { event }; "dt" is the signed difference of the event's time (its end, where it has one) to
+//!               that of the event before, for the first one to the base time
+//!   span       0nnnnnn0 | [name] | start - time of the event before | duration
+//!              0nnnnnn1 | [name] | dt | duration                   where it began before that time
+//!              nnnnnn = name id + 1, or 0 and the name follows
+//!   81         signed step difference; not an event: the spans from here on belong to that step (0 at first)
+//!   sample     80 | signal | dt | signed difference to the signal's last value in this block
+//!              (0 at first and after its absence, always 0 for signals from 1024 on)
+//!   82 .. BF   malformed
+//!   others     tag C0 .. FF | length | payload, so that unknown ones are stepped over; those leave time and
+//!              step as they are
+//!   C0 step      dt | duration | signed step difference | epoch | present u8 | fields | number loss
 //!                present: bit 0 graphs, 1 nodes, 2 edges, 3 seeds, 4 minor, major faults, voluntary, involuntary switches
 //!   C1 counter   name | dt | number           C2 mark  name | dt | number
 //!   C3 open      name | dt | signed (since - t) | step
@@ -41,8 +48,40 @@
 //! number      = 0 none | 1 signed integer | 2 f32 LE | 3 f64 LE
 //! ```
 //!
-//! A frame with a wrong checksum is skipped by looking for the next good one. Definitions and an anchor are
-//! repeated at the start of each segment; an anchor comes every second.
+//! Spans come in the order of their ends. One inside another so lies just after its sibling, whose end its start
+//! follows by nanoseconds, and one around others ends just after the last of them; both ways the first number
+//! is short. A span of a layered model takes about six bytes.
+//!
+//! Nothing in a stream is trusted. A payload is at most 256 KiB ([`MAX_PAYLOAD_LEN`]), of definitions 128 KiB; a
+//! body is at most 64 KiB ([`MAX_BLOCK_LEN`]) after decompression. What claims more, or holds more events than bytes, is
+//! damage. A frame with a wrong check or checksum is skipped by looking for the next good one. Texts are
+//! cleaned of control characters. Definitions and an anchor are repeated at the start of each segment; an
+//! anchor comes every second.
+//!
+//! # Use
+//!
+//! ```
+//! use gnntop_wire::{BlockEncoder, Event, Item, NameId, Span, StepId, StreamReader, TrackId};
+//!
+//! let mut stream = Vec::new();
+//! let mut encoder = BlockEncoder::new(TrackId(1));
+//! let span = Span { name: NameId(1), start_ns: 1_000, end_ns: 1_900, step: StepId(1) };
+//! encoder.push(&Event::Span(span));
+//! encoder.finish(0, &mut stream);
+//!
+//! let mut reader = StreamReader::new();
+//! reader.fill(&stream);
+//! reader.finish();
+//! while let Some(item) = reader.next() {
+//!     match item {
+//!         Item::Block(info, events) => {
+//!             assert_eq!(info.track, TrackId(1));
+//!             assert_eq!(events.collect::<Vec<_>>(), [Event::Span(span)]);
+//!         }
+//!         other => panic!("only a block was written, not {other:?}"),
+//!     }
+//! }
+//! ```
 //!
 //! # Versions and promise
 //!
@@ -51,8 +90,9 @@
 //! | 1.0 | 0.1.0 | first |
 //!
 //! A reader reads every older major version for ever (`recordings/golden/` holds one recording of each, decoded by
-//! a test). A minor version only adds frame kinds, event tags from C0 on, or fields at the end of a
-//! length-carrying record; older readers step over them. A newer major version is refused with a clear word.
+//! a test). A minor version only adds frame kinds, event tags from C7 on, or fields at the end of a
+//! length-carrying record or of a segment, anchor or end; older readers step over them. The segments of a newer major
+//! version are stepped over and reported as [`Item::Newer`].
 
 mod block;
 mod event;

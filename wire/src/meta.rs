@@ -14,6 +14,9 @@ pub const MAX_TEXT_LEN: usize = 1024;
 const MAGIC: &[u8; 6] = b"gnntop";
 /// A definitions frame is closed beyond this many bytes.
 const DEFINITIONS_FRAME_LEN: usize = 64 * 1024;
+/// A definitions frame beyond this was not written by us and is refused: a definition of no text takes
+/// twenty times its length in memory.
+const MAX_DEFINITIONS_LEN: usize = 2 * DEFINITIONS_FRAME_LEN;
 
 const DEFINE_NAME: u8 = 1;
 const DEFINE_TRACK: u8 = 2;
@@ -100,15 +103,25 @@ pub fn put_end(out: &mut Vec<u8>, end: &End) {
     });
 }
 
-/// A segment frame's format version and, where this reader knows the version, its content.
-pub(crate) fn segment(payload: &[u8]) -> Result<(u64, Option<SessionInfo>), Malformed> {
+/// What a segment frame says.
+pub(crate) enum Segment {
+    /// This version reads the format.
+    Readable(SessionInfo),
+    /// It does not.
+    Newer { major: u64 },
+}
+
+pub(crate) fn segment(payload: &[u8]) -> Result<Segment, Malformed> {
     let mut p = Cursor::new(payload);
     if p.array::<6>()? != *MAGIC {
         return Err(Malformed);
     }
     let (major, _minor) = (p.u64()?, p.u64()?);
+    if major > u64::from(FORMAT_MAJOR) {
+        return Ok(Segment::Newer { major });
+    }
     if major != u64::from(FORMAT_MAJOR) {
-        return Ok((major, None));
+        return Err(Malformed);
     }
     let session_id = u128::from_le_bytes(p.array()?);
     let pid = p.u32()?;
@@ -117,11 +130,14 @@ pub(crate) fn segment(payload: &[u8]) -> Result<(u64, Option<SessionInfo>), Malf
     let mut next = || text(&mut p);
     let (name, host, command, publisher, boot_id) = (next()?, next()?, next()?, next()?, next()?);
     let info = SessionInfo { session_id, name, pid, host, command, publisher, boot_id, start, segment };
-    Ok((major, Some(info)))
+    Ok(Segment::Readable(info))
 }
 
 /// The definitions of a frame; entries of unknown kinds are left out.
 pub(crate) fn definitions(payload: &[u8]) -> Result<Vec<Definition>, Malformed> {
+    if payload.len() > MAX_DEFINITIONS_LEN {
+        return Err(Malformed);
+    }
     let mut p = Cursor::new(payload);
     let mut all = Vec::new();
     while !p.is_empty() {

@@ -2,8 +2,8 @@
 
 use crate::block::{self, BlockInfo, Events, Scratch};
 use crate::event::{Anchor, Definition, End, SessionInfo};
-use crate::frame::{self, HEADER_LEN, Kind, MAX_PAYLOAD_LEN, RawFrame, Scan};
-use crate::{FORMAT_MAJOR, meta};
+use crate::frame::{Kind, RawFrame, Scan, Scanner};
+use crate::meta::{self, Segment};
 
 /// What a stream said next.
 #[derive(Debug)]
@@ -18,11 +18,11 @@ pub enum Item<'a> {
     Block(BlockInfo, Events<'a>),
     /// The session ended in good order.
     End(End),
-    /// A good frame of a kind that this version does not know.
+    /// A good frame of a kind that this version does not know, or any after [`Item::Newer`].
     Unknown,
-    /// Bytes that hold no frame were stepped over.
+    /// Bytes that hold no frame, or one whose content is malformed, were stepped over.
     Damage(Damage),
-    /// A segment written in a format this version cannot read; nothing sensible follows until the next one.
+    /// A segment written in a format this version cannot read; its frames follow as [`Item::Unknown`].
     Newer {
         /// The segment's major format version.
         major: u64,
@@ -38,7 +38,9 @@ pub struct Damage {
     pub len: u64,
 }
 
-/// Cuts a byte stream into [`Item`]s. Holds at most one frame and one chunk of input.
+/// Cuts a byte stream into [`Item`]s. The items do not depend on the pieces in which the bytes arrive.
+///
+/// Holds at most two of the longest frames and one chunk of input.
 #[derive(Debug, Default)]
 pub struct StreamReader {
     buffer: Vec<u8>,
@@ -46,7 +48,12 @@ pub struct StreamReader {
     at: usize,
     /// Offset of `buffer[0]` in the stream.
     buffer_offset: u64,
+    /// Where the damage began that is being stepped over.
+    hole: Option<u64>,
+    /// Inside a segment of a format that this version cannot read.
+    in_newer_segment: bool,
     finished: bool,
+    scanner: Scanner,
     scratch: Scratch,
 }
 
@@ -62,11 +69,14 @@ impl StreamReader {
     }
 
     /// Hands over the stream's next bytes. Call [`StreamReader::next`] until it gives `None` before the
-    /// next `fill`, and fill in chunks (64 KiB to 1 MiB), so that memory stays bounded.
+    /// next `fill`, and fill in chunks (64 to 256 KiB), so that memory stays bounded.
     pub fn fill(&mut self, bytes: &[u8]) {
-        self.buffer.drain(..self.at);
-        self.buffer_offset += self.at as u64;
-        self.at = 0;
+        // Moving only when less is kept than consumed makes the cost linear for chunks of any size.
+        if self.at >= self.buffer.len() - self.at {
+            self.buffer.drain(..self.at);
+            self.buffer_offset += self.at as u64;
+            self.at = 0;
+        }
         self.buffer.extend_from_slice(bytes);
     }
 
@@ -86,49 +96,48 @@ impl StreamReader {
     }
 
     /// The next item, `None` when more bytes are needed or, after [`StreamReader::finish`], at the end.
+    ///
+    /// Damage is reported when its end is known: at the next good frame, or at the end of the stream.
     #[allow(clippy::should_implement_trait)] // lends from the reader, which Iterator cannot
     pub fn next(&mut self) -> Option<Item<'_>> {
-        let bytes = &self.buffer[self.at..];
-        let len = match frame::scan(bytes) {
-            Scan::Frame(frame) => frame.encoded_len(),
-            Scan::Incomplete if !self.finished => return None,
-            _ if bytes.is_empty() => return None,
-            _ => return self.step_over_damage().map(Item::Damage),
-        };
-        let (offset, start) = (self.offset(), self.at + HEADER_LEN);
-        self.at += len;
-        let frame = RawFrame {
-            kind: Kind(self.buffer[start - HEADER_LEN + 2]),
-            flags: self.buffer[start - HEADER_LEN + 3],
-            payload: &self.buffer[start..self.at],
-        };
-        let malformed = Item::Damage(Damage { offset, len: len as u64 });
-        Some(decode(frame, &mut self.scratch).unwrap_or(malformed))
-    }
-
-    /// Moves to the next place where a frame may start. `None` when the rest may still become one.
-    fn step_over_damage(&mut self) -> Option<Damage> {
-        let offset = self.offset();
-        let start = self.at;
-        loop {
-            self.at += frame::resync(&self.buffer[self.at..]);
+        let frame = loop {
             let rest = &self.buffer[self.at..];
-            let whole = matches!(frame::scan(rest), Scan::Frame(_));
-            if whole || rest.is_empty() || !self.finished {
-                return Some(Damage { offset, len: (self.at - start) as u64 });
+            match self.scanner.scan(rest) {
+                Scan::Frame(frame) => break frame,
+                Scan::Incomplete if !self.finished => return None,
+                _ if rest.is_empty() => {
+                    let (begin, end) = (self.hole.take()?, self.buffer_offset + self.at as u64);
+                    return Some(Item::Damage(Damage { offset: begin, len: end - begin }));
+                }
+                Scan::Incomplete | Scan::Damaged => {
+                    self.hole.get_or_insert(self.buffer_offset + self.at as u64);
+                    self.at += self.scanner.resync(rest);
+                }
             }
+        };
+        let (offset, len) = (self.buffer_offset + self.at as u64, frame.encoded_len());
+        if let Some(begin) = self.hole.take() {
+            return Some(Item::Damage(Damage { offset: begin, len: offset - begin }));
         }
+        self.at += len;
+        if self.in_newer_segment && frame.kind != Kind::SEGMENT {
+            return Some(Item::Unknown);
+        }
+        let malformed = Item::Damage(Damage { offset, len: len as u64 });
+        let item = decode(frame, &mut self.scratch).unwrap_or(malformed);
+        if frame.kind == Kind::SEGMENT {
+            self.in_newer_segment = matches!(item, Item::Newer { .. });
+        }
+        Some(item)
     }
 }
 
 /// Decodes one frame; `None` where its payload is malformed.
 fn decode<'a>(frame: RawFrame<'a>, scratch: &'a mut Scratch) -> Option<Item<'a>> {
-    debug_assert!(frame.payload.len() <= MAX_PAYLOAD_LEN, "scan() bounds it");
     Some(match frame.kind {
         Kind::SEGMENT => match meta::segment(frame.payload).ok()? {
-            (_, Some(info)) => Item::Segment(info),
-            (major, None) if major > u64::from(FORMAT_MAJOR) => Item::Newer { major },
-            _ => return None,
+            Segment::Readable(info) => Item::Segment(info),
+            Segment::Newer { major } => Item::Newer { major },
         },
         Kind::DEFINITIONS => Item::Definitions(meta::definitions(frame.payload).ok()?),
         Kind::ANCHOR => Item::Anchor(meta::anchor(frame.payload).ok()?),

@@ -1,18 +1,22 @@
 //! Writes blocks.
 
 use super::{
-    Context, INLINE_NAMES, MAX_BLOCK_LEN, NUMBER_F32, NUMBER_F64, NUMBER_INTEGER, NUMBER_NONE, TAG_ABSENT,
-    TAG_ALLOCATION, TAG_COUNTER, TAG_MARK, TAG_OPEN, TAG_PHASE_MEMORY, TAG_SAMPLE, TAG_STEP, TAG_STEP_CHANGED,
+    INLINE_NAMES, LastValues, MAX_BLOCK_LEN, NUMBER_F32, NUMBER_F64, NUMBER_INTEGER, NUMBER_NONE, SPAN_FROM_END,
+    TAG_ABSENT, TAG_ALLOCATION, TAG_CHANGE_STEP, TAG_COUNTER, TAG_MARK, TAG_OPEN, TAG_PHASE_MEMORY, TAG_SAMPLE,
+    TAG_STEP,
 };
 use crate::event::{Event, PhaseMemory, Sample, Span, Step};
 use crate::frame::{self, FLAG_LZ4, Kind};
 use crate::ids::{NameId, TrackId};
-use crate::varint::{put_delta, put_i64, put_u64};
+use crate::varint::{Writer, put_u64};
 
-/// Room that one event may take at most; keeps `push` from growing a block past its limit.
+/// Room that one event may take at most (a full step takes 133 bytes) with the slack that [`Writer`] asks for;
+/// keeps `push` from growing a block past its limit.
 const MAX_EVENT_LEN: usize = 160;
 /// Below this size compression costs more than it gives.
 const MIN_COMPRESSED: usize = 192;
+/// Compression must save at least the body's length divided by this, or the reader's work is not worth it.
+const MIN_SAVED_SHARE: usize = 8;
 
 /// Collects events of one track into a block.
 pub struct BlockEncoder {
@@ -21,15 +25,24 @@ pub struct BlockEncoder {
     count: u64,
     base_ns: u64,
     context: Context,
+    /// The events; what lies beyond `len` is room for the next ones.
     body: Vec<u8>,
-    /// One event's payload while its length is not known yet.
-    sized: Vec<u8>,
+    len: usize,
     compressed: Vec<u8>,
     table: lz4_flex::block::CompressTable,
 }
 
+/// What the events before say about the next one.
+#[derive(Debug, Default)]
+struct Context {
+    t_ns: u64,
+    step: u64,
+    values: LastValues,
+}
+
 impl BlockEncoder {
-    /// An empty block for `track`. All its memory is reserved here and reused for every block.
+    /// An empty block for `track`. Its memory grows with the longest block, to 150 KiB at most, and is reused
+    /// for every later one.
     pub fn new(track: TrackId) -> Self {
         Self {
             track,
@@ -37,8 +50,8 @@ impl BlockEncoder {
             count: 0,
             base_ns: 0,
             context: Context::default(),
-            body: Vec::with_capacity(4096),
-            sized: Vec::with_capacity(MAX_EVENT_LEN),
+            body: vec![0; 4096],
+            len: 0,
             compressed: Vec::new(),
             table: lz4_flex::block::CompressTable::small(),
         }
@@ -51,39 +64,49 @@ impl BlockEncoder {
 
     /// Bytes collected, before compression.
     pub fn len(&self) -> usize {
-        self.body.len()
+        self.len
     }
 
     /// Whether the block must be finished before the next push.
     pub fn is_full(&self) -> bool {
-        self.body.len() + MAX_EVENT_LEN > MAX_BLOCK_LEN
+        self.len + MAX_EVENT_LEN > MAX_BLOCK_LEN
     }
 
     /// Adds an event. Returns `false`, and adds nothing, when the block is full.
     #[inline]
     pub fn push(&mut self, event: &Event) -> bool {
-        if self.is_full() {
+        if self.body.len() - self.len < MAX_EVENT_LEN && !self.grow() {
             return false;
         }
         if self.count == 0 {
-            self.base_ns = event.t_ns();
-            self.context.reset(self.base_ns);
+            self.start(event.t_ns());
         }
         self.count += 1;
+        let mut out = Writer::new(&mut self.body[self.len..]);
         match event {
-            Event::Span(span) => put_span(&mut self.body, &mut self.context, span),
-            Event::Sample(sample) => put_sample(&mut self.body, &mut self.context, sample),
-            other => self.push_sized(other),
+            Event::Span(span) => put_span(&mut out, &mut self.context, span),
+            Event::Sample(sample) => put_sample(&mut out, &mut self.context, sample),
+            other => push_sized(&mut out, &mut self.context, other),
         }
+        self.len += out.len();
         true
     }
 
-    fn push_sized(&mut self, event: &Event) {
-        self.sized.clear();
-        let tag = put_sized(&mut self.sized, &mut self.context, event);
-        self.body.push(tag);
-        put_u64(&mut self.body, self.sized.len() as u64);
-        self.body.extend_from_slice(&self.sized);
+    /// Makes room for an event; `false` when the block is full.
+    #[cold]
+    fn grow(&mut self) -> bool {
+        if self.is_full() {
+            return false;
+        }
+        self.body.resize((self.body.len() * 2).min(MAX_BLOCK_LEN), 0);
+        true
+    }
+
+    fn start(&mut self, base_ns: u64) {
+        self.base_ns = base_ns;
+        self.context.t_ns = base_ns;
+        self.context.step = 0;
+        self.context.values.clear();
     }
 
     /// Appends the block as one frame to `out` and starts the next one. `dropped` is the number of events
@@ -99,12 +122,12 @@ impl BlockEncoder {
             put_u64(out, self.count);
             put_u64(out, dropped);
             put_u64(out, self.base_ns);
-            put_u64(out, self.body.len() as u64);
-            out.extend_from_slice(if flags & FLAG_LZ4 != 0 { &self.compressed } else { &self.body });
+            put_u64(out, self.len as u64);
+            out.extend_from_slice(if flags & FLAG_LZ4 != 0 { &self.compressed } else { &self.body[..self.len] });
         });
-        self.first_seq += self.count;
+        self.first_seq = self.next_seq();
         self.count = 0;
-        self.body.clear();
+        self.len = 0;
     }
 
     /// Starts counting events anew from `first_seq`, for an encoder that continues or copies a track.
@@ -115,17 +138,19 @@ impl BlockEncoder {
 
     /// Number that the next pushed event gets on its track.
     pub fn next_seq(&self) -> u64 {
-        self.first_seq + self.count
+        // A copied recording may claim any number.
+        self.first_seq.saturating_add(self.count)
     }
 
-    /// Compresses the body where that makes it smaller; returns the frame's flags.
+    /// Compresses the body where that makes it notably smaller; returns the frame's flags.
     fn compress(&mut self) -> u8 {
-        if self.body.len() < MIN_COMPRESSED {
+        let body = &self.body[..self.len];
+        if body.len() < MIN_COMPRESSED {
             return 0;
         }
-        self.compressed.resize(lz4_flex::block::get_maximum_output_size(self.body.len()), 0);
-        match lz4_flex::block::compress_into_with_table(&self.body, &mut self.compressed, &mut self.table) {
-            Ok(len) if len < self.body.len() => {
+        self.compressed.resize(lz4_flex::block::get_maximum_output_size(body.len()), 0);
+        match lz4_flex::block::compress_into_with_table(body, &mut self.compressed, &mut self.table) {
+            Ok(len) if len < body.len() - body.len() / MIN_SAVED_SHARE => {
                 self.compressed.truncate(len);
                 FLAG_LZ4
             }
@@ -135,46 +160,63 @@ impl BlockEncoder {
 }
 
 #[inline]
-fn put_span(out: &mut Vec<u8>, context: &mut Context, span: &Span) {
-    let step_changed = u8::from(span.step.0 != context.step) * TAG_STEP_CHANGED;
-    let inline = if span.name.0 <= INLINE_NAMES { span.name.0 as u8 + 1 } else { 0 };
-    out.push(inline << 1 | step_changed);
-    if inline == 0 {
-        put_u64(out, u64::from(span.name.0));
-    }
-    put_delta(out, context.t_ns, span.end_ns);
-    put_u64(out, span.end_ns.saturating_sub(span.start_ns));
-    if step_changed != 0 {
-        put_delta(out, context.step, span.step.0);
+fn put_span(out: &mut Writer<'_>, context: &mut Context, span: &Span) {
+    if span.step.0 != context.step {
+        out.u8(TAG_CHANGE_STEP);
+        out.delta(context.step, span.step.0);
         context.step = span.step.0;
     }
-    context.t_ns = span.end_ns;
+    // A clock that went backwards must not give an end before the start.
+    let (start_ns, end_ns) = (span.start_ns.min(span.end_ns), span.end_ns);
+    let from_end = start_ns < context.t_ns;
+    let inline = if span.name.0 <= INLINE_NAMES { span.name.0 as u8 + 1 } else { 0 };
+    out.u8((inline << 1) | if from_end { SPAN_FROM_END } else { 0 });
+    if inline == 0 {
+        out.u64(u64::from(span.name.0));
+    }
+    if from_end {
+        out.delta(context.t_ns, end_ns);
+    } else {
+        out.u64(start_ns - context.t_ns);
+    }
+    out.u64(end_ns - start_ns);
+    context.t_ns = end_ns;
 }
 
-fn put_sample(out: &mut Vec<u8>, context: &mut Context, sample: &Sample) {
-    out.push(TAG_SAMPLE);
-    put_u64(out, u64::from(sample.signal.0));
-    put_delta(out, context.t_ns, sample.t_ns);
+fn put_sample(out: &mut Writer<'_>, context: &mut Context, sample: &Sample) {
+    out.u8(TAG_SAMPLE);
+    out.u64(u64::from(sample.signal.0));
+    out.delta(context.t_ns, sample.t_ns);
     context.t_ns = sample.t_ns;
-    let last = context.value(sample.signal);
-    put_i64(out, sample.value.wrapping_sub(last.as_deref().copied().unwrap_or(0)));
+    let last = context.values.get(sample.signal);
+    out.i64(sample.value.wrapping_sub(last.as_deref().copied().unwrap_or(0)));
     if let Some(last) = last {
         *last = sample.value;
     }
 }
 
+fn push_sized(out: &mut Writer<'_>, context: &mut Context, event: &Event) {
+    let mut room = [0; MAX_EVENT_LEN];
+    let mut payload = Writer::new(&mut room);
+    let tag = put_sized(&mut payload, context, event);
+    let len = payload.len();
+    out.u8(tag);
+    out.u64(len as u64);
+    out.bytes(&room[..len]);
+}
+
 /// Writes the payload of a length-carrying event and returns its tag.
-fn put_sized(out: &mut Vec<u8>, context: &mut Context, event: &Event) -> u8 {
+fn put_sized(out: &mut Writer<'_>, context: &mut Context, event: &Event) -> u8 {
     let before = context.t_ns;
     context.t_ns = event.t_ns();
-    let named = |out: &mut Vec<u8>, name: NameId| {
-        put_u64(out, u64::from(name.0));
-        put_delta(out, before, event.t_ns());
+    let named = |out: &mut Writer<'_>, name: NameId| {
+        out.u64(u64::from(name.0));
+        out.delta(before, event.t_ns());
     };
     match event {
         Event::Span(_) | Event::Sample(_) => unreachable!("have their own short form"),
         Event::Step(step) => {
-            put_delta(out, before, step.end_ns);
+            out.delta(before, step.end_ns);
             put_step(out, context, step);
             TAG_STEP
         }
@@ -190,29 +232,27 @@ fn put_sized(out: &mut Vec<u8>, context: &mut Context, event: &Event) -> u8 {
         }
         Event::Open(open) => {
             named(out, open.name);
-            put_delta(out, open.t_ns, open.since_ns);
-            put_u64(out, open.step.0);
+            out.delta(open.t_ns, open.since_ns);
+            out.u64(open.step.0);
             TAG_OPEN
         }
         Event::Absent(absent) => {
             named(out, absent.reason);
-            put_u64(out, u64::from(absent.signal.0));
-            if let Some(last) = context.value(absent.signal) {
+            out.u64(u64::from(absent.signal.0));
+            if let Some(last) = context.values.get(absent.signal) {
                 *last = 0;
             }
             TAG_ABSENT
         }
         Event::Allocation(allocation) => {
             named(out, allocation.phase);
-            put_i64(out, allocation.bytes);
-            put_u64(out, allocation.live_bytes);
+            out.i64(allocation.bytes);
+            out.u64(allocation.live_bytes);
             TAG_ALLOCATION
         }
         Event::PhaseMemory(memory) => {
             named(out, memory.phase);
-            for value in phase_memory_fields(memory) {
-                put_u64(out, value);
-            }
+            phase_memory_fields(memory).into_iter().for_each(|value| out.u64(value));
             TAG_PHASE_MEMORY
         }
     }
@@ -222,41 +262,41 @@ fn phase_memory_fields(m: &PhaseMemory) -> [u64; 6] {
     [m.allocated_bytes, m.allocated_count, m.freed_bytes, m.freed_count, m.live_bytes, m.peak_bytes]
 }
 
-fn put_step(out: &mut Vec<u8>, context: &mut Context, step: &Step) {
-    put_u64(out, step.end_ns.saturating_sub(step.start_ns));
-    put_delta(out, context.step, step.step.0);
+fn put_step(out: &mut Writer<'_>, context: &mut Context, step: &Step) {
+    out.u64(step.end_ns.saturating_sub(step.start_ns));
+    out.delta(context.step, step.step.0);
     context.step = step.step.0;
-    put_u64(out, step.epoch);
+    out.u64(step.epoch);
     let batch = [step.batch.graphs, step.batch.nodes, step.batch.edges, step.batch.seeds];
     let mut present = 0u8;
     for (bit, value) in batch.iter().enumerate() {
         present |= u8::from(value.is_some()) << bit;
     }
     present |= u8::from(step.usage.is_some()) << 4;
-    out.push(present);
-    batch.into_iter().flatten().for_each(|value| put_u64(out, value));
+    out.u8(present);
+    batch.into_iter().flatten().for_each(|value| out.u64(value));
     if let Some(u) = step.usage {
-        for value in [u.minor_faults, u.major_faults, u.voluntary_switches, u.involuntary_switches] {
-            put_u64(out, value);
-        }
+        let fields = [u.minor_faults, u.major_faults, u.voluntary_switches, u.involuntary_switches];
+        fields.into_iter().for_each(|value| out.u64(value));
     }
     put_number(out, step.loss);
 }
 
 /// Writes a number in the shortest form that gives the same bits back.
-fn put_number(out: &mut Vec<u8>, value: Option<f64>) {
+fn put_number(out: &mut Writer<'_>, value: Option<f64>) {
     let Some(value) = value else {
-        return out.push(NUMBER_NONE);
+        return out.u8(NUMBER_NONE);
     };
     let (integer, single) = (value as i64, value as f32);
     if (integer as f64).to_bits() == value.to_bits() && integer.unsigned_abs() < 1 << 53 {
-        out.push(NUMBER_INTEGER);
-        put_i64(out, integer);
-    } else if f64::from(single).to_bits() == value.to_bits() {
-        out.push(NUMBER_F32);
-        out.extend_from_slice(&single.to_le_bytes());
+        out.u8(NUMBER_INTEGER);
+        out.i64(integer);
+    } else if f64::from(single) == value && single.is_sign_negative() == value.is_sign_negative() {
+        out.u8(NUMBER_F32);
+        out.bytes(&single.to_le_bytes());
     } else {
-        out.push(NUMBER_F64);
-        out.extend_from_slice(&value.to_le_bytes());
+        // Also any NaN: its bits would not survive the way through f32.
+        out.u8(NUMBER_F64);
+        out.bytes(&value.to_le_bytes());
     }
 }

@@ -1,0 +1,195 @@
+//! Writes the golden recording of the format's current version to standard output: every kind of frame, of
+//! definition and of event, the same bytes each time.
+//!
+//! `cargo run -p gnntop-wire --example golden > recordings/golden/format-1.gnntop`
+
+use std::io::{self, Write};
+
+use gnntop_wire::{
+    Absent, Allocation, Anchor, BatchShape, BlockEncoder, Counter, Definition, End, Event, Mark, NameId, NameKind,
+    Open, PhaseMemory, Sample, SessionInfo, SignalId, SignalKind, Span, Step, StepId, ThreadUsage, TrackId, TrackRole,
+    Unit, phase, put_anchor, put_definitions, put_end, put_segment,
+};
+
+/// `CLOCK_MONOTONIC` at the start, in nanoseconds.
+const START_NS: u64 = 3_600_000_000_000;
+const SESSION_ID: u128 = 0x5f3a_90c2_0000_0000_0123_4567_89ab_cdef;
+
+const TRAINING: TrackId = TrackId(1);
+const LOADER: TrackId = TrackId(2);
+const SENSORS: TrackId = TrackId(3);
+
+const FORWARD: NameId = NameId(1);
+const BACKWARD: NameId = NameId(2);
+const LAYER: NameId = NameId(3);
+const QUEUE: NameId = NameId(4);
+const EPOCH: NameId = NameId(5);
+const REASON: NameId = NameId(6);
+/// Too large an id for a span's tag.
+const FAR_LAYER: NameId = NameId(5000);
+
+const CPU_TIME: SignalId = SignalId(1);
+const POWER: SignalId = SignalId(2);
+/// An id whose last value a block does not remember.
+const FAR_SIGNAL: SignalId = SignalId(70_000);
+
+fn main() -> io::Result<()> {
+    io::stdout().write_all(&recording())
+}
+
+fn recording() -> Vec<u8> {
+    let mut out = Vec::new();
+    begin_segment(&mut out, 0);
+    training_blocks(&mut out);
+    loader_block(&mut out);
+    sensors_block(&mut out);
+    put_anchor(&mut out, &anchor(1_000_000_000));
+    begin_segment(&mut out, 1);
+    put_end(&mut out, &End { t_ns: START_NS + 2_000_000_000, reason: "interrupted".into() });
+    out
+}
+
+/// What every segment starts with, so that it can be read alone.
+fn begin_segment(out: &mut Vec<u8>, segment: u64) {
+    let info = SessionInfo {
+        session_id: SESSION_ID,
+        name: "pna".into(),
+        pid: 4711,
+        host: "elm".into(),
+        command: "gnntop train pna".into(),
+        publisher: "gnntop-probe 0.1.0".into(),
+        boot_id: "d1f2c3b4-0000-4000-8000-000000000001".into(),
+        start: anchor(0),
+        segment,
+    };
+    put_segment(out, &info);
+    put_definitions(out, &definitions());
+    put_anchor(out, &anchor(segment * 1_000_000_000));
+}
+
+fn anchor(after_ns: u64) -> Anchor {
+    Anchor {
+        monotonic_ns: START_NS + after_ns,
+        wall_ns: 1_700_000_000_000_000_000 + after_ns,
+        boot_ns: START_NS + 60_000_000_000 + after_ns,
+    }
+}
+
+fn definitions() -> Vec<Definition> {
+    let name = |id, kind, text: &str| Definition::Name { id, kind, text: text.into() };
+    let track = |id, role, thread_id, text: &str| Definition::Track { id, role, thread_id, text: text.into() };
+    let signal = |id, unit, kind, name: &str, source: &str, device: &str| Definition::Signal {
+        id,
+        unit,
+        kind,
+        name: name.into(),
+        source: source.into(),
+        device: device.into(),
+    };
+    vec![
+        name(FORWARD, NameKind::Phase, phase::FORWARD),
+        name(BACKWARD, NameKind::Phase, phase::BACKWARD),
+        name(LAYER, NameKind::Span, "layer 1"),
+        name(FAR_LAYER, NameKind::Span, "Schicht Ä 前向"),
+        name(QUEUE, NameKind::Counter, "queue depth"),
+        name(EPOCH, NameKind::Text, "epoch"),
+        name(REASON, NameKind::Text, "driver unloaded"),
+        track(TRAINING, TrackRole::Training, 4711, "training"),
+        track(LOADER, TrackRole::Loader, 4712, "loader 1"),
+        track(SENSORS, TrackRole::Sensors, 4713, "sensors"),
+        track(TrackId(4), TrackRole::Other, 0, "other"),
+        signal(CPU_TIME, Unit::Nanoseconds, SignalKind::Counter, "process.cpu_time", "procfs", ""),
+        signal(POWER, Unit::Milliwatts, SignalKind::Gauge, "gpu.power", "NVML", "GPU 0"),
+        signal(FAR_SIGNAL, Unit::Bits, SignalKind::Gauge, "gpu.throttle", "NVML", "GPU 1"),
+    ]
+}
+
+/// A compressed block of many steps and, as after a drop, a short one that is not compressed.
+fn training_blocks(out: &mut Vec<u8>) {
+    let mut encoder = BlockEncoder::new(TRAINING);
+    for step in 1..=40 {
+        steps_events(step).iter().for_each(|event| assert!(encoder.push(event), "far from full"));
+    }
+    encoder.finish(0, out);
+    let t_ns = START_NS + 500_000_000;
+    let others = [
+        Event::Open(Open { name: BACKWARD, since_ns: t_ns - 90_000_000, t_ns, step: StepId(41) }),
+        Event::Allocation(Allocation { phase: BACKWARD, t_ns, bytes: 1 << 30, live_bytes: 3 << 30 }),
+        Event::Allocation(Allocation { phase: NameId::NONE, t_ns: t_ns + 5, bytes: -(1 << 30), live_bytes: 2 << 30 }),
+        Event::PhaseMemory(PhaseMemory {
+            phase: FORWARD,
+            t_ns: t_ns + 10,
+            allocated_bytes: 9 << 30,
+            allocated_count: 90_000,
+            freed_bytes: 8 << 30,
+            freed_count: 80_000,
+            live_bytes: 2 << 30,
+            peak_bytes: 4 << 30,
+        }),
+        // A clock that went backwards, and the longest time there is.
+        Event::Mark(Mark { name: EPOCH, t_ns: 5, value: Some(f64::from_bits(0x7ff8_0000_0000_0123)) }),
+        Event::Mark(Mark { name: EPOCH, t_ns: u64::MAX, value: Some(0.1) }),
+    ];
+    others.iter().for_each(|event| assert!(encoder.push(event), "far from full"));
+    encoder.finish(17, out);
+}
+
+/// A step: two layers inside `forward`, one called by an id that does not fit into a tag, then `backward`.
+fn steps_events(step: u64) -> Vec<Event> {
+    let start_ns = START_NS + step * 10_000_000;
+    let span = |name, from: u64, to: u64| {
+        Event::Span(Span { name, start_ns: start_ns + from, end_ns: start_ns + to, step: StepId(step) })
+    };
+    let usage = ThreadUsage { minor_faults: 12, major_faults: 1, voluntary_switches: 3, involuntary_switches: step };
+    let whole = Step {
+        step: StepId(step),
+        epoch: step / 20,
+        start_ns,
+        end_ns: start_ns + 9_000_000,
+        batch: BatchShape { graphs: Some(256), nodes: Some(3600 + step), edges: Some(7800), seeds: None },
+        loss: (!step.is_multiple_of(4)).then(|| f64::from(1.0 / step as f32)),
+        usage: step.is_multiple_of(2).then_some(usage),
+    };
+    vec![
+        span(LAYER, 1_000, 1_500_000 + step),
+        span(FAR_LAYER, 1_500_200 + step, 3_000_000),
+        span(FORWARD, 500, 3_000_100),
+        span(BACKWARD, 3_000_300, 8_900_000),
+        Event::Step(whole),
+    ]
+}
+
+fn loader_block(out: &mut Vec<u8>) {
+    let mut encoder = BlockEncoder::new(LOADER);
+    let t_ns = START_NS + 1_000_000;
+    for event in [
+        Event::Span(Span { name: LAYER, start_ns: t_ns - 400_000, end_ns: t_ns, step: StepId::NONE }),
+        Event::Counter(Counter { name: QUEUE, t_ns, value: 4.0 }),
+        Event::Counter(Counter { name: QUEUE, t_ns: t_ns + 1, value: -0.5 }),
+        Event::Counter(Counter { name: QUEUE, t_ns: t_ns + 2, value: f64::NEG_INFINITY }),
+        Event::Mark(Mark { name: EPOCH, t_ns: t_ns + 3, value: None }),
+        Event::Mark(Mark { name: EPOCH, t_ns: t_ns + 4, value: Some(2.0) }),
+    ] {
+        assert!(encoder.push(&event), "far from full");
+    }
+    encoder.finish(0, out);
+}
+
+fn sensors_block(out: &mut Vec<u8>) {
+    let mut encoder = BlockEncoder::new(SENSORS);
+    encoder.continue_from(1000);
+    let t_ns = |n: u64| START_NS + n * 100_000_000;
+    for event in [
+        Event::Sample(Sample { signal: CPU_TIME, t_ns: t_ns(1), value: 1_000_000_000 }),
+        Event::Sample(Sample { signal: POWER, t_ns: t_ns(1) + 900, value: 312_000 }),
+        Event::Sample(Sample { signal: FAR_SIGNAL, t_ns: t_ns(1) + 900, value: -1 }),
+        Event::Sample(Sample { signal: CPU_TIME, t_ns: t_ns(2), value: 1_180_000_000 }),
+        Event::Absent(Absent { signal: POWER, t_ns: t_ns(2) + 800, reason: REASON }),
+        Event::Absent(Absent { signal: FAR_SIGNAL, t_ns: t_ns(2) + 800, reason: REASON }),
+        Event::Sample(Sample { signal: POWER, t_ns: t_ns(3), value: 298_000 }),
+        Event::Sample(Sample { signal: FAR_SIGNAL, t_ns: t_ns(3), value: i64::MIN }),
+    ] {
+        assert!(encoder.push(&event), "far from full");
+    }
+    encoder.finish(2, out);
+}

@@ -1,0 +1,12 @@
+//! Lists what a stream holds, one line for each item and event.
+//!
+//! `cargo run -p gnntop-wire --example list recordings/golden/format-1.gnntop`
+
+mod listing;
+
+use std::io::{self, Write};
+
+fn main() -> io::Result<()> {
+    let path = std::env::args_os().nth(1).ok_or_else(|| io::Error::other("name a recording to list"))?;
+    io::stdout().write_all(listing::list(&std::fs::read(path)?).as_bytes())
+}

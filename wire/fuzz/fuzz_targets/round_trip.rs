@@ -1,0 +1,111 @@
+//! Any events are written and come back the same, and an encoder never makes a block that its reader refuses.
+
+#![no_main]
+
+use arbitrary::Arbitrary;
+use gnntop_wire::*;
+use libfuzzer_sys::fuzz_target;
+
+/// An event in plain numbers, which the fuzzer can make up.
+#[derive(Arbitrary, Debug)]
+enum Made {
+    Span { name: u32, start_ns: u64, duration_ns: u32, step: u64 },
+    Step { times: [u64; 3], epoch: u64, batch: [Option<u64>; 4], loss: Option<f64>, usage: Option<[u64; 4]> },
+    Counter { name: u32, t_ns: u64, value: f64 },
+    Mark { name: u32, t_ns: u64, value: Option<f64> },
+    Open { name: u32, since_ns: u64, t_ns: u64, step: u64 },
+    Sample { signal: u16, t_ns: u64, value: i64 },
+    Absent { signal: u16, t_ns: u64, reason: u32 },
+    Allocation { phase: u32, t_ns: u64, bytes: i64, live_bytes: u64 },
+    PhaseMemory { phase: u32, t_ns: u64, n: [u64; 6] },
+}
+
+impl From<&Made> for Event {
+    fn from(made: &Made) -> Self {
+        match *made {
+            Made::Span { name, start_ns, duration_ns, step } => {
+                let end_ns = start_ns.saturating_add(u64::from(duration_ns));
+                Self::Span(Span { name: NameId(name), start_ns, end_ns, step: StepId(step) })
+            }
+            Made::Step {
+                times: [start_ns, end_ns, step],
+                epoch,
+                batch: [graphs, nodes, edges, seeds],
+                loss,
+                usage,
+            } => Self::Step(Step {
+                step: StepId(step),
+                epoch,
+                start_ns: start_ns.min(end_ns),
+                end_ns,
+                batch: BatchShape { graphs, nodes, edges, seeds },
+                loss,
+                usage: usage.map(|[minor_faults, major_faults, voluntary_switches, involuntary_switches]| {
+                    ThreadUsage { minor_faults, major_faults, voluntary_switches, involuntary_switches }
+                }),
+            }),
+            Made::Counter { name, t_ns, value } => Self::Counter(Counter { name: NameId(name), t_ns, value }),
+            Made::Mark { name, t_ns, value } => Self::Mark(Mark { name: NameId(name), t_ns, value }),
+            Made::Open { name, since_ns, t_ns, step } => {
+                Self::Open(Open { name: NameId(name), since_ns, t_ns, step: StepId(step) })
+            }
+            Made::Sample { signal, t_ns, value } => {
+                Self::Sample(Sample { signal: SignalId(signal.into()), t_ns, value })
+            }
+            Made::Absent { signal, t_ns, reason } => {
+                Self::Absent(Absent { signal: SignalId(signal.into()), t_ns, reason: NameId(reason) })
+            }
+            Made::Allocation { phase, t_ns, bytes, live_bytes } => {
+                Self::Allocation(Allocation { phase: NameId(phase), t_ns, bytes, live_bytes })
+            }
+            Made::PhaseMemory { phase, t_ns, n } => Self::PhaseMemory(PhaseMemory {
+                phase: NameId(phase),
+                t_ns,
+                allocated_bytes: n[0],
+                allocated_count: n[1],
+                freed_bytes: n[2],
+                freed_count: n[3],
+                live_bytes: n[4],
+                peak_bytes: n[5],
+            }),
+        }
+    }
+}
+
+fuzz_target!(|blocks: Vec<(u64, Vec<Made>)>| {
+    let mut stream = Vec::new();
+    let mut encoder = BlockEncoder::new(TrackId(1));
+    let mut expected = Vec::new();
+    for (dropped, block) in &blocks {
+        for event in block.iter().map(Event::from) {
+            if !encoder.push(&event) {
+                encoder.finish(*dropped, &mut stream);
+                assert!(encoder.push(&event));
+            }
+            expected.push(exact(event));
+        }
+        encoder.finish(*dropped, &mut stream);
+    }
+    let mut reader = StreamReader::new();
+    reader.fill(&stream);
+    reader.finish();
+    let mut read = Vec::new();
+    while let Some(item) = reader.next() {
+        let Item::Block(info, mut events) = item else { panic!("not a block") };
+        assert_eq!(info.first_seq, read.len() as u64);
+        read.extend(events.by_ref().map(exact));
+        assert!(events.is_exhausted());
+    }
+    assert_eq!(read, expected);
+});
+
+/// Numbers are compared by their bits, so that NaN is equal to itself.
+fn exact(mut event: Event) -> (Event, Option<u64>) {
+    let value = match &mut event {
+        Event::Step(step) => step.loss.take(),
+        Event::Mark(mark) => mark.value.take(),
+        Event::Counter(counter) => Some(std::mem::take(&mut counter.value)),
+        _ => None,
+    };
+    (event, value.map(f64::to_bits))
+}

@@ -1,0 +1,368 @@
+//! Arbitrary streams, and streams taken apart again into something that can be compared.
+
+use gnntop_wire::*;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// One thing put into a stream, or read from it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Piece {
+    Segment(SessionInfo),
+    Definitions(Vec<Definition>),
+    Anchor(Anchor),
+    Block { info: BlockInfo, events: Vec<Exact>, exhausted: bool },
+    End(End),
+    Unknown,
+    Newer(u64),
+    Damage { offset: u64, len: u64 },
+}
+
+/// An event whose number is compared by its bits, so that NaN is equal to itself and 0 is not -0.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exact {
+    event: Event,
+    bits: Option<u64>,
+}
+
+impl From<Event> for Exact {
+    fn from(mut event: Event) -> Self {
+        let bits = match &mut event {
+            Event::Step(step) => step.loss.take(),
+            Event::Mark(mark) => mark.value.take(),
+            Event::Counter(counter) => Some(std::mem::take(&mut counter.value)),
+            _ => None,
+        };
+        Self { event, bits: bits.map(f64::to_bits) }
+    }
+}
+
+/// What a writer wants to say; [`Written::put`] gives the piece that must come back.
+#[derive(Clone, Debug)]
+pub enum Written {
+    Meta(Piece),
+    Block { track: u32, first_seq: u64, dropped: u64, events: Vec<Event> },
+}
+
+impl Written {
+    /// Appends it to a stream.
+    pub fn put(&self, out: &mut Vec<u8>) -> Piece {
+        match self {
+            Self::Meta(piece) => {
+                match piece {
+                    Piece::Segment(info) => put_segment(out, info),
+                    Piece::Definitions(all) => put_definitions(out, all),
+                    Piece::Anchor(anchor) => put_anchor(out, anchor),
+                    Piece::End(end) => put_end(out, end),
+                    other => panic!("nobody writes {other:?}"),
+                }
+                piece.clone()
+            }
+            Self::Block { track, first_seq, dropped, events } => {
+                let mut encoder = BlockEncoder::new(TrackId(*track));
+                encoder.continue_from(*first_seq);
+                assert!(events.iter().all(|event| encoder.push(event)), "far from full");
+                assert_eq!(encoder.next_seq(), first_seq.saturating_add(events.len() as u64));
+                encoder.finish(*dropped, out);
+                let info = BlockInfo {
+                    track: TrackId(*track),
+                    first_seq: *first_seq,
+                    count: events.len() as u64,
+                    dropped: *dropped,
+                    base_ns: events[0].t_ns(),
+                };
+                let events = events.iter().map(|&event| Exact::from(in_order(event))).collect();
+                Piece::Block { info, events, exhausted: true }
+            }
+        }
+    }
+}
+
+/// The event as it comes back: no end lies before its start.
+fn in_order(mut event: Event) -> Event {
+    match &mut event {
+        Event::Span(span) => span.start_ns = span.start_ns.min(span.end_ns),
+        Event::Step(step) => step.start_ns = step.start_ns.min(step.end_ns),
+        _ => {}
+    }
+    event
+}
+
+/// Encodes a stream: its bytes, and where each piece begins with what must come back.
+pub fn encode(stream: &[Written]) -> (Vec<u8>, Vec<(u64, Piece)>) {
+    let mut bytes = Vec::new();
+    let pieces = stream.iter().map(|written| (bytes.len() as u64, written.put(&mut bytes))).collect();
+    (bytes, pieces)
+}
+
+/// Decodes a whole stream: where each piece ends, and the piece.
+pub fn decode(bytes: &[u8]) -> Vec<(u64, Piece)> {
+    decode_chunks([bytes])
+}
+
+/// Decodes a stream that comes in pieces.
+pub fn decode_chunks<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<(u64, Piece)> {
+    let mut reader = StreamReader::new();
+    let mut pieces = Vec::new();
+    for chunk in chunks {
+        reader.fill(chunk);
+        drain(&mut reader, &mut pieces);
+    }
+    reader.finish();
+    drain(&mut reader, &mut pieces);
+    assert_eq!(reader.pending(), 0, "nothing is left over at the end");
+    pieces
+}
+
+fn drain(reader: &mut StreamReader, pieces: &mut Vec<(u64, Piece)>) {
+    while let Some(item) = reader.next() {
+        let piece = match item {
+            Item::Segment(info) => Piece::Segment(info),
+            Item::Definitions(all) => Piece::Definitions(all),
+            Item::Anchor(anchor) => Piece::Anchor(anchor),
+            Item::Block(info, mut events) => {
+                let list = events.by_ref().map(Exact::from).collect();
+                Piece::Block { info, events: list, exhausted: events.is_exhausted() }
+            }
+            Item::End(end) => Piece::End(end),
+            Item::Unknown => Piece::Unknown,
+            Item::Newer { major } => Piece::Newer(major),
+            Item::Damage(Damage { offset, len }) => Piece::Damage { offset, len },
+        };
+        pieces.push((reader.offset(), piece));
+    }
+}
+
+/// A stream of a few pieces.
+pub fn stream() -> impl Strategy<Value = Vec<Written>> {
+    let written = prop_oneof![
+        1 => session_info().prop_map(|info| Written::Meta(Piece::Segment(info))),
+        1 => vec(definition(), 1..8).prop_map(|all| Written::Meta(Piece::Definitions(all))),
+        1 => anchor().prop_map(|anchor| Written::Meta(Piece::Anchor(anchor))),
+        1 => (number(), text()).prop_map(|(t_ns, reason)| Written::Meta(Piece::End(End { t_ns, reason }))),
+        4 => block(),
+    ];
+    vec(written, 1..8)
+}
+
+fn block() -> impl Strategy<Value = Written> {
+    // Long blocks are compressed, short ones are not.
+    let events = prop_oneof![vec(event(), 1..12), vec(event(), 40..120)];
+    (id(), number(), number(), events).prop_map(|(track, first_seq, dropped, events)| Written::Block {
+        track,
+        first_seq,
+        dropped,
+        events,
+    })
+}
+
+/// Numbers of every length, and the extremes.
+pub fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        (any::<u64>(), 0u32..64).prop_map(|(value, shift)| value >> shift),
+        select(vec![0, 1, u64::MAX, u64::MAX - 1, 1 << 63, (1 << 63) - 1]),
+    ]
+}
+
+fn signed() -> impl Strategy<Value = i64> {
+    (number(), any::<bool>())
+        .prop_map(|(value, negate)| if negate { (value as i64).wrapping_neg() } else { value as i64 })
+}
+
+/// Ids on both sides of what fits into a tag and of what a block remembers.
+fn id() -> impl Strategy<Value = u32> {
+    prop_oneof![0u32..70, 1020u32..1030, any::<u32>(), Just(u32::MAX)]
+}
+
+/// Times of a run, now and then backwards, and any others.
+fn time() -> impl Strategy<Value = u64> {
+    prop_oneof![4 => 3_600_000_000_000u64..3_600_100_000_000, 1 => number()]
+}
+
+fn real() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        any::<u64>().prop_map(f64::from_bits),
+        any::<u32>().prop_map(|bits| f64::from(f32::from_bits(bits))),
+        signed().prop_map(|value| value as f64),
+        select(vec![0.0, -0.0, f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MIN_POSITIVE, f64::MAX]),
+        Just(f64::from_bits(0x7ff0_0000_0000_0001)),
+    ]
+}
+
+pub fn event() -> impl Strategy<Value = Event> {
+    let name = || id().prop_map(NameId);
+    let signal = || id().prop_map(SignalId);
+    let step = || number().prop_map(StepId);
+    prop_oneof![
+        6 => (name(), time(), time(), step())
+            .prop_map(|(name, start_ns, end_ns, step)| Event::Span(Span { name, start_ns, end_ns, step })),
+        2 => (name(), time(), 0u64..1 << 24, 1u64..4).prop_map(|(name, start_ns, duration, step)| {
+            Event::Span(Span { name, start_ns, end_ns: start_ns.saturating_add(duration), step: StepId(step) })
+        }),
+        2 => (signal(), time(), signed()).prop_map(|(signal, t_ns, value)| Event::Sample(Sample { signal, t_ns, value })),
+        1 => step_record().prop_map(Event::Step),
+        1 => (name(), time(), real()).prop_map(|(name, t_ns, value)| Event::Counter(Counter { name, t_ns, value })),
+        1 => (name(), time(), option::of(real())).prop_map(|(name, t_ns, value)| Event::Mark(Mark { name, t_ns, value })),
+        1 => (name(), time(), time(), step())
+            .prop_map(|(name, since_ns, t_ns, step)| Event::Open(Open { name, since_ns, t_ns, step })),
+        1 => (signal(), time(), name())
+            .prop_map(|(signal, t_ns, reason)| Event::Absent(Absent { signal, t_ns, reason })),
+        1 => (name(), time(), signed(), number()).prop_map(|(phase, t_ns, bytes, live_bytes)| {
+            Event::Allocation(Allocation { phase, t_ns, bytes, live_bytes })
+        }),
+        1 => (name(), time(), prop::array::uniform6(number())).prop_map(|(phase, t_ns, n)| {
+            Event::PhaseMemory(PhaseMemory {
+                phase,
+                t_ns,
+                allocated_bytes: n[0],
+                allocated_count: n[1],
+                freed_bytes: n[2],
+                freed_count: n[3],
+                live_bytes: n[4],
+                peak_bytes: n[5],
+            })
+        }),
+    ]
+}
+
+fn step_record() -> impl Strategy<Value = Step> {
+    let batch = prop::array::uniform4(option::of(number()));
+    let usage = option::of(prop::array::uniform4(number()));
+    (number(), number(), time(), time(), batch, option::of(real()), usage).prop_map(
+        |(step, epoch, start_ns, end_ns, [graphs, nodes, edges, seeds], loss, usage)| Step {
+            step: StepId(step),
+            epoch,
+            start_ns,
+            end_ns,
+            batch: BatchShape { graphs, nodes, edges, seeds },
+            loss,
+            usage: usage.map(|[minor_faults, major_faults, voluntary_switches, involuntary_switches]| ThreadUsage {
+                minor_faults,
+                major_faults,
+                voluntary_switches,
+                involuntary_switches,
+            }),
+        },
+    )
+}
+
+/// Texts that come back as they are: not too long, nothing harmful in them.
+fn text() -> impl Strategy<Value = String> {
+    vec(select("aZ0 .-_/äש前🚀".chars().collect::<Vec<_>>()), 0..40).prop_map(|chars| chars.into_iter().collect())
+}
+
+fn anchor() -> impl Strategy<Value = Anchor> {
+    (number(), number(), number()).prop_map(|(monotonic_ns, wall_ns, boot_ns)| Anchor {
+        monotonic_ns,
+        wall_ns,
+        boot_ns,
+    })
+}
+
+fn session_info() -> impl Strategy<Value = SessionInfo> {
+    let texts = prop::array::uniform5(text());
+    (any::<u128>(), any::<u32>(), anchor(), number(), texts).prop_map(
+        |(session_id, pid, start, segment, [name, host, command, publisher, boot_id])| SessionInfo {
+            session_id,
+            name,
+            pid,
+            host,
+            command,
+            publisher,
+            boot_id,
+            start,
+            segment,
+        },
+    )
+}
+
+fn definition() -> impl Strategy<Value = Definition> {
+    prop_oneof![
+        (id(), 0u8..4, text()).prop_map(|(id, kind, text)| Definition::Name {
+            id: NameId(id),
+            kind: NameKind::from_code(kind),
+            text
+        }),
+        (id(), 0u8..4, number(), text()).prop_map(|(id, role, thread_id, text)| Definition::Track {
+            id: TrackId(id),
+            role: TrackRole::from_code(role),
+            thread_id,
+            text
+        }),
+        (id(), 0u8..11, 0u8..2, prop::array::uniform3(text())).prop_map(|(id, unit, kind, [name, source, device])| {
+            Definition::Signal {
+                id: SignalId(id),
+                unit: Unit::from_code(unit),
+                kind: SignalKind::from_code(kind),
+                name,
+                source,
+                device,
+            }
+        }),
+    ]
+}
+
+/// A blow to a stream. Positions are shares of its length.
+#[derive(Clone, Debug)]
+pub enum Mutation {
+    Flip {
+        at: f64,
+        bit: u8,
+    },
+    Insert {
+        at: f64,
+        bytes: Vec<u8>,
+    },
+    /// A piece of the stream itself, which may hold whole frames.
+    Repeat {
+        at: f64,
+        from: f64,
+        len: usize,
+    },
+    Delete {
+        at: f64,
+        len: usize,
+    },
+    Overwrite {
+        at: f64,
+        bytes: Vec<u8>,
+    },
+    Truncate {
+        at: f64,
+    },
+}
+
+pub fn mutation() -> impl Strategy<Value = Mutation> {
+    let at = || 0.0..1.0f64;
+    // Sync bytes and headers are what may lead a reader astray.
+    let bytes = || prop_oneof![vec(any::<u8>(), 1..60), vec(select(vec![0xA7, b'g', 0, 4, 0xff]), 1..60)];
+    prop_oneof![
+        (at(), 0u8..8).prop_map(|(at, bit)| Mutation::Flip { at, bit }),
+        (at(), bytes()).prop_map(|(at, bytes)| Mutation::Insert { at, bytes }),
+        (at(), at(), 1usize..400).prop_map(|(at, from, len)| Mutation::Repeat { at, from, len }),
+        (at(), 1usize..400).prop_map(|(at, len)| Mutation::Delete { at, len }),
+        (at(), bytes()).prop_map(|(at, bytes)| Mutation::Overwrite { at, bytes }),
+        at().prop_map(|at| Mutation::Truncate { at }),
+    ]
+}
+
+impl Mutation {
+    /// Strikes; gives the range of the old bytes that are not there any more as they were.
+    pub fn strike(&self, stream: &mut Vec<u8>) -> std::ops::Range<usize> {
+        let len = stream.len();
+        let place = |share: f64| ((share * len as f64) as usize).min(len - 1);
+        let (range, new) = match self {
+            &Self::Flip { at, bit } => (place(at)..place(at) + 1, vec![stream[place(at)] ^ (1 << bit)]),
+            Self::Insert { at, bytes } => (place(*at)..place(*at), bytes.clone()),
+            &Self::Repeat { at, from, len: count } => {
+                (place(at)..place(at), stream[place(from)..(place(from) + count).min(len)].to_vec())
+            }
+            &Self::Delete { at, len: count } => (place(at)..(place(at) + count).min(len), Vec::new()),
+            Self::Overwrite { at, bytes } => (place(*at)..(place(*at) + bytes.len()).min(len), bytes.clone()),
+            &Self::Truncate { at } => (place(at)..len, Vec::new()),
+        };
+        stream.splice(range.clone(), new);
+        range
+    }
+}

@@ -1,0 +1,166 @@
+//! Decoding never takes more than a fixed amount of memory, whatever the bytes say.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use crate::arbitrary::{encode, mutation, number, stream};
+use crate::by_hand::{BLOCK, DEFINITIONS, SEGMENT, frame, varint};
+use gnntop_wire::*;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// What decoding may take at most, fed in chunks of [`CHUNK`]: the input that is not consumed yet (two payloads
+/// and a chunk, in a buffer that grows by doubling), an unpacked block, and the definitions of one frame.
+const BOUND: usize = 6 << 20;
+const CHUNK: usize = 256 * 1024;
+
+/// Counts each thread's live bytes and the most there ever were.
+struct Counting;
+
+thread_local! {
+    static LIVE: Cell<isize> = const { Cell::new(0) };
+    static PEAK: Cell<isize> = const { Cell::new(0) };
+}
+
+fn count(bytes: isize) {
+    LIVE.set(LIVE.get() + bytes);
+    PEAK.set(PEAK.get().max(LIVE.get()));
+}
+
+// SAFETY: every call is handed on to `System` unchanged; counting touches only constant-initialised
+// thread-local cells without destructors, so it neither allocates nor unwinds.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as isize);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count(-(layout.size() as isize));
+        // SAFETY: `pointer` came from `System` through `alloc` with this layout.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Decodes without keeping anything; gives the most bytes that were live on the way and the items seen.
+fn peak_of_decoding(bytes: &[u8]) -> (usize, u64) {
+    let before = LIVE.get();
+    PEAK.set(before);
+    let mut items = 0;
+    let mut reader = StreamReader::new();
+    for chunk in bytes.chunks(CHUNK) {
+        reader.fill(chunk);
+        items += drain(&mut reader);
+    }
+    reader.finish();
+    items += drain(&mut reader);
+    ((PEAK.get() - before) as usize, items)
+}
+
+fn drain(reader: &mut StreamReader) -> u64 {
+    let mut items = 0;
+    while let Some(item) = reader.next() {
+        items += 1;
+        if let Item::Block(_, events) = item {
+            std::hint::black_box(events.count());
+        }
+    }
+    items
+}
+
+fn bounded(what: &str, bytes: &[u8]) -> usize {
+    let (peak, items) = peak_of_decoding(bytes);
+    assert!(items > 0, "{what}: nothing was read");
+    assert!(peak <= BOUND, "{what}: took {peak} bytes");
+    peak
+}
+
+#[test]
+fn the_count_is_right() {
+    let (peak, _) = peak_of_decoding(&[]);
+    assert!(peak < 1024, "{peak} bytes for nothing");
+    let before = LIVE.get();
+    PEAK.set(before);
+    let room = vec![1u8; 3 << 20];
+    assert!(LIVE.get() - before >= room.len() as isize);
+    drop(room);
+    assert_eq!(LIVE.get(), before);
+    assert!(PEAK.get() - before >= 3 << 20);
+}
+
+#[test]
+fn hostile_definitions() {
+    // The shortest definition there is: a name without a text.
+    let shortest = [1, 3, 1, 0, 0];
+    let many = |len: usize| frame(DEFINITIONS, 0, &shortest.repeat(len / shortest.len()));
+    let peak = bounded("a full frame", &many(128 * 1024).repeat(10));
+    assert!(peak > 128 * 1024, "it was read");
+    bounded("a frame beyond the limit", &many(MAX_PAYLOAD_LEN).repeat(10));
+    // Bytes that are no UTF-8 grow to three times their length.
+    let entry = [varint(1), vec![0], varint(1024), vec![0xff; 1024]].concat();
+    let entry = [vec![1], varint(entry.len() as u64), entry].concat();
+    bounded("texts that grow", &frame(DEFINITIONS, 0, &entry.repeat(120)).repeat(10));
+}
+
+#[test]
+fn hostile_blocks() {
+    let block = |count: u64, raw_len: usize, flags: u8, body: &[u8]| {
+        let header = [1, 0, count, 0, 0, raw_len as u64].map(varint).concat();
+        frame(BLOCK, flags, &[header, body.to_vec()].concat())
+    };
+    let bomb = lz4_flex::block::compress(&vec![0; MAX_BLOCK_LEN]);
+    bounded("a bomb", &block(MAX_BLOCK_LEN as u64 / 3, MAX_BLOCK_LEN, 1, &bomb).repeat(1000));
+    let larger_bomb = lz4_flex::block::compress(&vec![0; 64 << 20]);
+    bounded("a larger bomb", &block(1, MAX_BLOCK_LEN, 1, &larger_bomb).repeat(10));
+    bounded("an honest claim of too much", &block(1, 64 << 20, 1, &larger_bomb));
+    bounded("endless events", &block(u64::MAX, 3, 0, &[4, 1, 1]));
+    // The last signal that a block remembers, and the first that it does not.
+    for signal in [1023, 1024, u64::from(u32::MAX)] {
+        let sample = [vec![0x80], varint(signal), vec![0, 2]].concat();
+        bounded("one sample of a far signal", &block(1, sample.len(), 0, &sample));
+    }
+    bounded("the longest frame", &frame(BLOCK, 0, &vec![0; MAX_PAYLOAD_LEN]).repeat(8));
+}
+
+#[test]
+fn hostile_frames() {
+    let header = |len: usize| frame(BLOCK, 0, &vec![0; len])[..12].to_vec();
+    bounded("false headers", &header(MAX_PAYLOAD_LEN).repeat(200_000));
+    bounded("a header and nothing for a long time", &[header(MAX_PAYLOAD_LEN), vec![0; 20 << 20]].concat());
+    bounded("nothing but sync bytes", &[0xA7, 0x67].repeat(4 << 20));
+    bounded("no frame at all", &vec![0; 20 << 20]);
+    bounded("empty segments", &frame(SEGMENT, 0, b"gnntop").repeat(200_000));
+    // The largest claim that the length's three bytes can make.
+    let mut claim = header(0);
+    claim[9..12].fill(0xff);
+    claim[2] = claim[7..12].iter().fold(0x5A_u8, |acc, byte| acc.rotate_left(3) ^ byte);
+    bounded("a claim beyond the limit", &claim.repeat(100_000));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn mutated_streams(stream in stream(), blows in vec(mutation(), 0..6)) {
+        let (mut bytes, _) = encode(&stream);
+        blows.iter().for_each(|blow| if !bytes.is_empty() { blow.strike(&mut bytes); });
+        let (peak, _) = peak_of_decoding(&bytes);
+        prop_assert!(peak <= BOUND, "{} bytes", peak);
+    }
+
+    #[test]
+    fn any_payload_with_a_right_checksum(
+        kind in 0u8..8,
+        flags in 0u8..2,
+        payload in vec(any::<u8>(), 0..300),
+        claims in prop::array::uniform6(number()),
+    ) {
+        let lying = [claims.map(varint).concat(), payload].concat();
+        let (peak, _) = peak_of_decoding(&frame(kind, flags, &lying));
+        prop_assert!(peak <= BOUND, "{} bytes", peak);
+    }
+}
