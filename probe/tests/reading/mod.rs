@@ -127,13 +127,13 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap().to_string_lossy().into_owned()
 }
 
-/// Tries until there is something, for at most 20 seconds.
+/// Tries until there is something, for at most a minute.
 pub fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let begin = Instant::now();
     loop {
         if let Some(found) = look() {
             return found;
         }
-        assert!(begin.elapsed() < Duration::from_secs(20), "nothing after 20 s");
+        assert!(begin.elapsed() < Duration::from_secs(60), "nothing after a minute");
     }
 }
