@@ -1,0 +1,183 @@
+//! Numbers as people read them: three digits that matter, and the unit.
+
+use std::time::Duration;
+
+/// A duration such as `840 ns`, `42.1 ms`, `3.20 s`, `2m 05s` or `1h 02m`.
+pub fn duration(ns: u64) -> String {
+    const S: f64 = 1e9;
+    let value = ns as f64;
+    match value {
+        _ if ns < 1000 => format!("{ns} ns"),
+        _ if value < 999_500.0 => format!("{} µs", three_digits(value / 1e3)),
+        _ if value < 999_500_000.0 => format!("{} ms", three_digits(value / 1e6)),
+        _ if value < 99.95 * S => format!("{} s", three_digits(value / S)),
+        _ => clock(ns / 1_000_000_000),
+    }
+}
+
+/// Whole seconds as `1m 40s`, `1h 02m` or `3d 04h`.
+fn clock(seconds: u64) -> String {
+    let (m, h, d) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    match () {
+        () if h == 0 => format!("{m}m {:02}s", seconds % 60),
+        () if d == 0 => format!("{h}h {:02}m", m % 60),
+        () => format!("{d}d {:02}h", h % 24),
+    }
+}
+
+/// Time that has passed, to the second: `12s`, `2m 05s`.
+pub fn elapsed(ns: u64) -> String {
+    let seconds = ns / 1_000_000_000;
+    if seconds < 60 { format!("{seconds}s") } else { clock(seconds) }
+}
+
+/// Time that has passed, to the second.
+pub fn elapsed_time(time: Duration) -> String {
+    elapsed(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// A position in a recording: `01:30`, `1:01:30`.
+pub fn timecode(ns: u64) -> String {
+    let seconds = ns / 1_000_000_000;
+    let (h, m, s) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if h > 0 { format!("{h}:{m:02}:{s:02}") } else { format!("{m:02}:{s:02}") }
+}
+
+/// Bytes such as `512 MiB`.
+pub fn bytes(bytes: f64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let mut value = bytes.abs();
+    if value < 1000.0 {
+        return format!("{bytes:.0} B");
+    }
+    let mut unit = "B";
+    for next in UNITS {
+        if value < 999.5 {
+            break;
+        }
+        value /= 1024.0;
+        unit = next;
+    }
+    let sign = if bytes < 0.0 { "-" } else { "" };
+    format!("{sign}{} {unit}", three_digits(value))
+}
+
+/// A share of 1 as `52 %` or `4.1 %`.
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent < 9.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
+
+/// A difference of `value` from `usual` as `+12 %`, `-3.1 %` or `x 4.2`.
+pub fn difference(value: u64, usual: u64) -> Option<String> {
+    if usual == 0 {
+        return None;
+    }
+    let ratio = value as f64 / usual as f64;
+    Some(if ratio >= 2.0 {
+        format!("x {}", three_digits(ratio))
+    } else {
+        format!("{:+.0} %", ((ratio - 1.0) * 100.0).round() + 0.0)
+    })
+}
+
+/// A count with separated thousands: `1,234,567`.
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A number of things per second or otherwise not whole: `92.1 k`.
+pub fn quantity(value: f64) -> String {
+    const SCALES: [(f64, &str); 4] = [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")];
+    let size = value.abs();
+    if !value.is_finite() {
+        return value.to_string();
+    }
+    match SCALES.iter().find(|(scale, _)| size >= 0.9995 * scale) {
+        Some((scale, suffix)) => format!("{}{suffix}", three_digits(value / scale)),
+        None if value.fract() == 0.0 => format!("{value:.0}"),
+        None => three_digits(value),
+    }
+}
+
+/// Three significant digits, never more than three decimals.
+fn three_digits(value: f64) -> String {
+    let size = value.abs();
+    match size {
+        _ if size < 0.9995 => format!("{value:.3}"),
+        _ if size < 9.995 => format!("{value:.2}"),
+        _ if size < 99.95 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        let cases = [
+            (0, "0 ns"),
+            (999, "999 ns"),
+            (1_000, "1.00 µs"),
+            (999_499, "999 µs"),
+            (999_500, "1.00 ms"),
+            (42_149_000, "42.1 ms"),
+            (999_600_000, "1.00 s"),
+            (99_940_000_000, "99.9 s"),
+            (125_000_000_000, "2m 05s"),
+            (3_720_000_000_000, "1h 02m"),
+            (270_000_000_000_000, "3d 03h"),
+            (u64::MAX, "213503d 23h"),
+        ];
+        for (ns, text) in cases {
+            assert_eq!(duration(ns), text);
+        }
+    }
+
+    #[test]
+    fn positions_and_elapsed_time() {
+        assert_eq!(timecode(90_000_000_000), "01:30");
+        assert_eq!(timecode(3_690_000_000_000), "1:01:30");
+        assert_eq!(elapsed(12_900_000_000), "12s");
+        assert_eq!(elapsed(125_000_000_000), "2m 05s");
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(bytes(0.0), "0 B");
+        assert_eq!(bytes(999.0), "999 B");
+        assert_eq!(bytes(1024.0), "1.00 KiB");
+        assert_eq!(bytes(536_870_912.0), "512 MiB");
+        assert_eq!(bytes(149.6 * 1024.0 * 1024.0 * 1024.0), "150 GiB");
+        assert_eq!(bytes(-2048.0), "-2.00 KiB");
+        assert_eq!(bytes(f64::INFINITY), "inf EiB");
+    }
+
+    #[test]
+    fn counts_and_shares() {
+        assert_eq!(count(0), "0");
+        assert_eq!(count(999), "999");
+        assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!(quantity(3.0), "3");
+        assert_eq!(quantity(0.412), "0.412");
+        assert_eq!(quantity(92_140.0), "92.1 k");
+        assert_eq!(quantity(f64::NAN), "NaN");
+        assert_eq!(percent(0.0408), "4.1 %");
+        assert_eq!(percent(0.52), "52 %");
+        assert_eq!(percent(1.0), "100 %");
+        assert_eq!(difference(103, 100).as_deref(), Some("+3 %"));
+        assert_eq!(difference(97, 100).as_deref(), Some("-3 %"));
+        assert_eq!(difference(420, 100).as_deref(), Some("x 4.20"));
+        assert_eq!(difference(1, 0), None);
+    }
+}

@@ -1,0 +1,242 @@
+//! The verdict: one line that says what bounds a run and how even its steps are.
+//!
+//! Rules, all of them over the steps that are looked at, without the first three of the session, which warm up:
+//! - *bound*: the phase (or the gap) with the largest share of the wall time;
+//! - *partial batch*: fewer graphs (else seeds) than the median batch has, where these are known;
+//! - *spike*: a step whose period is more than 1.5 times the median period of the full batches;
+//! - p99 against p50: nearest rank over the full batches.
+
+use std::fmt;
+use std::ops::Range;
+
+use gnntop_wire::phase::DATA_WAIT;
+
+use crate::figures::percent;
+use crate::store::{PhaseSlot, StepRow, Store};
+
+/// Steps at the start of a session that say nothing about the rest.
+const WARM_UP_STEPS: u64 = 3;
+/// Full batches below which there is no verdict yet.
+const ENOUGH_STEPS: usize = 10;
+/// Full batches below which a p99 is only a maximum.
+const ENOUGH_FOR_P99: usize = 100;
+/// A step that takes this many times the median is a spike.
+const SPIKE_RATIO: f64 = 1.5;
+/// Data wait or gap below this share is not worth a word.
+const WORTH_SAYING: f64 = 0.01;
+/// Spikes that are listed; all are counted.
+const SPIKES_LISTED: usize = 1024;
+
+/// A step that took much longer than the others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spike {
+    /// The step's row in the step table.
+    pub ordinal: u64,
+    /// Its period as a multiple of the median of the full batches.
+    pub ratio: f64,
+}
+
+/// What there is to say about a range of steps. Written out, it is the verdict line.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Verdict {
+    /// Steps of the session so far.
+    pub steps: u64,
+    /// Whether there are enough steps for the rest; if not, it is empty.
+    pub is_settled: bool,
+    /// The phase with the largest share of the wall time, and its share (0 to 1).
+    pub bound: Option<(String, f64)>,
+    /// Share of waiting for data, where it is a phase and not the largest one.
+    pub data_wait_share: Option<f64>,
+    /// Share of time outside every phase, where it is not the largest one.
+    pub gap_share: Option<f64>,
+    /// The first spikes, at most 1,024, by their place in the step table.
+    pub spikes: Vec<Spike>,
+    /// All spikes.
+    pub spike_count: u64,
+    /// The worst spike's period as a multiple of the median.
+    pub worst_ratio: f64,
+    /// Steps with a partial batch.
+    pub partial_batches: u64,
+    /// p99 of the full batches' periods as a multiple of their median; `None` for too few of them.
+    pub p99_over_p50: Option<f64>,
+    /// What is open now and since how long in nanoseconds, while no step has ended.
+    pub open: Option<(String, u64)>,
+}
+
+impl Verdict {
+    /// The verdict on the steps with these ordinals, as far as they are kept. Takes some milliseconds for 100,000.
+    pub fn of(store: &Store, ordinals: Range<u64>) -> Self {
+        let start = ordinals.start.max(WARM_UP_STEPS);
+        let rows: Vec<StepRow<'_>> = store.steps().rows(start..ordinals.end.max(start)).collect();
+        let full_size = full_size(&rows);
+        let is_full = |row: &&StepRow<'_>| batch_size(row).is_none_or(|size| size >= full_size);
+        let mut periods: Vec<u64> = rows.iter().filter(is_full).map(StepRow::period_ns).collect();
+        let mut verdict = Self { steps: store.steps().total(), ..Self::default() };
+        if periods.len() < ENOUGH_STEPS {
+            verdict.open = verdict.open_phase(store);
+            return verdict;
+        }
+        verdict.is_settled = true;
+        verdict.partial_batches = (rows.len() - periods.len()) as u64;
+        verdict.find_shares(store, &rows);
+        let median_ns = nearest_rank(&mut periods, 0.5).max(1);
+        if periods.len() >= ENOUGH_FOR_P99 {
+            verdict.p99_over_p50 = Some(nearest_rank(&mut periods, 0.99) as f64 / median_ns as f64);
+        }
+        verdict.find_spikes(&rows, median_ns);
+        verdict
+    }
+
+    fn open_phase(&self, store: &Store) -> Option<(String, u64)> {
+        let (_, open) = store.open_spans().next().filter(|_| self.steps == 0)?;
+        Some((store.name(open.name).to_owned(), open.t_ns.saturating_sub(open.since_ns)))
+    }
+
+    fn find_shares(&mut self, store: &Store, rows: &[StepRow<'_>]) {
+        let tiled: u64 = rows.iter().map(StepRow::period_ns).fold(0, u64::saturating_add);
+        let share = |slot: PhaseSlot| {
+            let ns: u64 = rows.iter().map(|row| row.phase_ns(slot)).fold(0, u64::saturating_add);
+            ns as f64 / tiled.max(1) as f64
+        };
+        let shares: Vec<(&str, f64)> = store.phases().iter().map(|phase| (&*phase.text, share(phase.slot))).collect();
+        let largest = shares.iter().enumerate().max_by(|a, b| a.1.1.total_cmp(&b.1.1));
+        let Some((bound, (text, largest))) = largest else { return };
+        self.bound = Some(((*text).to_owned(), *largest));
+        let other = |n: usize| (n != bound && shares[n].1 >= WORTH_SAYING).then(|| shares[n].1);
+        self.data_wait_share = shares.iter().position(|(text, _)| *text == DATA_WAIT).and_then(other);
+        self.gap_share = other(shares.len() - 1);
+    }
+
+    fn find_spikes(&mut self, rows: &[StepRow<'_>], median_ns: u64) {
+        for row in rows {
+            let ratio = row.period_ns() as f64 / median_ns as f64;
+            if ratio > SPIKE_RATIO {
+                self.spike_count += 1;
+                self.worst_ratio = self.worst_ratio.max(ratio);
+                if self.spikes.len() < SPIKES_LISTED {
+                    self.spikes.push(Spike { ordinal: row.ordinal(), ratio });
+                }
+            }
+        }
+    }
+
+    fn unsettled(&self) -> String {
+        match (self.steps, &self.open) {
+            (0, Some((phase, ns))) => format!("no steps yet; in {phase} for {}", crate::figures::duration(*ns)),
+            (0, None) => "no steps yet".to_owned(),
+            (1, _) => "warming up: 1 step".to_owned(),
+            (steps, _) => format!("warming up: {steps} steps"),
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.is_settled {
+            return f.write_str(&self.unsettled());
+        }
+        let mut parts = Vec::new();
+        if let Some((text, share)) = &self.bound {
+            parts.push(bound_text(text, *share));
+        }
+        parts.extend(self.data_wait_share.map(|share| format!("data wait {}", percent(share))));
+        parts.extend(self.gap_share.map(|share| format!("gap {}", percent(share))));
+        if self.spike_count > 0 {
+            let worst = self.worst_ratio;
+            parts.push(format!("{} (worst {worst:.1} x median)", plural(self.spike_count, "spike", "spikes")));
+        }
+        if self.partial_batches > 0 {
+            parts.push(plural(self.partial_batches, "partial batch", "partial batches"));
+        }
+        parts.extend(self.p99_over_p50.map(|ratio| format!("p99 {ratio:.1} x p50")));
+        f.write_str(&parts.join("; "))
+    }
+}
+
+fn bound_text(phase: &str, share: f64) -> String {
+    let share = percent(share);
+    match phase {
+        DATA_WAIT => format!("data-bound ({share})"),
+        crate::store::GAP => format!("mostly outside every phase ({share})"),
+        _ => format!("{phase}-bound ({share})"),
+    }
+}
+
+fn plural(n: u64, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+/// The number that the batch size is a choice of: graphs, or the seeds of a sampled batch. Nodes and edges of a
+/// full batch vary by themselves.
+fn batch_size(row: &StepRow<'_>) -> Option<u64> {
+    row.batch().graphs.or(row.batch().seeds)
+}
+
+/// The size of a full batch: the median of those known, 0 where none is.
+fn full_size(rows: &[StepRow<'_>]) -> u64 {
+    let mut sizes: Vec<u64> = rows.iter().filter_map(batch_size).collect();
+    if sizes.is_empty() { 0 } else { nearest_rank(&mut sizes, 0.5) }
+}
+
+/// The value that a share `quantile` of `values` does not exceed; 0 for none.
+fn nearest_rank(values: &mut [u64], quantile: f64) -> u64 {
+    if values.is_empty() {
+        return 0;
+    }
+    let rank = (quantile * values.len() as f64).ceil() as usize;
+    *values.select_nth_unstable(rank.clamp(1, values.len()) - 1).1
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::findings::verdict;
+    use crate::store::Store;
+    use crate::store::fixture::{MS, START_NS, StreamBuilder, TrainingRun, each_item};
+    use gnntop_wire::TrackRole;
+
+    fn of(bytes: &[u8]) -> String {
+        let mut store = Store::new();
+        each_item(bytes, |item| store.apply(item));
+        verdict(&store)
+    }
+
+    #[test]
+    fn an_even_run_has_nothing_to_say_but_its_bound() {
+        let run = TrainingRun { steps: 200, epoch_steps: 1000, ..TrainingRun::default() };
+        assert_eq!(of(&run.bytes()), "backward-bound (55 %); data wait 10 %; gap 2.5 %; p99 1.0 x p50");
+    }
+
+    #[test]
+    fn spikes_and_partial_batches_are_counted_apart() {
+        let spikes = vec![(30, "backward", 84 * MS), (60, "data wait", 30 * MS), (2, "forward", 900 * MS)];
+        let run = TrainingRun { steps: 200, spikes, ..TrainingRun::default() };
+        let text = of(&run.bytes());
+        assert!(text.contains("; 2 spikes (worst 3.1 x median); 8 partial batches; p99 1.8 x p50"), "{text}");
+    }
+
+    #[test]
+    fn other_bounds_have_their_words() {
+        let phases = vec![("data wait", 30 * MS), ("forward", 10 * MS)];
+        let run = TrainingRun { phases, steps: 20, ..TrainingRun::default() };
+        assert_eq!(of(&run.bytes()), "data-bound (73 %); gap 2.4 %");
+        let run = TrainingRun { phases: Vec::new(), steps: 20, ..TrainingRun::default() };
+        assert_eq!(of(&run.bytes()), "mostly outside every phase (100 %)");
+    }
+
+    #[test]
+    fn thin_evidence_is_said_to_be_thin() {
+        let steps = |steps| of(&TrainingRun { steps, ..TrainingRun::default() }.bytes());
+        assert_eq!(steps(0), "no steps yet");
+        assert_eq!(steps(1), "warming up: 1 step");
+        assert_eq!(steps(7), "warming up: 7 steps");
+        assert!(steps(13).starts_with("backward-bound"));
+    }
+
+    #[test]
+    fn before_the_first_step_the_open_phase_is_named() {
+        let mut stream = StreamBuilder::new("test");
+        let main = stream.track(TrackRole::Training, "main");
+        stream.open(main, 1, "data wait", START_NS, START_NS + 12_000 * MS);
+        assert_eq!(of(&stream.bytes()), "no steps yet; in data wait for 12.0 s");
+    }
+}

@@ -1,0 +1,145 @@
+//! A session in numbers, without a screen: gathered from the store into plain data, written as text or JSON.
+//!
+//! ```text
+//! Store ─▶ Report::of ─┬─ text.rs   for people, 80 columns
+//!                      └─ to_json   for machines, `schema_version` 1
+//! ```
+//!
+//! In JSON every number carries its unit in its name; what was not measured is `null`, with a `reason` beside it
+//! where there is one.
+
+mod durations;
+mod hardware;
+mod memory;
+mod session;
+mod steps;
+mod table;
+mod text;
+
+use serde::Serialize;
+
+use crate::findings::Verdict;
+use crate::store::{Losses, Phase, StepStatistics, Store, Throughput};
+
+pub use durations::{Durations, PhaseLine, SpanLine};
+pub use hardware::{Figure, Gpu, Hardware};
+pub use memory::{Memory, PhaseMemory};
+pub use session::Session;
+pub use steps::Steps;
+
+/// Version of the JSON form. It grows when a field changes its meaning or goes; new fields may come without.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// What a report is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Percentiles to give, from 0 to 100, in the order in which they are shown.
+    pub percentiles: Vec<f64>,
+    /// Steps at the start of the session that are left out.
+    pub skip_steps: u64,
+    /// Spans to list, those with the largest total first.
+    pub top_spans: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { percentiles: vec![50.0, 90.0, 99.0], skip_steps: 0, top_spans: 12 }
+    }
+}
+
+/// A session in numbers.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Who published what, when.
+    pub session: Session,
+    /// What bounds the run, in words.
+    pub verdict: String,
+    /// Which steps the numbers are about.
+    pub steps: Steps,
+    /// The phases in display order, then the gap, then the whole step, as `gap` and `step`.
+    pub phases: Vec<PhaseLine>,
+    /// Spans with the largest totals that are no phases. Over the whole session, whichever steps are left out.
+    pub spans: Vec<SpanLine>,
+    /// Work per second of the steps' wall time.
+    pub throughput: Throughput,
+    /// Memory, as the program's allocator told it.
+    pub memory: Memory,
+    /// Means and extremes of the hardware readings over the whole session.
+    pub hardware: Hardware,
+    /// What was lost.
+    pub losses: Losses,
+    /// What was not measured, and why, one sentence each.
+    pub not_measured: Vec<String>,
+}
+
+impl Report {
+    /// The report on what the store holds.
+    pub fn of(store: &Store, options: &Options) -> Self {
+        let skipped = StepStatistics::of_rows_from(store, options.skip_steps);
+        let statistics = skipped.as_ref().unwrap_or(store.statistics());
+        let verdict = Verdict::of(store, options.skip_steps..u64::MAX).to_string();
+        let steps = Steps::of(store, statistics, options.skip_steps);
+        let hardware = Hardware::of(store);
+        let memory = Memory::of(store);
+        Self {
+            schema_version: SCHEMA_VERSION,
+            session: Session::of(store),
+            verdict,
+            phases: durations::phase_lines(store.phases(), statistics, &options.percentiles),
+            spans: durations::span_lines(store, options),
+            throughput: statistics.throughput(),
+            not_measured: not_measured(store, statistics, &memory),
+            steps,
+            memory,
+            hardware,
+            losses: store.losses().clone(),
+        }
+    }
+
+    /// The report for people: aligned, in 80 columns unless more percentiles are asked for than fit.
+    pub fn to_text(&self) -> String {
+        text::write(self)
+    }
+
+    /// The report for machines, as one JSON object with a line feed at its end.
+    ///
+    /// # Errors
+    /// None is known: every number is finite or `null`.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        let mut json = serde_json::to_string_pretty(self)?;
+        json.push('\n');
+        Ok(json)
+    }
+}
+
+impl StepStatistics {
+    /// Figures without the first `skip` steps, over the rows that are kept; `None` where nothing is to be skipped.
+    fn of_rows_from(store: &Store, skip: u64) -> Option<Self> {
+        (skip > 0).then(|| Self::of(store.steps().rows(skip..u64::MAX)))
+    }
+}
+
+/// What a reader might look for in vain, with the reason.
+fn not_measured(store: &Store, statistics: &StepStatistics, memory: &Memory) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut say = |is_missing: bool, text: &str| {
+        if is_missing {
+            all.push(text.to_owned());
+        }
+    };
+    let has_steps = statistics.steps() > 0;
+    say(!has_steps, "steps: the program published none in what was read");
+    say(has_steps && store.phases().iter().all(Phase::is_gap), "phases: the program names none");
+    let batch = statistics.batch();
+    let sizes = [batch.graphs, batch.nodes, batch.edges, batch.seeds];
+    say(has_steps && sizes.iter().all(|total| total.period_ns == 0), "batch sizes: the program does not tell them");
+    say(has_steps && statistics.last_loss().is_none(), "loss: the program does not tell it");
+    say(memory.phases.is_empty(), "memory by phase: the program does not count its allocations");
+    all.extend(hardware::not_measured(store));
+    all
+}
+
+#[cfg(test)]
+mod tests;

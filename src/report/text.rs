@@ -1,0 +1,272 @@
+//! The report for people.
+
+use unicode_width::UnicodeWidthStr;
+
+use super::durations::Durations;
+use super::hardware::{Figure, Gpu};
+use super::{PhaseMemory, Report, table};
+use crate::figures::{bytes, count, duration, percent, quantity};
+use crate::store::Losses;
+
+pub(super) fn write(report: &Report) -> String {
+    let mut out = String::new();
+    head(&mut out, report);
+    out.push_str(&format!("\n{}\n\n", wrapped(&report.verdict)));
+    phases(&mut out, report);
+    spans(&mut out, report);
+    throughput(&mut out, report);
+    memory(&mut out, &report.memory.phases);
+    hardware(&mut out, report);
+    list(&mut out, "lost", &losses(&report.losses));
+    list(&mut out, "not measured", &report.not_measured);
+    out
+}
+
+fn head(out: &mut String, report: &Report) {
+    let session = &report.session;
+    let name = if session.name.is_empty() { "(no name)" } else { &session.name };
+    let mut who = name.to_owned();
+    if !session.host.is_empty() {
+        who += &format!(" on {}", session.host);
+    }
+    who.extend(session.pid.map(|pid| format!(", process {pid}")));
+    let state = match (session.state, &session.end_reason) {
+        ("ended", Some(reason)) => format!("ended: {reason}"),
+        ("gone", _) => "gone without a word: killed or crashed".to_owned(),
+        ("unknown", _) => "no end in what was read".to_owned(),
+        (state, _) => state.to_owned(),
+    };
+    out.push_str(&format!("{who}; {state}\n"));
+    if !session.command.is_empty() {
+        out.push_str(&format!("{}\n", session.command));
+    }
+    let begin = session.begin_unix_ns.map_or_else(String::new, |ns| format!(" from {}", utc(ns)));
+    out.push_str(&format!("{}{begin}\n{}\n", duration(session.covered_ns), steps(report)));
+}
+
+fn steps(report: &Report) -> String {
+    let steps = &report.steps;
+    let mut text = format!("{} steps, {} epochs", count(steps.total), count(steps.epochs));
+    if steps.skipped > 0 {
+        text += &format!("; numbers without the first {}", count(steps.skipped));
+    }
+    let losses = steps.first_loss.zip(steps.last_loss);
+    text.extend(losses.map(|(first, last)| format!("; loss {} to {}", quantity(first), quantity(last))));
+    text.extend(steps.reason.iter().map(|reason| format!("\n{reason}")));
+    let outside = [("before the first step", steps.before_first_step_ns), ("after the last", steps.after_last_step_ns)];
+    let outside = outside.into_iter().filter_map(|(place, ns)| Some(format!("{} {place}", duration(ns?))));
+    let outside: Vec<String> = outside.collect();
+    if !outside.is_empty() {
+        text += &format!("\noutside steps: {}", outside.join(", "));
+    }
+    text
+}
+
+/// Breaks a line of parts, which semicolons separate, so that it fits the page.
+fn wrapped(text: &str) -> String {
+    let mut out = String::new();
+    let mut used = 0;
+    for part in text.split_inclusive("; ") {
+        if used > 0 && used + part.trim_end().width() > table::WIDTH {
+            out.truncate(out.trim_end().len());
+            out.push('\n');
+            used = 0;
+        }
+        out.push_str(part);
+        used += part.width();
+    }
+    out
+}
+
+fn duration_cells(durations: &Durations) -> Vec<String> {
+    let cell = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), duration);
+    let mut cells = vec![count(durations.count), cell(durations.mean_ns.map(|ns| ns.round() as u64))];
+    cells.extend(durations.percentiles.0.iter().map(|(_, ns)| cell(*ns)));
+    cells.extend([cell(durations.max_ns), duration(durations.total_ns)]);
+    cells
+}
+
+/// Writes a table of durations under a head that begins with `title`.
+fn duration_table<'a>(
+    out: &mut String,
+    title: &str,
+    lines: impl Iterator<Item = (&'a str, &'a Durations, Option<f64>)>,
+) {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for (name, durations, share) in lines {
+        if rows.is_empty() {
+            let mut head: Vec<String> = [title, "count", "mean"].map(str::to_owned).into();
+            head.extend(durations.percentiles.0.iter().map(|(percentage, _)| format!("p{percentage}")));
+            head.extend(["max", "total", "share"].map(str::to_owned));
+            rows.push(head);
+        }
+        let mut row = vec![name.to_owned()];
+        row.extend(duration_cells(durations));
+        row.push(share.map_or_else(|| "-".to_owned(), percent));
+        rows.push(row);
+    }
+    table::write(out, &rows);
+    if !rows.is_empty() {
+        out.push('\n');
+    }
+}
+
+fn phases(out: &mut String, report: &Report) {
+    let lines = report.phases.iter().map(|line| (&*line.name, &line.durations, line.share));
+    duration_table(out, "phase", lines);
+}
+
+fn spans(out: &mut String, report: &Report) {
+    let lines = report.spans.iter().map(|line| (&*line.name, &line.durations, line.share));
+    duration_table(out, "span", lines);
+}
+
+fn throughput(out: &mut String, report: &Report) {
+    let t = &report.throughput;
+    let rates = [
+        (t.steps_per_s, "steps"),
+        (t.graphs_per_s, "graphs"),
+        (t.nodes_per_s, "nodes"),
+        (t.edges_per_s, "edges"),
+        (t.seeds_per_s, "seeds"),
+    ];
+    let known: Vec<String> =
+        rates.iter().filter_map(|(rate, what)| rate.map(|rate| format!("{} {what}", quantity(rate)))).collect();
+    if !known.is_empty() {
+        out.push_str(&format!("per second   {}\n\n", known.join(", ")));
+    }
+}
+
+fn memory(out: &mut String, phases: &[PhaseMemory]) {
+    if phases.is_empty() {
+        return;
+    }
+    let head = ["memory", "allocated", "allocations", "freed", "releases", "peak live"].map(str::to_owned);
+    let mut rows = vec![Vec::from(head)];
+    for phase in phases {
+        rows.push(vec![
+            phase.name.clone(),
+            bytes(phase.allocated_bytes as f64),
+            count(phase.allocations),
+            bytes(phase.freed_bytes as f64),
+            count(phase.releases),
+            bytes(phase.peak_live_bytes as f64),
+        ]);
+    }
+    table::write(out, &rows);
+    out.push('\n');
+}
+
+fn hardware(out: &mut String, report: &Report) {
+    let h = &report.hardware;
+    out.push_str("hardware\n");
+    let mut line = |what: &str, text: String| out.push_str(&format!("  {what:<16} {text}\n"));
+    line("process CPU", figure(&h.process_cpu));
+    line("process memory", figure(&h.process_rss));
+    line("machine CPU", figure(&h.machine_cpu));
+    line("machine steal", figure(&h.machine_steal));
+    line("machine memory", figure(&h.machine_memory_used));
+    if let Some(reason) = &h.no_gpu_reason {
+        line("GPU", format!("none: {reason}"));
+    }
+    for gpu in &h.gpus {
+        line(&format!("GPU {}", gpu.index), gpu.device.clone());
+        gpu_lines(gpu, &mut line);
+    }
+    out.push('\n');
+}
+
+fn gpu_lines(gpu: &Gpu, line: &mut impl FnMut(&str, String)) {
+    line("  utilisation", figure(&gpu.utilisation));
+    line("  memory", figure(&gpu.memory_used));
+    line("  power", figure(&gpu.power));
+    line("  temperature", figure(&gpu.temperature));
+    if let Some(joules) = gpu.energy_joules {
+        line("  energy", format!("{} J, by the GPU's own counter", quantity(joules)));
+    }
+}
+
+fn figure(figure: &Figure) -> String {
+    let written = |value: f64| match figure.unit {
+        "bytes" => bytes(value),
+        "percent" => percent(value / 100.0),
+        "watts" => format!("{} W", quantity(value)),
+        "celsius" => format!("{} °C", quantity(value)),
+        unit => format!("{} {unit}", quantity(value)),
+    };
+    match (figure.mean, figure.max) {
+        (Some(mean), Some(max)) => format!("{} mean, {} at most", written(mean), written(max)),
+        (Some(mean), None) => format!("{} mean", written(mean)),
+        (None, _) => format!("absent: {}", figure.reason.as_deref().unwrap_or("no reason known")),
+    }
+}
+
+fn list(out: &mut String, title: &str, lines: &[String]) {
+    if lines.is_empty() {
+        out.push_str(&format!("{title}: nothing\n"));
+        return;
+    }
+    out.push_str(&format!("{title}\n"));
+    lines.iter().for_each(|line| out.push_str(&format!("  {line}\n")));
+}
+
+/// What was lost, one sentence each.
+fn losses(losses: &Losses) -> Vec<String> {
+    let counts = [
+        (losses.dropped_events, "events dropped by the program because a ring was full"),
+        (losses.missed_events, "events published and not read"),
+        (losses.lost_segments, "segments gone before they could be read"),
+        (losses.missing_steps, "steps missing between others"),
+        (losses.damage_count, "places damaged"),
+        (losses.damage_bytes, "bytes in damaged places"),
+        (losses.broken_blocks, "blocks that end early"),
+        (losses.foreign_segments, "segments of other sessions, left out"),
+        (losses.unknown_frames, "frames of an unknown kind, stepped over"),
+        (losses.repeated_blocks, "blocks that came twice"),
+        (losses.backward_times, "events out of order in time"),
+        (losses.implausible_times, "events with times far in the future"),
+        (losses.steps_elsewhere, "steps on other tracks than the training's"),
+        (losses.names_not_kept, "definitions of names without room"),
+        (losses.tracks_not_kept, "definitions of tracks without room"),
+        (losses.signals_not_kept, "definitions of signals without room"),
+        (losses.events_not_kept, "events without room, or of unknown names and signals"),
+    ];
+    let mut all: Vec<String> =
+        counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{what}: {}", count(*n))).collect();
+    if losses.untiled_ns > 0 {
+        all.push(format!("time around missing steps: {}", duration(losses.untiled_ns)));
+    }
+    all.extend(losses.newer_format.map(|major| format!("parts in the newer format {major}: update gnntop")));
+    all.extend(losses.damages.first().map(|damage| format!("first damage at byte: {}", damage.offset)));
+    all
+}
+
+/// A time as `2026-01-02 03:04:05 UTC`. Days to civil date after Howard Hinnant, `chrono`-compatible low-level
+/// date algorithms, `civil_from_days`.
+fn utc(unix_ns: u64) -> String {
+    let seconds = unix_ns / 1_000_000_000;
+    let (days, second) = (seconds / 86_400 + 719_468, seconds % 86_400);
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (h, m, s) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02} {h:02}:{m:02}:{s:02} UTC")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::utc;
+
+    #[test]
+    fn times_are_written_in_utc() {
+        assert_eq!(utc(0), "1970-01-01 00:00:00 UTC");
+        assert_eq!(utc(951_782_399_000_000_000), "2000-02-28 23:59:59 UTC");
+        assert_eq!(utc(951_868_800_000_000_000), "2000-03-01 00:00:00 UTC");
+        assert_eq!(utc(1_767_323_045_999_999_999), "2026-01-02 03:04:05 UTC");
+        assert_eq!(utc(u64::MAX), "2554-07-21 23:34:33 UTC");
+    }
+}

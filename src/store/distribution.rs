@@ -1,0 +1,99 @@
+//! How long something takes: count, total, extremes and percentiles of durations, in fixed memory.
+
+use hdrhistogram::Histogram;
+
+/// Longest duration that percentiles tell apart: one hour. Longer ones count as one hour there.
+pub const LONGEST_NS: u64 = 3_600_000_000_000;
+/// Significant decimal digits of percentiles: they are at most 0.1 % off.
+pub const SIGNIFICANT_DIGITS: u8 = 3;
+
+/// Durations of one kind, in nanoseconds.
+///
+/// Count, total, minimum and maximum are exact; percentiles come from an HDR histogram from 1 ns to
+/// [`LONGEST_NS`] with [`SIGNIFICANT_DIGITS`].
+#[derive(Clone, Debug)]
+pub struct Distribution {
+    /// `None` where the store had no room for one more: then there are no percentiles.
+    histogram: Option<Histogram<u32>>,
+    count: u64,
+    total_ns: u64,
+    min_ns: u64,
+    max_ns: u64,
+    last_ns: u64,
+}
+
+impl Distribution {
+    /// An empty one, with percentiles.
+    pub fn new() -> Self {
+        Self { histogram: Histogram::new(SIGNIFICANT_DIGITS).ok(), ..Self::without_percentiles() }
+    }
+
+    /// An empty one that keeps no percentiles.
+    pub(super) fn without_percentiles() -> Self {
+        Self { histogram: None, count: 0, total_ns: 0, min_ns: u64::MAX, max_ns: 0, last_ns: 0 }
+    }
+
+    /// Adds a duration.
+    #[inline]
+    pub fn record(&mut self, ns: u64) {
+        self.count += 1;
+        self.total_ns = self.total_ns.saturating_add(ns);
+        self.min_ns = self.min_ns.min(ns);
+        self.max_ns = self.max_ns.max(ns);
+        self.last_ns = ns;
+        if let Some(histogram) = &mut self.histogram {
+            // Grows by itself and is never asked for more than it can hold, so this cannot fail.
+            let _ = histogram.record(ns.min(LONGEST_NS));
+        }
+    }
+
+    /// Durations recorded.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Sum of all durations, saturating.
+    pub fn total_ns(&self) -> u64 {
+        self.total_ns
+    }
+
+    /// The newest duration, `None` while there is none.
+    pub fn last_ns(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.last_ns)
+    }
+
+    /// The shortest duration, `None` while there is none.
+    pub fn min_ns(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.min_ns)
+    }
+
+    /// The longest duration, `None` while there is none.
+    pub fn max_ns(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.max_ns)
+    }
+
+    /// Mean duration in nanoseconds, `None` while there is none.
+    pub fn mean_ns(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.total_ns as f64 / self.count as f64)
+    }
+
+    /// The duration that a share `quantile` (0 to 1) of all durations does not exceed (nearest rank), within the
+    /// histogram's precision. `None` while there is no duration, and where no percentiles are kept.
+    pub fn percentile(&self, quantile: f64) -> Option<u64> {
+        let histogram = self.histogram.as_ref().filter(|_| self.count > 0)?;
+        let value = histogram.value_at_quantile(quantile.clamp(0.0, 1.0));
+        // The histogram answers with the upper end of a bucket, and knows nothing beyond its longest duration.
+        Some(if value >= LONGEST_NS { self.max_ns } else { value.clamp(self.min_ns, self.max_ns) })
+    }
+
+    /// The histogram behind the percentiles, for curves and exports; `None` where none is kept.
+    pub fn histogram(&self) -> Option<&Histogram<u32>> {
+        self.histogram.as_ref()
+    }
+}
+
+impl Default for Distribution {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,254 @@
+//! The way in: takes the items of a stream apart and hands each to its place.
+//!
+//! Spans are nearly everything that comes, so a span costs one table look-up, one histogram and, for a phase on
+//! the training track, one push. Nothing is hashed and nothing allocated for it.
+
+use gnntop_wire::{BlockInfo, Definition, Event, Events, Item, Mark, NameId, Open, Span, Step, TrackId};
+
+use super::Store;
+use super::instants::Instant;
+use super::names::{Names, Route};
+use super::phases::{PhaseSlot, Phases};
+use super::series::Series;
+use super::signals::Signal;
+use super::steps::Period;
+use super::tiling::{Tiled, Tiling};
+
+/// How far events may run ahead of the newest anchor, which comes every second: one day.
+const BELIEVED_NS: u64 = 86_400_000_000_000;
+
+/// What a block adds to its track, at hand while the block is read.
+struct BlockState {
+    track: usize,
+    /// Taken out of the track; `None` where its phases tile nothing.
+    tiling: Option<Box<Tiling>>,
+    open: Option<Open>,
+    last_ns: u64,
+    spans: u64,
+    steps: u64,
+    backward_times: u64,
+}
+
+impl Store {
+    /// Takes what the stream said next.
+    pub fn apply(&mut self, item: Item<'_>) {
+        self.revision += 1;
+        match item {
+            Item::Segment(info) => {
+                self.is_foreign = !self.session.apply_segment(info);
+                self.losses.foreign_segments += u64::from(self.is_foreign);
+            }
+            Item::Newer { major } => {
+                self.is_foreign = true;
+                self.losses.newer_format = self.losses.newer_format.max(Some(major));
+            }
+            Item::Damage(damage) => self.losses.add_damage(damage),
+            Item::Unknown => self.losses.unknown_frames += 1,
+            _ if self.is_foreign => {}
+            Item::Definitions(definitions) => definitions.into_iter().for_each(|d| self.define(d)),
+            Item::Anchor(anchor) => {
+                self.session.apply_anchor(anchor);
+                self.see(anchor.monotonic_ns);
+            }
+            Item::Block(info, events) => self.apply_block(&info, events),
+            Item::End(end) => {
+                self.see(end.t_ns);
+                self.session.apply_end(end);
+            }
+        }
+    }
+
+    /// Says that the source could not read `count` segments in time.
+    pub fn note_lost_segments(&mut self, count: u64) {
+        self.revision += 1;
+        self.losses.lost_segments = self.losses.lost_segments.saturating_add(count);
+    }
+
+    /// Says whether the publishing process is alive, where the source can tell.
+    pub fn note_publisher(&mut self, alive: bool) {
+        self.revision += u64::from(self.session.note_publisher(alive));
+    }
+
+    /// Times after this are not believed: one absurd time would make everything else infinitely old.
+    fn horizon_ns(&self) -> u64 {
+        self.session.last_anchor().map_or(u64::MAX, |anchor| anchor.monotonic_ns.saturating_add(BELIEVED_NS))
+    }
+
+    fn see(&mut self, t_ns: u64) {
+        self.now_ns = self.now_ns.max(t_ns);
+        self.first_ns = Some(self.first_ns.map_or(t_ns, |first| first.min(t_ns)));
+    }
+
+    fn define(&mut self, definition: Definition) {
+        match definition {
+            Definition::Name { id, kind, text } => {
+                self.losses.names_not_kept += u64::from(!self.names.define(id, kind, text));
+            }
+            Definition::Track { id, role, thread_id, text } => {
+                self.losses.tracks_not_kept += u64::from(!self.tracks.define(id, role, thread_id, text));
+            }
+            Definition::Signal { id, unit, kind, name, source, device } => {
+                let signal = Signal { id, name, unit, kind, source, device, series: Series::new() };
+                self.losses.signals_not_kept += u64::from(!self.signals.define(signal));
+            }
+            _ => {}
+        }
+    }
+
+    fn apply_block(&mut self, info: &BlockInfo, mut events: Events<'_>) {
+        let Some(mut state) = self.begin_block(info) else { return };
+        let horizon_ns = self.horizon_ns();
+        for event in events.by_ref() {
+            let t_ns = event.t_ns();
+            state.backward_times += u64::from(t_ns < state.last_ns);
+            state.last_ns = t_ns;
+            if t_ns <= horizon_ns {
+                self.now_ns = self.now_ns.max(t_ns);
+            } else {
+                self.losses.implausible_times += 1;
+            }
+            match event {
+                Event::Span(span) => self.add_span(&mut state, &span),
+                Event::Step(step) => self.add_step(&mut state, &step),
+                other => self.add_other(&mut state, info.track, other),
+            }
+        }
+        self.losses.broken_blocks += u64::from(!events.is_exhausted());
+        self.end_block(info, state);
+    }
+
+    /// Follows the track's sequence; `None` when there is no room for the track.
+    fn begin_block(&mut self, info: &BlockInfo) -> Option<BlockState> {
+        let Some(index) = self.tracks.index(info.track) else {
+            self.losses.events_not_kept = self.losses.events_not_kept.saturating_add(info.count);
+            return None;
+        };
+        if info.base_ns <= self.horizon_ns() {
+            self.see(info.base_ns);
+        }
+        self.tracks.prepare_tiling(index);
+        let track = self.tracks.at(index);
+        let missing = track.begin_block(info);
+        self.losses.dropped_events = self.losses.dropped_events.saturating_add(missing.dropped);
+        self.losses.missed_events = self.losses.missed_events.saturating_add(missing.missed);
+        self.losses.repeated_blocks += u64::from(missing.is_repeated);
+        Some(BlockState {
+            track: index,
+            tiling: track.tiling.take(),
+            open: track.open.take(),
+            last_ns: track.last_ns.unwrap_or(0),
+            spans: 0,
+            steps: 0,
+            backward_times: 0,
+        })
+    }
+
+    fn end_block(&mut self, info: &BlockInfo, state: BlockState) {
+        self.losses.backward_times += state.backward_times;
+        let track = self.tracks.at(state.track);
+        track.events = track.events.saturating_add(info.count);
+        track.spans += state.spans;
+        track.steps += state.steps;
+        track.last_ns = Some(state.last_ns);
+        track.tiling = state.tiling;
+        track.open = state.open;
+    }
+
+    #[inline]
+    fn add_span(&mut self, state: &mut BlockState, span: &Span) {
+        state.spans += 1;
+        let route = match self.names.route(span.name) {
+            Some(route) if route.statistics != Route::UNASSIGNED => route,
+            _ => match self.assign_statistics(span.name) {
+                Some(route) => route,
+                None => return,
+            },
+        };
+        self.spans.record(route.statistics, span.end_ns.saturating_sub(span.start_ns));
+        if route.is_phase
+            && let Some(tiling) = &mut state.tiling
+        {
+            let slot = match route.slot {
+                Some(slot) => slot,
+                None => assign_slot(&mut self.names, &mut self.phases, span.name),
+            };
+            tiling.phase(slot, span.start_ns, span.end_ns);
+        }
+        state.close_open(span.start_ns, span.end_ns);
+    }
+
+    /// Gives a name its place in the span statistics; `None` where there is no room for the name.
+    #[cold]
+    fn assign_statistics(&mut self, name: NameId) -> Option<Route> {
+        if self.names.route_mut(name).is_none() {
+            self.losses.events_not_kept += 1;
+            return None;
+        }
+        let statistics = self.spans.assign(name, &self.names);
+        let route = self.names.route_mut(name)?;
+        route.statistics = statistics;
+        Some(*route)
+    }
+
+    fn add_step(&mut self, state: &mut BlockState, step: &Step) {
+        state.steps += 1;
+        state.close_open(step.start_ns, step.end_ns);
+        if !self.tracks.claim_steps(state.track) {
+            self.losses.steps_elsewhere += 1;
+            return;
+        }
+        let tiling = state.tiling.get_or_insert_with(|| Box::new(Tiling::new()));
+        let tiled = tiling.step(step.step.0, step.start_ns, step.end_ns);
+        self.losses.missing_steps = self.losses.missing_steps.saturating_add(tiled.missing_steps);
+        self.losses.untiled_ns = self.losses.untiled_ns.saturating_add(tiled.untiled_ns);
+        let phase_ns = &tiling.phase_ns()[..self.phases.slots()];
+        let Tiled { start_ns, period_ns, gap_ns, .. } = tiled;
+        self.steps.push(step, &Period { start_ns, period_ns, gap_ns, phase_ns });
+        if let Some(row) = self.steps.last() {
+            self.statistics.add(&row);
+        }
+    }
+
+    fn add_other(&mut self, state: &mut BlockState, track: TrackId, event: Event) {
+        let is_kept = match event {
+            Event::Sample(sample) => self.signals.sample(sample.signal, sample.t_ns, sample.value),
+            Event::Absent(absent) => self.signals.absent(absent.signal, absent.t_ns, absent.reason),
+            Event::Counter(counter) => self.counters.push(counter.name, counter.t_ns, counter.value),
+            Event::PhaseMemory(memory) => self.memory.add_phase(memory),
+            Event::Allocation(allocation) => {
+                self.memory.add_allocation(allocation);
+                true
+            }
+            Event::Mark(Mark { name, t_ns, value }) => {
+                self.marks.push(Instant { track, name, t_ns, value });
+                true
+            }
+            Event::Open(open) => {
+                state.open = Some(open);
+                true
+            }
+            _ => false,
+        };
+        self.losses.events_not_kept += u64::from(!is_kept);
+    }
+}
+
+impl BlockState {
+    /// Notes that a span or step has ended: what was open is closed if it was this one or lay inside it.
+    #[inline]
+    fn close_open(&mut self, start_ns: u64, end_ns: u64) {
+        if self.open.is_some_and(|open| start_ns <= open.since_ns && end_ns >= open.t_ns) {
+            self.open = None;
+        }
+    }
+}
+
+/// Gives a name its phase.
+#[cold]
+fn assign_slot(names: &mut Names, phases: &mut Phases, name: NameId) -> PhaseSlot {
+    let slot = phases.slot(names.text(name).unwrap_or_default());
+    if let Some(route) = names.route_mut(name) {
+        route.slot = Some(slot);
+    }
+    slot
+}

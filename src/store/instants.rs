@@ -1,0 +1,50 @@
+//! Marks: instants worth naming, the most recent ones kept.
+
+use std::collections::VecDeque;
+
+use gnntop_wire::{NameId, TrackId};
+
+/// One mark.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Instant {
+    /// The track it was made on.
+    pub track: TrackId,
+    /// The mark's text.
+    pub name: NameId,
+    /// When.
+    pub t_ns: u64,
+    /// A number that goes with it.
+    pub value: Option<f64>,
+}
+
+/// The most recent marks, in the order in which they arrived.
+#[derive(Clone, Debug)]
+pub struct Marks {
+    kept: VecDeque<Instant>,
+    discarded: u64,
+    capacity: usize,
+}
+
+impl Marks {
+    pub(super) fn new(capacity: usize) -> Self {
+        Self { kept: VecDeque::new(), discarded: 0, capacity: capacity.max(1) }
+    }
+
+    /// The marks that are kept, oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Instant> + ExactSizeIterator {
+        self.kept.iter()
+    }
+
+    /// Older marks, which are no longer kept.
+    pub fn discarded(&self) -> u64 {
+        self.discarded
+    }
+
+    pub(super) fn push(&mut self, mark: Instant) {
+        if self.kept.len() >= self.capacity {
+            self.kept.pop_front();
+            self.discarded += 1;
+        }
+        self.kept.push_back(mark);
+    }
+}

@@ -1,0 +1,78 @@
+//! What is missing from the picture: every event, segment or byte that did not arrive is counted here.
+
+use gnntop_wire::Damage;
+use serde::Serialize;
+
+/// Holes in the stream that are listed; further ones are only counted.
+const DAMAGES_KEPT: usize = 1024;
+
+/// Counts of what was lost, left out or not understood. All zero in a healthy session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Losses {
+    /// Events the publisher dropped because a ring was full, over all tracks.
+    pub dropped_events: u64,
+    /// Events that were published but not read, by their sequence numbers, over all tracks.
+    pub missed_events: u64,
+    /// Segments that the source could not read in time.
+    pub lost_segments: u64,
+    /// Blocks whose events ended before their announced number.
+    pub broken_blocks: u64,
+    /// Holes in the stream.
+    pub damage_count: u64,
+    /// Bytes in these holes, saturating.
+    pub damage_bytes: u64,
+    /// The first of these holes, at most 1,024.
+    #[serde(serialize_with = "damages")]
+    pub damages: Vec<Damage>,
+    /// Frames of a kind that this version does not know.
+    pub unknown_frames: u64,
+    /// Major format version of a segment that is too new to be read, the newest seen.
+    pub newer_format: Option<u64>,
+    /// Segments of other sessions that were mixed in; everything up to the next own one was left out.
+    pub foreign_segments: u64,
+    /// Events whose time lies before that of the event before them on the same track.
+    pub backward_times: u64,
+    /// Events whose time lies more than a day after the newest reading of the clocks.
+    pub implausible_times: u64,
+    /// Blocks whose sequence numbers were already seen.
+    pub repeated_blocks: u64,
+    /// Steps that were lost between two steps, by their ordinals.
+    pub missing_steps: u64,
+    /// Wall time around lost steps that cannot be given to any phase, in nanoseconds.
+    pub untiled_ns: u64,
+    /// Steps reported by tracks other than the one whose steps are shown.
+    pub steps_elsewhere: u64,
+    /// Definitions of names that found no room in the store. Definitions are repeated in every segment.
+    pub names_not_kept: u64,
+    /// Definitions of tracks that found no room in the store.
+    pub tracks_not_kept: u64,
+    /// Definitions of signals that found no room in the store.
+    pub signals_not_kept: u64,
+    /// Events that found no room, or that refer to a name, track or signal that is not known.
+    pub events_not_kept: u64,
+}
+
+/// Holes as objects with their offset and length in bytes.
+fn damages<S: serde::Serializer>(damages: &[Damage], serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Hole {
+        offset_bytes: u64,
+        length_bytes: u64,
+    }
+    serializer.collect_seq(damages.iter().map(|hole| Hole { offset_bytes: hole.offset, length_bytes: hole.len }))
+}
+
+impl Losses {
+    /// Whether anything at all is missing.
+    pub fn is_complete(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub(super) fn add_damage(&mut self, damage: Damage) {
+        self.damage_count += 1;
+        self.damage_bytes = self.damage_bytes.saturating_add(damage.len);
+        if self.damages.len() < DAMAGES_KEPT {
+            self.damages.push(damage);
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! Everything known about one session, in bounded memory.
+//!
+//! A [`Store`] is fed the items of one stream through [`Store::apply`], be it a live session or a recording: it
+//! does not know and does not care. It never trusts the stream: ids index bounded tables, times may go backwards,
+//! and whatever finds no room is counted in [`Losses`].
+//!
+//! ```text
+//! Item ─▶ Store ─┬─ session.rs     who publishes, clocks, state
+//!                ├─ names.rs, tracks.rs, phases.rs   what ids mean
+//!                ├─ tiling.rs ─▶ steps.rs (rows) ─▶ statistics.rs (running figures), columns.rs (for bars)
+//!                ├─ spans.rs, distribution.rs        durations by name
+//!                ├─ signals.rs, series.rs ─▶ hardware.rs (as people read them)
+//!                ├─ memory.rs, instants.rs           allocations; marks
+//!                └─ losses.rs     what is missing
+//! ```
+
+mod columns;
+mod distribution;
+mod feed;
+#[cfg(test)]
+#[path = "../../tests/fixtures/mod.rs"]
+pub(crate) mod fixture;
+mod hardware;
+mod instants;
+mod losses;
+mod memory;
+mod names;
+mod phases;
+mod recent;
+mod series;
+mod session;
+mod signals;
+mod spans;
+mod statistics;
+mod steps;
+mod tiling;
+mod tracks;
+
+use gnntop_wire::{NameId, Open, TrackId};
+
+pub use columns::StepColumn;
+pub use distribution::{Distribution, LONGEST_NS, SIGNIFICANT_DIGITS};
+pub use hardware::{Absence, CpuUse, Hardware, RATE_WINDOW_NS, Reading};
+pub use instants::{Instant, Marks};
+pub use losses::Losses;
+pub use memory::Memory;
+pub use phases::{GAP, MAX_PHASES, Phase, PhaseSlot};
+pub use recent::Throughput;
+pub use series::{Point, Series, Summary, Value};
+pub use session::{ClockStep, Session, SessionState};
+pub use signals::{CounterSeries, Signal, Signals};
+pub use spans::SpanStatistics;
+pub use statistics::{BatchTotals, StepStatistics, Total};
+pub use steps::{StepRow, StepTable};
+pub use tracks::Track;
+
+use names::Names;
+use phases::Phases;
+use signals::Counters;
+use spans::Spans;
+use tracks::Tracks;
+
+/// An open span is shown for this long after the publisher last said that it is open.
+const OPEN_FOR_NS: u64 = 2_000_000_000;
+
+/// How much a store keeps. Everything beyond is reduced to counts and running figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Names; each of them at most 1 KiB long, and all together at most 16 MiB.
+    pub names: usize,
+    /// Tracks.
+    pub tracks: usize,
+    /// Signals.
+    pub signals: usize,
+    /// Counters.
+    pub counters: usize,
+    /// Rows of the step table. It may hold up to 4,096 more.
+    pub step_rows: usize,
+    /// Span names that have percentiles.
+    pub span_histograms: usize,
+    /// Points of a signal or counter; with very many of these, fewer.
+    pub series_points: usize,
+    /// Marks.
+    pub marks: usize,
+    /// Single allocations.
+    pub allocations: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            names: 1 << 16,
+            tracks: 1 << 12,
+            signals: 1 << 12,
+            counters: 1 << 10,
+            step_rows: 1 << 18,
+            span_histograms: 512,
+            series_points: 18_000,
+            marks: 1 << 14,
+            allocations: 1 << 14,
+        }
+    }
+}
+
+/// Everything known about one session. See the [module](self).
+#[derive(Clone, Debug)]
+pub struct Store {
+    session: Session,
+    names: Names,
+    tracks: Tracks,
+    phases: Phases,
+    steps: StepTable,
+    statistics: StepStatistics,
+    spans: Spans,
+    signals: Signals,
+    counters: Counters,
+    marks: Marks,
+    memory: Memory,
+    losses: Losses,
+    first_ns: Option<u64>,
+    now_ns: u64,
+    /// Whether the items that come now belong to another session or an unreadable segment.
+    is_foreign: bool,
+    revision: u64,
+}
+
+impl Store {
+    /// An empty store with the default [`Limits`].
+    pub fn new() -> Self {
+        Self::with_limits(Limits::default())
+    }
+
+    /// An empty store that keeps this much.
+    pub fn with_limits(limits: Limits) -> Self {
+        Self {
+            session: Session::default(),
+            names: Names::new(limits.names),
+            tracks: Tracks::new(limits.tracks),
+            phases: Phases::new(),
+            steps: StepTable::new(limits.step_rows),
+            statistics: StepStatistics::default(),
+            spans: Spans::new(limits.span_histograms),
+            signals: Signals::new(limits.signals, limits.series_points),
+            counters: Counters::new(limits.counters, limits.series_points),
+            marks: Marks::new(limits.marks),
+            memory: Memory::new(limits.allocations, limits.series_points),
+            losses: Losses::default(),
+            first_ns: None,
+            now_ns: 0,
+            is_foreign: false,
+            revision: 0,
+        }
+    }
+
+    /// Changes with every item that was applied: nothing needs to be drawn again while it stays the same.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// Who publishes, on which clocks, and whether it still does.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The newest time seen in the stream, on the clock of all events; 0 before the first.
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// Where the picture begins: the earliest time seen, `None` before the first.
+    pub fn first_ns(&self) -> Option<u64> {
+        self.first_ns
+    }
+
+    /// Time that the picture covers, from the earliest to the newest time seen.
+    pub fn elapsed_ns(&self) -> u64 {
+        self.first_ns.map_or(0, |first| self.now_ns.saturating_sub(first))
+    }
+
+    /// The text of a name: `(no name)` for [`NameId::NONE`], `(unknown name)` where there was no room for it.
+    pub fn name(&self, id: NameId) -> &str {
+        match self.names.text(id) {
+            Some(text) => text,
+            None if id == NameId::NONE => "(no name)",
+            None => "(unknown name)",
+        }
+    }
+
+    /// All tracks, in the order in which they appeared.
+    pub fn tracks(&self) -> &[Track] {
+        self.tracks.all()
+    }
+
+    /// The track with this id.
+    pub fn track(&self, id: TrackId) -> Option<&Track> {
+        self.tracks.get(id)
+    }
+
+    /// The track whose steps and phases are shown, `None` before the first step.
+    pub fn training_track(&self) -> Option<&Track> {
+        self.tracks.main()
+    }
+
+    /// All phases seen so far in display order: the standard ones first, then by appearance, the gap last.
+    pub fn phases(&self) -> &[Phase] {
+        self.phases.shown()
+    }
+
+    /// The phase with this name, or the gap by [`GAP`].
+    pub fn phase(&self, text: &str) -> Option<&Phase> {
+        self.phases.shown().iter().rev().find(|phase| phase.text == text)
+    }
+
+    /// The most recent steps.
+    pub fn steps(&self) -> &StepTable {
+        &self.steps
+    }
+
+    /// Running figures over all steps, kept or not.
+    pub fn statistics(&self) -> &StepStatistics {
+        &self.statistics
+    }
+
+    /// Durations of all spans by name, phases included, over all tracks, in the order of appearance.
+    pub fn spans(&self) -> &[SpanStatistics] {
+        self.spans.all()
+    }
+
+    /// A percentile by name: of a phase's time per step, of the `gap`, of the whole `step`, else of the spans of that
+    /// name. `quantile` lies between 0 and 1. `None` where nothing of that name was recorded.
+    pub fn percentile(&self, name: &str, quantile: f64) -> Option<u64> {
+        self.distribution(name)?.percentile(quantile)
+    }
+
+    /// The durations by name, as [`Store::percentile`] looks them up.
+    pub fn distribution(&self, name: &str) -> Option<&Distribution> {
+        if name == "step" && self.statistics.steps() > 0 {
+            return Some(self.statistics.period());
+        }
+        let phase = self.phase(name).and_then(|phase| self.statistics.phase(phase.slot));
+        let span = || self.spans().iter().find(|span| self.name(span.name) == name).map(|span| &span.durations);
+        phase.or_else(span)
+    }
+
+    /// Measured signals with their readings.
+    pub fn signals(&self) -> &Signals {
+        &self.signals
+    }
+
+    /// Hardware readings as people read them.
+    pub fn hardware(&self) -> Hardware<'_> {
+        Hardware::new(self)
+    }
+
+    /// The program's counters, such as the depth of a queue, in the order of appearance.
+    pub fn counters(&self) -> &[CounterSeries] {
+        self.counters.all()
+    }
+
+    /// Named instants.
+    pub fn marks(&self) -> &Marks {
+        &self.marks
+    }
+
+    /// What the program's allocator told.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// What is missing.
+    pub fn losses(&self) -> &Losses {
+        &self.losses
+    }
+
+    /// What is open on each track now, so that a slow or hung phase shows while it lasts. In a session that
+    /// stopped: what was open then.
+    pub fn open_spans(&self) -> impl Iterator<Item = (&Track, &Open)> {
+        let is_fresh = |open: &&Open| self.now_ns.saturating_sub(open.t_ns) <= OPEN_FOR_NS;
+        self.tracks().iter().filter_map(move |track| Some((track, track.open.as_ref().filter(is_fresh)?)))
+    }
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;

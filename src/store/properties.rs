@@ -1,0 +1,273 @@
+//! What holds for every stream, however odd: tiling is exact, percentiles are right, memory is bounded, nothing
+//! panics.
+
+use gnntop_wire::{
+    Absent, Allocation, Anchor, Counter, Event, Item, Mark, NameId, NameKind, Open, PhaseMemory, Sample, SignalId,
+    SignalKind, Span, Step, StepId, TrackId, TrackRole, Unit,
+};
+use proptest::prelude::*;
+
+use super::fixture::{StreamBuilder, each_item};
+use super::*;
+
+fn store(stream: StreamBuilder) -> Store {
+    let mut store = Store::new();
+    each_item(&stream.bytes(), |item| store.apply(item));
+    store
+}
+
+fn every_row_tiles(store: &Store) -> Result<(), TestCaseError> {
+    let mut totals = vec![0u64; store.phases().len()];
+    for row in store.steps().all() {
+        let parts: Vec<u64> = store.phases().iter().map(|phase| row.phase_ns(phase.slot)).collect();
+        let sum = parts.iter().try_fold(0u64, |sum, ns| sum.checked_add(*ns));
+        prop_assert_eq!(sum, Some(row.period_ns()));
+        prop_assert_eq!(row.period_start_ns().checked_add(row.period_ns()), Some(row.end_ns()));
+        totals.iter_mut().zip(parts).for_each(|(total, ns)| *total = total.saturating_add(ns));
+    }
+    for (phase, total) in store.phases().iter().zip(totals) {
+        let recorded = store.statistics().phase(phase.slot).map_or(0, Distribution::total_ns);
+        prop_assert_eq!(recorded, total, "{}", &phase.text);
+    }
+    Ok(())
+}
+
+/// Times in a short range, so that spans overlap, nest and touch; sometimes absurd ones.
+fn time() -> impl Strategy<Value = u64> {
+    prop_oneof![20 => 0u64..2000, 1 => any::<u64>(), 1 => Just(u64::MAX)]
+}
+
+fn interval() -> impl Strategy<Value = (u64, u64)> {
+    prop_oneof![
+        10 => (0u64..2000, 0u64..200).prop_map(|(start, ns)| (start, start + ns)),
+        1 => (time(), time()).prop_map(|(a, b)| (a.min(b), a.max(b))),
+    ]
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let id = prop_oneof![20 => 0u32..12, 1 => any::<u32>()];
+    let number = prop_oneof![Just(f64::NAN), Just(f64::NEG_INFINITY), any::<f64>()];
+    let span = (id.clone(), interval(), any::<u8>()).prop_map(|(name, (start_ns, end_ns), step)| {
+        Event::Span(Span { name: NameId(name), start_ns, end_ns, step: StepId(step.into()) })
+    });
+    let step = (interval(), prop_oneof![0u64..50, any::<u64>()], proptest::option::of(number.clone()), any::<bool>())
+        .prop_map(|((start_ns, end_ns), step, loss, has_usage)| {
+            let usage = has_usage.then(Default::default);
+            let batch = gnntop_wire::BatchShape { graphs: Some(step), ..Default::default() };
+            Event::Step(Step { step: StepId(step), epoch: step / 7, start_ns, end_ns, batch, loss, usage })
+        });
+    let other =
+        (id, time(), time(), number, any::<i64>(), 0u8..7).prop_map(|(id, t_ns, other_ns, value, raw, kind)| {
+            let (name, signal) = (NameId(id), SignalId(id));
+            match kind {
+                0 => Event::Counter(Counter { name, t_ns, value }),
+                1 => Event::Mark(Mark { name, t_ns, value: Some(value) }),
+                2 => Event::Open(Open { name, since_ns: other_ns, t_ns, step: StepId::NONE }),
+                3 => Event::Sample(Sample { signal, t_ns, value: raw }),
+                4 => Event::Absent(Absent { signal, t_ns, reason: name }),
+                5 => Event::Allocation(Allocation { phase: name, t_ns, bytes: raw, live_bytes: other_ns }),
+                _ => Event::PhaseMemory(PhaseMemory { phase: name, t_ns, live_bytes: other_ns, ..Default::default() }),
+            }
+        });
+    prop_oneof![6 => span, 2 => step, 2 => other]
+}
+
+/// One thing that happens to a stream.
+#[derive(Clone, Debug)]
+enum Act {
+    Event(u32, Event),
+    Define(u8, u32),
+    Flush,
+    Miss(u32, u64),
+    Drop(u32, u64),
+    Anchor(u64, u64),
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        40 => (1u32..4, event()).prop_map(|(track, event)| Act::Event(track, event)),
+        2 => (any::<u8>(), prop_oneof![0u32..12, any::<u32>()]).prop_map(|(kind, id)| Act::Define(kind, id)),
+        3 => Just(Act::Flush),
+        1 => (1u32..4, any::<u64>()).prop_map(|(track, n)| Act::Miss(track, n >> 20)),
+        1 => (1u32..4, any::<u64>()).prop_map(|(track, n)| Act::Drop(track, n)),
+        1 => (time(), any::<u64>()).prop_map(|(t_ns, wall)| Act::Anchor(t_ns, wall)),
+    ]
+}
+
+fn stream(roles: [TrackRole; 3], acts: Vec<Act>) -> StreamBuilder {
+    let mut stream = StreamBuilder::new("property");
+    roles.into_iter().for_each(|role| _ = stream.track(role, "t"));
+    for n in 0..8 {
+        stream.name(if n % 3 == 0 { NameKind::Span } else { NameKind::Phase }, &format!("name {n}"));
+        stream.signal(&format!("signal {n}"), Unit::Count, SignalKind::from_code(n % 2));
+    }
+    for act in acts {
+        match act {
+            Act::Event(track, event) => stream.event(TrackId(track), event),
+            Act::Define(kind, id) => {
+                let (id, kind, text) = (NameId(id), NameKind::from_code(kind % 4), format!("again {id}"));
+                stream.define(gnntop_wire::Definition::Name { id, kind, text });
+            }
+            Act::Flush => stream.flush(),
+            Act::Miss(track, n) => stream.miss(TrackId(track), n),
+            Act::Drop(track, n) => stream.dropped(TrackId(track), n),
+            Act::Anchor(t_ns, wall_ns) => {
+                let mut bytes = Vec::new();
+                gnntop_wire::put_anchor(&mut bytes, &Anchor { monotonic_ns: t_ns, wall_ns, boot_ns: wall_ns });
+                stream.raw(&bytes);
+            }
+        }
+    }
+    stream
+}
+
+fn roles() -> impl Strategy<Value = [TrackRole; 3]> {
+    proptest::array::uniform3((0u8..3).prop_map(TrackRole::from_code))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn phases_and_gap_make_the_period(roles in roles(), acts in proptest::collection::vec(act(), 0..400)) {
+        let store = store(stream(roles, acts));
+        every_row_tiles(&store)?;
+        prop_assert_eq!(store.statistics().steps(), store.steps().total());
+    }
+
+    #[test]
+    fn everything_can_be_asked_of_any_store(
+        roles in roles(),
+        acts in proptest::collection::vec(act(), 0..100),
+        width in 0usize..50,
+        quantile in any::<f64>(),
+    ) {
+        let store = store(stream(roles, acts));
+        for phase in store.phases() {
+            store.percentile(&phase.text, quantile);
+        }
+        let columns = store.steps().columns(0..u64::MAX, width);
+        prop_assert!(columns.len() <= width);
+        let report = crate::report::Report::of(&store, &crate::report::Options { skip_steps: 2, ..Default::default() });
+        prop_assert!(report.to_json().is_ok() && !report.to_text().is_empty());
+        prop_assert!(!crate::findings::verdict(&store).is_empty());
+        store.hardware().machine_cpu();
+        store.recent_throughput(1000);
+        store.signals().all().iter().for_each(|signal| _ = store.hardware().of(signal));
+        store.open_spans().count();
+    }
+
+    #[test]
+    fn percentiles_agree_with_a_sort(
+        mut values in proptest::collection::vec(prop_oneof![0u64..3000, 0u64..4_000_000_000_000], 1..500),
+        quantile in 0.0f64..=1.0,
+    ) {
+        let mut distribution = Distribution::new();
+        values.iter().for_each(|ns| distribution.record(*ns));
+        values.sort_unstable();
+        let rank = ((quantile * values.len() as f64).ceil() as usize).clamp(1, values.len());
+        let exact = values[rank - 1];
+        let found = distribution.percentile(quantile).unwrap();
+        if exact < LONGEST_NS {
+            prop_assert!(found.abs_diff(exact) <= exact / 1000, "{found} for {exact}");
+        } else {
+            prop_assert!(found >= LONGEST_NS - LONGEST_NS / 1000);
+        }
+    }
+
+    #[test]
+    fn columns_hide_no_spike(steps in 1u64..300, width in 1usize..40, per_column in 1u64..20, spike in 0u64..300) {
+        let mut stream = StreamBuilder::new("columns");
+        let track = stream.track(TrackRole::Training, "main");
+        let mut t_ns = 100;
+        for step in 0..steps {
+            let ns = if step == spike { 5000 } else { 10 + step % 3 };
+            stream.step(track, step + 1, t_ns, t_ns + ns);
+            t_ns += ns;
+        }
+        let store = store(stream);
+        let columns = store.steps().columns(0..u64::MAX, width);
+        prop_assert!(columns.len() <= width);
+        prop_assert_eq!(columns.iter().map(|column| column.steps).sum::<u64>(), steps);
+        let worst = columns.iter().map(|column| column.worst.period_ns()).max();
+        prop_assert_eq!(worst, store.statistics().period().max_ns());
+        prop_assert!(columns.iter().all(|column| column.median.period_ns() <= column.worst.period_ns()));
+        let newest = store.steps().newest_columns(None, per_column, width);
+        prop_assert!(newest.len() <= width);
+        prop_assert_eq!(newest.last().map(|c| c.first + c.steps), Some(steps));
+    }
+}
+
+#[test]
+fn a_million_names_find_bounded_room() {
+    let mut store = Store::new();
+    for first in (0..1_000_000u32).step_by(10_000) {
+        let name =
+            |id| gnntop_wire::Definition::Name { id: NameId(id), kind: NameKind::Phase, text: format!("{id:0>300}") };
+        store.apply(Item::Definitions((first..first + 10_000).map(name).collect()));
+    }
+    let mut stream = StreamBuilder::new("names");
+    let track = stream.track(TrackRole::Training, "main");
+    for id in 0..1_000_000u32 {
+        let span = Span { name: NameId(id), start_ns: 10, end_ns: 20, step: StepId::NONE };
+        stream.event(track, Event::Span(span));
+    }
+    stream.step(track, 1, 10, 30);
+    each_item(&stream.bytes(), |item| store.apply(item));
+    let limits = Limits::default();
+    assert!(store.losses().names_not_kept > 900_000);
+    assert!(store.spans().len() <= limits.names && store.phases().len() <= MAX_PHASES + 1);
+    let with_percentiles = store.spans().iter().filter(|span| span.durations.histogram().is_some()).count();
+    assert!(with_percentiles <= limits.span_histograms);
+    assert_eq!(store.losses().events_not_kept, 1_000_000 - limits.names as u64);
+}
+
+#[test]
+fn a_million_tracks_signals_and_counters_find_bounded_room() {
+    let mut store = Store::new();
+    let limits = Limits::default();
+    for id in 0..1_000_000u32 {
+        let mut out = Vec::new();
+        let mut encoder = gnntop_wire::BlockEncoder::new(TrackId(id));
+        if id % 100 == 0 {
+            encoder.push(&Event::Span(Span { name: NameId(1), start_ns: 1, end_ns: 2, step: StepId::NONE }));
+            encoder.push(&Event::Counter(Counter { name: NameId(id), t_ns: 1, value: 1.0 }));
+            encoder.push(&Event::PhaseMemory(PhaseMemory { phase: NameId(id), t_ns: 1, ..Default::default() }));
+            encoder.finish(0, &mut out);
+            each_item(&out, |item| store.apply(item));
+        }
+        let (id, role, thread_id) = (TrackId(id), TrackRole::Other, 0);
+        let track = gnntop_wire::Definition::Track { id, role, thread_id, text: String::new() };
+        let (unit, kind, none) = (Unit::Count, SignalKind::Gauge, String::new());
+        let (name, source, device) = (format!("s{}", id.0), none.clone(), none);
+        let signal = gnntop_wire::Definition::Signal { id: SignalId(id.0), unit, kind, name, source, device };
+        store.apply(Item::Definitions(vec![track, signal]));
+    }
+    assert_eq!(store.tracks().len(), limits.tracks);
+    assert_eq!(store.signals().all().len(), limits.signals);
+    assert_eq!(store.losses().tracks_not_kept, 1_000_000 - limits.tracks as u64);
+    assert_eq!(store.losses().signals_not_kept, 1_000_000 - limits.signals as u64);
+    assert!(store.counters().len() <= limits.counters && store.memory().phases().len() <= 256);
+    assert!(store.losses().events_not_kept > 0);
+}
+
+#[test]
+fn series_marks_and_allocations_keep_the_newest() {
+    let limits = Limits { series_points: 1000, marks: 10, allocations: 10, ..Limits::default() };
+    let mut store = Store::with_limits(limits);
+    let mut stream = StreamBuilder::new("long");
+    let track = stream.track(TrackRole::Sensors, "sensors");
+    let signal = stream.signal("process.rss", Unit::Bytes, SignalKind::Gauge);
+    for n in 0..5000u64 {
+        stream.sample(track, signal, n, n as i64);
+        stream.mark(track, "m", n);
+        let (bytes, live_bytes) = (1, n);
+        stream.event(track, Event::Allocation(Allocation { phase: NameId::NONE, t_ns: n, bytes, live_bytes }));
+    }
+    each_item(&stream.bytes(), |item| store.apply(item));
+    let series = &store.signals().find("process.rss").unwrap().series;
+    assert_eq!((series.len(), series.discarded(), series.summary().count), (1000, 4000, 5000));
+    assert_eq!((store.marks().iter().len(), store.marks().discarded()), (10, 4990));
+    assert_eq!((store.memory().allocations().len(), store.memory().allocation_count()), (10, 5000));
+    assert_eq!(store.memory().allocations().last().unwrap().live_bytes, 4999);
+}

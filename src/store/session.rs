@@ -1,0 +1,151 @@
+//! Who publishes, on which clocks, and whether it still does.
+
+use std::collections::VecDeque;
+
+use gnntop_wire::{Anchor, End, SessionInfo};
+
+/// Clock steps that are listed; further ones are only counted.
+const CLOCK_STEPS_KEPT: usize = 256;
+/// A wall clock that moved by this much against the monotonic one has stepped...
+const STEP_NS: u64 = 50_000_000;
+/// ...where it cannot have been slewed there: slewing is at most 1/2000, this allows twice that.
+const SLEW_DIVISOR: u64 = 1000;
+
+/// Whether the session goes on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum SessionState {
+    /// Nobody said; so it is with a recording that was cut.
+    #[default]
+    Unknown,
+    /// The publisher is alive.
+    Running,
+    /// It ended in good order.
+    Ended(End),
+    /// The publisher is gone and did not say goodbye: it crashed or was killed.
+    Gone,
+}
+
+/// A jump of the wall clock against the monotonic one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockStep {
+    /// When it was noticed, on the clock of all events.
+    pub t_ns: u64,
+    /// How far the wall clock jumped; negative when it went back.
+    pub by_ns: i64,
+}
+
+/// Facts about the session.
+#[derive(Clone, Debug, Default)]
+pub struct Session {
+    info: Option<SessionInfo>,
+    state: SessionState,
+    first_anchor: Option<Anchor>,
+    last_anchor: Option<Anchor>,
+    clock_steps: VecDeque<ClockStep>,
+    clock_step_count: u64,
+    suspended_ns: u64,
+    segments: u64,
+}
+
+impl Session {
+    /// Who publishes, from the newest segment; `None` before the first.
+    pub fn info(&self) -> Option<&SessionInfo> {
+        self.info.as_ref()
+    }
+
+    /// Whether the session goes on.
+    pub fn state(&self) -> &SessionState {
+        &self.state
+    }
+
+    /// The earliest reading of the clocks that was seen.
+    pub fn first_anchor(&self) -> Option<&Anchor> {
+        self.first_anchor.as_ref()
+    }
+
+    /// The newest reading of the clocks.
+    pub fn last_anchor(&self) -> Option<&Anchor> {
+        self.last_anchor.as_ref()
+    }
+
+    /// Wall-clock time of an event in nanoseconds since 1970-01-01 UTC, by the newest anchor.
+    pub fn wall_ns(&self, t_ns: u64) -> Option<u64> {
+        let anchor = self.last_anchor.as_ref()?;
+        let wall = i128::from(anchor.wall_ns) + i128::from(t_ns) - i128::from(anchor.monotonic_ns);
+        u64::try_from(wall).ok()
+    }
+
+    /// Jumps of the wall clock, oldest first; at most the 256 newest.
+    pub fn clock_steps(&self) -> impl ExactSizeIterator<Item = &ClockStep> {
+        self.clock_steps.iter()
+    }
+
+    /// All jumps of the wall clock so far.
+    pub fn clock_step_count(&self) -> u64 {
+        self.clock_step_count
+    }
+
+    /// How long the machine was suspended between the anchors seen.
+    pub fn suspended_ns(&self) -> u64 {
+        self.suspended_ns
+    }
+
+    /// Segments seen.
+    pub fn segments(&self) -> u64 {
+        self.segments
+    }
+
+    /// Takes a segment's opening. `false` when it belongs to another session than the ones before.
+    pub(super) fn apply_segment(&mut self, info: SessionInfo) -> bool {
+        if self.info.as_ref().is_some_and(|known| known.session_id != info.session_id) {
+            return false;
+        }
+        self.segments += 1;
+        if info.start.wall_ns > 0 && self.last_anchor.is_none() {
+            self.last_anchor = Some(info.start);
+        }
+        self.info = Some(info);
+        true
+    }
+
+    pub(super) fn apply_anchor(&mut self, anchor: Anchor) {
+        if let Some(before) = self.last_anchor.replace(anchor) {
+            self.compare(&before, &anchor);
+        }
+        self.first_anchor.get_or_insert(anchor);
+    }
+
+    fn compare(&mut self, before: &Anchor, now: &Anchor) {
+        let passed = |to: u64, from: u64| i128::from(to) - i128::from(from);
+        let monotonic = passed(now.monotonic_ns, before.monotonic_ns);
+        let suspended = u64::try_from(passed(now.boot_ns, before.boot_ns) - monotonic).unwrap_or(0);
+        let suspended = if suspended >= STEP_NS { suspended } else { 0 };
+        self.suspended_ns = self.suspended_ns.saturating_add(suspended);
+        let by = passed(now.wall_ns, before.wall_ns) - monotonic - i128::from(suspended);
+        let slewed = monotonic.unsigned_abs() / u128::from(SLEW_DIVISOR);
+        if by.unsigned_abs() < slewed + u128::from(STEP_NS) {
+            return;
+        }
+        self.clock_step_count += 1;
+        if self.clock_steps.len() == CLOCK_STEPS_KEPT {
+            self.clock_steps.pop_front();
+        }
+        let by_ns = i64::try_from(by).unwrap_or(if by < 0 { i64::MIN } else { i64::MAX });
+        self.clock_steps.push_back(ClockStep { t_ns: now.monotonic_ns, by_ns });
+    }
+
+    pub(super) fn apply_end(&mut self, end: End) {
+        self.state = SessionState::Ended(end);
+    }
+
+    /// Takes what the source knows of the publishing process; an end in good order stands above it. Returns
+    /// whether that changed anything.
+    pub(super) fn note_publisher(&mut self, alive: bool) -> bool {
+        let state = if alive { SessionState::Running } else { SessionState::Gone };
+        if matches!(self.state, SessionState::Ended(_)) || self.state == state {
+            return false;
+        }
+        self.state = state;
+        true
+    }
+}

@@ -1,0 +1,180 @@
+//! The tracks of a session, and what is known of each: its thread, its losses, what is open on it.
+
+use gnntop_wire::{BlockInfo, Open, TrackId, TrackRole};
+
+use super::tiling::Tiling;
+
+/// Tracks that may collect phases while it is not known which one the training runs on.
+const MAX_TILINGS: usize = 64;
+
+/// One track.
+#[derive(Clone, Debug)]
+pub struct Track {
+    /// Its id.
+    pub id: TrackId,
+    /// Its name; empty where it was never defined.
+    pub text: String,
+    /// What its thread is for.
+    pub role: TrackRole,
+    /// The system's id of its thread, 0 where unknown.
+    pub thread_id: u64,
+    /// Events read.
+    pub events: u64,
+    /// Spans read.
+    pub spans: u64,
+    /// Steps read.
+    pub steps: u64,
+    /// Events the publisher dropped because the ring was full.
+    pub dropped: u64,
+    /// Events that were published but not read.
+    pub missed: u64,
+    /// Events that came before the first one read: what a recording of the last minutes leaves out.
+    pub before: u64,
+    /// Time of the newest event, `None` before the first.
+    pub last_ns: Option<u64>,
+    /// What was last said to be open; [`super::Store::open_spans`] knows whether it still is.
+    pub(super) open: Option<Open>,
+    pub(super) next_seq: Option<u64>,
+    pub(super) tiling: Option<Box<Tiling>>,
+}
+
+/// What a block's header says about what is missing before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Missing {
+    pub dropped: u64,
+    pub missed: u64,
+    pub is_repeated: bool,
+}
+
+impl Track {
+    fn new(id: TrackId) -> Self {
+        Self {
+            id,
+            text: String::new(),
+            role: TrackRole::Other,
+            thread_id: 0,
+            events: 0,
+            spans: 0,
+            steps: 0,
+            dropped: 0,
+            missed: 0,
+            before: 0,
+            last_ns: None,
+            open: None,
+            next_seq: None,
+            tiling: None,
+        }
+    }
+
+    /// Follows the track's sequence numbers and drops.
+    pub(super) fn begin_block(&mut self, info: &BlockInfo) -> Missing {
+        let dropped = info.dropped.saturating_sub(self.dropped);
+        self.dropped = self.dropped.max(info.dropped);
+        let missed = match self.next_seq {
+            Some(next) => info.first_seq.saturating_sub(next),
+            None => {
+                self.before = info.first_seq;
+                0
+            }
+        };
+        let is_repeated = self.next_seq.is_some_and(|next| info.first_seq < next);
+        self.missed = self.missed.saturating_add(missed);
+        self.next_seq = Some(info.first_seq.saturating_add(info.count));
+        if let Some(tiling) = &mut self.tiling
+            && (dropped > 0 || missed > 0)
+        {
+            tiling.note_loss();
+        }
+        Missing { dropped, missed, is_repeated }
+    }
+}
+
+/// The tracks of a session, in the order in which they appeared.
+#[derive(Clone, Debug)]
+pub(super) struct Tracks {
+    all: Vec<Track>,
+    /// Index in `all` by id, plus one; 0 for none. Ids beyond the bound have no track.
+    by_id: Vec<u32>,
+    capacity: usize,
+    /// The track whose steps fill the step table.
+    main: Option<usize>,
+    /// Whether any track says that it runs the training loop.
+    has_training: bool,
+    /// Tracks that were ever given room to collect phases.
+    tilings: usize,
+}
+
+impl Tracks {
+    pub(super) fn new(capacity: usize) -> Self {
+        Self { all: Vec::new(), by_id: Vec::new(), capacity, main: None, has_training: false, tilings: 0 }
+    }
+
+    pub(super) fn all(&self) -> &[Track] {
+        &self.all
+    }
+
+    /// The index of the track with this id, which is made now; `None` beyond the bound.
+    pub(super) fn index(&mut self, id: TrackId) -> Option<usize> {
+        let at = id.0 as usize;
+        if at >= self.capacity {
+            return None;
+        }
+        if at >= self.by_id.len() {
+            self.by_id.resize(at + 1, 0);
+        }
+        if self.by_id[at] == 0 {
+            self.all.push(Track::new(id));
+            self.by_id[at] = self.all.len() as u32;
+        }
+        Some(self.by_id[at] as usize - 1)
+    }
+
+    pub(super) fn get(&self, id: TrackId) -> Option<&Track> {
+        let index = self.by_id.get(id.0 as usize)?.checked_sub(1)?;
+        self.all.get(index as usize)
+    }
+
+    pub(super) fn at(&mut self, index: usize) -> &mut Track {
+        &mut self.all[index]
+    }
+
+    /// Gives a track its meaning; `false` when there is no room for it.
+    pub(super) fn define(&mut self, id: TrackId, role: TrackRole, thread_id: u64, text: String) -> bool {
+        let Some(index) = self.index(id) else { return false };
+        let track = &mut self.all[index];
+        (track.role, track.thread_id, track.text) = (role, thread_id, text);
+        self.has_training |= role == TrackRole::Training;
+        true
+    }
+
+    /// Whether phases on this track may tile steps: it runs the training loop, or no track says so.
+    pub(super) fn may_tile(&self, index: usize) -> bool {
+        match self.main {
+            Some(main) => main == index,
+            None => !self.has_training || self.all[index].role == TrackRole::Training,
+        }
+    }
+
+    /// Makes sure that exactly the tracks that may tile steps collect phases, up to a fixed number of them.
+    pub(super) fn prepare_tiling(&mut self, index: usize) {
+        if !self.may_tile(index) {
+            self.all[index].tiling = None;
+        } else if self.all[index].tiling.is_none() && self.tilings < MAX_TILINGS {
+            self.tilings += 1;
+            self.all[index].tiling = Some(Box::new(Tiling::new()));
+        }
+    }
+
+    /// The track whose steps fill the step table.
+    pub(super) fn main(&self) -> Option<&Track> {
+        self.main.map(|index| &self.all[index])
+    }
+
+    /// Whether a step on this track goes into the step table; the first one that may decides for the session.
+    pub(super) fn claim_steps(&mut self, index: usize) -> bool {
+        if self.main.is_none() && self.may_tile(index) {
+            self.main = Some(index);
+        }
+        self.main == Some(index)
+    }
+}
