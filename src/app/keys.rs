@@ -1,0 +1,266 @@
+//! Every key, what it does and where: as data. Help, footer and key handling are all read off this table, so that no
+//! key is advertised that does nothing and none does something in secret.
+
+use super::{Command, Panel, View};
+
+/// A key press, however the terminal reports it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// A character, as typed: capitals are characters of their own.
+    Char(char),
+    /// A character with Control held.
+    Ctrl(char),
+    /// Enter or Return.
+    Enter,
+    /// Escape.
+    Esc,
+    /// Backspace.
+    Backspace,
+    /// Tab.
+    Tab,
+    /// Tab with Shift held.
+    BackTab,
+    /// Left arrow.
+    Left,
+    /// Right arrow.
+    Right,
+    /// Up arrow.
+    Up,
+    /// Down arrow.
+    Down,
+    /// Page up.
+    PageUp,
+    /// Page down.
+    PageDown,
+    /// Home.
+    Home,
+    /// End.
+    End,
+}
+
+/// What must be so for a key to do something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Nothing: it works everywhere.
+    Always,
+    /// The step bars or a step's detail are on the screen, and there are steps.
+    Steps,
+    /// The step bars are on the screen, and there are steps.
+    Bars,
+    /// The overview is on the screen.
+    Overview,
+    /// Something that scrolls is on the screen and has the focus.
+    Scrolls,
+    /// The source can be frozen: it is live.
+    Live,
+    /// The source is a replay.
+    Replay,
+    /// There is a log of the program's output.
+    Log,
+    /// There is something to go back from.
+    Away,
+}
+
+/// One line of the key table.
+#[derive(Clone, Copy, Debug)]
+pub struct Binding {
+    /// The keys, all of which do the same.
+    pub keys: &'static [Key],
+    /// What they do.
+    pub command: Command,
+    /// Where they do it.
+    pub when: When,
+    /// The keys' names, as people write them.
+    pub name: &'static str,
+    /// What they do, for the help.
+    pub help: &'static str,
+    /// Keys and word for the footer; none where it is not worth the room.
+    pub footer: Option<(&'static str, &'static str)>,
+}
+
+const fn key(keys: &'static [Key], name: &'static str, when: When, command: Command, help: &'static str) -> Binding {
+    Binding { keys, command, when, name, help, footer: None }
+}
+
+impl Binding {
+    const fn footer(mut self, keys: &'static str, word: &'static str) -> Self {
+        self.footer = Some((keys, word));
+        self
+    }
+}
+
+use Key::{BackTab, Backspace, Char, Ctrl, Down, End, Enter, Esc, Home, Left, PageDown, PageUp, Right, Tab, Up};
+
+/// All keys. Of several lines with the same key, the first that applies wins.
+pub const BINDINGS: &[Binding] = &[
+    key(&[Char('q'), Ctrl('c')], "q  Ctrl-C", When::Always, Command::Quit, "quit the viewer; the run goes on")
+        .footer("q", "quit"),
+    key(&[Char('?')], "?", When::Always, Command::ToggleHelp, "this help").footer("?", "help"),
+    key(&[Esc, Backspace], "Esc", When::Away, Command::Back, "back; with a step selected, follow the newest again")
+        .footer("Esc", "back"),
+    key(&[Char(' ')], "Space", When::Live, Command::ToggleFreeze, "freeze the picture; again: catch up")
+        .footer("Space", "freeze"),
+    key(&[Char(' ')], "Space", When::Replay, Command::TogglePause, "pause the replay; again: go on")
+        .footer("Space", "pause"),
+    key(&[Char(',')], ",", When::Replay, Command::StepFrame { forward: false }, "one frame back")
+        .footer(", .", "frame"),
+    key(&[Char('.')], ".", When::Replay, Command::StepFrame { forward: true }, "one frame on"),
+    key(&[Char('<')], "<", When::Replay, Command::Slower, "slower").footer("< >", "speed"),
+    key(&[Char('>')], ">", When::Replay, Command::Faster, "faster"),
+    key(&[Char(':')], ":", When::Replay, Command::AskTime, "go to a time: 90, 1:30 or 50%").footer(":", "go to"),
+    key(&[Char('%')], "%", When::Replay, Command::AskTime, "the same"),
+    key(&[Char('L')], "L", When::Replay, Command::ToggleLoop, "start over at the end, or no longer"),
+    key(&[Left, Char('h')], "←  h", When::Steps, Command::MoveCursor { steps: -1 }, "select the step before")
+        .footer("←→", "step"),
+    key(&[Right, Char('l')], "→  l", When::Steps, Command::MoveCursor { steps: 1 }, "select the step after"),
+    key(&[PageUp], "PgUp", When::Steps, Command::MovePage { forward: false }, "a screen of steps back"),
+    key(&[PageDown], "PgDn", When::Steps, Command::MovePage { forward: true }, "a screen of steps on"),
+    key(&[Char('g'), Home], "g  Home", When::Steps, Command::FirstStep, "the oldest step that is kept"),
+    key(&[Char('G'), End], "G  End", When::Steps, Command::FollowNewest, "follow the newest step"),
+    key(&[Char('+'), Char('=')], "+", When::Steps, Command::Zoom { inward: true }, "fewer steps a column"),
+    key(
+        &[Char('-')],
+        "-",
+        When::Steps,
+        Command::Zoom { inward: false },
+        "more steps a column: worst and median of each",
+    ),
+    key(&[Enter], "Enter", When::Steps, Command::ToggleDetail, "the selected step, or the newest, in full")
+        .footer("Enter", "detail"),
+    key(&[Tab], "Tab", When::Overview, Command::NextPanel, "next panel").footer("Tab", "panel"),
+    key(&[BackTab], "Shift-Tab", When::Overview, Command::PreviousPanel, "previous panel"),
+    key(&[Char('e')], "e", When::Overview, Command::ToggleEnlarged, "panel to full screen and back")
+        .footer("e", "enlarge"),
+    key(&[Char('p')], "p", When::Bars, Command::TogglePercentiles, "percentiles of the step in the place of bars"),
+    key(&[Char('o')], "o", When::Log, Command::ToggleLog, "output of the program").footer("o", "output"),
+    key(&[Up, Char('k')], "↑  k", When::Scrolls, Command::Scroll { lines: -1 }, "scroll up"),
+    key(&[Down, Char('j')], "↓  j", When::Scrolls, Command::Scroll { lines: 1 }, "scroll down"),
+    key(&[PageUp], "PgUp", When::Scrolls, Command::ScrollPage { down: false }, "scroll a page up"),
+    key(&[PageDown], "PgDn", When::Scrolls, Command::ScrollPage { down: true }, "scroll a page down"),
+    key(&[Char('g'), Home], "g  Home", When::Scrolls, Command::ScrollEnd { bottom: false }, "to the top"),
+    key(&[Char('G'), End], "G  End", When::Scrolls, Command::ScrollEnd { bottom: true }, "to the bottom"),
+    key(&[Ctrl('z')], "Ctrl-Z", When::Always, Command::Suspend, "suspend the viewer; the run goes on"),
+    key(&[Ctrl('l')], "Ctrl-L", When::Always, Command::Redraw, "draw everything anew"),
+];
+
+/// What the key table needs to know of the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Situation {
+    /// What is shown.
+    pub view: View,
+    /// The panel with the focus.
+    pub focus: Panel,
+    /// Whether one panel fills the screen.
+    pub enlarged: bool,
+    /// Whether there are steps.
+    pub steps: bool,
+    /// Whether a step is selected.
+    pub selected: bool,
+    /// Whether data comes, and so can be frozen.
+    pub live: bool,
+    /// Whether the source can be moved in.
+    pub replay: bool,
+    /// Whether there is a log.
+    pub log: bool,
+}
+
+impl Situation {
+    /// Whether a key with this condition does something.
+    pub fn allows(&self, when: When) -> bool {
+        let overview = self.view == View::Overview;
+        match when {
+            When::Always => true,
+            When::Steps => self.steps && (overview || self.view == View::Step),
+            When::Bars => self.steps && overview && (!self.enlarged || self.focus == Panel::Steps),
+            When::Overview => overview,
+            When::Scrolls => match self.view {
+                View::Overview => self.focus == Panel::Phases,
+                View::Step | View::Log | View::Help => true,
+            },
+            When::Live => self.live && !self.replay,
+            When::Replay => self.replay,
+            When::Log => self.log,
+            When::Away => !overview || self.enlarged || self.selected,
+        }
+    }
+}
+
+/// What a key does in this situation; `None` where it does nothing.
+pub fn command(key: Key, situation: &Situation) -> Option<Command> {
+    let applies = |binding: &&Binding| binding.keys.contains(&key) && situation.allows(binding.when);
+    BINDINGS.iter().find(applies).map(|binding| binding.command)
+}
+
+/// The keys that do something in this situation, in the order of the table.
+pub fn available(situation: &Situation) -> impl Iterator<Item = &'static Binding> {
+    let situation = *situation;
+    BINDINGS.iter().filter(move |binding| {
+        situation.allows(binding.when)
+            && binding.keys.iter().any(|key| command(*key, &situation) == Some(binding.command))
+    })
+}
+
+/// A key's name where only ASCII is drawn.
+pub fn ascii(name: &str) -> String {
+    let words = [("←→", "Left/Right"), ("←", "Left"), ("→", "Right"), ("↑", "Up"), ("↓", "Down")];
+    words.iter().fold(name.to_owned(), |name, (arrow, word)| name.replace(arrow, word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn situations() -> Vec<Situation> {
+        let mut all = Vec::new();
+        for view in [View::Overview, View::Step, View::Log, View::Help] {
+            for focus in [Panel::Steps, Panel::Phases, Panel::Hardware] {
+                for bits in 0..64 {
+                    let bit = |n: u32| bits >> n & 1 == 1;
+                    let (enlarged, steps, selected) = (bit(0), bit(1), bit(2));
+                    let (live, replay, log) = (bit(3), bit(4), bit(5));
+                    all.push(Situation { view, focus, enlarged, steps, selected, live, replay, log });
+                }
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn each_line_of_the_table_can_be_reached() {
+        for binding in BINDINGS {
+            for key in binding.keys {
+                let reached = situations().iter().any(|s| command(*key, s) == Some(binding.command));
+                assert!(reached, "{key:?} never does {:?}", binding.command);
+            }
+        }
+    }
+
+    #[test]
+    fn one_can_always_quit_and_ask_for_help() {
+        for situation in situations() {
+            assert_eq!(command(Key::Char('q'), &situation), Some(Command::Quit));
+            assert_eq!(command(Key::Ctrl('c'), &situation), Some(Command::Quit));
+            assert_eq!(command(Key::Char('?'), &situation), Some(Command::ToggleHelp));
+        }
+    }
+
+    #[test]
+    fn footer_and_help_show_only_keys_that_work() {
+        for situation in situations() {
+            for binding in available(&situation) {
+                assert!(binding.keys.iter().any(|key| command(*key, &situation) == Some(binding.command)));
+            }
+        }
+    }
+
+    #[test]
+    fn space_freezes_what_is_live_and_pauses_a_replay() {
+        let mut situation = situations()[0];
+        situation.live = true;
+        assert_eq!(command(Key::Char(' '), &situation), Some(Command::ToggleFreeze));
+        situation.replay = true;
+        assert_eq!(command(Key::Char(' '), &situation), Some(Command::TogglePause));
+        (situation.live, situation.replay) = (false, false);
+        assert_eq!(command(Key::Char(' '), &situation), None);
+    }
+}

@@ -1,0 +1,322 @@
+//! The state of the screen and how it changes: an event becomes an [`Action`], [`update()`] applies it to the [`App`],
+//! and the screen draws what the app then is. Nothing here draws, reads a file, looks at a clock or knows a terminal.
+
+pub mod keys;
+mod prompt;
+mod situation;
+mod update;
+mod window;
+
+use std::time::Duration;
+
+use crate::source::{Control, State, Status};
+use crate::store::Store;
+
+pub use prompt::Prompt;
+pub use update::update;
+pub use window::{AXIS_WIDTH, Window};
+
+use keys::Key;
+
+/// What fills the screen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum View {
+    /// Bars, phases and hardware.
+    #[default]
+    Overview,
+    /// One step in full, below the bars.
+    Step,
+    /// The program's output.
+    Log,
+    /// The keys.
+    Help,
+}
+
+/// A panel of the overview.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Panel {
+    /// The step bars.
+    #[default]
+    Steps,
+    /// The phase table.
+    Phases,
+    /// Processor, memory, GPU, queues.
+    Hardware,
+}
+
+impl Panel {
+    /// All panels, in the order of Tab.
+    pub const ALL: [Self; 3] = [Self::Steps, Self::Phases, Self::Hardware];
+}
+
+/// What a key asks for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Command {
+    /// End the viewer.
+    Quit,
+    /// Stop the viewer until its shell continues it.
+    Suspend,
+    /// Draw everything anew.
+    Redraw,
+    /// Show or hide the keys.
+    ToggleHelp,
+    /// Leave what is shown for what was before.
+    Back,
+    /// Stop or go on taking in data.
+    ToggleFreeze,
+    /// Stop or go on replaying.
+    TogglePause,
+    /// Move the replay by one frame.
+    StepFrame {
+        /// On, or back.
+        forward: bool,
+    },
+    /// Replay faster.
+    Faster,
+    /// Replay slower.
+    Slower,
+    /// Replay over and over, or once.
+    ToggleLoop,
+    /// Ask for a time to go to.
+    AskTime,
+    /// Scroll what has the focus.
+    Scroll {
+        /// Down, or up if negative.
+        lines: i32,
+    },
+    /// Scroll by what fits on the screen.
+    ScrollPage {
+        /// Down or up.
+        down: bool,
+    },
+    /// Scroll to an end.
+    ScrollEnd {
+        /// The bottom or the top.
+        bottom: bool,
+    },
+    /// Select another step.
+    MoveCursor {
+        /// Newer, or older if negative; in columns where steps share one.
+        steps: i64,
+    },
+    /// Select a step a screen away.
+    MovePage {
+        /// Newer or older.
+        forward: bool,
+    },
+    /// Select the oldest step.
+    FirstStep,
+    /// Select no step and follow the newest.
+    FollowNewest,
+    /// Change how many steps share a column.
+    Zoom {
+        /// Fewer or more.
+        inward: bool,
+    },
+    /// Show percentiles in the place of bars, or no longer.
+    TogglePercentiles,
+    /// Show or leave the step's detail.
+    ToggleDetail,
+    /// Focus the next panel.
+    NextPanel,
+    /// Focus the panel before.
+    PreviousPanel,
+    /// Let the focused panel fill the screen, or no longer.
+    ToggleEnlarged,
+    /// Show or leave the program's output.
+    ToggleLog,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// A key was pressed.
+    Key(Key),
+    /// The terminal has this size now.
+    Resized {
+        /// Columns.
+        width: u16,
+        /// Rows.
+        height: u16,
+    },
+    /// Time has passed; `now` counts from the start of the screen.
+    Tick {
+        /// The time.
+        now: Duration,
+    },
+    /// The source was asked and handed its items to the store.
+    Polled {
+        /// What is known about the source now.
+        status: Status,
+        /// Whether anything came.
+        changed: bool,
+    },
+    /// The viewer measured itself.
+    Measured(OwnCost),
+    /// The program's output was read: its last lines, or why it could not be read.
+    LogRead(Result<Vec<String>, String>),
+}
+
+/// What the main loop must do, as the app cannot.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Effect {
+    /// End the screen.
+    Quit,
+    /// Stop this process until it is continued.
+    Suspend,
+    /// Draw everything anew, whatever was drawn before.
+    Redraw,
+    /// Read the program's output.
+    ReadLog,
+    /// Pass this to the source.
+    Control(Control),
+}
+
+/// What the viewer itself takes from the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct OwnCost {
+    /// CPU time over wall time since the measurement before, in percent of one core.
+    pub cpu_percent: Option<f64>,
+    /// Resident memory.
+    pub rss_bytes: Option<u64>,
+}
+
+/// The program's output, as last read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogView {
+    /// Its last lines, oldest first, harmless to a terminal.
+    pub lines: Vec<String>,
+    /// Why it could not be read.
+    pub error: Option<String>,
+    /// Lines that the view has been scrolled up from the end.
+    pub lines_up: usize,
+}
+
+/// How far the views that scroll down are scrolled, in lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scrolled {
+    /// The phase table.
+    pub phases: usize,
+    /// A step's detail.
+    pub step: usize,
+    /// The help.
+    pub help: usize,
+}
+
+/// Everything the screen shows.
+#[derive(Default)]
+pub struct App {
+    /// What is known of the run. The source writes it; the panels read it.
+    pub store: Store,
+    status: Status,
+    verdict: String,
+    judged_at: Option<Duration>,
+    /// Views that were left for the one shown, which is the last.
+    views: Vec<View>,
+    focus: Panel,
+    enlarged: bool,
+    percentiles: bool,
+    window: Window,
+    scrolled: Scrolled,
+    frozen_at: Option<Duration>,
+    prompt: Option<Prompt>,
+    log: Option<LogView>,
+    cost: OwnCost,
+    size: (u16, u16),
+    now: Duration,
+    /// When something last came from the source.
+    heard_at: Duration,
+    dirty: bool,
+}
+
+/// Without news for this long, a live run is called silent. Sensors alone speak ten times a second.
+const SILENT_AFTER: Duration = Duration::from_secs(2);
+
+impl App {
+    /// An app that knows nothing yet; `has_log` when there is a log of the program's output.
+    pub fn new(has_log: bool) -> Self {
+        Self { log: has_log.then(LogView::default), dirty: true, size: (80, 24), ..Self::default() }
+    }
+
+    /// What is known about the source.
+    pub fn status(&self) -> &Status {
+        &self.status
+    }
+
+    /// What the run is doing, in words. Empty before the first data.
+    pub fn verdict(&self) -> &str {
+        &self.verdict
+    }
+
+    /// What fills the screen.
+    pub fn view(&self) -> View {
+        self.views.last().copied().unwrap_or_default()
+    }
+
+    /// The panel with the focus.
+    pub fn focus(&self) -> Panel {
+        self.focus
+    }
+
+    /// Whether the focused panel fills the screen.
+    pub fn enlarged(&self) -> bool {
+        self.enlarged && self.view() == View::Overview
+    }
+
+    /// Whether percentiles are shown in the place of bars.
+    pub fn shows_percentiles(&self) -> bool {
+        self.percentiles && self.view() == View::Overview
+    }
+
+    /// Which steps are in view.
+    pub fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// How far the views are scrolled.
+    pub fn scrolled(&self) -> Scrolled {
+        self.scrolled
+    }
+
+    /// The open question, if one is asked.
+    pub fn prompt(&self) -> Option<&Prompt> {
+        self.prompt.as_ref()
+    }
+
+    /// The program's output, if there is a log of it.
+    pub fn log(&self) -> Option<&LogView> {
+        self.log.as_ref()
+    }
+
+    /// What the viewer takes from the machine.
+    pub fn cost(&self) -> OwnCost {
+        self.cost
+    }
+
+    /// For how long the picture has been frozen, `None` when it is not.
+    pub fn frozen_for(&self) -> Option<Duration> {
+        self.frozen_at.map(|at| self.now.saturating_sub(at))
+    }
+
+    /// For how long a run that should be live has said nothing, `None` while it speaks.
+    pub fn silent_for(&self) -> Option<Duration> {
+        let silence = self.now.saturating_sub(self.heard_at);
+        let expected = self.status.live && self.status.state == State::Running && self.frozen_at.is_none();
+        (expected && silence >= SILENT_AFTER).then_some(silence)
+    }
+
+    /// Whether the picture on the screen is out of date.
+    pub fn is_dirty(&self) -> bool {
+        self.dirty
+    }
+
+    /// Says that the screen shows everything now.
+    pub fn drawn(&mut self) {
+        self.dirty = false;
+    }
+
+    /// The ordinal of the step that a detail is about: the selected one, else the newest.
+    pub fn step_in_view(&self) -> Option<u64> {
+        self.window.cursor().or_else(|| self.store.steps().total().checked_sub(1))
+    }
+}

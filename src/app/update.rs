@@ -1,0 +1,438 @@
+//! The one place where the app changes.
+
+use std::time::Duration;
+
+use super::keys::{self, Key};
+use super::{AXIS_WIDTH, Action, App, Command, Effect, LogView, Panel, Prompt, View};
+use crate::findings;
+use crate::source::{Control, Status};
+
+/// Rows that a page of a scrolled view leaves out for orientation and for frame and footer.
+const PAGE_MARGIN: usize = 6;
+
+/// Time between two verdicts.
+const JUDGE_EVERY: Duration = Duration::from_millis(250);
+/// Lines that a step's detail has beside those of its phases.
+const STEP_FACTS: usize = 8;
+
+/// Applies what happened. The answer is what the main loop must do.
+pub fn update(app: &mut App, action: Action) -> Option<Effect> {
+    match action {
+        Action::Key(key) => return app.press(key),
+        Action::Resized { width, height } => {
+            app.size = (width, height);
+            app.dirty = true;
+        }
+        Action::Tick { now } => app.tick(now),
+        Action::Polled { status, changed } => app.polled(status, changed),
+        Action::Measured(cost) => {
+            app.dirty |= app.cost != cost;
+            app.cost = cost;
+        }
+        Action::LogRead(read) => app.log_read(read),
+    }
+    None
+}
+
+impl App {
+    fn press(&mut self, key: Key) -> Option<Effect> {
+        self.dirty = true;
+        if self.prompt.is_some() && key != Key::Ctrl('c') {
+            return self.type_answer(key);
+        }
+        let command = keys::command(key, &self.situation())?;
+        self.obey(command)
+    }
+
+    fn type_answer(&mut self, key: Key) -> Option<Effect> {
+        let prompt = self.prompt.as_mut()?;
+        match key {
+            Key::Char(c) => prompt.push(c),
+            Key::Backspace => prompt.pop(),
+            Key::Esc => self.prompt = None,
+            Key::Enter => match prompt.answer() {
+                Ok(control) => {
+                    self.prompt = None;
+                    return Some(Effect::Control(control));
+                }
+                Err(complaint) => prompt.complaint = Some(complaint),
+            },
+            _ => (),
+        }
+        None
+    }
+
+    fn obey(&mut self, command: Command) -> Option<Effect> {
+        match command {
+            Command::Quit => return Some(Effect::Quit),
+            Command::Suspend => return Some(Effect::Suspend),
+            Command::Redraw => return Some(Effect::Redraw),
+            Command::TogglePause => return Some(Effect::Control(Control::TogglePause)),
+            Command::StepFrame { forward } => {
+                return Some(Effect::Control(Control::StepFrames(if forward { 1 } else { -1 })));
+            }
+            Command::Faster => return Some(Effect::Control(Control::Faster)),
+            Command::Slower => return Some(Effect::Control(Control::Slower)),
+            Command::ToggleLoop => return Some(Effect::Control(Control::ToggleLoop)),
+            Command::AskTime => self.prompt = Some(Prompt::default()),
+            Command::ToggleFreeze => {
+                self.frozen_at = if self.frozen_at.is_some() { None } else { Some(self.now) };
+                self.heard_at = self.now;
+            }
+            Command::Back => self.back(),
+            Command::ToggleHelp => self.toggle(View::Help),
+            Command::ToggleDetail => self.toggle(View::Step),
+            Command::ToggleLog => {
+                self.toggle(View::Log);
+                return (self.view() == View::Log).then_some(Effect::ReadLog);
+            }
+            Command::NextPanel => self.turn_focus(1),
+            Command::PreviousPanel => self.turn_focus(Panel::ALL.len() - 1),
+            Command::TogglePercentiles => self.percentiles = !self.percentiles,
+            Command::ToggleEnlarged => self.enlarged = !self.enlarged,
+            Command::Scroll { .. } | Command::ScrollPage { .. } | Command::ScrollEnd { .. } => self.scroll(command),
+            Command::MoveCursor { .. }
+            | Command::MovePage { .. }
+            | Command::FirstStep
+            | Command::FollowNewest
+            | Command::Zoom { .. } => self.move_window(command),
+        }
+        None
+    }
+
+    fn back(&mut self) {
+        if self.views.pop().is_some() {
+        } else if self.enlarged {
+            self.enlarged = false;
+        } else {
+            self.window.follow();
+        }
+    }
+
+    /// Shows a view on top of the one shown, or leaves it.
+    fn toggle(&mut self, view: View) {
+        if self.view() == view {
+            self.views.pop();
+        } else {
+            self.views.retain(|below| *below != view);
+            self.views.push(view);
+        }
+        match view {
+            View::Help => self.scrolled.help = 0,
+            View::Step => self.scrolled.step = 0,
+            View::Log | View::Overview => (),
+        }
+    }
+
+    fn turn_focus(&mut self, by: usize) {
+        let at = Panel::ALL.iter().position(|panel| *panel == self.focus).unwrap_or(0);
+        self.focus = Panel::ALL[(at + by) % Panel::ALL.len()];
+    }
+
+    fn scroll(&mut self, command: Command) {
+        let page = usize::from(self.size.1).saturating_sub(PAGE_MARGIN).max(1);
+        let (down, lines) = match command {
+            Command::Scroll { lines } => (lines > 0, lines.unsigned_abs() as usize),
+            Command::ScrollPage { down } => (down, page),
+            Command::ScrollEnd { bottom } => (bottom, usize::MAX),
+            _ => return,
+        };
+        let (down, last) = match self.view() {
+            // A log is read from its end.
+            View::Log => (!down, self.log.as_ref().map_or(0, |log| log.lines.len().saturating_sub(page))),
+            View::Help => (down, keys::BINDINGS.len()),
+            View::Step => (down, self.store.phases().len() + STEP_FACTS),
+            View::Overview => (down, self.store.phases().len()),
+        };
+        let at = match self.view() {
+            View::Log => self.log.as_mut().map(|log| &mut log.lines_up),
+            View::Help => Some(&mut self.scrolled.help),
+            View::Step => Some(&mut self.scrolled.step),
+            View::Overview => Some(&mut self.scrolled.phases),
+        };
+        if let Some(at) = at {
+            *at = if down { at.saturating_add(lines).min(last) } else { at.saturating_sub(lines) };
+        }
+    }
+
+    /// Columns that the bars have.
+    fn columns(&self) -> u64 {
+        u64::from(self.size.0.saturating_sub(AXIS_WIDTH).max(1))
+    }
+
+    fn move_window(&mut self, command: Command) {
+        let width = self.columns();
+        let steps = self.store.steps();
+        match command {
+            Command::MoveCursor { steps: by } => self.window.move_by(by, steps, width),
+            Command::MovePage { forward } => {
+                let page = width.min(i64::MAX as u64) as i64;
+                self.window.move_by(if forward { page } else { -page }, steps, width);
+            }
+            Command::FirstStep if !steps.is_empty() => self.window.select(steps.kept().start, steps.kept(), width),
+            Command::FollowNewest => self.window.follow(),
+            Command::Zoom { inward } => self.window.zoom(inward, steps, width),
+            _ => (),
+        }
+        self.scrolled.step = 0;
+    }
+
+    fn tick(&mut self, now: Duration) {
+        let clocks = |app: &Self| (app.frozen_for().map(|d| d.as_secs()), app.silent_for().map(|d| d.as_secs()));
+        let before = clocks(self);
+        self.now = now;
+        self.dirty |= clocks(self) != before;
+    }
+
+    fn polled(&mut self, status: Status, changed: bool) {
+        if changed {
+            self.heard_at = self.now;
+            let width = self.columns();
+            self.window.keep_within(self.store.steps(), width);
+            self.judge();
+        }
+        self.dirty |= changed || self.status != status;
+        self.status = status;
+    }
+
+    /// Words the verdict anew, but not so often that it costs more than the rest of the screen.
+    fn judge(&mut self) {
+        let is_due = self.judged_at.is_none_or(|at| self.now.saturating_sub(at) >= JUDGE_EVERY);
+        if is_due {
+            self.verdict = findings::verdict(&self.store);
+            self.judged_at = Some(self.now);
+        }
+    }
+
+    fn log_read(&mut self, read: Result<Vec<String>, String>) {
+        let Some(log) = &mut self.log else { return };
+        let (lines, error) = match read {
+            Ok(lines) => (lines, None),
+            Err(error) => (std::mem::take(&mut log.lines), Some(error)),
+        };
+        // Who has scrolled up keeps the lines in view while new ones come.
+        let grown = lines.len().saturating_sub(log.lines.len());
+        let lines_up = if log.lines_up > 0 { log.lines_up + grown } else { 0 };
+        let next = LogView { lines_up: lines_up.min(lines.len()), lines, error };
+        self.dirty |= *log != next && self.view() == View::Log;
+        self.log = Some(next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::{State, Transport};
+    use crate::store::fixture::{TrainingRun, each_item};
+
+    fn live() -> Status {
+        Status { state: State::Running, live: true, ..Status::default() }
+    }
+
+    fn app(steps: u64, status: Status) -> App {
+        let mut app = App::new(true);
+        feed(&mut app, steps);
+        update(&mut app, Action::Resized { width: 28, height: 24 });
+        update(&mut app, Action::Polled { status, changed: true });
+        app
+    }
+
+    /// Fills the app's store with a run of so many steps, as a replay that was moved does.
+    fn feed(app: &mut App, steps: u64) {
+        app.store = Default::default();
+        each_item(&TrainingRun { steps, ..TrainingRun::default() }.bytes(), |item| app.store.apply(item));
+    }
+
+    fn press(app: &mut App, key: Key) -> Option<Effect> {
+        update(app, Action::Key(key))
+    }
+
+    fn tick(app: &mut App, seconds: u64) {
+        update(app, Action::Tick { now: Duration::from_secs(seconds) });
+    }
+
+    #[test]
+    fn the_cursor_walks_and_comes_back_to_following() {
+        let mut app = app(100, live());
+        assert_eq!((app.window().cursor(), app.step_in_view()), (None, Some(99)));
+        press(&mut app, Key::Left);
+        assert_eq!(app.window().cursor(), Some(99), "first the newest");
+        press(&mut app, Key::Char('h'));
+        assert_eq!((app.window().cursor(), app.step_in_view()), (Some(98), Some(98)));
+        press(&mut app, Key::Char('l'));
+        press(&mut app, Key::Right);
+        assert_eq!(app.window().cursor(), None, "past the newest");
+        press(&mut app, Key::Char('g'));
+        assert_eq!(app.window().cursor(), Some(0));
+        press(&mut app, Key::Left);
+        assert_eq!(app.window().cursor(), Some(0));
+        press(&mut app, Key::Char('G'));
+        assert_eq!(app.window().cursor(), None);
+    }
+
+    #[test]
+    fn a_selected_step_holds_the_window_and_stays_inside() {
+        let mut app = app(100, live());
+        // 28 columns less the axis: 20 bars.
+        press(&mut app, Key::Left);
+        assert_eq!(app.window().newest(), Some(99));
+        feed(&mut app, 140);
+        update(&mut app, Action::Polled { status: live(), changed: true });
+        assert_eq!(app.window().newest(), Some(99), "new steps do not move it");
+        for _ in 0..19 {
+            press(&mut app, Key::Left);
+        }
+        assert_eq!((app.window().cursor(), app.window().newest()), (Some(80), Some(99)));
+        press(&mut app, Key::Left);
+        assert_eq!((app.window().cursor(), app.window().newest()), (Some(79), Some(98)), "moved by one");
+        press(&mut app, Key::PageUp);
+        assert_eq!((app.window().cursor(), app.window().newest()), (Some(59), Some(78)));
+        press(&mut app, Key::Char('g'));
+        assert_eq!((app.window().cursor(), app.window().newest()), (Some(0), Some(19)), "full from the oldest on");
+        press(&mut app, Key::Esc);
+        assert_eq!((app.window().cursor(), app.window().newest()), (None, None));
+    }
+
+    #[test]
+    fn a_replay_that_goes_back_takes_the_cursor_along() {
+        let mut app = app(100, live());
+        press(&mut app, Key::Left);
+        feed(&mut app, 50);
+        update(&mut app, Action::Polled { status: live(), changed: true });
+        assert_eq!(app.window().cursor(), None);
+        press(&mut app, Key::Left);
+        feed(&mut app, 0);
+        update(&mut app, Action::Polled { status: live(), changed: true });
+        assert_eq!((app.window().cursor(), app.step_in_view()), (None, None));
+        assert_eq!(press(&mut app, Key::Left), None);
+    }
+
+    #[test]
+    fn zoom_has_two_ends() {
+        let mut app = app(100, live());
+        press(&mut app, Key::Char('+'));
+        assert_eq!(app.window().per_column(), 1);
+        for _ in 0..40 {
+            press(&mut app, Key::Char('-'));
+        }
+        assert_eq!(app.window().per_column(), 8, "100 steps in 20 columns");
+        press(&mut app, Key::Left);
+        press(&mut app, Key::Left);
+        assert_eq!(app.window().cursor(), Some(84), "by columns");
+        for _ in 0..40 {
+            press(&mut app, Key::Char('+'));
+        }
+        assert_eq!((app.window().per_column(), app.window().cursor()), (1, Some(84)));
+    }
+
+    #[test]
+    fn escape_goes_back_one_view_at_a_time() {
+        let mut app = app(100, live());
+        press(&mut app, Key::Left);
+        press(&mut app, Key::Char('e'));
+        assert!(app.enlarged());
+        press(&mut app, Key::Enter);
+        press(&mut app, Key::Char('?'));
+        assert_eq!(app.view(), View::Help);
+        press(&mut app, Key::Esc);
+        assert_eq!(app.view(), View::Step);
+        press(&mut app, Key::Esc);
+        assert_eq!((app.view(), app.enlarged()), (View::Overview, true));
+        press(&mut app, Key::Esc);
+        assert!(!app.enlarged() && app.window().cursor().is_some());
+        press(&mut app, Key::Esc);
+        assert_eq!(app.window().cursor(), None);
+        assert_eq!(press(&mut app, Key::Esc), None, "and never quits");
+    }
+
+    #[test]
+    fn the_focus_goes_round() {
+        let mut app = app(1, live());
+        press(&mut app, Key::Tab);
+        assert_eq!(app.focus(), Panel::Phases);
+        press(&mut app, Key::BackTab);
+        press(&mut app, Key::BackTab);
+        assert_eq!(app.focus(), Panel::Hardware);
+        press(&mut app, Key::Tab);
+        assert_eq!(app.focus(), Panel::Steps);
+    }
+
+    #[test]
+    fn freezing_counts_the_time_and_forgives_the_silence() {
+        let mut app = app(1, live());
+        tick(&mut app, 5);
+        press(&mut app, Key::Char(' '));
+        tick(&mut app, 12);
+        assert_eq!((app.frozen_for(), app.silent_for()), (Some(Duration::from_secs(7)), None));
+        press(&mut app, Key::Char(' '));
+        assert_eq!((app.frozen_for(), app.silent_for()), (None, None));
+        tick(&mut app, 15);
+        assert_eq!(app.silent_for(), Some(Duration::from_secs(3)));
+        update(&mut app, Action::Polled { status: Status { live: false, ..live() }, changed: false });
+        assert_eq!(app.silent_for(), None, "a recording is not expected to speak");
+    }
+
+    #[test]
+    fn only_news_make_the_picture_old() {
+        let mut app = app(1, live());
+        app.drawn();
+        update(&mut app, Action::Polled { status: live(), changed: false });
+        let cost = app.cost();
+        update(&mut app, Action::Measured(cost));
+        tick(&mut app, 1);
+        assert!(!app.is_dirty());
+        update(&mut app, Action::Polled { status: live(), changed: true });
+        assert!(app.is_dirty());
+        app.drawn();
+        tick(&mut app, 7);
+        assert!(app.is_dirty(), "silence is news");
+    }
+
+    #[test]
+    fn transport_keys_reach_the_source() {
+        let mut app = app(1, Status { transport: Some(Transport::default()), ..live() });
+        assert_eq!(press(&mut app, Key::Char(' ')), Some(Effect::Control(Control::TogglePause)));
+        assert_eq!(press(&mut app, Key::Char('.')), Some(Effect::Control(Control::StepFrames(1))));
+        assert_eq!(press(&mut app, Key::Char(',')), Some(Effect::Control(Control::StepFrames(-1))));
+        assert_eq!(press(&mut app, Key::Char('>')), Some(Effect::Control(Control::Faster)));
+        assert_eq!(press(&mut app, Key::Char('<')), Some(Effect::Control(Control::Slower)));
+        assert_eq!(press(&mut app, Key::Char('L')), Some(Effect::Control(Control::ToggleLoop)));
+        assert_eq!(app.frozen_for(), None);
+    }
+
+    #[test]
+    fn a_question_takes_all_keys_until_it_is_answered() {
+        let mut app = app(1, Status { transport: Some(Transport::default()), ..live() });
+        press(&mut app, Key::Char(':'));
+        assert_eq!(press(&mut app, Key::Char('q')), None, "is no quit now");
+        assert_eq!(press(&mut app, Key::Enter), None);
+        assert!(app.prompt().is_some_and(|prompt| prompt.complaint.is_some()));
+        for c in "55%".chars() {
+            press(&mut app, Key::Char(c));
+        }
+        press(&mut app, Key::Backspace);
+        press(&mut app, Key::Backspace);
+        press(&mut app, Key::Char('%'));
+        assert_eq!(press(&mut app, Key::Enter), Some(Effect::Control(Control::SeekShare(0.05))));
+        assert_eq!(app.prompt(), None);
+        press(&mut app, Key::Char(':'));
+        assert_eq!(press(&mut app, Key::Ctrl('c')), Some(Effect::Quit));
+    }
+
+    #[test]
+    fn the_log_stays_where_it_was_scrolled_to() {
+        let mut app = app(1, live());
+        let lines = |n: u32| Ok((0..n).map(|i| i.to_string()).collect::<Vec<_>>());
+        assert_eq!(press(&mut app, Key::Char('o')), Some(Effect::ReadLog));
+        update(&mut app, Action::LogRead(lines(100)));
+        press(&mut app, Key::Up);
+        update(&mut app, Action::LogRead(lines(150)));
+        assert_eq!(app.log().map(|log| log.lines_up), Some(51));
+        press(&mut app, Key::Char('G'));
+        assert_eq!(app.log().map(|log| log.lines_up), Some(0));
+        update(&mut app, Action::LogRead(Err("gone".to_owned())));
+        assert_eq!(app.log().map(|log| (log.lines.len(), log.error.as_deref())), Some((150, Some("gone"))));
+        assert_eq!(press(&mut app, Key::Char('o')), None, "leaves it");
+        assert_eq!(app.view(), View::Overview);
+    }
+}

@@ -1,0 +1,64 @@
+//! The keys that do something here, read off the key table, and what the picture means.
+
+use super::Scene;
+use super::sheet::{Sheet, clip};
+use crate::app::keys::{self, Binding, Situation};
+use crate::app::{Panel, View};
+
+/// Columns of the keys' names.
+const NAMES: u16 = 14;
+
+/// What every reader of the screen should know, whatever the keys.
+const NOTES: [&str; 5] = [
+    "The viewer only reads. No key touches the run: quit, freeze or suspend, and it goes on.",
+    "A bar is a step from the end of the one before to its own end: its phases and the gap between them.",
+    "The axis follows the ordinary steps. A longer one is cut off, with its length written above it.",
+    "Percentiles and shares are over all steps since the start.",
+    "A dash is a value that is not there, with the reason. It is never a zero.",
+];
+
+/// Draws the help.
+pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
+    let theme = scene.theme;
+    sheet.fill_row(0, 0, theme.glyph('─', '-'), theme.dim());
+    sheet.text(1, 0, "keys ", theme.strong());
+    let mut sheet = sheet.rows(1, 0);
+    let lines = lines(scene);
+    let last = lines.len().saturating_sub(usize::from(sheet.height()));
+    let first = scene.app.scrolled().help.min(last);
+    for (y, line) in (0..sheet.height()).zip(lines.iter().skip(first)) {
+        let room = sheet.width().saturating_sub(2);
+        match line {
+            Line::Key(binding) => {
+                let name = if theme.ascii() { keys::ascii(binding.name) } else { binding.name.to_owned() };
+                sheet.text_within(1, y, NAMES, &name, theme.accent());
+                let room = room.saturating_sub(NAMES);
+                sheet.text(1 + NAMES, y, &clip(binding.help, room, theme), theme.plain());
+            }
+            Line::Note(note) => {
+                sheet.text(1, y, &clip(note, room, theme), theme.dim());
+            }
+            Line::Nothing => (),
+        }
+    }
+}
+
+enum Line {
+    Key(&'static Binding),
+    Note(&'static str),
+    Nothing,
+}
+
+fn lines(scene: &Scene<'_>) -> Vec<Line> {
+    let behind = behind(scene);
+    let bound = keys::BINDINGS.iter().filter(|binding| behind.iter().any(|s| s.allows(binding.when)));
+    let notes = NOTES.iter().map(|note| Line::Note(note));
+    bound.map(Line::Key).chain([Line::Nothing]).chain(notes).collect()
+}
+
+/// The situations that the reader may be in after leaving the help: each view, with each panel in focus.
+fn behind(scene: &Scene<'_>) -> Vec<Situation> {
+    let here = Situation { steps: true, selected: true, ..scene.app.situation() };
+    let overview = |focus: &Panel| Situation { view: View::Overview, focus: *focus, ..here };
+    Panel::ALL.iter().map(overview).chain([Situation { view: View::Step, ..here }]).collect()
+}

@@ -1,0 +1,114 @@
+//! The screen: draws the app, changes nothing.
+//!
+//! ```text
+//!  gnntop  pna  pid 4711 on thebox            live | epoch 3 | step 1,234 | 2m 05s    header.rs
+//!  Backward-bound: 52 % of the time; data wait 12 %; 4 spikes; p99 2.9 x p50
+//! ▌steps  a column a step ──────────────────────── 23.4 steps/s | 3.0 k graphs/s      steps.rs (scale, bars, labels)
+//!  60 ms┤                          ▲
+//!  30 ms┤▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓
+//!       │░░░▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒
+//! ─phases  since the start ─── last ───── p50 ───── p90 ───── p99 ───── max ─ share   phases.rs
+//!  ░░ F  forward            17.1 ms   17.0 ms   18.2 ms   21.0 ms   40.3 ms   38 %
+//! ─hardware ──────────────────────────────────────────────────────────────────────    hardware.rs (spark)
+//!  cpu      ▅▆▆▇▆  1.92 cores               machine  ▆▇▇▇▇  1.97 of 2 cores
+//!  q quit  ? help  Space freeze  ← step  Enter detail            viewer 0.8 %  9 MiB  footer.rs
+//! ```
+//!
+//! A selected step's detail (`step_detail.rs`), the program's output (`log.rs`) and the keys (`help.rs`) take the place of
+//! the panels. Below 30 columns or 6 rows a few words remain (`tiny.rs`).
+//!
+//! Beside the drawing: `run.rs` is the main loop, `terminal.rs` and `signals.rs` hold the terminal, `theme.rs` has the
+//! looks, `sheet.rs` keeps panels inside their edges.
+
+mod bars;
+mod curve;
+mod footer;
+mod hardware;
+mod header;
+mod help;
+mod input;
+mod labels;
+mod log;
+mod own_cost;
+mod phases;
+mod plan;
+mod run;
+mod scale;
+mod scene;
+mod sheet;
+mod signals;
+mod spans;
+mod spark;
+mod step_detail;
+mod steps;
+mod tail;
+mod terminal;
+pub mod theme;
+mod tiny;
+
+pub use run::{Outcome, ScreenOptions, run_screen};
+
+use ratatui::buffer::Buffer;
+
+use crate::app::{App, Panel, View};
+use plan::Plan;
+use scene::{OpenPhase, Scene, Title};
+use sheet::Sheet;
+use theme::Theme;
+
+/// Draws the whole screen into `buffer`.
+pub fn draw(app: &App, theme: &Theme, buffer: &mut Buffer) {
+    draw_screen(app, theme, buffer);
+    if theme.ascii() {
+        keep_to_ascii(buffer);
+    }
+}
+
+/// Replaces what names and units bring along.
+fn keep_to_ascii(buffer: &mut Buffer) {
+    for cell in buffer.content.iter_mut().filter(|cell| !cell.symbol().is_ascii()) {
+        let plain = match cell.symbol() {
+            "µ" => 'u',
+            "°" => ' ',
+            _ => '?',
+        };
+        cell.set_char(plain);
+    }
+}
+
+fn draw_screen(app: &App, theme: &Theme, buffer: &mut Buffer) {
+    let scene = Scene::new(app, theme);
+    let mut screen = Sheet::new(buffer, buffer.area);
+    if screen.width() < tiny::WIDTH || screen.height() < tiny::HEIGHT {
+        return tiny::draw(&mut screen, &scene);
+    }
+    let plan = Plan::new(screen.width(), screen.height(), &scene);
+    header::draw(&mut screen.part(0, 0, u16::MAX, plan.header), &scene);
+    draw_body(&mut screen.rows(plan.header, plan.footer), &plan, &scene);
+    let footer_row = screen.height() - plan.footer;
+    footer::draw(&mut screen.rows(footer_row, 0), &scene);
+}
+
+fn draw_body(body: &mut Sheet<'_>, plan: &Plan, scene: &Scene<'_>) {
+    match scene.app.view() {
+        View::Help => return help::draw(body, scene),
+        View::Log => return log::draw(body, scene),
+        View::Overview if scene.app.enlarged() => return draw_panel(scene.app.focus(), body, scene),
+        View::Overview if scene.is_hardware_only() => return hardware::draw_alone(body, scene),
+        View::Overview | View::Step => (),
+    }
+    steps::draw(&mut plan.steps.of(body), scene);
+    if scene.app.view() == View::Step {
+        return step_detail::draw(&mut plan.detail().of(body), scene);
+    }
+    phases::draw(&mut plan.phases.of(body), scene);
+    hardware::draw(&mut plan.hardware.of(body), scene);
+}
+
+fn draw_panel(panel: Panel, sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
+    match panel {
+        Panel::Steps => steps::draw(sheet, scene),
+        Panel::Phases => phases::draw(sheet, scene),
+        Panel::Hardware => hardware::draw(sheet, scene),
+    }
+}

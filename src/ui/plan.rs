@@ -1,0 +1,119 @@
+//! Where each panel goes on a screen of this size.
+
+use super::scene::Scene;
+use super::sheet::Sheet;
+use super::{hardware, phases, step_detail};
+use crate::app::View;
+
+/// From this width on, phases and hardware stand side by side.
+const WIDE: u16 = 112;
+/// The share of a wide screen that goes to the phases.
+const PHASES_WIDTH: u16 = 76;
+/// Rows that the step bars need to say something: title, labels, three of bars, numbers.
+const STEPS_LEAST: u16 = 6;
+/// Rows of a phase table that is worth showing.
+const PHASES_LEAST: u16 = 4;
+
+/// From this many rows on there is room for spans...
+const ROOMY: u16 = 32;
+/// ...and for this many of them.
+const SPANS_MOST: u16 = 8;
+
+/// A place in the body of the screen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    x: u16,
+    y: u16,
+    width: u16,
+    height: u16,
+}
+
+impl Place {
+    /// This part of the body.
+    pub fn of<'a>(&self, body: &'a mut Sheet<'_>) -> Sheet<'a> {
+        body.part(self.x, self.y, self.width, self.height)
+    }
+}
+
+/// The plan of the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Rows of the header.
+    pub header: u16,
+    /// Rows of the footer.
+    pub footer: u16,
+    /// The step bars.
+    pub steps: Place,
+    /// The phase table.
+    pub phases: Place,
+    /// The hardware strip.
+    pub hardware: Place,
+    body_height: u16,
+}
+
+impl Plan {
+    /// Lays out a screen of this size.
+    pub fn new(width: u16, height: u16, scene: &Scene<'_>) -> Self {
+        let header = if height >= 5 { 2 } else { 1 };
+        let footer = u16::from(height >= 8);
+        let body_height = height.saturating_sub(header + footer);
+        let (below, side_by_side) = rows_below(width, body_height, scene);
+        let steps_height = body_height
+            - below.phases.max(if side_by_side { below.hardware } else { 0 })
+            - if side_by_side { 0 } else { below.hardware };
+        let steps = Place { x: 0, y: 0, width, height: steps_height };
+        let y = steps_height;
+        let (phases, hardware) = if side_by_side {
+            let left = PHASES_WIDTH;
+            let right = Place { x: left + 2, y, width: width - left - 2, height: below.hardware };
+            (Place { x: 0, y, width: left, height: below.phases }, right)
+        } else {
+            let hardware = Place { x: 0, y: y + below.phases, width, height: below.hardware };
+            (Place { x: 0, y, width, height: below.phases }, hardware)
+        };
+        Self { header, footer, steps, phases, hardware, body_height }
+    }
+
+    /// Where a step's detail goes: below the bars.
+    pub fn detail(&self) -> Place {
+        let y = self.steps.height;
+        Place { x: 0, y, width: self.steps.width, height: self.body_height - y }
+    }
+}
+
+/// Rows for spans below the phases: only where the bars have plenty.
+fn rows_of_spans(body: u16, scene: &Scene<'_>) -> u16 {
+    let spans = scene.store.spans().iter().filter(|span| !span.is_phase).count().min(usize::from(SPANS_MOST)) as u16;
+    if spans == 0 || body < ROOMY { 0 } else { spans + 1 }
+}
+
+struct Below {
+    phases: u16,
+    hardware: u16,
+}
+
+/// Rows for what stands below the bars, and whether it stands side by side.
+fn rows_below(width: u16, body: u16, scene: &Scene<'_>) -> (Below, bool) {
+    if scene.app.view() == View::Step {
+        // The bars stay in view above the detail, as far as there is room for both.
+        let detail = step_detail::rows(scene).min((body * 3 / 5).max(body.saturating_sub(STEPS_LEAST + 3)));
+        let detail = if body < 10 { body } else { detail };
+        return (Below { phases: detail, hardware: 0 }, false);
+    }
+    let spare = body.saturating_sub(STEPS_LEAST);
+    let table = phases::rows(scene) + rows_of_spans(body, scene);
+    if width >= WIDE {
+        let wanted = table.max(hardware::rows(scene, width - PHASES_WIDTH));
+        let height = wanted.min(spare.max(body / 2));
+        return (Below { phases: height, hardware: height }, true);
+    }
+    let strip = hardware::rows(scene, width);
+    let below = match spare {
+        _ if spare >= table + strip => Below { phases: table, hardware: strip },
+        // Without its title the strip still says the most important.
+        _ if spare > table => Below { phases: table, hardware: spare - table },
+        _ if spare >= PHASES_LEAST => Below { phases: spare, hardware: 0 },
+        _ => Below { phases: 0, hardware: 0 },
+    };
+    (below, false)
+}

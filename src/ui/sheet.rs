@@ -1,0 +1,153 @@
+//! A part of the screen to write on. Whatever does not fit is left out: a panel may be given any size, and names of
+//! any script and length, without reaching beyond its edges.
+
+use std::borrow::Cow;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::theme::Theme;
+
+/// A rectangle of the screen. Positions count from its upper left corner.
+pub struct Sheet<'a> {
+    buffer: &'a mut Buffer,
+    area: Rect,
+}
+
+impl<'a> Sheet<'a> {
+    /// The part of `area` that lies on the screen.
+    pub fn new(buffer: &'a mut Buffer, area: Rect) -> Self {
+        let area = area.intersection(buffer.area);
+        Self { buffer, area }
+    }
+
+    /// Columns.
+    pub fn width(&self) -> u16 {
+        self.area.width
+    }
+
+    /// Rows.
+    pub fn height(&self) -> u16 {
+        self.area.height
+    }
+
+    /// A part of this sheet.
+    pub fn part(&mut self, x: u16, y: u16, width: u16, height: u16) -> Sheet<'_> {
+        let (x, y) = (x.min(self.area.width), y.min(self.area.height));
+        let (width, height) = (width.min(self.area.width - x), height.min(self.area.height - y));
+        Sheet { area: Rect { x: self.area.x + x, y: self.area.y + y, width, height }, buffer: self.buffer }
+    }
+
+    /// The rows from `y` on, all but the `bottom` last ones.
+    pub fn rows(&mut self, y: u16, bottom: u16) -> Sheet<'_> {
+        let height = self.height().saturating_sub(y).saturating_sub(bottom);
+        self.part(0, y, self.width(), height)
+    }
+
+    /// Writes one character.
+    pub fn cell(&mut self, x: u16, y: u16, c: char, style: Style) {
+        if x < self.area.width && y < self.area.height && c.width() == Some(1) {
+            let (x, y) = (self.area.x + x, self.area.y + y);
+            if let Some(cell) = self.buffer.cell_mut((x, y)) {
+                cell.set_char(c).set_style(style);
+            }
+        }
+    }
+
+    /// Writes text, cut off at the edge. Returns the column after it.
+    pub fn text(&mut self, x: u16, y: u16, text: &str, style: Style) -> u16 {
+        self.text_within(x, y, self.area.width.saturating_sub(x), text, style)
+    }
+
+    /// Writes text, cut off after `width` columns. Returns the column after it.
+    pub fn text_within(&mut self, x: u16, y: u16, width: u16, text: &str, style: Style) -> u16 {
+        if x >= self.area.width || y >= self.area.height {
+            return x;
+        }
+        let width = width.min(self.area.width - x);
+        let (end, _) = self.buffer.set_stringn(self.area.x + x, self.area.y + y, text, usize::from(width), style);
+        end - self.area.x
+    }
+
+    /// Writes text that ends before the column `end`. Text that would begin before `start` is cut off at its end.
+    pub fn text_ending(&mut self, start: u16, end: u16, y: u16, text: &str, style: Style) {
+        let room = end.saturating_sub(start);
+        let x = end.saturating_sub(width(text).min(room));
+        self.text_within(x, y, room, text, style);
+    }
+
+    /// Fills a row from column `x` on.
+    pub fn fill_row(&mut self, x: u16, y: u16, c: char, style: Style) {
+        (x..self.area.width).for_each(|x| self.cell(x, y, c, style));
+    }
+}
+
+/// Columns that text takes, at most 65,535.
+pub fn width(text: &str) -> u16 {
+    u16::try_from(text.width()).unwrap_or(u16::MAX)
+}
+
+/// The text, or as much of its beginning as fits into `columns` with a sign that something is missing.
+pub fn clip<'t>(text: &'t str, columns: u16, theme: &Theme) -> Cow<'t, str> {
+    let columns = usize::from(columns);
+    // Nothing is measured that could not fit anyway: names may be a megabyte long.
+    let start: &str = text.char_indices().nth(columns * 4 + 4).map_or(text, |(at, _)| &text[..at]);
+    if start.len() == text.len() && text.width() <= columns {
+        return Cow::Borrowed(text);
+    }
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used < columns
+    };
+    let mut clipped: String = start.chars().take_while(fits).collect();
+    if columns > 0 {
+        clipped.push(theme.glyph('…', '~'));
+    }
+    Cow::Owned(clipped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::theme::ColorDepth;
+
+    fn clipped(text: &str, columns: u16) -> String {
+        clip(text, columns, &Theme::new(ColorDepth::None, false)).into_owned()
+    }
+
+    #[test]
+    fn text_is_clipped_by_the_columns_it_takes() {
+        assert_eq!(clipped("forward", 7), "forward");
+        assert_eq!(clipped("forward", 6), "forwa…");
+        assert_eq!(clipped("前向传播", 8), "前向传播");
+        assert_eq!(clipped("前向传播", 7), "前向传…");
+        assert_eq!(clipped("前向传播", 6), "前向…", "no half character");
+        assert_eq!(clipped("e\u{301}e\u{301}e\u{301}", 3), "e\u{301}e\u{301}e\u{301}", "accents take no room");
+        assert_eq!(clipped("abc", 1), "…");
+        assert_eq!(clipped("abc", 0), "");
+    }
+
+    #[test]
+    fn a_megabyte_of_name_is_clipped_like_any_other() {
+        assert_eq!(clipped(&"x".repeat(1 << 20), 5), "xxxx…");
+        assert!(clipped(&"\u{301}".repeat(1 << 20), 5).len() < 200);
+    }
+
+    #[test]
+    fn nothing_is_written_beyond_the_edges() {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, 10, 3));
+        let mut all = Sheet::new(&mut buffer, Rect::new(0, 0, 100, 100));
+        assert_eq!((all.width(), all.height()), (10, 3));
+        let mut part = all.part(3, 1, 4, 1);
+        part.text(2, 0, "wide text", Style::new());
+        part.text(9, 0, "x", Style::new());
+        part.text(0, 7, "x", Style::new());
+        part.cell(4, 0, 'x', Style::new());
+        part.text_ending(0, 2, 0, "abc", Style::new());
+        part.part(50, 50, 50, 50).text(0, 0, "x", Style::new());
+        assert_eq!(buffer, Buffer::with_lines(["          ", "   abwi   ", "          "]));
+    }
+}

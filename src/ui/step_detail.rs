@@ -1,0 +1,153 @@
+//! One step in full: its phases beside the median step's, its batch, its loss, and what its thread went through.
+//!
+//! ```text
+//! ─step 1,105  epoch 3 ───────────────────────────── 42.1 ms, +3 % against the median ─
+//!  ░░ F  forward      17.1 ms  ░░░░░░░░░░░░░░       median 17.0 ms    +1 %
+//!  ██ B  backward     21.3 ms  █████████████████    median 21.0 ms    +1 %
+//!  batch       128 graphs, 1,843 nodes, 3,920 edges
+//!  rate        3.04 k graphs/s, 93.1 k edges/s; mean 3.12 k graphs/s, 95.5 k edges/s
+//! ```
+
+use super::Scene;
+use super::sheet::{Sheet, clip};
+use super::theme::PhaseLook;
+use crate::figures::{count, difference, duration, elapsed, quantity};
+use crate::store::{Phase, StepRow, Total};
+
+/// Columns before a phase's name.
+const SWATCH: u16 = 6;
+/// Columns of a phase's name, or of what a fact is about.
+const NAME: u16 = 14;
+/// Columns of a duration.
+const FIGURE: u16 = 9;
+/// Columns of the comparison with the median step.
+const USUAL: u16 = 27;
+/// Longest bar.
+const BAR_MOST: u16 = 60;
+
+/// Facts about a step beside its phases.
+const FACTS: usize = 7;
+
+/// Rows that the whole detail takes.
+pub fn rows(scene: &Scene<'_>) -> u16 {
+    u16::try_from(scene.store.phases().len() + FACTS + 1).unwrap_or(u16::MAX)
+}
+
+/// A line of the detail.
+enum Line<'a> {
+    Phase { phase: &'a Phase, look: PhaseLook },
+    Fact { about: &'static str, text: String },
+}
+
+/// Draws the detail.
+pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
+    let theme = scene.theme;
+    sheet.fill_row(0, 0, theme.glyph('─', '-'), theme.dim());
+    let row = scene.app.step_in_view().and_then(|ordinal| scene.store.steps().row(ordinal));
+    let Some(row) = row else {
+        sheet.text(1, 0, "no steps yet ", theme.strong());
+        return;
+    };
+    draw_title(sheet, scene, &row);
+    let lines = lines(scene, &row);
+    let mut sheet = sheet.rows(1, 0);
+    let last = lines.len().saturating_sub(usize::from(sheet.height()));
+    let first = scene.app.scrolled().step.min(last);
+    for (y, line) in (0..sheet.height()).zip(lines.iter().skip(first)) {
+        let mut sheet = sheet.part(0, y, u16::MAX, 1);
+        match line {
+            Line::Phase { phase, look } => draw_phase(&mut sheet, scene, &row, phase, look),
+            Line::Fact { about, text } => {
+                sheet.text_within(1, 0, NAME, about, theme.dim());
+                let room = sheet.width().saturating_sub(NAME);
+                sheet.text(NAME, 0, &clip(text, room, theme), theme.plain());
+            }
+        }
+    }
+}
+
+fn draw_title(sheet: &mut Sheet<'_>, scene: &Scene<'_>, row: &StepRow<'_>) {
+    let theme = scene.theme;
+    let x = sheet.text(1, 0, &format!("step {} ", count(row.step().0)), theme.strong());
+    let x = sheet.text(x, 0, &format!(" epoch {} ", count(row.epoch())), theme.dim());
+    let median = scene.store.statistics().period().percentile(0.5).unwrap_or(0);
+    let against = difference(row.period_ns(), median).map(|d| format!(", {d} against the median")).unwrap_or_default();
+    let text = format!(" {}{against} ", duration(row.period_ns()));
+    sheet.text_ending(x, sheet.width().saturating_sub(1), 0, &text, theme.plain());
+}
+
+fn draw_phase(sheet: &mut Sheet<'_>, scene: &Scene<'_>, row: &StepRow<'_>, phase: &Phase, look: &PhaseLook) {
+    let theme = scene.theme;
+    let ns = row.phase_ns(phase.slot);
+    (1..3).for_each(|x| sheet.cell(x, 0, look.fill, look.style()));
+    sheet.cell(4, 0, look.letter, theme.strong());
+    sheet.text_within(SWATCH, 0, NAME - 1, &clip(&phase.text, NAME - 1, theme), theme.plain());
+    let figures = SWATCH + NAME;
+    sheet.text_ending(figures, figures + FIGURE, 0, &duration(ns), theme.plain());
+    let start = figures + FIGURE + 2;
+    let room = sheet.width().saturating_sub(start + USUAL + 1).min(BAR_MOST);
+    let longest = scene.store.phases().iter().map(|phase| row.phase_ns(phase.slot)).max().unwrap_or(0);
+    let share = ns as f64 / longest.max(1) as f64;
+    let bar = (share * f64::from(room)).round() as u16;
+    (0..bar.min(room)).for_each(|x| sheet.cell(start + x, 0, look.fill, look.style()));
+    let Some(median) = scene.store.statistics().phase(phase.slot).and_then(|all| all.percentile(0.5)) else { return };
+    let x = sheet.text(start + room + 1, 0, &format!("median {:>8}", duration(median)), theme.dim());
+    sheet.text_ending(x, x + 9, 0, &difference(ns, median).unwrap_or_default(), theme.plain());
+}
+
+fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<Line<'a>> {
+    let phases = scene.store.phases().iter().zip(&scene.looks);
+    let mut lines: Vec<Line<'a>> = phases.map(|(phase, look)| Line::Phase { phase, look: *look }).collect();
+    let mut fact = |about: &'static str, text: Option<String>| {
+        let text = text.unwrap_or_else(|| format!("{} not told by the program", scene.theme.text("—", "-")));
+        lines.push(Line::Fact { about, text });
+    };
+    fact("batch", batch(row));
+    fact("rate", rates(scene, row));
+    fact("time per", times_per(row));
+    fact("loss", row.loss().map(|loss| format!("{loss:.6}")));
+    let usage = row.usage();
+    fact("page faults", usage.map(|u| format!("{} minor, {} major", count(u.minor_faults), count(u.major_faults))));
+    let switches = usage
+        .map(|u| format!("{} voluntary, {} involuntary", count(u.voluntary_switches), count(u.involuntary_switches)));
+    fact("switches", switches);
+    let first = scene.store.first_ns().unwrap_or(0);
+    fact("began", Some(format!("{} after the start", elapsed(row.period_start_ns().saturating_sub(first)))));
+    lines
+}
+
+/// The known ones of some numbers, each with its word.
+fn listed<T>(numbers: [(Option<T>, &str); 4], write: impl Fn(T) -> String) -> Option<String> {
+    let known = numbers.into_iter().filter_map(|(n, word)| Some(format!("{} {word}", write(n?))));
+    let text = known.collect::<Vec<_>>().join(", ");
+    (!text.is_empty()).then_some(text)
+}
+
+fn batch(row: &StepRow<'_>) -> Option<String> {
+    let batch = row.batch();
+    let numbers = [(batch.graphs, "graphs"), (batch.nodes, "nodes"), (batch.edges, "edges"), (batch.seeds, "seeds")];
+    listed(numbers, count)
+}
+
+/// Work per second in this step, and on average.
+fn rates(scene: &Scene<'_>, row: &StepRow<'_>) -> Option<String> {
+    let per_s = |n: Option<u64>| n.filter(|_| row.period_ns() > 0).map(|n| n as f64 * 1e9 / row.period_ns() as f64);
+    let (batch, all) = (row.batch(), scene.store.statistics().batch());
+    let write = |graphs, edges, seeds| {
+        let numbers = [(graphs, "graphs/s"), (edges, "edges/s"), (seeds, "seeds/s"), (None, "")];
+        listed(numbers, quantity)
+    };
+    let this = write(per_s(batch.graphs), per_s(batch.edges), per_s(batch.seeds))?;
+    let mean = |total: Total, here: Option<u64>| here.and(total.per_s());
+    let mean = write(mean(all.graphs, batch.graphs), mean(all.edges, batch.edges), mean(all.seeds, batch.seeds));
+    Some(mean.map_or_else(|| this.clone(), |mean| format!("{this}; mean {mean}")))
+}
+
+/// Time for one piece of work in this step: a small batch is seen to be one.
+fn times_per(row: &StepRow<'_>) -> Option<String> {
+    let per = |n: Option<u64>| n.filter(|n| *n > 0).map(|n| row.period_ns() / n);
+    let batch = row.batch();
+    let numbers =
+        [(batch.graphs, "a graph"), (batch.nodes, "a node"), (batch.edges, "an edge"), (batch.seeds, "a seed")];
+    listed(numbers.map(|(n, word)| (per(n), word)), duration)
+}

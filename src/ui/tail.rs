@@ -1,0 +1,114 @@
+//! The end of the program's log, harmless to a terminal: its escape sequences and control characters are taken out, and of
+//! a line that was written over and over (a progress bar) only the last state is left.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// Bytes read from the end of the log.
+const TAIL_BYTES: u64 = 256 << 10;
+/// Columns kept of a line, so that a megabyte on one line does no harm.
+const LINE_CHARS: usize = 1000;
+
+/// The last lines of the log at `path`.
+///
+/// # Errors
+/// When the log cannot be read; the text says why.
+pub fn read(path: &Path) -> Result<Vec<String>, String> {
+    read_end(path).map(|(bytes, cut)| lines(&bytes, cut)).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// The end of a file, and whether something was left out before it.
+fn read_end(path: &Path) -> io::Result<(Vec<u8>, bool)> {
+    let mut file = File::open(path)?;
+    let len = file.metadata()?.len();
+    let start = len.saturating_sub(TAIL_BYTES);
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+    Ok((bytes, start > 0))
+}
+
+fn lines(bytes: &[u8], cut: bool) -> Vec<String> {
+    let text = String::from_utf8_lossy(bytes);
+    // The first line of a cut text is a part of one.
+    text.lines().skip(usize::from(cut)).map(clean).collect()
+}
+
+/// What a terminal would show of a line.
+fn clean(line: &str) -> String {
+    let shown = line.trim_end_matches('\r').rsplit('\r').next().unwrap_or(line);
+    let mut chars = shown.chars();
+    let mut out = String::new();
+    let mut kept = 0;
+    while let Some(c) = chars.next() {
+        match c {
+            '\u{1b}' => skip_sequence(&mut chars),
+            '\t' => out.push_str("    "),
+            c if c.is_control() || is_direction_mark(c) => (),
+            c => out.push(c),
+        }
+        kept += 1;
+        if kept == LINE_CHARS {
+            break;
+        }
+    }
+    out
+}
+
+fn is_direction_mark(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+/// Steps over the rest of an escape sequence: `[…letter` (CSI), `]…BEL or ESC` (OSC), or one character.
+fn skip_sequence(chars: &mut std::str::Chars<'_>) {
+    match chars.next() {
+        Some('[') => {
+            chars.find(|c| ('\u{40}'..='\u{7e}').contains(c));
+        }
+        Some(']' | 'P' | '_' | '^') => {
+            let end = chars.find(|c| matches!(c, '\u{7}' | '\u{1b}' | '\u{9c}'));
+            if end == Some('\u{1b}') {
+                chars.next();
+            }
+        }
+        _ => (),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escape_sequences_are_taken_out() {
+        assert_eq!(clean("\u{1b}[1;31mred\u{1b}[0m end"), "red end");
+        assert_eq!(clean("\u{1b}]0;title\u{7}a\u{1b}]8;;x\u{1b}\\b\u{1b}c"), "ab");
+        assert_eq!(clean("a\u{8}\u{7f}\u{9b}31mb\tc"), "a31mb    c");
+        assert_eq!(clean("\u{1b}["), "");
+        assert_eq!(clean("x\u{202e}y"), "xy");
+    }
+
+    #[test]
+    fn of_a_progress_line_the_last_state_is_left() {
+        assert_eq!(lines(b"step 1\rstep 2\rstep 3\nnext\r\n", false), ["step 3", "next"]);
+    }
+
+    #[test]
+    fn a_cut_log_begins_with_a_whole_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let line = "0123456789abcde\n";
+        std::fs::write(&path, line.repeat(20_000)).unwrap();
+        let lines = read(&path).unwrap();
+        assert_eq!(lines.len(), TAIL_BYTES as usize / 16 - 1);
+        assert!(lines.iter().all(|l| l == line.trim_end()));
+        assert!(read(&dir.path().join("none")).is_err());
+    }
+
+    #[test]
+    fn binary_and_endless_lines_do_no_harm() {
+        let lines = lines(&[0xff; 5000], false);
+        assert_eq!(lines[0].chars().count(), LINE_CHARS);
+    }
+}

@@ -1,0 +1,112 @@
+//! Takes the terminal for the screen and gives it back, whatever happens: at the end, on an error, on a panic, on a
+//! signal, and for as long as the viewer is suspended.
+//!
+//! The only state is whether the screen is taken, in one atomic: a panic hook has nothing else to hold on to.
+
+use std::io::{self, Stdout, Write};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crossterm::cursor::{Hide, Show};
+use crossterm::style::ResetColor;
+use crossterm::terminal::{
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use crossterm::{execute, queue};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+
+/// Whether the terminal is ours at this moment.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+static PANIC_HOOK: Once = Once::new();
+
+/// The terminal in raw mode with the alternate screen, for as long as this lives.
+pub struct Screen {
+    terminal: Terminal<CrosstermBackend<Stdout>>,
+}
+
+impl Screen {
+    /// Takes the terminal.
+    ///
+    /// # Errors
+    /// When standard output is no terminal or does not take the change. It is given back then.
+    pub fn take() -> io::Result<Self> {
+        PANIC_HOOK.call_once(give_back_on_panic);
+        take_terminal().inspect_err(|_| give_back())?;
+        let terminal = Terminal::new(CrosstermBackend::new(io::stdout())).inspect_err(|_| give_back())?;
+        Ok(Self { terminal })
+    }
+
+    /// What to draw on.
+    pub fn terminal(&mut self) -> &mut Terminal<CrosstermBackend<Stdout>> {
+        &mut self.terminal
+    }
+
+    /// Whether the terminal is still ours: it is not after a panic on another thread.
+    pub fn is_ours(&self) -> bool {
+        TAKEN.load(Ordering::SeqCst)
+    }
+
+    /// Gives the terminal back, does `meanwhile` (which stops this process), and takes it again.
+    ///
+    /// # Errors
+    /// When the terminal cannot be taken again.
+    pub fn lend(&mut self, meanwhile: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        give_back();
+        let outcome = meanwhile();
+        self.retake()?;
+        outcome
+    }
+
+    /// Takes the terminal anew, after someone else may have changed it, and draws everything at the next frame.
+    ///
+    /// # Errors
+    /// When the terminal does not take the change.
+    pub fn retake(&mut self) -> io::Result<()> {
+        take_terminal()?;
+        self.forget()
+    }
+
+    /// Empties the screen, so that the next frame draws everything anew.
+    ///
+    /// # Errors
+    /// When the terminal does not take it.
+    pub fn forget(&mut self) -> io::Result<()> {
+        // `Terminal::clear` would ask the terminal for its cursor and wait for an answer that may never come.
+        execute!(io::stdout(), Clear(ClearType::All))?;
+        self.terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+        Ok(())
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+fn take_terminal() -> io::Result<()> {
+    enable_raw_mode()?;
+    TAKEN.store(true, Ordering::SeqCst);
+    execute!(io::stdout(), EnterAlternateScreen, Hide)
+}
+
+/// Gives the terminal back once; does nothing where it is not ours. What fails here fails because the terminal is
+/// gone, and then there is nobody to tell.
+fn give_back() {
+    if TAKEN.swap(false, Ordering::SeqCst) {
+        let mut stdout = io::stdout();
+        let _ = queue!(stdout, ResetColor, LeaveAlternateScreen, Show);
+        let _ = stdout.flush();
+        let _ = disable_raw_mode();
+    }
+}
+
+/// Puts the terminal right before the panic's message is written, so that it can be read.
+fn give_back_on_panic() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        give_back();
+        report(info);
+    }));
+}

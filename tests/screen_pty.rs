@@ -1,0 +1,329 @@
+//! The real program in a real pseudo-terminal: it starts, obeys keys, resizes, stops and comes back, and always leaves the
+//! terminal as it was.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
+
+mod fixtures;
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use fixtures::{MS, SECOND, START_NS, StreamBuilder, TrainingRun};
+use gnntop::source::{Progress, Sink, Source, State, Status};
+use gnntop::ui::{ScreenOptions, run_screen};
+use gnntop_wire::{TrackRole, layout};
+use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
+use tempfile::TempDir;
+
+/// How long to wait for what must come. Nothing is measured: a slow machine only makes a failing test slower.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A program in a terminal.
+struct Terminal {
+    master: Box<dyn MasterPty + Send>,
+    keyboard: Box<dyn Write + Send>,
+    child: Box<dyn Child + Send + Sync>,
+    screen: Arc<Mutex<vt100::Parser>>,
+    /// The terminal's settings before the program began, in words.
+    settings: String,
+}
+
+impl Terminal {
+    fn start(program: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        let size = PtySize { rows: 24, cols: 80, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size).unwrap();
+        let mut command = CommandBuilder::new(program);
+        command.args(arguments);
+        command.env_clear();
+        command.env("TERM", "xterm-256color");
+        command.env("LANG", "C.UTF-8");
+        command.cwd(std::env::temp_dir());
+        environment.iter().for_each(|(name, value)| command.env(name, value));
+        let settings = settings_of(&*pair.master);
+        let child = pair.slave.spawn_command(command).unwrap();
+        drop(pair.slave);
+        let screen = Arc::new(Mutex::new(vt100::Parser::new(cells(24), cells(80), 0)));
+        let mut output = pair.master.try_clone_reader().unwrap();
+        let parser = Arc::clone(&screen);
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(len @ 1..) = output.read(&mut bytes) {
+                parser.lock().unwrap().process(&bytes[..len]);
+            }
+        });
+        let keyboard = pair.master.take_writer().unwrap();
+        Self { master: pair.master, keyboard, child, screen, settings }
+    }
+
+    fn gnntop(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        Self::start(Path::new(env!("CARGO_BIN_EXE_gnntop")), arguments, environment)
+    }
+
+    fn text(&self) -> String {
+        self.screen.lock().unwrap().screen().contents()
+    }
+
+    /// Waits until the screen is as it should be.
+    fn wait_until(&self, what: &str, is_so: impl Fn(&vt100::Screen) -> bool) {
+        let start = Instant::now();
+        while !is_so(self.screen.lock().unwrap().screen()) {
+            assert!(start.elapsed() < PATIENCE, "never came: {what}\n{}", self.text());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn wait_for(&self, text: &str) {
+        self.wait_until(text, |screen| screen.contents().contains(text));
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+        self.keyboard.flush().unwrap();
+    }
+
+    fn resize(&self, rows: u16, cols: u16) {
+        self.screen.lock().unwrap().screen_mut().set_size(cells(rows), cells(cols));
+        self.master.resize(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
+    }
+
+    fn signal(&self, signal: libc::c_int) {
+        let pid = libc::pid_t::try_from(self.child.process_id().unwrap()).unwrap();
+        // SAFETY: kill has no preconditions; the process is our child and not yet waited for.
+        assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+    }
+
+    fn is_stopped(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.process_id().unwrap())).unwrap();
+        stat.rsplit(')').next().unwrap().trim_start().starts_with('T')
+    }
+
+    fn wait_until_stopped(&self) {
+        let start = Instant::now();
+        while !self.is_stopped() {
+            assert!(start.elapsed() < PATIENCE, "never stopped\n{}", self.text());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Waits for the end and checks that the terminal is as it was before.
+    fn wait_for_end(&mut self) -> ExitStatus {
+        let start = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(start.elapsed() < PATIENCE, "never ended\n{}", self.text());
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        self.wait_until_given_back();
+        status
+    }
+
+    fn wait_until_given_back(&self) {
+        self.wait_until("the main screen", |screen| !screen.alternate_screen() && !screen.hide_cursor());
+        assert_eq!(settings_of(&*self.master), self.settings, "the terminal's settings are back");
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn cells(n: u16) -> NonZero<u16> {
+    NonZero::new(n).unwrap()
+}
+
+fn settings_of(master: &dyn MasterPty) -> String {
+    format!("{:?}", master.get_termios().unwrap())
+}
+
+/// A directory of sessions with one live session in it, published by this test.
+struct LiveSession {
+    sessions: TempDir,
+    dir: PathBuf,
+    lock: Option<File>,
+}
+
+impl LiveSession {
+    fn start() -> Self {
+        let sessions = tempfile::tempdir().unwrap();
+        let dir = sessions.path().join(layout::session_dir_name("pna", std::process::id(), 0x5f3a_90c2 << 96));
+        fs::create_dir(&dir).unwrap();
+        private(sessions.path());
+        private(&dir);
+        let lock = File::create(dir.join(layout::LOCK_FILE)).unwrap();
+        lock.lock().unwrap();
+        let session = Self { sessions, dir, lock: Some(lock) };
+        let run = TrainingRun { ends: false, spikes: vec![(90, "backward", 300 * MS)], ..TrainingRun::default() };
+        session.publish(&run.bytes());
+        session
+    }
+
+    fn publish(&self, bytes: &[u8]) {
+        let path = self.dir.join(layout::segment_file_name(0));
+        fs::OpenOptions::new().create(true).append(true).open(path).unwrap().write_all(bytes).unwrap();
+    }
+
+    /// Publishes so many more steps of 50 ms, from number `from` on.
+    fn publish_steps(&self, from: u64, count: u64) {
+        let mut stream = StreamBuilder::new("pna");
+        let main = stream.track(TrackRole::Training, "main");
+        for step in from..from + count {
+            let start_ns = START_NS + 60 * SECOND + step * 50 * MS;
+            stream.step(main, step, start_ns, start_ns + 50 * MS);
+        }
+        self.publish(&stream.bytes());
+    }
+
+    fn attach(&self) -> Terminal {
+        let dir = self.sessions.path().to_str().unwrap();
+        Terminal::gnntop(&["attach", self.dir.to_str().unwrap()], &[("GNNTOP_DIR", dir)])
+    }
+}
+
+#[cfg(unix)]
+fn private(dir: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).unwrap();
+}
+
+#[test]
+fn looking_at_a_live_run() {
+    let session = LiveSession::start();
+    let mut terminal = session.attach();
+    terminal.wait_for("step 100");
+    terminal.wait_for("live");
+    terminal.press(" ");
+    terminal.wait_for("frozen");
+    session.publish_steps(101, 20);
+    terminal.press("?");
+    terminal.wait_for("quit the viewer; the run goes on");
+    terminal.press("\u{1b}");
+    terminal.wait_for("phases");
+    assert!(terminal.text().contains("step 100"), "nothing moves while frozen\n{}", terminal.text());
+    terminal.press(" ");
+    terminal.wait_for("step 120");
+    terminal.press("\u{1b}[D\r");
+    terminal.wait_for("against the median");
+    terminal.press("q");
+    assert_eq!(terminal.wait_for_end().exit_code(), 0);
+}
+
+#[test]
+fn two_viewers_and_a_run_that_is_killed() {
+    let mut session = LiveSession::start();
+    let (mut one, mut two) = (session.attach(), session.attach());
+    one.wait_for("live");
+    two.wait_for("live");
+    session.lock = None;
+    one.wait_for("ended");
+    two.wait_for("ended");
+    one.press("q");
+    two.press("\u{3}");
+    assert_eq!((one.wait_for_end().exit_code(), two.wait_for_end().exit_code()), (0, 0));
+}
+
+#[test]
+fn sizes_change_at_any_time() {
+    let session = LiveSession::start();
+    let mut terminal = session.attach();
+    terminal.wait_for("phases");
+    for (rows, cols) in [(3, 10), (6, 20), (1, 1), (15, 60), (100, 300), (2, 200), (50, 5)] {
+        terminal.resize(rows, cols);
+        terminal.press("e\t");
+    }
+    terminal.resize(40, 120);
+    terminal.press("\u{1b}");
+    terminal.wait_for("epoch 3 │ step 100");
+    terminal.resize(3, 10);
+    terminal.wait_until("the smallest screen", |screen| screen.contents().starts_with("● live\n"));
+    terminal.press("q");
+    assert_eq!(terminal.wait_for_end().exit_code(), 0);
+}
+
+#[test]
+fn a_recording_is_replayed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.gnntop");
+    fs::write(&path, TrainingRun::default().bytes()).unwrap();
+    let mut terminal = Terminal::gnntop(&["replay", path.to_str().unwrap()], &[]);
+    terminal.wait_for("replay 1x");
+    terminal.press(" :100%\r");
+    terminal.wait_for("step 100");
+    terminal.press("\u{1a}");
+    terminal.wait_until_stopped();
+    terminal.wait_until_given_back();
+    terminal.signal(libc::SIGCONT);
+    terminal
+        .wait_until("the screen again", |screen| screen.alternate_screen() && screen.contents().contains("step 100"));
+    terminal.press("q");
+    assert_eq!(terminal.wait_for_end().exit_code(), 0);
+}
+
+#[test]
+fn stops_from_outside() {
+    let session = LiveSession::start();
+    let mut terminal = session.attach();
+    terminal.wait_for("step 100");
+    terminal.signal(libc::SIGTSTP);
+    terminal.wait_until_stopped();
+    terminal.wait_until_given_back();
+    terminal.signal(libc::SIGCONT);
+    terminal.wait_until("the screen again", vt100::Screen::alternate_screen);
+    terminal.wait_for("step 100");
+    // A stop that cannot be seen coming.
+    terminal.signal(libc::SIGSTOP);
+    terminal.wait_until_stopped();
+    session.publish_steps(101, 1);
+    terminal.signal(libc::SIGCONT);
+    terminal.wait_for("step 101");
+    terminal.press("q");
+    assert_eq!(terminal.wait_for_end().exit_code(), 0);
+}
+
+#[test]
+fn signals_end_it_in_good_order() {
+    let session = LiveSession::start();
+    for signal in [libc::SIGTERM, libc::SIGHUP, libc::SIGINT] {
+        let mut terminal = session.attach();
+        terminal.wait_for("step 100");
+        terminal.signal(signal);
+        let code = i32::try_from(terminal.wait_for_end().exit_code()).unwrap();
+        assert_eq!(code, 128 + signal);
+    }
+}
+
+/// A source that fails in a way that no code foresees.
+struct Broken;
+
+impl Source for Broken {
+    fn poll(&mut self, _sink: &mut dyn Sink, _budget: Duration) -> Progress {
+        panic!("the source broke");
+    }
+
+    fn status(&self) -> Status {
+        Status { state: State::Running, ..Status::default() }
+    }
+}
+
+#[test]
+#[ignore = "is started by a_panic_gives_the_terminal_back, in a terminal of its own"]
+fn a_screen_that_panics() {
+    run_screen(Box::new(Broken), ScreenOptions::default()).unwrap();
+}
+
+#[test]
+fn a_panic_gives_the_terminal_back() {
+    let this = std::env::current_exe().unwrap();
+    let arguments = ["--exact", "a_screen_that_panics", "--ignored", "--nocapture"];
+    let mut terminal = Terminal::start(&this, &arguments, &[]);
+    assert_ne!(terminal.wait_for_end().exit_code(), 0);
+    terminal.wait_for("the source broke");
+}

@@ -1,0 +1,445 @@
+//! Whole screens: a stream goes into the store, keys are pressed, and the picture is compared with the one on file.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
+
+mod fixtures;
+
+use std::time::Duration;
+
+use fixtures::{MS, SECOND, START_NS, StreamBuilder, TrainingRun, each_item};
+use gnntop::app::keys::Key;
+use gnntop::app::{Action, App, Effect, OwnCost, update};
+use gnntop::source::{State, Status, Transport};
+use gnntop::ui::draw;
+use gnntop::ui::theme::{ColorDepth, Theme};
+use gnntop_wire::{SignalKind, TrackRole, Unit};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use unicode_width::UnicodeWidthStr;
+
+/// A run of a few epochs with spikes, the last of them not long ago.
+fn run() -> TrainingRun {
+    let spikes = vec![(41, "data wait", 270 * MS), (70, "backward", 45 * MS), (88, "backward", 8 * MS)];
+    TrainingRun { spikes, ends: false, ..TrainingRun::default() }
+}
+
+fn live() -> Status {
+    Status { title: "pna (pid 4711)".to_owned(), state: State::Running, live: true, ..Status::default() }
+}
+
+fn app_of(bytes: &[u8], status: Status) -> App {
+    let mut app = App::new(true);
+    each_item(bytes, |item| app.store.apply(item));
+    update(&mut app, Action::Tick { now: Duration::from_secs(10) });
+    update(&mut app, Action::Polled { status, changed: true });
+    update(&mut app, Action::Measured(OwnCost { cpu_percent: Some(0.84), rss_bytes: Some(9 << 20) }));
+    app
+}
+
+fn press(app: &mut App, keys: &[Key]) -> Option<Effect> {
+    keys.iter().fold(None, |_, key| update(app, Action::Key(*key)))
+}
+
+fn type_text(app: &mut App, text: &str) {
+    text.chars().for_each(|c| {
+        press(app, &[Key::Char(c)]);
+    });
+}
+
+fn picture(app: &mut App, width: u16, height: u16, theme: Theme) -> Buffer {
+    update(app, Action::Resized { width, height });
+    let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+    draw(app, &theme, &mut buffer);
+    buffer
+}
+
+fn text_of(buffer: &Buffer) -> String {
+    let mut text = String::new();
+    for y in 0..buffer.area.height {
+        let mut line = String::new();
+        let mut x = 0;
+        while x < buffer.area.width {
+            let symbol = buffer[(x, y)].symbol();
+            line.push_str(symbol);
+            x += symbol.width().max(1) as u16;
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn colors() -> Theme {
+    Theme::new(ColorDepth::True, false)
+}
+
+fn screen(app: &mut App, width: u16, height: u16) -> String {
+    text_of(&picture(app, width, height, colors()))
+}
+
+#[test]
+fn a_live_run() {
+    let mut app = app_of(&run().bytes(), live());
+    insta::assert_snapshot!("live_80x24", screen(&mut app, 80, 24));
+    insta::assert_snapshot!("live_120x40", screen(&mut app, 120, 40));
+    insta::assert_snapshot!("live_60x15", screen(&mut app, 60, 15));
+    insta::assert_snapshot!("live_20x6", screen(&mut app, 20, 6));
+    insta::assert_snapshot!("live_10x3", screen(&mut app, 10, 3));
+}
+
+#[test]
+fn without_colour_and_in_ascii() {
+    let mut app = app_of(&run().bytes(), live());
+    let no_color = Theme::new(ColorDepth::None, false);
+    insta::assert_snapshot!("no_color_80x24", text_of(&picture(&mut app, 80, 24, no_color)));
+    let ascii = picture(&mut app, 80, 24, Theme::new(ColorDepth::None, true));
+    insta::assert_snapshot!("ascii_80x24", text_of(&ascii));
+    assert!(text_of(&ascii).is_ascii());
+    press(&mut app, &[Key::Char('?')]);
+    assert!(text_of(&picture(&mut app, 80, 60, Theme::new(ColorDepth::None, true))).is_ascii());
+}
+
+#[test]
+fn a_frozen_picture() {
+    let mut app = app_of(&run().bytes(), live());
+    press(&mut app, &[Key::Char(' ')]);
+    update(&mut app, Action::Tick { now: Duration::from_secs(22) });
+    insta::assert_snapshot!("frozen_80x24", screen(&mut app, 80, 24));
+    press(&mut app, &[Key::Char(' ')]);
+    assert!(screen(&mut app, 80, 24).contains("live"));
+}
+
+#[test]
+fn help() {
+    let mut app = app_of(&run().bytes(), live());
+    press(&mut app, &[Key::Char('?')]);
+    insta::assert_snapshot!("help_80x24", screen(&mut app, 80, 24));
+    press(&mut app, &[Key::Char('G')]);
+    insta::assert_snapshot!("help_end_80x24", screen(&mut app, 80, 24));
+    press(&mut app, &[Key::Esc]);
+    assert!(screen(&mut app, 80, 24).contains("phases"));
+}
+
+#[test]
+fn a_step_in_detail() {
+    let mut app = app_of(&run().bytes(), live());
+    screen(&mut app, 80, 24);
+    // The spike of step 70.
+    press(&mut app, &[Key::Left; 31]);
+    insta::assert_snapshot!("selected_80x24", screen(&mut app, 80, 24));
+    press(&mut app, &[Key::Enter]);
+    insta::assert_snapshot!("detail_80x24", screen(&mut app, 80, 24));
+    insta::assert_snapshot!("detail_120x40", screen(&mut app, 120, 40));
+    insta::assert_snapshot!("detail_60x15", screen(&mut app, 60, 15));
+}
+
+#[test]
+fn many_steps_a_column() {
+    let spikes = vec![(1500, "forward", 90 * MS), (2100, "data wait", 2 * SECOND)];
+    let run = TrainingRun { steps: 3000, epoch_steps: 500, spikes, ends: false, ..TrainingRun::default() };
+    let mut app = app_of(&run.bytes(), live());
+    screen(&mut app, 80, 24);
+    press(&mut app, &[Key::Char('-'); 9]);
+    let zoomed_out = screen(&mut app, 80, 24);
+    insta::assert_snapshot!("zoomed_out_80x24", zoomed_out);
+    assert!(zoomed_out.contains("2.04 s"), "no spike hides");
+}
+
+#[test]
+fn percentiles() {
+    let mut app = app_of(&TrainingRun { steps: 2000, ..run() }.bytes(), live());
+    press(&mut app, &[Key::Char('p')]);
+    insta::assert_snapshot!("percentiles_80x24", screen(&mut app, 80, 24));
+    insta::assert_snapshot!("percentiles_60x15", screen(&mut app, 60, 15));
+    press(&mut app, &[Key::Char('p')]);
+    assert!(screen(&mut app, 80, 24).contains("a column a step"));
+}
+
+#[test]
+fn a_replay() {
+    let transport = Transport {
+        position_ns: 12 * SECOND,
+        total_ns: Some(90 * SECOND),
+        speed: 2.0,
+        paused: false,
+        looping: false,
+        seeking: false,
+    };
+    let status = Status { transport: Some(transport), live: false, ..live() };
+    let mut app = app_of(&run().bytes(), status.clone());
+    insta::assert_snapshot!("replay_80x24", screen(&mut app, 80, 24));
+    press(&mut app, &[Key::Char(':')]);
+    type_text(&mut app, "1:3x0");
+    insta::assert_snapshot!("replay_go_to_80x24", screen(&mut app, 80, 24));
+    assert_eq!(press(&mut app, &[Key::Enter]), Some(Effect::Control(gnntop::source::Control::Seek(90 * SECOND))));
+    let paused = Status { transport: Some(Transport { paused: true, ..transport }), ..status };
+    update(&mut app, Action::Polled { status: paused, changed: false });
+    assert!(screen(&mut app, 80, 24).contains("❚❚ replay 2x at 00:12 of 01:30"));
+}
+
+#[test]
+fn nothing_yet() {
+    let mut app = App::new(false);
+    insta::assert_snapshot!("waiting_80x24", screen(&mut app, 80, 24));
+    let run = TrainingRun { steps: 0, ends: false, ..TrainingRun::default() };
+    let mut app = app_of(&run.bytes(), live());
+    insta::assert_snapshot!("no_steps_80x24", screen(&mut app, 80, 24));
+}
+
+#[test]
+fn hardware_only() {
+    let mut stream = StreamBuilder::new("python train.py");
+    let track = stream.track(TrackRole::Sensors, "sensors");
+    let rss = stream.signal("process.rss", Unit::Bytes, SignalKind::Gauge);
+    let busy = stream.signal("machine.cpu.busy", Unit::Nanoseconds, SignalKind::Counter);
+    for second in 0..20i64 {
+        let t_ns = START_NS + second as u64 * SECOND;
+        stream.sample(track, rss, t_ns, (100 + second * 7) << 20);
+        stream.sample(track, busy, t_ns, second * second * 40_000_000);
+    }
+    let hint = "hardware only: this program publishes no steps; link gnntop-probe into it to see them";
+    let mut app = app_of(&stream.bytes(), Status { hint: Some(hint.to_owned()), ..live() });
+    insta::assert_snapshot!("hardware_only_80x24", screen(&mut app, 80, 24));
+    press(&mut app, &[Key::BackTab, Key::Char('e')]);
+    insta::assert_snapshot!("hardware_enlarged_80x24", screen(&mut app, 80, 24));
+}
+
+#[test]
+fn two_gpus() {
+    let mut stream = StreamBuilder::new("pna");
+    let track = stream.track(TrackRole::Sensors, "sensors");
+    for gpu in 0..2 {
+        let mut sample = |quantity: &str, unit, value| {
+            let signal = stream.signal(&format!("gpu.{gpu}.{quantity}"), unit, SignalKind::Gauge);
+            stream.sample(track, signal, START_NS + SECOND, value);
+        };
+        sample("util", Unit::MilliPercent, 87_000);
+        sample("memory.used", Unit::Bytes, 41 << 30);
+        if gpu == 0 {
+            sample("power", Unit::Milliwatts, 312_400);
+            sample("temperature", Unit::MilliCelsius, 62_000);
+        }
+    }
+    let mut app = app_of(&stream.bytes(), live());
+    insta::assert_snapshot!("two_gpus_80x24", screen(&mut app, 80, 24));
+}
+
+#[test]
+fn a_phase_that_hangs() {
+    let mut bytes = run().bytes();
+    let mut app = app_of(&bytes, live());
+    let last_ns = app.store.now_ns();
+    let mut stream = StreamBuilder::new("pna");
+    let main = stream.track(TrackRole::Training, "main");
+    // The names that the run itself uses.
+    for name in ["data wait", "forward"] {
+        stream.name(gnntop_wire::NameKind::Phase, name);
+    }
+    stream.open(main, 101, "forward", last_ns + 5 * MS, last_ns + 3205 * MS);
+    bytes.extend(stream.bytes());
+    app = app_of(&bytes, live());
+    insta::assert_snapshot!("hung_80x24", screen(&mut app, 80, 24));
+    assert!(screen(&mut app, 80, 24).contains("forward open for 3.20 s"));
+    insta::assert_snapshot!("hung_10x3", screen(&mut app, 10, 3));
+}
+
+#[test]
+fn what_is_missing_is_loud() {
+    let mut stream = StreamBuilder::new("pna");
+    let main = stream.track(TrackRole::Training, "main");
+    for step in 0..40 {
+        let start_ns = START_NS + step * 20 * MS;
+        stream.phase(main, step + 1, "forward", start_ns, start_ns + 18 * MS);
+        stream.step(main, step + 1, start_ns, start_ns + 18 * MS);
+    }
+    stream.dropped(main, 1234);
+    stream.miss(main, 7);
+    stream.step(main, 41, START_NS + 800 * MS, START_NS + 820 * MS);
+    let mut status = live();
+    status.lost_segments = 2;
+    let mut app = app_of(&stream.bytes(), status);
+    insta::assert_snapshot!("drops_80x24", screen(&mut app, 80, 24));
+    insta::assert_snapshot!("drops_120x40", screen(&mut app, 120, 40));
+}
+
+#[test]
+fn a_silent_run_and_an_ended_one() {
+    let mut app = app_of(&run().bytes(), live());
+    update(&mut app, Action::Tick { now: Duration::from_secs(17) });
+    assert!(screen(&mut app, 80, 24).contains("silent for 7s"));
+    let ended = State::Ended("ended without a word: killed?".to_owned());
+    update(&mut app, Action::Polled { status: Status { state: ended, live: false, ..live() }, changed: true });
+    insta::assert_snapshot!("ended_80x24", screen(&mut app, 80, 24));
+}
+
+#[test]
+fn names_of_any_script_and_length() {
+    let long = "x".repeat(200);
+    let mut stream = StreamBuilder::new(
+        "前向传播-グラフニューラルネットワーク-שלום-🚀🚀🚀-e\u{301}e\u{301}-training-run-with-a-very-long-name",
+    );
+    let main = stream.track(TrackRole::Training, "main");
+    let names = [
+        "forward",
+        "前向传播の時間とメモリ使用量",
+        "התקדמות",
+        "👩‍💻 decode 🚀🚀🚀🚀",
+        long.as_str(),
+        "e\u{301}\u{301}\u{301}",
+    ];
+    for step in 0..30 {
+        let start_ns = START_NS + step * 60 * MS;
+        for (i, name) in (0..).zip(names) {
+            let from = start_ns + i * 10 * MS;
+            stream.phase(main, step + 1, name, from, from + 9 * MS);
+            stream.counter(main, &format!("queue {name}"), from, i as f64);
+        }
+        stream.step(main, step + 1, start_ns, start_ns + 60 * MS);
+    }
+    let mut app = app_of(&stream.bytes(), live());
+    insta::assert_snapshot!("names_80x24", screen(&mut app, 80, 24));
+    press(&mut app, &[Key::Tab, Key::Char('e')]);
+    insta::assert_snapshot!("names_enlarged_80x24", screen(&mut app, 80, 24));
+    press(&mut app, &[Key::Enter]);
+    insta::assert_snapshot!("names_detail_120x40", screen(&mut app, 120, 40));
+}
+
+#[test]
+fn the_output_of_the_program() {
+    let mut app = app_of(&run().bytes(), live());
+    assert_eq!(press(&mut app, &[Key::Char('o')]), Some(Effect::ReadLog));
+    let lines = (1..=100).map(|i| format!("epoch 1 step {i} loss 0.{i}")).collect();
+    update(&mut app, Action::LogRead(Ok(lines)));
+    insta::assert_snapshot!("log_80x24", screen(&mut app, 80, 24));
+    press(&mut app, &[Key::PageUp]);
+    assert!(screen(&mut app, 80, 24).contains("18 lines up from the end"));
+    update(&mut app, Action::LogRead(Err("/tmp/log: no such file".to_owned())));
+    assert!(screen(&mut app, 80, 24).contains("no such file"));
+}
+
+#[test]
+fn phases_on_the_screen_differ_without_colour() {
+    let mut app = app_of(&run().bytes(), live());
+    let shown = screen(&mut app, 80, 24);
+    for (fill, letter, name) in [("╱╱", 'W', "data wait"), ("░░", 'F', "forward"), ("██", 'B', "backward")]
+    {
+        assert!(shown.lines().any(|line| line.starts_with(&format!(" {fill} {letter} {name}"))), "{name}:\n{shown}");
+    }
+    // In bars and table, cells of the same fill have the same colour and no other fill has it.
+    let buffer = picture(&mut app, 80, 24, colors());
+    let mut seen: Vec<(String, ratatui::style::Color)> = Vec::new();
+    let bars_and_table = &buffer.content()[..80 * 19];
+    for cell in bars_and_table.iter().filter(|cell| ["╱", "░", "█", "▚"].contains(&cell.symbol())) {
+        seen.push((cell.symbol().to_owned(), cell.bg));
+    }
+    seen.sort_by_key(|seen| format!("{seen:?}"));
+    seen.dedup();
+    assert_eq!(seen.len(), 4, "{seen:?}");
+}
+
+/// A generator of numbers that look random and are the same every time (SplitMix64).
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % below.max(1)
+    }
+}
+
+fn random_stream(numbers: &mut Numbers) -> Vec<u8> {
+    let mut stream = StreamBuilder::new(["pna", "", "前向", "\u{301}"][numbers.next(4) as usize]);
+    let main = stream.track(TrackRole::Training, "main");
+    let signal = stream.signal("gpu.0.util", Unit::MilliPercent, SignalKind::Gauge);
+    let names = ["forward", "backward", "own", "מה", "前向传播", "", "gap"];
+    let mut t_ns = START_NS;
+    for step in 0..numbers.next(300) {
+        for _ in 0..numbers.next(5) {
+            let name = names[numbers.next(7) as usize];
+            let (from, exponent) = (t_ns, numbers.next(12) as u32);
+            t_ns = t_ns.saturating_add(numbers.next(10u64.pow(exponent)));
+            stream.phase(main, step, name, from, t_ns);
+        }
+        // Steps that jump back and forth, and some without any length.
+        let from = t_ns.saturating_sub(numbers.next(SECOND));
+        stream.step(main, numbers.next(u64::MAX), from, t_ns);
+        match numbers.next(6) {
+            0 => stream.open(main, step, names[numbers.next(7) as usize], numbers.next(t_ns), t_ns),
+            1 => stream.counter(main, "queue", t_ns, f64::from_bits(numbers.next(u64::MAX))),
+            2 => stream.sample(main, signal, numbers.next(u64::MAX), numbers.next(u64::MAX) as i64),
+            3 => stream.absent(main, signal, t_ns, "gone: 前向"),
+            4 => stream.dropped(main, step),
+            _ => t_ns = numbers.next(2).wrapping_sub(1).max(t_ns).min(u64::MAX / 2),
+        }
+    }
+    stream.bytes()
+}
+
+fn random_key(numbers: &mut Numbers) -> Key {
+    const KEYS: [Key; 23] = [
+        Key::Char('p'),
+        Key::Char('?'),
+        Key::Char(' '),
+        Key::Char('e'),
+        Key::Char('o'),
+        Key::Char('+'),
+        Key::Char('-'),
+        Key::Char('g'),
+        Key::Char('G'),
+        Key::Char(':'),
+        Key::Char('9'),
+        Key::Char('%'),
+        Key::Esc,
+        Key::Enter,
+        Key::Tab,
+        Key::BackTab,
+        Key::Left,
+        Key::Right,
+        Key::Up,
+        Key::Down,
+        Key::PageUp,
+        Key::PageDown,
+        Key::Backspace,
+    ];
+    KEYS[numbers.next(KEYS.len() as u64) as usize]
+}
+
+#[test]
+fn no_stream_size_or_key_makes_drawing_panic() {
+    let mut numbers = Numbers(7);
+    for round in 0..120 {
+        let status = match round % 3 {
+            0 => live(),
+            1 => Status { transport: Some(Transport { position_ns: u64::MAX, ..Transport::default() }), ..live() },
+            _ => Status { state: State::Ended("x".repeat(300)), hint: Some("h".repeat(300)), ..live() },
+        };
+        let mut app = app_of(&random_stream(&mut numbers), status);
+        let ascii = round % 2 == 0;
+        for _ in 0..25 {
+            let depth =
+                [ColorDepth::True, ColorDepth::Indexed, ColorDepth::Ansi, ColorDepth::None][numbers.next(4) as usize];
+            let (width, height) = (numbers.next(130) as u16, numbers.next(45) as u16);
+            picture(&mut app, width, height, Theme::new(depth, ascii));
+            let key = random_key(&mut numbers);
+            press(&mut app, &[key]);
+        }
+        picture(&mut app, 300, 100, colors());
+    }
+}
+
+#[test]
+fn every_small_size_is_drawn() {
+    let mut app = app_of(&run().bytes(), live());
+    for view in [None, Some(Key::Enter), Some(Key::Char('o')), Some(Key::Char('?'))] {
+        if let Some(key) = view {
+            press(&mut app, &[key]);
+        }
+        for width in 0..64 {
+            for height in 0..26 {
+                picture(&mut app, width, height, colors());
+            }
+        }
+    }
+}
