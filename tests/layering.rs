@@ -53,7 +53,8 @@ fn rust_files(dir: &Path) -> Vec<PathBuf> {
 fn assert_no_mention(folder: &str, words: &[&str]) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let single = root.join(format!("src/{folder}.rs"));
-    let mut files = if root.join("src").join(folder).is_dir() { rust_files(&root.join("src").join(folder)) } else { vec![] };
+    let mut files =
+        if root.join("src").join(folder).is_dir() { rust_files(&root.join("src").join(folder)) } else { vec![] };
     files.extend(single.is_file().then_some(single));
     assert!(!files.is_empty(), "src/{folder} is there");
     for file in files {

@@ -1,0 +1,187 @@
+//! `gnntop doctor`: what can be read here, what cannot, and what would open it.
+
+use std::fs;
+use std::io::{self, IsTerminal};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use gnntop_sensors::{SensorOptions, diagnose};
+use serde::Serialize;
+
+use super::{FAILURE, SUCCESS, output, screen};
+use crate::source::discover;
+
+const EXAMPLES: &str = "\
+Examples:
+  gnntop doctor             in words
+  gnntop doctor --json      for a program to read
+
+Exit codes: 0 where sessions can be published and watched, whatever sensors are missing; 1 where not.";
+
+/// Version of the JSON form.
+const SCHEMA_VERSION: u32 = 1;
+
+/// Say what works here, what does not, and what to do about it
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct DoctorArguments {
+    /// For programs
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was found.
+#[derive(Debug, Serialize)]
+struct Findings {
+    schema_version: u32,
+    version: &'static str,
+    checks: Vec<Check>,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Check {
+    component: &'static str,
+    /// `ok`, `off`, `failed`, or how much of a sensor can be read.
+    state: &'static str,
+    detail: String,
+    /// What a person can do about it.
+    remedy: Option<String>,
+}
+
+/// Does `gnntop doctor`.
+pub(super) fn doctor(arguments: &DoctorArguments) -> anyhow::Result<u8> {
+    let mut checks = vec![sessions_dir(&discover::sessions_dir()), publishing(), terminal()];
+    checks.extend(diagnose(&SensorOptions::default()).into_iter().map(|found| Check {
+        component: found.component,
+        state: found.state.as_str(),
+        detail: found.detail,
+        remedy: found.remedy,
+    }));
+    let failed = checks.iter().any(|check| check.state == "failed");
+    let findings = Findings { schema_version: SCHEMA_VERSION, version: env!("CARGO_PKG_VERSION"), checks };
+    if arguments.json {
+        output::say(&serde_json::to_string_pretty(&findings)?)?;
+    } else {
+        output::say(&in_words(&findings))?;
+    }
+    Ok(if failed { FAILURE } else { SUCCESS })
+}
+
+/// Whether sessions can be written and found.
+fn sessions_dir(dir: &Path) -> Check {
+    let component = "sessions directory";
+    let check = |state, detail, remedy: Option<&str>| Check {
+        component,
+        state,
+        detail: format!("{}: {detail}", dir.display()),
+        remedy: remedy.map(str::to_owned),
+    };
+    let remedy = Some("set GNNTOP_DIR to a directory of your own, for the training and for gnntop alike");
+    let listing = match discover::list(dir) {
+        Ok(listing) => listing,
+        Err(error) => {
+            return Check { component, state: "failed", detail: error.to_string(), remedy: remedy.map(str::to_owned) };
+        }
+    };
+    // The nearest directory that is there must let us make the others.
+    let Some(nearest) = dir.ancestors().find(|dir| dir.exists()) else {
+        return check("failed", "cannot be made".to_owned(), remedy);
+    };
+    if !is_writable(nearest) {
+        return check("failed", format!("{} cannot be written", nearest.display()), remedy);
+    }
+    let mode = fs::metadata(nearest).map_or(0, |meta| meta.permissions().mode());
+    if nearest == dir && mode & 0o022 != 0 {
+        return check(
+            "failed",
+            "others can write to it, so nothing is published there".to_owned(),
+            Some("chmod 700 it"),
+        );
+    }
+    let live = listing.sessions.iter().filter(|session| session.alive).count();
+    let ended = listing.sessions.len() - live;
+    check("ok", format!("{live} live and {ended} ended sessions"), None)
+}
+
+/// Whether this process may write to the directory.
+fn is_writable(dir: &Path) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    let Ok(path) = std::ffi::CString::new(dir.as_os_str().as_bytes()) else { return false };
+    // SAFETY: `path` is a live string that ends with a zero byte; the call keeps no pointer to it.
+    unsafe { libc::access(path.as_ptr(), libc::W_OK | libc::X_OK) == 0 }
+}
+
+/// Whether programs that start from this environment publish.
+fn publishing() -> Check {
+    let off = std::env::var_os("GNNTOP").is_some_and(|value| value == "0");
+    let (state, detail) = if off { ("off", "GNNTOP=0 is set: nothing is published") } else { ("ok", "not turned off") };
+    let remedy = off.then(|| "unset GNNTOP".to_owned());
+    Check { component: "publishing", state, detail: detail.to_owned(), remedy }
+}
+
+/// What the screen can do here.
+fn terminal() -> Check {
+    let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let term = set("TERM").unwrap_or_else(|| "not set".to_owned());
+    let mut detail = format!("TERM is {term}");
+    if let Some(depth) = set("COLORTERM") {
+        detail.push_str(&format!(", COLORTERM is {depth}"));
+    }
+    if set("NO_COLOR").is_some() {
+        detail.push_str(", NO_COLOR is set");
+    }
+    if !io::stdout().is_terminal() {
+        detail.push_str("; standard output is no terminal: plain lines");
+    } else if screen::is_possible() {
+        detail.push_str("; screen");
+    } else {
+        detail.push_str("; plain lines");
+    }
+    Check { component: "terminal", state: "ok", detail, remedy: None }
+}
+
+fn in_words(findings: &Findings) -> String {
+    let mut lines = vec![format!("gnntop {}", findings.version)];
+    for check in &findings.checks {
+        lines.push(format!("{:9} {}: {}", check.state, check.component, check.detail));
+        lines.extend(check.remedy.iter().map(|remedy| format!("{:9} -> {remedy}", "")));
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_others_can_write_to_is_no_good() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        assert_eq!(sessions_dir(dir.path()).state, "ok");
+        assert_eq!(sessions_dir(&dir.path().join("not/yet")).state, "ok");
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        let check = sessions_dir(dir.path());
+        assert_eq!((check.state, check.remedy.is_some()), ("failed", true));
+    }
+
+    #[test]
+    fn a_file_in_its_place_fails() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let check = sessions_dir(file.path());
+        assert_eq!(check.state, "failed");
+        assert!(check.detail.contains("is not a directory"), "{}", check.detail);
+    }
+
+    #[test]
+    fn every_remedy_follows_its_finding() {
+        let check = |remedy: Option<&str>| Check {
+            component: "x",
+            state: "failed",
+            detail: "broken".to_owned(),
+            remedy: remedy.map(str::to_owned),
+        };
+        let findings = Findings { schema_version: 1, version: "0", checks: vec![check(Some("mend it")), check(None)] };
+        assert_eq!(in_words(&findings), "gnntop 0\nfailed    x: broken\n          -> mend it\nfailed    x: broken");
+    }
+}

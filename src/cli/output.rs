@@ -1,0 +1,69 @@
+//! Everything that the command line writes, in one place: lines to standard output and standard error, with
+//! whatever could drive a terminal taken out.
+
+use std::io::{self, IsTerminal, Write};
+
+/// Writes a line, or several, to standard output.
+///
+/// # Errors
+/// When standard output takes no more; a closed pipe among it, see [`is_broken_pipe`].
+pub(super) fn say(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{}", harmless(text))?;
+    out.flush()
+}
+
+/// Writes a line to standard error. There is nobody to tell if that fails.
+pub(super) fn note(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{}", harmless(text));
+}
+
+/// Writes a line that says what went wrong to standard error.
+pub(super) fn complain(text: &str) {
+    note(&format!("gnntop: {text}"));
+}
+
+/// Shows a line on standard error in place of the one shown before; an empty one only clears it. Nothing is
+/// written where standard error is no terminal.
+pub(super) fn progress(text: &str) {
+    let mut err = io::stderr().lock();
+    if err.is_terminal() {
+        let _ = write!(err, "\r\x1b[K{}", harmless(text));
+        let _ = err.flush();
+    }
+}
+
+/// Prints what clap has to say, and gives the exit code for it.
+pub(super) fn usage(error: &clap::Error) -> u8 {
+    // Help may be read by `head`; nothing is lost if it does not come through.
+    let _ = error.print();
+    u8::try_from(error.exit_code()).unwrap_or(2)
+}
+
+/// Whether the error is that the reader of our output has closed it.
+pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let of_io = |cause: &io::Error| cause.kind() == io::ErrorKind::BrokenPipe;
+    error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(of_io))
+}
+
+/// The text without control characters other than the ends of its lines.
+fn harmless(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escape_sequences_do_not_reach_the_terminal() {
+        assert_eq!(harmless("a\x1b[2Jb\x07\nc\u{9b}1m"), "a\u{fffd}[2Jb\u{fffd}\nc\u{fffd}1m");
+    }
+
+    #[test]
+    fn a_closed_pipe_is_found_in_the_chain() {
+        let closed = anyhow::Error::new(io::Error::from(io::ErrorKind::BrokenPipe)).context("cannot write");
+        assert!(is_broken_pipe(&closed));
+        assert!(!is_broken_pipe(&anyhow::anyhow!("broken pipe")));
+    }
+}

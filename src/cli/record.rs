@@ -1,0 +1,283 @@
+//! `gnntop record`: a session, or a part of one, into a file.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+
+use super::{SUCCESS, output, quantities, signals};
+use crate::figures;
+use crate::recorder::{Recorder, RecorderOptions};
+use crate::source::discover::{self, Session};
+use crate::source::target::{self, Target};
+use crate::source::{Hardware, Live, Recording, Source, State};
+
+const EXAMPLES: &str = "\
+Examples:
+  gnntop record                            from now on, until Ctrl-C, into NAME-PID.gnntop
+  gnntop record 4711 -o a.gnntop --duration 30s
+  gnntop record --last 5m                  what has already happened, also of a run that was killed
+  gnntop record --last 5m --duration 1m    that, and what comes
+  gnntop record -o b.gnntop --last 30s a.gnntop
+                                           the end of another recording
+  ssh host gnntop record - | gnntop replay -";
+
+/// Time between two writes.
+const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
+/// Time between two looks at the session.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// How long one look may take.
+const POLL_BUDGET: Duration = Duration::from_millis(200);
+/// After the duration, this long is waited for events that are on their way.
+const GRACE: Duration = Duration::from_millis(300);
+
+/// Save a session into a file, from now on or what has already happened
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct RecordArguments {
+    /// Process id, name or directory of the session, or a recording; without it the only live session. `-` is
+    /// the only live session to standard output
+    #[arg(value_name = "PID|NAME|FILE")]
+    session: Option<String>,
+    /// Where to write; `-` is standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Stop after this time
+    #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
+    duration: Option<Duration>,
+    /// Begin this long ago; without --duration stop at once
+    #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
+    last: Option<Duration>,
+    /// Stop before the file gets larger than this
+    #[arg(long, value_name = "SIZE", value_parser = quantities::bytes)]
+    max_size: Option<u64>,
+    /// Write over a file that is there
+    #[arg(long)]
+    force: bool,
+}
+
+/// Does `gnntop record`.
+pub(super) fn record(arguments: &RecordArguments) -> anyhow::Result<u8> {
+    let dir = discover::sessions_dir();
+    let to_stdout = arguments.session.as_deref() == Some("-");
+    let named = arguments.session.as_deref().filter(|_| !to_stdout);
+    let plan = Plan::new(target::resolve(named, &dir)?, arguments)?;
+    let path = if to_stdout { PathBuf::from("-") } else { arguments.output.clone().unwrap_or(plan.file_name.clone()) };
+    if path == Path::new("-") {
+        return run(plan, io::stdout().lock(), "standard output");
+    }
+    let file = create(&path, arguments.force)?;
+    let code = run(plan, file, &path.display().to_string())?;
+    if fs::metadata(&path).is_ok_and(|meta| meta.len() == 0) {
+        // Nothing of this file is worth keeping, and it was made a moment ago.
+        let _ = fs::remove_file(&path);
+        bail!("nothing was published in that time: nothing recorded");
+    }
+    Ok(code)
+}
+
+/// Makes the file of a recording, which only this user may read.
+///
+/// # Errors
+/// When it is there already and may not be written over, or cannot be made.
+pub(super) fn create(path: &Path, force: bool) -> anyhow::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).mode(0o600);
+    if force {
+        options.create(true).truncate(true)
+    } else {
+        options.create_new(true)
+    };
+    options.open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            anyhow::anyhow!("{} is there already: use --force to write over it", path.display())
+        }
+        _ => anyhow::Error::new(error).context(format!("cannot write {}", path.display())),
+    })
+}
+
+/// What to record, and until when.
+struct Plan {
+    source: Box<dyn Source>,
+    options: RecorderOptions,
+    /// Stop when nothing more is there, however long the session goes on.
+    only_past: bool,
+    duration: Option<Duration>,
+    /// The file's name where none was given.
+    file_name: PathBuf,
+}
+
+impl Plan {
+    fn new(target: Target, arguments: &RecordArguments) -> anyhow::Result<Self> {
+        let RecordArguments { duration, last, max_size, .. } = *arguments;
+        let (source, newest_ns, is_live, stem): (Box<dyn Source>, _, _, _) = match target {
+            Target::Session(session) => {
+                let newest_ns = Recording::time_span(&session.dir).map(|span| span.last_ns);
+                (Box::new(Live::follow(&session.dir)), newest_ns, session.alive, stem(&session))
+            }
+            Target::Recording(path) => {
+                let newest_ns = Recording::time_span(&path).map(|span| span.last_ns);
+                (Box::new(Recording::open(&path)?), newest_ns, false, "recording".to_owned())
+            }
+            Target::Process(process) => {
+                let stem = format!("{}-{}", process.name().replace('/', "_"), process.pid());
+                (Box::new(Hardware::observe(process).context("cannot read the sensors")?), Some(0), true, stem)
+            }
+        };
+        let window_ns = window(newest_ns, is_live, last, duration);
+        Ok(Self {
+            source,
+            options: RecorderOptions { window_ns, max_bytes: max_size.unwrap_or(u64::MAX) },
+            only_past: last.is_some() && duration.is_none(),
+            duration: duration.filter(|_| is_live),
+            file_name: PathBuf::from(format!("{stem}.gnntop")),
+        })
+    }
+}
+
+/// The file name that a session's recording gets.
+fn stem(session: &Session) -> String {
+    session.dir.file_name().map_or_else(|| "session".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// First and last instant to record: from now on, or from some time ago; all that is kept of an ended session.
+fn window(
+    newest_ns: Option<u64>,
+    is_live: bool,
+    last: Option<Duration>,
+    duration: Option<Duration>,
+) -> std::ops::RangeInclusive<u64> {
+    let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let Some(newest_ns) = newest_ns else { return 0..=u64::MAX };
+    let first_ns = match last {
+        Some(last) => newest_ns.saturating_sub(nanos(last)),
+        None if is_live => newest_ns,
+        None => 0,
+    };
+    // Of a process seen from outside the newest instant is not known: there the duration is a matter of waiting.
+    let last_ns = match duration {
+        Some(duration) if is_live && newest_ns > 0 => newest_ns.saturating_add(nanos(duration)),
+        _ => u64::MAX,
+    };
+    first_ns..=last_ns
+}
+
+/// Records until the plan is fulfilled, the session ends, or a signal comes.
+fn run(plan: Plan, out: impl Write, name: &str) -> anyhow::Result<u8> {
+    let interruption = signals::Interruption::catch()?;
+    let deadline = plan.duration.map(|duration| Instant::now() + duration + GRACE);
+    let mut recording = Recorded::new(plan.source, out, plan.options);
+    let why = loop {
+        let progress = recording.poll()?;
+        if let Some(why) = recording.end() {
+            break why;
+        }
+        if interruption.take().is_some() {
+            break "interrupted".to_owned();
+        }
+        if plan.only_past && !progress.more || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            break "done".to_owned();
+        }
+        if !progress.more {
+            thread::sleep(POLL_INTERVAL);
+        }
+        output::progress(&recording.summary(name));
+    };
+    recording.finish()?;
+    output::progress("");
+    output::note(&format!("{}: {why}", recording.summary(name)));
+    recording.warnings().iter().for_each(|warning| output::note(&format!("warning: {warning}")));
+    Ok(SUCCESS)
+}
+
+/// A source that is being recorded.
+pub(super) struct Recorded<W: Write> {
+    source: Box<dyn Source>,
+    recorder: Recorder<W>,
+    next_flush: Instant,
+}
+
+impl<W: Write> Recorded<W> {
+    pub(super) fn new(source: Box<dyn Source>, out: W, options: RecorderOptions) -> Self {
+        Self { source, recorder: Recorder::new(out, options), next_flush: Instant::now() }
+    }
+
+    /// Takes what has come, and writes it out once a second.
+    pub(super) fn poll(&mut self) -> anyhow::Result<crate::source::Progress> {
+        let progress = self.source.poll(&mut self.recorder, POLL_BUDGET);
+        // While there is more, blocks are best merged by the time in the stream alone.
+        if !progress.more && Instant::now() >= self.next_flush {
+            self.finish()?;
+            self.next_flush = Instant::now() + FLUSH_INTERVAL;
+        }
+        Ok(progress)
+    }
+
+    /// Writes everything out.
+    pub(super) fn finish(&mut self) -> anyhow::Result<()> {
+        self.recorder.flush().context("cannot write the recording")
+    }
+
+    /// Why nothing more will be recorded, if so.
+    pub(super) fn end(&self) -> Option<String> {
+        if self.recorder.is_full() {
+            return Some("reached its largest size".to_owned());
+        }
+        if self.recorder.is_done() {
+            return Some("done".to_owned());
+        }
+        match self.source.status().state {
+            State::Ended(why) => Some(why),
+            State::Waiting | State::Running => None,
+        }
+    }
+
+    /// What was written so far, in words.
+    pub(super) fn summary(&self, name: &str) -> String {
+        let size = figures::bytes(self.recorder.written_bytes() as f64);
+        format!("{name}: {size}, {} events", figures::count(self.recorder.events()))
+    }
+
+    /// What could not be recorded.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        self.source.status().warnings()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn the_window_is_what_was_asked_for() {
+        let now = Some(1000 * S);
+        assert_eq!(window(now, true, None, None), 1000 * S..=u64::MAX);
+        assert_eq!(window(now, true, Some(MINUTE), None), 940 * S..=u64::MAX);
+        assert_eq!(window(now, true, None, Some(MINUTE)), 1000 * S..=1060 * S);
+        assert_eq!(window(now, true, Some(MINUTE), Some(MINUTE)), 940 * S..=1060 * S);
+        assert_eq!(window(now, false, None, None), 0..=u64::MAX);
+        assert_eq!(window(now, false, Some(MINUTE * 60), None), 0..=u64::MAX);
+        assert_eq!(window(None, true, Some(MINUTE), None), 0..=u64::MAX);
+        assert_eq!(window(Some(0), true, None, Some(MINUTE)), 0..=u64::MAX);
+    }
+
+    #[test]
+    fn a_file_is_private_and_not_written_over() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.gnntop");
+        create(&path, false).unwrap().write_all(b"one").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(create(&path, false).unwrap_err().to_string().ends_with("use --force to write over it"));
+        create(&path, true).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"");
+        assert!(create(&dir.path().join("no/a.gnntop"), false).is_err());
+    }
+}

@@ -1,0 +1,113 @@
+//! `gnntop report`: percentiles and shares of recordings or sessions, without a screen.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::bail;
+
+use super::{SUCCESS, output};
+use crate::report::{Options, Report};
+use crate::source::target::{self, Target, TargetError};
+use crate::source::{Live, Recording, Source, Status, discover};
+use crate::store::Store;
+
+const EXAMPLES: &str = "\
+Examples:
+  gnntop report pna.gnntop                  for people
+  gnntop report pna.gnntop --json | python3 -m json.tool
+  gnntop report a.gnntop b.gnntop --percentiles 50,99,99.9 --skip-steps 10
+  gnntop report pna                         a session so far, by name, process id or directory
+
+Exit codes: 0 also where a part of a recording is damaged, which is then said on standard error; 1 where there
+is nothing to report on.";
+
+/// Write p50, p90, p99 and shares of recordings
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ReportArguments {
+    /// Recordings (`-` is standard input), or sessions by process id, name or directory; without any, the only
+    /// live session
+    #[arg(value_name = "FILE|PID|NAME")]
+    inputs: Vec<String>,
+    /// For programs: one object, or an array of them for several inputs
+    #[arg(long)]
+    json: bool,
+    /// Percentiles to give, from 0 to 100
+    #[arg(long, value_name = "P,...", value_delimiter = ',', default_values_t = [50.0, 90.0, 99.0], value_parser = percentile)]
+    percentiles: Vec<f64>,
+    /// Leave out this many steps at the start, which warm up
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    skip_steps: u64,
+}
+
+fn percentile(text: &str) -> Result<f64, String> {
+    let number = text.trim().parse::<f64>().ok();
+    number.filter(|p| (0.0..=100.0).contains(p)).ok_or_else(|| "a percentile lies between 0 and 100".to_owned())
+}
+
+/// Does `gnntop report`.
+pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
+    let options =
+        Options { percentiles: arguments.percentiles.clone(), skip_steps: arguments.skip_steps, ..Options::default() };
+    let named = arguments.inputs.iter().map(|input| Some(input.as_str()));
+    let inputs: Vec<Option<&str>> = if arguments.inputs.is_empty() { vec![None] } else { named.collect() };
+    let mut reports = Vec::new();
+    for input in inputs {
+        reports.push((input.unwrap_or_default(), Report::of(&read(input)?, &options)));
+    }
+    output::say(if arguments.json { json(&reports)? } else { text(&reports) }.trim_end())?;
+    Ok(SUCCESS)
+}
+
+/// Reads everything that there is now, and says on standard error what could not be read.
+fn read(input: Option<&str>) -> anyhow::Result<Store> {
+    let mut store = Store::new();
+    let status = match resolve(input)? {
+        Target::Recording(path) => read_recording(&path, &mut store)?,
+        Target::Session(session) => {
+            let mut live = Live::follow(&session.dir);
+            while live.poll(&mut store, Duration::from_secs(1)).more {}
+            live.status()
+        }
+        Target::Process(process) => {
+            bail!("process {} publishes nothing: there is nothing to report on", process.pid())
+        }
+    };
+    for warning in status.warnings() {
+        output::complain(&format!("warning: {}: {warning}", input.unwrap_or(&status.title)));
+    }
+    Ok(store)
+}
+
+fn read_recording(path: &Path, store: &mut Store) -> anyhow::Result<Status> {
+    let mut recording = Recording::open(path)?;
+    recording.read_all(store);
+    Ok(recording.status())
+}
+
+/// What an input means. What looks like a file is one, whether or not it is there.
+fn resolve(input: Option<&str>) -> Result<Target, TargetError> {
+    let looks_like_file = |input: &&str| input.contains(['/', '.']) && !Path::new(input).is_dir();
+    match input.filter(looks_like_file) {
+        Some(file) => Ok(Target::Recording(file.into())),
+        None => target::resolve(input, &discover::sessions_dir()),
+    }
+}
+
+fn json(reports: &[(&str, Report)]) -> anyhow::Result<String> {
+    match reports {
+        [(_, report)] => Ok(report.to_json()?),
+        several => {
+            let objects: Result<Vec<_>, _> = several.iter().map(|(_, report)| report.to_json()).collect();
+            let objects: Vec<String> = objects?.iter().map(|object| object.trim_end().to_owned()).collect();
+            Ok(format!("[\n{}\n]", objects.join(",\n")))
+        }
+    }
+}
+
+fn text(reports: &[(&str, Report)]) -> String {
+    match reports {
+        [(_, report)] => report.to_text(),
+        several => several.iter().map(|(name, report)| format!("== {name}\n{}\n", report.to_text())).collect(),
+    }
+}

@@ -1,0 +1,187 @@
+//! The program that is watched: started in a process group of its own with its output in a log, waited for, and
+//! handed the signals that were meant for it.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, IsTerminal, Read, Seek, SeekFrom};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::Context;
+
+use super::super::{output, signals};
+use crate::source::discover;
+use crate::source::process::Process;
+
+/// Logs that are older are removed when a program is started.
+const KEEP_LOGS: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Ends of the log's names.
+const LOG_EXTENSION: &str = "log";
+/// Bytes from the end of the log that are searched for its last lines.
+const TAIL_LEN: u64 = 8 * 1024;
+/// Lines of the log that are shown where the program failed.
+const TAIL_LINES: usize = 10;
+
+/// A program that was started.
+pub(super) struct Child {
+    child: std::process::Child,
+    name: String,
+    log_path: Option<PathBuf>,
+}
+
+impl Child {
+    /// Starts `command`, to be called `name`.
+    ///
+    /// # Errors
+    /// When there is no such program, or the system starts none. A log that cannot be written is no error.
+    pub(super) fn start(command: &[OsString], name: &str) -> anyhow::Result<Self> {
+        let (program, arguments) = command.split_first().context("nothing to start")?;
+        let dir = discover::sessions_dir();
+        let log = open_log(&dir, name).or_else(|_| open_log(&std::env::temp_dir(), name));
+        let (log, log_path) = match log {
+            Ok((file, path)) => (Some(file), Some(path)),
+            Err(error) => {
+                output::complain(&format!("warning: no log can be written, the program's output is lost: {error}"));
+                (None, None)
+            }
+        };
+        let stream = || log.as_ref().and_then(|log| log.try_clone().ok()).map_or_else(Stdio::null, Stdio::from);
+        // The keyboard belongs to the view; what is piped in is the program's.
+        let stdin = if io::stdin().is_terminal() { Stdio::null() } else { Stdio::inherit() };
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(stdin).stdout(stream()).stderr(stream()).env("GNNTOP_DIR", &dir);
+        if std::env::var_os("GNNTOP_RUN_ID").is_none() {
+            command.env("GNNTOP_RUN_ID", run_id());
+        }
+        // Ctrl-C at the terminal comes to us alone, and is passed on once.
+        let child = command.process_group(0).spawn();
+        let child = child.with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
+        Ok(Self { child, name: name.to_owned(), log_path })
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The process, while it lives.
+    pub(super) fn process(&self) -> Option<Process> {
+        Process::find(self.child.id())
+    }
+
+    pub(super) fn log_path(&self) -> Option<PathBuf> {
+        self.log_path.clone()
+    }
+
+    /// Where the output is, in words.
+    pub(super) fn log(&self) -> String {
+        self.log_path.as_ref().map_or_else(|| "not kept".to_owned(), |path| path.display().to_string())
+    }
+
+    /// The exit code, once it has ended.
+    pub(super) fn try_wait(&mut self) -> io::Result<Option<u8>> {
+        Ok(self.child.try_wait()?.map(exit_code))
+    }
+
+    /// Sends a signal to it and to what it has started.
+    pub(super) fn signal(&self, signal: i32) {
+        let Ok(group) = libc::pid_t::try_from(self.child.id()) else { return };
+        // SAFETY: kill touches no memory; the group is that of our child, which is not waited for before it has
+        // ended, so its id cannot be another's. Where it has just ended, nothing happens.
+        unsafe { libc::kill(-group, signal) };
+    }
+
+    /// Says what the program said last, if it failed.
+    pub(super) fn report_failure(&self, code: u8) {
+        let Some(path) = self.log_path.as_ref().filter(|_| code != 0) else { return };
+        output::note(&format!("{} ended with exit code {code}; its output is in {}", self.name, path.display()));
+        for line in last_lines(path).unwrap_or_default() {
+            output::note(&format!("  {line}"));
+        }
+    }
+}
+
+/// The child's own code, 128 + N where signal N ended it.
+fn exit_code(status: ExitStatus) -> u8 {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => u8::try_from(code).unwrap_or(super::super::FAILURE),
+        (None, Some(signal)) => signals::exit_code(signal),
+        (None, None) => super::super::FAILURE,
+    }
+}
+
+/// An id that all processes of this run have in their environment.
+fn run_id() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("{:x}-{:x}", now.as_nanos(), std::process::id())
+}
+
+/// Makes a log in `dir`, for this user alone, and removes those that are too old.
+fn open_log(dir: &Path, name: &str) -> io::Result<(File, PathBuf)> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    remove_old_logs(dir);
+    let safe: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(40).collect();
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let path = dir.join(format!("gnntop-{safe}-{}-{seconds}.{LOG_EXTENSION}", std::process::id()));
+    let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path)?;
+    Ok((file, path))
+}
+
+fn remove_old_logs(dir: &Path) {
+    let now = SystemTime::now();
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let ours = entry.file_name().to_string_lossy().starts_with("gnntop-")
+            && path.extension().is_some_and(|extension| extension == LOG_EXTENSION);
+        let age = entry.metadata().ok().filter(fs::Metadata::is_file).and_then(|meta| meta.modified().ok());
+        if ours && age.and_then(|time| now.duration_since(time).ok()).is_some_and(|age| age > KEEP_LOGS) {
+            // One that cannot be removed stays.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// The last lines of a log.
+fn last_lines(path: &Path) -> io::Result<Vec<String>> {
+    let mut file = File::open(path)?;
+    let start = file.metadata()?.len().saturating_sub(TAIL_LEN);
+    file.seek(SeekFrom::Start(start))?;
+    let mut tail = Vec::new();
+    file.take(TAIL_LEN).read_to_end(&mut tail)?;
+    let text = String::from_utf8_lossy(&tail);
+    let lines: Vec<&str> = text.lines().collect();
+    Ok(lines[lines.len().saturating_sub(TAIL_LINES)..].iter().map(|line| (*line).to_owned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn the_last_lines_are_found() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let text: String = (0..10_000).map(|line| format!("line {line}\n")).collect();
+        fs::write(file.path(), text).unwrap();
+        let lines = last_lines(file.path()).unwrap();
+        assert_eq!((lines.len(), lines[9].as_str()), (TAIL_LINES, "line 9999"));
+    }
+
+    #[test]
+    fn logs_are_private_and_old_ones_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let old = dir.path().join("gnntop-old-1-1.log");
+        let other = dir.path().join("mine.log");
+        for path in [&old, &other] {
+            let file = File::create(path).unwrap();
+            file.set_modified(UNIX_EPOCH + Duration::from_secs(1)).unwrap();
+        }
+        let (_, path) = open_log(dir.path(), "../../x y").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(path.parent(), Some(dir.path()));
+        assert!(!old.exists() && other.exists());
+    }
+}

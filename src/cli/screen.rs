@@ -1,0 +1,47 @@
+//! Shows a source: on the screen where there is a terminal, as plain lines where there is none.
+
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+
+use super::{SUCCESS, plain, signals};
+use crate::source::Source;
+use crate::ui::{Outcome, ScreenOptions, run_screen};
+
+/// Whether a screen can be shown: standard output is a terminal that can be drawn on, and there are keys to
+/// read, if need be beside a recording that comes in through standard input.
+pub(super) fn is_possible() -> bool {
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    let has_keys = || io::stdin().is_terminal() || File::open("/dev/tty").is_ok();
+    io::stdout().is_terminal() && !dumb && has_keys()
+}
+
+/// Shows `source` until a person leaves or, without a terminal, until it ends. Gives the exit code.
+///
+/// # Errors
+/// When the terminal or standard output cannot be used.
+pub(super) fn show(source: Box<dyn Source>) -> anyhow::Result<u8> {
+    if is_possible() { on_screen(source, None) } else { plain::follow(source) }
+}
+
+/// Shows `source` on the screen, with the log at `log_path` behind a key. Gives the exit code.
+///
+/// # Errors
+/// When the terminal cannot be used.
+pub(super) fn on_screen(source: Box<dyn Source>, log_path: Option<PathBuf>) -> anyhow::Result<u8> {
+    let options = ScreenOptions { log_path, ascii: !is_utf8(), colors: None };
+    Ok(match run_screen(source, options)? {
+        Outcome::Quit => SUCCESS,
+        Outcome::Signal(signal) => signals::exit_code(signal),
+    })
+}
+
+/// Whether the locale says that the terminal takes more than ASCII; without a locale it is assumed to.
+fn is_utf8() -> bool {
+    let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG"));
+    locale.is_none_or(|locale| {
+        let locale = locale.to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
+}

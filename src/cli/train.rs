@@ -1,0 +1,152 @@
+//! `gnntop train`: a built-in workload alone, publishing; what `gnntop run NAME` starts.
+
+use std::ffi::OsString;
+
+const EXAMPLES: &str = "\
+Examples:
+  gnntop train pna --steps 100     a hundred steps of PNA on made-up molecules
+  gnntop train pna --help          its settings
+  gnntop run pna                   the same with the live view on it";
+
+/// Run a built-in training, without a view
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct TrainArguments {
+    /// The workload, such as pna, and its settings; `gnntop train pna --help` lists them
+    #[arg(value_name = "NAME", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<OsString>,
+}
+
+/// Does `gnntop train`.
+pub(super) fn train(arguments: &TrainArguments) -> anyhow::Result<u8> {
+    // clap requires the first word.
+    let Some((name, settings)) = arguments.words.split_first() else { return Ok(super::FAILURE) };
+    workload::train(&name.to_string_lossy(), settings)
+}
+
+/// Whether there is a workload of this name, and which ones there are.
+///
+/// # Errors
+/// When there is none of this name.
+pub(super) fn check_name(name: &str) -> anyhow::Result<()> {
+    workload::check_name(name)
+}
+
+#[cfg(feature = "workloads")]
+mod workload {
+    use std::ffi::OsString;
+    use std::io::IsTerminal;
+    use std::time::{Duration, Instant};
+
+    use anyhow::bail;
+    use gnntop_workloads::Warning;
+    use gnntop_workloads::command::{Observer, StepReport, TrainError, WORKLOADS, Workload};
+
+    use super::super::{SUCCESS, output, signals};
+    use crate::figures;
+
+    /// Time between two lines where progress cannot be shown in place.
+    const LINE_INTERVAL: Duration = Duration::from_secs(5);
+
+    pub(super) fn check_name(name: &str) -> anyhow::Result<()> {
+        if WORKLOADS.iter().any(|(known, _)| *known == name) {
+            return Ok(());
+        }
+        let known: Vec<&str> = WORKLOADS.iter().map(|(known, _)| *known).collect();
+        bail!(
+            "no workload is called {name}; there is: {}. For a program of yours: gnntop run -- {name}",
+            known.join(", ")
+        )
+    }
+
+    pub(super) fn train(name: &str, settings: &[OsString]) -> anyhow::Result<u8> {
+        check_name(name)?;
+        let workload = match Workload::parse(name, settings) {
+            Ok(workload) => workload,
+            Err(TrainError::Usage(error)) => return Ok(output::usage(&error)),
+            Err(error) => return Err(error.into()),
+        };
+        let mut progress = Progress::new()?;
+        let summary = workload.run(&mut progress);
+        output::progress("");
+        let summary = summary?;
+        let loss = summary.loss.map_or_else(String::new, |loss| format!(", loss {loss:.4}"));
+        let interrupted = progress.interrupted;
+        let end = if interrupted.is_some() { "interrupted after" } else { "done:" };
+        output::say(&format!("{end} {} steps{loss}", figures::count(summary.steps)))?;
+        Ok(interrupted.map_or(SUCCESS, signals::exit_code))
+    }
+
+    /// Shows how far the training is: one line that is written anew, or a line now and then.
+    struct Progress {
+        interruption: signals::Interruption,
+        interrupted: Option<i32>,
+        in_place: bool,
+        next: Instant,
+        interval: Duration,
+    }
+
+    impl Progress {
+        fn new() -> std::io::Result<Self> {
+            let in_place = std::io::stderr().is_terminal();
+            let interval = if in_place { Duration::from_millis(100) } else { LINE_INTERVAL };
+            let interruption = signals::Interruption::catch()?;
+            Ok(Self { interruption, interrupted: None, in_place, next: Instant::now(), interval })
+        }
+
+        fn show(&mut self, line: impl FnOnce() -> String) {
+            let now = Instant::now();
+            if now < self.next {
+                return;
+            }
+            self.next = now + self.interval;
+            if self.in_place { output::progress(&line()) } else { output::note(&line()) }
+        }
+    }
+
+    impl Observer for Progress {
+        fn tell(&mut self, line: &str) {
+            output::progress("");
+            output::note(line);
+        }
+
+        fn loading(&mut self, rows: u64) {
+            self.show(|| format!("reading: {} molecules", figures::count(rows)));
+        }
+
+        fn step(&mut self, report: &StepReport) {
+            self.show(|| step_line(report));
+        }
+
+        fn should_stop(&mut self) -> bool {
+            self.interrupted = self.interrupted.or_else(|| self.interruption.take());
+            self.interrupted.is_some()
+        }
+
+        fn warning(&mut self) -> Box<dyn FnMut(&Warning) + Send> {
+            Box::new(|warning: &Warning| output::complain(&format!("warning: {warning}")))
+        }
+    }
+
+    fn step_line(report: &StepReport) -> String {
+        let StepReport { epoch, epochs, index, batches, loss, graphs, time } = *report;
+        let time = figures::duration(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        let (epoch, step) = (epoch + 1, index + 1);
+        format!("epoch {epoch}/{epochs}  step {step}/{batches}  loss {loss:.4}  {time} a step  {graphs} graphs")
+    }
+}
+
+#[cfg(not(feature = "workloads"))]
+mod workload {
+    use std::ffi::OsString;
+
+    use anyhow::bail;
+
+    pub(super) fn check_name(_name: &str) -> anyhow::Result<()> {
+        bail!("this gnntop was built without the built-in trainings; build it with the feature `workloads`")
+    }
+
+    pub(super) fn train(name: &str, _settings: &[OsString]) -> anyhow::Result<u8> {
+        check_name(name).map(|()| super::super::FAILURE)
+    }
+}

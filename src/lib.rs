@@ -1,0 +1,11 @@
+//! The parts of the `gnntop` binary, from the byte stream to the screen. `ARCHITECTURE.md` has the map.
+
+pub mod app;
+pub mod cli;
+pub mod figures;
+pub mod findings;
+pub mod recorder;
+pub mod report;
+pub mod source;
+pub mod store;
+pub mod ui;

@@ -1,0 +1,277 @@
+//! A process that publishes nothing, seen from outside: the sensors are read here, in the viewer, and put into
+//! the same frames that a run would publish.
+
+use std::collections::HashMap;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::{Arc, atomic::AtomicBool, atomic::Ordering};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use gnntop_sensors::{MachineInfo, Reading, SensorOptions, SensorSet, SignalInfo, monotonic_ns};
+use gnntop_wire::{
+    Absent, Anchor, BlockEncoder, Definition, End, Event, Mark, NameId, NameKind, Sample, SessionInfo, SignalId,
+    StreamReader, TrackId, TrackRole, put_anchor, put_definitions, put_end, put_segment,
+};
+
+use super::process::Process;
+use super::{Progress, Sink, Source, State, Status, Tally};
+
+/// Time between two passes over the sensors.
+const PASS_INTERVAL: Duration = Duration::from_millis(100);
+/// Passes between two anchors: one a second.
+const PASSES_PER_ANCHOR: u64 = 10;
+/// The only track.
+const TRACK: TrackId = TrackId(1);
+/// What a person reads who sees no steps.
+const HINT: &str = "hardware only: this program publishes no steps; link gnntop-probe into it to see them";
+
+/// The hardware side of one process.
+pub struct Hardware {
+    process: Process,
+    frames: Receiver<Vec<u8>>,
+    reader: StreamReader,
+    tally: Tally,
+    gone: bool,
+    stop: Arc<AtomicBool>,
+}
+
+impl Hardware {
+    /// Starts reading the sensors for `process` on a thread of its own, since a GPU may answer late.
+    ///
+    /// # Errors
+    /// Fails when no thread can be started.
+    pub fn observe(process: Process) -> std::io::Result<Self> {
+        let (sender, frames) = channel();
+        let stop = Arc::new(AtomicBool::new(false));
+        let (observed, stopped) = (process.clone(), Arc::clone(&stop));
+        thread::Builder::new()
+            .name("gnntop sensors".to_owned())
+            .spawn(move || sample_until_gone(&observed, &sender, &stopped))?;
+        let (reader, tally) = (StreamReader::new(), Tally::default());
+        Ok(Self { process, frames, reader, tally, gone: false, stop })
+    }
+}
+
+impl Drop for Hardware {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Source for Hardware {
+    fn poll(&mut self, sink: &mut dyn Sink, _budget: Duration) -> Progress {
+        let mut changed = false;
+        loop {
+            match self.frames.try_recv() {
+                Ok(bytes) => {
+                    self.reader.fill(&bytes);
+                    self.tally.pump(&mut self.reader, sink);
+                    changed = true;
+                }
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => {
+                    changed |= !self.gone;
+                    self.gone = true;
+                    break;
+                }
+            }
+        }
+        Progress { changed, more: false }
+    }
+
+    fn status(&self) -> Status {
+        let state = match (self.gone, &self.tally.session) {
+            (true, _) => State::Ended(format!("process {} ended", self.process.pid())),
+            (false, None) => State::Waiting,
+            (false, Some(_)) => State::Running,
+        };
+        Status { title: self.tally.title(), state, live: !self.gone, hint: Some(HINT.to_owned()), ..Status::default() }
+    }
+}
+
+/// Sends frames until the process ends or nobody listens.
+fn sample_until_gone(process: &Process, sender: &Sender<Vec<u8>>, stopped: &AtomicBool) {
+    let mut publisher = Publisher::open(process);
+    let mut bytes = publisher.head(process);
+    let mut next = Instant::now();
+    for pass in 1_u64.. {
+        publisher.pass(&mut bytes);
+        if pass.is_multiple_of(PASSES_PER_ANCHOR) {
+            put_anchor(&mut bytes, &read_clocks());
+        }
+        let gone = !process.is_alive();
+        if gone {
+            put_end(&mut bytes, &End { t_ns: monotonic_ns(), reason: "the process ended".to_owned() });
+        }
+        if sender.send(std::mem::take(&mut bytes)).is_err() || gone || stopped.load(Ordering::Relaxed) {
+            return;
+        }
+        // A pass that took too long is made up for by none: the next one comes an interval later.
+        next = (next + PASS_INTERVAL).max(Instant::now());
+        thread::sleep(next.saturating_duration_since(Instant::now()));
+    }
+}
+
+/// Encodes readings as a run's own sensor thread would.
+struct Publisher {
+    sensors: SensorSet,
+    block: BlockEncoder,
+    /// Reasons of absences that were given an id; the first ids are taken by the hint.
+    reasons: HashMap<String, NameId>,
+}
+
+impl Publisher {
+    fn open(process: &Process) -> Self {
+        let options = SensorOptions { pid: process.pid(), ..SensorOptions::default() };
+        Self { sensors: SensorSet::open(&options), block: BlockEncoder::new(TRACK), reasons: HashMap::new() }
+    }
+
+    /// The frames at the start of the session.
+    fn head(&mut self, process: &Process) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let start = read_clocks();
+        put_segment(&mut bytes, &self.session(process, start));
+        let mut definitions = vec![
+            Definition::Track { id: TRACK, role: TrackRole::Sensors, thread_id: 0, text: "sensors".to_owned() },
+            Definition::Name { id: self.name(HINT), kind: NameKind::Text, text: HINT.to_owned() },
+        ];
+        definitions.extend(self.sensors.signals().iter().enumerate().map(|(at, info)| signal(at, info)));
+        put_definitions(&mut bytes, &definitions);
+        put_anchor(&mut bytes, &start);
+        let hint = Mark { name: self.name(HINT), t_ns: start.monotonic_ns, value: None };
+        self.block.push(&Event::Mark(hint));
+        bytes
+    }
+
+    fn session(&self, process: &Process, start: Anchor) -> SessionInfo {
+        SessionInfo {
+            // Tells this look at the process from any other session.
+            session_id: u128::from(start.wall_ns) << 32 | u128::from(process.pid()),
+            name: process.name(),
+            pid: process.pid(),
+            host: MachineInfo::of(&self.sensors).host_name.unwrap_or_default(),
+            command: process.command(),
+            publisher: concat!("gnntop ", env!("CARGO_PKG_VERSION"), ", from outside").to_owned(),
+            boot_id: boot_id(),
+            start,
+            segment: 0,
+        }
+    }
+
+    /// The id of a text; 1 is the first.
+    fn name(&mut self, text: &str) -> NameId {
+        let next = NameId(u32::try_from(self.reasons.len() + 1).unwrap_or(u32::MAX));
+        *self.reasons.entry(text.to_owned()).or_insert(next)
+    }
+
+    /// Reads every sensor once and appends a block of the readings, after the names it needs.
+    fn pass(&mut self, bytes: &mut Vec<u8>) {
+        let mut readings = Vec::new();
+        self.sensors.read(&mut |reading| readings.push(reading));
+        for reading in readings {
+            let event = match reading {
+                Reading::Value { signal, t_ns, value } => {
+                    Event::Sample(Sample { signal: SignalId(signal.0), t_ns, value })
+                }
+                Reading::Absent { signal, t_ns, reason } => {
+                    let known = self.reasons.len();
+                    let name = self.name(&reason);
+                    if self.reasons.len() > known {
+                        put_definitions(bytes, &[Definition::Name { id: name, kind: NameKind::Text, text: reason }]);
+                    }
+                    Event::Absent(Absent { signal: SignalId(signal.0), t_ns, reason: name })
+                }
+            };
+            if !self.block.push(&event) {
+                self.block.finish(0, bytes);
+                self.block.push(&event);
+            }
+        }
+        self.block.finish(0, bytes);
+    }
+}
+
+fn signal(at: usize, info: &SignalInfo) -> Definition {
+    Definition::Signal {
+        id: SignalId(u32::try_from(at).unwrap_or(u32::MAX)),
+        unit: info.unit,
+        kind: info.kind,
+        name: info.name.clone(),
+        source: info.source.to_owned(),
+        device: info.device.clone().unwrap_or_default(),
+    }
+}
+
+fn boot_id() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+/// Reads the clocks one after the other.
+fn read_clocks() -> Anchor {
+    let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let monotonic_ns = monotonic_ns();
+    Anchor { monotonic_ns, wall_ns: u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX), boot_ns: boot_ns(monotonic_ns) }
+}
+
+/// Time since boot with suspension, or `otherwise` where the system has no such clock.
+#[cfg(target_os = "linux")]
+fn boot_ns(otherwise: u64) -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is a live, writable timespec and the call writes nothing else.
+    if unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut now) } != 0 {
+        return otherwise;
+    }
+    let (seconds, nanos) = (u64::try_from(now.tv_sec).unwrap_or(0), u64::try_from(now.tv_nsec).unwrap_or(0));
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn boot_ns(otherwise: u64) -> u64 {
+    otherwise
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::super::fixture::Heard;
+    use super::*;
+
+    fn poll_until(hardware: &mut Hardware, heard: &mut Heard, enough: impl Fn(&Heard, &Status) -> bool) {
+        while !enough(heard, &hardware.status()) {
+            hardware.poll(heard, Duration::from_millis(10));
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn a_process_is_seen_until_it_ends() {
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let process = Process::find(child.id()).unwrap();
+        let mut hardware = Hardware::observe(process).unwrap();
+        let mut heard = Heard::default();
+        poll_until(&mut hardware, &mut heard, |heard, _| heard.events.len() > 3);
+        assert_eq!((heard.segments[0].name.as_str(), heard.segments[0].pid), ("sleep", child.id()));
+        assert!(heard.segments[0].command.contains("1000"));
+        assert!(heard.events.iter().any(|event| matches!(event, Event::Sample(_))));
+        assert!(matches!(heard.events[0], Event::Mark(Mark { name: NameId(1), .. })));
+        assert!(hardware.status().live && hardware.status().hint.is_some());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        poll_until(&mut hardware, &mut heard, |_, status| matches!(status.state, State::Ended(_)));
+        assert_eq!((heard.ends.len(), heard.gaps, heard.damages), (1, 0, 0));
+    }
+
+    #[test]
+    fn every_reason_of_an_absence_has_a_name() {
+        let hardware = Hardware::observe(Process::find(std::process::id()).unwrap());
+        let (mut hardware, mut heard) = (hardware.unwrap(), Heard::default());
+        poll_until(&mut hardware, &mut heard, |heard, _| heard.events.len() > 10);
+        let named = |id| heard.definitions.iter().any(|d| matches!(d, Definition::Name { id: at, .. } if *at == id));
+        for event in &heard.events {
+            if let Event::Absent(absent) = event {
+                assert!(named(absent.reason), "{absent:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! A process that may publish a session, now or later: its session as soon as there is one, its hardware side
+//! until then.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::discover::{self, Session};
+use super::process::{Process, descends};
+use super::{Hardware, Live, Progress, Sink, Source, State, Status};
+
+/// Time between two looks for the session.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The source for a process.
+pub struct Launched {
+    process: Process,
+    sessions_dir: PathBuf,
+    /// Sessions that started before this were published by a process that had the id earlier.
+    since: SystemTime,
+    next_look: Instant,
+    now: Now,
+}
+
+/// What is shown now.
+enum Now {
+    Outside(Hardware),
+    Inside(Live),
+}
+
+impl Launched {
+    /// Shows `process`, which started at `since` or later; its session is looked for in `sessions_dir`.
+    ///
+    /// # Errors
+    /// Fails when the sensors' thread cannot be started.
+    pub fn watch(process: Process, since: SystemTime, sessions_dir: &Path) -> std::io::Result<Self> {
+        let now = Now::Outside(Hardware::observe(process.clone())?);
+        Ok(Self { process, sessions_dir: sessions_dir.to_owned(), since, next_look: Instant::now(), now })
+    }
+
+    /// Looks for the session, and shows it from its beginning if it is there.
+    fn look(&mut self, sink: &mut dyn Sink) -> bool {
+        self.next_look = Instant::now() + LOOK_INTERVAL;
+        let Some(session) = session_of(self.process.pid(), self.since, &self.sessions_dir) else { return false };
+        sink.reset();
+        self.now = Now::Inside(Live::follow(&session.dir));
+        true
+    }
+}
+
+/// The session that the process `pid` or one that it started publishes, or has published since then.
+///
+/// Of several, the one of the process itself, else the one that has been there longest.
+pub fn session_of(pid: u32, since: SystemTime, sessions_dir: &Path) -> Option<Session> {
+    // Clocks are read one after the other; a second of doubt does no harm.
+    let since = since.duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(Duration::from_secs(1));
+    let is_meant = |session: &Session| {
+        let own = session.info.pid == pid || session.alive && descends(session.info.pid, pid);
+        own && u128::from(session.info.start.wall_ns) >= since.as_nanos()
+    };
+    let sessions = discover::list(sessions_dir).ok()?.sessions;
+    let meant = sessions.into_iter().filter(is_meant);
+    meant.min_by_key(|session| (session.info.pid != pid, session.info.start.wall_ns))
+}
+
+impl Source for Launched {
+    fn poll(&mut self, sink: &mut dyn Sink, budget: Duration) -> Progress {
+        match &mut self.now {
+            Now::Inside(live) => live.poll(sink, budget),
+            Now::Outside(hardware) => {
+                let ended_before = matches!(hardware.status().state, State::Ended(_));
+                let mut progress = hardware.poll(sink, budget);
+                let ended = matches!(hardware.status().state, State::Ended(_));
+                // A short run may have come and gone between two looks; then its session still lies there.
+                if ended && !ended_before || !ended && Instant::now() >= self.next_look {
+                    progress.changed |= self.look(sink);
+                }
+                progress
+            }
+        }
+    }
+
+    fn status(&self) -> Status {
+        match &self.now {
+            Now::Inside(live) => live.status(),
+            Now::Outside(hardware) => hardware.status(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::super::fixture::{self, Heard, SessionDir};
+    use super::*;
+
+    #[test]
+    fn the_session_takes_over_when_it_appears() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let process = Process::find(child.id()).unwrap();
+        // The hand-written sessions start in November 2023.
+        let since = UNIX_EPOCH + Duration::from_secs(1_600_000_000);
+        let mut source = Launched::watch(process, since, dir.path()).unwrap();
+        let mut heard = Heard::default();
+        while heard.segments.is_empty() {
+            source.poll(&mut heard, Duration::from_millis(10));
+        }
+        assert_eq!(heard.segments[0].name, "sleep");
+        let session = SessionDir::create(dir.path(), "pna", child.id());
+        let _lock = session.lock();
+        session.write_segment(0, &[fixture::segment("pna", child.id(), 0), fixture::steps(0..3)].concat());
+        while heard.resets == 0 || heard.segments.is_empty() {
+            source.poll(&mut heard, Duration::from_millis(10));
+        }
+        assert_eq!((heard.resets, heard.segments[0].name.as_str()), (1, "pna"));
+        assert_eq!(source.status().hint, None);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn sessions_of_others_and_of_earlier_processes_are_not_meant() {
+        let dir = tempfile::tempdir().unwrap();
+        for pid in [900_000_001, 900_000_002] {
+            SessionDir::create(dir.path(), "pna", pid).write_segment(0, &fixture::segment("pna", pid, 0));
+        }
+        let found = |pid, since| session_of(pid, since, dir.path()).map(|session| session.info.pid);
+        assert_eq!(found(900_000_002, UNIX_EPOCH), Some(900_000_002));
+        assert_eq!(found(900_000_003, UNIX_EPOCH), None);
+        assert_eq!(found(900_000_002, SystemTime::now()), None);
+    }
+
+    #[test]
+    fn a_session_of_a_started_child_is_meant() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let session = SessionDir::create(dir.path(), "pna", child.id());
+        session.write_segment(0, &fixture::segment("pna", child.id(), 0));
+        let _lock = session.lock();
+        let found = session_of(std::process::id(), UNIX_EPOCH, dir.path());
+        assert_eq!(found.map(|session| session.info.pid), Some(child.id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

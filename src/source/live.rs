@@ -1,0 +1,335 @@
+//! Follows a session: reads its segments in order and goes on reading the last one while it grows.
+//!
+//! Nothing is asked of the publisher and nothing is told to it; it may drop the oldest segment at any time.
+//! An open segment stays readable after that, one that was not reached yet is lost and counted.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use gnntop_wire::StreamReader;
+
+use super::{Progress, Sink, Source, State, Status, Tally, segments};
+
+/// Bytes read and handed over between two looks at the clock.
+const CHUNK_LEN: usize = 64 * 1024;
+
+/// A session that is being followed.
+pub struct Live {
+    dir: PathBuf,
+    open: Option<OpenSegment>,
+    /// Segments seen after the open one.
+    later: VecDeque<u64>,
+    /// The publisher was found dead, so that what is on disk now is all there will be.
+    dead: bool,
+    ended: Option<String>,
+    /// The segment that was read before the open one; those between them are lost.
+    last_closed: Option<u64>,
+    lost_segments: u64,
+    tally: Tally,
+    chunk: Vec<u8>,
+}
+
+struct OpenSegment {
+    number: u64,
+    file: File,
+    reader: StreamReader,
+}
+
+/// What one attempt to get on led to.
+enum Advance {
+    /// Something was handed over.
+    Read,
+    /// A segment was opened, or the end came into sight: try again.
+    Again,
+    /// Nothing has come.
+    Idle,
+}
+
+impl Live {
+    /// Follows the session in `dir` from its oldest segment.
+    pub fn follow(dir: &Path) -> Self {
+        Self {
+            dir: dir.to_owned(),
+            open: None,
+            later: VecDeque::new(),
+            dead: false,
+            ended: None,
+            last_closed: None,
+            lost_segments: 0,
+            tally: Tally::default(),
+            chunk: vec![0; CHUNK_LEN],
+        }
+    }
+
+    /// The session's directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    fn advance(&mut self, sink: &mut dyn Sink) -> io::Result<Advance> {
+        if self.read_chunk(sink)? {
+            return Ok(Advance::Read);
+        }
+        // A segment is complete once a later one is there, and the session once its publisher is dead. Both must be
+        // known before the read that finds nothing more: what was written in between is in the next read.
+        if let Some(next) = self.later.pop_front() {
+            self.close(sink);
+            self.open_segment(next, sink)?;
+            return Ok(Advance::Again);
+        }
+        if self.dead || self.tally.end.is_some() {
+            self.close(sink);
+            self.ended = Some(self.last_words());
+            return Ok(Advance::Again);
+        }
+        self.dead = !segments::is_alive(&self.dir);
+        sink.see_publisher(!self.dead);
+        let after = self.open.as_ref().map(|open| open.number);
+        self.later = segments::numbers(&self.dir)?.into_iter().filter(|n| after.is_none_or(|a| *n > a)).collect();
+        Ok(if self.dead || !self.later.is_empty() { Advance::Again } else { Advance::Idle })
+    }
+
+    /// Reads on in the open segment; false at its present end.
+    fn read_chunk(&mut self, sink: &mut dyn Sink) -> io::Result<bool> {
+        let Some(open) = &mut self.open else { return Ok(false) };
+        let len = read(&mut open.file, &mut self.chunk)?;
+        open.reader.fill(&self.chunk[..len]);
+        self.tally.pump(&mut open.reader, sink);
+        Ok(len > 0)
+    }
+
+    /// Leaves the open segment; what is incomplete at its end is damage.
+    fn close(&mut self, sink: &mut dyn Sink) {
+        if let Some(mut open) = self.open.take() {
+            open.reader.finish();
+            self.tally.pump(&mut open.reader, sink);
+            self.last_closed = Some(open.number);
+        }
+    }
+
+    fn open_segment(&mut self, number: u64, sink: &mut dyn Sink) -> io::Result<()> {
+        match segments::open(&segments::path(&self.dir, number)) {
+            Ok(file) => {
+                let lost = self.last_closed.map_or(0, |last| number - last - 1);
+                self.lost_segments += lost;
+                if lost > 0 {
+                    sink.lose_segments(lost);
+                }
+                self.open = Some(OpenSegment { number, file, reader: StreamReader::new() });
+                Ok(())
+            }
+            // Dropped by the publisher since it was listed. Counted when the next one is opened.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn last_words(&self) -> String {
+        match &self.tally.end {
+            Some(reason) if reason.is_empty() => "ended".to_owned(),
+            Some(reason) => format!("ended: {reason}"),
+            None if self.tally.blocks == 0 => "ended before it published anything".to_owned(),
+            None => "ended without a word: killed?".to_owned(),
+        }
+    }
+}
+
+/// Reads, again where a signal came in between.
+fn read(file: &mut File, chunk: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match file.read(chunk) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+            other => return other,
+        }
+    }
+}
+
+impl Source for Live {
+    fn poll(&mut self, sink: &mut dyn Sink, budget: Duration) -> Progress {
+        let began = Instant::now();
+        let mut progress = Progress::default();
+        while self.ended.is_none() {
+            match self.advance(sink) {
+                Ok(Advance::Idle) => return progress,
+                Ok(Advance::Read) => progress.changed = true,
+                Ok(Advance::Again) => (),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    self.ended = Some("its directory was removed".to_owned());
+                }
+                Err(error) => self.ended = Some(format!("cannot be read any further: {error}")),
+            }
+            if began.elapsed() >= budget {
+                return Progress { changed: true, more: self.ended.is_none() };
+            }
+            progress.changed |= self.ended.is_some();
+        }
+        progress
+    }
+
+    fn status(&self) -> Status {
+        let state = match &self.ended {
+            Some(why) => State::Ended(why.clone()),
+            None if self.tally.session.is_none() => State::Waiting,
+            None => State::Running,
+        };
+        Status {
+            title: self.tally.title(),
+            live: self.ended.is_none(),
+            state,
+            lost_segments: self.lost_segments,
+            damage: self.tally.damage,
+            newer_format: self.tally.newer_format,
+            hint: None,
+            transport: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnntop_wire::{End, put_end};
+
+    use super::super::fixture::{self, Heard, SessionDir};
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn session() -> (tempfile::TempDir, SessionDir, File) {
+        let dir = tempfile::tempdir().unwrap();
+        let session = SessionDir::create(dir.path(), "pna", 4711);
+        let lock = session.lock();
+        (dir, session, lock)
+    }
+
+    fn poll(live: &mut Live, heard: &mut Heard) -> Progress {
+        live.poll(heard, LONG)
+    }
+
+    #[test]
+    fn what_is_appended_is_heard() {
+        let (_dir, session, _lock) = session();
+        session.write_segment(0, &fixture::segment("pna", 4711, 0));
+        let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
+        assert!(poll(&mut live, &mut heard).changed);
+        assert_eq!(live.status().title, "pna (pid 4711)");
+        assert_eq!(poll(&mut live, &mut heard), Progress::default());
+        session.append(0, &fixture::steps(0..3));
+        poll(&mut live, &mut heard);
+        let (half, rest) = fixture::steps(3..5).split_at(20).map_owned();
+        session.append(0, &half);
+        poll(&mut live, &mut heard);
+        assert_eq!(heard.steps(), [1, 2, 3]);
+        session.append(0, &rest);
+        poll(&mut live, &mut heard);
+        assert_eq!(heard.steps(), [1, 2, 3, 4, 5]);
+        assert_eq!(live.status().state, State::Running);
+        assert!(live.status().warnings().is_empty());
+    }
+
+    trait MapOwned {
+        fn map_owned(self) -> (Vec<u8>, Vec<u8>);
+    }
+
+    impl MapOwned for (&[u8], &[u8]) {
+        fn map_owned(self) -> (Vec<u8>, Vec<u8>) {
+            (self.0.to_vec(), self.1.to_vec())
+        }
+    }
+
+    #[test]
+    fn an_old_segment_is_read_to_its_end_before_the_next() {
+        let (_dir, session, _lock) = session();
+        session.write_segment(4, &fixture::segment("pna", 4711, 4));
+        let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
+        poll(&mut live, &mut heard);
+        session.append(4, &fixture::steps(0..2));
+        session.write_segment(5, &[fixture::segment("pna", 4711, 5), fixture::steps(2..4)].concat());
+        poll(&mut live, &mut heard);
+        assert_eq!(heard.steps(), [1, 2, 3, 4]);
+        assert_eq!((heard.segments.len(), heard.gaps, live.status().lost_segments), (2, 0, 0));
+    }
+
+    #[test]
+    fn segments_dropped_before_they_were_read_are_counted() {
+        let (_dir, session, _lock) = session();
+        session.write_segment(0, &[fixture::segment("pna", 4711, 0), fixture::steps(0..2)].concat());
+        let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
+        poll(&mut live, &mut heard);
+        session.remove_segment(0);
+        session.write_segment(3, &[fixture::segment("pna", 4711, 3), fixture::steps(6..8)].concat());
+        poll(&mut live, &mut heard);
+        assert_eq!(heard.steps(), [1, 2, 7, 8]);
+        assert_eq!((heard.lost_segments, live.status().lost_segments), (2, 2));
+        assert_eq!(live.status().warnings(), ["2 segments were dropped before they could be read"]);
+    }
+
+    #[test]
+    fn an_end_in_good_order_is_told() {
+        let (_dir, session, lock) = session();
+        session.write_segment(0, &[fixture::segment("pna", 4711, 0), fixture::steps(0..1)].concat());
+        let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
+        poll(&mut live, &mut heard);
+        let mut end = Vec::new();
+        put_end(&mut end, &End { t_ns: fixture::START_NS, reason: "done".to_owned() });
+        session.append(0, &end);
+        drop(lock);
+        assert!(poll(&mut live, &mut heard).changed);
+        assert_eq!(live.status().state, State::Ended("ended: done".to_owned()));
+        assert_eq!(poll(&mut live, &mut heard), Progress::default());
+    }
+
+    #[test]
+    fn a_killed_publisher_is_noticed_and_all_it_wrote_is_heard() {
+        let (_dir, session, lock) = session();
+        session.write_segment(0, &fixture::segment("pna", 4711, 0));
+        let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
+        poll(&mut live, &mut heard);
+        session.append(0, &fixture::steps(0..2));
+        session.append(0, &fixture::steps(2..4)[..30]);
+        drop(lock);
+        poll(&mut live, &mut heard);
+        assert_eq!(heard.steps(), [1, 2]);
+        assert_eq!(heard.damages, 1);
+        assert_eq!(live.status().state, State::Ended("ended without a word: killed?".to_owned()));
+    }
+
+    #[test]
+    fn a_removed_directory_ends_it() {
+        let (_dir, session, _lock) = session();
+        session.write_segment(0, &fixture::segment("pna", 4711, 0));
+        let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
+        poll(&mut live, &mut heard);
+        std::fs::remove_dir_all(session.path()).unwrap();
+        poll(&mut live, &mut heard);
+        assert_eq!(live.status().state, State::Ended("its directory was removed".to_owned()));
+    }
+
+    #[test]
+    fn a_link_in_place_of_a_segment_ends_it() {
+        let (_dir, session, _lock) = session();
+        std::os::unix::fs::symlink("/etc/passwd", session.path().join("00000000.gnntop")).unwrap();
+        let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
+        poll(&mut live, &mut heard);
+        assert!(matches!(live.status().state, State::Ended(why) if why.starts_with("cannot be read")));
+    }
+
+    #[test]
+    fn a_small_budget_leaves_the_rest_for_later() {
+        let (_dir, session, _lock) = session();
+        let mut bytes = fixture::segment("pna", 4711, 0);
+        let steps = 60_000;
+        (0..steps / 10).for_each(|at| bytes.extend(fixture::steps(at * 10..at * 10 + 10)));
+        assert!(bytes.len() > 4 * CHUNK_LEN);
+        session.write_segment(0, &bytes);
+        let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
+        let mut polls = 1;
+        while live.poll(&mut heard, Duration::ZERO).more {
+            polls += 1;
+        }
+        assert!(polls >= 4, "{polls}");
+        assert_eq!(heard.steps().len() as u64, steps);
+    }
+}

@@ -1,0 +1,431 @@
+//! Plays a recording as it happened: a clock, a position that moves with it, and items handed over when due.
+//!
+//! The recording is read a little ahead of the position. Blocks that are long past go through as they are; one
+//! that the position stands in is decoded, and its events are handed over in smaller blocks as they become due.
+//! Going back is starting over and reading up to the new position as fast as it goes.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use super::recording::{Advance, RecordingError};
+use super::{Control, Progress, Recording, Sink, Source, State, Status, Transport};
+
+mod pacer;
+
+use pacer::Pacer;
+
+/// How far one frame step moves, in nanoseconds.
+pub const FRAME_NS: u64 = 100_000_000;
+/// The speeds that keys step through; 1 is as recorded.
+pub const SPEEDS: [f64; 10] = [0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0, 20.0, 50.0, 100.0];
+/// A longer pause between two polls (a stopped viewer) counts as this much.
+const LONGEST_TICK: Duration = Duration::from_millis(500);
+
+/// Reads a clock: time since any fixed instant.
+pub type Clock = Box<dyn Fn() -> Duration + Send>;
+
+/// How a replay starts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlaybackOptions {
+    /// Speed from the start; 1 is as recorded.
+    pub speed: f64,
+    /// Where to start, from the beginning of the recording.
+    pub from: Duration,
+    /// Whether to start over at the end.
+    pub looping: bool,
+}
+
+impl Default for PlaybackOptions {
+    fn default() -> Self {
+        Self { speed: 1.0, from: Duration::ZERO, looping: false }
+    }
+}
+
+/// A recording that is being played.
+pub struct Playback {
+    path: PathBuf,
+    recording: Recording,
+    pacer: Pacer,
+    clock: Clock,
+    /// The clock at the last poll.
+    last_tick: Duration,
+    /// From the start of the recording.
+    position_ns: u64,
+    total_ns: Option<u64>,
+    speed: f64,
+    paused: bool,
+    looping: bool,
+    /// The recording must be read anew from its beginning before the next poll hands anything over.
+    rewound: bool,
+    /// Everything up to the position was handed over at the last poll.
+    arrived: bool,
+    /// The end was reached.
+    finished: bool,
+    failed: Option<String>,
+}
+
+impl Playback {
+    /// Opens the recording at `path` (`-` is standard input) and plays it on the system's clock.
+    ///
+    /// # Errors
+    /// As [`Recording::open`].
+    pub fn open(path: PathBuf, options: PlaybackOptions) -> Result<Self, RecordingError> {
+        let start = Instant::now();
+        Self::with_clock(path, options, Box::new(move || start.elapsed()))
+    }
+
+    /// The same on another clock.
+    ///
+    /// # Errors
+    /// As [`Recording::open`].
+    pub fn with_clock(path: PathBuf, options: PlaybackOptions, clock: Clock) -> Result<Self, RecordingError> {
+        let recording = Recording::open(&path)?;
+        let span = Recording::time_span(&path);
+        let total_ns = span.map(|span| span.last_ns - span.first_ns);
+        let from_ns = u64::try_from(options.from.as_nanos()).unwrap_or(u64::MAX);
+        Ok(Self {
+            path,
+            recording,
+            pacer: Pacer::default(),
+            last_tick: clock(),
+            clock,
+            position_ns: from_ns.min(total_ns.unwrap_or(u64::MAX)),
+            total_ns,
+            speed: options.speed.clamp(SPEEDS[0], SPEEDS[SPEEDS.len() - 1]),
+            paused: false,
+            looping: options.looping,
+            rewound: false,
+            arrived: false,
+            finished: false,
+            failed: None,
+        })
+    }
+
+    /// Moves the position with the clock. While the data has not caught up with the position, it stands.
+    fn tick(&mut self) {
+        let now = (self.clock)();
+        let passed = now.saturating_sub(self.last_tick).min(LONGEST_TICK);
+        self.last_tick = now;
+        if self.paused || self.finished || !self.arrived {
+            return;
+        }
+        let moved_ns = (passed.as_nanos() as f64 * self.speed) as u64;
+        self.position_ns = self.clamped(self.position_ns.saturating_add(moved_ns));
+    }
+
+    fn clamped(&self, position_ns: u64) -> u64 {
+        position_ns.min(self.total_ns.unwrap_or(u64::MAX))
+    }
+
+    fn seek(&mut self, position_ns: u64) {
+        let position_ns = self.clamped(position_ns);
+        if position_ns < self.position_ns {
+            if self.total_ns.is_none() {
+                return; // What came through a pipe is gone.
+            }
+            self.rewound = true;
+        }
+        self.position_ns = position_ns;
+        self.arrived = false;
+        self.finished = false;
+    }
+
+    /// Starts over at the beginning of the recording.
+    fn reopen(&mut self, sink: &mut dyn Sink) {
+        self.rewound = false;
+        match Recording::open(&self.path) {
+            Ok(recording) => {
+                self.recording = recording;
+                self.pacer = Pacer::default();
+                sink.reset();
+            }
+            Err(error) => self.failed = Some(error.to_string()),
+        }
+    }
+
+    /// Reads ahead of the position, within the budget. Says whether the position was reached.
+    fn feed(&mut self, sink: &mut dyn Sink, budget: Duration) -> Fed {
+        let began = Instant::now();
+        loop {
+            self.pacer.set_position(self.position_ns);
+            if self.pacer.is_ahead() {
+                return Fed::Ahead;
+            }
+            match self.recording.advance(&mut self.pacer.gate(sink)) {
+                Advance::Read => (),
+                Advance::Idle => return Fed::Waiting,
+                Advance::End => return Fed::End,
+            }
+            if began.elapsed() >= budget {
+                return Fed::Behind;
+            }
+        }
+    }
+
+    /// At the end of the recording: stops, or starts over.
+    fn finish(&mut self) {
+        if self.looping && self.total_ns.is_some_and(|total_ns| total_ns > 0) {
+            self.seek(0);
+        } else {
+            self.finished = true;
+        }
+    }
+}
+
+/// How far [`Playback::feed`] got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fed {
+    /// Far enough ahead of the position.
+    Ahead,
+    /// The budget was used up before.
+    Behind,
+    /// A pipe has nothing to give now.
+    Waiting,
+    /// The recording ends before.
+    End,
+}
+
+impl Source for Playback {
+    fn poll(&mut self, sink: &mut dyn Sink, budget: Duration) -> Progress {
+        self.tick();
+        if self.rewound {
+            self.reopen(sink);
+        }
+        if self.finished || self.failed.is_some() {
+            return Progress::default();
+        }
+        // What was held back goes first, so that nothing of its track overtakes it.
+        self.pacer.set_position(self.position_ns);
+        let mut released = self.pacer.release(sink);
+        let fed = self.feed(sink, budget);
+        released |= self.pacer.release(sink);
+        self.arrived = matches!(fed, Fed::Ahead | Fed::End);
+        if fed == Fed::End && (self.pacer.is_empty() || Some(self.position_ns) == self.total_ns) {
+            self.pacer.set_position(u64::MAX);
+            self.pacer.release(sink);
+            self.finish();
+        }
+        let changed = released || fed == Fed::Behind || !self.paused;
+        Progress { changed, more: fed == Fed::Behind }
+    }
+
+    fn status(&self) -> Status {
+        let mut status = self.recording.status();
+        status.state = match (&self.failed, self.finished) {
+            (Some(why), _) => State::Ended(why.clone()),
+            (None, true) => status.state,
+            (None, false) if matches!(status.state, State::Ended(_)) => State::Running,
+            (None, false) => status.state,
+        };
+        status.hint = self.total_ns.is_none().then(|| "a pipe cannot be played backwards".to_owned());
+        status.transport = Some(Transport {
+            position_ns: self.position_ns,
+            total_ns: self.total_ns,
+            speed: self.speed,
+            paused: self.paused,
+            looping: self.looping,
+            seeking: !self.arrived,
+        });
+        status
+    }
+
+    fn control(&mut self, control: Control) {
+        match control {
+            Control::TogglePause if self.finished => {
+                self.paused = false;
+                self.seek(0);
+            }
+            Control::TogglePause => self.paused = !self.paused,
+            Control::Faster => self.speed = SPEEDS.into_iter().find(|speed| *speed > self.speed).unwrap_or(self.speed),
+            Control::Slower => {
+                self.speed = SPEEDS.into_iter().rev().find(|speed| *speed < self.speed).unwrap_or(self.speed);
+            }
+            Control::StepFrames(frames) => {
+                self.paused = true;
+                let step_ns = frames.saturating_mul(FRAME_NS as i64);
+                self.seek(self.position_ns.saturating_add_signed(step_ns));
+            }
+            Control::Seek(position_ns) => self.seek(position_ns),
+            Control::SeekShare(share) => {
+                if let Some(total_ns) = self.total_ns {
+                    self.seek((total_ns as f64 * share.clamp(0.0, 1.0)) as u64);
+                }
+            }
+            Control::ToggleLoop => self.looping = !self.looping,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::super::fixture::{self, Heard, STEP_NS};
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+    /// Ten seconds of steps of 10 ms, in blocks of one second, as a recorder writes them.
+    const STEPS: u64 = 1000;
+
+    struct Player {
+        _dir: tempfile::TempDir,
+        playback: Playback,
+        heard: Heard,
+        now: Arc<Mutex<Duration>>,
+    }
+
+    impl Player {
+        fn start(options: PlaybackOptions) -> Self {
+            Self::of(&fixture::recording(STEPS, 100), options)
+        }
+
+        fn of(bytes: &[u8], options: PlaybackOptions) -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("a.gnntop");
+            std::fs::write(&path, bytes).unwrap();
+            let now = Arc::new(Mutex::new(Duration::ZERO));
+            let shared = Arc::clone(&now);
+            let playback = Playback::with_clock(path, options, Box::new(move || *shared.lock().unwrap())).unwrap();
+            let mut player = Self { _dir: dir, playback, heard: Heard::default(), now };
+            player.poll();
+            player
+        }
+
+        fn poll(&mut self) -> Progress {
+            self.playback.poll(&mut self.heard, LONG)
+        }
+
+        /// Lets time pass in ticks that are short enough to count in full.
+        fn wait(&mut self, millis: u64) {
+            for _ in 0..millis / 100 {
+                *self.now.lock().unwrap() += Duration::from_millis(100);
+                self.poll();
+            }
+        }
+
+        fn control(&mut self, control: Control) {
+            self.playback.control(control);
+            self.poll();
+        }
+
+        fn steps(&self) -> u64 {
+            let steps = self.heard.steps();
+            assert_eq!(steps, (1..=steps.len() as u64).collect::<Vec<_>>(), "each step once, in order");
+            assert_eq!(self.heard.gaps, 0);
+            steps.len() as u64
+        }
+
+        fn transport(&self) -> Transport {
+            self.playback.status().transport.unwrap()
+        }
+    }
+
+    #[test]
+    fn steps_come_when_they_are_due() {
+        let mut player = Player::start(PlaybackOptions::default());
+        assert_eq!(player.steps(), 0);
+        player.wait(100);
+        assert_eq!(player.steps(), 10);
+        player.wait(1500);
+        assert_eq!(player.steps(), 160);
+        assert_eq!(player.transport().position_ns, 160 * STEP_NS);
+        assert_eq!(player.transport().total_ns, Some(STEPS * STEP_NS));
+        player.wait(10_000);
+        assert_eq!((player.steps(), player.heard.ends.len()), (STEPS, 1));
+        assert_eq!(player.playback.status().state, State::Ended("end of the recording".to_owned()));
+        assert_eq!(player.poll(), Progress::default());
+    }
+
+    #[test]
+    fn speed_multiplies_time() {
+        let mut player = Player::start(PlaybackOptions { speed: 4.0, ..PlaybackOptions::default() });
+        player.wait(500);
+        assert_eq!(player.steps(), 200);
+        player.control(Control::Slower);
+        player.control(Control::Slower);
+        assert_eq!(player.transport().speed, 1.0);
+        player.wait(500);
+        assert_eq!(player.steps(), 250);
+        (0..20).for_each(|_| player.control(Control::Faster));
+        assert_eq!(player.transport().speed, 100.0);
+        (0..20).for_each(|_| player.control(Control::Slower));
+        assert_eq!(player.transport().speed, 0.1);
+    }
+
+    #[test]
+    fn a_pause_holds_and_frames_step() {
+        let mut player = Player::start(PlaybackOptions::default());
+        player.wait(200);
+        player.control(Control::TogglePause);
+        player.wait(1000);
+        assert_eq!((player.steps(), player.transport().paused), (20, true));
+        player.control(Control::StepFrames(1));
+        assert_eq!(player.steps(), 30);
+        player.control(Control::StepFrames(-2));
+        assert_eq!((player.steps(), player.heard.resets), (10, 1));
+        player.control(Control::TogglePause);
+        player.wait(100);
+        assert_eq!(player.steps(), 20);
+    }
+
+    #[test]
+    fn seeking_goes_both_ways() {
+        let mut player = Player::start(PlaybackOptions::default());
+        player.control(Control::Seek(7_005_000_000));
+        assert_eq!((player.steps(), player.heard.resets), (700, 0));
+        player.control(Control::SeekShare(0.25));
+        assert_eq!((player.steps(), player.heard.resets), (250, 1));
+        player.control(Control::Seek(u64::MAX));
+        assert_eq!(player.steps(), STEPS);
+        player.control(Control::SeekShare(0.0));
+        assert_eq!((player.steps(), player.playback.status().state), (0, State::Running));
+    }
+
+    #[test]
+    fn it_can_start_in_the_middle_and_start_over() {
+        let options = PlaybackOptions { from: Duration::from_secs(9), looping: true, speed: 1.0 };
+        let mut player = Player::start(options);
+        assert_eq!(player.steps(), 900);
+        player.wait(1000);
+        player.wait(500);
+        assert_eq!(player.heard.resets, 1);
+        assert!((30..60).contains(&player.steps()), "{}", player.steps());
+        player.control(Control::ToggleLoop);
+        player.wait(11_000);
+        assert_eq!((player.steps(), player.heard.resets), (STEPS, 1));
+        player.control(Control::TogglePause);
+        assert_eq!((player.steps(), player.heard.resets), (0, 2), "the pause key plays an ended recording again");
+    }
+
+    #[test]
+    fn a_small_budget_makes_the_clock_wait() {
+        let mut player = Player::start(PlaybackOptions::default());
+        player.playback.control(Control::Seek(9_000_000_000));
+        let mut polls = 0;
+        while player.playback.poll(&mut player.heard, Duration::ZERO).more {
+            *player.now.lock().unwrap() += Duration::from_millis(100);
+            polls += 1;
+        }
+        assert!(polls > 5, "{polls}");
+        assert_eq!(player.steps(), 900);
+    }
+
+    #[test]
+    fn a_stopped_viewer_does_not_jump() {
+        let mut player = Player::start(PlaybackOptions::default());
+        *player.now.lock().unwrap() += Duration::from_secs(3600);
+        player.poll();
+        assert_eq!(player.steps(), 50);
+    }
+
+    #[test]
+    fn damage_in_the_middle_is_played_over() {
+        let mut bytes = fixture::recording(STEPS, 100);
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0xFF;
+        let mut player = Player::of(&bytes, PlaybackOptions { speed: 10.0, ..PlaybackOptions::default() });
+        player.wait(1200);
+        assert_eq!((player.heard.steps().len() as u64, player.heard.damages), (STEPS - 100, 1));
+        assert!(matches!(player.playback.status().state, State::Ended(_)));
+    }
+}

@@ -1,0 +1,122 @@
+//! Processes of this machine: whether one still is the one it was, what it is called, whose child it is.
+
+use std::fs;
+
+/// Parents that are followed upwards at most.
+const MAX_GENERATIONS: usize = 64;
+
+/// A process, told apart from a later one with the same id by when it started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    pid: u32,
+    start_ticks: u64,
+}
+
+impl Process {
+    /// The living process with this id, if there is one.
+    pub fn find(pid: u32) -> Option<Self> {
+        let stat = Stat::of(pid)?;
+        stat.alive.then_some(Self { pid, start_ticks: stat.start_ticks })
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Whether it still runs; one that ended and was not waited for does not.
+    pub fn is_alive(&self) -> bool {
+        Self::find(self.pid).as_ref() == Some(self)
+    }
+
+    /// Its command line, or its short name in brackets where that is hidden or empty.
+    pub fn command(&self) -> String {
+        let line = fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
+        let words: Vec<_> =
+            line.split(|byte| *byte == 0).filter(|word| !word.is_empty()).map(String::from_utf8_lossy).collect();
+        if words.is_empty() { format!("[{}]", self.name()) } else { words.join(" ") }
+    }
+
+    /// Its short name.
+    pub fn name(&self) -> String {
+        let name = fs::read_to_string(format!("/proc/{}/comm", self.pid)).unwrap_or_default();
+        if name.trim().is_empty() { "process".to_owned() } else { name.trim().to_owned() }
+    }
+}
+
+/// Whether the process `pid` is `ancestor` or descends from it.
+pub(super) fn descends(pid: u32, ancestor: u32) -> bool {
+    let mut pid = pid;
+    for _ in 0..MAX_GENERATIONS {
+        if pid == ancestor {
+            return true;
+        }
+        match Stat::of(pid) {
+            Some(stat) if stat.parent > 1 => pid = stat.parent,
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// What the system says of a process.
+struct Stat {
+    alive: bool,
+    parent: u32,
+    /// When it started, in clock ticks since boot.
+    start_ticks: u64,
+}
+
+impl Stat {
+    #[cfg(target_os = "linux")]
+    fn of(pid: u32) -> Option<Self> {
+        let line = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The second field is the name in brackets and may hold anything, brackets and spaces too.
+        let (_, rest) = line.rsplit_once(')')?;
+        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        let state = fields.first()?;
+        Some(Self {
+            alive: !matches!(*state, "Z" | "X" | "x"),
+            parent: fields.get(1)?.parse().ok()?,
+            start_ticks: fields.get(19)?.parse().ok()?,
+        })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn of(pid: u32) -> Option<Self> {
+        let pid = libc::pid_t::try_from(pid).ok().filter(|pid| *pid > 0)?;
+        // SAFETY: signal 0 only asks whether the process is there; no memory is touched.
+        let there = unsafe { libc::kill(pid, 0) } == 0;
+        there.then_some(Self { alive: true, parent: 0, start_ticks: 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn this_process_lives_and_descends_from_its_parent() {
+        let own = Process::find(std::process::id()).unwrap();
+        assert!(own.is_alive());
+        assert!(!own.name().is_empty() && !own.command().is_empty());
+        assert!(descends(own.pid(), own.pid()));
+        assert!(descends(own.pid(), std::os::unix::process::parent_id()));
+        assert!(!descends(own.pid(), 900_000_001));
+    }
+
+    #[test]
+    fn an_ended_child_is_not_alive_before_it_is_waited_for() {
+        let mut child = Command::new("sleep").arg("100").spawn().unwrap();
+        let process = Process::find(child.id()).unwrap();
+        assert!(descends(child.id(), std::process::id()));
+        child.kill().unwrap();
+        while process.is_alive() {
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
+        assert!(!process.is_alive());
+    }
+}

@@ -1,0 +1,534 @@
+//! Reads a recording: a file, standard input, or all segments that a session left behind.
+//!
+//! A recording is hostile input. It is read piece by piece, so that the first of it shows at once however long
+//! it is; what is damaged is stepped over and counted, and what is no recording at all is refused in one line.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use gnntop_wire::{FORMAT_MAJOR, Item, StreamReader};
+
+use super::pipe::{Pipe, Piped};
+use super::{Progress, Sink, Source, State, Status, Tally, segments};
+
+/// Bytes read and handed over between two looks at the clock.
+const CHUNK_LEN: usize = 256 * 1024;
+/// A file without one good frame in so many bytes is no recording.
+const SNIFF_LEN: usize = 4 << 20;
+/// Bytes from the end that are searched for the last time stamp; more than the longest frame.
+const TAIL_LEN: u64 = 2 << 20;
+
+/// Why a recording cannot be opened. One line each, with the file's name.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordingError {
+    /// The system refused.
+    #[error("cannot read {path}: {error}")]
+    Io {
+        /// The file.
+        path: String,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// It holds nothing that can be shown.
+    #[error("{path} {reason}")]
+    NotARecording {
+        /// The file.
+        path: String,
+        /// What it is instead.
+        reason: &'static str,
+    },
+    /// It was written by a later gnntop.
+    #[error("{path} is written in format {major}, this gnntop reads up to {FORMAT_MAJOR}: update gnntop")]
+    Newer {
+        /// The file.
+        path: String,
+        /// Its major format version.
+        major: u64,
+    },
+}
+
+/// First and last instant of a recording, in nanoseconds of the publisher's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeSpan {
+    /// When the first of it happened.
+    pub first_ns: u64,
+    /// When the last of it happened.
+    pub last_ns: u64,
+}
+
+/// A recording that is being read.
+pub struct Recording {
+    /// What it is called in messages.
+    title: String,
+    input: Input,
+    reader: StreamReader,
+    /// Bytes that were looked at when the recording was opened and are still to be handed over.
+    head: VecDeque<u8>,
+    ended: Option<String>,
+    tally: Tally,
+    chunk: Vec<u8>,
+}
+
+enum Input {
+    /// The open file, and those that follow it.
+    Files {
+        open: File,
+        later: VecDeque<PathBuf>,
+    },
+    Pipe(Pipe),
+}
+
+/// What [`Recording::advance`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Advance {
+    /// An item was handed over, or bytes were read.
+    Read,
+    /// A pipe has nothing to give now.
+    Idle,
+    /// All was read.
+    End,
+}
+
+impl Recording {
+    /// Opens the recording at `path`; `-` is standard input, a directory is an ended session's.
+    ///
+    /// # Errors
+    /// Fails when the file cannot be read, holds no frame in its first 4 MiB, or begins in a newer format.
+    pub fn open(path: &Path) -> Result<Self, RecordingError> {
+        let title = path.display().to_string();
+        let failed = |error| RecordingError::Io { path: title.clone(), error };
+        if path == Path::new("-") {
+            return Self::from_pipe("standard input", io::stdin());
+        }
+        if path.is_dir() {
+            return Self::from_session(path, title);
+        }
+        let open = File::open(path).map_err(failed)?;
+        // A named pipe, or what a shell's <(...) gives, comes as it is written, as standard input does.
+        if !open.metadata().map_err(failed)?.is_file() {
+            return Self::from_pipe(&title, open);
+        }
+        Self::start(title, Input::Files { open, later: VecDeque::new() })
+    }
+
+    fn from_session(dir: &Path, title: String) -> Result<Self, RecordingError> {
+        let failed = |error| RecordingError::Io { path: title.clone(), error };
+        let numbers = segments::numbers(dir).map_err(failed)?;
+        let mut paths: VecDeque<_> = numbers.into_iter().map(|number| segments::path(dir, number)).collect();
+        let Some(first) = paths.pop_front() else {
+            return Err(RecordingError::NotARecording { path: title, reason: "holds no segments of a session" });
+        };
+        let open = segments::open(&first).map_err(failed)?;
+        Self::start(title, Input::Files { open, later: paths })
+    }
+
+    fn from_pipe(title: &str, input: impl Read + Send + 'static) -> Result<Self, RecordingError> {
+        let title = title.to_owned();
+        match Pipe::read_ahead(input) {
+            Ok(pipe) => Self::start(title, Input::Pipe(pipe)),
+            Err(error) => Err(RecordingError::Io { path: title, error }),
+        }
+    }
+
+    /// Reads on until it is clear whether this is a recording.
+    fn start(title: String, input: Input) -> Result<Self, RecordingError> {
+        let reader = StreamReader::new();
+        let (tally, chunk) = (Tally::default(), vec![0; CHUNK_LEN]);
+        let mut recording = Self { title, input, reader, head: VecDeque::new(), ended: None, tally, chunk };
+        let mut sniffer = StreamReader::new();
+        loop {
+            let len = recording.read_waiting().map_err(|error| recording.io_error(error))?;
+            recording.head.extend(&recording.chunk[..len]);
+            sniffer.fill(&recording.chunk[..len]);
+            if len == 0 {
+                sniffer.finish();
+            }
+            match first_good(&mut sniffer) {
+                Some(Ok(())) => return Ok(recording),
+                Some(Err(major)) => return Err(RecordingError::Newer { path: recording.title, major }),
+                None if len == 0 || recording.head.len() >= SNIFF_LEN => {
+                    let reason = describe(recording.head.make_contiguous());
+                    return Err(RecordingError::NotARecording { path: recording.title, reason });
+                }
+                None => (),
+            }
+        }
+    }
+
+    fn io_error(&self, error: io::Error) -> RecordingError {
+        RecordingError::Io { path: self.title.clone(), error }
+    }
+
+    /// Fills `chunk` from the open file or the pipe, waiting for a pipe to give something; 0 at the end.
+    fn read_waiting(&mut self) -> io::Result<usize> {
+        match &mut self.input {
+            Input::Files { open, .. } => read(open, &mut self.chunk),
+            Input::Pipe(pipe) => {
+                let bytes = pipe.wait()?.unwrap_or_default();
+                self.chunk[..bytes.len()].copy_from_slice(&bytes);
+                Ok(bytes.len())
+            }
+        }
+    }
+
+    /// Hands over one item, or reads on.
+    pub(super) fn advance(&mut self, sink: &mut dyn Sink) -> Advance {
+        if let Some(item) = self.reader.next() {
+            self.tally.note(&item);
+            sink.apply(item);
+            return Advance::Read;
+        }
+        if self.ended.is_some() {
+            return Advance::End;
+        }
+        self.refill().unwrap_or_else(|error| {
+            self.reader.finish();
+            self.ended = Some(format!("cannot be read any further: {error}"));
+            Advance::Read
+        })
+    }
+
+    /// Gives the reader more bytes, from the head, the open file, the next one or the pipe.
+    fn refill(&mut self) -> io::Result<Advance> {
+        if !self.head.is_empty() {
+            let len = self.head.len().min(CHUNK_LEN);
+            let bytes: Vec<u8> = self.head.drain(..len).collect();
+            self.reader.fill(&bytes);
+            return Ok(Advance::Read);
+        }
+        let len = match &mut self.input {
+            Input::Files { open, .. } => read(open, &mut self.chunk)?,
+            Input::Pipe(pipe) => match pipe.take()? {
+                Piped::Nothing => return Ok(Advance::Idle),
+                Piped::End => 0,
+                Piped::Chunk(bytes) => {
+                    self.reader.fill(&bytes);
+                    return Ok(Advance::Read);
+                }
+            },
+        };
+        self.reader.fill(&self.chunk[..len]);
+        if len == 0 {
+            self.next_file()?;
+        }
+        Ok(Advance::Read)
+    }
+
+    /// At the end of a file: goes on to the next, or ends. Each file is read to the damage at its end first.
+    fn next_file(&mut self) -> io::Result<()> {
+        if let Input::Files { open, later } = &mut self.input
+            && let Some(next) = later.pop_front()
+        {
+            // Segments are whole frames but where their publisher was killed, which can only be in the last one; the
+            // reader goes on over the seam and steps over anything else.
+            *open = segments::open(&next)?;
+            return Ok(());
+        }
+        self.reader.finish();
+        self.ended = Some("end of the recording".to_owned());
+        Ok(())
+    }
+
+    /// Reads everything to the end.
+    pub fn read_all(&mut self, sink: &mut dyn Sink) {
+        loop {
+            match self.advance(sink) {
+                Advance::Read => (),
+                Advance::End => return,
+                Advance::Idle => match self.read_waiting() {
+                    Ok(len) => {
+                        self.reader.fill(&self.chunk[..len]);
+                        // A closed pipe stays closed: the next advance finds its end.
+                    }
+                    Err(error) => self.ended = Some(format!("cannot be read any further: {error}")),
+                },
+            }
+        }
+    }
+
+    /// When the recording at `path` begins and ends, from its first and last bytes; `None` for a pipe, and where
+    /// nothing in them has a time.
+    pub fn time_span(path: &Path) -> Option<TimeSpan> {
+        let files = if path.is_dir() {
+            segments::numbers(path).ok()?.into_iter().map(|number| segments::path(path, number)).collect()
+        } else {
+            vec![path.to_owned()]
+        };
+        let first_ns = files.iter().filter_map(open_regular).find_map(|file| first_time(&file))?;
+        let last_ns = files.iter().rev().filter_map(open_regular).find_map(|file| last_time(&file))?;
+        Some(TimeSpan { first_ns, last_ns: last_ns.max(first_ns) })
+    }
+}
+
+impl Source for Recording {
+    fn poll(&mut self, sink: &mut dyn Sink, budget: Duration) -> Progress {
+        let began = Instant::now();
+        let mut changed = false;
+        loop {
+            match self.advance(sink) {
+                Advance::Read => changed = true,
+                Advance::Idle | Advance::End => return Progress { changed, more: false },
+            }
+            if began.elapsed() >= budget {
+                return Progress { changed, more: true };
+            }
+        }
+    }
+
+    fn status(&self) -> Status {
+        let state = match &self.ended {
+            Some(why) => State::Ended(why.clone()),
+            None if self.tally.session.is_none() => State::Waiting,
+            None => State::Running,
+        };
+        Status {
+            title: format!("{}, {}", self.tally.title(), self.title),
+            state,
+            damage: self.tally.damage,
+            newer_format: self.tally.newer_format,
+            ..Status::default()
+        }
+    }
+}
+
+/// Opens a file for a look at its first and last bytes; a pipe or a device has none.
+fn open_regular(path: &PathBuf) -> Option<File> {
+    path.metadata().ok()?.is_file().then(|| File::open(path).ok())?
+}
+
+/// Whether the stream is a recording, as far as it was given: its first good frame, or the newer version it is in.
+fn first_good(reader: &mut StreamReader) -> Option<Result<(), u64>> {
+    while let Some(item) = reader.next() {
+        match item {
+            Item::Damage(_) => (),
+            Item::Newer { major } => return Some(Err(major)),
+            _ => return Some(Ok(())),
+        }
+    }
+    None
+}
+
+/// What a file without a good frame is.
+fn describe(head: &[u8]) -> &'static str {
+    const FRAME: &[u8] = &[0xA7, b'g'];
+    const GZIP: &[u8] = &[0x1F, 0x8B];
+    let text_end = match std::str::from_utf8(head) {
+        Ok(_) => head.len(),
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        Err(_) => 0,
+    };
+    match head {
+        [] => "is empty: not a recording",
+        _ if head.starts_with(FRAME) => "is cut or damaged: it holds no whole frame",
+        _ if head.starts_with(GZIP) => "is compressed with gzip: unpack it first",
+        _ if text_end > 0 && !head.contains(&0) => "is a text file: not a recording",
+        _ => "is not a recording",
+    }
+}
+
+/// When the first thing in a file happened.
+fn first_time(mut file: &File) -> Option<u64> {
+    let mut reader = StreamReader::new();
+    let mut chunk = vec![0; CHUNK_LEN];
+    for _ in 0..SNIFF_LEN / CHUNK_LEN {
+        let len = read(&mut file, &mut chunk).ok().filter(|len| *len > 0)?;
+        reader.fill(&chunk[..len]);
+        while let Some(item) = reader.next() {
+            match item {
+                Item::Anchor(anchor) => return Some(anchor.monotonic_ns),
+                Item::Block(info, _) => return Some(info.base_ns),
+                _ => (),
+            }
+        }
+    }
+    None
+}
+
+/// When the last thing in a file happened.
+fn last_time(mut file: &File) -> Option<u64> {
+    let start = file.metadata().ok()?.len().saturating_sub(TAIL_LEN);
+    file.seek(SeekFrom::Start(start)).ok()?;
+    let mut reader = StreamReader::starting_at(start);
+    let mut chunk = vec![0; CHUNK_LEN];
+    let mut last_ns = None;
+    loop {
+        let len = read(&mut file, &mut chunk).ok()?;
+        reader.fill(&chunk[..len]);
+        while let Some(item) = reader.next() {
+            last_ns = last_ns.max(match item {
+                Item::Anchor(anchor) => Some(anchor.monotonic_ns),
+                Item::Block(_, events) => events.map(|event| event.t_ns()).max(),
+                Item::End(end) => Some(end.t_ns),
+                _ => None,
+            });
+        }
+        if len == 0 {
+            return last_ns;
+        }
+    }
+}
+
+/// Reads, again where a signal came in between.
+fn read(input: &mut impl Read, chunk: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match input.read(chunk) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+            other => return other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::fixture::{self, Heard, START_NS, STEP_NS, SessionDir};
+    use super::*;
+
+    fn written(bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.gnntop");
+        fs::write(&path, bytes).unwrap();
+        (dir, path)
+    }
+
+    fn heard(path: &Path) -> (Heard, Status) {
+        let mut recording = Recording::open(path).unwrap();
+        let mut heard = Heard::default();
+        recording.read_all(&mut heard);
+        (heard, recording.status())
+    }
+
+    fn refusal(bytes: &[u8]) -> String {
+        let (_dir, path) = written(bytes);
+        let error = Recording::open(&path).map(|_| ()).unwrap_err().to_string();
+        assert!(!error.contains('\n'), "{error}");
+        error.replace(&path.display().to_string(), "FILE")
+    }
+
+    #[test]
+    fn a_whole_recording_is_heard() {
+        let (_dir, path) = written(&fixture::recording(1000, 50));
+        let (heard, status) = heard(&path);
+        assert_eq!(heard.steps(), (1..=1000).collect::<Vec<_>>());
+        assert_eq!((heard.ends.len(), heard.gaps, heard.damages), (1, 0, 0));
+        assert_eq!(status.state, State::Ended("end of the recording".to_owned()));
+        assert!(status.title.starts_with("pna (pid 4711), "), "{}", status.title);
+        assert!(status.warnings().is_empty());
+    }
+
+    #[test]
+    fn polls_give_the_same_a_little_at_a_time() {
+        let (_dir, path) = written(&fixture::recording(5000, 10));
+        let (mut recording, mut heard) = (Recording::open(&path).unwrap(), Heard::default());
+        let mut polls = 0;
+        while recording.poll(&mut heard, Duration::ZERO).more {
+            polls += 1;
+        }
+        assert!(polls > 500, "{polls}");
+        assert_eq!(heard.steps().len(), 5000);
+    }
+
+    #[test]
+    fn what_is_no_recording_is_refused_in_one_line() {
+        assert_eq!(refusal(b""), "FILE is empty: not a recording");
+        assert_eq!(refusal("idx,smiles\n0,CCO é\n".as_bytes()), "FILE is a text file: not a recording");
+        assert_eq!(refusal(b"\x1f\x8b\x08\0\0\0"), "FILE is compressed with gzip: unpack it first");
+        assert_eq!(refusal(&[0; 10_000]), "FILE is not a recording");
+        assert_eq!(refusal(&vec![0xA7; 6 << 20]), "FILE is not a recording");
+        assert!(matches!(Recording::open(Path::new("/nowhere/a.gnntop")), Err(RecordingError::Io { .. })));
+    }
+
+    #[test]
+    fn a_newer_format_is_refused_by_its_number() {
+        let mut bytes = fixture::recording(3, 3);
+        // The payload of the first frame: the magic word, then the major version in one byte.
+        let at = bytes.windows(6).position(|window| window == b"gnntop").unwrap() + 6;
+        bytes[at] = 9;
+        fixture::mend_first_frame(&mut bytes);
+        assert_eq!(refusal(&bytes), "FILE is written in format 9, this gnntop reads up to 1: update gnntop");
+    }
+
+    #[test]
+    fn a_cut_anywhere_shows_everything_before_it() {
+        let whole = fixture::recording(40, 4);
+        let (_dir, path) = written(&[]);
+        let mut steps_before = 0;
+        for cut in 0..whole.len() {
+            fs::write(&path, &whole[..cut]).unwrap();
+            match Recording::open(&path) {
+                Err(error) => assert!(steps_before == 0, "cut at {cut}: {error}"),
+                Ok(mut recording) => {
+                    let mut heard = Heard::default();
+                    recording.read_all(&mut heard);
+                    let steps = heard.steps();
+                    assert!(steps.len() >= steps_before && steps.len() % 4 == 0, "cut at {cut}: {steps:?}");
+                    assert_eq!(steps, (1..=steps.len() as u64).collect::<Vec<_>>());
+                    steps_before = steps.len();
+                }
+            }
+        }
+        assert_eq!(steps_before, 40);
+    }
+
+    #[test]
+    fn a_flipped_byte_costs_one_frame_and_is_told() {
+        let whole = fixture::recording(40, 4);
+        let (_dir, path) = written(&[]);
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x55;
+            fs::write(&path, &bytes).unwrap();
+            let (heard, status) = heard(&path);
+            assert!(heard.steps().len() >= 36, "byte {at}");
+            assert!(status.damage.holes >= 1, "byte {at}");
+            assert!(status.warnings()[0].starts_with("damaged in "), "{:?}", status.warnings());
+        }
+    }
+
+    #[test]
+    fn the_time_span_needs_only_both_ends() {
+        let (_dir, path) = written(&fixture::recording(200_000, 1000));
+        let expected = TimeSpan { first_ns: START_NS, last_ns: START_NS + 200_000 * STEP_NS };
+        assert_eq!(Recording::time_span(&path), Some(expected));
+        fs::write(&path, "no time in here").unwrap();
+        assert_eq!(Recording::time_span(&path), None);
+    }
+
+    #[test]
+    fn the_segments_of_a_killed_session_are_one_recording() {
+        let dir = tempfile::tempdir().unwrap();
+        let session = SessionDir::create(dir.path(), "pna", 4711);
+        session.write_segment(2, &[fixture::segment("pna", 4711, 2), fixture::steps(5..8)].concat());
+        let cut = fixture::steps(10..12);
+        session.write_segment(3, &[fixture::segment("pna", 4711, 3), fixture::steps(8..10)].concat());
+        session.append(3, &cut[..cut.len() - 1]);
+        let (heard, status) = heard(session.path());
+        assert_eq!(heard.steps(), [6, 7, 8, 9, 10]);
+        assert_eq!(status.damage.holes, 1);
+        let span = Recording::time_span(session.path()).unwrap();
+        assert_eq!(span, TimeSpan { first_ns: START_NS, last_ns: START_NS + 10 * STEP_NS });
+    }
+
+    #[test]
+    fn a_pipe_is_heard_as_it_comes() {
+        let (reading, writing) = io::pipe().unwrap();
+        let whole = fixture::recording(20, 4);
+        let writer = std::thread::spawn(move || {
+            let mut writing = writing;
+            for piece in whole.chunks(7) {
+                io::Write::write_all(&mut writing, piece).unwrap();
+            }
+        });
+        let mut recording = Recording::from_pipe("pipe", reading).unwrap();
+        let mut heard = Heard::default();
+        recording.read_all(&mut heard);
+        writer.join().unwrap();
+        assert_eq!(heard.steps().len(), 20);
+        let refused = Recording::from_pipe("pipe", io::empty()).map(|_| ()).unwrap_err().to_string();
+        assert_eq!(refused, "pipe is empty: not a recording");
+    }
+}

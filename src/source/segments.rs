@@ -1,0 +1,86 @@
+//! The files of a session's directory: which segments there are, opening them without being fooled, and
+//! whether their publisher still lives.
+//!
+//! A sessions directory may lie in a folder that others can write to, so links are not followed and only
+//! regular files are opened.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use gnntop_wire::layout;
+
+/// The numbers of the segments in `dir`, ascending.
+pub(super) fn numbers(dir: &Path) -> io::Result<Vec<u64>> {
+    let mut numbers = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        numbers.extend(entry?.file_name().to_str().and_then(layout::segment_number));
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// The path of a segment.
+pub(super) fn path(dir: &Path, number: u64) -> PathBuf {
+    dir.join(layout::segment_file_name(number))
+}
+
+/// Opens a regular file for reading. A link, a pipe or a device in its place is refused, and none of them
+/// can make the call wait.
+pub(super) fn open(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
+    }
+}
+
+/// Whether the publisher of the session in `dir` lives: it keeps a lock on the `live` file.
+///
+/// Without the file, or where it cannot be opened, there is no publisher.
+pub(super) fn is_alive(dir: &Path) -> bool {
+    let Ok(file) = open(&dir.join(layout::LOCK_FILE)) else { return false };
+    // A lock taken here is given back when `file` closes, at once.
+    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_are_listed_in_order_and_others_left_out() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["00000010.gnntop", "00000002.gnntop", "live", "notes.txt", "2.gnntop"] {
+            fs::write(dir.path().join(name), "").unwrap();
+        }
+        assert_eq!(numbers(dir.path()).unwrap(), [2, 10]);
+    }
+
+    #[test]
+    fn links_directories_and_pipes_are_not_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let real = dir.path().join("real");
+        fs::write(&real, "x").unwrap();
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        assert!(open(&real).is_ok());
+        assert!(open(&link).is_err());
+        assert!(open(dir.path()).is_err());
+    }
+
+    #[test]
+    fn a_publisher_lives_as_long_as_its_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(!is_alive(dir.path()));
+        let lock = File::create(dir.path().join(layout::LOCK_FILE)).unwrap();
+        assert!(!is_alive(dir.path()));
+        lock.lock().unwrap();
+        assert!(is_alive(dir.path()));
+        assert!(is_alive(dir.path()), "looking does not take the lock away");
+        drop(lock);
+        assert!(!is_alive(dir.path()));
+    }
+}

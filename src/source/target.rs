@@ -1,0 +1,225 @@
+//! From what a person typed (a process id, a name, a directory, a file or nothing) to the session or recording meant.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::discover::{self, DiscoverError, Session};
+use super::process::Process;
+
+/// What was meant.
+#[derive(Debug)]
+pub enum Target {
+    /// A session, living or ended.
+    Session(Box<Session>),
+    /// A recording; `-` is standard input.
+    Recording(PathBuf),
+    /// A living process that publishes nothing.
+    Process(Process),
+}
+
+/// Why it is not clear what was meant.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetError {
+    /// The sessions directory cannot be read.
+    #[error(transparent)]
+    Discover(#[from] DiscoverError),
+    /// Nothing was named, and nothing publishes.
+    #[error(
+        "no live session in {}; start one with `gnntop run pna`, or name a process, a session's directory or a \
+         recording", dir.display()
+    )]
+    NoSession {
+        /// Where sessions were looked for.
+        dir: PathBuf,
+    },
+    /// Nothing has this name.
+    #[error("no session named {name}; {}", known(sessions))]
+    UnknownName {
+        /// The name.
+        name: String,
+        /// What there is, one label each.
+        sessions: Vec<String>,
+    },
+    /// No process has this id.
+    #[error("no session and no process with pid {pid}; {}", known(sessions))]
+    UnknownPid {
+        /// The process id.
+        pid: u32,
+        /// What there is, one label each.
+        sessions: Vec<String>,
+    },
+    /// More than one session could be meant.
+    #[error("{} live sessions could be meant, name one by its pid: {}", sessions.len(), sessions.join(", "))]
+    Ambiguous {
+        /// One label for each.
+        sessions: Vec<String>,
+    },
+    /// A directory that holds no session.
+    #[error("{} {reason}", path.display())]
+    NotASession {
+        /// The directory.
+        path: PathBuf,
+        /// Why it cannot be read as one.
+        reason: String,
+    },
+}
+
+fn known(sessions: &[String]) -> String {
+    if sessions.is_empty() {
+        "there are no live sessions".into()
+    } else {
+        format!("live sessions: {}", sessions.join(", "))
+    }
+}
+
+/// How sessions are called in messages: `pna (pid 4711)`.
+pub fn label(session: &Session) -> String {
+    format!("{} (pid {})", session.info.name, session.info.pid)
+}
+
+/// Finds what `argument` means among the sessions in `dir`; without one, the only live session.
+///
+/// A path to an existing file or directory wins over a name, a number is a process id. Among several sessions
+/// of one name the only living one is meant, or the one that was active last when none lives.
+///
+/// # Errors
+/// Says what there is instead, in one line.
+pub fn resolve(argument: Option<&str>, dir: &Path) -> Result<Target, TargetError> {
+    match argument {
+        None => only_live(dir),
+        Some("-") => Ok(Target::Recording(PathBuf::from("-"))),
+        Some(argument) if argument.parse::<u32>().is_ok() => by_pid(argument.parse().unwrap_or_default(), dir),
+        Some(argument) => match fs::metadata(argument) {
+            Ok(meta) if meta.is_dir() => by_directory(Path::new(argument)),
+            Ok(_) => Ok(Target::Recording(PathBuf::from(argument))),
+            Err(_) => by_name(argument, dir),
+        },
+    }
+}
+
+fn only_live(dir: &Path) -> Result<Target, TargetError> {
+    let mut live: Vec<_> = discover::list(dir)?.sessions.into_iter().filter(|session| session.alive).collect();
+    match live.len() {
+        0 => Err(TargetError::NoSession { dir: dir.to_owned() }),
+        1 => Ok(Target::Session(Box::new(live.remove(0)))),
+        _ => Err(TargetError::Ambiguous { sessions: labels(&live) }),
+    }
+}
+
+fn by_pid(pid: u32, dir: &Path) -> Result<Target, TargetError> {
+    // Living sessions come first, so that an old session of a process id used again does not hide the new one.
+    let mut sessions = discover::list(dir)?.sessions;
+    let found = sessions.iter().position(|session| session.info.pid == pid);
+    let process = Process::find(pid);
+    match (found, process) {
+        (Some(at), None) => Ok(Target::Session(Box::new(sessions.remove(at)))),
+        (Some(at), Some(_)) if sessions[at].alive => Ok(Target::Session(Box::new(sessions.remove(at)))),
+        (_, Some(process)) => Ok(Target::Process(process)),
+        (None, None) => Err(TargetError::UnknownPid { pid, sessions: live_labels(&sessions) }),
+    }
+}
+
+fn by_directory(path: &Path) -> Result<Target, TargetError> {
+    let session = discover::read_session(path);
+    let refused = |reason| TargetError::NotASession { path: path.to_owned(), reason };
+    session.map(|session| Target::Session(Box::new(session))).map_err(refused)
+}
+
+fn by_name(name: &str, dir: &Path) -> Result<Target, TargetError> {
+    let sessions = discover::list(dir)?.sessions;
+    let called = |session: &&Session| {
+        session.info.name == name || session.dir.file_name().is_some_and(|dir_name| dir_name == name)
+    };
+    let mut found: Vec<Session> = sessions.iter().filter(called).cloned().collect();
+    let living = found.iter().filter(|session| session.alive).count();
+    match (found.is_empty(), living) {
+        (true, _) => Err(TargetError::UnknownName { name: name.to_owned(), sessions: live_labels(&sessions) }),
+        (false, 0 | 1) => Ok(Target::Session(Box::new(found.remove(0)))),
+        _ => Err(TargetError::Ambiguous { sessions: live_labels(&found) }),
+    }
+}
+
+fn labels(sessions: &[Session]) -> Vec<String> {
+    sessions.iter().map(label).collect()
+}
+
+fn live_labels(sessions: &[Session]) -> Vec<String> {
+    sessions.iter().filter(|session| session.alive).map(label).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{self, SessionDir};
+    use super::*;
+
+    fn add(dir: &Path, name: &str, pid: u32) -> SessionDir {
+        let session = SessionDir::create(dir, name, pid);
+        session.write_segment(0, &fixture::segment(name, pid, 0));
+        session
+    }
+
+    fn pid_of(target: Target) -> u32 {
+        match target {
+            Target::Session(session) => session.info.pid,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn refusal(argument: Option<&str>, dir: &Path) -> String {
+        resolve(argument, dir).unwrap_err().to_string()
+    }
+
+    /// Process ids above the largest that Linux gives out.
+    const A: u32 = 900_000_001;
+    const B: u32 = 900_000_002;
+
+    #[test]
+    fn without_an_argument_the_only_live_session_is_meant() {
+        let dir = tempfile::tempdir().unwrap();
+        add(dir.path(), "ended", A);
+        assert!(refusal(None, dir.path()).starts_with("no live session in "));
+        let one = add(dir.path(), "pna", B);
+        let _lock = one.lock();
+        assert_eq!(pid_of(resolve(None, dir.path()).unwrap()), B);
+        let two = add(dir.path(), "gin", B + 1);
+        let _lock = two.lock();
+        let refusal = refusal(None, dir.path());
+        assert!(refusal.starts_with("2 live sessions could be meant"), "{refusal}");
+        assert!(refusal.contains("gin (pid 900000003)") && !refusal.contains("ended"), "{refusal}");
+    }
+
+    #[test]
+    fn a_name_means_the_living_one() {
+        let dir = tempfile::tempdir().unwrap();
+        add(dir.path(), "pna", A);
+        assert_eq!(pid_of(resolve(Some("pna"), dir.path()).unwrap()), A);
+        let live = add(dir.path(), "pna", B);
+        let _lock = live.lock();
+        assert_eq!(pid_of(resolve(Some("pna"), dir.path()).unwrap()), B);
+        let dir_name = live.path().file_name().unwrap().to_str().unwrap();
+        assert_eq!(pid_of(resolve(Some(dir_name), dir.path()).unwrap()), B);
+        let refusal = refusal(Some("pan"), dir.path());
+        assert_eq!(refusal, "no session named pan; live sessions: pna (pid 900000002)");
+    }
+
+    #[test]
+    fn a_number_is_a_process() {
+        let dir = tempfile::tempdir().unwrap();
+        add(dir.path(), "pna", A);
+        assert_eq!(pid_of(resolve(Some("900000001"), dir.path()).unwrap()), A);
+        let own = std::process::id();
+        assert!(matches!(resolve(Some(&own.to_string()), dir.path()), Ok(Target::Process(p)) if p.pid() == own));
+        assert!(refusal(Some("900000009"), dir.path()).starts_with("no session and no process with pid 900000009"));
+    }
+
+    #[test]
+    fn a_path_is_a_session_or_a_recording() {
+        let dir = tempfile::tempdir().unwrap();
+        let session = add(dir.path(), "pna", A);
+        let path = session.path().to_str().unwrap();
+        assert_eq!(pid_of(resolve(Some(path), dir.path()).unwrap()), A);
+        let file = format!("{path}/00000000.gnntop");
+        assert!(matches!(resolve(Some(&file), dir.path()), Ok(Target::Recording(_))));
+        assert!(refusal(dir.path().to_str(), dir.path()).ends_with("has no segments"));
+    }
+}

@@ -1,0 +1,196 @@
+//! The commands that read: list, attach, replay, report and doctor, on hand-written sessions and recordings.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
+
+mod fixtures;
+mod sessions;
+
+use std::io::Read;
+use std::os::unix::fs::symlink;
+
+use fixtures::{StreamBuilder, TrainingRun};
+use sessions::{Sessions, spawn, wait_until};
+
+fn run_of(name: &'static str) -> Vec<u8> {
+    TrainingRun { name, ..TrainingRun::default() }.bytes()
+}
+
+#[test]
+fn help_goes_to_standard_output_and_wrong_usage_to_standard_error() {
+    let sessions = Sessions::new();
+    let help = sessions.run(["--help"]);
+    assert_eq!(help.code, Some(0));
+    assert!(help.out.contains("Examples:") && help.err.is_empty());
+    for command in ["run", "train", "attach", "list", "record", "replay", "report", "doctor"] {
+        let help = sessions.run([command, "--help"]);
+        assert_eq!(help.code, Some(0), "{command}");
+        assert!(help.out.contains("Examples:"), "{command}");
+    }
+    for wrong in [&["atach"][..], &["list", "--all"], &["replay"], &["replay", "x", "--speed", "fast"], &["run"]] {
+        let ran = sessions.run(wrong);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{wrong:?}");
+    }
+}
+
+#[test]
+fn sessions_are_listed_and_what_is_none_is_told() {
+    let sessions = Sessions::new();
+    let none = sessions.run(["list"]);
+    assert_eq!((none.code, none.out.as_str()), (Some(0), ""));
+    assert!(none.err.contains("gnntop run pna"));
+    let _live = sessions.live("alive", &run_of("pna"));
+    let ended = sessions.ended("over", &run_of("gin"));
+    symlink(ended.dir(), sessions.path().join("link")).unwrap();
+    let list = sessions.run(["list"]);
+    let lines: Vec<&str> = list.out.lines().collect();
+    assert_eq!(lines.len(), 3, "{list:?}");
+    assert!(lines[0].starts_with("NAME"));
+    assert!(lines[1].starts_with("pna") && lines[1].contains("live"), "{list:?}");
+    assert!(lines[2].starts_with("gin") && lines[2].contains("ended"), "{list:?}");
+    assert!(list.err.contains("link is a symbolic link"), "{list:?}");
+    assert!(!sessions.run(["list", "--live"]).out.contains("gin"));
+}
+
+#[test]
+fn a_refused_sessions_directory_is_told_in_one_line() {
+    let sessions = Sessions::new();
+    let file = sessions.file("file", b"");
+    for command in ["list", "attach", "record"] {
+        let output = sessions.gnntop([command]).env("GNNTOP_DIR", &file).output().unwrap();
+        sessions::Ran::of(&output).refused("is not a directory; set GNNTOP_DIR to a directory of your own");
+    }
+    let missing = sessions.gnntop(["list"]).env("GNNTOP_DIR", sessions.path().join("none")).output().unwrap();
+    assert_eq!(missing.status.code(), Some(0));
+}
+
+#[test]
+fn gnntop_alone_says_how_to_begin_or_offers_a_choice() {
+    let sessions = Sessions::new();
+    let none = sessions.run([""; 0]);
+    assert_eq!(none.code, Some(0));
+    assert!(none.out.contains("gnntop run pna"), "{none:?}");
+    let _one = sessions.live("one", &run_of("pna"));
+    let _two = sessions.live("two", &run_of("gin"));
+    let several = sessions.run([""; 0]);
+    assert_eq!(several.code, Some(1));
+    assert!(several.out.contains("pna (pid 4711)") && several.out.contains("gin (pid 4711)"), "{several:?}");
+}
+
+#[test]
+fn an_unknown_session_is_answered_with_the_known_ones() {
+    let sessions = Sessions::new();
+    sessions.run(["attach"]).refused("no live session in ");
+    sessions.run(["attach", "pna"]).refused("no session named pna; there are no live sessions");
+    let _live = sessions.live("one", &run_of("pna"));
+    sessions.run(["attach", "pan"]).refused("no session named pan; live sessions: pna (pid 4711)");
+    let _other = sessions.live("two", &run_of("pna"));
+    sessions.run(["attach", "pna"]).refused("2 live sessions could be meant");
+}
+
+#[test]
+fn a_session_is_followed_until_its_publisher_dies() {
+    let sessions = Sessions::new();
+    let run = TrainingRun { ends: false, ..TrainingRun::default() }.bytes();
+    let mut session = sessions.live("one", &run[..run.len() / 2]);
+    let mut child = spawn(&mut sessions.gnntop(["attach"]));
+    let mut out = child.stdout.take().unwrap();
+    let mut first = [0; 14];
+    out.read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"pna (pid 4711)");
+    session.append(&run[run.len() / 2..]);
+    session.die();
+    let mut rest = String::new();
+    out.read_to_string(&mut rest).unwrap();
+    assert!(rest.contains("step 100 ") && rest.contains("ended without a word: killed?"), "{rest}");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_recording_is_replayed_at_speed_and_reported_on() {
+    let sessions = Sessions::new();
+    let file = sessions.file("a.gnntop", &run_of("pna"));
+    let replay = sessions.run(["replay", "a.gnntop", "--speed", "100"]);
+    assert_eq!(replay.code, Some(0), "{replay:?}");
+    assert!(replay.out.contains("step 100 ") && replay.out.contains("end of the recording"), "{replay:?}");
+    let report = sessions.run(["report", file.to_str().unwrap()]);
+    assert_eq!((report.code, report.err.as_str()), (Some(0), ""));
+    assert!(report.out.contains("100 steps") && report.out.contains("backward"), "{report:?}");
+}
+
+#[test]
+fn a_pipe_is_as_good_as_a_file() {
+    let sessions = Sessions::new();
+    let bytes = run_of("pna");
+    sessions.file("a.gnntop", &bytes);
+    let from_file = sessions.run(["report", "a.gnntop"]);
+    let from_pipe = sessions.run_with(["report", "-"], &bytes);
+    assert_eq!((from_pipe.code, &from_pipe.out), (Some(0), &from_file.out));
+    let replay = sessions.run_with(["replay", "-", "--speed", "100"], &bytes);
+    assert!(replay.code == Some(0) && replay.out.contains("step 100 "), "{replay:?}");
+}
+
+#[test]
+fn a_report_for_programs_is_json() {
+    let sessions = Sessions::new();
+    sessions.file("a.gnntop", &run_of("pna"));
+    sessions.ended("b", &run_of("gin"));
+    let one = sessions.run(["report", "a.gnntop", "--json", "--percentiles", "50,99.9", "--skip-steps", "10"]);
+    let one: serde_json::Value = serde_json::from_str(&one.out).unwrap();
+    assert_eq!((&one["schema_version"], &one["session"]["name"]), (&1.into(), &"pna".into()));
+    let two = sessions.run(["report", "a.gnntop", "gin", "--json"]);
+    let two: serde_json::Value = serde_json::from_str(&two.out).unwrap();
+    assert_eq!((&two[0]["session"]["name"], &two[1]["session"]["name"]), (&"pna".into(), &"gin".into()));
+    assert_eq!(sessions.run(["report", "a.gnntop", "--percentiles", "101"]).code, Some(2));
+}
+
+#[test]
+fn a_live_session_is_reported_on_as_it_is_now() {
+    let sessions = Sessions::new();
+    let run = TrainingRun { ends: false, ..TrainingRun::default() };
+    let _live = sessions.live("one", &run.bytes());
+    let report = sessions.run(["report"]);
+    assert!(report.code == Some(0) && report.out.contains("100 steps"), "{report:?}");
+}
+
+#[test]
+fn names_cannot_drive_the_terminal() {
+    let sessions = Sessions::new();
+    let mut stream = StreamBuilder::new("\x1b[2Jboom\x07\n");
+    let track = stream.track(gnntop_wire::TrackRole::Training, "\x1b]0;title\x07");
+    stream.phase(track, 1, "\x1b[31mred\u{9b}1m", fixtures::START_NS, fixtures::START_NS + fixtures::MS);
+    stream.step(track, 1, fixtures::START_NS, fixtures::START_NS + fixtures::MS);
+    let bytes = stream.bytes();
+    sessions.file("a.gnntop", &bytes);
+    let session = sessions.ended("one", &bytes);
+    let dir = session.dir().to_str().unwrap();
+    for arguments in [&["list"][..], &["report", "a.gnntop"], &["report", "a.gnntop", "--json"], &["attach", dir]] {
+        let ran = sessions.run(arguments);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let harmful = |c: char| c.is_control() && c != '\n';
+        assert!(!ran.out.contains(harmful) && !ran.err.contains(harmful), "{ran:?}");
+    }
+    sessions.run(["attach", "\x1b[2J"]).refused("no session named \u{fffd}[2J");
+}
+
+#[test]
+fn the_doctor_is_for_people_and_programs() {
+    let sessions = Sessions::new();
+    let words = sessions.run(["doctor"]);
+    assert!(words.code == Some(0) && words.out.contains("sessions directory"), "{words:?}");
+    let json = sessions.run(["doctor", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert!(json["checks"].as_array().unwrap().len() > 5);
+    let file = sessions.file("file", b"");
+    let failed = sessions.gnntop(["doctor"]).env("GNNTOP_DIR", file).output().unwrap();
+    assert_eq!(failed.status.code(), Some(1));
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_failure() {
+    let sessions = Sessions::new();
+    let _live = sessions.live("one", &run_of("pna"));
+    let mut child = spawn(&mut sessions.gnntop(["attach"]));
+    drop(child.stdout.take());
+    wait_until(|| child.try_wait().unwrap().is_some());
+    let ran = sessions::Ran::of(&child.wait_with_output().unwrap());
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+}

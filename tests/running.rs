@@ -1,0 +1,142 @@
+//! `gnntop run` and `gnntop train`: starting programs, their output, their exit codes, their sessions.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod sessions;
+
+use std::fs;
+use std::path::PathBuf;
+
+use sessions::{Ran, Sessions, signal, spawn, wait_until};
+
+fn logs(sessions: &Sessions) -> Vec<PathBuf> {
+    let entries = fs::read_dir(sessions.path()).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.extension().is_some_and(|extension| extension == "log")).collect()
+}
+
+#[test]
+fn the_exit_code_is_passed_on() {
+    let sessions = Sessions::new();
+    assert_eq!(sessions.run(["run", "--", "true"]).code, Some(0));
+    assert_eq!(sessions.run(["run", "--", "sh", "-c", "exit 7"]).code, Some(7));
+    assert_eq!(sessions.run(["run", "--", "sh", "-c", "kill -9 $$"]).code, Some(128 + 9));
+    sessions.run(["run", "--", "no-such-program"]).refused("cannot start no-such-program: No such file");
+    assert_eq!(sessions.run(["run"]).code, Some(2));
+}
+
+#[test]
+fn output_goes_into_a_log_and_its_end_is_shown_after_a_failure() {
+    let sessions = Sessions::new();
+    let ran = sessions.run(["run", "--", "sh", "-c", "echo to out; echo to err >&2; exit 3"]);
+    assert_eq!(ran.code, Some(3));
+    assert!(!ran.out.contains("to out"), "{ran:?}");
+    assert!(ran.err.contains("sh ended with exit code 3") && ran.err.contains("  to err"), "{ran:?}");
+    let logs = logs(&sessions);
+    assert_eq!(logs.len(), 1);
+    assert_eq!(fs::read_to_string(&logs[0]).unwrap(), "to out\nto err\n");
+}
+
+#[test]
+fn the_program_gets_what_it_needs() {
+    let sessions = Sessions::new();
+    let script = r#"read line; echo "$line $GNNTOP_DIR ${GNNTOP_RUN_ID:+with an id}""#;
+    let ran = sessions.run_with(["run", "--", "sh", "-c", script], b"piped\n");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let expected = format!("piped {} with an id\n", sessions.path().display());
+    assert_eq!(fs::read_to_string(&logs(&sessions)[0]).unwrap(), expected);
+}
+
+#[test]
+fn an_interruption_is_passed_on_once() {
+    let sessions = Sessions::new();
+    let script = "trap 'echo interrupted >> signals; exit 5' INT; touch ready; while :; do sleep 0.05; done";
+    let child = spawn(&mut sessions.gnntop(["run", "--", "sh", "-c", script]));
+    wait_until(|| sessions.path().join("ready").exists());
+    signal(&child, "INT");
+    let ran = Ran::of(&child.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(130), "{ran:?}");
+    assert_eq!(fs::read_to_string(sessions.path().join("signals")).unwrap(), "interrupted\n");
+}
+
+#[test]
+fn a_program_that_publishes_nothing_is_seen_from_outside_and_not_recorded() {
+    let sessions = Sessions::new();
+    let ran = sessions.run(["run", "--record", "a.gnntop", "--", "sleep", "0.5"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.out.contains("hardware only"), "{ran:?}");
+    assert!(ran.err.contains("published nothing, so nothing was recorded"), "{ran:?}");
+    assert!(!sessions.path().join("a.gnntop").exists());
+    sessions.file("b.gnntop", b"precious");
+    sessions.run(["run", "--record", "b.gnntop", "--", "touch", "started"]).refused("b.gnntop is there already");
+    assert!(!sessions.path().join("started").exists(), "nothing was started");
+}
+
+#[test]
+fn the_hardware_of_any_process_is_recorded() {
+    let sessions = Sessions::new();
+    let own = std::process::id().to_string();
+    let ran = sessions.run(["record", &own, "-o", "a.gnntop", "--duration", "400ms"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let report = sessions.run(["report", "a.gnntop", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&report.out).unwrap();
+    assert_eq!(report["session"]["pid"], std::process::id());
+    sessions.run(["report", &own]).refused("publishes nothing");
+}
+
+#[cfg(feature = "workloads")]
+mod workloads {
+    use super::*;
+
+    #[test]
+    fn a_workload_is_trained_published_and_recorded() {
+        let sessions = Sessions::new();
+        let arguments = ["run", "--record", "a.gnntop", "pna", "--steps", "12"];
+        let ran = sessions.run(arguments);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.err.contains("recorded a.gnntop: "), "{ran:?}");
+        let report = sessions.run(["report", "a.gnntop", "--json"]);
+        let report: serde_json::Value = serde_json::from_str(&report.out).unwrap();
+        assert_eq!(report["session"]["name"], "pna");
+        assert_eq!(report["steps"]["total"], 12);
+        let names: Vec<&str> = report["phases"].as_array().unwrap().iter().filter_map(|p| p["name"].as_str()).collect();
+        for phase in ["data wait", "forward", "backward", "optimizer", "gap", "step"] {
+            assert!(names.contains(&phase), "{phase} in {names:?}");
+        }
+    }
+
+    #[test]
+    fn an_interrupted_training_ends_in_good_order() {
+        let sessions = Sessions::new();
+        let child = spawn(&mut sessions.gnntop(["train", "pna", "--steps", "1000000"]));
+        wait_until(|| sessions.run(["list"]).out.contains("live"));
+        signal(&child, "INT");
+        let ran = Ran::of(&child.wait_with_output().unwrap());
+        assert_eq!(ran.code, Some(130), "{ran:?}");
+        let attached = sessions.run(["attach", "pna"]);
+        assert!(attached.code == Some(0) && attached.out.contains("ended"), "{attached:?}");
+        assert!(!attached.out.contains("without a word"), "{attached:?}");
+    }
+
+    #[test]
+    fn a_killed_training_can_still_be_looked_at_and_saved() {
+        let sessions = Sessions::new();
+        let mut child = spawn(&mut sessions.gnntop(["train", "pna", "--steps", "1000000"]));
+        wait_until(|| sessions.run(["report"]).out.contains("forward"));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let attached = sessions.run(["attach", "pna"]);
+        assert!(attached.out.contains("ended without a word: killed?"), "{attached:?}");
+        assert_eq!(sessions.run(["record", "pna", "--last", "5m", "-o", "a.gnntop"]).code, Some(0));
+        assert!(sessions.run(["report", "a.gnntop"]).out.contains("forward"));
+    }
+
+    #[test]
+    fn unknown_names_and_settings_are_answered() {
+        let sessions = Sessions::new();
+        sessions.run(["run", "pan"]).refused("no workload is called pan; there is: pna");
+        sessions.run(["train", "pan"]).refused("no workload is called pan");
+        assert_eq!(sessions.run(["train", "pna", "--no-such-setting"]).code, Some(2));
+        let help = sessions.run(["train", "pna", "--help"]);
+        assert!(help.code == Some(0) && help.out.contains("--steps"), "{help:?}");
+    }
+}

@@ -1,0 +1,138 @@
+//! Sessions on disk and the binary beside them, for tests of the whole program.
+#![allow(missing_docs, clippy::unwrap_used, dead_code, reason = "each test uses a part of it")]
+
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use gnntop_wire::layout;
+
+/// A sessions directory of a test's own, which is gone when the test is over.
+pub struct Sessions {
+    dir: tempfile::TempDir,
+}
+
+/// A session whose publisher is the test.
+pub struct Published {
+    dir: PathBuf,
+    lock: Option<File>,
+}
+
+impl Sessions {
+    pub fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// A file beside the sessions.
+    pub fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.dir.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    /// A session that has ended; `bytes` are its only segment.
+    pub fn ended(&self, name: &str, bytes: &[u8]) -> Published {
+        let dir = self.dir.path().join(name);
+        fs::create_dir(&dir).unwrap();
+        fs::write(dir.join(layout::segment_file_name(0)), bytes).unwrap();
+        Published { dir, lock: None }
+    }
+
+    /// A session that lives until [`Published::die`].
+    pub fn live(&self, name: &str, bytes: &[u8]) -> Published {
+        let session = self.ended(name, bytes);
+        let lock = File::create(session.dir.join(layout::LOCK_FILE)).unwrap();
+        lock.lock().unwrap();
+        Published { lock: Some(lock), ..session }
+    }
+
+    /// The binary with this sessions directory and nothing else of the environment that matters.
+    pub fn gnntop<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gnntop"));
+        command.args(arguments).env("GNNTOP_DIR", self.path()).env_remove("GNNTOP").env_remove("GNNTOP_RUN_ID");
+        command.stdin(Stdio::null()).current_dir(self.path());
+        command
+    }
+
+    /// Runs the binary to its end.
+    pub fn run<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Ran {
+        Ran::of(&self.gnntop(arguments).output().unwrap())
+    }
+
+    /// Runs the binary with `input` as its standard input.
+    pub fn run_with<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>, input: &[u8]) -> Ran {
+        let mut command = self.gnntop(arguments);
+        let mut child = spawn(command.stdin(Stdio::piped()));
+        // The binary may well leave before it has read everything.
+        let _ = child.stdin.take().unwrap().write_all(input);
+        Ran::of(&child.wait_with_output().unwrap())
+    }
+}
+
+impl Published {
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub fn append(&self, bytes: &[u8]) {
+        let path = self.dir.join(layout::segment_file_name(0));
+        OpenOptions::new().append(true).open(path).unwrap().write_all(bytes).unwrap();
+    }
+
+    /// Ends as a killed process does: without a word.
+    pub fn die(&mut self) {
+        self.lock = None;
+    }
+}
+
+/// What the binary did.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+    pub out_bytes: Vec<u8>,
+}
+
+impl Ran {
+    pub fn of(output: &Output) -> Self {
+        Self {
+            code: output.status.code(),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+            out_bytes: output.stdout.clone(),
+        }
+    }
+
+    /// Checks for a failure that is told in one line.
+    #[track_caller]
+    pub fn refused(&self, words: &str) {
+        assert_eq!(self.code, Some(1), "{self:?}");
+        assert!(self.err.contains(words), "no {words:?} in {self:?}");
+        assert_eq!(self.err.lines().count(), 1, "{self:?}");
+        assert!(self.out.is_empty(), "{self:?}");
+    }
+}
+
+/// Starts a command whose output can be read.
+pub fn spawn(command: &mut Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Sends a signal to a child.
+pub fn signal(child: &Child, name: &str) {
+    assert!(Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap().success());
+}
+
+/// Waits until `condition` holds; the test hangs, and shows where, if it never does.
+pub fn wait_until(mut condition: impl FnMut() -> bool) {
+    while !condition() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
