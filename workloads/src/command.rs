@@ -1,0 +1,161 @@
+//! The trainings by name, as `gnntop train NAME` and `gnntop run NAME` start them. Nothing here prints: an
+//! [`Observer`] is told what happens.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Parser;
+use gnntop_probe::Warning;
+
+use crate::molecule::{LoaderError, MoleculeError};
+use crate::pna::PnaCommand;
+
+/// Names of all workloads, each with a line on what it is.
+pub const WORKLOADS: [(&str, &str); 1] = [("pna", "PNA on small molecules, predicting the HOMO-LUMO gap (regression)")];
+
+/// Is told how a training goes. Every method has a default that does nothing.
+pub trait Observer {
+    /// Something worth a line.
+    fn tell(&mut self, _line: &str) {}
+
+    /// So many rows of a data set have been read.
+    fn loading(&mut self, _rows: u64) {}
+
+    /// A step is done.
+    fn step(&mut self, _report: &StepReport) {}
+
+    /// Asked before each step.
+    fn should_stop(&mut self) -> bool {
+        false
+    }
+
+    /// What to do when publishing turns out to be impossible; called from another thread, at most once.
+    fn warning(&mut self) -> Box<dyn FnMut(&Warning) + Send> {
+        Box::new(|_| ())
+    }
+}
+
+/// An observer that looks away.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Observer for Silent {}
+
+/// A step as far as a progress line needs it.
+#[derive(Clone, Copy, Debug)]
+pub struct StepReport {
+    /// Epoch, from 0.
+    pub epoch: u64,
+    /// Epochs in all.
+    pub epochs: u64,
+    /// Step in the epoch, from 0.
+    pub index: u64,
+    /// Steps in an epoch.
+    pub batches: u64,
+    /// Loss of this step.
+    pub loss: f64,
+    /// Graphs in its batch.
+    pub graphs: usize,
+    /// From asking for the batch to the end of the optimizer.
+    pub time: Duration,
+}
+
+/// How a training ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// Steps done.
+    pub steps: u64,
+    /// Loss of the last one.
+    pub loss: Option<f64>,
+}
+
+/// Why a training cannot be done.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrainError {
+    /// No workload has this name.
+    #[error("no workload is called {name}; there is: {}", names())]
+    Unknown {
+        /// The name asked for.
+        name: String,
+    },
+    /// The options are wrong, or help was asked for: clap's own message.
+    #[error(transparent)]
+    Usage(#[from] clap::Error),
+    /// The molecules cannot be read.
+    #[error(transparent)]
+    Molecules(#[from] MoleculeError),
+    /// The file has no row that can be trained on.
+    #[error("{path} has no molecule with a gap to train on", path = path.display())]
+    NoMolecules {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A batch cannot be loaded.
+    #[error(transparent)]
+    Loader(#[from] LoaderError),
+    /// The model cannot be computed.
+    #[error("the model cannot be computed: {0}")]
+    Model(#[from] candle_core::Error),
+}
+
+fn names() -> String {
+    WORKLOADS.map(|(name, _)| name).join(", ")
+}
+
+/// A training with its options, checked and ready to start.
+#[derive(Clone, Debug)]
+pub enum Workload {
+    /// PNA on molecules.
+    Pna(PnaCommand),
+}
+
+impl Workload {
+    /// The workload `name` with these command-line options.
+    ///
+    /// # Errors
+    /// There is no such workload, or its options are wrong; asking for `--help` is [`TrainError::Usage`] too.
+    pub fn parse(name: &str, options: &[OsString]) -> Result<Self, TrainError> {
+        // The first argument is the program's name, which clap shows in its usage line.
+        let arguments = std::iter::once(OsString::from(format!("gnntop train {name}"))).chain(options.iter().cloned());
+        match name {
+            "pna" => Ok(Self::Pna(PnaCommand::try_parse_from(arguments)?)),
+            _ => Err(TrainError::Unknown { name: name.to_owned() }),
+        }
+    }
+
+    /// Trains to the end.
+    ///
+    /// # Errors
+    /// Data, loader or model fail.
+    pub fn run(&self, observer: &mut dyn Observer) -> Result<Summary, TrainError> {
+        match self {
+            Self::Pna(command) => command.run(observer),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_listed_workload_can_be_parsed() {
+        for (name, _) in WORKLOADS {
+            Workload::parse(name, &[]).unwrap();
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_known_ones() {
+        let error = Workload::parse("pan", &[]).unwrap_err().to_string();
+        assert_eq!(error, "no workload is called pan; there is: pna");
+    }
+
+    #[test]
+    fn help_is_a_usage_error_with_examples() {
+        let error = Workload::parse("pna", &["--help".into()]).unwrap_err().to_string();
+        assert!(error.contains("Examples:") && error.contains("gnntop train pna"), "{error}");
+    }
+}

@@ -1,0 +1,55 @@
+//! The number types that kernels compute in, and the way from candle storage to plain slices.
+
+use candle_core::{CpuStorage, FloatDType, Layout, Result, Storage, bail};
+
+use super::{Workspace, Workspaces};
+
+/// A number type of the kernels: `f32` for training, `f64` for checks by finite differences.
+pub trait Element: FloatDType + Default {
+    /// Square root.
+    #[must_use]
+    fn square_root(self) -> Self;
+
+    /// The pool of buffers of this type.
+    fn workspace(pools: &Workspaces) -> &Workspace<Self>;
+}
+
+impl Element for f32 {
+    fn square_root(self) -> Self {
+        self.sqrt()
+    }
+
+    fn workspace(pools: &Workspaces) -> &Workspace<Self> {
+        &pools.single
+    }
+}
+
+impl Element for f64 {
+    fn square_root(self) -> Self {
+        self.sqrt()
+    }
+
+    fn workspace(pools: &Workspaces) -> &Workspace<Self> {
+        &pools.double
+    }
+}
+
+/// The elements of a contiguous tensor in host memory, row-major.
+///
+/// # Errors
+/// The tensor lives on another device, has another number type, or is not contiguous.
+pub fn host_slice<'a, T: Element>(storage: &'a Storage, layout: &Layout) -> Result<&'a [T]> {
+    match storage {
+        Storage::Cpu(storage) => cpu_slice(storage, layout),
+        _ => bail!("this operation runs on the CPU only; move its arguments there"),
+    }
+}
+
+/// [`host_slice`] for storage that is known to be on the CPU, as custom operations receive it.
+pub(crate) fn cpu_slice<'a, T: Element>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [T]> {
+    let elements = T::cpu_storage_as_slice(storage)?;
+    match layout.contiguous_offsets() {
+        Some((start, end)) => Ok(&elements[start..end]),
+        None => bail!("an argument is not contiguous; call contiguous() on it first"),
+    }
+}

@@ -1,0 +1,340 @@
+//! `gnntop train pna`: the options, and the training loop that publishes what it does.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use clap::{Parser, ValueEnum};
+use gnntop_probe::{
+    BatchShape, Name, NameKind, NameRef, Session, TrackRole, counter, intern, mark, phase, set_step, span, step,
+};
+
+use super::{DeviceBatch, PnaConfig, PnaTraining, TargetScale, Trainer};
+use crate::command::{Observer, StepReport, Summary, TrainError};
+use crate::graph::in_degree_histogram;
+use crate::molecule::{self, BatchId, LoadedBatch, Loader, LoaderObserver, LoaderSettings, MoleculeSet};
+use crate::train::{AdamSettings, Subnormals, cosine_learning_rate, set_subnormals};
+
+static QUEUE_DEPTH: Name = Name::counter("queue depth");
+static ASSEMBLE: Name = Name::span("assemble");
+static EPOCH: Name = Name::mark("epoch");
+
+/// Trains PNA (Principal Neighbourhood Aggregation) on small molecules to predict their HOMO-LUMO gap.
+#[derive(Clone, Debug, Parser)]
+#[command(
+    name = "pna",
+    after_help = "Examples:\n  gnntop run pna\n  gnntop run pna --workers 0 --epochs 3\n  \
+                  gnntop train pna --preset study --data pcqm4m-v2/raw/data.csv.gz"
+)]
+pub struct PnaCommand {
+    /// Sizes of model and batch: `default` suits a two-core CPU, `study` is the published setting.
+    #[arg(long, value_enum, default_value_t)]
+    preset: Preset,
+    /// Molecules in the layout of PCQM4Mv2 (data.csv or data.csv.gz: idx,smiles,homolumogap); generated ones without.
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
+    /// Molecules to train on.
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = at_least_one)]
+    graphs: usize,
+    /// Molecules in a batch; the last batch of an epoch has what is left.
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    batch_size: Option<usize>,
+    /// Layers of the model.
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    layers: Option<usize>,
+    /// Width of the layers.
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    hidden: Option<usize>,
+    /// Epochs, also the period of the cosine schedule.
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    epochs: Option<usize>,
+    /// Stop after this many steps.
+    #[arg(long, value_name = "N")]
+    steps: Option<u64>,
+    /// Loader threads; 0 assembles each batch in the training loop.
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    workers: usize,
+    /// Initial learning rate.
+    #[arg(long, value_name = "RATE")]
+    learning_rate: Option<f64>,
+    /// Seed of parameters, order and generated molecules.
+    #[arg(long, value_name = "N", default_value_t = 1234)]
+    seed: u64,
+    /// Keep subnormal numbers instead of flushing them to zero: shows how slow they make deep stacks.
+    #[arg(long)]
+    keep_subnormals: bool,
+    /// Write straight into a recording instead of publishing a live session.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+}
+
+/// A set of sizes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Preset {
+    #[default]
+    Default,
+    Study,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("must be at least 1".to_owned()),
+        Ok(number) => Ok(number),
+        Err(error) => Err(format!("{error}")),
+    }
+}
+
+impl PnaCommand {
+    /// Trains until the epochs or steps are done or the observer says stop.
+    ///
+    /// # Errors
+    /// The data cannot be read, or the model cannot be computed.
+    pub fn run(&self, observer: &mut dyn Observer) -> Result<Summary, TrainError> {
+        let (model, training) = self.sizes();
+        let molecules = self.molecules(observer)?;
+        let model = model.with_degrees(&in_degree_histogram(&molecules.graphs));
+        observer.tell(&self.describe(&model, &training, &molecules));
+
+        let mode = if self.keep_subnormals { Subnormals::Keep } else { Subnormals::Flush };
+        set_subnormals(mode);
+        let session = self.session(observer);
+        let track = session.track("train", TrackRole::Training);
+        let scale = TargetScale::of(molecules.graphs.iter().map(|graph| graph.y));
+        let adam = AdamSettings { weight_decay: training.weight_decay, ..AdamSettings::default() };
+        let mut run = Run {
+            trainer: Trainer::new(&model, adam, scale, self.seed)?,
+            loader: self.loader(molecules, &training)?,
+            layers: (0..model.layers).map(|i| intern(NameKind::Span, &format!("layer {i}"))).collect(),
+            training,
+            summary: Summary::default(),
+        };
+        let done = run.epochs(self.steps.unwrap_or(u64::MAX), observer);
+        drop((track, session));
+        done.map(|()| run.summary)
+    }
+
+    /// The preset's sizes with what the command line changes.
+    fn sizes(&self) -> (PnaConfig, PnaTraining) {
+        let (mut model, mut training) = match self.preset {
+            Preset::Default => (PnaConfig::default(), PnaTraining::default()),
+            Preset::Study => (PnaConfig::study(), PnaTraining::study()),
+        };
+        model.layers = self.layers.unwrap_or(model.layers);
+        model.hidden = self.hidden.unwrap_or(model.hidden);
+        training.batch_graphs = self.batch_size.unwrap_or(training.batch_graphs);
+        training.epochs = self.epochs.unwrap_or(training.epochs);
+        training.learning_rate = self.learning_rate.unwrap_or(training.learning_rate);
+        (model, training)
+    }
+
+    fn molecules(&self, observer: &mut dyn Observer) -> Result<MoleculeSet, TrainError> {
+        let Some(path) = &self.data else {
+            return Ok(molecule::generate(self.seed, self.graphs));
+        };
+        let molecules = molecule::read(path, Some(self.graphs), &mut |rows| observer.loading(rows))?;
+        if molecules.graphs.is_empty() {
+            return Err(TrainError::NoMolecules { path: path.clone() });
+        }
+        for row in molecules.skipped.iter().take(3) {
+            observer.tell(&format!("{}, line {}: skipped, {}", path.display(), row.line, row.reason));
+        }
+        Ok(molecules)
+    }
+
+    fn describe(&self, model: &PnaConfig, training: &PnaTraining, molecules: &MoleculeSet) -> String {
+        let skipped = match molecules.skipped_rows {
+            0 => String::new(),
+            rows => format!(", {rows} rows skipped"),
+        };
+        format!(
+            "PNA, {} layers of {}, {} parameters; {} molecules from {}{skipped}; batches of {}, {} loader threads",
+            model.layers,
+            model.hidden,
+            model.parameters(),
+            molecules.graphs.len(),
+            molecules.source,
+            training.batch_graphs,
+            self.workers,
+        )
+    }
+
+    fn session(&self, observer: &mut dyn Observer) -> Session {
+        let builder = Session::builder("pna").on_warning(observer.warning());
+        match &self.record {
+            Some(file) => builder.record_to(file),
+            None => builder,
+        }
+        .start()
+    }
+
+    fn loader(&self, molecules: MoleculeSet, training: &PnaTraining) -> Result<Loader, TrainError> {
+        let settings = LoaderSettings {
+            batch_size: training.batch_graphs,
+            workers: self.workers,
+            seed: self.seed,
+            ..LoaderSettings::default()
+        };
+        let per_epoch = molecules.graphs.len().div_ceil(training.batch_graphs) as u64;
+        Ok(Loader::observed(molecules.graphs.into(), settings, Arc::new(LoaderTracks { per_epoch }))?)
+    }
+}
+
+/// Gives every loader thread a track, and every batch a span in the step that will use it.
+struct LoaderTracks {
+    per_epoch: u64,
+}
+
+impl LoaderObserver for LoaderTracks {
+    fn worker(&self, worker: usize, work: &mut dyn FnMut()) {
+        let _track = gnntop_probe::track(&format!("loader {worker}"), TrackRole::Loader);
+        work();
+    }
+
+    fn assemble(&self, batch: BatchId, work: &mut dyn FnMut()) {
+        set_step(batch.epoch * self.per_epoch + batch.index + 1);
+        let _assemble = span(&ASSEMBLE);
+        work();
+    }
+}
+
+/// A training under way.
+struct Run {
+    trainer: Trainer,
+    loader: Loader,
+    layers: Vec<NameRef>,
+    training: PnaTraining,
+    summary: Summary,
+}
+
+impl Run {
+    fn epochs(&mut self, max_steps: u64, observer: &mut dyn Observer) -> Result<(), TrainError> {
+        let batches = self.loader.batches_per_epoch();
+        for epoch in 0..self.training.epochs as u64 {
+            mark(&EPOCH, Some(epoch as f64));
+            for index in 0..batches {
+                if self.summary.steps >= max_steps || observer.should_stop() {
+                    return Ok(());
+                }
+                let report = self.step(epoch, index)?;
+                self.summary.steps += 1;
+                self.summary.loss = Some(report.loss);
+                observer.step(&report);
+            }
+        }
+        Ok(())
+    }
+
+    /// One turn of the loop, data wait included.
+    fn step(&mut self, epoch: u64, index: u64) -> Result<StepReport, TrainError> {
+        let begin = Instant::now();
+        let mut step = step(epoch);
+        let batch = self.next_batch()?;
+        let device_batch = {
+            let _transfer = span(&phase::TRANSFER);
+            DeviceBatch::new(&batch, candle_core::DType::F32, &candle_core::Device::Cpu)?
+        };
+        let loss = {
+            let _forward = span(&phase::FORWARD);
+            self.trainer.forward_with(&device_batch, |layer| span(self.layers[layer]))?
+        };
+        let gradients = {
+            let _backward = span(&phase::BACKWARD);
+            self.trainer.backward(&loss)?
+        };
+        {
+            let _optimizer = span(&phase::OPTIMIZER);
+            self.trainer.optimizer_step(&gradients, self.learning_rate(epoch, index))?;
+        }
+        let loss = f64::from(loss.to_scalar::<f32>()?);
+        let shape = |count: usize| Some(count as u64);
+        let (graphs, nodes, edges) = (shape(batch.graphs), shape(batch.nodes), shape(batch.edges));
+        step.batch(BatchShape { graphs, nodes, edges, seeds: None });
+        step.loss(loss);
+        let epochs = self.training.epochs as u64;
+        let batches = self.loader.batches_per_epoch();
+        Ok(StepReport { epoch, epochs, index, batches, loss, graphs: batch.graphs, time: begin.elapsed() })
+    }
+
+    fn next_batch(&mut self) -> Result<LoadedBatch, TrainError> {
+        let _wait = span(&phase::DATA_WAIT);
+        counter(&QUEUE_DEPTH, self.loader.queue_depth() as f64);
+        Ok(self.loader.next_batch()?)
+    }
+
+    fn learning_rate(&self, epoch: u64, index: u64) -> f64 {
+        let (epoch, index, batches) = (epoch as usize + 1, index as usize, self.loader.batches_per_epoch() as usize);
+        cosine_learning_rate(self.training.learning_rate, self.training.epochs, epoch, index, batches)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::Silent;
+
+    fn command(args: &[&str]) -> PnaCommand {
+        PnaCommand::parse_from(["pna"].iter().chain(args))
+    }
+
+    #[test]
+    fn the_study_preset_is_the_published_one() {
+        let (model, training) = command(&["--preset", "study"]).sizes();
+        assert_eq!(model.parameters(), 4_096_110);
+        assert_eq!((training.batch_graphs, training.learning_rate), (512, 1e-6));
+    }
+
+    #[test]
+    fn the_command_line_overrides_the_preset() {
+        let (model, training) = command(&["--preset", "study", "--layers", "2", "--batch-size", "7"]).sizes();
+        assert_eq!((model.layers, model.hidden, training.batch_graphs), (2, 64, 7));
+        assert!(PnaCommand::try_parse_from(["pna", "--batch-size", "0"]).is_err());
+    }
+
+    #[test]
+    fn a_training_learns_and_ends_with_a_partial_batch() {
+        let temp = tempfile::tempdir().unwrap();
+        let file = temp.path().join("a.gnntop");
+        let mut watch = Watch::default();
+        let file = file.to_str().unwrap();
+        let size = ["--graphs", "150", "--batch-size", "64", "--layers", "2", "--hidden", "16", "--epochs", "12"];
+        let summary = command(&[&size[..], &["--record", file]].concat()).run(&mut watch).unwrap();
+        assert_eq!(summary.steps, 36);
+        assert_eq!(watch.graphs[..3], [64, 64, 22]);
+        let mean = |losses: &[f64]| losses.iter().sum::<f64>() / losses.len() as f64;
+        assert!(mean(&watch.losses[33..]) < 0.9 * mean(&watch.losses[..3]), "{:?}", watch.losses);
+        assert!(std::fs::metadata(file).unwrap().len() > 1000);
+    }
+
+    #[test]
+    fn workers_change_nothing_but_time() {
+        let losses = |workers: &str| {
+            let temp = tempfile::tempdir().unwrap();
+            let file = temp.path().join("a.gnntop");
+            let mut watch = Watch::default();
+            let size = ["--graphs", "60", "--batch-size", "16", "--layers", "2", "--hidden", "8", "--epochs", "2"];
+            let more = ["--workers", workers, "--record", file.to_str().unwrap()];
+            command(&[&size[..], &more].concat()).run(&mut watch).unwrap();
+            watch.losses
+        };
+        assert_eq!(losses("0"), losses("3"));
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        let error = command(&["--data", "/no/such/data.csv"]).run(&mut Silent).unwrap_err().to_string();
+        assert!(error.contains("/no/such/data.csv"), "{error}");
+    }
+
+    #[derive(Default)]
+    struct Watch {
+        losses: Vec<f64>,
+        graphs: Vec<usize>,
+    }
+
+    impl Observer for Watch {
+        fn step(&mut self, report: &StepReport) {
+            self.losses.push(report.loss);
+            self.graphs.push(report.graphs);
+        }
+    }
+}

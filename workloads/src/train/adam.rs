@@ -1,0 +1,159 @@
+//! Adam with PyTorch's semantics, in one pass over each parameter and without temporaries.
+
+use std::sync::{Mutex, PoisonError};
+
+use candle_core::backprop::GradStore;
+use candle_core::{CpuStorage, DType, InplaceOp2, Layout, Result, Tensor, bail};
+use rayon::prelude::*;
+
+use super::Parameter;
+
+/// Constants of [`Adam`]; the defaults are PyTorch's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AdamSettings {
+    /// Decay of the running mean of the gradient.
+    pub beta1: f64,
+    /// Decay of the running mean of its square.
+    pub beta2: f64,
+    /// Added to the root of the second moment.
+    pub epsilon: f64,
+    /// L2 penalty: this times the parameter is added to the gradient, which is not what AdamW does.
+    pub weight_decay: f64,
+}
+
+impl Default for AdamSettings {
+    fn default() -> Self {
+        Self { beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weight_decay: 0.0 }
+    }
+}
+
+/// The optimizer: for every parameter its two moments, in the order of the list it was given.
+#[derive(Debug)]
+pub struct Adam {
+    settings: AdamSettings,
+    steps: i32,
+    slots: Vec<Slot>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    parameter: Parameter,
+    moments: Mutex<Moments>,
+}
+
+#[derive(Debug)]
+struct Moments {
+    mean: Vec<f32>,
+    square: Vec<f32>,
+}
+
+impl Adam {
+    /// For these parameters, with moments 0.
+    ///
+    /// # Errors
+    /// A parameter is not f32.
+    pub fn new(parameters: Vec<Parameter>, settings: AdamSettings) -> Result<Self> {
+        if let Some(other) = parameters.iter().find(|parameter| parameter.var.dtype() != DType::F32) {
+            bail!("adam: parameter {} is {:?}, only f32 is supported", other.name, other.var.dtype());
+        }
+        let slot = |parameter: Parameter| {
+            let zeros = vec![0.0; parameter.var.elem_count()];
+            Slot { parameter, moments: Mutex::new(Moments { mean: zeros.clone(), square: zeros }) }
+        };
+        Ok(Self { settings, steps: 0, slots: parameters.into_iter().map(slot).collect() })
+    }
+
+    /// One step. Parameters without a gradient stay as they are; the others are updated in parallel, in place.
+    ///
+    /// # Errors
+    /// A gradient has another shape or number type than its parameter.
+    pub fn step(&mut self, gradients: &GradStore, learning_rate: f64) -> Result<()> {
+        self.steps = self.steps.saturating_add(1);
+        let rates = self.rates(learning_rate);
+        self.slots.par_iter().try_for_each(|slot| {
+            let parameter = slot.parameter.var.as_tensor();
+            match gradients.get(parameter) {
+                Some(gradient) => slot.update(parameter, &gradient.contiguous()?, rates),
+                None => Ok(()),
+            }
+        })
+    }
+
+    fn rates(&self, learning_rate: f64) -> Rates {
+        let AdamSettings { beta1, beta2, epsilon, weight_decay } = self.settings;
+        Rates {
+            beta1: beta1 as f32,
+            beta2: beta2 as f32,
+            one_minus_beta1: (1.0 - beta1) as f32,
+            one_minus_beta2: (1.0 - beta2) as f32,
+            epsilon: epsilon as f32,
+            weight_decay: weight_decay as f32,
+            step_size: (learning_rate / (1.0 - beta1.powi(self.steps))) as f32,
+            root_correction: (1.0 - beta2.powi(self.steps)).sqrt() as f32,
+        }
+    }
+}
+
+/// The constants of one step, with the bias corrections of PyTorch's `_single_tensor_adam`.
+#[derive(Debug, Clone, Copy)]
+struct Rates {
+    beta1: f32,
+    beta2: f32,
+    one_minus_beta1: f32,
+    one_minus_beta2: f32,
+    epsilon: f32,
+    weight_decay: f32,
+    step_size: f32,
+    root_correction: f32,
+}
+
+impl Slot {
+    fn update(&self, parameter: &Tensor, gradient: &Tensor, rates: Rates) -> Result<()> {
+        if parameter.shape() != gradient.shape() {
+            let name = &self.parameter.name;
+            bail!("adam: {name} has shape {:?}, its gradient {:?}", parameter.shape(), gradient.shape());
+        }
+        parameter.inplace_op2(gradient, &Update { moments: &self.moments, rates })
+    }
+}
+
+struct Update<'a> {
+    moments: &'a Mutex<Moments>,
+    rates: Rates,
+}
+
+impl InplaceOp2 for Update<'_> {
+    fn name(&self) -> &'static str {
+        "adam"
+    }
+
+    fn cpu_fwd(
+        &self,
+        parameter: &mut CpuStorage,
+        parameter_layout: &Layout,
+        gradient: &CpuStorage,
+        gradient_layout: &Layout,
+    ) -> Result<()> {
+        let (CpuStorage::F32(parameter), CpuStorage::F32(gradient)) = (parameter, gradient) else {
+            bail!("adam: parameter and gradient must be f32");
+        };
+        let (Some((start, end)), Some((from, to))) =
+            (parameter_layout.contiguous_offsets(), gradient_layout.contiguous_offsets())
+        else {
+            bail!("adam: parameter and gradient must be contiguous");
+        };
+        let mut moments = self.moments.lock().unwrap_or_else(PoisonError::into_inner);
+        update(&mut parameter[start..end], &gradient[from..to], &mut moments, self.rates);
+        Ok(())
+    }
+}
+
+fn update(parameter: &mut [f32], gradient: &[f32], moments: &mut Moments, rates: Rates) {
+    let values = parameter.iter_mut().zip(gradient);
+    for ((value, &gradient), (mean, square)) in values.zip(moments.mean.iter_mut().zip(&mut moments.square)) {
+        let gradient = gradient + rates.weight_decay * *value;
+        *mean = rates.beta1 * *mean + rates.one_minus_beta1 * gradient;
+        *square = rates.beta2 * *square + rates.one_minus_beta2 * gradient * gradient;
+        *value -= rates.step_size * *mean / (square.sqrt() / rates.root_correction + rates.epsilon);
+    }
+}

@@ -1,0 +1,285 @@
+//! The PNA layer, model, pooling and optimizer against what PyTorch and PyTorch Geometric compute, within the
+//! tolerances that come with the vectors. Skipped, with a line that says so, where the vectors are absent.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use candle_core::{DType, Device, Tensor, Var};
+use candle_nn::VarBuilder;
+use gnntop_workloads::graph::{Batch, Graph};
+use gnntop_workloads::kernels::{Adjacency, Segments, Workspaces, segment_max};
+use gnntop_workloads::pna::{DegreeScalers, DeviceBatch, PnaConfig, PnaConv, TargetScale, Trainer};
+use gnntop_workloads::train::{Adam, AdamSettings, Parameter};
+
+/// One case of the reference vectors, with its tolerances.
+struct Case {
+    tensors: HashMap<String, Tensor>,
+    manifest: serde_json::Value,
+}
+
+fn case(name: &str) -> Option<Case> {
+    let shared = std::env::var_os("GNNTOP_SHARED").map(PathBuf::from);
+    let shared = shared.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared"));
+    let folder = shared.join("reference");
+    let file = folder.join(format!("{name}.safetensors"));
+    if !file.exists() {
+        println!("skipped: {} is absent", file.display());
+        return None;
+    }
+    let tensors = candle_core::safetensors::load(file, &Device::Cpu).unwrap();
+    let text = std::fs::read_to_string(folder.join("manifest.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
+    Some(Case { tensors, manifest: manifest["cases"][name]["tensors"].clone() })
+}
+
+fn numbers(tensor: &Tensor) -> Vec<f64> {
+    tensor.to_dtype(DType::F64).unwrap().flatten_all().unwrap().to_vec1().unwrap()
+}
+
+fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    assert!(!a.is_empty());
+    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, |largest: f64, difference| {
+        assert!(!difference.is_nan(), "NaN in a result");
+        largest.max(difference)
+    })
+}
+
+impl Case {
+    fn get(&self, name: &str) -> &Tensor {
+        self.tensors.get(name).unwrap_or_else(|| panic!("no tensor {name}"))
+    }
+
+    fn values(&self, name: &str) -> Vec<f64> {
+        numbers(self.get(name))
+    }
+
+    fn indices(&self, name: &str) -> Vec<u32> {
+        self.values(name).into_iter().map(|value| value as u32).collect()
+    }
+
+    fn histogram(&self) -> Vec<u64> {
+        self.values("deg_hist").into_iter().map(|value| value as u64).collect()
+    }
+
+    /// Our f32 result against the truth in double precision, or our f64 result, which must be almost exact.
+    fn check(&self, name: &str, ours: &Tensor) {
+        let expected = self.values(&format!("{name}.f64"));
+        assert_eq!(ours.dims(), self.get(name).dims(), "{name}");
+        let entry = &self.manifest[name];
+        let tolerance = match ours.dtype() {
+            DType::F64 => 1e-9 * (1.0 + entry["scale"].as_f64().unwrap()),
+            _ => entry["tol"].as_f64().unwrap(),
+        };
+        let difference = largest_difference(&numbers(ours), &expected);
+        assert!(difference <= tolerance, "{name} in {:?}: off by {difference:.2e} > {tolerance:.2e}", ours.dtype());
+    }
+
+    /// Edges in the order of the file, by destination.
+    fn adjacency(&self, nodes: usize) -> Arc<Adjacency> {
+        let edges = self.edges();
+        let mut row_start = vec![0u32; nodes + 1];
+        edges.iter().for_each(|edge| row_start[edge.1 as usize + 1] += 1);
+        (1..=nodes).for_each(|row| row_start[row] += row_start[row - 1]);
+        let mut sorted = edges;
+        sorted.sort_by_key(|edge| edge.1);
+        Arc::new(Adjacency::new(row_start, sorted.into_iter().map(|edge| edge.0).collect()).unwrap())
+    }
+
+    /// (source, target) in the order of the file.
+    fn edges(&self) -> Vec<(u32, u32)> {
+        let index = self.indices("edge_index");
+        let (sources, targets) = index.split_at(index.len() / 2);
+        sources.iter().copied().zip(targets.iter().copied()).collect()
+    }
+}
+
+fn layer_matches(name: &str, dtype: DType) {
+    let Some(case) = case(name) else { return };
+    let x = Var::from_tensor(&case.get("x").to_dtype(dtype).unwrap()).unwrap();
+    let (nodes, input) = x.dims2().unwrap();
+    let output = case.get("out").dim(1).unwrap();
+    let vars: HashMap<String, Var> = case
+        .tensors
+        .iter()
+        .filter_map(|(name, tensor)| {
+            let name = name.strip_prefix("param.")?.to_owned();
+            Some((name, Var::from_tensor(&tensor.to_dtype(dtype).unwrap()).unwrap()))
+        })
+        .collect();
+    assert_eq!(vars.len(), 6);
+    let tensors = vars.iter().map(|(name, var)| (name.clone(), var.as_tensor().clone())).collect();
+    let scalers = DegreeScalers { average_log_degree: case.values("delta")[0] };
+    let vb = VarBuilder::from_tensors(tensors, dtype, &Device::Cpu);
+    let layer = PnaConv::new(input, output, scalers, vb).unwrap();
+    let out = layer.forward(&x, &case.adjacency(nodes), &Workspaces::default(), false).unwrap();
+    case.check("out", &out);
+    let objective = (out * case.get("grad_out").to_dtype(dtype).unwrap()).unwrap().sum_all().unwrap();
+    let gradients = objective.backward().unwrap();
+    for (name, var) in &vars {
+        case.check(&format!("grad.param.{name}"), gradients.get(var).unwrap());
+    }
+    let of_x = gradients.get(&x).unwrap();
+    if name.ends_with("molecules") {
+        // Equal atoms tie, and who gets the gradient is a convention; the sum over all nodes is not.
+        let expected = Tensor::sum(case.get("grad.x.f64"), 0).unwrap();
+        let sums = of_x.to_dtype(DType::F64).unwrap().sum(0).unwrap();
+        let tolerance = case.manifest["grad.x"]["tol"].as_f64().unwrap() * (nodes as f64).sqrt();
+        assert!(largest_difference(&numbers(&sums), &numbers(&expected)) <= tolerance);
+    } else {
+        case.check("grad.x", of_x);
+    }
+}
+
+#[test]
+fn the_layer_matches_on_a_directed_multigraph() {
+    layer_matches("pna_conv.multi", DType::F32);
+    layer_matches("pna_conv.multi", DType::F64);
+}
+
+#[test]
+fn the_layer_matches_on_a_batch_of_graphs() {
+    layer_matches("pna_conv.batch", DType::F32);
+    layer_matches("pna_conv.batch", DType::F64);
+}
+
+#[test]
+fn the_layer_matches_on_real_molecules() {
+    layer_matches("pna_conv.molecules", DType::F32);
+    layer_matches("pna_conv.molecules", DType::F64);
+}
+
+#[test]
+fn the_degree_scalers_match() {
+    for name in ["pna_conv.multi", "pna_conv.batch", "pna_conv.molecules"] {
+        let Some(case) = case(name) else { return };
+        let config = PnaConfig::study().with_degrees(&case.histogram());
+        assert!((config.average_log_degree - case.values("delta")[0]).abs() <= 2e-7);
+        let scalers = DegreeScalers { average_log_degree: config.average_log_degree };
+        let adjacency = case.adjacency(case.get("amp").dim(0).unwrap());
+        let degrees = || (0..adjacency.nodes()).map(|node| adjacency.in_degree(node));
+        let amplification: Vec<f64> = degrees().map(|degree| scalers.amplification(degree)).collect();
+        let attenuation: Vec<f64> = degrees().map(|degree| scalers.attenuation(degree)).collect();
+        assert!(largest_difference(&amplification, &case.values("amp.f64")) < 1e-6);
+        assert!(largest_difference(&attenuation, &case.values("att.f64")) < 1e-6);
+    }
+}
+
+/// The graphs of a case with `batch` (graph of each node, ascending), a feature matrix and targets.
+fn graphs(case: &Case) -> Vec<Graph> {
+    let (batch, y) = (case.indices("batch"), case.values("y"));
+    let x = case.get("x").to_vec2::<f32>().unwrap();
+    let mut first = vec![u32::MAX; y.len()];
+    let mut graphs: Vec<Graph> = y.iter().map(|&y| Graph { y: y as f32, ..Graph::default() }).collect();
+    for (node, (&graph, row)) in batch.iter().zip(&x).enumerate() {
+        first[graph as usize] = first[graph as usize].min(node as u32);
+        graphs[graph as usize].nodes += 1;
+        graphs[graph as usize].features.extend(row);
+    }
+    for (source, target) in case.edges() {
+        let graph = batch[source as usize] as usize;
+        graphs[graph].edges.push((source - first[graph], target - first[graph]));
+    }
+    graphs
+}
+
+fn with_prefix(case: &Case, prefix: &str) -> HashMap<String, Tensor> {
+    let strip = |(name, tensor): (&String, &Tensor)| Some((name.strip_prefix(prefix)?.to_owned(), tensor.clone()));
+    case.tensors.iter().filter(|(name, _)| !name.ends_with(".f64")).filter_map(strip).collect()
+}
+
+#[test]
+fn five_steps_of_training_match() {
+    let Some(case) = case("model_pna") else { return };
+    let config = PnaConfig { hidden: 8, layers: 4, ..PnaConfig::study() }.with_degrees(&case.histogram());
+    let scale = TargetScale { mean: 0.0, deviation: 1.0 };
+    let mut trainer = Trainer::new(&config, AdamSettings::default(), scale, 1).unwrap();
+    assert_eq!(trainer.parameters().values(), 3526);
+    trainer.parameters().load(&with_prefix(&case, "init.")).unwrap();
+    let graphs = graphs(&case);
+    let mut batch = Batch::new();
+    batch.assemble(&graphs.iter().collect::<Vec<_>>()).unwrap();
+    let batch = DeviceBatch::new(&batch, DType::F32, &Device::Cpu).unwrap();
+    let out = trainer.model().forward(&batch).unwrap().flatten_all().unwrap();
+    case.check("out0", &out);
+    let mut losses = Vec::new();
+    for (step, &rate) in case.values("lr").iter().enumerate() {
+        let loss = trainer.forward(&batch).unwrap();
+        losses.push(loss.to_scalar::<f32>().unwrap());
+        let gradients = trainer.backward(&loss).unwrap();
+        if step == 0 {
+            for parameter in trainer.parameters().list() {
+                case.check(&format!("grad0.{}", parameter.name), gradients.get(&parameter.var).unwrap());
+            }
+        }
+        trainer.optimizer_step(&gradients, rate).unwrap();
+    }
+    case.check("loss", &Tensor::new(losses, &Device::Cpu).unwrap());
+    for parameter in trainer.parameters().list() {
+        assert!(case.values(&format!("stable.{}", parameter.name)).iter().all(|&stable| stable == 1.0));
+        case.check(&format!("final.{}", parameter.name), &parameter.var);
+    }
+}
+
+fn pooled(case: &Case, input: &str, weights: &str) -> (Tensor, Tensor) {
+    let batch = case.indices("batch");
+    let count = case.indices("size")[0];
+    let start = (0..=count).map(|graph| batch.partition_point(|&of| of < graph) as u32).collect();
+    let segments = Arc::new(Segments::new(start, (0..batch.len() as u32).collect()).unwrap());
+    let x = Var::from_tensor(case.get(input)).unwrap();
+    let out = segment_max(&x, &segments).unwrap();
+    let gradients = (&out * case.get(weights)).unwrap().sum_all().unwrap().backward().unwrap();
+    (out, gradients.get(&x).unwrap().clone())
+}
+
+#[test]
+fn max_pooling_matches() {
+    let Some(case) = case("pools") else { return };
+    let (out, gradient) = pooled(&case, "x", "max.grad_out");
+    case.check("max.out", &out);
+    case.check("max.grad.x", &gradient);
+}
+
+#[test]
+fn max_pooling_with_ties_gives_the_whole_gradient_to_the_first() {
+    let Some(case) = case("pools") else { return };
+    let (out, gradient) = pooled(&case, "x_int", "maxties.grad_out");
+    case.check("maxties.out", &out);
+    let (x, gradient) = (case.get("x_int").to_vec2::<f32>().unwrap(), gradient.to_vec2::<f32>().unwrap());
+    let upstream = case.get("maxties.grad_out").to_vec2::<f32>().unwrap();
+    let out = out.to_vec2::<f32>().unwrap();
+    let mut taken = vec![vec![false; x[0].len()]; out.len()];
+    let mut ties = 0;
+    for (node, &graph) in case.indices("batch").iter().enumerate() {
+        for column in 0..x[0].len() {
+            let (graph, holds) = (graph as usize, x[node][column] == out[graph as usize][column]);
+            let first = holds && !taken[graph][column];
+            taken[graph][column] |= holds;
+            ties += usize::from(holds && !first);
+            let expected = if first { upstream[graph][column] } else { 0.0 };
+            assert_eq!(gradient[node][column], expected, "node {node}, column {column}");
+        }
+    }
+    assert!(ties > 0, "the case has no ties");
+}
+
+#[test]
+fn adam_matches() {
+    let Some(case) = case("adam") else { return };
+    for (name, weight_decay) in [("wd0.p", 0.0), ("wd0.0005.p", 0.0005)] {
+        let var = Var::from_tensor(case.get("p0")).unwrap();
+        let parameter = Parameter { name: "p".to_owned(), var: var.clone() };
+        let mut adam = Adam::new(vec![parameter], AdamSettings { weight_decay, ..AdamSettings::default() }).unwrap();
+        let mut history = Vec::new();
+        for (step, &rate) in case.values("lr").iter().enumerate() {
+            // The gradient of sum(p * g) is g.
+            let gradient = case.get("grads").get(step).unwrap();
+            let gradients = (var.as_tensor() * &gradient).unwrap().sum_all().unwrap().backward().unwrap();
+            adam.step(&gradients, rate).unwrap();
+            history.push(var.as_detached_tensor().copy().unwrap());
+        }
+        case.check(name, &Tensor::stack(&history, 0).unwrap());
+    }
+}
