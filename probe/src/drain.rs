@@ -3,8 +3,8 @@
 //! ```text
 //! every 20 ms   rings -> one block per track, open records
 //! every 40 ms   names and tracks defined since -> blocks -> output
-//! every 500 ms  sensor blocks, memory by phase
-//! every second  clock anchor
+//! every 500 ms  sensor blocks
+//! every second  clock anchor, memory by phase
 //! ```
 
 use std::path::PathBuf;
@@ -28,8 +28,9 @@ use crate::{allocator, directory, track};
 
 /// Blocks go out this often: the longest that a viewer lags behind, and long enough for a block to be worth its header.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(40);
-/// Sensor readings and memory totals go out this often.
+/// Sensor readings go out this often.
 const SLOW_FLUSH_INTERVAL: Duration = Duration::from_millis(500);
+/// Clocks are related, and memory totals go out, this often.
 const ANCHOR_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The drain thread's state.
@@ -85,12 +86,9 @@ impl Drain {
         loop {
             let stopping = self.publisher.stopping.load(Ordering::SeqCst);
             self.drain();
-            if anchor.is_due() || stopping {
-                self.anchor();
-            }
-            let slow_due = slow.is_due() || stopping;
-            if flush.is_due() || slow_due {
-                self.flush(&mut output, slow_due)?;
+            let (slow_due, anchor_due) = (slow.is_due() || stopping, anchor.is_due() || stopping);
+            if flush.is_due() || slow_due || anchor_due {
+                self.flush(&mut output, slow_due, anchor_due)?;
             }
             if stopping {
                 return self.end(&mut output);
@@ -150,11 +148,12 @@ impl Drain {
 
     /// Writes what has been collected. Names come before the blocks that use them: a name is registered before its
     /// first event is pushed, and this looks after the rings were emptied.
-    fn flush(&mut self, output: &mut Output, slow: bool) -> Result<(), Warning> {
+    fn flush(&mut self, output: &mut Output, slow: bool, anchor: bool) -> Result<(), Warning> {
         let mut frames = std::mem::take(&mut self.out);
         self.define_new_names();
         self.out.append(&mut frames);
-        if slow {
+        if anchor {
+            self.anchor();
             self.push_memory();
         }
         for track in &mut self.tracks {

@@ -98,7 +98,7 @@ fn a_full_disk_ends_publishing_with_one_warning() {
     // SAFETY: both calls are async-signal-safe and touch only the child.
     unsafe {
         command.pre_exec(|| {
-            let limit = libc::rlimit { rlim_cur: 1500, rlim_max: 1500 };
+            let limit = libc::rlimit { rlim_cur: 700, rlim_max: 700 };
             libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
             if libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) == 0 {
                 Ok(())
