@@ -37,7 +37,7 @@ fn main() {
     println!("  {:.2} bytes a span", size(&recording) as f64 / spans as f64);
     print("open and first poll", || first_poll(&session));
     print("go to the end", || go_to_end(&recording));
-    print("report", || drop(report(&recording)));
+    print("report", || _ = report(&recording));
     println!("  peak memory {} MiB", report(&recording) >> 20);
 }
 

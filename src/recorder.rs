@@ -9,8 +9,8 @@ use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
 use gnntop_wire::{
-    BlockEncoder, BlockInfo, Definition, Event, Events, Item, SessionInfo, TrackId, put_anchor, put_definitions,
-    put_end, put_segment,
+    Anchor, BlockEncoder, BlockInfo, Definition, End, Event, Events, Item, SessionInfo, TrackId, put_anchor,
+    put_definitions, put_end, put_segment,
 };
 
 use crate::source::Sink;
@@ -23,6 +23,12 @@ const WRITE_LEN: usize = 1 << 20;
 const MAX_TRACKS: usize = 512;
 /// Definitions that are kept back until the first event of their segment.
 const MAX_DEFINITIONS_HELD: usize = 1 << 18;
+
+/// The window has passed when the stream is this far beyond it: tracks take turns, so that what belongs in the
+/// window may stand behind what does not.
+const OVERLAP_NS: u64 = 2_000_000_000;
+/// No track gets so far; what claims more is counted from here, so that no sum overflows.
+const HIGHEST_SEQ: u64 = 1 << 62;
 
 /// What of a stream to record, and how much.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -156,7 +162,7 @@ impl<W: Write> Recorder<W> {
 
     /// Whether `t_ns` is to be recorded.
     fn is_wanted(&mut self, t_ns: u64) -> bool {
-        self.past_window |= t_ns > *self.options.window_ns.end();
+        self.past_window |= t_ns > self.options.window_ns.end().saturating_add(OVERLAP_NS);
         self.beginning_cut |= t_ns < *self.options.window_ns.start();
         self.options.window_ns.contains(&t_ns)
     }
@@ -188,13 +194,28 @@ impl<W: Write> Recorder<W> {
 
     fn merge(&mut self, info: BlockInfo, events: Events<'_>) {
         self.reach(info.base_ns);
-        let mut seq = info.first_seq;
-        for event in events {
+        let first_seq = info.first_seq.min(HIGHEST_SEQ);
+        for (seq, event) in (first_seq..).zip(events) {
             if self.is_wanted(event.t_ns()) {
                 self.put_head();
                 self.push(&info, seq, &event);
             }
-            seq += 1;
+        }
+    }
+
+    fn put_anchor(&mut self, anchor: &Anchor) {
+        if self.is_wanted(anchor.monotonic_ns) {
+            self.put_head();
+            self.reach(anchor.monotonic_ns);
+            put_anchor(&mut self.ready, anchor);
+        }
+    }
+
+    fn put_end(&mut self, end: &End) {
+        if self.is_wanted(end.t_ns) {
+            self.put_head();
+            self.end_blocks();
+            put_end(&mut self.ready, end);
         }
     }
 
@@ -222,21 +243,9 @@ impl<W: Write> Sink for Recorder<W> {
                 self.head = Some(Head { info, definitions: Vec::new(), written: false });
             }
             Item::Definitions(definitions) => self.define(definitions),
-            Item::Anchor(anchor) => {
-                if self.is_wanted(anchor.monotonic_ns) {
-                    self.put_head();
-                    self.reach(anchor.monotonic_ns);
-                    put_anchor(&mut self.ready, &anchor);
-                }
-            }
+            Item::Anchor(anchor) => self.put_anchor(&anchor),
             Item::Block(info, events) => self.merge(info, events),
-            Item::End(end) => {
-                if self.is_wanted(end.t_ns) {
-                    self.put_head();
-                    self.end_blocks();
-                    put_end(&mut self.ready, &end);
-                }
-            }
+            Item::End(end) => self.put_end(&end),
             // What is damaged or unknown cannot be written again; the sequence numbers around it tell of it.
             _ => (),
         }
@@ -329,8 +338,12 @@ mod tests {
         let mut recorder = Recorder::new(Vec::new(), RecorderOptions { window_ns, ..Default::default() });
         feed(&mut recorder, &fixture::recording(400, 10));
         assert!(!recorder.is_done());
-        feed(&mut recorder, &fixture::steps(400..401));
+        feed(&mut recorder, &fixture::steps(400..500));
+        assert!(!recorder.is_done(), "another track may be behind");
+        feed(&mut recorder, &fixture::steps(601..602));
         assert!(recorder.is_done() && !recorder.is_full());
+        recorder.flush().unwrap();
+        assert_eq!(heard(&recorder.out).steps().len(), 400);
     }
 
     #[test]
@@ -354,6 +367,20 @@ mod tests {
         let heard = heard(&half.out);
         assert!(heard.steps().len() < 20_000, "{}", heard.steps().len());
         assert_eq!((heard.gaps, heard.damages), (0, 0));
+    }
+
+    #[test]
+    fn sequence_numbers_at_the_end_of_the_range_do_no_harm() {
+        let mut session = fixture::segment("pna", 1, 0);
+        let mut block = BlockEncoder::new(fixture::TRACK);
+        block.continue_from(u64::MAX - 1);
+        let mark = gnntop_wire::Mark { name: fixture::FORWARD, t_ns: START_NS, value: None };
+        block.push(&Event::Mark(mark));
+        block.finish(0, &mut session);
+        let mut recorder = Recorder::new(Vec::new(), RecorderOptions::default());
+        feed(&mut recorder, &session);
+        recorder.flush().unwrap();
+        assert_eq!(recorder.events(), 1);
     }
 
     /// A disk that is full after so many bytes.

@@ -13,6 +13,9 @@ Examples:
 
 An ended session stays for a day: `gnntop attach PID` shows its last minutes, `gnntop record PID` saves them.";
 
+/// Longer command lines are cut.
+const MAX_COMMAND_CHARS: usize = 60;
+
 /// Show who publishes, and who has
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -63,6 +66,14 @@ fn row(session: &Session, now: SystemTime) -> [String; 7] {
         ago(started),
         ago(session.last_active),
         figures::bytes(session.size_bytes as f64),
-        session.info.command.clone(),
+        shortened(&session.info.command),
     ]
+}
+
+/// A command line cut to what fits beside the other columns.
+fn shortened(command: &str) -> String {
+    match command.char_indices().nth(MAX_COMMAND_CHARS) {
+        Some((end, _)) => format!("{}...", &command[..end]),
+        None => command.to_owned(),
+    }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::{SUCCESS, output, signals};
 use crate::figures;
 use crate::findings;
-use crate::source::{Source, State};
+use crate::source::{Source, State, Status};
 use crate::store::Store;
 
 /// Time between two lines.
@@ -53,14 +53,16 @@ impl PlainView {
     pub(super) fn poll(&mut self) -> anyhow::Result<bool> {
         let progress = self.source.poll(&mut self.store, POLL_BUDGET);
         let status = self.source.status();
-        self.introduce()?;
+        let is_over = matches!(status.state, State::Ended(_));
+        let is_due = Instant::now() >= self.next_line && status.state == State::Running;
+        self.introduce(&status, is_over || is_due)?;
         if let State::Ended(why) = &status.state {
             output::say(&line(&self.store))?;
             output::say(why)?;
             status.warnings().iter().for_each(|warning| output::note(&format!("warning: {warning}")));
             return Ok(true);
         }
-        if Instant::now() >= self.next_line && status.state == State::Running {
+        if is_due {
             output::say(&line(&self.store))?;
             self.next_line = Instant::now() + LINE_INTERVAL;
         }
@@ -70,12 +72,13 @@ impl PlainView {
         Ok(false)
     }
 
-    /// Says once whom the lines are about.
-    fn introduce(&mut self) -> anyhow::Result<()> {
-        let status = self.source.status();
+    /// Says once whom the lines are about. A hint at how to get more waits for the first line: what a program that
+    /// was just started lacks now, it may have in a moment.
+    fn introduce(&mut self, status: &Status, with_hint: bool) -> anyhow::Result<()> {
         let introduction = match &status.hint {
-            Some(hint) => format!("{}: {hint}", status.title),
-            None => status.title,
+            Some(hint) if with_hint => format!("{}: {hint}", status.title),
+            Some(_) => return Ok(()),
+            None => status.title.clone(),
         };
         if status.state != State::Waiting && self.told.as_ref() != Some(&introduction) {
             output::say(&introduction)?;

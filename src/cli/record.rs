@@ -68,10 +68,10 @@ pub(super) fn record(arguments: &RecordArguments) -> anyhow::Result<u8> {
     let plan = Plan::new(target::resolve(named, &dir)?, arguments)?;
     let path = if to_stdout { PathBuf::from("-") } else { arguments.output.clone().unwrap_or(plan.file_name.clone()) };
     if path == Path::new("-") {
-        return run(plan, io::stdout().lock(), "standard output");
+        return run(plan, io::stdout().lock(), None);
     }
     let file = create(&path, arguments.force)?;
-    let code = run(plan, file, &path.display().to_string())?;
+    let code = run(plan, file, Some(&path.display().to_string()))?;
     if fs::metadata(&path).is_ok_and(|meta| meta.len() == 0) {
         // Nothing of this file is worth keeping, and it was made a moment ago.
         let _ = fs::remove_file(&path);
@@ -166,8 +166,9 @@ fn window(
     first_ns..=last_ns
 }
 
-/// Records until the plan is fulfilled, the session ends, or a signal comes.
-fn run(plan: Plan, out: impl Write, name: &str) -> anyhow::Result<u8> {
+/// Records until the plan is fulfilled, the session ends, or a signal comes. Says so about the file `name`; beside
+/// standard output it says nothing, since a screen may show what is written there.
+fn run(plan: Plan, out: impl Write, name: Option<&str>) -> anyhow::Result<u8> {
     let interruption = signals::Interruption::catch()?;
     let deadline = plan.duration.map(|duration| Instant::now() + duration + GRACE);
     let mut recording = Recorded::new(plan.source, out, plan.options);
@@ -185,11 +186,13 @@ fn run(plan: Plan, out: impl Write, name: &str) -> anyhow::Result<u8> {
         if !progress.more {
             thread::sleep(POLL_INTERVAL);
         }
-        output::progress(&recording.summary(name));
+        name.into_iter().for_each(|name| output::progress(&recording.summary(name)));
     };
     recording.finish()?;
-    output::progress("");
-    output::note(&format!("{}: {why}", recording.summary(name)));
+    if let Some(name) = name {
+        output::progress("");
+        output::note(&format!("{}: {why}", recording.summary(name)));
+    }
     recording.warnings().iter().for_each(|warning| output::note(&format!("warning: {warning}")));
     Ok(SUCCESS)
 }

@@ -135,7 +135,9 @@ impl Sink for Gate<'_> {
                 }
                 let events: VecDeque<Event> = events.collect();
                 pacer.held_events += events.len();
-                pacer.held.push_back(Held::Block { info, events, next_seq: info.first_seq });
+                // No track gets so far; bounded so that no sum overflows.
+                let next_seq = info.first_seq.min(1 << 62);
+                pacer.held.push_back(Held::Block { info, events, next_seq });
             }
             Item::Anchor(anchor) => {
                 pacer.reach(anchor.monotonic_ns);

@@ -140,7 +140,7 @@ mod tests {
         let right: Vec<f64> = (0..12).map(|value| f64::from(value) * 0.5 - 2.0).collect();
         let a = Matrix::new(&left, 4, 5, 5).columns(1..4);
         let b = Matrix::new(&right, 4, 3, 3).columns(0..3).transposed();
-        let mut out = vec![1.0; 4 * 6];
+        let mut out = [1.0; 4 * 6];
         multiply(MatrixMut::new(&mut out[1..], 4, 4, 6), true, a, b);
         for row in 0..4 {
             for column in 0..4 {

@@ -142,10 +142,8 @@ impl<'a, T: Element> Incoming<'a, T> {
         let mut sum: [T; N] = load(self.messages, place(self.sources[0]));
         let (mut min, mut max) = (sum, sum);
         let (mut min_edge, mut max_edge) = ([self.first_edge; N], [self.first_edge; N]);
-        let mut edge = self.first_edge;
-        for &source in &self.sources[1..] {
+        for (edge, &source) in (self.first_edge + 1..).zip(&self.sources[1..]) {
             let value: [T; N] = load(self.messages, place(source));
-            edge += 1;
             for lane in 0..N {
                 sum[lane] += value[lane];
                 let (less, more) = (value[lane] < min[lane], value[lane] > max[lane]);

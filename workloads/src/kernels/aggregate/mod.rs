@@ -10,6 +10,12 @@
 //! in-neighbours gets 0 four times and passes no gradient. The first edge that holds a minimum or maximum gets its
 //! whole gradient.
 
+#![expect(
+    clippy::needless_range_loop,
+    clippy::manual_memcpy,
+    reason = "fixed-size lanes: the form that stays in registers, see `load`"
+)]
+
 mod backward;
 mod forward;
 
