@@ -35,12 +35,12 @@ pub(super) fn check_name(name: &str) -> anyhow::Result<()> {
 #[cfg(feature = "workloads")]
 mod workload {
     use std::ffi::OsString;
-    use std::io::IsTerminal;
     use std::time::{Duration, Instant};
 
     use anyhow::bail;
     use gnntop_workloads::Warning;
     use gnntop_workloads::command::{Observer, StepReport, TrainError, WORKLOADS, Workload};
+    use indicatif::{ProgressBar, ProgressStyle};
 
     use super::super::{SUCCESS, output, signals};
     use crate::figures;
@@ -68,7 +68,7 @@ mod workload {
         };
         let mut progress = Progress::new()?;
         let summary = workload.run(&mut progress);
-        output::progress("");
+        progress.bar.finish_and_clear();
         let summary = summary?;
         let loss = summary.loss.map_or_else(String::new, |loss| format!(", loss {loss:.4}"));
         let interrupted = progress.interrupted;
@@ -81,41 +81,46 @@ mod workload {
     struct Progress {
         interruption: signals::Interruption,
         interrupted: Option<i32>,
-        in_place: bool,
+        bar: ProgressBar,
+        /// When the next line is due, where nothing can be shown in place.
         next: Instant,
-        interval: Duration,
     }
 
     impl Progress {
-        fn new() -> std::io::Result<Self> {
-            let in_place = std::io::stderr().is_terminal();
-            let interval = if in_place { Duration::from_millis(100) } else { LINE_INTERVAL };
+        fn new() -> anyhow::Result<Self> {
             let interruption = signals::Interruption::catch()?;
-            Ok(Self { interruption, interrupted: None, in_place, next: Instant::now(), interval })
+            // Draws on stderr, at most 20 times a second, and nothing where that is no terminal.
+            let style = ProgressStyle::with_template("{wide_msg} {bar:20} {eta:>4}")?;
+            let bar = ProgressBar::new(1).with_style(style);
+            Ok(Self { interruption, interrupted: None, bar, next: Instant::now() })
         }
 
-        fn show(&mut self, line: impl FnOnce() -> String) {
+        /// Writes a line now and then where nothing can be shown in place.
+        fn line(&mut self, line: impl FnOnce() -> String) {
             let now = Instant::now();
-            if now < self.next {
-                return;
+            if self.bar.is_hidden() && now >= self.next {
+                self.next = now + LINE_INTERVAL;
+                output::note(&line());
             }
-            self.next = now + self.interval;
-            if self.in_place { output::progress(&line()) } else { output::note(&line()) }
         }
     }
 
     impl Observer for Progress {
         fn tell(&mut self, line: &str) {
-            output::progress("");
-            output::note(line);
+            self.bar.suspend(|| output::note(line));
         }
 
         fn loading(&mut self, rows: u64) {
-            self.show(|| format!("reading: {} molecules", figures::count(rows)));
+            let line = || format!("reading: {} molecules", figures::count(rows));
+            self.bar.set_message(line());
+            self.line(line);
         }
 
         fn step(&mut self, report: &StepReport) {
-            self.show(|| step_line(report));
+            self.bar.set_length(report.epochs * report.batches);
+            self.bar.set_position(report.epoch * report.batches + report.index + 1);
+            self.bar.set_message(step_line(report));
+            self.line(|| step_line(report));
         }
 
         fn should_stop(&mut self) -> bool {

@@ -91,7 +91,7 @@ pub struct PnaTraining {
 impl Default for PnaTraining {
     /// A batch for steps of about 50 ms with the default [`PnaConfig`].
     fn default() -> Self {
-        Self { batch_graphs: 256, epochs: 100, learning_rate: 1e-3, weight_decay: 0.0 }
+        Self { batch_graphs: 256, epochs: 100, learning_rate: 3e-4, weight_decay: 0.0 }
     }
 }
 
