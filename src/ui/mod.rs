@@ -27,6 +27,7 @@ mod hardware;
 mod header;
 mod help;
 mod input;
+mod keyboard;
 mod labels;
 mod log;
 mod own_cost;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::{self, Event};
 
+use super::keyboard::{Keyboard, Waited};
 use super::own_cost::OwnCostMeter;
 use super::signals::Signals;
 use super::terminal::Screen;
@@ -62,6 +63,7 @@ pub fn run_screen(source: Box<dyn Source>, options: ScreenOptions) -> anyhow::Re
         log_path: options.log_path,
         signals,
         screen,
+        keyboard: Keyboard::open(),
         clock: Clock::start(),
     };
     viewer.run()
@@ -91,6 +93,7 @@ struct Viewer {
     signals: Signals,
     // Given back before the signal handlers go.
     screen: Screen,
+    keyboard: Keyboard,
     clock: Clock,
 }
 
@@ -121,10 +124,11 @@ impl Viewer {
     /// Waits for input and takes all there is.
     fn take_input(&mut self, wait: Duration) -> io::Result<Pressed> {
         let mut pressed = Pressed { any: false, outcome: None };
-        let mut wait = wait;
         // A signal cuts the wait short.
-        while pressed.outcome.is_none() && poll_input(wait)? {
-            wait = Duration::ZERO;
+        if self.keyboard.wait(wait)? == Waited::HungUp {
+            pressed.outcome = Some(Outcome::Signal(libc::SIGHUP));
+        }
+        while pressed.outcome.is_none() && is_input_there()? {
             let action = match event::read()? {
                 Event::Key(key) => input::key(&key).map(Action::Key),
                 Event::Resize(width, height) => Some(Action::Resized { width, height }),
@@ -237,9 +241,9 @@ struct Pressed {
     outcome: Option<Outcome>,
 }
 
-/// Whether there is input within `wait`.
-fn poll_input(wait: Duration) -> io::Result<bool> {
-    match event::poll(wait) {
+/// Whether there is input now.
+fn is_input_there() -> io::Result<bool> {
+    match event::poll(Duration::ZERO) {
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
         answer => answer,
     }
