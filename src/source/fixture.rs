@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
 
 use gnntop_wire::{
     Anchor, BlockEncoder, Definition, End, Event, Item, NameId, NameKind, SessionInfo, Span, Step, StepId, TrackId,
@@ -9,6 +10,7 @@ use gnntop_wire::{
 };
 
 use super::Sink;
+use super::process::Process;
 
 /// When every written session starts.
 pub const START_NS: u64 = 1_000_000_000_000;
@@ -168,6 +170,17 @@ impl Sink for Heard {
     fn lose_segments(&mut self, count: u64) {
         self.lost_segments += count;
     }
+}
+
+/// A process that sleeps for long, and has got so far that the system knows it by its own name.
+pub fn sleeper() -> (Child, Process) {
+    let child = Command::new("sleep").arg("1000").spawn().unwrap();
+    let process = Process::find(child.id()).unwrap();
+    // Spawning returns a moment before the new program's name and command line are in place.
+    while process.name() != "sleep" || process.command() != "sleep 1000" {
+        std::thread::yield_now();
+    }
+    (child, process)
 }
 
 /// Makes the checksum of the first frame right again after its payload was changed.

@@ -232,9 +232,7 @@ fn boot_ns(otherwise: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
-
-    use super::super::fixture::Heard;
+    use super::super::fixture::{self, Heard};
     use super::*;
 
     fn poll_until(hardware: &mut Hardware, heard: &mut Heard, enough: impl Fn(&Heard, &Status) -> bool) {
@@ -246,8 +244,7 @@ mod tests {
 
     #[test]
     fn a_process_is_seen_until_it_ends() {
-        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
-        let process = Process::find(child.id()).unwrap();
+        let (mut child, process) = fixture::sleeper();
         let mut hardware = Hardware::observe(process).unwrap();
         let mut heard = Heard::default();
         poll_until(&mut hardware, &mut heard, |heard, _| heard.events.len() > 3);

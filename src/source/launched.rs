@@ -89,16 +89,13 @@ impl Source for Launched {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
-
     use super::super::fixture::{self, Heard, SessionDir};
     use super::*;
 
     #[test]
     fn the_session_takes_over_when_it_appears() {
         let dir = tempfile::tempdir().unwrap();
-        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
-        let process = Process::find(child.id()).unwrap();
+        let (mut child, process) = fixture::sleeper();
         // The hand-written sessions start in November 2023.
         let since = UNIX_EPOCH + Duration::from_secs(1_600_000_000);
         let mut source = Launched::watch(process, since, dir.path()).unwrap();
@@ -134,7 +131,7 @@ mod tests {
     #[test]
     fn a_session_of_a_started_child_is_meant() {
         let dir = tempfile::tempdir().unwrap();
-        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let (mut child, _) = fixture::sleeper();
         let session = SessionDir::create(dir.path(), "pna", child.id());
         session.write_segment(0, &fixture::segment("pna", child.id(), 0));
         let _lock = session.lock();
