@@ -57,7 +57,9 @@ fn assert_no_mention(folder: &str, words: &[&str]) {
         if root.join("src").join(folder).is_dir() { rust_files(&root.join("src").join(folder)) } else { vec![] };
     files.extend(single.is_file().then_some(single));
     assert!(!files.is_empty(), "src/{folder} is there");
-    for file in files {
+    // Modules that are only built for tests may look at everything.
+    let is_tests = |file: &PathBuf| file.ends_with("tests.rs") || file.ends_with("properties.rs");
+    for file in files.into_iter().filter(|file| !is_tests(file)) {
         let text = fs::read_to_string(&file).unwrap();
         for word in words {
             assert!(!text.contains(word), "{} mentions {word}", file.display());

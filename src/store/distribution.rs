@@ -82,8 +82,8 @@ impl Distribution {
     pub fn percentile(&self, quantile: f64) -> Option<u64> {
         let histogram = self.histogram.as_ref().filter(|_| self.count > 0)?;
         let value = histogram.value_at_quantile(quantile.clamp(0.0, 1.0));
-        // The histogram answers with the upper end of a bucket, and knows nothing beyond its longest duration.
-        Some(if value >= LONGEST_NS { self.max_ns } else { value.clamp(self.min_ns, self.max_ns) })
+        // The histogram answers with the upper end of a bucket, which may lie beyond what was recorded.
+        Some(value.clamp(self.min_ns, self.max_ns))
     }
 
     /// The histogram behind the percentiles, for curves and exports; `None` where none is kept.
