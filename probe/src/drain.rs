@@ -48,6 +48,8 @@ pub(crate) struct Drain {
     known_signals: usize,
     /// Phases with a memory account: account and totals last written.
     accounts: Vec<(usize, PhaseMemory)>,
+    /// Definitions since the last flush, which go out ahead of `out`. Both are kept and reused.
+    defined: Vec<u8>,
     out: Vec<u8>,
 }
 
@@ -66,6 +68,7 @@ impl Drain {
             tracks: Vec::new(),
             known_names: 0,
             known_signals: 0,
+            defined: Vec::new(),
             out: Vec::new(),
         }
     }
@@ -136,7 +139,7 @@ impl Drain {
     }
 
     fn out_definition(&mut self, definition: Definition) {
-        put_definitions(&mut self.out, [&definition]);
+        put_definitions(&mut self.defined, [&definition]);
         self.definitions.push(definition);
     }
 
@@ -149,9 +152,7 @@ impl Drain {
     /// Writes what has been collected. Names come before the blocks that use them: a name is registered before its
     /// first event is pushed, and this looks after the rings were emptied.
     fn flush(&mut self, output: &mut Output, slow: bool, anchor: bool) -> Result<(), Warning> {
-        let mut frames = std::mem::take(&mut self.out);
         self.define_new_names();
-        self.out.append(&mut frames);
         if anchor {
             self.anchor();
             self.push_memory();
@@ -166,7 +167,8 @@ impl Drain {
         if output.is_segment_full() {
             self.begin_segment(output, clock::read(&self.publisher.clock))?;
         }
-        let written = output.write(&self.out);
+        let written = output.write(&self.defined).and_then(|()| output.write(&self.out));
+        self.defined.clear();
         self.out.clear();
         written
     }
