@@ -10,7 +10,7 @@ use gnntop_wire::{
 use ringbuf::traits::Consumer as _;
 
 use crate::clock::ClockMap;
-use crate::ring::{Consumer, RawEvent, Tag};
+use crate::ring::{Consumer, RING_EVENTS, RawEvent, Tag};
 use crate::session::OpenedTrack;
 use crate::track::Shared;
 
@@ -61,7 +61,9 @@ impl TrackState {
     pub(crate) fn drain(&mut self, map: &ClockMap, now_ticks: u64, out: &mut Vec<u8>) {
         // Looked at before the ring: once it is set nothing more comes.
         self.closed = self.shared.closed.load(Ordering::Acquire);
-        while let Some(raw) = self.consumer.try_pop() {
+        // A ring's worth at most: a thread that writes as fast as this reads must not keep it here, collecting.
+        for _ in 0..RING_EVENTS {
+            let Some(raw) = self.consumer.try_pop() else { break };
             if let Some(event) = self.event(raw, map) {
                 self.push(&event, out);
             }
