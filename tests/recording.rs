@@ -74,14 +74,12 @@ fn a_recording_goes_through_a_pipe() {
     let sessions = Sessions::new();
     let mut live = sessions.live("one", &TrainingRun { steps: 1, ..long_run() }.bytes());
     let mut child = spawn(&mut sessions.gnntop(["record", "-"]));
-    let run = long_run().bytes();
-    live.append(&run);
+    let mut pipe = child.stdout.take().unwrap();
+    let mut out = vec![0];
+    std::io::Read::read_exact(&mut pipe, &mut out).unwrap(); // it records: only now may the session end
+    live.append(&long_run().bytes());
     live.die();
-    let out = {
-        let mut bytes = Vec::new();
-        std::io::Read::read_to_end(&mut child.stdout.take().unwrap(), &mut bytes).unwrap();
-        bytes
-    };
+    std::io::Read::read_to_end(&mut pipe, &mut out).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
     let report = sessions.run_with(["report", "-"], &out);
     assert!(report.code == Some(0) && report.out.contains("steps"), "{report:?}");
