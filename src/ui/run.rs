@@ -64,6 +64,7 @@ pub fn run_screen(source: Box<dyn Source>, options: ScreenOptions) -> anyhow::Re
         signals,
         screen,
         keyboard: Keyboard::open(),
+        size: (0, 0),
         clock: Clock::start(),
     };
     viewer.run()
@@ -94,6 +95,8 @@ struct Viewer {
     // Given back before the signal handlers go.
     screen: Screen,
     keyboard: Keyboard,
+    /// Columns and rows as last looked at.
+    size: (u16, u16),
     clock: Clock,
 }
 
@@ -114,6 +117,7 @@ impl Viewer {
                 anyhow::bail!("a part of the viewer failed, as said above; the run goes on");
             }
             self.heed_stop()?;
+            self.heed_size()?;
             let progress = self.poll_source()?;
             self.measure()?;
             self.draw_if_due(pressed.any)?;
@@ -176,6 +180,16 @@ impl Viewer {
     fn look_again(&mut self) -> io::Result<()> {
         let size = self.screen.terminal().size()?;
         self.change(Action::Resized { width: size.width, height: size.height })?;
+        Ok(())
+    }
+
+    /// Notices a new size by itself: crossterm loses a change that comes together with a key.
+    fn heed_size(&mut self) -> io::Result<()> {
+        let size = self.screen.terminal().size()?;
+        if (size.width, size.height) != self.size {
+            self.size = (size.width, size.height);
+            self.look_again()?;
+        }
         Ok(())
     }
 
