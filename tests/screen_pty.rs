@@ -249,30 +249,6 @@ fn sizes_change_at_any_time() {
 }
 
 #[test]
-fn a_viewer_ends_with_its_terminal() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("a.gnntop");
-    fs::write(&path, TrainingRun::default().bytes()).unwrap();
-    let size = PtySize { rows: 24, cols: 80, pixel_width: 0, pixel_height: 0 };
-    let pair = native_pty_system().openpty(size).unwrap();
-    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_gnntop"));
-    command.args(["replay", path.to_str().unwrap()]);
-    command.env("TERM", "xterm-256color");
-    let mut child = pair.slave.spawn_command(command).unwrap();
-    drop(pair.slave);
-    let mut output = pair.master.try_clone_reader().unwrap();
-    let mut bytes = [0; 4096];
-    assert!(output.read(&mut bytes).unwrap() > 0, "it draws");
-    // Closes the terminal: the window is shut, the connection lost.
-    drop((output, pair.master));
-    let start = Instant::now();
-    while child.try_wait().unwrap().is_none() {
-        assert!(start.elapsed() < PATIENCE, "it goes on without a terminal");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-#[test]
 fn a_recording_is_replayed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.gnntop");

@@ -129,10 +129,12 @@ impl Viewer {
     fn take_input(&mut self, wait: Duration) -> io::Result<Pressed> {
         let mut pressed = Pressed { any: false, outcome: None };
         // A signal cuts the wait short.
-        if self.keyboard.wait(wait)? == Waited::HungUp {
+        if self.keyboard.wait(Duration::ZERO)? == Waited::HungUp {
             pressed.outcome = Some(Outcome::Signal(libc::SIGHUP));
         }
-        while pressed.outcome.is_none() && is_input_there()? {
+        let mut wait = wait;
+        while pressed.outcome.is_none() && is_input_there(wait)? {
+            wait = Duration::ZERO;
             let action = match event::read()? {
                 Event::Key(key) => input::key(&key).map(Action::Key),
                 Event::Resize(width, height) => Some(Action::Resized { width, height }),
@@ -255,9 +257,9 @@ struct Pressed {
     outcome: Option<Outcome>,
 }
 
-/// Whether there is input now.
-fn is_input_there() -> io::Result<bool> {
-    match event::poll(Duration::ZERO) {
+/// Whether there is input within `wait`.
+fn is_input_there(wait: Duration) -> io::Result<bool> {
+    match event::poll(wait) {
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
         answer => answer,
     }
