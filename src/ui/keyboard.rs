@@ -1,7 +1,8 @@
-//! Waits for keys, and notices when the terminal itself is gone.
+//! Notices between two waits that the terminal itself is gone.
 //!
-//! crossterm reads a terminal that was hung up over and over without ever coming back, so the wait is ours and it
-//! is asked only when the terminal is still there.
+//! crossterm reads a terminal that was hung up over and over without ever coming back, so it is asked only when the
+//! terminal is still there. A terminal that is closed while crossterm waits is not noticed: waiting here instead
+//! would hand it keys and a new size at once, of which it forgets one.
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
