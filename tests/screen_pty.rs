@@ -9,6 +9,7 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -24,10 +25,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A program in a terminal.
 struct Terminal {
-    master: Box<dyn MasterPty + Send>,
-    keyboard: Box<dyn Write + Send>,
+    master: Option<Box<dyn MasterPty + Send>>,
+    keyboard: Option<Box<dyn Write + Send>>,
     child: Box<dyn Child + Send + Sync>,
     screen: Arc<Mutex<vt100::Parser>>,
+    /// Whether the terminal is closed as soon as the program writes again.
+    is_closing: Arc<AtomicBool>,
     /// The terminal's settings before the program began, in words.
     settings: String,
 }
@@ -49,14 +52,16 @@ impl Terminal {
         let screen = Arc::new(Mutex::new(vt100::Parser::new(cells(24), cells(80), 0)));
         let mut output = pair.master.try_clone_reader().unwrap();
         let parser = Arc::clone(&screen);
+        let is_closing = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&is_closing);
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
-            while let Ok(len @ 1..) = output.read(&mut bytes) {
+            while let (false, Ok(len @ 1..)) = (ends.load(Ordering::Relaxed), output.read(&mut bytes)) {
                 parser.lock().unwrap().process(&bytes[..len]);
             }
         });
         let keyboard = pair.master.take_writer().unwrap();
-        Self { master: pair.master, keyboard, child, screen, settings }
+        Self { master: Some(pair.master), keyboard: Some(keyboard), child, screen, is_closing, settings }
     }
 
     fn gnntop(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
@@ -81,13 +86,14 @@ impl Terminal {
     }
 
     fn press(&mut self, keys: &str) {
-        self.keyboard.write_all(keys.as_bytes()).unwrap();
-        self.keyboard.flush().unwrap();
+        let keyboard = self.keyboard.as_mut().unwrap();
+        keyboard.write_all(keys.as_bytes()).unwrap();
+        keyboard.flush().unwrap();
     }
 
     fn resize(&self, rows: u16, cols: u16) {
         self.screen.lock().unwrap().screen_mut().set_size(cells(rows), cells(cols));
-        self.master.resize(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
+        self.master().resize(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
     }
 
     fn signal(&self, signal: libc::c_int) {
@@ -109,23 +115,38 @@ impl Terminal {
         }
     }
 
-    /// Waits for the end and checks that the terminal is as it was before.
-    fn wait_for_end(&mut self) -> ExitStatus {
+    fn wait_for_exit(&mut self) -> ExitStatus {
         let start = Instant::now();
-        let status = loop {
+        loop {
             if let Some(status) = self.child.try_wait().unwrap() {
-                break status;
+                return status;
             }
             assert!(start.elapsed() < PATIENCE, "never ended\n{}", self.text());
             std::thread::sleep(Duration::from_millis(10));
-        };
+        }
+    }
+
+    /// Waits for the end and checks that the terminal is as it was before.
+    fn wait_for_end(&mut self) -> ExitStatus {
+        let status = self.wait_for_exit();
         self.wait_until_given_back();
         status
     }
 
+    /// Closes the terminal as closing its window does, once the program has written something more.
+    fn close(&mut self) {
+        self.is_closing.store(true, Ordering::Relaxed);
+        self.master = None;
+        self.keyboard = None;
+    }
+
+    fn master(&self) -> &dyn MasterPty {
+        self.master.as_deref().unwrap()
+    }
+
     fn wait_until_given_back(&self) {
         self.wait_until("the main screen", |screen| !screen.alternate_screen() && !screen.hide_cursor());
-        assert_eq!(settings_of(&*self.master), self.settings, "the terminal's settings are back");
+        assert_eq!(settings_of(self.master()), self.settings, "the terminal's settings are back");
     }
 }
 
@@ -298,6 +319,16 @@ fn signals_end_it_in_good_order() {
         let code = i32::try_from(terminal.wait_for_end().exit_code()).unwrap();
         assert_eq!(code, 128 + signal);
     }
+}
+
+#[test]
+fn a_terminal_that_is_closed_ends_it() {
+    let session = LiveSession::start();
+    let mut terminal = session.attach();
+    terminal.wait_for("step 100");
+    terminal.close();
+    session.publish_steps(101, 1);
+    assert_ne!(terminal.wait_for_exit().exit_code(), 0);
 }
 
 /// A source that fails in a way that no code foresees.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::{self, Event};
 
-use super::keyboard::{Keyboard, Waited};
+use super::keyboard::Keyboard;
 use super::own_cost::OwnCostMeter;
 use super::signals::Signals;
 use super::terminal::Screen;
@@ -24,6 +24,8 @@ const POLL_BUDGET: Duration = Duration::from_millis(15);
 /// How long to wait for a key while data comes and while nothing does.
 const BUSY_WAIT: Duration = Duration::from_millis(33);
 const IDLE_WAIT: Duration = Duration::from_millis(100);
+/// crossterm looks at nothing, not even at keys it has read already, where it may not wait at all.
+const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 /// Time between two looks at the program's output while it is shown.
 const LOG_EVERY: Duration = Duration::from_millis(500);
 
@@ -64,7 +66,6 @@ pub fn run_screen(source: Box<dyn Source>, options: ScreenOptions) -> anyhow::Re
         signals,
         screen,
         keyboard: Keyboard::open(),
-        size: (0, 0),
         clock: Clock::start(),
     };
     viewer.run()
@@ -95,8 +96,6 @@ struct Viewer {
     // Given back before the signal handlers go.
     screen: Screen,
     keyboard: Keyboard,
-    /// Columns and rows as last looked at.
-    size: (u16, u16),
     clock: Clock,
 }
 
@@ -117,7 +116,6 @@ impl Viewer {
                 anyhow::bail!("a part of the viewer failed, as said above; the run goes on");
             }
             self.heed_stop()?;
-            self.heed_size()?;
             let progress = self.poll_source()?;
             self.measure()?;
             self.draw_if_due(pressed.any)?;
@@ -128,13 +126,9 @@ impl Viewer {
     /// Waits for input and takes all there is.
     fn take_input(&mut self, wait: Duration) -> io::Result<Pressed> {
         let mut pressed = Pressed { any: false, outcome: None };
-        // A signal cuts the wait short.
-        if self.keyboard.wait(Duration::ZERO)? == Waited::HungUp {
-            pressed.outcome = Some(Outcome::Signal(libc::SIGHUP));
-        }
-        let mut wait = wait;
+        let mut wait = wait.max(SHORTEST_WAIT);
         while pressed.outcome.is_none() && is_input_there(wait)? {
-            wait = Duration::ZERO;
+            wait = SHORTEST_WAIT;
             let action = match event::read()? {
                 Event::Key(key) => input::key(&key).map(Action::Key),
                 Event::Resize(width, height) => Some(Action::Resized { width, height }),
@@ -144,6 +138,9 @@ impl Viewer {
                 pressed.any = true;
                 pressed.outcome = self.change(action)?;
             }
+        }
+        if self.keyboard.is_gone() {
+            pressed.outcome = Some(Outcome::Signal(libc::SIGHUP));
         }
         Ok(pressed)
     }
@@ -182,16 +179,6 @@ impl Viewer {
     fn look_again(&mut self) -> io::Result<()> {
         let size = self.screen.terminal().size()?;
         self.change(Action::Resized { width: size.width, height: size.height })?;
-        Ok(())
-    }
-
-    /// Notices a new size by itself: crossterm loses a change that comes together with a key.
-    fn heed_size(&mut self) -> io::Result<()> {
-        let size = self.screen.terminal().size()?;
-        if (size.width, size.height) != self.size {
-            self.size = (size.width, size.height);
-            self.look_again()?;
-        }
         Ok(())
     }
 
