@@ -4,10 +4,17 @@
 //! [`graph::Batch`]es; a model ([`pna`]), built from [`kernels`], is trained on them with [`train`]. [`command`] starts the trainings by name.
 
 pub mod command;
+pub mod gat;
+pub mod gcn;
 pub mod graph;
+pub mod images;
 pub mod kernels;
 pub mod molecule;
+pub mod nodes;
 pub mod pna;
+pub mod sage;
+pub mod sampling;
 pub mod train;
+pub mod vig;
 
 pub use gnntop_probe::{TrackingAllocator, Warning};

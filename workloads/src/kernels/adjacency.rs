@@ -22,8 +22,9 @@ pub struct DegreeRun {
     pub rows: Range<usize>,
 }
 
-/// Directed edges between `nodes` nodes in two CSR layouts. The position of an edge in [`sources`](Self::sources)
-/// is its number.
+/// Directed edges from source nodes to target nodes in two CSR layouts. In a graph both are the same nodes; in a block
+/// of a sampled neighbourhood the targets are the first of the sources. The position of an edge in
+/// [`sources`](Self::sources) is its number.
 #[derive(Debug, Clone)]
 pub struct Adjacency {
     row_start: Vec<u32>,
@@ -46,10 +47,23 @@ impl Adjacency {
         Self::with_hub_edges(row_start, source, HUB_EDGES)
     }
 
+    /// [`new`](Self::new) for edges from `source_nodes` nodes to `row_start.len() - 1` others.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn bipartite(row_start: Vec<u32>, source: Vec<u32>, source_nodes: usize) -> Result<Self> {
+        Self::build(row_start, source, source_nodes, HUB_EDGES)
+    }
+
     /// [`new`](Self::new) with another limit for hubs.
     pub(crate) fn with_hub_edges(row_start: Vec<u32>, source: Vec<u32>, hub_edges: usize) -> Result<Self> {
-        check(&row_start, &source)?;
-        let (reverse_start, reverse) = reversed(&row_start, &source);
+        let nodes = row_start.len().saturating_sub(1);
+        Self::build(row_start, source, nodes, hub_edges)
+    }
+
+    fn build(row_start: Vec<u32>, source: Vec<u32>, source_nodes: usize, hub_edges: usize) -> Result<Self> {
+        check(&row_start, &source, source_nodes)?;
+        let (reverse_start, reverse) = reversed(&row_start, &source, source_nodes);
         let parts = RANGES_PER_THREAD * rayon::current_num_threads();
         Ok(Self {
             degree_runs: degree_runs(&row_start),
@@ -63,10 +77,16 @@ impl Adjacency {
         })
     }
 
-    /// Number of nodes.
+    /// Number of target nodes; in a graph, of all nodes.
     #[must_use]
     pub fn nodes(&self) -> usize {
         self.row_start.len() - 1
+    }
+
+    /// Number of source nodes.
+    #[must_use]
+    pub fn source_nodes(&self) -> usize {
+        self.reverse_start.len() - 1
     }
 
     /// Number of directed edges.
@@ -121,24 +141,23 @@ impl Adjacency {
     }
 }
 
-fn check(row_start: &[u32], source: &[u32]) -> Result<()> {
+fn check(row_start: &[u32], source: &[u32], source_nodes: usize) -> Result<()> {
     let (Some(&first), Some(&last)) = (row_start.first(), row_start.last()) else {
         bail!("row_start is empty; it needs one entry more than there are nodes");
     };
     if first != 0 || last as usize != source.len() || row_start.windows(2).any(|row| row[0] > row[1]) {
         bail!("row_start must ascend from 0 to the number of edges ({})", source.len());
     }
-    let nodes = row_start.len() - 1;
-    if let Some(&node) = source.iter().find(|&&node| node as usize >= nodes) {
-        bail!("an edge comes from node {node}, but there are only {nodes} nodes");
+    if let Some(&node) = source.iter().find(|&&node| node as usize >= source_nodes) {
+        bail!("an edge comes from node {node}, but there are only {source_nodes} nodes");
     }
     Ok(())
 }
 
 /// Counting sort of the edges by source: the starts, and (destination, edge number) by source. It counts one row
 /// late; filling then moves each start to its final place.
-fn reversed(row_start: &[u32], source: &[u32]) -> (Vec<u32>, Vec<(u32, u32)>) {
-    let mut start = vec![0u32; row_start.len() + 1];
+fn reversed(row_start: &[u32], source: &[u32], source_nodes: usize) -> (Vec<u32>, Vec<(u32, u32)>) {
+    let mut start = vec![0u32; source_nodes + 2];
     for &node in source {
         start[node as usize + 2] += 1;
     }
@@ -194,5 +213,14 @@ mod tests {
             assert!(Adjacency::new(row_start.to_vec(), source.to_vec()).is_err(), "{row_start:?}");
         }
         assert_eq!(Adjacency::new(vec![0], vec![]).unwrap().nodes(), 0);
+        assert!(Adjacency::bipartite(vec![0, 1], vec![3], 3).is_err());
+    }
+
+    #[test]
+    fn a_block_has_other_sources_than_targets() {
+        let block = Adjacency::bipartite(vec![0, 2, 3], vec![4, 1, 4], 5).unwrap();
+        assert_eq!((block.nodes(), block.source_nodes(), block.edges()), (2, 5, 3));
+        assert_eq!(block.outgoing(4), [(0, 0), (1, 2)]);
+        assert!(block.outgoing(3).is_empty());
     }
 }

@@ -1,0 +1,1 @@
+//! GAT (graph attention network): the other model of study 2.

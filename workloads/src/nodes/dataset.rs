@@ -1,0 +1,225 @@
+//! One large graph with features, labels and a split of its nodes: what every reader and generator makes and every
+//! sampler and model reads.
+
+use std::sync::Arc;
+
+use thiserror::Error;
+
+/// Directed edges grouped by destination (compressed sparse rows): the edges into node `i` come from
+/// `source[row_start[i]..row_start[i + 1]]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Csr {
+    row_start: Vec<u32>,
+    source: Vec<u32>,
+}
+
+/// Why edges make no graph.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum CsrError {
+    /// An edge names a node that the graph does not have.
+    #[error("edge {position} goes from node {from} to node {to}, but there are only {nodes} nodes (numbered from 0)")]
+    EdgeOutOfRange {
+        /// Position in the list of edges.
+        position: usize,
+        /// Source node.
+        from: u32,
+        /// Destination node.
+        to: u32,
+        /// Nodes of the graph.
+        nodes: usize,
+    },
+    /// More edges or nodes than 32-bit numbers count.
+    #[error("the graph has {nodes} nodes and {edges} edges; at most {} of each are supported", u32::MAX)]
+    TooLarge {
+        /// Nodes of the graph.
+        nodes: usize,
+        /// Edges of the graph.
+        edges: usize,
+    },
+}
+
+impl Csr {
+    /// From edges as (source, destination), in any order. Duplicates and self-loops are kept; sources ascend within a
+    /// destination.
+    ///
+    /// # Errors
+    /// An edge names a node out of range, or there are more than `u32::MAX` nodes or edges.
+    pub fn from_edges(nodes: usize, edges: &[(u32, u32)]) -> Result<Self, CsrError> {
+        if nodes > u32::MAX as usize || edges.len() > u32::MAX as usize {
+            return Err(CsrError::TooLarge { nodes, edges: edges.len() });
+        }
+        let outside = |&(from, to): &(u32, u32)| from as usize >= nodes || to as usize >= nodes;
+        if let Some(position) = edges.iter().position(outside) {
+            let (from, to) = edges[position];
+            return Err(CsrError::EdgeOutOfRange { position, from, to, nodes });
+        }
+        Ok(Self::counting_sort(nodes, edges))
+    }
+
+    /// Counts one row late, so that filling moves each start to its final place.
+    fn counting_sort(nodes: usize, edges: &[(u32, u32)]) -> Self {
+        let mut row_start = vec![0u32; nodes + 2];
+        for &(_, to) in edges {
+            row_start[to as usize + 2] += 1;
+        }
+        for row in 1..row_start.len() {
+            row_start[row] += row_start[row - 1];
+        }
+        let mut source = vec![0u32; edges.len()];
+        for &(from, to) in edges {
+            let slot = &mut row_start[to as usize + 1];
+            source[*slot as usize] = from;
+            *slot += 1;
+        }
+        row_start.pop();
+        for row in 0..nodes {
+            source[row_start[row] as usize..row_start[row + 1] as usize].sort_unstable();
+        }
+        Self { row_start, source }
+    }
+
+    /// Number of nodes.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.row_start.len() - 1
+    }
+
+    /// Number of directed edges.
+    #[must_use]
+    pub fn edges(&self) -> usize {
+        self.source.len()
+    }
+
+    /// The in-neighbours of `node`, ascending.
+    ///
+    /// # Panics
+    /// If the graph has no such node.
+    #[must_use]
+    pub fn neighbours(&self, node: u32) -> &[u32] {
+        &self.source[self.row_start[node as usize] as usize..self.row_start[node as usize + 1] as usize]
+    }
+
+    /// Start of each node's edges in [`sources`](Self::sources), `[nodes + 1]`.
+    #[must_use]
+    pub fn row_start(&self) -> &[u32] {
+        &self.row_start
+    }
+
+    /// Source of every edge, grouped by destination, `[edges]`.
+    #[must_use]
+    pub fn sources(&self) -> &[u32] {
+        &self.source
+    }
+}
+
+/// Node features, row-major, `[nodes, width]`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Features {
+    /// Every value.
+    Dense {
+        /// `[nodes, width]`.
+        values: Vec<f32>,
+        /// Features per node.
+        width: usize,
+    },
+    /// The values that are not 0, by row.
+    Sparse {
+        /// Start of each node's entries, `[nodes + 1]`.
+        row_start: Vec<u32>,
+        /// Column of each entry, ascending within a row.
+        column: Vec<u32>,
+        /// Value of each entry.
+        value: Vec<f32>,
+        /// Features per node.
+        width: usize,
+    },
+}
+
+impl Features {
+    /// Features per node.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        match self {
+            Self::Dense { width, .. } | Self::Sparse { width, .. } => *width,
+        }
+    }
+
+    /// Every value, `[nodes, width]`, whatever the form it is held in.
+    #[must_use]
+    pub fn to_dense(&self) -> Vec<f32> {
+        match self {
+            Self::Dense { values, .. } => values.clone(),
+            Self::Sparse { row_start, column, value, width } => {
+                let rows = row_start.len().saturating_sub(1);
+                let mut dense = vec![0.0; rows * width];
+                for (row, bounds) in row_start.windows(2).enumerate() {
+                    for entry in bounds[0] as usize..bounds[1] as usize {
+                        dense[row * width + column[entry] as usize] = value[entry];
+                    }
+                }
+                dense
+            }
+        }
+    }
+}
+
+/// Which nodes are trained on, chosen by and judged by; the rest only lends its features and edges.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Split {
+    /// Nodes with a training label.
+    pub train: Vec<u32>,
+    /// Nodes to choose the best epoch by.
+    pub validation: Vec<u32>,
+    /// Nodes to judge by.
+    pub test: Vec<u32>,
+}
+
+/// One graph whose nodes are to be classified. Everything large is shared by clones.
+#[derive(Debug, Clone)]
+pub struct NodeDataset {
+    /// Where it comes from, as a header shows it: `generated (Cora-like, seed 1)` or the path that was read.
+    pub origin: String,
+    /// The edges, in both directions where the graph is undirected.
+    pub graph: Arc<Csr>,
+    /// Node features, `[nodes, width]`.
+    pub features: Arc<Features>,
+    /// Class of each node, below `classes`, `[nodes]`.
+    pub labels: Arc<Vec<u32>>,
+    /// Number of classes.
+    pub classes: usize,
+    /// The published split, or a seeded one.
+    pub split: Split,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_are_grouped_by_destination_and_sorted() {
+        let csr = Csr::from_edges(4, &[(3, 1), (0, 1), (2, 2), (0, 1), (1, 3)]).unwrap();
+        assert_eq!((csr.nodes(), csr.edges()), (4, 5));
+        assert_eq!(csr.row_start(), [0, 0, 3, 4, 5]);
+        assert_eq!(csr.neighbours(1), [0, 0, 3]);
+        assert!(csr.neighbours(0).is_empty());
+        assert_eq!(Csr::from_edges(0, &[]).unwrap().nodes(), 0);
+    }
+
+    #[test]
+    fn an_edge_out_of_range_is_named() {
+        let error = Csr::from_edges(2, &[(0, 1), (5, 1)]).unwrap_err();
+        assert_eq!(error, CsrError::EdgeOutOfRange { position: 1, from: 5, to: 1, nodes: 2 });
+    }
+
+    #[test]
+    fn sparse_features_are_the_same_values() {
+        let sparse = Features::Sparse {
+            row_start: vec![0, 2, 2, 3],
+            column: vec![0, 2, 1],
+            value: vec![1.0, 2.0, 3.0],
+            width: 3,
+        };
+        assert_eq!(sparse.to_dense(), [1.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 3.0, 0.0]);
+    }
+}
