@@ -38,8 +38,8 @@ mod workload {
     use std::time::{Duration, Instant};
 
     use anyhow::bail;
-    use gnntop_workloads::Warning;
     use gnntop_workloads::command::{Observer, StepReport, TrainError, WORKLOADS, Workload};
+    use gnntop_workloads::{BatchShape, Warning};
     use indicatif::{ProgressBar, ProgressStyle};
 
     use super::super::{SUCCESS, output, signals};
@@ -133,11 +133,18 @@ mod workload {
         }
     }
 
+    /// What a batch holds, counted as its workload does.
+    fn contents(shape: &BatchShape) -> String {
+        let counted = [(shape.seeds, "seeds"), (shape.graphs, "graphs"), (shape.nodes, "nodes")];
+        let found = counted.iter().find_map(|(count, unit)| count.map(|count| format!("  {count} {unit}")));
+        found.unwrap_or_default()
+    }
+
     fn step_line(report: &StepReport) -> String {
-        let StepReport { epoch, epochs, index, batches, loss, graphs, time } = *report;
+        let StepReport { epoch, epochs, index, batches, loss, shape, time } = *report;
         let time = figures::duration(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
         let (epoch, step) = (epoch + 1, index + 1);
-        format!("epoch {epoch}/{epochs}  step {step}/{batches}  loss {loss:.4}  {time} a step  {graphs} graphs")
+        format!("epoch {epoch}/{epochs}  step {step}/{batches}  loss {loss:.4}  {time} a step{}", contents(&shape))
     }
 }
 

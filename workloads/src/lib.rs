@@ -17,4 +17,4 @@ pub mod sampling;
 pub mod train;
 pub mod vig;
 
-pub use gnntop_probe::{TrackingAllocator, Warning};
+pub use gnntop_probe::{BatchShape, TrackingAllocator, Warning};

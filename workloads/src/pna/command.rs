@@ -2,22 +2,18 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 
 use clap::{Parser, ValueEnum};
-use gnntop_probe::{
-    BatchShape, Name, NameKind, NameRef, Session, TrackRole, counter, intern, mark, phase, set_step, span, step,
-};
+use gnntop_probe::{BatchShape, Name, NameKind, NameRef, TrackRole, counter, intern, phase, set_step, span};
 
 use super::{DeviceBatch, PnaConfig, PnaTraining, TargetScale, Trainer};
-use crate::command::{Observer, StepReport, Summary, TrainError};
+use crate::command::{Observer, Position, RunOptions, StepOutcome, Summary, TrainError, Training, at_least_one, train};
 use crate::graph::in_degree_histogram;
 use crate::molecule::{self, BatchId, LoadedBatch, Loader, LoaderObserver, LoaderSettings, MoleculeSet};
-use crate::train::{AdamSettings, Subnormals, cosine_learning_rate, set_subnormals};
+use crate::train::{AdamSettings, cosine_learning_rate};
 
 static QUEUE_DEPTH: Name = Name::counter("queue depth");
 static ASSEMBLE: Name = Name::span("assemble");
-static EPOCH: Name = Name::mark("epoch");
 
 /// Trains PNA (Principal Neighbourhood Aggregation) on small molecules to predict their HOMO-LUMO gap.
 #[derive(Clone, Debug, Parser)]
@@ -45,27 +41,11 @@ pub struct PnaCommand {
     /// Width of the layers.
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     hidden: Option<usize>,
-    /// Epochs, also the period of the cosine schedule.
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
-    epochs: Option<usize>,
-    /// Stop after this many steps.
-    #[arg(long, value_name = "N")]
-    steps: Option<u64>,
     /// Loader threads; 0 assembles each batch in the training loop.
     #[arg(long, value_name = "N", default_value_t = 2)]
     workers: usize,
-    /// Initial learning rate.
-    #[arg(long, value_name = "RATE")]
-    learning_rate: Option<f64>,
-    /// Seed of parameters, order and generated molecules.
-    #[arg(long, value_name = "N", default_value_t = 1234)]
-    seed: u64,
-    /// Keep subnormal numbers instead of flushing them to zero: shows how slow they make deep stacks.
-    #[arg(long)]
-    keep_subnormals: bool,
-    /// Write straight into a recording instead of publishing a live session.
-    #[arg(long, value_name = "FILE")]
-    record: Option<PathBuf>,
+    #[command(flatten)]
+    options: RunOptions,
 }
 
 /// A set of sizes.
@@ -74,14 +54,6 @@ enum Preset {
     #[default]
     Default,
     Study,
-}
-
-fn at_least_one(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) => Err("must be at least 1".to_owned()),
-        Ok(number) => Ok(number),
-        Err(error) => Err(format!("{error}")),
-    }
 }
 
 impl PnaCommand {
@@ -95,22 +67,20 @@ impl PnaCommand {
         let model = model.with_degrees(&in_degree_histogram(&molecules.graphs));
         observer.tell(&self.describe(&model, &training, &molecules));
 
-        let mode = if self.keep_subnormals { Subnormals::Keep } else { Subnormals::Flush };
-        set_subnormals(mode);
-        let session = self.session(observer);
+        let session = self.options.start("pna", observer);
         let track = session.track("train", TrackRole::Training);
         let scale = TargetScale::of(molecules.graphs.iter().map(|graph| graph.y));
         let adam = AdamSettings { weight_decay: training.weight_decay, ..AdamSettings::default() };
         let mut run = Run {
-            trainer: Trainer::new(&model, adam, scale, self.seed)?,
+            trainer: Trainer::new(&model, adam, scale, self.options.seed)?,
             loader: self.loader(molecules, &training)?,
             layers: (0..model.layers).map(|i| intern(NameKind::Span, &format!("layer {i}"))).collect(),
             training,
-            summary: Summary::default(),
         };
-        let done = run.epochs(self.steps.unwrap_or(u64::MAX), observer);
+        let epochs = run.training.epochs as u64;
+        let done = train(&mut run, epochs, self.options.max_steps(), observer);
         drop((track, session));
-        done.map(|()| run.summary)
+        done
     }
 
     /// The preset's sizes with what the command line changes.
@@ -122,14 +92,14 @@ impl PnaCommand {
         model.layers = self.layers.unwrap_or(model.layers);
         model.hidden = self.hidden.unwrap_or(model.hidden);
         training.batch_graphs = self.batch_size.unwrap_or(training.batch_graphs);
-        training.epochs = self.epochs.unwrap_or(training.epochs);
-        training.learning_rate = self.learning_rate.unwrap_or(training.learning_rate);
+        training.epochs = self.options.epochs.unwrap_or(training.epochs);
+        training.learning_rate = self.options.learning_rate.unwrap_or(training.learning_rate);
         (model, training)
     }
 
     fn molecules(&self, observer: &mut dyn Observer) -> Result<MoleculeSet, TrainError> {
         let Some(path) = &self.data else {
-            return Ok(molecule::generate(self.seed, self.graphs));
+            return Ok(molecule::generate(self.options.seed, self.graphs));
         };
         let molecules = molecule::read(path, Some(self.graphs), &mut |rows| observer.loading(rows))?;
         if molecules.graphs.is_empty() {
@@ -158,20 +128,11 @@ impl PnaCommand {
         )
     }
 
-    fn session(&self, observer: &mut dyn Observer) -> Session {
-        let builder = Session::builder("pna").on_warning(observer.warning());
-        match &self.record {
-            Some(file) => builder.record_to(file),
-            None => builder,
-        }
-        .start()
-    }
-
     fn loader(&self, molecules: MoleculeSet, training: &PnaTraining) -> Result<Loader, TrainError> {
         let settings = LoaderSettings {
             batch_size: training.batch_graphs,
             workers: self.workers,
-            seed: self.seed,
+            seed: self.options.seed,
             ..LoaderSettings::default()
         };
         let per_epoch = molecules.graphs.len().div_ceil(training.batch_graphs) as u64;
@@ -203,31 +164,14 @@ struct Run {
     loader: Loader,
     layers: Vec<NameRef>,
     training: PnaTraining,
-    summary: Summary,
 }
 
-impl Run {
-    fn epochs(&mut self, max_steps: u64, observer: &mut dyn Observer) -> Result<(), TrainError> {
-        let batches = self.loader.batches_per_epoch();
-        for epoch in 0..self.training.epochs as u64 {
-            mark(&EPOCH, Some(epoch as f64));
-            for index in 0..batches {
-                if self.summary.steps >= max_steps || observer.should_stop() {
-                    return Ok(());
-                }
-                let report = self.step(epoch, index)?;
-                self.summary.steps += 1;
-                self.summary.loss = Some(report.loss);
-                observer.step(&report);
-            }
-        }
-        Ok(())
+impl Training for Run {
+    fn batches_per_epoch(&self) -> u64 {
+        self.loader.batches_per_epoch()
     }
 
-    /// One turn of the loop, data wait included.
-    fn step(&mut self, epoch: u64, index: u64) -> Result<StepReport, TrainError> {
-        let begin = Instant::now();
-        let mut step = step(epoch);
+    fn step(&mut self, position: Position) -> Result<StepOutcome, TrainError> {
         let batch = self.next_batch()?;
         let device_batch = {
             let _transfer = span(&phase::TRANSFER);
@@ -243,26 +187,25 @@ impl Run {
         };
         {
             let _optimizer = span(&phase::OPTIMIZER);
-            self.trainer.optimizer_step(&gradients, self.learning_rate(epoch, index))?;
+            self.trainer.optimizer_step(&gradients, self.learning_rate(position))?;
         }
+        let count = |count: usize| Some(count as u64);
+        let (graphs, nodes, edges) = (count(batch.graphs), count(batch.nodes), count(batch.edges));
         let loss = f64::from(loss.to_scalar::<f32>()?);
-        let shape = |count: usize| Some(count as u64);
-        let (graphs, nodes, edges) = (shape(batch.graphs), shape(batch.nodes), shape(batch.edges));
-        step.batch(BatchShape { graphs, nodes, edges, seeds: None });
-        step.loss(loss);
-        let epochs = self.training.epochs as u64;
-        let batches = self.loader.batches_per_epoch();
-        Ok(StepReport { epoch, epochs, index, batches, loss, graphs: batch.graphs, time: begin.elapsed() })
+        Ok(StepOutcome { loss, shape: BatchShape { graphs, nodes, edges, seeds: None } })
     }
+}
 
+impl Run {
     fn next_batch(&mut self) -> Result<LoadedBatch, TrainError> {
         let _wait = span(&phase::DATA_WAIT);
         counter(&QUEUE_DEPTH, self.loader.queue_depth() as f64);
         Ok(self.loader.next_batch()?)
     }
 
-    fn learning_rate(&self, epoch: u64, index: u64) -> f64 {
-        let (epoch, index, batches) = (epoch as usize + 1, index as usize, self.loader.batches_per_epoch() as usize);
+    fn learning_rate(&self, position: Position) -> f64 {
+        let Position { epoch, index, batches, .. } = position;
+        let (epoch, index, batches) = (epoch as usize + 1, index as usize, batches as usize);
         cosine_learning_rate(self.training.learning_rate, self.training.epochs, epoch, index, batches)
     }
 }
@@ -270,7 +213,7 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::Silent;
+    use crate::command::{Silent, StepReport};
 
     fn command(args: &[&str]) -> PnaCommand {
         PnaCommand::parse_from(["pna"].iter().chain(args))
@@ -300,7 +243,7 @@ mod tests {
         let more = ["--learning-rate", "0.01", "--record", file];
         let summary = command(&[&size[..], &more].concat()).run(&mut watch).unwrap();
         assert_eq!(summary.steps, 180);
-        assert_eq!(watch.graphs[..3], [64, 64, 22]);
+        assert_eq!(watch.graphs[..3], [64, 64, 22].map(Some));
         let mean = |losses: &[f64]| losses.iter().sum::<f64>() / losses.len() as f64;
         assert!(mean(&watch.losses[150..]) < 0.8 * mean(&watch.losses[..30]), "{:?}", watch.losses);
         assert!(std::fs::metadata(file).unwrap().len() > 1000);
@@ -329,13 +272,13 @@ mod tests {
     #[derive(Default)]
     struct Watch {
         losses: Vec<f64>,
-        graphs: Vec<usize>,
+        graphs: Vec<Option<u64>>,
     }
 
     impl Observer for Watch {
         fn step(&mut self, report: &StepReport) {
             self.losses.push(report.loss);
-            self.graphs.push(report.graphs);
+            self.graphs.push(report.shape.graphs);
         }
     }
 }

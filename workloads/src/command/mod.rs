@@ -1,15 +1,22 @@
 //! The trainings by name, as `gnntop train NAME` and `gnntop run NAME` start them. Nothing here prints: an
 //! [`Observer`] is told what happens.
 
+mod options;
+mod training;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
-use gnntop_probe::Warning;
+use gnntop_probe::{BatchShape, Warning};
 
 use crate::molecule::{LoaderError, MoleculeError};
 use crate::pna::PnaCommand;
+
+pub use options::RunOptions;
+pub(crate) use options::at_least_one;
+pub(crate) use training::{Position, StepOutcome, Training, train};
 
 /// Names of all workloads, each with a line on what it is.
 pub const WORKLOADS: [(&str, &str); 1] = [("pna", "PNA on small molecules, predicting the HOMO-LUMO gap (regression)")];
@@ -55,8 +62,8 @@ pub struct StepReport {
     pub batches: u64,
     /// Loss of this step.
     pub loss: f64,
-    /// Graphs in its batch.
-    pub graphs: usize,
+    /// What was in its batch.
+    pub shape: BatchShape,
     /// From asking for the batch to the end of the optimizer.
     pub time: Duration,
 }

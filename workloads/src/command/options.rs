@@ -1,0 +1,78 @@
+//! The options that every training has.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use gnntop_probe::Session;
+
+use super::Observer;
+use crate::train::{Subnormals, set_subnormals};
+
+/// How long and how a training runs, whatever it trains.
+#[derive(Clone, Debug, Args)]
+pub struct RunOptions {
+    /// Epochs to train.
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub epochs: Option<usize>,
+    /// Stop after this many steps.
+    #[arg(long, value_name = "N")]
+    pub steps: Option<u64>,
+    /// Initial learning rate.
+    #[arg(long, value_name = "RATE", value_parser = learning_rate)]
+    pub learning_rate: Option<f64>,
+    /// Seed of parameters, order and generated data.
+    #[arg(long, value_name = "N", default_value_t = 1234)]
+    pub seed: u64,
+    /// Keep subnormal numbers instead of flushing them to zero: shows how slow they make deep stacks.
+    #[arg(long)]
+    pub keep_subnormals: bool,
+    /// Write straight into a recording instead of publishing a live session.
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+}
+
+impl RunOptions {
+    /// Prepares the threads and begins to publish as `name`.
+    pub(crate) fn start(&self, name: &str, observer: &mut dyn Observer) -> Session {
+        set_subnormals(if self.keep_subnormals { Subnormals::Keep } else { Subnormals::Flush });
+        let builder = Session::builder(name).on_warning(observer.warning());
+        match &self.record {
+            Some(file) => builder.record_to(file),
+            None => builder,
+        }
+        .start()
+    }
+
+    /// Most steps to do.
+    pub(crate) fn max_steps(&self) -> u64 {
+        self.steps.unwrap_or(u64::MAX)
+    }
+}
+
+/// A number that must not be 0, for clap.
+pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("must be at least 1".to_owned()),
+        Ok(number) => Ok(number),
+        Err(error) => Err(format!("{error}")),
+    }
+}
+
+fn learning_rate(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if rate.is_finite() && rate >= 0.0 => Ok(rate),
+        Ok(_) => Err("must be a number that is not negative".to_owned()),
+        Err(error) => Err(format!("{error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn senseless_numbers_are_refused() {
+        assert!(at_least_one("0").is_err() && at_least_one("-1").is_err() && at_least_one("3").is_ok());
+        assert!(learning_rate("nan").is_err() && learning_rate("-1").is_err() && learning_rate("1e-3").is_ok());
+    }
+}

@@ -1,0 +1,128 @@
+//! The loop that every training runs: epochs of steps, published and reported, until the epochs or steps are done or
+//! the observer says stop.
+
+use std::time::Instant;
+
+use gnntop_probe::{BatchShape, Name, mark, step};
+
+use super::{Observer, StepReport, Summary, TrainError};
+
+static EPOCH: Name = Name::mark("epoch");
+
+/// Where in the training a step is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Position {
+    /// Epoch, from 0.
+    pub(crate) epoch: u64,
+    /// Epochs in all.
+    pub(crate) epochs: u64,
+    /// Step in the epoch, from 0.
+    pub(crate) index: u64,
+    /// Steps in an epoch.
+    pub(crate) batches: u64,
+}
+
+/// What a step did.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StepOutcome {
+    /// Loss of the batch.
+    pub(crate) loss: f64,
+    /// What was in the batch.
+    pub(crate) shape: BatchShape,
+}
+
+/// A training, one step at a time.
+pub(crate) trait Training {
+    /// Steps in an epoch.
+    fn batches_per_epoch(&self) -> u64;
+
+    /// One turn of the loop, data wait included: the caller has opened the step.
+    fn step(&mut self, position: Position) -> Result<StepOutcome, TrainError>;
+
+    /// What is to be done between this epoch and the next, outside of any step.
+    fn end_epoch(&mut self, _epoch: u64, _observer: &mut dyn Observer) -> Result<(), TrainError> {
+        Ok(())
+    }
+}
+
+/// Trains for `epochs` epochs, but no more than `max_steps` steps and no longer than the observer wants.
+pub(crate) fn train(
+    training: &mut dyn Training,
+    epochs: u64,
+    max_steps: u64,
+    observer: &mut dyn Observer,
+) -> Result<Summary, TrainError> {
+    let mut summary = Summary::default();
+    let batches = training.batches_per_epoch();
+    for epoch in 0..epochs {
+        mark(&EPOCH, Some(epoch as f64));
+        for index in 0..batches {
+            if summary.steps >= max_steps || observer.should_stop() {
+                return Ok(summary);
+            }
+            let report = one_step(training, Position { epoch, epochs, index, batches })?;
+            summary.steps += 1;
+            summary.loss = Some(report.loss);
+            observer.step(&report);
+        }
+        training.end_epoch(epoch, observer)?;
+    }
+    Ok(summary)
+}
+
+fn one_step(training: &mut dyn Training, position: Position) -> Result<StepReport, TrainError> {
+    let begin = Instant::now();
+    let mut step = step(position.epoch);
+    let StepOutcome { loss, shape } = training.step(position)?;
+    step.batch(shape);
+    step.loss(loss);
+    drop(step);
+    let Position { epoch, epochs, index, batches } = position;
+    Ok(StepReport { epoch, epochs, index, batches, loss, shape, time: begin.elapsed() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::Silent;
+
+    /// Notes where it was.
+    #[derive(Default)]
+    struct Notes {
+        steps: Vec<(u64, u64)>,
+        ends: Vec<u64>,
+    }
+
+    impl Training for Notes {
+        fn batches_per_epoch(&self) -> u64 {
+            3
+        }
+
+        fn step(&mut self, position: Position) -> Result<StepOutcome, TrainError> {
+            self.steps.push((position.epoch, position.index));
+            Ok(StepOutcome { loss: 0.5, shape: BatchShape::default() })
+        }
+
+        fn end_epoch(&mut self, epoch: u64, _observer: &mut dyn Observer) -> Result<(), TrainError> {
+            self.ends.push(epoch);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn epochs_run_in_order_and_end() {
+        let mut notes = Notes::default();
+        let summary = train(&mut notes, 2, u64::MAX, &mut Silent).unwrap();
+        assert_eq!(notes.steps, [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]);
+        assert_eq!(notes.ends, [0, 1]);
+        assert_eq!(summary, Summary { steps: 6, loss: Some(0.5) });
+    }
+
+    #[test]
+    fn steps_are_limited() {
+        let mut notes = Notes::default();
+        assert_eq!(train(&mut notes, 2, 4, &mut Silent).unwrap().steps, 4);
+        assert_eq!(notes.ends, [0]);
+        assert_eq!(train(&mut notes, 2, 0, &mut Silent).unwrap().steps, 0);
+    }
+}
