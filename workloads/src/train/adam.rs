@@ -7,6 +7,7 @@ use candle_core::{CpuStorage, DType, InplaceOp2, Layout, Result, Tensor, bail};
 use rayon::prelude::*;
 
 use super::Parameter;
+use crate::kernels::host_slice;
 
 /// Constants of [`Adam`]; the defaults are PyTorch's.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,6 +39,7 @@ pub struct Adam {
 #[derive(Debug)]
 struct Slot {
     parameter: Parameter,
+    weight_decay: f64,
     moments: Mutex<Moments>,
 }
 
@@ -58,9 +60,19 @@ impl Adam {
         }
         let slot = |parameter: Parameter| {
             let zeros = vec![0.0; parameter.var.elem_count()];
-            Slot { parameter, moments: Mutex::new(Moments { mean: zeros.clone(), square: zeros }) }
+            let weight_decay = settings.weight_decay;
+            Slot { parameter, weight_decay, moments: Mutex::new(Moments { mean: zeros.clone(), square: zeros }) }
         };
         Ok(Self { settings, steps: 0, slots: parameters.into_iter().map(slot).collect() })
+    }
+
+    /// Spares the parameters whose name `is_spared` from weight decay.
+    #[must_use]
+    pub fn without_decay(mut self, is_spared: impl Fn(&str) -> bool) -> Self {
+        for slot in self.slots.iter_mut().filter(|slot| is_spared(&slot.parameter.name)) {
+            slot.weight_decay = 0.0;
+        }
+        self
     }
 
     /// One step. Parameters without a gradient stay as they are; the others are updated in parallel, in place.
@@ -68,10 +80,19 @@ impl Adam {
     /// # Errors
     /// A gradient has another shape or number type than its parameter.
     pub fn step(&mut self, gradients: &GradStore, learning_rate: f64) -> Result<()> {
+        self.scaled_step(gradients, learning_rate, 1.0)
+    }
+
+    /// [`step`](Self::step) with gradients that are first multiplied by `gradient_scale`.
+    ///
+    /// # Errors
+    /// As [`step`](Self::step).
+    pub fn scaled_step(&mut self, gradients: &GradStore, learning_rate: f64, gradient_scale: f64) -> Result<()> {
         self.steps = self.steps.saturating_add(1);
-        let rates = self.rates(learning_rate);
+        let rates = self.rates(learning_rate, gradient_scale);
         self.slots.par_iter().try_for_each(|slot| {
             let parameter = slot.parameter.var.as_tensor();
+            let rates = Rates { weight_decay: slot.weight_decay as f32, ..rates };
             match gradients.get(parameter) {
                 Some(gradient) => slot.update(parameter, &gradient.contiguous()?, rates),
                 None => Ok(()),
@@ -79,7 +100,23 @@ impl Adam {
         })
     }
 
-    fn rates(&self, learning_rate: f64) -> Rates {
+    /// Whether every gradient of the parameters is a finite number.
+    ///
+    /// # Errors
+    /// A gradient is not f32 in host memory.
+    pub fn are_finite(&self, gradients: &GradStore) -> Result<bool> {
+        for slot in &self.slots {
+            let Some(gradient) = gradients.get(slot.parameter.var.as_tensor()) else { continue };
+            let gradient = gradient.contiguous()?;
+            let (storage, layout) = gradient.storage_and_layout();
+            if !host_slice::<f32>(&storage, layout)?.iter().all(|value| value.is_finite()) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn rates(&self, learning_rate: f64, gradient_scale: f64) -> Rates {
         let AdamSettings { beta1, beta2, epsilon, weight_decay } = self.settings;
         Rates {
             beta1: beta1 as f32,
@@ -88,6 +125,7 @@ impl Adam {
             one_minus_beta2: (1.0 - beta2) as f32,
             epsilon: epsilon as f32,
             weight_decay: weight_decay as f32,
+            gradient_scale: gradient_scale as f32,
             step_size: (learning_rate / (1.0 - beta1.powi(self.steps))) as f32,
             root_correction: (1.0 - beta2.powi(self.steps)).sqrt() as f32,
         }
@@ -103,6 +141,7 @@ struct Rates {
     one_minus_beta2: f32,
     epsilon: f32,
     weight_decay: f32,
+    gradient_scale: f32,
     step_size: f32,
     root_correction: f32,
 }
@@ -151,7 +190,7 @@ impl InplaceOp2 for Update<'_> {
 fn update(parameter: &mut [f32], gradient: &[f32], moments: &mut Moments, rates: Rates) {
     let values = parameter.iter_mut().zip(gradient);
     for ((value, &gradient), (mean, square)) in values.zip(moments.mean.iter_mut().zip(&mut moments.square)) {
-        let gradient = gradient + rates.weight_decay * *value;
+        let gradient = gradient * rates.gradient_scale + rates.weight_decay * *value;
         *mean = rates.beta1 * *mean + rates.one_minus_beta1 * gradient;
         *square = rates.beta2 * *square + rates.one_minus_beta2 * gradient * gradient;
         *value -= rates.step_size * *mean / (square.sqrt() / rates.root_correction + rates.epsilon);
