@@ -1,7 +1,8 @@
-//! What every training here shares: parameters as one ordered list, Adam, the learning-rate schedule, loss scaling for
+//! What every training here shares: parameters as one ordered list, cross-entropy, Adam, the learning-rate schedule, loss scaling for
 //! half precision, metrics, and the handling of subnormal numbers.
 
 mod adam;
+mod loss;
 mod metrics;
 mod parameters;
 mod scaler;
@@ -9,6 +10,7 @@ mod schedule;
 mod subnormals;
 
 pub use adam::{Adam, AdamSettings};
+pub use loss::{LabelledRows, cross_entropy};
 pub use metrics::Accuracy;
 pub use parameters::{Parameter, Parameters};
 pub use scaler::{GradScaler, ScalerSettings};
