@@ -46,15 +46,64 @@ impl Csr {
     /// # Errors
     /// An edge names a node out of range, or there are more than `u32::MAX` nodes or edges.
     pub fn from_edges(nodes: usize, edges: &[(u32, u32)]) -> Result<Self, CsrError> {
-        if nodes > u32::MAX as usize || edges.len() > u32::MAX as usize {
-            return Err(CsrError::TooLarge { nodes, edges: edges.len() });
+        Self::check(nodes, edges, 1)?;
+        Ok(Self::counting_sort(nodes, edges))
+    }
+
+    fn check(nodes: usize, edges: &[(u32, u32)], directions: usize) -> Result<(), CsrError> {
+        let directed = directions.saturating_mul(edges.len());
+        if nodes > u32::MAX as usize || directed > u32::MAX as usize {
+            return Err(CsrError::TooLarge { nodes, edges: directed });
         }
         let outside = |&(from, to): &(u32, u32)| from as usize >= nodes || to as usize >= nodes;
-        if let Some(position) = edges.iter().position(outside) {
-            let (from, to) = edges[position];
-            return Err(CsrError::EdgeOutOfRange { position, from, to, nodes });
+        match edges.iter().position(outside) {
+            Some(position) => {
+                let (from, to) = edges[position];
+                Err(CsrError::EdgeOutOfRange { position, from, to, nodes })
+            }
+            None => Ok(()),
         }
-        Ok(Self::counting_sort(nodes, edges))
+    }
+
+    /// From undirected edges, each given any number of times in either direction: both directions of each, once.
+    /// Self-loops are left out, as Planetoid's readers do.
+    ///
+    /// # Errors
+    /// As [`Csr::from_edges`]; the number of edges is counted in both directions.
+    pub fn from_undirected(nodes: usize, edges: &[(u32, u32)]) -> Result<Self, CsrError> {
+        Self::check(nodes, edges, 2)?;
+        Ok(Self::symmetric(nodes, edges))
+    }
+
+    /// The same for edges known to be in range.
+    pub(super) fn symmetric(nodes: usize, edges: &[(u32, u32)]) -> Self {
+        let both = edges.iter().filter(|(from, to)| from != to).flat_map(|&(from, to)| [(from, to), (to, from)]);
+        let mut csr = Self::counting_sort(nodes, &both.collect::<Vec<_>>());
+        csr.remove_duplicates();
+        csr
+    }
+
+    /// From finished rows: `row_start` ascends from 0 to the length of `source`, and sources ascend within a row.
+    pub(super) fn from_sorted_rows(row_start: Vec<u32>, source: Vec<u32>) -> Self {
+        debug_assert!(row_start.is_sorted() && row_start.last().is_some_and(|&end| end as usize == source.len()));
+        Self { row_start, source }
+    }
+
+    fn remove_duplicates(&mut self) {
+        let (mut read, mut kept) = (0, 0);
+        for row in 0..self.nodes() {
+            let (first, end) = (kept, self.row_start[row + 1] as usize);
+            for index in read..end {
+                if kept == first || self.source[kept - 1] != self.source[index] {
+                    self.source[kept] = self.source[index];
+                    kept += 1;
+                }
+            }
+            read = end;
+            self.row_start[row + 1] = kept as u32;
+        }
+        self.source.truncate(kept);
+        self.source.shrink_to_fit();
     }
 
     /// Counts one row late, so that filling moves each start to its final place.
