@@ -1,7 +1,7 @@
 //! Graph neural network trainings on candle, instrumented with the gnntop probe.
 //!
 //! Data flows one way: [`molecule`] makes [`graph::Graph`]s (read or generated) and loads them as
-//! [`graph::Batch`]es; a model ([`pna`]), built from [`kernels`], is trained on them with [`train`]. [`command`] starts the trainings by name.
+//! [`graph::Batch`]es with [`loading`]; a model ([`pna`]), built from [`kernels`], is trained on them with [`train`]. [`command`] starts the trainings by name.
 
 pub mod command;
 pub mod gat;
@@ -9,6 +9,7 @@ pub mod gcn;
 pub mod graph;
 pub mod images;
 pub mod kernels;
+pub mod loading;
 pub mod molecule;
 pub mod nodes;
 pub mod pna;

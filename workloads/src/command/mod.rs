@@ -11,7 +11,8 @@ use std::time::Duration;
 use clap::Parser;
 use gnntop_probe::{BatchShape, Warning};
 
-use crate::molecule::{LoaderError, MoleculeError};
+use crate::loading::LoaderError;
+use crate::molecule::MoleculeError;
 use crate::pna::PnaCommand;
 
 pub use options::RunOptions;

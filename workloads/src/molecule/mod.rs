@@ -15,5 +15,5 @@ mod structure;
 pub use self::csv::{MoleculeError, MoleculeSet, SkippedRow, read};
 pub use features::ATOM_FEATURES;
 pub use generate::{GeneratedMolecule, generate, generated_molecule};
-pub use loader::{BatchId, LoadedBatch, Loader, LoaderError, LoaderObserver, LoaderSettings, Unobserved};
+pub use loader::{GraphBatches, Loader};
 pub use smiles::{LONGEST_SMILES_BYTES, SmilesError, from_smiles};

@@ -1,19 +1,16 @@
 //! `gnntop train pna`: the options, and the training loop that publishes what it does.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::{Parser, ValueEnum};
-use gnntop_probe::{BatchShape, Name, NameKind, NameRef, TrackRole, counter, intern, phase, set_step, span};
+use gnntop_probe::{BatchShape, NameKind, NameRef, intern, phase, span};
 
 use super::{DeviceBatch, PnaConfig, PnaTraining, TargetScale, Trainer};
 use crate::command::{Observer, Position, RunOptions, StepOutcome, Summary, TrainError, Training, at_least_one, train};
 use crate::graph::in_degree_histogram;
-use crate::molecule::{self, BatchId, LoadedBatch, Loader, LoaderObserver, LoaderSettings, MoleculeSet};
+use crate::loading::{LoaderSettings, wait_for_batch};
+use crate::molecule::{self, GraphBatches, Loader, MoleculeSet};
 use crate::train::{AdamSettings, cosine_learning_rate};
-
-static QUEUE_DEPTH: Name = Name::counter("queue depth");
-static ASSEMBLE: Name = Name::span("assemble");
 
 /// Trains PNA (Principal Neighbourhood Aggregation) on small molecules to predict their HOMO-LUMO gap.
 #[derive(Clone, Debug, Parser)]
@@ -135,26 +132,7 @@ impl PnaCommand {
             seed: self.options.seed,
             ..LoaderSettings::default()
         };
-        let per_epoch = molecules.graphs.len().div_ceil(training.batch_graphs) as u64;
-        Ok(Loader::observed(molecules.graphs.into(), settings, Arc::new(LoaderTracks { per_epoch }))?)
-    }
-}
-
-/// Gives every loader thread a track, and every batch a span in the step that will use it.
-struct LoaderTracks {
-    per_epoch: u64,
-}
-
-impl LoaderObserver for LoaderTracks {
-    fn worker(&self, worker: usize, work: &mut dyn FnMut()) {
-        let _track = gnntop_probe::track(&format!("loader {worker}"), TrackRole::Loader);
-        work();
-    }
-
-    fn assemble(&self, batch: BatchId, work: &mut dyn FnMut()) {
-        set_step(batch.epoch * self.per_epoch + batch.index + 1);
-        let _assemble = span(&ASSEMBLE);
-        work();
+        Ok(Loader::published(GraphBatches::new(molecules.graphs), settings)?)
     }
 }
 
@@ -172,7 +150,7 @@ impl Training for Run {
     }
 
     fn step(&mut self, position: Position) -> Result<StepOutcome, TrainError> {
-        let batch = self.next_batch()?;
+        let batch = wait_for_batch(&mut self.loader)?;
         let device_batch = {
             let _transfer = span(&phase::TRANSFER);
             DeviceBatch::new(&batch, candle_core::DType::F32, &candle_core::Device::Cpu)?
@@ -197,12 +175,6 @@ impl Training for Run {
 }
 
 impl Run {
-    fn next_batch(&mut self) -> Result<LoadedBatch, TrainError> {
-        let _wait = span(&phase::DATA_WAIT);
-        counter(&QUEUE_DEPTH, self.loader.queue_depth() as f64);
-        Ok(self.loader.next_batch()?)
-    }
-
     fn learning_rate(&self, position: Position) -> f64 {
         let Position { epoch, index, batches, .. } = position;
         let (epoch, index, batches) = (epoch as usize + 1, index as usize, batches as usize);

@@ -1,0 +1,15 @@
+//! Batches made ahead by worker threads, the same whatever the number of workers.
+//!
+//! What a batch is and how it is made says an [`Assemble`]: graphs put together, nodes with their sampled
+//! neighbourhood, images. A [`Loader`] shuffles the items of a set, cuts their order into batches and has them made.
+//! A [`LoaderObserver`] sees who works on what; [`LoaderTracks`] is the one that publishes it.
+
+mod assemble;
+mod loader;
+mod plan;
+mod tracks;
+
+pub use assemble::{Assemble, BatchId, LoaderObserver, Stage, Unobserved};
+pub use loader::{LoadedBatch, Loader};
+pub use plan::{LoaderError, LoaderSettings};
+pub use tracks::{LoaderTracks, wait_for_batch};
