@@ -24,6 +24,10 @@ pub trait Assemble: Clone + Send + 'static {
     /// Number of items in the set.
     fn items(&self) -> usize;
 
+    /// Says that batches are made in the consumer's own thread, so that nothing else runs meanwhile and all threads of
+    /// the rayon pool are free to help.
+    fn work_alone(&mut self) {}
+
     /// Makes `out` the batch of these items, positions below [`items`](Self::items), in their order. `out` holds some
     /// earlier batch (or none), so that its memory can be used again. The result must depend on `members` and `batch`
     /// alone, not on what was made before. The parts of the work go through [`LoaderObserver::stage`].

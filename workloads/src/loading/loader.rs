@@ -101,7 +101,7 @@ impl<A: Assemble> Loader<A> {
     /// # Errors
     /// As [`Loader::new`].
     pub fn observed<O: LoaderObserver>(
-        assembler: A,
+        mut assembler: A,
         settings: LoaderSettings,
         observer: Arc<O>,
     ) -> Result<Self, LoaderError> {
@@ -113,7 +113,10 @@ impl<A: Assemble> Loader<A> {
         for worker in 0..settings.workers {
             loader.start_worker(worker, maker(assembler.clone()))?;
         }
-        loader.own = (settings.workers == 0).then(|| maker(assembler));
+        if settings.workers == 0 {
+            assembler.work_alone();
+            loader.own = Some(maker(assembler));
+        }
         Ok(loader)
     }
 
