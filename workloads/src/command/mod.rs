@@ -13,7 +13,7 @@ use gnntop_probe::{BatchShape, Warning};
 
 use crate::loading::LoaderError;
 use crate::molecule::MoleculeError;
-use crate::pna::PnaCommand;
+use crate::pna::{PnaCommand, ValidationError};
 
 pub use options::RunOptions;
 pub(crate) use options::at_least_one;
@@ -100,6 +100,9 @@ pub enum TrainError {
         /// The file.
         path: PathBuf,
     },
+    /// The molecules kept apart cannot be used.
+    #[error(transparent)]
+    Validation(#[from] ValidationError),
     /// A batch cannot be loaded.
     #[error(transparent)]
     Loader(#[from] LoaderError),

@@ -1,6 +1,7 @@
 //! The loop that every training runs: epochs of steps, published and reported, until the epochs or steps are done or
 //! the observer says stop.
 
+use std::ops::Range;
 use std::time::Instant;
 
 use gnntop_probe::{BatchShape, Name, mark, step};
@@ -45,22 +46,23 @@ pub(crate) trait Training {
     }
 }
 
-/// Trains for `epochs` epochs, but no more than `max_steps` steps and no longer than the observer wants.
+/// Trains through these epochs, but no more than `max_steps` steps and no longer than the observer wants.
 pub(crate) fn train(
     training: &mut dyn Training,
-    epochs: u64,
+    epochs: Range<u64>,
     max_steps: u64,
     observer: &mut dyn Observer,
 ) -> Result<Summary, TrainError> {
     let mut summary = Summary::default();
     let batches = training.batches_per_epoch();
-    for epoch in 0..epochs {
+    let end = epochs.end;
+    for epoch in epochs {
         mark(&EPOCH, Some(epoch as f64));
         for index in 0..batches {
             if summary.steps >= max_steps || observer.should_stop() {
                 return Ok(summary);
             }
-            let report = one_step(training, Position { epoch, epochs, index, batches })?;
+            let report = one_step(training, Position { epoch, epochs: end, index, batches })?;
             summary.steps += 1;
             summary.loss = Some(report.loss);
             observer.step(&report);
@@ -112,7 +114,7 @@ mod tests {
     #[test]
     fn epochs_run_in_order_and_end() {
         let mut notes = Notes::default();
-        let summary = train(&mut notes, 2, u64::MAX, &mut Silent).unwrap();
+        let summary = train(&mut notes, 0..2, u64::MAX, &mut Silent).unwrap();
         assert_eq!(notes.steps, [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]);
         assert_eq!(notes.ends, [0, 1]);
         assert_eq!(summary, Summary { steps: 6, loss: Some(0.5) });
@@ -121,8 +123,8 @@ mod tests {
     #[test]
     fn steps_are_limited() {
         let mut notes = Notes::default();
-        assert_eq!(train(&mut notes, 2, 4, &mut Silent).unwrap().steps, 4);
+        assert_eq!(train(&mut notes, 0..2, 4, &mut Silent).unwrap().steps, 4);
         assert_eq!(notes.ends, [0]);
-        assert_eq!(train(&mut notes, 2, 0, &mut Silent).unwrap().steps, 0);
+        assert_eq!(train(&mut notes, 0..2, 0, &mut Silent).unwrap().steps, 0);
     }
 }

@@ -3,14 +3,18 @@
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use gnntop_probe::{BatchShape, NameKind, NameRef, intern, phase, span};
+use gnntop_probe::{BatchShape, Name, NameKind, NameRef, TrackRole, counter, intern, phase, span};
 
+use super::validation::Validation;
 use super::{DeviceBatch, PnaConfig, PnaTraining, TargetScale, Trainer};
 use crate::command::{Observer, Position, RunOptions, StepOutcome, Summary, TrainError, Training, at_least_one, train};
 use crate::graph::in_degree_histogram;
 use crate::loading::{LoaderSettings, wait_for_batch};
 use crate::molecule::{self, GraphBatches, Loader, MoleculeSet};
 use crate::train::{AdamSettings, cosine_learning_rate};
+
+static EVALUATE: Name = Name::span("evaluate");
+static VALIDATION_ERROR: Name = Name::counter("validation MAE (eV)");
 
 /// Trains PNA (Principal Neighbourhood Aggregation) on small molecules to predict their HOMO-LUMO gap.
 #[derive(Clone, Debug, Parser)]
@@ -29,6 +33,9 @@ pub struct PnaCommand {
     /// Molecules to train on.
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = at_least_one)]
     graphs: usize,
+    /// Share of the molecules to keep apart and validate with after each epoch; the study does without.
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    validation: Option<f64>,
     /// Molecules in a batch; the last batch of an epoch has what is left.
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     batch_size: Option<usize>,
@@ -53,6 +60,14 @@ enum Preset {
     Study,
 }
 
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..1.0).contains(&share) => Ok(share),
+        Ok(_) => Err("must be at least 0 and less than 1".to_owned()),
+        Err(error) => Err(format!("{error}")),
+    }
+}
+
 impl PnaCommand {
     /// Trains until the epochs or steps are done or the observer says stop.
     ///
@@ -60,7 +75,8 @@ impl PnaCommand {
     /// The data cannot be read, or the model cannot be computed.
     pub fn run(&self, observer: &mut dyn Observer) -> Result<Summary, TrainError> {
         let (model, training) = self.sizes();
-        let molecules = self.molecules(observer)?;
+        let mut molecules = self.molecules(observer)?;
+        let validation = self.set_apart(&mut molecules, &training)?;
         let model = model.with_degrees(&in_degree_histogram(&molecules.graphs));
         observer.tell(&self.describe(&model, &training, &molecules));
 
@@ -71,11 +87,12 @@ impl PnaCommand {
         let mut run = Run {
             trainer: Trainer::new(&model, adam, scale, self.options.seed)?,
             loader: self.loader(molecules, &training)?,
+            validation,
             layers: (0..model.layers).map(|i| intern(NameKind::Span, &format!("layer {i}"))).collect(),
             training,
         };
         let epochs = run.training.epochs as u64;
-        let done = train(&mut run, epochs, self.options.max_steps(), observer);
+        let done = train(&mut run, 0..epochs, self.options.max_steps(), observer);
         drop((track, session));
         done
     }
@@ -106,6 +123,18 @@ impl PnaCommand {
             observer.tell(&format!("{}, line {}: skipped, {}", path.display(), row.line, row.reason));
         }
         Ok(molecules)
+    }
+
+    /// Keeps the last molecules apart.
+    fn set_apart(&self, molecules: &mut MoleculeSet, training: &PnaTraining) -> Result<Option<Validation>, TrainError> {
+        let by_preset = if self.preset == Preset::Study { 0.0 } else { 0.1 };
+        let share = self.validation.unwrap_or(by_preset);
+        let count = (molecules.graphs.len() as f64 * share) as usize;
+        if count == 0 {
+            return Ok(None);
+        }
+        let apart = molecules.graphs.split_off(molecules.graphs.len() - count);
+        Ok(Some(Validation::new(&apart, training.batch_graphs)?))
     }
 
     fn describe(&self, model: &PnaConfig, training: &PnaTraining, molecules: &MoleculeSet) -> String {
@@ -140,6 +169,7 @@ impl PnaCommand {
 struct Run {
     trainer: Trainer,
     loader: Loader,
+    validation: Option<Validation>,
     layers: Vec<NameRef>,
     training: PnaTraining,
 }
@@ -171,6 +201,20 @@ impl Training for Run {
         let (graphs, nodes, edges) = (count(batch.graphs), count(batch.nodes), count(batch.edges));
         let loss = f64::from(loss.to_scalar::<f32>()?);
         Ok(StepOutcome { loss, shape: BatchShape { graphs, nodes, edges, seeds: None } })
+    }
+
+    fn end_epoch(&mut self, epoch: u64, observer: &mut dyn Observer) -> Result<(), TrainError> {
+        let Some(validation) = &self.validation else { return Ok(()) };
+        let error = {
+            let _evaluate = span(&EVALUATE);
+            validation.mean_absolute_error(&self.trainer)?
+        };
+        counter(&VALIDATION_ERROR, error);
+        if epoch + 1 == self.training.epochs as u64 {
+            let mean = validation.error_of_the_mean(self.trainer.scale());
+            observer.tell(&format!("validation MAE {error:.4} eV; always predicting the mean gives {mean:.4} eV"));
+        }
+        Ok(())
     }
 }
 
@@ -212,13 +256,28 @@ mod tests {
         let mut watch = Watch::default();
         let file = file.to_str().unwrap();
         let size = ["--graphs", "150", "--batch-size", "64", "--layers", "2", "--hidden", "16", "--epochs", "60"];
-        let more = ["--learning-rate", "0.01", "--record", file];
+        let more = ["--learning-rate", "0.01", "--validation", "0", "--record", file];
         let summary = command(&[&size[..], &more].concat()).run(&mut watch).unwrap();
         assert_eq!(summary.steps, 180);
         assert_eq!(watch.graphs[..3], [64, 64, 22].map(Some));
         let mean = |losses: &[f64]| losses.iter().sum::<f64>() / losses.len() as f64;
         assert!(mean(&watch.losses[150..]) < 0.8 * mean(&watch.losses[..30]), "{:?}", watch.losses);
         assert!(std::fs::metadata(file).unwrap().len() > 1000);
+    }
+
+    #[test]
+    fn molecules_kept_apart_are_judged_beside_predicting_the_mean() {
+        let temp = tempfile::tempdir().unwrap();
+        let file = temp.path().join("a.gnntop");
+        let mut watch = Watch::default();
+        let size = ["--graphs", "200", "--batch-size", "64", "--layers", "2", "--hidden", "16", "--epochs", "40"];
+        let more = ["--learning-rate", "0.01", "--validation", "0.2", "--record", file.to_str().unwrap()];
+        command(&[&size[..], &more].concat()).run(&mut watch).unwrap();
+        assert_eq!(watch.graphs[..3], [64, 64, 32].map(Some));
+        let told = watch.told.last().unwrap();
+        let numbers: Vec<f64> = told.split(' ').filter_map(|word| word.parse().ok()).collect();
+        assert!(numbers.len() == 2 && numbers[0] < numbers[1] && numbers[0] > 0.0, "{told}");
+        assert!(PnaCommand::try_parse_from(["pna", "--validation", "1"]).is_err());
     }
 
     #[test]
@@ -245,9 +304,14 @@ mod tests {
     struct Watch {
         losses: Vec<f64>,
         graphs: Vec<Option<u64>>,
+        told: Vec<String>,
     }
 
     impl Observer for Watch {
+        fn tell(&mut self, line: &str) {
+            self.told.push(line.to_owned());
+        }
+
         fn step(&mut self, report: &StepReport) {
             self.losses.push(report.loss);
             self.graphs.push(report.shape.graphs);

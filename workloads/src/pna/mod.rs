@@ -19,6 +19,7 @@ mod message;
 mod model;
 mod post;
 mod trainer;
+mod validation;
 
 pub use batch::DeviceBatch;
 pub use command::PnaCommand;
@@ -26,3 +27,4 @@ pub use config::{DegreeScalers, PnaConfig, PnaTraining};
 pub use conv::PnaConv;
 pub use model::Pna;
 pub use trainer::{TargetScale, Trainer};
+pub use validation::ValidationError;

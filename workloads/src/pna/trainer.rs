@@ -65,6 +65,12 @@ impl Trainer {
         &self.parameters
     }
 
+    /// How targets are scaled for the loss.
+    #[must_use]
+    pub fn scale(&self) -> TargetScale {
+        self.scale
+    }
+
     /// Mean of `|prediction - (y - mean) / deviation|` over the batch, a scalar.
     ///
     /// # Errors

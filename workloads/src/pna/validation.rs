@@ -1,0 +1,52 @@
+//! How good predictions are on molecules that are not trained on.
+
+use candle_core::{DType, Device, Result};
+
+use super::{DeviceBatch, TargetScale, Trainer};
+use crate::graph::{Batch, Graph, GraphError};
+
+/// Molecules kept apart, as batches that stay.
+pub(super) struct Validation {
+    batches: Vec<DeviceBatch>,
+    targets: Vec<f32>,
+}
+
+/// What can go wrong while molecules are set apart.
+#[derive(Debug, thiserror::Error)]
+pub enum ValidationError {
+    /// A molecule does not fit the others.
+    #[error("the molecules to validate with: {0}")]
+    Graph(#[from] GraphError),
+    /// The device refuses.
+    #[error(transparent)]
+    Tensor(#[from] candle_core::Error),
+}
+
+impl Validation {
+    /// Keeps `graphs` apart, computed `batch_graphs` at a time.
+    pub(super) fn new(graphs: &[Graph], batch_graphs: usize) -> std::result::Result<Self, ValidationError> {
+        let mut batches = Vec::new();
+        let mut batch = Batch::new();
+        for part in graphs.chunks(batch_graphs) {
+            batch.assemble(&part.iter().collect::<Vec<_>>())?;
+            batches.push(DeviceBatch::new(&batch, DType::F32, &Device::Cpu)?);
+        }
+        Ok(Self { batches, targets: graphs.iter().map(|graph| graph.y).collect() })
+    }
+
+    /// Mean absolute error of the model's predictions, in the unit of the targets.
+    pub(super) fn mean_absolute_error(&self, trainer: &Trainer) -> Result<f64> {
+        let mut errors = 0.0;
+        for batch in &self.batches {
+            let loss = trainer.forward(batch)?.detach().to_scalar::<f32>()?;
+            errors += f64::from(loss) * batch.targets().elem_count() as f64;
+        }
+        Ok(errors * trainer.scale().deviation / self.targets.len() as f64)
+    }
+
+    /// The same for always predicting the mean of the training set: what a model must beat to have learnt anything.
+    pub(super) fn error_of_the_mean(&self, scale: TargetScale) -> f64 {
+        let error = |&target: &f32| (f64::from(target) - scale.mean).abs();
+        self.targets.iter().map(error).sum::<f64>() / self.targets.len() as f64
+    }
+}
