@@ -2,98 +2,20 @@
 //! tolerances that come with the vectors. Skipped, with a line that says so, where the vectors are absent.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
-use std::collections::HashMap;
-use std::path::PathBuf;
+mod reference;
+
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Tensor, Var};
-use candle_nn::VarBuilder;
 use gnntop_workloads::graph::{Batch, Graph};
-use gnntop_workloads::kernels::{Adjacency, Segments, Workspaces, segment_max};
+use gnntop_workloads::kernels::{Segments, Workspaces, segment_max};
 use gnntop_workloads::pna::{DegreeScalers, DeviceBatch, PnaConfig, PnaConv, TargetScale, Trainer};
 use gnntop_workloads::train::{Adam, AdamSettings, Parameter};
+use reference::{Case, builder, case, largest_difference, numbers};
 
-/// One case of the reference vectors, with its tolerances.
-struct Case {
-    tensors: HashMap<String, Tensor>,
-    manifest: serde_json::Value,
-}
-
-fn case(name: &str) -> Option<Case> {
-    let shared = std::env::var_os("GNNTOP_SHARED").map(PathBuf::from);
-    let shared = shared.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared"));
-    let folder = shared.join("reference");
-    let file = folder.join(format!("{name}.safetensors"));
-    if !file.exists() {
-        println!("skipped: {} is absent", file.display());
-        return None;
-    }
-    let tensors = candle_core::safetensors::load(file, &Device::Cpu).unwrap();
-    let text = std::fs::read_to_string(folder.join("manifest.json")).unwrap();
-    let manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
-    Some(Case { tensors, manifest: manifest["cases"][name]["tensors"].clone() })
-}
-
-fn numbers(tensor: &Tensor) -> Vec<f64> {
-    tensor.to_dtype(DType::F64).unwrap().flatten_all().unwrap().to_vec1().unwrap()
-}
-
-fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
-    assert_eq!(a.len(), b.len());
-    assert!(!a.is_empty());
-    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, |largest: f64, difference| {
-        assert!(!difference.is_nan(), "NaN in a result");
-        largest.max(difference)
-    })
-}
-
-impl Case {
-    fn get(&self, name: &str) -> &Tensor {
-        self.tensors.get(name).unwrap_or_else(|| panic!("no tensor {name}"))
-    }
-
-    fn values(&self, name: &str) -> Vec<f64> {
-        numbers(self.get(name))
-    }
-
-    fn indices(&self, name: &str) -> Vec<u32> {
-        self.values(name).into_iter().map(|value| value as u32).collect()
-    }
-
-    fn histogram(&self) -> Vec<u64> {
-        self.values("deg_hist").into_iter().map(|value| value as u64).collect()
-    }
-
-    /// Our f32 result against the truth in double precision, or our f64 result, which must be almost exact.
-    fn check(&self, name: &str, ours: &Tensor) {
-        let expected = self.values(&format!("{name}.f64"));
-        assert_eq!(ours.dims(), self.get(name).dims(), "{name}");
-        let entry = &self.manifest[name];
-        let tolerance = match ours.dtype() {
-            DType::F64 => 1e-9 * (1.0 + entry["scale"].as_f64().unwrap()),
-            _ => entry["tol"].as_f64().unwrap(),
-        };
-        let difference = largest_difference(&numbers(ours), &expected);
-        assert!(difference <= tolerance, "{name} in {:?}: off by {difference:.2e} > {tolerance:.2e}", ours.dtype());
-    }
-
-    /// Edges in the order of the file, by destination.
-    fn adjacency(&self, nodes: usize) -> Arc<Adjacency> {
-        let edges = self.edges();
-        let mut row_start = vec![0u32; nodes + 1];
-        edges.iter().for_each(|edge| row_start[edge.1 as usize + 1] += 1);
-        (1..=nodes).for_each(|row| row_start[row] += row_start[row - 1]);
-        let mut sorted = edges;
-        sorted.sort_by_key(|edge| edge.1);
-        Arc::new(Adjacency::new(row_start, sorted.into_iter().map(|edge| edge.0).collect()).unwrap())
-    }
-
-    /// (source, target) in the order of the file.
-    fn edges(&self) -> Vec<(u32, u32)> {
-        let index = self.indices("edge_index");
-        let (sources, targets) = index.split_at(index.len() / 2);
-        sources.iter().copied().zip(targets.iter().copied()).collect()
-    }
+/// In-degree histogram of the training set.
+fn histogram(case: &Case) -> Vec<u64> {
+    case.values("deg_hist").into_iter().map(|value| value as u64).collect()
 }
 
 fn layer_matches(name: &str, dtype: DType) {
@@ -101,19 +23,10 @@ fn layer_matches(name: &str, dtype: DType) {
     let x = Var::from_tensor(&case.get("x").to_dtype(dtype).unwrap()).unwrap();
     let (nodes, input) = x.dims2().unwrap();
     let output = case.get("out").dim(1).unwrap();
-    let vars: HashMap<String, Var> = case
-        .tensors
-        .iter()
-        .filter_map(|(name, tensor)| {
-            let name = name.strip_prefix("param.")?.to_owned();
-            Some((name, Var::from_tensor(&tensor.to_dtype(dtype).unwrap()).unwrap()))
-        })
-        .collect();
+    let vars = case.vars("param.", dtype);
     assert_eq!(vars.len(), 6);
-    let tensors = vars.iter().map(|(name, var)| (name.clone(), var.as_tensor().clone())).collect();
     let scalers = DegreeScalers { average_log_degree: case.values("delta")[0] };
-    let vb = VarBuilder::from_tensors(tensors, dtype, &Device::Cpu);
-    let layer = PnaConv::new(input, output, scalers, vb).unwrap();
+    let layer = PnaConv::new(input, output, scalers, builder(&vars, dtype)).unwrap();
     let out = layer.forward(&x, &case.adjacency(nodes), &Workspaces::default(), false).unwrap();
     case.check("out", &out);
     let objective = (out * case.get("grad_out").to_dtype(dtype).unwrap()).unwrap().sum_all().unwrap();
@@ -155,7 +68,7 @@ fn the_layer_matches_on_real_molecules() {
 fn the_degree_scalers_match() {
     for name in ["pna_conv.multi", "pna_conv.batch", "pna_conv.molecules"] {
         let Some(case) = case(name) else { return };
-        let config = PnaConfig::study().with_degrees(&case.histogram());
+        let config = PnaConfig::study().with_degrees(&histogram(&case));
         assert!((config.average_log_degree - case.values("delta")[0]).abs() <= 2e-7);
         let scalers = DegreeScalers { average_log_degree: config.average_log_degree };
         let adjacency = case.adjacency(case.get("amp").dim(0).unwrap());
@@ -185,19 +98,14 @@ fn graphs(case: &Case) -> Vec<Graph> {
     graphs
 }
 
-fn with_prefix(case: &Case, prefix: &str) -> HashMap<String, Tensor> {
-    let strip = |(name, tensor): (&String, &Tensor)| Some((name.strip_prefix(prefix)?.to_owned(), tensor.clone()));
-    case.tensors.iter().filter(|(name, _)| !name.ends_with(".f64")).filter_map(strip).collect()
-}
-
 #[test]
 fn five_steps_of_training_match() {
     let Some(case) = case("model_pna") else { return };
-    let config = PnaConfig { hidden: 8, layers: 4, ..PnaConfig::study() }.with_degrees(&case.histogram());
+    let config = PnaConfig { hidden: 8, layers: 4, ..PnaConfig::study() }.with_degrees(&histogram(&case));
     let scale = TargetScale { mean: 0.0, deviation: 1.0 };
     let mut trainer = Trainer::new(&config, AdamSettings::default(), scale, 1).unwrap();
     assert_eq!(trainer.parameters().values(), 3526);
-    trainer.parameters().load(&with_prefix(&case, "init.")).unwrap();
+    trainer.parameters().load(&case.with_prefix("init.")).unwrap();
     let graphs = graphs(&case);
     let mut batch = Batch::new();
     batch.assemble(&graphs.iter().collect::<Vec<_>>()).unwrap();
