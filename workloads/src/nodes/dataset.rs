@@ -46,21 +46,22 @@ impl Csr {
     /// # Errors
     /// An edge names a node out of range, or there are more than `u32::MAX` nodes or edges.
     pub fn from_edges(nodes: usize, edges: &[(u32, u32)]) -> Result<Self, CsrError> {
-        Self::check(nodes, edges, 1)?;
-        Ok(Self::counting_sort(nodes, edges))
+        Self::check(nodes, edges.iter().copied(), 1)?;
+        Ok(Self::counting_sort(nodes, edges.iter().copied()))
     }
 
-    fn check(nodes: usize, edges: &[(u32, u32)], directions: usize) -> Result<(), CsrError> {
+    fn check(
+        nodes: usize,
+        edges: impl ExactSizeIterator<Item = (u32, u32)>,
+        directions: usize,
+    ) -> Result<(), CsrError> {
         let directed = directions.saturating_mul(edges.len());
         if nodes > u32::MAX as usize || directed > u32::MAX as usize {
             return Err(CsrError::TooLarge { nodes, edges: directed });
         }
-        let outside = |&(from, to): &(u32, u32)| from as usize >= nodes || to as usize >= nodes;
-        match edges.iter().position(outside) {
-            Some(position) => {
-                let (from, to) = edges[position];
-                Err(CsrError::EdgeOutOfRange { position, from, to, nodes })
-            }
+        let outside = |(_, (from, to)): &(usize, (u32, u32))| *from as usize >= nodes || *to as usize >= nodes;
+        match edges.enumerate().find(outside) {
+            Some((position, (from, to))) => Err(CsrError::EdgeOutOfRange { position, from, to, nodes }),
             None => Ok(()),
         }
     }
@@ -71,16 +72,24 @@ impl Csr {
     /// # Errors
     /// As [`Csr::from_edges`]; the number of edges is counted in both directions.
     pub fn from_undirected(nodes: usize, edges: &[(u32, u32)]) -> Result<Self, CsrError> {
-        Self::check(nodes, edges, 2)?;
+        Self::check(nodes, edges.iter().copied(), 2)?;
         Ok(Self::symmetric(nodes, edges))
     }
 
     /// The same for edges known to be in range.
     pub(super) fn symmetric(nodes: usize, edges: &[(u32, u32)]) -> Self {
-        let both = edges.iter().filter(|(from, to)| from != to).flat_map(|&(from, to)| [(from, to), (to, from)]);
-        let mut csr = Self::counting_sort(nodes, &both.collect::<Vec<_>>());
+        let forward = edges.iter().copied().filter(|(from, to)| from != to);
+        let both = forward.flat_map(|(from, to)| [(from, to), (to, from)]);
+        let mut csr = Self::counting_sort(nodes, both);
         csr.remove_duplicates();
         csr
+    }
+
+    /// From edges as two columns, sources and destinations, in any order, as [`Csr::from_edges`].
+    pub(super) fn from_columns(nodes: usize, from: &[u32], to: &[u32]) -> Result<Self, CsrError> {
+        let edges = from.iter().copied().zip(to.iter().copied());
+        Self::check(nodes, edges.clone(), 1)?;
+        Ok(Self::counting_sort(nodes, edges))
     }
 
     /// From finished rows: `row_start` ascends from 0 to the length of `source`, and sources ascend within a row.
@@ -107,16 +116,16 @@ impl Csr {
     }
 
     /// Counts one row late, so that filling moves each start to its final place.
-    fn counting_sort(nodes: usize, edges: &[(u32, u32)]) -> Self {
+    fn counting_sort(nodes: usize, edges: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
         let mut row_start = vec![0u32; nodes + 2];
-        for &(_, to) in edges {
+        for (_, to) in edges.clone() {
             row_start[to as usize + 2] += 1;
         }
         for row in 1..row_start.len() {
             row_start[row] += row_start[row - 1];
         }
-        let mut source = vec![0u32; edges.len()];
-        for &(from, to) in edges {
+        let mut source = vec![0u32; row_start.last().map_or(0, |&edges| edges as usize)];
+        for (from, to) in edges {
             let slot = &mut row_start[to as usize + 1];
             source[*slot as usize] = from;
             *slot += 1;
@@ -194,6 +203,26 @@ impl Features {
         }
     }
 
+    /// Every row divided by its sum, where that is above 1: PyTorch Geometric's `NormalizeFeatures` for features that
+    /// are not negative. Rows of zeros stay.
+    #[must_use]
+    pub fn row_normalised(&self) -> Self {
+        let divide = |row: &mut [f32]| {
+            let sum = row.iter().sum::<f32>().max(1.0);
+            row.iter_mut().for_each(|value| *value /= sum);
+        };
+        let mut normalised = self.clone();
+        match &mut normalised {
+            Self::Dense { values, width } => values.chunks_mut((*width).max(1)).for_each(divide),
+            Self::Sparse { row_start, value, .. } => {
+                for bounds in row_start.windows(2) {
+                    divide(&mut value[bounds[0] as usize..bounds[1] as usize]);
+                }
+            }
+        }
+        normalised
+    }
+
     /// Every value, `[nodes, width]`, whatever the form it is held in.
     #[must_use]
     pub fn to_dense(&self) -> Vec<f32> {
@@ -259,6 +288,31 @@ mod tests {
     fn an_edge_out_of_range_is_named() {
         let error = Csr::from_edges(2, &[(0, 1), (5, 1)]).unwrap_err();
         assert_eq!(error, CsrError::EdgeOutOfRange { position: 1, from: 5, to: 1, nodes: 2 });
+    }
+
+    #[test]
+    fn undirected_edges_are_doubled_once_and_loops_left_out() {
+        let edges = [(3, 1), (1, 3), (3, 1), (2, 2), (0, 1)];
+        let csr = Csr::from_undirected(4, &edges).unwrap();
+        assert_eq!(csr, Csr::from_edges(4, &[(3, 1), (1, 3), (0, 1), (1, 0)]).unwrap());
+        let error = Csr::from_undirected(4, &[(0, 1), (1, 4)]).unwrap_err();
+        assert_eq!(error, CsrError::EdgeOutOfRange { position: 1, from: 1, to: 4, nodes: 4 });
+        assert_eq!(Csr::from_columns(4, &[3, 0], &[1, 1]), Csr::from_edges(4, &[(3, 1), (0, 1)]));
+        assert_eq!(Csr::from_undirected(0, &[]).unwrap().edges(), 0);
+    }
+
+    #[test]
+    fn rows_are_normalised_as_pytorch_geometric_does() {
+        let sparse = Features::Sparse {
+            row_start: vec![0, 2, 2, 3],
+            column: vec![0, 2, 1],
+            value: vec![1.0, 3.0, 0.5],
+            width: 3,
+        };
+        let dense = Features::Dense { values: sparse.to_dense(), width: 3 };
+        let expected = [0.25, 0.0, 0.75, 0.0, 0.0, 0.0, 0.0, 0.5, 0.0];
+        assert_eq!(sparse.row_normalised().to_dense(), expected);
+        assert_eq!(dense.row_normalised().to_dense(), expected);
     }
 
     #[test]

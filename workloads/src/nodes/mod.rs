@@ -1,6 +1,8 @@
-//! Node classification on one large graph: its data, read or generated.
+//! Node classification on one large graph: its data, [`read`](read()) from files or [`generate`]d.
 
 mod dataset;
 pub mod generate;
+mod read;
 
 pub use dataset::{Csr, CsrError, Features, NodeDataset, Split};
+pub use read::{ReadError, read};

@@ -5,7 +5,7 @@
 mod cora;
 mod reddit;
 
-pub use cora::{CORA_LIKE_CEILING, cora_like};
+pub use cora::{cora_like, cora_like_ceiling};
 pub use reddit::{Ceiling, GenerateError, reddit_like, reddit_like_ceiling};
 
 use rand::rngs::Xoshiro256PlusPlus;

@@ -8,6 +8,7 @@
 use std::ops::Range;
 
 use rand::RngExt;
+use rand::rngs::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
 use super::super::super::dataset::Csr;
@@ -173,8 +174,8 @@ fn meet_range(
     seed: u64,
     met_by: &mut [u32],
 ) -> Meetings {
-    let expected: f64 = range.clone().map(|node| horizon * communities.row(node).rate).sum();
-    let room = expected as usize + 16;
+    let expected = |node: usize| (horizon * communities.row(node).rate).min(node as f64);
+    let room = range.clone().map(expected).sum::<f64>() as usize + 16;
     let mut meetings = Meetings {
         count: Vec::with_capacity(range.len()),
         partner: Vec::with_capacity(room),
@@ -182,24 +183,32 @@ fn meet_range(
         range,
     };
     for node in meetings.range.clone() {
-        let row = communities.row(node);
-        let random = &mut random_stream(seed, EDGES, node as u64);
         let before = meetings.partner.len();
+        meetings.meet(node, &communities.row(node), horizon, &mut random_stream(seed, EDGES, node as u64), met_by);
+        meetings.count.push((meetings.partner.len() - before) as u32);
+    }
+    meetings
+}
+
+impl Meetings {
+    /// Adds the first meetings of one node.
+    fn meet(&mut self, node: usize, row: &Row<'_>, horizon: f64, random: &mut Xoshiro256PlusPlus, met_by: &mut [u32]) {
+        if row.rate <= 0.0 {
+            return;
+        }
         let mut time = 0.0;
-        while row.rate > 0.0 {
+        loop {
             time -= (1.0 - random.random::<f64>()).ln() / row.rate;
             if time > horizon {
                 break;
             }
             let partner = row.partner(random.random(), random.random());
             if std::mem::replace(&mut met_by[partner as usize], node as u32) != node as u32 {
-                meetings.partner.push(partner);
-                meetings.time.push(time as f32);
+                self.partner.push(partner);
+                self.time.push(time as f32);
             }
         }
-        meetings.count.push((meetings.partner.len() - before) as u32);
     }
-    meetings
 }
 
 /// The time of the meeting number `pairs`, counted from 1 in the order of time.

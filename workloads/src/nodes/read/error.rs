@@ -1,0 +1,88 @@
+//! What can be wrong with files of a graph.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// Why no graph can be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// A file or directory cannot be opened.
+    #[error("cannot open {}: {source}", path.display())]
+    Open {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Reading a file failed: it is cut off or damaged.
+    #[error("{}, after line {line}: {source}; is the file complete?", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Last line that was read whole.
+        line: u64,
+        /// What went wrong.
+        source: io::Error,
+    },
+    /// A line that does not have the layout, or names what does not exist.
+    #[error("{}, line {line}: {problem}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Line in the file, from 1.
+        line: u64,
+        /// What was expected and found.
+        problem: String,
+    },
+    /// A file that is wrong as a whole.
+    #[error("{}: {problem}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What was expected and found.
+        problem: String,
+    },
+    /// An array of an npz file that is not what it should be.
+    #[error("{}, array {array}: {problem}", path.display())]
+    Array {
+        /// The file.
+        path: PathBuf,
+        /// Name of the array, without `.npy`.
+        array: String,
+        /// What was expected and found.
+        problem: String,
+    },
+    /// Nothing that is known lies there.
+    #[error("no graph found at {}; looked for {looked_for}", path.display())]
+    NotFound {
+        /// The file or directory.
+        path: PathBuf,
+        /// The files of every known layout.
+        looked_for: String,
+    },
+    /// One file of a layout is there, but not another.
+    #[error("{} is there, but {} is not; both are needed", path.display(), missing.display())]
+    Incomplete {
+        /// The file that is there.
+        path: PathBuf,
+        /// The one that is not.
+        missing: PathBuf,
+    },
+    /// More than one graph lies there.
+    #[error("{} has more than one graph: {candidates}; name one of these files instead", path.display())]
+    Ambiguous {
+        /// The directory.
+        path: PathBuf,
+        /// The first file of each.
+        candidates: String,
+    },
+}
+
+impl ReadError {
+    pub(super) fn file(path: &Path, problem: impl Into<String>) -> Self {
+        Self::File { path: path.to_owned(), problem: problem.into() }
+    }
+}

@@ -1,0 +1,84 @@
+//! Lines of a text file with their numbers, for errors that say where they are.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::bufread::MultiGzDecoder;
+
+use super::error::ReadError;
+
+/// Longest line that is read: a hundred thousand features fit. A file without line ends must not fill the memory.
+const LONGEST_LINE_BYTES: u64 = 4 << 20;
+
+/// The lines of a file, packed with gzip or not (found out from the content). Empty lines are passed over.
+pub(super) struct Lines {
+    path: PathBuf,
+    reader: Box<dyn BufRead>,
+    line: u64,
+    buffer: Vec<u8>,
+}
+
+impl Lines {
+    pub(super) fn open(path: &Path) -> Result<Self, ReadError> {
+        let open_error = |source| ReadError::Open { path: path.to_owned(), source };
+        let file = File::open(path).map_err(open_error)?;
+        let reader = unpacked(BufReader::with_capacity(1 << 16, file)).map_err(open_error)?;
+        Ok(Self { path: path.to_owned(), reader, line: 0, buffer: Vec::new() })
+    }
+
+    /// Advances to the next line that is not empty; false at the end.
+    pub(super) fn advance(&mut self) -> Result<bool, ReadError> {
+        loop {
+            self.buffer.clear();
+            let limited = &mut self.reader.by_ref().take(LONGEST_LINE_BYTES);
+            let length = limited.read_until(b'\n', &mut self.buffer);
+            let length =
+                length.map_err(|source| ReadError::Read { path: self.path.clone(), line: self.line, source })?;
+            if length == 0 {
+                return Ok(false);
+            }
+            self.line += 1;
+            if length as u64 == LONGEST_LINE_BYTES && self.buffer.last() != Some(&b'\n') {
+                return Err(self.problem(format!("a line is longer than {LONGEST_LINE_BYTES} bytes")));
+            }
+            if self.line == 1 && self.buffer.starts_with(b"\xef\xbb\xbf") {
+                self.buffer.drain(..3);
+            }
+            if !self.buffer.trim_ascii().is_empty() {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// The current line, without its line end.
+    pub(super) fn text(&self) -> Result<&str, ReadError> {
+        let bytes = self.buffer.strip_suffix(b"\n").unwrap_or(&self.buffer);
+        let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+        std::str::from_utf8(bytes).map_err(|_| self.problem("the line is not UTF-8 text"))
+    }
+
+    /// An error at the current line.
+    pub(super) fn problem(&self, problem: impl Into<String>) -> ReadError {
+        ReadError::Line { path: self.path.clone(), line: self.line, problem: problem.into() }
+    }
+
+    /// A number of the current line; `what` says what it stands for.
+    pub(super) fn number<T: std::str::FromStr>(&self, text: &str, what: &str) -> Result<T, ReadError> {
+        text.trim().parse().map_err(|_| self.problem(format!("expected {what}, found {:?}", shortened(text))))
+    }
+}
+
+/// The beginning of a text, to be shown in an error.
+pub(super) fn shortened(text: &str) -> String {
+    const SHOWN_CHARACTERS: usize = 40;
+    text.chars().take(SHOWN_CHARACTERS).collect()
+}
+
+fn unpacked(mut file: BufReader<File>) -> io::Result<Box<dyn BufRead>> {
+    const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+    if file.fill_buf()?.starts_with(&GZIP_MAGIC) {
+        return Ok(Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(file))));
+    }
+    Ok(Box::new(file))
+}
