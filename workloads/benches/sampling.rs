@@ -11,36 +11,16 @@ use std::time::{Duration, Instant};
 
 use gnntop_workloads::kernels::Adjacency;
 use gnntop_workloads::loading::{BatchId, LoaderSettings};
-use gnntop_workloads::nodes::{Csr, Features, NodeDataset, Split};
+use gnntop_workloads::nodes::generate::reddit_like;
+use gnntop_workloads::nodes::{Csr, Features, NodeDataset};
 use gnntop_workloads::sampling::{
     NeighbourSampler, NodeBatches, NodeLoader, Sample, SampleForm, SamplerSettings, gather_features,
 };
-use rand::rngs::StdRng;
-use rand::{RngExt, SeedableRng};
 
 const NODES: usize = 50_000;
 const EDGES: usize = 10_000_000;
 const WIDTH: usize = 602;
 const REPEATS: usize = 5;
-
-/// Both ends of an edge are drawn with weight (rank + 30)^-0.8, a power law of exponent about 2.2.
-fn heavy_tailed(nodes: usize, edges: usize) -> Csr {
-    let mut random = StdRng::seed_from_u64(1);
-    let mut cumulative: Vec<f64> = Vec::with_capacity(nodes);
-    let mut total = 0.0;
-    for rank in 0..nodes {
-        total += (rank as f64 + 30.0).powf(-0.8);
-        cumulative.push(total);
-    }
-    // Multiplying by a number that shares no factor with the nodes spreads the ranks over the numbers.
-    let mut node = || {
-        let rank = cumulative.partition_point(|&sum| sum < random.random::<f64>() * total).min(nodes - 1);
-        (rank * 7919 % nodes) as u32
-    };
-    let half: Vec<(u32, u32)> = (0..edges / 2).map(|_| (node(), node())).collect();
-    let both: Vec<(u32, u32)> = half.iter().flat_map(|&(from, to)| [(from, to), (to, from)]).collect();
-    Csr::from_edges(nodes, &both).unwrap()
-}
 
 fn median(mut times: Vec<Duration>) -> f64 {
     times.sort_unstable();
@@ -76,11 +56,10 @@ fn apart(graph: &Arc<Csr>, form: SampleForm, size: usize, threads: u64) -> (f64,
         let begin = Instant::now();
         let each = BATCHES / threads;
         std::thread::scope(|scope| {
-            let start = |(thread, (sampler, out)): (usize, &mut (NeighbourSampler, Sample))| {
-                let first = thread as u64 * each;
-                scope.spawn(move || sample(sampler, size, first, each, out))
-            };
-            let started: Vec<_> = workers.iter_mut().enumerate().map(start).collect();
+            let mut started = Vec::new();
+            for (thread, (sampler, out)) in workers.iter_mut().enumerate() {
+                started.push(scope.spawn(move || sample(sampler, size, thread as u64 * each, each, out)));
+            }
             edges = started.into_iter().map(|worker| worker.join().unwrap()).sum();
         });
         begin.elapsed()
@@ -143,7 +122,7 @@ fn gathering(graph: &Arc<Csr>, features: &Features) {
         let seconds = median((0..3 * REPEATS).map(|_| run()).collect());
         println!("{threads} threads: {:.2} ms, {:.1} GB/s", seconds * 1e3, 2.0 * bytes as f64 / seconds / 1e9);
     }
-    let mut run = || {
+    let run = || {
         let layers: Vec<_> = samples[0]
             .layers
             .iter()
@@ -180,19 +159,11 @@ fn loading(dataset: &NodeDataset) {
 }
 
 fn main() {
-    let graph = Arc::new(heavy_tailed(NODES, EDGES));
-    let degree = |node| graph.neighbours(node).len();
+    let dataset = reddit_like(NODES, EDGES, 1, &mut |_| ()).unwrap();
+    let degree = |node| dataset.graph.neighbours(node).len();
     let largest = (0..NODES as u32).map(degree).max().unwrap();
-    println!("{} nodes, {} edges, largest in-degree {largest}\n", graph.nodes(), graph.edges());
-    sampling(&graph);
-    let features = Features::Dense { values: (0..NODES * WIDTH).map(|value| value as f32).collect(), width: WIDTH };
-    gathering(&graph, &features);
-    loading(&NodeDataset {
-        origin: "generated".to_owned(),
-        graph,
-        features: Arc::new(features),
-        labels: Arc::new(vec![0; NODES]),
-        classes: 1,
-        split: Split { train: (0..NODES as u32 / 3 * 2).collect(), ..Split::default() },
-    });
+    println!("{} nodes, {} edges, largest in-degree {largest}\n", dataset.graph.nodes(), dataset.graph.edges());
+    sampling(&dataset.graph);
+    gathering(&dataset.graph, &dataset.features);
+    loading(&dataset);
 }
