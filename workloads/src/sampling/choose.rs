@@ -11,7 +11,7 @@ use crate::nodes::Csr;
 const COMPARED: usize = 32;
 
 /// Nodes that are worked on together, so that what is checked for one is checked for all by vector instructions, and
-/// the edges of all are under way from memory at once.
+/// their edges are under way from memory while the next nodes are worked on: that is where the time goes.
 const LANES: usize = 16;
 
 /// How the edges of a hop are chosen.
@@ -41,7 +41,7 @@ impl Choice<'_> {
     /// Writes the sources of the edges that `targets` choose to `out`, target after target. The first of them is edge
     /// `first` of the hop, which says where in the random sequence it is.
     pub fn choose(&self, targets: &[u32], first: u64, out: &mut [u32], taken: &mut Taken) {
-        let mut group = Group::default();
+        let (mut filling, mut waiting) = (Group::default(), Group::default());
         let mut slot = 0;
         for &node in targets {
             let degree = self.degree(node);
@@ -51,15 +51,20 @@ impl Choice<'_> {
             } else if self.fanout > COMPARED {
                 self.choose_marking(node, first + slot as u64, &mut out[slot..end], taken);
             } else {
-                group.push(node, degree, slot);
-                if group.len == LANES {
-                    self.choose_together(&mut group, first, out);
+                filling.push(node, self.graph.row_start()[node as usize], degree, slot);
+                if filling.len == LANES {
+                    self.draw(&mut filling, first);
+                    self.read(&waiting, out);
+                    std::mem::swap(&mut filling, &mut waiting);
+                    filling.len = 0;
                 }
             }
             slot = end;
         }
-        if group.len > 0 {
-            self.choose_together(&mut group, first, out);
+        self.read(&waiting, out);
+        if filling.len > 0 {
+            self.draw(&mut filling, first);
+            self.read(&filling, out);
         }
     }
 
@@ -71,37 +76,43 @@ impl Choice<'_> {
         }
     }
 
-    /// Floyd's algorithm for each node of the group, and an empty group.
-    fn choose_together(&self, group: &mut Group, first: u64, out: &mut [u32]) {
-        let fanout = self.fanout;
-        let mut position = [[0u32; LANES]; COMPARED];
-        for index in 0..fanout {
-            let (before, rest) = position.split_at_mut(index);
-            let drawn = &mut rest[0];
-            let mut last = [0; LANES];
+    /// Floyd's algorithm for every node of the group.
+    fn draw(&self, group: &mut Group, first: u64) {
+        let fanout = self.fanout as u32;
+        let mut last = group.degree.map(|degree| degree - fanout);
+        let mut random = group.slot.map(|slot| self.random.from(first + slot as u64));
+        for index in 0..self.fanout {
+            let (before, rest) = group.position.split_at_mut(index);
+            let mut drawn = [0u32; LANES];
             for lane in 0..LANES {
-                last[lane] = group.degree[lane] - fanout as u32 + index as u32;
-                let number = first + group.slot[lane] as u64 + index as u64;
-                drawn[lane] = self.random.below(number, last[lane] + 1);
+                drawn[lane] = random[lane].below(last[lane] + 1);
             }
             let mut is_taken = [0u32; LANES];
             for earlier in before {
                 for lane in 0..LANES {
-                    is_taken[lane] |= u32::from(earlier[lane] == drawn[lane]);
+                    is_taken[lane] |= if earlier[lane] == drawn[lane] { u32::MAX } else { 0 };
                 }
             }
             for lane in 0..LANES {
-                drawn[lane] = if is_taken[lane] != 0 { last[lane] } else { drawn[lane] };
+                let position = (drawn[lane] & !is_taken[lane]) | (last[lane] & is_taken[lane]);
+                rest[0][lane] = position;
+                last[lane] += 1;
+                prefetch(self.graph.sources(), group.start[lane] as usize + position as usize);
             }
         }
+    }
+
+    /// Writes the sources of the edges that were drawn.
+    fn read(&self, group: &Group, out: &mut [u32]) {
+        let sources = self.graph.sources();
         for lane in 0..group.len {
-            let (node, slot) = (group.node[lane], group.slot[lane]);
-            let neighbours = self.graph.neighbours(node);
-            for (out, position) in out[slot..slot + fanout].iter_mut().zip(&position) {
-                *out = neighbours.get(position[lane] as usize).copied().unwrap_or(node);
+            let (node, start, slot) = (group.node[lane], group.start[lane], group.slot[lane]);
+            let neighbours = group.degree[lane] - u32::from(self.self_loops);
+            for (out, position) in out[slot..slot + self.fanout].iter_mut().zip(&group.position) {
+                let position = position[lane];
+                *out = if position < neighbours { sources[(start + position) as usize] } else { node };
             }
         }
-        *group = Group::default();
     }
 
     /// Floyd's algorithm for one node with many edges to choose.
@@ -109,9 +120,10 @@ impl Choice<'_> {
         let neighbours = self.graph.neighbours(node);
         let degree = self.degree(node);
         taken.make_room(degree);
+        let mut random = self.random.from(first);
         for (index, slot) in out.iter_mut().enumerate() {
             let last = (degree - self.fanout + index) as u32;
-            let drawn = self.random.below(first + index as u64, last + 1);
+            let drawn = random.below(last + 1);
             *slot = if taken.mark(drawn) { drawn } else { last };
             taken.mark(*slot);
         }
@@ -122,27 +134,52 @@ impl Choice<'_> {
     }
 }
 
-/// Nodes that wait to be worked on together. Places that no node has taken hold one that is never written out.
+/// Nodes that are worked on together. Places that no node has taken hold one that is never written out.
 struct Group {
     node: [u32; LANES],
+    /// Where the node's edges begin in the graph.
+    start: [u32; LANES],
     degree: [u32; LANES],
     /// Where the node's edges begin in the output.
     slot: [usize; LANES],
     len: usize,
+    /// The edges that each has drawn, as positions among its own.
+    position: [[u32; LANES]; COMPARED],
 }
 
 impl Default for Group {
     fn default() -> Self {
-        Self { node: [0; LANES], degree: [COMPARED as u32; LANES], slot: [0; LANES], len: 0 }
+        Self {
+            node: [0; LANES],
+            start: [0; LANES],
+            degree: [COMPARED as u32; LANES],
+            slot: [0; LANES],
+            len: 0,
+            position: [[0; LANES]; COMPARED],
+        }
     }
 }
 
 impl Group {
     #[inline]
-    fn push(&mut self, node: u32, degree: usize, slot: usize) {
-        (self.node[self.len], self.degree[self.len], self.slot[self.len]) = (node, degree as u32, slot);
+    fn push(&mut self, node: u32, start: u32, degree: usize, slot: usize) {
+        let lane = self.len;
+        (self.node[lane], self.start[lane], self.degree[lane], self.slot[lane]) = (node, start, degree as u32, slot);
         self.len += 1;
     }
+}
+
+/// Asks for a value ahead of time. A hint: where the CPU has none, or there is no such value, nothing happens.
+#[inline(always)]
+fn prefetch(values: &[u32], index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        // SAFETY: a prefetch reads nothing that the program can see and cannot fault, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(values.as_ptr().wrapping_add(index).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (values, index);
 }
 
 /// A set of positions that is empty between nodes.

@@ -20,18 +20,32 @@ impl Random {
         Self { key: parts.iter().fold(scrambled(seed), |key, part| scrambled(key ^ part)) }
     }
 
-    /// Number `index` of the sequence, 64 random bits.
+    /// The sequence from number `index` on.
     #[inline]
-    pub fn at(self, index: u64) -> u64 {
-        let term = self.key.wrapping_add(WEYL.wrapping_mul(index.wrapping_add(1)));
-        let product = u128::from(term) * u128::from(term ^ FOLD);
+    pub fn from(self, index: u64) -> Stream {
+        Stream { term: self.key.wrapping_add(WEYL.wrapping_mul(index)) }
+    }
+}
+
+/// A sequence from some place on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stream {
+    term: u64,
+}
+
+impl Stream {
+    /// The next number, 64 random bits.
+    #[inline]
+    pub fn next(&mut self) -> u64 {
+        self.term = self.term.wrapping_add(WEYL);
+        let product = u128::from(self.term) * u128::from(self.term ^ FOLD);
         (product >> 64) as u64 ^ product as u64
     }
 
-    /// Number `index` of the sequence as one below `bound`. No number is preferred by more than `bound` in 2^64.
+    /// The next number as one below `bound`. No number is preferred by more than `bound` in 2^64.
     #[inline]
-    pub fn below(self, index: u64, bound: u32) -> u32 {
-        ((u128::from(self.at(index)) * u128::from(bound)) >> 64) as u32
+    pub fn below(&mut self, bound: u32) -> u32 {
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u32
     }
 }
 
@@ -63,9 +77,9 @@ mod tests {
     #[test]
     fn numbers_below_a_bound_are_uniform() {
         for bound in [2, 3, 10, 41, 1000, 4096] {
-            let random = sequence(7, 0, u64::from(bound), 0);
+            let mut random = sequence(7, 0, u64::from(bound), 0).from(0);
             let mut counts = vec![0; bound as usize];
-            (0..1_000_000).for_each(|index| counts[random.below(index, bound) as usize] += 1);
+            (0..1_000_000).for_each(|_| counts[random.below(bound) as usize] += 1);
             assert!(deviation(&counts).abs() < 4.0, "{bound}: {}", deviation(&counts));
         }
     }
@@ -74,11 +88,9 @@ mod tests {
     fn neighbours_in_a_sequence_are_independent() {
         for distance in [1, 2, 10, 100] {
             let random = sequence(1, 2, 3, 1);
+            let (mut near, mut far) = (random.from(0), random.from(distance));
             let mut counts = vec![0; 64 * 64];
-            for index in 0..1_000_000 {
-                let (one, other) = (random.below(index, 64), random.below(index + distance, 64));
-                counts[(one * 64 + other) as usize] += 1;
-            }
+            (0..1_000_000).for_each(|_| counts[(near.below(64) * 64 + far.below(64)) as usize] += 1);
             assert!(deviation(&counts).abs() < 4.0, "{distance}: {}", deviation(&counts));
         }
     }
@@ -88,20 +100,19 @@ mod tests {
         let pairs = [(sequence(1, 0, 0, 0), sequence(1, 0, 1, 0)), (sequence(1, 0, 0, 0), sequence(1, 0, 0, 1))];
         let more = [(sequence(1, 0, 1, 0), sequence(1, 1, 0, 0)), (sequence(1, 0, 0, 0), sequence(2, 0, 0, 0))];
         for (one, other) in pairs.into_iter().chain(more) {
+            let (mut one, mut other) = (one.from(0), other.from(0));
             let mut counts = vec![0; 64 * 64];
-            for index in 0..1_000_000 {
-                counts[(one.below(index, 64) * 64 + other.below(index, 64)) as usize] += 1;
-            }
+            (0..1_000_000).for_each(|_| counts[(one.below(64) * 64 + other.below(64)) as usize] += 1);
             assert!(deviation(&counts).abs() < 4.0, "{}", deviation(&counts));
         }
     }
 
     #[test]
     fn every_bit_is_set_half_of_the_time() {
-        let random = sequence(3, 0, 0, 2);
+        let mut random = sequence(3, 0, 0, 2).from(0);
         let mut set = [0u64; 64];
-        for index in 0..100_000 {
-            let bits = random.at(index);
+        for _ in 0..100_000 {
+            let bits = random.next();
             set.iter_mut().enumerate().for_each(|(bit, count)| *count += bits >> bit & 1);
         }
         // Five standard deviations of a fair coin.
