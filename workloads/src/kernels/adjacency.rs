@@ -125,6 +125,16 @@ impl Adjacency {
         &self.degree_runs
     }
 
+    /// Where the edges into each target start, `[nodes + 1]`.
+    pub(super) fn target_starts(&self) -> &[u32] {
+        &self.row_start
+    }
+
+    /// Edges from which a node is a hub, and edges of a hub that one thread takes at once.
+    pub(super) fn hub_edges(&self) -> usize {
+        self.hub_edges
+    }
+
     /// All nodes in ranges of about equal numbers of incoming edges, hubs not counted.
     pub(super) fn target_ranges(&self) -> &[Range<usize>] {
         &self.target_ranges

@@ -38,7 +38,7 @@ impl Element for f64 {
 ///
 /// # Errors
 /// The tensor lives on another device, has another number type, or is not contiguous.
-pub fn host_slice<'a, T: Element>(storage: &'a Storage, layout: &Layout) -> Result<&'a [T]> {
+pub fn host_slice<'a, T: FloatDType>(storage: &'a Storage, layout: &Layout) -> Result<&'a [T]> {
     match storage {
         Storage::Cpu(storage) => cpu_slice(storage, layout),
         _ => bail!("this operation runs on the CPU only; move its arguments there"),
@@ -46,7 +46,7 @@ pub fn host_slice<'a, T: Element>(storage: &'a Storage, layout: &Layout) -> Resu
 }
 
 /// [`host_slice`] for storage that is known to be on the CPU, as custom operations receive it.
-pub(crate) fn cpu_slice<'a, T: Element>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [T]> {
+pub(crate) fn cpu_slice<'a, T: FloatDType>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [T]> {
     let elements = T::cpu_storage_as_slice(storage)?;
     match layout.contiguous_offsets() {
         Some((start, end)) => Ok(&elements[start..end]),

@@ -1,27 +1,46 @@
 //! Numeric kernels over graphs in CSR form, and the small dense pieces they need.
 //!
 //! The kernels work on plain slices and are generic over `f32` and `f64`, so that finite differences can check
-//! them in double precision. The models wrap them in candle custom operations with exact gradients. Nothing here
-//! makes an edge-wise temporary: a kernel reads one row per node and gathers along the edges.
+//! them in double precision. The models wrap them in candle custom operations with exact gradients. The fused
+//! [`aggregate`] and [`spmm`] make no edge-wise temporary: they read one row per node and gather along the edges.
+//! [`gather`] and [`scatter`] do, as the other [`KernelFamily`].
 //!
 //! Ties: where several edges or nodes hold the same extremum, the first one, lowest edge or node position, gets
 //! the whole gradient.
 
 mod adjacency;
 mod aggregate;
+mod dropout;
 mod element;
+mod family;
+mod gradient;
 mod matrix;
+mod message;
 mod ranges;
+mod sddmm;
 mod segment_max;
+mod softmax;
+mod sparse;
+mod spmm;
+mod stored;
+mod tensors;
 mod workspace;
 
 pub use adjacency::{Adjacency, DegreeRun};
 pub use aggregate::{
     AGGREGATORS, Aggregates, Saved, SectionLayout, aggregate, gradient_of_messages, gradient_of_targets,
 };
+pub use dropout::dropout;
 pub(crate) use element::cpu_slice;
 pub use element::{Element, host_slice};
+pub use family::{KernelFamily, gather, scatter};
 pub use matrix::{Matrix, MatrixMut, add_column_sums, multiply};
+pub use message::{EdgeOp, Endpoint, Reduce};
 pub use ranges::{even_ranges, run_tasks, split_rows};
+pub use sddmm::{Operand, sddmm};
 pub use segment_max::{Segments, segment_max};
+pub use softmax::edge_softmax;
+pub use sparse::{SparseMatrix, sparse_linear, sparse_linear_dropout};
+pub use spmm::spmm;
+pub use stored::{Stored, Wide};
 pub use workspace::{Buffer, Workspace, Workspaces};
