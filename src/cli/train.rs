@@ -35,6 +35,7 @@ pub(super) fn check_name(name: &str) -> anyhow::Result<()> {
 #[cfg(feature = "workloads")]
 mod workload {
     use std::ffi::OsString;
+    use std::fmt;
     use std::time::{Duration, Instant};
 
     use anyhow::bail;
@@ -110,8 +111,8 @@ mod workload {
             self.bar.suspend(|| output::note(line));
         }
 
-        fn loading(&mut self, rows: u64) {
-            let line = || format!("reading: {} molecules", figures::count(rows));
+        fn loading(&mut self, done: fmt::Arguments<'_>) {
+            let line = || format!("data: {done}");
             self.bar.set_message(line());
             self.line(line);
         }

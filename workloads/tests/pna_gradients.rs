@@ -109,6 +109,33 @@ fn the_layer_agrees_with_its_definition_in_any_numbering() {
     }
 }
 
+#[test]
+fn the_plain_form_is_the_same_in_outputs_and_gradients() {
+    let mut rng = StdRng::seed_from_u64(6);
+    for (nodes, input, output, relu) in [(12, 3, 5, false), (300, 9, 16, true)] {
+        let (parameters, layer) = layer(input, output, 12);
+        let adjacency = adjacency(nodes, &random_edges(&mut rng, nodes as u32));
+        let x = Var::from_tensor(&random(&mut rng, (nodes, input))).unwrap();
+        let upstream = random(&mut rng, (nodes, output));
+        let gradients = |out: &Tensor| (out * &upstream).unwrap().sum_all().unwrap().backward().unwrap();
+        let fused = layer.forward(&x, &adjacency, &Workspaces::default(), relu).unwrap();
+        let plain = layer.forward_plain(&x, &adjacency, relu).unwrap();
+        assert_near(&fused, &plain, "output");
+        let (fused, plain) = (gradients(&fused), gradients(&plain));
+        assert_near(fused.get(&x).unwrap(), plain.get(&x).unwrap(), "x");
+        for parameter in parameters.list() {
+            let of = |gradients: &candle_core::backprop::GradStore| gradients.get(&parameter.var).unwrap().clone();
+            assert_near(&of(&fused), &of(&plain), &parameter.name);
+        }
+    }
+}
+
+fn assert_near(a: &Tensor, b: &Tensor, what: &str) {
+    let largest = |tensor: &Tensor| tensor.abs().unwrap().max_all().unwrap().to_scalar::<f64>().unwrap();
+    let difference = largest(&(a - b).unwrap());
+    assert!(difference <= 1e-9 * (1.0 + largest(b)), "{what}: off by {difference}");
+}
+
 /// Compares the gradient of `objective` with central differences at up to 40 places of each variable.
 fn check_gradients(variables: &[Var], objective: impl Fn() -> Tensor, rng: &mut StdRng) {
     let gradients = objective().backward().unwrap();

@@ -11,24 +11,31 @@ use std::time::Duration;
 use clap::Parser;
 use gnntop_probe::{BatchShape, Warning};
 
+use crate::gcn::GcnCommand;
 use crate::loading::LoaderError;
 use crate::molecule::MoleculeError;
+use crate::nodes::ReadError;
+use crate::nodes::generate::GenerateError;
 use crate::pna::{PnaCommand, ValidationError};
+use crate::sampling::NodeBatchError;
 
 pub use options::RunOptions;
 pub(crate) use options::at_least_one;
 pub(crate) use training::{Position, StepOutcome, Training, train};
 
 /// Names of all workloads, each with a line on what it is.
-pub const WORKLOADS: [(&str, &str); 1] = [("pna", "PNA on small molecules, predicting the HOMO-LUMO gap (regression)")];
+pub const WORKLOADS: [(&str, &str); 2] = [
+    ("gcn", "GCN on Cora, telling the topics of papers (full batch, sampled, half precision, compiled)"),
+    ("pna", "PNA on small molecules, predicting the HOMO-LUMO gap (regression)"),
+];
 
 /// Is told how a training goes. Every method has a default that does nothing.
 pub trait Observer {
     /// Something worth a line.
     fn tell(&mut self, _line: &str) {}
 
-    /// So many rows of a data set have been read.
-    fn loading(&mut self, _rows: u64) {}
+    /// How far reading or making the data is, such as `12000 molecules`. Called often.
+    fn loading(&mut self, _done: std::fmt::Arguments<'_>) {}
 
     /// A step is done.
     fn step(&mut self, _report: &StepReport) {}
@@ -103,6 +110,15 @@ pub enum TrainError {
     /// The molecules kept apart cannot be used.
     #[error(transparent)]
     Validation(#[from] ValidationError),
+    /// The graph cannot be read.
+    #[error(transparent)]
+    Nodes(#[from] ReadError),
+    /// The graph cannot be generated.
+    #[error(transparent)]
+    Generate(#[from] GenerateError),
+    /// Neighbours cannot be sampled as asked.
+    #[error(transparent)]
+    Sample(#[from] NodeBatchError),
     /// A batch cannot be loaded.
     #[error(transparent)]
     Loader(#[from] LoaderError),
@@ -118,6 +134,8 @@ fn names() -> String {
 /// A training with its options, checked and ready to start.
 #[derive(Clone, Debug)]
 pub enum Workload {
+    /// GCN on Cora.
+    Gcn(GcnCommand),
     /// PNA on molecules.
     Pna(PnaCommand),
 }
@@ -131,6 +149,7 @@ impl Workload {
         // The first argument is the program's name, which clap shows in its usage line.
         let arguments = std::iter::once(OsString::from(format!("gnntop train {name}"))).chain(options.iter().cloned());
         match name {
+            "gcn" => Ok(Self::Gcn(GcnCommand::try_parse_from(arguments)?)),
             "pna" => Ok(Self::Pna(PnaCommand::try_parse_from(arguments)?)),
             _ => Err(TrainError::Unknown { name: name.to_owned() }),
         }
@@ -142,6 +161,7 @@ impl Workload {
     /// Data, loader or model fail.
     pub fn run(&self, observer: &mut dyn Observer) -> Result<Summary, TrainError> {
         match self {
+            Self::Gcn(command) => command.run(observer),
             Self::Pna(command) => command.run(observer),
         }
     }
@@ -161,7 +181,7 @@ mod tests {
     #[test]
     fn an_unknown_name_is_answered_with_the_known_ones() {
         let error = Workload::parse("pan", &[]).unwrap_err().to_string();
-        assert_eq!(error, "no workload is called pan; there is: pna");
+        assert_eq!(error, "no workload is called pan; there is: gcn, pna");
     }
 
     #[test]

@@ -1,1 +1,20 @@
-//! GCN (graph convolutional network, Kipf and Welling): study 1 of node classification on Cora.
+//! GCN (graph convolutional network, Kipf and Welling): study 1, node classification on Cora.
+//!
+//! A [`LoopedGraph`] is normalised once or at every step; [`Gcn`] is the model; [`GcnCommand`] trains it in the study's
+//! four ways.
+
+mod command;
+mod conv;
+mod judge;
+mod learning;
+mod mode;
+mod model;
+mod normalise;
+mod trainer;
+
+pub use command::GcnCommand;
+pub use conv::{GcnConv, InputDropout, NodeFeatures};
+pub use mode::Mode;
+pub use model::{Computation, Gcn, GcnConfig};
+pub use normalise::{LoopedGraph, Normalised};
+pub use trainer::{Recipe, Trainer};

@@ -48,6 +48,9 @@ pub struct PnaCommand {
     /// Loader threads; 0 assembles each batch in the training loop.
     #[arg(long, value_name = "N", default_value_t = 2)]
     workers: usize,
+    /// Compute every layer edge by edge, as PyTorch Geometric does: the control; the results are the same.
+    #[arg(long)]
+    plain: bool,
     #[command(flatten)]
     options: RunOptions,
 }
@@ -103,6 +106,7 @@ impl PnaCommand {
             Preset::Default => (PnaConfig::default(), PnaTraining::default()),
             Preset::Study => (PnaConfig::study(), PnaTraining::study()),
         };
+        model.plain = self.plain;
         model.layers = self.layers.unwrap_or(model.layers);
         model.hidden = self.hidden.unwrap_or(model.hidden);
         training.batch_graphs = self.batch_size.unwrap_or(training.batch_graphs);
@@ -115,7 +119,7 @@ impl PnaCommand {
         let Some(path) = &self.data else {
             return Ok(molecule::generate(self.options.seed, self.graphs));
         };
-        let molecules = molecule::read(path, Some(self.graphs), &mut |rows| observer.loading(rows))?;
+        let molecules = molecule::read(path, Some(self.graphs), &mut |rows| observer.loading(format_args!("{rows} molecules")))?;
         if molecules.graphs.is_empty() {
             return Err(TrainError::NoMolecules { path: path.clone() });
         }
@@ -143,7 +147,8 @@ impl PnaCommand {
             rows => format!(", {rows} rows skipped"),
         };
         format!(
-            "PNA, {} layers of {}, {} parameters; {} molecules from {}{skipped}; batches of {}, {} loader threads",
+            "PNA{}, {} layers of {}, {} parameters; {} molecules from {}{skipped}; batches of {}, {} loader threads",
+            if model.plain { " (plain form)" } else { "" },
             model.layers,
             model.hidden,
             model.parameters(),

@@ -16,6 +16,8 @@ pub struct PnaConfig {
     /// Mean of `ln(d + 1)` over the training set's nodes, d being the in-degree: `delta` of the degree scalers.
     /// Set it with [`with_degrees`](Self::with_degrees).
     pub average_log_degree: f64,
+    /// Compute every layer edge by edge instead of fused: the same results, slower, as a control.
+    pub plain: bool,
 }
 
 impl Default for PnaConfig {
@@ -29,7 +31,14 @@ impl PnaConfig {
     /// The study's model: 64 layers of 64, 4,096,110 parameters.
     #[must_use]
     pub fn study() -> Self {
-        Self { in_features: 9, hidden: 64, layers: 64, out_features: 1, average_log_degree: MOLECULE_LOG_DEGREE }
+        Self {
+            in_features: 9,
+            hidden: 64,
+            layers: 64,
+            out_features: 1,
+            average_log_degree: MOLECULE_LOG_DEGREE,
+            plain: false,
+        }
     }
 
     /// The same sizes with the degree scalers set from an in-degree histogram: entry `d` counts the nodes with `d`

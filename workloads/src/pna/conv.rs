@@ -23,10 +23,10 @@ use crate::kernels::{AGGREGATORS, Adjacency, Buffer, Element, SectionLayout, Wor
 pub struct PnaConv {
     input: usize,
     output: usize,
-    scalers: DegreeScalers,
-    pre: (Tensor, Tensor),
-    post: (Tensor, Tensor),
-    lin: (Tensor, Tensor),
+    pub(super) scalers: DegreeScalers,
+    pub(super) pre: (Tensor, Tensor),
+    pub(super) post: (Tensor, Tensor),
+    pub(super) lin: (Tensor, Tensor),
 }
 
 impl PnaConv {

@@ -8,7 +8,7 @@
 //! Three things make it fast without changing what it computes. The message is linear, so no edge-wise matrix
 //! product is needed (see [`crate::kernels::aggregate`]). The scalers depend on the degree alone, so nodes of one
 //! degree share a combined post weight, 5 instead of 13 times the width; [`DeviceBatch`] numbers nodes by degree to
-//! that end. And activations stay in buffers that live from step to step.
+//! that end. And activations stay in buffers that live from step to step. The plain form is kept as the control.
 
 mod batch;
 mod command;
@@ -17,6 +17,7 @@ mod conv;
 mod linear;
 mod message;
 mod model;
+mod plain;
 mod post;
 mod trainer;
 mod validation;

@@ -13,6 +13,7 @@ use crate::kernels::{Workspaces, segment_max};
 pub struct Pna {
     layers: Vec<PnaConv>,
     workspaces: Arc<Workspaces>,
+    plain: bool,
 }
 
 impl Pna {
@@ -27,7 +28,11 @@ impl Pna {
             let (input, output) = config.widths(index);
             PnaConv::new(input, output, scalers, vb.pp("convs").pp(index))
         };
-        Ok(Self { layers: (0..config.layers).map(layer).collect::<Result<_>>()?, workspaces: Arc::default() })
+        Ok(Self {
+            layers: (0..config.layers).map(layer).collect::<Result<_>>()?,
+            workspaces: Arc::default(),
+            plain: config.plain,
+        })
     }
 
     /// Number of layers.
@@ -54,7 +59,10 @@ impl Pna {
         for (index, layer) in self.layers.iter().enumerate() {
             let _guard = enter(index);
             let last = index + 1 == self.layers.len();
-            x = layer.forward(&x, batch.adjacency(), &self.workspaces, !last)?;
+            x = match self.plain {
+                true => layer.forward_plain(&x, batch.adjacency(), !last)?,
+                false => layer.forward(&x, batch.adjacency(), &self.workspaces, !last)?,
+            };
         }
         segment_max(&x, batch.segments())
     }

@@ -1,0 +1,154 @@
+//! The GCN layer and model against what PyTorch Geometric computes, within the tolerances that come with the vectors.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
+
+mod reference;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use candle_core::{DType, Device, Tensor, Var};
+use gnntop_workloads::gcn::{
+    Computation, Gcn, GcnConfig, GcnConv, InputDropout, LoopedGraph, Mode, NodeFeatures, Normalised, Recipe, Trainer,
+};
+use gnntop_workloads::kernels::{Adjacency, KernelFamily, SparseMatrix};
+use gnntop_workloads::nodes::{self, Features, NodeDataset};
+use gnntop_workloads::train::{Accuracy, LabelledRows};
+use reference::{Case, builder, case};
+
+const FAMILIES: [KernelFamily; 2] = [KernelFamily::Scatter, KernelFamily::Spmm];
+const NO_DROPOUT: InputDropout = InputDropout { p: 0.0, seed: 0 };
+
+/// Edge weights of a case in the order of [`Case::adjacency`].
+fn weights(case: &Case, dtype: DType) -> Option<(Var, Tensor)> {
+    let weight = Var::from_tensor(&case.tensors.get("edge_weight")?.to_dtype(dtype).unwrap()).unwrap();
+    let order = case.edge_order();
+    let index = Tensor::from_slice(&order, order.len(), &Device::Cpu).unwrap();
+    let ordered = weight.index_select(&index, 0).unwrap();
+    Some((weight, ordered))
+}
+
+fn layer_matches(name: &str, dtype: DType) {
+    let Some(case) = case(name) else { return };
+    let (nodes, input) = case.get("x").dims2().unwrap();
+    let output = case.get("out").dim(1).unwrap();
+    for family in FAMILIES {
+        let x = Var::from_tensor(&case.get("x").to_dtype(dtype).unwrap()).unwrap();
+        let vars = case.vars("param.", dtype);
+        let layer = GcnConv::new(input, output, builder(&vars, dtype)).unwrap();
+        let weights = weights(&case, dtype);
+        let looped = LoopedGraph::new(&case.adjacency(nodes)).unwrap();
+        let graph = looped.normalised(weights.as_ref().map(|pair| &pair.1), dtype, &Device::Cpu).unwrap();
+        let graph = if weights.is_none() && dtype == DType::F64 { in_double(&looped) } else { graph };
+        let out =
+            layer.forward(&NodeFeatures::Dense(x.as_tensor().clone()), NO_DROPOUT, &graph, family, dtype).unwrap();
+        case.check("out", &out);
+        let objective = (out * case.get("grad_out").to_dtype(dtype).unwrap()).unwrap().sum_all().unwrap();
+        let gradients = objective.backward().unwrap();
+        for (name, var) in &vars {
+            case.check(&format!("grad.param.{name}"), gradients.get(var).unwrap());
+        }
+        case.check("grad.x", gradients.get(&x).unwrap());
+        if let Some((weight, _)) = &weights {
+            case.check("grad.edge_weight", gradients.get(weight).unwrap());
+        }
+    }
+}
+
+/// Coefficients of unweighted edges in double precision, through weights of 1.
+fn in_double(looped: &LoopedGraph) -> Normalised {
+    let ones = Tensor::ones(looped.original_edges(), DType::F64, &Device::Cpu).unwrap();
+    looped.normalised(Some(&ones), DType::F64, &Device::Cpu).unwrap()
+}
+
+#[test]
+fn the_layer_matches_on_a_directed_multigraph() {
+    layer_matches("gcn_conv.multi", DType::F32);
+    layer_matches("gcn_conv.multi", DType::F64);
+}
+
+#[test]
+fn the_layer_matches_on_a_batch_of_graphs() {
+    layer_matches("gcn_conv.batch", DType::F32);
+    layer_matches("gcn_conv.batch", DType::F64);
+}
+
+#[test]
+fn the_layer_matches_with_edge_weights() {
+    for name in ["gcn_conv_weighted.multi", "gcn_conv_weighted.batch"] {
+        layer_matches(name, DType::F32);
+        layer_matches(name, DType::F64);
+    }
+}
+
+fn cora() -> Option<NodeDataset> {
+    let shared = std::env::var_os("GNNTOP_SHARED").map(PathBuf::from);
+    let shared = shared.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared"));
+    let folder = shared.join("data/cora");
+    if !folder.exists() {
+        println!("skipped: {} is absent", folder.display());
+        return None;
+    }
+    Some(nodes::read(&folder).unwrap())
+}
+
+fn sparse(dataset: &NodeDataset) -> NodeFeatures {
+    match &*dataset.features {
+        Features::Sparse { row_start, column, value, width } => NodeFeatures::Sparse(Arc::new(
+            SparseMatrix::new(row_start.clone(), column.clone(), value.clone(), *width).unwrap(),
+        )),
+        Features::Dense { .. } => panic!("the words of Cora are read as sparse features"),
+    }
+}
+
+fn dense(dataset: &NodeDataset) -> NodeFeatures {
+    let shape = (dataset.graph.nodes(), dataset.features.width());
+    NodeFeatures::Dense(Tensor::from_vec(dataset.features.to_dense(), shape, &Device::Cpu).unwrap())
+}
+
+fn ten_steps_match(case: &Case, dataset: &NodeDataset, x: &NodeFeatures, family: KernelFamily) {
+    let recipe = Recipe {
+        model: GcnConfig::study(1433, 7),
+        learning_rate: 0.01,
+        weight_decay: 5e-4,
+        decays_first_layer_only: false,
+    };
+    let mut trainer = Trainer::new(&recipe, Mode::Compiled, family, 1).unwrap();
+    assert_eq!(trainer.parameters().values(), 23_063);
+    trainer.parameters().load(&case.with_prefix("init.")).unwrap();
+    let graph = &dataset.graph;
+    let adjacency = Adjacency::new(graph.row_start().to_vec(), graph.sources().to_vec()).unwrap();
+    let normalised = LoopedGraph::new(&adjacency).unwrap().normalised(None, DType::F32, &Device::Cpu).unwrap();
+    let train = &dataset.split.train;
+    let labels: Vec<u32> = train.iter().map(|&node| dataset.labels[node as usize]).collect();
+    let labelled = LabelledRows::new(train.iter().copied(), &labels).unwrap();
+    let scores = trainer.model().forward(x, &normalised, Computation::evaluation(family)).unwrap();
+    case.check("out0", &candle_nn::ops::log_softmax(&scores, 1).unwrap());
+    let mut step = || trainer.step(x, &labelled, || Ok(normalised.clone()), |_| Ok(())).unwrap() as f32;
+    let losses: Vec<f32> = (0..10).map(|_| step()).collect();
+    case.check("loss", &Tensor::new(losses, &Device::Cpu).unwrap());
+    for parameter in trainer.parameters().list() {
+        case.check_final(&parameter.name, &parameter.var);
+    }
+    check_answers(case, dataset, trainer.model(), x, &normalised);
+}
+
+/// Right answers on training, validation and test nodes, give or take two.
+fn check_answers(case: &Case, dataset: &NodeDataset, model: &Gcn, x: &NodeFeatures, graph: &Normalised) {
+    let scores = model.forward(x, graph, Computation::evaluation(KernelFamily::Spmm)).unwrap();
+    let split = &dataset.split;
+    for (part, expected) in [&split.train, &split.validation, &split.test].into_iter().zip(case.values("correct")) {
+        let rows = Tensor::from_slice(part, part.len(), &Device::Cpu).unwrap();
+        let labels: Vec<u32> = part.iter().map(|&node| dataset.labels[node as usize]).collect();
+        let right = Accuracy::of(&scores.index_select(&rows, 0).unwrap(), &labels).unwrap().right;
+        assert!((right as f64 - expected).abs() <= 2.0, "{right} right answers, not {expected}");
+    }
+}
+
+#[test]
+fn ten_steps_on_cora_match_with_sparse_and_dense_features_and_both_kernel_families() {
+    let (Some(case), Some(dataset)) = (case("model_gcn_cora"), cora()) else { return };
+    for family in FAMILIES {
+        ten_steps_match(&case, &dataset, &sparse(&dataset), family);
+        ten_steps_match(&case, &dataset, &dense(&dataset), family);
+    }
+}
