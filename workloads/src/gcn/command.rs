@@ -182,7 +182,7 @@ impl GcnCommand {
         let batches = match mode {
             Mode::Full => Batches::whole(dataset, x, adjacency, None)?,
             Mode::Compiled => Batches::whole(dataset, x, adjacency, Some(normalised))?,
-            _ => Batches::Sampled(self.loader(dataset)?),
+            _ => Batches::Sampled(self.loader(dataset)?.into()),
         };
         let schedule =
             Schedule { epochs_per_run: self.epochs() as u64, chooses_by_validation: recipe.decays_first_layer_only };

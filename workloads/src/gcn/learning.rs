@@ -22,7 +22,7 @@ pub(super) enum Batches {
     /// All nodes at once.
     Whole(Box<WholeGraph>),
     /// Seeds with sampled neighbours.
-    Sampled(Loader<NodeBatches>),
+    Sampled(Box<Loader<NodeBatches>>),
 }
 
 /// All nodes, and those with a label to learn from.
@@ -167,7 +167,7 @@ impl Training for Learning {
         if self.schedule.chooses_by_validation {
             self.best.heed(self.judge.judge(self.trainer.model())?);
         }
-        if (epoch + 1) % self.schedule.epochs_per_run == 0 {
+        if (epoch + 1).is_multiple_of(self.schedule.epochs_per_run) {
             self.finish_run()?;
         }
         Ok(())
