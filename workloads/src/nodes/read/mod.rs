@@ -7,6 +7,8 @@
 //! | Reddit | `reddit_data.npz`, `reddit_graph.npz` |
 //! | table and list | `nodes.csv`, `edges.csv` (or `.tsv`) |
 //!
+//! Planetoid's own files (`ind.NAME.*`) are not read: they are Python 2 pickles.
+//!
 //! Text may be packed with gzip under the same name. Undirected edges are read in any number and either direction; the
 //! graph has both directions of each once, and no self-loops, as PyTorch Geometric makes it of Planetoid's files.
 

@@ -1,0 +1,122 @@
+//! CIFAR-10's binary files: records of one byte for the class and 3,072 for the image.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use super::{CLASSES, IMAGE_BYTES, ImageData, ImageSet};
+
+/// Bytes of a record: the class, then the image.
+const RECORD_BYTES: usize = 1 + IMAGE_BYTES;
+
+/// Largest file that is read: a hundred times the original ones.
+const LARGEST_FILE_BYTES: u64 = 3_073_000_000;
+
+/// Why no images can be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReadImagesError {
+    /// A file or directory cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// There are no files of images.
+    #[error(
+        "no images found in {}; looked for data_batch_1.bin and so on with test_batch.bin, the binary version of CIFAR-10",
+        path.display()
+    )]
+    NotFound {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A file that is not made of whole records.
+    #[error("{} has {bytes} bytes; expected one or more records of {RECORD_BYTES} bytes (1 class, 3072 pixel values)", path.display())]
+    Length {
+        /// The file.
+        path: PathBuf,
+        /// Its length.
+        bytes: u64,
+    },
+    /// A class that CIFAR-10 does not have.
+    #[error("{}, record {record} (from 0): the class is {class}; expected 0 to {}", path.display(), CLASSES - 1)]
+    Class {
+        /// The file.
+        path: PathBuf,
+        /// Position of the record in the file.
+        record: usize,
+        /// The class found.
+        class: u8,
+    },
+}
+
+/// Reads the images at `path`: a directory with `data_batch_*.bin` to train on and, where it is there, `test_batch.bin`
+/// to judge by; or one such file, whose images all train (or, named `test_batch.bin`, all test).
+///
+/// # Errors
+/// See [`ReadImagesError`].
+pub fn read(path: &Path) -> Result<ImageData, ReadImagesError> {
+    let read_error = |source| ReadImagesError::Read { path: path.to_owned(), source };
+    let mut files = Vec::new();
+    if std::fs::metadata(path).map_err(read_error)?.is_dir() {
+        for entry in std::fs::read_dir(path).map_err(read_error)? {
+            let file = entry.map_err(read_error)?.path();
+            if is_test(&file) || is_train(&file) {
+                files.push(file);
+            }
+        }
+        // So that the order does not depend on the file system.
+        files.sort();
+    } else {
+        files.push(path.to_owned());
+    }
+    if files.is_empty() {
+        return Err(ReadImagesError::NotFound { path: path.to_owned() });
+    }
+    let mut data = ImageData::default();
+    for set in [&mut data.train, &mut data.test] {
+        set.origin = path.display().to_string();
+    }
+    for file in files {
+        append(if is_test(&file) { &mut data.test } else { &mut data.train }, &file)?;
+    }
+    Ok(data)
+}
+
+fn file_name(path: &Path) -> &str {
+    path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+}
+
+fn is_test(path: &Path) -> bool {
+    file_name(path) == "test_batch.bin"
+}
+
+fn is_train(path: &Path) -> bool {
+    let name = file_name(path);
+    name.starts_with("data_batch") && name.ends_with(".bin")
+}
+
+fn append(set: &mut ImageSet, path: &Path) -> Result<(), ReadImagesError> {
+    let read_error = |source| ReadImagesError::Read { path: path.to_owned(), source };
+    let length = std::fs::metadata(path).map_err(read_error)?.len();
+    if length > LARGEST_FILE_BYTES {
+        return Err(ReadImagesError::Length { path: path.to_owned(), bytes: length });
+    }
+    let content = std::fs::read(path).map_err(read_error)?;
+    if content.is_empty() || content.len() % RECORD_BYTES != 0 {
+        return Err(ReadImagesError::Length { path: path.to_owned(), bytes: content.len() as u64 });
+    }
+    set.pixels.reserve(content.len() / RECORD_BYTES * IMAGE_BYTES);
+    for (record, bytes) in content.chunks_exact(RECORD_BYTES).enumerate() {
+        if usize::from(bytes[0]) >= CLASSES {
+            return Err(ReadImagesError::Class { path: path.to_owned(), record, class: bytes[0] });
+        }
+        set.labels.push(u32::from(bytes[0]));
+        set.pixels.extend_from_slice(&bytes[1..]);
+    }
+    Ok(())
+}
