@@ -2,6 +2,7 @@
 //! be wrong with them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -273,6 +274,39 @@ fn where_nothing_or_too_much_lies_it_is_said() {
     let directory = directory(&two);
     assert_eq!(read(&directory.path().join("s.cites")).unwrap().graph.nodes(), 3);
     assert!(read(&directory.path().join("absent")).err().unwrap().to_string().starts_with("cannot open"));
+}
+
+#[test]
+fn a_hub_of_a_hundred_thousand_edges_is_read() {
+    let leaves = 100_000;
+    let nodes: String = (0..=leaves).map(|node| format!("{node}\t{}\t-\t\n", node % 2)).collect();
+    let edges: String = (1..=leaves).map(|node| format!("{node}\t0\n")).collect();
+    let star = load(&[("star.nodes.tsv", nodes.as_bytes()), ("star.edges.tsv", edges.as_bytes())]);
+    assert_eq!((star.graph.nodes(), star.graph.edges()), (leaves + 1, 2 * leaves));
+    assert_eq!(star.graph.neighbours(0).len(), leaves);
+    assert!((1..=leaves as u32).all(|node| star.graph.neighbours(node) == [0]));
+}
+
+#[test]
+fn a_real_social_network_maps_onto_a_table_and_a_list() {
+    let Some(path) = shared("musae") else { return };
+    let text = |name: &str| std::fs::read_to_string(path.join(name)).unwrap();
+    let features: HashMap<String, Vec<usize>> = serde_json::from_str(&text("PTBR_features.json")).unwrap();
+    let width = features.values().flatten().max().unwrap() + 1;
+    let names: String = (0..width).map(|feature| format!(",f{feature}")).collect();
+    let mut nodes = format!("id,label{names}\n");
+    for row in text("PTBR_target.csv").lines().skip(1) {
+        let fields: Vec<&str> = row.split(',').collect();
+        let mut values = vec!["0"; width];
+        features[fields[5]].iter().for_each(|&feature| values[feature] = "1");
+        nodes += &format!("{},{},{}\n", fields[5], fields[2], values.join(","));
+    }
+    let network = load(&[("nodes.csv", nodes.as_bytes()), ("edges.csv", text("PTBR_edges.csv").as_bytes())]);
+    assert_eq!((network.graph.nodes(), network.graph.edges(), network.features.width()), (1_912, 62_598, 3_169));
+    // Classes by name: False, then True.
+    assert_eq!(histogram(&network), [1_251, 661]);
+    assert_eq!((0..1_912).map(|node| network.graph.neighbours(node).len()).max(), Some(767));
+    assert_eq!(split_sizes(&network), [40, 500, 1_000]);
 }
 
 /// An npy file.

@@ -13,37 +13,35 @@ use rayon::prelude::*;
 
 use super::super::super::dataset::Csr;
 use super::super::random_stream;
+use super::cumulative::Cumulative;
+use super::horizon::draws_for;
 use super::{EDGES, GenerateError, INSIDE};
 
 /// Who attracts edges how strongly, in all and within a class.
 pub(super) struct Communities<'a> {
     label: &'a [u32],
     weight: Vec<f64>,
-    /// Weight of all nodes before a node, `[nodes + 1]`.
-    before: Vec<f64>,
+    everyone: Cumulative,
     /// Position of each node among those of its class.
     position: Vec<u32>,
     /// Nodes of each class, ascending.
     members: Vec<Vec<u32>>,
-    /// Weight of the members before a member, with the weight of all at the end.
-    members_before: Vec<Vec<f64>>,
+    classes: Vec<Cumulative>,
 }
 
 impl<'a> Communities<'a> {
     pub(super) fn new(label: &'a [u32], classes: usize, weight: Vec<f64>) -> Self {
         let mut members = vec![Vec::new(); classes];
-        let mut members_before = vec![vec![0.0]; classes];
-        let (mut position, mut before, mut sum) = (Vec::with_capacity(label.len()), vec![0.0], 0.0);
-        for (node, (&class, &weight)) in label.iter().zip(&weight).enumerate() {
-            let class = class as usize;
-            position.push(members[class].len() as u32);
-            members[class].push(node as u32);
-            let inside: f64 = members_before[class].last().copied().unwrap_or_default();
-            members_before[class].push(inside + weight);
-            sum += weight;
-            before.push(sum);
+        let mut position = Vec::with_capacity(label.len());
+        for (node, &class) in label.iter().enumerate() {
+            let members: &mut Vec<u32> = &mut members[class as usize];
+            position.push(members.len() as u32);
+            members.push(node as u32);
         }
-        Self { label, weight, before, position, members, members_before }
+        let of_class = |nodes: &Vec<u32>| Cumulative::new(nodes.iter().map(|&node| weight[node as usize]));
+        let classes = members.iter().map(of_class).collect();
+        let everyone = Cumulative::new(weight.iter().copied());
+        Self { label, weight, everyone, position, members, classes }
     }
 
     fn nodes(&self) -> usize {
@@ -54,45 +52,51 @@ impl<'a> Communities<'a> {
     fn row(&self, node: usize) -> Row<'_> {
         let class = self.label[node] as usize;
         let position = self.position[node] as usize;
-        let (everyone, anyone) = (self.before[self.nodes()], &self.before[..=node]);
-        let (class_before, own_class) = (&self.members_before[class], &self.members_before[class][..=position]);
-        let class_weight = class_before[class_before.len() - 1];
-        let inside = INSIDE * own_class[position] / class_weight;
-        let outside = (1.0 - INSIDE) * anyone[node] / everyone;
-        let rate = 2.0 * self.weight[node] / everyone * (inside + outside);
-        Row { rate, inside_share: inside / (inside + outside), anyone, own_class, members: &self.members[class] }
+        let own_class = &self.classes[class];
+        let inside = INSIDE * own_class.of_first(position) / own_class.total();
+        let outside = (1.0 - INSIDE) * self.everyone.of_first(node) / self.everyone.total();
+        let rate = 2.0 * self.weight[node] / self.everyone.total() * (inside + outside);
+        Row { communities: self, node, class, position, rate, inside_share: inside / (inside + outside) }
     }
 
-    /// Contiguous ranges of nodes of about equal work.
+    /// Contiguous ranges of nodes with about equally many meetings.
     fn ranges(&self, count: usize) -> Vec<Range<usize>> {
-        let share = self.before[self.nodes()] / count as f64;
-        let cut = |part: usize| self.before.partition_point(|&before| before < share * part as f64).min(self.nodes());
-        let cuts: Vec<usize> = (0..count).map(cut).chain([self.nodes()]).collect();
-        cuts.windows(2).map(|cut| cut[0]..cut[1]).filter(|range| !range.is_empty()).collect()
+        let rates: Vec<f64> = (0..self.nodes()).map(|node| self.row(node).rate).collect();
+        let share = rates.iter().sum::<f64>() / count as f64;
+        let (mut ranges, mut first, mut sum) = (Vec::with_capacity(count + 1), 0, 0.0);
+        for (node, rate) in rates.into_iter().enumerate() {
+            sum += rate;
+            if sum >= share || node + 1 == self.nodes() {
+                ranges.push(first..node + 1);
+                (first, sum) = (node + 1, 0.0);
+            }
+        }
+        ranges
     }
 }
 
 /// A node's process.
 struct Row<'a> {
+    communities: &'a Communities<'a>,
+    node: usize,
+    class: usize,
+    /// Position of the node in its class.
+    position: usize,
     /// Meetings in a unit of time.
     rate: f64,
     /// Share of the meetings that are within the class by intent.
     inside_share: f64,
-    anyone: &'a [f64],
-    own_class: &'a [f64],
-    members: &'a [u32],
 }
 
 impl Row<'_> {
     /// The node met, for two numbers in `[0, 1)`.
     fn partner(&self, which: f64, mark: f64) -> u32 {
-        // The position whose interval of the running weights holds the mark.
-        let find = |before: &[f64]| {
-            let last = before.len() - 1;
-            let mark = mark * before[last];
-            before[1..last].partition_point(|&end| end <= mark)
-        };
-        if which < self.inside_share { self.members[find(self.own_class)] } else { find(self.anyone) as u32 }
+        let communities = self.communities;
+        if which < self.inside_share {
+            communities.members[self.class][communities.classes[self.class].choose(self.position, mark)]
+        } else {
+            communities.everyone.choose(self.node, mark) as u32
+        }
     }
 }
 
@@ -129,14 +133,13 @@ fn enough_meetings(
     seed: u64,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Vec<Meetings>, GenerateError> {
-    const FIRST_GUESS: f64 = 1.25;
-    const LONGEST: f64 = 200.0;
+    const LONGEST: f64 = 256.0;
     let nodes = communities.nodes();
     let too_dense = GenerateError::TooDense { nodes, edges: 2 * pairs };
     if pairs > nodes * nodes.saturating_sub(1) / 2 {
         return Err(too_dense);
     }
-    let mut horizon = FIRST_GUESS * pairs as f64 + 10.0 * (pairs as f64).sqrt();
+    let mut horizon = draws_for(&communities.weight, pairs);
     loop {
         let meetings = meet_until(communities, horizon, seed, progress);
         let found: usize = meetings.iter().map(|meetings| meetings.partner.len()).sum();
@@ -146,7 +149,7 @@ fn enough_meetings(
         if horizon > LONGEST * pairs as f64 {
             return Err(too_dense);
         }
-        horizon *= 1.1 * (pairs as f64 / found.max(1) as f64).clamp(1.05, 4.0);
+        horizon *= 1.1;
     }
 }
 

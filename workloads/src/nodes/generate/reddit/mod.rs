@@ -1,7 +1,9 @@
 //! A graph like Reddit's, of any size: heavy-tailed degrees, planted communities, dense features around class means.
 
 mod ceiling;
+mod cumulative;
 mod edges;
+mod horizon;
 
 use std::sync::Arc;
 
@@ -87,6 +89,12 @@ pub fn reddit_like(
     if nodes > u32::MAX as usize || edges > u32::MAX as usize {
         return Err(GenerateError::TooLarge { nodes, edges });
     }
+    // Drawing may have to begin again, reporting may not.
+    let mut furthest = 0.0f64;
+    let mut progress = |share: f64| {
+        furthest = furthest.max(share);
+        progress(furthest);
+    };
     let labels = labels(nodes, seed);
     let communities = Communities::new(&labels, CLASSES, weights(nodes, seed));
     let graph = edges::draw(&communities, edges / 2, seed, &mut |share| progress(EDGES_SHARE * share))?;
