@@ -72,11 +72,14 @@ fn what_is_wrong_with_images_is_said() {
         || read(directory.path()).unwrap_err().to_string().replace(&directory.path().display().to_string(), "DIR");
     assert!(failure().starts_with("no images found in DIR; looked for data_batch_1.bin"), "{}", failure());
     let file = directory.path().join("data_batch_1.bin");
-    let expected = "expected one or more records of 3073 bytes (1 class, 3072 pixel values)";
+    let expected = "expected 1 to 1000000 records of 3073 bytes (1 class, 3072 pixel values)";
     for bytes in [0, 1, 3_072, 3_074] {
         std::fs::write(&file, vec![0; bytes]).unwrap();
         assert_eq!(failure(), format!("DIR/data_batch_1.bin has {bytes} bytes; {expected}"));
     }
+    // A file of zeros that takes no room.
+    std::fs::File::create(&file).unwrap().set_len(3_073 * 1_000_001).unwrap();
+    assert_eq!(failure(), format!("DIR/data_batch_1.bin has 3073003073 bytes; {expected}"));
     std::fs::write(&file, [record(9, [0; 3]), record(10, [0; 3])].concat()).unwrap();
     assert_eq!(failure(), "DIR/data_batch_1.bin, record 1 (from 0): the class is 10; expected 0 to 9");
     assert!(read(&directory.path().join("absent")).unwrap_err().to_string().starts_with("cannot read"));

@@ -157,6 +157,14 @@ fn what_is_wrong_with_plain_text_is_said_with_its_line() {
         ("0\t0\t-\t1 x\n", "a.nodes.tsv, line 1: expected the index of a word, found \"x\""),
         ("0\t0\t-\t1 1\n", "a.nodes.tsv, line 1: the word 1 is listed twice"),
         ("# (of 3)\n0\t0\t-\t3\n", "a.nodes.tsv, line 2: there is a word 3, but only 3 words (numbered from 0)"),
+        (
+            "0\t0\t-\t4000000000\n",
+            "a.nodes.tsv, line 1: there is a word 4000000000, but only 16777216 words (numbered from 0)",
+        ),
+        (
+            "# (of 1000000000000)\n",
+            "a.nodes.tsv, line 1: 1000000000000 words are declared; at most 16777216 are supported",
+        ),
         ("0\t7\t-\t\n", "a.nodes.tsv: there is a class 7, but no node of class 0; number classes from 0"),
         (
             "0\t0\t-\t\n1\t4000000000\t-\t\n",

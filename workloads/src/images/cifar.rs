@@ -10,8 +10,8 @@ use super::{CLASSES, IMAGE_BYTES, ImageData, ImageSet};
 /// Bytes of a record: the class, then the image.
 const RECORD_BYTES: usize = 1 + IMAGE_BYTES;
 
-/// Largest file that is read: a hundred times the original ones.
-const LARGEST_FILE_BYTES: u64 = 3_073_000_000;
+/// Most records of a file: a hundred times what the original ones have.
+const MOST_RECORDS: usize = 1_000_000;
 
 /// Why no images can be read.
 #[derive(Debug, Error)]
@@ -35,7 +35,7 @@ pub enum ReadImagesError {
         path: PathBuf,
     },
     /// A file that is not made of whole records.
-    #[error("{} has {bytes} bytes; expected one or more records of {RECORD_BYTES} bytes (1 class, 3072 pixel values)", path.display())]
+    #[error("{} has {bytes} bytes; expected 1 to {MOST_RECORDS} records of {RECORD_BYTES} bytes (1 class, 3072 pixel values)", path.display())]
     Length {
         /// The file.
         path: PathBuf,
@@ -103,7 +103,7 @@ fn is_train(path: &Path) -> bool {
 fn append(set: &mut ImageSet, path: &Path) -> Result<(), ReadImagesError> {
     let read_error = |source| ReadImagesError::Read { path: path.to_owned(), source };
     let length = std::fs::metadata(path).map_err(read_error)?.len();
-    if length > LARGEST_FILE_BYTES {
+    if length > (MOST_RECORDS * RECORD_BYTES) as u64 {
         return Err(ReadImagesError::Length { path: path.to_owned(), bytes: length });
     }
     let content = std::fs::read(path).map_err(read_error)?;

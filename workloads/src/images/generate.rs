@@ -11,12 +11,13 @@ const COLOUR_SHARE: f32 = 0.7;
 /// Deviation of the noise on every value, of 255.
 const NOISE: f32 = 16.0;
 
-/// The first `count` images of a seed, ten classes in turn: 32 x 32 pixels like CIFAR-10's, whose mean value (about 121
-/// of 255) and deviation (about 63) they have roughly.
+/// The first `count` images of a seed, ten classes in turn: 32 x 32 pixels like CIFAR-10's, whose mean value (121 of
+/// 255) and deviation (61; CIFAR-10 has 64) they have roughly.
 ///
 /// An image is a background that runs from one colour to another, and on it a figure of its class, anywhere, of any
-/// size from a third to almost the whole image, in a colour that leans to that of the class; then noise. Colours alone
-/// tell the class a little better than chance does; the figures tell it almost surely, as no two classes share one.
+/// size from almost a half to most of the image, in a colour that leans to that of the class; then noise. No two
+/// classes share a figure. The nearest of 2,000 images is of the right class in 16 % of cases by mean colour (chance is
+/// 10 %) and in 90 % by simple measures of texture: what a good model should at least reach.
 #[must_use]
 pub fn generate(count: usize, seed: u64) -> ImageSet {
     let mut set = ImageSet {

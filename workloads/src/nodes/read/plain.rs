@@ -13,6 +13,9 @@ use super::error::ReadError;
 use super::lines::{Lines, shortened};
 use super::table::{checked_classes, edges_of};
 
+/// Most words that are supported: an index far off must not make a matrix that no memory holds.
+const MOST_WORDS: usize = 1 << 24;
+
 pub(super) fn read(nodes: &Path, edges: &Path) -> Result<NodeDataset, ReadError> {
     let table = Nodes::read(nodes)?;
     let count = table.labels.len();
@@ -47,6 +50,11 @@ impl Nodes {
             let text = lines.text()?;
             if let Some(comment) = text.strip_prefix('#') {
                 declared = declared.or(words_declared(comment));
+                if let Some(words) = declared.filter(|&words| words > MOST_WORDS) {
+                    return Err(
+                        lines.problem(format!("{words} words are declared; at most {MOST_WORDS} are supported"))
+                    );
+                }
                 continue;
             }
             let fields: [&str; 4] = fields(&lines, text)?;
@@ -116,7 +124,8 @@ fn append_words(lines: &Lines, column: &mut Vec<u32>, field: &str, width: Option
     let row = column.len();
     for text in field.split_ascii_whitespace() {
         let word: u32 = lines.number(text, "the index of a word")?;
-        if let Some(width) = width.filter(|&width| word as usize >= width) {
+        let width = width.unwrap_or(MOST_WORDS);
+        if word as usize >= width {
             return Err(lines.problem(format!("there is a word {word}, but only {width} words (numbered from 0)")));
         }
         column.push(word);
