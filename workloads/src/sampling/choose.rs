@@ -94,10 +94,11 @@ impl Choice<'_> {
                 }
             }
             for lane in 0..LANES {
-                let position = (drawn[lane] & !is_taken[lane]) | (last[lane] & is_taken[lane]);
-                rest[0][lane] = position;
+                rest[0][lane] = (drawn[lane] & !is_taken[lane]) | (last[lane] & is_taken[lane]);
                 last[lane] += 1;
-                prefetch(self.graph.sources(), group.start[lane] as usize + position as usize);
+            }
+            for lane in 0..LANES {
+                prefetch(self.graph.sources(), group.start[lane] as usize + rest[0][lane] as usize);
             }
         }
     }
