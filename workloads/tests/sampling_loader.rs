@@ -128,6 +128,21 @@ fn memory_comes_back() {
 }
 
 #[test]
+fn edges_that_someone_holds_on_to_stay_as_they_are() {
+    let mut loader = loader(SampleForm::Blocks, 0);
+    let first = loader.next_batch().unwrap();
+    let held = Arc::clone(first.adjacency(0));
+    let before = (held.nodes(), held.sources().to_vec());
+    drop(first);
+    let second = loader.next_batch().unwrap();
+    assert!(!Arc::ptr_eq(second.adjacency(0), &held));
+    assert_eq!((held.nodes(), held.sources().to_vec()), before);
+    let address = Arc::as_ptr(second.adjacency(0));
+    drop(second);
+    assert_eq!(Arc::as_ptr(loader.next_batch().unwrap().adjacency(0)), address);
+}
+
+#[test]
 fn sparse_features_are_the_same_batch() {
     let mut dataset = dataset();
     let batch = |dataset: &NodeDataset| {

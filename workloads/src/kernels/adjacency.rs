@@ -37,6 +37,24 @@ pub struct Adjacency {
     source_ranges: Vec<Range<usize>>,
 }
 
+impl Default for Adjacency {
+    /// No nodes and no edges.
+    fn default() -> Self {
+        let mut adjacency = Self {
+            row_start: vec![0],
+            source: Vec::new(),
+            reverse_start: Vec::new(),
+            reverse: Vec::new(),
+            degree_runs: Vec::new(),
+            hub_edges: HUB_EDGES,
+            target_ranges: Vec::new(),
+            source_ranges: Vec::new(),
+        };
+        adjacency.index(0);
+        adjacency
+    }
+}
+
 impl Adjacency {
     /// From the CSR by destination: the edges into node `i` come from `source[row_start[i]..row_start[i + 1]]`.
     ///
@@ -61,20 +79,66 @@ impl Adjacency {
         Self::build(row_start, source, nodes, hub_edges)
     }
 
-    fn build(row_start: Vec<u32>, source: Vec<u32>, source_nodes: usize, hub_edges: usize) -> Result<Self> {
-        check(&row_start, &source, source_nodes)?;
-        let (reverse_start, reverse) = reversed(&row_start, &source, source_nodes);
+    fn build(mut row_start: Vec<u32>, mut source: Vec<u32>, source_nodes: usize, hub_edges: usize) -> Result<Self> {
+        let mut adjacency = Self { hub_edges, ..Self::default() };
+        adjacency.rebuild(&mut row_start, &mut source, source_nodes)?;
+        Ok(adjacency)
+    }
+
+    /// Becomes what [`bipartite`](Self::bipartite) makes of these edges, in the memory it has. Its old edges come back
+    /// in `row_start` and `source`, as memory for the next ones.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); nothing has changed then.
+    pub fn rebuild(&mut self, row_start: &mut Vec<u32>, source: &mut Vec<u32>, source_nodes: usize) -> Result<()> {
+        check(row_start, source, source_nodes)?;
+        std::mem::swap(&mut self.row_start, row_start);
+        std::mem::swap(&mut self.source, source);
+        self.index(source_nodes);
+        Ok(())
+    }
+
+    /// Everything that follows from the edges.
+    fn index(&mut self, source_nodes: usize) {
+        self.sort_by_source(source_nodes);
+        self.find_degree_runs();
         let parts = RANGES_PER_THREAD * rayon::current_num_threads();
-        Ok(Self {
-            degree_runs: degree_runs(&row_start),
-            target_ranges: balanced_ranges(&row_start, parts, hub_edges),
-            source_ranges: balanced_ranges(&reverse_start, parts, hub_edges),
-            row_start,
-            source,
-            reverse_start,
-            reverse,
-            hub_edges,
-        })
+        self.target_ranges = balanced_ranges(&self.row_start, parts, self.hub_edges);
+        self.source_ranges = balanced_ranges(&self.reverse_start, parts, self.hub_edges);
+    }
+
+    /// Counting sort of the edges by source: the starts, and (destination, edge number) by source. It counts one row
+    /// late; filling then moves each start to its final place.
+    fn sort_by_source(&mut self, source_nodes: usize) {
+        let start = &mut self.reverse_start;
+        start.clear();
+        start.resize(source_nodes + 2, 0);
+        for &node in &self.source {
+            start[node as usize + 2] += 1;
+        }
+        for index in 1..start.len() {
+            start[index] += start[index - 1];
+        }
+        self.reverse.resize(self.source.len(), (0, 0));
+        for (target, row) in self.row_start.windows(2).enumerate() {
+            for edge in row[0]..row[1] {
+                let slot = &mut start[self.source[edge as usize] as usize + 1];
+                self.reverse[*slot as usize] = (target as u32, edge);
+                *slot += 1;
+            }
+        }
+        start.pop();
+    }
+
+    fn find_degree_runs(&mut self) {
+        self.degree_runs.clear();
+        for (node, row) in self.row_start.windows(2).enumerate() {
+            let degree = (row[1] - row[0]) as usize;
+            match self.degree_runs.last_mut() {
+                Some(run) if run.degree == degree => run.rows.end = node + 1,
+                _ => self.degree_runs.push(DegreeRun { degree, rows: node..node + 1 }),
+            }
+        }
     }
 
     /// Number of target nodes; in a graph, of all nodes.
@@ -158,44 +222,13 @@ fn check(row_start: &[u32], source: &[u32], source_nodes: usize) -> Result<()> {
     if first != 0 || last as usize != source.len() || row_start.windows(2).any(|row| row[0] > row[1]) {
         bail!("row_start must ascend from 0 to the number of edges ({})", source.len());
     }
-    if let Some(&node) = source.iter().find(|&&node| node as usize >= source_nodes) {
+    // The largest of all is found much faster than the first that is too large.
+    if let Some(&node) = source.iter().max()
+        && node as usize >= source_nodes
+    {
         bail!("an edge comes from node {node}, but there are only {source_nodes} nodes");
     }
     Ok(())
-}
-
-/// Counting sort of the edges by source: the starts, and (destination, edge number) by source. It counts one row
-/// late; filling then moves each start to its final place.
-fn reversed(row_start: &[u32], source: &[u32], source_nodes: usize) -> (Vec<u32>, Vec<(u32, u32)>) {
-    let mut start = vec![0u32; source_nodes + 2];
-    for &node in source {
-        start[node as usize + 2] += 1;
-    }
-    for index in 1..start.len() {
-        start[index] += start[index - 1];
-    }
-    let mut reverse = vec![(0, 0); source.len()];
-    for (target, row) in row_start.windows(2).enumerate() {
-        for edge in row[0]..row[1] {
-            let slot = &mut start[source[edge as usize] as usize + 1];
-            reverse[*slot as usize] = (target as u32, edge);
-            *slot += 1;
-        }
-    }
-    start.pop();
-    (start, reverse)
-}
-
-fn degree_runs(row_start: &[u32]) -> Vec<DegreeRun> {
-    let mut runs: Vec<DegreeRun> = Vec::new();
-    for (node, row) in row_start.windows(2).enumerate() {
-        let degree = (row[1] - row[0]) as usize;
-        match runs.last_mut() {
-            Some(run) if run.degree == degree => run.rows.end = node + 1,
-            _ => runs.push(DegreeRun { degree, rows: node..node + 1 }),
-        }
-    }
-    runs
 }
 
 #[cfg(test)]
@@ -224,6 +257,24 @@ mod tests {
         }
         assert_eq!(Adjacency::new(vec![0], vec![]).unwrap().nodes(), 0);
         assert!(Adjacency::bipartite(vec![0, 1], vec![3], 3).is_err());
+    }
+
+    #[test]
+    fn rebuilding_is_building_in_the_same_memory() {
+        let mut adjacency = Adjacency::bipartite(vec![0, 2, 3, 5], vec![4, 1, 4, 0, 0], 5).unwrap();
+        let memory = (adjacency.source.as_ptr(), adjacency.reverse.as_ptr());
+        let (mut row_start, mut source) = (vec![0, 1, 1], vec![2]);
+        adjacency.rebuild(&mut row_start, &mut source, 3).unwrap();
+        assert_eq!((&row_start[..], &source[..]), (&[0, 2, 3, 5][..], &[4, 1, 4, 0, 0][..]));
+        assert_eq!((adjacency.nodes(), adjacency.source_nodes(), adjacency.edges()), (2, 3, 1));
+        assert_eq!(adjacency.outgoing(2), [(0, 0)]);
+        assert!(adjacency.rebuild(&mut row_start, &mut source, 4).is_err());
+        assert_eq!((adjacency.nodes(), adjacency.edges()), (2, 1));
+        adjacency.rebuild(&mut row_start, &mut source, 5).unwrap();
+        assert_eq!(memory, (adjacency.source.as_ptr(), adjacency.reverse.as_ptr()));
+        assert_eq!((Adjacency::default().nodes(), Adjacency::default().source_nodes()), (0, 0));
+        let fresh = Adjacency::bipartite(vec![0, 2, 3, 5], vec![4, 1, 4, 0, 0], 5).unwrap();
+        assert_eq!(format!("{adjacency:?}"), format!("{fresh:?}"));
     }
 
     #[test]

@@ -165,11 +165,15 @@ impl NodeBatches {
         out.seeds = self.sample.seeds;
         out.labels.clear();
         out.labels.extend(self.seeds.iter().map(|&node| self.labels[node as usize]));
-        out.layers.clear();
-        for layer in &mut self.sample.layers {
-            let (row_start, source) = (std::mem::take(&mut layer.row_start), std::mem::take(&mut layer.source));
-            let adjacency = Adjacency::bipartite(row_start, source, layer.sources);
-            out.layers.push(Arc::new(adjacency.map_err(NodeBatchError::Adjacency)?));
+        out.layers.resize_with(self.sample.layers.len(), Arc::default);
+        for (layer, edges) in out.layers.iter_mut().zip(&mut self.sample.layers) {
+            if Arc::get_mut(layer).is_none() {
+                *layer = Arc::default(); // someone holds on to the old one
+            }
+            if let Some(adjacency) = Arc::get_mut(layer) {
+                let rebuilt = adjacency.rebuild(&mut edges.row_start, &mut edges.source, edges.sources);
+                rebuilt.map_err(NodeBatchError::Adjacency)?;
+            }
         }
         std::mem::swap(&mut out.nodes, &mut self.sample.nodes);
         Ok(())
