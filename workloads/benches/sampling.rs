@@ -14,17 +14,32 @@ use gnntop_workloads::loading::{BatchId, LoaderSettings};
 use gnntop_workloads::nodes::generate::reddit_like;
 use gnntop_workloads::nodes::{Csr, Features, NodeDataset};
 use gnntop_workloads::sampling::{
-    NeighbourSampler, NodeBatches, NodeLoader, Sample, SampleForm, SamplerSettings, gather_features,
+    NeighbourSampler, NodeBatches, NodeLoader, Sample, SampleForm, SampledEdges, SamplerSettings, gather_features,
 };
 
 const NODES: usize = 50_000;
 const EDGES: usize = 10_000_000;
 const WIDTH: usize = 602;
-const REPEATS: usize = 5;
+const REPEATS: usize = 21;
 
-fn median(mut times: Vec<Duration>) -> f64 {
+/// Seconds of a run: the median, and the best, which other work on the machine disturbs least.
+#[derive(Clone, Copy)]
+struct Times {
+    median: f64,
+    best: f64,
+}
+
+/// Runs once to warm up, then measures.
+fn measure(mut run: impl FnMut()) -> Times {
+    run();
+    let timed = |_| {
+        let begin = Instant::now();
+        run();
+        begin.elapsed()
+    };
+    let mut times: Vec<Duration> = (0..REPEATS).map(timed).collect();
     times.sort_unstable();
-    times[times.len() / 2].as_secs_f64()
+    Times { median: times[REPEATS / 2].as_secs_f64(), best: times[0].as_secs_f64() }
 }
 
 /// Seeds of batch `index`: no node twice.
@@ -45,15 +60,15 @@ fn sample(sampler: &mut NeighbourSampler, size: usize, first: u64, batches: u64,
     (first..first + batches).map(batch).sum()
 }
 
-const BATCHES: u64 = 40;
+/// Batches a run.
+const BATCHES: u64 = 8;
 
-/// One batch a thread: seconds, and edges.
-fn apart(graph: &Arc<Csr>, form: SampleForm, size: usize, threads: u64) -> (f64, usize) {
+/// One batch a thread: times, and edges.
+fn apart(graph: &Arc<Csr>, form: SampleForm, size: usize, threads: u64) -> (Times, usize) {
     let sampler = NeighbourSampler::new(Arc::clone(graph), settings(form)).unwrap();
     let mut workers: Vec<_> = (0..threads).map(|_| (sampler.clone(), Sample::default())).collect();
     let mut edges = 0;
-    let mut run = || {
-        let begin = Instant::now();
+    let times = measure(|| {
         let each = BATCHES / threads;
         std::thread::scope(|scope| {
             let mut started = Vec::new();
@@ -62,37 +77,39 @@ fn apart(graph: &Arc<Csr>, form: SampleForm, size: usize, threads: u64) -> (f64,
             }
             edges = started.into_iter().map(|worker| worker.join().unwrap()).sum();
         });
-        begin.elapsed()
-    };
-    run();
-    (median((0..REPEATS).map(|_| run()).collect()), edges)
+    });
+    (times, edges)
 }
 
 /// All threads on one batch.
-fn together(graph: &Arc<Csr>, form: SampleForm, size: usize, threads: usize) -> (f64, usize) {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+fn together(graph: &Arc<Csr>, form: SampleForm, size: usize, threads: usize) -> (Times, usize) {
     let mut sampler = NeighbourSampler::new(Arc::clone(graph), settings(form)).unwrap();
     sampler.set_use_all_threads(true);
     let mut out = Sample::default();
     let mut edges = 0;
-    let mut run = || {
-        let begin = Instant::now();
-        edges = pool.install(|| sample(&mut sampler, size, 0, BATCHES, &mut out));
-        begin.elapsed()
-    };
-    run();
-    (median((0..REPEATS).map(|_| run()).collect()), edges)
+    let pool = pool(threads);
+    let times = measure(|| edges = pool.install(|| sample(&mut sampler, size, 0, BATCHES, &mut out)));
+    (times, edges)
+}
+
+fn pool(threads: usize) -> rayon::ThreadPool {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap()
 }
 
 fn sampling(graph: &Arc<Csr>) {
-    println!("sampling                          ms/batch   edges/batch   M edges/s   seeds/s");
+    println!("sampling                            ms a batch     edges    million edges/s   seeds/s");
+    println!("                                 median   best              median    best    median");
     for form in [SampleForm::Subgraph, SampleForm::Blocks] {
         for size in [512, 1024] {
-            let report = |how: &str, (seconds, edges): (f64, usize)| {
-                let (batch_ms, per_batch) = (seconds * 1e3 / BATCHES as f64, edges / BATCHES as usize);
-                let (rate, seed_rate) = (edges as f64 / seconds / 1e6, (BATCHES as usize * size) as f64 / seconds);
-                let form = format!("{form:?}");
-                println!("{form:<9}{size:>5}  {how:<17}{batch_ms:>8.2}{per_batch:>14}{rate:>12.1}{seed_rate:>10.0}");
+            let report = |how: &str, (times, edges): (Times, usize)| {
+                let (median, best) = (times.median * 1e3 / BATCHES as f64, times.best * 1e3 / BATCHES as f64);
+                let per_batch = edges / BATCHES as usize;
+                let (rate, best_rate) = (edges as f64 / times.median / 1e6, edges as f64 / times.best / 1e6);
+                let seed_rate = (BATCHES as usize * size) as f64 / times.median;
+                let (form, how) = (format!("{form:?}"), format!("{how:<17}"));
+                println!(
+                    "{form:<9}{size:>5}  {how}{median:>7.2}{best:>7.2}{per_batch:>10}{rate:>10.1}{best_rate:>8.1}{seed_rate:>10.0}"
+                );
             };
             report("1 thread", apart(graph, form, size, 1));
             report("2 threads, apart", apart(graph, form, size, 2));
@@ -101,43 +118,36 @@ fn sampling(graph: &Arc<Csr>) {
     }
 }
 
-/// Gathering the rows of a batch of 1024 seeds; bytes are counted once read and once written.
+/// Gathering the rows of a batch of 1024 seeds, and making its adjacencies. Bytes are counted once read, once written.
 fn gathering(graph: &Arc<Csr>, features: &Features) {
     let mut sampler = NeighbourSampler::new(Arc::clone(graph), settings(SampleForm::Blocks)).unwrap();
-    let mut samples = vec![Sample::default(); 2];
-    for (index, out) in samples.iter_mut().enumerate() {
-        sample(&mut sampler, 1024, index as u64, 1, out);
-    }
-    let bytes = samples[0].nodes.len() * WIDTH * 4;
-    println!("\ngather of {} rows of {WIDTH} f32, {:.0} MB", samples[0].nodes.len(), bytes as f64 / 1e6);
+    let mut batch = Sample::default();
+    sample(&mut sampler, 1024, 0, 1, &mut batch);
+    let bytes = batch.nodes.len() * WIDTH * 4;
+    println!("\ngather of {} rows of {WIDTH} f32, {:.0} MB", batch.nodes.len(), bytes as f64 / 1e6);
     let mut out = Vec::new();
     for threads in [1, 2] {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let mut run = || {
-            let begin = Instant::now();
-            pool.install(|| gather_features(features, &samples[0].nodes, &mut out, threads > 1));
-            begin.elapsed()
-        };
-        run();
-        let seconds = median((0..3 * REPEATS).map(|_| run()).collect());
-        println!("{threads} threads: {:.2} ms, {:.1} GB/s", seconds * 1e3, 2.0 * bytes as f64 / seconds / 1e9);
+        let pool = pool(threads);
+        let times = measure(|| pool.install(|| gather_features(features, &batch.nodes, &mut out, threads > 1)));
+        let rate = |seconds: f64| 2.0 * bytes as f64 / seconds / 1e9;
+        let (median, best) = (rate(times.median), rate(times.best));
+        println!("{threads} threads: {:.2} ms, {median:.1} GB/s (best {best:.1})", times.median * 1e3);
     }
-    let mut layers = vec![Adjacency::default(); samples[0].layers.len()];
-    let mut run = || {
-        let mut edges = samples[0].layers.clone();
-        let begin = Instant::now();
+    // Rebuilding swaps its edges in and the old ones out: with the same on both sides every run does the same.
+    let mut edges = batch.layers.clone();
+    let adjacency = |layer: SampledEdges| Adjacency::bipartite(layer.row_start, layer.source, layer.sources).unwrap();
+    let mut layers: Vec<Adjacency> = edges.iter().cloned().map(adjacency).collect();
+    let times = measure(|| {
         for (adjacency, edges) in layers.iter_mut().zip(&mut edges) {
             adjacency.rebuild(&mut edges.row_start, &mut edges.source, edges.sources).unwrap();
         }
-        begin.elapsed()
-    };
-    run();
-    let seconds = median((0..3 * REPEATS).map(|_| run()).collect());
-    println!("adjacencies of its {} edges: {:.2} ms", samples[0].edges(), seconds * 1e3);
+    });
+    println!("adjacencies of its {} edges: {:.2} ms (best {:.2})", batch.edges(), times.median * 1e3, times.best * 1e3);
 }
 
 fn loading(dataset: &NodeDataset) {
-    println!("\nloader                            ms/batch   M edges/s   seeds/s");
+    const LOADED: usize = 20;
+    println!("\nloader                  ms a batch   million edges/s   seeds/s");
     for form in [SampleForm::Subgraph, SampleForm::Blocks] {
         for (batch_size, workers) in [(512, 0), (512, 1), (512, 2), (1024, 0), (1024, 1), (1024, 2)] {
             let batches = NodeBatches::new(dataset, &dataset.split.train, settings(form)).unwrap();
@@ -146,12 +156,12 @@ fn loading(dataset: &NodeDataset) {
             // As many as every queue and hand holds, so that what was made ahead is not counted.
             (0..3 * workers.max(1)).for_each(|_| drop(loader.next_batch().unwrap()));
             let begin = Instant::now();
-            let edges: usize = (0..BATCHES / 2).map(|_| loader.next_batch().unwrap().edges()).sum();
+            let edges: usize = (0..LOADED).map(|_| loader.next_batch().unwrap().edges()).sum();
             let seconds = begin.elapsed().as_secs_f64();
-            let (ms, rate) = (seconds * 2e3 / BATCHES as f64, edges as f64 / seconds / 1e6);
-            let seed_rate = (BATCHES as usize / 2 * batch_size) as f64 / seconds;
+            let (ms, rate) = (seconds * 1e3 / LOADED as f64, edges as f64 / seconds / 1e6);
+            let seed_rate = (LOADED * batch_size) as f64 / seconds;
             let form = format!("{form:?}");
-            println!("{form:<9}{batch_size:>5}  {workers} workers        {ms:>8.2}{rate:>12.1}{seed_rate:>10.0}");
+            println!("{form:<9}{batch_size:>5}  {workers} workers{ms:>10.2}{rate:>18.1}{seed_rate:>10.0}");
         }
     }
 }

@@ -97,8 +97,8 @@ impl Choice<'_> {
                 rest[0][lane] = (drawn[lane] & !is_taken[lane]) | (last[lane] & is_taken[lane]);
                 last[lane] += 1;
             }
-            for lane in 0..LANES {
-                prefetch(self.graph.sources(), group.start[lane] as usize + rest[0][lane] as usize);
+            for (&start, &position) in group.start.iter().zip(&rest[0]) {
+                prefetch(self.graph.sources(), start as usize + position as usize);
             }
         }
     }
