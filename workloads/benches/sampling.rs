@@ -20,7 +20,7 @@ use gnntop_workloads::sampling::{
 const NODES: usize = 50_000;
 const EDGES: usize = 10_000_000;
 const WIDTH: usize = 602;
-const REPEATS: usize = 21;
+const REPEATS: usize = 61;
 
 /// Seconds of a run: the median, and the best, which other work on the machine disturbs least.
 #[derive(Clone, Copy)]
@@ -61,7 +61,7 @@ fn sample(sampler: &mut NeighbourSampler, size: usize, first: u64, batches: u64,
 }
 
 /// Batches a run.
-const BATCHES: u64 = 8;
+const BATCHES: u64 = 2;
 
 /// One batch a thread: times, and edges.
 fn apart(graph: &Arc<Csr>, form: SampleForm, size: usize, threads: u64) -> (Times, usize) {
