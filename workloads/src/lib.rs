@@ -1,7 +1,8 @@
 //! Graph neural network trainings on candle, instrumented with the gnntop probe.
 //!
-//! Data flows one way: [`molecule`] makes [`graph::Graph`]s (read or generated) and loads them as
-//! [`graph::Batch`]es with [`loading`]; a model ([`pna`]), built from [`kernels`], is trained on them with [`train`]. [`command`] starts the trainings by name.
+//! Data flows one way: [`molecule`] makes many small [`graph::Graph`]s, [`nodes`] one large graph, whose neighbourhoods
+//! [`sampling`] draws; [`loading`] makes batches of them ahead; a model, built from [`kernels`], is trained on them with
+//! [`train`]. [`command`] starts the trainings by name.
 
 pub mod command;
 pub mod gat;
