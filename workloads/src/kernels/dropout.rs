@@ -3,8 +3,8 @@
 use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor, WithDType, bail};
 use rayon::prelude::*;
 
-use super::Stored;
 use super::tensors::{check_dtype, number_type, slice, storage_of, tensor_of, with_slice, with_stored};
+use super::{Stored, Wide};
 
 /// Values that one task takes.
 const CHUNK: usize = 1 << 14;
@@ -24,7 +24,7 @@ pub fn dropout(x: &Tensor, p: f64, seed: u64) -> Result<Tensor> {
 
 /// Which positions are dropped, and the factor of the others.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct DropMask {
+pub(crate) struct DropMask {
     /// A position stays if its random number is at least this.
     threshold: u64,
     factor: f64,
@@ -53,11 +53,29 @@ impl DropMask {
     pub fn factor(&self) -> f64 {
         self.factor
     }
+
+    /// Drops values in place, the first of which has position `first`. To be inlined where vectors are at hand.
+    #[inline(always)]
+    pub fn apply<T: Wide>(&self, first: u64, values: &mut [T]) {
+        let factor = T::from_f64(self.factor);
+        let (mut first, mut values) = (first, values);
+        while !values.is_empty() {
+            let stream = self.stream(first >> 32);
+            let until_next = (1u64 << 32) - (first & 0xffff_ffff);
+            let count = values.len().min(usize::try_from(until_next).unwrap_or(usize::MAX));
+            let (part, rest) = values.split_at_mut(count);
+            for (index, value) in part.iter_mut().enumerate() {
+                let stays = stream.stays((first as u32).wrapping_add(index as u32));
+                *value = if stays { *value * factor } else { T::zero() };
+            }
+            (first, values) = (first + count as u64, rest);
+        }
+    }
 }
 
 /// Random numbers by position.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct MaskStream {
+pub(crate) struct MaskStream {
     keys: [u32; 2],
     threshold: u32,
 }

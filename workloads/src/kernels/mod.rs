@@ -14,7 +14,9 @@ mod dropout;
 mod element;
 mod family;
 mod gradient;
+mod lanes;
 mod matrix;
+mod mean;
 mod message;
 mod ranges;
 mod sddmm;
@@ -24,17 +26,21 @@ mod sparse;
 mod spmm;
 mod stored;
 mod tensors;
+mod weight_gradient;
 mod workspace;
 
 pub use adjacency::{Adjacency, DegreeRun};
 pub use aggregate::{
     AGGREGATORS, Aggregates, Saved, SectionLayout, aggregate, gradient_of_messages, gradient_of_targets,
 };
+pub(crate) use dropout::DropMask;
 pub use dropout::dropout;
 pub(crate) use element::cpu_slice;
 pub use element::{Element, host_slice};
 pub use family::{KernelFamily, gather, scatter};
+pub(crate) use lanes::{Lanes, lanes};
 pub use matrix::{Matrix, MatrixMut, add_column_sums, multiply};
+pub use mean::{gradient_of_mean, mean_of_sources};
 pub use message::{EdgeOp, Endpoint, Reduce};
 pub use ranges::{even_ranges, run_tasks, split_rows};
 pub use sddmm::{Operand, sddmm};
@@ -43,4 +49,5 @@ pub use softmax::edge_softmax;
 pub use sparse::{SparseMatrix, sparse_linear, sparse_linear_dropout};
 pub use spmm::spmm;
 pub use stored::{Stored, Wide};
+pub(crate) use weight_gradient::{CompressedRows, gradient_of_weight};
 pub use workspace::{Buffer, Workspace, Workspaces};

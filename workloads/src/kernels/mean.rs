@@ -1,0 +1,24 @@
+//! The mean over in-neighbours on plain slices, for models that keep their activations in buffers of their own.
+
+use super::gradient::inverse_degrees;
+use super::message::{Direction, Messages, sum_rows};
+use super::{Adjacency, Endpoint, Wide};
+
+/// Mean of the rows of the sources, `x` of `[sources, width]`, over the edges into every target, `[targets, width]`; 0
+/// for a target without edges.
+///
+/// # Panics
+/// If a slice is shorter than that.
+pub fn mean_of_sources<T: Wide>(adjacency: &Adjacency, width: usize, x: &[T], out: &mut [T]) {
+    sum_rows(adjacency, Direction::Incoming, &Messages::copies(width, x, Endpoint::Source), true, out);
+}
+
+/// Gradient of `x` of [`mean_of_sources`], `[sources, width]`, from that of its result, `[targets, width]`.
+///
+/// # Panics
+/// If a slice is shorter than that.
+pub fn gradient_of_mean<T: Wide>(adjacency: &Adjacency, width: usize, gradient: &[T], out: &mut [T]) {
+    let factors = inverse_degrees::<T>(adjacency);
+    let messages = Messages::copies(width, gradient, Endpoint::Destination);
+    sum_rows(adjacency, Direction::Outgoing, &Messages { scale: Some(&factors), ..messages }, false, out);
+}

@@ -1,0 +1,302 @@
+//! Gradients of weights from gradients that are mostly zeros.
+//!
+//! Behind ReLU and dropout of one half about three quarters of a gradient are zeros, and rows without any influence on
+//! the loss are zeros altogether. `G^T X` adds up `g x_i` over the entries `g` of `G`, so the zeros are left out: the
+//! rows are taken in blocks, the entries of each column of a block are listed, and for each column the product walks
+//! its list with a strip of the result in registers. The strip of the rows of `X` that the lists point to is copied to
+//! aligned memory first, where it stays in the nearest cache.
+
+use pulp::{Simd, WithSimd};
+
+use super::{Buffer, DropMask, Lanes, Workspaces, lanes, run_tasks};
+
+/// Rows of a block: one bit each in a word.
+const BLOCK: usize = 64;
+
+/// Vectors of a strip, of which as many accumulators stay in registers.
+const STRIP: usize = 10;
+
+/// Columns of the result in a task, at most.
+const TASK_COLUMNS: usize = 160;
+
+/// The entries that are not 0 of a matrix `[rows, columns]`: for each block of rows, column by column.
+pub(crate) struct CompressedRows<T> {
+    columns: usize,
+    rows: usize,
+    /// For each block room for all its entries; those of its columns one after the other.
+    values: Buffer<T>,
+    /// The row of each value, counted in its block.
+    places: Buffer<u32>,
+    /// For each block where its columns start, `[blocks, columns + 1]`.
+    starts: Buffer<u32>,
+}
+
+impl<T: Lanes> CompressedRows<T> {
+    /// Of `matrix`, `[any, columns]`.
+    pub(crate) fn of(matrix: &[T], columns: usize, workspaces: &Workspaces) -> Self {
+        let rows = matrix.len() / columns;
+        let blocks = rows.div_ceil(BLOCK);
+        let mut values = T::workspace(workspaces).take(blocks * BLOCK * columns);
+        let mut places = workspaces.indices.take(values.len());
+        let mut starts = workspaces.indices.take(blocks * (columns + 1));
+        let tasks = matrix.chunks(BLOCK * columns).zip(values.chunks_exact_mut(BLOCK * columns));
+        let tasks = tasks.zip(places.chunks_exact_mut(BLOCK * columns)).zip(starts.chunks_exact_mut(columns + 1));
+        run_tasks(tasks, |(((matrix, values), places), starts)| {
+            pulp::Arch::new().dispatch(CompressBlock { matrix, columns, values, places, starts });
+        });
+        Self { columns, rows, values, places, starts }
+    }
+
+    /// Sum of every column.
+    pub(crate) fn column_sums(&self) -> Vec<T> {
+        let mut sums = vec![T::zero(); self.columns];
+        for block in 0..self.rows.div_ceil(BLOCK) {
+            for (column, sum) in sums.iter_mut().enumerate() {
+                let (_, values) = self.entries(block, column);
+                values.iter().for_each(|&value| *sum += value);
+            }
+        }
+        sums
+    }
+
+    /// Rows and values of a column of a block.
+    #[inline(always)]
+    fn entries(&self, block: usize, column: usize) -> (&[u32], &[T]) {
+        let starts = &self.starts[block * (self.columns + 1) + column..][..2];
+        let first = block * BLOCK * self.columns;
+        let range = first + starts[0] as usize..first + starts[1] as usize;
+        (&self.places[range.clone()], &self.values[range])
+    }
+}
+
+/// Lists the entries of one block.
+struct CompressBlock<'a, T> {
+    matrix: &'a [T],
+    columns: usize,
+    values: &'a mut [T],
+    places: &'a mut [u32],
+    starts: &'a mut [u32],
+}
+
+impl<T: Lanes> pulp::NullaryFnOnce for CompressBlock<'_, T> {
+    type Output = ();
+
+    /// First a word for each column that tells its entries, by whole rows, which vectorises; then one step an entry.
+    #[inline(always)]
+    fn call(self) {
+        /// Columns at once: their words stay in registers.
+        const COLUMNS: usize = 64;
+        let mut count = 0;
+        for first in (0..self.columns).step_by(COLUMNS) {
+            let width = COLUMNS.min(self.columns - first);
+            let mut words = [0u64; COLUMNS];
+            for (place, row) in self.matrix.chunks_exact(self.columns).enumerate() {
+                for (word, &value) in words.iter_mut().zip(&row[first..first + width]) {
+                    *word |= u64::from(value != T::zero()) << place;
+                }
+            }
+            for (column, &word) in words[..width].iter().enumerate() {
+                self.starts[first + column] = count as u32;
+                let mut word = word;
+                while word != 0 {
+                    let place = word.trailing_zeros();
+                    self.values[count] = self.matrix[place as usize * self.columns + first + column];
+                    self.places[count] = place;
+                    count += 1;
+                    word &= word - 1;
+                }
+            }
+        }
+        self.starts[self.columns] = count as u32;
+    }
+}
+
+/// `G^T X`, `[columns, width]`, for `x` of `[rows, width]` (further rows are left out), from which `mask` has dropped
+/// values before. Every sum is in the order of the rows, whatever the threads.
+pub(crate) fn gradient_of_weight<T: Lanes>(
+    rows: &CompressedRows<T>,
+    x: &[T],
+    width: usize,
+    mask: Option<DropMask>,
+    workspaces: &Workspaces,
+) -> Vec<T> {
+    let task = width.div_ceil(rayon::current_num_threads()).next_multiple_of(32).min(TASK_COLUMNS);
+    let mut parts: Vec<_> = (0..width).step_by(task).map(|first| (first, task.min(width - first), None)).collect();
+    run_tasks(parts.iter_mut(), |(first, count, out)| {
+        let strip = Strips { rows, x, width, mask, first: *first, count: *count, workspaces };
+        *out = Some(pulp::Arch::new().dispatch(strip));
+    });
+    let mut gradient = vec![T::zero(); rows.columns * width];
+    for (first, count, part) in &parts {
+        let Some(part) = part else { continue };
+        for (to, from) in gradient.chunks_exact_mut(width).zip(part.chunks_exact(*count)) {
+            to[*first..first + count].copy_from_slice(from);
+        }
+    }
+    gradient
+}
+
+/// The columns from `first` on of a product.
+struct Strips<'a, T> {
+    rows: &'a CompressedRows<T>,
+    x: &'a [T],
+    width: usize,
+    mask: Option<DropMask>,
+    first: usize,
+    count: usize,
+    workspaces: &'a Workspaces,
+}
+
+impl<T: Lanes> WithSimd for Strips<'_, T> {
+    /// `[columns of the gradient, count]`
+    type Output = Buffer<T>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> Buffer<T> {
+        let lanes = lanes::<T, S>();
+        let mut out = T::workspace(self.workspaces).take(self.rows.columns * self.count);
+        let mut done = 0;
+        while done < self.count {
+            let left = self.count - done;
+            let vectors = left.div_ceil(lanes).min(STRIP);
+            let columns = left.min(vectors * lanes);
+            macro_rules! strip {
+                ($($n:literal)*) => {
+                    match vectors {
+                        $($n => self.strip::<S, $n>(simd, done, columns, &mut out),)*
+                        _ => {}
+                    }
+                };
+            }
+            strip!(1 2 3 4 5 6 7 8 9 10);
+            done += columns;
+        }
+        out
+    }
+}
+
+impl<T: Lanes> Strips<'_, T> {
+    /// The `columns` columns from `done` on, in `N` vectors.
+    #[inline(always)]
+    fn strip<S: Simd, const N: usize>(&self, simd: S, done: usize, columns: usize, out: &mut [T]) {
+        let padded = N * lanes::<T, S>();
+        let pool = T::workspace(self.workspaces);
+        let (mut packed, mut sums) = (pool.take((BLOCK + 1) * padded), pool.take((self.rows.columns + 1) * padded));
+        let (packed, sums) = (aligned::<T, S>(&mut packed), aligned::<T, S>(&mut sums));
+        packed.fill(T::zero());
+        sums.fill(T::zero());
+        let skipped = self.first + done;
+        let blocks = self.x.chunks(BLOCK * self.width).take(self.rows.rows.div_ceil(BLOCK));
+        for (block, x) in blocks.enumerate() {
+            for (row, (to, from)) in packed.chunks_exact_mut(padded).zip(x.chunks_exact(self.width)).enumerate() {
+                to[..columns].copy_from_slice(&from[skipped..skipped + columns]);
+                if let Some(mask) = self.mask {
+                    mask.apply(((block * BLOCK + row) * self.width + skipped) as u64, &mut to[..columns]);
+                }
+            }
+            let packed = T::vectors::<S>(packed).as_chunks::<N>().0;
+            let sums = T::vectors_mut::<S>(sums).as_chunks_mut::<N>().0;
+            for (column, sums) in sums.iter_mut().enumerate().take(self.rows.columns) {
+                let (places, values) = self.rows.entries(block, column);
+                add_entries::<T, S, N>(simd, places, values, packed, sums);
+            }
+        }
+        for (to, from) in out.chunks_exact_mut(self.count).zip(sums.chunks_exact(padded)) {
+            to[done..done + columns].copy_from_slice(&from[..columns]);
+        }
+    }
+}
+
+/// Adds `value` times a packed row for each entry.
+#[inline(always)]
+fn add_entries<T: Lanes, S: Simd, const N: usize>(
+    simd: S,
+    places: &[u32],
+    values: &[T],
+    packed: &[[T::Vector<S>; N]],
+    sums: &mut [T::Vector<S>; N],
+) {
+    let mut sum = *sums;
+    for (&place, &value) in places.iter().zip(values) {
+        let (value, row) = (T::splat(simd, value), &packed[place as usize]);
+        for lane in 0..N {
+            sum[lane] = T::multiply_add(simd, value, row[lane], sum[lane]);
+        }
+    }
+    *sums = sum;
+}
+
+/// What of a slice begins at a multiple of a vector's size, so that no vector lies across two cache lines.
+fn aligned<T: Lanes, S: Simd>(slice: &mut [T]) -> &mut [T] {
+    let skip = slice.as_ptr().align_offset(size_of::<T::Vector<S>>());
+    slice.get_mut(skip..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::rngs::StdRng;
+    use rand::{RngExt, SeedableRng};
+
+    /// `[rows, columns]` of which a share is not 0.
+    fn matrix(rng: &mut StdRng, rows: usize, columns: usize, share: f64) -> Vec<f64> {
+        let mut value = || if rng.random_bool(share) { rng.random_range(-1.0..1.0) } else { 0.0 };
+        (0..rows * columns).map(|_| value()).collect()
+    }
+
+    fn naive(gradient: &[f64], columns: usize, x: &[f64], width: usize) -> Vec<f64> {
+        let mut out = vec![0.0; columns * width];
+        for (row, gradient) in gradient.chunks_exact(columns).enumerate() {
+            for (column, &gradient) in gradient.iter().enumerate() {
+                for place in 0..width {
+                    out[column * width + place] += gradient * x[row * width + place];
+                }
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn the_product_agrees_with_its_definition_at_any_density() {
+        let mut rng = StdRng::seed_from_u64(1);
+        let workspaces = Workspaces::default();
+        for (rows, columns, width, share) in
+            [(1, 1, 1, 1.0), (64, 70, 33, 0.25), (130, 5, 171, 0.5), (200, 65, 602, 0.1), (100, 3, 16, 0.0)]
+        {
+            let (gradient, x) = (matrix(&mut rng, rows, columns, share), matrix(&mut rng, rows + 3, width, 1.0));
+            let expected = naive(&gradient, columns, &x, width);
+            let compressed = CompressedRows::of(&gradient, columns, &workspaces);
+            let exact = gradient_of_weight(&compressed, &x, width, None, &workspaces);
+            assert!(exact.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-12), "{rows} {columns} {width}");
+            let single = |values: &[f64]| values.iter().map(|&value| value as f32).collect::<Vec<_>>();
+            let compressed = CompressedRows::of(&single(&gradient), columns, &workspaces);
+            let near = gradient_of_weight(&compressed, &single(&x), width, None, &workspaces);
+            assert!(near.iter().zip(&expected).all(|(&a, b)| (f64::from(a) - b).abs() < 1e-4));
+            let ones = vec![1.0f32; rows];
+            let sums = naive(&gradient, columns, &vec![1.0; rows], 1);
+            assert!(compressed.column_sums().iter().zip(&sums).all(|(&a, b)| (f64::from(a) - b).abs() < 1e-4));
+            assert_eq!(gradient_of_weight(&compressed, &ones, 1, None, &workspaces), compressed.column_sums());
+        }
+    }
+
+    #[test]
+    fn threads_do_not_change_the_result() {
+        let mut rng = StdRng::seed_from_u64(2);
+        let (gradient, x) = (matrix(&mut rng, 300, 40, 0.3), matrix(&mut rng, 300, 602, 1.0));
+        let run = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let workspaces = Workspaces::default();
+                gradient_of_weight(&CompressedRows::of(&gradient, 40, &workspaces), &x, 602, None, &workspaces)
+            })
+        };
+        assert_eq!(run(1), run(7));
+    }
+
+    #[test]
+    fn not_a_number_is_an_entry() {
+        let workspaces = Workspaces::default();
+        let compressed = CompressedRows::of(&[0.0, f32::NAN], 2, &workspaces);
+        assert!(gradient_of_weight(&compressed, &[1.0], 1, None, &workspaces)[1].is_nan());
+    }
+}
