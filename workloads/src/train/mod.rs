@@ -4,6 +4,7 @@
 mod adam;
 mod loss;
 mod metrics;
+mod node_trainer;
 mod parameters;
 mod scaler;
 mod schedule;
@@ -12,6 +13,8 @@ mod subnormals;
 pub use adam::{Adam, AdamSettings};
 pub use loss::{LabelledRows, cross_entropy};
 pub use metrics::Accuracy;
+pub use node_trainer::{NodeInput, NodeModel, NodeOutcome, NodeTrainer, Pass};
+pub(crate) use node_trainer::{check_nodes, edges_of};
 pub use parameters::{Parameter, Parameters};
 pub use scaler::{GradScaler, ScalerSettings};
 pub use schedule::cosine_learning_rate;
