@@ -1,0 +1,96 @@
+//! Backward pass of a layer.
+
+use candle_core::{Result, Tensor, bail};
+
+use super::{Layer, Order, Weights, held};
+use crate::kernels::{
+    Buffer, CompressedRows, Lanes, Matrix, MatrixMut, gradient_of_mean, gradient_of_weight, host_slice, multiply,
+    run_tasks,
+};
+
+use super::products::ROWS;
+
+impl<T: Lanes> Layer<T> {
+    /// Gradient of the result: what the layer above has left, or for the last layer what candle gives.
+    pub(super) fn upstream(&self, gradient: &Tensor) -> Result<Buffer<T>> {
+        if self.inner {
+            return match self.state().result_gradient.take() {
+                Some(gradient) => Ok(gradient),
+                None => bail!("sage: the layers' operations ran out of order"),
+            };
+        }
+        let gradient = gradient.contiguous()?;
+        let (storage, layout) = gradient.storage_and_layout();
+        let values = host_slice(&storage, layout)?;
+        let mut buffer = self.take(values.len());
+        buffer.copy_from_slice(values);
+        Ok(buffer)
+    }
+
+    /// From the gradient of the result, leaves those of the parameters and gives that of `x` where asked.
+    pub(super) fn backward(&self, x: &[T], mut gradient: Buffer<T>, with_input: bool) -> Result<Option<Buffer<T>>> {
+        let mut state = self.state();
+        self.through_activation(state.result.as_deref(), &mut gradient);
+        let rows = CompressedRows::of(&gradient, self.output, &self.workspaces);
+        let of_right = gradient_of_weight(&rows, x, self.input, None, &self.workspaces);
+        let (of_left, of_x) = match self.order {
+            Order::AggregateFirst => {
+                let of_left = gradient_of_weight(&rows, held(state.mean.as_ref())?, self.input, None, &self.workspaces);
+                let of_x = |weights: Weights<'_, T>| Ok(self.input_behind_mean(weights, &gradient));
+                (of_left, with_input.then(|| self.with_weights(of_x)).transpose()?)
+            }
+            Order::ProjectFirst => {
+                let mut projected = self.take(self.adjacency.source_nodes() * self.output);
+                gradient_of_mean(&self.adjacency, self.output, &gradient, &mut projected);
+                let of_projected = CompressedRows::of(&projected, self.output, &self.workspaces);
+                let of_left = gradient_of_weight(&of_projected, x, self.input, None, &self.workspaces);
+                let of_x = |weights: Weights<'_, T>| Ok(self.input_behind_projection(weights, &gradient, &projected));
+                (of_left, with_input.then(|| self.with_weights(of_x)).transpose()?)
+            }
+        };
+        state.parameter_gradients = Some([of_left, rows.column_sums(), of_right]);
+        Ok(of_x)
+    }
+
+    /// Gradient before dropout and ReLU: where the result is more than 0 both let it through.
+    fn through_activation(&self, result: Option<&[T]>, gradient: &mut [T]) {
+        let Some(result) = result.filter(|_| self.inner) else { return };
+        let factor = T::from_f64(self.mask.map_or(1.0, |mask| mask.factor()));
+        let tasks = gradient.chunks_mut(ROWS * self.output).zip(result.chunks(ROWS * self.output));
+        run_tasks(tasks, |(gradient, result)| {
+            for (gradient, &result) in gradient.iter_mut().zip(result) {
+                *gradient = if result > T::zero() { *gradient * factor } else { T::zero() };
+            }
+        });
+    }
+
+    /// Gradient of `x`, `[sources, input]`, through the mean and the projection behind it, and through the node itself.
+    fn input_behind_mean(&self, weights: Weights<'_, T>, gradient: &[T]) -> Buffer<T> {
+        let mut of_mean = self.take(self.adjacency.nodes() * self.input);
+        self.times_weight(&mut of_mean, gradient, weights.left, false);
+        let mut of_x = self.take(self.adjacency.source_nodes() * self.input);
+        gradient_of_mean(&self.adjacency, self.input, &of_mean, &mut of_x);
+        self.times_weight(&mut of_x[..of_mean.len()], gradient, weights.right, true);
+        of_x
+    }
+
+    /// The same where the projection comes first; `projected` is the gradient of its result, `[sources, output]`.
+    fn input_behind_projection(&self, weights: Weights<'_, T>, gradient: &[T], projected: &[T]) -> Buffer<T> {
+        let mut of_x = self.take(self.adjacency.source_nodes() * self.input);
+        self.times_weight(&mut of_x, projected, weights.left, false);
+        let own = self.adjacency.nodes() * self.input;
+        self.times_weight(&mut of_x[..own], gradient, weights.right, true);
+        of_x
+    }
+
+    /// `out`, `[rows, input]`, becomes `gradient`, `[rows, output]`, times `weight`, or has it added.
+    fn times_weight(&self, out: &mut [T], gradient: &[T], weight: &[T], accumulate: bool) {
+        let (input, output) = (self.input, self.output);
+        run_tasks(out.chunks_mut(ROWS * input).zip(gradient.chunks(ROWS * output)), |(out, gradient)| {
+            let rows = gradient.len() / output;
+            let gradient = Matrix::new(gradient, rows, output, output);
+            let weight = Matrix::new(weight, output, input, input);
+            multiply(MatrixMut::new(out, rows, input, input), accumulate, gradient, weight);
+        });
+    }
+}

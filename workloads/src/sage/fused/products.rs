@@ -1,0 +1,84 @@
+//! Products of rows with weights, with what follows them while the result is in the cache.
+
+use super::Layer;
+use crate::kernels::{DropMask, Lanes, Matrix, MatrixMut, multiply, run_tasks};
+
+/// Rows that a task takes. Fixed, so that no result depends on the number of threads.
+pub(super) const ROWS: usize = 512;
+
+/// One summand of a product: `rows`, `[any, input]`, times the transpose of `weight`, `[output, input]`.
+#[derive(Clone, Copy)]
+pub(super) struct Projection<'a, T> {
+    pub(super) rows: &'a [T],
+    pub(super) weight: &'a [T],
+    pub(super) input: usize,
+}
+
+/// What becomes of the sum: plus `bias`, then ReLU, then dropout.
+#[derive(Clone, Copy)]
+pub(super) struct Epilogue<'a, T> {
+    pub(super) bias: &'a [T],
+    pub(super) relu: bool,
+    pub(super) mask: Option<DropMask>,
+}
+
+impl<T> Default for Epilogue<'_, T> {
+    fn default() -> Self {
+        Self { bias: &[], relu: false, mask: None }
+    }
+}
+
+impl<T: Lanes> Layer<T> {
+    pub(super) fn epilogue<'a>(&self, bias: &'a [T]) -> Epilogue<'a, T> {
+        Epilogue { bias, relu: self.inner, mask: self.mask }
+    }
+}
+
+/// `out`, `[rows, output]`, becomes the sum of the products, added to what it holds where `accumulate`, then what the
+/// epilogue makes of it.
+pub(super) fn project<T: Lanes>(
+    out: &mut [T],
+    output: usize,
+    summands: &[Projection<'_, T>],
+    accumulate: bool,
+    epilogue: Epilogue<'_, T>,
+) {
+    run_tasks(out.chunks_mut(ROWS * output).enumerate(), |(block, out)| {
+        let (first, rows) = (block * ROWS, out.len() / output);
+        for (index, summand) in summands.iter().enumerate() {
+            let left = Matrix::new(&summand.rows[first * summand.input..], rows, summand.input, summand.input);
+            let weight = Matrix::new(summand.weight, output, summand.input, summand.input).transposed();
+            multiply(MatrixMut::new(out, rows, output, output), accumulate || index > 0, left, weight);
+        }
+        pulp::Arch::new().dispatch(Finish { epilogue, output, first: (first * output) as u64, out });
+    });
+}
+
+/// Applies an epilogue to rows, the first value of which has position `first` in the whole result.
+struct Finish<'a, T> {
+    epilogue: Epilogue<'a, T>,
+    output: usize,
+    first: u64,
+    out: &'a mut [T],
+}
+
+impl<T: Lanes> pulp::NullaryFnOnce for Finish<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Epilogue { bias, relu, mask } = self.epilogue;
+        for row in self.out.chunks_exact_mut(self.output) {
+            for (value, &bias) in row.iter_mut().zip(bias) {
+                *value += bias;
+            }
+        }
+        if relu {
+            // Written so that NaN stays NaN.
+            self.out.iter_mut().for_each(|value| *value = if *value < T::zero() { T::zero() } else { *value });
+        }
+        if let Some(mask) = mask {
+            mask.apply(self.first, self.out);
+        }
+    }
+}

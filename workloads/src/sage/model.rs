@@ -1,0 +1,118 @@
+//! The whole model.
+
+use std::sync::Arc;
+
+use candle_core::{DType, Device, Result, Tensor, bail};
+use candle_nn::VarBuilder;
+
+use super::fused::Chain;
+use super::{SageConfig, SageConv};
+use crate::kernels::{Adjacency, Lanes, Workspaces, dropout};
+use crate::train::{AdamSettings, NodeModel, NodeTrainer, Parameters, Pass, check_nodes, edges_of};
+
+/// GraphSAGE.
+#[derive(Debug, Clone)]
+pub struct Sage {
+    config: SageConfig,
+    convs: Vec<SageConv>,
+    workspaces: Workspaces,
+}
+
+/// Trains a [`Sage`].
+pub type Trainer = NodeTrainer<Sage>;
+
+impl Trainer {
+    /// A new model with initial parameters from `seed`.
+    ///
+    /// # Errors
+    /// A size of `config` is 0, or its dropout no probability.
+    pub fn new(config: &SageConfig, adam: AdamSettings, seed: u64) -> Result<Self> {
+        let parameters = Parameters::new(seed);
+        let model = Sage::new(config, parameters.var_builder(DType::F32, &Device::Cpu))?;
+        Self::from_parts(model, parameters, adam)
+    }
+}
+
+impl Sage {
+    /// Reads or makes the parameters `convs.<layer>.*`, see [`SageConv::new`].
+    ///
+    /// # Errors
+    /// A size of `config` is 0, its dropout is no probability, or a parameter is missing or has another shape.
+    pub fn new(config: &SageConfig, vb: VarBuilder<'_>) -> Result<Self> {
+        config.check()?;
+        let conv = |layer: usize| {
+            let (input, output) = config.widths(layer);
+            SageConv::new(input, output, vb.pp("convs").pp(layer))
+        };
+        let convs = (0..config.layers).map(conv).collect::<Result<_>>()?;
+        Ok(Self { config: config.clone(), convs, workspaces: Workspaces::default() })
+    }
+
+    /// The settings it was made with.
+    #[must_use]
+    pub fn config(&self) -> &SageConfig {
+        &self.config
+    }
+
+    fn plain<G>(
+        &self,
+        features: &Tensor,
+        layers: &[Arc<Adjacency>],
+        pass: Pass,
+        mut enter: impl FnMut(usize) -> G,
+    ) -> Result<Tensor> {
+        let mut x = features.clone();
+        for (index, conv) in self.convs.iter().enumerate() {
+            let _guard = enter(index);
+            x = conv.forward(&x, edges_of(layers, index), self.config.kernels)?;
+            if index + 1 < self.convs.len() {
+                x = x.relu()?;
+                if let Some((probability, seed)) = pass.dropout(self.config.dropout, index) {
+                    x = dropout(&x, probability, seed)?;
+                }
+            }
+        }
+        Ok(x)
+    }
+
+    fn fused<T: Lanes, G>(
+        &self,
+        features: &Tensor,
+        layers: &[Arc<Adjacency>],
+        pass: Pass,
+        mut enter: impl FnMut(usize) -> G,
+    ) -> Result<Tensor> {
+        let mut chain = Chain::<T>::start(features, &self.workspaces)?;
+        for (index, conv) in self.convs.iter().enumerate() {
+            let _guard = enter(index);
+            let inner = index + 1 < self.convs.len();
+            let drop = if inner { pass.dropout(self.config.dropout, index) } else { None };
+            chain = chain.layer(conv, edges_of(layers, index), inner, drop)?;
+        }
+        chain.finish()
+    }
+}
+
+impl NodeModel for Sage {
+    fn layers(&self) -> usize {
+        self.convs.len()
+    }
+
+    fn forward_with<G>(
+        &self,
+        features: &Tensor,
+        layers: &[Arc<Adjacency>],
+        pass: Pass,
+        enter: impl FnMut(usize) -> G,
+    ) -> Result<Tensor> {
+        check_nodes(features, self.config.in_features, layers, self.convs.len())?;
+        match (self.config.fused(), features.dtype()) {
+            (false, _) => self.plain(features, layers, pass, enter),
+            (true, DType::F32) => self.fused::<f32, G>(features, layers, pass, enter),
+            (true, DType::F64) => self.fused::<f64, G>(features, layers, pass, enter),
+            (true, other) => {
+                bail!("sage: the fused form takes f32 or f64 features, not {other:?}; take the plain form")
+            }
+        }
+    }
+}
