@@ -1,0 +1,127 @@
+//! The GAT layer and model against what PyTorch Geometric computes, within the tolerances that come with the
+//! vectors, in every form. Skipped, with a line that says so, where the vectors are absent.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
+
+mod reference;
+
+use candle_core::{DType, Device, Tensor, Var};
+use candle_nn::VarBuilder;
+use gnntop_workloads::gat::{Gat, GatConfig, Trainer, with_self_loops};
+use gnntop_workloads::kernels::KernelFamily;
+use gnntop_workloads::train::{AdamSettings, LabelledRows, NodeInput, NodeModel, Pass};
+use reference::case;
+
+/// The three forms of computation.
+fn forms() -> [GatConfig; 3] {
+    let fused = GatConfig::pyg();
+    let plain = GatConfig { plain: true, ..fused.clone() };
+    let scatter = GatConfig { kernels: KernelFamily::Scatter, ..fused.clone() };
+    [fused, plain, scatter]
+}
+
+/// A model of one layer is the layer.
+fn layer_matches(name: &str, dtype: DType) {
+    let Some(case) = case(name) else { return };
+    for form in forms() {
+        let x = Var::from_tensor(&case.get("x").to_dtype(dtype).unwrap()).unwrap();
+        let (nodes, in_features) = x.dims2().unwrap();
+        let (_, heads, width) = case.get("param.att_src").dims3().unwrap();
+        let vars = case.vars("param.", dtype);
+        assert_eq!(vars.len(), 4);
+        let tensor = |(name, var): (&String, &Var)| (format!("convs.0.{name}"), var.as_tensor().clone());
+        let vb = VarBuilder::from_tensors(vars.iter().map(tensor).collect(), dtype, &Device::Cpu);
+        let model =
+            Gat::new(&GatConfig { in_features, classes: width, last_heads: heads, layers: 1, ..form }, vb).unwrap();
+        let out = model.forward(&x, &[case.adjacency(nodes)], Pass::Evaluate).unwrap();
+        case.check("out", &out);
+        let objective = (out * case.get("grad_out").to_dtype(dtype).unwrap()).unwrap().sum_all().unwrap();
+        let gradients = objective.backward().unwrap();
+        for (name, var) in &vars {
+            case.check(&format!("grad.param.{name}"), gradients.get(var).unwrap());
+        }
+        case.check("grad.x", gradients.get(&x).unwrap());
+    }
+}
+
+#[test]
+fn one_head_matches() {
+    for name in ["gat_conv_h1.multi", "gat_conv_h1.batch"] {
+        layer_matches(name, DType::F32);
+        layer_matches(name, DType::F64);
+    }
+}
+
+#[test]
+fn four_heads_match() {
+    for name in ["gat_conv_h4.multi", "gat_conv_h4.batch"] {
+        layer_matches(name, DType::F32);
+        layer_matches(name, DType::F64);
+    }
+}
+
+/// The attention itself, edge by edge: the file has the edges that remain in its own order, then one loop a node.
+#[test]
+fn the_attention_matches() {
+    for (name, heads) in [("gat_conv_h1.multi", 1), ("gat_conv_h4.batch", 4)] {
+        let Some(case) = case(name) else { return };
+        let x = case.get("x").to_dtype(DType::F64).unwrap();
+        let nodes = x.dim(0).unwrap();
+        let parameter = |name: &str| case.get(&format!("param.{name}")).to_dtype(DType::F64).unwrap();
+        let h = x.matmul(&parameter("lin.weight").t().unwrap()).unwrap().reshape((nodes, heads, ())).unwrap();
+        let score = |name| h.broadcast_mul(&parameter(name)).unwrap().sum(2).unwrap();
+        let looped = with_self_loops(&case.adjacency(nodes)).unwrap();
+        let mut edges: Vec<(u32, u32)> = case.edges().into_iter().filter(|edge| edge.0 != edge.1).collect();
+        edges.extend((0..nodes as u32).map(|node| (node, node)));
+        let file = case.get("loops.edge_index").to_vec2::<i64>().unwrap();
+        assert!(
+            edges.iter().enumerate().all(|(at, edge)| (edge.0 as i64, edge.1 as i64) == (file[0][at], file[1][at]))
+        );
+        let mut order: Vec<usize> = (0..edges.len()).collect();
+        order.sort_by_key(|&edge| edges[edge].1);
+        let expected = case.get("alpha.f64").to_vec2::<f64>().unwrap();
+        for kernels in [KernelFamily::Spmm, KernelFamily::Scatter] {
+            let ours = kernels.attention(&looped, &score("att_src"), &score("att_dst"), 0.2).unwrap();
+            let ours = ours.to_vec2::<f64>().unwrap();
+            assert_eq!(ours.len(), order.len());
+            for (ours, &edge) in ours.iter().zip(&order) {
+                assert!(ours.iter().zip(&expected[edge]).all(|(a, b)| (a - b).abs() < 1e-12), "{ours:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn five_steps_of_training_match() {
+    let Some(case) = case("model_gat") else { return };
+    for form in forms() {
+        let in_features = case.get("x").dim(1).unwrap();
+        let config = GatConfig { in_features, hidden: 8, classes: 5, ..form };
+        let adam = AdamSettings { weight_decay: 5e-4, ..AdamSettings::default() };
+        let mut trainer = Trainer::new(&config, adam, 1).unwrap();
+        assert_eq!(trainer.parameters().values(), 271);
+        trainer.parameters().load(&case.with_prefix("init.")).unwrap();
+        let (seeds, y) = (case.indices("seeds"), case.indices("y"));
+        let labels: Vec<u32> = seeds.iter().map(|&node| y[node as usize]).collect();
+        let labelled = LabelledRows::new(seeds, &labels).unwrap();
+        let layers = [case.adjacency(y.len())];
+        let input = NodeInput { features: case.get("x"), layers: &layers, labelled: &labelled };
+        let mut losses = Vec::new();
+        for (step, &rate) in case.values("lr").iter().enumerate() {
+            let outcome = trainer.forward(&input, Pass::Evaluate).unwrap();
+            losses.push(outcome.loss.to_scalar::<f32>().unwrap());
+            let gradients = trainer.backward(&outcome).unwrap();
+            if step == 0 {
+                case.check("out0", &outcome.logits);
+                for parameter in trainer.parameters().list() {
+                    case.check(&format!("grad0.{}", parameter.name), gradients.get(&parameter.var).unwrap());
+                }
+            }
+            trainer.optimizer_step(&gradients, rate).unwrap();
+        }
+        case.check("loss", &Tensor::new(losses, &Device::Cpu).unwrap());
+        for parameter in trainer.parameters().list() {
+            assert!(case.values(&format!("stable.{}", parameter.name)).iter().all(|&stable| stable == 1.0));
+            case.check_final(&parameter.name, &parameter.var);
+        }
+    }
+}
