@@ -15,6 +15,7 @@ pub mod molecule;
 pub mod nodes;
 pub mod pna;
 pub mod sage;
+pub mod sampled;
 pub mod sampling;
 pub mod train;
 pub mod vig;

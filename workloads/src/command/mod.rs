@@ -11,12 +11,14 @@ use std::time::Duration;
 use clap::Parser;
 use gnntop_probe::{BatchShape, Warning};
 
+use crate::gat::GatCommand;
 use crate::gcn::GcnCommand;
 use crate::loading::LoaderError;
 use crate::molecule::MoleculeError;
 use crate::nodes::ReadError;
 use crate::nodes::generate::GenerateError;
 use crate::pna::{PnaCommand, ValidationError};
+use crate::sage::SageCommand;
 use crate::sampling::NodeBatchError;
 
 pub use options::RunOptions;
@@ -24,9 +26,11 @@ pub(crate) use options::at_least_one;
 pub(crate) use training::{Position, StepOutcome, Training, train};
 
 /// Names of all workloads, each with a line on what it is.
-pub const WORKLOADS: [(&str, &str); 2] = [
+pub const WORKLOADS: [(&str, &str); 4] = [
+    ("gat", "GAT on a graph like Reddit, sampled, telling communities by attention"),
     ("gcn", "GCN on Cora, telling the topics of papers (full batch, sampled, half precision, compiled)"),
     ("pna", "PNA on small molecules, predicting the HOMO-LUMO gap (regression)"),
+    ("sage", "GraphSAGE on a graph like Reddit, sampled, telling communities"),
 ];
 
 /// Is told how a training goes. Every method has a default that does nothing.
@@ -134,10 +138,14 @@ fn names() -> String {
 /// A training with its options, checked and ready to start.
 #[derive(Clone, Debug)]
 pub enum Workload {
+    /// GAT on a large graph.
+    Gat(GatCommand),
     /// GCN on Cora.
     Gcn(GcnCommand),
     /// PNA on molecules.
     Pna(PnaCommand),
+    /// GraphSAGE on a large graph.
+    Sage(SageCommand),
 }
 
 impl Workload {
@@ -149,8 +157,10 @@ impl Workload {
         // The first argument is the program's name, which clap shows in its usage line.
         let arguments = std::iter::once(OsString::from(format!("gnntop train {name}"))).chain(options.iter().cloned());
         match name {
+            "gat" => Ok(Self::Gat(GatCommand::try_parse_from(arguments)?)),
             "gcn" => Ok(Self::Gcn(GcnCommand::try_parse_from(arguments)?)),
             "pna" => Ok(Self::Pna(PnaCommand::try_parse_from(arguments)?)),
+            "sage" => Ok(Self::Sage(SageCommand::try_parse_from(arguments)?)),
             _ => Err(TrainError::Unknown { name: name.to_owned() }),
         }
     }
@@ -161,8 +171,10 @@ impl Workload {
     /// Data, loader or model fail.
     pub fn run(&self, observer: &mut dyn Observer) -> Result<Summary, TrainError> {
         match self {
+            Self::Gat(command) => command.run(observer),
             Self::Gcn(command) => command.run(observer),
             Self::Pna(command) => command.run(observer),
+            Self::Sage(command) => command.run(observer),
         }
     }
 }
@@ -181,7 +193,7 @@ mod tests {
     #[test]
     fn an_unknown_name_is_answered_with_the_known_ones() {
         let error = Workload::parse("pan", &[]).unwrap_err().to_string();
-        assert_eq!(error, "no workload is called pan; there is: gcn, pna");
+        assert_eq!(error, "no workload is called pan; there is: gat, gcn, pna, sage");
     }
 
     #[test]

@@ -7,12 +7,14 @@
 //! The study compared two libraries that do not compute the same network, see [`GatConfig::pyg`] and
 //! [`GatConfig::dgl`]: they differ in what is dropped and in [`SelfLoops`].
 
+mod command;
 mod config;
 mod conv;
 mod fused;
 mod loops;
 mod model;
 
+pub use command::GatCommand;
 pub use config::{GatConfig, GatDropout, SelfLoops};
 pub use conv::GatConv;
 pub use loops::with_self_loops;

@@ -119,7 +119,8 @@ impl PnaCommand {
         let Some(path) = &self.data else {
             return Ok(molecule::generate(self.options.seed, self.graphs));
         };
-        let molecules = molecule::read(path, Some(self.graphs), &mut |rows| observer.loading(format_args!("{rows} molecules")))?;
+        let molecules =
+            molecule::read(path, Some(self.graphs), &mut |rows| observer.loading(format_args!("{rows} molecules")))?;
         if molecules.graphs.is_empty() {
             return Err(TrainError::NoMolecules { path: path.clone() });
         }

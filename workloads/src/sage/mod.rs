@@ -10,11 +10,13 @@
 //! known beforehand and are not computed ([`products`]). And activations stay in buffers that live from step to step.
 //! The first layer's features get no gradient.
 
+mod command;
 mod config;
 mod conv;
 mod fused;
 mod model;
 
+pub use command::SageCommand;
 pub use config::SageConfig;
 pub use conv::SageConv;
 pub use model::{Sage, Trainer};

@@ -1,5 +1,5 @@
-//! What every training here shares: parameters as one ordered list, cross-entropy, Adam, the learning-rate schedule, loss scaling for
-//! half precision, metrics, and the handling of subnormal numbers.
+//! What every training here shares: parameters as one ordered list, cross-entropy, Adam, the learning-rate schedule,
+//! loss scaling for half precision, metrics, and the handling of subnormal numbers.
 
 mod adam;
 mod loss;
