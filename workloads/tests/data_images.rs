@@ -2,10 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use gnntop_workloads::images::{
-    CLASS_NAMES, ImageBatch, ImageSet, NoSuchImage, PIXELS, SIDE, epoch_order, generate, read,
+    CLASS_NAMES, ImageBatch, ImageBatches, ImageSet, NoSuchImage, PIXELS, SIDE, generate, read,
 };
+use gnntop_workloads::loading::{Loader, LoaderSettings};
 
 /// Mean and deviation of each channel, of 1.
 fn channels(set: &ImageSet) -> [(f64, f64); 3] {
@@ -108,15 +110,16 @@ fn a_batch_has_a_node_for_each_pixel() {
 }
 
 #[test]
-fn every_epoch_has_all_images_in_an_order_of_its_own() {
-    let order = epoch_order(1_000, 5, 0);
-    assert_eq!(order, epoch_order(1_000, 5, 0));
-    assert_ne!(order, epoch_order(1_000, 5, 1));
-    assert_ne!(order, epoch_order(1_000, 6, 0));
-    let mut sorted = order;
-    sorted.sort_unstable();
-    assert_eq!(sorted, (0..1_000).collect::<Vec<_>>());
-    assert!(epoch_order(0, 5, 0).is_empty());
+fn batches_of_a_loader_do_not_depend_on_its_workers() {
+    let set = Arc::new(generate(25, 3));
+    let batches = |workers: usize| {
+        let settings = LoaderSettings { batch_size: 8, workers, seed: 5, ..LoaderSettings::default() };
+        let mut loader = Loader::new(ImageBatches::new(Arc::clone(&set)), settings).unwrap();
+        (0..8).map(|_| loader.next_batch().unwrap().clone()).collect::<Vec<ImageBatch>>()
+    };
+    let expected = batches(0);
+    assert_eq!(expected.iter().map(ImageBatch::images).collect::<Vec<_>>(), [8, 8, 8, 1, 8, 8, 8, 1]);
+    assert!(expected == batches(2));
 }
 
 /// Test accuracy of the nearest of the training images by `view`.

@@ -13,6 +13,7 @@ use gnntop_probe::{BatchShape, Warning};
 
 use crate::gat::GatCommand;
 use crate::gcn::GcnCommand;
+use crate::images::{NoSuchImage, ReadImagesError};
 use crate::loading::LoaderError;
 use crate::molecule::MoleculeError;
 use crate::nodes::ReadError;
@@ -20,17 +21,19 @@ use crate::nodes::generate::GenerateError;
 use crate::pna::{PnaCommand, ValidationError};
 use crate::sage::SageCommand;
 use crate::sampling::NodeBatchError;
+use crate::vig::VigCommand;
 
 pub use options::RunOptions;
 pub(crate) use options::at_least_one;
 pub(crate) use training::{Position, StepOutcome, Training, train};
 
 /// Names of all workloads, each with a line on what it is.
-pub const WORKLOADS: [(&str, &str); 4] = [
+pub const WORKLOADS: [(&str, &str); 5] = [
     ("gat", "GAT on a graph like Reddit, sampled, telling communities by attention"),
     ("gcn", "GCN on Cora, telling the topics of papers (full batch, sampled, half precision, compiled)"),
     ("pna", "PNA on small molecules, predicting the HOMO-LUMO gap (regression)"),
     ("sage", "GraphSAGE on a graph like Reddit, sampled, telling communities"),
+    ("vig", "ViG on images like CIFAR-10, pixels as nodes, classifying"),
 ];
 
 /// Is told how a training goes. Every method has a default that does nothing.
@@ -123,6 +126,12 @@ pub enum TrainError {
     /// Neighbours cannot be sampled as asked.
     #[error(transparent)]
     Sample(#[from] NodeBatchError),
+    /// The images cannot be read.
+    #[error(transparent)]
+    Images(#[from] ReadImagesError),
+    /// A batch of images cannot be put together.
+    #[error(transparent)]
+    NoSuchImage(#[from] NoSuchImage),
     /// A batch cannot be loaded.
     #[error(transparent)]
     Loader(#[from] LoaderError),
@@ -146,6 +155,8 @@ pub enum Workload {
     Pna(PnaCommand),
     /// GraphSAGE on a large graph.
     Sage(SageCommand),
+    /// ViG on images.
+    Vig(VigCommand),
 }
 
 impl Workload {
@@ -161,6 +172,7 @@ impl Workload {
             "gcn" => Ok(Self::Gcn(GcnCommand::try_parse_from(arguments)?)),
             "pna" => Ok(Self::Pna(PnaCommand::try_parse_from(arguments)?)),
             "sage" => Ok(Self::Sage(SageCommand::try_parse_from(arguments)?)),
+            "vig" => Ok(Self::Vig(VigCommand::try_parse_from(arguments)?)),
             _ => Err(TrainError::Unknown { name: name.to_owned() }),
         }
     }
@@ -175,6 +187,7 @@ impl Workload {
             Self::Gcn(command) => command.run(observer),
             Self::Pna(command) => command.run(observer),
             Self::Sage(command) => command.run(observer),
+            Self::Vig(command) => command.run(observer),
         }
     }
 }
@@ -193,7 +206,7 @@ mod tests {
     #[test]
     fn an_unknown_name_is_answered_with_the_known_ones() {
         let error = Workload::parse("pan", &[]).unwrap_err().to_string();
-        assert_eq!(error, "no workload is called pan; there is: gat, gcn, pna, sage");
+        assert_eq!(error, "no workload is called pan; there is: gat, gcn, pna, sage, vig");
     }
 
     #[test]

@@ -1,10 +1,9 @@
-//! Batches of images as node features, in an order that depends on a seed alone.
+//! Batches of images as node features.
 
-use rand::SeedableRng;
-use rand::rngs::Xoshiro256PlusPlus;
-use rand::seq::SliceRandom;
+use std::sync::Arc;
 
 use super::{CHANNELS, ImageSet, NoSuchImage, PIXELS};
+use crate::loading::{Assemble, BatchId, LoaderObserver, Stage};
 
 /// Several images as one list of nodes. Assembling again reuses the memory.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -55,12 +54,38 @@ fn interleave(image: &[u8], nodes: &mut [f32]) {
     }
 }
 
-/// All images in the order of an epoch: shuffled by `seed` and `epoch`. Batches are its chunks.
-#[must_use]
-pub fn epoch_order(images: usize, seed: u64, epoch: u64) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..images as u32).collect();
-    // Multiplying by an odd constant keeps (seed, epoch) and (seed + 1, epoch - 1) apart.
-    let seed = seed ^ epoch.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    order.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(seed));
-    order
+/// Makes batches for a [`crate::loading::Loader`]. Cheap to clone: the images are shared.
+#[derive(Debug, Clone)]
+pub struct ImageBatches {
+    set: Arc<ImageSet>,
+}
+
+impl ImageBatches {
+    /// Batches of these images.
+    #[must_use]
+    pub fn new(set: Arc<ImageSet>) -> Self {
+        Self { set }
+    }
+}
+
+impl Assemble for ImageBatches {
+    const ITEMS: &'static str = "images";
+    type Batch = ImageBatch;
+    type Error = NoSuchImage;
+
+    fn items(&self) -> usize {
+        self.set.len()
+    }
+
+    fn assemble(
+        &mut self,
+        members: &[u32],
+        _: BatchId,
+        out: &mut ImageBatch,
+        observer: &dyn LoaderObserver,
+    ) -> Result<(), NoSuchImage> {
+        let mut done = Ok(());
+        observer.stage(Stage::Assemble, &mut || done = out.assemble(&self.set, members));
+        done
+    }
 }

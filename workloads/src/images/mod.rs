@@ -7,7 +7,7 @@ mod generate;
 
 use thiserror::Error;
 
-pub use batch::{ImageBatch, epoch_order};
+pub use batch::{ImageBatch, ImageBatches};
 pub use cifar::{ReadImagesError, read};
 pub use generate::generate;
 

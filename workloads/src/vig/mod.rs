@@ -8,6 +8,7 @@
 //! so a block needs nothing wider than seven numbers a node in memory (see [`Block`] and [`Form`]).
 
 mod block;
+mod command;
 mod config;
 mod fused;
 mod gelu;
@@ -20,6 +21,7 @@ mod residual;
 mod tiles;
 
 pub use block::{Block, Form};
+pub use command::VigCommand;
 pub use config::{VigConfig, VigTraining};
 pub use gelu::gelu;
 pub use grid::{Grid, neighbour_sum};

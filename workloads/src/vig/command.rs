@@ -1,0 +1,215 @@
+//! `gnntop train vig`: the options, and the training.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use candle_core::{DType, Device, Tensor};
+use clap::{Parser, ValueEnum};
+use gnntop_probe::{BatchShape, Name, NameKind, NameRef, TrackRole, counter, intern, phase, span};
+
+use super::{Form, Mode, Vig, VigConfig, VigTraining};
+use crate::command::{Observer, Position, RunOptions, StepOutcome, Summary, TrainError, Training, at_least_one, train};
+use crate::images::{self, ImageBatch, ImageBatches, ImageData, ImageSet};
+use crate::loading::{Loader, LoaderSettings, wait_for_batch};
+use crate::train::{Accuracy, Adam, AdamSettings, LabelledRows, Parameters, cross_entropy};
+
+static EVALUATE: Name = Name::span("evaluate");
+static TRAINING_ACCURACY: Name = Name::counter("training accuracy");
+static TEST_ACCURACY: Name = Name::counter("test accuracy");
+
+/// Trains ViG (vision graph network), the study's model with pixels as nodes, to classify images.
+#[derive(Clone, Debug, Parser)]
+#[command(
+    name = "vig",
+    after_help = "Examples:\n  gnntop run vig\n  gnntop run vig --plain --batch-size 4\n  \
+                  gnntop train vig --preset study --data cifar-10-batches-bin/"
+)]
+pub struct VigCommand {
+    /// Sizes of batch and data: `default` suits a two-core CPU, `study` is the published setting.
+    #[arg(long, value_enum, default_value_t)]
+    preset: Preset,
+    /// CIFAR-10 in its binary form, a directory or one file; generated images without.
+    #[arg(long, value_name = "PATH")]
+    data: Option<PathBuf>,
+    /// Images to generate.
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    images: Option<usize>,
+    /// Images in a batch; the last batch of an epoch has what is left.
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    batch_size: Option<usize>,
+    /// Blocks of the model.
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    blocks: Option<usize>,
+    /// Loader threads; 0 assembles each batch in the training loop.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    workers: usize,
+    /// Compute layer by layer, every hidden value in memory: the control; the results are the same.
+    #[arg(long)]
+    plain: bool,
+    #[command(flatten)]
+    options: RunOptions,
+}
+
+/// A set of sizes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Preset {
+    #[default]
+    Default,
+    Study,
+}
+
+impl VigCommand {
+    /// Trains until the epochs or steps are done or the observer says stop.
+    ///
+    /// # Errors
+    /// The data cannot be read, or the model cannot be computed.
+    pub fn run(&self, observer: &mut dyn Observer) -> Result<Summary, TrainError> {
+        let (model, training) = self.sizes();
+        let data = self.images()?;
+        observer.tell(&self.describe(&model, &training, &data));
+        let session = self.options.start("vig", observer);
+        let track = session.track("train", TrackRole::Training);
+        let mut run = Run::new(self, &model, training, data)?;
+        let epochs = run.training.epochs as u64;
+        let done = train(&mut run, 0..epochs, self.options.max_steps(), observer);
+        drop((track, session));
+        done
+    }
+
+    /// The preset's sizes with what the command line changes.
+    fn sizes(&self) -> (VigConfig, VigTraining) {
+        let (mut model, mut training) = match self.preset {
+            Preset::Default => (VigConfig::default(), VigTraining::default()),
+            Preset::Study => (VigConfig::study(), VigTraining::study()),
+        };
+        model.blocks = self.blocks.unwrap_or(model.blocks);
+        training.batch_images = self.batch_size.unwrap_or(training.batch_images);
+        training.epochs = self.options.epochs.unwrap_or(training.epochs);
+        training.learning_rate = self.options.learning_rate.unwrap_or(training.learning_rate);
+        (model, training)
+    }
+
+    fn images(&self) -> Result<ImageData, TrainError> {
+        if let Some(path) = &self.data {
+            return Ok(images::read(path)?);
+        }
+        let count = self.images.unwrap_or(if self.preset == Preset::Study { 50_000 } else { 1_000 });
+        let test = images::generate(count.div_ceil(10), self.options.seed.wrapping_add(1));
+        Ok(ImageData { train: images::generate(count, self.options.seed), test })
+    }
+
+    fn describe(&self, model: &VigConfig, training: &VigTraining, data: &ImageData) -> String {
+        format!(
+            "ViG{}, {} blocks, {} parameters; {} images, {}; batches of {}, {} loader threads",
+            if self.plain { " (plain form)" } else { "" },
+            model.blocks,
+            model.parameters(),
+            data.train.len(),
+            data.train.origin,
+            training.batch_images,
+            self.workers,
+        )
+    }
+}
+
+/// A training under way.
+struct Run {
+    model: Vig,
+    adam: Adam,
+    training: VigTraining,
+    loader: Loader<ImageBatches>,
+    test: ImageSet,
+    blocks: Vec<NameRef>,
+}
+
+impl Run {
+    fn new(
+        command: &VigCommand,
+        config: &VigConfig,
+        training: VigTraining,
+        data: ImageData,
+    ) -> Result<Self, TrainError> {
+        let parameters = Parameters::new(command.options.seed);
+        let form = if command.plain { Form::Plain } else { Form::Fused };
+        let model = Vig::new(config, form, parameters.var_builder(DType::F32, &Device::Cpu))?;
+        let settings = LoaderSettings {
+            batch_size: training.batch_images,
+            workers: command.workers,
+            seed: command.options.seed,
+            ..LoaderSettings::default()
+        };
+        Ok(Self {
+            model,
+            adam: Adam::new(parameters.list(), AdamSettings::default())?,
+            loader: Loader::published(ImageBatches::new(Arc::new(data.train)), settings)?,
+            training,
+            test: data.test,
+            blocks: (0..config.blocks).map(|i| intern(NameKind::Span, &format!("block {i}"))).collect(),
+        })
+    }
+
+    /// Share of right answers on the test images, some at a time.
+    fn judge(&self) -> Result<Accuracy, TrainError> {
+        let _evaluate = span(&EVALUATE);
+        let mut batch = ImageBatch::default();
+        let mut all = Accuracy::default();
+        let indices: Vec<u32> = (0..self.test.len() as u32).collect();
+        for part in indices.chunks(self.training.batch_images) {
+            batch.assemble(&self.test, part)?;
+            let logits = self.model.forward(&to_device(&batch)?, Mode::Eval)?;
+            all = all.and(Accuracy::of(&logits.detach(), &batch.labels)?);
+        }
+        Ok(all)
+    }
+}
+
+/// `[images * 1024, 3]`.
+fn to_device(batch: &ImageBatch) -> candle_core::Result<Tensor> {
+    Tensor::from_slice(&batch.features, (batch.features.len() / images::CHANNELS, images::CHANNELS), &Device::Cpu)
+}
+
+impl Training for Run {
+    fn batches_per_epoch(&self) -> u64 {
+        self.loader.batches_per_epoch()
+    }
+
+    fn step(&mut self, _position: Position) -> Result<StepOutcome, TrainError> {
+        let batch = wait_for_batch(&mut self.loader)?;
+        let (pixels, labelled) = {
+            let _transfer = span(&phase::TRANSFER);
+            (to_device(&batch)?, LabelledRows::new(0..batch.images() as u32, &batch.labels)?)
+        };
+        let (loss, logits) = {
+            let _forward = span(&phase::FORWARD);
+            let logits = self.model.forward_with(&pixels, Mode::Train, |block| span(self.blocks[block]))?;
+            (cross_entropy(&logits, &labelled)?, logits)
+        };
+        let gradients = {
+            let _backward = span(&phase::BACKWARD);
+            loss.backward()?
+        };
+        {
+            let _optimizer = span(&phase::OPTIMIZER);
+            self.adam.step(&gradients, self.training.learning_rate)?;
+        }
+        counter(&TRAINING_ACCURACY, Accuracy::of(&logits.detach(), &batch.labels)?.share());
+        let count = |count: usize| Some(count as u64);
+        let (images, edges) = (batch.images(), self.model.config().grid.edges());
+        let (nodes, edges) = (count(images * images::PIXELS), count(images * edges));
+        let loss = f64::from(loss.to_scalar::<f32>()?);
+        Ok(StepOutcome { loss, shape: BatchShape { graphs: count(images), nodes, edges, seeds: None } })
+    }
+
+    fn end_epoch(&mut self, epoch: u64, observer: &mut dyn Observer) -> Result<(), TrainError> {
+        if self.test.is_empty() {
+            return Ok(());
+        }
+        let accuracy = self.judge()?.share();
+        counter(&TEST_ACCURACY, accuracy);
+        if epoch + 1 == self.training.epochs as u64 {
+            let chance = 1.0 / images::CLASSES as f64;
+            observer.tell(&format!("test accuracy {:.1} %; guessing gives {:.1} %", accuracy * 100.0, chance * 100.0));
+        }
+        Ok(())
+    }
+}
