@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use candle_core::{DType, Device, Tensor, Var};
 use gnntop_workloads::gcn::{
-    Computation, Gcn, GcnConfig, GcnConv, InputDropout, LoopedGraph, Mode, NodeFeatures, Normalised, Recipe, Trainer,
+    Computation, Finish, Gcn, GcnConfig, GcnConv, LoopedGraph, Mode, NodeFeatures, Normalised, Recipe, Trainer,
 };
 use gnntop_workloads::kernels::{Adjacency, KernelFamily, SparseMatrix};
 use gnntop_workloads::nodes::{self, Features, NodeDataset};
@@ -16,7 +16,6 @@ use gnntop_workloads::train::{Accuracy, LabelledRows};
 use reference::{Case, builder, case};
 
 const FAMILIES: [KernelFamily; 2] = [KernelFamily::Scatter, KernelFamily::Spmm];
-const NO_DROPOUT: InputDropout = InputDropout { p: 0.0, seed: 0 };
 
 /// Edge weights of a case in the order of [`Case::adjacency`].
 fn weights(case: &Case, dtype: DType) -> Option<(Var, Tensor)> {
@@ -39,8 +38,9 @@ fn layer_matches(name: &str, dtype: DType) {
         let looped = LoopedGraph::new(&case.adjacency(nodes)).unwrap();
         let graph = looped.normalised(weights.as_ref().map(|pair| &pair.1), dtype, &Device::Cpu).unwrap();
         let graph = if weights.is_none() && dtype == DType::F64 { in_double(&looped) } else { graph };
-        let out =
-            layer.forward(&NodeFeatures::Dense(x.as_tensor().clone()), NO_DROPOUT, &graph, family, dtype).unwrap();
+        let out = layer
+            .forward(&NodeFeatures::Dense(x.as_tensor().clone()), None, Finish::default(), &graph, family, dtype)
+            .unwrap();
         case.check("out", &out);
         let objective = (out * case.get("grad_out").to_dtype(dtype).unwrap()).unwrap().sum_all().unwrap();
         let gradients = objective.backward().unwrap();

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use candle_core::{DType, Result, Tensor};
 use candle_nn::{Init, VarBuilder};
 
-use super::Normalised;
+use super::finish::{Finish, finish};
+use super::normalise::Normalised;
 use crate::kernels::{KernelFamily, Reduce, SparseMatrix, dropout, sparse_linear, sparse_linear_dropout};
 
 /// Features of the nodes as a layer takes them.
@@ -18,19 +19,20 @@ pub enum NodeFeatures {
 }
 
 impl NodeFeatures {
-    /// These features with each value dropped with probability `p`, times `weight`, `[out, features]`, transposed.
-    fn linear(&self, weight: &Tensor, p: f64, seed: u64) -> Result<Tensor> {
+    /// These features with some values dropped, times `weight`, `[out, features]`, transposed.
+    fn linear(&self, weight: &Tensor, drop: Option<Dropout>) -> Result<Tensor> {
+        let Dropout { p, seed } = drop.unwrap_or(Dropout { p: 0.0, seed: 0 });
         match self {
-            Self::Dense(x) => dropout(x, p, seed)?.matmul(&weight.t()?),
+            Self::Dense(x) => dropout(x, p, seed)?.to_dtype(weight.dtype())?.matmul(&weight.t()?),
             Self::Sparse(x) if p == 0.0 => sparse_linear(x, weight),
             Self::Sparse(x) => sparse_linear_dropout(x, weight, p, seed),
         }
     }
 }
 
-/// Dropout of a layer's input.
+/// Which values to drop.
 #[derive(Debug, Clone, Copy)]
-pub struct InputDropout {
+pub struct Dropout {
     /// Probability of a value to be dropped.
     pub p: f64,
     /// Decides which ones.
@@ -58,7 +60,7 @@ impl GcnConv {
         })
     }
 
-    /// `[nodes, input]` to `[nodes, output]`. The product and the sum over neighbours are done in `precision`, which
+    /// `[nodes, input]`, some of it dropped, to `[nodes, output]`, finished for the next layer. The product and the sum over neighbours are done in `precision`, which
     /// is what PyTorch's autocast does; the parameters stay as they are.
     ///
     /// # Errors
@@ -66,14 +68,15 @@ impl GcnConv {
     pub fn forward(
         &self,
         x: &NodeFeatures,
-        dropout: InputDropout,
+        input_dropout: Option<Dropout>,
+        finished: Finish,
         graph: &Normalised,
         family: KernelFamily,
         precision: DType,
     ) -> Result<Tensor> {
         let weight = self.weight.to_dtype(precision)?;
-        let projected = x.linear(&weight, dropout.p, dropout.seed)?;
+        let projected = x.linear(&weight, input_dropout)?;
         let summed = family.aggregate(&graph.adjacency, Reduce::Sum, &projected, Some(&graph.weight))?;
-        summed.broadcast_add(&self.bias.to_dtype(precision)?)
+        finish(&summed, &self.bias.to_dtype(precision)?, finished)
     }
 }

@@ -5,6 +5,7 @@
 
 mod command;
 mod conv;
+mod finish;
 mod judge;
 mod learning;
 mod mode;
@@ -13,7 +14,8 @@ mod normalise;
 mod trainer;
 
 pub use command::GcnCommand;
-pub use conv::{GcnConv, InputDropout, NodeFeatures};
+pub use conv::{Dropout, GcnConv, NodeFeatures};
+pub use finish::Finish;
 pub use mode::Mode;
 pub use model::{Computation, Gcn, GcnConfig};
 pub use normalise::{LoopedGraph, Normalised};

@@ -3,7 +3,8 @@
 use candle_core::{DType, Result, Tensor, bail};
 use candle_nn::VarBuilder;
 
-use super::conv::{GcnConv, InputDropout, NodeFeatures};
+use super::conv::{Dropout, GcnConv, NodeFeatures};
+use super::finish::Finish;
 use super::normalise::Normalised;
 use crate::kernels::KernelFamily;
 
@@ -124,22 +125,23 @@ impl Gcn {
         let last = self.layers.len() - 1;
         for (index, layer) in self.layers.iter().enumerate() {
             let _guard = enter(index);
-            let dropout = self.input_dropout(pass, index);
-            let out = layer.forward(&x, dropout, graph, pass.family, pass.precision)?;
-            if index == last {
+            // The dropout of every other layer's input is done where that input is finished.
+            let drop = if index == 0 { self.input_dropout(pass, 0) } else { None };
+            let inner = index < last;
+            let dropout = if inner { self.input_dropout(pass, index + 1) } else { None };
+            let out = layer.forward(&x, drop, Finish { relu: inner, dropout }, graph, pass.family, pass.precision)?;
+            if !inner {
                 return if pass.precision == DType::F64 { Ok(out) } else { out.to_dtype(DType::F32) };
             }
-            x = NodeFeatures::Dense(out.relu()?);
+            x = NodeFeatures::Dense(out);
         }
         bail!("gcn: there are no layers")
     }
 
     /// Each layer of each step drops other values.
-    fn input_dropout(&self, pass: Computation, layer: usize) -> InputDropout {
-        match pass.dropout_seed {
-            Some(seed) => InputDropout { p: self.dropout, seed: seed.wrapping_mul(31).wrapping_add(layer as u64) },
-            None => InputDropout { p: 0.0, seed: 0 },
-        }
+    fn input_dropout(&self, pass: Computation, layer: usize) -> Option<Dropout> {
+        let seed = pass.dropout_seed?.wrapping_mul(31).wrapping_add(layer as u64);
+        (self.dropout > 0.0).then_some(Dropout { p: self.dropout, seed })
     }
 }
 
