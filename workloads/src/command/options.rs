@@ -6,7 +6,7 @@ use clap::Args;
 use gnntop_probe::Session;
 
 use super::Observer;
-use crate::train::{Subnormals, set_subnormals};
+use crate::train::{Subnormals, keep_freed_memory, set_subnormals};
 
 /// How long and how a training runs, whatever it trains.
 #[derive(Clone, Debug, Args)]
@@ -32,8 +32,9 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// Prepares the threads and begins to publish as `name`.
+    /// Prepares threads and memory and begins to publish as `name`.
     pub(crate) fn start(&self, name: &str, observer: &mut dyn Observer) -> Session {
+        keep_freed_memory();
         set_subnormals(if self.keep_subnormals { Subnormals::Keep } else { Subnormals::Flush });
         let builder = Session::builder(name).on_warning(observer.warning());
         match &self.record {

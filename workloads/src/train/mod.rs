@@ -3,6 +3,7 @@
 
 mod adam;
 mod loss;
+mod memory;
 mod metrics;
 mod node_trainer;
 mod parameters;
@@ -12,6 +13,7 @@ mod subnormals;
 
 pub use adam::{Adam, AdamSettings};
 pub use loss::{LabelledRows, cross_entropy};
+pub use memory::keep_freed_memory;
 pub use metrics::Accuracy;
 pub use node_trainer::{NodeInput, NodeModel, NodeOutcome, NodeTrainer, Pass};
 pub(crate) use node_trainer::{check_nodes, edges_of};
