@@ -14,7 +14,7 @@ use super::gelu::gelu;
 use super::moments::mean_and_covariance;
 use super::norm::{BatchNorm, EPSILON, Mode, numbers};
 use super::residual::add_normalised;
-use super::{CHANNELS, Grid, VigConfig, grid::neighbour_sum, tiles};
+use super::{CHANNELS, Grid, VigConfig, grid::neighbour_sum, groups};
 use crate::kernels::Workspaces;
 
 /// Which of two equal computations to use.
@@ -133,7 +133,7 @@ impl Block {
         let neighbours = self.lin_rel.weight.matmul(&both)?;
         let constant = (root.narrow(1, CHANNELS, 1)? + self.lin_rel.bias.unsqueeze(1)?)?;
         let weights = [&root.narrow(1, 0, CHANNELS)?, &neighbours, &constant, &self.w2.weight.t()?];
-        let columns = tiles::columns(x, &centre, Some(grid), workspaces)?;
+        let columns = groups::columns(x, &centre, Some(grid), workspaces)?;
         let z = fused_mlp(&columns, &Tensor::cat(&weights, 1)?, x.dim(0)?, workspaces)?;
         add_normalised(x, &z, &self.w2.bias, &self.bn2, mode)
     }
@@ -141,7 +141,7 @@ impl Block {
     fn fused_ffn(&self, y: &Tensor, mode: Mode, workspaces: &Workspaces) -> Result<Tensor> {
         let Normalised { centre, slope, offset } = normalised(y, &self.v1, &self.bn3, mode)?;
         let weights = Tensor::cat(&[&slope, &offset.unsqueeze(1)?, &self.v2.weight.t()?], 1)?;
-        let columns = tiles::columns(y, &centre, None, workspaces)?;
+        let columns = groups::columns(y, &centre, None, workspaces)?;
         let z = fused_mlp(&columns, &weights, y.dim(0)?, workspaces)?;
         add_normalised(y, &z, &self.v2.bias, &self.bn4, mode)
     }

@@ -6,15 +6,15 @@
 use candle_core::cpu::erf::{erf_f64, erfc_f64};
 use pulp::{Simd, WithSimd};
 
+use super::groups::GROUP;
 use crate::kernels::Element;
-
-/// Numbers are padded to a multiple of this, the most that any instruction set takes in a pair of vectors.
-pub(super) const PADDING: usize = 32;
 
 /// Arithmetic on several numbers at once. All methods are compiled into the kernel that calls them.
 pub(super) trait Lanes: Copy {
     type Number: Element;
     type Vector: Copy;
+    /// Vectors that hold a [`GROUP`] of numbers.
+    const PER_GROUP: usize;
 
     /// The whole vectors at the start of `from`.
     fn vectors(from: &[Self::Number]) -> &[Self::Vector];
@@ -80,7 +80,8 @@ const HALF_LOG2_E: f32 = -std::f32::consts::LOG2_E / 2.0;
 /// Adding `1.5 * 2^23` to a small number rounds it to an integer, which is then in the low bits.
 const ROUND: f32 = 12_582_912.0;
 /// `2^r` for `|r| <= 1/2`, constant term 1: relative error 9e-8. Fitted by iterated least squares.
-const EXP2: [f32; 6] = [1.0, 0.693_146_98, 0.240_222_42, 0.055_507_327, 0.009_671_51, 0.001_326_504_2];
+#[expect(clippy::approx_constant, reason = "fitted: near ln 2, and better here than ln 2")]
+const EXP2: [f32; 6] = [1.0, 0.693_147, 0.240_222_42, 0.055_507_33, 0.009_671_51, 0.001_326_504_2];
 /// `Phi(-a) exp(a^2 / 2)` for `0 <= a <= REACH`. Fitted so that `max(1, a) exp(-a^2 / 2)` times its error is at most
 /// 3.4e-8 everywhere, with the constant term 1/2 exact.
 const TAIL: [f32; 12] = [
@@ -88,7 +89,7 @@ const TAIL: [f32; 12] = [
     -0.398_940_3,
     0.249_963_37,
     -0.132_747_23,
-    0.061_757_449,
+    0.061_757_45,
     -0.025_213_68,
     0.008_765_138,
     -0.002_453_057,
@@ -100,31 +101,50 @@ const TAIL: [f32; 12] = [
 /// `1 / sqrt(2 pi)`, the normal density at 0.
 const DENSITY: f64 = 0.398_942_280_401_432_7;
 
+/// What [`Single::tail`] finds out about a vector.
+struct Tail<V> {
+    /// Magnitude up to [`REACH`].
+    a: V,
+    /// `exp(-a^2 / 2)`.
+    density: V,
+    /// [`TAIL`] at `a`.
+    tail: V,
+}
+
 impl<S: Simd> Single<S> {
-    /// The magnitude `a` of `x` up to [`REACH`], `exp(-a^2 / 2)`, and [`TAIL`] at `a`. NaN stays NaN.
+    /// NaN stays NaN.
     #[inline(always)]
-    fn tail(self, x: S::f32s) -> (S::f32s, S::f32s, S::f32s) {
+    fn tail(self, x: S::f32s) -> Tail<S::f32s> {
         let s = self.0;
-        let magnitude = s.and_u32s(s.transmute_u32s_f32s(x), s.splat_u32s(i32::MAX as u32));
-        let mut a = s.min_f32s(s.splat_f32s(REACH), s.transmute_f32s_u32s(magnitude));
-        if S::IS_SCALAR {
-            // Rust's minimum drops NaN; that of vector instructions returns its second operand.
-            a = s.select_f32s(s.equal_f32s(x, x), a, x);
-        }
+        let (scale, round) = (s.splat_f32s(HALF_LOG2_E), s.splat_f32s(ROUND));
+        let a = self.magnitude(x);
         let square = s.mul_f32s(a, a);
-        let scale = s.splat_f32s(HALF_LOG2_E);
-        let rounded = s.mul_add_e_f32s(square, scale, s.splat_f32s(ROUND));
-        let whole = s.sub_f32s(rounded, s.splat_f32s(ROUND));
-        let power = self.polynomial(&EXP2, s.mul_add_e_f32s(square, scale, s.sub_f32s(s.splat_f32s(0.0), whole)));
+        let rounded = s.mul_add_e_f32s(square, scale, round);
+        let minus_whole = s.sub_f32s(round, rounded);
+        let power = self.polynomial(&EXP2, s.mul_add_e_f32s(square, scale, minus_whole));
         let exponent = s.wrapping_dyn_shl_u32s(s.transmute_u32s_f32s(rounded), s.splat_u32s(23));
         let density = s.transmute_f32s_u32s(s.add_u32s(s.transmute_u32s_f32s(power), exponent));
-        (a, density, self.polynomial(&TAIL, a))
+        Tail { a, density, tail: self.polynomial(&TAIL, a) }
     }
 
+    /// `|x|` up to [`REACH`].
     #[inline(always)]
-    fn polynomial<const N: usize>(self, coefficients: &[f32; N], x: S::f32s) -> S::f32s {
-        let mut value = self.0.splat_f32s(coefficients[N - 1]);
-        for power in (0..N - 1).rev() {
+    fn magnitude(self, x: S::f32s) -> S::f32s {
+        let s = self.0;
+        let magnitude = s.and_u32s(s.transmute_u32s_f32s(x), s.splat_u32s(i32::MAX as u32));
+        let a = s.min_f32s(s.splat_f32s(REACH), s.transmute_f32s_u32s(magnitude));
+        if S::IS_SCALAR {
+            // Rust's minimum drops NaN; that of vector instructions returns its second operand.
+            return s.select_f32s(s.equal_f32s(x, x), a, x);
+        }
+        a
+    }
+
+    /// By Horner's scheme. Shorter chains of operations (Estrin, several vectors in step) were tried and are slower.
+    #[inline(always)]
+    fn polynomial<const C: usize>(self, coefficients: &[f32; C], x: S::f32s) -> S::f32s {
+        let mut value = self.0.splat_f32s(coefficients[C - 1]);
+        for power in (0..C - 1).rev() {
             value = self.0.mul_add_e_f32s(value, x, self.0.splat_f32s(coefficients[power]));
         }
         value
@@ -132,16 +152,17 @@ impl<S: Simd> Single<S> {
 
     /// `gelu(x) = max(x, 0) - |x| Phi(-|x|)`: without the cancellation of `1 + erf` where x is negative.
     #[inline(always)]
-    fn from_tail(self, x: S::f32s, (a, density, tail): (S::f32s, S::f32s, S::f32s)) -> S::f32s {
+    fn value(self, x: S::f32s, tail: &Tail<S::f32s>) -> S::f32s {
         let s = self.0;
         let positive = s.max_f32s(s.splat_f32s(0.0), x);
-        s.negate_mul_add_e_f32s(s.mul_f32s(a, density), tail, positive)
+        s.negate_mul_add_e_f32s(s.mul_f32s(tail.a, tail.density), tail.tail, positive)
     }
 }
 
 impl<S: Simd> Lanes for Single<S> {
     type Number = f32;
     type Vector = S::f32s;
+    const PER_GROUP: usize = GROUP / S::F32_LANES;
 
     #[inline(always)]
     fn vectors(from: &[f32]) -> &[S::f32s] {
@@ -180,19 +201,19 @@ impl<S: Simd> Lanes for Single<S> {
 
     #[inline(always)]
     fn gelu(self, x: S::f32s) -> S::f32s {
-        self.from_tail(x, self.tail(x))
+        self.value(x, &self.tail(x))
     }
 
     /// With the same exponential: for negative x the slope is `Phi(-a) - a phi(a)`, and slopes at x and -x add up to 1.
     #[inline(always)]
     fn gelu_and_slope(self, x: S::f32s) -> (S::f32s, S::f32s) {
-        let s = self.0;
-        let (a, density, tail) = self.tail(x);
-        let below = s.mul_f32s(density, s.mul_add_e_f32s(a, s.splat_f32s(-DENSITY as f32), tail));
+        let (s, tail) = (self.0, self.tail(x));
         let half = s.splat_f32s(0.5);
+        let factor = s.mul_add_e_f32s(tail.a, s.splat_f32s(-DENSITY as f32), tail.tail);
+        let distance = s.negate_mul_add_e_f32s(tail.density, factor, half);
         let sign = s.and_u32s(s.transmute_u32s_f32s(x), s.splat_u32s(1 << 31));
-        let distance = s.transmute_f32s_u32s(s.xor_u32s(s.transmute_u32s_f32s(s.sub_f32s(half, below)), sign));
-        (self.from_tail(x, (a, density, tail)), s.add_f32s(half, distance))
+        let signed = s.xor_u32s(s.transmute_u32s_f32s(distance), sign);
+        (self.value(x, &tail), s.add_f32s(half, s.transmute_f32s_u32s(signed)))
     }
 }
 
@@ -203,6 +224,7 @@ struct Double;
 impl Lanes for Double {
     type Number = f64;
     type Vector = f64;
+    const PER_GROUP: usize = GROUP;
 
     #[inline(always)]
     fn vectors(from: &[f64]) -> &[f64] {
@@ -255,4 +277,52 @@ impl Lanes for Double {
 fn normal(x: f64) -> f64 {
     let scaled = x * std::f64::consts::FRAC_1_SQRT_2;
     if x < 0.0 { 0.5 * erfc_f64(-scaled) } else { 0.5 + 0.5 * erf_f64(scaled) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// GELU and slope in the arithmetic of CPUs without vector instructions.
+    fn scalar(x: f32) -> (f32, f32) {
+        Single(pulp::Scalar::new()).gelu_and_slope(x)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    struct Slopes<'a>(&'a [f32], &'a mut [f32]);
+
+    #[cfg(target_arch = "x86_64")]
+    impl Kernel<f32> for Slopes<'_> {
+        #[inline(always)]
+        fn run<L: Lanes<Number = f32>>(self, lanes: L) {
+            for (out, &x) in L::vectors_mut(self.1).iter_mut().zip(L::vectors(self.0)) {
+                *out = lanes.gelu_and_slope(x).1;
+            }
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn narrower_vectors_give_the_same_numbers() {
+        let Some(narrow) = pulp::x86::V3::try_new() else { return };
+        let mut x: Vec<f32> = (-512..511).map(|step| step as f32 * 0.0137).collect();
+        x.push(f32::NAN);
+        let (mut best, mut other) = (vec![0.0; x.len()], vec![0.0; x.len()]);
+        f32::run(Slopes(&x, &mut best));
+        Simd::vectorize(narrow, Dispatched(Slopes(&x, &mut other)));
+        assert_eq!(best[..1023], other[..1023]);
+        assert!(best[1023].is_nan() && other[1023].is_nan());
+    }
+
+    #[test]
+    fn the_scalar_arithmetic_agrees_and_keeps_nan() {
+        for x in (-700..700).map(|step| step as f32 * 0.01) {
+            let (value, slope) = scalar(x);
+            let (exact, exact_slope) = Double.gelu_and_slope(f64::from(x));
+            assert!((f64::from(value) - exact).abs() < 5e-7, "gelu({x}) = {value}, not {exact}");
+            assert!((f64::from(slope) - exact_slope).abs() < 5e-7, "slope at {x} = {slope}, not {exact_slope}");
+        }
+        let (value, slope) = scalar(f32::NAN);
+        assert!(value.is_nan() && slope.is_nan());
+    }
 }

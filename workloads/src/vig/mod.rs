@@ -13,12 +13,13 @@ mod config;
 mod fused;
 mod gelu;
 mod grid;
+mod groups;
+mod kernel;
 mod lanes;
 mod model;
 mod moments;
 mod norm;
 mod residual;
-mod tiles;
 
 pub use block::{Block, Form};
 pub use command::VigCommand;

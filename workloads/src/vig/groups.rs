@@ -1,10 +1,8 @@
-//! A node's columns before the first linear map, laid out for the fused kernel: tiles of [`TILE`] nodes, and in each
-//! tile one row per column.
+//! A node's columns before the first linear map, laid out for the fused kernel: groups of [`GROUP`] nodes, and in each
+//! group one run of numbers per column.
 //!
 //! The columns are the node's own channels around a centre (`x - centre`), and for the first half of a block the sum
 //! of those over its neighbours and its degree. Around the mean, nothing large cancels in the products that follow.
-
-use std::ops::Range;
 
 use candle_core::{CpuStorage, CustomOp2, DType, Layout, Result, Shape, Tensor, bail};
 
@@ -12,16 +10,14 @@ use super::lanes::Vectorised;
 use super::{CHANNELS, Grid};
 use crate::kernels::{Workspaces, cpu_slice, host_slice, run_tasks};
 
-/// Nodes of a tile. Seven columns of it, their gradients and that of the result fit a first-level cache.
-pub(super) const TILE: usize = 512;
+/// Nodes of a group: one vector of the widest instruction set.
+pub(super) const GROUP: usize = 16;
 
-/// The nodes of a tile, fewer than [`TILE`] in the last one.
-pub(super) fn tile_nodes(tile: usize, nodes: usize) -> Range<usize> {
-    tile * TILE..((tile + 1) * TILE).min(nodes)
-}
+/// Nodes that one task packs.
+const CHUNK_GROUPS: usize = 64;
 
-/// `x - centre` of `x` `[nodes, 3]` and `centre` `[3]` as tiles, `[tiles, 3, TILE]`; with a grid also the neighbours'
-/// sums and the degree, `[tiles, 7, TILE]`. Rows beyond the last node are 0.
+/// `x - centre` of `x` `[nodes, 3]` and `centre` `[3]` as groups, `[groups, 3, GROUP]`; with a grid also the
+/// neighbours' sums and the degree, `[groups, 7, GROUP]`. Beyond the last node all is 0.
 ///
 /// # Errors
 /// The shapes or number types do not fit, or the nodes are not whole images of the grid.
@@ -47,7 +43,8 @@ impl Columns {
 
     fn forward<T: Vectorised>(&self, x: &[T], centre: &[T]) -> Vec<T> {
         let nodes = x.len() / CHANNELS;
-        let mut out = vec![T::zero(); nodes.div_ceil(TILE) * self.count() * TILE];
+        let width = self.count() * GROUP;
+        let mut out = vec![T::zero(); nodes.div_ceil(GROUP) * width];
         let mut centred = T::workspace(&self.workspaces).take(x.len());
         for (row, x) in centred.chunks_exact_mut(CHANNELS).zip(x.chunks_exact(CHANNELS)) {
             row.iter_mut().zip(x).zip(centre).for_each(|((out, &x), &centre)| *out = x - centre);
@@ -56,14 +53,16 @@ impl Columns {
         if let Some(grid) = self.grid {
             grid.sum_neighbours(&centred, CHANNELS, &mut sums, &self.workspaces);
         }
-        run_tasks(out.chunks_exact_mut(self.count() * TILE).enumerate(), |(tile, out)| {
-            let nodes = tile_nodes(tile, nodes);
-            let (own, rest) = out.split_at_mut(CHANNELS * TILE);
-            pack(&centred[nodes.start * CHANNELS..nodes.end * CHANNELS], own);
+        let rows = |first: usize| first * GROUP * CHANNELS..nodes.min((first + CHUNK_GROUPS) * GROUP) * CHANNELS;
+        run_tasks(out.chunks_mut(CHUNK_GROUPS * width).enumerate(), |(task, out)| {
+            let first = task * CHUNK_GROUPS;
+            pack(&centred[rows(first)], out, self.count(), 0);
             if let Some(grid) = self.grid {
-                let (neighbours, degree) = rest.split_at_mut(CHANNELS * TILE);
-                pack(&sums[nodes.start * CHANNELS..nodes.end * CHANNELS], neighbours);
-                degree.iter_mut().zip(nodes).for_each(|(out, node)| *out = T::from_f64(grid.degree(node) as f64));
+                pack(&sums[rows(first)], out, self.count(), CHANNELS);
+                for node in first * GROUP..nodes.min((first + CHUNK_GROUPS) * GROUP) {
+                    let (group, lane) = (node / GROUP - first, node % GROUP);
+                    out[group * width + 2 * CHANNELS * GROUP + lane] = T::from_f64(grid.degree(node) as f64);
+                }
             }
         });
         out
@@ -91,8 +90,8 @@ impl Columns {
     }
 
     fn forward_typed<T: Vectorised>(&self, x: &[T], centre: &[T]) -> (CpuStorage, Shape) {
-        let tiles = (x.len() / CHANNELS).div_ceil(TILE);
-        (T::to_cpu_storage_owned(self.forward(x, centre)), Shape::from((tiles, self.count(), TILE)))
+        let groups = (x.len() / CHANNELS).div_ceil(GROUP);
+        (T::to_cpu_storage_owned(self.forward(x, centre)), Shape::from((groups, self.count(), GROUP)))
     }
 
     fn backward_typed<T: Vectorised>(&self, x: &Tensor, gradient: &Tensor) -> Result<(Tensor, Tensor)> {
@@ -103,19 +102,23 @@ impl Columns {
     }
 }
 
-/// `[nodes, 3]` to the first three rows of a tile.
-fn pack<T: Vectorised>(rows: &[T], tile: &mut [T]) {
-    for (channel, out) in tile.chunks_exact_mut(TILE).enumerate() {
-        out.iter_mut().zip(rows.iter().skip(channel).step_by(CHANNELS)).for_each(|(out, &value)| *out = value);
+/// `[nodes, 3]` to three of the `columns` of groups, from `first`.
+pub(super) fn pack<T: Vectorised>(rows: &[T], groups: &mut [T], columns: usize, first: usize) {
+    for (rows, group) in rows.chunks(GROUP * CHANNELS).zip(groups.chunks_exact_mut(columns * GROUP)) {
+        for (lane, row) in rows.chunks_exact(CHANNELS).enumerate() {
+            for (channel, &value) in row.iter().enumerate() {
+                group[(first + channel) * GROUP + lane] = value;
+            }
+        }
     }
 }
 
-/// Three columns of all tiles, from `first`, to `[nodes, 3]`.
-fn unpack<T: Vectorised>(tiles: &[T], columns: usize, first: usize, out: &mut [T]) {
-    for (tile, out) in tiles.chunks_exact(columns * TILE).zip(out.chunks_mut(CHANNELS * TILE)) {
-        for (node, out) in out.chunks_exact_mut(CHANNELS).enumerate() {
-            for (channel, out) in out.iter_mut().enumerate() {
-                *out = tile[(first + channel) * TILE + node];
+/// Three of the `columns` of groups, from `first`, to `[nodes, 3]`.
+pub(super) fn unpack<T: Vectorised>(groups: &[T], columns: usize, first: usize, rows: &mut [T]) {
+    for (group, rows) in groups.chunks_exact(columns * GROUP).zip(rows.chunks_mut(GROUP * CHANNELS)) {
+        for (lane, row) in rows.chunks_exact_mut(CHANNELS).enumerate() {
+            for (channel, value) in row.iter_mut().enumerate() {
+                *value = group[(first + channel) * GROUP + lane];
             }
         }
     }
