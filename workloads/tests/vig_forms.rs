@@ -4,9 +4,8 @@
 
 use candle_core::backprop::GradStore;
 use candle_core::{DType, Device, Tensor, Var};
-use candle_nn::loss::cross_entropy;
 use gnntop_workloads::kernels::Workspaces;
-use gnntop_workloads::train::{Adam, AdamSettings, Parameters};
+use gnntop_workloads::train::{Adam, AdamSettings, LabelledRows, Parameters, cross_entropy};
 use gnntop_workloads::vig::{Block, Form, Grid, Mode, Vig, VigConfig};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -35,9 +34,9 @@ fn pixels(images: usize, grid: Grid, dtype: DType) -> Tensor {
     Tensor::from_vec(values, (nodes, 3), &Device::Cpu).unwrap().to_dtype(dtype).unwrap()
 }
 
-fn classes(images: usize, classes: usize) -> Tensor {
+fn classes(images: usize, classes: usize) -> LabelledRows {
     let values: Vec<u32> = (0..images).map(|image| (image * 7 % classes) as u32).collect();
-    Tensor::from_vec(values, images, &Device::Cpu).unwrap()
+    LabelledRows::new(0..images as u32, &values).unwrap()
 }
 
 fn numbers(tensor: &Tensor) -> Vec<f64> {

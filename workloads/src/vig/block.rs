@@ -12,8 +12,8 @@ use candle_nn::{Init, VarBuilder};
 use super::fused::fused_mlp;
 use super::gelu::gelu;
 use super::moments::mean_and_covariance;
-use super::norm::{BatchNorm, EPSILON, Mode, numbers};
-use super::residual::add_normalised;
+use super::norm::{BatchNorm, Mode, numbers};
+use super::normalise::EPSILON;
 use super::{CHANNELS, Grid, VigConfig, grid::neighbour_sum, groups};
 use crate::kernels::Workspaces;
 
@@ -135,7 +135,7 @@ impl Block {
         let weights = [&root.narrow(1, 0, CHANNELS)?, &neighbours, &constant, &self.w2.weight.t()?];
         let columns = groups::columns(x, &centre, Some(grid), workspaces)?;
         let z = fused_mlp(&columns, &Tensor::cat(&weights, 1)?, x.dim(0)?, workspaces)?;
-        add_normalised(x, &z, &self.w2.bias, &self.bn2, mode)
+        x + self.bn2.forward_after(&z, Some(&self.w2.bias), mode)?
     }
 
     fn fused_ffn(&self, y: &Tensor, mode: Mode, workspaces: &Workspaces) -> Result<Tensor> {
@@ -143,7 +143,7 @@ impl Block {
         let weights = Tensor::cat(&[&slope, &offset.unsqueeze(1)?, &self.v2.weight.t()?], 1)?;
         let columns = groups::columns(y, &centre, None, workspaces)?;
         let z = fused_mlp(&columns, &weights, y.dim(0)?, workspaces)?;
-        add_normalised(y, &z, &self.v2.bias, &self.bn4, mode)
+        y + self.bn4.forward_after(&z, Some(&self.v2.bias), mode)?
     }
 }
 

@@ -19,7 +19,7 @@ mod lanes;
 mod model;
 mod moments;
 mod norm;
-mod residual;
+mod normalise;
 
 pub use block::{Block, Form};
 pub use command::VigCommand;

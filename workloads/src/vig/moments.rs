@@ -26,7 +26,7 @@ pub(super) fn mean_and_covariance(x: &Tensor) -> Result<Tensor> {
 }
 
 /// Sums of `N` terms of every node, given all its rows in each of `inputs`, `[nodes, 3]`.
-pub(super) fn sums<T: Vectorised, const I: usize, const N: usize>(
+fn sums<T: Vectorised, const I: usize, const N: usize>(
     inputs: [&[T]; I],
     terms: impl Fn([[f64; CHANNELS]; I]) -> [f64; N] + Sync,
 ) -> [f64; N] {
@@ -46,7 +46,7 @@ pub(super) fn sums<T: Vectorised, const I: usize, const N: usize>(
 
 /// Row `node` of `[nodes, 3]`.
 #[inline(always)]
-pub(super) fn row<T: Vectorised>(rows: &[T], node: usize) -> [f64; CHANNELS] {
+fn row<T: Vectorised>(rows: &[T], node: usize) -> [f64; CHANNELS] {
     let row = &rows[node * CHANNELS..(node + 1) * CHANNELS];
     [row[0].to_f64(), row[1].to_f64(), row[2].to_f64()]
 }

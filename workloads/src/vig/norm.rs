@@ -1,10 +1,11 @@
-//! Batch normalisation over all nodes (PyTorch's `BatchNorm1d`): its parameters, its running statistics, and its plain
-//! form from tensor operations.
+//! Batch normalisation over all nodes (PyTorch's `BatchNorm1d`): its parameters and its running statistics.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use candle_core::{D, DType, Result, Tensor, bail};
 use candle_nn::{Init, VarBuilder};
+
+use super::normalise::{Moments, normalise};
 
 /// Whether layers use the statistics of the batch, and move their running ones, or use the running ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,8 +33,6 @@ pub struct BatchNorm {
     running: Arc<Mutex<RunningStatistics>>,
 }
 
-/// Added to the variance.
-pub(super) const EPSILON: f64 = 1e-5;
 /// How far one batch moves the running statistics.
 const MOMENTUM: f64 = 0.1;
 
@@ -71,22 +70,32 @@ impl BatchNorm {
         Ok(())
     }
 
-    /// `[rows, features]` to the same, from tensor operations.
+    /// `[rows, features]` to the same.
     ///
     /// # Errors
     /// The shape does not fit, or there is only one row to train on.
     pub fn forward(&self, x: &Tensor, mode: Mode) -> Result<Tensor> {
-        let (mean, variance) = match mode {
-            Mode::Train => {
-                let mean = x.mean_keepdim(0)?;
-                let variance = x.broadcast_sub(&mean)?.sqr()?.mean_keepdim(0)?;
-                self.update(&numbers(&mean)?, &numbers(&variance)?, x.dim(0)?)?;
-                (mean, variance)
-            }
-            Mode::Eval => self.running_tensors(x.dtype())?,
-        };
-        let scale = (variance + EPSILON)?.sqrt()?.recip()?.broadcast_mul(&self.weight)?;
-        x.broadcast_sub(&mean)?.broadcast_mul(&scale)?.broadcast_add(&self.bias)
+        self.forward_after(x, None, mode)
+    }
+
+    /// [`forward`](Self::forward) of `x + bias`. In training the bias only moves the running mean, because the batch mean
+    /// takes it away again; it gets no gradient then.
+    ///
+    /// # Errors
+    /// As [`forward`](Self::forward).
+    pub(super) fn forward_after(&self, x: &Tensor, bias: Option<&Tensor>, mode: Mode) -> Result<Tensor> {
+        let affine = Tensor::stack(&[&self.weight, &self.bias], 0)?;
+        if mode == Mode::Eval {
+            let RunningStatistics { mean, variance } = self.running();
+            let shifted = bias.map(|bias| x.broadcast_add(bias)).transpose()?;
+            return Ok(normalise(shifted.as_ref().unwrap_or(x), &affine, Some(Moments { mean, variance }))?.0);
+        }
+        let (out, Moments { mut mean, variance }) = normalise(x, &affine, None)?;
+        if let Some(bias) = bias {
+            mean.iter_mut().zip(numbers(bias)?).for_each(|(mean, bias)| *mean += bias);
+        }
+        self.update(&mean, &variance, x.dim(0)?)?;
+        Ok(out)
     }
 
     /// Moves the running statistics towards those of a batch of `rows`, whose `variance` has `rows` in the
