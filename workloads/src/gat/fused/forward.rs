@@ -135,7 +135,7 @@ pub(super) fn dot<T: Lanes>(left: &[T], right: &[T]) -> T {
     while count > 1 {
         count /= 2;
         for lane in 0..count {
-            lanes[lane] = lanes[lane] + lanes[lane + count];
+            lanes[lane] += lanes[lane + count];
         }
     }
     let rest = left_rest.iter().zip(right_rest);
