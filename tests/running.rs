@@ -131,6 +131,21 @@ mod workloads {
     }
 
     #[test]
+    fn a_sampled_training_shows_sampling_where_it_happens() {
+        let sessions = Sessions::new();
+        let small = ["--nodes", "600", "--edges", "6000", "--batch-size", "64", "--fanouts", "4,4", "--hidden", "8"];
+        let train = |more: &[&str]| sessions.run([&["train", "sage", "--epochs", "1"][..], &small, more].concat());
+        assert_eq!(train(&["--workers", "0", "--record", "alone.gnntop"]).code, Some(0));
+        assert_eq!(train(&["--workers", "2", "--record", "loaded.gnntop"]).code, Some(0));
+        // Done by the training's own thread, sampling is a phase of its steps; done by loaders, the wait for it is.
+        let alone = sessions.run(["report", "alone.gnntop"]).out;
+        assert!(["sample", "gather", "forward", "F1 train"].iter().all(|name| alone.contains(name)), "{alone}");
+        assert!(!alone.contains("data wait"), "{alone}");
+        let loaded = sessions.run(["report", "loaded.gnntop"]).out;
+        assert!(["data wait", "forward", "queue depth"].iter().all(|name| loaded.contains(name)), "{loaded}");
+    }
+
+    #[test]
     fn unknown_names_and_settings_are_answered() {
         let sessions = Sessions::new();
         sessions.run(["run", "pan"]).refused("no workload is called pan; there is: gat, gcn, pna, sage, vig");

@@ -8,6 +8,7 @@
 //! In JSON every number carries its unit in its name; what was not measured is `null`, with a `reason` beside it
 //! where there is one.
 
+mod counters;
 mod durations;
 mod hardware;
 mod memory;
@@ -21,6 +22,7 @@ use serde::Serialize;
 use crate::findings::Verdict;
 use crate::store::{Losses, Phase, StepStatistics, Store, Throughput};
 
+pub use counters::Counter;
 pub use durations::{Durations, PhaseLine, SpanLine};
 pub use hardware::{Figure, Gpu, Hardware};
 pub use memory::{Memory, PhaseMemory};
@@ -64,6 +66,8 @@ pub struct Report {
     pub spans: Vec<SpanLine>,
     /// Work per second of the steps' wall time.
     pub throughput: Throughput,
+    /// The program's own counters over the whole session, whichever steps are left out.
+    pub counters: Vec<Counter>,
     /// Memory, as the program's allocator told it.
     pub memory: Memory,
     /// Means and extremes of the hardware readings over the whole session.
@@ -90,6 +94,7 @@ impl Report {
             phases: durations::phase_lines(store.phases(), statistics, &options.percentiles),
             spans: durations::span_lines(store, options),
             throughput: statistics.throughput(),
+            counters: Counter::all(store),
             not_measured: not_measured(store, statistics, &memory),
             steps,
             memory,

@@ -4,7 +4,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::durations::Durations;
 use super::hardware::{Figure, Gpu};
-use super::{PhaseMemory, Report, table};
+use super::{Counter, PhaseMemory, Report, table};
 use crate::figures::{bytes, count, duration, percent, quantity};
 use crate::store::Losses;
 
@@ -15,6 +15,7 @@ pub(super) fn write(report: &Report) -> String {
     phases(&mut out, report);
     spans(&mut out, report);
     throughput(&mut out, report);
+    counters(&mut out, &report.counters);
     memory(&mut out, &report.memory.phases);
     hardware(&mut out, report);
     list(&mut out, "lost", &losses(&report.losses));
@@ -135,6 +136,20 @@ fn throughput(out: &mut String, report: &Report) {
     if !known.is_empty() {
         out.push_str(&format!("per second   {}\n\n", known.join(", ")));
     }
+}
+
+fn counters(out: &mut String, counters: &[Counter]) {
+    if counters.is_empty() {
+        return;
+    }
+    let mut rows = vec![Vec::from(["counter", "count", "last", "mean", "min", "max"].map(str::to_owned))];
+    let value = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), quantity);
+    for counter in counters {
+        let values = [counter.last, counter.mean, Some(counter.min), Some(counter.max)].map(value);
+        rows.push([vec![counter.name.clone(), count(counter.count)], values.to_vec()].concat());
+    }
+    table::write(out, &rows);
+    out.push('\n');
 }
 
 fn memory(out: &mut String, phases: &[PhaseMemory]) {

@@ -9,8 +9,8 @@ use crate::nodes::NodeDataset;
 use crate::train::Accuracy;
 
 static EVALUATE: Name = Name::span("evaluate");
-static VALIDATION: Name = Name::counter("validation accuracy");
-static TEST: Name = Name::counter("test accuracy");
+static VALIDATION: Name = Name::counter("acc valid");
+static TEST: Name = Name::counter("acc test");
 
 /// Some nodes and what they are.
 struct Part {

@@ -15,7 +15,7 @@ use crate::sampling::NodeBatches;
 use crate::train::{Accuracy, LabelledRows};
 
 static RUN: Name = Name::mark("run");
-static TRAINING_ACCURACY: Name = Name::counter("training accuracy");
+static TRAINING_ACCURACY: Name = Name::counter("acc train");
 
 /// What a step trains on.
 pub(super) enum Batches {

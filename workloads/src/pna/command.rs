@@ -14,7 +14,7 @@ use crate::molecule::{self, GraphBatches, Loader, MoleculeSet};
 use crate::train::{AdamSettings, cosine_learning_rate};
 
 static EVALUATE: Name = Name::span("evaluate");
-static VALIDATION_ERROR: Name = Name::counter("validation MAE (eV)");
+static VALIDATION_ERROR: Name = Name::counter("MAE eV");
 
 /// Trains PNA (Principal Neighbourhood Aggregation) on small molecules to predict their HOMO-LUMO gap.
 #[derive(Clone, Debug, Parser)]

@@ -11,8 +11,8 @@ use crate::sampling::{NodeBatch, NodeBatches};
 use crate::train::{Accuracy, LabelledRows, NodeInput, NodeModel, NodeTrainer, Pass};
 
 static EVALUATE: Name = Name::span("evaluate");
-static TRAINING_F1: Name = Name::counter("training micro-F1");
-static VALIDATION_F1: Name = Name::counter("validation micro-F1");
+static TRAINING_F1: Name = Name::counter("F1 train");
+static VALIDATION_F1: Name = Name::counter("F1 valid");
 
 /// A model, the batches it learns from and those it is judged by.
 pub(crate) struct SampledTraining<M> {

@@ -14,8 +14,8 @@ use crate::loading::{Loader, LoaderSettings, wait_for_batch};
 use crate::train::{Accuracy, Adam, AdamSettings, LabelledRows, Parameters, cross_entropy};
 
 static EVALUATE: Name = Name::span("evaluate");
-static TRAINING_ACCURACY: Name = Name::counter("training accuracy");
-static TEST_ACCURACY: Name = Name::counter("test accuracy");
+static TRAINING_ACCURACY: Name = Name::counter("acc train");
+static TEST_ACCURACY: Name = Name::counter("acc test");
 
 /// Trains ViG (vision graph network), the study's model with pixels as nodes, to classify images.
 #[derive(Clone, Debug, Parser)]
