@@ -1,5 +1,7 @@
 //! Dropout without a stored mask: whether a value is dropped follows from a seed and its position alone.
 
+use std::ops::Range;
+
 use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor, WithDType, bail};
 use rayon::prelude::*;
 
@@ -58,17 +60,36 @@ impl DropMask {
     #[inline(always)]
     pub fn apply<T: Wide>(&self, first: u64, values: &mut [T]) {
         let factor = T::from_f64(self.factor);
-        let (mut first, mut values) = (first, values);
-        while !values.is_empty() {
-            let stream = self.stream(first >> 32);
-            let until_next = (1u64 << 32) - (first & 0xffff_ffff);
-            let count = values.len().min(usize::try_from(until_next).unwrap_or(usize::MAX));
-            let (part, rest) = values.split_at_mut(count);
-            for (index, value) in part.iter_mut().enumerate() {
-                let stays = stream.stays((first as u32).wrapping_add(index as u32));
-                *value = if stays { *value * factor } else { T::zero() };
+        self.streams(first, values.len(), |stream, position, range| {
+            for (index, value) in values[range].iter_mut().enumerate() {
+                let kept = *value * factor;
+                *value = if stream.stays(position.wrapping_add(index as u32)) { kept } else { T::zero() };
             }
-            (first, values) = (first + count as u64, rest);
+        });
+    }
+
+    /// The same from one slice into another of its length.
+    #[inline(always)]
+    pub fn copy<T: Wide>(&self, first: u64, from: &[T], to: &mut [T]) {
+        let factor = T::from_f64(self.factor);
+        self.streams(first, to.len(), |stream, position, range| {
+            for (index, (to, &from)) in to[range.clone()].iter_mut().zip(&from[range]).enumerate() {
+                let kept = from * factor;
+                *to = if stream.stays(position.wrapping_add(index as u32)) { kept } else { T::zero() };
+            }
+        });
+    }
+
+    /// The parts of `count` positions from `first` on that have one generator: it, the first position, and the part.
+    #[inline(always)]
+    fn streams(&self, first: u64, count: usize, mut part: impl FnMut(MaskStream, u32, Range<usize>)) {
+        let mut done = 0;
+        while done < count {
+            let position = first + done as u64;
+            let until_next = (1u64 << 32) - (position & 0xffff_ffff);
+            let end = count.min(done.saturating_add(usize::try_from(until_next).unwrap_or(usize::MAX)));
+            part(self.stream(position >> 32), position as u32, done..end);
+            done = end;
         }
     }
 }

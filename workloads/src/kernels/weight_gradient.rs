@@ -8,7 +8,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::{Buffer, DropMask, Lanes, Workspaces, lanes, run_tasks};
+use super::{Buffer, DropMask, Lanes, Workspaces, add_column_sums, lanes, run_tasks};
 
 /// Rows of a block: one bit each in a word.
 const BLOCK: usize = 64;
@@ -29,34 +29,34 @@ pub(crate) struct CompressedRows<T> {
     places: Buffer<u32>,
     /// For each block where its columns start, `[blocks, columns + 1]`.
     starts: Buffer<u32>,
+    /// Sum of every column.
+    column_sums: Vec<T>,
 }
 
 impl<T: Lanes> CompressedRows<T> {
-    /// Of `matrix`, `[any, columns]`.
-    pub(crate) fn of(matrix: &[T], columns: usize, workspaces: &Workspaces) -> Self {
-        let rows = matrix.len() / columns;
-        let blocks = rows.div_ceil(BLOCK);
-        let mut values = T::workspace(workspaces).take(blocks * BLOCK * columns);
+    /// Of `gradient`, `[any, columns]`. `relu` is the result of ReLU and dropout, and the factor of what was kept: the
+    /// gradient becomes the one before both, which passes where the result is more than 0.
+    pub(crate) fn behind(gradient: &mut [T], columns: usize, relu: Option<(&[T], T)>, workspaces: &Workspaces) -> Self {
+        let rows = gradient.len() / columns;
+        let (blocks, size) = (rows.div_ceil(BLOCK), BLOCK * columns);
+        let mut values = T::workspace(workspaces).take(blocks * size);
         let mut places = workspaces.indices.take(values.len());
         let mut starts = workspaces.indices.take(blocks * (columns + 1));
-        let tasks = matrix.chunks(BLOCK * columns).zip(values.chunks_exact_mut(BLOCK * columns));
-        let tasks = tasks.zip(places.chunks_exact_mut(BLOCK * columns)).zip(starts.chunks_exact_mut(columns + 1));
-        run_tasks(tasks, |(((matrix, values), places), starts)| {
-            pulp::Arch::new().dispatch(CompressBlock { matrix, columns, values, places, starts });
+        let mut sums = vec![T::zero(); blocks * columns];
+        let tasks = gradient.chunks_mut(size).zip(values.chunks_exact_mut(size)).zip(places.chunks_exact_mut(size));
+        let tasks = tasks.zip(starts.chunks_exact_mut(columns + 1)).zip(sums.chunks_exact_mut(columns)).enumerate();
+        run_tasks(tasks, |(block, ((((gradient, values), places), starts), sums))| {
+            let relu = relu.map(|(result, factor)| (&result[block * size..][..gradient.len()], factor));
+            pulp::Arch::new().dispatch(CompressBlock { gradient, columns, relu, values, places, starts, sums });
         });
-        Self { columns, rows, values, places, starts }
+        let mut column_sums = vec![T::zero(); columns];
+        add_column_sums(&mut column_sums, &sums);
+        Self { columns, rows, values, places, starts, column_sums }
     }
 
     /// Sum of every column.
-    pub(crate) fn column_sums(&self) -> Vec<T> {
-        let mut sums = vec![T::zero(); self.columns];
-        for block in 0..self.rows.div_ceil(BLOCK) {
-            for (column, sum) in sums.iter_mut().enumerate() {
-                let (_, values) = self.entries(block, column);
-                values.iter().for_each(|&value| *sum += value);
-            }
-        }
-        sums
+    pub(crate) fn into_column_sums(self) -> Vec<T> {
+        self.column_sums
     }
 
     /// Rows and values of a column of a block.
@@ -71,26 +71,46 @@ impl<T: Lanes> CompressedRows<T> {
 
 /// Lists the entries of one block.
 struct CompressBlock<'a, T> {
-    matrix: &'a [T],
+    gradient: &'a mut [T],
     columns: usize,
+    relu: Option<(&'a [T], T)>,
     values: &'a mut [T],
     places: &'a mut [u32],
     starts: &'a mut [u32],
+    sums: &'a mut [T],
 }
 
 impl<T: Lanes> pulp::NullaryFnOnce for CompressBlock<'_, T> {
     type Output = ();
 
+    #[inline(always)]
+    fn call(mut self) {
+        if let Some((result, factor)) = self.relu {
+            for (gradient, &result) in self.gradient.iter_mut().zip(result) {
+                let passed = *gradient * factor;
+                *gradient = if result > T::zero() { passed } else { T::zero() };
+            }
+        }
+        for row in self.gradient.chunks_exact(self.columns) {
+            for (sum, &value) in self.sums.iter_mut().zip(row) {
+                *sum += value;
+            }
+        }
+        self.list();
+    }
+}
+
+impl<T: Lanes> CompressBlock<'_, T> {
     /// First a word for each column that tells its entries, by whole rows, which vectorises; then one step an entry.
     #[inline(always)]
-    fn call(self) {
+    fn list(&mut self) {
         /// Columns at once: their words stay in registers.
         const COLUMNS: usize = 64;
         let mut count = 0;
         for first in (0..self.columns).step_by(COLUMNS) {
             let width = COLUMNS.min(self.columns - first);
             let mut words = [0u64; COLUMNS];
-            for (place, row) in self.matrix.chunks_exact(self.columns).enumerate() {
+            for (place, row) in self.gradient.chunks_exact(self.columns).enumerate() {
                 for (word, &value) in words.iter_mut().zip(&row[first..first + width]) {
                     *word |= u64::from(value != T::zero()) << place;
                 }
@@ -100,7 +120,7 @@ impl<T: Lanes> pulp::NullaryFnOnce for CompressBlock<'_, T> {
                 let mut word = word;
                 while word != 0 {
                     let place = word.trailing_zeros();
-                    self.values[count] = self.matrix[place as usize * self.columns + first + column];
+                    self.values[count] = self.gradient[place as usize * self.columns + first + column];
                     self.places[count] = place;
                     count += 1;
                     word &= word - 1;
@@ -189,9 +209,10 @@ impl<T: Lanes> Strips<'_, T> {
         let blocks = self.x.chunks(BLOCK * self.width).take(self.rows.rows.div_ceil(BLOCK));
         for (block, x) in blocks.enumerate() {
             for (row, (to, from)) in packed.chunks_exact_mut(padded).zip(x.chunks_exact(self.width)).enumerate() {
-                to[..columns].copy_from_slice(&from[skipped..skipped + columns]);
-                if let Some(mask) = self.mask {
-                    mask.apply(((block * BLOCK + row) * self.width + skipped) as u64, &mut to[..columns]);
+                let (to, from) = (&mut to[..columns], &from[skipped..skipped + columns]);
+                match self.mask {
+                    None => to.copy_from_slice(from),
+                    Some(mask) => mask.copy(((block * BLOCK + row) * self.width + skipped) as u64, from, to),
                 }
             }
             let packed = T::vectors::<S>(packed).as_chunks::<N>().0;
@@ -265,17 +286,18 @@ mod tests {
         {
             let (gradient, x) = (matrix(&mut rng, rows, columns, share), matrix(&mut rng, rows + 3, width, 1.0));
             let expected = naive(&gradient, columns, &x, width);
-            let compressed = CompressedRows::of(&gradient, columns, &workspaces);
+            let compressed = CompressedRows::behind(&mut gradient.clone(), columns, None, &workspaces);
             let exact = gradient_of_weight(&compressed, &x, width, None, &workspaces);
             assert!(exact.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-12), "{rows} {columns} {width}");
             let single = |values: &[f64]| values.iter().map(|&value| value as f32).collect::<Vec<_>>();
-            let compressed = CompressedRows::of(&single(&gradient), columns, &workspaces);
+            let compressed = CompressedRows::behind(&mut single(&gradient), columns, None, &workspaces);
             let near = gradient_of_weight(&compressed, &single(&x), width, None, &workspaces);
             assert!(near.iter().zip(&expected).all(|(&a, b)| (f64::from(a) - b).abs() < 1e-4));
             let ones = vec![1.0f32; rows];
             let sums = naive(&gradient, columns, &vec![1.0; rows], 1);
-            assert!(compressed.column_sums().iter().zip(&sums).all(|(&a, b)| (f64::from(a) - b).abs() < 1e-4));
-            assert_eq!(gradient_of_weight(&compressed, &ones, 1, None, &workspaces), compressed.column_sums());
+            assert!(compressed.column_sums.iter().zip(&sums).all(|(&a, b)| (f64::from(a) - b).abs() < 1e-4));
+            let product = gradient_of_weight(&compressed, &ones, 1, None, &workspaces);
+            assert!(product.iter().zip(&sums).all(|(&a, b)| (f64::from(a) - b).abs() < 1e-4));
         }
     }
 
@@ -287,7 +309,13 @@ mod tests {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
                 let workspaces = Workspaces::default();
-                gradient_of_weight(&CompressedRows::of(&gradient, 40, &workspaces), &x, 602, None, &workspaces)
+                gradient_of_weight(
+                    &CompressedRows::behind(&mut gradient.clone(), 40, None, &workspaces),
+                    &x,
+                    602,
+                    None,
+                    &workspaces,
+                )
             })
         };
         assert_eq!(run(1), run(7));
@@ -296,7 +324,7 @@ mod tests {
     #[test]
     fn not_a_number_is_an_entry() {
         let workspaces = Workspaces::default();
-        let compressed = CompressedRows::of(&[0.0, f32::NAN], 2, &workspaces);
+        let compressed = CompressedRows::behind(&mut [0.0, f32::NAN], 2, None, &workspaces);
         assert!(gradient_of_weight(&compressed, &[1.0], 1, None, &workspaces)[1].is_nan());
     }
 }

@@ -45,8 +45,8 @@ impl<T: Lanes> Layer<T> {
         let (of_score, of_target) = self.score_gradients(activations, &gradient);
         let (of_x, parameters) = self.with_weights(|weights| {
             let back = FromTargets { gradient: &gradient, of_score: &of_score, of_target: &of_target };
-            let (of_projected, (of_source, of_target)) = self.source_gradients(activations, back, weights);
-            let rows = CompressedRows::of(&of_projected, self.columns(), &self.workspaces);
+            let (mut of_projected, (of_source, of_target)) = self.source_gradients(activations, back, weights);
+            let rows = CompressedRows::behind(&mut of_projected, self.columns(), None, &self.workspaces);
             let of_weight = gradient_of_weight(&rows, x, self.input, self.input_mask, &self.workspaces);
             let of_x = with_input.then(|| {
                 let mut of_x = self.take(self.adjacency.source_nodes() * self.input);
@@ -65,10 +65,8 @@ impl<T: Lanes> Layer<T> {
         let mut sums = vec![T::zero(); gradient.len().div_ceil(ROWS * columns) * columns];
         let tasks = gradient.chunks_mut(ROWS * columns).zip(sums.chunks_exact_mut(columns)).enumerate();
         run_tasks(tasks, |(block, (gradient, sums))| {
-            if self.inner {
-                let slope = &slope[block * ROWS * columns..][..gradient.len()];
-                gradient.iter_mut().zip(slope).for_each(|(gradient, &slope)| *gradient *= slope);
-            }
+            let slope = if self.inner { &slope[block * ROWS * columns..][..gradient.len()] } else { &[] };
+            gradient.iter_mut().zip(slope).for_each(|(gradient, &slope)| *gradient *= slope);
             add_column_sums(sums, gradient);
         });
         sum_parts(&sums, columns)
@@ -165,35 +163,56 @@ impl<T: Lanes> TargetRange<'_, T> {
         let start = head * width;
         let gradient = &self.gradient[target * columns + start..][..width];
         let of_edges = &mut self.of_edges[(edges.start - first_edge) * heads..][..sources.len() * heads];
-        let weighted = |row: usize, node: usize| {
-            let projected = &saved.projected[node * columns + start..][..width];
-            saved.weight[row * heads + head] * dot(gradient, projected)
-        };
+        let saved = Saved { layer, activations: saved, gradient, head };
         let mut sum = T::zero();
         for ((of_edge, edge), &source) in of_edges.chunks_exact_mut(heads).zip(edges.clone()).zip(sources) {
-            of_edge[head] = weighted(edge, source as usize);
+            of_edge[head] = saved.weighted(edge, source as usize);
             sum += of_edge[head];
         }
         let loop_row = layer.adjacency.edges() + target;
-        let of_loop = if layer.replaces_loops() { weighted(loop_row, target) } else { T::zero() };
+        let of_loop = if layer.replaces_loops() { saved.weighted(loop_row, target) } else { T::zero() };
         sum += of_loop;
-        let own = saved.target_score[target * heads + head];
-        let of_score = |weighted: T, row: usize, node: usize| {
-            let score = saved.source_score[node * heads + head] + own;
-            let slope = if score > T::zero() { T::from_f64(1.0) } else { layer.negative_slope };
-            (weighted - saved.attention[row * heads + head] * sum) * slope
-        };
+        let total = (sum, saved.activations.target_score[target * heads + head]);
         let mut of_target = T::zero();
         for ((of_edge, edge), &source) in of_edges.chunks_exact_mut(heads).zip(edges).zip(sources) {
-            of_edge[head] = of_score(of_edge[head], edge, source as usize);
+            of_edge[head] = saved.of_score(of_edge[head], total, edge, source as usize);
             of_target += of_edge[head];
         }
         if layer.replaces_loops() {
-            let of_loop = of_score(of_loop, loop_row, target);
+            let of_loop = saved.of_score(of_loop, total, loop_row, target);
             self.of_loops[index * heads + head] = of_loop;
             of_target += of_loop;
         }
         self.of_target[index * heads + head] = of_target;
+    }
+}
+
+/// What the gradients of one target's scores are made of. Methods and not closures, which are compiled apart.
+#[derive(Clone, Copy)]
+struct Saved<'a, T> {
+    layer: &'a Layer<T>,
+    activations: &'a Activations<T>,
+    /// Of the head's columns of the target's result.
+    gradient: &'a [T],
+    head: usize,
+}
+
+impl<T: Lanes> Saved<'_, T> {
+    /// Weight of an edge times the gradient of that weight.
+    #[inline(always)]
+    fn weighted(self, row: usize, source: usize) -> T {
+        let (width, columns) = (self.layer.width, self.layer.columns());
+        let projected = &self.activations.projected[source * columns + self.head * width..][..width];
+        self.activations.weight[row * self.layer.heads + self.head] * dot(self.gradient, projected)
+    }
+
+    /// Gradient of a score, from the product for its edge, their sum over the target's edges, and the target's own score.
+    #[inline(always)]
+    fn of_score(self, weighted: T, (sum, own): (T, T), row: usize, source: usize) -> T {
+        let (heads, head) = (self.layer.heads, self.head);
+        let score = self.activations.source_score[source * heads + head] + own;
+        let slope = if score > T::zero() { T::from_f64(1.0) } else { self.layer.negative_slope };
+        (weighted - self.activations.attention[row * heads + head] * sum) * slope
     }
 }
 

@@ -5,7 +5,7 @@ use super::Layer;
 use crate::kernels::{DropMask, Lanes, Matrix, MatrixMut, multiply, run_tasks};
 
 /// Rows that a task takes. Fixed, so that no result depends on the number of threads.
-pub(super) const ROWS: usize = 512;
+pub(super) const ROWS: usize = 96;
 
 impl<T: Lanes> Layer<T> {
     /// `out`, `[sources, columns]`, becomes `x`, `[sources, input]`, after its dropout, times the transpose of `weight`.
@@ -15,17 +15,14 @@ impl<T: Lanes> Layer<T> {
         let tasks = out.chunks_mut(ROWS * columns).zip(x.chunks(ROWS * input)).enumerate();
         run_tasks(tasks, |(block, (out, x))| {
             let rows = out.len() / columns;
-            let product = |x: &[T], out: &mut [T]| {
-                let x = Matrix::new(x, rows, input, input);
-                multiply(MatrixMut::new(out, rows, columns, columns), false, x, weight);
-            };
+            let out = MatrixMut::new(out, rows, columns, columns);
             match self.input_mask {
-                None => product(x, out),
+                None => multiply(out, false, Matrix::new(x, rows, input, input), weight),
                 Some(mask) => {
                     let mut dropped = self.take(x.len());
-                    dropped.copy_from_slice(x);
-                    apply(mask, block * ROWS * input, &mut dropped);
-                    product(&dropped, out);
+                    let first = (block * ROWS * input) as u64;
+                    pulp::Arch::new().dispatch(Drop { mask, first, from: x, to: &mut dropped });
+                    multiply(out, false, Matrix::new(&dropped, rows, input, input), weight);
                 }
             }
         });
@@ -41,26 +38,25 @@ impl<T: Lanes> Layer<T> {
             let weight = Matrix::new(weight, columns, input, input);
             multiply(MatrixMut::new(out, rows, input, input), false, projected, weight);
             if let Some(mask) = self.input_mask {
-                apply(mask, block * ROWS * input, out);
+                mask.apply((block * ROWS * input) as u64, out);
             }
         });
     }
 }
 
-/// Drops values in place, the first of which has position `first`.
-pub(super) fn apply<T: Lanes>(mask: DropMask, first: usize, values: &mut [T]) {
-    struct Apply<'a, T> {
-        mask: DropMask,
-        first: u64,
-        values: &'a mut [T],
-    }
-    impl<T: Lanes> pulp::NullaryFnOnce for Apply<'_, T> {
-        type Output = ();
+/// Copies rows without what is dropped.
+struct Drop<'a, T> {
+    mask: DropMask,
+    first: u64,
+    from: &'a [T],
+    to: &'a mut [T],
+}
 
-        #[inline(always)]
-        fn call(self) {
-            self.mask.apply(self.first, self.values);
-        }
+impl<T: Lanes> pulp::NullaryFnOnce for Drop<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        self.mask.copy(self.first, self.from, self.to);
     }
-    pulp::Arch::new().dispatch(Apply { mask, first: first as u64, values });
 }

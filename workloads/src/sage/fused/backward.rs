@@ -30,8 +30,11 @@ impl<T: Lanes> Layer<T> {
     /// From the gradient of the result, leaves those of the parameters and gives that of `x` where asked.
     pub(super) fn backward(&self, x: &[T], mut gradient: Buffer<T>, with_input: bool) -> Result<Option<Buffer<T>>> {
         let mut state = self.state();
-        self.through_activation(state.result.as_deref(), &mut gradient);
-        let rows = CompressedRows::of(&gradient, self.output, &self.workspaces);
+        let relu = match state.result.as_deref() {
+            Some(result) if self.inner => Some((result, T::from_f64(self.mask.map_or(1.0, |mask| mask.factor())))),
+            _ => None,
+        };
+        let rows = CompressedRows::behind(&mut gradient, self.output, relu, &self.workspaces);
         let of_right = gradient_of_weight(&rows, x, self.input, None, &self.workspaces);
         let (of_left, of_x) = match self.order {
             Order::AggregateFirst => {
@@ -42,26 +45,14 @@ impl<T: Lanes> Layer<T> {
             Order::ProjectFirst => {
                 let mut projected = self.take(self.adjacency.source_nodes() * self.output);
                 gradient_of_mean(&self.adjacency, self.output, &gradient, &mut projected);
-                let of_projected = CompressedRows::of(&projected, self.output, &self.workspaces);
+                let of_projected = CompressedRows::behind(&mut projected, self.output, None, &self.workspaces);
                 let of_left = gradient_of_weight(&of_projected, x, self.input, None, &self.workspaces);
                 let of_x = |weights: Weights<'_, T>| Ok(self.input_behind_projection(weights, &gradient, &projected));
                 (of_left, with_input.then(|| self.with_weights(of_x)).transpose()?)
             }
         };
-        state.parameter_gradients = Some([of_left, rows.column_sums(), of_right]);
+        state.parameter_gradients = Some([of_left, rows.into_column_sums(), of_right]);
         Ok(of_x)
-    }
-
-    /// Gradient before dropout and ReLU: where the result is more than 0 both let it through.
-    fn through_activation(&self, result: Option<&[T]>, gradient: &mut [T]) {
-        let Some(result) = result.filter(|_| self.inner) else { return };
-        let factor = T::from_f64(self.mask.map_or(1.0, |mask| mask.factor()));
-        let tasks = gradient.chunks_mut(ROWS * self.output).zip(result.chunks(ROWS * self.output));
-        run_tasks(tasks, |(gradient, result)| {
-            for (gradient, &result) in gradient.iter_mut().zip(result) {
-                *gradient = if result > T::zero() { *gradient * factor } else { T::zero() };
-            }
-        });
     }
 
     /// Gradient of `x`, `[sources, input]`, through the mean and the projection behind it, and through the node itself.

@@ -2,7 +2,7 @@
 
 use candle_core::Result;
 
-use super::products::{Projection, project};
+use super::products::{Epilogue, Projection, project};
 use super::{Layer, Order};
 use crate::kernels::{Buffer, Lanes, mean_of_sources};
 
@@ -23,7 +23,7 @@ impl<T: Lanes> Layer<T> {
                 Order::ProjectFirst => {
                     let mut projected = self.take(self.adjacency.source_nodes() * self.output);
                     let left = Projection { rows: x, weight: weights.left, input: self.input };
-                    project(&mut projected, self.output, &[left], false, super::products::Epilogue::default());
+                    project(&mut projected, self.output, &[left], false, Epilogue::default());
                     mean_of_sources(&self.adjacency, self.output, &projected, &mut out);
                     project(&mut out, self.output, &[own], true, self.epilogue(weights.bias));
                 }

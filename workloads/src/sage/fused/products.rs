@@ -45,9 +45,9 @@ pub(super) fn project<T: Lanes>(
 ) {
     run_tasks(out.chunks_mut(ROWS * output).enumerate(), |(block, out)| {
         let (first, rows) = (block * ROWS, out.len() / output);
-        for (index, summand) in summands.iter().enumerate() {
-            let left = Matrix::new(&summand.rows[first * summand.input..], rows, summand.input, summand.input);
-            let weight = Matrix::new(summand.weight, output, summand.input, summand.input).transposed();
+        for (index, &Projection { rows: left, weight, input }) in summands.iter().enumerate() {
+            let left = Matrix::new(&left[first * input..], rows, input, input);
+            let weight = Matrix::new(weight, output, input, input).transposed();
             multiply(MatrixMut::new(out, rows, output, output), accumulate || index > 0, left, weight);
         }
         pulp::Arch::new().dispatch(Finish { epilogue, output, first: (first * output) as u64, out });
