@@ -4,11 +4,10 @@
 //! layer. Parameters have PyTorch Geometric's names and shapes, so its checkpoints load. It runs on a whole graph, on a
 //! sample as one subgraph (every layer computes all nodes) and on blocks (a layer computes only its targets).
 //!
-//! Four things make the fused form fast without changing what it computes. Each layer aggregates first or projects
-//! first, whichever is less work ([`fused`]). Behind ReLU and dropout about three quarters of a gradient are zeros, and
-//! the products that make the weights' gradients leave them out ([`weights`]). The values that dropout will remove are
-//! known beforehand and are not computed ([`products`]). And activations stay in buffers that live from step to step.
-//! The first layer's features get no gradient.
+//! Three things make the fused form fast without changing what it computes. Each layer aggregates first or projects
+//! first, whichever is less work. Behind ReLU and dropout about three quarters of a gradient are zeros, and the products
+//! that make the weights' gradients leave them out. And activations stay in buffers that live from step to step. The
+//! first layer's features get no gradient.
 
 mod command;
 mod config;

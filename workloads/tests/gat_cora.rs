@@ -1,0 +1,79 @@
+//! The published GAT on the real Cora: does it learn what it is known to learn? Skipped, with a line that says so, where
+//! the data are absent.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use candle_core::{Device, Tensor};
+use gnntop_workloads::gat::{GatConfig, Trainer};
+use gnntop_workloads::kernels::Adjacency;
+use gnntop_workloads::nodes::{self, NodeDataset};
+use gnntop_workloads::train::{
+    Accuracy, AdamSettings, LabelledRows, NodeInput, NodeModel, Pass, Subnormals, set_subnormals,
+};
+
+fn cora() -> Option<NodeDataset> {
+    let shared = std::env::var_os("GNNTOP_SHARED").map(PathBuf::from);
+    let shared = shared.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared"));
+    let folder = shared.join("data/cora");
+    if !folder.join("cora.nodes.tsv").exists() {
+        println!("skipped: {} is absent", folder.display());
+        return None;
+    }
+    Some(nodes::read(&folder.join("cora.nodes.tsv")).unwrap())
+}
+
+/// Test accuracy at the first epoch with the best validation accuracy, as PyTorch Geometric's `examples/gat.py`.
+fn accuracy(dataset: &NodeDataset, seed: u64, epochs: u64) -> f64 {
+    let width = dataset.features.width();
+    let adam = AdamSettings { weight_decay: 5e-4, ..AdamSettings::default() };
+    let mut trainer = Trainer::new(&GatConfig::cora(width, dataset.classes), adam, seed).unwrap();
+    let rows = dataset.features.row_normalised().to_dense();
+    let features = Tensor::from_vec(rows, (dataset.graph.nodes(), width), &Device::Cpu).unwrap();
+    let graph = &dataset.graph;
+    let layers = [Arc::new(Adjacency::new(graph.row_start().to_vec(), graph.sources().to_vec()).unwrap())];
+    let labels_of = |nodes: &[u32]| nodes.iter().map(|&node| dataset.labels[node as usize]).collect::<Vec<_>>();
+    let train = &dataset.split.train;
+    let labelled = LabelledRows::new(train.iter().copied(), &labels_of(train)).unwrap();
+    let input = NodeInput { features: &features, layers: &layers, labelled: &labelled };
+    let judged = |logits: &Tensor, nodes: &[u32]| {
+        let rows = logits.index_select(&Tensor::new(nodes, &Device::Cpu).unwrap(), 0).unwrap();
+        Accuracy::of(&rows, &labels_of(nodes)).unwrap().share()
+    };
+    let (mut best, mut test) = (0.0, 0.0);
+    for epoch in 0..epochs {
+        let outcome = trainer.forward(&input, Pass::Train { seed: 1000 * seed + epoch }).unwrap();
+        let gradients = trainer.backward(&outcome).unwrap();
+        trainer.optimizer_step(&gradients, 0.005).unwrap();
+        let logits = trainer.model().forward(&features, &layers, Pass::Evaluate).unwrap();
+        let validation = judged(&logits, &dataset.split.validation);
+        if validation > best {
+            (best, test) = (validation, judged(&logits, &dataset.split.test));
+        }
+    }
+    test
+}
+
+fn mean_accuracy(seeds: std::ops::Range<u64>, epochs: u64) -> Option<f64> {
+    let dataset = cora()?;
+    set_subnormals(Subnormals::Flush);
+    let accuracies: Vec<f64> = seeds.map(|seed| accuracy(&dataset, seed, epochs)).collect();
+    let mean = accuracies.iter().sum::<f64>() / accuracies.len() as f64;
+    println!("test accuracy {:.2} % in the mean of {accuracies:?}", 100.0 * mean);
+    Some(mean)
+}
+
+#[test]
+fn a_short_run_learns_cora() {
+    let Some(mean) = mean_accuracy(1..2, 30) else { return };
+    assert!(mean >= 0.78, "{mean}");
+}
+
+/// `cargo test --release -p gnntop-workloads --test gat_cora -- --ignored --nocapture`
+#[test]
+#[ignore = "ten trainings: a minute in an optimised build"]
+fn ten_runs_reach_the_published_accuracy() {
+    let Some(mean) = mean_accuracy(0..10, 200) else { return };
+    assert!(mean >= 0.825, "{mean}");
+}
