@@ -194,6 +194,16 @@ impl Adjacency {
         &self.row_start
     }
 
+    /// Where the edges out of each source start in [`reverse`](Self::reverse), `[source_nodes + 1]`.
+    pub(super) fn source_starts(&self) -> &[u32] {
+        &self.reverse_start
+    }
+
+    /// (destination, edge number) of all edges, by source.
+    pub(super) fn reverse(&self) -> &[(u32, u32)] {
+        &self.reverse
+    }
+
     /// Edges from which a node is a hub, and edges of a hub that one thread takes at once.
     pub(super) fn hub_edges(&self) -> usize {
         self.hub_edges
@@ -202,6 +212,12 @@ impl Adjacency {
     /// All nodes in ranges of about equal numbers of incoming edges, hubs not counted.
     pub(super) fn target_ranges(&self) -> &[Range<usize>] {
         &self.target_ranges
+    }
+
+    /// The edges into the nodes of each of the [`target_ranges`](Self::target_ranges).
+    pub(super) fn edges_of_ranges(&self) -> Vec<Range<usize>> {
+        let start = |node: usize| self.row_start[node] as usize;
+        self.target_ranges.iter().map(|range| start(range.start)..start(range.end)).collect()
     }
 
     /// All nodes in ranges of about equal numbers of outgoing edges, hubs not counted.

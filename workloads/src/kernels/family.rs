@@ -5,7 +5,7 @@ use std::sync::Arc;
 use candle_core::{D, Result, Tensor, bail};
 
 use super::spmm::reduce_copies;
-use super::{Adjacency, EdgeOp, Endpoint, Operand, Reduce, edge_softmax, sddmm, spmm};
+use super::{Adjacency, EdgeOp, Endpoint, Operand, Reduce, sddmm, softmax, spmm};
 
 /// How a layer computes its aggregation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -67,7 +67,8 @@ impl KernelFamily {
     /// `[targets, heads]`.
     ///
     /// # Errors
-    /// As [`sddmm`] and [`edge_softmax`].
+    /// The scores do not have one row for each node, are not alike in heads and number type, are no floats, or are not in
+    /// host memory.
     pub fn attention(
         self,
         adjacency: &Arc<Adjacency>,
@@ -76,11 +77,7 @@ impl KernelFamily {
         negative_slope: f64,
     ) -> Result<Tensor> {
         match self {
-            Self::Spmm => {
-                let (source, target) = (Operand::source(source_score), Operand::destination(target_score));
-                let logits = sddmm(adjacency, EdgeOp::Add, source, Some(target))?;
-                edge_softmax(adjacency, &candle_nn::ops::leaky_relu(&logits, negative_slope)?)
-            }
+            Self::Spmm => softmax::attention(adjacency, source_score, target_score, negative_slope),
             Self::Scatter => {
                 let of_sources = gather(adjacency, source_score, Endpoint::Source)?;
                 let logits = (of_sources + gather(adjacency, target_score, Endpoint::Destination)?)?;

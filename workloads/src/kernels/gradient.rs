@@ -8,7 +8,7 @@ use super::{Adjacency, EdgeOp, Endpoint, Stored};
 
 /// Collects messages at `at`: summed over the edges of each source or destination, or one by one for the edges.
 pub(super) fn collect<T: Stored>(adjacency: &Adjacency, at: Endpoint, messages: &Messages<'_, T>) -> Vec<T> {
-    let width = if messages.op == EdgeOp::Dot { messages.columns.heads } else { messages.columns.total() };
+    let width = messages.stored_width();
     let mut out = vec![T::default(); at.rows(adjacency) * width];
     match at {
         Endpoint::Source => sum_rows(adjacency, Direction::Outgoing, messages, false, &mut out),

@@ -41,7 +41,9 @@ pub use family::{KernelFamily, gather, scatter};
 pub(crate) use lanes::{Lanes, lanes};
 pub use matrix::{Matrix, MatrixMut, add_column_sums, multiply};
 pub use mean::{gradient_of_mean, mean_of_sources};
-pub use message::{EdgeOp, Endpoint, Reduce};
+pub use message::{
+    Columns, Direction, EdgeOp, Endpoint, Extreme, Messages, Reduce, Rows, edge_rows, extreme_rows, sum_rows,
+};
 pub use ranges::{even_ranges, run_tasks, split_rows};
 pub use sddmm::{Operand, sddmm};
 pub use segment_max::{Segments, segment_max};

@@ -2,29 +2,39 @@
 
 use std::ops::Range;
 
-use super::{Block, Columns, EdgeAt, EdgeOp, LANES, Messages, NARROW_LANES, WIDE_LANES, for_blocks, store_part};
+use super::lanes::{Dots, rows_ahead};
+use super::walk::{BATCH, Batch, Direction, Walk};
+use super::{EdgeOp, Endpoint, Messages, Written, pieces};
 use crate::kernels::ranges::{run_tasks, split_rows};
 use crate::kernels::{Adjacency, Stored};
 
-/// Values to write below which one thread does it alone.
+/// Values to compute below which one thread does it alone.
 const MIN_PARALLEL: usize = 1 << 13;
 
 /// Stores the message of every edge, `[edges, heads * width]`; for [`EdgeOp::Dot`] its sum over each head,
 /// `[edges, heads]`. In parallel over equal ranges of edges, whatever node they belong to.
-pub(in crate::kernels) fn edge_rows<T: Stored>(adjacency: &Adjacency, messages: &Messages<'_, T>, out: &mut [T]) {
-    let total = message_width(messages);
-    if total == 0 {
+///
+/// # Panics
+/// If a slice is shorter than `adjacency` and `messages` ask for.
+pub fn edge_rows<T: Stored>(adjacency: &Adjacency, messages: &Messages<'_, T>, out: &mut [T]) {
+    let stored = messages.stored_width();
+    if stored == 0 {
         return;
     }
+    let walk = Walk { adjacency, direction: Direction::Incoming };
     let ranges = edge_ranges(adjacency.edges(), messages.columns.total());
-    run_tasks(ranges.iter().zip(split_rows(out, &ranges, total)), |(range, rows)| {
-        pulp::Arch::new().dispatch(EdgeRange { adjacency, messages, range: range.clone(), rows });
+    run_tasks(ranges.iter().zip(split_rows(out, &ranges, stored)), |(range, rows)| {
+        let mut buffers = Buffers::default();
+        for (index, rows) in rows.chunks_mut(BATCH * stored).enumerate() {
+            let first = range.start + index * BATCH;
+            buffers.find(walk, messages, first..first + rows.len() / stored);
+            match (messages.op, messages.scale) {
+                (EdgeOp::Dot, _) => buffers.store_dots(messages, rows),
+                (EdgeOp::CopyLhs, None) => buffers.store_copies(messages, rows),
+                _ => buffers.store_messages(messages, rows),
+            }
+        }
     });
-}
-
-/// Values that are stored for each edge.
-fn message_width<T: Stored>(messages: &Messages<'_, T>) -> usize {
-    if messages.op == EdgeOp::Dot { messages.columns.heads } else { messages.columns.total() }
 }
 
 fn edge_ranges(edges: usize, width: usize) -> Vec<Range<usize>> {
@@ -32,82 +42,63 @@ fn edge_ranges(edges: usize, width: usize) -> Vec<Range<usize>> {
     (0..parts).map(|part| edges * part / parts..edges * (part + 1) / parts).collect()
 }
 
-struct EdgeRange<'a, T: Stored> {
-    adjacency: &'a Adjacency,
-    messages: &'a Messages<'a, T>,
-    range: Range<usize>,
-    rows: &'a mut [T],
+/// What is found out about a few edges.
+struct Buffers<T: Stored> {
+    batch: Batch,
+    left: Vec<u32>,
+    right: Vec<u32>,
+    destination: Vec<u32>,
+    written: Written<T::Wide>,
 }
 
-impl<T: Stored> pulp::NullaryFnOnce for EdgeRange<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        match self.messages.op {
-            EdgeOp::Dot => self.run::<true>(),
-            _ => self.run::<false>(),
-        }
+impl<T: Stored> Default for Buffers<T> {
+    fn default() -> Self {
+        let (left, right, destination) = (Vec::new(), Vec::new(), Vec::new());
+        Self { batch: Batch::default(), left, right, destination, written: Written::default() }
     }
 }
 
-impl<T: Stored> EdgeRange<'_, T> {
-    /// Goes along the edges with the destination that each belongs to.
-    #[inline(always)]
-    fn run<const DOT: bool>(self) {
-        let total = message_width(self.messages);
-        let starts = self.adjacency.target_starts();
-        let mut destination = starts.partition_point(|&start| start as usize <= self.range.start).saturating_sub(1);
-        for (edge, out) in self.range.zip(self.rows.chunks_exact_mut(total)) {
-            while starts[destination + 1] as usize <= edge {
-                destination += 1;
+impl<T: Stored> Buffers<T> {
+    /// Finds the rows of both operands for the edges at some positions.
+    fn find(&mut self, walk: Walk<'_>, messages: &Messages<'_, T>, positions: Range<usize>) {
+        walk.cut(positions, &mut self.batch);
+        let ahead = rows_ahead::<T>(messages.columns.total());
+        match (messages.op, messages.scale) {
+            (EdgeOp::Dot, _) => {
+                walk.rows(messages.lhs.at, &self.batch, ahead, &mut self.left);
+                walk.rows(messages.rhs.at, &self.batch, ahead, &mut self.right);
+                walk.rows(Endpoint::Destination, &self.batch, 0, &mut self.destination);
             }
-            let source = self.adjacency.sources()[edge] as usize;
-            let edge = EdgeAt { source, destination, edge };
-            if DOT { store_dots(self.messages, edge, out) } else { store_message(self.messages, edge, out) }
+            (EdgeOp::CopyLhs, None) => walk.rows(messages.lhs.at, &self.batch, 0, &mut self.left),
+            _ => self.written.find(messages, walk, &self.batch),
         }
     }
-}
 
-#[inline(always)]
-fn store_message<T: Stored>(messages: &Messages<'_, T>, edge: EdgeAt, out: &mut [T]) {
-    for_blocks!(messages.groups(), 0..out.len(), |block, N| {
-        let value = messages.load::<N>(messages.op, messages.per_head, edge, block);
-        store_part(out, block.column, block.count, narrowed::<T, N>(value));
-    });
-}
-
-#[inline(always)]
-fn narrowed<T: Stored, const N: usize>(wide: [T::Wide; N]) -> [T; N] {
-    let mut values = [T::default(); N];
-    for lane in 0..N {
-        values[lane] = T::narrow(wide[lane]);
+    fn store_dots(&self, messages: &Messages<'_, T>, out: &mut [T]) {
+        let (heads, width) = (messages.columns.heads, messages.columns.width);
+        let (left, right, rows) = (messages.lhs.data, messages.rhs.data, [&self.left[..], &self.right[..]]);
+        pulp::Arch::new().dispatch(Dots { left, right, rows, heads, width, out: &mut *out });
+        if let Some(scale) = messages.scale {
+            for (out, &destination) in out.chunks_exact_mut(heads).zip(&self.destination) {
+                let scale = scale[destination as usize];
+                out.iter_mut().for_each(|out| *out = T::narrow(out.widen() * scale));
+            }
+        }
     }
-    values
-}
 
-/// The products in lanes, the lanes then pairwise: a fixed order.
-#[inline(always)]
-fn store_dots<T: Stored>(messages: &Messages<'_, T>, edge: EdgeAt, out: &mut [T]) {
-    let width = messages.columns.width;
-    for head in 0..out.len() {
-        let mut sum = [T::Wide::default(); LANES];
-        for first in (0..width).step_by(LANES) {
-            let count = (width - first).min(LANES);
-            let block = Block { head, column: head * width + first, count };
-            let product = messages.load::<LANES>(EdgeOp::Mul, false, edge, block);
-            for lane in 0..LANES {
-                sum[lane] += if lane < count { product[lane] } else { T::Wide::default() };
-            }
+    fn store_copies(&self, messages: &Messages<'_, T>, out: &mut [T]) {
+        let total = messages.columns.total();
+        for (out, &row) in out.chunks_exact_mut(total).zip(&self.left) {
+            out.copy_from_slice(&messages.lhs.data[row as usize * total..][..total]);
         }
-        let mut lanes = LANES;
-        while lanes > 1 {
-            lanes /= 2;
-            for lane in 0..lanes {
-                let upper = sum[lane + lanes];
-                sum[lane] += upper;
-            }
+    }
+
+    fn store_messages(&mut self, messages: &Messages<'_, T>, out: &mut [T]) {
+        let total = messages.columns.total();
+        for piece in pieces(0..out.len() / total) {
+            let out = &mut out[piece.start * total..piece.end * total];
+            self.written.write(messages, piece);
+            out.iter_mut().zip(&self.written.values).for_each(|(out, &value)| *out = T::narrow(value));
         }
-        out[head] = T::narrow(sum[0]);
     }
 }

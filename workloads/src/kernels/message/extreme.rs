@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::reduce::{Edges, EdgesOf, Incoming};
-use super::{Block, Columns, LANES, Messages, NARROW_LANES, WIDE_LANES, for_blocks, store_part};
+use super::lanes::{Gathered, PADDING, TakeRows, Target, rows_ahead};
+use super::walk::{Batch, Direction, Walk};
+use super::{EdgeOp, Endpoint, IN_ORDER, Messages, Written, pieces};
 use crate::kernels::ranges::{run_tasks, split_rows};
 use crate::kernels::{Adjacency, Stored};
 
@@ -14,27 +15,33 @@ pub(in crate::kernels) const NOBODY: u32 = u32::MAX;
 
 /// Which extremum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::kernels) enum Extreme {
+pub enum Extreme {
+    /// The largest.
     Max,
+    /// The smallest.
     Min,
 }
 
 impl Extreme {
     /// Whether `value` takes the place of `best`. NaN does and stays; of equal values the first stays.
     #[inline(always)]
-    fn replaces<W: PartialOrd>(self, value: W, best: W) -> bool {
+    pub(super) fn replaces<W: PartialOrd + Copy>(self, value: W, best: W) -> bool {
         #[expect(clippy::eq_op, reason = "true for NaN only, in all number types, and vectorised")]
         let is_nan = value != value;
-        match self {
-            Self::Max => value > best || is_nan,
-            Self::Min => value < best || is_nan,
-        }
+        is_nan
+            | match self {
+                Self::Max => value > best,
+                Self::Min => value < best,
+            }
     }
 }
 
 /// The extremum of the messages of every target: `out` and the edges that hold it, `holders`, both
-/// `[targets, heads * width]`. Without messages 0 and [`NOBODY`].
-pub(in crate::kernels) fn extreme_rows<T: Stored>(
+/// `[targets, heads * width]`. Without messages 0, held by edge `u32::MAX`.
+///
+/// # Panics
+/// If a slice is shorter than `adjacency` and `messages` ask for.
+pub fn extreme_rows<T: Stored>(
     adjacency: &Adjacency,
     messages: &Messages<'_, T>,
     extreme: Extreme,
@@ -45,145 +52,140 @@ pub(in crate::kernels) fn extreme_rows<T: Stored>(
     if total == 0 {
         return;
     }
-    let ranges = adjacency.target_ranges();
-    let tasks = ranges.iter().zip(split_rows(out, ranges, total)).zip(split_rows(holders, ranges, total));
-    run_tasks(tasks, |((range, rows), holders)| {
-        let range = range.clone();
-        pulp::Arch::new().dispatch(ExtremeRange { adjacency, messages, extreme, range, rows, holders });
+    let walk = Walk { adjacency, direction: Direction::Incoming };
+    let rows = split_rows(out, walk.ranges(), total).into_iter().zip(split_rows(holders, walk.ranges(), total));
+    run_tasks(walk.ranges().iter().zip(rows), |(range, (mut rows, mut holders))| {
+        let mut best = Best::new(walk, messages, extreme);
+        let mut batch = Batch::default();
+        let mut first = range.start;
+        while first < range.end {
+            walk.next(first, range.end, &mut batch);
+            let (own, rest) = rows.split_at_mut(batch.nodes.len() * total);
+            let (own_holders, rest_holders) = holders.split_at_mut(own.len());
+            if batch.is_hub(adjacency) {
+                best.take_hub(first, batch.positions.clone());
+                best.give(own, own_holders);
+            } else {
+                best.take_batch(&batch, own, own_holders);
+            }
+            (first, rows, holders) = (batch.nodes.end, rest, rest_holders);
+        }
     });
 }
 
-/// One range of targets.
-struct ExtremeRange<'a, T: Stored> {
-    adjacency: &'a Adjacency,
+/// The extrema of one batch after the other, with the buffers for them.
+struct Best<'a, T: Stored> {
+    arch: pulp::Arch,
+    walk: Walk<'a>,
     messages: &'a Messages<'a, T>,
     extreme: Extreme,
-    range: Range<usize>,
-    rows: &'a mut [T],
-    holders: &'a mut [u32],
+    /// `[heads * width + PADDING]`, and so are the holders.
+    value: Vec<T::Wide>,
+    holder: Vec<u32>,
+    rows: Vec<u32>,
+    edges: Vec<u32>,
+    written: Written<T::Wide>,
 }
 
-impl<T: Stored> pulp::NullaryFnOnce for ExtremeRange<'_, T> {
-    type Output = ();
+impl<'a, T: Stored> Best<'a, T> {
+    fn new(walk: Walk<'a>, messages: &'a Messages<'a, T>, extreme: Extreme) -> Self {
+        let length = messages.columns.total() + PADDING;
+        let (value, holder) = (vec![T::Wide::default(); length], vec![NOBODY; length]);
+        let (rows, edges, written) = (Vec::new(), Vec::new(), Written::default());
+        Self { arch: pulp::Arch::new(), walk, messages, extreme, value, holder, rows, edges, written }
+    }
 
-    #[inline(always)]
-    fn call(self) {
+    /// A node with very many edges: parts of them on all threads, then the extremum of the parts in their order.
+    fn take_hub(&mut self, node: usize, edges: Range<usize>) {
+        let part = self.walk.adjacency.hub_edges();
+        let parts: Vec<Self> = (0..edges.len().div_ceil(part))
+            .into_par_iter()
+            .map(|index| {
+                let start = edges.start + index * part;
+                let batch = Batch::part(node, start..edges.end.min(start + part));
+                let mut best = Self::new(self.walk, self.messages, self.extreme);
+                best.find(&batch);
+                if best.is_copy() {
+                    best.take_copies(&batch, Target::Part(true), &mut []);
+                } else {
+                    best.take_messages(0..batch.positions.len());
+                }
+                best
+            })
+            .collect();
+        for (index, part) in parts.iter().enumerate() {
+            for column in 0..self.messages.columns.total() {
+                if index == 0 || self.extreme.replaces(part.value[column], self.value[column]) {
+                    (self.value[column], self.holder[column]) = (part.value[column], part.holder[column]);
+                }
+            }
+        }
+    }
+
+    /// Writes the buffers down as a node's result.
+    fn give(&self, out: &mut [T], holders: &mut [u32]) {
+        out.iter_mut().zip(&self.value).for_each(|(out, &value)| *out = T::narrow(value));
+        holders.copy_from_slice(&self.holder[..holders.len()]);
+    }
+
+    /// Whether messages are rows as they are, for which there is a kernel.
+    fn is_copy(&self) -> bool {
+        self.messages.op == EdgeOp::CopyLhs && self.messages.scale.is_none()
+    }
+
+    /// Finds the rows and numbers of the edges of a batch.
+    fn find(&mut self, batch: &Batch) {
+        let (messages, walk) = (self.messages, self.walk);
+        walk.rows(Endpoint::Edge, batch, 0, &mut self.edges);
+        if self.is_copy() {
+            walk.rows(messages.lhs.at, batch, rows_ahead::<T>(messages.columns.total()), &mut self.rows);
+        } else {
+            self.written.find(messages, walk, batch);
+        }
+    }
+
+    fn take_batch(&mut self, batch: &Batch, out: &mut [T], holders: &mut [u32]) {
         let total = self.messages.columns.total();
-        let mut best = vec![T::Wide::default(); total];
-        let rows = self.rows.chunks_exact_mut(total).zip(self.holders.chunks_exact_mut(total));
-        for (target, (out, holders)) in self.range.zip(rows) {
-            let edges = Incoming::of(self.adjacency, target);
-            if edges.len() == 0 {
+        self.find(batch);
+        if self.is_copy() {
+            self.take_copies(batch, Target::Rows(&mut *out), holders);
+        }
+        let mut start = 0;
+        let rows = out.chunks_exact_mut(total).zip(holders.chunks_exact_mut(total));
+        for ((out, holders), &end) in rows.zip(&batch.ends) {
+            if start == end {
                 out.fill(T::default());
                 holders.fill(NOBODY);
-                continue;
+            } else if !self.is_copy() {
+                self.take_messages(start..end);
+                self.give(out, holders);
             }
-            if self.adjacency.is_hub(edges.len()) {
-                extreme_hub(self.messages, self.extreme, edges, self.adjacency.hub_edges(), &mut best, holders);
-            } else {
-                extreme_edges(self.messages, self.extreme, edges, &mut best, holders);
-            }
-            for (out, &best) in out.iter_mut().zip(&best) {
-                *out = T::narrow(best);
-            }
+            start = end;
         }
     }
-}
 
-/// A node with very many edges: parts of them on all threads, then the extremum of the parts in their order.
-fn extreme_hub<T: Stored>(
-    messages: &Messages<'_, T>,
-    extreme: Extreme,
-    edges: Incoming<'_>,
-    part: usize,
-    best: &mut [T::Wide],
-    holders: &mut [u32],
-) {
-    let parts: Vec<(Vec<T::Wide>, Vec<u32>)> = (0..edges.len().div_ceil(part))
-        .into_par_iter()
-        .map(|index| {
-            let (mut best, mut holders) = (vec![T::Wide::default(); best.len()], vec![NOBODY; best.len()]);
-            let edges = edges.part(index * part..edges.len().min((index + 1) * part));
-            let (best_of_part, holders_of_part) = (&mut best[..], &mut holders[..]);
-            pulp::Arch::new().dispatch(ExtremePart { messages, extreme, edges, best_of_part, holders_of_part });
-            (best, holders)
-        })
-        .collect();
-    for (index, (part_best, part_holders)) in parts.iter().enumerate() {
-        for column in 0..best.len() {
-            if index == 0 || extreme.replaces(part_best[column], best[column]) {
-                (best[column], holders[column]) = (part_best[column], part_holders[column]);
-            }
+    /// The fast way: the rows are the messages.
+    fn take_copies(&mut self, batch: &Batch, target: Target<'_, T>, holders: &mut [u32]) {
+        let (x, width) = (self.messages.lhs.data, self.messages.columns.total());
+        let gathered = Gathered { x, width, rows: &self.rows, ends: &batch.ends };
+        let (extreme, edges) = (self.extreme, &self.edges[..]);
+        let (best, holder) = (&mut self.value[..], &mut self.holder[..]);
+        self.arch.dispatch(TakeRows { gathered, extreme, edges, best, holder, target, holders });
+    }
+
+    /// Some messages of the batch whose rows were found, written down a piece at a time. The result stays in the
+    /// buffers.
+    fn take_messages(&mut self, edges: Range<usize>) {
+        let width = self.messages.columns.total();
+        let first = edges.start;
+        for piece in pieces(edges) {
+            self.written.write(self.messages, piece.clone());
+            let ends = &[piece.len()];
+            let gathered = Gathered { x: &self.written.values, width, rows: &IN_ORDER, ends };
+            let (best, holder) = (&mut self.value[..], &mut self.holder[..]);
+            let (extreme, target) = (self.extreme, Target::Part(piece.start == first));
+            let edges = &self.edges[piece];
+            self.arch.dispatch(TakeRows { gathered, extreme, edges, best, holder, target, holders: &mut [] });
         }
     }
-}
-
-struct ExtremePart<'a, T: Stored> {
-    messages: &'a Messages<'a, T>,
-    extreme: Extreme,
-    edges: Incoming<'a>,
-    best_of_part: &'a mut [T::Wide],
-    holders_of_part: &'a mut [u32],
-}
-
-impl<T: Stored> pulp::NullaryFnOnce for ExtremePart<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        extreme_edges(self.messages, self.extreme, self.edges, self.best_of_part, self.holders_of_part);
-    }
-}
-
-/// Both extrema as constants. There is at least one edge.
-#[inline(always)]
-fn extreme_edges<T: Stored>(
-    messages: &Messages<'_, T>,
-    extreme: Extreme,
-    edges: Incoming<'_>,
-    best: &mut [T::Wide],
-    holders: &mut [u32],
-) {
-    match extreme {
-        Extreme::Max => extreme_edges_of(messages, Extreme::Max, edges, best, holders),
-        Extreme::Min => extreme_edges_of(messages, Extreme::Min, edges, best, holders),
-    }
-}
-
-#[inline(always)]
-fn extreme_edges_of<T: Stored>(
-    messages: &Messages<'_, T>,
-    extreme: Extreme,
-    edges: Incoming<'_>,
-    best: &mut [T::Wide],
-    holders: &mut [u32],
-) {
-    for_blocks!(messages.groups(), 0..best.len(), |block, N| {
-        let (value, holder) = extreme_block::<T, N>(messages, extreme, edges, block);
-        store_part(best, block.column, block.count, value);
-        store_part(holders, block.column, block.count, holder);
-    });
-}
-
-#[inline(always)]
-fn extreme_block<T: Stored, const N: usize>(
-    messages: &Messages<'_, T>,
-    extreme: Extreme,
-    edges: Incoming<'_>,
-    block: Block,
-) -> ([T::Wide; N], [u32; N]) {
-    let (op, per_head) = (messages.op, messages.per_head);
-    let first = edges.at(0);
-    let mut best = messages.load::<N>(op, per_head, first, block);
-    let mut holder = [first.edge as u32; N];
-    for position in 1..edges.len() {
-        let edge = edges.at(position);
-        let value = messages.load::<N>(op, per_head, edge, block);
-        for lane in 0..N {
-            let replaces = extreme.replaces(value[lane], best[lane]);
-            best[lane] = if replaces { value[lane] } else { best[lane] };
-            holder[lane] = if replaces { edge.edge as u32 } else { holder[lane] };
-        }
-    }
-    (best, holder)
 }

@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 use rayon::prelude::*;
 
 use super::extreme::NOBODY;
-use super::{EdgeOp, LANES, Messages, Rows};
+
+use super::{EdgeOp, Messages, Rows};
 use crate::kernels::ranges::{run_tasks, split_rows};
 use crate::kernels::{Adjacency, Stored};
 
@@ -19,6 +20,9 @@ pub(in crate::kernels) struct Held<'a, T: Stored> {
     /// `[targets, heads * width]`
     pub gradient: &'a [T],
 }
+
+/// Columns that one thread takes: a cache line of f32, so that no two write to the same one.
+const LANES: usize = 16;
 
 impl<T: Stored> Held<'_, T> {
     /// Gradient of an `lhs` at the sources, `[sources, heads * width]`. Threads share the work by columns, so that
@@ -51,9 +55,7 @@ impl<T: Stored> Held<'_, T> {
         let (total, width) = (columns.total(), if self.messages.per_head { columns.heads } else { columns.total() });
         let mut sums = vec![T::Wide::default(); self.adjacency.edges() * width];
         let targets = self.adjacency.target_ranges();
-        let starts = self.adjacency.target_starts();
-        let edges: Vec<_> =
-            targets.iter().map(|range| starts[range.start] as usize..starts[range.end] as usize).collect();
+        let edges = self.adjacency.edges_of_ranges();
         run_tasks(targets.iter().zip(&edges).zip(split_rows(&mut sums, &edges, width)), |((targets, edges), sums)| {
             for place in targets.start * total..targets.end * total {
                 let (holder, column) = (self.holders[place], place % total);

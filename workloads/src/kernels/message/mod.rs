@@ -6,23 +6,25 @@
 //! maximum or minimum over the incoming ones; [`edge_rows`] stores one row per edge. With these three the gradient of
 //! each is one of the others.
 
-#![expect(
-    clippy::needless_range_loop,
-    clippy::manual_memcpy,
-    reason = "fixed-size lanes: the form that stays in registers, see `aggregate`"
-)]
-
 mod edges;
 mod extreme;
 mod held;
+mod lanes;
 mod reduce;
+mod walk;
 
-pub(super) use edges::edge_rows;
-pub(super) use extreme::{Extreme, NOBODY, extreme_rows};
+pub use edges::edge_rows;
+pub(super) use extreme::NOBODY;
+pub use extreme::{Extreme, extreme_rows};
 pub(super) use held::Held;
-pub(super) use reduce::{Direction, sum_rows};
+pub use reduce::sum_rows;
+pub use walk::Direction;
 
-use super::{Adjacency, Stored};
+use std::ops::Range;
+
+use walk::{Batch, Walk};
+
+use super::{Adjacency, Stored, Wide};
 
 /// What a message is made of; `lhs` and `rhs` in the sense of DGL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,17 +92,22 @@ impl Endpoint {
 
 /// Columns of a message: `heads` groups of `width`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Columns {
+pub struct Columns {
+    /// Number of groups.
     pub heads: usize,
+    /// Columns of each.
     pub width: usize,
 }
 
 impl Columns {
     /// One group; for messages in which the heads play no part.
+    #[must_use]
     pub fn flat(total: usize) -> Self {
         Self { heads: 1, width: total }
     }
 
+    /// Columns of all groups.
+    #[must_use]
     pub fn total(self) -> usize {
         self.heads * self.width
     }
@@ -108,34 +115,19 @@ impl Columns {
 
 /// One operand of all messages.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rows<'a, T> {
+pub struct Rows<'a, T> {
+    /// Row-major.
     pub data: &'a [T],
+    /// Whose rows they are.
     pub at: Endpoint,
-}
-
-/// An edge with its two ends.
-#[derive(Debug, Clone, Copy)]
-struct EdgeAt {
-    source: usize,
-    destination: usize,
-    edge: usize,
-}
-
-impl EdgeAt {
-    #[inline(always)]
-    fn row(self, at: Endpoint) -> usize {
-        match at {
-            Endpoint::Source => self.source,
-            Endpoint::Destination => self.destination,
-            Endpoint::Edge => self.edge,
-        }
-    }
 }
 
 /// The messages of all edges. An operand that `op` does not read may be empty.
 #[derive(Clone, Copy)]
-pub(super) struct Messages<'a, T: Stored> {
+pub struct Messages<'a, T: Stored> {
+    /// How the operands are combined.
     pub op: EdgeOp,
+    /// Columns of a message.
     pub columns: Columns,
     /// `[rows, heads * width]`
     pub lhs: Rows<'a, T>,
@@ -143,153 +135,103 @@ pub(super) struct Messages<'a, T: Stored> {
     pub rhs: Rows<'a, T>,
     /// Whether `rhs` has one value for all columns of a head.
     pub per_head: bool,
-    /// A factor of all messages into a destination.
+    /// A factor of all messages into a destination, `[targets]`.
     pub scale: Option<&'a [T::Wide]>,
 }
 
 impl<'a, T: Stored> Messages<'a, T> {
-    /// Messages that are the rows of one operand.
+    /// Messages that are the rows of one operand, `[rows, total]`.
+    #[must_use]
     pub fn copies(total: usize, data: &'a [T], at: Endpoint) -> Self {
         let (lhs, rhs) = (Rows { data, at }, Rows { data: &[], at });
         Self { op: EdgeOp::CopyLhs, columns: Columns::flat(total), lhs, rhs, per_head: false, scale: None }
     }
 
-    /// Groups of columns in which a block of lanes has the same right-hand value: the heads, or everything at once.
-    #[inline(always)]
-    fn groups(&self) -> Columns {
-        if self.per_head { self.columns } else { Columns::flat(self.columns.total()) }
+    /// Values of a message that are stored for each edge: for [`EdgeOp::Dot`] one for each head.
+    pub(in crate::kernels) fn stored_width(&self) -> usize {
+        if self.op == EdgeOp::Dot { self.columns.heads } else { self.columns.total() }
     }
 
-    /// `N` columns of the message of `edge`, from `column` of group `head` on, of which at least `count` exist. `op`
-    /// and `per_head` are parameters so that a caller's constants reach the loop over the edges.
-    #[inline(always)]
-    fn load<const N: usize>(&self, op: EdgeOp, per_head: bool, edge: EdgeAt, block: Block) -> [T::Wide; N] {
-        let total = self.columns.total();
-        let mut value = match op {
-            EdgeOp::CopyRhs => [T::Wide::default(); N],
-            _ => load_wide::<T, N>(self.lhs.data, edge.row(self.lhs.at) * total + block.column, block.count),
-        };
-        if !matches!(op, EdgeOp::CopyLhs) {
-            let row = edge.row(self.rhs.at);
-            let right = if per_head {
-                [self.rhs.data[row * self.columns.heads + block.head].widen(); N]
-            } else {
-                load_wide::<T, N>(self.rhs.data, row * total + block.column, block.count)
-            };
-            for lane in 0..N {
-                value[lane] = combine(op, value[lane], right[lane]);
+    /// Whether a message is a row of `lhs` times one factor for each head, which the fast kernels compute.
+    fn is_scaled_row(&self) -> bool {
+        self.op == EdgeOp::CopyLhs || (self.op == EdgeOp::Mul && self.per_head)
+    }
+
+    /// Writes the message of one edge, whatever the operator: from the row `left` of `lhs` and the row `right` of `rhs`.
+    fn write(&self, left: u32, right: u32, destination: u32, out: &mut [T::Wide]) {
+        let Columns { heads, width } = self.columns;
+        let left = &self.lhs.data[left as usize * heads * width..][..heads * width];
+        let right = right as usize;
+        if self.op == EdgeOp::CopyLhs {
+            out.iter_mut().zip(left).for_each(|(out, left)| *out = left.widen());
+        } else if self.per_head {
+            for (head, &right) in self.rhs.data[right * heads..][..heads].iter().enumerate() {
+                let columns = head * width..(head + 1) * width;
+                combine(self.op, &left[columns.clone()], std::iter::repeat(right), &mut out[columns]);
             }
+        } else {
+            combine(self.op, left, self.rhs.data[right * left.len()..].iter().copied(), out);
         }
         if let Some(scale) = self.scale {
-            let scale = scale[edge.destination];
-            for lane in 0..N {
-                value[lane] *= scale;
-            }
+            out.iter_mut().for_each(|out| *out *= scale[destination as usize]);
         }
-        value
     }
 }
 
-#[inline(always)]
-fn combine<
-    W: std::ops::Add<Output = W> + std::ops::Sub<Output = W> + std::ops::Mul<Output = W> + std::ops::Div<Output = W>,
->(
-    op: EdgeOp,
-    left: W,
-    right: W,
-) -> W {
+fn combine<T: Stored>(op: EdgeOp, left: &[T], right: impl Iterator<Item = T>, out: &mut [T::Wide]) {
+    let all = out.iter_mut().zip(left.iter().zip(right).map(|(left, right)| (left.widen(), right.widen())));
     match op {
-        EdgeOp::CopyLhs => left,
-        EdgeOp::CopyRhs => right,
-        EdgeOp::Add => left + right,
-        EdgeOp::Sub => left - right,
-        EdgeOp::Mul | EdgeOp::Dot => left * right,
-        EdgeOp::Div => left / right,
+        EdgeOp::CopyLhs => all.for_each(|(out, (left, _))| *out = left),
+        EdgeOp::CopyRhs => all.for_each(|(out, (_, right))| *out = right),
+        EdgeOp::Add => all.for_each(|(out, (left, right))| *out = left + right),
+        EdgeOp::Sub => all.for_each(|(out, (left, right))| *out = left - right),
+        EdgeOp::Mul | EdgeOp::Dot => all.for_each(|(out, (left, right))| *out = left * right),
+        EdgeOp::Div => all.for_each(|(out, (left, right))| *out = left / right),
     }
 }
 
-/// Some columns of a message.
-#[derive(Debug, Clone, Copy)]
-struct Block {
-    head: usize,
-    /// First column, counted over all heads.
-    column: usize,
-    /// Columns wanted, at most the lanes of the block.
-    count: usize,
+/// Messages written down, a few at a time: the way for the operators that have no kernel of their own.
+#[derive(Default)]
+struct Written<W> {
+    left: Vec<u32>,
+    right: Vec<u32>,
+    destination: Vec<u32>,
+    /// `[PIECE, columns]`
+    values: Vec<W>,
 }
 
-/// Columns of the widest block, which the accumulators of a row of edges keep in registers.
-const WIDE_LANES: usize = 64;
-/// Columns of a common block: a cache line of f32.
-const LANES: usize = 16;
-/// Columns of a narrow block.
-const NARROW_LANES: usize = 8;
+/// Messages that are written down at once.
+const PIECE: usize = 32;
+/// The numbers of a piece's rows.
+const IN_ORDER: [u32; PIECE] = {
+    let mut rows = [0; PIECE];
+    let mut row = 0;
+    while row < PIECE {
+        rows[row] = row as u32;
+        row += 1;
+    }
+    rows
+};
 
-/// Calls `$run::<N>(block)` for blocks that cover `$columns`, the last of each group wider than what is left of it.
-macro_rules! for_blocks {
-    ($groups:expr, $range:expr, |$block:ident, $lanes:ident| $run:expr) => {
-        let (groups, range): (Columns, Range<usize>) = ($groups, $range);
-        let mut column = range.start;
-        while column < range.end {
-            let head = column / groups.width;
-            let left = ((head + 1) * groups.width).min(range.end) - column;
-            let taken = if left >= WIDE_LANES {
-                const $lanes: usize = WIDE_LANES;
-                let $block = Block { head, column, count: WIDE_LANES };
-                $run;
-                WIDE_LANES
-            } else if left > NARROW_LANES {
-                const $lanes: usize = LANES;
-                let $block = Block { head, column, count: left.min(LANES) };
-                $run;
-                left.min(LANES)
-            } else if left > 1 {
-                const $lanes: usize = NARROW_LANES;
-                let $block = Block { head, column, count: left };
-                $run;
-                left
-            } else {
-                const $lanes: usize = 1;
-                let $block = Block { head, column, count: 1 };
-                $run;
-                1
-            };
-            column += taken;
-        }
-    };
-}
-use for_blocks;
+impl<W: Wide> Written<W> {
+    /// Finds the operands' rows for the edges of a batch.
+    fn find<T: Stored<Wide = W>>(&mut self, messages: &Messages<'_, T>, walk: Walk<'_>, batch: &Batch) {
+        self.values.resize(PIECE * messages.columns.total(), W::default());
+        walk.rows(messages.lhs.at, batch, 0, &mut self.left);
+        walk.rows(messages.rhs.at, batch, 0, &mut self.right);
+        walk.rows(Endpoint::Destination, batch, 0, &mut self.destination);
+    }
 
-/// `N` values from `start` on, of which `count` are wanted. The others are whatever follows in memory, or 0 at the end
-/// of the slice: reading a whole vector and using a part of it is faster than reading the part.
-#[inline(always)]
-fn load_wide<T: Stored, const N: usize>(from: &[T], start: usize, count: usize) -> [T::Wide; N] {
-    let mut values = [T::Wide::default(); N];
-    if let Some(from) = from.get(start..start + N) {
-        for lane in 0..N {
-            values[lane] = from[lane].widen();
-        }
-    } else {
-        let from = &from[start..start + count];
-        for lane in 0..count {
-            values[lane] = from[lane].widen();
+    /// Writes the messages of some edges of the batch, at most [`PIECE`], to `values`.
+    fn write<T: Stored<Wide = W>>(&mut self, messages: &Messages<'_, T>, edges: Range<usize>) {
+        let total = messages.columns.total();
+        for (edge, out) in edges.zip(self.values.chunks_exact_mut(total)) {
+            messages.write(self.left[edge], self.right[edge], self.destination[edge], out);
         }
     }
-    values
 }
 
-/// The first `count` of the lanes.
-#[inline(always)]
-fn store_part<T: Copy, const N: usize>(to: &mut [T], start: usize, count: usize, values: [T; N]) {
-    if count == N {
-        let to = &mut to[start..start + N];
-        for lane in 0..N {
-            to[lane] = values[lane];
-        }
-    } else {
-        let to = &mut to[start..start + count];
-        for lane in 0..count {
-            to[lane] = values[lane];
-        }
-    }
+/// Cuts some edges into pieces of at most [`PIECE`].
+fn pieces(edges: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    edges.clone().step_by(PIECE).map(move |first| first..edges.end.min(first + PIECE))
 }

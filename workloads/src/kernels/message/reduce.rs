@@ -5,102 +5,19 @@ use std::ops::Range;
 use candle_core::WithDType;
 use rayon::prelude::*;
 
-use super::{Block, Columns, EdgeAt, EdgeOp, LANES, Messages, NARROW_LANES, WIDE_LANES, for_blocks, store_part};
+use super::lanes::{AddRows, Gathered, PADDING, Target, rows_ahead};
+use super::walk::{Batch, Direction, Walk};
+use super::{EdgeOp, Endpoint, IN_ORDER, Messages, Written, pieces};
 use crate::kernels::ranges::{run_tasks, split_rows};
 use crate::kernels::{Adjacency, Stored};
-
-/// Which edges of a node are gone through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::kernels) enum Direction {
-    /// Those that enter it; a row for each target.
-    Incoming,
-    /// Those that leave it; a row for each source.
-    Outgoing,
-}
-
-/// The edges of one node.
-pub(super) trait Edges: Copy + Send + Sync {
-    fn len(&self) -> usize;
-
-    fn at(&self, position: usize) -> EdgeAt;
-
-    fn part(&self, range: Range<usize>) -> Self;
-}
-
-/// The edges of a node in one direction.
-pub(super) trait EdgesOf<'a>: Edges {
-    fn of(adjacency: &'a Adjacency, node: usize) -> Self;
-}
-
-#[derive(Clone, Copy)]
-pub(super) struct Incoming<'a> {
-    sources: &'a [u32],
-    first_edge: usize,
-    destination: usize,
-}
-
-impl<'a> EdgesOf<'a> for Incoming<'a> {
-    #[inline(always)]
-    fn of(adjacency: &'a Adjacency, destination: usize) -> Self {
-        let edges = adjacency.incoming(destination);
-        Self { first_edge: edges.start, sources: &adjacency.sources()[edges], destination }
-    }
-}
-
-impl Edges for Incoming<'_> {
-    #[inline(always)]
-    fn len(&self) -> usize {
-        self.sources.len()
-    }
-
-    #[inline(always)]
-    fn at(&self, position: usize) -> EdgeAt {
-        let edge = self.first_edge + position;
-        EdgeAt { source: self.sources[position] as usize, destination: self.destination, edge }
-    }
-
-    #[inline(always)]
-    fn part(&self, range: Range<usize>) -> Self {
-        let first_edge = self.first_edge + range.start;
-        Self { first_edge, sources: &self.sources[range], destination: self.destination }
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Outgoing<'a> {
-    targets: &'a [(u32, u32)],
-    source: usize,
-}
-
-impl<'a> EdgesOf<'a> for Outgoing<'a> {
-    #[inline(always)]
-    fn of(adjacency: &'a Adjacency, source: usize) -> Self {
-        Self { targets: adjacency.outgoing(source), source }
-    }
-}
-
-impl Edges for Outgoing<'_> {
-    #[inline(always)]
-    fn len(&self) -> usize {
-        self.targets.len()
-    }
-
-    #[inline(always)]
-    fn at(&self, position: usize) -> EdgeAt {
-        let (destination, edge) = self.targets[position];
-        EdgeAt { source: self.source, destination: destination as usize, edge: edge as usize }
-    }
-
-    #[inline(always)]
-    fn part(&self, range: Range<usize>) -> Self {
-        Self { targets: &self.targets[range], source: self.source }
-    }
-}
 
 /// Adds up the messages of every node: `out`, `[nodes, heads * width]`, of the targets or of the sources. Where `mean`,
 /// each sum is divided by the number of messages. The order of summation is that of the edges, except that a hub's
 /// edges are added up in parts of a fixed size and the parts then in their order: no result depends on the threads.
-pub(in crate::kernels) fn sum_rows<T: Stored>(
+///
+/// # Panics
+/// If a slice is shorter than `adjacency` and `messages` ask for.
+pub fn sum_rows<T: Stored>(
     adjacency: &Adjacency,
     direction: Direction,
     messages: &Messages<'_, T>,
@@ -111,127 +28,136 @@ pub(in crate::kernels) fn sum_rows<T: Stored>(
     if total == 0 {
         return;
     }
-    let ranges = match direction {
-        Direction::Incoming => adjacency.target_ranges(),
-        Direction::Outgoing => adjacency.source_ranges(),
-    };
-    run_tasks(ranges.iter().zip(split_rows(out, ranges, total)), |(range, rows)| {
-        pulp::Arch::new().dispatch(SumRange { adjacency, direction, messages, mean, range: range.clone(), rows });
+    let walk = Walk { adjacency, direction };
+    run_tasks(walk.ranges().iter().zip(split_rows(out, walk.ranges(), total)), |(range, mut rows)| {
+        let mut sums = Sums::new(walk, messages, mean);
+        let mut batch = Batch::default();
+        let mut first = range.start;
+        while first < range.end {
+            walk.next(first, range.end, &mut batch);
+            let (own, rest) = rows.split_at_mut(batch.nodes.len() * total);
+            if batch.is_hub(adjacency) {
+                sums.add_hub(first, batch.positions.clone(), own);
+            } else {
+                sums.add_batch(&batch, own);
+            }
+            (first, rows) = (batch.nodes.end, rest);
+        }
     });
 }
 
-/// One range of nodes.
-struct SumRange<'a, T: Stored> {
-    adjacency: &'a Adjacency,
-    direction: Direction,
+/// The sums of one batch after the other, with the buffers for them.
+struct Sums<'a, T: Stored> {
+    arch: pulp::Arch,
+    walk: Walk<'a>,
     messages: &'a Messages<'a, T>,
     mean: bool,
-    range: Range<usize>,
-    rows: &'a mut [T],
+    /// `[heads * width + PADDING]`
+    sum: Vec<T::Wide>,
+    /// `[heads, edges]`
+    factors: Vec<T::Wide>,
+    rows: Vec<u32>,
+    written: Written<T::Wide>,
 }
 
-impl<T: Stored> pulp::NullaryFnOnce for SumRange<'_, T> {
-    type Output = ();
+impl<'a, T: Stored> Sums<'a, T> {
+    fn new(walk: Walk<'a>, messages: &'a Messages<'a, T>, mean: bool) -> Self {
+        let sum = vec![T::Wide::default(); messages.columns.total() + PADDING];
+        let (factors, rows, written) = (Vec::new(), Vec::new(), Written::default());
+        Self { arch: pulp::Arch::new(), walk, messages, mean, sum, factors, rows, written }
+    }
 
-    #[inline(always)]
-    fn call(self) {
-        match self.direction {
-            Direction::Incoming => self.run::<Incoming<'_>>(),
-            Direction::Outgoing => self.run::<Outgoing<'_>>(),
+    /// A node with very many edges: parts of them on all threads, then the sum of the parts.
+    fn add_hub(&self, node: usize, edges: Range<usize>, out: &mut [T]) {
+        let part = self.walk.adjacency.hub_edges();
+        let parts: Vec<Vec<T::Wide>> = (0..edges.len().div_ceil(part))
+            .into_par_iter()
+            .map(|index| {
+                let start = edges.start + index * part;
+                let batch = Batch::part(node, start..edges.end.min(start + part));
+                let mut sums = Self::new(self.walk, self.messages, self.mean);
+                if self.messages.is_scaled_row() {
+                    sums.add_scaled_rows(&batch, Target::Part(true));
+                } else {
+                    sums.written.find(self.messages, self.walk, &batch);
+                    sums.add_messages(0..batch.positions.len());
+                }
+                sums.sum
+            })
+            .collect();
+        let divisor = self.divisor(edges.len());
+        for (column, out) in out.iter_mut().enumerate() {
+            let sum = parts.iter().fold(T::Wide::default(), |sum, part| sum + part[column]);
+            *out = T::narrow(sum / divisor);
         }
     }
-}
 
-impl<'a, T: Stored> SumRange<'a, T> {
-    #[inline(always)]
-    fn run<E: EdgesOf<'a>>(self) {
-        let total = self.messages.columns.total();
-        let mut sum = vec![T::Wide::default(); total];
-        for (node, out) in self.range.zip(self.rows.chunks_exact_mut(total)) {
-            let edges = E::of(self.adjacency, node);
-            if self.adjacency.is_hub(edges.len()) {
-                sum_hub(self.messages, edges, self.adjacency.hub_edges(), &mut sum);
-            } else {
-                sum_edges(self.messages, edges, &mut sum);
+    fn divisor(&self, edges: usize) -> T::Wide {
+        T::Wide::from_f64(if self.mean { edges.max(1) as f64 } else { 1.0 })
+    }
+
+    fn add_batch(&mut self, batch: &Batch, out: &mut [T]) {
+        if self.messages.is_scaled_row() {
+            self.add_scaled_rows(batch, Target::Rows(out));
+            return;
+        }
+        self.written.find(self.messages, self.walk, batch);
+        let mut start = 0;
+        for (out, &end) in out.chunks_exact_mut(self.messages.columns.total()).zip(&batch.ends) {
+            self.add_messages(start..end);
+            let divisor = self.divisor(end - start);
+            out.iter_mut().zip(&self.sum).for_each(|(out, &sum)| *out = T::narrow(sum / divisor));
+            start = end;
+        }
+    }
+
+    /// The fast way: messages that are rows times factors.
+    fn add_scaled_rows(&mut self, batch: &Batch, target: Target<'_, T>) {
+        let (messages, total) = (self.messages, self.messages.columns.total());
+        let heads = self.fill_factors(batch);
+        self.walk.rows(messages.lhs.at, batch, rows_ahead::<T>(total), &mut self.rows);
+        let gathered = Gathered { x: messages.lhs.data, width: total, rows: &self.rows, ends: &batch.ends };
+        let (factors, sum) = (&self.factors[..], &mut self.sum[..]);
+        self.arch.dispatch(AddRows { gathered, heads, factors, mean: self.mean, sum, target });
+    }
+
+    /// What the rows are multiplied by, and the number of groups of columns for which that differs.
+    fn fill_factors(&mut self, batch: &Batch) -> usize {
+        let (messages, edges) = (self.messages, batch.positions.len());
+        self.factors.clear();
+        let heads = if messages.op == EdgeOp::CopyLhs { 1 } else { messages.columns.heads };
+        if messages.op == EdgeOp::CopyLhs {
+            self.factors.resize(edges, T::Wide::from_f64(1.0));
+        } else {
+            self.walk.rows(messages.rhs.at, batch, 0, &mut self.rows);
+            for head in 0..heads {
+                let value = |&row: &u32| messages.rhs.data[row as usize * heads + head].widen();
+                self.factors.extend(self.rows[..edges].iter().map(value));
             }
-            let divisor = T::Wide::from_f64(if self.mean { edges.len().max(1) as f64 } else { 1.0 });
-            for (out, &sum) in out.iter_mut().zip(&sum) {
-                *out = T::narrow(sum / divisor);
+        }
+        if let Some(scale) = messages.scale {
+            self.walk.rows(Endpoint::Destination, batch, 0, &mut self.rows);
+            for factors in self.factors.chunks_exact_mut(edges.max(1)) {
+                factors.iter_mut().zip(&self.rows).for_each(|(factor, &row)| *factor *= scale[row as usize]);
             }
         }
+        heads
     }
-}
 
-/// A node with very many edges: parts of them on all threads, then the sum of the parts.
-fn sum_hub<T: Stored, E: Edges>(messages: &Messages<'_, T>, edges: E, part: usize, sum: &mut [T::Wide]) {
-    let parts: Vec<Vec<T::Wide>> = (0..edges.len().div_ceil(part))
-        .into_par_iter()
-        .map(|index| {
-            let mut sum = vec![T::Wide::default(); sum.len()];
-            let edges = edges.part(index * part..edges.len().min((index + 1) * part));
-            pulp::Arch::new().dispatch(SumPart { messages, edges, sum: &mut sum });
-            sum
-        })
-        .collect();
-    sum.fill(T::Wide::default());
-    for part in &parts {
-        sum.iter_mut().zip(part).for_each(|(sum, &part)| *sum += part);
-    }
-}
-
-struct SumPart<'a, T: Stored, E> {
-    messages: &'a Messages<'a, T>,
-    edges: E,
-    sum: &'a mut [T::Wide],
-}
-
-impl<T: Stored, E: Edges> pulp::NullaryFnOnce for SumPart<'_, T, E> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        sum_edges(self.messages, self.edges, self.sum);
-    }
-}
-
-/// The common operators as constants, the others looked up edge by edge.
-#[inline(always)]
-fn sum_edges<T: Stored, E: Edges>(messages: &Messages<'_, T>, edges: E, sum: &mut [T::Wide]) {
-    match (messages.op, messages.per_head) {
-        (EdgeOp::CopyLhs, _) => sum_edges_of(messages, EdgeOp::CopyLhs, false, edges, sum),
-        (EdgeOp::Mul, true) => sum_edges_of(messages, EdgeOp::Mul, true, edges, sum),
-        (op, per_head) => sum_edges_of(messages, op, per_head, edges, sum),
-    }
-}
-
-#[inline(always)]
-fn sum_edges_of<T: Stored, E: Edges>(
-    messages: &Messages<'_, T>,
-    op: EdgeOp,
-    per_head: bool,
-    edges: E,
-    out: &mut [T::Wide],
-) {
-    for_blocks!(messages.groups(), 0..out.len(), |block, N| {
-        let sum = sum_block::<T, E, N>(messages, op, per_head, edges, block);
-        store_part(out, block.column, block.count, sum);
-    });
-}
-
-#[inline(always)]
-fn sum_block<T: Stored, E: Edges, const N: usize>(
-    messages: &Messages<'_, T>,
-    op: EdgeOp,
-    per_head: bool,
-    edges: E,
-    block: Block,
-) -> [T::Wide; N] {
-    let mut sum = [T::Wide::default(); N];
-    for position in 0..edges.len() {
-        let value = messages.load::<N>(op, per_head, edges.at(position), block);
-        for lane in 0..N {
-            sum[lane] += value[lane];
+    /// The sum of some messages of the batch whose rows were found, written down a piece at a time. It stays in the
+    /// buffer.
+    fn add_messages(&mut self, edges: Range<usize>) {
+        let width = self.messages.columns.total();
+        let first = edges.start;
+        self.sum.fill(T::Wide::default());
+        for piece in pieces(edges) {
+            self.written.write(self.messages, piece.clone());
+            let ends = &[piece.len()];
+            let gathered = Gathered { x: &self.written.values, width, rows: &IN_ORDER, ends };
+            self.factors.resize(piece.len(), T::Wide::from_f64(1.0));
+            let (factors, sum) = (&self.factors[..piece.len()], &mut self.sum[..]);
+            let target = Target::Part(piece.start == first);
+            self.arch.dispatch(AddRows { gathered, heads: 1, factors, mean: false, sum, target });
         }
     }
-    sum
 }

@@ -1,0 +1,154 @@
+//! Softmax over the edges into each target, the attention weights of graph attention layers: of given logits, or of
+//! scores at both ends of the edges, whose logits are then never stored.
+
+mod backward;
+mod forward;
+
+use std::sync::Arc;
+
+use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor, WithDType, bail};
+
+use super::message::{Direction, Messages, sum_rows};
+use super::tensors::{
+    check_rows, number_type, shape_of, slice, storage_of, tensor_of, trailing, with_slice, with_stored,
+};
+use super::{Adjacency, Endpoint, Stored};
+use backward::gradient_of_logits;
+use forward::softmax_rows;
+
+/// Softmax of `logits`, `[edges, heads]` or `[edges]`, over the edges into each target, head by head. The maximum is
+/// subtracted first, so that no finite logit overflows.
+///
+/// # Errors
+/// `logits` does not have one row for each edge, is no float, or is not in host memory.
+pub fn edge_softmax(adjacency: &Arc<Adjacency>, logits: &Tensor) -> Result<Tensor> {
+    check_rows(adjacency, logits, Endpoint::Edge, "logits of edge_softmax")?;
+    let heads = trailing(logits).iter().product();
+    logits.contiguous()?.apply_op1(EdgeSoftmax { adjacency: Arc::clone(adjacency), heads })
+}
+
+/// [`edge_softmax`] of `leaky_relu(source_score[u] + target_score[v])`, in one kernel.
+pub(super) fn attention(
+    adjacency: &Arc<Adjacency>,
+    source_score: &Tensor,
+    target_score: &Tensor,
+    negative_slope: f64,
+) -> Result<Tensor> {
+    check_rows(adjacency, source_score, Endpoint::Source, "source_score of attention")?;
+    check_rows(adjacency, target_score, Endpoint::Destination, "target_score of attention")?;
+    let [source, target] = [source_score, target_score].map(|score| (trailing(score), score.dtype()));
+    if source != target {
+        bail!("attention: rows of source_score {source:?} and target_score {target:?} must be alike");
+    }
+    let heads = source.0.iter().product();
+    let operation = Attention { adjacency: Arc::clone(adjacency), heads, negative_slope };
+    source_score.contiguous()?.apply_op2(&target_score.contiguous()?, operation)
+}
+
+/// Where the logits of the edges come from.
+#[derive(Clone, Copy)]
+enum Logits<'a, T: Stored> {
+    /// `[edges, heads]`
+    Given(&'a [T]),
+    /// The leaky rectified sum of the scores at both ends, `[sources, heads]` and `[targets, heads]`.
+    OfScores { source: &'a [T], target: &'a [T], negative_slope: T::Wide },
+}
+
+/// A sum of scores below 0 is flattened.
+fn leaky<W: super::Wide>(sum: W, negative_slope: W) -> W {
+    if sum > W::default() { sum } else { sum * negative_slope }
+}
+
+struct EdgeSoftmax {
+    adjacency: Arc<Adjacency>,
+    heads: usize,
+}
+
+impl CustomOp1 for EdgeSoftmax {
+    fn name(&self) -> &'static str {
+        "edge-softmax"
+    }
+
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let out = with_stored!(number_type(storage), |T| {
+            let logits = Logits::Given(slice::<T>(storage, layout)?);
+            storage_of(softmax_rows(&self.adjacency, self.heads, logits))
+        });
+        Ok((out, layout.shape().clone()))
+    }
+
+    fn bwd(&self, logits: &Tensor, result: &Tensor, gradient: &Tensor) -> Result<Option<Tensor>> {
+        with_stored!(logits.dtype(), |T| with_slice::<T, _>(gradient, |gradient| {
+            let out = with_slice::<T, _>(result, |result| {
+                // The logits play no part beside the result.
+                let logits = Logits::Given(&[]);
+                Ok(gradient_of_logits(&self.adjacency, self.heads, logits, (result, gradient)).0)
+            })?;
+            tensor_of(out, logits.shape().clone(), logits)
+        }))
+        .map(Some)
+    }
+}
+
+struct Attention {
+    adjacency: Arc<Adjacency>,
+    heads: usize,
+    negative_slope: f64,
+}
+
+impl Attention {
+    fn logits<'a, T: Stored>(&self, source: &'a [T], target: &'a [T]) -> Logits<'a, T> {
+        Logits::OfScores { source, target, negative_slope: T::Wide::from_f64(self.negative_slope) }
+    }
+
+    /// Gradients of the scores at the sources and at the targets.
+    fn gradients<T: Stored>(&self, logits: Logits<'_, T>, result: &[T], gradient: &[T]) -> (Vec<T>, Vec<T>) {
+        let (of_sums, of_targets) = gradient_of_logits(&self.adjacency, self.heads, logits, (result, gradient));
+        let mut of_sources = vec![T::default(); self.adjacency.source_nodes() * self.heads];
+        let copies = Messages::copies(self.heads, &of_sums, Endpoint::Edge);
+        sum_rows(&self.adjacency, Direction::Outgoing, &copies, false, &mut of_sources);
+        (of_sources, of_targets)
+    }
+}
+
+impl CustomOp2 for Attention {
+    fn name(&self) -> &'static str {
+        "attention"
+    }
+
+    fn cpu_fwd(
+        &self,
+        source: &CpuStorage,
+        source_layout: &Layout,
+        target: &CpuStorage,
+        target_layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let out = with_stored!(number_type(source), |T| {
+            let logits = self.logits::<T>(slice(source, source_layout)?, slice(target, target_layout)?);
+            storage_of(softmax_rows(&self.adjacency, self.heads, logits))
+        });
+        Ok((out, shape_of(self.adjacency.edges(), &source_layout.dims()[1..])))
+    }
+
+    fn bwd(
+        &self,
+        source: &Tensor,
+        target: &Tensor,
+        result: &Tensor,
+        gradient: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        with_stored!(source.dtype(), |T| {
+            let (of_source, of_target) = with_slice::<T, _>(gradient, |gradient| {
+                with_slice::<T, _>(result, |result| {
+                    with_slice::<T, _>(source, |source| {
+                        with_slice::<T, _>(target, |target| {
+                            Ok(self.gradients(self.logits(source, target), result, gradient))
+                        })
+                    })
+                })
+            })?;
+            let of_source = tensor_of(of_source, source.shape().clone(), source)?;
+            Ok((Some(of_source), Some(tensor_of(of_target, target.shape().clone(), target)?)))
+        })
+    }
+}
