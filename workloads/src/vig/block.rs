@@ -47,7 +47,7 @@ impl Linear {
 }
 
 /// PyTorch's initial distribution of a linear map's weight and bias.
-fn uniform(input: usize) -> Init {
+pub(super) fn uniform(input: usize) -> Init {
     let bound = 1.0 / (input as f64).sqrt();
     Init::Uniform { lo: -bound, up: bound }
 }

@@ -4,10 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Tensor};
-use clap::{Parser, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, ValueEnum};
 use gnntop_probe::{BatchShape, Name, NameKind, NameRef, TrackRole, counter, intern, phase, span};
 
-use super::{Form, Mode, Vig, VigConfig, VigTraining};
+use super::network::{Network, NetworkConfig};
+use super::patches::PatchVigConfig;
+use super::{Form, Mode, VigConfig, VigTraining};
 use crate::command::{Observer, Position, RunOptions, StepOutcome, Summary, TrainError, Training, at_least_one, train};
 use crate::images::{self, ImageBatch, ImageBatches, ImageData, ImageSet};
 use crate::loading::{Loader, LoaderSettings, wait_for_batch};
@@ -17,15 +20,16 @@ static EVALUATE: Name = Name::span("evaluate");
 static TRAINING_ACCURACY: Name = Name::counter("acc train");
 static TEST_ACCURACY: Name = Name::counter("acc test");
 
-/// Trains ViG (vision graph network), the study's model with pixels as nodes, to classify images.
+/// Trains ViG (vision graph network) to classify images: the study's model with pixels as nodes, or that of the paper.
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "vig",
-    after_help = "Examples:\n  gnntop run vig\n  gnntop run vig --plain --batch-size 4\n  \
+    after_help = "Examples:\n  gnntop run vig\n  gnntop run vig --plain --batch-size 4\n  gnntop run vig --preset patches\n  \
                   gnntop train vig --preset study --data cifar-10-batches-bin/"
 )]
 pub struct VigCommand {
-    /// Sizes of batch and data: `default` suits a two-core CPU, `study` is the published setting.
+    /// Model and sizes: `default` is the study's model with a batch for a two-core CPU, `study` its published setting,
+    /// `patches` the paper's model, which joins patches to those like them and learns far more.
     #[arg(long, value_enum, default_value_t)]
     preset: Preset,
     /// CIFAR-10 in its binary form, a directory or one file; generated images without.
@@ -56,6 +60,7 @@ enum Preset {
     #[default]
     Default,
     Study,
+    Patches,
 }
 
 impl VigCommand {
@@ -64,7 +69,7 @@ impl VigCommand {
     /// # Errors
     /// The data cannot be read, or the model cannot be computed.
     pub fn run(&self, observer: &mut dyn Observer) -> Result<Summary, TrainError> {
-        let (model, training) = self.sizes();
+        let (model, training) = self.sizes()?;
         let data = self.images()?;
         observer.tell(&self.describe(&model, &training, &data));
         let session = self.options.start("vig", observer);
@@ -77,16 +82,22 @@ impl VigCommand {
     }
 
     /// The preset's sizes with what the command line changes.
-    fn sizes(&self) -> (VigConfig, VigTraining) {
+    fn sizes(&self) -> Result<(NetworkConfig, VigTraining), TrainError> {
+        let form = if self.plain { Form::Plain } else { Form::Fused };
         let (mut model, mut training) = match self.preset {
-            Preset::Default => (VigConfig::default(), VigTraining::default()),
-            Preset::Study => (VigConfig::study(), VigTraining::study()),
+            Preset::Default => (NetworkConfig::Pixels(VigConfig::default(), form), VigTraining::default()),
+            Preset::Study => (NetworkConfig::Pixels(VigConfig::study(), form), VigTraining::study()),
+            Preset::Patches if self.plain => {
+                let message = "--plain is the control of the study's model; --preset patches has no second form";
+                return Err(Self::command().error(ErrorKind::ArgumentConflict, message).into());
+            }
+            Preset::Patches => (NetworkConfig::Patches(PatchVigConfig::tiny()), VigTraining::patches()),
         };
-        model.blocks = self.blocks.unwrap_or(model.blocks);
+        model.set_blocks(self.blocks.unwrap_or(model.blocks()));
         training.batch_images = self.batch_size.unwrap_or(training.batch_images);
         training.epochs = self.options.epochs.unwrap_or(training.epochs);
         training.learning_rate = self.options.learning_rate.unwrap_or(training.learning_rate);
-        (model, training)
+        Ok((model, training))
     }
 
     fn images(&self) -> Result<ImageData, TrainError> {
@@ -98,11 +109,11 @@ impl VigCommand {
         Ok(ImageData { train: images::generate(count, self.options.seed), test })
     }
 
-    fn describe(&self, model: &VigConfig, training: &VigTraining, data: &ImageData) -> String {
+    fn describe(&self, model: &NetworkConfig, training: &VigTraining, data: &ImageData) -> String {
         format!(
-            "ViG{}, {} blocks, {} parameters; {} images, {}; batches of {}, {} loader threads",
-            if self.plain { " (plain form)" } else { "" },
-            model.blocks,
+            "{}, {} blocks, {} parameters; {} images, {}; batches of {}, {} loader threads",
+            model.name(),
+            model.blocks(),
             model.parameters(),
             data.train.len(),
             data.train.origin,
@@ -114,7 +125,8 @@ impl VigCommand {
 
 /// A training under way.
 struct Run {
-    model: Vig,
+    config: NetworkConfig,
+    model: Network,
     adam: Adam,
     training: VigTraining,
     loader: Loader<ImageBatches>,
@@ -125,13 +137,12 @@ struct Run {
 impl Run {
     fn new(
         command: &VigCommand,
-        config: &VigConfig,
+        config: &NetworkConfig,
         training: VigTraining,
         data: ImageData,
     ) -> Result<Self, TrainError> {
         let parameters = Parameters::new(command.options.seed);
-        let form = if command.plain { Form::Plain } else { Form::Fused };
-        let model = Vig::new(config, form, parameters.var_builder(DType::F32, &Device::Cpu))?;
+        let model = Network::new(config, parameters.var_builder(DType::F32, &Device::Cpu))?;
         let settings = LoaderSettings {
             batch_size: training.batch_images,
             workers: command.workers,
@@ -139,12 +150,13 @@ impl Run {
             ..LoaderSettings::default()
         };
         Ok(Self {
+            config: config.clone(),
             model,
             adam: Adam::new(parameters.list(), AdamSettings::default())?,
             loader: Loader::published(ImageBatches::new(Arc::new(data.train)), settings)?,
             training,
             test: data.test,
-            blocks: (0..config.blocks).map(|i| intern(NameKind::Span, &format!("block {i}"))).collect(),
+            blocks: (0..config.blocks()).map(|i| intern(NameKind::Span, &format!("block {i}"))).collect(),
         })
     }
 
@@ -156,7 +168,7 @@ impl Run {
         let indices: Vec<u32> = (0..self.test.len() as u32).collect();
         for part in indices.chunks(self.training.batch_images) {
             batch.assemble(&self.test, part)?;
-            let logits = self.model.forward(&to_device(&batch)?, Mode::Eval)?;
+            let logits = self.model.forward_with(&to_device(&batch)?, Mode::Eval, |_| ())?;
             all = all.and(Accuracy::of(&logits.detach(), &batch.labels)?);
         }
         Ok(all)
@@ -194,8 +206,8 @@ impl Training for Run {
         }
         counter(&TRAINING_ACCURACY, Accuracy::of(&logits.detach(), &batch.labels)?.share());
         let count = |count: usize| Some(count as u64);
-        let (images, edges) = (batch.images(), self.model.config().grid.edges());
-        let (nodes, edges) = (count(images * images::PIXELS), count(images * edges));
+        let images = batch.images();
+        let (nodes, edges) = (count(images * self.config.nodes()), count(images * self.config.edges()));
         let loss = f64::from(loss.to_scalar::<f32>()?);
         Ok(StepOutcome { loss, shape: BatchShape { graphs: count(images), nodes, edges, seeds: None } })
     }

@@ -6,6 +6,8 @@
 //!
 //! What makes it fast without changing what it computes: between the narrow waists everything is linear but one GELU,
 //! so a block needs nothing wider than seven numbers a node in memory (see [`Block`] and [`Form`]).
+//!
+//! That model cannot learn much. [`patches`] has the network of the paper, which does.
 
 mod block;
 mod command;
@@ -18,8 +20,10 @@ mod kernel;
 mod lanes;
 mod model;
 mod moments;
+mod network;
 mod norm;
 mod normalise;
+pub mod patches;
 
 pub use block::{Block, Form};
 pub use command::VigCommand;
