@@ -1,12 +1,10 @@
 //! What follows the sum over neighbours: bias, ReLU and the next layer's dropout, in one pass and with one gradient
 //! instead of three.
 
-use std::sync::{Mutex, PoisonError};
-
 use candle_core::{CpuStorage, CustomOp2, DType, Layout, Result, Shape, Tensor, bail};
 
 use super::conv::Dropout;
-use crate::kernels::{DropMask, Element, cpu_slice, dropout, host_slice};
+use crate::kernels::{DropMask, Element, Wide, cpu_slice, dropout, host_slice};
 
 /// What to do with a layer's sums.
 #[derive(Debug, Clone, Copy, Default)]
@@ -25,7 +23,7 @@ pub(super) fn finish(x: &Tensor, bias: &Tensor, how: Finish) -> Result<Tensor> {
     match x.dtype() {
         DType::F32 | DType::F64 => {
             let mask = how.dropout.map(|drop| DropMask::new(drop.p, drop.seed)).transpose()?;
-            x.contiguous()?.apply_op2(&bias.contiguous()?, Fused { relu: how.relu, mask, kept: Mutex::default() })
+            x.contiguous()?.apply_op2(&bias.contiguous()?, Fused { relu: how.relu, mask })
         }
         _ => one_by_one(x, bias, how),
     }
@@ -44,58 +42,72 @@ fn one_by_one(x: &Tensor, bias: &Tensor, how: Finish) -> Result<Tensor> {
 struct Fused {
     relu: bool,
     mask: Option<DropMask>,
-    /// Which values lived, where not all did; written by the forward pass.
-    kept: Mutex<Vec<bool>>,
 }
 
-impl Fused {
-    fn forward<T: Element>(&self, x: &[T], bias: &[T]) -> Vec<T> {
-        let mut out = vec![T::zero(); x.len()];
-        let width = bias.len().max(1);
-        for (out, x) in out.chunks_exact_mut(width).zip(x.chunks_exact(width)) {
-            for ((out, &x), &bias) in out.iter_mut().zip(x).zip(bias) {
+/// A layer's sums and where they go once they are finished.
+struct Rows<'a, T> {
+    how: &'a Fused,
+    x: &'a [T],
+    bias: &'a [T],
+    out: &'a mut [T],
+}
+
+impl<T: Element> pulp::NullaryFnOnce for Rows<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let width = self.bias.len().max(1);
+        for (out, x) in self.out.chunks_exact_mut(width).zip(self.x.chunks_exact(width)) {
+            for ((out, &x), &bias) in out.iter_mut().zip(x).zip(self.bias) {
                 *out = x + bias;
             }
         }
-        if self.relu || self.mask.is_some() {
-            *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = self.cut(&mut out);
-        }
-        out
-    }
-
-    /// Sets to 0 what ReLU and dropout take away, scales the rest, and says which values were left. The same values as
-    /// [`dropout`] drops. What is no number stays none.
-    fn cut<T: Element>(&self, values: &mut [T]) -> Vec<bool> {
-        let factor = T::from_f64(self.mask.map_or(1.0, |mask| mask.factor()));
-        let stream = self.mask.map(|mask| mask.stream(0));
-        let mut kept = vec![false; values.len()];
-        for (position, (value, kept)) in values.iter_mut().zip(&mut kept).enumerate() {
-            let is_cut = self.relu && *value <= T::zero();
-            *kept = !is_cut && stream.is_none_or(|stream| stream.stays(position as u32));
-            *value = if *kept { *value * factor } else { T::zero() };
-        }
-        kept
-    }
-
-    /// Gradients of `x` and of `bias`.
-    fn backward<T: Element>(&self, upstream: &[T], width: usize) -> (Vec<T>, Vec<T>) {
-        let factor = T::from_f64(self.mask.map_or(1.0, |mask| mask.factor()));
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut of_x = upstream.to_vec();
-        if !kept.is_empty() {
-            for (value, &kept) in of_x.iter_mut().zip(kept.iter()) {
-                *value = if kept { *value * factor } else { T::zero() };
+        // What is no number stays none.
+        let cut = |value: T| self.how.relu & (value <= T::zero());
+        if let Some(mask) = self.how.mask {
+            let (stream, factor) = (mask.stream(0), T::from_f64(mask.factor()));
+            for (position, value) in self.out.iter_mut().enumerate() {
+                let stays = stream.stays(position as u32) & !cut(*value);
+                *value = if stays { *value * factor } else { T::zero() };
             }
+        } else if self.how.relu {
+            self.out.iter_mut().for_each(|value| *value = if cut(*value) { T::zero() } else { *value });
         }
-        let mut of_bias = vec![T::zero(); width];
-        for row in of_x.chunks_exact(width.max(1)) {
-            for (sum, &value) in of_bias.iter_mut().zip(row) {
+    }
+}
+
+/// The way back: a gradient of what was finished, to be made one of the sums.
+struct Gradients<'a, T> {
+    how: &'a Fused,
+    finished: &'a [T],
+    gradient: &'a mut [T],
+    of_bias: &'a mut [T],
+}
+
+impl<T: Wide> pulp::NullaryFnOnce for Gradients<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let factor = T::from_f64(self.how.mask.map_or(1.0, |mask| mask.factor()));
+        if self.how.relu {
+            // ReLU leaves no 0 but where it, or the dropout after it, has cut.
+            for (gradient, &finished) in self.gradient.iter_mut().zip(self.finished) {
+                *gradient = if finished == T::zero() { T::zero() } else { *gradient * factor };
+            }
+        } else if let Some(mask) = self.how.mask {
+            mask.apply(0, self.gradient);
+        }
+        for row in self.gradient.chunks_exact(self.of_bias.len().max(1)) {
+            for (sum, &value) in self.of_bias.iter_mut().zip(row) {
                 *sum += value;
             }
         }
-        (of_x, of_bias)
     }
+}
 
+impl Fused {
     fn forward_typed<T: Element>(
         &self,
         (x, x_layout): (&CpuStorage, &Layout),
@@ -105,17 +117,23 @@ impl Fused {
         if bias_layout.dims() != [width] {
             bail!("gcn: a bias of {:?} for rows of {width}", bias_layout.dims());
         }
-        let out = self.forward::<T>(cpu_slice(x, x_layout)?, cpu_slice(bias, bias_layout)?);
+        let (x, bias) = (cpu_slice(x, x_layout)?, cpu_slice(bias, bias_layout)?);
+        let mut out = vec![T::zero(); x.len()];
+        pulp::Arch::new().dispatch(Rows { how: self, x, bias, out: &mut out });
         Ok((T::to_cpu_storage_owned(out), Shape::from((rows, width))))
     }
 
-    fn backward_typed<T: Element>(&self, upstream: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
+    fn backward_typed<T: Wide>(&self, finished: &Tensor, upstream: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
         let (rows, width) = upstream.dims2()?;
         let upstream = upstream.contiguous()?;
         let (storage, layout) = upstream.storage_and_layout();
-        let (of_x, of_bias) = self.backward::<T>(host_slice(&storage, layout)?, width);
+        let (mut gradient, mut of_bias) = (host_slice::<T>(&storage, layout)?.to_vec(), vec![T::zero(); width]);
+        let (storage, layout) = finished.storage_and_layout();
+        let finished = host_slice::<T>(&storage, layout)?;
+        let (of_x, sums) = (&mut gradient[..], &mut of_bias[..]);
+        pulp::Arch::new().dispatch(Gradients { how: self, finished, gradient: of_x, of_bias: sums });
         let device = upstream.device();
-        Ok((Some(Tensor::from_vec(of_x, (rows, width), device)?), Some(Tensor::from_vec(of_bias, width, device)?)))
+        Ok((Some(Tensor::from_vec(gradient, (rows, width), device)?), Some(Tensor::from_vec(of_bias, width, device)?)))
     }
 }
 
@@ -137,10 +155,16 @@ impl CustomOp2 for Fused {
         }
     }
 
-    fn bwd(&self, x: &Tensor, _: &Tensor, _: &Tensor, upstream: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
+    fn bwd(
+        &self,
+        x: &Tensor,
+        _: &Tensor,
+        finished: &Tensor,
+        upstream: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
         match x.dtype() {
-            DType::F64 => self.backward_typed::<f64>(upstream),
-            _ => self.backward_typed::<f32>(upstream),
+            DType::F64 => self.backward_typed::<f64>(finished, upstream),
+            _ => self.backward_typed::<f32>(finished, upstream),
         }
     }
 }

@@ -8,6 +8,7 @@ use candle_core::{CpuStorage, CustomOp1, DType, Layout, Result, Shape, Tensor, b
 
 use super::Stored;
 use super::dropout::DropMask;
+use super::message::{AddRows, Gathered, PADDING, Target};
 use super::ranges::{balanced_ranges, run_tasks, split_rows};
 use super::tensors::{number_type, slice, storage_of, tensor_of, with_slice};
 
@@ -140,27 +141,35 @@ impl<T: Stored<Wide = f32>> pulp::NullaryFnOnce for ProductRange<'_, T> {
 
     #[inline(always)]
     fn call(self) {
-        if self.width == 0 {
+        let Self { matrix, mask, dense, width, range, out } = self;
+        if width == 0 {
             return;
         }
-        let matrix = self.matrix;
-        let mut sum = vec![0f32; self.width];
-        for (row, out) in self.range.zip(self.out.chunks_exact_mut(self.width)) {
-            sum.fill(0.0);
-            for entry in matrix.start[row] as usize..matrix.start[row + 1] as usize {
-                let mut value = matrix.value[entry];
-                if let Some(mask) = self.mask {
-                    value = if mask.stream(0).stays(matrix.number[entry]) { value * mask.factor() as f32 } else { 0.0 };
-                }
-                let dense = &self.dense[matrix.other[entry] as usize * self.width..][..self.width];
-                for (sum, dense) in sum.iter_mut().zip(dense) {
-                    *sum += value * dense.widen();
-                }
+        let first = matrix.start[range.start] as usize;
+        let ends: Vec<usize> = matrix.start[range.start + 1..=range.end].iter().map(|&end| end as usize - first).collect();
+        let entries = first..first + ends.last().copied().unwrap_or(0);
+        let dropped;
+        let factors = match mask {
+            None => &matrix.value[entries.clone()],
+            Some(mask) => {
+                dropped = matrix.dropped(mask, entries.clone());
+                &dropped[..]
             }
-            for (out, &sum) in out.iter_mut().zip(&sum) {
-                *out = T::narrow(sum);
-            }
-        }
+        };
+        let gathered = Gathered { x: dense, width, rows: &matrix.other[entries], ends: &ends };
+        let sum = &mut vec![0.0; width + PADDING];
+        AddRows { gathered, heads: 1, factors, mean: false, sum, target: Target::Rows(out) }.call();
+    }
+}
+
+impl Compressed {
+    /// The values of some entries after dropout. To be inlined where vectors are at hand.
+    #[inline(always)]
+    fn dropped(&self, mask: DropMask, entries: Range<usize>) -> Vec<f32> {
+        let (stream, factor) = (mask.stream(0), mask.factor() as f32);
+        let numbers = &self.number[entries.clone()];
+        let kept = |(&value, &number)| if stream.stays(number) { value * factor } else { 0.0 };
+        self.value[entries].iter().zip(numbers).map(kept).collect()
     }
 }
 

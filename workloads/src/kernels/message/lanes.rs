@@ -25,7 +25,7 @@ const WIDE: usize = 64;
 const LANES: usize = 16;
 
 /// Elements by which a buffer of sums exceeds the columns, so that a whole block may be read at its end.
-pub(super) const PADDING: usize = LANES;
+pub(in crate::kernels) const PADDING: usize = LANES;
 
 /// Bytes of rows that are asked for before they are needed.
 const BYTES_AHEAD: usize = 8192;
@@ -37,7 +37,7 @@ pub(super) fn rows_ahead<T>(width: usize) -> usize {
 
 /// Rows of a matrix that go into some nodes, one for each edge.
 #[derive(Clone, Copy)]
-pub(super) struct Gathered<'a, T> {
+pub(in crate::kernels) struct Gathered<'a, T> {
     pub x: &'a [T],
     /// Elements of a row.
     pub width: usize,
@@ -95,7 +95,7 @@ macro_rules! for_blocks {
 }
 
 /// Where the results of a batch of nodes go.
-pub(super) enum Target<'a, T> {
+pub(in crate::kernels) enum Target<'a, T> {
     /// A row for each node.
     Rows(&'a mut [T]),
     /// Only the buffer of the loop: there is one node, of which this is a part. Whether it is the first part.
@@ -103,7 +103,7 @@ pub(super) enum Target<'a, T> {
 }
 
 /// The sum of the rows of each node, each times a factor.
-pub(super) struct AddRows<'a, T: Stored> {
+pub(in crate::kernels) struct AddRows<'a, T: Stored> {
     pub gathered: Gathered<'a, T>,
     /// Groups of columns, each with a factor for each edge.
     pub heads: usize,
@@ -120,7 +120,45 @@ impl<T: Stored> pulp::NullaryFnOnce for AddRows<'_, T> {
     type Output = ();
 
     #[inline(always)]
-    fn call(mut self) {
+    fn call(self) {
+        match (&self.target, self.heads, self.gathered.width) {
+            (Target::Rows(_), 1, ..=4) => self.narrow::<4>(),
+            (Target::Rows(_), 1, 5..=8) => self.narrow::<8>(),
+            (Target::Rows(_), 1, 9..=LANES) => self.narrow::<LANES>(),
+            _ => self.in_blocks(),
+        }
+    }
+}
+
+impl<T: Stored> AddRows<'_, T> {
+    /// Rows of at most `N` columns: a node's sum stays in registers from its first edge to its last.
+    #[inline(always)]
+    fn narrow<const N: usize>(self) {
+        let Target::Rows(out) = self.target else { return };
+        let Gathered { x, width, rows, ends } = self.gathered;
+        let mut begin = 0;
+        for (out, &end) in out.chunks_exact_mut(width).zip(ends) {
+            let mut total = [T::Wide::default(); N];
+            for (&row, &factor) in rows[begin..end].iter().zip(&self.factors[begin..end]) {
+                let row = load_wide::<T, N>(x, row as usize * width, width);
+                for lane in 0..N {
+                    total[lane] += factor * row[lane];
+                }
+            }
+            if self.mean {
+                let divisor = T::Wide::from_f64((end - begin).max(1) as f64);
+                for lane in 0..N {
+                    total[lane] /= divisor;
+                }
+            }
+            store(out, 0, width, narrowed::<T, N>(total));
+            begin = end;
+        }
+    }
+
+    /// Rows of any width: block by block, some edges at a time.
+    #[inline(always)]
+    fn in_blocks(mut self) {
         let mut begin = 0;
         for node in 0..self.gathered.ends.len() {
             let end = self.gathered.ends[node];
@@ -139,9 +177,7 @@ impl<T: Stored> pulp::NullaryFnOnce for AddRows<'_, T> {
             begin = end;
         }
     }
-}
 
-impl<T: Stored> AddRows<'_, T> {
     /// Adds the rows of some edges, to what `sum` holds where `resumed`. The result goes to `sum`, or to the node's row
     /// where it is `finished`, with the number of rows in all.
     #[inline(always)]
@@ -352,15 +388,30 @@ fn narrowed<T: Stored, const N: usize>(wide: [T::Wide; N]) -> [T; N] {
 /// The first `count` of the lanes.
 #[inline(always)]
 fn store<T: Copy, const N: usize>(to: &mut [T], start: usize, count: usize, values: [T; N]) {
+    let to = &mut to[start..start + count];
     if count == N {
-        let to = &mut to[start..start + N];
         for lane in 0..N {
             to[lane] = values[lane];
         }
-    } else {
-        for (to, value) in to[start..start + count].iter_mut().zip(values) {
-            *to = value;
-        }
+        return;
+    }
+    // In parts of fixed sizes: a loop over `count` would become a call of memcpy for a few bytes.
+    let mut done = 0;
+    macro_rules! part {
+        ($size:literal) => {
+            if count & $size != 0 {
+                to[done..done + $size].copy_from_slice(&values[done..done + $size]);
+                done += $size;
+            }
+        };
+    }
+    part!(32);
+    part!(16);
+    part!(8);
+    part!(4);
+    part!(2);
+    if count & 1 != 0 {
+        to[done] = values[done];
     }
 }
 
