@@ -123,7 +123,11 @@ impl Fused {
         Ok((T::to_cpu_storage_owned(out), Shape::from((rows, width))))
     }
 
-    fn backward_typed<T: Wide>(&self, finished: &Tensor, upstream: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
+    fn backward_typed<T: Wide>(
+        &self,
+        finished: &Tensor,
+        upstream: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
         let (rows, width) = upstream.dims2()?;
         let upstream = upstream.contiguous()?;
         let (storage, layout) = upstream.storage_and_layout();

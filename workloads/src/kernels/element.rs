@@ -12,6 +12,12 @@ pub trait Element: FloatDType + Default {
 
     /// The pool of buffers of this type.
     fn workspace(pools: &Workspaces) -> &Workspace<Self>;
+
+    /// The numbers, if this type is `f32`.
+    fn singles(values: &[Self]) -> Option<&[f32]>;
+
+    /// As [`singles`](Self::singles).
+    fn singles_mut(values: &mut [Self]) -> Option<&mut [f32]>;
 }
 
 impl Element for f32 {
@@ -22,6 +28,14 @@ impl Element for f32 {
     fn workspace(pools: &Workspaces) -> &Workspace<Self> {
         &pools.single
     }
+
+    fn singles(values: &[Self]) -> Option<&[f32]> {
+        Some(values)
+    }
+
+    fn singles_mut(values: &mut [Self]) -> Option<&mut [f32]> {
+        Some(values)
+    }
 }
 
 impl Element for f64 {
@@ -31,6 +45,14 @@ impl Element for f64 {
 
     fn workspace(pools: &Workspaces) -> &Workspace<Self> {
         &pools.double
+    }
+
+    fn singles(_: &[Self]) -> Option<&[f32]> {
+        None
+    }
+
+    fn singles_mut(_: &mut [Self]) -> Option<&mut [f32]> {
+        None
     }
 }
 

@@ -1,11 +1,12 @@
 //! Dense matrix products on borrowed slices.
 //!
 //! candle's `matmul` always makes a new tensor. The kernels need products that accumulate into a strided part of
-//! a buffer they own, so this is a bounds-checked face of the gemm crate, the one that candle itself uses.
+//! a buffer they own, so this is a bounds-checked face of the gemm crate, the one that candle itself uses. Many products
+//! by one large operand go through [`tiles`] where the processor has them.
 
 use std::ops::Range;
 
-use super::Element;
+use super::{Element, tiles};
 
 /// A read-only matrix in a slice; columns may be strided, so that a transpose costs nothing.
 #[derive(Debug, Clone, Copy)]
@@ -65,6 +66,35 @@ impl<'a, T> Matrix<'a, T> {
     }
 }
 
+impl<'a, T> Matrix<'a, T> {
+    pub(super) fn row_count(&self) -> usize {
+        self.rows
+    }
+
+    pub(super) fn column_count(&self) -> usize {
+        self.columns
+    }
+
+    /// Whether the numbers of a row are next to each other.
+    pub(super) fn is_by_row(&self) -> bool {
+        self.column_stride == 1
+    }
+
+    /// A row of a matrix whose rows are next to each other.
+    #[inline(always)]
+    pub(super) fn row(&self, row: usize) -> &'a [T] {
+        debug_assert!(self.column_stride == 1);
+        &self.data[row * self.row_stride..][..self.columns]
+    }
+}
+
+impl<'a, T: Element> Matrix<'a, T> {
+    fn singles(self) -> Option<Matrix<'a, f32>> {
+        let Self { rows, columns, row_stride, column_stride, .. } = self;
+        T::singles(self.data).map(|data| Matrix { data, rows, columns, row_stride, column_stride })
+    }
+}
+
 impl<'a, T> MatrixMut<'a, T> {
     /// `[rows, columns]` at the start of `data`, rows `row_stride` elements apart.
     ///
@@ -76,6 +106,62 @@ impl<'a, T> MatrixMut<'a, T> {
         assert!(span(rows, columns, row_stride) <= data.len(), "matrix exceeds its slice");
         Self { data, rows, columns, row_stride }
     }
+}
+
+impl MatrixMut<'_, f32> {
+    pub(super) fn row_count(&self) -> usize {
+        self.rows
+    }
+
+    pub(super) fn column_count(&self) -> usize {
+        self.columns
+    }
+
+    pub(super) fn row_mut(&mut self, row: usize) -> &mut [f32] {
+        &mut self.data[row * self.row_stride..][..self.columns]
+    }
+}
+
+impl<T: Element> MatrixMut<'_, T> {
+    fn singles(&mut self) -> Option<MatrixMut<'_, f32>> {
+        let (rows, columns, row_stride) = (self.rows, self.columns, self.row_stride);
+        T::singles_mut(self.data).map(|data| MatrixMut { data, rows, columns, row_stride })
+    }
+}
+
+/// The right operand of several products, arranged for them once where that makes them faster.
+#[derive(Debug)]
+pub struct Right<'a, T> {
+    matrix: Matrix<'a, T>,
+    packed: Option<tiles::Packed>,
+}
+
+impl<'a, T: Element> Right<'a, T> {
+    /// `[inner, columns]`.
+    #[must_use]
+    pub fn new(matrix: Matrix<'a, T>) -> Self {
+        let pays = tiles::pays(matrix.rows, matrix.columns);
+        let packed = matrix.singles().filter(|_| pays).map(tiles::Packed::right);
+        Self { matrix, packed }
+    }
+}
+
+/// [`multiply`] by an operand that was arranged before.
+///
+/// # Panics
+/// If the shapes do not fit.
+pub fn multiply_by<T: Element>(
+    mut target: MatrixMut<'_, T>,
+    accumulate: bool,
+    left: Matrix<'_, T>,
+    right: &Right<'_, T>,
+) {
+    if let (Some(packed), Some(left)) = (&right.packed, left.singles())
+        && let Some(target) = target.singles()
+    {
+        return tiles::multiply(target, accumulate, left, packed);
+    }
+    multiply(target, accumulate, left, right.matrix);
 }
 
 /// `target = left x right`, or `target += left x right` where `accumulate`. Runs on the calling thread.

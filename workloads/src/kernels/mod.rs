@@ -26,6 +26,7 @@ mod sparse;
 mod spmm;
 mod stored;
 mod tensors;
+mod tiles;
 mod weight_gradient;
 mod workspace;
 
@@ -39,8 +40,9 @@ pub(crate) use element::cpu_slice;
 pub use element::{Element, host_slice};
 pub use family::{KernelFamily, gather, scatter};
 pub(crate) use lanes::{Lanes, lanes};
-pub use matrix::{Matrix, MatrixMut, add_column_sums, multiply};
+pub use matrix::{Matrix, MatrixMut, Right, add_column_sums, multiply, multiply_by};
 pub use mean::{gradient_of_mean, mean_of_sources};
+pub(crate) use message::prefetch_row;
 pub use message::{
     Columns, Direction, EdgeOp, Endpoint, Extreme, Messages, Reduce, Rows, edge_rows, extreme_rows, sum_rows,
 };

@@ -146,7 +146,8 @@ impl<T: Stored<Wide = f32>> pulp::NullaryFnOnce for ProductRange<'_, T> {
             return;
         }
         let first = matrix.start[range.start] as usize;
-        let ends: Vec<usize> = matrix.start[range.start + 1..=range.end].iter().map(|&end| end as usize - first).collect();
+        let ends: Vec<usize> =
+            matrix.start[range.start + 1..=range.end].iter().map(|&end| end as usize - first).collect();
         let entries = first..first + ends.last().copied().unwrap_or(0);
         let dropped;
         let factors = match mask {

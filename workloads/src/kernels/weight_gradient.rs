@@ -8,16 +8,13 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::{Buffer, DropMask, Lanes, Workspaces, add_column_sums, lanes, run_tasks};
+use super::{Buffer, DropMask, Lanes, Workspaces, add_column_sums, lanes, prefetch_row, run_tasks};
 
 /// Rows of a block: one bit each in a word.
 const BLOCK: usize = 64;
 
 /// Vectors of a strip, of which as many accumulators stay in registers.
 const STRIP: usize = 10;
-
-/// Columns of the result in a task, at most.
-const TASK_COLUMNS: usize = 160;
 
 /// The entries that are not 0 of a matrix `[rows, columns]`: for each block of rows, column by column.
 pub(crate) struct CompressedRows<T> {
@@ -140,7 +137,7 @@ pub(crate) fn gradient_of_weight<T: Lanes>(
     mask: Option<DropMask>,
     workspaces: &Workspaces,
 ) -> Vec<T> {
-    let task = width.div_ceil(rayon::current_num_threads()).next_multiple_of(32).min(TASK_COLUMNS);
+    let task = width.div_ceil(rayon::current_num_threads()).next_multiple_of(32);
     let mut parts: Vec<_> = (0..width).step_by(task).map(|first| (first, task.min(width - first), None)).collect();
     run_tasks(parts.iter_mut(), |(first, count, out)| {
         let strip = Strips { rows, x, width, mask, first: *first, count: *count, workspaces };
@@ -174,56 +171,73 @@ impl<T: Lanes> WithSimd for Strips<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Buffer<T> {
         let lanes = lanes::<T, S>();
-        let mut out = T::workspace(self.workspaces).take(self.rows.columns * self.count);
-        let mut done = 0;
-        while done < self.count {
-            let left = self.count - done;
-            let vectors = left.div_ceil(lanes).min(STRIP);
-            let columns = left.min(vectors * lanes);
-            macro_rules! strip {
-                ($($n:literal)*) => {
-                    match vectors {
-                        $($n => self.strip::<S, $n>(simd, done, columns, &mut out),)*
-                        _ => {}
-                    }
-                };
+        let pool = T::workspace(self.workspaces);
+        let (stride, longest) = (self.count.next_multiple_of(lanes), STRIP * lanes);
+        let mut packed = pool.take((BLOCK + 1) * longest);
+        let mut sums = pool.take(self.rows.columns * stride + lanes);
+        let (packed, sums) = (aligned::<T, S>(&mut packed), aligned::<T, S>(&mut sums));
+        sums.fill(T::zero());
+        for block in 0..self.rows.rows.div_ceil(BLOCK) {
+            for done in (0..self.count).step_by(longest) {
+                macro_rules! strip {
+                    ($($n:literal)*) => {
+                        match (self.count - done).div_ceil(lanes).min(STRIP) {
+                            $($n => self.strip::<S, $n>(simd, block, done, packed, &mut sums[done..], stride),)*
+                            _ => {}
+                        }
+                    };
+                }
+                strip!(1 2 3 4 5 6 7 8 9 10);
             }
-            strip!(1 2 3 4 5 6 7 8 9 10);
-            done += columns;
+        }
+        let mut out = pool.take(self.rows.columns * self.count);
+        for (to, from) in out.chunks_exact_mut(self.count).zip(sums.chunks_exact(stride)) {
+            to.copy_from_slice(&from[..self.count]);
         }
         out
     }
 }
 
 impl<T: Lanes> Strips<'_, T> {
-    /// The `columns` columns from `done` on, in `N` vectors.
+    /// Adds the product with a block of rows, for `N` vectors of columns from `done` on. `sums` has rows of `stride`.
     #[inline(always)]
-    fn strip<S: Simd, const N: usize>(&self, simd: S, done: usize, columns: usize, out: &mut [T]) {
+    fn strip<S: Simd, const N: usize>(
+        &self,
+        simd: S,
+        block: usize,
+        done: usize,
+        packed: &mut [T],
+        sums: &mut [T],
+        stride: usize,
+    ) {
         let padded = N * lanes::<T, S>();
-        let pool = T::workspace(self.workspaces);
-        let (mut packed, mut sums) = (pool.take((BLOCK + 1) * padded), pool.take((self.rows.columns + 1) * padded));
-        let (packed, sums) = (aligned::<T, S>(&mut packed), aligned::<T, S>(&mut sums));
-        packed.fill(T::zero());
-        sums.fill(T::zero());
-        let skipped = self.first + done;
-        let blocks = self.x.chunks(BLOCK * self.width).take(self.rows.rows.div_ceil(BLOCK));
-        for (block, x) in blocks.enumerate() {
-            for (row, (to, from)) in packed.chunks_exact_mut(padded).zip(x.chunks_exact(self.width)).enumerate() {
-                let (to, from) = (&mut to[..columns], &from[skipped..skipped + columns]);
-                match self.mask {
-                    None => to.copy_from_slice(from),
-                    Some(mask) => mask.copy(((block * BLOCK + row) * self.width + skipped) as u64, from, to),
-                }
-            }
-            let packed = T::vectors::<S>(packed).as_chunks::<N>().0;
-            let sums = T::vectors_mut::<S>(sums).as_chunks_mut::<N>().0;
-            for (column, sums) in sums.iter_mut().enumerate().take(self.rows.columns) {
-                let (places, values) = self.rows.entries(block, column);
+        self.pack(block, done, packed, padded);
+        let packed = T::vectors::<S>(&packed[..BLOCK * padded]).as_chunks::<N>().0;
+        for (column, sums) in sums.chunks_mut(stride).enumerate().take(self.rows.columns) {
+            let (places, values) = self.rows.entries(block, column);
+            if let Some(sums) = T::vectors_mut::<S>(sums).first_chunk_mut::<N>() {
                 add_entries::<T, S, N>(simd, places, values, packed, sums);
             }
         }
-        for (to, from) in out.chunks_exact_mut(self.count).zip(sums.chunks_exact(padded)) {
-            to[done..done + columns].copy_from_slice(&from[..columns]);
+    }
+
+    /// Copies the strip from `done` on of a block's rows, `padded` apart and with zeros at their ends, and calls for the
+    /// rows of the next block.
+    #[inline(always)]
+    fn pack(&self, block: usize, done: usize, packed: &mut [T], padded: usize) {
+        let (skipped, columns) = (self.first + done, padded.min(self.count - done));
+        let first = block * BLOCK;
+        let next = self.x.get((first + BLOCK) * self.width + skipped..).unwrap_or_default();
+        let rows = self.x[first * self.width..].chunks_exact(self.width);
+        for (row, (to, from)) in packed.chunks_exact_mut(padded).take(BLOCK).zip(rows).enumerate() {
+            prefetch_row(next, row * self.width, columns);
+            let (to, rest) = to.split_at_mut(columns);
+            rest.fill(T::zero());
+            let from = &from[skipped..skipped + columns];
+            match self.mask {
+                None => to.copy_from_slice(from),
+                Some(mask) => mask.copy(((first + row) * self.width + skipped) as u64, from, to),
+            }
         }
     }
 }

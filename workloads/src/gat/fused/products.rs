@@ -2,7 +2,7 @@
 //! cache.
 
 use super::Layer;
-use crate::kernels::{DropMask, Lanes, Matrix, MatrixMut, multiply, run_tasks};
+use crate::kernels::{DropMask, Lanes, Matrix, MatrixMut, Right, multiply_by, run_tasks};
 
 /// Rows that a task takes. Fixed, so that no result depends on the number of threads.
 pub(super) const ROWS: usize = 96;
@@ -11,18 +11,18 @@ impl<T: Lanes> Layer<T> {
     /// `out`, `[sources, columns]`, becomes `x`, `[sources, input]`, after its dropout, times the transpose of `weight`.
     pub(super) fn project(&self, x: &[T], weight: &[T], out: &mut [T]) {
         let (input, columns) = (self.input, self.columns());
-        let weight = Matrix::new(weight, columns, input, input).transposed();
+        let weight = &Right::new(Matrix::new(weight, columns, input, input).transposed());
         let tasks = out.chunks_mut(ROWS * columns).zip(x.chunks(ROWS * input)).enumerate();
         run_tasks(tasks, |(block, (out, x))| {
             let rows = out.len() / columns;
             let out = MatrixMut::new(out, rows, columns, columns);
             match self.input_mask {
-                None => multiply(out, false, Matrix::new(x, rows, input, input), weight),
+                None => multiply_by(out, false, Matrix::new(x, rows, input, input), weight),
                 Some(mask) => {
                     let mut dropped = self.take(x.len());
                     let first = (block * ROWS * input) as u64;
                     pulp::Arch::new().dispatch(Drop { mask, first, from: x, to: &mut dropped });
-                    multiply(out, false, Matrix::new(&dropped, rows, input, input), weight);
+                    multiply_by(out, false, Matrix::new(&dropped, rows, input, input), weight);
                 }
             }
         });
@@ -31,12 +31,12 @@ impl<T: Lanes> Layer<T> {
     /// Gradient of `x` from that of the projected features.
     pub(super) fn input_gradient(&self, projected: &[T], weight: &[T], out: &mut [T]) {
         let (input, columns) = (self.input, self.columns());
+        let weight = &Right::new(Matrix::new(weight, columns, input, input));
         let tasks = out.chunks_mut(ROWS * input).zip(projected.chunks(ROWS * columns)).enumerate();
         run_tasks(tasks, |(block, (out, projected))| {
             let rows = projected.len() / columns;
             let projected = Matrix::new(projected, rows, columns, columns);
-            let weight = Matrix::new(weight, columns, input, input);
-            multiply(MatrixMut::new(out, rows, input, input), false, projected, weight);
+            multiply_by(MatrixMut::new(out, rows, input, input), false, projected, weight);
             if let Some(mask) = self.input_mask {
                 mask.apply((block * ROWS * input) as u64, out);
             }

@@ -418,11 +418,11 @@ fn store<T: Copy, const N: usize>(to: &mut [T], start: usize, count: usize, valu
 /// Bytes of a cache line.
 const LINE: usize = 64;
 /// Lines of a row that are asked for; the hardware notices the sequence and fetches the rest.
-const LINES_AHEAD: usize = 8;
+const LINES_AHEAD: usize = 12;
 
 /// Asks for the beginning of a row of `width` elements, from `start` on.
 #[inline(always)]
-fn prefetch_row<T>(data: &[T], start: usize, width: usize) {
+pub(crate) fn prefetch_row<T>(data: &[T], start: usize, width: usize) {
     let step = (LINE / size_of::<T>()).max(1);
     for line in 0..width.div_ceil(step).min(LINES_AHEAD) {
         if let Some(element) = data.get(start + line * step) {

@@ -17,6 +17,7 @@ pub use edges::edge_rows;
 pub(super) use extreme::NOBODY;
 pub use extreme::{Extreme, extreme_rows};
 pub(super) use held::Held;
+pub(crate) use lanes::prefetch_row;
 pub(super) use lanes::{AddRows, Gathered, PADDING, Target};
 pub use reduce::sum_rows;
 pub use walk::Direction;

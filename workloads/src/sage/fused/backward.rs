@@ -4,8 +4,8 @@ use candle_core::{Result, Tensor, bail};
 
 use super::{Layer, Order, Weights, held};
 use crate::kernels::{
-    Buffer, CompressedRows, Lanes, Matrix, MatrixMut, gradient_of_mean, gradient_of_weight, host_slice, multiply,
-    run_tasks,
+    Buffer, CompressedRows, Lanes, Matrix, MatrixMut, Right, gradient_of_mean, gradient_of_weight, host_slice,
+    multiply_by, run_tasks,
 };
 
 use super::products::ROWS;
@@ -38,7 +38,8 @@ impl<T: Lanes> Layer<T> {
         let of_right = gradient_of_weight(&rows, x, self.input, None, &self.workspaces);
         let (of_left, of_x) = match self.order {
             Order::AggregateFirst => {
-                let of_left = gradient_of_weight(&rows, held(state.mean.as_ref())?, self.input, None, &self.workspaces);
+                let mean = held(state.mean.as_ref())?;
+                let of_left = gradient_of_weight(&rows, mean, self.input, None, &self.workspaces);
                 let of_x = |weights: Weights<'_, T>| Ok(self.input_behind_mean(weights, &gradient));
                 (of_left, with_input.then(|| self.with_weights(of_x)).transpose()?)
             }
@@ -77,11 +78,11 @@ impl<T: Lanes> Layer<T> {
     /// `out`, `[rows, input]`, becomes `gradient`, `[rows, output]`, times `weight`, or has it added.
     fn times_weight(&self, out: &mut [T], gradient: &[T], weight: &[T], accumulate: bool) {
         let (input, output) = (self.input, self.output);
+        let weight = Right::new(Matrix::new(weight, output, input, input));
         run_tasks(out.chunks_mut(ROWS * input).zip(gradient.chunks(ROWS * output)), |(out, gradient)| {
             let rows = gradient.len() / output;
             let gradient = Matrix::new(gradient, rows, output, output);
-            let weight = Matrix::new(weight, output, input, input);
-            multiply(MatrixMut::new(out, rows, input, input), accumulate, gradient, weight);
+            multiply_by(MatrixMut::new(out, rows, input, input), accumulate, gradient, &weight);
         });
     }
 }

@@ -1,7 +1,7 @@
 //! Products of rows with weights, with what follows them while the result is in the cache.
 
 use super::Layer;
-use crate::kernels::{DropMask, Lanes, Matrix, MatrixMut, multiply, run_tasks};
+use crate::kernels::{DropMask, Lanes, Matrix, MatrixMut, Right, multiply_by, run_tasks};
 
 /// Rows that a task takes. Fixed, so that no result depends on the number of threads.
 pub(super) const ROWS: usize = 512;
@@ -43,12 +43,13 @@ pub(super) fn project<T: Lanes>(
     accumulate: bool,
     epilogue: Epilogue<'_, T>,
 ) {
+    let weights = summands.iter().map(|summand| Matrix::new(summand.weight, output, summand.input, summand.input));
+    let weights: Vec<_> = weights.map(|weight| Right::new(weight.transposed())).collect();
     run_tasks(out.chunks_mut(ROWS * output).enumerate(), |(block, out)| {
         let (first, rows) = (block * ROWS, out.len() / output);
-        for (index, &Projection { rows: left, weight, input }) in summands.iter().enumerate() {
+        for (index, (&Projection { rows: left, input, .. }, weight)) in summands.iter().zip(&weights).enumerate() {
             let left = Matrix::new(&left[first * input..], rows, input, input);
-            let weight = Matrix::new(weight, output, input, input).transposed();
-            multiply(MatrixMut::new(out, rows, output, output), accumulate || index > 0, left, weight);
+            multiply_by(MatrixMut::new(out, rows, output, output), accumulate || index > 0, left, weight);
         }
         pulp::Arch::new().dispatch(Finish { epilogue, output, first: (first * output) as u64, out });
     });
