@@ -87,6 +87,25 @@ fn a_live_run() {
 }
 
 #[test]
+fn nine_views() {
+    let mut app = app_of(&run().bytes(), live());
+    for (digit, name) in [
+        ('2', "steps"),
+        ('3', "latency"),
+        ('4', "memory"),
+        ('5', "hardware"),
+        ('6', "energy"),
+        ('7', "tracks"),
+        ('8', "findings"),
+        ('9', "compare"),
+    ] {
+        press(&mut app, &[Key::Char(digit)]);
+        insta::assert_snapshot!(format!("view_{name}_80x24"), screen(&mut app, 80, 24));
+        insta::assert_snapshot!(format!("view_{name}_120x40"), screen(&mut app, 120, 40));
+    }
+}
+
+#[test]
 fn without_colour_and_in_ascii() {
     let mut app = app_of(&run().bytes(), live());
     let no_color = Theme::new(ColorDepth::None, false);
@@ -378,7 +397,15 @@ fn random_stream(numbers: &mut Numbers) -> Vec<u8> {
 }
 
 fn random_key(numbers: &mut Numbers) -> Key {
-    const KEYS: [Key; 23] = [
+    const KEYS: [Key; 31] = [
+        Key::Char('1'),
+        Key::Char('2'),
+        Key::Char('3'),
+        Key::Char('4'),
+        Key::Char('5'),
+        Key::Char('6'),
+        Key::Char('7'),
+        Key::Char('8'),
         Key::Char('p'),
         Key::Char('?'),
         Key::Char(' '),
@@ -432,7 +459,8 @@ fn no_stream_size_or_key_makes_drawing_panic() {
 #[test]
 fn every_small_size_is_drawn() {
     let mut app = app_of(&run().bytes(), live());
-    for view in [None, Some(Key::Enter), Some(Key::Char('o')), Some(Key::Char('?'))] {
+    let others = [None, Some(Key::Enter), Some(Key::Char('o')), Some(Key::Char('?'))];
+    for view in others.into_iter().chain(('1'..='9').map(|digit| Some(Key::Char(digit)))) {
         if let Some(key) = view {
             press(&mut app, &[key]);
         }

@@ -1,7 +1,8 @@
 //! Every key, what it does and where: as data. Help, footer and key handling are all read off this table, so that no
 //! key is advertised that does nothing and none does something in secret.
 
-use super::{Command, Panel, View};
+use super::situation::{Situation, When};
+use super::{Command, View};
 
 /// A key press, however the terminal reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,29 +37,6 @@ pub enum Key {
     Home,
     /// End.
     End,
-}
-
-/// What must be so for a key to do something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
-    /// Nothing: it works everywhere.
-    Always,
-    /// The step bars or a step's detail are on the screen, and there are steps.
-    Steps,
-    /// The step bars are on the screen, and there are steps.
-    Bars,
-    /// The overview is on the screen.
-    Overview,
-    /// Something that scrolls is on the screen and has the focus.
-    Scrolls,
-    /// The source can be frozen: it is live.
-    Live,
-    /// The source is a replay.
-    Replay,
-    /// There is a log of the program's output.
-    Log,
-    /// There is something to go back from.
-    Away,
 }
 
 /// One line of the key table.
@@ -129,61 +107,34 @@ pub const BINDINGS: &[Binding] = &[
         .footer("Enter", "detail"),
     key(&[Tab], "Tab", When::Overview, Command::NextPanel, "next panel").footer("Tab", "panel"),
     key(&[BackTab], "Shift-Tab", When::Overview, Command::PreviousPanel, "previous panel"),
-    key(&[Char('e')], "e", When::Overview, Command::ToggleEnlarged, "panel to full screen and back")
-        .footer("e", "enlarge"),
+    key(&[Char('e')], "e", When::Overview, Command::Enlarge, "the panel's own view").footer("e", "enlarge"),
+    key(&[Char('e')], "e", When::Place, Command::Show(View::Overview), "back to the overview"),
     key(&[Char('p')], "p", When::Bars, Command::TogglePercentiles, "percentiles of the step in the place of bars"),
+    key(&[Char('1')], "1", When::Always, Command::Show(View::Overview), "overview: the run at a glance"),
+    key(&[Char('2')], "2", When::Always, Command::Show(View::Steps), "steps: where the time of each goes"),
+    key(
+        &[Char('3')],
+        "3",
+        When::Always,
+        Command::Show(View::Latency),
+        "latency: percentiles of steps, phases and spans",
+    ),
+    key(&[Char('4')], "4", When::Always, Command::Show(View::Memory), "memory: live, at its peak, by phase"),
+    key(&[Char('5')], "5", When::Always, Command::Show(View::Hardware), "hardware: processor, memory, GPU, queues"),
+    key(&[Char('6')], "6", When::Always, Command::Show(View::Energy), "energy: power and energy by component"),
+    key(&[Char('7')], "7", When::Always, Command::Show(View::Tracks), "tracks: what each thread does"),
+    key(&[Char('8')], "8", When::Always, Command::Show(View::Findings), "findings: what is slow"),
+    key(&[Char('9')], "9", When::Always, Command::Show(View::Compare), "compare: this run beside another"),
     key(&[Char('o')], "o", When::Log, Command::ToggleLog, "output of the program").footer("o", "output"),
-    key(&[Up, Char('k')], "↑  k", When::Scrolls, Command::Scroll { lines: -1 }, "scroll up"),
-    key(&[Down, Char('j')], "↓  j", When::Scrolls, Command::Scroll { lines: 1 }, "scroll down"),
-    key(&[PageUp], "PgUp", When::Scrolls, Command::ScrollPage { down: false }, "scroll a page up"),
-    key(&[PageDown], "PgDn", When::Scrolls, Command::ScrollPage { down: true }, "scroll a page down"),
-    key(&[Char('g'), Home], "g  Home", When::Scrolls, Command::ScrollEnd { bottom: false }, "to the top"),
-    key(&[Char('G'), End], "G  End", When::Scrolls, Command::ScrollEnd { bottom: true }, "to the bottom"),
+    key(&[Up, Char('k')], "↑  k", When::Lines, Command::Scroll { lines: -1 }, "scroll up"),
+    key(&[Down, Char('j')], "↓  j", When::Lines, Command::Scroll { lines: 1 }, "scroll down"),
+    key(&[PageUp], "PgUp", When::Lines, Command::ScrollPage { down: false }, "scroll a page up"),
+    key(&[PageDown], "PgDn", When::Lines, Command::ScrollPage { down: true }, "scroll a page down"),
+    key(&[Char('g'), Home], "g  Home", When::Lines, Command::ScrollEnd { bottom: false }, "to the top"),
+    key(&[Char('G'), End], "G  End", When::Lines, Command::ScrollEnd { bottom: true }, "to the bottom"),
     key(&[Ctrl('z')], "Ctrl-Z", When::Always, Command::Suspend, "suspend the viewer; the run goes on"),
     key(&[Ctrl('l')], "Ctrl-L", When::Always, Command::Redraw, "draw everything anew"),
 ];
-
-/// What the key table needs to know of the screen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Situation {
-    /// What is shown.
-    pub view: View,
-    /// The panel with the focus.
-    pub focus: Panel,
-    /// Whether one panel fills the screen.
-    pub enlarged: bool,
-    /// Whether there are steps.
-    pub steps: bool,
-    /// Whether a step is selected.
-    pub selected: bool,
-    /// Whether data comes, and so can be frozen.
-    pub live: bool,
-    /// Whether the source can be moved in.
-    pub replay: bool,
-    /// Whether there is a log.
-    pub log: bool,
-}
-
-impl Situation {
-    /// Whether a key with this condition does something.
-    pub fn allows(&self, when: When) -> bool {
-        let overview = self.view == View::Overview;
-        match when {
-            When::Always => true,
-            When::Steps => self.steps && (overview || self.view == View::Step),
-            When::Bars => self.steps && overview && (!self.enlarged || self.focus == Panel::Steps),
-            When::Overview => overview,
-            When::Scrolls => match self.view {
-                View::Overview => self.focus == Panel::Phases,
-                View::Step | View::Log | View::Help => true,
-            },
-            When::Live => self.live && !self.replay,
-            When::Replay => self.replay,
-            When::Log => self.log,
-            When::Away => !overview || self.enlarged || self.selected,
-        }
-    }
-}
 
 /// What a key does in this situation; `None` where it does nothing.
 pub fn command(key: Key, situation: &Situation) -> Option<Command> {
@@ -209,16 +160,16 @@ pub fn ascii(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::Panel;
 
     fn situations() -> Vec<Situation> {
         let mut all = Vec::new();
-        for view in [View::Overview, View::Step, View::Log, View::Help] {
-            for focus in [Panel::Steps, Panel::Phases, Panel::Hardware] {
-                for bits in 0..64 {
+        for view in View::ALL {
+            for focus in Panel::ALL {
+                for bits in 0..32 {
                     let bit = |n: u32| bits >> n & 1 == 1;
-                    let (enlarged, steps, selected) = (bit(0), bit(1), bit(2));
-                    let (live, replay, log) = (bit(3), bit(4), bit(5));
-                    all.push(Situation { view, focus, enlarged, steps, selected, live, replay, log });
+                    let (steps, selected, live, replay, log) = (bit(0), bit(1), bit(2), bit(3), bit(4));
+                    all.push(Situation { view, focus, steps, selected, live, replay, log });
                 }
             }
         }

@@ -2,52 +2,27 @@
 //! and the screen draws what the app then is. Nothing here draws, reads a file, looks at a clock or knows a terminal.
 
 pub mod keys;
+mod lines;
 mod prompt;
 mod situation;
 mod update;
+mod view;
 mod window;
 
 use std::time::Duration;
 
+use crate::findings::Verdict;
 use crate::source::{Control, State, Status};
 use crate::store::Store;
 
 pub use prompt::Prompt;
+pub use situation::Situation;
 pub use update::update;
+pub use view::{Panel, View};
 pub use window::{AXIS_WIDTH, Window};
 
 use keys::Key;
-
-/// What fills the screen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum View {
-    /// Bars, phases and hardware.
-    #[default]
-    Overview,
-    /// One step in full, below the bars.
-    Step,
-    /// The program's output.
-    Log,
-    /// The keys.
-    Help,
-}
-
-/// A panel of the overview.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Panel {
-    /// The step bars.
-    #[default]
-    Steps,
-    /// The phase table.
-    Phases,
-    /// Processor, memory, GPU, queues.
-    Hardware,
-}
-
-impl Panel {
-    /// All panels, in the order of Tab.
-    pub const ALL: [Self; 3] = [Self::Steps, Self::Phases, Self::Hardware];
-}
+use lines::Lines;
 
 /// What a key asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -121,8 +96,10 @@ pub enum Command {
     NextPanel,
     /// Focus the panel before.
     PreviousPanel,
-    /// Let the focused panel fill the screen, or no longer.
-    ToggleEnlarged,
+    /// Show one of the views.
+    Show(View),
+    /// Show the focused panel's own view.
+    Enlarge,
     /// Show or leave the program's output.
     ToggleLog,
 }
@@ -192,32 +169,21 @@ pub struct LogView {
     pub lines_up: usize,
 }
 
-/// How far the views that scroll down are scrolled, in lines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Scrolled {
-    /// The phase table.
-    pub phases: usize,
-    /// A step's detail.
-    pub step: usize,
-    /// The help.
-    pub help: usize,
-}
-
 /// Everything the screen shows.
 #[derive(Default)]
 pub struct App {
     /// What is known of the run. The source writes it; the panels read it.
     pub store: Store,
     status: Status,
+    findings: Verdict,
     verdict: String,
     judged_at: Option<Duration>,
-    /// Views that were left for the one shown, which is the last.
+    /// Views that were left for the one shown, which is the last. Below all of them lies the overview.
     views: Vec<View>,
     focus: Panel,
-    enlarged: bool,
     percentiles: bool,
     window: Window,
-    scrolled: Scrolled,
+    lines: Lines,
     frozen_at: Option<Duration>,
     prompt: Option<Prompt>,
     log: Option<LogView>,
@@ -248,6 +214,11 @@ impl App {
         &self.verdict
     }
 
+    /// What there is to say about the run's newest steps.
+    pub fn findings(&self) -> &Verdict {
+        &self.findings
+    }
+
     /// What fills the screen.
     pub fn view(&self) -> View {
         self.views.last().copied().unwrap_or_default()
@@ -258,24 +229,19 @@ impl App {
         self.focus
     }
 
-    /// Whether the focused panel fills the screen.
-    pub fn enlarged(&self) -> bool {
-        self.enlarged && self.view() == View::Overview
+    /// The numbered view that is shown, or lies below what is shown.
+    pub fn place(&self) -> View {
+        self.views.iter().rev().find(|view| view.digit().is_some()).copied().unwrap_or_default()
     }
 
     /// Whether percentiles are shown in the place of bars.
     pub fn shows_percentiles(&self) -> bool {
-        self.percentiles && self.view() == View::Overview
+        self.percentiles && matches!(self.view(), View::Overview | View::Steps)
     }
 
     /// Which steps are in view.
     pub fn window(&self) -> &Window {
         &self.window
-    }
-
-    /// How far the views are scrolled.
-    pub fn scrolled(&self) -> Scrolled {
-        self.scrolled
     }
 
     /// The open question, if one is asked.

@@ -1,8 +1,74 @@
-//! What the key table needs to know, read off the app.
+//! What decides whether a key does something: conditions, and the facts about the screen that they are held against.
 
-use super::App;
-use super::keys::Situation;
+use super::{App, Panel, View};
 use crate::source::State;
+
+/// What must be so for a key to do something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Nothing: it works everywhere.
+    Always,
+    /// What is shown has the axis of the step bars, and there are steps.
+    Steps,
+    /// The step bars have the screen or share it, and there are steps.
+    Bars,
+    /// The overview is on the screen.
+    Overview,
+    /// A numbered view other than the overview is on the screen.
+    Place,
+    /// Something with lines is on the screen and has the focus.
+    Lines,
+    /// The source can be frozen: it is live.
+    Live,
+    /// The source is a replay.
+    Replay,
+    /// There is a log of the program's output.
+    Log,
+    /// There is something to go back from.
+    Away,
+}
+
+/// What the key table needs to know of the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Situation {
+    /// What is shown.
+    pub view: View,
+    /// The panel of the overview with the focus.
+    pub focus: Panel,
+    /// Whether there are steps.
+    pub steps: bool,
+    /// Whether a step is selected.
+    pub selected: bool,
+    /// Whether data comes, and so can be frozen.
+    pub live: bool,
+    /// Whether the source can be moved in.
+    pub replay: bool,
+    /// Whether there is a log.
+    pub log: bool,
+}
+
+impl Situation {
+    /// Whether a key with this condition does something.
+    pub fn allows(&self, when: When) -> bool {
+        let overview = self.view == View::Overview;
+        match when {
+            When::Always => true,
+            When::Steps => self.steps && self.view.has_step_axis(),
+            When::Bars => self.steps && matches!(self.view, View::Overview | View::Steps),
+            When::Overview => overview,
+            When::Place => !overview && self.view.digit().is_some(),
+            When::Lines => match self.view {
+                View::Overview => self.focus == Panel::Phases,
+                View::Steps => false,
+                _ => true,
+            },
+            When::Live => self.live && !self.replay,
+            When::Replay => self.replay,
+            When::Log => self.log,
+            When::Away => !overview || self.selected,
+        }
+    }
+}
 
 impl App {
     /// The situation that decides what keys do.
@@ -12,7 +78,6 @@ impl App {
         Situation {
             view: self.view(),
             focus: self.focus,
-            enlarged: self.enlarged(),
             steps: !self.store.steps().is_empty(),
             selected: self.window.cursor().is_some(),
             live: !replay && (!ended || self.frozen_at.is_some()),

@@ -7,13 +7,8 @@ use super::{AXIS_WIDTH, Action, App, Command, Effect, LogView, Panel, Prompt, Vi
 use crate::findings;
 use crate::source::{Control, Status};
 
-/// Rows that a page of a scrolled view leaves out for orientation and for frame and footer.
-const PAGE_MARGIN: usize = 6;
-
 /// Time between two verdicts.
 const JUDGE_EVERY: Duration = Duration::from_millis(250);
-/// Lines that a step's detail has beside those of its phases.
-const STEP_FACTS: usize = 8;
 
 /// Applies what happened. The answer is what the main loop must do.
 pub fn update(app: &mut App, action: Action) -> Option<Effect> {
@@ -89,7 +84,8 @@ impl App {
             Command::NextPanel => self.turn_focus(1),
             Command::PreviousPanel => self.turn_focus(Panel::ALL.len() - 1),
             Command::TogglePercentiles => self.percentiles = !self.percentiles,
-            Command::ToggleEnlarged => self.enlarged = !self.enlarged,
+            Command::Show(view) => self.show(view),
+            Command::Enlarge => self.open(self.focus.view()),
             Command::Scroll { .. } | Command::ScrollPage { .. } | Command::ScrollEnd { .. } => self.scroll(command),
             Command::MoveCursor { .. }
             | Command::MovePage { .. }
@@ -100,59 +96,41 @@ impl App {
         None
     }
 
+    /// Leaves the innermost thing: what lies on top, then the selected step, then the view.
     fn back(&mut self) {
-        if self.views.pop().is_some() {
-        } else if self.enlarged {
-            self.enlarged = false;
-        } else {
+        let alone = self.views.len() < 2 && self.view().digit().is_some();
+        if alone && self.view().has_step_axis() && self.window.cursor().is_some() {
             self.window.follow();
+        } else {
+            self.views.pop();
         }
     }
 
-    /// Shows a view on top of the one shown, or leaves it.
+    /// Shows a view in the place of all others.
+    fn show(&mut self, view: View) {
+        self.views.clear();
+        self.views.extend((view != View::Overview).then_some(view));
+    }
+
+    /// Shows a view on top of the one shown.
+    fn open(&mut self, view: View) {
+        self.views.retain(|below| *below != view);
+        self.views.push(view);
+    }
+
+    /// Shows a view on top of the one shown, from its first line on, or leaves it.
     fn toggle(&mut self, view: View) {
         if self.view() == view {
             self.views.pop();
         } else {
-            self.views.retain(|below| *below != view);
-            self.views.push(view);
+            self.open(view);
         }
-        match view {
-            View::Help => self.scrolled.help = 0,
-            View::Step => self.scrolled.step = 0,
-            View::Log | View::Overview => (),
-        }
+        self.lines.set(view, 0);
     }
 
     fn turn_focus(&mut self, by: usize) {
         let at = Panel::ALL.iter().position(|panel| *panel == self.focus).unwrap_or(0);
         self.focus = Panel::ALL[(at + by) % Panel::ALL.len()];
-    }
-
-    fn scroll(&mut self, command: Command) {
-        let page = usize::from(self.size.1).saturating_sub(PAGE_MARGIN).max(1);
-        let (down, lines) = match command {
-            Command::Scroll { lines } => (lines > 0, lines.unsigned_abs() as usize),
-            Command::ScrollPage { down } => (down, page),
-            Command::ScrollEnd { bottom } => (bottom, usize::MAX),
-            _ => return,
-        };
-        let (down, last) = match self.view() {
-            // A log is read from its end.
-            View::Log => (!down, self.log.as_ref().map_or(0, |log| log.lines.len().saturating_sub(page))),
-            View::Help => (down, keys::BINDINGS.len()),
-            View::Step => (down, self.store.phases().len() + STEP_FACTS),
-            View::Overview => (down, self.store.phases().len()),
-        };
-        let at = match self.view() {
-            View::Log => self.log.as_mut().map(|log| &mut log.lines_up),
-            View::Help => Some(&mut self.scrolled.help),
-            View::Step => Some(&mut self.scrolled.step),
-            View::Overview => Some(&mut self.scrolled.phases),
-        };
-        if let Some(at) = at {
-            *at = if down { at.saturating_add(lines).min(last) } else { at.saturating_sub(lines) };
-        }
     }
 
     /// Columns that the bars have.
@@ -174,7 +152,7 @@ impl App {
             Command::Zoom { inward } => self.window.zoom(inward, steps, width),
             _ => (),
         }
-        self.scrolled.step = 0;
+        self.lines.set(View::Step, 0);
     }
 
     fn tick(&mut self, now: Duration) {
@@ -199,7 +177,8 @@ impl App {
     fn judge(&mut self) {
         let is_due = self.judged_at.is_none_or(|at| self.now.saturating_sub(at) >= JUDGE_EVERY);
         if is_due {
-            self.verdict = findings::verdict(&self.store);
+            self.findings = findings::newest(&self.store);
+            self.verdict = self.findings.to_string();
             self.judged_at = Some(self.now);
         }
     }
@@ -330,19 +309,39 @@ mod tests {
         let mut app = app(100, live());
         press(&mut app, Key::Left);
         press(&mut app, Key::Char('e'));
-        assert!(app.enlarged());
+        assert_eq!(app.view(), View::Steps);
         press(&mut app, Key::Enter);
         press(&mut app, Key::Char('?'));
         assert_eq!(app.view(), View::Help);
         press(&mut app, Key::Esc);
         assert_eq!(app.view(), View::Step);
         press(&mut app, Key::Esc);
-        assert_eq!((app.view(), app.enlarged()), (View::Overview, true));
+        assert_eq!((app.view(), app.window().cursor()), (View::Steps, Some(99)));
         press(&mut app, Key::Esc);
-        assert!(!app.enlarged() && app.window().cursor().is_some());
+        assert_eq!((app.view(), app.window().cursor()), (View::Steps, None), "first the step");
         press(&mut app, Key::Esc);
-        assert_eq!(app.window().cursor(), None);
+        assert_eq!(app.view(), View::Overview);
         assert_eq!(press(&mut app, Key::Esc), None, "and never quits");
+    }
+
+    #[test]
+    fn digits_show_views_and_each_keeps_its_line() {
+        let mut app = app(100, live());
+        for view in View::NUMBERED {
+            press(&mut app, Key::Char('?'));
+            press(&mut app, Key::Char(view.digit().unwrap_or('0')));
+            assert_eq!((app.view(), app.place()), (view, view), "also from the help");
+        }
+        press(&mut app, Key::Char('3'));
+        press(&mut app, Key::Down);
+        press(&mut app, Key::Down);
+        press(&mut app, Key::Char('7'));
+        assert_eq!((app.line(View::Latency), app.line(View::Tracks)), (2, 0));
+        press(&mut app, Key::Char('o'));
+        assert_eq!((app.view(), app.place()), (View::Log, View::Tracks));
+        press(&mut app, Key::Esc);
+        press(&mut app, Key::Esc);
+        assert_eq!(app.view(), View::Overview, "one level down, whatever was looked at before");
     }
 
     #[test]

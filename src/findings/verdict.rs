@@ -130,10 +130,11 @@ impl Verdict {
     }
 }
 
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Verdict {
+    /// The verdict's sentences, the most important first. At least one.
+    pub fn parts(&self) -> Vec<String> {
         if !self.is_settled {
-            return f.write_str(&self.unsettled());
+            return vec![self.unsettled()];
         }
         let mut parts = Vec::new();
         if let Some((text, share)) = &self.bound {
@@ -149,7 +150,13 @@ impl fmt::Display for Verdict {
             parts.push(plural(self.partial_batches, "partial batch", "partial batches"));
         }
         parts.extend(self.p99_over_p50.map(|ratio| format!("p99 {ratio:.1} x p50")));
-        f.write_str(&parts.join("; "))
+        parts
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.parts().join("; "))
     }
 }
 

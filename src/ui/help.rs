@@ -2,8 +2,8 @@
 
 use super::Scene;
 use super::sheet::{Sheet, clip};
-use crate::app::keys::{self, Binding, Situation};
-use crate::app::{Panel, View};
+use crate::app::keys::{self, Binding};
+use crate::app::{Panel, Situation, View};
 
 /// Columns of the keys' names.
 const NAMES: u16 = 14;
@@ -21,11 +21,12 @@ const NOTES: [&str; 5] = [
 pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let theme = scene.theme;
     sheet.fill_row(0, 0, theme.glyph('─', '-'), theme.dim());
-    sheet.text(1, 0, "keys ", theme.strong());
+    let view = scene.app.place();
+    sheet.text(1, 0, &format!("keys in {} ", view.name()), theme.strong());
     let mut sheet = sheet.rows(1, 0);
     let lines = lines(scene);
     let last = lines.len().saturating_sub(usize::from(sheet.height()));
-    let first = scene.app.scrolled().help.min(last);
+    let first = scene.app.line(View::Help).min(last);
     for (y, line) in (0..sheet.height()).zip(lines.iter().skip(first)) {
         let room = sheet.width().saturating_sub(2);
         match line {
@@ -56,9 +57,8 @@ fn lines(scene: &Scene<'_>) -> Vec<Line> {
     bound.map(Line::Key).chain([Line::Nothing]).chain(notes).collect()
 }
 
-/// The situations that the reader may be in after leaving the help: each view, with each panel in focus.
+/// The situations that the reader may be in after leaving the help: the view below, with each panel in focus.
 fn behind(scene: &Scene<'_>) -> Vec<Situation> {
-    let here = Situation { steps: true, selected: true, ..scene.app.situation() };
-    let overview = |focus: &Panel| Situation { view: View::Overview, focus: *focus, ..here };
-    Panel::ALL.iter().map(overview).chain([Situation { view: View::Step, ..here }]).collect()
+    let here = Situation { view: scene.app.place(), steps: true, selected: true, ..scene.app.situation() };
+    Panel::ALL.iter().map(|focus| Situation { focus: *focus, ..here }).collect()
 }

@@ -3,6 +3,7 @@
 //! ```text
 //!  gnntop  pna  pid 4711 on thebox            live | epoch 3 | step 1,234 | 2m 05s    header.rs
 //!  Backward-bound: 52 % of the time; data wait 12 %; 4 spikes; p99 2.9 x p50
+//! ▌1 overview  2 steps  3 latency  4 memory  5 hardware  6 energy  7 tracks          tabs.rs
 //! ▌steps  a column a step ──────────────────────── 23.4 steps/s | 3.0 k graphs/s      steps.rs (scale, bars, labels)
 //!  60 ms┤                          ▲
 //!  30 ms┤▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓
@@ -14,8 +15,9 @@
 //!  q quit  ? help  Space freeze  ← step  Enter detail            viewer 0.8 %  9 MiB  footer.rs
 //! ```
 //!
-//! A selected step's detail (`step_detail.rs`), the program's output (`log.rs`) and the keys (`help.rs`) take the place of
-//! the panels. Below 30 columns or 6 rows a few words remain (`tiny.rs`).
+//! Between header and footer stands one of nine views, each a file in `views/` with one draw function; the one above is
+//! `views/overview.rs`. A selected step's detail (`step_detail.rs`), the program's output (`log.rs`) and the keys
+//! (`help.rs`) take a view's place. Below 30 columns or 6 rows a few words remain (`tiny.rs`).
 //!
 //! Beside the drawing: `run.rs` is the main loop, `terminal.rs` and `signals.rs` hold the terminal, `theme.rs` has the
 //! looks, `sheet.rs` keeps panels inside their edges.
@@ -42,20 +44,24 @@ mod spans;
 mod spark;
 mod step_detail;
 mod steps;
+mod tabs;
 mod tail;
 mod terminal;
 pub mod theme;
 mod tiny;
+mod views;
 
 pub use run::{Outcome, ScreenOptions, run_screen};
 
 use ratatui::buffer::Buffer;
 
-use crate::app::{App, Panel, View};
-use plan::Plan;
+use crate::app::App;
 use scene::{OpenPhase, Scene, Title};
 use sheet::Sheet;
 use theme::Theme;
+
+/// Screens with fewer rows have no row of views.
+const TABS_FROM: u16 = 12;
 
 /// Draws the whole screen into `buffer`.
 pub fn draw(app: &App, theme: &Theme, buffer: &mut Buffer) {
@@ -83,33 +89,29 @@ fn draw_screen(app: &App, theme: &Theme, buffer: &mut Buffer) {
     if screen.width() < tiny::WIDTH || screen.height() < tiny::HEIGHT {
         return tiny::draw(&mut screen, &scene);
     }
-    let plan = Plan::new(screen.width(), screen.height(), &scene);
-    header::draw(&mut screen.part(0, 0, u16::MAX, plan.header), &scene);
-    draw_body(&mut screen.rows(plan.header, plan.footer), &plan, &scene);
-    let footer_row = screen.height() - plan.footer;
+    let frame = Frame::of(screen.height());
+    header::draw(&mut screen.part(0, 0, u16::MAX, frame.header), &scene);
+    if frame.tabs > 0 {
+        tabs::draw(&mut screen.part(0, frame.header, u16::MAX, 1), &scene);
+    }
+    views::draw(&mut screen.rows(frame.header + frame.tabs, frame.footer), &scene);
+    let footer_row = screen.height() - frame.footer;
     footer::draw(&mut screen.rows(footer_row, 0), &scene);
 }
 
-fn draw_body(body: &mut Sheet<'_>, plan: &Plan, scene: &Scene<'_>) {
-    match scene.app.view() {
-        View::Help => return help::draw(body, scene),
-        View::Log => return log::draw(body, scene),
-        View::Overview if scene.app.enlarged() => return draw_panel(scene.app.focus(), body, scene),
-        View::Overview if scene.is_hardware_only() => return hardware::draw_alone(body, scene),
-        View::Overview | View::Step => (),
-    }
-    steps::draw(&mut plan.steps.of(body), scene);
-    if scene.app.view() == View::Step {
-        return step_detail::draw(&mut plan.detail().of(body), scene);
-    }
-    phases::draw(&mut plan.phases.of(body), scene);
-    hardware::draw(&mut plan.hardware.of(body), scene);
+/// Rows of what stands around the views.
+struct Frame {
+    header: u16,
+    tabs: u16,
+    footer: u16,
 }
 
-fn draw_panel(panel: Panel, sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
-    match panel {
-        Panel::Steps => steps::draw(sheet, scene),
-        Panel::Phases => phases::draw(sheet, scene),
-        Panel::Hardware => hardware::draw(sheet, scene),
+impl Frame {
+    fn of(height: u16) -> Self {
+        Self {
+            header: if height >= 5 { 2 } else { 1 },
+            tabs: u16::from(height >= TABS_FROM),
+            footer: u16::from(height >= 8),
+        }
     }
 }

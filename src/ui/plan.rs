@@ -1,9 +1,8 @@
-//! Where each panel goes on a screen of this size.
+//! Where each panel of the overview goes.
 
 use super::scene::Scene;
 use super::sheet::Sheet;
-use super::{hardware, phases, step_detail};
-use crate::app::View;
+use super::{hardware, phases};
 
 /// From this width on, phases and hardware stand side by side.
 const WIDE: u16 = 112;
@@ -35,30 +34,22 @@ impl Place {
     }
 }
 
-/// The plan of the screen.
+/// The plan of the overview.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Rows of the header.
-    pub header: u16,
-    /// Rows of the footer.
-    pub footer: u16,
     /// The step bars.
     pub steps: Place,
     /// The phase table.
     pub phases: Place,
     /// The hardware strip.
     pub hardware: Place,
-    body_height: u16,
 }
 
 impl Plan {
-    /// Lays out a screen of this size.
+    /// Lays out an overview of this size.
     pub fn new(width: u16, height: u16, scene: &Scene<'_>) -> Self {
-        let header = if height >= 5 { 2 } else { 1 };
-        let footer = u16::from(height >= 8);
-        let body_height = height.saturating_sub(header + footer);
-        let (below, side_by_side) = rows_below(width, body_height, scene);
-        let steps_height = body_height
+        let (below, side_by_side) = rows_below(width, height, scene);
+        let steps_height = height
             - below.phases.max(if side_by_side { below.hardware } else { 0 })
             - if side_by_side { 0 } else { below.hardware };
         let steps = Place { x: 0, y: 0, width, height: steps_height };
@@ -71,13 +62,7 @@ impl Plan {
             let hardware = Place { x: 0, y: y + below.phases, width, height: below.hardware };
             (Place { x: 0, y, width, height: below.phases }, hardware)
         };
-        Self { header, footer, steps, phases, hardware, body_height }
-    }
-
-    /// Where a step's detail goes: below the bars.
-    pub fn detail(&self) -> Place {
-        let y = self.steps.height;
-        Place { x: 0, y, width: self.steps.width, height: self.body_height - y }
+        Self { steps, phases, hardware }
     }
 }
 
@@ -94,12 +79,6 @@ struct Below {
 
 /// Rows for what stands below the bars, and whether it stands side by side.
 fn rows_below(width: u16, body: u16, scene: &Scene<'_>) -> (Below, bool) {
-    if scene.app.view() == View::Step {
-        // The bars stay in view above the detail, as far as there is room for both.
-        let detail = step_detail::rows(scene).min((body * 3 / 5).max(body.saturating_sub(STEPS_LEAST + 3)));
-        let detail = if body < 10 { body } else { detail };
-        return (Below { phases: detail, hardware: 0 }, false);
-    }
     let spare = body.saturating_sub(STEPS_LEAST);
     let table = phases::rows(scene) + rows_of_spans(body, scene);
     if width >= WIDE {

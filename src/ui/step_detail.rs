@@ -8,9 +8,10 @@
 //!  rate        3.04 k graphs/s, 93.1 k edges/s; mean 3.12 k graphs/s, 95.5 k edges/s
 //! ```
 
-use super::Scene;
 use super::sheet::{Sheet, clip};
 use super::theme::PhaseLook;
+use super::{Scene, steps};
+use crate::app::View;
 use crate::figures::{count, difference, duration, elapsed, quantity};
 use crate::store::{Phase, StepRow, Total};
 
@@ -28,8 +29,20 @@ const BAR_MOST: u16 = 60;
 /// Facts about a step beside its phases.
 const FACTS: usize = 7;
 
+/// Rows that the step bars above the detail need to say something.
+const BARS_LEAST: u16 = 6;
+
+/// Draws the detail below the step bars, as far as there is room for both.
+pub fn draw_below_bars(body: &mut Sheet<'_>, scene: &Scene<'_>) {
+    let height = body.height();
+    let wanted = rows(scene).min((height * 3 / 5).max(height.saturating_sub(BARS_LEAST + 3)));
+    let detail = if height < 10 { height } else { wanted };
+    steps::draw(&mut body.rows(0, detail), scene);
+    draw(&mut body.rows(height - detail, 0), scene);
+}
+
 /// Rows that the whole detail takes.
-pub fn rows(scene: &Scene<'_>) -> u16 {
+fn rows(scene: &Scene<'_>) -> u16 {
     u16::try_from(scene.store.phases().len() + FACTS + 1).unwrap_or(u16::MAX)
 }
 
@@ -40,7 +53,7 @@ enum Line<'a> {
 }
 
 /// Draws the detail.
-pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
+fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let theme = scene.theme;
     sheet.fill_row(0, 0, theme.glyph('─', '-'), theme.dim());
     let row = scene.app.step_in_view().and_then(|ordinal| scene.store.steps().row(ordinal));
@@ -52,7 +65,7 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let lines = lines(scene, &row);
     let mut sheet = sheet.rows(1, 0);
     let last = lines.len().saturating_sub(usize::from(sheet.height()));
-    let first = scene.app.scrolled().step.min(last);
+    let first = scene.app.line(View::Step).min(last);
     for (y, line) in (0..sheet.height()).zip(lines.iter().skip(first)) {
         let mut sheet = sheet.part(0, y, u16::MAX, 1);
         match line {

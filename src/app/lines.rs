@@ -1,0 +1,76 @@
+//! Where each view stands: which of its lines is selected or, where nothing can be selected, how far it is scrolled.
+//! Each view keeps its own place while others are shown.
+
+use super::keys;
+use super::{App, Command, Panel, View};
+
+/// Rows that a page of a scrolled view leaves out for orientation and for frame and footer.
+const PAGE_MARGIN: usize = 6;
+/// Lines that a step's detail has beside those of its phases.
+const STEP_FACTS: usize = 8;
+/// Lines of the help beside its keys, at most.
+const HELP_NOTES: usize = 16;
+
+/// A line for each view.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Lines([usize; View::ALL.len()]);
+
+impl Lines {
+    pub(super) fn get(&self, view: View) -> usize {
+        self.0[view.index()]
+    }
+
+    pub(super) fn set(&mut self, view: View, line: usize) {
+        self.0[view.index()] = line;
+    }
+}
+
+impl App {
+    /// The line of `view` that is selected or, where nothing can be selected, the first one shown. It may lie beyond the
+    /// last one there is by now.
+    pub fn line(&self, view: View) -> usize {
+        self.lines.get(view)
+    }
+
+    /// The last line that `view` can stand at.
+    pub(super) fn last_line(&self, view: View) -> usize {
+        let lines = match view {
+            View::Overview if self.focus() == Panel::Phases => self.store.phases().len(),
+            View::Overview | View::Steps => 0,
+            View::Latency => self.store.phases().len() + 1 + self.store.spans().len(),
+            View::Memory => self.store.memory().phases().len(),
+            View::Hardware | View::Energy => self.store.signals().all().len(),
+            View::Tracks => self.store.tracks().len(),
+            View::Findings => self.findings().parts().len(),
+            View::Compare => self.store.phases().len() + 1,
+            View::Step => self.store.phases().len() + STEP_FACTS,
+            // The first lines of a log fill a page.
+            View::Log => self.log().map_or(0, |log| log.lines.len().saturating_sub(self.page()) + 1),
+            View::Help => keys::BINDINGS.len() + HELP_NOTES,
+        };
+        lines.saturating_sub(1)
+    }
+
+    fn page(&self) -> usize {
+        usize::from(self.size.1).saturating_sub(PAGE_MARGIN).max(1)
+    }
+
+    /// Moves the view that is shown by lines.
+    pub(super) fn scroll(&mut self, command: Command) {
+        let (down, lines) = match command {
+            Command::Scroll { lines } => (lines > 0, lines.unsigned_abs() as usize),
+            Command::ScrollPage { down } => (down, self.page()),
+            Command::ScrollEnd { bottom } => (bottom, usize::MAX),
+            _ => return,
+        };
+        let view = self.view();
+        let last = self.last_line(view);
+        let step =
+            |at: usize, down: bool| if down { at.saturating_add(lines).min(last) } else { at.saturating_sub(lines) };
+        match (view, &mut self.log) {
+            // A log is read from its end.
+            (View::Log, Some(log)) => log.lines_up = step(log.lines_up, !down),
+            _ => self.lines.set(view, step(self.lines.get(view).min(last), down)),
+        }
+    }
+}

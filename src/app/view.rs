@@ -1,0 +1,138 @@
+//! What can fill the screen: nine views that a digit shows, and three more that lie on top of one of them.
+
+/// What fills the screen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum View {
+    /// The whole run at a glance.
+    #[default]
+    Overview,
+    /// The step bars, large.
+    Steps,
+    /// Percentiles of steps, phases and spans.
+    Latency,
+    /// Memory, live and at its peak.
+    Memory,
+    /// Processor, memory, GPU, pressure, I/O.
+    Hardware,
+    /// Power and energy.
+    Energy,
+    /// A lane for each track.
+    Tracks,
+    /// What is slow, and why.
+    Findings,
+    /// This run beside another one.
+    Compare,
+    /// One step in full, below the bars.
+    Step,
+    /// The program's output.
+    Log,
+    /// The keys.
+    Help,
+}
+
+impl View {
+    /// All views.
+    pub const ALL: [Self; 12] = [
+        Self::Overview,
+        Self::Steps,
+        Self::Latency,
+        Self::Memory,
+        Self::Hardware,
+        Self::Energy,
+        Self::Tracks,
+        Self::Findings,
+        Self::Compare,
+        Self::Step,
+        Self::Log,
+        Self::Help,
+    ];
+
+    /// The views that a digit shows, from `1` on.
+    pub const NUMBERED: [Self; 9] = {
+        let [overview, steps, latency, memory, hardware, energy, tracks, findings, compare, ..] = Self::ALL;
+        [overview, steps, latency, memory, hardware, energy, tracks, findings, compare]
+    };
+
+    /// The digit that shows this view; `None` where none does.
+    pub fn digit(self) -> Option<char> {
+        let at = Self::NUMBERED.iter().position(|view| *view == self)?;
+        char::from_digit(at as u32 + 1, 10)
+    }
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        self.names().0
+    }
+
+    /// What it is called where there is little room.
+    pub fn short_name(self) -> &'static str {
+        self.names().1
+    }
+
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Overview => ("overview", "over"),
+            Self::Steps => ("steps", "step"),
+            Self::Latency => ("latency", "lat"),
+            Self::Memory => ("memory", "mem"),
+            Self::Hardware => ("hardware", "hw"),
+            Self::Energy => ("energy", "nrg"),
+            Self::Tracks => ("tracks", "trk"),
+            Self::Findings => ("findings", "find"),
+            Self::Compare => ("compare", "cmp"),
+            Self::Step => ("step", "step"),
+            Self::Log => ("output", "out"),
+            Self::Help => ("help", "help"),
+        }
+    }
+
+    /// Its place among [`View::ALL`].
+    pub(super) fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Whether its horizontal axis is that of the step bars, so that their cursor and zoom are its own too.
+    pub fn has_step_axis(self) -> bool {
+        matches!(self, Self::Overview | Self::Steps | Self::Memory | Self::Hardware | Self::Energy | Self::Step)
+    }
+}
+
+/// A panel of the overview.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Panel {
+    /// The step bars.
+    #[default]
+    Steps,
+    /// The phase table.
+    Phases,
+    /// Processor, memory, GPU, queues.
+    Hardware,
+}
+
+impl Panel {
+    /// All panels, in the order of Tab.
+    pub const ALL: [Self; 3] = [Self::Steps, Self::Phases, Self::Hardware];
+
+    /// The view that shows it large.
+    pub fn view(self) -> View {
+        match self {
+            Self::Steps => View::Steps,
+            Self::Phases => View::Latency,
+            Self::Hardware => View::Hardware,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_view_has_its_place_and_nine_have_a_digit() {
+        for (at, view) in View::ALL.into_iter().enumerate() {
+            assert_eq!(view.index(), at);
+        }
+        let digits: String = View::ALL.iter().filter_map(|view| view.digit()).collect();
+        assert_eq!(digits, "123456789");
+    }
+}

@@ -1,0 +1,118 @@
+//! The row of views: which digit shows which, and which one this is. With less room names get shorter, then only that of
+//! the view in hand is left.
+//!
+//! ```text
+//!  1 overview ▌2 steps  3 latency  4 memory  5 hardware  6 energy  7 tracks  8 findings  9 compare
+//! ```
+
+use std::ops::Range;
+
+use super::Scene;
+use super::sheet::{Sheet, width};
+use crate::app::View;
+
+/// The order in which names are shortened: the longest first, what people look for first last.
+const SHORTENED: [View; 9] = [
+    View::Hardware,
+    View::Memory,
+    View::Findings,
+    View::Compare,
+    View::Latency,
+    View::Overview,
+    View::Tracks,
+    View::Energy,
+    View::Steps,
+];
+
+/// A view's place in the row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tab {
+    /// The view.
+    pub view: View,
+    /// Its columns, with the one for the mark before it.
+    pub columns: Range<u16>,
+    name: &'static str,
+}
+
+/// All views in a row of this many columns, while `current` is shown. Where even digits do not fit, fewer.
+pub fn tabs(columns: u16, current: View) -> Vec<Tab> {
+    let names = names(columns, current);
+    let wanted = row_width(&names);
+    // With plenty of room they stand further apart.
+    let apart = u16::from(columns >= wanted + names.len() as u16);
+    let mut x = 0;
+    let place = |(view, name): (View, &'static str)| {
+        let end = x + tab_width(name);
+        let tab = Tab { view, columns: x..end, name };
+        x = end + apart;
+        (end <= columns).then_some(tab)
+    };
+    View::NUMBERED.into_iter().zip(names).map_while(place).collect()
+}
+
+/// The longest names that fit.
+fn names(columns: u16, current: View) -> Vec<&'static str> {
+    let mut names: Vec<&'static str> = View::NUMBERED.iter().map(|view| view.name()).collect();
+    for shortened in SHORTENED {
+        if row_width(&names) <= columns {
+            return names;
+        }
+        if let Some(at) = View::NUMBERED.iter().position(|view| *view == shortened) {
+            names[at] = shortened.short_name();
+        }
+    }
+    if row_width(&names) > columns {
+        let only_current = |view: &View| if *view == current { view.name() } else { "" };
+        names = View::NUMBERED.iter().map(only_current).collect();
+    }
+    names
+}
+
+fn row_width(names: &[&str]) -> u16 {
+    names.iter().map(|name| tab_width(name)).sum()
+}
+
+/// Columns of mark, digit, space and name.
+fn tab_width(name: &str) -> u16 {
+    if name.is_empty() { 2 } else { 3 + width(name) }
+}
+
+/// Draws the row.
+pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
+    let theme = scene.theme;
+    let current = scene.app.place();
+    for Tab { view, columns, name } in tabs(sheet.width(), current) {
+        let is_current = view == current;
+        if is_current {
+            sheet.cell(columns.start, 0, theme.glyph('▌', '>'), theme.accent());
+        }
+        let digit = view.digit().unwrap_or(' ');
+        sheet.cell(columns.start + 1, 0, digit, theme.accent());
+        let style = if is_current { theme.strong() } else { theme.dim() };
+        sheet.text(columns.start + 3, 0, name, style);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tabs_fit_every_width_and_never_touch() {
+        for columns in 0..200 {
+            for current in View::NUMBERED {
+                let tabs = tabs(columns, current);
+                assert!(tabs.windows(2).all(|pair| pair[0].columns.end <= pair[1].columns.start));
+                assert!(tabs.last().is_none_or(|last| last.columns.end <= columns));
+                assert!(columns < 30 || tabs.len() == 9, "{columns}");
+                assert!(columns < 30 || tabs.iter().any(|tab| tab.view == current && !tab.name.is_empty()));
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_whole_where_there_is_room() {
+        assert!(tabs(90, View::Overview).iter().all(|tab| tab.name == tab.view.name()));
+        assert!(tabs(60, View::Overview).iter().all(|tab| !tab.name.is_empty()));
+    }
+}
