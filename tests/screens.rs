@@ -164,6 +164,32 @@ fn many_steps_a_column() {
 }
 
 #[test]
+fn steps_measured_and_laid_out_in_other_ways() {
+    let mut app = app_of(&run().bytes(), live());
+    press(&mut app, &[Key::Char('2')]);
+    screen(&mut app, 80, 24);
+    press(&mut app, &[Key::Char('y')]);
+    insta::assert_snapshot!("steps_log_80x24", screen(&mut app, 80, 24));
+    press(&mut app, &[Key::Char('y'), Key::Char('x')]);
+    insta::assert_snapshot!("steps_by_time_80x24", screen(&mut app, 80, 24));
+    press(&mut app, &[Key::Char('x'), Key::Char('u')]);
+    insta::assert_snapshot!("steps_per_graph_80x24", screen(&mut app, 80, 24));
+    press(&mut app, &[Key::Char('u'), Key::Char('u'), Key::Char('u'), Key::Char('w')]);
+    assert!(screen(&mut app, 80, 24).contains("2 steps a column"));
+    press(&mut app, &[Key::Char('w'), Key::Left, Key::PageUp, Key::Char('v'), Key::Right, Key::Right, Key::Right]);
+    insta::assert_snapshot!("steps_range_80x24", screen(&mut app, 80, 24));
+    insta::assert_snapshot!("steps_range_60x15", screen(&mut app, 60, 15));
+}
+
+#[test]
+fn each_step_an_epoch() {
+    let run = TrainingRun { steps: 300, epoch_steps: 1, partial_graphs: 256, ..run() };
+    let mut app = app_of(&run.bytes(), live());
+    press(&mut app, &[Key::Char('2')]);
+    insta::assert_snapshot!("steps_epochs_80x24", screen(&mut app, 80, 24));
+}
+
+#[test]
 fn percentiles() {
     let mut app = app_of(&TrainingRun { steps: 2000, ..run() }.bytes(), live());
     press(&mut app, &[Key::Char('p')]);

@@ -88,21 +88,28 @@ pub const BINDINGS: &[Binding] = &[
     key(&[Char(':')], ":", When::Replay, Command::AskTime, "go to a time: 90, 1:30 or 50%").footer(":", "go to"),
     key(&[Char('%')], "%", When::Replay, Command::AskTime, "the same"),
     key(&[Char('L')], "L", When::Replay, Command::ToggleLoop, "start over at the end, or no longer"),
-    key(&[Left, Char('h')], "←  h", When::Steps, Command::MoveCursor { steps: -1 }, "select the step before")
+    key(&[Left, Char('h')], "←  h", When::Steps, Command::MoveCursor { columns: -1 }, "select the step before")
         .footer("←→", "step"),
-    key(&[Right, Char('l')], "→  l", When::Steps, Command::MoveCursor { steps: 1 }, "select the step after"),
+    key(&[Right, Char('l')], "→  l", When::Steps, Command::MoveCursor { columns: 1 }, "select the step after"),
     key(&[PageUp], "PgUp", When::Steps, Command::MovePage { forward: false }, "a screen of steps back"),
     key(&[PageDown], "PgDn", When::Steps, Command::MovePage { forward: true }, "a screen of steps on"),
-    key(&[Char('g'), Home], "g  Home", When::Steps, Command::FirstStep, "the oldest step that is kept"),
+    key(&[Char('g'), Home], "g  Home", When::Steps, Command::FirstStep, "the first step"),
     key(&[Char('G'), End], "G  End", When::Steps, Command::FollowNewest, "follow the newest step"),
-    key(&[Char('+'), Char('=')], "+", When::Steps, Command::Zoom { inward: true }, "fewer steps a column"),
+    key(&[Char('+'), Char('=')], "+", When::Steps, Command::Zoom { inward: true }, "less in a column")
+        .footer("+ -", "zoom"),
     key(
         &[Char('-')],
         "-",
         When::Steps,
         Command::Zoom { inward: false },
-        "more steps a column: worst and median of each",
+        "more in a column: the median as a bar, a line up to the worst",
     ),
+    key(&[Char('w')], "w", When::Steps, Command::ToggleWhole, "the whole run, or step by step"),
+    key(&[Char('v')], "v", When::Steps, Command::ToggleRange, "begin a range at the selected step, or forget it"),
+    key(&[Char('u')], "u", When::Bars, Command::NextMeasure, "unit: time of a step, or of a graph, seed, edge in it")
+        .footer("u", "unit"),
+    key(&[Char('x')], "x", When::Steps, Command::ToggleTime, "columns of equal time, or of equally many steps"),
+    key(&[Char('y')], "y", When::Bars, Command::ToggleLog, "logarithmic axis, or linear"),
     key(&[Enter], "Enter", When::Steps, Command::ToggleDetail, "the selected step, or the newest, in full")
         .footer("Enter", "detail"),
     key(&[Tab], "Tab", When::Overview, Command::NextPanel, "next panel").footer("Tab", "panel"),
@@ -125,7 +132,7 @@ pub const BINDINGS: &[Binding] = &[
     key(&[Char('7')], "7", When::Always, Command::Show(View::Tracks), "tracks: what each thread does"),
     key(&[Char('8')], "8", When::Always, Command::Show(View::Findings), "findings: what is slow"),
     key(&[Char('9')], "9", When::Always, Command::Show(View::Compare), "compare: this run beside another"),
-    key(&[Char('o')], "o", When::Log, Command::ToggleLog, "output of the program").footer("o", "output"),
+    key(&[Char('o')], "o", When::Log, Command::ToggleOutput, "output of the program").footer("o", "output"),
     key(&[Up, Char('k')], "↑  k", When::Lines, Command::Scroll { lines: -1 }, "scroll up"),
     key(&[Down, Char('j')], "↓  j", When::Lines, Command::Scroll { lines: 1 }, "scroll down"),
     key(&[PageUp], "PgUp", When::Lines, Command::ScrollPage { down: false }, "scroll a page up"),

@@ -71,8 +71,8 @@ pub enum Command {
     },
     /// Select another step.
     MoveCursor {
-        /// Newer, or older if negative; in columns where steps share one.
-        steps: i64,
+        /// Newer, or older if negative.
+        columns: i64,
     },
     /// Select a step a screen away.
     MovePage {
@@ -83,11 +83,21 @@ pub enum Command {
     FirstStep,
     /// Select no step and follow the newest.
     FollowNewest,
-    /// Change how many steps share a column.
+    /// Change how much shares a column.
     Zoom {
         /// Fewer or more.
         inward: bool,
     },
+    /// Put the whole run into view, or no longer.
+    ToggleWhole,
+    /// Make columns equally long times, or equally many steps.
+    ToggleTime,
+    /// Make the axis of the bars logarithmic, or linear.
+    ToggleLog,
+    /// Begin a range of steps at the selected one, or forget it.
+    ToggleRange,
+    /// Measure steps by the next piece of their work.
+    NextMeasure,
     /// Show percentiles in the place of bars, or no longer.
     TogglePercentiles,
     /// Show or leave the step's detail.
@@ -101,7 +111,7 @@ pub enum Command {
     /// Show the focused panel's own view.
     Enlarge,
     /// Show or leave the program's output.
-    ToggleLog,
+    ToggleOutput,
 }
 
 /// Something that happened.

@@ -77,7 +77,7 @@ impl App {
             Command::Back => self.back(),
             Command::ToggleHelp => self.toggle(View::Help),
             Command::ToggleDetail => self.toggle(View::Step),
-            Command::ToggleLog => {
+            Command::ToggleOutput => {
                 self.toggle(View::Log);
                 return (self.view() == View::Log).then_some(Effect::ReadLog);
             }
@@ -91,7 +91,12 @@ impl App {
             | Command::MovePage { .. }
             | Command::FirstStep
             | Command::FollowNewest
-            | Command::Zoom { .. } => self.move_window(command),
+            | Command::Zoom { .. }
+            | Command::ToggleWhole
+            | Command::ToggleTime
+            | Command::ToggleLog
+            | Command::ToggleRange
+            | Command::NextMeasure => self.move_window(command),
         }
         None
     }
@@ -140,16 +145,21 @@ impl App {
 
     fn move_window(&mut self, command: Command) {
         let width = self.columns();
-        let steps = self.store.steps();
+        let (window, steps) = (&mut self.window, self.store.steps());
         match command {
-            Command::MoveCursor { steps: by } => self.window.move_by(by, steps, width),
+            Command::MoveCursor { columns } => window.move_by(columns, steps, width),
             Command::MovePage { forward } => {
                 let page = width.min(i64::MAX as u64) as i64;
-                self.window.move_by(if forward { page } else { -page }, steps, width);
+                window.move_by(if forward { page } else { -page }, steps, width);
             }
-            Command::FirstStep if !steps.is_empty() => self.window.select(steps.kept().start, steps.kept(), width),
-            Command::FollowNewest => self.window.follow(),
-            Command::Zoom { inward } => self.window.zoom(inward, steps, width),
+            Command::FirstStep => window.select(0, steps, width),
+            Command::FollowNewest => window.follow(),
+            Command::Zoom { inward } => window.zoom(inward, steps, width),
+            Command::ToggleWhole => window.toggle_whole(steps, width),
+            Command::ToggleTime => window.toggle_time(steps, width),
+            Command::ToggleLog => window.toggle_log(),
+            Command::ToggleRange => window.toggle_range(steps, width),
+            Command::NextMeasure => window.turn_measure(self.store.statistics().batch()),
             _ => (),
         }
         self.lines.set(View::Step, 0);
@@ -222,6 +232,10 @@ mod tests {
         each_item(&TrainingRun { steps, ..TrainingRun::default() }.bytes(), |item| app.store.apply(item));
     }
 
+    fn per_column(app: &App) -> u64 {
+        app.window().per_column(app.store.steps(), 20)
+    }
+
     fn press(app: &mut App, key: Key) -> Option<Effect> {
         update(app, Action::Key(key))
     }
@@ -290,18 +304,18 @@ mod tests {
     fn zoom_has_two_ends() {
         let mut app = app(100, live());
         press(&mut app, Key::Char('+'));
-        assert_eq!(app.window().per_column(), 1);
+        assert_eq!(per_column(&app), 1);
         for _ in 0..40 {
             press(&mut app, Key::Char('-'));
         }
-        assert_eq!(app.window().per_column(), 8, "100 steps in 20 columns");
+        assert_eq!(per_column(&app), 8, "100 steps in 20 columns");
         press(&mut app, Key::Left);
         press(&mut app, Key::Left);
-        assert_eq!(app.window().cursor(), Some(84), "by columns");
+        assert_eq!(app.window().cursor(), Some(95), "by columns, the worst of each");
         for _ in 0..40 {
             press(&mut app, Key::Char('+'));
         }
-        assert_eq!((app.window().per_column(), app.window().cursor()), (1, Some(84)));
+        assert_eq!((per_column(&app), app.window().cursor()), (1, Some(95)));
     }
 
     #[test]

@@ -1,29 +1,46 @@
-//! Which steps the bars show, and which one is selected.
+//! Which steps the bars show and by which measure, and which step is selected.
 //!
 //! While no step is selected the window follows the newest. A selected step holds the window still, so that the bar
-//! under the cursor does not run away; the window moves only when the cursor would leave it.
+//! under the cursor does not run away; the window moves only when the cursor would leave it. Where several steps share a
+//! column, the cursor stands on the worst of them.
 
 use std::ops::Range;
 
-use crate::store::StepTable;
+use crate::store::{BatchTotals, Measure, StepColumn, StepTable};
 
 /// Columns left of the bars: the axis with its figures.
 pub const AXIS_WIDTH: u16 = 8;
 /// Most steps that share a column.
-const MOST_PER_COLUMN: u64 = 1 << 20;
+const MOST_PER_COLUMN: u64 = 1 << 40;
+/// Shortest time of a column.
+const SHORTEST_NS: u64 = 1_000;
 
-/// The part of the step table in view. Steps are named by their ordinals in the table.
+/// The part of the step table in view, and how it is drawn. Steps are named by their ordinals in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     cursor: Option<u64>,
+    /// The other end of a selected range.
+    anchor: Option<u64>,
     /// The newest step in view; the newest there is where `None`.
     newest: Option<u64>,
     per_column: u64,
+    /// Time of a column; `None` where columns are equally many steps.
+    ns_per_column: Option<u64>,
+    measure: Measure,
+    is_log: bool,
 }
 
 impl Default for Window {
     fn default() -> Self {
-        Self { cursor: None, newest: None, per_column: 1 }
+        Self {
+            cursor: None,
+            anchor: None,
+            newest: None,
+            per_column: 1,
+            ns_per_column: None,
+            measure: Measure::Period,
+            is_log: false,
+        }
     }
 }
 
@@ -38,62 +55,267 @@ impl Window {
         self.newest
     }
 
-    /// Steps that share a column.
-    pub fn per_column(&self) -> u64 {
-        self.per_column
+    /// Steps that share each of `width` columns, at least: older steps may be known only together.
+    pub fn per_column(&self, steps: &StepTable, width: u64) -> u64 {
+        steps.fitting(self.end(steps), self.per_column, width)
+    }
+
+    /// The time of a column; `None` where columns are equally many steps.
+    pub fn ns_per_column(&self) -> Option<u64> {
+        self.ns_per_column
+    }
+
+    /// What the bars measure.
+    pub fn measure(&self) -> Measure {
+        self.measure
+    }
+
+    /// Whether the axis of the bars is logarithmic.
+    pub fn is_log(&self) -> bool {
+        self.is_log
+    }
+
+    /// The selected range of steps: from where it was begun to the cursor, in either order.
+    pub fn range(&self) -> Option<Range<u64>> {
+        let (one, other) = (self.anchor?, self.cursor?);
+        Some(one.min(other)..one.max(other) + 1)
+    }
+
+    /// The steps in at most `width` columns, oldest first. A column of time in which there was no step is `None`.
+    pub fn columns<'s>(&self, steps: &'s StepTable, width: usize) -> Vec<Option<StepColumn<'s>>> {
+        match (self.ns_per_column, self.last_in_view(steps)) {
+            (Some(ns), Some(last)) => {
+                let end_ns = steps.known_row(last).map_or(0, |row| row.end_ns());
+                steps.time_columns(self.measure, end_ns, ns, width)
+            }
+            _ => {
+                let columns = steps.newest_columns_by(self.measure, self.newest, self.per_column, width);
+                columns.into_iter().map(Some).collect()
+            }
+        }
+    }
+
+    /// The ordinal after the newest step in view.
+    fn end(&self, steps: &StepTable) -> u64 {
+        self.newest.map_or(steps.total(), |newest| newest.saturating_add(1)).min(steps.total())
+    }
+
+    fn last_in_view(&self, steps: &StepTable) -> Option<u64> {
+        self.end(steps).checked_sub(1)
+    }
+
+    /// The ordinal of the oldest step in view.
+    fn oldest_in_view(&self, steps: &StepTable, width: u64) -> u64 {
+        let Some(last) = self.last_in_view(steps) else { return 0 };
+        match self.ns_per_column {
+            Some(ns) => {
+                let end_ns = steps.known_row(last).map_or(0, |row| row.end_ns());
+                let start = end_ns.div_ceil(ns).saturating_sub(width).saturating_mul(ns);
+                steps.ended_by(start).min(last)
+            }
+            None => {
+                let per_column = self.per_column(steps, width);
+                (last / per_column + 1).saturating_sub(width).saturating_mul(per_column)
+            }
+        }
     }
 
     /// Selects the step `columns` further on, or back if negative. Moving past the newest follows again.
     pub(super) fn move_by(&mut self, columns: i64, steps: &StepTable, width: u64) {
-        let kept = steps.kept();
-        if kept.is_empty() {
-            return;
-        }
-        let by = columns.unsigned_abs().saturating_mul(self.per_column);
-        let from = self.cursor.unwrap_or(kept.end);
-        let to = if columns < 0 { from.saturating_sub(by) } else { from.saturating_add(by) };
-        if to >= kept.end {
+        let Some(last) = steps.total().checked_sub(1) else { return };
+        let Some(cursor) = self.cursor else {
+            return if columns < 0 { self.move_from(last, columns + 1, steps, width) } else { self.follow() };
+        };
+        if columns > 0 && cursor >= last {
             return self.follow();
         }
-        self.select(to.max(kept.start), kept, width);
+        self.move_from(cursor, columns, steps, width);
     }
 
-    /// Selects a step that is kept and holds the window still.
-    pub(super) fn select(&mut self, ordinal: u64, kept: Range<u64>, width: u64) {
-        let newest = self.newest.unwrap_or(kept.end.saturating_sub(1));
-        let in_view = self.per_column.saturating_mul(width.max(1));
-        let oldest = newest.saturating_sub(in_view.saturating_sub(1));
-        let shift_back = oldest.saturating_sub(ordinal);
-        // The window never begins before the oldest step kept: a half-empty picture helps nobody.
-        let least = kept.start.saturating_add(in_view - 1).min(kept.end.saturating_sub(1));
-        self.newest = Some((newest - shift_back).max(ordinal).max(least));
+    fn move_from(&mut self, from: u64, columns: i64, steps: &StepTable, width: u64) {
+        let last = steps.total().saturating_sub(1);
+        let (back, by) = (columns < 0, columns.unsigned_abs());
+        let shift = |at: u64, by: u64| if back { at.saturating_sub(by) } else { at.saturating_add(by) };
+        let range = match self.ns_per_column {
+            Some(ns) => {
+                let end_ns = steps.known_row(from).map_or(0, |row| row.end_ns());
+                let column = shift(end_ns.div_ceil(ns), by).max(1);
+                steps.ended_by((column - 1).saturating_mul(ns))..steps.ended_by(column.saturating_mul(ns))
+            }
+            None => {
+                let per_column = self.per_column(steps, width);
+                let column = shift(from / per_column, by);
+                column.saturating_mul(per_column)..column.saturating_add(1).saturating_mul(per_column)
+            }
+        };
+        if range.start > last {
+            return if columns > 0 { self.follow() } else { self.select(last, steps, width) };
+        }
+        let worst = steps.column_of(range.clone(), self.measure).map_or(range.start, |column| column.worst.ordinal());
+        // In a column that a long step fills there may be no other one.
+        let to = match columns {
+            0 => worst,
+            _ if back => worst.min(from.saturating_sub(1)),
+            _ => worst.max(from + 1),
+        };
+        self.select(to, steps, width);
+    }
+
+    /// Selects a step and holds the window still. Of steps that are known only together it is the worst.
+    pub(super) fn select(&mut self, ordinal: u64, steps: &StepTable, width: u64) {
+        let Some(last) = steps.total().checked_sub(1) else { return };
+        let ordinal = steps.known_row(ordinal.min(last)).map_or(last, |row| row.ordinal());
+        let newest = self.last_in_view(steps).unwrap_or(last);
+        let oldest = self.oldest_in_view(steps, width);
         self.cursor = Some(ordinal);
+        if ordinal < oldest || newest < ordinal {
+            let newest = if ordinal < oldest { self.newest_from(ordinal, steps, width) } else { ordinal };
+            self.newest = Some(newest);
+        } else {
+            self.newest = Some(newest);
+        }
+        // The window never begins before the oldest step: a half-empty picture helps nobody.
+        let least = self.newest_from(0, steps, width);
+        self.newest = self.newest.map(|newest| newest.max(least).min(last));
+    }
+
+    /// The newest step in view where `oldest` is the oldest one.
+    fn newest_from(&self, oldest: u64, steps: &StepTable, width: u64) -> u64 {
+        let last = steps.total().saturating_sub(1);
+        match self.ns_per_column {
+            Some(ns) => {
+                let start_ns = steps.known_row(oldest).map_or(0, |row| row.end_ns());
+                let end_ns = start_ns.div_ceil(ns).saturating_add(width).saturating_sub(1).saturating_mul(ns);
+                steps.ended_by(end_ns).saturating_sub(1).clamp(oldest.min(last), last)
+            }
+            None => {
+                let per_column = steps.coarseness(oldest).max(self.per_column);
+                let end = (oldest / per_column).saturating_add(width).saturating_mul(per_column);
+                end.saturating_sub(1).min(last)
+            }
+        }
+    }
+
+    /// Selects the step without moving the window or, where it is out of view, with it in the middle.
+    pub(super) fn show(&mut self, ordinal: u64, steps: &StepTable, width: u64) {
+        let in_view = self.oldest_in_view(steps, width)..self.end(steps);
+        if !in_view.contains(&ordinal) {
+            self.newest = Some(self.newest_from(ordinal, steps, width.div_ceil(2)));
+        }
+        self.select(ordinal, steps, width);
     }
 
     /// Selects no step and follows the newest.
     pub(super) fn follow(&mut self) {
-        self.cursor = None;
-        self.newest = None;
+        (self.cursor, self.anchor, self.newest) = (None, None, None);
     }
 
-    /// Puts half or twice as many steps into a column.
+    /// Begins a range at the selected step, or at the newest; or forgets it.
+    pub(super) fn toggle_range(&mut self, steps: &StepTable, width: u64) {
+        if self.anchor.take().is_some() {
+            return;
+        }
+        if self.cursor.is_none() {
+            self.move_by(-1, steps, width);
+        }
+        self.anchor = self.cursor;
+    }
+
+    /// Puts half or twice as much into a column, at most so much that all is in view.
     pub(super) fn zoom(&mut self, inward: bool, steps: &StepTable, width: u64) {
-        let whole = (steps.len() as u64).div_ceil(width.max(1)).next_power_of_two().min(MOST_PER_COLUMN);
-        self.per_column = if inward { (self.per_column / 2).max(1) } else { (self.per_column * 2).min(whole.max(1)) };
+        match self.ns_per_column {
+            Some(ns) => {
+                let whole = round_time(all_ns(steps) / width.max(1), true);
+                let next = if inward { round_time(ns - ns / 4, false) } else { round_time(ns + ns / 4, true) };
+                self.ns_per_column = Some(next.min(whole).max(SHORTEST_NS));
+            }
+            None => {
+                let now = self.per_column(steps, width);
+                self.per_column = if inward { (now / 2).max(1) } else { (now * 2).min(whole_run(steps, width)) };
+            }
+        }
+        self.stay(steps, width);
+    }
+
+    /// Puts the whole run into view or, where it is, follows the newest step by step.
+    pub(super) fn toggle_whole(&mut self, steps: &StepTable, width: u64) {
+        let was = *self;
+        self.newest = None;
+        match &mut self.ns_per_column {
+            Some(ns) => *ns = round_time(all_ns(steps) / width.max(1), true),
+            None => self.per_column = whole_run(steps, width),
+        }
+        if self.ns_per_column == was.ns_per_column && self.per_column == was.per_column && was.newest.is_none() {
+            self.per_column = 1;
+            self.ns_per_column = was.ns_per_column.map(|_| usual_ns(steps));
+        }
+        self.stay(steps, width);
+    }
+
+    /// Makes columns equally long times in the place of equally many steps, about as much in view as before, or back.
+    pub(super) fn toggle_time(&mut self, steps: &StepTable, width: u64) {
+        self.ns_per_column = match self.ns_per_column {
+            Some(_) => None,
+            None => Some(round_time(usual_ns(steps).saturating_mul(self.per_column(steps, width)), false)),
+        };
+        self.stay(steps, width);
+    }
+
+    /// Goes on to the next measure that the steps tell.
+    pub(super) fn turn_measure(&mut self, all: &BatchTotals) {
+        let at = Measure::ALL.iter().position(|measure| *measure == self.measure).unwrap_or(0);
+        let next = (1..=Measure::ALL.len()).map(|by| Measure::ALL[(at + by) % Measure::ALL.len()]);
+        self.measure = next.into_iter().find(|measure| measure.is_known(all)).unwrap_or_default();
+    }
+
+    /// Makes the axis of the bars logarithmic, or linear again.
+    pub(super) fn toggle_log(&mut self) {
+        self.is_log = !self.is_log;
+    }
+
+    /// Keeps the selected step in view after a change.
+    fn stay(&mut self, steps: &StepTable, width: u64) {
         if let Some(cursor) = self.cursor {
-            self.select(cursor, steps.kept(), width);
+            self.select(cursor, steps, width);
         }
     }
 
-    /// Lets go of steps that are no longer kept.
+    /// Lets go of steps that are no longer there.
     pub(super) fn keep_within(&mut self, steps: &StepTable, width: u64) {
-        let kept = steps.kept();
-        match self.cursor {
-            Some(_) if kept.is_empty() => *self = Self { per_column: self.per_column, ..Self::default() },
-            Some(cursor) if cursor < kept.start => self.select(kept.start, kept, width),
-            // A replay that went back holds fewer steps than before.
-            Some(cursor) if cursor >= kept.end => self.follow(),
-            _ => (),
+        let total = steps.total();
+        // A replay that went back holds fewer steps than before.
+        if self.cursor.is_some_and(|cursor| cursor >= total) {
+            self.follow();
+        }
+        self.anchor = self.anchor.filter(|anchor| *anchor < total);
+        // The selected step may have become one of many that are known only together.
+        if self.cursor.is_some_and(|cursor| steps.known_row(cursor).is_some_and(|row| row.ordinal() != cursor)) {
+            self.stay(steps, width);
         }
     }
+}
+
+/// Steps a column at which the whole run is in view.
+fn whole_run(steps: &StepTable, width: u64) -> u64 {
+    steps.total().div_ceil(width.max(1)).max(1).next_power_of_two().min(MOST_PER_COLUMN)
+}
+
+/// Time from the first step's start to the last one's end.
+fn all_ns(steps: &StepTable) -> u64 {
+    let start = steps.known_row(0).map_or(0, |row| row.period_start_ns());
+    steps.last().map_or(0, |row| row.end_ns()).saturating_sub(start)
+}
+
+/// About how long a step takes.
+fn usual_ns(steps: &StepTable) -> u64 {
+    (all_ns(steps) / steps.total().max(1)).max(SHORTEST_NS)
+}
+
+/// 1, 2 or 5 times a power of ten, at or above `ns` or at or below it.
+fn round_time(ns: u64, up: bool) -> u64 {
+    let ns = ns.clamp(SHORTEST_NS, u64::MAX / 20);
+    let decade = 10u64.pow(ns.ilog10());
+    let stops = [1, 2, 5, 10].map(|stop| stop * decade);
+    let found = if up { stops.iter().find(|stop| **stop >= ns) } else { stops.iter().rev().find(|stop| **stop <= ns) };
+    found.copied().unwrap_or(ns)
 }

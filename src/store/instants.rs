@@ -1,6 +1,7 @@
 //! Marks: instants worth naming, the most recent ones kept.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use gnntop_wire::{NameId, TrackId};
 
@@ -33,6 +34,13 @@ impl Marks {
     /// The marks that are kept, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Instant> + ExactSizeIterator {
         self.kept.iter()
+    }
+
+    /// The marks made after the start of these times, up to their end. Marks that came out of order may be missing.
+    pub fn within(&self, times: Range<u64>) -> impl Iterator<Item = &Instant> {
+        let from = self.kept.partition_point(|mark| mark.t_ns <= times.start);
+        let to = self.kept.partition_point(|mark| mark.t_ns <= times.end).max(from);
+        self.kept.range(from..to)
     }
 
     /// Older marks, which are no longer kept.

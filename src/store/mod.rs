@@ -7,7 +7,8 @@
 //! ```text
 //! Item ─▶ Store ─┬─ session.rs     who publishes, clocks, state
 //!                ├─ names.rs, tracks.rs, phases.rs   what ids mean
-//!                ├─ tiling.rs ─▶ steps.rs (rows) ─▶ statistics.rs (running figures), columns.rs (for bars)
+//!                ├─ tiling.rs ─▶ steps.rs (rows), reduced.rs (older ones) ─▶ statistics.rs (running figures),
+//!                │                                        columns.rs (for bars), measure.rs (per graph, per edge)
 //!                ├─ spans.rs, distribution.rs        durations by name
 //!                ├─ signals.rs, series.rs ─▶ hardware.rs (as people read them)
 //!                ├─ memory.rs, instants.rs           allocations; marks
@@ -23,10 +24,12 @@ pub(crate) mod fixture;
 mod hardware;
 mod instants;
 mod losses;
+mod measure;
 mod memory;
 mod names;
 mod phases;
 mod recent;
+mod reduced;
 mod series;
 mod session;
 mod signals;
@@ -43,6 +46,7 @@ pub use distribution::{Distribution, LONGEST_NS, SIGNIFICANT_DIGITS};
 pub use hardware::{Absence, CpuUse, Hardware, RATE_WINDOW_NS, Reading};
 pub use instants::{Instant, Marks};
 pub use losses::Losses;
+pub use measure::Measure;
 pub use memory::Memory;
 pub use phases::{GAP, MAX_PHASES, Phase, PhaseSlot};
 pub use recent::Throughput;
@@ -76,6 +80,8 @@ pub struct Limits {
     pub counters: usize,
     /// Rows of the step table. It may hold up to 4,096 more.
     pub step_rows: usize,
+    /// Groups of older steps, each reduced to its worst and its median step.
+    pub step_groups: usize,
     /// Span names that have percentiles.
     pub span_histograms: usize,
     /// Points of a signal or counter; with very many of these, fewer.
@@ -94,6 +100,7 @@ impl Default for Limits {
             signals: 1 << 12,
             counters: 1 << 10,
             step_rows: 1 << 18,
+            step_groups: 1 << 13,
             span_histograms: 512,
             series_points: 18_000,
             marks: 1 << 14,
@@ -137,7 +144,7 @@ impl Store {
             names: Names::new(limits.names),
             tracks: Tracks::new(limits.tracks),
             phases: Phases::new(),
-            steps: StepTable::new(limits.step_rows),
+            steps: StepTable::new(limits.step_rows, limits.step_groups),
             statistics: StepStatistics::default(),
             spans: Spans::new(limits.span_histograms),
             signals: Signals::new(limits.signals, limits.series_points),

@@ -1,7 +1,8 @@
 //! The step table: one row per step, the most recent ones kept.
 //!
-//! Rows lie in chunks, so that the table grows without copying and old rows leave in bulk. A row's phases are
-//! stored beside it with only as many places as the chunk has phases; a run with four phases pays for four.
+//! Rows lie in chunks, so that the table grows without copying and old rows leave in bulk; what is left of those that
+//! leave lies in `reduced.rs`. A row's phases are stored beside it with only as many places as the chunk has phases; a
+//! run with four phases pays for four.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -9,6 +10,7 @@ use std::ops::Range;
 use gnntop_wire::{BatchShape, Step, StepId, ThreadUsage};
 
 use super::phases::PhaseSlot;
+use super::reduced::Reduced;
 
 /// Rows in a chunk.
 const CHUNK_ROWS: usize = 4096;
@@ -30,13 +32,13 @@ pub(super) struct Period<'a> {
 
 /// The numbers of a step that every row has.
 #[derive(Clone, Copy, Debug)]
-struct Head {
+pub(super) struct Head {
     step: u64,
     epoch: u64,
     start_ns: u64,
     end_ns: u64,
     period_start_ns: u64,
-    period_ns: u64,
+    pub(super) period_ns: u64,
     gap_ns: u64,
     batch: [u64; 4],
     loss: f64,
@@ -63,6 +65,14 @@ pub struct StepRow<'a> {
 }
 
 impl<'a> StepRow<'a> {
+    pub(super) fn new(ordinal: u64, head: &'a Head, phase_ns: &'a [u64]) -> Self {
+        Self { ordinal, head, phase_ns }
+    }
+
+    pub(super) fn head(&self) -> &'a Head {
+        self.head
+    }
+
     /// The row's number in the table, from 0; it stays the same when old rows leave.
     pub fn ordinal(&self) -> u64 {
         self.ordinal
@@ -140,12 +150,14 @@ pub struct StepTable {
     /// Rows that left; the ordinal of the first row kept.
     discarded: u64,
     len: usize,
+    reduced: Reduced,
 }
 
 impl StepTable {
-    /// An empty table that keeps at least `capacity` rows and at most one chunk (4,096 rows) more.
-    pub(super) fn new(capacity: usize) -> Self {
-        Self { chunks: VecDeque::new(), capacity, discarded: 0, len: 0 }
+    /// An empty table that keeps at least `capacity` rows and at most one chunk (4,096 rows) more, and of those that
+    /// left at most `groups` groups for long.
+    pub(super) fn new(capacity: usize, groups: usize) -> Self {
+        Self { chunks: VecDeque::new(), capacity, discarded: 0, len: 0, reduced: Reduced::new(groups) }
     }
 
     /// Steps so far, kept or not. The newest row's ordinal is one less.
@@ -163,7 +175,7 @@ impl StepTable {
         self.len == 0
     }
 
-    /// The oldest steps, which are no longer kept.
+    /// The oldest steps, which are no longer kept one by one: [`StepTable::known_row`] has what is left of them.
     pub fn discarded(&self) -> u64 {
         self.discarded
     }
@@ -178,10 +190,23 @@ impl StepTable {
         let index = usize::try_from(ordinal.checked_sub(self.discarded)?).ok()?;
         // All chunks but the last are full, and rows leave by whole chunks.
         let chunk = self.chunks.get(index / CHUNK_ROWS)?;
-        let at = index % CHUNK_ROWS;
-        let head = chunk.heads.get(at)?;
-        let phase_ns = chunk.phases.get(at * chunk.stride..(at + 1) * chunk.stride)?;
-        Some(StepRow { ordinal, head, phase_ns })
+        chunk.row(ordinal, index % CHUNK_ROWS)
+    }
+
+    /// The row with this ordinal or, where steps are reduced, the worst of the group that it is in.
+    pub fn known_row(&self, ordinal: u64) -> Option<StepRow<'_>> {
+        let exact = self.row(ordinal).or_else(|| self.reduced.row(ordinal));
+        exact.or_else(|| Some(self.reduced.group_of(ordinal)?.worst()))
+    }
+
+    /// How many steps from `ordinal` on are known together: 1 where they are kept one by one.
+    pub fn coarseness(&self, ordinal: u64) -> u64 {
+        self.reduced.group_of(ordinal).map_or(1, |group| group.ordinals().end - group.ordinals().start)
+    }
+
+    /// What is left of the steps that are no longer kept.
+    pub(super) fn reduced(&self) -> &Reduced {
+        &self.reduced
     }
 
     /// The newest row.
@@ -219,6 +244,7 @@ impl StepTable {
 
     pub(super) fn push(&mut self, step: &Step, period: &Period<'_>) {
         if self.len >= self.capacity + CHUNK_ROWS {
+            self.reduce_oldest();
             self.chunks.pop_front();
             self.len -= CHUNK_ROWS;
             self.discarded += CHUNK_ROWS as u64;
@@ -231,11 +257,24 @@ impl StepTable {
             self.len += 1;
         }
     }
+
+    /// Keeps what matters of the oldest chunk.
+    fn reduce_oldest(&mut self) {
+        let Some(chunk) = self.chunks.front() else { return };
+        let rows = (self.discarded..).zip(0..chunk.heads.len()).filter_map(|(ordinal, at)| chunk.row(ordinal, at));
+        self.reduced.take(&mut rows.collect::<Vec<_>>());
+    }
 }
 
 impl Chunk {
     fn new(stride: usize) -> Self {
         Self { heads: Vec::new(), phases: Vec::new(), stride }
+    }
+
+    fn row(&self, ordinal: u64, at: usize) -> Option<StepRow<'_>> {
+        let head = self.heads.get(at)?;
+        let phase_ns = self.phases.get(at * self.stride..(at + 1) * self.stride)?;
+        Some(StepRow { ordinal, head, phase_ns })
     }
 
     fn push(&mut self, head: Head, phase_ns: &[u64]) {

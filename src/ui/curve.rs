@@ -11,11 +11,11 @@
 //! ```
 
 use super::bars::{Cell, Stack};
+use super::chart::{EIGHTHS, draw_axis};
 use super::labels::Labels;
-use super::scale;
+use super::scale::Scale;
 use super::scene::{Scene, Title};
 use super::sheet::Sheet;
-use super::steps::{EIGHTHS, draw_axis};
 use crate::app::{AXIS_WIDTH, Panel};
 use crate::figures::{count, duration};
 use crate::store::Distribution;
@@ -36,13 +36,13 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
         return;
     }
     let rarest_ns = all.percentile(quantile(columns - 1, columns, all.count())).unwrap_or(0);
-    let top_ns = scale::top_ns(&mut [rarest_ns]);
-    draw_axis(&mut sheet.part(0, 2, axis, rows), top_ns, scene.theme);
+    let scale = Scale::linear(&mut [rarest_ns]);
+    draw_axis(&mut sheet.part(0, 2, axis, rows), &scale, scene.theme);
     let mut stack = Stack::default();
     let mut bars = sheet.part(axis, 2, columns, rows);
     for x in 0..columns {
         let ns = all.percentile(quantile(x, columns, all.count())).unwrap_or(0);
-        for (row, cell) in (0..).zip(stack.cut([ns].into_iter(), top_ns, rows)) {
+        for (row, cell) in (0..).zip(stack.cut([ns].into_iter(), scale.top_ns(), rows)) {
             let c = match cell {
                 Cell::Empty => continue,
                 Cell::Split { eighths, .. } if !scene.theme.ascii() => EIGHTHS[usize::from(*eighths) % 8],

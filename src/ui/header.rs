@@ -73,7 +73,7 @@ fn draw_facts(sheet: &mut Sheet<'_>, scene: &Scene<'_>, state: &str, style: Styl
     let theme = scene.theme;
     let separator = theme.text(" │ ", " | ");
     let mut facts = vec![(state.to_owned(), style)];
-    let in_view = scene.app.step_in_view().and_then(|ordinal| scene.store.steps().row(ordinal));
+    let in_view = scene.app.step_in_view().and_then(|ordinal| scene.store.steps().known_row(ordinal));
     if let Some(row) = in_view {
         facts.push((format!("epoch {}", count(row.epoch())), theme.plain()));
         facts.push((format!("step {}", count(row.step().0)), theme.plain()));

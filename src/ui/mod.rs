@@ -4,7 +4,7 @@
 //!  gnntop  pna  pid 4711 on thebox            live | epoch 3 | step 1,234 | 2m 05s    header.rs
 //!  Backward-bound: 52 % of the time; data wait 12 %; 4 spikes; p99 2.9 x p50
 //! ▌1 overview  2 steps  3 latency  4 memory  5 hardware  6 energy  7 tracks          tabs.rs
-//! ▌steps  a column a step ──────────────────────── 23.4 steps/s | 3.0 k graphs/s      steps.rs (scale, bars, labels)
+//! ▌steps  a column a step ──────────────────────── 23.4 steps/s | 3.0 k graphs/s      steps.rs (chart, scale, bars, epochs, flags, labels)
 //!  60 ms┤                          ▲
 //!  30 ms┤▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓
 //!       │░░░▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒
@@ -23,7 +23,10 @@
 //! looks, `sheet.rs` keeps panels inside their edges.
 
 mod bars;
+mod chart;
 mod curve;
+mod epochs;
+mod flags;
 mod footer;
 mod hardware;
 mod header;
@@ -35,6 +38,7 @@ mod log;
 mod own_cost;
 mod phases;
 mod plan;
+mod readout;
 mod run;
 mod scale;
 mod scene;

@@ -100,7 +100,7 @@ fn draw_table(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let phases = scene.store.phases();
     let visible = usize::from(sheet.height().saturating_sub(2));
     let first = scene.app.line(scene.app.view()).min(phases.len().saturating_sub(visible));
-    let row = scene.app.step_in_view().and_then(|ordinal| scene.store.steps().row(ordinal));
+    let row = scene.app.step_in_view().and_then(|ordinal| scene.store.steps().known_row(ordinal));
     for (y, (index, phase)) in (1u16..).zip(phases.iter().enumerate().skip(first).take(visible)) {
         draw_phase(&mut sheet.part(0, y, u16::MAX, 1), &layout, scene, (index, phase), row.as_ref());
     }

@@ -1,9 +1,9 @@
-//! The axis of the step bars: how high it goes and where its ticks are.
+//! The axis of the step bars: how high it goes, whether evenly or by factors, and where its ticks are.
 //!
-//! The axis follows the ordinary steps, not the worst one: a spike is cut off and its value written above it, so that
-//! one long step does not press all others flat.
+//! A linear axis follows the ordinary steps, not the worst one: a spike is cut off and its value written above it, so
+//! that one long step does not press all others flat. A logarithmic one has room for all.
 
-/// The quantile of the steps in view that the axis follows...
+/// The quantile of the steps in view that a linear axis follows...
 const QUANTILE: f64 = 0.95;
 /// ...and the room left above it.
 const HEADROOM: f64 = 1.3;
@@ -11,9 +11,88 @@ const HEADROOM: f64 = 1.3;
 const FEW: usize = 5;
 /// Where an axis may end, within a power of ten. Few choices keep it from moving with every step.
 const STOPS: [f64; 8] = [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0];
+/// Eighths in a row.
+const EIGHTHS: f64 = 8.0;
+
+/// What the rows of a chart stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scale {
+    /// Where the axis ends, in nanoseconds. At least 1.
+    top_ns: u64,
+    /// Where a logarithmic axis begins, below its end; `None` for a linear one, which begins at 0.
+    low_ns: Option<u64>,
+}
+
+impl Scale {
+    /// A linear axis for steps of these lengths; reorders them.
+    pub fn linear(lengths_ns: &mut [u64]) -> Self {
+        Self { top_ns: top_ns(lengths_ns), low_ns: None }
+    }
+
+    /// A logarithmic axis that has room for the longest of these steps.
+    pub fn logarithmic(lengths_ns: &[u64]) -> Self {
+        let longest = lengths_ns.iter().max().copied().unwrap_or(1_000_000);
+        let shortest = lengths_ns.iter().filter(|ns| **ns > 0).min().copied().unwrap_or(1);
+        let top_ns = stop_above(longest as f64).max(2);
+        Self { top_ns, low_ns: Some(stop_above(shortest as f64 / 4.0).min(top_ns / 2).max(1)) }
+    }
+
+    /// Where the axis ends, in nanoseconds.
+    pub fn top_ns(&self) -> u64 {
+        self.top_ns
+    }
+
+    /// Which share of the axis lies below `ns`: 1 and more where it is the end or beyond.
+    fn share(&self, ns: u64) -> f64 {
+        match self.low_ns {
+            None => ns as f64 / self.top_ns as f64,
+            Some(low) => (ns as f64 / low as f64).ln().max(0.0) / (self.top_ns as f64 / low as f64).ln(),
+        }
+    }
+
+    /// The end of the linear axis on which a whole of `ns` is as high as it is on this one: its parts are then shares
+    /// of its height. What is not 0 is at least an eighth of a row high.
+    pub fn linear_top_ns(&self, ns: u64, rows: u16) -> u64 {
+        if self.low_ns.is_none() || ns == 0 {
+            return self.top_ns;
+        }
+        let least = 1.0 / (EIGHTHS * f64::from(rows.max(1)));
+        ((ns as f64 / self.share(ns).max(least)) as u64).max(1)
+    }
+
+    /// Rows, of `rows`, that a bar of this length reaches into.
+    pub fn rows_of(&self, ns: u64, rows: u16) -> u16 {
+        let reach = (self.share(ns) * f64::from(rows)).ceil().min(f64::from(rows)) as u16;
+        if ns > 0 { reach.max(1).min(rows) } else { 0 }
+    }
+
+    /// Rows with a tick, counted from the bottom, and the time that each tick stands for: it lies within the row, or at
+    /// its upper edge.
+    pub fn ticks(&self, rows: u16) -> Vec<(u16, u64)> {
+        match self.low_ns {
+            None => linear_ticks(self.top_ns, rows).collect(),
+            Some(low) => self.log_ticks(low, rows),
+        }
+    }
+
+    /// The end, powers of ten, then five and two times these, as far as there is a row between them.
+    fn log_ticks(&self, low: u64, rows: u16) -> Vec<(u16, u64)> {
+        let decades = (0..20).map(|power| 10u64.saturating_pow(power));
+        let wanted = [1u64, 5, 2].into_iter().flat_map(|n| decades.clone().map(move |decade| decade.saturating_mul(n)));
+        let inside = wanted.filter(|ns| (low + 1..self.top_ns).contains(ns));
+        let mut ticks: Vec<(u16, u64)> = Vec::new();
+        for ns in [self.top_ns].into_iter().chain(inside) {
+            let Some(row) = self.rows_of(ns, rows).checked_sub(1) else { continue };
+            if ticks.iter().all(|(taken, _)| taken.abs_diff(row) >= 2) {
+                ticks.push((row, ns));
+            }
+        }
+        ticks
+    }
+}
 
 /// Where the axis ends, in nanoseconds, for steps of these lengths; reorders them. At least 1.
-pub fn top_ns(lengths_ns: &mut [u64]) -> u64 {
+fn top_ns(lengths_ns: &mut [u64]) -> u64 {
     let Some(&longest) = lengths_ns.iter().max() else { return 1_000_000 };
     let rank = ((lengths_ns.len() - 1) as f64 * QUANTILE) as usize;
     let ordinary = match lengths_ns.len() {
@@ -36,9 +115,7 @@ fn stop_above(ns: f64) -> u64 {
     (top as u64).max(1)
 }
 
-/// Rows with a tick, counted from the bottom, and the time that each tick stands for: it lies within the row, or at its
-/// upper edge.
-pub fn ticks(top_ns: u64, rows: u16) -> impl Iterator<Item = (u16, u64)> {
+fn linear_ticks(top_ns: u64, rows: u16) -> impl Iterator<Item = (u16, u64)> {
     let parts = match rows {
         0..4 => 1,
         4..8 => 2,
@@ -85,10 +162,40 @@ mod tests {
     #[test]
     fn ticks_lie_on_the_axis() {
         for rows in 1..100 {
-            let all: Vec<_> = ticks(60_000_000, rows).collect();
+            let scale = Scale { top_ns: 60_000_000, low_ns: None };
+            let all = scale.ticks(rows);
             assert_eq!(all.last(), Some(&(rows - 1, 60_000_000)), "the top has one");
             assert!(all.iter().all(|(row, _)| *row < rows));
         }
-        assert_eq!(ticks(1, 0).count(), 0);
+        assert_eq!(linear_ticks(1, 0).count(), 0);
+    }
+
+    #[test]
+    fn a_logarithmic_axis_has_room_for_all() {
+        let scale = Scale::logarithmic(&[40_000_000, 41_000_000, 2_000_000_000]);
+        assert_eq!((scale.top_ns, scale.low_ns), (2_000_000_000, Some(10_000_000)));
+        assert_eq!((scale.rows_of(2_000_000_000, 20), scale.rows_of(10_000_000, 20), scale.rows_of(0, 20)), (20, 1, 0));
+        assert!(scale.rows_of(40_000_000, 20) < scale.rows_of(80_000_000, 20));
+        let ticks: Vec<u64> = scale.ticks(20).iter().map(|tick| tick.1).collect();
+        assert_eq!(
+            ticks,
+            [2_000_000_000, 100_000_000, 1_000_000_000, 50_000_000, 500_000_000, 20_000_000, 200_000_000]
+        );
+    }
+
+    #[test]
+    fn any_axis_takes_any_length() {
+        for lengths in [vec![], vec![0], vec![1], vec![u64::MAX, 1], vec![u64::MAX; 9]] {
+            for scale in [Scale::linear(&mut lengths.clone()), Scale::logarithmic(&lengths)] {
+                for rows in [0, 1, 2, 9, 100] {
+                    for ns in [0, 1, 1000, u64::MAX] {
+                        assert!(scale.rows_of(ns, rows) <= rows && scale.linear_top_ns(ns, rows) > 0);
+                    }
+                    let ticks = scale.ticks(rows);
+                    assert!(ticks.iter().all(|(row, _)| *row < rows));
+                    assert!(rows == 0 || !ticks.is_empty());
+                }
+            }
+        }
     }
 }

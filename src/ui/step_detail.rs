@@ -56,7 +56,7 @@ enum Line<'a> {
 fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let theme = scene.theme;
     sheet.fill_row(0, 0, theme.glyph('─', '-'), theme.dim());
-    let row = scene.app.step_in_view().and_then(|ordinal| scene.store.steps().row(ordinal));
+    let row = scene.app.step_in_view().and_then(|ordinal| scene.store.steps().known_row(ordinal));
     let Some(row) = row else {
         sheet.text(1, 0, "no steps yet ", theme.strong());
         return;
@@ -79,8 +79,10 @@ fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     }
 }
 
-fn draw_title(sheet: &mut Sheet<'_>, scene: &Scene<'_>, row: &StepRow<'_>) {
+/// Draws a rule with the step's number, epoch and length, and how that lies to the median.
+pub fn draw_title(sheet: &mut Sheet<'_>, scene: &Scene<'_>, row: &StepRow<'_>) {
     let theme = scene.theme;
+    sheet.fill_row(0, 0, theme.glyph('─', '-'), theme.dim());
     let x = sheet.text(1, 0, &format!("step {} ", count(row.step().0)), theme.strong());
     let x = sheet.text(x, 0, &format!(" epoch {} ", count(row.epoch())), theme.dim());
     let median = scene.store.statistics().period().percentile(0.5).unwrap_or(0);
@@ -124,9 +126,14 @@ fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<Line<'a>> {
     let switches = usage
         .map(|u| format!("{} voluntary, {} involuntary", count(u.voluntary_switches), count(u.involuntary_switches)));
     fact("switches", switches);
-    let first = scene.store.first_ns().unwrap_or(0);
-    fact("began", Some(format!("{} after the start", elapsed(row.period_start_ns().saturating_sub(first)))));
+    fact("time", Some(began(scene, row)));
     lines
+}
+
+/// When the step's period began.
+pub fn began(scene: &Scene<'_>, row: &StepRow<'_>) -> String {
+    let first = scene.store.first_ns().unwrap_or(0);
+    format!("began {} after the start", elapsed(row.period_start_ns().saturating_sub(first)))
 }
 
 /// The known ones of some numbers, each with its word.
@@ -136,7 +143,8 @@ fn listed<T>(numbers: [(Option<T>, &str); 4], write: impl Fn(T) -> String) -> Op
     (!text.is_empty()).then_some(text)
 }
 
-fn batch(row: &StepRow<'_>) -> Option<String> {
+/// The size of the step's batch, as far as it is known.
+pub fn batch(row: &StepRow<'_>) -> Option<String> {
     let batch = row.batch();
     let numbers = [(batch.graphs, "graphs"), (batch.nodes, "nodes"), (batch.edges, "edges"), (batch.seeds, "seeds")];
     listed(numbers, count)
@@ -157,7 +165,7 @@ fn rates(scene: &Scene<'_>, row: &StepRow<'_>) -> Option<String> {
 }
 
 /// Time for one piece of work in this step: a small batch is seen to be one.
-fn times_per(row: &StepRow<'_>) -> Option<String> {
+pub fn times_per(row: &StepRow<'_>) -> Option<String> {
     let per = |n: Option<u64>| n.filter(|n| *n > 0).map(|n| row.period_ns() / n);
     let batch = row.batch();
     let numbers =

@@ -1,9 +1,33 @@
-//! The step bars, large.
+//! Where the time of each step goes: the bars, large, and the step under the cursor read out below.
+//!
+//! ```text
+//!  steps  a column a step ──────────────────────── 23.4 steps/s    steps.rs, chart.rs
+//!  60 ms┤              ▲
+//!       │▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓
+//!  ! spike  ◔ partial batch  ◆ mark                                flags.rs
+//! ─step 70  epoch 2 ───────────────────────────────── 85.0 ms ─    readout.rs
+//!  ╱ W data wait   4.00 ms   ░ F forward     10.0 ms
+//! ```
 
 use crate::ui::sheet::Sheet;
-use crate::ui::{Scene, steps};
+use crate::ui::{Scene, readout, steps};
+
+/// Rows that the bars need to be worth a view of their own.
+const BARS_LEAST: u16 = 9;
 
 /// Draws the view.
 pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
-    steps::draw(body, scene);
+    let height = body.height();
+    let spare = height.saturating_sub(BARS_LEAST);
+    let below = match (spare, scene.store.steps().is_empty()) {
+        (0..2, _) | (_, true) => 0,
+        _ => readout::rows(body.width(), scene).min(spare),
+    };
+    let above = height - below;
+    if below > 0 && spare > below {
+        steps::draw_with_legend(&mut body.part(0, 0, u16::MAX, above), scene);
+    } else {
+        steps::draw(&mut body.part(0, 0, u16::MAX, above), scene);
+    }
+    readout::draw(&mut body.rows(above, 0), scene);
 }
