@@ -182,6 +182,21 @@ fn steps_measured_and_laid_out_in_other_ways() {
 }
 
 #[test]
+fn from_a_percentile_to_its_step() {
+    let mut app = app_of(&run().bytes(), live());
+    press(&mut app, &[Key::Char('3'), Key::Right, Key::Right]);
+    insta::assert_snapshot!("latency_p99_80x24", screen(&mut app, 80, 24));
+    assert_eq!(press(&mut app, &[Key::Enter]), None);
+    insta::assert_snapshot!("latency_step_80x24", screen(&mut app, 80, 24));
+    assert!(screen(&mut app, 80, 24).contains("step 70  epoch 2"), "the second longest of 100");
+    press(&mut app, &[Key::Esc, Key::Down, Key::Right, Key::Right, Key::Right, Key::Enter]);
+    assert!(screen(&mut app, 80, 24).contains("step 41  epoch 1"), "the longest data wait");
+    press(&mut app, &[Key::Char('v'), Key::PageDown, Key::Char('3'), Key::Char('r'), Key::Char('r'), Key::Char('r')]);
+    insta::assert_snapshot!("latency_selected_80x24", screen(&mut app, 80, 24));
+    insta::assert_snapshot!("latency_selected_60x15", screen(&mut app, 60, 15));
+}
+
+#[test]
 fn each_step_an_epoch() {
     let run = TrainingRun { steps: 300, epoch_steps: 1, partial_graphs: 256, ..run() };
     let mut app = app_of(&run.bytes(), live());

@@ -109,7 +109,14 @@ pub const BINDINGS: &[Binding] = &[
     key(&[Char('u')], "u", When::Bars, Command::NextMeasure, "unit: time of a step, or of a graph, seed, edge in it")
         .footer("u", "unit"),
     key(&[Char('x')], "x", When::Steps, Command::ToggleTime, "columns of equal time, or of equally many steps"),
-    key(&[Char('y')], "y", When::Bars, Command::ToggleLog, "logarithmic axis, or linear"),
+    key(&[Char('y')], "y", When::Axis, Command::ToggleLog, "logarithmic axis, or linear"),
+    key(&[Left, Char('h')], "←  h", When::Latency, Command::MovePercentile { by: -1 }, "a more common percentile")
+        .footer("←→", "percentile"),
+    key(&[Right, Char('l')], "→  l", When::Latency, Command::MovePercentile { by: 1 }, "a rarer percentile"),
+    key(&[Enter], "Enter", When::Percentile, Command::ShowPercentile, "show the step that is the selected percentile")
+        .footer("Enter", "show step"),
+    key(&[Char('r')], "r", When::Latency, Command::NextRange, "range: since the start, the newest, or those selected")
+        .footer("r", "range"),
     key(&[Enter], "Enter", When::Steps, Command::ToggleDetail, "the selected step, or the newest, in full")
         .footer("Enter", "detail"),
     key(&[Tab], "Tab", When::Overview, Command::NextPanel, "next panel").footer("Tab", "panel"),
@@ -173,10 +180,11 @@ mod tests {
         let mut all = Vec::new();
         for view in View::ALL {
             for focus in Panel::ALL {
-                for bits in 0..32 {
+                for bits in 0..64 {
                     let bit = |n: u32| bits >> n & 1 == 1;
-                    let (steps, selected, live, replay, log) = (bit(0), bit(1), bit(2), bit(3), bit(4));
-                    all.push(Situation { view, focus, steps, selected, live, replay, log });
+                    let (steps, selected, percentile) = (bit(0), bit(1), bit(2));
+                    let (live, replay, log) = (bit(3), bit(4), bit(5));
+                    all.push(Situation { view, focus, steps, selected, percentile, live, replay, log });
                 }
             }
         }

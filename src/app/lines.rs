@@ -37,7 +37,7 @@ impl App {
         let lines = match view {
             View::Overview if self.focus() == Panel::Phases => self.store.phases().len(),
             View::Overview | View::Steps => 0,
-            View::Latency => self.store.phases().len() + 1 + self.store.spans().len(),
+            View::Latency => self.latency_lines().len(),
             View::Memory => self.store.memory().phases().len(),
             View::Hardware | View::Energy => self.store.signals().all().len(),
             View::Tracks => self.store.tracks().len(),

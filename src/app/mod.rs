@@ -2,6 +2,7 @@
 //! and the screen draws what the app then is. Nothing here draws, reads a file, looks at a clock or knows a terminal.
 
 pub mod keys;
+mod latency;
 mod lines;
 mod prompt;
 mod situation;
@@ -15,6 +16,7 @@ use crate::findings::Verdict;
 use crate::source::{Control, State, Status};
 use crate::store::Store;
 
+pub use latency::{LatencyLine, Over, QUANTILES};
 pub use prompt::Prompt;
 pub use situation::Situation;
 pub use update::update;
@@ -22,6 +24,7 @@ pub use view::{Panel, View};
 pub use window::{AXIS_WIDTH, Window};
 
 use keys::Key;
+use latency::Latency;
 use lines::Lines;
 
 /// What a key asks for.
@@ -100,6 +103,15 @@ pub enum Command {
     NextMeasure,
     /// Show percentiles in the place of bars, or no longer.
     TogglePercentiles,
+    /// Count percentiles over other steps: all, the newest, the selected range.
+    NextRange,
+    /// Select another percentile.
+    MovePercentile {
+        /// Rarer, or more common if negative.
+        by: isize,
+    },
+    /// Show the step that is the selected percentile.
+    ShowPercentile,
     /// Show or leave the step's detail.
     ToggleDetail,
     /// Focus the next panel.
@@ -194,6 +206,7 @@ pub struct App {
     percentiles: bool,
     window: Window,
     lines: Lines,
+    latency: Latency,
     frozen_at: Option<Duration>,
     prompt: Option<Prompt>,
     log: Option<LogView>,

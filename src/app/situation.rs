@@ -12,10 +12,16 @@ pub enum When {
     Steps,
     /// The step bars have the screen or share it, and there are steps.
     Bars,
+    /// Something with an axis of time is on the screen, and there are steps.
+    Axis,
     /// The overview is on the screen.
     Overview,
     /// A numbered view other than the overview is on the screen.
     Place,
+    /// The latency view is on the screen.
+    Latency,
+    /// The latency view is on the screen, and what is selected there is about steps.
+    Percentile,
     /// Something with lines is on the screen and has the focus.
     Lines,
     /// The source can be frozen: it is live.
@@ -39,6 +45,8 @@ pub struct Situation {
     pub steps: bool,
     /// Whether a step is selected.
     pub selected: bool,
+    /// Whether a percentile of steps is selected in the latency view.
+    pub percentile: bool,
     /// Whether data comes, and so can be frozen.
     pub live: bool,
     /// Whether the source can be moved in.
@@ -55,8 +63,11 @@ impl Situation {
             When::Always => true,
             When::Steps => self.steps && self.view.has_step_axis(),
             When::Bars => self.steps && matches!(self.view, View::Overview | View::Steps),
+            When::Axis => self.steps && matches!(self.view, View::Overview | View::Steps | View::Latency),
             When::Overview => overview,
             When::Place => !overview && self.view.digit().is_some(),
+            When::Latency => self.view == View::Latency,
+            When::Percentile => self.view == View::Latency && self.percentile,
             When::Lines => match self.view {
                 View::Overview => self.focus == Panel::Phases,
                 View::Steps => false,
@@ -80,6 +91,7 @@ impl App {
             focus: self.focus,
             steps: !self.store.steps().is_empty(),
             selected: self.window.cursor().is_some(),
+            percentile: self.view() == View::Latency && self.can_show_percentile(),
             live: !replay && (!ended || self.frozen_at.is_some()),
             replay,
             log: self.log.is_some(),

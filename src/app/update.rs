@@ -36,7 +36,11 @@ impl App {
             return self.type_answer(key);
         }
         let command = keys::command(key, &self.situation())?;
-        self.obey(command)
+        let effect = self.obey(command);
+        if self.view() == View::Latency {
+            self.count_latency();
+        }
+        effect
     }
 
     fn type_answer(&mut self, key: Key) -> Option<Effect> {
@@ -86,6 +90,9 @@ impl App {
             Command::TogglePercentiles => self.percentiles = !self.percentiles,
             Command::Show(view) => self.show(view),
             Command::Enlarge => self.open(self.focus.view()),
+            Command::NextRange | Command::MovePercentile { .. } | Command::ShowPercentile => {
+                self.change_latency(command)
+            }
             Command::Scroll { .. } | Command::ScrollPage { .. } | Command::ScrollEnd { .. } => self.scroll(command),
             Command::MoveCursor { .. }
             | Command::MovePage { .. }
@@ -118,7 +125,7 @@ impl App {
     }
 
     /// Shows a view on top of the one shown.
-    fn open(&mut self, view: View) {
+    pub(super) fn open(&mut self, view: View) {
         self.views.retain(|below| *below != view);
         self.views.push(view);
     }
@@ -139,7 +146,7 @@ impl App {
     }
 
     /// Columns that the bars have.
-    fn columns(&self) -> u64 {
+    pub(super) fn columns(&self) -> u64 {
         u64::from(self.size.0.saturating_sub(AXIS_WIDTH).max(1))
     }
 
@@ -189,6 +196,9 @@ impl App {
         if is_due {
             self.findings = findings::newest(&self.store);
             self.verdict = self.findings.to_string();
+            if self.view() == View::Latency {
+                self.count_latency();
+            }
             self.judged_at = Some(self.now);
         }
     }

@@ -126,7 +126,7 @@ impl Window {
         let Some(cursor) = self.cursor else {
             return if columns < 0 { self.move_from(last, columns + 1, steps, width) } else { self.follow() };
         };
-        if columns > 0 && cursor >= last {
+        if columns > 0 && cursor >= last && self.anchor.is_none() {
             return self.follow();
         }
         self.move_from(cursor, columns, steps, width);
@@ -149,7 +149,9 @@ impl Window {
             }
         };
         if range.start > last {
-            return if columns > 0 { self.follow() } else { self.select(last, steps, width) };
+            // A range that is being selected may end at the newest step.
+            let follows = columns > 0 && self.anchor.is_none();
+            return if follows { self.follow() } else { self.select(last, steps, width) };
         }
         let worst = steps.column_of(range.clone(), self.measure).map_or(range.start, |column| column.worst.ordinal());
         // In a column that a long step fills there may be no other one.

@@ -86,6 +86,22 @@ impl Distribution {
         Some(value.clamp(self.min_ns, self.max_ns))
     }
 
+    /// How many durations lie below each of `edges_ns`, which rise, and not below the one before: one number more than
+    /// there are edges, the last being all others. Within the histogram's precision; all 0 where none is kept.
+    pub fn counts(&self, edges_ns: &[u64]) -> Vec<u64> {
+        let mut counts = vec![0; edges_ns.len() + 1];
+        for step in self.histogram.iter().flat_map(Histogram::iter_recorded) {
+            let value = step.value_iterated_to().clamp(self.min_ns, self.max_ns);
+            counts[edges_ns.partition_point(|edge| *edge <= value)] += u64::from(step.count_at_value());
+        }
+        counts
+    }
+
+    /// Whether there are enough durations to tell this percentile from the longest one.
+    pub fn tells(&self, quantile: f64) -> bool {
+        self.count as f64 * (1.0 - quantile) >= 0.999
+    }
+
     /// The histogram behind the percentiles, for curves and exports; `None` where none is kept.
     pub fn histogram(&self) -> Option<&Histogram<u32>> {
         self.histogram.as_ref()

@@ -226,6 +226,12 @@ impl StepTable {
         self.rows(self.kept())
     }
 
+    /// The rows of a range of ordinals, and of those that are reduced the worst and the median of each group.
+    pub fn known_rows(&self, ordinals: Range<u64>) -> impl Iterator<Item = StepRow<'_>> {
+        let groups = self.reduced.within(ordinals.start..ordinals.end.min(self.discarded));
+        groups.iter().flat_map(|group| [group.median(), group.worst()]).chain(self.rows(ordinals))
+    }
+
     /// The newest row whose period began at or before `t_ns`: the step that was running then.
     /// Binary search; where the clock went backwards any such row may be given.
     pub fn at_time(&self, t_ns: u64) -> Option<StepRow<'_>> {

@@ -1,8 +1,7 @@
-//! The percentiles of the step as a curve, in the place of the bars: how long the steps take, from the median to the rarest.
-//! Each further column is rarer by the same factor, so that the tail has as much room as the bulk.
+//! Percentiles as a curve: how long something takes, from the median to the rarest. Each further column is rarer by the
+//! same factor, so that the tail has as much room as the bulk.
 //!
 //! ```text
-//! ▌steps  percentiles of 12,345 steps ─────────────────── p99 2.9 x p50, max 310 ms
 //!                                              89.0 ms                         312 ms
 //! 400 ms┤                                                                   ▄▄▄██████
 //! 200 ms┤                                               ▁▁▁▂▂▂▂▃▃▃▃▄▄▄▅▅▇▇███████████
@@ -14,73 +13,87 @@ use super::bars::{Cell, Stack};
 use super::chart::{EIGHTHS, draw_axis};
 use super::labels::Labels;
 use super::scale::Scale;
-use super::scene::{Scene, Title};
+use super::scene::Scene;
 use super::sheet::Sheet;
-use crate::app::{AXIS_WIDTH, Panel};
-use crate::figures::{count, duration};
+use crate::app::AXIS_WIDTH;
+use crate::figures::duration;
 use crate::store::Distribution;
 
 /// Quantiles with a label.
 const LABELLED: [(f64, &str); 6] =
     [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9"), (0.9999, "p99.99"), (0.99999, "p99.999")];
 
-/// Draws the curve.
-pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
-    let all = scene.store.statistics().period();
-    let note = format!("percentiles of {} steps", count(all.count()));
-    Title { panel: Panel::Steps, name: "steps", note: &note, right: &spread(all) }.draw(sheet, scene);
+/// Draws the curve of `all`, with the quantile `marked` standing out.
+pub fn draw(sheet: &mut Sheet<'_>, all: &Distribution, marked: Option<f64>, scene: &Scene<'_>) {
     let axis = AXIS_WIDTH.min(sheet.width());
     let columns = sheet.width() - axis;
-    let rows = sheet.height().saturating_sub(3);
-    if columns == 0 || rows == 0 {
+    let rows = sheet.height().saturating_sub(2);
+    if columns == 0 || rows == 0 || all.count() == 0 {
         return;
     }
-    let rarest_ns = all.percentile(quantile(columns - 1, columns, all.count())).unwrap_or(0);
-    let scale = Scale::linear(&mut [rarest_ns]);
-    draw_axis(&mut sheet.part(0, 2, axis, rows), &scale, scene.theme);
+    let at = |x: u16| all.percentile(quantile(x, columns, all.count())).unwrap_or(0);
+    let scale = match scene.app.window().is_log() {
+        true => Scale::logarithmic(&[at(0), at(columns - 1)]),
+        false => Scale::linear(&mut [at(columns - 1)]),
+    };
+    draw_axis(&mut sheet.part(0, 1, axis, rows), &scale, scene.theme);
+    let marked = marked.and_then(|marked| column_of(marked, columns, all.count()));
     let mut stack = Stack::default();
-    let mut bars = sheet.part(axis, 2, columns, rows);
+    let mut bars = sheet.part(axis, 1, columns, rows);
     for x in 0..columns {
-        let ns = all.percentile(quantile(x, columns, all.count())).unwrap_or(0);
-        for (row, cell) in (0..).zip(stack.cut([ns].into_iter(), scale.top_ns(), rows)) {
+        let style = if marked == Some(x) { scene.theme.accent() } else { scene.theme.series() };
+        for (row, cell) in (0..).zip(stack.cut([at(x)].into_iter(), scale.linear_top_ns(at(x), rows), rows)) {
             let c = match cell {
                 Cell::Empty => continue,
                 Cell::Split { eighths, .. } if !scene.theme.ascii() => EIGHTHS[usize::from(*eighths) % 8],
                 _ => scene.theme.glyph('█', '#'),
             };
-            bars.cell(x, rows - 1 - row, c, scene.theme.series());
+            bars.cell(x, rows - 1 - row, c, style);
         }
     }
-    draw_labels(sheet, scene, all);
+    draw_labels(sheet, scene, all, marked);
 }
 
-/// Writes each quantile below the curve and its value above, where it lies on the screen.
-fn draw_labels(sheet: &mut Sheet<'_>, scene: &Scene<'_>, all: &Distribution) {
+/// The first column at or beyond a quantile, where it lies on the screen.
+fn column_of(wanted: f64, columns: u16, count: u64) -> Option<u16> {
+    (0..columns).find(|x| quantile(*x, columns, count) >= wanted - 1e-12)
+}
+
+/// Writes each quantile below the curve and its value above, where it lies on the screen; first the one that is marked.
+fn draw_labels(sheet: &mut Sheet<'_>, scene: &Scene<'_>, all: &Distribution, marked: Option<u16>) {
     let (width, below) = (sheet.width(), sheet.height() - 1);
     let columns = width - AXIS_WIDTH;
     let (mut values, mut names) = (Labels::new(AXIS_WIDTH, width), Labels::new(AXIS_WIDTH, width));
-    for (wanted, name) in LABELLED {
-        let Some(x) = (0..columns).find(|x| quantile(*x, columns, all.count()) >= wanted) else { break };
+    let mut labels: Vec<(u16, f64, &str)> = LABELLED
+        .into_iter()
+        .filter_map(|(wanted, name)| Some((column_of(wanted, columns, all.count())?, wanted, name)))
+        .collect();
+    labels.sort_by_key(|(x, ..)| marked != Some(*x));
+    for (x, wanted, name) in labels {
+        let (style, dim) = match marked == Some(x) {
+            true => (scene.theme.accent(), scene.theme.accent()),
+            false => (scene.theme.plain(), scene.theme.dim()),
+        };
         let value = all.percentile(wanted).map(duration).unwrap_or_default();
-        names.place_around(&mut sheet.part(0, below, width, 1), AXIS_WIDTH + x, name, scene.theme.dim());
-        values.place_around(&mut sheet.part(0, 1, width, 1), AXIS_WIDTH + x, &value, scene.theme.plain());
+        names.place_around(&mut sheet.part(0, below, width, 1), AXIS_WIDTH + x, name, dim);
+        values.place_around(&mut sheet.part(0, 0, width, 1), AXIS_WIDTH + x, &value, style);
     }
 }
 
-/// The quantile of column `x` of `columns`: 1 - 10^(-decades x), up to where a single step is all that is left.
-fn quantile(x: u16, columns: u16, steps: u64) -> f64 {
-    let decades = (steps.max(1) as f64).log10().clamp(1.0, 5.0);
+/// The quantile of column `x` of `columns`: 1 - 10^(-decades x), up to where a single one is all that is left.
+fn quantile(x: u16, columns: u16, count: u64) -> f64 {
+    let decades = (count.max(1) as f64).log10().clamp(1.0, 5.0);
     1.0 - 10f64.powf(-decades * f64::from(x + 1) / f64::from(columns))
 }
 
 /// How far the tail lies from the median.
-fn spread(all: &Distribution) -> String {
+pub fn spread(all: &Distribution) -> String {
+    let longest = all.max_ns().map(|ns| format!("max {}", duration(ns))).unwrap_or_default();
     match (all.percentile(0.5), all.percentile(0.99)) {
-        (Some(p50 @ 1..), Some(p99)) => {
-            let longest = all.max_ns().map(duration).unwrap_or_default();
-            format!("p99 {:.1} x p50, max {longest}", p99 as f64 / p50 as f64)
+        (Some(p50 @ 1..), Some(p99)) if all.tells(0.99) => {
+            format!("p99 {:.1} x p50, {longest}", p99 as f64 / p50 as f64)
         }
-        _ => String::new(),
+        _ => longest,
     }
 }
 

@@ -22,21 +22,33 @@ const LONG_NOTE: usize = 24;
 
 /// Draws the panel.
 pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
-    if scene.app.shows_percentiles() && !scene.store.steps().is_empty() && sheet.height() >= LEAST_FOR_CURVE {
-        return curve::draw(sheet, scene);
+    if !draw_percentiles(sheet, scene) {
+        draw_chart(sheet, false, scene);
     }
-    draw_chart(sheet, false, scene);
 }
 
 /// Draws the panel with signs above the bars and, in a row below, what they mean.
 pub fn draw_with_legend(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
-    if scene.app.shows_percentiles() && !scene.store.steps().is_empty() && sheet.height() >= LEAST_FOR_CURVE {
-        return curve::draw(sheet, scene);
+    if draw_percentiles(sheet, scene) {
+        return;
     }
     let y = sheet.height().saturating_sub(1);
     let legend = draw_chart(&mut sheet.rows(0, 1), true, scene);
     let room = sheet.width().saturating_sub(2);
     sheet.text(1, y, &clip(&legend.unwrap_or_default(), room, scene.theme), scene.theme.dim());
+}
+
+/// Draws percentiles in the place of bars where they are asked for and there is room; says whether it did.
+fn draw_percentiles(sheet: &mut Sheet<'_>, scene: &Scene<'_>) -> bool {
+    let is_shown =
+        scene.app.shows_percentiles() && !scene.store.steps().is_empty() && sheet.height() >= LEAST_FOR_CURVE;
+    if is_shown {
+        let all = scene.store.statistics().period();
+        let note = format!("percentiles of {} steps", count(all.count()));
+        Title { panel: Panel::Steps, name: "steps", note: &note, right: &curve::spread(all) }.draw(sheet, scene);
+        curve::draw(&mut sheet.rows(1, 0), all, None, scene);
+    }
+    is_shown
 }
 
 /// Draws title and chart; gives the meaning of the signs above the bars, if there are any.

@@ -1,18 +1,60 @@
-//! Percentiles: the curve of the step above the table of phases and spans.
+//! How long steps, phases and spans take, and how rarely: percentile curve and histogram of what is selected, above the
+//! table of all.
+//!
+//! ```text
+//! ─latency of step  100 steps since the start ────── p99 2.1 x p50, max 310 ms ─
+//! 100 ms┤                     ███████   │█                                         curve.rs, histogram.rs
+//! 50 ms ┤▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆███████   │█▁      ▁              ▁
+//!         p50      p90            p99   │16.2 ms              310 ms
+//! ─percentiles ─────────── p50 ──── p90 ──── p99 ── p99.9 ─ p99.99 ──── max ──     percentiles.rs
+//! ```
 
-use crate::ui::sheet::Sheet;
-use crate::ui::{Scene, curve, phases};
+use super::rule;
+use crate::app::QUANTILES;
+use crate::store::Distribution;
+use crate::ui::sheet::{Sheet, clip};
+use crate::ui::{Scene, curve, histogram, percentiles};
 
-/// Rows of a curve that says something.
+/// Rows of a curve that says something, with its title.
 const CURVE_LEAST: u16 = 6;
+/// From this width on, the histogram stands beside the curve.
+const WIDE: u16 = 72;
+/// Longest name in the title.
+const NAME_MOST: u16 = 30;
 
 /// Draws the view.
 pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
-    let table = phases::rows(scene).saturating_add(2).max(body.height() / 2);
-    let above = body.height().saturating_sub(table);
-    let above = if above < CURVE_LEAST || scene.store.steps().is_empty() { 0 } else { above };
+    let table = scene.app.latency_lines().len().min(usize::from(body.height())) as u16 + 1;
+    let above = body.height().saturating_sub(table).max(body.height() * 9 / 20);
+    let above = if above < CURVE_LEAST { 0 } else { above };
     if above > 0 {
-        curve::draw(&mut body.part(0, 0, u16::MAX, above), scene);
+        draw_selected(&mut body.part(0, 0, u16::MAX, above), scene);
     }
-    phases::draw(&mut body.rows(above, 0), scene);
+    percentiles::draw(&mut body.rows(above, 0), scene);
+}
+
+fn draw_selected(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
+    let line = scene.app.latency_line();
+    let name = format!("latency of {}", clip(percentiles::name(&line, scene), NAME_MOST, scene.theme));
+    rule(sheet, 0, &name, &percentiles::over(scene), scene);
+    let Some(all) = percentiles::distribution(&line, scene).filter(|all| all.count() > 0) else {
+        sheet.text(1, 1, "it did not happen in these steps", scene.theme.dim());
+        return;
+    };
+    let spread = curve::spread(all);
+    if !spread.is_empty() {
+        let end = sheet.width().saturating_sub(1);
+        sheet.text_ending(sheet.width() / 2, end, 0, &format!(" {spread} "), scene.theme.plain());
+    }
+    draw_pictures(&mut sheet.rows(1, 0), all, scene);
+}
+
+fn draw_pictures(sheet: &mut Sheet<'_>, all: &Distribution, scene: &Scene<'_>) {
+    let marked = QUANTILES.get(scene.app.latency_column()).copied().filter(|quantile| *quantile < 1.0);
+    let (width, height) = (sheet.width(), sheet.height());
+    let left = if width >= WIDE { width * 3 / 5 } else { width };
+    curve::draw(&mut sheet.part(0, 0, left, height), all, marked, scene);
+    if left < width {
+        histogram::draw(&mut sheet.part(left, 0, u16::MAX, height), all, scene);
+    }
 }

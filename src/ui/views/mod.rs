@@ -45,7 +45,7 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
 }
 
 /// A rule with the name of what follows, and what to know to read it.
-fn rule(sheet: &mut Sheet<'_>, y: u16, name: &str, note: &str, scene: &Scene<'_>) {
+pub(super) fn rule(sheet: &mut Sheet<'_>, y: u16, name: &str, note: &str, scene: &Scene<'_>) {
     let theme = scene.theme;
     sheet.fill_row(0, y, theme.glyph('─', '-'), theme.dim());
     let x = sheet.text(1, y, name, theme.strong());
@@ -57,7 +57,7 @@ fn rule(sheet: &mut Sheet<'_>, y: u16, name: &str, note: &str, scene: &Scene<'_>
 }
 
 /// The first of `lines` lines to show in `rows` rows, so that the line `at` is among them, if possible in the middle.
-fn first_shown(at: usize, lines: usize, rows: u16) -> usize {
+pub(super) fn first_shown(at: usize, lines: usize, rows: u16) -> usize {
     let rows = usize::from(rows);
     at.min(lines.saturating_sub(1)).saturating_sub(rows / 2).min(lines.saturating_sub(rows))
 }

@@ -1,0 +1,137 @@
+//! What a key costs: `cargo bench --bench screen [-- steps]`, with 1,000,000 steps.
+//!
+//! Fills a store with so many steps of four phases, then presses a key and draws the whole screen, for every view and
+//! for the whole run in view, at 120x40 and at 300x100. Prints the median and the worst of 50 such frames, and the memory
+//! that the store took.
+#![allow(missing_docs, clippy::print_stdout, clippy::expect_used)]
+
+use std::time::Instant;
+
+use gnntop::app::keys::Key;
+use gnntop::app::{Action, App, View, update};
+use gnntop::source::{State, Status};
+use gnntop::ui::draw;
+use gnntop::ui::theme::{ColorDepth, Theme};
+use gnntop_wire::{
+    BatchShape, BlockEncoder, Definition, Event, NameId, NameKind, Span, Step, StepId, StreamReader, TrackId,
+    TrackRole, put_definitions, put_segment,
+};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+const FRAMES: usize = 50;
+const PHASES: [(&str, u64); 4] =
+    [("data wait", 40_000), ("forward", 100_000), ("backward", 220_000), ("optimizer", 30_000)];
+
+fn main() {
+    let steps: u64 = std::env::args().skip(1).find_map(|arg| arg.parse().ok()).unwrap_or(1_000_000);
+    let before = rss_bytes();
+    let mut app = App::new(false);
+    let begin = Instant::now();
+    fill(&mut app, steps);
+    let table = app.store.steps();
+    println!("{steps} steps in {:.1} s, {} of them one by one", begin.elapsed().as_secs_f64(), table.len());
+    if let (Some(before), Some(after)) = (before, rss_bytes()) {
+        println!("memory: {} MiB", after.saturating_sub(before) >> 20);
+    }
+    let status = Status { title: "bench".to_owned(), state: State::Running, live: true, ..Status::default() };
+    update(&mut app, Action::Polled { status, changed: true });
+    for (width, height) in [(120, 40), (300, 100)] {
+        update(&mut app, Action::Resized { width, height });
+        for view in View::NUMBERED {
+            let digit = view.digit().map(Key::Char).into_iter().collect::<Vec<_>>();
+            frames(&format!("{} at {width}x{height}", view.name()), &mut app, &digit, (width, height));
+        }
+        press(&mut app, &[Key::Char('2'), Key::Char('w')]);
+        let whole = format!("the whole run at {width}x{height}");
+        frames(&whole, &mut app, &[Key::Left], (width, height));
+        frames(&format!("{whole}, per graph"), &mut app, &[Key::Char('u'), Key::Char('u')], (width, height));
+        press(&mut app, &[Key::Char('x'), Key::Char('w')]);
+        frames(&format!("{whole}, by time"), &mut app, &[Key::Left], (width, height));
+        press(&mut app, &[Key::Char('x'), Key::Char('w'), Key::Char('3'), Key::Right, Key::Right]);
+        frames("to the p99 and back", &mut app, &[Key::Enter, Key::Char('3')], (width, height));
+        press(&mut app, &[Key::Char('1'), Key::Char('G')]);
+    }
+}
+
+fn press(app: &mut App, keys: &[Key]) {
+    keys.iter().for_each(|key| {
+        update(app, Action::Key(*key));
+    });
+}
+
+/// Presses the keys and draws, so many times.
+fn frames(what: &str, app: &mut App, keys: &[Key], (width, height): (u16, u16)) {
+    let theme = Theme::new(ColorDepth::True, false);
+    let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+    let mut ms: Vec<f64> = (0..FRAMES)
+        .map(|_| {
+            let begin = Instant::now();
+            press(app, keys);
+            buffer.reset();
+            draw(app, &theme, &mut buffer);
+            begin.elapsed().as_secs_f64() * 1e3
+        })
+        .collect();
+    ms.sort_by(f64::total_cmp);
+    println!("{what}: {:.2} ms, at most {:.2}", ms[FRAMES / 2], ms[FRAMES - 1]);
+}
+
+fn fill(app: &mut App, steps: u64) {
+    let mut out = Vec::new();
+    put_segment(&mut out, &gnntop_wire::SessionInfo::default());
+    let track = Definition::Track { id: TrackId(1), role: TrackRole::Training, thread_id: 0, text: "train".to_owned() };
+    let names = (1..).zip(PHASES).map(|(id, (text, _))| Definition::Name {
+        id: NameId(id),
+        kind: NameKind::Phase,
+        text: text.to_owned(),
+    });
+    put_definitions(&mut out, &[track].into_iter().chain(names).collect::<Vec<_>>());
+    let mut block = BlockEncoder::new(TrackId(1));
+    let mut reader = StreamReader::new();
+    let (mut t_ns, mut random) = (1_000_000_000, 1u64);
+    for step in 1..=steps {
+        let start_ns = t_ns;
+        for (id, (_, usual_ns)) in (1..).zip(PHASES) {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let end_ns = t_ns + usual_ns + (random >> 48) + if random % 5000 == 0 { 3_000_000 } else { 0 };
+            push(
+                &mut block,
+                &mut out,
+                Event::Span(Span { name: NameId(id), start_ns: t_ns, end_ns, step: StepId(step) }),
+            );
+            t_ns = end_ns;
+        }
+        let batch =
+            BatchShape { graphs: Some(256 - random % 2), nodes: Some(3600 + random % 64), ..BatchShape::default() };
+        let epoch = step / 1000;
+        push(
+            &mut block,
+            &mut out,
+            Event::Step(Step { step: StepId(step), epoch, start_ns, end_ns: t_ns, batch, ..Step::default() }),
+        );
+        t_ns += 2_000;
+        if step % 1000 == 0 || step == steps {
+            block.finish(0, &mut out);
+            reader.fill(&out);
+            out.clear();
+            while let Some(item) = reader.next() {
+                app.store.apply(item);
+            }
+        }
+    }
+}
+
+fn push(block: &mut BlockEncoder, out: &mut Vec<u8>, event: Event) {
+    if !block.push(&event) {
+        block.finish(0, out);
+        assert!(block.push(&event), "an empty block takes any event");
+    }
+}
+
+/// Memory of this process, where the system tells.
+fn rss_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    Some(line.split_whitespace().next()?.parse::<u64>().ok()? << 10)
+}
