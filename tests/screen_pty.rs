@@ -289,6 +289,21 @@ fn a_recording_is_replayed() {
 }
 
 #[test]
+fn two_recordings_are_compared() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = ["a.gnntop", "b.gnntop"].map(|name| dir.path().join(name).to_str().unwrap().to_owned());
+    fs::write(&paths[0], TrainingRun::default().bytes()).unwrap();
+    let phases = vec![("forward", 10_000_000), ("backward", 9_000_000)];
+    fs::write(&paths[1], TrainingRun { name: "other", phases, ..TrainingRun::default() }.bytes()).unwrap();
+    let mut terminal = Terminal::gnntop(&["replay", &paths[0], "--against", &paths[1]], &[]);
+    terminal.wait_for("replay 1x");
+    terminal.press(" :100%\r9");
+    terminal.wait_for("B takes 0.50 x the time of A at the median step");
+    terminal.press("q");
+    assert_eq!(terminal.wait_for_end().exit_code(), 0);
+}
+
+#[test]
 fn stops_from_outside() {
     let session = LiveSession::start();
     let mut terminal = session.attach();

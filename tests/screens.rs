@@ -197,6 +197,22 @@ fn from_a_percentile_to_its_step() {
 }
 
 #[test]
+fn two_runs_side_by_side() {
+    let mut app = app_of(&TrainingRun { steps: 400, ..run() }.bytes(), live());
+    let phases = vec![("data wait", 4 * MS), ("forward", 7 * MS), ("backward", 15 * MS), ("all-reduce", 2 * MS)];
+    let other = TrainingRun { name: "pna-fused", steps: 300, phases, ..TrainingRun::default() };
+    each_item(&other.bytes(), |item| app.other_mut().store.apply(item));
+    let status = Status { title: "b.gnntop".to_owned(), ..Status::default() };
+    update(&mut app, Action::OtherPolled { status, changed: true });
+    press(&mut app, &[Key::Char('9')]);
+    insta::assert_snapshot!("compare_80x24", screen(&mut app, 80, 24));
+    insta::assert_snapshot!("compare_120x40", screen(&mut app, 120, 40));
+    insta::assert_snapshot!("compare_60x15", screen(&mut app, 60, 15));
+    press(&mut app, &[Key::Down, Key::Down, Key::Down]);
+    insta::assert_snapshot!("compare_backward_80x24", screen(&mut app, 80, 24));
+}
+
+#[test]
 fn each_step_an_epoch() {
     let run = TrainingRun { steps: 300, epoch_steps: 1, partial_graphs: 256, ..run() };
     let mut app = app_of(&run.bytes(), live());

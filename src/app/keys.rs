@@ -91,6 +91,8 @@ pub const BINDINGS: &[Binding] = &[
     key(&[Left, Char('h')], "←  h", When::Steps, Command::MoveCursor { columns: -1 }, "select the step before")
         .footer("←→", "step"),
     key(&[Right, Char('l')], "→  l", When::Steps, Command::MoveCursor { columns: 1 }, "select the step after"),
+    key(&[Enter], "Enter", When::Steps, Command::ToggleDetail, "the selected step, or the newest, in full")
+        .footer("Enter", "detail"),
     key(&[PageUp], "PgUp", When::Steps, Command::MovePage { forward: false }, "a screen of steps back"),
     key(&[PageDown], "PgDn", When::Steps, Command::MovePage { forward: true }, "a screen of steps on"),
     key(&[Char('g'), Home], "g  Home", When::Steps, Command::FirstStep, "the first step"),
@@ -106,8 +108,7 @@ pub const BINDINGS: &[Binding] = &[
     ),
     key(&[Char('w')], "w", When::Steps, Command::ToggleWhole, "the whole run, or step by step"),
     key(&[Char('v')], "v", When::Steps, Command::ToggleRange, "begin a range at the selected step, or forget it"),
-    key(&[Char('u')], "u", When::Bars, Command::NextMeasure, "unit: time of a step, or of a graph, seed, edge in it")
-        .footer("u", "unit"),
+    key(&[Char('u')], "u", When::Bars, Command::NextMeasure, "unit: time of a step, or of a graph, seed, edge in it"),
     key(&[Char('x')], "x", When::Steps, Command::ToggleTime, "columns of equal time, or of equally many steps"),
     key(&[Char('y')], "y", When::Axis, Command::ToggleLog, "logarithmic axis, or linear"),
     key(&[Left, Char('h')], "←  h", When::Latency, Command::MovePercentile { by: -1 }, "a more common percentile")
@@ -117,8 +118,6 @@ pub const BINDINGS: &[Binding] = &[
         .footer("Enter", "show step"),
     key(&[Char('r')], "r", When::Latency, Command::NextRange, "range: since the start, the newest, or those selected")
         .footer("r", "range"),
-    key(&[Enter], "Enter", When::Steps, Command::ToggleDetail, "the selected step, or the newest, in full")
-        .footer("Enter", "detail"),
     key(&[Tab], "Tab", When::Overview, Command::NextPanel, "next panel").footer("Tab", "panel"),
     key(&[BackTab], "Shift-Tab", When::Overview, Command::PreviousPanel, "previous panel"),
     key(&[Char('e')], "e", When::Overview, Command::Enlarge, "the panel's own view").footer("e", "enlarge"),

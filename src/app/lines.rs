@@ -42,7 +42,7 @@ impl App {
             View::Hardware | View::Energy => self.store.signals().all().len(),
             View::Tracks => self.store.tracks().len(),
             View::Findings => self.findings().parts().len(),
-            View::Compare => self.store.phases().len() + 1,
+            View::Compare => self.pairs().len(),
             View::Step => self.store.phases().len() + STEP_FACTS,
             // The first lines of a log fill a page.
             View::Log => self.log().map_or(0, |log| log.lines.len().saturating_sub(self.page()) + 1),

@@ -1,6 +1,7 @@
 //! The state of the screen and how it changes: an event becomes an [`Action`], [`update()`] applies it to the [`App`],
 //! and the screen draws what the app then is. Nothing here draws, reads a file, looks at a clock or knows a terminal.
 
+mod compare;
 pub mod keys;
 mod latency;
 mod lines;
@@ -16,6 +17,7 @@ use crate::findings::Verdict;
 use crate::source::{Control, State, Status};
 use crate::store::Store;
 
+pub use compare::{Other, Pair};
 pub use latency::{LatencyLine, Over, QUANTILES};
 pub use prompt::Prompt;
 pub use situation::Situation;
@@ -150,6 +152,13 @@ pub enum Action {
         /// Whether anything came.
         changed: bool,
     },
+    /// The source of the session to compare with was asked and handed its items to that session's store.
+    OtherPolled {
+        /// What is known about that source now.
+        status: Status,
+        /// Whether anything came.
+        changed: bool,
+    },
     /// The viewer measured itself.
     Measured(OwnCost),
     /// The program's output was read: its last lines, or why it could not be read.
@@ -207,6 +216,7 @@ pub struct App {
     window: Window,
     lines: Lines,
     latency: Latency,
+    other: Option<Box<Other>>,
     frozen_at: Option<Duration>,
     prompt: Option<Prompt>,
     log: Option<LogView>,

@@ -20,6 +20,10 @@ pub fn update(app: &mut App, action: Action) -> Option<Effect> {
         }
         Action::Tick { now } => app.tick(now),
         Action::Polled { status, changed } => app.polled(status, changed),
+        Action::OtherPolled { status, changed } => {
+            app.dirty |= changed && app.view() == View::Compare;
+            app.other_mut().status = status;
+        }
         Action::Measured(cost) => {
             app.dirty |= app.cost != cost;
             app.cost = cost;

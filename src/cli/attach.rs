@@ -15,6 +15,8 @@ Examples:
   gnntop attach               the only live session
   gnntop attach 4711          by process id; a program that does not publish shows its hardware only
   gnntop attach pna           by name
+  gnntop attach pna --against before.gnntop
+                              the key 9 shows the two side by side
   gnntop attach /run/user/1000/gnntop/pna-4711-5f3a90c2
                               by directory, also of a run that was killed";
 
@@ -25,12 +27,16 @@ pub(super) struct AttachArguments {
     /// Process id, name or directory of the session; without it the only live one
     #[arg(value_name = "PID|NAME|DIR")]
     session: Option<String>,
+    /// Another session or recording to compare with, in the view behind the key 9
+    #[arg(long, value_name = "PID|NAME|DIR|FILE")]
+    against: Option<String>,
 }
 
 /// Does `gnntop attach`.
 pub(super) fn attach(arguments: &AttachArguments) -> anyhow::Result<u8> {
     let dir = discover::sessions_dir();
-    screen::show(open(target::resolve(arguments.session.as_deref(), &dir)?, &dir)?)
+    let source = open(target::resolve(arguments.session.as_deref(), &dir)?, &dir)?;
+    screen::show_against(source, arguments.against.as_deref())
 }
 
 /// Does `gnntop` alone: opens the only live session, offers several, or says how to get one.

@@ -12,6 +12,7 @@ Examples:
   gnntop replay pna.gnntop                 as it happened
   gnntop replay pna.gnntop --speed 4       four times as fast
   gnntop replay pna.gnntop --from 90s      from there on
+  gnntop replay new.gnntop --against old.gnntop   the key 9 shows the two side by side
   ssh host gnntop record - | gnntop replay -
 
 Keys: Space pauses, `,` and `.` step, `<` and `>` change the speed, `:` goes to a time, `?` lists all.";
@@ -32,10 +33,14 @@ pub(super) struct ReplayArguments {
     /// Start over at the end
     #[arg(long = "loop")]
     looping: bool,
+    /// Another recording or session to compare with, in the view behind the key 9
+    #[arg(long, value_name = "PID|NAME|DIR|FILE")]
+    against: Option<String>,
 }
 
 /// Does `gnntop replay`.
 pub(super) fn replay(arguments: ReplayArguments) -> anyhow::Result<u8> {
-    let ReplayArguments { file, speed, from, looping } = arguments;
-    screen::show(Box::new(Playback::open(file, PlaybackOptions { speed, from, looping })?))
+    let ReplayArguments { file, speed, from, looping, against } = arguments;
+    let source = Box::new(Playback::open(file, PlaybackOptions { speed, from, looping })?);
+    screen::show_against(source, against.as_deref())
 }

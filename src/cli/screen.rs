@@ -5,8 +5,9 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use super::{SUCCESS, plain, signals};
-use crate::source::Source;
-use crate::ui::{Outcome, ScreenOptions, run_screen};
+use crate::source::target::{self, Target};
+use crate::source::{Live, Recording, Source, discover};
+use crate::ui::{Outcome, ScreenOptions, run_comparison, run_screen};
 
 /// Whether a screen can be shown: standard output is a terminal that can be drawn on, and there are keys to
 /// read, if need be beside a recording that comes in through standard input.
@@ -22,6 +23,33 @@ pub(super) fn is_possible() -> bool {
 /// When the terminal or standard output cannot be used.
 pub(super) fn show(source: Box<dyn Source>) -> anyhow::Result<u8> {
     if is_possible() { on_screen(source, None) } else { plain::follow(source) }
+}
+
+/// Shows `source` as [`show`] does, beside the session to compare with, where one is named. Without a terminal there is
+/// nothing to compare on.
+///
+/// # Errors
+/// When `against` cannot be read, or the terminal or standard output cannot be used.
+pub(super) fn show_against(source: Box<dyn Source>, against: Option<&str>) -> anyhow::Result<u8> {
+    let Some(against) = against else { return show(source) };
+    let against = open_against(against)?;
+    if !is_possible() {
+        anyhow::bail!("--against needs a terminal: two runs are compared on the screen");
+    }
+    let options = ScreenOptions { log_path: None, ascii: !is_utf8(), colors: None };
+    Ok(match run_comparison(source, Some(against), options)? {
+        Outcome::Quit => SUCCESS,
+        Outcome::Signal(signal) => signals::exit_code(signal),
+    })
+}
+
+/// What is compared with: a recording as a whole, or a session as it goes on.
+fn open_against(named: &str) -> anyhow::Result<Box<dyn Source>> {
+    Ok(match target::resolve(Some(named), &discover::sessions_dir())? {
+        Target::Session(session) => Box::new(Live::follow(&session.dir)),
+        Target::Recording(path) => Box::new(Recording::open(&path)?),
+        Target::Process(_) => anyhow::bail!("{named} publishes no steps, so there is nothing to compare with"),
+    })
 }
 
 /// Shows `source` on the screen, with the log at `log_path` behind a key. Gives the exit code.

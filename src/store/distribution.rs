@@ -97,6 +97,23 @@ impl Distribution {
         counts
     }
 
+    /// The range that the true percentile lies in with a confidence of 95 %, if the durations are independent of each
+    /// other: between the ranks that a binomial distribution gives (Hahn and Meeker, Statistical Intervals, 1991, 5.2,
+    /// in the normal approximation).
+    fn range(&self, quantile: f64) -> Option<(u64, u64)> {
+        let spread = 1.96 * (quantile * (1.0 - quantile) / self.count.max(1) as f64).sqrt();
+        Some((self.percentile(quantile - spread)?, self.percentile(quantile + spread)?))
+    }
+
+    /// Whether a percentile differs from that of `other` by more than chance: the ranges that each lies in with a
+    /// confidence of 95 % do not overlap. Neighbouring steps are rarely independent, so this is a least demand.
+    pub fn differs(&self, other: &Self, quantile: f64) -> bool {
+        match (self.range(quantile), other.range(quantile)) {
+            (Some((low, high)), Some((other_low, other_high))) => below(high, other_low) || below(other_high, low),
+            _ => false,
+        }
+    }
+
     /// Whether there are enough durations to tell this percentile from the longest one.
     pub fn tells(&self, quantile: f64) -> bool {
         self.count as f64 * (1.0 - quantile) >= 0.999
@@ -108,8 +125,54 @@ impl Distribution {
     }
 }
 
+/// Whether a percentile lies below another one by more than both may be off.
+fn below(one: u64, other: u64) -> bool {
+    one.saturating_add(one / (10u64.pow(u32::from(SIGNIFICANT_DIGITS)) / 2)) < other
+}
+
 impl Default for Distribution {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: impl Iterator<Item = u64>) -> Distribution {
+        let mut all = Distribution::new();
+        values.for_each(|ns| all.record(ns));
+        all
+    }
+
+    #[test]
+    fn a_difference_beyond_chance_needs_enough_durations() {
+        let spread = |from: u64, n: u64| of((0..n).map(move |i| from + i * 618_033 % 1_000_000));
+        assert!(spread(1_000_000, 1000).differs(&spread(1_200_000, 1000), 0.5));
+        assert!(!spread(1_000_000, 8).differs(&spread(1_200_000, 8), 0.5), "too few");
+        assert!(!spread(1_000_000, 1000).differs(&spread(1_000_100, 1000), 0.5));
+        assert!(!of(std::iter::empty()).differs(&spread(1, 10), 0.5));
+    }
+
+    #[test]
+    fn the_precision_of_the_histogram_is_no_difference() {
+        let (one, other) = (of((0..100).map(|_| 4_000_000)), of((0..99).map(|_| 4_000_000).chain([270_000_000])));
+        assert!(!one.differs(&other, 0.5) && !other.differs(&one, 0.5));
+    }
+
+    #[test]
+    fn a_percentile_is_told_where_some_are_longer() {
+        let hundred = of(1..=100);
+        assert!(hundred.tells(0.5) && hundred.tells(0.99) && !hundred.tells(0.999));
+        assert!(!of(1..=99).tells(0.99));
+    }
+
+    #[test]
+    fn counts_between_edges_add_up() {
+        let all = of(0..1000);
+        assert_eq!(all.counts(&[100, 600]), [100, 500, 400]);
+        assert_eq!(all.counts(&[]), [1000]);
+        assert_eq!(Distribution::without_percentiles().counts(&[5]), [0, 0]);
     }
 }

@@ -10,11 +10,11 @@
 //! ```
 
 use super::bars::{Cell, Stack};
-use super::chart::{EIGHTHS, draw_axis};
 use super::labels::Labels;
 use super::scale::Scale;
 use super::scene::Scene;
 use super::sheet::Sheet;
+use super::step_chart::{EIGHTHS, draw_axis};
 use crate::app::AXIS_WIDTH;
 use crate::figures::duration;
 use crate::store::Distribution;
@@ -25,6 +25,24 @@ const LABELLED: [(f64, &str); 6] =
 
 /// Draws the curve of `all`, with the quantile `marked` standing out.
 pub fn draw(sheet: &mut Sheet<'_>, all: &Distribution, marked: Option<f64>, scene: &Scene<'_>) {
+    draw_curve(sheet, all, None, marked, scene);
+}
+
+/// Draws the curve of `all` with that of `other` as a line over it.
+pub fn draw_over(sheet: &mut Sheet<'_>, all: &Distribution, other: Option<&Distribution>, scene: &Scene<'_>) {
+    draw_curve(sheet, all, other, None, scene);
+    let legend = format!(" A {}  B {} ", scene.theme.text("█", "#"), scene.theme.text("━", "="));
+    let below = sheet.height().saturating_sub(1);
+    sheet.text(0, below, &legend, scene.theme.dim());
+}
+
+fn draw_curve(
+    sheet: &mut Sheet<'_>,
+    all: &Distribution,
+    other: Option<&Distribution>,
+    marked: Option<f64>,
+    scene: &Scene<'_>,
+) {
     let axis = AXIS_WIDTH.min(sheet.width());
     let columns = sheet.width() - axis;
     let rows = sheet.height().saturating_sub(2);
@@ -32,9 +50,11 @@ pub fn draw(sheet: &mut Sheet<'_>, all: &Distribution, marked: Option<f64>, scen
         return;
     }
     let at = |x: u16| all.percentile(quantile(x, columns, all.count())).unwrap_or(0);
+    let over = |x: u16| other.and_then(|other| other.percentile(quantile(x, columns, all.count())));
+    let mut ends: Vec<u64> = [at(0), at(columns - 1)].into_iter().chain(over(0)).chain(over(columns - 1)).collect();
     let scale = match scene.app.window().is_log() {
-        true => Scale::logarithmic(&[at(0), at(columns - 1)]),
-        false => Scale::linear(&mut [at(columns - 1)]),
+        true => Scale::logarithmic(&ends),
+        false => Scale::linear(&mut ends),
     };
     draw_axis(&mut sheet.part(0, 1, axis, rows), &scale, scene.theme);
     let marked = marked.and_then(|marked| column_of(marked, columns, all.count()));
@@ -49,6 +69,9 @@ pub fn draw(sheet: &mut Sheet<'_>, all: &Distribution, marked: Option<f64>, scen
                 _ => scene.theme.glyph('█', '#'),
             };
             bars.cell(x, rows - 1 - row, c, style);
+        }
+        if let Some(row) = over(x).and_then(|ns| scale.rows_of(ns, rows).checked_sub(1)) {
+            bars.cell(x, rows - 1 - row, scene.theme.glyph('━', '='), scene.theme.accent());
         }
     }
     draw_labels(sheet, scene, all, marked);

@@ -1,15 +1,16 @@
-//! The hardware strip: processor, memory, GPU and the program's own counters such as queue depths, each with its last
-//! seconds. What cannot be read is a dash and the reason, never a zero.
+//! The hardware strip: processor, memory, GPU, power, and what the program counts itself, such as its loss and the depth
+//! of its queues, each with its last seconds. What cannot be read is a dash and the reason, never a zero.
 //!
 //! ```text
 //!  cpu      ▅▆▆▇▆ 1.92 cores               machine  ▆▇▇▇▇ 1.97 of 2 cores
 //!  rss      ▃▃▃▃▃ 512 MiB                  memory   ▃▃▃▃▃ 7.12 of 23.4 GiB
-//!  gpu      — no GPU: libnvidia-ml.so.1 …  queue    ▂▃▂▁▂ 3
+//!  gpu      — no GPU: libnvidia-ml.so.1 …  power    — not measured
+//!  loss     ▇▅▃▂▁ 0.0142                   queue    ▂▃▂▁▂ 3
 //! ```
 
 use super::sheet::{Sheet, clip};
 use super::spark::{self, Columns};
-use super::{Scene, Title};
+use super::{Scene, Title, strip_items};
 use crate::app::Panel;
 use crate::figures::{bytes, percent, quantity};
 use crate::store::{Absence, CounterSeries, Reading, Signal};
@@ -28,19 +29,22 @@ const COUNTERS_SHOWN: usize = 8;
 const WORTH_A_WORD: f64 = 0.01;
 
 /// One quantity.
-struct Item {
-    name: String,
-    series: Columns,
+pub struct Item {
+    /// What it is called.
+    pub name: String,
+    /// Its last seconds.
+    pub series: Columns,
     /// What fills a bar of the series; its own largest value where `None`.
-    full: Option<f64>,
+    pub full: Option<f64>,
     /// The value, or why there is none.
-    value: Result<String, String>,
+    pub value: Result<String, String>,
 }
 
 /// Rows that the panel takes at this width.
 pub fn rows(scene: &Scene<'_>, width: u16) -> u16 {
     let gpus = scene.store.hardware().gpus().len().max(1);
-    let items = 4 + gpus + scene.store.counters().len().min(COUNTERS_SHOWN);
+    let told = strip_items::live_memory(scene, 0).iter().chain(&strip_items::loss(scene, 0)).count();
+    let items = 5 + gpus + told + scene.store.counters().len().min(COUNTERS_SHOWN);
     1 + items.div_ceil(usize::from(across(width))).min(12) as u16
 }
 
@@ -131,6 +135,9 @@ fn items(scene: &Scene<'_>, columns: u16) -> Vec<Item> {
     if gpus.is_empty() {
         items.push(no_gpu(scene));
     }
+    items.push(strip_items::power(scene, columns));
+    items.extend(strip_items::live_memory(scene, columns));
+    items.extend(strip_items::loss(scene, columns));
     let counters = scene.store.counters().iter().take(COUNTERS_SHOWN);
     items.extend(counters.map(|counter| counter_item(scene, columns, counter)));
     items

@@ -17,7 +17,8 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     draw_identity(&mut sheet.part(0, 0, end, 1), scene);
     if sheet.height() > 1 {
         let room = sheet.width().saturating_sub(2);
-        sheet.text(1, 1, &clip(&verdict(scene), room, scene.theme), scene.theme.strong());
+        let whole = fitting(&verdict(scene), room);
+        sheet.text(1, 1, &clip(&whole, room, scene.theme), scene.theme.strong());
     }
 }
 
@@ -30,6 +31,17 @@ pub fn verdict(scene: &Scene<'_>) -> String {
         State::Ended(why) if !why.is_empty() => format!("{why}; {verdict}"),
         _ => verdict.to_owned(),
     }
+}
+
+/// As many of a verdict's parts as fit, whole, and how many more the findings have. At least the first one.
+fn fitting(verdict: &str, room: u16) -> String {
+    let parts: Vec<&str> = verdict.split("; ").collect();
+    let shown = |n: usize| match parts.len() - n {
+        0 => verdict.to_owned(),
+        left => format!("{}; {left} more: key 8", parts[..n].join("; ")),
+    };
+    let fits = |n: &usize| width(&shown(*n)) <= room;
+    (1..=parts.len()).rev().find(fits).map_or_else(|| verdict.to_owned(), shown)
 }
 
 /// How the run stands, in a word or a few, and how loud to say it.
@@ -113,5 +125,20 @@ fn draw_identity(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     x = sheet.text(x, 0, &clip(&name, name_room, theme), theme.strong());
     if process_room > 2 {
         sheet.text(x + 2, 0, &clip(&process, process_room - 2, theme), theme.dim());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_is_cut_between_its_parts() {
+        let verdict = "backward-bound (52 %); data wait 16 %; 2 spikes (worst 7.8 x median)";
+        assert_eq!(fitting(verdict, 80), verdict);
+        assert_eq!(fitting(verdict, 60), "backward-bound (52 %); data wait 16 %; 1 more: key 8");
+        assert_eq!(fitting(verdict, 40), "backward-bound (52 %); 2 more: key 8");
+        assert_eq!(fitting(verdict, 10), verdict, "then it is clipped");
+        assert_eq!(fitting("", 10), "");
     }
 }

@@ -7,10 +7,10 @@
 //! ```
 
 use super::bars::{Cell, Stack};
-use super::chart::EIGHTHS;
 use super::labels::Labels;
 use super::scene::Scene;
 use super::sheet::Sheet;
+use super::step_chart::EIGHTHS;
 use crate::figures::{count, duration};
 use crate::store::Distribution;
 

@@ -4,13 +4,13 @@
 //!  gnntop  pna  pid 4711 on thebox            live | epoch 3 | step 1,234 | 2m 05s    header.rs
 //!  Backward-bound: 52 % of the time; data wait 12 %; 4 spikes; p99 2.9 x p50
 //! ▌1 overview  2 steps  3 latency  4 memory  5 hardware  6 energy  7 tracks          tabs.rs
-//! ▌steps  a column a step ──────────────────────── 23.4 steps/s | 3.0 k graphs/s      steps.rs (chart, scale, bars, epochs, flags, labels)
+//! ▌steps  a column a step ──────────────────────── 23.4 steps/s | 3.0 k graphs/s      steps.rs (step_chart, scale, bars, epochs, flags, labels)
 //!  60 ms┤                          ▲
 //!  30 ms┤▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓
 //!       │░░░▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒
 //! ─phases  since the start ─── last ───── p50 ───── p90 ───── p99 ───── max ─ share   phases.rs
 //!  ░░ F  forward            17.1 ms   17.0 ms   18.2 ms   21.0 ms   40.3 ms   38 %
-//! ─hardware ──────────────────────────────────────────────────────────────────────    hardware.rs (spark)
+//! ─hardware ──────────────────────────────────────────────────────────────────────    hardware.rs (strip_items, spark)
 //!  cpu      ▅▆▆▇▆  1.92 cores               machine  ▆▇▇▇▇  1.97 of 2 cores
 //!  q quit  ? help  Space freeze  ← step  Enter detail            viewer 0.8 %  9 MiB  footer.rs
 //! ```
@@ -23,7 +23,6 @@
 //! looks, `sheet.rs` keeps panels inside their edges.
 
 mod bars;
-mod chart;
 mod curve;
 mod epochs;
 mod flags;
@@ -48,8 +47,10 @@ mod sheet;
 mod signals;
 mod spans;
 mod spark;
+mod step_chart;
 mod step_detail;
 mod steps;
+mod strip_items;
 mod tabs;
 mod tail;
 mod terminal;
@@ -57,7 +58,7 @@ pub mod theme;
 mod tiny;
 mod views;
 
-pub use run::{Outcome, ScreenOptions, run_screen};
+pub use run::{Outcome, ScreenOptions, run_comparison, run_screen};
 
 use ratatui::buffer::Buffer;
 

@@ -181,6 +181,12 @@ fn draw_total(sheet: &mut Sheet<'_>, layout: &Layout, scene: &Scene<'_>, row: Op
     draw_figures(sheet, layout, scene, row.map(StepRow::period_ns), Some(period));
     if hidden > 0 {
         let end = layout.figures_end() + SHARE + layout.bar;
-        sheet.text_ending(layout.figures_end(), end, 0, &format!(" +{hidden} rows"), theme.warning());
+        sheet.text_ending(
+            layout.figures_end(),
+            end,
+            0,
+            &format!(" +{hidden}{}", theme.text(" …", " ~")),
+            theme.warning(),
+        );
     }
 }

@@ -54,6 +54,18 @@ pub enum Outcome {
 /// # Errors
 /// When the terminal cannot be taken, read or written.
 pub fn run_screen(source: Box<dyn Source>, options: ScreenOptions) -> anyhow::Result<Outcome> {
+    run_comparison(source, None, options)
+}
+
+/// As [`run_screen`], with another session to compare with.
+///
+/// # Errors
+/// When the terminal cannot be taken, read or written.
+pub fn run_comparison(
+    source: Box<dyn Source>,
+    against: Option<Box<dyn Source>>,
+    options: ScreenOptions,
+) -> anyhow::Result<Outcome> {
     let depth = options.colors.unwrap_or_else(|| ColorDepth::detect(|name| std::env::var(name).ok()));
     let theme = Theme::new(depth, options.ascii);
     let signals = Signals::catch()?;
@@ -62,6 +74,7 @@ pub fn run_screen(source: Box<dyn Source>, options: ScreenOptions) -> anyhow::Re
         app: App::new(options.log_path.is_some()),
         theme,
         source,
+        against,
         log_path: options.log_path,
         signals,
         screen,
@@ -91,6 +104,8 @@ struct Viewer {
     app: App,
     theme: Theme,
     source: Box<dyn Source>,
+    /// The session to compare with.
+    against: Option<Box<dyn Source>>,
     log_path: Option<PathBuf>,
     signals: Signals,
     // Given back before the signal handlers go.
@@ -116,7 +131,8 @@ impl Viewer {
                 anyhow::bail!("a part of the viewer failed, as said above; the run goes on");
             }
             self.heed_stop()?;
-            let progress = self.poll_source()?;
+            let mut progress = self.poll_source()?;
+            progress.more |= self.poll_other()?;
             self.measure()?;
             self.draw_if_due(pressed.any)?;
             wait = self.wait_after(progress);
@@ -192,6 +208,15 @@ impl Viewer {
         let status = self.source.status();
         self.change(Action::Polled { status, changed: progress.changed })?;
         Ok(progress)
+    }
+
+    /// Asks the session to compare with; says whether it has more right now.
+    fn poll_other(&mut self) -> io::Result<bool> {
+        let Some(against) = &mut self.against else { return Ok(false) };
+        let progress = against.poll(&mut self.app.other_mut().store, POLL_BUDGET);
+        let status = against.status();
+        self.change(Action::OtherPolled { status, changed: progress.changed })?;
+        Ok(progress.more)
     }
 
     fn measure(&mut self) -> io::Result<()> {

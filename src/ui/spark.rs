@@ -33,6 +33,11 @@ pub fn of_counter(counter: &CounterSeries, now_ns: u64, columns: u16) -> Columns
     means(counter.series.points().rev().map(|point| (point.t_ns(), point.value())), now_ns, columns, true)
 }
 
+/// Mean values of anything that was told at some times, newest first.
+pub fn of_values(values: impl Iterator<Item = (u64, f64)>, now_ns: u64, columns: u16) -> Columns {
+    means(values.map(|(t_ns, value)| (t_ns, Some(value))), now_ns, columns, true)
+}
+
 /// What was read in one column.
 #[derive(Clone, Copy, Default)]
 struct Bin {

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! ▌steps  a column a step ──────────────────────── 23.4 steps/s · 3.0 k graphs/s    title
-//!  60 ms┤                             ▲                 ┊                           chart.rs
+//!  60 ms┤                             ▲                 ┊                           step_chart.rs
 //!  30 ms┤▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓
 //! ```
 
-use super::chart::Chart;
 use super::sheet::{Sheet, clip};
+use super::step_chart::Chart;
 use super::{Scene, Title, curve};
 use crate::app::Panel;
 use crate::figures::{count, duration, quantity};

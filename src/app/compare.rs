@@ -1,0 +1,74 @@
+//! Another session beside the one that is shown, and what the two have in common.
+
+use super::App;
+use crate::source::Status;
+use crate::store::{Distribution, GAP, PhaseSlot, Store};
+
+/// A session to compare with.
+#[derive(Default)]
+pub struct Other {
+    /// What is known of it. Its source writes it; the compare view reads it.
+    pub store: Store,
+    pub(super) status: Status,
+}
+
+impl Other {
+    /// What is known about its source.
+    pub fn status(&self) -> &Status {
+        &self.status
+    }
+}
+
+/// A line of the comparison: the step, or a phase, in both sessions.
+#[derive(Clone, Copy, Debug)]
+pub struct Pair<'a> {
+    /// What it is called; `step` for the step, else the phase.
+    pub name: &'a str,
+    /// Its place among the phases of this session; `None` for the step and for a phase of the other session only.
+    pub phase: Option<usize>,
+    /// Durations in this session and in the other; `None` where it did not happen.
+    pub durations: [Option<&'a Distribution>; 2],
+    /// Shares of the wall time of all steps, from 0 to 1.
+    pub shares: [Option<f64>; 2],
+}
+
+impl App {
+    /// The session that this one is compared with.
+    pub fn other(&self) -> Option<&Other> {
+        self.other.as_deref()
+    }
+
+    /// Where the items of the session to compare with go; there is one from now on.
+    pub fn other_mut(&mut self) -> &mut Other {
+        self.other.get_or_insert_default()
+    }
+
+    /// The step and all phases of both sessions, those of the other one that this one lacks before the gap.
+    pub fn pairs(&self) -> Vec<Pair<'_>> {
+        let Some(other) = &self.other else { return Vec::new() };
+        let stores = [&self.store, &other.store];
+        let step = stores.map(|store| Some(store.statistics().period()).filter(|all| all.count() > 0));
+        let mut pairs = vec![Pair { name: "step", phase: None, durations: step, shares: [None; 2] }];
+        let (gap, own) = (self.store.phases().len().saturating_sub(1), self.store.phases());
+        let is_missing = |name: &str| !own.iter().any(|phase| phase.text == name);
+        let lacking = other.store.phases().iter().filter(|phase| !phase.is_gap() && is_missing(&phase.text));
+        let names = own[..gap].iter().map(|phase| phase.text.as_str()).enumerate().map(|(at, name)| (name, Some(at)));
+        let names = names.chain(lacking.map(|phase| (phase.text.as_str(), None))).chain([(GAP, Some(gap))]);
+        pairs.extend(names.map(|(name, phase)| {
+            let slots = stores.map(|store| slot(store, name));
+            let figures = [0, 1].map(|at| (stores[at].statistics(), slots[at]));
+            Pair {
+                name,
+                phase,
+                durations: figures.map(|(statistics, slot)| statistics.phase(slot?).filter(|all| all.count() > 0)),
+                shares: figures.map(|(statistics, slot)| statistics.share(slot?)),
+            }
+        }));
+        pairs
+    }
+}
+
+/// Where the numbers of a phase, or of the gap, are; a phase that is itself called `gap` has none here.
+fn slot(store: &Store, name: &str) -> Option<PhaseSlot> {
+    if name == GAP { Some(PhaseSlot::GAP) } else { store.phase(name).map(|phase| phase.slot) }
+}
