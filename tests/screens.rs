@@ -6,12 +6,13 @@ mod fixtures;
 use std::time::Duration;
 
 use fixtures::{MS, SECOND, START_NS, StreamBuilder, TrainingRun, each_item};
-use gnntop::app::keys::Key;
+use gnntop::app::keys::{BINDINGS, Key};
 use gnntop::app::{Action, App, Effect, OwnCost, update};
 use gnntop::source::{State, Status, Transport};
+use gnntop::store::{Limits, Store};
 use gnntop::ui::draw;
 use gnntop::ui::theme::{ColorDepth, Theme};
-use gnntop_wire::{SignalKind, TrackRole, Unit};
+use gnntop_wire::{BatchShape, Event, SignalKind, Step, StepId, TrackRole, Unit};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
@@ -429,11 +430,13 @@ fn random_stream(numbers: &mut Numbers) -> Vec<u8> {
     let mut stream = StreamBuilder::new(["pna", "", "前向", "\u{301}"][numbers.next(4) as usize]);
     let main = stream.track(TrackRole::Training, "main");
     let signal = stream.signal("gpu.0.util", Unit::MilliPercent, SignalKind::Gauge);
-    let names = ["forward", "backward", "own", "מה", "前向传播", "", "gap"];
+    let long = "长".repeat(200);
+    let names =
+        ["forward", "backward", "\u{200b}\u{202e}\u{301}", "מה שלום", "前向传播", "", "gap", long.as_str(), "👩‍💻"];
     let mut t_ns = START_NS;
     for step in 0..numbers.next(300) {
         for _ in 0..numbers.next(5) {
-            let name = names[numbers.next(7) as usize];
+            let name = names[numbers.next(9) as usize];
             let (from, exponent) = (t_ns, numbers.next(12) as u32);
             t_ns = t_ns.saturating_add(numbers.next(10u64.pow(exponent)));
             stream.phase(main, step, name, from, t_ns);
@@ -441,7 +444,19 @@ fn random_stream(numbers: &mut Numbers) -> Vec<u8> {
         // Steps that jump back and forth, and some without any length.
         let from = t_ns.saturating_sub(numbers.next(SECOND));
         stream.step(main, numbers.next(u64::MAX), from, t_ns);
-        match numbers.next(6) {
+        match numbers.next(9) {
+            6 => stream.mark(main, names[numbers.next(9) as usize], numbers.next(t_ns + 1)),
+            7 => stream.span(main, step, names[numbers.next(9) as usize], numbers.next(t_ns + 1), t_ns),
+            8 => {
+                let batch =
+                    BatchShape { graphs: Some(numbers.next(3)), edges: Some(u64::MAX), ..BatchShape::default() };
+                let (step, loss) = (StepId(step), Some(f64::from_bits(numbers.next(u64::MAX))));
+                let epoch = numbers.next(u64::MAX);
+                stream.event(
+                    main,
+                    Event::Step(Step { step, epoch, start_ns: t_ns, end_ns: t_ns, batch, loss, usage: None }),
+                );
+            }
             0 => stream.open(main, step, names[numbers.next(7) as usize], numbers.next(t_ns), t_ns),
             1 => stream.counter(main, "queue", t_ns, f64::from_bits(numbers.next(u64::MAX))),
             2 => stream.sample(main, signal, numbers.next(u64::MAX), numbers.next(u64::MAX) as i64),
@@ -453,41 +468,11 @@ fn random_stream(numbers: &mut Numbers) -> Vec<u8> {
     stream.bytes()
 }
 
+/// Any key that does something somewhere, and some that do nothing.
 fn random_key(numbers: &mut Numbers) -> Key {
-    const KEYS: [Key; 31] = [
-        Key::Char('1'),
-        Key::Char('2'),
-        Key::Char('3'),
-        Key::Char('4'),
-        Key::Char('5'),
-        Key::Char('6'),
-        Key::Char('7'),
-        Key::Char('8'),
-        Key::Char('p'),
-        Key::Char('?'),
-        Key::Char(' '),
-        Key::Char('e'),
-        Key::Char('o'),
-        Key::Char('+'),
-        Key::Char('-'),
-        Key::Char('g'),
-        Key::Char('G'),
-        Key::Char(':'),
-        Key::Char('9'),
-        Key::Char('%'),
-        Key::Esc,
-        Key::Enter,
-        Key::Tab,
-        Key::BackTab,
-        Key::Left,
-        Key::Right,
-        Key::Up,
-        Key::Down,
-        Key::PageUp,
-        Key::PageDown,
-        Key::Backspace,
-    ];
-    KEYS[numbers.next(KEYS.len() as u64) as usize]
+    let bound = BINDINGS.iter().flat_map(|binding| binding.keys).filter(|key| **key != Key::Ctrl('z'));
+    let keys: Vec<Key> = bound.copied().chain([Key::Char('é'), Key::Char('0')]).collect();
+    keys[numbers.next(keys.len() as u64) as usize]
 }
 
 #[test]
@@ -500,6 +485,9 @@ fn no_stream_size_or_key_makes_drawing_panic() {
             _ => Status { state: State::Ended("x".repeat(300)), hint: Some("h".repeat(300)), ..live() },
         };
         let mut app = app_of(&random_stream(&mut numbers), status);
+        if round % 4 == 0 {
+            each_item(&random_stream(&mut numbers), |item| app.other_mut().store.apply(item));
+        }
         let ascii = round % 2 == 0;
         for _ in 0..25 {
             let depth =
@@ -508,8 +496,65 @@ fn no_stream_size_or_key_makes_drawing_panic() {
             picture(&mut app, width, height, Theme::new(depth, ascii));
             let key = random_key(&mut numbers);
             press(&mut app, &[key]);
+            // A replay that is moved begins anew in the same view.
+            if numbers.next(40) == 0 {
+                app.store = Store::new();
+                each_item(&random_stream(&mut numbers), |item| app.store.apply(item));
+                update(&mut app, Action::Polled { status: live(), changed: true });
+            }
         }
         picture(&mut app, 300, 100, colors());
+    }
+}
+
+#[test]
+fn a_run_longer_than_what_is_kept() {
+    let spikes = vec![(1500, "forward", 90 * MS), (17_001, "data wait", 2 * SECOND)];
+    let run = TrainingRun {
+        steps: 20_000,
+        epoch_steps: 500,
+        spikes,
+        has_hardware: false,
+        ends: false,
+        ..TrainingRun::default()
+    };
+    let mut app = App::new(false);
+    app.store = Store::with_limits(Limits { step_rows: 1000, step_groups: 512, ..Limits::default() });
+    each_item(&run.bytes(), |item| app.store.apply(item));
+    update(&mut app, Action::Polled { status: live(), changed: true });
+    screen(&mut app, 80, 24);
+    press(&mut app, &[Key::Char('2'), Key::Char('w')]);
+    let whole = screen(&mut app, 80, 24);
+    insta::assert_snapshot!("steps_reduced_80x24", whole);
+    assert!(whole.contains("2.04 s"), "no spike hides\n{whole}");
+    press(&mut app, &[Key::Char('g')]);
+    for _ in 0..20 {
+        press(&mut app, &[Key::Char('+')]);
+    }
+    let oldest = screen(&mut app, 80, 24);
+    assert!(oldest.contains("steps a column"), "the oldest steps are known only together\n{oldest}");
+    press(&mut app, &[Key::Char('3'), Key::Right, Key::Right, Key::Right, Key::Right, Key::Right, Key::Enter]);
+    assert!(screen(&mut app, 80, 24).contains("step 17,001 selected: 2.04 s"));
+}
+
+/// Every view at sizes from a corner of a screen to a wall of them: text stays on its line, and nothing is drawn over the
+/// footer or the header.
+#[test]
+fn views_at_odd_sizes() {
+    let mut app = app_of(&run().bytes(), live());
+    for digit in '1'..='9' {
+        press(&mut app, &[Key::Char(digit)]);
+        for (width, height) in [(20, 6), (60, 15), (80, 24), (120, 40), (300, 100)] {
+            let text = screen(&mut app, width, height);
+            let lines: Vec<&str> = text.lines().collect();
+            assert_eq!(lines.len(), usize::from(height));
+            assert!(lines.iter().all(|line| line.width() <= usize::from(width)), "{text}");
+            assert!(lines[0].contains("live"), "{text}");
+            if height >= 15 {
+                let tab = format!("▌{digit} ");
+                assert!(lines[2].contains(&tab) && lines[usize::from(height) - 1].contains("q quit"), "{text}");
+            }
+        }
     }
 }
 

@@ -322,7 +322,7 @@ mod tests {
         for _ in 0..40 {
             press(&mut app, Key::Char('-'));
         }
-        assert_eq!(per_column(&app), 8, "100 steps in 20 columns");
+        assert_eq!(per_column(&app), 6, "100 steps in 20 columns");
         press(&mut app, Key::Left);
         press(&mut app, Key::Left);
         assert_eq!(app.window().cursor(), Some(95), "by columns, the worst of each");
@@ -330,6 +330,53 @@ mod tests {
             press(&mut app, Key::Char('+'));
         }
         assert_eq!((per_column(&app), app.window().cursor()), (1, Some(95)));
+    }
+
+    #[test]
+    fn on_an_axis_of_time_each_press_is_another_step() {
+        let mut app = app(100, live());
+        press(&mut app, Key::Char('x'));
+        let mut cursors = Vec::new();
+        for _ in 0..100 {
+            press(&mut app, Key::Left);
+            cursors.extend(app.window().cursor());
+        }
+        let walked: Vec<u64> = (0..100).rev().collect();
+        assert_eq!(cursors, walked, "no step is passed over where each has columns of its own");
+        press(&mut app, Key::Right);
+        assert_eq!(app.window().cursor(), Some(1));
+        press(&mut app, Key::Char('x'));
+        assert_eq!((app.window().cursor(), app.window().is_by_time()), (Some(1), false));
+    }
+
+    #[test]
+    fn the_whole_run_stays_in_view_while_it_grows() {
+        let mut app = app(100, live());
+        press(&mut app, Key::Char('w'));
+        for steps in [100, 1000, 5000] {
+            feed(&mut app, steps);
+            update(&mut app, Action::Polled { status: live(), changed: true });
+            let columns = app.window().columns(app.store.steps(), 20);
+            let shown: u64 = columns.iter().flatten().map(|column| column.steps).sum();
+            assert_eq!((shown, columns.len() <= 20), (steps, true));
+        }
+        press(&mut app, Key::Char('w'));
+        assert_eq!(per_column(&app), 1, "as before");
+    }
+
+    #[test]
+    fn a_range_goes_from_where_it_was_begun_to_the_cursor() {
+        let mut app = app(100, live());
+        press(&mut app, Key::Char('v'));
+        assert_eq!(app.window().range(), Some(99..100), "from the newest");
+        for _ in 0..3 {
+            press(&mut app, Key::Left);
+        }
+        assert_eq!(app.window().range(), Some(96..100));
+        press(&mut app, Key::PageDown);
+        assert_eq!(app.window().range(), Some(99..100), "not beyond the newest");
+        press(&mut app, Key::Char('v'));
+        assert_eq!((app.window().range(), app.window().cursor()), (None, Some(99)));
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub struct Window {
     /// The newest step in view; the newest there is where `None`.
     newest: Option<u64>,
     per_column: u64,
+    /// Whether the whole run is in view, however long it gets.
+    is_whole: bool,
     /// Time of a column; `None` where columns are equally many steps.
     ns_per_column: Option<u64>,
     measure: Measure,
@@ -37,6 +39,7 @@ impl Default for Window {
             anchor: None,
             newest: None,
             per_column: 1,
+            is_whole: false,
             ns_per_column: None,
             measure: Measure::Period,
             is_log: false,
@@ -57,12 +60,18 @@ impl Window {
 
     /// Steps that share each of `width` columns, at least: older steps may be known only together.
     pub fn per_column(&self, steps: &StepTable, width: u64) -> u64 {
-        steps.fitting(self.end(steps), self.per_column, width)
+        let wanted = if self.is_whole { whole_run(steps, width) } else { self.per_column };
+        steps.fitting(self.end(steps), wanted, width)
     }
 
-    /// The time of a column; `None` where columns are equally many steps.
-    pub fn ns_per_column(&self) -> Option<u64> {
-        self.ns_per_column
+    /// Whether columns are equally long times, and not equally many steps.
+    pub fn is_by_time(&self) -> bool {
+        self.ns_per_column.is_some()
+    }
+
+    /// The time of each of `width` columns; `None` where columns are equally many steps.
+    pub fn ns_per_column(&self, steps: &StepTable, width: u64) -> Option<u64> {
+        self.ns_per_column.map(|ns| if self.is_whole { whole_run_ns(steps, width) } else { ns })
     }
 
     /// What the bars measure.
@@ -83,13 +92,14 @@ impl Window {
 
     /// The steps in at most `width` columns, oldest first. A column of time in which there was no step is `None`.
     pub fn columns<'s>(&self, steps: &'s StepTable, width: usize) -> Vec<Option<StepColumn<'s>>> {
-        match (self.ns_per_column, self.last_in_view(steps)) {
+        match (self.ns_per_column(steps, width as u64), self.last_in_view(steps)) {
             (Some(ns), Some(last)) => {
                 let end_ns = steps.known_row(last).map_or(0, |row| row.end_ns());
                 steps.time_columns(self.measure, end_ns, ns, width)
             }
             _ => {
-                let columns = steps.newest_columns_by(self.measure, self.newest, self.per_column, width);
+                let per_column = self.per_column(steps, width as u64);
+                let columns = steps.newest_columns_by(self.measure, self.newest, per_column, width);
                 columns.into_iter().map(Some).collect()
             }
         }
@@ -107,7 +117,7 @@ impl Window {
     /// The ordinal of the oldest step in view.
     fn oldest_in_view(&self, steps: &StepTable, width: u64) -> u64 {
         let Some(last) = self.last_in_view(steps) else { return 0 };
-        match self.ns_per_column {
+        match self.ns_per_column(steps, width) {
             Some(ns) => {
                 let end_ns = steps.known_row(last).map_or(0, |row| row.end_ns());
                 let start = end_ns.div_ceil(ns).saturating_sub(width).saturating_mul(ns);
@@ -136,7 +146,7 @@ impl Window {
         let last = steps.total().saturating_sub(1);
         let (back, by) = (columns < 0, columns.unsigned_abs());
         let shift = |at: u64, by: u64| if back { at.saturating_sub(by) } else { at.saturating_add(by) };
-        let range = match self.ns_per_column {
+        let range = match self.ns_per_column(steps, width) {
             Some(ns) => {
                 let end_ns = steps.known_row(from).map_or(0, |row| row.end_ns());
                 let column = shift(end_ns.div_ceil(ns), by).max(1);
@@ -184,14 +194,15 @@ impl Window {
     /// The newest step in view where `oldest` is the oldest one.
     fn newest_from(&self, oldest: u64, steps: &StepTable, width: u64) -> u64 {
         let last = steps.total().saturating_sub(1);
-        match self.ns_per_column {
+        match self.ns_per_column(steps, width) {
             Some(ns) => {
                 let start_ns = steps.known_row(oldest).map_or(0, |row| row.end_ns());
                 let end_ns = start_ns.div_ceil(ns).saturating_add(width).saturating_sub(1).saturating_mul(ns);
                 steps.ended_by(end_ns).saturating_sub(1).clamp(oldest.min(last), last)
             }
             None => {
-                let per_column = steps.coarseness(oldest).max(self.per_column);
+                let wanted = if self.is_whole { whole_run(steps, width) } else { self.per_column };
+                let per_column = wanted.next_multiple_of(steps.coarseness(oldest));
                 let end = (oldest / per_column).saturating_add(width).saturating_mul(per_column);
                 end.saturating_sub(1).min(last)
             }
@@ -225,9 +236,9 @@ impl Window {
 
     /// Puts half or twice as much into a column, at most so much that all is in view.
     pub(super) fn zoom(&mut self, inward: bool, steps: &StepTable, width: u64) {
-        match self.ns_per_column {
+        match self.ns_per_column(steps, width) {
             Some(ns) => {
-                let whole = round_time(all_ns(steps) / width.max(1), true);
+                let whole = whole_run_ns(steps, width);
                 let next = if inward { round_time(ns - ns / 4, false) } else { round_time(ns + ns / 4, true) };
                 self.ns_per_column = Some(next.min(whole).max(SHORTEST_NS));
             }
@@ -236,21 +247,14 @@ impl Window {
                 self.per_column = if inward { (now / 2).max(1) } else { (now * 2).min(whole_run(steps, width)) };
             }
         }
+        self.is_whole = false;
         self.stay(steps, width);
     }
 
-    /// Puts the whole run into view or, where it is, follows the newest step by step.
+    /// Keeps the whole run in view or, where it is, shows it as before.
     pub(super) fn toggle_whole(&mut self, steps: &StepTable, width: u64) {
-        let was = *self;
+        self.is_whole = !self.is_whole;
         self.newest = None;
-        match &mut self.ns_per_column {
-            Some(ns) => *ns = round_time(all_ns(steps) / width.max(1), true),
-            None => self.per_column = whole_run(steps, width),
-        }
-        if self.ns_per_column == was.ns_per_column && self.per_column == was.per_column && was.newest.is_none() {
-            self.per_column = 1;
-            self.ns_per_column = was.ns_per_column.map(|_| usual_ns(steps));
-        }
         self.stay(steps, width);
     }
 
@@ -258,7 +262,7 @@ impl Window {
     pub(super) fn toggle_time(&mut self, steps: &StepTable, width: u64) {
         self.ns_per_column = match self.ns_per_column {
             Some(_) => None,
-            None => Some(round_time(usual_ns(steps).saturating_mul(self.per_column(steps, width)), false)),
+            None => Some(round_time(usual_ns(steps).saturating_mul(self.per_column), false)),
         };
         self.stay(steps, width);
     }
@@ -297,9 +301,16 @@ impl Window {
     }
 }
 
-/// Steps a column at which the whole run is in view.
+/// Steps a column at which the whole run is in view: few choices, so that columns seldom change while it grows.
 fn whole_run(steps: &StepTable, width: u64) -> u64 {
-    steps.total().div_ceil(width.max(1)).max(1).next_power_of_two().min(MOST_PER_COLUMN)
+    let least = steps.total().div_ceil(width.max(1)).clamp(1, MOST_PER_COLUMN);
+    let power = least.next_power_of_two();
+    if power >= 4 && power / 4 * 3 >= least { power / 4 * 3 } else { power }
+}
+
+/// Time of a column at which the whole run is in view.
+fn whole_run_ns(steps: &StepTable, width: u64) -> u64 {
+    round_time(all_ns(steps) / width.max(1), true)
 }
 
 /// Time from the first step's start to the last one's end.

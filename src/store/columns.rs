@@ -78,10 +78,12 @@ impl StepTable {
         let mut fitting = per_column.max(1);
         loop {
             let coarseness = self.coarseness(first_in_view(end, fitting, width));
-            if coarseness <= fitting {
+            // A column holds whole groups.
+            let whole = fitting.next_multiple_of(coarseness);
+            if whole == fitting {
                 return fitting;
             }
-            fitting = coarseness;
+            fitting = whole;
         }
     }
 

@@ -9,13 +9,36 @@ use crate::app::{Panel, Situation, View};
 const NAMES: u16 = 14;
 
 /// What every reader of the screen should know, whatever the keys.
-const NOTES: [&str; 5] = [
+const NOTES: [&str; 3] = [
     "The viewer only reads. No key touches the run: quit, freeze or suspend, and it goes on.",
-    "A bar is a step from the end of the one before to its own end: its phases and the gap between them.",
-    "The axis follows the ordinary steps. A longer one is cut off, with its length written above it.",
-    "Percentiles and shares are over all steps since the start.",
+    "Percentiles and shares are over all steps since the start, where nothing else is said.",
     "A dash is a value that is not there, with the reason. It is never a zero.",
 ];
+
+/// What the reader of a view should know.
+fn notes(view: View) -> &'static [&'static str] {
+    match view {
+        View::Overview => &[
+            "A bar is a step from the end of the one before to its own end: its phases and the gap between them.",
+            "The axis follows the ordinary steps. A longer one is cut off, with its length written above it.",
+        ],
+        View::Steps => &[
+            "Where steps share a column, the bar is the median one and a line goes up to the worst.",
+            "The oldest steps of a long run are reduced: of each group the worst and the median are kept.",
+            "On a logarithmic axis the height is the whole step, and its parts are shares of it.",
+            "A partial batch is short by the step and ordinary by the graph: see the unit.",
+        ],
+        View::Latency => &[
+            "The curve goes from the median to the rarest; each column is rarer by the same factor.",
+            "A percentile with too few steps to tell it from the longest is a dash.",
+        ],
+        View::Compare => &[
+            "Start with --against: gnntop replay A --against B, or gnntop attach A --against B.",
+            "~ is a change that may be chance: the 95 % ranges of the two percentiles overlap.",
+        ],
+        _ => &[],
+    }
+}
 
 /// Draws the help.
 pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
@@ -53,7 +76,7 @@ enum Line {
 fn lines(scene: &Scene<'_>) -> Vec<Line> {
     let behind = behind(scene);
     let bound = keys::BINDINGS.iter().filter(|binding| behind.iter().any(|s| s.allows(binding.when)));
-    let notes = NOTES.iter().map(|note| Line::Note(note));
+    let notes = notes(scene.app.place()).iter().chain(&NOTES).map(|note| Line::Note(note));
     bound.map(Line::Key).chain([Line::Nothing]).chain(notes).collect()
 }
 

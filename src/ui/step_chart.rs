@@ -33,6 +33,8 @@ pub struct Chart<'a> {
     columns: Vec<Option<StepColumn<'a>>>,
     open: Option<OpenPhase<'a>>,
     measure: Measure,
+    /// The time of a column, where all are equally long.
+    ns_per_column: Option<u64>,
     scale: Scale,
     /// Columns of the axis; none in a narrow panel.
     axis: u16,
@@ -59,6 +61,7 @@ impl<'a> Chart<'a> {
         let room = (width - axis).saturating_sub(if open.is_some() { 2 } else { 0 });
         let columns = window.columns(scene.store.steps(), usize::from(room));
         let measure = window.measure();
+        let ns_per_column = window.ns_per_column(scene.store.steps(), u64::from(room));
         let mut lengths: Vec<u64> = columns.iter().flatten().filter_map(|column| measure.of(&column.worst)).collect();
         if columns.is_empty() {
             lengths.extend(open.iter().map(|open| open.ns));
@@ -70,7 +73,19 @@ impl<'a> Chart<'a> {
             Scale::linear(&mut lengths)
         };
         let left = axis + room - (columns.len() as u16).min(room);
-        let mut chart = Self { columns, open, measure, scale, axis, has_labels, has_numbers, flags: None, rows, left };
+        let mut chart = Self {
+            columns,
+            open,
+            measure,
+            ns_per_column,
+            scale,
+            axis,
+            has_labels,
+            has_numbers,
+            flags: None,
+            rows,
+            left,
+        };
         chart.flags = has_flags.then(|| Flags::of(chart.shown(), scene));
         chart
     }
@@ -78,6 +93,11 @@ impl<'a> Chart<'a> {
     /// What the signs above the bars mean; `None` where there is no room for them.
     pub fn legend(&self, theme: &Theme) -> Option<String> {
         self.flags.as_ref().map(|flags| flags.legend(theme))
+    }
+
+    /// The time of a column, where all are equally long.
+    pub fn ns_per_column(&self) -> Option<u64> {
+        self.ns_per_column
     }
 
     /// Whether there is nothing to draw.
@@ -236,12 +256,18 @@ impl<'a> Chart<'a> {
     /// The number of a step or, on an axis of time, when it ended.
     fn place_text(&self, ordinal: u64, scene: &Scene<'_>) -> String {
         let Some(row) = scene.store.steps().known_row(ordinal) else { return String::new() };
-        if scene.app.window().ns_per_column().is_some() {
+        if scene.app.window().is_by_time() {
             return duration(row.end_ns().saturating_sub(scene.store.first_ns().unwrap_or(0)));
         }
-        // Of steps that are reduced, only the ordinal is sure.
-        let is_exact = row.ordinal() == ordinal;
-        if is_exact { count(row.step().0) } else { format!("{}th", count(ordinal + 1)) }
+        let (known, step) = (row.ordinal(), row.step().0);
+        match known == ordinal {
+            true => count(step),
+            // Of steps that are reduced few numbers are known; the program surely counts on between them.
+            false => {
+                let about = step.saturating_add(ordinal).saturating_sub(known);
+                format!("{}{}", scene.theme.text("≈", "~"), count(about))
+            }
+        }
     }
 
     fn cursor_column(&self, scene: &Scene<'_>) -> Option<u16> {

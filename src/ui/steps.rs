@@ -89,7 +89,7 @@ fn draw_title(sheet: &mut Sheet<'_>, chart: &Chart<'_>, scene: &Scene<'_>) {
 fn note(chart: &Chart<'_>, scene: &Scene<'_>) -> String {
     let window = scene.app.window();
     let most = chart.most_steps();
-    let mut note = match (window.ns_per_column(), most) {
+    let mut note = match (chart.ns_per_column(), most) {
         (Some(ns), 0..=1) => format!("{} a column", duration(ns)),
         (Some(ns), _) => format!("{} a column, line up to the worst", duration(ns)),
         (None, 1) => "a column a step".to_owned(),
@@ -99,7 +99,7 @@ fn note(chart: &Chart<'_>, scene: &Scene<'_>) -> String {
         note.push_str("; logarithmic, parts are shares");
     }
     if chart.is_reduced() {
-        note.push_str("; older steps reduced to worst and median");
+        note.push_str("; older reduced");
     }
     note
 }
