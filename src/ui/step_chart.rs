@@ -245,7 +245,7 @@ impl<'a> Chart<'a> {
             let text = self.place_text(newest.ordinals().end - 1, scene);
             labels.place_ending(sheet, x + 1, &text, theme.dim());
         }
-        for (x, epoch) in self.epochs().all() {
+        for (x, epoch) in self.epochs().numbered() {
             labels.place_from(sheet, x, &format!("epoch {epoch}"), theme.dim());
         }
         if let Some((x, oldest)) = self.shown().next() {

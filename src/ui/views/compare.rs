@@ -77,10 +77,10 @@ fn verdict(scene: &Scene<'_>, other: &Other) -> String {
     let periods = [scene.store.statistics().period(), other.store.statistics().period()];
     match periods.map(|all| all.percentile(0.5)) {
         [Some(a @ 1..), Some(b)] => {
-            let ratio = b as f64 / a as f64;
+            let ratio = quantity(b as f64 / a as f64);
             let [from, to] = [a, b].map(duration);
             match periods[0].differs(periods[1], 0.5) {
-                true => format!("B takes {ratio:.2} x the time of A at the median step: {from} to {to}"),
+                true => format!("B takes {ratio} x the time of A at the median step: {from} to {to}"),
                 false => format!("A and B do not differ at the median step beyond chance: {from} and {to}"),
             }
         }
