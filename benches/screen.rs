@@ -46,7 +46,7 @@ fn main() {
         let whole = format!("the whole run at {width}x{height}");
         frames(&whole, &mut app, &[Key::Left], (width, height));
         frames(&format!("{whole}, per graph"), &mut app, &[Key::Char('u'), Key::Char('u')], (width, height));
-        press(&mut app, &[Key::Char('x'), Key::Char('w')]);
+        press(&mut app, &[Key::Char('x')]);
         frames(&format!("{whole}, by time"), &mut app, &[Key::Left], (width, height));
         press(&mut app, &[Key::Char('x'), Key::Char('w'), Key::Char('3'), Key::Right, Key::Right]);
         frames("to the p99 and back", &mut app, &[Key::Enter, Key::Char('3')], (width, height));

@@ -31,8 +31,8 @@ impl StepColumn<'_> {
 
 /// A step that stands for some.
 #[derive(Clone, Copy)]
-struct Entry<'a> {
-    row: StepRow<'a>,
+struct Entry {
+    ordinal: u64,
     value: u64,
     /// Steps that it stands for.
     weight: u64,
@@ -148,14 +148,10 @@ impl StepTable {
             .collect()
     }
 
-    fn column<'a>(
-        &'a self,
-        ordinals: Range<u64>,
-        measure: Measure,
-        entries: &mut Vec<Entry<'a>>,
-    ) -> Option<StepColumn<'a>> {
+    fn column(&self, ordinals: Range<u64>, measure: Measure, entries: &mut Vec<Entry>) -> Option<StepColumn<'_>> {
         entries.clear();
-        let entry = |row: StepRow<'a>, weight| Entry { row, value: measure.of(&row).unwrap_or(0), weight };
+        let value = |row: &StepRow<'_>| measure.of(row).unwrap_or(0);
+        let entry = |row: StepRow<'_>, weight| Entry { ordinal: row.ordinal(), value: value(&row), weight };
         // A group belongs to the column that it begins in.
         let groups = self.reduced().within(ordinals.start..ordinals.end.min(self.discarded()));
         let steps_of = |group: &Group| group.ordinals().end - group.ordinals().start;
@@ -166,27 +162,27 @@ impl StepTable {
         let end = if entries.len() > groups.len() { ordinals.end.min(self.total()) } else { end };
         // Of a group only the step with the longest period can be the worst.
         let worst_of_groups = groups.iter().map(|group| entry(group.worst(), 0));
-        let worst = entries.iter().copied().chain(worst_of_groups).max_by_key(|entry| entry.value)?.row;
-        let median = middle(entries)?;
+        let worst = entries.iter().copied().chain(worst_of_groups).max_by_key(|entry| entry.value)?.ordinal;
+        let (worst, median) = (self.known_row(worst)?, self.known_row(middle(entries)?)?);
         Some(StepColumn { worst, median, first: start, steps: end - start, is_reduced: !groups.is_empty() })
     }
 }
 
-/// The middle one, by value, of entries that stand for several steps each; reorders them.
-fn middle<'a>(entries: &mut [Entry<'a>]) -> Option<StepRow<'a>> {
-    let key = |entry: &Entry<'_>| (entry.value, entry.row.ordinal());
+/// The ordinal of the middle one, by value, of entries that stand for several steps each; reorders them.
+fn middle(entries: &mut [Entry]) -> Option<u64> {
+    let key = |entry: &Entry| (entry.value, entry.ordinal);
     if entries.iter().all(|entry| entry.weight == 1) {
         let at = entries.len().checked_sub(1)? / 2;
-        return Some(entries.select_nth_unstable_by_key(at, key).1.row);
+        return Some(entries.select_nth_unstable_by_key(at, key).1.ordinal);
     }
     entries.sort_unstable_by_key(key);
     let all: u64 = entries.iter().map(|entry| entry.weight).sum();
     let mut below = 0;
-    let reaches_middle = |entry: &&Entry<'_>| {
+    let reaches_middle = |entry: &&Entry| {
         below += entry.weight;
         below * 2 >= all
     };
-    entries.iter().find(reaches_middle).map(|entry| entry.row)
+    entries.iter().find(reaches_middle).map(|entry| entry.ordinal)
 }
 
 /// The first ordinal of `width` columns before `end`, of which the last may be partly filled.
