@@ -18,6 +18,7 @@ mod lanes;
 mod matrix;
 mod mean;
 mod message;
+mod prefetch;
 mod ranges;
 mod sddmm;
 mod segment_max;
@@ -42,10 +43,10 @@ pub use family::{KernelFamily, gather, scatter};
 pub(crate) use lanes::{Lanes, lanes};
 pub use matrix::{Matrix, MatrixMut, Right, add_column_sums, multiply, multiply_by};
 pub use mean::{gradient_of_mean, mean_of_sources};
-pub(crate) use message::prefetch_row;
 pub use message::{
     Columns, Direction, EdgeOp, Endpoint, Extreme, Messages, Reduce, Rows, edge_rows, extreme_rows, sum_rows,
 };
+pub(crate) use prefetch::prefetch_row;
 pub use ranges::{even_ranges, run_tasks, split_rows};
 pub use sddmm::{Operand, sddmm};
 pub use segment_max::{Segments, segment_max};

@@ -2,18 +2,15 @@
 //! one of each for a number type, whatever the operator and the direction. They are types and not closures, because
 //! only a method that is always inlined is compiled for the vector instructions that the dispatch finds.
 
-#![expect(
-    clippy::needless_range_loop,
-    clippy::manual_memcpy,
-    reason = "fixed-size lanes: the form that stays in registers, see `aggregate`"
-)]
+#![expect(clippy::needless_range_loop, reason = "fixed-size lanes: the form that stays in registers, see `aggregate`")]
 
 use std::ops::Range;
 
 use candle_core::WithDType;
 
 use super::extreme::Extreme;
-use crate::kernels::Stored;
+use super::registers::{load, load_wide, narrowed, store};
+use crate::kernels::{Stored, prefetch_row};
 
 /// Edges that go by while a block of columns stays in registers: their rows stay in the nearest caches until the last
 /// block has been through.
@@ -348,98 +345,3 @@ fn dot<T: Stored>(a: &[T], b: &[T]) -> T::Wide {
     }
     sum
 }
-
-/// `N` values from `start` on, of which `count` are wanted. The others are whatever follows in memory, or 0 at the end
-/// of the slice: reading a whole vector and using a part of it is faster than reading the part.
-#[inline(always)]
-fn load_wide<T: Stored, const N: usize>(from: &[T], start: usize, count: usize) -> [T::Wide; N] {
-    let mut values = [T::Wide::default(); N];
-    if let Some(from) = from.get(start..start + N) {
-        for lane in 0..N {
-            values[lane] = from[lane].widen();
-        }
-    } else {
-        for (value, from) in values.iter_mut().zip(&from[start..start + count]) {
-            *value = from.widen();
-        }
-    }
-    values
-}
-
-#[inline(always)]
-fn load<T: Copy + Default, const N: usize>(from: &[T], start: usize) -> [T; N] {
-    let from = &from[start..start + N];
-    let mut values = [T::default(); N];
-    for lane in 0..N {
-        values[lane] = from[lane];
-    }
-    values
-}
-
-#[inline(always)]
-fn narrowed<T: Stored, const N: usize>(wide: [T::Wide; N]) -> [T; N] {
-    let mut values = [T::default(); N];
-    for lane in 0..N {
-        values[lane] = T::narrow(wide[lane]);
-    }
-    values
-}
-
-/// The first `count` of the lanes.
-#[inline(always)]
-fn store<T: Copy, const N: usize>(to: &mut [T], start: usize, count: usize, values: [T; N]) {
-    let to = &mut to[start..start + count];
-    if count == N {
-        for lane in 0..N {
-            to[lane] = values[lane];
-        }
-        return;
-    }
-    // In parts of fixed sizes: a loop over `count` would become a call of memcpy for a few bytes.
-    let mut done = 0;
-    macro_rules! part {
-        ($size:literal) => {
-            if count & $size != 0 {
-                to[done..done + $size].copy_from_slice(&values[done..done + $size]);
-                done += $size;
-            }
-        };
-    }
-    part!(32);
-    part!(16);
-    part!(8);
-    part!(4);
-    part!(2);
-    if count & 1 != 0 {
-        to[done] = values[done];
-    }
-}
-
-/// Bytes of a cache line.
-const LINE: usize = 64;
-/// Lines of a row that are asked for; the hardware notices the sequence and fetches the rest.
-const LINES_AHEAD: usize = 12;
-
-/// Asks for the beginning of a row of `width` elements, from `start` on.
-#[inline(always)]
-pub(crate) fn prefetch_row<T>(data: &[T], start: usize, width: usize) {
-    let step = (LINE / size_of::<T>()).max(1);
-    for line in 0..width.div_ceil(step).min(LINES_AHEAD) {
-        if let Some(element) = data.get(start + line * step) {
-            prefetch(element);
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn prefetch<T>(element: &T) {
-    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // SAFETY: a prefetch reads nothing as far as the program can see and cannot fault; the address is that of a live
-    // reference, and SSE is part of every x86-64.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(element).cast()) };
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-#[inline(always)]
-fn prefetch<T>(_: &T) {}

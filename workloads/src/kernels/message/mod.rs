@@ -11,13 +11,13 @@ mod extreme;
 mod held;
 mod lanes;
 mod reduce;
+mod registers;
 mod walk;
 
 pub use edges::edge_rows;
 pub(super) use extreme::NOBODY;
 pub use extreme::{Extreme, extreme_rows};
 pub(super) use held::Held;
-pub(crate) use lanes::prefetch_row;
 pub(super) use lanes::{AddRows, Gathered, PADDING, Target};
 pub use reduce::sum_rows;
 pub use walk::Direction;
