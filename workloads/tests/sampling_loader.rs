@@ -4,6 +4,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use candle_core::{DType, Device, Tensor};
+use gnntop_workloads::kernels::sparse_linear;
 use gnntop_workloads::loading::{BatchId, LoaderObserver, LoaderSettings, Stage};
 use gnntop_workloads::nodes::{Csr, Features, NodeDataset, Split};
 use gnntop_workloads::sampling::{NodeBatch, NodeBatches, NodeLoader, SampleForm, SamplerSettings};
@@ -219,4 +221,34 @@ fn sampling_gathering_and_assembly_are_stages_of_their_own() {
     let mut loader = NodeLoader::observed(batches, settings(0), Arc::clone(&stages)).unwrap();
     loader.next_batch().unwrap();
     assert_eq!(*stages.0.lock().unwrap(), [Stage::Sample, Stage::Gather, Stage::Assemble]);
+}
+
+#[test]
+fn features_without_zeros_are_the_same_features() {
+    let mut dataset = dataset();
+    let Features::Dense { values, width } = dataset.features.as_ref() else { unreachable!() };
+    let kept = |value: f32| if (value as u32).is_multiple_of(3) { value } else { 0.0 };
+    let values: Vec<f32> = values.iter().map(|&value| kept(value)).collect();
+    let rows = values.chunks(*width).map(|row| row.iter().enumerate().filter(|(_, value)| **value != 0.0));
+    let (mut row_start, mut column, mut value) = (vec![0], Vec::new(), Vec::new());
+    for row in rows {
+        row.for_each(|(place, &entry)| {
+            column.push(place as u32);
+            value.push(entry);
+        });
+        row_start.push(value.len() as u32);
+    }
+    dataset.features = Arc::new(Features::Sparse { row_start, column, value, width: WIDTH });
+    let batches = || NodeBatches::new(&dataset, &dataset.split.train, sampler(SampleForm::Blocks)).unwrap();
+    let mut dense = NodeLoader::new(batches(), settings(0)).unwrap();
+    let mut sparse = NodeLoader::new(batches().without_zeros(), settings(2)).unwrap();
+    let identity = Tensor::eye(WIDTH, DType::F32, &Device::Cpu).unwrap();
+    for _ in 0..4 {
+        let (dense, mut sparse) = (dense.next_batch().unwrap(), sparse.next_batch().unwrap());
+        assert!(sparse.features.is_empty());
+        let matrix = Arc::new(sparse.sparse_features.take().unwrap());
+        let rows = sparse_linear(&matrix, &identity).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        assert_eq!(rows, dense.features);
+        assert!(dense.sparse_features.is_none());
+    }
 }

@@ -204,6 +204,7 @@ impl GcnCommand {
         let sampler =
             SamplerSettings { fanouts: self.fanouts.clone(), form: SampleForm::Subgraph, self_loops: false, seed };
         let batches = NodeBatches::new(dataset, &dataset.split.train, sampler)?;
+        let batches = if self.plain { batches } else { batches.without_zeros() };
         let settings =
             LoaderSettings { batch_size: self.batch_size, workers: self.workers, seed, ..LoaderSettings::default() };
         Ok(Loader::published(batches, settings)?)

@@ -194,18 +194,22 @@ fn sampled_step(
     loader: &mut Loader<NodeBatches>,
 ) -> std::result::Result<StepOutcome, TrainError> {
     let mut batch = wait_for_batch(loader)?;
-    let (x, labelled) = {
+    let (input, labelled) = {
         let _transfer = span(&phase::TRANSFER);
-        (batch.take_features()?, LabelledRows::new(0..batch.seeds as u32, &batch.labels)?)
+        let input = match batch.sparse_features.take() {
+            Some(features) => NodeFeatures::Sparse(features.into()),
+            None => NodeFeatures::Dense(batch.take_features()?),
+        };
+        (input, LabelledRows::new(0..batch.seeds as u32, &batch.labels)?)
     };
-    let input = NodeFeatures::Dense(x.clone());
     let normalise = || LoopedGraph::new(batch.adjacency(0))?.normalised(None, candle_core::DType::F32, &Device::Cpu);
     let predicted = |logits: &Tensor| publish_accuracy(&logits.detach().narrow(0, 0, batch.seeds)?, &batch.labels);
     let loss = trainer.step(&input, &labelled, normalise, predicted)?;
-    drop(input);
     let count = |count: usize| Some(count as u64);
     let (nodes, edges, seeds) = (count(batch.nodes.len()), count(batch.edges()), count(batch.seeds));
-    batch.return_features(x)?;
+    if let NodeFeatures::Dense(features) = input {
+        batch.return_features(features)?;
+    }
     Ok(StepOutcome { loss, shape: BatchShape { graphs: None, nodes, edges, seeds } })
 }
 

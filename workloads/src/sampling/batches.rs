@@ -5,8 +5,11 @@ use std::sync::Arc;
 use candle_core::{CpuStorage, Device, InplaceOp1, Layout, Tensor};
 use thiserror::Error;
 
-use super::{FeatureError, NeighbourSampler, Sample, SampleError, SamplerSettings, check_features, gather_features};
-use crate::kernels::Adjacency;
+use super::{
+    FeatureError, NeighbourSampler, Sample, SampleError, SamplerSettings, check_features, gather_features,
+    gather_without_zeros,
+};
+use crate::kernels::{Adjacency, SparseMatrix};
 use crate::loading::{Assemble, BatchId, Loader, LoaderObserver, Stage};
 use crate::nodes::{Features, NodeDataset};
 
@@ -41,6 +44,9 @@ pub enum NodeBatchError {
         /// Number of classes.
         classes: usize,
     },
+    /// The sampled features were refused.
+    #[error("the sampled features make no matrix: {0}")]
+    Entries(candle_core::Error),
     /// The sampled edges were refused.
     #[error("the sampled edges make no adjacency: {0}")]
     Adjacency(candle_core::Error),
@@ -58,6 +64,8 @@ pub struct NodeBatch {
     pub layers: Vec<Arc<Adjacency>>,
     /// Node features, `[nodes, width]`, row-major.
     pub features: Vec<f32>,
+    /// The features in the place of [`features`](Self::features), see [`NodeBatches::without_zeros`].
+    pub sparse_features: Option<SparseMatrix>,
     /// Features per node.
     pub width: usize,
     /// Class of each seed, `[seeds]`.
@@ -127,6 +135,7 @@ pub struct NodeBatches {
     features: Arc<Features>,
     labels: Arc<Vec<u32>>,
     sampler: NeighbourSampler,
+    without_zeros: bool,
     use_all_threads: bool,
     seeds: Vec<u32>,
     sample: Sample,
@@ -155,10 +164,29 @@ impl NodeBatches {
             features: Arc::clone(&dataset.features),
             labels: Arc::clone(&dataset.labels),
             sampler,
+            without_zeros: false,
             use_all_threads: false,
             seeds: Vec::new(),
             sample: Sample::default(),
         })
+    }
+
+    /// Where the features are held without their zeros, the batches have them without too.
+    #[must_use]
+    pub fn without_zeros(mut self) -> Self {
+        self.without_zeros = matches!(*self.features, Features::Sparse { .. });
+        self
+    }
+
+    fn gather(&self, out: &mut NodeBatch) -> Result<(), NodeBatchError> {
+        out.width = self.features.width();
+        if self.without_zeros {
+            let gathered = gather_without_zeros(&self.features, &self.sample.nodes);
+            out.sparse_features = gathered.map_err(NodeBatchError::Entries)?;
+        } else {
+            gather_features(&self.features, &self.sample.nodes, &mut out.features, self.use_all_threads);
+        }
+        Ok(())
     }
 
     fn build(&mut self, out: &mut NodeBatch) -> Result<(), NodeBatchError> {
@@ -206,10 +234,9 @@ impl Assemble for NodeBatches {
         let mut sampled = Ok(());
         observer.stage(Stage::Sample, &mut || sampled = self.sampler.sample(&self.seeds, batch, &mut self.sample));
         sampled?;
-        out.width = self.features.width();
-        observer.stage(Stage::Gather, &mut || {
-            gather_features(&self.features, &self.sample.nodes, &mut out.features, self.use_all_threads);
-        });
+        let mut gathered = Ok(());
+        observer.stage(Stage::Gather, &mut || gathered = self.gather(out));
+        gathered?;
         let mut built = Ok(());
         observer.stage(Stage::Assemble, &mut || built = self.build(out));
         built

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::kernels::{even_ranges, run_tasks, split_rows};
+use crate::kernels::{SparseMatrix, even_ranges, run_tasks, split_rows};
 use crate::nodes::Features;
 
 /// Makes `out` the features of `nodes`, `[nodes.len(), width]`, row after row, whatever the form the features are held
@@ -20,6 +20,26 @@ pub fn gather_features(features: &Features, nodes: &[u32], out: &mut Vec<f32>, u
     let ranges = even_ranges(nodes.len());
     let parts = split_rows(out, &ranges, width);
     run_tasks(ranges.into_iter().zip(parts), |(range, part)| gather_rows(features, &nodes[range], part));
+}
+
+/// The features of `nodes` without their zeros, if that is how they are held.
+///
+/// # Errors
+/// There are more entries than 2^32.
+///
+/// # Panics
+/// If there are no features for one of the nodes.
+pub fn gather_without_zeros(features: &Features, nodes: &[u32]) -> candle_core::Result<Option<SparseMatrix>> {
+    let Features::Sparse { row_start, column, value, width } = features else { return Ok(None) };
+    let entries = |node: u32| row_start[node as usize] as usize..row_start[node as usize + 1] as usize;
+    let (mut starts, mut columns, mut values) = (Vec::with_capacity(nodes.len() + 1), Vec::new(), Vec::new());
+    starts.push(0);
+    for &node in nodes {
+        columns.extend_from_slice(&column[entries(node)]);
+        values.extend_from_slice(&value[entries(node)]);
+        starts.push(values.len() as u32);
+    }
+    SparseMatrix::new(starts, columns, values, *width).map(Some)
 }
 
 /// Why features cannot be gathered.

@@ -11,5 +11,5 @@ mod neighbours;
 mod random;
 
 pub use batches::{NodeBatch, NodeBatchError, NodeBatches, NodeLoader};
-pub use gather::{FeatureError, check_features, gather_features};
+pub use gather::{FeatureError, check_features, gather_features, gather_without_zeros};
 pub use neighbours::{NeighbourSampler, Sample, SampleError, SampleForm, SampledEdges, SamplerSettings};
