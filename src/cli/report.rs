@@ -9,7 +9,10 @@ use super::{SUCCESS, output};
 use crate::report::{Options, Report};
 use crate::source::target::{self, Target, TargetError};
 use crate::source::{Live, Recording, Source, Status, discover};
-use crate::store::Store;
+use crate::store::{Limits, Store};
+
+/// Steps that findings and `--skip-steps` can look at: 250 MiB at the most, where a screen keeps less.
+const STEP_ROWS: usize = 1 << 20;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,7 +64,7 @@ pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
 
 /// Reads everything that there is now, and says on standard error what could not be read.
 fn read(input: Option<&str>) -> anyhow::Result<Store> {
-    let mut store = Store::new();
+    let mut store = Store::with_limits(Limits { step_rows: STEP_ROWS, ..Limits::default() });
     let status = match resolve(input)? {
         Target::Recording(path) => read_recording(&path, &mut store)?,
         Target::Session(session) => {

@@ -1,12 +1,35 @@
 //! What is worth saying about a session, in words: read from the store, drawn by nobody here.
+//!
+//! ```text
+//! Store ─▶ Evidence ─▶ checks/*.rs, one a kind ─▶ Findings ─▶ verdict line · list · marks above bars · report
+//! ```
+//!
+//! A check says what it found with how sure it is and on what evidence, that there is nothing, or that the evidence
+//! is not enough. [`all`] looks at every step that is kept; [`Watch`] does the same for a running session, over its
+//! newest steps and at a bounded cost.
 
+mod checks;
+mod evidence;
+mod finding;
+mod robust;
+mod shape;
+mod signals;
 mod verdict;
+mod watch;
 
+use std::cmp::Reverse;
+use std::ops::Range;
+
+pub use finding::{Confidence, Finding, Findings, Kind, NotEnough, Place, Severity};
 pub use verdict::{Spike, Verdict};
+pub use watch::Watch;
+
+use evidence::Evidence;
+use finding::Outcome;
 
 use crate::store::Store;
 
-/// Newest steps that the verdict of a running session looks at: enough for a p99, cheap enough for every frame.
+/// Newest steps that are looked at in a running session: enough for a p99, cheap enough for every frame.
 const LIVE_STEPS: u64 = 4096;
 
 /// What there is to say about the newest 4,096 steps: cheap enough for a live view.
@@ -15,7 +38,32 @@ pub fn newest(store: &Store) -> Verdict {
     Verdict::of(store, end.saturating_sub(LIVE_STEPS)..end)
 }
 
+/// All findings over the steps that the store keeps.
+pub fn all(store: &Store) -> Findings {
+    over(store, 0..u64::MAX)
+}
+
+/// All findings over the steps with these ordinals, as far as they are kept. Signals, counters and marks are looked
+/// at over the time of these steps.
+pub fn over(store: &Store, ordinals: Range<u64>) -> Findings {
+    let evidence = Evidence::of(store, ordinals);
+    let mut findings = Findings::default();
+    for check in checks::ALL {
+        match check.look(&evidence) {
+            Outcome::Found(found) => findings.found.extend(found),
+            Outcome::Nothing => (),
+            Outcome::NotEnough(reason) => findings.not_enough.push(NotEnough { kind: check.kind(), reason }),
+        }
+    }
+    let weight = |finding: &Finding| (finding.severity, (finding.share.unwrap_or(0.0) * 1e6) as u64);
+    findings.found.sort_by_key(|finding| (Reverse(weight(finding)), finding.kind));
+    findings
+}
+
 /// The session in one line, from its newest 4,096 steps: what bounds it, how even its steps are.
 pub fn verdict(store: &Store) -> String {
     newest(store).to_string()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,8 @@
 //! The verdict: one line that says what bounds a run and how even its steps are.
 //!
-//! Rules, all of them over the steps that are looked at, without the first three of the session, which warm up:
+//! Rules, all of them over the steps that are looked at, without those that warm up, at least three:
 //! - *bound*: the phase (or the gap) with the largest share of the wall time;
-//! - *partial batch*: fewer graphs (else seeds) than the median batch has, where these are known;
-//! - *spike*: a step whose period is more than 1.5 times the median period of the full batches;
+//! - *partial batch* and *spike*: as the findings of these names have them;
 //! - p99 against p50: nearest rank over the full batches.
 
 use std::fmt;
@@ -11,17 +10,16 @@ use std::ops::Range;
 
 use gnntop_wire::phase::DATA_WAIT;
 
+use super::checks::spike::is_spike;
+use super::evidence::Evidence;
+use super::robust::{median, quantile};
 use crate::figures::percent;
 use crate::store::{PhaseSlot, StepRow, Store};
 
-/// Steps at the start of a session that say nothing about the rest.
-const WARM_UP_STEPS: u64 = 3;
 /// Full batches below which there is no verdict yet.
 const ENOUGH_STEPS: usize = 10;
 /// Full batches below which a p99 is only a maximum.
 const ENOUGH_FOR_P99: usize = 100;
-/// A step that takes this many times the median is a spike.
-const SPIKE_RATIO: f64 = 1.5;
 /// Data wait or gap below this share is not worth a word.
 const WORTH_SAYING: f64 = 0.01;
 /// Spikes that are listed; all are counted.
@@ -32,7 +30,7 @@ const SPIKES_LISTED: usize = 1024;
 pub struct Spike {
     /// The step's row in the step table.
     pub ordinal: u64,
-    /// Its period as a multiple of the median of the full batches.
+    /// Its period as a multiple of what is usual for its batch.
     pub ratio: f64,
 }
 
@@ -66,24 +64,22 @@ pub struct Verdict {
 impl Verdict {
     /// The verdict on the steps with these ordinals, as far as they are kept. Takes some milliseconds for 100,000.
     pub fn of(store: &Store, ordinals: Range<u64>) -> Self {
-        let start = ordinals.start.max(WARM_UP_STEPS);
-        let rows: Vec<StepRow<'_>> = store.steps().rows(start..ordinals.end.max(start)).collect();
-        let full_size = full_size(&rows);
-        let is_full = |row: &&StepRow<'_>| batch_size(row).is_none_or(|size| size >= full_size);
-        let mut periods: Vec<u64> = rows.iter().filter(is_full).map(StepRow::period_ns).collect();
+        let evidence = Evidence::of(store, ordinals);
+        let is_full = |row: &usize| !evidence.shape.is_partial[*row];
+        let full = (0..evidence.rows.len()).filter(is_full);
+        let mut periods: Vec<f64> = full.map(|row| evidence.rows[row].period_ns() as f64).collect();
         let mut verdict = Self { steps: store.steps().total(), ..Self::default() };
-        if periods.len() < ENOUGH_STEPS {
+        let Some(median_ns) = median(&mut periods).filter(|_| periods.len() >= ENOUGH_STEPS) else {
             verdict.open = verdict.open_phase(store);
             return verdict;
-        }
+        };
         verdict.is_settled = true;
-        verdict.partial_batches = (rows.len() - periods.len()) as u64;
-        verdict.find_shares(store, &rows);
-        let median_ns = nearest_rank(&mut periods, 0.5).max(1);
+        verdict.partial_batches = (evidence.rows.len() - periods.len()) as u64;
+        verdict.find_shares(store, &evidence.rows);
         if periods.len() >= ENOUGH_FOR_P99 {
-            verdict.p99_over_p50 = Some(nearest_rank(&mut periods, 0.99) as f64 / median_ns as f64);
+            verdict.p99_over_p50 = quantile(&mut periods, 0.99).map(|p99| p99 / median_ns.max(1.0));
         }
-        verdict.find_spikes(&rows, median_ns);
+        verdict.find_spikes(&evidence);
         verdict
     }
 
@@ -107,15 +103,14 @@ impl Verdict {
         self.gap_share = other(shares.len() - 1);
     }
 
-    fn find_spikes(&mut self, rows: &[StepRow<'_>], median_ns: u64) {
-        for row in rows {
-            let ratio = row.period_ns() as f64 / median_ns as f64;
-            if ratio > SPIKE_RATIO {
-                self.spike_count += 1;
-                self.worst_ratio = self.worst_ratio.max(ratio);
-                if self.spikes.len() < SPIKES_LISTED {
-                    self.spikes.push(Spike { ordinal: row.ordinal(), ratio });
-                }
+    fn find_spikes(&mut self, evidence: &Evidence<'_>) {
+        for row in (0..evidence.rows.len()).filter(|row| is_spike(evidence, *row)) {
+            let usual_ns = evidence.expected_ns[row] + evidence.usual_between_ns;
+            let ratio = evidence.rows[row].period_ns() as f64 / usual_ns;
+            self.spike_count += 1;
+            self.worst_ratio = self.worst_ratio.max(ratio);
+            if self.spikes.len() < SPIKES_LISTED {
+                self.spikes.push(Spike { ordinal: evidence.rows[row].ordinal(), ratio });
             }
         }
     }
@@ -171,27 +166,6 @@ fn bound_text(phase: &str, share: f64) -> String {
 
 fn plural(n: u64, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
-}
-
-/// The number that the batch size is a choice of: graphs, or the seeds of a sampled batch. Nodes and edges of a
-/// full batch vary by themselves.
-fn batch_size(row: &StepRow<'_>) -> Option<u64> {
-    row.batch().graphs.or(row.batch().seeds)
-}
-
-/// The size of a full batch: the median of those known, 0 where none is.
-fn full_size(rows: &[StepRow<'_>]) -> u64 {
-    let mut sizes: Vec<u64> = rows.iter().filter_map(batch_size).collect();
-    if sizes.is_empty() { 0 } else { nearest_rank(&mut sizes, 0.5) }
-}
-
-/// The value that a share `quantile` of `values` does not exceed; 0 for none.
-fn nearest_rank(values: &mut [u64], quantile: f64) -> u64 {
-    if values.is_empty() {
-        return 0;
-    }
-    let rank = (quantile * values.len() as f64).ceil() as usize;
-    *values.select_nth_unstable(rank.clamp(1, values.len()) - 1).1
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ mod text;
 
 use serde::Serialize;
 
-use crate::findings::Verdict;
+use crate::findings::{self, Findings, Verdict};
 use crate::store::{Losses, Phase, StepStatistics, Store, Throughput};
 
 pub use counters::Counter;
@@ -58,6 +58,8 @@ pub struct Report {
     pub session: Session,
     /// What bounds the run, in words.
     pub verdict: String,
+    /// What was found, with evidence and advice, in the steps that the numbers are about and that are held.
+    pub findings: Findings,
     /// Which steps the numbers are about.
     pub steps: Steps,
     /// The phases in display order, then the gap, then the whole step, as `gap` and `step`.
@@ -91,6 +93,7 @@ impl Report {
             schema_version: SCHEMA_VERSION,
             session: Session::of(store),
             verdict,
+            findings: findings::over(store, options.skip_steps..u64::MAX),
             phases: durations::phase_lines(store.phases(), statistics, &options.percentiles),
             spans: durations::span_lines(store, options),
             throughput: statistics.throughput(),

@@ -31,6 +31,7 @@ fn the_text_says_everything_in_80_columns() {
         "outside steps: 100 ms before the first step, 1.00 ms after the last\n",
         "backward-bound (56 %)",
         "gap 2.5 %; 1 spike (worst 3.1 x median);\n4 partial batches",
+        "findings\n ! spikes (certain): step 30 took 123 ms",
         "\ndata wait    100  3.90 ms  4.00 ms ",
         "per second   25.",
         "process CPU      1.50 cores mean",

@@ -6,12 +6,14 @@ use super::durations::Durations;
 use super::hardware::{Figure, Gpu};
 use super::{Counter, PhaseMemory, Report, table};
 use crate::figures::{bytes, count, duration, percent, quantity};
+use crate::findings::{Findings, Severity};
 use crate::store::Losses;
 
 pub(super) fn write(report: &Report) -> String {
     let mut out = String::new();
     head(&mut out, report);
     out.push_str(&format!("\n{}\n\n", wrapped(&report.verdict)));
+    found(&mut out, &report.findings);
     phases(&mut out, report);
     spans(&mut out, report);
     throughput(&mut out, report);
@@ -61,6 +63,46 @@ fn steps(report: &Report) -> String {
         text += &format!("\noutside steps: {}", outside.join(", "));
     }
     text
+}
+
+/// The findings, each with what it rests on and what to try.
+fn found(out: &mut String, findings: &Findings) {
+    if findings.found.is_empty() {
+        return;
+    }
+    out.push_str("findings\n");
+    for finding in &findings.found {
+        let weight = match finding.severity {
+            Severity::Major => "!! ",
+            Severity::Minor => " ! ",
+            Severity::Note => "   ",
+        };
+        let head = format!("{} ({}): {}", finding.kind.title(), finding.confidence.word(), finding.summary);
+        indented(out, weight, &head);
+        finding.evidence.iter().for_each(|line| indented(out, "     - ", line));
+        finding.advice.iter().for_each(|line| indented(out, "     > ", line));
+    }
+    out.push('\n');
+}
+
+/// Writes a text behind `first`, and so that the lines that do not fit stand below it.
+fn indented(out: &mut String, first: &str, text: &str) {
+    let mut used = first.width();
+    out.push_str(first);
+    for word in text.split(' ') {
+        if used > first.width() && used + 1 + word.width() > table::WIDTH {
+            out.push('\n');
+            out.extend(std::iter::repeat_n(' ', first.width()));
+            used = first.width();
+        }
+        if used > first.width() {
+            out.push(' ');
+            used += 1;
+        }
+        out.push_str(word);
+        used += word.width();
+    }
+    out.push('\n');
 }
 
 /// Breaks a line of parts, which semicolons separate, so that it fits the page.

@@ -1,0 +1,74 @@
+//! Aliasing: a sensor whose readings fall on the same part of every step, so that its mean speaks of that part alone.
+//!
+//! Where readings lie in their step is an angle; if all were equally likely, the angles' mean vector would be short.
+//! Its length is tested as Rayleigh's test does (Mardia and Jupp, *Directional Statistics*, 2000, section 6.3).
+
+use std::f64::consts::TAU;
+
+use super::{Check, too_few_steps};
+use crate::figures::{duration, percent};
+use crate::findings::evidence::Evidence;
+use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+
+/// Readings below which there is no pattern.
+const ENOUGH: usize = 40;
+/// Length of the mean vector from which on readings favour a part of the step, from 0 to 1.
+const FAVOURS: f64 = 0.5;
+/// Readings that come more often than so many a step see all of it.
+const MANY_PER_STEP: f64 = 2.0;
+
+/// The check.
+pub(super) struct Aliasing;
+
+impl Check for Aliasing {
+    fn kind(&self) -> Kind {
+        Kind::Aliasing
+    }
+
+    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+        if !evidence.has_steps() {
+            return too_few_steps(evidence);
+        }
+        let times = reading_times(evidence);
+        if times.len() < ENOUGH {
+            return Outcome::NotEnough(format!("sensors were read only {} times during these steps", times.len()));
+        }
+        if times.len() as f64 > MANY_PER_STEP * evidence.rows.len() as f64 {
+            return Outcome::Nothing;
+        }
+        let angle = |t_ns: &u64| {
+            let row = &evidence.rows[evidence.row_at(*t_ns)?];
+            Some(t_ns.saturating_sub(row.period_start_ns()) as f64 / row.period_ns().max(1) as f64 * TAU)
+        };
+        let angles: Vec<f64> = times.iter().filter_map(angle).collect();
+        let n = angles.len().max(1) as f64;
+        let mean = |f: fn(f64) -> f64| angles.iter().map(|angle| f(*angle)).sum::<f64>() / n;
+        let (x, y) = (mean(f64::cos), mean(f64::sin));
+        let favours = x.hypot(y);
+        if favours < FAVOURS {
+            return Outcome::Nothing;
+        }
+        let at = y.atan2(x).rem_euclid(TAU) / TAU;
+        let apart = (times[times.len() - 1] - times[0]) / (times.len() as u64 - 1).max(1);
+        let place = match at {
+            _ if !(0.05..=0.95).contains(&at) => "between two steps".to_owned(),
+            _ => format!("{} into a step", percent(at)),
+        };
+        let summary = format!("sensors are read mostly {place}: their means speak of that part alone");
+        Finding::of_run(Kind::Aliasing, Confidence::High, None, summary)
+            .because(format!("{} readings, {} apart; their mean vector is {favours:.2} long", times.len(), duration(apart)))
+            .advise("read sensors at times that have nothing to do with steps, or charge energy by counters over many steps")
+            .into()
+    }
+}
+
+/// When sensors were read during the rows, each time once.
+fn reading_times(evidence: &Evidence<'_>) -> Vec<u64> {
+    let Some(span) = evidence.span_ns() else { return Vec::new() };
+    // Signals of one pass are read a moment apart: the one with the most readings stands for all.
+    let within = |signal: &crate::store::Signal| {
+        let times = signal.series.points().map(crate::store::Point::t_ns).filter(|t_ns| span.contains(t_ns));
+        times.collect::<Vec<u64>>()
+    };
+    evidence.store.signals().all().iter().map(within).max_by_key(Vec::len).unwrap_or_default()
+}

@@ -1,0 +1,59 @@
+//! Allocation churn: memory that every step takes from the system and gives back, at a cost in the kernel.
+
+use super::{Check, too_few_steps};
+use crate::figures::{bytes, count, percent};
+use crate::findings::evidence::Evidence;
+use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::signals;
+
+/// Page faults of a usual step from which on memory comes from the system in every step.
+const FAULTS: f64 = 500.0;
+/// Share of the process's CPU time that is spent in the kernel from which on it is said.
+const IN_KERNEL: f64 = 0.15;
+
+/// The check.
+pub(super) struct AllocationChurn;
+
+impl Check for AllocationChurn {
+    fn kind(&self) -> Kind {
+        Kind::AllocationChurn
+    }
+
+    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+        if !evidence.has_steps() {
+            return too_few_steps(evidence);
+        }
+        let Some(faults) = evidence.median_of(|row| row.usage().map(|usage| usage.minor_faults as f64)) else {
+            return Outcome::NotEnough("page faults of steps are not recorded".to_owned());
+        };
+        let Some(span) = evidence.span_ns() else { return Outcome::Nothing };
+        let rate = |name: &str| signals::rate_per_s(evidence.store, name, &span);
+        let (Some(kernel), Some(all)) = (rate("process.cpu_time.system"), rate("process.cpu_time")) else {
+            return Outcome::NotEnough("the process's time in the kernel is not recorded".to_owned());
+        };
+        let in_kernel = kernel / all.max(1.0);
+        if faults < FAULTS || in_kernel < IN_KERNEL {
+            return Outcome::Nothing;
+        }
+        let summary = format!(
+            "every step takes memory from the system anew ({} page faults); {} of the CPU time is the kernel's",
+            count(faults as u64),
+            percent(in_kernel)
+        );
+        // One core's worth of kernel time is as long as the wall time.
+        let share = (kernel / 1e9).min(1.0);
+        let mut finding = Finding::of_run(Kind::AllocationChurn, Confidence::Medium, Some(share), summary);
+        let (taken, times) = evidence.store.memory().phases().iter().fold((0u64, 0u64), |sum, phase| {
+            (sum.0.saturating_add(phase.allocated_bytes), sum.1.saturating_add(phase.allocated_count))
+        });
+        let steps = evidence.store.steps().total().max(1) as f64;
+        if taken > 0 {
+            let (taken, times) = (bytes(taken as f64 / steps), count((times as f64 / steps) as u64));
+            finding = finding.because(format!("{taken} in {times} allocations a step, by the program's own allocator"));
+        }
+        finding
+            .because("time in the kernel has other causes too: reading files, copying to devices")
+            .advise("keep buffers from step to step, or keep malloc from giving memory back (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD)")
+            .into()
+    }
+}

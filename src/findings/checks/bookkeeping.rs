@@ -1,0 +1,82 @@
+//! Bookkeeping: whether the times add up, so that the other findings can be believed.
+
+use super::{Check, too_few_steps};
+use crate::figures::{count, duration, percent};
+use crate::findings::evidence::Evidence;
+use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+
+/// Share of the wall time that may be unaccounted for.
+const TOLERANCE: f64 = 0.01;
+
+/// The check.
+pub(super) struct Bookkeeping;
+
+impl Check for Bookkeeping {
+    fn kind(&self) -> Kind {
+        Kind::Bookkeeping
+    }
+
+    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+        let Some(span) = evidence.span_ns() else { return too_few_steps(evidence) };
+        let found = [untiled(evidence, (span.end - span.start) as f64), overlapping(evidence), lost(evidence)];
+        found.into_iter().flatten().collect::<Vec<Finding>>().into()
+    }
+}
+
+/// Periods of the steps against the clock on the wall.
+fn untiled(evidence: &Evidence<'_>, wall_ns: f64) -> Option<Finding> {
+    let missing = (wall_ns - evidence.wall_ns).abs() / wall_ns.max(1.0);
+    if missing <= TOLERANCE {
+        return None;
+    }
+    let summary = format!(
+        "phases and gap add up to {} where {} have passed",
+        duration(evidence.wall_ns as u64),
+        duration(wall_ns as u64)
+    );
+    let finding = Finding::of_run(Kind::Bookkeeping, Confidence::High, Some(missing), summary);
+    let lost = evidence.store.losses().missing_steps;
+    Some(
+        finding
+            .because(format!("{} steps are missing between others", count(lost)))
+            .advise("read shares and rates with care; a larger ring or fewer spans loses less"),
+    )
+}
+
+/// Phases that lie on each other or on other threads count once in a step; their spans say how often.
+fn overlapping(evidence: &Evidence<'_>) -> Option<Finding> {
+    let store = evidence.store;
+    // Only over all steps is it known which spans belong to them.
+    if store.steps().discarded() > 0 || evidence.rows.len() + evidence.warm_up.len() < store.steps().len() {
+        return None;
+    }
+    let spans = store.spans().iter().filter(|span| span.is_phase).map(|span| span.durations.total_ns());
+    let spans = spans.fold(0, u64::saturating_add) as f64;
+    let statistics = store.statistics();
+    let tiled = (statistics.tiled_ns() - statistics.gap().total_ns()) as f64;
+    let (first, last) = (store.steps().row(0)?.period_start_ns(), store.steps().last()?.end_ns());
+    // What lies before the first step and after the last has no step to belong to.
+    let outside = first.saturating_sub(store.first_ns()?) + store.now_ns().saturating_sub(last);
+    let more = (spans - tiled - outside as f64) / (last - first).max(1) as f64;
+    if more <= TOLERANCE {
+        return None;
+    }
+    let summary = format!("phases take {} of the time twice: they overlap, or lie on several threads", percent(more));
+    let finding = Finding::of_run(Kind::Bookkeeping, Confidence::High, None, summary);
+    let finding = finding.because("only the outermost phase of the training thread counts in a step");
+    Some(finding.advise("make inner phases plain spans, and keep phases to the thread that runs the steps"))
+}
+
+/// Events that never arrived.
+fn lost(evidence: &Evidence<'_>) -> Option<Finding> {
+    let losses = evidence.store.losses();
+    let lost = losses.dropped_events.saturating_add(losses.missed_events);
+    let events: u64 = evidence.store.tracks().iter().map(|track| track.events).fold(lost, u64::saturating_add);
+    let share = lost as f64 / events.max(1) as f64;
+    if share <= TOLERANCE {
+        return None;
+    }
+    let summary = format!("{} events are missing, {} of all: phases may be short of them", count(lost), percent(share));
+    let finding = Finding::of_run(Kind::Bookkeeping, Confidence::High, None, summary);
+    Some(finding.advise("publish fewer spans, or follow the session closer"))
+}

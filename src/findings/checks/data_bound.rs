@@ -1,0 +1,97 @@
+//! Data-bound: the loop waits for its next batch.
+
+use gnntop_wire::TrackRole;
+use gnntop_wire::phase::DATA_WAIT;
+
+use super::{Check, too_few_steps};
+use crate::figures::{duration, percent};
+use crate::findings::evidence::Evidence;
+use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::signals;
+
+/// Waiting below this share of the wall time is no finding.
+const WORTH_SAYING: f64 = 0.15;
+/// A queue that is found empty this often is short.
+const EMPTY: f64 = 0.5;
+/// A machine with less than this share of its cores idle has none to give.
+const NO_CORE_FREE: f64 = 0.9;
+
+/// The check.
+pub(super) struct DataBound;
+
+impl Check for DataBound {
+    fn kind(&self) -> Kind {
+        Kind::DataBound
+    }
+
+    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+        if !evidence.has_steps() {
+            return too_few_steps(evidence);
+        }
+        let Some(phase) = evidence.store.phase(DATA_WAIT) else {
+            return Outcome::NotEnough(format!("the program has no phase \"{DATA_WAIT}\""));
+        };
+        let share = evidence.share(evidence.phase_total_ns(phase.slot));
+        if share < WORTH_SAYING {
+            return Outcome::Nothing;
+        }
+        let usual = evidence.median_of(|row| Some(row.phase_ns(phase.slot) as f64)).unwrap_or(0.0);
+        let at_epochs: f64 = (0..evidence.rows.len())
+            .filter(|row| evidence.begins_epoch(*row))
+            .map(|row| evidence.rows[row].phase_ns(phase.slot) as f64)
+            .sum();
+        let at_epochs = evidence.share(at_epochs) / share;
+        let summary =
+            format!("the loop waits for data {} of the time, {} a step", percent(share), duration(usual as u64));
+        let mut finding = Finding::of_run(Kind::DataBound, Confidence::Medium, Some(share), summary);
+        if at_epochs > 0.5 {
+            finding = finding
+                .because(format!("{} of the waiting is for the first batch of an epoch", percent(at_epochs)))
+                .advise("keep the loader's workers from one epoch to the next");
+        }
+        cause(evidence, finding).into()
+    }
+}
+
+/// Adds what queues, workers and cores say about it.
+fn cause(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
+    let workers = evidence.store.tracks().iter().filter(|track| track.role == TrackRole::Loader).count();
+    if let Some((name, empty)) = emptiest_queue(evidence) {
+        finding = finding.because(format!("\"{name}\" is empty at {} of its readings", percent(empty)));
+        if empty >= EMPTY {
+            finding.confidence = Confidence::High;
+        } else {
+            finding = finding.advise("batches are ready while the loop waits: look at what it does to take one");
+        }
+    }
+    finding = match workers {
+        0 => finding
+            .because("no loader thread publishes: batches are likely made by the training thread")
+            .advise("make batches ahead on threads or processes of their own"),
+        1 => finding.because("1 loader thread"),
+        n => finding.because(format!("{n} loader threads")),
+    };
+    let busy = evidence.span_ns().and_then(|span| signals::machine_busy(evidence.store, &span));
+    match busy {
+        Some(busy) if busy >= NO_CORE_FREE => finding
+            .because(format!("the machine's cores are {} busy", percent(busy)))
+            .advise("more workers find no free core: make batches cheaper, or make them once and keep them"),
+        Some(busy) => finding
+            .because(format!("the machine's cores are {} busy", percent(busy)))
+            .advise("try more workers: cores are free"),
+        None => finding.advise("try more workers, or batches that are made once and kept"),
+    }
+}
+
+/// The counter whose name speaks of a queue and that is at 0 most often, with how often.
+fn emptiest_queue(evidence: &Evidence<'_>) -> Option<(String, f64)> {
+    let span = evidence.span_ns()?;
+    let emptiness = |counter: &crate::store::CounterSeries| {
+        let name = evidence.store.name(counter.name);
+        let speaks = ["queue", "ready", "prefetch"].iter().any(|word| name.to_lowercase().contains(word));
+        let values = counter.series.points().filter(|point| span.contains(&point.t_ns())).filter_map(|p| p.value());
+        let (empty, all) = values.fold((0u64, 0u64), |(empty, all), v| (empty + u64::from(v <= 0.0), all + 1));
+        (speaks && all >= 10).then(|| (name.to_owned(), empty as f64 / all as f64))
+    };
+    evidence.store.counters().iter().filter_map(emptiness).max_by(|a, b| a.1.total_cmp(&b.1))
+}

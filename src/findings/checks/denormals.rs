@@ -1,0 +1,79 @@
+//! Denormal numbers: results too small for the usual form of a float, which many CPUs compute a hundred times slower.
+//!
+//! A stream shows times and counts, not numbers, so denormals can only be *seen* where the program counts them, in a
+//! counter whose name holds `denormal` or `subnormal`. Without it, slow arithmetic is indistinguishable from other
+//! causes, and nothing is claimed.
+
+use super::{Check, too_few_steps};
+use crate::figures::{duration, quantity};
+use crate::findings::evidence::Evidence;
+use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::robust::{correlation, median};
+use crate::store::CounterSeries;
+
+/// Steps with a count of denormals that are needed to relate them to time.
+const ENOUGH: usize = 10;
+/// Correlation of count and excess time from which on they are taken to be related.
+const RELATED: f64 = 0.5;
+
+/// The check.
+pub(super) struct Denormals;
+
+impl Check for Denormals {
+    fn kind(&self) -> Kind {
+        Kind::Denormals
+    }
+
+    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+        if !evidence.has_steps() {
+            return too_few_steps(evidence);
+        }
+        let speaks = |counter: &&CounterSeries| {
+            let name = evidence.store.name(counter.name).to_lowercase();
+            name.contains("denormal") || name.contains("subnormal")
+        };
+        let Some(counter) = evidence.store.counters().iter().find(speaks) else {
+            return Outcome::NotEnough("times do not tell: publish a counter of \"denormals\" to know".to_owned());
+        };
+        let mut counts = vec![None; evidence.rows.len()];
+        for point in counter.series.points() {
+            if let (Some(row), Some(value)) = (evidence.row_at(point.t_ns()), point.value()) {
+                counts[row] = Some(value);
+            }
+        }
+        related(evidence, evidence.store.name(counter.name), &counts)
+    }
+}
+
+fn related(evidence: &Evidence<'_>, name: &str, counts: &[Option<f64>]) -> Outcome {
+    let known: Vec<(usize, f64)> = counts.iter().enumerate().filter_map(|(row, n)| Some((row, (*n)?))).collect();
+    if known.len() < ENOUGH {
+        return Outcome::NotEnough(format!("\"{name}\" is set in only {} steps", known.len()));
+    }
+    let shape_ns = |row: usize| {
+        let explained = evidence.shape.explained_ns(&evidence.rows[row]);
+        evidence.inside_ns[row] - explained.unwrap_or(0.0)
+    };
+    let time = |some: bool| {
+        let of = |(row, n): &(usize, f64)| ((*n > 0.0) == some).then(|| shape_ns(*row));
+        median(&mut known.iter().filter_map(of).collect::<Vec<f64>>())
+    };
+    let Some(with_ns) = time(true) else { return Outcome::Nothing };
+    let pairs: Vec<(f64, f64)> = known.iter().map(|(row, n)| (*n, shape_ns(*row))).collect();
+    let r = correlation(&pairs).unwrap_or(0.0);
+    let mean = known.iter().map(|(_, n)| n).sum::<f64>() / known.len() as f64;
+    let Some(without_ns) = time(false).filter(|ns| with_ns > *ns && r >= RELATED) else {
+        let summary = format!("denormal numbers turn up, {} a step; what they cost cannot be told", quantity(mean));
+        return advised(Finding::of_run(Kind::Denormals, Confidence::Low, None, summary)).into();
+    };
+    let more = with_ns - without_ns;
+    let with = known.iter().filter(|(_, n)| *n > 0.0).count() as f64;
+    let share = evidence.share(more * with / known.len() as f64 * evidence.rows.len() as f64);
+    let summary = format!("steps with denormal numbers take {} more than those without", duration(more as u64));
+    let finding = Finding::of_run(Kind::Denormals, Confidence::High, Some(share), summary);
+    advised(finding.because(format!("time and \"{name}\" go together (r = {r:.2})"))).into()
+}
+
+fn advised(finding: Finding) -> Finding {
+    finding.advise("set the CPU to flush them to zero (torch.set_flush_denormal(True), or FTZ and DAZ in MXCSR)")
+}

@@ -1,0 +1,68 @@
+//! Drift: steps with the same work that take longer and longer.
+
+use super::{Check, too_few_steps};
+use crate::figures::{duration, percent};
+use crate::findings::evidence::Evidence;
+use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::robust::{median, sigma};
+use crate::store::Phase;
+
+/// Steps below which a trend is chance.
+const ENOUGH: usize = 60;
+/// From the first third to the last, steps must get this much slower...
+const SLOWER: f64 = 0.1;
+/// ...and by this many standard errors.
+const ERRORS: f64 = 6.0;
+
+/// The check.
+pub(super) struct Drift;
+
+impl Check for Drift {
+    fn kind(&self) -> Kind {
+        Kind::Drift
+    }
+
+    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+        if evidence.rows.len() < ENOUGH {
+            return too_few_steps(evidence);
+        }
+        let ratio = |row: usize| {
+            let explained = evidence.shape.explained_ns(&evidence.rows[row]);
+            let is_whole = !evidence.shape.is_partial[row];
+            explained.or(is_whole.then_some(1.0)).map(|ns| evidence.inside_ns[row] / ns)
+        };
+        let n = evidence.rows.len();
+        let third = |k: usize| (k * n / 3..(k + 1) * n / 3).filter_map(ratio).collect::<Vec<f64>>();
+        let mut thirds = [third(0), third(1), third(2)];
+        let medians = thirds.each_mut().map(|third| median(third));
+        let [Some(first), Some(middle), Some(last)] = medians else { return too_few_steps(evidence) };
+        // The standard error of a median is 1.25 times that of a mean.
+        let error =
+            |third: &[f64], center: f64| 1.25 * sigma(third.iter().copied(), center) / (third.len() as f64).sqrt();
+        let errors = error(&thirds[0], first).hypot(error(&thirds[2], last));
+        let slower = last / first - 1.0;
+        if slower < SLOWER || last - first < ERRORS * errors || middle < first * (1.0 - 0.25 * slower) {
+            return Outcome::Nothing;
+        }
+        finding(evidence, slower, middle / first - 1.0).into()
+    }
+}
+
+fn finding(evidence: &Evidence<'_>, slower: f64, half_way: f64) -> Finding {
+    let n = evidence.rows.len();
+    let phase_ns = |phase: &Phase, rows: std::ops::Range<usize>| {
+        median(&mut rows.map(|row| evidence.rows[row].phase_ns(phase.slot) as f64).collect::<Vec<f64>>()).unwrap_or(0.0)
+    };
+    let growth = |phase: &'_ Phase| phase_ns(phase, 2 * n / 3..n) - phase_ns(phase, 0..n / 3);
+    let summary = format!("steps with the same work get {} slower from the first third to the last", percent(slower));
+    let share = slower / 2.0 / (1.0 + slower / 2.0);
+    let place = evidence.places(2 * n / 3..n, summary.clone());
+    let mut finding = Finding::of_run(Kind::Drift, Confidence::High, Some(share), summary)
+        .at(vec![place], 1)
+        .because(format!("the middle third is {} slower than the first", percent(half_way.max(0.0))));
+    let grown = evidence.store.phases().iter().filter(|p| !p.is_gap()).map(|phase| (growth(phase), &phase.text));
+    if let Some((ns, phase)) = grown.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(ns, _)| *ns > 0.0) {
+        finding = finding.because(format!("most of it in {phase}: {} more a step", duration(ns as u64)));
+    }
+    finding.advise("look at memory, clocks and temperatures, at lists that grow, and at numbers that become denormal")
+}

@@ -1,0 +1,92 @@
+//! The gap: wall time inside no phase, most of it between steps, where timers around a step never see it.
+
+use super::{Check, too_few_steps};
+use crate::figures::{count, duration, percent};
+use crate::findings::evidence::Evidence;
+use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED};
+use crate::store::PhaseSlot;
+
+/// A gap below this share of the wall time is no finding, unless single ones are long.
+const WORTH_SAYING: f64 = 0.05;
+/// A single gap is long if it exceeds the usual one by this share of a step...
+const LONG: f64 = 0.5;
+/// ...and by so many standard deviations of it.
+const SIGMAS: f64 = 6.0;
+
+/// The check.
+pub(super) struct Gap;
+
+/// Whether the time between a row and the step before is far longer than usual. The start of an epoch is not asked.
+pub(super) fn is_long(evidence: &Evidence<'_>, row: usize) -> bool {
+    let excess = evidence.between_ns[row] - evidence.usual_between_ns;
+    let by_step = LONG * (evidence.expected_ns[row] + evidence.usual_between_ns);
+    !evidence.begins_epoch(row) && excess > by_step && excess > SIGMAS * evidence.between_noise_ns
+}
+
+impl Check for Gap {
+    fn kind(&self) -> Kind {
+        Kind::Gap
+    }
+
+    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+        if !evidence.has_steps() {
+            return too_few_steps(evidence);
+        }
+        let between: f64 = evidence.between_ns.iter().sum();
+        let has_phases = evidence.store.phases().len() > 1;
+        let gap = if has_phases { evidence.phase_total_ns(PhaseSlot::GAP) } else { between };
+        let share = evidence.share(gap);
+        let long: Vec<usize> = (0..evidence.rows.len()).filter(|row| is_long(evidence, *row)).collect();
+        if share < WORTH_SAYING && long.is_empty() {
+            return Outcome::Nothing;
+        }
+        let sentence = |row: &usize| {
+            let step = evidence.rows[*row].step().0;
+            let (took, usual) = (evidence.between_ns[*row] as u64, evidence.usual_between_ns as u64);
+            format!("{} pass before step {step}, {} usually", duration(took), duration(usual))
+        };
+        let places = long.iter().take(PLACES_LISTED).map(|row| evidence.place(*row, sentence(row))).collect();
+        let where_ = if has_phases { "outside every phase" } else { "between steps" };
+        let mut summary = format!("{} of the wall time lies {where_}", percent(share));
+        if !long.is_empty() {
+            let times = if long.len() == 1 { "once".to_owned() } else { format!("{} times", count(long.len() as u64)) };
+            summary += &format!("; {times} far more time than usual passes between two steps");
+        }
+        let finding = Finding::of_run(Kind::Gap, Confidence::High, Some(share), summary);
+        let finding = explain(evidence, finding.at(places, 1 + long.len() as u64));
+        let advice = if between > 0.5 * gap {
+            "measure what the loop does between steps: fetching data, logging, reading results back from the device"
+        } else {
+            "name the rest of the step: part of it lies in no phase"
+        };
+        finding.advise(advice).into()
+    }
+}
+
+/// Adds where the gap lies, and what timers around steps make of an epoch.
+fn explain(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
+    let epochs: Vec<usize> = (0..evidence.rows.len()).filter(|row| evidence.begins_epoch(*row)).collect();
+    finding = finding.because(format!("between steps: {} usually", duration(evidence.usual_between_ns as u64)));
+    if !epochs.is_empty() {
+        let at_start = epochs.iter().map(|row| evidence.between_ns[*row]).sum::<f64>() / epochs.len() as f64;
+        finding = finding.because(format!("before an epoch's first step: {} on average", duration(at_start as u64)));
+    }
+    let (what, wall, inside) = whole_epochs(evidence, &epochs);
+    finding.because(format!(
+        "timers around steps add up to {} {what}, the clock on the wall shows {}",
+        duration(inside.max(0.0) as u64),
+        duration(wall as u64)
+    ))
+}
+
+/// Wall time and time inside steps of an epoch, over those that are there from beginning to end; of all steps where
+/// there are none.
+fn whole_epochs(evidence: &Evidence<'_>, begins: &[usize]) -> (&'static str, f64, f64) {
+    let (rows, n, what) = match begins {
+        [first, .., last] => (*first..*last, begins.len() as f64 - 1.0, "an epoch"),
+        _ => (0..evidence.rows.len(), 1.0, "in all"),
+    };
+    let wall: f64 = rows.clone().map(|row| evidence.rows[row].period_ns() as f64).sum();
+    let between: f64 = rows.map(|row| evidence.between_ns[row]).sum();
+    (what, wall / n, (wall - between) / n)
+}

@@ -1,0 +1,88 @@
+//! A GPU that the driver slows down, or whose clock drops under load.
+
+use super::{Check, too_few_steps};
+use crate::figures::percent;
+use crate::findings::evidence::Evidence;
+use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::robust::quantile;
+use crate::findings::signals;
+
+/// Reasons for lower clocks that cost speed: bits of NVML's `nvmlClocksThrottleReasons` (nvml.h), with words.
+/// Idle clocks (0x1), clocks that the user set (0x2), sync boost (0x10) and display clocks (0x100) are none.
+const REASONS: [(u64, &str); 5] = [
+    (0x4, "its power limit"),
+    (0x8, "a hardware slowdown"),
+    (0x20, "heat, by the driver"),
+    (0x40, "heat, by the hardware"),
+    (0x80, "the power supply"),
+];
+/// Share of the time from which on it is said.
+const WORTH_SAYING: f64 = 0.05;
+/// A clock below this share of its best is a drop.
+const DROPPED: f64 = 0.9;
+
+/// The check.
+pub(super) struct GpuThrottled;
+
+impl Check for GpuThrottled {
+    fn kind(&self) -> Kind {
+        Kind::GpuThrottled
+    }
+
+    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+        if !evidence.has_steps() {
+            return too_few_steps(evidence);
+        }
+        let gpus = evidence.store.hardware().gpus();
+        if gpus.is_empty() {
+            return Outcome::NotEnough("no GPU is measured".to_owned());
+        }
+        let of_gpu = |gpu: u32| throttled(evidence, gpu).or_else(|| clock_dropped(evidence, gpu));
+        gpus.into_iter().filter_map(of_gpu).collect::<Vec<Finding>>().into()
+    }
+}
+
+fn throttled(evidence: &Evidence<'_>, gpu: u32) -> Option<Finding> {
+    let signal = evidence.store.signals().find(&format!("gpu.{gpu}.throttle"))?;
+    let span = evidence.span_ns()?;
+    let share_of = |bits: u64| signals::held_share(signal, &span, |value| value as u64 & bits != 0);
+    let all = share_of(REASONS.iter().fold(0, |all, (bit, _)| all | bit))?;
+    if all < WORTH_SAYING {
+        return None;
+    }
+    let (reason, _) =
+        REASONS.iter().filter_map(|(bit, text)| Some((*text, share_of(*bit)?))).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let summary = format!("GPU {gpu} is slowed down {} of the time, mostly by {reason}", percent(all));
+    let mut finding = Finding::of_run(Kind::GpuThrottled, Confidence::High, None, summary);
+    finding.severity = super::super::finding::Severity::of_share(all);
+    finding = finding.because(format!("{} says so", signal.source));
+    if let Some((least, most)) = clock_range(evidence, gpu) {
+        finding = finding.because(format!("its clock lies between {least:.0} and {most:.0} MHz"));
+    }
+    Some(finding.advise("see to its cooling and its power limit (nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE)"))
+}
+
+/// A tenth of the SM clock's readings lies below the first number, a tenth above the second.
+fn clock_range(evidence: &Evidence<'_>, gpu: u32) -> Option<(f64, f64)> {
+    let signal = evidence.store.signals().find(&format!("gpu.{gpu}.clock.sm"))?;
+    let span = evidence.span_ns()?;
+    // Held values are weighted by counting each once for every tenth of a second.
+    let weighted = |(value, ns): (f64, u64)| std::iter::repeat_n(value, (ns / 100_000_000).clamp(1, 600) as usize);
+    let mut values: Vec<f64> = signals::held(signal, &span).flat_map(weighted).collect();
+    Some((quantile(&mut values, 0.1)?, quantile(&mut values, 0.9)?))
+}
+
+fn clock_dropped(evidence: &Evidence<'_>, gpu: u32) -> Option<Finding> {
+    let (least, most) = clock_range(evidence, gpu)?;
+    let span = evidence.span_ns()?;
+    let util = evidence.store.signals().find(&format!("gpu.{gpu}.util"))?;
+    let is_loaded = signals::held_mean(util, &span)? / 1e3 >= 50.0;
+    if !is_loaded || most <= 0.0 || least >= DROPPED * most {
+        return None;
+    }
+    let summary = format!("GPU {gpu}'s clock drops from {most:.0} to {least:.0} MHz under load");
+    let finding = Finding::of_run(Kind::GpuThrottled, Confidence::Medium, None, summary);
+    Some(
+        finding.because("the driver gives no reason").advise("lock its clocks before comparing runs (nvidia-smi -lgc)"),
+    )
+}

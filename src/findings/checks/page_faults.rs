@@ -1,0 +1,100 @@
+//! Page faults: steps in which the system had to hand out or read back memory, and a machine short of memory.
+
+use super::{Check, too_few_steps};
+use crate::figures::{count, duration, percent};
+use crate::findings::evidence::Evidence;
+use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED};
+use crate::findings::signals;
+
+/// Faults in a step below which there is no storm.
+const STORM: f64 = 1000.0;
+/// A storm has so many times the usual faults.
+const TIMES_USUAL: f64 = 5.0;
+/// A storm costs at least this share of a step, in which it must also take this many standard deviations more.
+const COST: f64 = 0.1;
+const SIGMAS: f64 = 3.0;
+/// Share of the time in which something waits for memory that is reclaimed.
+const RECLAIM: f64 = 0.02;
+
+/// The check.
+pub(super) struct PageFaults;
+
+impl Check for PageFaults {
+    fn kind(&self) -> Kind {
+        Kind::PageFaults
+    }
+
+    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+        if !evidence.has_steps() {
+            return too_few_steps(evidence);
+        }
+        let reclaim = evidence.span_ns().and_then(|span| reclaim(evidence, &span));
+        if evidence.rows.iter().all(|row| row.usage().is_none()) && reclaim.is_none() {
+            return Outcome::NotEnough("neither page faults of steps nor memory pressure are recorded".to_owned());
+        }
+        let found = [storms(evidence), reclaim.flatten()];
+        found.into_iter().flatten().collect::<Vec<Finding>>().into()
+    }
+}
+
+fn storms(evidence: &Evidence<'_>) -> Option<Finding> {
+    let usual = evidence.median_of(|row| row.usage().map(|usage| usage.minor_faults as f64))?;
+    let is_storm = |row: &usize| {
+        let Some(usage) = evidence.rows[*row].usage() else { return false };
+        let many = usage.minor_faults as f64 > STORM.max(TIMES_USUAL * usual) || usage.major_faults > 0;
+        let excess = evidence.excess_ns(*row);
+        many && excess > COST * evidence.expected_ns[*row] && excess > SIGMAS * evidence.noise_ns
+    };
+    let storms: Vec<usize> = (0..evidence.rows.len()).filter(is_storm).collect();
+    if storms.is_empty() {
+        return None;
+    }
+    let faults = |row: usize| evidence.rows[row].usage().map_or((0, 0), |u| (u.minor_faults, u.major_faults));
+    let sentence = |row: &usize| {
+        let (minor, major) = faults(*row);
+        let waited = if major > 0 { format!(", {} of them read from a disk", count(major)) } else { String::new() };
+        let more = duration(evidence.excess_ns(*row).max(0.0) as u64);
+        format!(
+            "step {} has {} page faults{waited} and takes {more} more",
+            evidence.rows[*row].step().0,
+            count(minor + major)
+        )
+    };
+    let cost: f64 = storms.iter().map(|row| evidence.excess_ns(*row)).sum();
+    let share = evidence.share(cost);
+    let all: u64 = storms.iter().map(|row| faults(*row).0 + faults(*row).1).fold(0, u64::saturating_add);
+    let summary = match storms.as_slice() {
+        [one] => sentence(one),
+        several => format!(
+            "{} steps have page-fault storms, {} faults in all, that cost {} of the time",
+            count(several.len() as u64),
+            count(all),
+            percent(share)
+        ),
+    };
+    let places = storms.iter().take(PLACES_LISTED).map(|row| evidence.place(*row, sentence(row))).collect();
+    let finding = Finding::of_run(Kind::PageFaults, Confidence::High, Some(share), summary)
+        .at(places, storms.len() as u64)
+        .because(format!("{} page faults in a usual step", count(usual as u64)))
+        .because(format!("about {} for each of these faults", duration((cost / all.max(1) as f64) as u64)))
+        .advise(
+            "keep large buffers instead of taking them from the system anew (a pool, or M_MMAP_THRESHOLD of malloc)",
+        );
+    Some(finding)
+}
+
+/// Whether memory was reclaimed while something waited; `None` where that is not recorded.
+fn reclaim(evidence: &Evidence<'_>, span: &std::ops::Range<u64>) -> Option<Option<Finding>> {
+    let share = signals::rate_per_s(evidence.store, "machine.pressure.memory.some", span)? / 1e9;
+    if share < RECLAIM {
+        return Some(None);
+    }
+    let summary = format!("something waits {} of the time for the system to reclaim memory", percent(share));
+    let mut finding = Finding::of_run(Kind::PageFaults, Confidence::Medium, Some(share), summary)
+        .because("/proc/pressure/memory, of the whole machine")
+        .advise("use less memory, or give the machine or container more: batches, workers, what is cached");
+    if let Some(faults) = signals::rate_per_s(evidence.store, "process.faults.major", span) {
+        finding = finding.because(format!("{faults:.1} major page faults a second in this process"));
+    }
+    Some(Some(finding))
+}

@@ -1,0 +1,77 @@
+//! Partial batches: steps that are shorter because their batch is smaller, which means and percentiles over all
+//! steps hide.
+
+use super::{Check, too_few_steps};
+use crate::figures::{count, duration, percent};
+use crate::findings::evidence::Evidence;
+use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED, Severity};
+use crate::findings::robust::median;
+use crate::findings::shape::batch_size;
+
+/// The check.
+pub(super) struct PartialBatches;
+
+impl Check for PartialBatches {
+    fn kind(&self) -> Kind {
+        Kind::PartialBatch
+    }
+
+    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+        if !evidence.has_steps() {
+            return too_few_steps(evidence);
+        }
+        if evidence.rows.iter().all(|row| batch_size(row).is_none()) {
+            return Outcome::NotEnough("the program does not tell the size of its batches".to_owned());
+        }
+        let Some(full) = evidence.shape.full else { return Outcome::Nothing };
+        let partial: Vec<usize> = (0..evidence.rows.len()).filter(|row| evidence.shape.is_partial[*row]).collect();
+        let class_ns = |is: bool| {
+            let of = |row: usize| (evidence.shape.is_partial[row] == is).then(|| evidence.inside_ns[row]);
+            median(&mut (0..evidence.rows.len()).filter_map(of).collect::<Vec<f64>>())
+        };
+        let (Some(partial_ns), Some(full_ns)) = (class_ns(true), class_ns(false)) else { return Outcome::Nothing };
+        finding(evidence, full, &partial, partial_ns, full_ns).into()
+    }
+}
+
+fn finding(evidence: &Evidence<'_>, full: u64, partial: &[usize], partial_ns: f64, full_ns: f64) -> Finding {
+    let sentence = |row: &usize| {
+        let size = batch_size(&evidence.rows[*row]).unwrap_or(0);
+        let took = duration(evidence.inside_ns[*row] as u64);
+        format!(
+            "step {} has {} of {} in its batch and takes {took}",
+            evidence.rows[*row].step().0,
+            count(size),
+            count(full)
+        )
+    };
+    let places = partial.iter().take(PLACES_LISTED).map(|row| evidence.place(*row, sentence(row))).collect();
+    let n = partial.len() as u64;
+    let summary = format!(
+        "{} of {} steps have a partial batch: {} instead of {} for a full one",
+        count(n),
+        count(evidence.rows.len() as u64),
+        duration(partial_ns as u64),
+        duration(full_ns as u64)
+    );
+    let mut finding = Finding::of_run(Kind::PartialBatch, Confidence::High, None, summary).at(places, n);
+    finding.severity = Severity::Note;
+    if let Some((measure, line)) = evidence.shape.fit {
+        finding = finding.because(format!(
+            "time = {}{} for 1,000 {} (r = {:.4})",
+            if line.base >= 1.0 { format!("{} + ", duration(line.base as u64)) } else { String::new() },
+            duration((line.slope * 1000.0).max(0.0) as u64),
+            measure.word(),
+            line.r
+        ));
+        if line.base > 0.1 * full_ns {
+            let per = line.base / full_ns;
+            finding =
+                finding.because(format!("{} of a full step is a cost of its own, whatever the batch", percent(per)));
+        }
+    } else {
+        finding.confidence = Confidence::Medium;
+        finding = finding.because("the size of the batch does not explain the time: other things vary more".to_owned());
+    }
+    finding.advise("look at full batches alone; compare by sample or edge, not by step")
+}

@@ -1,0 +1,70 @@
+//! Phase shift: as batches grow, time moves from one phase to another, so that what bounds the run changes.
+
+use super::{Check, too_few_steps};
+use crate::figures::{count, percent};
+use crate::findings::evidence::Evidence;
+use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::robust::quantile;
+use crate::store::Phase;
+
+/// The large batches are at least this many times the small ones.
+const RANGE: f64 = 1.5;
+/// A phase's share must change by this much.
+const SHIFT: f64 = 0.1;
+/// Steps that each side needs.
+const ENOUGH: usize = 10;
+
+/// The check.
+pub(super) struct PhaseShift;
+
+impl Check for PhaseShift {
+    fn kind(&self) -> Kind {
+        Kind::PhaseShift
+    }
+
+    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+        if !evidence.has_steps() {
+            return too_few_steps(evidence);
+        }
+        let Some((measure, _)) = evidence.shape.fit else {
+            return Outcome::NotEnough("the size of batches does not vary, or does not explain the time".to_owned());
+        };
+        let sizes: Vec<f64> = evidence.rows.iter().map(|row| measure.of(row).unwrap_or(0) as f64).collect();
+        let mut sorted = sizes.clone();
+        let (Some(small), Some(large)) = (quantile(&mut sorted, 0.05), quantile(&mut sorted, 0.95)) else {
+            return Outcome::Nothing;
+        };
+        if large < RANGE * small {
+            return Outcome::NotEnough(format!("batches differ by less than a factor of {RANGE}"));
+        }
+        let (low, high) = (small + 0.25 * (large - small), large - 0.25 * (large - small));
+        let side = |is: &dyn Fn(f64) -> bool| (0..sizes.len()).filter(|row| is(sizes[*row])).collect::<Vec<usize>>();
+        let (small_rows, large_rows) = (side(&|size| size <= low), side(&|size| size >= high));
+        if small_rows.len() < ENOUGH || large_rows.len() < ENOUGH {
+            return Outcome::NotEnough("too few small or too few large batches".to_owned());
+        }
+        let share = |phase: &Phase, rows: &[usize]| {
+            let of = |row: &usize| evidence.rows[*row].phase_ns(phase.slot) as f64;
+            rows.iter().map(of).sum::<f64>() / rows.iter().map(|row| evidence.inside_ns[*row]).sum::<f64>()
+        };
+        let phases = evidence.store.phases().iter().filter(|phase| !phase.is_gap());
+        let changes: Vec<(&Phase, f64, f64)> =
+            phases.map(|phase| (phase, share(phase, &small_rows), share(phase, &large_rows))).collect();
+        let grown = changes.iter().max_by(|a, b| (a.2 - a.1).total_cmp(&(b.2 - b.1)));
+        let Some((phase, from, to)) = grown.filter(|(_, from, to)| to - from >= SHIFT) else { return Outcome::Nothing };
+        let summary = format!(
+            "as batches grow from {} to {} {}, {} grows from {} to {} of a step",
+            count(small as u64),
+            count(large as u64),
+            measure.word(),
+            phase.text,
+            percent(*from),
+            percent(*to)
+        );
+        let mut finding = Finding::of_run(Kind::PhaseShift, Confidence::High, None, summary);
+        for (phase, from, to) in changes.iter().filter(|(_, from, to)| from - to >= 0.05) {
+            finding = finding.because(format!("{} falls from {} to {}", phase.text, percent(*from), percent(*to)));
+        }
+        finding.advise("what bounds a small batch does not bound a large one: measure at the size you will use").into()
+    }
+}

@@ -1,0 +1,148 @@
+//! Spikes: steps that took much longer than their neighbours and their batch explain.
+//!
+//! A step is a spike if it takes, inside, more than 1.5 times what is expected of it, and by more than six standard
+//! deviations of the usual noise. The time between steps is not looked at here: [`super::gap`] does.
+
+use super::{Check, too_few_steps};
+use crate::figures::{count, duration, percent};
+use crate::findings::evidence::Evidence;
+use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED, Severity};
+use crate::store::{Phase, StepRow};
+
+/// A step that takes this many times what is expected is a spike...
+const RATIO: f64 = 1.5;
+/// ...if that is also so many standard deviations above it.
+const SIGMAS: f64 = 6.0;
+
+/// The check.
+pub(super) struct Spikes;
+
+/// Whether a row is a spike.
+pub(in crate::findings) fn is_spike(evidence: &Evidence<'_>, row: usize) -> bool {
+    let expected = evidence.expected_ns[row];
+    evidence.inside_ns[row] > RATIO * expected && evidence.excess_ns(row) > SIGMAS * evidence.noise_ns
+}
+
+impl Check for Spikes {
+    fn kind(&self) -> Kind {
+        Kind::Spike
+    }
+
+    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+        if !evidence.has_steps() {
+            return too_few_steps(evidence);
+        }
+        let spikes: Vec<usize> = (0..evidence.rows.len()).filter(|row| is_spike(evidence, *row)).collect();
+        let Some(worst) = spikes.iter().copied().max_by(|a, b| ratio(evidence, *a).total_cmp(&ratio(evidence, *b)))
+        else {
+            return Outcome::Nothing;
+        };
+        let usual = Usual::of(evidence);
+        let cost: f64 = spikes.iter().map(|row| evidence.excess_ns(*row)).sum();
+        let places: Vec<_> =
+            spikes.iter().take(PLACES_LISTED).map(|row| evidence.place(*row, usual.sentence(evidence, *row))).collect();
+        let share = evidence.share(cost);
+        let summary = match spikes.len() {
+            1 => usual.sentence(evidence, worst),
+            n => format!(
+                "{} steps take {:.1} to {:.1} x their usual time and cost {}; the worst: {}",
+                count(n as u64),
+                spikes.iter().map(|row| ratio(evidence, *row)).fold(f64::INFINITY, f64::min),
+                ratio(evidence, worst),
+                percent(share),
+                usual.sentence(evidence, worst)
+            ),
+        };
+        let mut finding = Finding::of_run(Kind::Spike, Confidence::High, Some(share), summary)
+            .at(places, spikes.len() as u64)
+            .because(format!("a step's time varies by ± {} otherwise", duration(evidence.noise_ns as u64)));
+        finding.severity = Severity::of_share(share);
+        if let Some(line) = rhythm(evidence, &spikes) {
+            finding = finding.because(line).advise("look for what the program does every so many steps");
+        }
+        finding.advise("open one of these steps: its phases, marks, page faults and context switches").into()
+    }
+}
+
+fn ratio(evidence: &Evidence<'_>, row: usize) -> f64 {
+    evidence.inside_ns[row] / evidence.expected_ns[row]
+}
+
+/// Whether the spikes come at equal distances.
+fn rhythm(evidence: &Evidence<'_>, spikes: &[usize]) -> Option<String> {
+    if spikes.len() < 4 {
+        return None;
+    }
+    let ordinal = |i: usize| evidence.rows[spikes[i]].ordinal();
+    let mut distances: Vec<u64> = (1..spikes.len()).map(|i| ordinal(i) - ordinal(i - 1)).collect();
+    distances.sort_unstable();
+    let usual = distances[distances.len() / 2];
+    let equal = distances.iter().filter(|distance| **distance == usual).count();
+    (usual > 1 && equal * 4 >= distances.len() * 3).then(|| format!("they come every {usual} steps"))
+}
+
+/// What is usual for the numbers that may explain a spike.
+struct Usual<'a> {
+    phases: Vec<(&'a Phase, f64)>,
+    minor_faults: Option<f64>,
+    involuntary: Option<f64>,
+}
+
+impl<'a> Usual<'a> {
+    fn of(evidence: &Evidence<'a>) -> Self {
+        let median = |phase: &'a Phase| {
+            let ns = evidence.median_of(|row| Some(row.phase_ns(phase.slot) as f64));
+            (phase, ns.unwrap_or(0.0))
+        };
+        let usage = |number: fn(&gnntop_wire::ThreadUsage) -> u64| {
+            evidence.median_of(|row| row.usage().map(|usage| number(&usage) as f64))
+        };
+        Self {
+            phases: evidence.store.phases().iter().filter(|phase| !phase.is_gap()).map(median).collect(),
+            minor_faults: usage(|usage| usage.minor_faults),
+            involuntary: usage(|usage| usage.involuntary_switches),
+        }
+    }
+
+    fn sentence(&self, evidence: &Evidence<'_>, index: usize) -> String {
+        let row = &evidence.rows[index];
+        let inside = evidence.inside_ns[index];
+        let mut text = format!(
+            "step {} took {}, {:.1} x the usual",
+            row.step().0,
+            duration(inside as u64),
+            ratio(evidence, index)
+        );
+        // A phase may have been lengthened by less than the median over all batch sizes shows.
+        let scale = evidence.expected_ns[index] / evidence.median_of(inside_of).unwrap_or(1.0).max(1.0);
+        let excess =
+            |(phase, usual): &(&'a Phase, f64)| (phase.text.clone(), row.phase_ns(phase.slot) as f64 - usual * scale);
+        let worst = self.phases.iter().map(excess).max_by(|a, b| a.1.total_cmp(&b.1));
+        if let Some((phase, more)) = worst.filter(|(_, more)| *more > 0.25 * evidence.excess_ns(index)) {
+            text += &format!(": {} more in {phase}", duration(more as u64));
+        }
+        text.extend(self.usage(row));
+        text
+    }
+
+    /// What its thread went through that is far from usual.
+    fn usage(&self, row: &StepRow<'_>) -> Option<String> {
+        let usage = row.usage()?;
+        let many = |n: u64, usual: Option<f64>, least: f64| n as f64 > least + 4.0 * usual.unwrap_or(0.0);
+        let mut parts = Vec::new();
+        if usage.major_faults > 0 {
+            parts.push(format!("{} page faults that waited for a disk", count(usage.major_faults)));
+        }
+        if many(usage.minor_faults, self.minor_faults, 1000.0) {
+            parts.push(format!("{} page faults", count(usage.minor_faults)));
+        }
+        if many(usage.involuntary_switches, self.involuntary, 3.0) {
+            parts.push(format!("the CPU taken away {} times", count(usage.involuntary_switches)));
+        }
+        (!parts.is_empty()).then(|| format!(", with {}", parts.join(" and ")))
+    }
+}
+
+fn inside_of(row: &StepRow<'_>) -> Option<f64> {
+    Some(crate::findings::evidence::inside_ns(row))
+}

@@ -1,0 +1,55 @@
+//! Warm-up: first steps that are slower than the rest, which belong in no mean.
+
+use super::{Check, too_few_steps};
+use crate::figures::{count, duration};
+use crate::findings::evidence::{Evidence, inside_ns};
+use crate::findings::finding::{Confidence, Finding, Kind, Outcome, Place};
+use crate::findings::robust::median;
+
+/// The slowest of the first steps must take this many times the usual time.
+const SLOW: f64 = 1.5;
+
+/// The check.
+pub(super) struct WarmUp;
+
+impl Check for WarmUp {
+    fn kind(&self) -> Kind {
+        Kind::WarmUp
+    }
+
+    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+        if !evidence.has_steps() {
+            return too_few_steps(evidence);
+        }
+        let full = |row: &usize| !evidence.shape.is_partial[*row];
+        let mut times: Vec<f64> = (0..evidence.rows.len()).filter(full).map(|row| evidence.inside_ns[row]).collect();
+        let usual_ns = median(&mut times).unwrap_or(0.0).max(1.0);
+        let slowest = evidence.warm_up.iter().map(inside_ns).fold(0.0, f64::max);
+        let (Some(first), Some(last)) = (evidence.warm_up.first(), evidence.warm_up.last()) else {
+            return Outcome::Nothing; // the session's first steps are not looked at
+        };
+        if evidence.warm_up_ratio < SLOW || slowest - usual_ns < 6.0 * evidence.noise_ns {
+            return Outcome::Nothing;
+        }
+        let n = evidence.warm_up.len() as f64;
+        let cost = evidence.warm_up.iter().map(inside_ns).sum::<f64>() - n * usual_ns;
+        let summary = format!(
+            "the first {} steps warm up: up to {} each instead of {}, {} more in all",
+            count(evidence.warm_up.len() as u64),
+            duration(slowest as u64),
+            duration(usual_ns as u64),
+            duration(cost.max(0.0) as u64)
+        );
+        let place = Place {
+            ordinals: first.ordinal()..last.ordinal() + 1,
+            start_ns: first.period_start_ns(),
+            end_ns: last.end_ns(),
+            sentence: summary.clone(),
+        };
+        Finding::of_run(Kind::WarmUp, Confidence::High, None, summary)
+            .at(vec![place], 1)
+            .because("they come before the first three steps in a row that take at most 1.2 x the usual time")
+            .advise(format!("leave them out of means and percentiles (--skip-steps {})", evidence.warm_up.len()))
+            .into()
+    }
+}

@@ -1,0 +1,201 @@
+//! What all checks look at: the steps of a range, and what each of them should have taken.
+//!
+//! A step's time is taken apart into what lies *inside* it, which its phases and its own timer cover, and what
+//! lies *between* it and the step before. What a step should take inside follows from its batch (a straight line
+//! through sizes and times, where that explains them) times the level of its neighbours (a running median), so
+//! that neither a partial batch nor a slow trend looks like a spike.
+
+use std::ops::Range;
+
+use super::finding::Place;
+use super::robust::{median, quantile, sigma, spread_indices};
+use super::shape::Shape;
+use crate::store::{PhaseSlot, StepRow, Store};
+
+/// Steps at the start of a session that say nothing about the rest.
+pub(super) const WARM_UP_STEPS: u64 = 3;
+/// The longest warm-up that is believed.
+const LONGEST_WARM_UP: usize = 1000;
+/// Steps below which nothing is said about steps.
+pub(super) const ENOUGH_STEPS: usize = 10;
+/// Steps that share one running median; it is taken over three such blocks.
+const BLOCK: usize = 32;
+/// Steps that medians of single phases are taken over.
+const SAMPLED: usize = 4096;
+/// A warm step takes at most this much of the usual time...
+const WARM: f64 = 1.2;
+/// ...so many times in a row.
+const WARM_IN_A_ROW: usize = 3;
+
+/// Steps of a session with what they should have taken.
+pub(super) struct Evidence<'a> {
+    pub store: &'a Store,
+    /// The steps that are looked at, without the warm-up.
+    pub rows: Vec<StepRow<'a>>,
+    /// The steps at the start that are slower, at least three where the range has the session's first.
+    pub warm_up: Vec<StepRow<'a>>,
+    /// The slowest of these as a multiple of what its batch explains.
+    pub warm_up_ratio: f64,
+    /// For each row: time inside it.
+    pub inside_ns: Vec<f64>,
+    /// For each row: time it should have taken inside.
+    pub expected_ns: Vec<f64>,
+    /// Standard deviation of the time inside around what is expected.
+    pub noise_ns: f64,
+    /// For each row: time between it and the step before.
+    pub between_ns: Vec<f64>,
+    /// Median of that, where the epoch stays the same.
+    pub usual_between_ns: f64,
+    /// Standard deviation of that.
+    pub between_noise_ns: f64,
+    pub shape: Shape,
+    /// Wall time of all rows.
+    pub wall_ns: f64,
+}
+
+impl<'a> Evidence<'a> {
+    /// Of the steps with these ordinals, as far as they are kept.
+    pub(super) fn of(store: &'a Store, ordinals: Range<u64>) -> Self {
+        let mut rows: Vec<StepRow<'a>> = store.steps().rows(ordinals).collect();
+        let mut inside_ns: Vec<f64> = rows.iter().map(inside_ns).collect();
+        // Wild first steps do not bend the shape; the warm-up needs it, since a small batch may be among them.
+        let mut shape = Shape::of(&rows, &inside_ns);
+        let mut by_shape_ns = shape.by_shape_ns(&rows, &inside_ns);
+        let warm_up_len = warm_up_len(&rows, &inside_ns, &by_shape_ns);
+        let warm_up: Vec<StepRow<'a>> = rows.drain(..warm_up_len).collect();
+        let warm_up_ratio = (0..warm_up_len).map(|row| inside_ns[row] / by_shape_ns[row]).fold(0.0, f64::max);
+        inside_ns.drain(..warm_up_len);
+        by_shape_ns.drain(..warm_up_len);
+        shape.is_partial.drain(..warm_up_len);
+        let expected_ns = expected_ns(&inside_ns, &by_shape_ns);
+        let indices = spread_indices(rows.len(), 2 * SAMPLED);
+        let noise_ns = sigma(indices.iter().map(|i| inside_ns[*i] - expected_ns[*i]), 0.0);
+        let between_ns: Vec<f64> =
+            rows.iter().zip(&inside_ns).map(|(row, inside)| (row.period_ns() as f64 - inside).max(0.0)).collect();
+        let same_epoch = |i: &&usize| **i > 0 && rows[**i].epoch() == rows[**i - 1].epoch();
+        let mut usual: Vec<f64> = indices.iter().filter(same_epoch).map(|i| between_ns[*i]).collect();
+        let usual_between_ns = median(&mut usual).unwrap_or(0.0);
+        let between_noise_ns = sigma(usual.into_iter(), usual_between_ns);
+        let wall_ns = rows.iter().map(|row| row.period_ns() as f64).sum();
+        Self {
+            store,
+            rows,
+            warm_up,
+            warm_up_ratio,
+            inside_ns,
+            expected_ns,
+            noise_ns,
+            between_ns,
+            usual_between_ns,
+            between_noise_ns,
+            shape,
+            wall_ns,
+        }
+    }
+
+    /// Whether there are enough steps to say anything about steps.
+    pub(super) fn has_steps(&self) -> bool {
+        self.rows.len() >= ENOUGH_STEPS
+    }
+
+    /// The time range of the rows; `None` without any.
+    pub(super) fn span_ns(&self) -> Option<Range<u64>> {
+        let (first, last) = (self.rows.first()?, self.rows.last()?);
+        (first.period_start_ns() < last.end_ns()).then(|| first.period_start_ns()..last.end_ns())
+    }
+
+    /// Share (0 to 1) of some time in the wall time of the rows.
+    pub(super) fn share(&self, ns: f64) -> f64 {
+        if self.wall_ns > 0.0 { ns / self.wall_ns } else { 0.0 }
+    }
+
+    /// Median of a number of each row that tells it, over a sample of them.
+    pub(super) fn median_of(&self, number: impl Fn(&StepRow<'a>) -> Option<f64>) -> Option<f64> {
+        self.quantile_of(0.5, number)
+    }
+
+    /// A quantile of a number of each row that tells it, over a sample of them.
+    pub(super) fn quantile_of(&self, q: f64, number: impl Fn(&StepRow<'a>) -> Option<f64>) -> Option<f64> {
+        let indices = spread_indices(self.rows.len(), SAMPLED);
+        let mut numbers: Vec<f64> = indices.into_iter().filter_map(|i| number(&self.rows[i])).collect();
+        quantile(&mut numbers, q)
+    }
+
+    /// Time of all rows in a phase, or in the gap.
+    pub(super) fn phase_total_ns(&self, slot: PhaseSlot) -> f64 {
+        self.rows.iter().map(|row| row.phase_ns(slot) as f64).sum()
+    }
+
+    /// By how much a row is longer inside than expected; negative where it is shorter.
+    pub(super) fn excess_ns(&self, row: usize) -> f64 {
+        self.inside_ns[row] - self.expected_ns[row]
+    }
+
+    /// Whether the row is the first of an epoch.
+    pub(super) fn begins_epoch(&self, row: usize) -> bool {
+        row > 0 && self.rows[row].epoch() != self.rows[row - 1].epoch()
+    }
+
+    /// The row that was running at a time, the earlier one where two meet; `None` outside of the rows.
+    pub(super) fn row_at(&self, t_ns: u64) -> Option<usize> {
+        let row = self.store.steps().at_time(t_ns.saturating_sub(1))?;
+        let first = self.rows.first()?.ordinal();
+        let index = usize::try_from(row.ordinal().checked_sub(first)?).ok()?;
+        (index < self.rows.len() && t_ns <= row.end_ns()).then_some(index)
+    }
+
+    /// A place that is one row.
+    pub(super) fn place(&self, row: usize, sentence: String) -> Place {
+        self.places(row..row + 1, sentence)
+    }
+
+    /// A place that is several rows, at least one.
+    pub(super) fn places(&self, rows: Range<usize>, sentence: String) -> Place {
+        let (first, last) = (&self.rows[rows.start], &self.rows[rows.end - 1]);
+        Place {
+            ordinals: first.ordinal()..last.ordinal() + 1,
+            start_ns: first.period_start_ns(),
+            end_ns: last.end_ns(),
+            sentence,
+        }
+    }
+}
+
+/// Time inside a step: what its phases cover, or its own timer where that is longer.
+pub(super) fn inside_ns(row: &StepRow<'_>) -> f64 {
+    let own = row.end_ns().saturating_sub(row.start_ns()).min(row.period_ns());
+    own.max(row.period_ns().saturating_sub(row.gap_ns())) as f64
+}
+
+/// How many of the first rows are still warming up: all before the first three in a row that take at most 1.2
+/// times what is usual for their batch.
+fn warm_up_len(rows: &[StepRow<'_>], inside_ns: &[f64], by_shape_ns: &[f64]) -> usize {
+    let Some(first) = rows.first() else { return 0 };
+    let at_least = usize::try_from(WARM_UP_STEPS.saturating_sub(first.ordinal())).unwrap_or(0).min(rows.len());
+    if at_least == 0 || rows.len() < 2 * ENOUGH_STEPS {
+        return at_least;
+    }
+    let most = (rows.len() / 4).min(LONGEST_WARM_UP);
+    let ratio = |row: usize| inside_ns[row] / by_shape_ns[row];
+    let mut later: Vec<f64> = (most..rows.len()).take(4 * LONGEST_WARM_UP).map(ratio).collect();
+    let Some(usual) = median(&mut later) else { return at_least };
+    let is_warm = |row: usize| ratio(row) <= WARM * usual;
+    let warm = (0..most).find(|row| (*row..row + WARM_IN_A_ROW).all(is_warm));
+    // No end of it in sight means that it is no warm-up.
+    warm.unwrap_or(0).max(at_least)
+}
+
+/// What each row should have taken inside: what its batch explains, at the level of its neighbours.
+fn expected_ns(inside_ns: &[f64], by_shape_ns: &[f64]) -> Vec<f64> {
+    let ratios: Vec<f64> = inside_ns.iter().zip(by_shape_ns).map(|(ns, explained)| ns / explained).collect();
+    let mut window = Vec::with_capacity(3 * BLOCK);
+    let mut level = |block: usize| {
+        let start = (block * BLOCK).saturating_sub(BLOCK);
+        let end = ((block + 2) * BLOCK).min(ratios.len());
+        window.clear();
+        window.extend_from_slice(&ratios[start..end]);
+        median(&mut window).unwrap_or(1.0)
+    };
+    let levels: Vec<f64> = (0..ratios.len().div_ceil(BLOCK)).map(&mut level).collect();
+    by_shape_ns.iter().enumerate().map(|(row, explained)| explained * levels[row / BLOCK]).collect()
+}

@@ -1,0 +1,274 @@
+//! What a finding is: plain data that a screen draws, a report prints and a test compares.
+
+use std::ops::Range;
+
+use serde::Serialize;
+
+/// What a finding is about. Each kind is found by one check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Steps that took much longer than their neighbours.
+    Spike,
+    /// Steps that are short because their batch is.
+    PartialBatch,
+    /// The loop waits for data.
+    DataBound,
+    /// Wall time outside every phase.
+    Gap,
+    /// Steps, or the time between them, that are long where a mark lies.
+    Stall,
+    /// Page faults, or memory being reclaimed, that cost time.
+    PageFaults,
+    /// Arithmetic on denormal numbers.
+    Denormals,
+    /// The CPU was taken away.
+    Contention,
+    /// A GPU that has nothing to do.
+    GpuIdle,
+    /// A GPU that runs slower than it could.
+    GpuThrottled,
+    /// Memory that grows on and on.
+    MemoryGrowth,
+    /// Memory that is taken from the system and given back in every step.
+    AllocationChurn,
+    /// The first steps, which are slower.
+    WarmUp,
+    /// Steps that get slower and slower.
+    Drift,
+    /// Time that moves from one phase to another as batches grow.
+    PhaseShift,
+    /// An energy number that is computed and not measured.
+    ModelledEnergy,
+    /// A sensor whose readings fall on the same part of every step.
+    Aliasing,
+    /// Ranks or stages with unequal work.
+    Imbalance,
+    /// Times that do not add up.
+    Bookkeeping,
+}
+
+impl Kind {
+    /// All kinds, in the order in which findings of the same weight are listed.
+    pub const ALL: [Self; 19] = [
+        Self::Spike,
+        Self::PartialBatch,
+        Self::DataBound,
+        Self::Gap,
+        Self::Stall,
+        Self::PageFaults,
+        Self::Denormals,
+        Self::Contention,
+        Self::GpuIdle,
+        Self::GpuThrottled,
+        Self::MemoryGrowth,
+        Self::AllocationChurn,
+        Self::WarmUp,
+        Self::Drift,
+        Self::PhaseShift,
+        Self::ModelledEnergy,
+        Self::Aliasing,
+        Self::Imbalance,
+        Self::Bookkeeping,
+    ];
+
+    /// A stable name for programs and labels, such as `partial-batch`.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Spike => "spike",
+            Self::PartialBatch => "partial-batch",
+            Self::DataBound => "data-bound",
+            Self::Gap => "gap",
+            Self::Stall => "stall",
+            Self::PageFaults => "page-faults",
+            Self::Denormals => "denormals",
+            Self::Contention => "contention",
+            Self::GpuIdle => "gpu-idle",
+            Self::GpuThrottled => "gpu-throttled",
+            Self::MemoryGrowth => "memory-growth",
+            Self::AllocationChurn => "allocation-churn",
+            Self::WarmUp => "warm-up",
+            Self::Drift => "drift",
+            Self::PhaseShift => "phase-shift",
+            Self::ModelledEnergy => "modelled-energy",
+            Self::Aliasing => "aliasing",
+            Self::Imbalance => "imbalance",
+            Self::Bookkeeping => "bookkeeping",
+        }
+    }
+
+    /// A few words for a heading or a verdict, such as `partial batches`.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Spike => "spikes",
+            Self::PartialBatch => "partial batches",
+            Self::DataBound => "waiting for data",
+            Self::Gap => "time outside phases",
+            Self::Stall => "stalls at marks",
+            Self::PageFaults => "page faults",
+            Self::Denormals => "denormal numbers",
+            Self::Contention => "CPU contention",
+            Self::GpuIdle => "GPU idle",
+            Self::GpuThrottled => "GPU throttled",
+            Self::MemoryGrowth => "memory grows",
+            Self::AllocationChurn => "allocation churn",
+            Self::WarmUp => "warm-up",
+            Self::Drift => "getting slower",
+            Self::PhaseShift => "phases shift with batch size",
+            Self::ModelledEnergy => "modelled energy",
+            Self::Aliasing => "sampling aliased",
+            Self::Imbalance => "unequal work",
+            Self::Bookkeeping => "times do not add up",
+        }
+    }
+}
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// Worth knowing when numbers are read; costs no time by itself.
+    Note,
+    /// Costs less than 5 % of the wall time.
+    Minor,
+    /// Costs 5 % of the wall time or more, or will end the run.
+    Major,
+}
+
+impl Severity {
+    /// The severity of something that costs this share (0 to 1) of the wall time.
+    pub(super) fn of_share(share: f64) -> Self {
+        if share >= 0.05 { Self::Major } else { Self::Minor }
+    }
+}
+
+/// How sure a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Confidence {
+    /// Fits the evidence, as other causes would.
+    Low,
+    /// The evidence points there.
+    Medium,
+    /// Measured directly.
+    High,
+}
+
+impl Confidence {
+    /// As a word for people: `possible`, `likely` or `certain`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Low => "possible",
+            Self::Medium => "likely",
+            Self::High => "certain",
+        }
+    }
+}
+
+/// Where a finding was seen.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Place {
+    /// Rows of the step table.
+    pub ordinals: Range<u64>,
+    /// Where it begins, on the clock of all events.
+    pub start_ns: u64,
+    /// Where it ends.
+    pub end_ns: u64,
+    /// What happened there.
+    pub sentence: String,
+}
+
+/// A diagnosed cause with its evidence.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// What it is about.
+    pub kind: Kind,
+    /// How much it matters.
+    pub severity: Severity,
+    /// How sure it is.
+    pub confidence: Confidence,
+    /// Share (0 to 1) of the wall time looked at that it costs; absent where that cannot be said.
+    pub share: Option<f64>,
+    /// The whole finding in one sentence, also where there are many places.
+    pub summary: String,
+    /// How often it was seen; more than `places` where there were too many to list.
+    pub count: u64,
+    /// Where it was seen, by time, at most 1,024; empty for what is true of the whole run.
+    pub places: Vec<Place>,
+    /// What it rests on, one line each.
+    pub evidence: Vec<String>,
+    /// What to try, one line each.
+    pub advice: Vec<String>,
+}
+
+/// Places that a finding lists.
+pub(super) const PLACES_LISTED: usize = 1024;
+
+impl Finding {
+    /// A finding on the whole run, without places.
+    pub(super) fn of_run(kind: Kind, confidence: Confidence, share: Option<f64>, summary: String) -> Self {
+        let severity = share.map_or(Severity::Note, Severity::of_share);
+        let (places, evidence, advice) = (Vec::new(), Vec::new(), Vec::new());
+        Self { kind, severity, confidence, share, summary, count: 1, places, evidence, advice }
+    }
+
+    /// The finding with this line of evidence.
+    pub(super) fn because(mut self, evidence: impl Into<String>) -> Self {
+        self.evidence.push(evidence.into());
+        self
+    }
+
+    /// The finding with this advice.
+    pub(super) fn advise(mut self, advice: impl Into<String>) -> Self {
+        self.advice.push(advice.into());
+        self
+    }
+
+    /// The finding with these places, of which there may be more than can be listed.
+    pub(super) fn at(mut self, mut places: Vec<Place>, count: u64) -> Self {
+        places.truncate(PLACES_LISTED);
+        (self.places, self.count) = (places, count);
+        self
+    }
+}
+
+/// What a check came to.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Outcome {
+    /// These are there.
+    Found(Vec<Finding>),
+    /// It was looked for and is not there.
+    Nothing,
+    /// It could not be looked for, and why.
+    NotEnough(String),
+}
+
+impl From<Finding> for Outcome {
+    fn from(finding: Finding) -> Self {
+        Self::Found(vec![finding])
+    }
+}
+
+impl From<Vec<Finding>> for Outcome {
+    fn from(findings: Vec<Finding>) -> Self {
+        if findings.is_empty() { Self::Nothing } else { Self::Found(findings) }
+    }
+}
+
+/// A kind that could not be looked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NotEnough {
+    /// What was to be looked for.
+    pub kind: Kind,
+    /// What is missing.
+    pub reason: String,
+}
+
+/// All that was found in the steps that were looked at.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Findings {
+    /// What was found, the weightiest first.
+    pub found: Vec<Finding>,
+    /// What could not be looked for.
+    pub not_enough: Vec<NotEnough>,
+}

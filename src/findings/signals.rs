@@ -1,0 +1,57 @@
+//! Signals over a stretch of time: what a gauge was held at and what a counter counted.
+
+use std::ops::Range;
+
+use crate::store::{Point, Signal, Store};
+
+/// The values of a gauge with how long each was held within `span`, in nanoseconds.
+pub(super) fn held<'a>(signal: &'a Signal, span: &'a Range<u64>) -> impl Iterator<Item = (f64, u64)> + 'a {
+    let points = signal.series.points();
+    let ends = signal.series.points().skip(1).map(Point::t_ns).chain([span.end]);
+    points.zip(ends).filter_map(|(point, end)| {
+        let (from, to) = (point.t_ns().max(span.start), end.min(span.end));
+        let value = point.value()?;
+        (to > from).then(|| (value as f64, to - from))
+    })
+}
+
+/// Share (0 to 1) of the time in which a gauge was held at values for which `is` says so; `None` without readings.
+pub(super) fn held_share(signal: &Signal, span: &Range<u64>, is: impl Fn(f64) -> bool) -> Option<f64> {
+    let (yes, all) = held(signal, span).fold((0u64, 0u64), |(yes, all), (value, ns)| {
+        (yes.saturating_add(if is(value) { ns } else { 0 }), all.saturating_add(ns))
+    });
+    (all > 0).then(|| yes as f64 / all as f64)
+}
+
+/// Mean of a gauge over the time in which it was read; `None` without readings.
+pub(super) fn held_mean(signal: &Signal, span: &Range<u64>) -> Option<f64> {
+    let (sum, all) =
+        held(signal, span).fold((0.0, 0.0), |(sum, all), (value, ns)| (sum + value * ns as f64, all + ns as f64));
+    (all > 0.0).then(|| sum / all)
+}
+
+/// What a cumulative counter counted between its readings within `span`, per second; `None` for fewer than two.
+pub(super) fn rate_per_s(store: &Store, name: &str, span: &Range<u64>) -> Option<f64> {
+    let points = store.signals().find(name)?.series.points();
+    let mut within = points.filter(|point| span.contains(&point.t_ns()));
+    let mut before = within.next()?;
+    let (mut increase, mut ns) = (0.0, 0u64);
+    for point in within {
+        if let (Some(from), Some(to)) = (before.value(), point.value())
+            && to >= from
+            && point.t_ns() > before.t_ns()
+        {
+            increase += (i128::from(to) - i128::from(from)) as f64;
+            ns = ns.saturating_add(point.t_ns() - before.t_ns());
+        }
+        before = point;
+    }
+    (ns > 0).then(|| increase * 1e9 / ns as f64)
+}
+
+/// Share (0 to 1) of the machine's cores that were at work; `None` where it is not known how many there are.
+pub(super) fn machine_busy(store: &Store, span: &Range<u64>) -> Option<f64> {
+    let cores = store.hardware().cores().len();
+    let busy = rate_per_s(store, "machine.cpu.busy", span)? / 1e9;
+    (cores > 0).then(|| busy / cores as f64)
+}

@@ -1,0 +1,186 @@
+//! What steps alone tell: their times, batches and marks.
+
+use gnntop_wire::{BatchShape, Unit};
+
+use super::*;
+
+#[test]
+fn clean_runs_have_no_findings() {
+    assert_eq!(all(&run(500, |_| Plan::default(), &[])).found, []);
+    let sized = |step: u64| {
+        let edges = 6000 + step * 7919 % 3000;
+        let forward = 10 * MS * edges / 7500;
+        let mut plan = with_phase("forward", 0);
+        plan.phases[1].1 = forward;
+        plan.phases[2].1 = 2 * forward;
+        plan.batch = BatchShape { edges: Some(edges), ..BatchShape::default() };
+        plan
+    };
+    let readings = [
+        gauge("process.rss", Unit::Bytes, |t| 5e8 + 1e6 * (t * 3.0).sin()),
+        counted("machine.pressure.cpu.some", Unit::Nanoseconds, |t| t * 3e7),
+        counted("machine.cpu.steal", Unit::Nanoseconds, |t| t * 1e7),
+    ];
+    assert_eq!(all(&run(500, sized, &readings)).found, []);
+}
+
+#[test]
+fn too_few_steps_are_not_enough_for_anything() {
+    let findings = all(&run(8, |_| Plan::default(), &[]));
+    assert_eq!(findings.found, []);
+    let about_spikes = findings.not_enough.iter().find(|n| n.kind == Kind::Spike).unwrap();
+    assert_eq!(about_spikes.reason, "only 5 steps after the warm-up");
+    assert_eq!(all(&Store::new()).found, []);
+}
+
+#[test]
+fn spikes_are_found_with_their_phase_also_on_a_slope() {
+    let plan = |step: u64| {
+        let slope = step * MS / 150; // a third slower at the end
+        if step == 77 { with_phase("forward", 80 * MS) } else { with_phase("backward", slope) }
+    };
+    let findings = all(&run(300, plan, &[]));
+    let spike = findings.found.iter().find(|f| f.kind == Kind::Spike).unwrap();
+    assert_eq!(steps_of(spike), [77]);
+    assert_says(spike, Kind::Spike, &["step 77 took 1", "more in forward"]);
+    assert!(spike.summary.starts_with("step 77 took 11"), "{}", spike.summary);
+}
+
+#[test]
+fn spikes_that_come_regularly_are_said_to() {
+    let plan = |step: u64| if step.is_multiple_of(40) { with_phase("backward", 130 * MS) } else { Plan::default() };
+    let spike = only(&run(400, plan, &[]));
+    assert_eq!(steps_of(&spike), (1..=10).map(|n| n * 40).collect::<Vec<u64>>());
+    assert_says(&spike, Kind::Spike, &["10 steps take", "they come every 40 steps"]);
+    assert_eq!(spike.severity, Severity::Major);
+}
+
+#[test]
+fn a_partial_batch_is_no_spike_and_its_time_is_explained() {
+    let plan = |step: u64| {
+        let mut plan = Plan { epoch: step / 3, ..Plan::default() };
+        if step % 3 == 2 {
+            plan.phases = vec![("data wait", MS), ("forward", 5 * MS), ("backward", 9 * MS), ("optimizer", 3 * MS)];
+            plan.batch = BatchShape { graphs: Some(113), nodes: Some(1582), edges: Some(3164), seeds: None };
+        }
+        plan
+    };
+    let partial = only(&run(90, plan, &[]));
+    assert_says(&partial, Kind::PartialBatch, &["29 of 87 steps", "for 1,000 edges (r = 0.99"]);
+    assert_eq!(partial.severity, Severity::Note);
+    assert!(steps_of(&partial).iter().all(|step| step % 3 == 2));
+}
+
+#[test]
+fn waiting_for_data_is_found_and_an_empty_queue_makes_it_certain() {
+    let plan =
+        |step: u64| Plan { counter: Some(("queue depth", (step % 8 / 7) as f64)), ..with_phase("data wait", 15 * MS) };
+    let found = only(&run(200, plan, &[]));
+    assert_says(&found, Kind::DataBound, &["waits for data 32 % of the time", "is empty at 8", "no loader thread"]);
+    assert_eq!((found.confidence, found.severity), (Confidence::High, Severity::Major));
+    let idle = |_| Plan { counter: Some(("queue depth", 4.0)), ..with_phase("data wait", 15 * MS) };
+    assert_eq!(only(&run(200, idle, &[])).confidence, Confidence::Medium);
+}
+
+#[test]
+fn a_gap_is_found_with_what_step_timers_make_of_it() {
+    let plan = |step: u64| {
+        let epoch = step / 20;
+        let gap_ns = if step.is_multiple_of(20) { 300 * MS } else { 6 * MS };
+        Plan { gap_ns, epoch, ..Plan::default() }
+    };
+    let gap = only(&run(200, plan, &[]));
+    assert_says(
+        &gap,
+        Kind::Gap,
+        &["outside every phase", "before an epoch's first step: 299 ms", "timers around steps add up to 67"],
+    );
+    let plan = |step: u64| Plan { gap_ns: if step == 120 { 400 * MS } else { MS }, ..Plan::default() };
+    let once = only(&run(200, plan, &[]));
+    assert_says(&once, Kind::Gap, &["once far more time than usual"]);
+    assert_eq!(steps_of(&once), [120]);
+}
+
+#[test]
+fn marks_are_joined_with_the_time_lost_in_and_between_steps() {
+    let plan = |step: u64| match step {
+        50 | 150 => Plan { mark_inside: Some("gc"), ..with_phase("forward", 130 * MS) },
+        100 | 200 | 250 => Plan { mark_before: Some("gc"), gap_ns: 130 * MS, ..Plan::default() },
+        _ => Plan { mark_before: (step % 25 == 3).then_some("epoch"), ..Plan::default() },
+    };
+    let findings = all(&run(300, plan, &[]));
+    let stall = findings.found.iter().find(|f| f.kind == Kind::Stall).unwrap();
+    assert_says(stall, Kind::Stall, &["\"gc\" costs 1", "2 in steps, 3 between them", "5 of 5 such marks", "garbage"]);
+    assert_eq!(
+        steps_of(stall),
+        [50, 150, 100, 200, 250]
+            .map(|n: u64| n)
+            .into_iter()
+            .collect::<std::collections::BTreeSet<_>>()
+            .into_iter()
+            .collect::<Vec<_>>()
+    );
+    assert_eq!(findings.found.iter().filter(|f| f.kind == Kind::Stall).count(), 1, "the epochs cost nothing");
+}
+
+#[test]
+fn a_warm_up_is_left_out_of_everything_else() {
+    let plan = |step: u64| if step <= 6 { with_phase("forward", (200 - 20 * step) * MS) } else { Plan::default() };
+    let found = only(&run(300, plan, &[]));
+    assert_says(&found, Kind::WarmUp, &["the first 6 steps warm up", "--skip-steps 6"]);
+    assert_eq!(found.places[0].ordinals, 0..6);
+}
+
+#[test]
+fn steps_that_get_slower_are_found_with_their_phase() {
+    let plan = |step: u64| with_phase("backward", step * MS / 30);
+    let found = only(&run(300, plan, &[]));
+    assert_says(&found, Kind::Drift, &["get 1", "most of it in backward"]);
+}
+
+#[test]
+fn a_shift_from_phase_to_phase_is_found() {
+    let plan = |step: u64| {
+        let edges = if step.is_multiple_of(2) { 2000 } else { 8000 };
+        Plan {
+            phases: vec![("forward", 10 * MS), ("backward", edges * MS / 400)],
+            batch: BatchShape { edges: Some(edges), ..BatchShape::default() },
+            ..Plan::default()
+        }
+    };
+    let found = only(&run(300, plan, &[]));
+    assert_says(
+        &found,
+        Kind::PhaseShift,
+        &["from 2,000 to 8,000 edges, backward grows from 33 % to 67 %", "forward falls"],
+    );
+}
+
+#[test]
+fn a_watch_looks_again_only_when_it_is_time() {
+    let store = run(100, |step| with_phase("forward", if step == 50 { 100 * MS } else { 0 }), &[]);
+    let mut watch = Watch::new();
+    assert!(watch.update(&store));
+    assert_eq!(watch.findings().found.len(), 1);
+    assert!(!watch.update(&store));
+}
+
+#[test]
+fn a_mark_at_the_very_end_of_a_step_belongs_to_it() {
+    let mut stream = StreamBuilder::new("marks");
+    let main = stream.track(gnntop_wire::TrackRole::Training, "main");
+    let mut t_ns = START_NS;
+    for step in 1..=100 {
+        let start_ns = t_ns;
+        t_ns += noisy(10 * MS, step) + if step.is_multiple_of(20) { 30 * MS } else { 0 };
+        stream.phase(main, step, "forward", start_ns, t_ns);
+        if step.is_multiple_of(20) {
+            stream.mark(main, "checkpoint", t_ns);
+        }
+        stream.step(main, step, start_ns, t_ns);
+    }
+    let findings = all(&store_of(stream));
+    let stall = findings.found.iter().find(|f| f.kind == Kind::Stall).unwrap();
+    assert_eq!(steps_of(stall), [20, 40, 60, 80, 100]);
+    assert_says(stall, Kind::Stall, &["\"checkpoint\" costs", "5 in steps, 0 between", "another thread"]);
+}
