@@ -4,6 +4,7 @@ pub mod app;
 pub mod cli;
 pub mod figures;
 pub mod findings;
+pub mod import;
 pub mod recorder;
 pub mod report;
 pub mod source;

@@ -5,6 +5,7 @@
 
 mod attach;
 mod doctor;
+mod import;
 mod list;
 mod output;
 mod plain;
@@ -57,6 +58,7 @@ enum Command {
     Record(record::RecordArguments),
     Replay(replay::ReplayArguments),
     Report(report::ReportArguments),
+    Import(import::ImportArguments),
     Doctor(doctor::DoctorArguments),
 }
 
@@ -87,6 +89,7 @@ fn dispatch(command: Option<Command>) -> anyhow::Result<u8> {
         Some(Command::Record(arguments)) => record::record(&arguments),
         Some(Command::Replay(arguments)) => replay::replay(arguments),
         Some(Command::Report(arguments)) => report::report(&arguments),
+        Some(Command::Import(arguments)) => import::import(&arguments),
         Some(Command::Doctor(arguments)) => doctor::doctor(&arguments),
     }
 }

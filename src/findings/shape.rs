@@ -7,6 +7,8 @@ use crate::store::StepRow;
 const FITTED: usize = 8192;
 /// A fit explains the time from this correlation on.
 const EXPLAINS: f64 = 0.5;
+/// A measure explains the time better than one before it only if its correlation is larger by this.
+const CLEARLY: f64 = 0.005;
 /// A size that at least one step in so many has is a choice and not chance.
 const FULL_SHARE: usize = 3;
 
@@ -65,7 +67,7 @@ impl Shape {
             Some((measure, Line::through(&pairs?)?))
         };
         let lines = Measure::ALL.into_iter().filter_map(line);
-        let best = lines.reduce(|best, next| if next.1.r > best.1.r { next } else { best });
+        let best = lines.reduce(|best, next| if next.1.r > best.1.r + CLEARLY { next } else { best });
         Self { full, is_partial, fit: best.filter(|(_, line)| line.r >= EXPLAINS) }
     }
 

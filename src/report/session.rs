@@ -42,7 +42,8 @@ impl Session {
         Self {
             name: info.name,
             session_id: format!("{:032x}", info.session_id),
-            pid: session.info().map(|info| info.pid),
+            // Imported recordings have no process.
+            pid: session.info().map(|info| info.pid).filter(|pid| *pid > 0),
             host: info.host,
             command: info.command,
             publisher: info.publisher,

@@ -29,6 +29,11 @@ impl Check for Aliasing {
         if !evidence.has_steps() {
             return too_few_steps(evidence);
         }
+        let is_gauge =
+            |signal: &crate::store::Signal| signal.kind == gnntop_wire::SignalKind::Gauge && !signal.series.is_empty();
+        if !evidence.store.signals().all().iter().any(is_gauge) {
+            return Outcome::NotEnough("no gauge is read; counters miss nothing between readings".to_owned());
+        }
         let times = reading_times(evidence);
         if times.len() < ENOUGH {
             return Outcome::NotEnough(format!("sensors were read only {} times during these steps", times.len()));

@@ -2,9 +2,9 @@
 
 use super::{Check, too_few_steps};
 use crate::figures::{count, duration, percent};
-use crate::findings::evidence::Evidence;
+use crate::findings::evidence::{Evidence, inside_ns};
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED};
-use crate::store::PhaseSlot;
+use crate::store::{PhaseSlot, StepRow};
 
 /// A gap below this share of the wall time is no finding, unless single ones are long.
 const WORTH_SAYING: f64 = 0.05;
@@ -71,7 +71,7 @@ fn explain(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
         let at_start = epochs.iter().map(|row| evidence.between_ns[*row]).sum::<f64>() / epochs.len() as f64;
         finding = finding.because(format!("before an epoch's first step: {} on average", duration(at_start as u64)));
     }
-    let (what, wall, inside) = whole_epochs(evidence, &epochs);
+    let (what, wall, inside) = whole_epochs(evidence);
     finding.because(format!(
         "timers around steps add up to {} {what}, the clock on the wall shows {}",
         duration(inside.max(0.0) as u64),
@@ -79,14 +79,15 @@ fn explain(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
     ))
 }
 
-/// Wall time and time inside steps of an epoch, over those that are there from beginning to end; of all steps where
-/// there are none.
-fn whole_epochs(evidence: &Evidence<'_>, begins: &[usize]) -> (&'static str, f64, f64) {
-    let (rows, n, what) = match begins {
-        [first, .., last] => (*first..*last, begins.len() as f64 - 1.0, "an epoch"),
-        _ => (0..evidence.rows.len(), 1.0, "in all"),
-    };
-    let wall: f64 = rows.clone().map(|row| evidence.rows[row].period_ns() as f64).sum();
-    let between: f64 = rows.map(|row| evidence.between_ns[row]).sum();
-    (what, wall / n, (wall - between) / n)
+/// Wall time and time inside steps of an epoch, over those with all their steps, the warm-up among them; of all steps
+/// where there is but one epoch.
+fn whole_epochs(evidence: &Evidence<'_>) -> (&'static str, f64, f64) {
+    let rows: Vec<StepRow<'_>> = evidence.warm_up.iter().chain(&evidence.rows).copied().collect();
+    let epochs: Vec<&[StepRow<'_>]> = rows.chunk_by(|a, b| a.epoch() == b.epoch()).collect();
+    let most = epochs.iter().map(|epoch| epoch.len()).max().unwrap_or(0);
+    let whole: Vec<&&[StepRow<'_>]> = epochs.iter().filter(|epoch| epoch.len() == most).collect();
+    let sum = |of: &dyn Fn(&StepRow<'_>) -> f64| whole.iter().flat_map(|epoch| epoch.iter()).map(of).sum::<f64>();
+    let n = whole.len().max(1) as f64;
+    let what = if epochs.len() > 1 { "an epoch" } else { "in all" };
+    (what, sum(&|row| row.period_ns() as f64) / n, sum(&inside_ns) / n)
 }

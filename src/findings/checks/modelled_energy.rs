@@ -9,14 +9,14 @@ use super::Check;
 use crate::figures::quantity;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
-use crate::findings::robust::quantile;
+use crate::findings::robust::median;
 use crate::findings::signals;
 use crate::store::Signal;
 
 /// Readings below which a constant power is chance.
 const ENOUGH: usize = 20;
 /// Powers that differ by no more than this share are the same.
-const SAME: f64 = 0.005;
+const SAME: f64 = 0.002;
 
 /// The check.
 pub(super) struct ModelledEnergy;
@@ -69,6 +69,9 @@ fn constant_watts(evidence: &Evidence<'_>, signal: &Signal) -> Option<f64> {
     if watts.len() < ENOUGH {
         return None;
     }
-    let (low, high) = (quantile(&mut watts, 0.05)?, quantile(&mut watts, 0.95)?);
-    (low > 1.0 && high - low <= SAME * low).then_some(low)
+    let usual = median(&mut watts).filter(|watts| *watts > 1.0)?;
+    let same = watts.iter().filter(|watts| (*watts - usual).abs() <= SAME * usual).count();
+    // A gauge repeats itself where nothing changes; what a counter counts does not.
+    let enough = if signal.kind == SignalKind::Counter { 0.5 } else { 0.95 };
+    (same as f64 >= enough * watts.len() as f64).then_some(usual)
 }

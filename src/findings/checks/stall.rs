@@ -34,6 +34,16 @@ struct Effect {
     is_long: bool,
 }
 
+/// The marks of one name.
+#[derive(Default)]
+struct Marked {
+    effects: Vec<Effect>,
+    /// Marks inside steps, those of the warm-up among them.
+    inside: u64,
+    /// Marks between steps.
+    outside: u64,
+}
+
 impl Check for Stalls {
     fn kind(&self) -> Kind {
         Kind::Stall
@@ -43,11 +53,13 @@ impl Check for Stalls {
         if !evidence.has_steps() {
             return too_few_steps(evidence);
         }
-        let mut by_name: BTreeMap<NameId, Vec<Effect>> = BTreeMap::new();
+        let mut by_name: BTreeMap<NameId, Marked> = BTreeMap::new();
         for mark in evidence.store.marks().iter() {
-            if let Some(effect) = effect(evidence, mark) {
-                by_name.entry(mark.name).or_default().push(effect);
-            }
+            let Some(is_inside) = is_inside(evidence, mark) else { continue };
+            let marked = by_name.entry(mark.name).or_default();
+            marked.inside += u64::from(is_inside);
+            marked.outside += u64::from(!is_inside);
+            marked.effects.extend(effect(evidence, mark, is_inside));
         }
         if by_name.is_empty() {
             return Outcome::NotEnough("the program sets no marks during its steps".to_owned());
@@ -57,7 +69,7 @@ impl Check for Stalls {
             inside || long(evidence, row, between_excess(evidence, row), evidence.between_noise_ns)
         };
         let base = (0..evidence.rows.len()).filter(|row| anywhere(*row)).count() as f64 / evidence.rows.len() as f64;
-        let found = |(name, effects): (&NameId, &Vec<Effect>)| finding(evidence, *name, effects, base);
+        let found = |(name, marked): (&NameId, &Marked)| finding(evidence, *name, marked, base);
         by_name.iter().filter_map(found).collect::<Vec<Finding>>().into()
     }
 }
@@ -70,10 +82,19 @@ fn long(evidence: &Evidence<'_>, row: usize, excess_ns: f64, noise_ns: f64) -> b
     excess_ns > WORTH_SAYING * (evidence.expected_ns[row] + evidence.usual_between_ns) && excess_ns > SIGMAS * noise_ns
 }
 
+/// Whether a mark lies inside a step, by its own timer, or before one; `None` for one outside of all that is looked
+/// at.
+fn is_inside(evidence: &Evidence<'_>, mark: &Instant) -> Option<bool> {
+    let row = match evidence.row_at(mark.t_ns) {
+        Some(row) => &evidence.rows[row],
+        None => evidence.warm_up.iter().find(|row| mark.t_ns > row.period_start_ns() && mark.t_ns <= row.end_ns())?,
+    };
+    Some(mark.t_ns >= row.start_ns())
+}
+
 /// Joins a mark with the step that was running, by time.
-fn effect(evidence: &Evidence<'_>, mark: &Instant) -> Option<Effect> {
+fn effect(evidence: &Evidence<'_>, mark: &Instant, is_inside: bool) -> Option<Effect> {
     let row = evidence.row_at(mark.t_ns)?;
-    let is_inside = mark.t_ns >= evidence.rows[row].start_ns();
     let (cost_ns, noise_ns) = if is_inside {
         (evidence.excess_ns(row), evidence.noise_ns)
     } else {
@@ -82,7 +103,8 @@ fn effect(evidence: &Evidence<'_>, mark: &Instant) -> Option<Effect> {
     Some(Effect { row, is_inside, cost_ns, is_long: long(evidence, row, cost_ns, noise_ns) })
 }
 
-fn finding(evidence: &Evidence<'_>, name: NameId, effects: &[Effect], base: f64) -> Option<Finding> {
+fn finding(evidence: &Evidence<'_>, name: NameId, marked: &Marked, base: f64) -> Option<Finding> {
+    let Marked { effects, inside, outside } = marked;
     let text = evidence.store.name(name);
     let stalls: Vec<&Effect> = effects.iter().filter(|effect| effect.is_long).collect();
     let hit = stalls.len() as f64 / effects.len() as f64;
@@ -98,21 +120,19 @@ fn finding(evidence: &Evidence<'_>, name: NameId, effects: &[Effect], base: f64)
     };
     let cost: f64 = stalls.iter().map(|effect| effect.cost_ns).sum();
     let share = evidence.share(cost);
-    let inside = effects.iter().filter(|effect| effect.is_inside).count();
-    let outside = effects.len() - inside;
     let summary = format!(
         "\"{text}\" costs {} each time, {} of the time in all: {} in steps, {} between them",
         duration((cost / stalls.len() as f64) as u64),
         percent(share),
-        count(inside as u64),
-        count(outside as u64)
+        count(*inside),
+        count(*outside)
     );
     let confidence = if stalls.len() >= 3 { Confidence::High } else { Confidence::Medium };
     let mut finding = Finding::of_run(Kind::Stall, confidence, Some(share), summary)
         .at(stalls.iter().take(PLACES_LISTED).map(|e| sentence(&e)).collect(), stalls.len() as u64)
         .because(format!("{} of {} such marks lie where time is lost", stalls.len(), effects.len()))
         .because(format!("elsewhere {} of the steps are as long", percent(elsewhere)));
-    if outside > 0 {
+    if *outside > 0 {
         finding = finding.because(format!("{outside} of them lie between steps, where timers around steps miss them"));
     }
     Some(finding.advise(advice(text)))

@@ -1,0 +1,116 @@
+//! `gnntop import`: what other programs measured, as a recording.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+use super::{SUCCESS, output, record};
+use crate::figures::count;
+use crate::import::{self, ImportError, Imported, Mapping, MarkFile};
+
+const EXAMPLES: &str = "\
+Examples:
+  gnntop import csv steps.csv -o run.gnntop
+  gnntop import csv steps.csv -o run.gnntop --column duration=iter_time:s --column phase:forward=fwd:ms
+  gnntop import csv steps.csv -o run.gnntop --marks gc=gc_events.csv
+  gnntop import chrome trace.json -o run.gnntop       what torch.profiler writes
+  gnntop report run.gnntop
+
+docs/import.md lists the roles and units of columns.";
+
+/// Make a recording of a table of steps or of a trace
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ImportArguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// A table with a row for each step
+    Csv(CsvArguments),
+    /// A trace in Chrome's JSON format, as torch.profiler writes it
+    Chrome(ChromeArguments),
+}
+
+#[derive(Debug, clap::Args)]
+struct CsvArguments {
+    /// The table; its first row names the columns
+    file: PathBuf,
+    #[command(flatten)]
+    to: To,
+    /// What a column means, beside those whose names are plain; can be given several times
+    #[arg(long = "column", value_name = "ROLE=COLUMN[:UNIT]", value_parser = mapping)]
+    columns: Vec<Mapping>,
+    /// A table of events to mark, with a column step_idx or timestamp_s; can be given several times
+    #[arg(long, value_name = "NAME=FILE", value_parser = mark_file)]
+    marks: Vec<MarkFile>,
+}
+
+#[derive(Debug, clap::Args)]
+struct ChromeArguments {
+    /// The trace
+    file: PathBuf,
+    #[command(flatten)]
+    to: To,
+    /// An annotation that is a phase, beside those that torch.profiler and the standard phases name
+    #[arg(long = "phase", value_name = "PHASE=ANNOTATION", value_parser = pair)]
+    phases: Vec<(String, String)>,
+}
+
+#[derive(Debug, clap::Args)]
+struct To {
+    /// The recording to write
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Write over a file that is there
+    #[arg(long)]
+    force: bool,
+}
+
+fn mapping(text: &str) -> Result<Mapping, String> {
+    Mapping::parse(text).map_err(|error| error.to_string())
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("give NAME=VALUE")?;
+    if name.is_empty() || value.is_empty() {
+        return Err("give NAME=VALUE".to_owned());
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+fn mark_file(text: &str) -> Result<MarkFile, String> {
+    pair(text).map(|(name, path)| MarkFile { name, path: path.into() })
+}
+
+/// Does `gnntop import`.
+pub(super) fn import(arguments: &ImportArguments) -> anyhow::Result<u8> {
+    let (to, imported) = match &arguments.what {
+        What::Csv(CsvArguments { file, to, columns, marks }) => {
+            (to, into_file(to, |out| import::csv(file, columns, marks, out))?)
+        }
+        What::Chrome(ChromeArguments { file, to, phases }) => {
+            (to, into_file(to, |out| import::chrome::trace(file, phases, out))?)
+        }
+    };
+    imported.notes.iter().for_each(|line| output::note(line));
+    let (steps, events) = (count(imported.steps), count(imported.events));
+    output::note(&format!("{}: {steps} steps, {events} events", to.output.display()));
+    Ok(SUCCESS)
+}
+
+/// Writes a recording, which is not left behind where the import fails.
+fn into_file(
+    to: &To,
+    import: impl FnOnce(BufWriter<File>) -> Result<Imported, ImportError>,
+) -> anyhow::Result<Imported> {
+    let path: &Path = &to.output;
+    let file = record::create(path, to.force)?;
+    import(BufWriter::new(file)).map_err(|error| {
+        // Made a moment ago, and nobody else's.
+        let _ = std::fs::remove_file(path);
+        error.into()
+    })
+}

@@ -1,0 +1,146 @@
+//! Writes a recording from events that come in the order of their times.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use gnntop_wire::{
+    Anchor, BlockEncoder, Definition, End, Event, NameId, NameKind, SessionInfo, SignalId, SignalKind, TrackId,
+    TrackRole, Unit, put_anchor, put_definitions, put_end, put_segment,
+};
+
+/// Times of the recording begin here: the first step's data wait may lie before it.
+pub(super) const START_NS: u64 = 1_000_000_000;
+/// Blocks hold this much of the stream's time.
+const BLOCK_NS: u64 = 1_000_000_000;
+/// What is ready is written out beyond this many bytes.
+const WRITE_LEN: usize = 1 << 20;
+
+/// A recording that is being written.
+pub(super) struct Writer<W: Write> {
+    out: W,
+    ready: Vec<u8>,
+    names: HashMap<(NameKind, String), NameId>,
+    tracks: Vec<BlockEncoder>,
+    signals: u32,
+    /// Wall-clock time of [`START_NS`].
+    wall_ns: u64,
+    flushed_ns: u64,
+    newest_ns: u64,
+    /// Events written.
+    pub(super) events: u64,
+}
+
+/// Who is said to publish.
+pub(super) struct Head {
+    /// The session's name.
+    pub name: String,
+    /// What is said as its command line.
+    pub command: String,
+    /// What imported it.
+    pub publisher: &'static str,
+    /// Tells this recording from others; the same for the same input.
+    pub session_id: u128,
+    /// Wall-clock time of [`START_NS`] in nanoseconds since 1970; 0 where it is not known.
+    pub wall_ns: u64,
+}
+
+impl<W: Write> Writer<W> {
+    pub(super) fn new(out: W, head: Head) -> Self {
+        let Head { name, command, publisher, session_id, wall_ns } = head;
+        let mut writer = Self {
+            out,
+            ready: Vec::new(),
+            names: HashMap::new(),
+            tracks: Vec::new(),
+            signals: 0,
+            wall_ns,
+            flushed_ns: START_NS,
+            newest_ns: START_NS,
+            events: 0,
+        };
+        let info = SessionInfo {
+            session_id,
+            name,
+            command,
+            publisher: format!("{publisher} {}", env!("CARGO_PKG_VERSION")),
+            start: writer.anchor(START_NS),
+            ..SessionInfo::default()
+        };
+        put_segment(&mut writer.ready, &info);
+        writer
+    }
+
+    fn anchor(&self, t_ns: u64) -> Anchor {
+        let wall_ns = if self.wall_ns == 0 { 0 } else { self.wall_ns.saturating_add(t_ns - START_NS) };
+        Anchor { monotonic_ns: t_ns, wall_ns, boot_ns: t_ns }
+    }
+
+    pub(super) fn track(&mut self, role: TrackRole, text: &str) -> TrackId {
+        let id = TrackId(self.tracks.len() as u32 + 1);
+        self.tracks.push(BlockEncoder::new(id));
+        self.define(&Definition::Track { id, role, thread_id: 0, text: text.to_owned() });
+        id
+    }
+
+    pub(super) fn name(&mut self, kind: NameKind, text: &str) -> NameId {
+        if let Some(id) = self.names.get(&(kind, text.to_owned())) {
+            return *id;
+        }
+        let id = NameId(self.names.len() as u32 + 1);
+        self.names.insert((kind, text.to_owned()), id);
+        self.define(&Definition::Name { id, kind, text: text.to_owned() });
+        id
+    }
+
+    pub(super) fn signal(&mut self, name: &str, unit: Unit, kind: SignalKind, source: &str) -> SignalId {
+        let id = SignalId(self.signals);
+        self.signals += 1;
+        let (name, source, device) = (name.to_owned(), source.to_owned(), String::new());
+        self.define(&Definition::Signal { id, unit, kind, name, source, device });
+        id
+    }
+
+    fn define(&mut self, definition: &Definition) {
+        put_definitions(&mut self.ready, [definition]);
+    }
+
+    /// Adds an event. Events come in the order of their times, as far as the input tells them.
+    pub(super) fn event(&mut self, track: TrackId, event: &Event) -> io::Result<()> {
+        self.newest_ns = self.newest_ns.max(event.t_ns());
+        if event.t_ns() >= self.flushed_ns.saturating_add(BLOCK_NS) {
+            self.flush()?;
+            self.flushed_ns = event.t_ns();
+            let anchor = self.anchor(event.t_ns());
+            put_anchor(&mut self.ready, &anchor);
+        }
+        self.events += 1;
+        let Some(encoder) = self.tracks.get_mut(track.0 as usize - 1) else { return Ok(()) };
+        if !encoder.push(event) {
+            encoder.finish(0, &mut self.ready);
+            encoder.push(event);
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        for encoder in &mut self.tracks {
+            encoder.finish(0, &mut self.ready);
+        }
+        if self.ready.len() >= WRITE_LEN {
+            self.out.write_all(&self.ready)?;
+            self.ready.clear();
+        }
+        Ok(())
+    }
+
+    /// Ends the recording.
+    pub(super) fn finish(mut self) -> io::Result<u64> {
+        self.flush()?;
+        let anchor = self.anchor(self.newest_ns);
+        put_anchor(&mut self.ready, &anchor);
+        put_end(&mut self.ready, &End { t_ns: self.newest_ns, reason: "imported".to_owned() });
+        self.out.write_all(&self.ready)?;
+        self.out.flush()?;
+        Ok(self.events)
+    }
+}

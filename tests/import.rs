@@ -1,0 +1,225 @@
+//! `gnntop import`: tables and traces into recordings, and what is found in the published ones.
+//!
+//! The published measurements are not part of this repository: their tests look in `../shared`, or `$GNNTOP_SHARED`,
+//! and say that they were skipped where they are absent.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, missing_docs)]
+
+mod sessions;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gnntop::findings::{self, Finding, Kind};
+use gnntop::import::{self, ImportError, Imported, Mapping, MarkFile};
+use gnntop::source::Recording;
+use gnntop::store::Store;
+use sessions::Sessions;
+
+/// The published traces of the PNA study, where they are.
+fn published() -> Option<PathBuf> {
+    let shared = std::env::var_os("GNNTOP_SHARED").map_or_else(|| Path::new("../shared").to_owned(), PathBuf::from);
+    let traces = shared.join("data/pna_study_traces");
+    if !traces.is_dir() {
+        eprintln!("skipped: {} is not there", traces.display());
+        return None;
+    }
+    Some(traces)
+}
+
+fn imported(path: &Path, columns: &[&str], marks: &[MarkFile]) -> Result<(Imported, Store), ImportError> {
+    let mappings: Vec<Mapping> = columns.iter().map(|text| Mapping::parse(text).unwrap()).collect();
+    let mut bytes = Vec::new();
+    let done = import::csv(path, &mappings, marks, &mut bytes)?;
+    Ok((done, store_of(&bytes)))
+}
+
+fn store_of(bytes: &[u8]) -> Store {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("imported.gnntop");
+    fs::write(&file, bytes).unwrap();
+    let mut store = Store::new();
+    let mut recording = Recording::open(&file).unwrap();
+    recording.read_all(&mut store);
+    assert!(store.losses().is_complete(), "{:?}", store.losses());
+    store
+}
+
+fn find(store: &Store, kind: Kind) -> Option<Finding> {
+    findings::all(store).found.into_iter().find(|finding| finding.kind == kind)
+}
+
+fn spikes(store: &Store) -> Vec<u64> {
+    let places = find(store, Kind::Spike).map(|finding| finding.places).unwrap_or_default();
+    places.iter().map(|place| store.steps().row(place.ordinals.start).unwrap().step().0).collect()
+}
+
+#[test]
+fn the_published_outliers_are_found_and_no_others() {
+    let Some(traces) = published() else { return };
+    let of = |file: &str| spikes(&imported(&traces.join(file), &[], &[]).unwrap().1);
+    assert_eq!(of("base/pna_base_bs512_wk2.csv"), [136, 456, 672, 1089]);
+    assert_eq!(of("spike/pna_spike_bs512_wk0_gc_on.csv"), [22, 76, 168, 258]);
+    for clean in
+        ["base/pna_base_bs4096_wk2.csv", "manual/pna_manual_gc_bs512_wk2.csv", "spike/pna_spike_bs512_wk0_gc_off.csv"]
+    {
+        assert_eq!(of(clean), [0; 0], "{clean}");
+    }
+}
+
+#[test]
+fn every_third_step_of_the_largest_batch_is_a_partial_batch() {
+    let Some(traces) = published() else { return };
+    let (_, store) = imported(&traces.join("simple/pna_simple_bs4096_wk2.csv"), &[], &[]).unwrap();
+    let partial = find(&store, Kind::PartialBatch).unwrap();
+    assert!(partial.count >= 29 && partial.places.iter().all(|place| (place.ordinals.start + 1) % 3 == 0));
+    let fit = &partial.evidence[0];
+    let r: f64 = fit.split_once("r = ").unwrap().1.trim_end_matches(')').parse().unwrap();
+    assert!(fit.contains("1,000 edges") && r > 0.99, "{fit}");
+    assert_eq!(spikes(&store), [0; 0]);
+}
+
+#[test]
+fn garbage_collections_are_joined_by_time_and_most_lie_outside_steps() {
+    let Some(traces) = published() else { return };
+    let marks = [MarkFile { name: "gc".into(), path: traces.join("spike/pna_spike_bs512_wk0_gc_events.csv") }];
+    let (_, store) = imported(&traces.join("spike/pna_spike_bs512_wk0_gc_on.csv"), &[], &marks).unwrap();
+    assert_eq!(store.marks().iter().len(), 17);
+    let stall = find(&store, Kind::Stall).unwrap();
+    assert!(stall.summary.contains("4 in steps, 13 between them"), "{}", stall.summary);
+    let spike = find(&store, Kind::Spike).unwrap();
+    assert!(spike.places.iter().all(|place| place.sentence.ends_with("more in forward")), "{spike:#?}");
+}
+
+#[test]
+fn the_published_epoch_leaves_out_the_wait_for_data() {
+    let Some(traces) = published() else { return };
+    let (_, store) = imported(&traces.join("simple/pna_simple_bs512_wk2.csv"), &[], &[]).unwrap();
+    let gap = find(&store, Kind::Gap).unwrap();
+    let said = "timers around steps add up to 2.11 s an epoch, the clock on the wall shows 2.60 s";
+    assert!(gap.evidence.iter().any(|line| line == said), "{gap:#?}");
+    assert_eq!(store.statistics().epochs(), 15);
+    assert_eq!(store.statistics().batch().edges.sum, 15 * 287_000);
+}
+
+#[test]
+fn the_published_energy_of_the_cpu_gives_itself_away_as_modelled() {
+    let Some(traces) = published() else { return };
+    let file = traces.join("carbon/pna_carbon_bs4096_wk2_steps.csv");
+    let (_, store) = imported(&file, &["total:cpu.energy=cpu_energy:kWh"], &[]).unwrap();
+    let energy = find(&store, Kind::ModelledEnergy).unwrap();
+    assert!(energy.summary.contains("a constant 360 W"), "{}", energy.summary);
+}
+
+#[test]
+fn a_table_becomes_the_recording_it_describes() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run.csv");
+    let rows = "epoch,step,end_s,wait_ms,step_ms,fwd,loss,num_edges,gpu\n\
+                0,0,100.050,10,40,15,1.5,7000,50\n0,1,100.100,5,40,15,,7100,\n1,2,100.150,0,45,15,nan,,70\n";
+    fs::write(&path, rows).unwrap();
+    let columns = ["phase:forward=fwd:ms", "signal:gpu.0.util=gpu:%"];
+    let (done, store) = imported(&path, &columns, &[]).unwrap();
+    assert_eq!(done.steps, 3);
+    let row = |n| store.steps().row(n).unwrap();
+    let slot = |name| store.phase(name).unwrap().slot;
+    assert_eq!([row(0).step().0, row(2).step().0, row(2).epoch()], [1, 3, 1]);
+    assert_eq!([row(1).period_ns(), row(1).gap_ns()].map(|ns| ns / 1_000_000), [50, 30]);
+    assert_eq!([slot("data wait"), slot("forward")].map(|slot| row(1).phase_ns(slot) / 1_000_000), [5, 15]);
+    assert_eq!((row(0).batch().edges, row(2).batch().edges, row(1).loss()), (Some(7000), None, None));
+    assert!(row(2).loss().unwrap().is_nan());
+    let util = store.signals().find("gpu.0.util").unwrap();
+    assert_eq!(util.series.points().map(|point| point.value().unwrap()).collect::<Vec<_>>(), [50_000, 70_000]);
+    assert_eq!(store.session().info().unwrap().name, "run");
+}
+
+#[test]
+fn what_is_no_table_of_steps_is_refused_with_its_place() {
+    let sessions = Sessions::new();
+    let refused = |text: &str, arguments: &[&str], words: &str| {
+        let file = sessions.file("t.csv", text.as_bytes());
+        let mut all = vec!["import", "csv", file.to_str().unwrap(), "-o", "t.gnntop"];
+        all.extend(arguments);
+        sessions.run(all).refused(words);
+        assert!(!sessions.path().join("t.gnntop").exists(), "nothing is left behind");
+    };
+    refused("", &[], "no column tells how long a step took");
+    refused("step_ms\n", &[], "no rows below the head");
+    refused("step_ms\n5\nfast\n", &[], "line 3: step_ms is \"fast\", which is no time");
+    refused("step_ms\n-5\n", &[], "line 2: step_ms is \"-5\"");
+    refused("step_ms\ninf\n", &[], "which is no time");
+    refused("step_ms,a\n1\n", &[], "t.csv: CSV error");
+    refused("step_ms\n1\n", &["--column", "loss=l"], "has no column \"l\"; it has step_ms");
+    refused("step_ms\n1\n", &["--marks", "gc=nowhere.csv"], "cannot read nowhere.csv");
+    let ran = sessions.run(["import", "csv", "t.csv", "-o", "t.gnntop", "--column", "banana=l"]);
+    assert_eq!(ran.code, Some(2));
+    let endless = format!("step_ms\n{}\n", "9".repeat(400));
+    refused(&endless, &[], "which is no time");
+}
+
+#[test]
+fn a_trace_of_torch_becomes_steps_phases_and_spans() {
+    let annotation = |name: &str, ts: f64, dur: f64| {
+        format!(
+            r#"{{"ph":"X","cat":"user_annotation","name":"{name}","pid":7,"tid":7,"ts":{ts},"dur":{dur},"args":{{"External id":5}}}}"#
+        )
+    };
+    let mut events = vec![
+        r#"{"ph":"M","name":"thread_name","pid":7,"tid":7,"args":{"name":"thread 7 (python)"}}"#.to_owned(),
+        r#"{"ph":"M","name":"process_labels","pid":7,"tid":0,"args":{"labels":"CPU"}}"#.to_owned(),
+        r#"{"ph":"i","cat":"cpu_instant_event","s":"t","name":"[memory]","pid":7,"tid":7,"ts":1,"args":{"Bytes":4}}"#
+            .to_owned(),
+        r#"{"ph":"X","cat":"python_function","name":"train.py(1)","pid":7,"tid":7,"ts":1,"dur":9}"#.to_owned(),
+    ];
+    for step in 0..4u32 {
+        let ts = 1_000_000.0 + f64::from(step) * 1000.0;
+        events.push(annotation(&format!("ProfilerStep#{step}"), ts, 990.5));
+        events.push(annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", ts, 100.0));
+        events.push(annotation("## forward ##", ts + 100.0, 300.0));
+        events.push(format!(
+            r#"{{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":7,"tid":7,"ts":{},"dur":50}}"#,
+            ts + 120.0
+        ));
+        events.push(annotation("my backward", ts + 400.0, 400.0));
+        events.push(annotation("Optimizer.step#Adam.step", ts + 800.0, 100.0));
+        events.push(format!(
+            r#"{{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":"stream 7","ts":{},"dur":"40"}}"#,
+            ts + 200.0
+        ));
+    }
+    let text = format!(
+        r#"{{"schemaVersion":1,"deviceProperties":[{{"id":0}}],"traceEvents":[{}],"traceName":"a.json"}}"#,
+        events.join(",")
+    );
+    let sessions = Sessions::new();
+    let file = sessions.file("trace.json", text.as_bytes());
+    let ran =
+        sessions.run(["import", "chrome", file.to_str().unwrap(), "-o", "t.gnntop", "--phase", "backward=my backward"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let store = store_of(&fs::read(sessions.path().join("t.gnntop")).unwrap());
+    assert_eq!(store.steps().total(), 4);
+    let row = store.steps().row(2).unwrap();
+    let us = |name: &str| row.phase_ns(store.phase(name).unwrap().slot) / 1000;
+    assert_eq!(["data wait", "forward", "backward", "optimizer", "gap"].map(us), [100, 300, 400, 100, 100]);
+    assert_eq!(store.training_track().unwrap().text, "thread 7 (python)");
+    let count =
+        |name: &str| store.spans().iter().find(|span| store.name(span.name) == name).map(|span| span.durations.count());
+    assert_eq!((count("aten::mm"), count("gemm"), count("train.py(1)")), (Some(4), Some(4), None));
+}
+
+#[test]
+fn what_is_no_trace_is_refused() {
+    let sessions = Sessions::new();
+    for (text, words) in [
+        ("", "is no trace"),
+        ("42", "is no trace"),
+        ("{\"traceEvents\":[]}", "no complete event"),
+        ("{\"traceEvents\":[{\"ph\":\"X\",\"ts\":1,\"dur\":-1}]}", "no complete event"),
+        ("[{\"ph\":\"X\",\"ts\":1,\"dur\":1}", "is no trace"),
+    ] {
+        let file = sessions.file("t.json", text.as_bytes());
+        sessions.run(["import", "chrome", file.to_str().unwrap(), "-o", "t.gnntop"]).refused(words);
+    }
+    let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+    let file = sessions.file("t.json", deep.as_bytes());
+    sessions.run(["import", "chrome", file.to_str().unwrap(), "-o", "t.gnntop"]).refused("is no trace");
+}
