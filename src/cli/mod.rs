@@ -4,6 +4,8 @@
 //! chain and are printed here, in one line; exit codes are decided here.
 
 mod attach;
+mod check;
+mod compare;
 mod doctor;
 mod import;
 mod list;
@@ -24,6 +26,10 @@ use clap::{Parser, Subcommand};
 
 /// All went well.
 const SUCCESS: u8 = 0;
+/// A rule of `check` is broken.
+const REGRESSED: u8 = 3;
+/// There is not enough evidence to decide a rule.
+const UNDECIDED: u8 = 4;
 /// Something failed; one line on standard error says what.
 const FAILURE: u8 = 1;
 
@@ -36,7 +42,7 @@ Examples:
   gnntop replay pna.gnntop          watch it again
   gnntop report pna.gnntop --json   its percentiles, for a program to read
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted; `run` passes on its program's own.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a check broken, 4 a check undecided, 130 interrupted; `run` passes on its program's own.
 Environment: GNNTOP_DIR where sessions lie, GNNTOP=0 turns publishing off, NO_COLOR.";
 
 /// A live profiler in the terminal for training runs, graph neural networks first.
@@ -58,6 +64,8 @@ enum Command {
     Record(record::RecordArguments),
     Replay(replay::ReplayArguments),
     Report(report::ReportArguments),
+    Compare(compare::CompareArguments),
+    Check(check::CheckArguments),
     Import(import::ImportArguments),
     Doctor(doctor::DoctorArguments),
 }
@@ -89,6 +97,8 @@ fn dispatch(command: Option<Command>) -> anyhow::Result<u8> {
         Some(Command::Record(arguments)) => record::record(&arguments),
         Some(Command::Replay(arguments)) => replay::replay(arguments),
         Some(Command::Report(arguments)) => report::report(&arguments),
+        Some(Command::Compare(arguments)) => compare::run(&arguments),
+        Some(Command::Check(arguments)) => check::check(&arguments),
         Some(Command::Import(arguments)) => import::import(&arguments),
         Some(Command::Doctor(arguments)) => doctor::doctor(&arguments),
     }

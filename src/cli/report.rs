@@ -1,12 +1,13 @@
 //! `gnntop report`: percentiles and shares of recordings or sessions, without a screen.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 
 use super::{SUCCESS, output};
-use crate::report::{Options, Report};
+use crate::report::{Document, Options, Report, to_csv};
 use crate::source::target::{self, Target, TargetError};
 use crate::source::{Live, Recording, Source, Status, discover};
 use crate::store::{Limits, Store};
@@ -19,6 +20,7 @@ Examples:
   gnntop report pna.gnntop                  for people
   gnntop report pna.gnntop --json | python3 -m json.tool
   gnntop report a.gnntop b.gnntop --percentiles 50,99,99.9 --skip-steps 10
+  gnntop report a.gnntop b.gnntop --html -o report.html
   gnntop report pna                         a session so far, by name, process id or directory
 
 Exit codes: 0 also where a part of a recording is damaged, which is then said on standard error; 1 where there
@@ -33,8 +35,20 @@ pub(super) struct ReportArguments {
     #[arg(value_name = "FILE|PID|NAME")]
     inputs: Vec<String>,
     /// For programs: one object, or an array of them for several inputs
-    #[arg(long)]
+    #[arg(long, group = "form")]
     json: bool,
+    /// For a sheet: one number a line
+    #[arg(long, group = "form")]
+    csv: bool,
+    /// For a page; several inputs get a column each
+    #[arg(long, group = "form")]
+    markdown: bool,
+    /// One file with figures, to look at and to print
+    #[arg(long, group = "form")]
+    html: bool,
+    /// Write there instead of to standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
     /// Percentiles to give, from 0 to 100
     #[arg(long, value_name = "P,...", value_delimiter = ',', default_values_t = [50.0, 90.0, 99.0], value_parser = percentile)]
     percentiles: Vec<f64>,
@@ -43,7 +57,7 @@ pub(super) struct ReportArguments {
     skip_steps: u64,
 }
 
-fn percentile(text: &str) -> Result<f64, String> {
+pub(super) fn percentile(text: &str) -> Result<f64, String> {
     let number = text.trim().parse::<f64>().ok();
     number.filter(|p| (0.0..=100.0).contains(p)).ok_or_else(|| "a percentile lies between 0 and 100".to_owned())
 }
@@ -58,12 +72,23 @@ pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
     for input in inputs {
         reports.push((input.unwrap_or_default(), Report::of(&read(input)?, &options)));
     }
-    output::say(if arguments.json { json(&reports)? } else { text(&reports) }.trim_end())?;
+    let named: Vec<(&str, &Report)> = reports.iter().map(|(name, report)| (*name, report)).collect();
+    let written = match arguments {
+        _ if arguments.json => json(&reports)?,
+        _ if arguments.csv => to_csv(&named),
+        _ if arguments.markdown => Document::of(&named).to_markdown(),
+        _ if arguments.html => Document::of(&named).to_html(),
+        _ => text(&reports),
+    };
+    match &arguments.output {
+        Some(path) => fs::write(path, written).with_context(|| format!("cannot write {}", path.display()))?,
+        None => output::say(written.trim_end())?,
+    }
     Ok(SUCCESS)
 }
 
 /// Reads everything that there is now, and says on standard error what could not be read.
-fn read(input: Option<&str>) -> anyhow::Result<Store> {
+pub(super) fn read(input: Option<&str>) -> anyhow::Result<Store> {
     let mut store = Store::with_limits(Limits { step_rows: STEP_ROWS, ..Limits::default() });
     let status = match resolve(input)? {
         Target::Recording(path) => read_recording(&path, &mut store)?,

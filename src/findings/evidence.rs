@@ -34,7 +34,7 @@ pub(super) struct Evidence<'a> {
     pub rows: Vec<StepRow<'a>>,
     /// The steps at the start that are slower, at least three where the range has the session's first.
     pub warm_up: Vec<StepRow<'a>>,
-    /// The slowest of these as a multiple of what its batch explains.
+    /// The slowest of these as a multiple of what its batch explains; 0 where they do not warm up to anything.
     pub warm_up_ratio: f64,
     /// For each row: time inside it.
     pub inside_ns: Vec<f64>,
@@ -61,7 +61,7 @@ impl<'a> Evidence<'a> {
         // Wild first steps do not bend the shape; the warm-up needs it, since a small batch may be among them.
         let mut shape = Shape::of(&rows, &inside_ns);
         let mut by_shape_ns = shape.by_shape_ns(&rows, &inside_ns);
-        let warm_up_len = warm_up_len(&rows, &inside_ns, &by_shape_ns);
+        let (warm_up_len, is_warm_up) = warm_up_len(&rows, &inside_ns, &by_shape_ns);
         let warm_up: Vec<StepRow<'a>> = rows.drain(..warm_up_len).collect();
         let warm_up_ratio = (0..warm_up_len).map(|row| inside_ns[row] / by_shape_ns[row]).fold(0.0, f64::max);
         inside_ns.drain(..warm_up_len);
@@ -81,7 +81,7 @@ impl<'a> Evidence<'a> {
             store,
             rows,
             warm_up,
-            warm_up_ratio,
+            warm_up_ratio: if is_warm_up { warm_up_ratio } else { 0.0 },
             inside_ns,
             expected_ns,
             noise_ns,
@@ -168,21 +168,21 @@ pub(super) fn inside_ns(row: &StepRow<'_>) -> f64 {
 }
 
 /// How many of the first rows are still warming up: all before the first three in a row that take at most 1.2
-/// times what is usual for their batch.
-fn warm_up_len(rows: &[StepRow<'_>], inside_ns: &[f64], by_shape_ns: &[f64]) -> usize {
-    let Some(first) = rows.first() else { return 0 };
+/// times what is usual for their batch; and whether that ends.
+fn warm_up_len(rows: &[StepRow<'_>], inside_ns: &[f64], by_shape_ns: &[f64]) -> (usize, bool) {
+    let Some(first) = rows.first() else { return (0, false) };
     let at_least = usize::try_from(WARM_UP_STEPS.saturating_sub(first.ordinal())).unwrap_or(0).min(rows.len());
     if at_least == 0 || rows.len() < 2 * ENOUGH_STEPS {
-        return at_least;
+        return (at_least, false);
     }
     let most = (rows.len() / 4).min(LONGEST_WARM_UP);
     let ratio = |row: usize| inside_ns[row] / by_shape_ns[row];
     let mut later: Vec<f64> = (most..rows.len()).take(4 * LONGEST_WARM_UP).map(ratio).collect();
-    let Some(usual) = median(&mut later) else { return at_least };
+    let Some(usual) = median(&mut later) else { return (at_least, false) };
     let is_warm = |row: usize| ratio(row) <= WARM * usual;
     let warm = (0..most).find(|row| (*row..row + WARM_IN_A_ROW).all(is_warm));
     // No end of it in sight means that it is no warm-up.
-    warm.unwrap_or(0).max(at_least)
+    (warm.unwrap_or(0).max(at_least), warm.is_some_and(|row| row > 0))
 }
 
 /// What each row should have taken inside: what its batch explains, at the level of its neighbours.

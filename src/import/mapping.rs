@@ -78,7 +78,7 @@ pub struct Scale {
 }
 
 /// Units as people write them.
-const SCALES: [(&str, Unit, f64); 24] = [
+const SCALES: [(&str, Unit, f64); 25] = [
     ("ns", Unit::Nanoseconds, 1.0),
     ("us", Unit::Nanoseconds, 1e3),
     ("ms", Unit::Nanoseconds, 1e6),
@@ -103,6 +103,7 @@ const SCALES: [(&str, Unit, f64); 24] = [
     ("kwh", Unit::Microjoules, 3.6e12),
     ("mhz", Unit::Megahertz, 1.0),
     ("c", Unit::MilliCelsius, 1e3),
+    ("bits", Unit::Bits, 1.0),
 ];
 
 impl Scale {

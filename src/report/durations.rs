@@ -15,11 +15,18 @@ pub struct Durations {
     pub count: u64,
     /// Mean.
     pub mean_ns: Option<f64>,
+    /// Standard deviation; `null` for fewer than two.
+    pub sd_ns: Option<f64>,
+    /// Half the width of the mean's 95 % confidence interval, if one duration tells nothing about the next.
+    pub mean_ci_ns: Option<f64>,
     /// Shortest.
     pub min_ns: Option<u64>,
     /// Percentiles as asked for, such as `p99_ns`.
     #[serde(flatten)]
     pub percentiles: Percentiles,
+    /// Between which durations each percentile lies with 95 % confidence, as `p99_ci_ns`; `null` for too few.
+    #[serde(flatten)]
+    pub intervals: Intervals,
     /// Longest.
     pub max_ns: Option<u64>,
     /// Sum.
@@ -40,10 +47,29 @@ impl Serialize for Percentiles {
     }
 }
 
+/// Confidence intervals as `(percentage, (lowest, highest))`, in JSON as fields such as `p50_ci_ns`.
+#[derive(Clone, Debug)]
+pub struct Intervals(pub Vec<(f64, Option<(u64, u64)>)>);
+
+impl Serialize for Intervals {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (percentage, interval) in &self.0 {
+            map.serialize_entry(&format!("p{percentage}_ci_ns").replace('.', "_"), interval)?;
+        }
+        map.end()
+    }
+}
+
 impl Durations {
-    fn of(distribution: &Distribution, percentages: &[f64]) -> Self {
+    pub(super) fn of(distribution: &Distribution, percentages: &[f64]) -> Self {
         let percentile = |p: &f64| (*p, distribution.percentile(p / 100.0));
+        let interval = |p: &f64| (*p, distribution.percentile_interval(p / 100.0));
+        let sd_ns = distribution.sd_ns();
         Self {
+            sd_ns,
+            mean_ci_ns: sd_ns.map(|sd| 1.96 * sd / (distribution.count() as f64).sqrt()),
+            intervals: Intervals(percentages.iter().map(interval).collect()),
             count: distribution.count(),
             mean_ns: distribution.mean_ns(),
             min_ns: distribution.min_ns(),

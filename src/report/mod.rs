@@ -2,17 +2,26 @@
 //!
 //! ```text
 //! Store ─▶ Report::of ─┬─ text.rs   for people, 80 columns
-//!                      └─ to_json   for machines, `schema_version` 1
+//!                      ├─ to_json   for machines, `schema_version` 1
+//!                      └─ Document ─▶ Markdown, HTML with figures, CSV; of one or several recordings
 //! ```
 //!
 //! In JSON every number carries its unit in its name; what was not measured is `null`, with a `reason` beside it
 //! where there is one.
 
+mod classes;
+mod compare;
 mod counters;
+mod document;
 mod durations;
+mod figure;
+mod gate;
 mod hardware;
+mod html;
+mod markdown;
 mod memory;
 mod session;
+mod sheet;
 mod steps;
 mod table;
 mod text;
@@ -22,11 +31,17 @@ use serde::Serialize;
 use crate::findings::{self, Findings, Verdict};
 use crate::store::{Losses, Phase, StepStatistics, Store, Throughput};
 
+pub use classes::ClassLine;
+pub use compare::{Change, Compared, compare};
 pub use counters::Counter;
+pub use document::Document;
 pub use durations::{Durations, PhaseLine, SpanLine};
+pub use figure::TracePoint;
+pub use gate::{Bound, Rule, Ruling, ruling_of};
 pub use hardware::{Figure, Gpu, Hardware};
 pub use memory::{Memory, PhaseMemory};
 pub use session::Session;
+pub use sheet::to_csv;
 pub use steps::Steps;
 
 /// Version of the JSON form. It grows when a field changes its meaning or goes; new fields may come without.
@@ -64,6 +79,11 @@ pub struct Report {
     pub steps: Steps,
     /// The phases in display order, then the gap, then the whole step, as `gap` and `step`.
     pub phases: Vec<PhaseLine>,
+    /// Steps apart by what they are, over the rows that are held.
+    pub classes: Vec<ClassLine>,
+    /// Step times for a figure, oldest first.
+    #[serde(skip)]
+    pub trace: Vec<TracePoint>,
     /// Spans with the largest totals that are no phases. Over the whole session, whichever steps are left out.
     pub spans: Vec<SpanLine>,
     /// Work per second of the steps' wall time.
@@ -95,6 +115,8 @@ impl Report {
             verdict,
             findings: findings::over(store, options.skip_steps..u64::MAX),
             phases: durations::phase_lines(store.phases(), statistics, &options.percentiles),
+            classes: classes::class_lines(store, options.skip_steps, &options.percentiles),
+            trace: figure::trace(store, options.skip_steps),
             spans: durations::span_lines(store, options),
             throughput: statistics.throughput(),
             counters: Counter::all(store),
@@ -127,6 +149,13 @@ impl StepStatistics {
     fn of_rows_from(store: &Store, skip: u64) -> Option<Self> {
         (skip > 0).then(|| Self::of(store.steps().rows(skip..u64::MAX)))
     }
+}
+
+/// Rows of cells under each other, the first column to the left, the others to the right.
+pub fn table(rows: &[Vec<String>]) -> String {
+    let mut out = String::new();
+    table::write(&mut out, rows);
+    out
 }
 
 /// What a reader might look for in vain, with the reason.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Options, Report};
+use super::{Document, Options, Report, to_csv};
 use crate::store::fixture::{MS, TrainingRun, each_item};
 use crate::store::{Limits, Store};
 
@@ -120,4 +120,77 @@ fn a_loss_that_is_not_a_number_becomes_null() {
     let report = Report::of(&store(&stream.bytes(), Limits::default()), &Options::default());
     assert!(report.to_text().contains("loss NaN to NaN"));
     assert_eq!(json(&report)["steps"]["last_loss"], Value::Null);
+}
+
+fn several() -> [Report; 3] {
+    let hostile = TrainingRun {
+        name: "<script>alert('x')</script> | **bold**",
+        phases: vec![("data wait", MS), ("forward", 10 * MS)],
+        ..TrainingRun::default()
+    };
+    let report_of = |run: &TrainingRun| report(run, &Options::default());
+    [Report::of(&Store::new(), &Options::default()), report_of(&TrainingRun::default()), report_of(&hostile)]
+}
+
+fn named(reports: &[Report]) -> Vec<(&str, &Report)> {
+    ["empty.gnntop", "a,\"b\".gnntop", "=1+1"].into_iter().zip(reports).collect()
+}
+
+#[test]
+fn a_page_stands_alone_and_believes_no_name() {
+    let reports = several();
+    for page in [Document::of(&named(&reports)).to_html(), Document::of(&named(&reports)[2..]).to_html()] {
+        assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
+        assert!(page.len() < 2_000_000, "{}", page.len());
+        let fetched = ["<script", "src=", "href=", "@import", "url("];
+        assert!(fetched.iter().all(|word| !page.contains(word)), "{page}");
+        assert!(page.contains("&lt;script&gt;alert(&#39;x&#39;)") && page.contains("<svg"), "{page}");
+        assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
+    }
+}
+
+#[test]
+fn a_page_on_a_long_run_stays_small() {
+    let spikes = (1..2000).map(|n| (n * 10, "forward", 300 * MS)).collect();
+    let run = TrainingRun { steps: 20_000, spikes, has_hardware: false, ..TrainingRun::default() };
+    let page = Document::of(&[("long", &report(&run, &Options::default()))]).to_html();
+    assert!(page.len() < 2_000_000 && page.matches("<circle").count() == 1024, "{}", page.len());
+}
+
+#[test]
+fn markdown_tables_have_equal_rows() {
+    let reports = several();
+    let page = Document::of(&named(&reports)).to_markdown();
+    let cells = |line: &str| line.replace("\\|", "").matches('|').count();
+    let lines: Vec<&str> = page.lines().collect();
+    for table in lines.split(|line| !line.starts_with('|')).filter(|table| !table.is_empty()) {
+        assert!(table.len() > 1 && table.iter().all(|line| cells(line) == cells(table[0])), "{table:#?}");
+    }
+    assert!(page.contains("\\<script\\>") && page.contains("| forward | p99 | - | 10.0 ms | 10.0 ms |"), "{page}");
+}
+
+#[test]
+fn a_sheet_has_one_number_a_line_and_no_formula() {
+    let reports = several();
+    let sheet = to_csv(&named(&reports));
+    let mut reader = csv::Reader::from_reader(sheet.as_bytes());
+    let rows: Vec<csv::StringRecord> = reader.records().collect::<Result<_, _>>().unwrap();
+    assert!(rows.len() > 100 && rows.iter().all(|row| row.len() == 6 && row[4].parse::<f64>().is_ok()));
+    assert!(rows.iter().any(|row| &row[0] == "a,\"b\".gnntop") && rows.iter().any(|row| &row[0] == "'=1+1"));
+    let find = |name: &str, statistic: &str| {
+        rows.iter().find(|row| &row[0] == "a,\"b\".gnntop" && &row[2] == name && &row[3] == statistic)
+    };
+    assert_eq!(&find("backward", "p50").unwrap()[4], "22000000");
+    assert_eq!(&find("partial batch", "count").unwrap()[4], "4");
+}
+
+#[test]
+fn kinds_of_steps_are_told_apart_and_cost_by_edge() {
+    let json = json(&report(&TrainingRun::default(), &Options::default()));
+    let kinds = json["classes"].as_array().unwrap();
+    let names: Vec<&str> = kinds.iter().map(|kind| kind["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["full batch", "partial batch"]);
+    assert_eq!([&kinds[0]["count"], &kinds[1]["count"]], [96, 4]);
+    assert!(kinds[0]["per_edge_ns"].as_f64().unwrap() < kinds[1]["per_edge_ns"].as_f64().unwrap());
+    assert!(kinds[0]["p50_ci_ns"][0].as_u64() <= kinds[0]["p50_ns"].as_u64());
 }

@@ -15,6 +15,7 @@ pub(super) fn write(report: &Report) -> String {
     out.push_str(&format!("\n{}\n\n", wrapped(&report.verdict)));
     found(&mut out, &report.findings);
     phases(&mut out, report);
+    classes(&mut out, report);
     spans(&mut out, report);
     throughput(&mut out, report);
     counters(&mut out, &report.counters);
@@ -159,6 +160,32 @@ fn phases(out: &mut String, report: &Report) {
     duration_table(out, "phase", lines);
 }
 
+/// Kinds of steps, where there is more than one, and what a graph, node, edge or seed costs.
+fn classes(out: &mut String, report: &Report) {
+    let many = report.classes.len() > 1;
+    if many {
+        let lines = report.classes.iter().map(|line| (line.name, &line.durations, None));
+        duration_table(out, "kind of step", lines);
+    }
+    for line in &report.classes {
+        let costs = [
+            (line.per_graph_ns, "a graph"),
+            (line.per_node_ns, "a node"),
+            (line.per_edge_ns, "an edge"),
+            (line.per_seed_ns, "a seed"),
+        ];
+        let known = costs.into_iter().filter_map(|(ns, what)| Some(format!("{} {what}", duration(ns? as u64))));
+        let known: Vec<String> = known.collect();
+        if !known.is_empty() && line.name != "warm-up" {
+            let of = if many { format!(" ({})", line.name) } else { String::new() };
+            out.push_str(&format!("cost{of}: {}\n", known.join(", ")));
+        }
+    }
+    if report.classes.iter().any(|line| line.per_graph_ns.or(line.per_node_ns).is_some()) {
+        out.push('\n');
+    }
+}
+
 fn spans(out: &mut String, report: &Report) {
     let lines = report.spans.iter().map(|line| (&*line.name, &line.durations, line.share));
     duration_table(out, "span", lines);
@@ -243,7 +270,7 @@ fn gpu_lines(gpu: &Gpu, line: &mut impl FnMut(&str, String)) {
     }
 }
 
-fn figure(figure: &Figure) -> String {
+pub(super) fn figure(figure: &Figure) -> String {
     let written = |value: f64| match figure.unit {
         "bytes" => bytes(value),
         "percent" => percent(value / 100.0),
@@ -268,7 +295,7 @@ fn list(out: &mut String, title: &str, lines: &[String]) {
 }
 
 /// What was lost, one sentence each.
-fn losses(losses: &Losses) -> Vec<String> {
+pub(super) fn losses(losses: &Losses) -> Vec<String> {
     let counts = [
         (losses.dropped_events, "events dropped by the program because a ring was full"),
         (losses.missed_events, "events published and not read"),
@@ -300,7 +327,7 @@ fn losses(losses: &Losses) -> Vec<String> {
 
 /// A time as `2026-01-02 03:04:05 UTC`. Days to civil date after Howard Hinnant, `chrono`-compatible low-level
 /// date algorithms, `civil_from_days`.
-fn utc(unix_ns: u64) -> String {
+pub(super) fn utc(unix_ns: u64) -> String {
     let seconds = unix_ns / 1_000_000_000;
     let (days, second) = (seconds / 86_400 + 719_468, seconds % 86_400);
     let (era, day_of_era) = (days / 146_097, days % 146_097);

@@ -17,6 +17,10 @@ pub struct Distribution {
     histogram: Option<Histogram<u32>>,
     count: u64,
     total_ns: u64,
+    /// Differences from this, the first duration, are summed up for the spread: squares of large numbers would lose it.
+    first_ns: u64,
+    differences: f64,
+    squares: f64,
     min_ns: u64,
     max_ns: u64,
     last_ns: u64,
@@ -30,7 +34,17 @@ impl Distribution {
 
     /// An empty one that keeps no percentiles.
     pub(super) fn without_percentiles() -> Self {
-        Self { histogram: None, count: 0, total_ns: 0, min_ns: u64::MAX, max_ns: 0, last_ns: 0 }
+        Self {
+            histogram: None,
+            count: 0,
+            total_ns: 0,
+            first_ns: 0,
+            differences: 0.0,
+            squares: 0.0,
+            min_ns: u64::MAX,
+            max_ns: 0,
+            last_ns: 0,
+        }
     }
 
     /// Adds a duration.
@@ -38,6 +52,12 @@ impl Distribution {
     pub fn record(&mut self, ns: u64) {
         self.count += 1;
         self.total_ns = self.total_ns.saturating_add(ns);
+        if self.count == 1 {
+            self.first_ns = ns;
+        }
+        let difference = ns as f64 - self.first_ns as f64;
+        self.differences += difference;
+        self.squares += difference * difference;
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
         self.last_ns = ns;
@@ -75,6 +95,26 @@ impl Distribution {
     /// Mean duration in nanoseconds, `None` while there is none.
     pub fn mean_ns(&self) -> Option<f64> {
         (self.count > 0).then(|| self.total_ns as f64 / self.count as f64)
+    }
+
+    /// Standard deviation of the durations in nanoseconds, `None` for fewer than two.
+    pub fn sd_ns(&self) -> Option<f64> {
+        let n = self.count as f64;
+        let variance = (self.squares - self.differences * self.differences / n) / (n - 1.0);
+        (self.count > 1).then(|| variance.max(0.0).sqrt())
+    }
+
+    /// Between which durations a percentile lies with 95 % confidence, if one duration tells nothing about the next:
+    /// the durations at the ranks `n q ± 1.96 sqrt(n q (1 - q))` (Hahn and Meeker, *Statistical Intervals*, 1991,
+    /// section 5.2). `None` where these ranks are not among the durations, and where no percentiles are kept.
+    pub fn percentile_interval(&self, quantile: f64) -> Option<(u64, u64)> {
+        let (n, q) = (self.count as f64, quantile.clamp(0.0, 1.0));
+        let half = 1.96 * (n * q * (1.0 - q)).sqrt();
+        let (low, high) = ((n * q - half).floor(), (n * q + half).ceil() + 1.0);
+        if low < 1.0 || high > n {
+            return None;
+        }
+        Some((self.percentile(low / n)?, self.percentile(high / n)?))
     }
 
     /// The duration that a share `quantile` (0 to 1) of all durations does not exceed (nearest rank), within the
@@ -140,9 +180,9 @@ impl Default for Distribution {
 mod tests {
     use super::*;
 
-    fn of(values: impl Iterator<Item = u64>) -> Distribution {
+    fn of(values: impl IntoIterator<Item = u64>) -> Distribution {
         let mut all = Distribution::new();
-        values.for_each(|ns| all.record(ns));
+        values.into_iter().for_each(|ns| all.record(ns));
         all
     }
 
@@ -174,5 +214,24 @@ mod tests {
         assert_eq!(all.counts(&[100, 600]), [100, 500, 400]);
         assert_eq!(all.counts(&[]), [1000]);
         assert_eq!(Distribution::without_percentiles().counts(&[5]), [0, 0]);
+    }
+
+    #[test]
+    fn the_standard_deviation_is_that_of_a_sample() {
+        assert_eq!(of([2, 4, 4, 4, 5, 5, 7, 9]).sd_ns().map(|sd| (sd * 1000.0).round()), Some(2138.0));
+        assert_eq!(of([5]).sd_ns(), None);
+        let far = of((0..1000).map(|n| 1_000_000_000 + n % 2));
+        assert!((far.sd_ns().unwrap() - 0.5).abs() < 0.001, "{:?}", far.sd_ns());
+    }
+
+    #[test]
+    fn intervals_hold_the_percentile_and_need_enough_durations() {
+        let durations = of(1..=1000);
+        assert_eq!(durations.percentile_interval(0.5), Some((469, 532)));
+        let (low, high) = durations.percentile_interval(0.99).unwrap();
+        assert!(low < 990 && high > 990, "{low} {high}");
+        assert_eq!(of(1..=100).percentile_interval(0.99), None);
+        assert_eq!(of(1..=5).percentile_interval(0.5), None);
+        assert_eq!(of([]).percentile_interval(0.5), None);
     }
 }

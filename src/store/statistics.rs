@@ -176,7 +176,8 @@ impl StepStatistics {
 }
 
 impl BatchTotals {
-    pub(super) fn add(&mut self, batch: &BatchShape, period_ns: u64) {
+    /// Adds a batch whose step took so long.
+    pub fn add(&mut self, batch: &BatchShape, period_ns: u64) {
         self.graphs.add(batch.graphs, period_ns);
         self.nodes.add(batch.nodes, period_ns);
         self.edges.add(batch.edges, period_ns);

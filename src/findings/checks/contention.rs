@@ -15,7 +15,7 @@ const STEAL: f64 = 0.05;
 /// Share of the time in which something waits for a CPU from which on it is said.
 const PRESSURE: f64 = 0.25;
 /// Times a second that the CPU is taken from the training thread from which on it is said.
-const TAKEN_PER_S: f64 = 50.0;
+const TAKEN_PER_S: f64 = 10.0;
 /// Kernels without pressure information tell only by what was taken: then it must be so many times a second.
 const TAKEN_PER_S_ALONE: f64 = 200.0;
 

@@ -4,7 +4,7 @@ use super::{Check, too_few_steps};
 use crate::figures::{count, percent};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
-use crate::findings::robust::quantile;
+use crate::findings::robust::{median, quantile};
 use crate::store::Phase;
 
 /// The large batches are at least this many times the small ones.
@@ -43,9 +43,10 @@ impl Check for PhaseShift {
         if small_rows.len() < ENOUGH || large_rows.len() < ENOUGH {
             return Outcome::NotEnough("too few small or too few large batches".to_owned());
         }
+        // Medians: a spike among the large batches is no shift.
         let share = |phase: &Phase, rows: &[usize]| {
-            let of = |row: &usize| evidence.rows[*row].phase_ns(phase.slot) as f64;
-            rows.iter().map(of).sum::<f64>() / rows.iter().map(|row| evidence.inside_ns[*row]).sum::<f64>()
+            let of = |row: &usize| evidence.rows[*row].phase_ns(phase.slot) as f64 / evidence.inside_ns[*row].max(1.0);
+            median(&mut rows.iter().map(of).collect::<Vec<f64>>()).unwrap_or(0.0)
         };
         let phases = evidence.store.phases().iter().filter(|phase| !phase.is_gap());
         let changes: Vec<(&Phase, f64, f64)> =

@@ -1,0 +1,74 @@
+//! Recordings whose causes are known, and how well the findings name them.
+//!
+//! ```sh
+//! cargo run --no-default-features --example labelled -- record recordings/labelled          # all, two minutes
+//! cargo run --no-default-features --example labelled -- record recordings/labelled stall-gc # only that one
+//! cargo run --no-default-features --example labelled -- score recordings/labelled           # the table of docs/findings.md
+//! ```
+//!
+//! `record` runs a small training loop for each cause, which really does what it is named after: it sleeps, faults
+//! pages in, leaks, fights for the CPU. What a machine without GPU cannot do is imported from a made-up table.
+#![allow(missing_docs, clippy::print_stdout, clippy::print_stderr, clippy::expect_used, clippy::unwrap_used)]
+
+mod causes;
+mod score;
+mod training;
+
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::Path;
+
+use gnntop::recorder::{Recorder, RecorderOptions};
+use gnntop::source::{Recording, Sink};
+use gnntop_wire::Item;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<&str>>().as_slice() {
+        ["record", dir] => causes::ALL.iter().for_each(|cause| record(cause, Path::new(dir))),
+        ["record", dir, names @ ..] => {
+            let named = causes::ALL.iter().filter(|cause| names.contains(&cause.name));
+            named.for_each(|cause| record(cause, Path::new(dir)));
+        }
+        ["score", dir] => print!("{}", score::table(&score::all(Path::new(dir)))),
+        _ => eprintln!("usage: labelled record DIR [NAME...] | labelled score DIR"),
+    }
+}
+
+/// Records one cause and writes its label beside it.
+fn record(cause: &causes::Cause, dir: &Path) {
+    let raw = dir.join(format!("{}.raw", cause.name));
+    let path = dir.join(format!("{}.gnntop", cause.name));
+    (cause.make)(&raw);
+    anonymous(cause.name, &raw, &path);
+    fs::remove_file(&raw).unwrap();
+    let label = format!("expect: {}\nalso: {}\n", cause.expect.join(" "), cause.also.join(" "));
+    fs::write(dir.join(format!("{}.label", cause.name)), label).unwrap();
+    let scored = score::of(&path);
+    println!("{}: {}", cause.name, if scored.is_right() { "as labelled".to_owned() } else { format!("{scored:?}") });
+}
+
+/// Copies a recording without what it says about the machine it was made on.
+fn anonymous(name: &str, from: &Path, to: &Path) {
+    struct Anonymous<S>(S, String);
+    impl<S: Sink> Sink for Anonymous<S> {
+        fn apply(&mut self, item: Item<'_>) {
+            self.0.apply(match item {
+                Item::Segment(mut info) => {
+                    (info.host, info.boot_id, info.command) = ("labelled".into(), String::new(), self.1.clone());
+                    info.pid = 1;
+                    Item::Segment(info)
+                }
+                other => other,
+            });
+        }
+
+        fn reset(&mut self) {
+            self.0.reset();
+        }
+    }
+    let out = BufWriter::new(File::create(to).unwrap());
+    let mut sink = Anonymous(Recorder::new(out, RecorderOptions::default()), format!("labelled {name}"));
+    Recording::open(from).unwrap().read_all(&mut sink);
+    sink.0.flush().unwrap();
+}

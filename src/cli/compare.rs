@@ -1,0 +1,63 @@
+//! `gnntop compare`: two recordings, phase by phase.
+
+use super::report::read;
+use super::{SUCCESS, output};
+use crate::figures::{count, duration};
+use crate::report::{Compared, compare};
+
+const EXAMPLES: &str = "\
+Examples:
+  gnntop compare before.gnntop after.gnntop
+  gnntop compare a.gnntop b.gnntop --percentiles 50,90,99 --json
+
+Full batches after the warm-up are compared, at most the newest 4,096. A change is called faster or slower where its
+95 % interval (moving-block bootstrap) leaves out no change at all, and it is at least 0.5 %.";
+
+/// Compare two recordings, phase by phase
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct CompareArguments {
+    /// The recording to compare with
+    #[arg(value_name = "A")]
+    first: String,
+    /// The recording to compare
+    #[arg(value_name = "B")]
+    second: String,
+    /// Percentiles to compare, from 0 to 100
+    #[arg(long, value_name = "P,...", value_delimiter = ',', default_values_t = [50.0, 90.0, 99.0], value_parser = super::report::percentile)]
+    percentiles: Vec<f64>,
+    /// For programs: an array with an object for each number
+    #[arg(long)]
+    json: bool,
+}
+
+/// Does `gnntop compare`.
+pub(super) fn run(arguments: &CompareArguments) -> anyhow::Result<u8> {
+    let (first, second) = (read(Some(&arguments.first))?, read(Some(&arguments.second))?);
+    let compared = compare(&first, &second, &arguments.percentiles);
+    if arguments.json {
+        output::say(&serde_json::to_string_pretty(&compared)?)?;
+        return Ok(SUCCESS);
+    }
+    let steps = [&first, &second].map(|store| count(store.steps().total()));
+    let names = [&arguments.first, &arguments.second];
+    output::say(&format!("A {} ({} steps)\nB {} ({} steps)\n", names[0], steps[0], names[1], steps[1]))?;
+    let head = ["", "", "A", "B", "change", "95 % interval", "B is"].map(str::to_owned).to_vec();
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(compared.iter().map(cells)).collect();
+    output::say(crate::report::table(&rows).trim_end())?;
+    Ok(SUCCESS)
+}
+
+fn cells(compared: &Compared) -> Vec<String> {
+    let percent = |share: f64| format!("{:+.1} %", share * 100.0);
+    let interval = |(low, high): (f64, f64)| format!("{} to {}", percent(low), percent(high));
+    vec![
+        compared.name.clone(),
+        format!("p{}", compared.percentile),
+        duration(compared.first_ns as u64),
+        duration(compared.second_ns as u64),
+        percent(compared.change),
+        compared.interval.map_or_else(|| "-".to_owned(), interval),
+        compared.verdict.words().to_owned(),
+    ]
+}

@@ -1,0 +1,102 @@
+//! Reports as CSV: one number a line, with its recording, section, name, statistic and unit, for a sheet or a plot.
+
+use super::durations::Durations;
+use super::{Figure, Report};
+
+const HEAD: &str = "recording,section,name,statistic,value,unit\n";
+
+/// Reports with the names of their recordings, under one head.
+pub fn to_csv(reports: &[(&str, &Report)]) -> String {
+    let mut out = HEAD.to_owned();
+    for (name, report) in reports {
+        write(&mut Lines { out: &mut out, recording: name }, report);
+    }
+    out
+}
+
+struct Lines<'a> {
+    out: &'a mut String,
+    recording: &'a str,
+}
+
+impl Lines<'_> {
+    fn line(&mut self, section: &str, name: &str, statistic: &str, value: Option<f64>, unit: &str) {
+        // What was not measured has no line.
+        if let Some(value) = value.filter(|value| value.is_finite()) {
+            let texts = [self.recording, section, name, statistic].map(quoted).join(",");
+            *self.out += &format!("{texts},{value},{unit}\n");
+        }
+    }
+
+    fn durations(&mut self, section: &str, name: &str, durations: &Durations) {
+        let ns = |ns: Option<u64>| ns.map(|ns| ns as f64);
+        self.line(section, name, "count", Some(durations.count as f64), "");
+        self.line(section, name, "mean", durations.mean_ns, "ns");
+        self.line(section, name, "mean_ci", durations.mean_ci_ns, "ns");
+        self.line(section, name, "sd", durations.sd_ns, "ns");
+        self.line(section, name, "min", ns(durations.min_ns), "ns");
+        for (percentage, value) in &durations.percentiles.0 {
+            self.line(section, name, &format!("p{percentage}"), ns(*value), "ns");
+        }
+        for (percentage, interval) in &durations.intervals.0 {
+            self.line(section, name, &format!("p{percentage}_ci_low"), ns(interval.map(|i| i.0)), "ns");
+            self.line(section, name, &format!("p{percentage}_ci_high"), ns(interval.map(|i| i.1)), "ns");
+        }
+        self.line(section, name, "max", ns(durations.max_ns), "ns");
+        self.line(section, name, "total", Some(durations.total_ns as f64), "ns");
+    }
+
+    fn figure(&mut self, name: &str, figure: &Figure) {
+        self.line("hardware", name, "mean", figure.mean, figure.unit);
+        self.line("hardware", name, "max", figure.max, figure.unit);
+    }
+}
+
+fn write(lines: &mut Lines<'_>, report: &Report) {
+    for phase in &report.phases {
+        lines.durations("phase", &phase.name, &phase.durations);
+        lines.line("phase", &phase.name, "share", phase.share, "");
+    }
+    for class in &report.classes {
+        lines.durations("kind of step", class.name, &class.durations);
+        let costs = [class.per_graph_ns, class.per_node_ns, class.per_edge_ns, class.per_seed_ns];
+        for (what, ns) in ["graph", "node", "edge", "seed"].into_iter().zip(costs) {
+            lines.line("kind of step", class.name, &format!("per_{what}"), ns, "ns");
+        }
+    }
+    report.spans.iter().for_each(|span| lines.durations("span", &span.name, &span.durations));
+    let t = &report.throughput;
+    let rates = [t.steps_per_s, t.graphs_per_s, t.nodes_per_s, t.edges_per_s, t.seeds_per_s];
+    for (what, rate) in ["steps", "graphs", "nodes", "edges", "seeds"].into_iter().zip(rates) {
+        lines.line("throughput", what, "mean", rate, "1/s");
+    }
+    for counter in &report.counters {
+        lines.line("counter", &counter.name, "mean", counter.mean, "");
+        lines.line("counter", &counter.name, "last", counter.last, "");
+    }
+    lines.line("memory", "live", "max", report.memory.peak_live_bytes.map(|n| n as f64), "bytes");
+    let h = &report.hardware;
+    lines.figure("process CPU", &h.process_cpu);
+    lines.figure("process memory", &h.process_rss);
+    lines.figure("machine CPU", &h.machine_cpu);
+    lines.figure("machine steal", &h.machine_steal);
+    lines.figure("machine memory", &h.machine_memory_used);
+    for gpu in &h.gpus {
+        let name = |what: &str| format!("GPU {} {what}", gpu.index);
+        lines.figure(&name("utilisation"), &gpu.utilisation);
+        lines.figure(&name("memory"), &gpu.memory_used);
+        lines.figure(&name("power"), &gpu.power);
+        lines.line("hardware", &name("energy"), "total", gpu.energy_joules, "J");
+    }
+    for finding in &report.findings.found {
+        lines.line("finding", finding.kind.id(), "count", Some(finding.count as f64), "");
+        lines.line("finding", finding.kind.id(), "share", finding.share, "");
+    }
+}
+
+/// The text as a cell. What a sheet would take for a formula gets an apostrophe before it.
+fn quoted(text: &str) -> String {
+    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let clean = if clean.starts_with(['=', '+', '-', '@']) { format!("'{clean}") } else { clean };
+    if clean.contains([',', '"']) { format!("\"{}\"", clean.replace('"', "\"\"")) } else { clean }
+}

@@ -1,0 +1,16 @@
+//! The findings against recordings whose causes are known: `recordings/labelled`, made by `examples/labelled`.
+#![allow(missing_docs, clippy::unwrap_used, dead_code)]
+
+#[path = "../examples/labelled/score.rs"]
+mod score;
+
+use std::path::Path;
+
+#[test]
+fn every_cause_is_found_and_nothing_else_is() {
+    let scored = score::all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings/labelled"));
+    assert!(scored.len() >= 30, "{} recordings", scored.len());
+    assert!(scored.iter().filter(|one| one.name.starts_with("clean-")).count() >= 10);
+    let wrong: Vec<_> = scored.iter().filter(|one| !one.is_right()).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
