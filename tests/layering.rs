@@ -69,7 +69,7 @@ fn assert_no_mention(folder: &str, words: &[&str]) {
 
 #[test]
 fn only_the_screen_knows_the_terminal() {
-    for folder in ["source", "store", "findings", "report", "import"] {
+    for folder in ["source", "store", "findings", "report", "import", "export"] {
         assert_no_mention(folder, &["ratatui", "crossterm", "crate::ui", "crate::app", "crate::cli"]);
     }
     assert_no_mention("app", &["ratatui", "crossterm", "crate::ui", "crate::cli"]);

@@ -7,6 +7,7 @@ mod attach;
 mod check;
 mod compare;
 mod doctor;
+mod export;
 mod import;
 mod list;
 mod output;
@@ -66,6 +67,7 @@ enum Command {
     Report(report::ReportArguments),
     Compare(compare::CompareArguments),
     Check(check::CheckArguments),
+    Export(export::ExportArguments),
     Import(import::ImportArguments),
     Doctor(doctor::DoctorArguments),
 }
@@ -99,6 +101,7 @@ fn dispatch(command: Option<Command>) -> anyhow::Result<u8> {
         Some(Command::Report(arguments)) => report::report(&arguments),
         Some(Command::Compare(arguments)) => compare::run(&arguments),
         Some(Command::Check(arguments)) => check::check(&arguments),
+        Some(Command::Export(arguments)) => export::export(&arguments),
         Some(Command::Import(arguments)) => import::import(&arguments),
         Some(Command::Doctor(arguments)) => doctor::doctor(&arguments),
     }

@@ -1,0 +1,148 @@
+//! `gnntop export`: recordings for other tools.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::ops::{Range, RangeInclusive};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+use super::{SUCCESS, output, quantities, record};
+use crate::export::{Exporter, Form, openmetrics};
+use crate::figures::{bytes, count};
+use crate::source::Recording;
+use crate::store::Store;
+
+const EXAMPLES: &str = "\
+Examples:
+  gnntop export pna.gnntop --to perfetto -o pna.pftrace      open it at ui.perfetto.dev
+  gnntop export pna.gnntop --to chrome -o pna.json
+  gnntop export pna.gnntop --to csv --steps 100..120
+  gnntop export pna.gnntop --to ndjson --from 90s --until 2m | head
+  gnntop export pna.gnntop --to openmetrics
+
+Times in the files are the publisher's own clock. What lies partly in the window is exported whole.";
+
+/// Recordings beyond this are warned about: their exports are some ten times as large.
+const LARGE: u64 = 256 << 20;
+
+/// Write a recording in a form that other tools open
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ExportArguments {
+    /// The recording
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The form
+    #[arg(long, value_enum)]
+    to: To,
+    /// Where to write, standard output without it
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Write over a file that is there
+    #[arg(long)]
+    force: bool,
+    /// Only these steps, by the program's numbers, the last one left out
+    #[arg(long, value_name = "A..B", value_parser = steps, conflicts_with_all = ["from", "until"])]
+    steps: Option<Range<u64>>,
+    /// Only from there on, from the beginning of the recording
+    #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
+    from: Option<Duration>,
+    /// Only up to there
+    #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
+    until: Option<Duration>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum To {
+    Perfetto,
+    Chrome,
+    Csv,
+    Ndjson,
+    Openmetrics,
+}
+
+fn steps(text: &str) -> Result<Range<u64>, String> {
+    let range = text.split_once("..").and_then(|(a, b)| Some(a.trim().parse().ok()?..b.trim().parse().ok()?));
+    range.filter(|range| !range.is_empty()).ok_or_else(|| "give A..B, such as 100..120".to_owned())
+}
+
+/// Does `gnntop export`.
+pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
+    if std::fs::metadata(&arguments.file).is_ok_and(|meta| meta.len() > LARGE) {
+        let size = std::fs::metadata(&arguments.file).map_or(0, |meta| meta.len());
+        output::note(&format!(
+            "{} has {}: the export may be ten times as large",
+            arguments.file.display(),
+            bytes(size as f64)
+        ));
+    }
+    let form = match arguments.to {
+        To::Perfetto => Form::Perfetto,
+        To::Chrome => Form::Chrome,
+        To::Csv => Form::Csv,
+        To::Ndjson => Form::Ndjson,
+        To::Openmetrics => return metrics(arguments),
+    };
+    let window_ns = window(arguments)?;
+    let (written, left_out) = match &arguments.output {
+        Some(path) => into(form, &arguments.file, window_ns, BufWriter::new(record::create(path, arguments.force)?))?,
+        None => into(form, &arguments.file, window_ns, BufWriter::new(io::stdout().lock()))?,
+    };
+    if let Some(path) = &arguments.output {
+        output::note(&format!("{}: {} events", path.display(), count(written)));
+    }
+    if left_out > 0 {
+        output::complain(&format!("warning: {} events refer to names that are not known", count(left_out)));
+    }
+    Ok(SUCCESS)
+}
+
+fn into(form: Form, file: &Path, window_ns: RangeInclusive<u64>, out: impl Write) -> anyhow::Result<(u64, u64)> {
+    let mut recording = Recording::open(file)?;
+    let mut exporter = Exporter::new(form, out, window_ns);
+    recording.read_all(&mut exporter);
+    for warning in crate::source::Source::status(&recording).warnings() {
+        output::complain(&format!("warning: {}: {warning}", file.display()));
+    }
+    exporter.finish().context("cannot write the export")
+}
+
+/// What to export, on the publisher's clock. A window needs the recording to be read once before.
+fn window(arguments: &ExportArguments) -> anyhow::Result<RangeInclusive<u64>> {
+    if arguments.steps.is_none() && arguments.from.is_none() && arguments.until.is_none() {
+        return Ok(0..=u64::MAX);
+    }
+    if arguments.file == Path::new("-") {
+        bail!("a window needs a file, which is read twice");
+    }
+    let mut store = Store::new();
+    Recording::open(&arguments.file)?.read_all(&mut store);
+    let first_ns = store.first_ns().unwrap_or(0);
+    let after = |time: Duration| first_ns.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    let Some(range) = &arguments.steps else {
+        return Ok(arguments.from.map_or(0, after)..=arguments.until.map_or(u64::MAX, after));
+    };
+    let within = store.steps().all().filter(|row| range.contains(&row.step().0));
+    let times: Vec<(u64, u64)> = within.map(|row| (row.period_start_ns(), row.end_ns())).collect();
+    match (times.first(), times.last()) {
+        // The step before ends where the first one's period begins, and does not belong to it.
+        (Some(first), Some(last)) => Ok(first.0 + 1..=last.1),
+        _ => bail!("no step {}..{} is held: the recording has {}", range.start, range.end, store.steps().total()),
+    }
+}
+
+fn metrics(arguments: &ExportArguments) -> anyhow::Result<u8> {
+    let mut store = Store::new();
+    Recording::open(&arguments.file)?.read_all(&mut store);
+    let text = openmetrics::write(&store);
+    match &arguments.output {
+        Some(path) => {
+            let mut file: File = record::create(path, arguments.force)?;
+            file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        None => output::say(text.trim_end())?,
+    }
+    Ok(SUCCESS)
+}
