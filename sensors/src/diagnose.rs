@@ -1,8 +1,8 @@
 //! The doctor: for each component what can be read here, what cannot and why, and what would open it.
 //!
 //! The sensors are asked themselves: a set is opened and read once, and the signals are grouped by component, so the
-//! doctor cannot say other than what a recording would hold. Energy counters and limits, which no sensor reads, are
-//! looked at as files. Nothing is changed.
+//! doctor cannot say other than what a recording would hold. Limits, which no sensor reads, and energy counters, whose zones
+//! may be open in part, are looked at as files. Nothing is changed.
 
 use std::fs;
 use std::path::Path;
@@ -63,7 +63,7 @@ impl Group {
     }
 }
 
-const GROUPS: [Group; 6] = [
+const GROUPS: [Group; 7] = [
     Group {
         component: "process",
         prefixes: &[
@@ -96,6 +96,11 @@ const GROUPS: [Group; 6] = [
         component: "pressure",
         prefixes: &["machine.pressure."],
         remedy: "boot Linux 4.20 or newer, built with CONFIG_PSI, with psi=1 on its command line",
+    },
+    Group {
+        component: "disks and network",
+        prefixes: &["machine.disk.", "machine.network."],
+        remedy: "mount /proc and /sys in the container without masking /proc/diskstats and /sys/block",
     },
     Group {
         component: "NVIDIA GPU",

@@ -52,6 +52,9 @@
 //! | `machine.pressure.memory.some`, `.full` | C | ns | `/proc/pressure/memory` total | pass |
 //! | `machine.pressure.io.some`, `.full` | C | ns | `/proc/pressure/io` total | pass |
 //! | `machine.load.1m`, `.5m`, `.15m` | G | m% | `/proc/loadavg`; a load of 1.00 is 100 % | pass |
+//! | `machine.disk.read_bytes`, `.write_bytes` | C | B | `/proc/diskstats`, all disks that are hardware | pass |
+//! | `machine.network.received_bytes`, `.sent_bytes` | C | B | `/proc/PID/net/dev`, hardware where there is some, else all but the loopback | pass |
+//! | `cpu.N.energy`, `dram.N.energy` | C | µJ | RAPL of package N and of its memory; begins again at the end of its range | pass |
 //! | `gpu.count` | G | | NVML; absent without a driver, with the reason | pass |
 //! | `gpu.N.energy` | C | mJ | NVML total energy since the driver was loaded | pass |
 //! | `gpu.N.power.instant` | G | mW | NVML field 186 | pass |

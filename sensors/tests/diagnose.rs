@@ -150,5 +150,5 @@ fn this_machine_can_be_diagnosed() {
         );
     }
     assert_eq!(find(&diagnoses, "process").state, DiagnosisState::Readable);
-    assert_eq!(diagnoses.len(), 9);
+    assert_eq!(diagnoses.len(), 10);
 }

@@ -18,6 +18,7 @@ const TICK_NS: i64 = 10_000_000;
 #[test]
 fn every_signal_of_a_healthy_machine_has_its_value() {
     let fake = FakeProc::new();
+    fake.energy_counters();
     let pass = Pass::of(&mut fake.open());
     let page = 4096;
     let expected = [
@@ -59,6 +60,12 @@ fn every_signal_of_a_healthy_machine_has_its_value() {
         ("machine.load.1m", 52_000),
         ("machine.load.5m", 100_000),
         ("machine.load.15m", 1_225_000),
+        ("machine.disk.read_bytes", 100 * 512),
+        ("machine.disk.write_bytes", 40 * 512),
+        ("machine.network.received_bytes", 3000),
+        ("machine.network.sent_bytes", 700),
+        ("cpu.0.energy", 123_456_789),
+        ("dram.0.energy", 4242),
     ];
     for (name, value) in expected {
         assert_eq!(pass.value(name), Some(value), "{name}");
@@ -78,6 +85,7 @@ fn the_documented_table_names_every_signal() {
         let mut name = signal.name.clone();
         for core in ["0", "1"] {
             name = name.replace(&format!("machine.cpu.{core}."), "machine.cpu.N.");
+            name = name.replace(&format!("cpu.{core}.energy"), "cpu.N.energy");
         }
         let last = name.rsplit('.').next().unwrap();
         let family = name.strip_suffix(&format!(".{last}")).unwrap();
@@ -404,4 +412,35 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn disks_and_network_say_why_they_are_absent() {
+    let fake = FakeProc::new();
+    fake.write("proc/diskstats", " 7 0 loop0 9 0 7 9 9 9 7 9 0 9 9\n");
+    fake.write("proc/4242/net/dev", "Inter-| x\n face |y\n  lo: 5 0 0 0 0 0 0 0 5 0 0 0 0 0 0 0\n");
+    let pass = Pass::of(&mut fake.open());
+    assert_eq!(pass.reason("machine.disk.read_bytes"), Some("no disk of its own is visible here"));
+    assert_eq!(pass.reason("machine.network.sent_bytes"), Some("no network interface but the loopback"));
+    fake.remove("proc/diskstats");
+    fake.end_process();
+    let pass = Pass::of(&mut fake.open());
+    assert!(pass.reason("machine.disk.write_bytes").unwrap().ends_with("proc/diskstats not found"));
+    assert!(pass.reason("machine.network.received_bytes").unwrap().ends_with("4242/net/dev not found"));
+}
+
+#[test]
+fn energy_counters_say_why_they_are_absent() {
+    let fake = FakeProc::new();
+    let reason = Pass::of(&mut fake.open()).reason("cpu.0.energy").map(str::to_owned);
+    assert!(reason.unwrap().starts_with("no RAPL counters"));
+    fake.energy_counters();
+    let mut set = fake.open();
+    assert_eq!(Pass::of(&mut set).value("dram.0.energy"), Some(4242));
+    fake.write("sys/class/powercap/intel-rapl:0:0/energy_uj", "x\n");
+    let pass = Pass::of(&mut set);
+    assert_eq!(
+        (pass.reason("dram.0.energy"), pass.value("cpu.0.energy")),
+        (Some("the counter holds no number"), Some(123_456_789))
+    );
 }

@@ -7,15 +7,21 @@
 //! | [`memory`] | `/proc/meminfo` |
 //! | [`pressure`] | `/proc/pressure/cpu`, `memory`, `io` |
 //! | [`load`] | `/proc/loadavg` |
+//! | [`disk`] | `/proc/diskstats` |
+//! | [`network`] | `/proc/PID/net/dev` |
+//! | [`rapl`] | `/sys/class/powercap/intel-rapl:*/energy_uj` |
 
 pub(crate) mod cgroup;
 mod cpu;
+mod disk;
 mod hot_file;
 mod load;
 mod memory;
+mod network;
 mod parse;
 mod pressure;
 mod process;
+mod rapl;
 
 use crate::set::{Registry, Sensor, SensorOptions};
 
@@ -27,6 +33,9 @@ pub(crate) fn open(options: &SensorOptions, registry: &mut Registry) -> Vec<Box<
         Box::new(memory::Memory::open(options, registry)),
         Box::new(pressure::Pressure::open(options, registry)),
         Box::new(load::Load::open(options, registry)),
+        Box::new(disk::Disk::open(options, registry)),
+        Box::new(network::Network::open(options, registry)),
+        Box::new(rapl::Rapl::open(options, registry)),
     ]
 }
 

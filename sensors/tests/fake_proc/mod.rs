@@ -43,7 +43,28 @@ impl FakeProc {
         }
         fake.write("proc/loadavg", "0.52 1.00 12.25 3/95 4116\n");
         fake.write("sys/devices/system/cpu/present", "0-1\n");
+        fake.write(
+            "proc/diskstats",
+            " 259 0 nvme0n1 9 0 100 9 9 9 40 9 0 9 9\n 259 1 nvme0n1p1 9 0 90 9 9 9 30 9 0 9 9\n   7 0 loop0 9 0 7 9 9 9 7 9 0 9 9\n",
+        );
+        fake.write("sys/block/nvme0n1/device/model", "fake\n");
+        fake.write("sys/block/loop0/size", "7\n");
+        fake.write(
+            "proc/4242/net/dev",
+            "Inter-| Receive | Transmit\n face |bytes packets\n  lo: 5 0 0 0 0 0 0 0 5 0 0 0 0 0 0 0\n\
+             eth0: 3000 0 0 0 0 0 0 0 700 0 0 0 0 0 0 0\n docker0: 20 0 0 0 0 0 0 0 30 0 0 0 0 0 0 0\n",
+        );
+        fake.write("sys/class/net/eth0/device/vendor", "fake\n");
         fake
+    }
+
+    /// RAPL counters of a package and its memory, and one that is inside the package.
+    pub fn energy_counters(&self) {
+        for (zone, name, energy_uj) in [("0", "package-0", "123456789"), ("0:0", "dram", "4242"), ("0:1", "core", "99")]
+        {
+            self.write(&format!("sys/class/powercap/intel-rapl:{zone}/name"), format!("{name}\n"));
+            self.write(&format!("sys/class/powercap/intel-rapl:{zone}/energy_uj"), format!("{energy_uj}\n"));
+        }
     }
 
     /// Writes a file in place, as the kernel changes what an open descriptor reads.
@@ -62,7 +83,7 @@ impl FakeProc {
 
     /// The process ends: its files go.
     pub fn end_process(&self) {
-        for file in ["stat", "status", "io"] {
+        for file in ["stat", "status", "io", "net/dev"] {
             self.remove(&format!("proc/{PID}/{file}"));
         }
     }
