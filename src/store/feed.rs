@@ -7,6 +7,7 @@ use gnntop_wire::{BlockInfo, Definition, Event, Events, Item, Mark, NameId, Open
 
 use super::Store;
 use super::instants::Instant;
+use super::lanes::Lane;
 use super::names::{Names, Route};
 use super::phases::{PhaseSlot, Phases};
 use super::series::Series;
@@ -22,6 +23,9 @@ struct BlockState {
     track: usize,
     /// Taken out of the track; `None` where its phases tile nothing.
     tiling: Option<Box<Tiling>>,
+    /// Taken out of the track; `None` before its first span, and where there are too many tracks.
+    lane: Option<Box<Lane>>,
+    lane_capacity: usize,
     open: Option<Open>,
     last_ns: u64,
     spans: u64,
@@ -127,6 +131,7 @@ impl Store {
             self.see(info.base_ns);
         }
         self.tracks.prepare_tiling(index);
+        let lane_capacity = self.tracks.lane_capacity();
         let track = self.tracks.at(index);
         let missing = track.begin_block(info);
         self.losses.dropped_events = self.losses.dropped_events.saturating_add(missing.dropped);
@@ -135,6 +140,8 @@ impl Store {
         Some(BlockState {
             track: index,
             tiling: track.tiling.take(),
+            lane: track.lane.take(),
+            lane_capacity,
             open: track.open.take(),
             last_ns: track.last_ns.unwrap_or(0),
             spans: 0,
@@ -151,6 +158,7 @@ impl Store {
         track.steps += state.steps;
         track.last_ns = Some(state.last_ns);
         track.tiling = state.tiling;
+        track.lane = state.lane;
         track.open = state.open;
     }
 
@@ -174,7 +182,22 @@ impl Store {
             };
             tiling.phase(slot, span.start_ns, span.end_ns);
         }
+        match &mut state.lane {
+            Some(lane) => lane.push(span, state.lane_capacity),
+            None => self.open_lane(state, span),
+        }
         state.close_open(span.start_ns, span.end_ns);
+    }
+
+    /// Gives a track its lane at its first span.
+    #[cold]
+    fn open_lane(&mut self, state: &mut BlockState, span: &Span) {
+        self.tracks.prepare_lane(state.track);
+        state.lane_capacity = self.tracks.lane_capacity();
+        state.lane = self.tracks.at(state.track).lane.take();
+        if let Some(lane) = &mut state.lane {
+            lane.push(span, state.lane_capacity);
+        }
     }
 
     /// Gives a name its place in the span statistics; `None` where there is no room for the name.
@@ -206,6 +229,8 @@ impl Store {
         self.steps.push(step, &Period { start_ns, period_ns, gap_ns, phase_ns });
         if let Some(row) = self.steps.last() {
             self.statistics.add(&row);
+            let track = self.tracks.at(state.track).id;
+            self.memory.end_step(track, row.ordinal(), row.period_start_ns(), row.end_ns());
         }
     }
 
@@ -216,7 +241,7 @@ impl Store {
             Event::Counter(counter) => self.counters.push(counter.name, counter.t_ns, counter.value),
             Event::PhaseMemory(memory) => self.memory.add_phase(memory),
             Event::Allocation(allocation) => {
-                self.memory.add_allocation(allocation);
+                self.memory.add_allocation(track, allocation);
                 true
             }
             Event::Mark(Mark { name, t_ns, value }) => {

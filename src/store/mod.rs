@@ -10,19 +10,27 @@
 //!                ├─ tiling.rs ─▶ steps.rs (rows), reduced.rs (older ones) ─▶ statistics.rs (running figures),
 //!                │                                        columns.rs (for bars), measure.rs (per graph, per edge)
 //!                ├─ spans.rs, distribution.rs        durations by name
-//!                ├─ signals.rs, series.rs ─▶ hardware.rs (as people read them)
+//!                ├─ lanes.rs                         each track's spans as boxes in time
+//!                ├─ signals.rs, series.rs ─▶ hardware.rs, energy.rs (as people read them), resample.rs (for charts)
 //!                ├─ memory.rs, instants.rs           allocations; marks
+//!                │    └▶ growth.rs, trend.rs         whether memory leaks
 //!                └─ losses.rs     what is missing
 //! ```
+//!
+//! Lanes and series keep the newest in full; `history.rs` holds what is left of the rest.
 
 mod columns;
 mod distribution;
+mod energy;
 mod feed;
 #[cfg(test)]
 #[path = "../../tests/fixtures/mod.rs"]
 pub(crate) mod fixture;
+mod growth;
 mod hardware;
+mod history;
 mod instants;
+mod lanes;
 mod losses;
 mod measure;
 mod memory;
@@ -30,6 +38,7 @@ mod names;
 mod phases;
 mod recent;
 mod reduced;
+mod resample;
 mod series;
 mod session;
 mod signals;
@@ -38,18 +47,23 @@ mod statistics;
 mod steps;
 mod tiling;
 mod tracks;
+mod trend;
 
 use gnntop_wire::{NameId, Open, TrackId};
 
 pub use columns::StepColumn;
 pub use distribution::{Distribution, LONGEST_NS, SIGNIFICANT_DIGITS};
+pub use energy::{Component, Joules, NoEnergy};
+pub use growth::{Growth, GrowthOf};
 pub use hardware::{Absence, CpuUse, Hardware, RATE_WINDOW_NS, Reading};
 pub use instants::{Instant, Marks};
+pub use lanes::{Busy, Lane, LaneBox, Reduced};
 pub use losses::Losses;
 pub use measure::Measure;
-pub use memory::Memory;
+pub use memory::{Allocated, Memory, Peak, StepEnd};
 pub use phases::{GAP, MAX_PHASES, Phase, PhaseSlot};
 pub use recent::Throughput;
+pub use resample::{Bin, TimeColumns};
 pub use series::{Point, Series, Summary, Value};
 pub use session::{ClockStep, Session, SessionState};
 pub use signals::{CounterSeries, Signal, Signals};
@@ -57,6 +71,7 @@ pub use spans::SpanStatistics;
 pub use statistics::{BatchTotals, StepStatistics, Total};
 pub use steps::{StepRow, StepTable};
 pub use tracks::Track;
+pub use trend::{FEWEST_POINTS, Trend};
 
 use names::Names;
 use phases::Phases;

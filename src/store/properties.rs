@@ -125,6 +125,29 @@ fn roles() -> impl Strategy<Value = [TrackRole; 3]> {
     proptest::array::uniform3((0u8..3).prop_map(TrackRole::from_code))
 }
 
+/// What charts over time ask, over short and long times.
+fn ask_over_time(store: &Store, width: usize) {
+    for range in [0..2000, 500..700, 0..u64::MAX, std::ops::Range { start: 9, end: 2 }] {
+        let columns = TimeColumns::equal(range.clone(), width);
+        for signal in store.signals().all() {
+            assert_eq!(signal.columns(&columns, store.now_ns()).len(), width);
+            signal.series.increase_within(range.clone());
+        }
+        store.counters().iter().for_each(|counter| _ = counter.columns(&columns, store.now_ns()));
+        store.memory().live_bytes().value_columns(&columns, store.now_ns(), None);
+        store.memory().allocated_bytes().for_each(|(_, series)| _ = series.rate_columns(&columns, store.now_ns()));
+        for lane in store.tracks().iter().filter_map(Track::lane) {
+            let busy = lane.busy(range.clone());
+            assert!(busy.idle_share().is_none_or(|share| (0.0..=1.0).contains(&share)), "{busy:?}");
+            lane.each_box(range.clone(), |inner, _| assert!(inner.end_ns >= inner.start_ns));
+            lane.around(range.start);
+        }
+        store.energy_components().iter().for_each(|component| _ = component.within(range.clone()));
+    }
+    store.memory_growth();
+    store.last_whole_epoch();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -155,6 +178,7 @@ proptest! {
         store.recent_throughput(1000);
         store.signals().all().iter().for_each(|signal| _ = store.hardware().of(signal));
         store.open_spans().count();
+        ask_over_time(&store, width);
     }
 
     #[test]
@@ -269,5 +293,5 @@ fn series_marks_and_allocations_keep_the_newest() {
     assert_eq!((series.len(), series.discarded(), series.summary().count), (1000, 4000, 5000));
     assert_eq!((store.marks().iter().len(), store.marks().discarded()), (10, 4990));
     assert_eq!((store.memory().allocations().len(), store.memory().allocation_count()), (10, 5000));
-    assert_eq!(store.memory().allocations().last().unwrap().live_bytes, 4999);
+    assert_eq!(store.memory().allocations().last().unwrap().event.live_bytes, 4999);
 }

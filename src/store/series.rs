@@ -1,8 +1,16 @@
 //! A quantity over time, with gaps: an absence is a break with its reason, never a zero.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use gnntop_wire::NameId;
+
+use super::history::{History, Merge};
+
+/// A series keeps one bucket of older figures for so many points...
+const POINTS_PER_BUCKET: usize = 36;
+/// ...and at least this many.
+const FEWEST_BUCKETS: usize = 16;
 
 /// One entry of a [`Series`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,6 +54,41 @@ pub struct Series<T> {
     points: VecDeque<Point<T>>,
     discarded: u64,
     summary: Summary,
+    older: Option<Box<History<Older>>>,
+}
+
+/// What is left of the values of one stretch of time that are no longer kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Older {
+    pub count: u32,
+    pub min: f64,
+    pub max: f64,
+    pub sum: f64,
+    /// What a cumulative counter counted, and in which time.
+    pub increase: f64,
+    pub increase_ns: u64,
+}
+
+impl Older {
+    fn add(&mut self, value: f64) {
+        (self.min, self.max) =
+            if self.count == 0 { (value, value) } else { (self.min.min(value), self.max.max(value)) };
+        self.count = self.count.saturating_add(1);
+        self.sum += value;
+    }
+}
+
+impl Merge for Older {
+    fn merge(&mut self, next: &Self) {
+        if next.count > 0 {
+            let (min, max) = if self.count == 0 { (next.min, next.max) } else { (self.min, self.max) };
+            (self.min, self.max) = (min.min(next.min), max.max(next.max));
+        }
+        self.count = self.count.saturating_add(next.count);
+        self.sum += next.sum;
+        self.increase += next.increase;
+        self.increase_ns = self.increase_ns.saturating_add(next.increase_ns);
+    }
 }
 
 /// Running figures over all values of a series, kept or not.
@@ -108,7 +151,7 @@ impl Value for f64 {
 impl<T: Value> Series<T> {
     /// An empty series.
     pub fn new() -> Self {
-        Self { points: VecDeque::new(), discarded: 0, summary: Summary::default() }
+        Self { points: VecDeque::new(), discarded: 0, summary: Summary::default(), older: None }
     }
 
     /// Adds a value and keeps at most `capacity` points.
@@ -127,10 +170,24 @@ impl<T: Value> Series<T> {
 
     fn push_point(&mut self, point: Point<T>, capacity: usize) {
         while self.points.len() >= capacity.max(2) {
-            self.points.pop_front();
-            self.discarded += 1;
+            self.discard_oldest(capacity);
         }
         self.points.push_back(point);
+    }
+
+    /// Leaves of the oldest point what it adds to the figures of its time.
+    fn discard_oldest(&mut self, capacity: usize) {
+        let Some(point) = self.points.pop_front() else { return };
+        self.discarded += 1;
+        let Some(value) = point.value().map(Value::as_f64).filter(|value| value.is_finite()) else { return };
+        let buckets = (capacity / POINTS_PER_BUCKET).max(FEWEST_BUCKETS);
+        let older = self.older.get_or_insert_with(|| Box::new(History::new(point.t_ns(), buckets)));
+        let Some(bucket) = older.at(point.t_ns()) else { return };
+        bucket.add(value);
+        if let Some((next, ns)) = self.points.front().and_then(|next| Some((next, between(&point, next)?))) {
+            bucket.increase += next.value().zip(point.value()).map_or(0.0, |(next, value)| next.minus(value));
+            bucket.increase_ns = bucket.increase_ns.saturating_add(ns);
+        }
     }
 
     fn summarise(&mut self, t_ns: u64, value: T) {
@@ -169,6 +226,51 @@ impl<T: Value> Series<T> {
     /// Points that are no longer kept.
     pub fn discarded(&self) -> u64 {
         self.discarded
+    }
+
+    /// Where the points that are kept begin, and what is left of those before.
+    pub(super) fn older(&self) -> Option<&History<Older>> {
+        self.older.as_deref()
+    }
+
+    /// Time that one figure stands for where single points are no longer kept, in nanoseconds; `None` while all are kept.
+    pub fn reduced_to_ns(&self) -> Option<u64> {
+        self.older.as_ref().map(|older| older.bucket_ns())
+    }
+
+    /// The points from the last one before `from_ns` on, oldest first. Binary search: where the clock went back it may
+    /// begin elsewhere.
+    pub(super) fn points_from(&self, from_ns: u64) -> impl DoubleEndedIterator<Item = &Point<T>> + Clone {
+        let first = self.points.partition_point(|point| point.t_ns() < from_ns).saturating_sub(1);
+        self.points.range(first..)
+    }
+
+    /// Time and value of the newest reading at or before `t_ns` that is kept; `None` in a break, and where there is none.
+    pub fn last_before(&self, t_ns: u64) -> Option<(u64, T)> {
+        let point = self.points.get(self.points.partition_point(|point| point.t_ns() <= t_ns).checked_sub(1)?)?;
+        Some((point.t_ns(), point.value()?))
+    }
+
+    /// For a cumulative counter: what it counted in a time and in how much of it that is known, in nanoseconds. Where readings
+    /// lie on both sides of an end, the part is taken as even between them.
+    pub fn increase_within(&self, range: Range<u64>) -> (f64, u64) {
+        let part = |from_ns: u64, to_ns: u64, increase: f64| {
+            let ns = to_ns.min(range.end).saturating_sub(from_ns.max(range.start));
+            (increase * ns as f64 / to_ns.saturating_sub(from_ns).max(1) as f64, ns)
+        };
+        let points = self.points_from(range.start);
+        let pairs = points.clone().zip(points.skip(1)).take_while(|(a, _)| a.t_ns() < range.end);
+        let kept = pairs.filter_map(|(a, b)| {
+            rate(a, b)?;
+            Some(part(a.t_ns(), b.t_ns(), b.value()?.minus(a.value()?)))
+        });
+        let kept_from_ns = self.points.front().map_or(u64::MAX, Point::t_ns);
+        let older = self.older.iter().flat_map(|older| older.within(range.start, range.end.min(kept_from_ns)));
+        let older = older.map(|(from_ns, to_ns, old)| {
+            let (increase, ns) = part(from_ns, to_ns.min(kept_from_ns), old.increase);
+            (increase, ns.min(old.increase_ns))
+        });
+        kept.chain(older).fold((0.0, 0), |(sum, known), (increase, ns)| (sum + increase, known + ns))
     }
 
     /// Running figures over all values, kept or not.
@@ -212,8 +314,13 @@ impl<T: Value> Default for Series<T> {
 }
 
 /// Increase per second from `a` to `b`, `None` across a break or where value or time did not go forward.
-fn rate<T: Value>(a: &Point<T>, b: &Point<T>) -> Option<f64> {
+pub(super) fn rate<T: Value>(a: &Point<T>, b: &Point<T>) -> Option<f64> {
+    let ns = between(a, b)?;
+    Some(b.value()?.minus(a.value()?) * 1e9 / ns as f64)
+}
+
+/// Time from `a` to `b`, `None` across a break or where value or time did not go forward.
+fn between<T: Value>(a: &Point<T>, b: &Point<T>) -> Option<u64> {
     let (from, to) = (a.value()?, b.value()?);
-    let ns = b.t_ns().checked_sub(a.t_ns()).filter(|ns| *ns > 0)?;
-    (to >= from).then(|| to.minus(from) * 1e9 / ns as f64)
+    b.t_ns().checked_sub(a.t_ns()).filter(|ns| *ns > 0 && to >= from)
 }

@@ -2,6 +2,7 @@
 
 use gnntop_wire::{BlockInfo, Open, TrackId, TrackRole};
 
+use super::lanes::{Lane, MAX_LANES, lane_capacity};
 use super::tiling::Tiling;
 
 /// Tracks that may collect phases while it is not known which one the training runs on.
@@ -36,6 +37,7 @@ pub struct Track {
     pub(super) open: Option<Open>,
     pub(super) next_seq: Option<u64>,
     pub(super) tiling: Option<Box<Tiling>>,
+    pub(super) lane: Option<Box<Lane>>,
 }
 
 /// What a block's header says about what is missing before it.
@@ -63,7 +65,13 @@ impl Track {
             open: None,
             next_seq: None,
             tiling: None,
+            lane: None,
         }
+    }
+
+    /// Its spans as boxes in time; `None` where it has none, or where there are too many tracks to keep those of all.
+    pub fn lane(&self) -> Option<&Lane> {
+        self.lane.as_deref().filter(|lane| lane.first_ns().is_some())
     }
 
     /// Follows the track's sequence numbers and drops.
@@ -102,11 +110,13 @@ pub(super) struct Tracks {
     has_training: bool,
     /// Tracks that were ever given room to collect phases.
     tilings: usize,
+    /// Tracks that have a lane of boxes.
+    lanes: usize,
 }
 
 impl Tracks {
     pub(super) fn new(capacity: usize) -> Self {
-        Self { all: Vec::new(), by_id: Vec::new(), capacity, main: None, has_training: false, tilings: 0 }
+        Self { all: Vec::new(), by_id: Vec::new(), capacity, main: None, has_training: false, tilings: 0, lanes: 0 }
     }
 
     pub(super) fn all(&self) -> &[Track] {
@@ -163,6 +173,19 @@ impl Tracks {
             self.tilings += 1;
             self.all[index].tiling = Some(Box::new(Tiling::new()));
         }
+    }
+
+    /// Makes sure that a track whose spans come has a lane for them, up to a fixed number of tracks.
+    pub(super) fn prepare_lane(&mut self, index: usize) {
+        if self.all[index].lane.is_none() && self.lanes < MAX_LANES {
+            self.lanes += 1;
+            self.all[index].lane = Some(Box::default());
+        }
+    }
+
+    /// Boxes that a lane may keep.
+    pub(super) fn lane_capacity(&self) -> usize {
+        lane_capacity(self.lanes)
     }
 
     /// The track whose steps fill the step table.
