@@ -1,6 +1,6 @@
 //! What a key costs: `cargo bench --bench screen [-- steps]`, with 1,000,000 steps.
 //!
-//! Fills a store with so many steps of four phases, then presses a key and draws the whole screen, for every view and
+//! Fills a store with so many steps of four phases and 40 signals ten times a second, then presses a key and draws the whole screen, for every view and
 //! for the whole run in view, at 120x40 and at 300x100. Prints the median and the worst of 50 such frames, and the memory
 //! that the store took.
 #![allow(missing_docs, clippy::print_stdout, clippy::expect_used)]
@@ -13,13 +13,16 @@ use gnntop::source::{State, Status};
 use gnntop::ui::draw;
 use gnntop::ui::theme::{ColorDepth, Theme};
 use gnntop_wire::{
-    BatchShape, BlockEncoder, Definition, Event, NameId, NameKind, Span, Step, StepId, StreamReader, TrackId,
-    TrackRole, put_definitions, put_segment,
+    BatchShape, BlockEncoder, Definition, Event, NameId, NameKind, Sample, SignalId, SignalKind, Span, Step, StepId,
+    StreamReader, TrackId, TrackRole, Unit, put_definitions, put_segment,
 };
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 const FRAMES: usize = 50;
+const SIGNALS: u32 = 40;
+/// About 100 ms.
+const STEPS_A_SAMPLE: u64 = 250;
 const PHASES: [(&str, u64); 4] =
     [("data wait", 40_000), ("forward", 100_000), ("backward", 220_000), ("optimizer", 30_000)];
 
@@ -42,7 +45,11 @@ fn main() {
             let digit = view.digit().map(Key::Char).into_iter().collect::<Vec<_>>();
             frames(&format!("{} at {width}x{height}", view.name()), &mut app, &digit, (width, height));
         }
-        press(&mut app, &[Key::Char('2'), Key::Char('w')]);
+        press(&mut app, &[Key::Char('7'), Key::Char('w')]);
+        frames(&format!("tracks of the whole run at {width}x{height}"), &mut app, &[Key::Left], (width, height));
+        press(&mut app, &[Key::Char('w'), Key::Char('2'), Key::Char('w')]);
+        frames(&format!("hardware of the whole run at {width}x{height}"), &mut app, &[Key::Char('5')], (width, height));
+        press(&mut app, &[Key::Char('2')]);
         let whole = format!("the whole run at {width}x{height}");
         frames(&whole, &mut app, &[Key::Left], (width, height));
         frames(&format!("{whole}, per graph"), &mut app, &[Key::Char('u'), Key::Char('u')], (width, height));
@@ -86,8 +93,8 @@ fn fill(app: &mut App, steps: u64) {
         kind: NameKind::Phase,
         text: text.to_owned(),
     });
-    put_definitions(&mut out, &[track].into_iter().chain(names).collect::<Vec<_>>());
-    let mut block = BlockEncoder::new(TrackId(1));
+    put_definitions(&mut out, &[track].into_iter().chain(names).chain((0..SIGNALS).map(signal)).collect::<Vec<_>>());
+    let (mut block, mut sensors) = (BlockEncoder::new(TrackId(1)), BlockEncoder::new(TrackId(2)));
     let mut reader = StreamReader::new();
     let (mut t_ns, mut random) = (1_000_000_000, 1u64);
     for step in 1..=steps {
@@ -111,14 +118,33 @@ fn fill(app: &mut App, steps: u64) {
             Event::Step(Step { step: StepId(step), epoch, start_ns, end_ns: t_ns, batch, ..Step::default() }),
         );
         t_ns += 2_000;
+        if step % STEPS_A_SAMPLE == 0 {
+            for id in 0..SIGNALS {
+                let value = (step as i64).wrapping_mul(i64::from(id) + 1);
+                push(&mut sensors, &mut out, Event::Sample(Sample { signal: SignalId(id), t_ns, value }));
+            }
+        }
         if step % 1000 == 0 || step == steps {
             block.finish(0, &mut out);
+            sensors.finish(0, &mut out);
             reader.fill(&out);
             out.clear();
             while let Some(item) = reader.next() {
                 app.store.apply(item);
             }
         }
+    }
+}
+
+/// Signals of every core, as they are on a machine of 40.
+fn signal(id: u32) -> Definition {
+    Definition::Signal {
+        id: SignalId(id),
+        unit: Unit::Nanoseconds,
+        kind: SignalKind::Counter,
+        name: format!("machine.cpu.{id}.busy"),
+        source: "bench".to_owned(),
+        device: String::new(),
     }
 }
 

@@ -118,6 +118,18 @@ pub const BINDINGS: &[Binding] = &[
         .footer("Enter", "show step"),
     key(&[Char('r')], "r", When::Latency, Command::NextRange, "range: since the start, the newest, or those selected")
         .footer("r", "range"),
+    key(&[Left, Char('h')], "←  h", When::Tracks, Command::MoveCursor { columns: -1 }, "an eighth of the screen back")
+        .footer("←→", "time"),
+    key(&[Right, Char('l')], "→  l", When::Tracks, Command::MoveCursor { columns: 1 }, "an eighth of the screen on"),
+    key(&[PageUp], "PgUp", When::Tracks, Command::MovePage { forward: false }, "a screen of time back"),
+    key(&[PageDown], "PgDn", When::Tracks, Command::MovePage { forward: true }, "a screen of time on"),
+    key(&[Char('g'), Home], "g  Home", When::Tracks, Command::FirstStep, "the oldest time that is kept"),
+    key(&[Char('G'), End], "G  End", When::Tracks, Command::FollowNewest, "follow the newest step"),
+    key(&[Char('+'), Char('=')], "+", When::Tracks, Command::Zoom { inward: true }, "half the time on the screen")
+        .footer("+ -", "zoom"),
+    key(&[Char('-')], "-", When::Tracks, Command::Zoom { inward: false }, "twice the time on the screen"),
+    key(&[Char('w')], "w", When::Tracks, Command::ToggleWhole, "the whole run, or a few steps"),
+    key(&[Enter], "Enter", When::Tracks, Command::ToggleDetail, "the step under the cursor, or the newest, in full"),
     key(&[Tab], "Tab", When::Overview, Command::NextPanel, "next panel").footer("Tab", "panel"),
     key(&[BackTab], "Shift-Tab", When::Overview, Command::PreviousPanel, "previous panel"),
     key(&[Char('e')], "e", When::Overview, Command::Enlarge, "the panel's own view").footer("e", "enlarge"),

@@ -8,6 +8,10 @@ use super::{App, Command, Panel, View};
 const PAGE_MARGIN: usize = 6;
 /// Lines that a step's detail has beside those of its phases.
 const STEP_FACTS: usize = 8;
+/// Lines of the memory view beside those of its phases, at most.
+const MEMORY_LINES: usize = 40;
+/// Headings of the hardware view.
+const HARDWARE_LINES: usize = 12;
 /// Lines of the help beside its keys, at most.
 const HELP_NOTES: usize = 16;
 
@@ -38,8 +42,12 @@ impl App {
             View::Overview if self.focus() == Panel::Phases => self.store.phases().len(),
             View::Overview | View::Steps => 0,
             View::Latency => self.latency_lines().len(),
-            View::Memory => self.store.memory().phases().len(),
-            View::Hardware | View::Energy => self.store.signals().all().len(),
+            // Facts, charts and headings: as many as there may be, less what is on the screen anyway.
+            View::Memory => (self.store.memory().phases().len() * 2 + MEMORY_LINES).saturating_sub(self.page() / 2),
+            View::Hardware | View::Energy => {
+                let quantities = self.store.signals().all().len() + self.store.counters().len();
+                (quantities * 2 + HARDWARE_LINES).saturating_sub(self.page() / 2)
+            }
             View::Tracks => self.store.tracks().len(),
             View::Findings => self.findings().parts().len(),
             View::Compare => self.pairs().len(),

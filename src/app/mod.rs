@@ -7,6 +7,7 @@ mod latency;
 mod lines;
 mod prompt;
 mod situation;
+mod time_window;
 mod update;
 mod view;
 mod window;
@@ -21,6 +22,7 @@ pub use compare::{Other, Pair};
 pub use latency::{LatencyLine, Over, QUANTILES};
 pub use prompt::Prompt;
 pub use situation::Situation;
+pub use time_window::TimeWindow;
 pub use update::update;
 pub use view::{Panel, View};
 pub use window::{AXIS_WIDTH, Window};
@@ -214,6 +216,7 @@ pub struct App {
     focus: Panel,
     percentiles: bool,
     window: Window,
+    time_window: TimeWindow,
     lines: Lines,
     latency: Latency,
     other: Option<Box<Other>>,
@@ -275,6 +278,11 @@ impl App {
     /// Which steps are in view.
     pub fn window(&self) -> &Window {
         &self.window
+    }
+
+    /// Which time the tracks show.
+    pub fn time_window(&self) -> &TimeWindow {
+        &self.time_window
     }
 
     /// The open question, if one is asked.

@@ -14,6 +14,8 @@ pub enum When {
     Bars,
     /// Something with an axis of time is on the screen, and there are steps.
     Axis,
+    /// The tracks are on the screen.
+    Tracks,
     /// The overview is on the screen.
     Overview,
     /// A numbered view other than the overview is on the screen.
@@ -64,6 +66,7 @@ impl Situation {
             When::Steps => self.steps && self.view.has_step_axis(),
             When::Bars => self.steps && matches!(self.view, View::Overview | View::Steps),
             When::Axis => self.steps && matches!(self.view, View::Overview | View::Steps | View::Latency),
+            When::Tracks => self.view == View::Tracks,
             When::Overview => overview,
             When::Place => !overview && self.view.digit().is_some(),
             When::Latency => self.view == View::Latency,

@@ -7,6 +7,8 @@ use super::{AXIS_WIDTH, Action, App, Command, Effect, LogView, Panel, Prompt, Vi
 use crate::findings;
 use crate::source::{Control, Status};
 
+/// Eighths of the time in view that a page of it is.
+const PAGE_PARTS: i64 = 7;
 /// Time between two verdicts.
 const JUDGE_EVERY: Duration = Duration::from_millis(250);
 
@@ -115,7 +117,8 @@ impl App {
     /// Leaves the innermost thing: what lies on top, then the selected step, then the view.
     fn back(&mut self) {
         let alone = self.views.len() < 2 && self.view().digit().is_some();
-        if alone && self.view().has_step_axis() && self.window.cursor().is_some() {
+        let has_cursor = self.view().has_step_axis() || self.view() == View::Tracks;
+        if alone && has_cursor && self.window.cursor().is_some() {
             self.window.follow();
         } else {
             self.views.pop();
@@ -154,7 +157,27 @@ impl App {
         u64::from(self.size.0.saturating_sub(AXIS_WIDTH).max(1))
     }
 
+    /// Moves the time that the tracks show.
+    fn move_time(&mut self, command: Command) {
+        let width = self.columns();
+        let Self { store, window, time_window: time, .. } = self;
+        match command {
+            Command::MoveCursor { columns: parts } => time.move_by(parts, store, window, width),
+            Command::MovePage { forward } => {
+                time.move_by(if forward { PAGE_PARTS } else { -PAGE_PARTS }, store, window, width)
+            }
+            Command::FirstStep => time.go_to(store.first_ns().unwrap_or(0), store, window, width),
+            Command::FollowNewest => time.follow(window),
+            Command::Zoom { inward } => time.zoom(inward, store),
+            Command::ToggleWhole => time.toggle_whole(store),
+            _ => (),
+        }
+    }
+
     fn move_window(&mut self, command: Command) {
+        if self.view() == View::Tracks {
+            return self.move_time(command);
+        }
         let width = self.columns();
         let (window, steps) = (&mut self.window, self.store.steps());
         match command {

@@ -32,6 +32,22 @@ fn notes(view: View) -> &'static [&'static str] {
             "The curve goes from the median to the rarest; each column is rarer by the same factor.",
             "A percentile with too few steps to tell it from the longest is a dash.",
         ],
+        View::Memory => &[
+            "A leak is a slope of what is live at the ends of steps, steady in both halves of them, whose 95 % interval is above 0.",
+            "Behind the peak stand the large allocations that were live then; a release is matched by its size.",
+        ],
+        View::Hardware => &[
+            "Charts share the columns of the bars: filled to the mean, a dot at the largest. Nothing drawn is nothing read.",
+            "Steal is time that the host gave to others; pressure is time in which tasks stood still for want of something.",
+        ],
+        View::Energy => &[
+            "Only what a counter measured is a number. A step shorter than the counter's readings has no energy of its own.",
+        ],
+        View::Tracks => &[
+            "A phase is filled with its look, another span stands between brackets; nested ones stand below.",
+            "Where spans are too many or too short to be seen, the column shows how full it is.",
+            "Idle is the share of the time in view that no span of the track covers.",
+        ],
         View::Compare => &[
             "Start with --against: gnntop replay A --against B, or gnntop attach A --against B.",
             "~ is a change that may be chance: the 95 % ranges of the two percentiles overlap.",

@@ -23,6 +23,7 @@
 //! looks, `sheet.rs` keeps panels inside their edges.
 
 mod bars;
+mod braille;
 mod curve;
 mod epochs;
 mod flags;
@@ -34,6 +35,7 @@ mod histogram;
 mod input;
 mod keyboard;
 mod labels;
+mod lanes;
 mod log;
 mod own_cost;
 mod percentiles;
@@ -51,10 +53,12 @@ mod step_chart;
 mod step_detail;
 mod steps;
 mod strip_items;
+mod strips;
 mod tabs;
 mod tail;
 mod terminal;
 pub mod theme;
+mod time_axis;
 mod tiny;
 mod views;
 

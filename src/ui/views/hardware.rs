@@ -1,9 +1,288 @@
-//! Every quantity that the sensors and the program's counters give, large.
+//! Every sensor over time, on the columns of the step bars: processor by core with what the host took, GPUs, memory,
+//! pressure, input and output, and the program's own counters. What cannot be read says why.
+//!
+//! ```text
+//! ▌steps  a column a step ──────────────────────────────── 24.9 steps/s
+//! ─processor  a column a step, 3.27 s ──────────────────────────────────
+//!  machine         1.60 of 2 cores, steal 2.0 %     /proc/stat, 0.1 s old
+//!  2 cores⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿
+//!   0  87%⣤⣤⣤⣤⣤⣤⣤⣤⣶⣶⣶⣶⣤⣤⣤⣤⣤⣤⣤⣤⣶⣶⣶⣶⣶⣶⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣶⣶⣶⣶⣶⣶⣤⣤⣤⣤⣤⣤⣶⣶⣶⣶
+//! ```
 
+use super::reading::{Quantity, Readings};
+use crate::app::View;
+use crate::figures::{bytes, percent, quantity};
+use crate::store::Absence;
 use crate::ui::sheet::Sheet;
+use crate::ui::strips::{self, Label, Line, Source};
+use crate::ui::time_axis::TimeAxis;
 use crate::ui::{Scene, hardware};
+
+/// One core's time in a second, in nanoseconds.
+const CORE_NS: f64 = 1e9;
+/// All of a share, in thousandths of a percent.
+const ALL: f64 = 100_000.0;
+/// Shares below this are not worth a row of their own.
+const WORTH_A_ROW: f64 = 0.01;
+/// Bodies with this many rows have charts of two.
+const TALL: u16 = 30;
 
 /// Draws the view.
 pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
-    hardware::draw_alone(body, scene);
+    if scene.store.signals().all().is_empty() && scene.store.counters().is_empty() {
+        return hardware::draw_alone(body, scene);
+    }
+    let rows = if body.height() >= TALL { 2 } else { 1 };
+    strips::draw(body, scene, scene.app.line(View::Hardware), |axis| lines(scene, axis, rows));
+}
+
+fn lines<'a>(scene: &Scene<'a>, axis: &TimeAxis, rows: u16) -> Vec<Line<'a>> {
+    let read = Readings { scene, axis };
+    let hint = scene.app.status().hint.as_ref().filter(|_| scene.is_hardware_only());
+    let mut lines: Vec<Line<'a>> = hint.map(|hint| Line::fact("no steps", Ok(hint.clone()))).into_iter().collect();
+    lines.push(Line::heading("processor", &axis.note(scene)));
+    lines.extend(processor(&read, rows));
+    lines.extend(gpus(&read, rows));
+    lines.push(Line::heading("memory", "of the machine; that of the program is view 4"));
+    lines.extend(memory(&read, rows));
+    lines.extend(each_core(&read));
+    lines.push(Line::heading("pressure", "time in which tasks stood still for want of it"));
+    lines.extend(["cpu", "memory", "io"].iter().flat_map(|resource| pressure(&read, resource)));
+    lines.push(Line::heading("input and output", ""));
+    lines.extend(input_and_output(&read));
+    lines.extend(counters(&read));
+    lines.extend(reduced(&read));
+    lines
+}
+
+fn core_count(ns_per_s: f64) -> String {
+    format!("{} cpu", quantity(ns_per_s / CORE_NS))
+}
+
+fn share_of_all(share: f64) -> String {
+    percent(share / ALL)
+}
+
+fn watts(milliwatts: f64) -> String {
+    format!("{:.0} W", milliwatts / 1e3)
+}
+
+fn word(text: &str) -> Label {
+    Label::Word(text.to_owned())
+}
+
+/// How many cores are published, if any are.
+fn cores(read: &Readings<'_, '_>) -> Option<usize> {
+    Some(read.scene.store.hardware().cores().len()).filter(|cores| *cores > 0)
+}
+
+fn processor<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<Line<'a>> {
+    let cores = cores(read);
+    let full = cores.map(|cores| cores as f64 * CORE_NS);
+    let of_cores = cores.map(|cores| format!(" of {cores}")).unwrap_or_default();
+    let mut lines = Vec::new();
+    let process =
+        Quantity { about: "this program", signal: "process.cpu_time", full, label: Label::Top(core_count), rows };
+    lines.extend(read.lines(&process, |ns| format!("{:.2}{of_cores} cores", ns / CORE_NS)));
+    let machine = Quantity { about: "machine", signal: "machine.cpu.busy", ..process.clone() };
+    let share = |quantity: &str| {
+        let ns = read.value(&format!("machine.cpu.{quantity}")).ok()?;
+        Some(ns / CORE_NS / cores.unwrap_or(1) as f64)
+    };
+    let stolen = share("steal").map(|share| format!(", the host takes {}", percent(share))).unwrap_or_default();
+    let waiting = share("iowait").map(|share| format!(", {} wait for disks", percent(share))).unwrap_or_default();
+    lines.extend(read.lines(&machine, |ns| format!("{:.2}{of_cores} cores{stolen}{waiting}", ns / CORE_NS)));
+    for quantity in ["steal", "iowait"] {
+        let signal = format!("machine.cpu.{quantity}");
+        if share(quantity).is_some_and(|share| share >= WORTH_A_ROW) {
+            lines.extend(read.chart(&Quantity {
+                about: "",
+                signal: &signal,
+                full: None,
+                label: Label::Word(quantity.to_owned()),
+                rows: 1,
+            }));
+        }
+    }
+    lines
+}
+
+fn each_core<'a>(read: &Readings<'_, 'a>) -> Vec<Line<'a>> {
+    let cores = read.scene.store.hardware().cores();
+    let mut lines = Vec::new();
+    if !cores.is_empty() {
+        lines.push(Line::heading("cores", "busy, and below it what the host takes"));
+    }
+    lines.extend(cores.into_iter().flat_map(|(core, _)| one_core(read, core)));
+    lines
+}
+
+/// A core in a row: its number, its share and its chart; one more where the host takes time from it.
+fn one_core<'a>(read: &Readings<'_, 'a>, core: u32) -> Vec<Line<'a>> {
+    let row = |quantity: &str, sign: String, least: f64| {
+        let name = format!("machine.cpu.{core}.{quantity}");
+        let share = read.value(&name).map(|ns| ns / CORE_NS);
+        match share {
+            Ok(share) if share < least => Vec::new(),
+            Ok(share) => {
+                let label = format!("{sign}{:>3.0}%", share * 100.0);
+                read.chart(&Quantity {
+                    about: "",
+                    signal: &name,
+                    full: Some(CORE_NS),
+                    label: Label::Word(label),
+                    rows: 1,
+                })
+            }
+            Err(reason) if least <= 0.0 => vec![Line::fact(&format!("core {core}"), Err(reason))],
+            Err(_) => Vec::new(),
+        }
+    };
+    let mut lines = row("busy", format!("{core:<3}"), 0.0);
+    lines.extend(row("steal", "st ".to_owned(), WORTH_A_ROW));
+    lines
+}
+
+fn gpus<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<Line<'a>> {
+    let hardware = read.scene.store.hardware();
+    let gpus = hardware.gpus();
+    if gpus.is_empty() {
+        let reason = match hardware.reading("gpu.count") {
+            Err(Absence::Reason(reason)) => reason.to_owned(),
+            Err(absence) => absence.to_string(),
+            Ok(_) => "no GPU in this machine".to_owned(),
+        };
+        return vec![Line::fact("gpu", Err(reason))];
+    }
+    gpus.into_iter().flat_map(|gpu| one_gpu(read, gpu, rows)).collect()
+}
+
+fn one_gpu<'a>(read: &Readings<'_, 'a>, gpu: u32, rows: u16) -> Vec<Line<'a>> {
+    let name = |quantity: &str| format!("gpu.{gpu}.{quantity}");
+    let device = read.signal(&name("util")).map(|signal| signal.device.as_str()).unwrap_or_default();
+    let mut lines = vec![Line::heading(&format!("gpu {gpu}"), device)];
+    let total = read.value(&name("memory.total")).ok();
+    let of_total = total.map(|total| format!(" of {}", bytes(total))).unwrap_or_default();
+    let milli = |value: f64| value / 1e3;
+    let mut add =
+        |about: &str, signal: &str, full: Option<f64>, top: fn(f64) -> String, say: &dyn Fn(f64) -> String| {
+            let quantity = Quantity { about, signal: &name(signal), full, label: Label::Top(top), rows };
+            lines.extend(if signal == "util" { read.lines(&quantity, say) } else { read.optional(&quantity, say) });
+        };
+    add("any kernel ran", "util", Some(ALL), share_of_all, &|share| format!("{} of the time", percent(share / ALL)));
+    add("memory used", "memory.used", total, bytes, &|used| format!("{}{of_total}", bytes(used)));
+    let limit = read.value(&name("power.limit")).ok();
+    let of_limit = limit.map(|limit| format!(" of {:.0} W", milli(limit))).unwrap_or_default();
+    let power = if read.signal(&name("power.instant")).is_some() { "power.instant" } else { "power" };
+    add("power", power, limit, watts, &|milliwatts| format!("{:.1} W{of_limit}", milli(milliwatts)));
+    add("memory access", "memory_util", Some(ALL), share_of_all, &|share| {
+        format!("{} of the time", percent(share / ALL))
+    });
+    add("PCIe sent", "pcie.tx", None, bytes, &|rate| format!("{}/s", bytes(rate)));
+    add("PCIe received", "pcie.rx", None, bytes, &|rate| format!("{}/s", bytes(rate)));
+    let facts = [
+        read.value(&name("temperature")).ok().map(|value| format!("{:.0} °C", milli(value))),
+        read.value(&name("clock.sm")).ok().map(|mhz| format!("SM {mhz:.0} MHz")),
+        read.value(&name("clock.memory")).ok().map(|mhz| format!("memory {mhz:.0} MHz")),
+        read.value(&name("throttle")).ok().map(throttled),
+        read.value(&name("processes")).ok().map(|count| format!("{count:.0} processes compute on it")),
+    ];
+    let facts: Vec<String> = facts.into_iter().flatten().collect();
+    if !facts.is_empty() {
+        lines.push(Line::fact("state", Ok(facts.join(", "))));
+    }
+    lines
+}
+
+/// Why a GPU's clocks are held down, numbered as in `nvml.h`.
+fn throttled(bits: f64) -> String {
+    const REASONS: [(u64, &str); 8] = [
+        (0x2, "application clocks"),
+        (0x4, "power cap"),
+        (0x8, "hardware slowdown"),
+        (0x10, "sync boost"),
+        (0x20, "software thermal"),
+        (0x40, "hardware thermal"),
+        (0x80, "power brake"),
+        (0x100, "display clocks"),
+    ];
+    let bits = bits as u64;
+    let held: Vec<&str> = REASONS.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, word)| *word).collect();
+    match held.is_empty() {
+        true if bits & 1 != 0 => "clocks down: idle".to_owned(),
+        true => "clocks free".to_owned(),
+        false => format!("clocks held by {}", held.join(" and ")),
+    }
+}
+
+fn memory<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<Line<'a>> {
+    let of = |total: &str| read.value(total).ok();
+    let say = |total: Option<f64>| {
+        move |used: f64| total.map_or_else(|| bytes(used), |total| format!("{} of {}", bytes(used), bytes(total)))
+    };
+    let total = of("machine.memory.total");
+    let used = Quantity { about: "used", signal: "machine.memory.used", full: total, label: Label::Top(bytes), rows };
+    let mut lines = read.lines(&used, say(total));
+    let total = of("machine.swap.total");
+    let swap = Quantity { about: "swap", signal: "machine.swap.used", full: total, label: Label::Top(bytes), rows: 1 };
+    lines.extend(match total {
+        Some(0.0) => vec![Line::fact("swap", Err("this machine has none".to_owned()))],
+        _ => read.lines(&swap, say(total)),
+    });
+    lines
+}
+
+/// One resource: how long some and all tasks waited for it, and a row each.
+fn pressure<'a>(read: &Readings<'_, 'a>, resource: &str) -> Vec<Line<'a>> {
+    let name = |label: &str| format!("machine.pressure.{resource}.{label}");
+    let all = read.value(&name("full")).map_or_else(|_| String::new(), |ns| format!(", all {}", percent(ns / CORE_NS)));
+    let some = Quantity { about: resource, signal: &name("some"), full: Some(CORE_NS), label: word("some"), rows: 1 };
+    let mut lines = read.lines(&some, |ns| format!("some {} of the time{all}", percent(ns / CORE_NS)));
+    if read.value(&name("full")).is_ok_and(|ns| ns > 0.0) {
+        lines.extend(read.chart(&Quantity { signal: &name("full"), label: word("all"), ..some }));
+    }
+    lines
+}
+
+fn input_and_output<'a>(read: &Readings<'_, 'a>) -> Vec<Line<'a>> {
+    const WAYS: [(&str, &str); 6] = [
+        ("program reads", "process.io.read_bytes"),
+        ("program writes", "process.io.write_bytes"),
+        ("disks read", "machine.disk.read_bytes"),
+        ("disks written", "machine.disk.write_bytes"),
+        ("network in", "machine.network.received_bytes"),
+        ("network out", "machine.network.sent_bytes"),
+    ];
+    let way = |(about, signal)| {
+        read.lines(&Quantity { about, signal, full: None, label: Label::Top(bytes), rows: 1 }, |rate| {
+            format!("{}/s", bytes(rate))
+        })
+    };
+    WAYS.into_iter().flat_map(way).collect()
+}
+
+fn counters<'a>(read: &Readings<'_, 'a>) -> Vec<Line<'a>> {
+    let store = read.scene.store;
+    let mut lines = Vec::new();
+    for counter in store.counters() {
+        if lines.is_empty() {
+            lines.push(Line::heading("counters", "the program's own"));
+        }
+        let name = store.name(counter.name);
+        let at_cursor = Source::Counter(counter).at_cursor(read.axis, store.now_ns());
+        let last = counter.series.last().and_then(|point| point.value());
+        let value = if read.axis.cursor.is_some() { at_cursor } else { last };
+        lines.push(Line::fact(name, value.map(quantity).ok_or_else(|| "not counted".to_owned())));
+        lines.extend(Line::chart(Source::Counter(counter), Label::Top(quantity), None, 1));
+    }
+    lines
+}
+
+/// What is no longer kept at full resolution.
+fn reduced<'a>(read: &Readings<'_, 'a>) -> Option<Line<'a>> {
+    let signals = read.scene.store.signals().all();
+    let widest = signals.iter().filter_map(|signal| signal.series.reduced_to_ns()).max()?;
+    let kept: usize = signals.iter().map(|signal| signal.series.len()).min_by_key(|len| usize::MAX - len)?;
+    let time = crate::figures::duration(widest);
+    Some(Line::Text(format!("the newest {kept} readings are kept each, older ones as mean and extremes of {time}")))
 }

@@ -19,6 +19,8 @@ mod hardware;
 mod latency;
 mod memory;
 mod overview;
+mod reading;
+mod span_table;
 mod steps;
 mod tracks;
 

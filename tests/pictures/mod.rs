@@ -1,0 +1,60 @@
+//! Pictures of the screen for tests: a stream goes into the store, keys are pressed, and the screen becomes text.
+#![allow(missing_docs, clippy::unwrap_used, dead_code, reason = "each test uses a part of it")]
+
+use std::time::Duration;
+
+use gnntop::app::keys::Key;
+use gnntop::app::{Action, App, Effect, OwnCost, update};
+use gnntop::source::{State, Status};
+use gnntop::ui::draw;
+use gnntop::ui::theme::{ColorDepth, Theme};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use unicode_width::UnicodeWidthStr;
+
+use crate::fixtures::each_item;
+
+pub fn live() -> Status {
+    Status { title: "pna (pid 4711)".to_owned(), state: State::Running, live: true, ..Status::default() }
+}
+
+/// An app that has read these bytes.
+pub fn app_of(bytes: &[u8]) -> App {
+    let mut app = App::new(true);
+    each_item(bytes, |item| app.store.apply(item));
+    update(&mut app, Action::Tick { now: Duration::from_secs(10) });
+    update(&mut app, Action::Polled { status: live(), changed: true });
+    update(&mut app, Action::Measured(OwnCost { cpu_percent: Some(0.84), rss_bytes: Some(9 << 20) }));
+    app
+}
+
+pub fn press(app: &mut App, keys: &[Key]) -> Option<Effect> {
+    keys.iter().fold(None, |_, key| update(app, Action::Key(*key)))
+}
+
+pub fn picture(app: &mut App, width: u16, height: u16, theme: Theme) -> Buffer {
+    update(app, Action::Resized { width, height });
+    let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+    draw(app, &theme, &mut buffer);
+    buffer
+}
+
+pub fn text_of(buffer: &Buffer) -> String {
+    let mut text = String::new();
+    for y in 0..buffer.area.height {
+        let mut line = String::new();
+        let mut x = 0;
+        while x < buffer.area.width {
+            let symbol = buffer[(x, y)].symbol();
+            line.push_str(symbol);
+            x += symbol.width().max(1) as u16;
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+pub fn screen(app: &mut App, width: u16, height: u16) -> String {
+    text_of(&picture(app, width, height, Theme::new(ColorDepth::True, false)))
+}
