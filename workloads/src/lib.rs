@@ -4,7 +4,13 @@
 //! [`sampling`] draws; [`loading`] makes batches of them ahead; a model, built from [`kernels`], is trained on them with
 //! [`train`]. [`command`] starts the trainings by name.
 
+// The tests of the GPU's kernels take their graphs from `tests/`, which knows this crate by its name.
+#[cfg(test)]
+extern crate self as gnntop_workloads;
+
 pub mod command;
+#[cfg(any(feature = "cuda", test))]
+mod cuda;
 pub mod gat;
 pub mod gcn;
 pub mod graph;

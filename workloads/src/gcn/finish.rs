@@ -21,6 +21,11 @@ pub struct Finish {
 /// Shapes or number types do not fit, or the dropout is no probability.
 pub(super) fn finish(x: &Tensor, bias: &Tensor, how: Finish) -> Result<Tensor> {
     match x.dtype() {
+        #[cfg(feature = "cuda")]
+        _ if x.device().is_cuda() => {
+            let mask = how.dropout.map(|drop| DropMask::new(drop.p, drop.seed)).transpose()?;
+            x.contiguous()?.apply_op2(&bias.contiguous()?, crate::cuda::Finished { relu: how.relu, mask })
+        }
         DType::F32 | DType::F64 => {
             let mask = how.dropout.map(|drop| DropMask::new(drop.p, drop.seed)).transpose()?;
             x.contiguous()?.apply_op2(&bias.contiguous()?, Fused { relu: how.relu, mask })

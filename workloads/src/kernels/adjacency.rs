@@ -5,6 +5,8 @@ use std::ops::Range;
 use candle_core::{Result, bail};
 
 use super::ranges::balanced_ranges;
+#[cfg(any(feature = "cuda", test))]
+use crate::cuda::{Edges, OnDevice};
 
 /// Edges of one node from which it is computed by all threads together, column by column, so that a hub does not
 /// hold up a whole range.
@@ -35,6 +37,8 @@ pub struct Adjacency {
     hub_edges: usize,
     target_ranges: Vec<Range<usize>>,
     source_ranges: Vec<Range<usize>>,
+    #[cfg(any(feature = "cuda", test))]
+    on_device: OnDevice<Edges>,
 }
 
 impl Default for Adjacency {
@@ -49,6 +53,8 @@ impl Default for Adjacency {
             hub_edges: HUB_EDGES,
             target_ranges: Vec::new(),
             source_ranges: Vec::new(),
+            #[cfg(any(feature = "cuda", test))]
+            on_device: OnDevice::default(),
         };
         adjacency.index(0);
         adjacency
@@ -94,6 +100,8 @@ impl Adjacency {
         check(row_start, source, source_nodes)?;
         std::mem::swap(&mut self.row_start, row_start);
         std::mem::swap(&mut self.source, source);
+        #[cfg(any(feature = "cuda", test))]
+        self.on_device.clear();
         self.index(source_nodes);
         Ok(())
     }
@@ -190,23 +198,29 @@ impl Adjacency {
     }
 
     /// Where the edges into each target start, `[nodes + 1]`.
-    pub(super) fn target_starts(&self) -> &[u32] {
+    pub(crate) fn target_starts(&self) -> &[u32] {
         &self.row_start
     }
 
     /// Where the edges out of each source start in [`reverse`](Self::reverse), `[source_nodes + 1]`.
-    pub(super) fn source_starts(&self) -> &[u32] {
+    pub(crate) fn source_starts(&self) -> &[u32] {
         &self.reverse_start
     }
 
     /// (destination, edge number) of all edges, by source.
-    pub(super) fn reverse(&self) -> &[(u32, u32)] {
+    pub(crate) fn reverse(&self) -> &[(u32, u32)] {
         &self.reverse
     }
 
     /// Edges from which a node is a hub, and edges of a hub that one thread takes at once.
-    pub(super) fn hub_edges(&self) -> usize {
+    pub(crate) fn hub_edges(&self) -> usize {
         self.hub_edges
+    }
+
+    /// Its copy on a GPU, made when first needed.
+    #[cfg(any(feature = "cuda", test))]
+    pub(crate) fn on_device(&self) -> &OnDevice<Edges> {
+        &self.on_device
     }
 
     /// All nodes in ranges of about equal numbers of incoming edges, hubs not counted.

@@ -56,6 +56,13 @@ impl DropMask {
         self.factor
     }
 
+    /// What a GPU needs besides the factor. A probability of 1 has a threshold of 2^32, which its factor of 0 makes
+    /// unnecessary.
+    #[cfg(any(feature = "cuda", test))]
+    pub fn seed_and_threshold(&self) -> (u64, u32) {
+        (self.seed, self.threshold.min(u64::from(u32::MAX)) as u32)
+    }
+
     /// Drops values in place, the first of which has position `first`. To be inlined where vectors are at hand.
     #[inline(always)]
     pub fn apply<T: Wide>(&self, first: u64, values: &mut [T]) {
@@ -172,7 +179,25 @@ impl CustomOp1 for Dropout {
         Ok((out, layout.shape().clone()))
     }
 
+    #[cfg(feature = "cuda")]
+    fn cuda_fwd(
+        &self,
+        storage: &candle_core::CudaStorage,
+        layout: &Layout,
+    ) -> Result<(candle_core::CudaStorage, Shape)> {
+        use candle_core::backend::BackendStorage;
+        let device = candle_core::Device::Cuda(storage.device().clone());
+        let out = crate::cuda::dropout(&device, crate::cuda::View::of_storage(storage, layout)?, self.mask)?;
+        Ok((out.into_storage()?, layout.shape().clone()))
+    }
+
     fn bwd(&self, x: &Tensor, _: &Tensor, gradient: &Tensor) -> Result<Option<Tensor>> {
+        #[cfg(feature = "cuda")]
+        if x.device().is_cuda() {
+            let gradient = gradient.contiguous()?;
+            let out = crate::cuda::dropout(x.device(), crate::cuda::View::of(&gradient)?, self.mask)?;
+            return Ok(Some(out.into_tensor(x.shape())));
+        }
         with_stored!(x.dtype(), |T| with_slice::<T, _>(gradient, |gradient| {
             tensor_of(self.apply(gradient), x.shape().clone(), x)
         }))

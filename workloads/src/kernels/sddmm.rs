@@ -1,5 +1,8 @@
 //! g-SDDMM: one row for every edge from the rows at its ends (DGL's `gsddmm`), in parallel over the edges.
 
+#[cfg(any(feature = "cuda", test))]
+mod on_device;
+
 use std::sync::Arc;
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor, bail};
@@ -106,7 +109,22 @@ impl CustomOp1 for CopyToEdges {
         Ok((out, shape_of(self.adjacency.edges(), &layout.dims()[1..])))
     }
 
+    #[cfg(feature = "cuda")]
+    fn cuda_fwd(
+        &self,
+        storage: &candle_core::CudaStorage,
+        layout: &Layout,
+    ) -> Result<(candle_core::CudaStorage, Shape)> {
+        let edges = crate::cuda::Edges::of_storage(&self.adjacency, storage)?;
+        let out = self.forward_on_device(&edges, crate::cuda::View::of_storage(storage, layout)?)?;
+        Ok((out.into_storage()?, shape_of(self.adjacency.edges(), &layout.dims()[1..])))
+    }
+
     fn bwd(&self, rows: &Tensor, _: &Tensor, gradient: &Tensor) -> Result<Option<Tensor>> {
+        #[cfg(feature = "cuda")]
+        if rows.device().is_cuda() {
+            return self.backward_on_device(rows, &gradient.contiguous()?).map(Some);
+        }
         with_stored!(rows.dtype(), |T| with_slice::<T, _>(gradient, |gradient| self.backward(rows, gradient))).map(Some)
     }
 }
@@ -173,6 +191,20 @@ impl CustomOp2 for EdgeMessages {
         Ok((out, self.shape(&left.dims()[1..])))
     }
 
+    #[cfg(feature = "cuda")]
+    fn cuda_fwd(
+        &self,
+        lhs: &candle_core::CudaStorage,
+        left: &Layout,
+        rhs: &candle_core::CudaStorage,
+        right: &Layout,
+    ) -> Result<(candle_core::CudaStorage, Shape)> {
+        use crate::cuda::{Edges, View};
+        let edges = Edges::of_storage(&self.adjacency, lhs)?;
+        let out = self.forward_on_device(&edges, View::of_storage(lhs, left)?, View::of_storage(rhs, right)?)?;
+        Ok((out.into_storage()?, self.shape(&left.dims()[1..])))
+    }
+
     fn bwd(
         &self,
         lhs: &Tensor,
@@ -180,6 +212,10 @@ impl CustomOp2 for EdgeMessages {
         _: &Tensor,
         gradient: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        #[cfg(feature = "cuda")]
+        if lhs.device().is_cuda() {
+            return self.backward_on_device(lhs, rhs, &gradient.contiguous()?);
+        }
         let backward = |gradient: &Tensor| {
             with_stored!(lhs.dtype(), |T| with_slice::<T, _>(gradient, |data| self.backward(lhs, rhs, data)))
         };

@@ -1,5 +1,8 @@
 //! Maximum over the nodes of each graph (global max pooling) as a candle operation.
 
+#[cfg(any(feature = "cuda", test))]
+mod on_device;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use candle_core::{CpuStorage, CustomOp1, DType, Layout, Result, Shape, Tensor, bail};
@@ -19,6 +22,8 @@ pub struct Segments {
     start: Vec<u32>,
     members: Vec<u32>,
     rows: usize,
+    #[cfg(any(feature = "cuda", test))]
+    on_device: crate::cuda::OnDevice<crate::cuda::SegmentsOnDevice>,
 }
 
 impl Segments {
@@ -39,7 +44,13 @@ impl Segments {
                 _ => bail!("row {member} is in two segments or does not exist; there are {rows} rows"),
             }
         }
-        Ok(Self { start, members, rows })
+        Ok(Self {
+            start,
+            members,
+            rows,
+            #[cfg(any(feature = "cuda", test))]
+            on_device: crate::cuda::OnDevice::default(),
+        })
     }
 
     /// Number of segments.
@@ -59,7 +70,12 @@ impl Segments {
 /// # Errors
 /// `rows` is not a contiguous f32 or f64 matrix in host memory with one row for each member.
 pub fn segment_max(rows: &Tensor, segments: &Arc<Segments>) -> Result<Tensor> {
-    let operation = SegmentMax { segments: Arc::clone(segments), holders: Mutex::default() };
+    let operation = SegmentMax {
+        segments: Arc::clone(segments),
+        holders: Mutex::default(),
+        #[cfg(any(feature = "cuda", test))]
+        kept: crate::cuda::Kept::default(),
+    };
     rows.contiguous()?.apply_op1(operation)
 }
 
@@ -67,6 +83,9 @@ struct SegmentMax {
     segments: Arc<Segments>,
     /// `[segments, width]`: the row that holds each maximum; written by the forward pass.
     holders: Mutex<Vec<u32>>,
+    /// The same on a GPU.
+    #[cfg(any(feature = "cuda", test))]
+    kept: crate::cuda::Kept,
 }
 
 impl SegmentMax {
@@ -148,7 +167,24 @@ impl CustomOp1 for SegmentMax {
         }
     }
 
+    #[cfg(feature = "cuda")]
+    fn cuda_fwd(
+        &self,
+        storage: &candle_core::CudaStorage,
+        layout: &Layout,
+    ) -> Result<(candle_core::CudaStorage, Shape)> {
+        use candle_core::backend::BackendStorage;
+        let device = candle_core::Device::Cuda(storage.device().clone());
+        let (_, width) = layout.shape().dims2()?;
+        let out = self.forward_on_device(&device, crate::cuda::View::of_storage(storage, layout)?, width)?;
+        Ok((out.into_storage()?, Shape::from((self.segments.count(), width))))
+    }
+
     fn bwd(&self, rows: &Tensor, _: &Tensor, gradient: &Tensor) -> Result<Option<Tensor>> {
+        #[cfg(feature = "cuda")]
+        if rows.device().is_cuda() {
+            return self.backward_on_device(rows, &gradient.contiguous()?).map(Some);
+        }
         Ok(Some(match rows.dtype() {
             DType::F64 => self.backward_typed::<f64>(rows, gradient)?,
             _ => self.backward_typed::<f32>(rows, gradient)?,

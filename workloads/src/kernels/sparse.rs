@@ -31,6 +31,8 @@ struct Compressed {
 pub struct SparseMatrix {
     by_row: Compressed,
     by_column: Compressed,
+    #[cfg(any(feature = "cuda", test))]
+    on_device: crate::cuda::OnDevice<crate::cuda::SparseOnDevice>,
 }
 
 impl SparseMatrix {
@@ -51,7 +53,12 @@ impl SparseMatrix {
         }
         let number = (0..value.len() as u32).collect();
         let by_row = Compressed { start: row_start, other: column, value, number };
-        Ok(Self { by_column: by_row.transposed(columns), by_row })
+        Ok(Self {
+            by_column: by_row.transposed(columns),
+            by_row,
+            #[cfg(any(feature = "cuda", test))]
+            on_device: crate::cuda::OnDevice::default(),
+        })
     }
 
     /// The non-zeros of a matrix, `[rows, columns]`.
@@ -94,7 +101,26 @@ impl SparseMatrix {
     }
 }
 
+#[cfg(any(feature = "cuda", test))]
+impl SparseMatrix {
+    /// The operation that multiplies this matrix by a dense one on a GPU.
+    pub(crate) fn product_on_device(
+        &self,
+        device: &candle_core::Device,
+        mask: Option<DropMask>,
+    ) -> Result<crate::cuda::SparseProduct> {
+        let make = || crate::cuda::SparseOnDevice::new(&self.by_row.entries(), &self.by_column.entries(), device);
+        Ok(crate::cuda::SparseProduct { matrix: self.on_device.get(device, make)?, mask, rows: self.rows() })
+    }
+}
+
 impl Compressed {
+    /// As a GPU takes them.
+    #[cfg(any(feature = "cuda", test))]
+    fn entries(&self) -> crate::cuda::Entries<'_> {
+        crate::cuda::Entries { start: &self.start, other: &self.other, value: &self.value, number: &self.number }
+    }
+
     /// The other direction, by counting; `others` is the number of its rows.
     fn transposed(&self, others: usize) -> Self {
         let mut start = vec![0u32; others + 1];
@@ -196,6 +222,11 @@ fn product(matrix: &Arc<SparseMatrix>, weight: &Tensor, mask: Option<DropMask>) 
     let (_, columns) = weight.dims2()?;
     if columns != matrix.columns() {
         bail!("weight has shape {:?}, but the sparse matrix has {} columns", weight.dims(), matrix.columns());
+    }
+    #[cfg(feature = "cuda")]
+    if weight.device().is_cuda() {
+        let product = matrix.product_on_device(weight.device(), mask)?;
+        return weight.t()?.contiguous()?.apply_op1(product);
     }
     weight.contiguous()?.apply_op1(SparseLinear { matrix: Arc::clone(matrix), mask })
 }

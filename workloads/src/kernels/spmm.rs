@@ -4,6 +4,9 @@
 //! the reversed edges, or, to an edge operand, by g-SDDMM; that of a maximum or minimum goes to the first edge that
 //! holds it.
 
+#[cfg(any(feature = "cuda", test))]
+mod on_device;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor, bail};
@@ -89,7 +92,7 @@ fn broadcast(lhs: &Tensor, rhs: &Tensor) -> Result<(Columns, bool)> {
 
 /// The edges that hold the extrema, `[targets, columns]`; written by the forward pass.
 #[derive(Debug, Default)]
-struct Holders(Mutex<Vec<u32>>);
+struct Holders(Mutex<Vec<u32>>, #[cfg(any(feature = "cuda", test))] crate::cuda::Kept);
 
 impl Holders {
     /// Locks even after a panic: the numbers are only ever replaced as a whole.
@@ -164,7 +167,22 @@ impl CustomOp1 for ReduceCopies {
         Ok((out, shape_of(self.adjacency.nodes(), &layout.dims()[1..])))
     }
 
+    #[cfg(feature = "cuda")]
+    fn cuda_fwd(
+        &self,
+        storage: &candle_core::CudaStorage,
+        layout: &Layout,
+    ) -> Result<(candle_core::CudaStorage, Shape)> {
+        let edges = crate::cuda::Edges::of_storage(&self.adjacency, storage)?;
+        let out = self.forward_on_device(&edges, crate::cuda::View::of_storage(storage, layout)?)?;
+        Ok((out.into_storage()?, shape_of(self.adjacency.nodes(), &layout.dims()[1..])))
+    }
+
     fn bwd(&self, rows: &Tensor, _: &Tensor, gradient: &Tensor) -> Result<Option<Tensor>> {
+        #[cfg(feature = "cuda")]
+        if rows.device().is_cuda() {
+            return self.backward_on_device(rows, &gradient.contiguous()?).map(Some);
+        }
         with_stored!(rows.dtype(), |T| with_slice::<T, _>(gradient, |gradient| self.backward(rows, gradient))).map(Some)
     }
 }
@@ -244,6 +262,20 @@ impl CustomOp2 for ReduceMessages {
         Ok((out, shape_of(self.adjacency.nodes(), &left.dims()[1..])))
     }
 
+    #[cfg(feature = "cuda")]
+    fn cuda_fwd(
+        &self,
+        lhs: &candle_core::CudaStorage,
+        left: &Layout,
+        rhs: &candle_core::CudaStorage,
+        right: &Layout,
+    ) -> Result<(candle_core::CudaStorage, Shape)> {
+        use crate::cuda::{Edges, View};
+        let edges = Edges::of_storage(&self.adjacency, lhs)?;
+        let out = self.forward_on_device(&edges, View::of_storage(lhs, left)?, View::of_storage(rhs, right)?)?;
+        Ok((out.into_storage()?, shape_of(self.adjacency.nodes(), &left.dims()[1..])))
+    }
+
     fn bwd(
         &self,
         lhs: &Tensor,
@@ -251,6 +283,10 @@ impl CustomOp2 for ReduceMessages {
         _: &Tensor,
         gradient: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        #[cfg(feature = "cuda")]
+        if lhs.device().is_cuda() {
+            return self.backward_on_device(lhs, rhs, &gradient.contiguous()?);
+        }
         let backward = |gradient: &Tensor| {
             with_stored!(lhs.dtype(), |T| with_slice::<T, _>(gradient, |data| self.backward(lhs, rhs, data)))
         };

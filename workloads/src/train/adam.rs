@@ -1,5 +1,8 @@
 //! Adam with PyTorch's semantics, in one pass over each parameter and without temporaries.
 
+#[cfg(any(feature = "cuda", test))]
+mod on_device;
+
 use std::sync::{Mutex, PoisonError};
 
 use candle_core::backprop::GradStore;
@@ -41,6 +44,9 @@ struct Slot {
     parameter: Parameter,
     weight_decay: f64,
     moments: Mutex<Moments>,
+    /// The same on a GPU, made by the first step there.
+    #[cfg(any(feature = "cuda", test))]
+    on_device: std::sync::OnceLock<[Tensor; 2]>,
 }
 
 #[derive(Debug)]
@@ -59,9 +65,15 @@ impl Adam {
             bail!("adam: parameter {} is {:?}, only f32 is supported", other.name, other.var.dtype());
         }
         let slot = |parameter: Parameter| {
-            let zeros = vec![0.0; parameter.var.elem_count()];
-            let weight_decay = settings.weight_decay;
-            Slot { parameter, weight_decay, moments: Mutex::new(Moments { mean: zeros.clone(), square: zeros }) }
+            let on_host = if parameter.var.device().is_cpu() { parameter.var.elem_count() } else { 0 };
+            let zeros = vec![0.0; on_host];
+            Slot {
+                parameter,
+                weight_decay: settings.weight_decay,
+                moments: Mutex::new(Moments { mean: zeros.clone(), square: zeros }),
+                #[cfg(any(feature = "cuda", test))]
+                on_device: std::sync::OnceLock::new(),
+            }
         };
         Ok(Self { settings, steps: 0, slots: parameters.into_iter().map(slot).collect() })
     }
@@ -90,6 +102,10 @@ impl Adam {
     pub fn scaled_step(&mut self, gradients: &GradStore, learning_rate: f64, gradient_scale: f64) -> Result<()> {
         self.steps = self.steps.saturating_add(1);
         let rates = self.rates(learning_rate, gradient_scale);
+        #[cfg(feature = "cuda")]
+        if self.is_on_cuda() {
+            return self.step_on_device(gradients, rates);
+        }
         self.slots.par_iter().try_for_each(|slot| {
             let parameter = slot.parameter.var.as_tensor();
             let rates = Rates { weight_decay: slot.weight_decay as f32, ..rates };
@@ -105,6 +121,10 @@ impl Adam {
     /// # Errors
     /// A gradient is not f32 in host memory.
     pub fn are_finite(&self, gradients: &GradStore) -> Result<bool> {
+        #[cfg(feature = "cuda")]
+        if self.is_on_cuda() {
+            return self.are_finite_on_device(gradients);
+        }
         for slot in &self.slots {
             let Some(gradient) = gradients.get(slot.parameter.var.as_tensor()) else { continue };
             let gradient = gradient.contiguous()?;

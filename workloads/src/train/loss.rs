@@ -11,6 +11,8 @@ use crate::kernels::{Element, cpu_slice, host_slice};
 #[derive(Debug, Clone)]
 pub struct LabelledRows {
     pairs: Arc<[(u32, u32)]>,
+    #[cfg(any(feature = "cuda", test))]
+    on_device: Arc<crate::cuda::OnDevice<crate::cuda::LabelsOnDevice>>,
 }
 
 impl LabelledRows {
@@ -27,7 +29,17 @@ impl LabelledRows {
                 labels.len()
             );
         }
-        Ok(Self { pairs: rows.into_iter().zip(labels.iter().copied()).collect() })
+        Ok(Self {
+            pairs: rows.into_iter().zip(labels.iter().copied()).collect(),
+            #[cfg(any(feature = "cuda", test))]
+            on_device: Arc::default(),
+        })
+    }
+
+    /// Their copy on a GPU, made when first needed.
+    #[cfg(any(feature = "cuda", test))]
+    pub(crate) fn copied_to(&self, device: &candle_core::Device) -> Result<Arc<crate::cuda::LabelsOnDevice>> {
+        self.on_device.get(device, || crate::cuda::LabelsOnDevice::new(&self.pairs, device))
     }
 }
 
@@ -95,7 +107,26 @@ impl CustomOp1 for CrossEntropy {
         }
     }
 
+    #[cfg(feature = "cuda")]
+    fn cuda_fwd(
+        &self,
+        storage: &candle_core::CudaStorage,
+        layout: &Layout,
+    ) -> Result<(candle_core::CudaStorage, Shape)> {
+        use candle_core::backend::BackendStorage;
+        let device = candle_core::Device::Cuda(storage.device().clone());
+        let logits = crate::cuda::View::of_storage(storage, layout)?;
+        let loss = self.0.copied_to(&device)?.mean_loss(logits, layout.shape().dims2()?)?;
+        Ok((loss.into_storage()?, Shape::from(())))
+    }
+
     fn bwd(&self, logits: &Tensor, _: &Tensor, upstream: &Tensor) -> Result<Option<Tensor>> {
+        #[cfg(feature = "cuda")]
+        if logits.device().is_cuda() {
+            let labels = self.0.copied_to(logits.device())?;
+            let (logits, upstream) = (logits.contiguous()?, upstream.contiguous()?);
+            return labels.gradient(&logits, crate::cuda::View::of(&upstream)?).map(Some);
+        }
         let upstream = upstream.to_dtype(DType::F64)?.to_scalar::<f64>()?;
         let logits = logits.contiguous()?;
         Ok(Some(match logits.dtype() {

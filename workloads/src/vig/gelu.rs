@@ -96,7 +96,25 @@ impl CustomOp1 for Gelu {
         }
     }
 
+    #[cfg(feature = "cuda")]
+    fn cuda_fwd(
+        &self,
+        storage: &candle_core::CudaStorage,
+        layout: &Layout,
+    ) -> Result<(candle_core::CudaStorage, Shape)> {
+        use candle_core::backend::BackendStorage;
+        let device = candle_core::Device::Cuda(storage.device().clone());
+        let out = crate::cuda::gelu(&device, crate::cuda::View::of_storage(storage, layout)?, None)?;
+        Ok((out.into_storage()?, layout.shape().clone()))
+    }
+
     fn bwd(&self, x: &Tensor, _: &Tensor, gradient: &Tensor) -> Result<Option<Tensor>> {
+        #[cfg(feature = "cuda")]
+        if x.device().is_cuda() {
+            let gradient = gradient.contiguous()?;
+            let views = (crate::cuda::View::of(x)?, crate::cuda::View::of(&gradient)?);
+            return Ok(Some(crate::cuda::gelu(x.device(), views.0, Some(views.1))?.into_tensor(x.shape())));
+        }
         match x.dtype() {
             DType::F32 => backward::<f32>(x, gradient).map(Some),
             DType::F64 => backward::<f64>(x, gradient).map(Some),

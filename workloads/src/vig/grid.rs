@@ -147,7 +147,27 @@ impl CustomOp1 for NeighbourSum {
         }
     }
 
+    #[cfg(feature = "cuda")]
+    fn cuda_fwd(
+        &self,
+        storage: &candle_core::CudaStorage,
+        layout: &Layout,
+    ) -> Result<(candle_core::CudaStorage, Shape)> {
+        use candle_core::backend::BackendStorage;
+        let device = candle_core::Device::Cuda(storage.device().clone());
+        let (x, size) = (crate::cuda::View::of_storage(storage, layout)?, (self.grid.height, self.grid.width));
+        let out = crate::cuda::neighbour_sum(&device, x, size, layout.dims()[1])?;
+        Ok((out.into_storage()?, layout.shape().clone()))
+    }
+
     fn bwd(&self, x: &Tensor, _: &Tensor, gradient: &Tensor) -> Result<Option<Tensor>> {
+        #[cfg(feature = "cuda")]
+        if x.device().is_cuda() {
+            let (gradient, size) = (gradient.contiguous()?, (self.grid.height, self.grid.width));
+            let view = crate::cuda::View::of(&gradient)?;
+            let out = crate::cuda::neighbour_sum(x.device(), view, size, x.dim(1)?)?;
+            return Ok(Some(out.into_tensor(x.shape())));
+        }
         match x.dtype() {
             DType::F32 => self.backward::<f32>(gradient).map(Some),
             DType::F64 => self.backward::<f64>(gradient).map(Some),

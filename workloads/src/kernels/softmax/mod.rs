@@ -3,6 +3,8 @@
 
 mod backward;
 mod forward;
+#[cfg(any(feature = "cuda", test))]
+mod on_device;
 
 use std::sync::Arc;
 
@@ -77,7 +79,22 @@ impl CustomOp1 for EdgeSoftmax {
         Ok((out, layout.shape().clone()))
     }
 
+    #[cfg(feature = "cuda")]
+    fn cuda_fwd(
+        &self,
+        storage: &candle_core::CudaStorage,
+        layout: &Layout,
+    ) -> Result<(candle_core::CudaStorage, Shape)> {
+        let edges = crate::cuda::Edges::of_storage(&self.adjacency, storage)?;
+        let out = self.forward_on_device(&edges, crate::cuda::View::of_storage(storage, layout)?)?;
+        Ok((out.into_storage()?, layout.shape().clone()))
+    }
+
     fn bwd(&self, logits: &Tensor, result: &Tensor, gradient: &Tensor) -> Result<Option<Tensor>> {
+        #[cfg(feature = "cuda")]
+        if logits.device().is_cuda() {
+            return self.backward_on_device(logits, result, &gradient.contiguous()?).map(Some);
+        }
         with_stored!(logits.dtype(), |T| with_slice::<T, _>(gradient, |gradient| {
             let out = with_slice::<T, _>(result, |result| {
                 // The logits play no part beside the result.
@@ -130,6 +147,21 @@ impl CustomOp2 for Attention {
         Ok((out, shape_of(self.adjacency.edges(), &source_layout.dims()[1..])))
     }
 
+    #[cfg(feature = "cuda")]
+    fn cuda_fwd(
+        &self,
+        source: &candle_core::CudaStorage,
+        source_layout: &Layout,
+        target: &candle_core::CudaStorage,
+        target_layout: &Layout,
+    ) -> Result<(candle_core::CudaStorage, Shape)> {
+        use crate::cuda::{Edges, View};
+        let edges = Edges::of_storage(&self.adjacency, source)?;
+        let (source, target) = (View::of_storage(source, source_layout)?, View::of_storage(target, target_layout)?);
+        let out = self.forward_on_device(&edges, source, target)?;
+        Ok((out.into_storage()?, shape_of(self.adjacency.edges(), &source_layout.dims()[1..])))
+    }
+
     fn bwd(
         &self,
         source: &Tensor,
@@ -137,6 +169,10 @@ impl CustomOp2 for Attention {
         result: &Tensor,
         gradient: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        #[cfg(feature = "cuda")]
+        if source.device().is_cuda() {
+            return self.backward_on_device([source, target], result, &gradient.contiguous()?);
+        }
         with_stored!(source.dtype(), |T| {
             let (of_source, of_target) = with_slice::<T, _>(gradient, |gradient| {
                 with_slice::<T, _>(result, |result| {

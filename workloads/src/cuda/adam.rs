@@ -1,0 +1,136 @@
+//! Adam over all parameters in one launch, on a device.
+
+use candle_core::{DType, Device, Result, Tensor, bail};
+
+use super::edges::{Lists, list};
+use super::machine::{Address, Arguments, Grid, Kernel, Module, THREADS, View, launch};
+
+/// Elements that a block of threads updates.
+const LENGTH: usize = 4096;
+
+/// The constants of one step, as the CPU's.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rates {
+    pub(crate) beta1: f32,
+    pub(crate) beta2: f32,
+    pub(crate) one_minus_beta1: f32,
+    pub(crate) one_minus_beta2: f32,
+    pub(crate) epsilon: f32,
+    pub(crate) gradient_scale: f32,
+    pub(crate) step_size: f32,
+    pub(crate) root_correction: f32,
+}
+
+/// A parameter, its gradient, its moments, all f32, contiguous and of one size, and its weight decay.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Slot<'a> {
+    pub(crate) value: &'a Tensor,
+    pub(crate) gradient: &'a Tensor,
+    pub(crate) moments: &'a [Tensor; 2],
+    pub(crate) weight_decay: f32,
+}
+
+#[repr(C)]
+struct AdamArguments {
+    slots: Address,
+    block_slot: Address,
+    block_run: Address,
+    is_bad: Address,
+    length: u64,
+    beta1: f32,
+    beta2: f32,
+    one_minus_beta1: f32,
+    one_minus_beta2: f32,
+    epsilon: f32,
+    gradient_scale: f32,
+    step_size: f32,
+    root_correction: f32,
+}
+
+// SAFETY: the struct of the same name in adam.cu, with the same fields.
+unsafe impl Arguments for AdamArguments {}
+
+/// 64-bit words of a `Slot` of adam.cu.
+const WORDS: usize = 6;
+
+/// The slots on a device, and which block takes which run of which.
+struct Table {
+    slots: Tensor,
+    lists: Tensor,
+    blocks: [std::ops::Range<usize>; 2],
+}
+
+impl Table {
+    fn new(slots: &[Slot<'_>], device: &Device) -> Result<Self> {
+        let mut words: Vec<i64> = Vec::with_capacity(slots.len() * WORDS);
+        let (mut block_slot, mut block_run) = (Vec::new(), Vec::new());
+        for (number, slot) in slots.iter().enumerate() {
+            let count = slot.value.elem_count();
+            for tensor in [slot.value, slot.gradient, &slot.moments[0], &slot.moments[1]] {
+                words.push(View::of(tensor)?.address(DType::F32, count)?.0.cast_signed());
+            }
+            words.extend([count as i64, i64::from(slot.weight_decay.to_bits())]);
+            let runs = count.div_ceil(LENGTH) as u32;
+            block_slot.extend((0..runs).map(|_| number as u32));
+            block_run.extend(0..runs);
+        }
+        let mut lists = Lists::default();
+        let blocks = [lists.push(block_slot), lists.push(block_run)];
+        let length = words.len();
+        Ok(Self { slots: Tensor::from_vec(words, length, device)?, lists: lists.copy_to(device)?, blocks })
+    }
+
+    fn launch(&self, name: &str, rates: Rates, is_bad: Address) -> Result<()> {
+        let Ok(blocks) = u32::try_from(self.blocks[0].len()) else {
+            bail!("adam: there are more parameters than a kernel can be launched for");
+        };
+        let arguments = AdamArguments {
+            slots: View::of(&self.slots)?.address(DType::I64, 0)?,
+            block_slot: list(&self.lists, &self.blocks[0])?,
+            block_run: list(&self.lists, &self.blocks[1])?,
+            is_bad,
+            length: LENGTH as u64,
+            beta1: rates.beta1,
+            beta2: rates.beta2,
+            one_minus_beta1: rates.one_minus_beta1,
+            one_minus_beta2: rates.one_minus_beta2,
+            epsilon: rates.epsilon,
+            gradient_scale: rates.gradient_scale,
+            step_size: rates.step_size,
+            root_correction: rates.root_correction,
+        };
+        let kernel = Kernel { module: Module::Adam, name: name.to_owned() };
+        launch(self.lists.device(), &kernel, Grid { blocks: [blocks, 1], threads: [THREADS, 1] }, &arguments)
+    }
+}
+
+/// Updates all parameters and their moments in place.
+///
+/// # Errors
+/// A tensor is not f32, not contiguous or of another size, or the device refuses.
+pub(crate) fn update(slots: &[Slot<'_>], rates: Rates) -> Result<()> {
+    let Some(first) = slots.first() else { return Ok(()) };
+    Table::new(slots, first.value.device())?.launch("adam", rates, Address::NONE)
+}
+
+/// Whether every gradient is a finite number. Waits for the device.
+///
+/// # Errors
+/// As [`update`].
+pub(crate) fn are_finite(slots: &[Slot<'_>]) -> Result<bool> {
+    let Some(first) = slots.first() else { return Ok(true) };
+    let device = first.value.device();
+    let is_bad = Tensor::zeros(1, DType::U32, device)?;
+    let rates = Rates {
+        beta1: 0.0,
+        beta2: 0.0,
+        one_minus_beta1: 0.0,
+        one_minus_beta2: 0.0,
+        epsilon: 0.0,
+        gradient_scale: 1.0,
+        step_size: 0.0,
+        root_correction: 1.0,
+    };
+    Table::new(slots, device)?.launch("find_bad_gradients", rates, View::of(&is_bad)?.address(DType::U32, 1)?)?;
+    Ok(is_bad.to_vec1::<u32>()? == [0])
+}

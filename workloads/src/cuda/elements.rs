@@ -1,0 +1,239 @@
+//! Operations on one element at a time on a device, and sums of columns.
+
+use candle_core::backend::BackendStorage;
+use candle_core::{CpuStorage, CudaStorage, CustomOp2, DType, Device, Layout, Result, Shape, Tensor, bail};
+
+use super::machine::{Address, Arguments, Grid, Memory, Module, View, launch, wide};
+use crate::kernels::DropMask;
+
+/// Rows of which the columns are summed by one thread, at least.
+const MIN_ROWS_OF_PART: usize = 32;
+/// Parts into which rows are divided, at most.
+const MAX_PARTS: usize = 512;
+
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(super) struct MaskArguments {
+    seed: u64,
+    factor: f64,
+    threshold: u32,
+    is_any: u32,
+}
+
+impl MaskArguments {
+    pub(super) fn of(mask: Option<DropMask>) -> Self {
+        match mask {
+            Some(mask) => {
+                let (seed, threshold) = mask.seed_and_threshold();
+                Self { seed, factor: mask.factor(), threshold, is_any: 1 }
+            }
+            None => Self { seed: 0, factor: 1.0, threshold: 0, is_any: 0 },
+        }
+    }
+}
+
+#[repr(C)]
+struct DropoutArguments {
+    x: Address,
+    out: Address,
+    count: u64,
+    mask: MaskArguments,
+}
+
+#[repr(C)]
+struct DroppedValuesArguments {
+    value: Address,
+    number: Address,
+    out: Address,
+    count: u64,
+    mask: MaskArguments,
+}
+
+#[repr(C)]
+struct FinishArguments {
+    x: Address,
+    bias: Address,
+    gradient: Address,
+    out: Address,
+    count: u64,
+    width: u32,
+    relu: u32,
+    mask: MaskArguments,
+}
+
+#[repr(C)]
+struct ActivationArguments {
+    x: Address,
+    gradient: Address,
+    out: Address,
+    count: u64,
+}
+
+#[repr(C)]
+struct ColumnSumsArguments {
+    x: Address,
+    partial: Address,
+    out: Address,
+    rows: u64,
+    columns: u64,
+    rows_of_part: u64,
+    parts: u64,
+}
+
+// SAFETY: the structs of the same names in elements.cu, with the same fields.
+unsafe impl Arguments for DropoutArguments {}
+// SAFETY: as above.
+unsafe impl Arguments for DroppedValuesArguments {}
+// SAFETY: as above.
+unsafe impl Arguments for FinishArguments {}
+// SAFETY: as above.
+unsafe impl Arguments for ActivationArguments {}
+// SAFETY: as above.
+unsafe impl Arguments for ColumnSumsArguments {}
+
+/// Drops values by their position.
+pub(crate) fn dropout(device: &Device, x: View<'_>, mask: DropMask) -> Result<Memory> {
+    let (dtype, length) = (x.dtype(), x.length());
+    let out = Memory::new(device, dtype, length)?;
+    let from = x.address(dtype, length)?;
+    let bytes = 4 * dtype.size_in_bytes() as u64;
+    let is_aligned = [from, out.address()].iter().all(|address| address.0.is_multiple_of(bytes));
+    let pack = if length.is_multiple_of(4) && is_aligned { 4 } else { 1 };
+    let arguments =
+        DropoutArguments { x: from, out: out.address(), count: length as u64, mask: MaskArguments::of(Some(mask)) };
+    let kernel = Module::Elements.kernel(&format!("dropout_{pack}"), dtype)?;
+    launch(device, &kernel, Grid::over((length / pack) as u64), &arguments)?;
+    Ok(out)
+}
+
+/// Values of a sparse matrix, f32, of which some are dropped by `number`.
+pub(super) fn dropped_values(device: &Device, value: View<'_>, number: Address, mask: DropMask) -> Result<Memory> {
+    let count = value.length();
+    let out = Memory::new(device, DType::F32, count)?;
+    let arguments = DroppedValuesArguments {
+        value: value.address(DType::F32, count)?,
+        number,
+        out: out.address(),
+        count: count as u64,
+        mask: MaskArguments::of(Some(mask)),
+    };
+    let kernel = super::machine::Kernel { module: Module::Elements, name: "dropped_values".to_owned() };
+    launch(device, &kernel, Grid::over(count as u64), &arguments)?;
+    Ok(out)
+}
+
+/// What follows a layer's sums: bias, ReLU, dropout.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Finished {
+    pub(crate) relu: bool,
+    pub(crate) mask: Option<DropMask>,
+}
+
+impl Finished {
+    /// `x`, `[rows, width]`, plus `bias`, `[width]`, finished; or its gradient by `x`, where there is one.
+    pub(super) fn apply(
+        self,
+        device: &Device,
+        x: View<'_>,
+        bias: View<'_>,
+        gradient: Option<View<'_>>,
+    ) -> Result<Memory> {
+        let (dtype, length) = (x.dtype(), x.length());
+        let out = Memory::new(device, dtype, length)?;
+        let arguments = FinishArguments {
+            x: x.address(dtype, length)?,
+            bias: bias.address(dtype, bias.length())?,
+            gradient: gradient.map_or(Ok(Address::NONE), |gradient| gradient.address(dtype, length))?,
+            out: out.address(),
+            count: length as u64,
+            width: bias.length() as u32,
+            relu: self.relu.into(),
+            mask: MaskArguments::of(self.mask),
+        };
+        launch(device, &Module::Elements.kernel("finish", dtype)?, Grid::over(length as u64), &arguments)?;
+        Ok(out)
+    }
+}
+
+impl CustomOp2 for Finished {
+    fn name(&self) -> &'static str {
+        "gcn-finish"
+    }
+
+    fn cpu_fwd(&self, _: &CpuStorage, _: &Layout, _: &CpuStorage, _: &Layout) -> Result<(CpuStorage, Shape)> {
+        bail!("what finishes a layer has another operation for host memory")
+    }
+
+    fn cuda_fwd(
+        &self,
+        x: &CudaStorage,
+        x_layout: &Layout,
+        bias: &CudaStorage,
+        bias_layout: &Layout,
+    ) -> Result<(CudaStorage, Shape)> {
+        let (rows, width) = x_layout.shape().dims2()?;
+        if bias_layout.dims() != [width] {
+            bail!("gcn: a bias of {:?} for rows of {width}", bias_layout.dims());
+        }
+        let device = Device::Cuda(x.device().clone());
+        let out = self.apply(&device, View::of_storage(x, x_layout)?, View::of_storage(bias, bias_layout)?, None)?;
+        Ok((out.into_storage()?, Shape::from((rows, width))))
+    }
+
+    fn bwd(
+        &self,
+        x: &Tensor,
+        bias: &Tensor,
+        _: &Tensor,
+        upstream: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        self.gradients(x, bias, &upstream.contiguous()?).map(|(of_x, of_bias)| (Some(of_x), Some(of_bias)))
+    }
+}
+
+impl Finished {
+    /// Gradients of `x` and of `bias`.
+    pub(super) fn gradients(&self, x: &Tensor, bias: &Tensor, upstream: &Tensor) -> Result<(Tensor, Tensor)> {
+        let device = x.device();
+        let of_x = self.apply(device, View::of(x)?, View::of(bias)?, Some(View::of(upstream)?))?;
+        let of_x = of_x.into_tensor(x.shape());
+        let of_bias = column_sums(device, View::of(&of_x)?, bias.elem_count())?.into_tensor(bias.shape());
+        Ok((of_x, of_bias))
+    }
+}
+
+/// `x Phi(x)`; or `gradient` times its derivative, where there is one.
+pub(crate) fn gelu(device: &Device, x: View<'_>, gradient: Option<View<'_>>) -> Result<Memory> {
+    let (dtype, length) = (x.dtype(), x.length());
+    let out = Memory::new(device, dtype, length)?;
+    let arguments = ActivationArguments {
+        x: x.address(dtype, length)?,
+        gradient: gradient.map_or(Ok(Address::NONE), |gradient| gradient.address(dtype, length))?,
+        out: out.address(),
+        count: length as u64,
+    };
+    launch(device, &Module::Elements.kernel("gelu", dtype)?, Grid::over(length as u64), &arguments)?;
+    Ok(out)
+}
+
+/// The sum of every column of `[rows, columns]`, always in the same order.
+pub(crate) fn column_sums(device: &Device, x: View<'_>, columns: usize) -> Result<Memory> {
+    let (dtype, rows) = (x.dtype(), x.length() / columns.max(1));
+    let rows_of_part = rows.div_ceil(MAX_PARTS).max(MIN_ROWS_OF_PART);
+    let parts = rows.div_ceil(rows_of_part);
+    let partial = Memory::new(device, wide(dtype), parts * columns)?;
+    let out = Memory::new(device, dtype, columns)?;
+    let arguments = ColumnSumsArguments {
+        x: x.address(dtype, rows * columns)?,
+        partial: partial.address(),
+        out: out.address(),
+        rows: rows as u64,
+        columns: columns as u64,
+        rows_of_part: rows_of_part as u64,
+        parts: parts as u64,
+    };
+    let first = Module::Elements.kernel("partial_column_sums", dtype)?;
+    launch(device, &first, Grid::over((parts * columns) as u64), &arguments)?;
+    launch(device, &Module::Elements.kernel("column_sums", dtype)?, Grid::over(columns as u64), &arguments)?;
+    Ok(out)
+}

@@ -1,0 +1,39 @@
+//! The custom operations on NVIDIA GPUs.
+//!
+//! Each operation of [`kernels`](crate::kernels) and [`train`](crate::train) calls its counterpart here where its tensors
+//! are on a CUDA device; the CUDA code itself is in `workloads/kernels`. What a kernel computes does not depend on
+//! timing: there are no atomic additions, sums have a fixed order, and nodes with very many edges are computed in parts
+//! that are joined in their order. Number types are those of the CPU's kernels, with sums in f32 (f64 for f64).
+//!
+//! Everything but memory and launches ([`machine`]) is compiled for tests without CUDA too, where the kernels run on the
+//! host ([`emulation`]): sizes, lists, grids and arguments are the same.
+
+#![cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "without CUDA only tests call the kernels"))]
+
+mod adam;
+mod aggregate;
+mod edges;
+mod elements;
+#[cfg(test)]
+pub(crate) mod emulation;
+mod gradients;
+mod loss;
+mod machine;
+mod messages;
+mod segments;
+mod softmax;
+mod sparse;
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub(crate) use adam::{Rates, Slot, are_finite, update};
+pub(crate) use aggregate::fused_aggregates;
+pub(crate) use edges::{Edges, Kept, OnDevice};
+pub(crate) use elements::{Finished, column_sums, dropout, gelu};
+pub(crate) use gradients::{Backward, of_copies};
+pub(crate) use loss::LabelsOnDevice;
+pub(crate) use machine::{Memory, View};
+pub(crate) use messages::{Messages, Operand, collect, edge_rows, extreme_rows, sum_rows};
+pub(crate) use segments::{SegmentsOnDevice, gradient_of_segment_max, neighbour_sum, segment_max};
+pub(crate) use softmax::{Logits, gradient_of_logits, softmax_rows};
+pub(crate) use sparse::{Entries, SparseOnDevice, SparseProduct};
