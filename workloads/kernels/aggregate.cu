@@ -224,10 +224,66 @@ template <class T> __device__ inline void join_messages_gradient(const Aggregate
     }
 }
 
+// PNA's degree scalers: what was mapped from the aggregates as they are, amplified and attenuated.
+struct DegreeArguments {
+    // Where the edges into each node start.
+    const u32* start;
+    // The part without aggregates, `[nodes, width]`.
+    const void* x;
+    // The three parts of a node side by side, `[nodes, 3 width]`, or their gradient.
+    void* parts;
+    // `[width]`
+    const void* bias;
+    // `[nodes, width]`: the sum, or its gradient.
+    void* sum;
+    u64 count;
+    u64 width;
+    double average_log_degree;
+};
+
+__device__ inline float log_of_one_more(float x) { return log1pf(x); }
+__device__ inline double log_of_one_more(double x) { return log1p(x); }
+
+template <class W> struct Scalers {
+    W amplification;
+    W attenuation;
+};
+
+template <class W> __device__ inline Scalers<W> scalers_of(const DegreeArguments& a, u64 node) {
+    u32 degree = a.start[node + 1] - a.start[node];
+    W average = W(a.average_log_degree);
+    return {log_of_one_more(W(degree)) / average, average / log_of_one_more(W(degree > 1 ? degree : 1))};
+}
+
+template <class T> __device__ inline void add_scaled(const DegreeArguments& a) {
+    typedef Wide<T> W;
+    for (u64 i = first_element(); i < a.count; i += all_threads()) {
+        u64 node = i / a.width, column = i % a.width, part = node * 3 * a.width + column;
+        Scalers<W> scalers = scalers_of<W>(a, node);
+        W sum = at<T>(a.x, i) + at<T>(a.bias, column) + at<T>(a.parts, part);
+        sum += scalers.amplification * at<T>(a.parts, part + a.width);
+        put<T>(a.sum, i, sum + scalers.attenuation * at<T>(a.parts, part + 2 * a.width));
+    }
+}
+
+template <class T> __device__ inline void scaled_gradient(const DegreeArguments& a) {
+    typedef Wide<T> W;
+    for (u64 i = first_element(); i < a.count; i += all_threads()) {
+        u64 node = i / a.width, part = node * 3 * a.width + i % a.width;
+        Scalers<W> scalers = scalers_of<W>(a, node);
+        W gradient = at<T>(a.sum, i);
+        put<T>(a.parts, part, gradient);
+        put<T>(a.parts, part + a.width, gradient * scalers.amplification);
+        put<T>(a.parts, part + 2 * a.width, gradient * scalers.attenuation);
+    }
+}
+
 #define AGGREGATE_KERNELS(T, type)                                                                                     \
     KERNEL(aggregate_##type, AggregateArguments, aggregate<T>(a))                                                      \
     KERNEL(join_aggregates_##type, AggregateArguments, join_aggregates<T>(a))                                          \
     KERNEL(aggregate_own_gradient_##type, AggregateGradientArguments, aggregate_own_gradient<T>(a))                    \
     KERNEL(aggregate_messages_gradient_##type, AggregateGradientArguments, aggregate_messages_gradient<T>(a))          \
-    KERNEL(join_messages_gradient_##type, AggregateGradientArguments, join_messages_gradient<T>(a))
+    KERNEL(join_messages_gradient_##type, AggregateGradientArguments, join_messages_gradient<T>(a))                    \
+    KERNEL(add_scaled_##type, DegreeArguments, add_scaled<T>(a))                                                       \
+    KERNEL(scaled_gradient_##type, DegreeArguments, scaled_gradient<T>(a))
 FOR_TYPES(AGGREGATE_KERNELS)

@@ -182,13 +182,31 @@ struct FusedAggregates {
     kept: Mutex<Option<Kept>>,
 }
 
+impl FusedAggregates {
+    fn forward(&self, edges: &Edges, own: &Layout, views: (View<'_>, View<'_>)) -> Result<(Memory, Shape)> {
+        let (nodes, width) = own.shape().dims2()?;
+        let (out, kept) = aggregate(edges, width, views.0, views.1)?;
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
+        Ok((out, Shape::from((nodes, AGGREGATORS * width))))
+    }
+}
+
 impl CustomOp2 for FusedAggregates {
     fn name(&self) -> &'static str {
         "aggregate"
     }
 
-    fn cpu_fwd(&self, _: &CpuStorage, _: &Layout, _: &CpuStorage, _: &Layout) -> Result<(CpuStorage, Shape)> {
-        bail!("the aggregates have another operation for host memory")
+    fn cpu_fwd(
+        &self,
+        own: &CpuStorage,
+        own_layout: &Layout,
+        messages: &CpuStorage,
+        messages_layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let edges = Edges::of(&self.adjacency, &Device::Cpu)?;
+        let views = (View::of_host(own, own_layout)?, View::of_host(messages, messages_layout)?);
+        let (out, shape) = self.forward(&edges, own_layout, views)?;
+        Ok((out.into_host()?, shape))
     }
 
     fn cuda_fwd(
@@ -198,12 +216,10 @@ impl CustomOp2 for FusedAggregates {
         messages: &CudaStorage,
         messages_layout: &Layout,
     ) -> Result<(CudaStorage, Shape)> {
-        let (nodes, width) = own_layout.shape().dims2()?;
         let edges = Edges::of_storage(&self.adjacency, own)?;
-        let own = View::of_storage(own, own_layout)?;
-        let (out, kept) = aggregate(&edges, width, own, View::of_storage(messages, messages_layout)?)?;
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
-        Ok((out.into_storage()?, Shape::from((nodes, AGGREGATORS * width))))
+        let views = (View::of_storage(own, own_layout)?, View::of_storage(messages, messages_layout)?);
+        let (out, shape) = self.forward(&edges, own_layout, views)?;
+        Ok((out.into_storage()?, shape))
     }
 
     fn bwd(

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use candle_core::{CudaStorage, DType, Device, DeviceLocation, Result, Tensor, bail};
 
-use super::machine::{Address, View, wide};
+use super::machine::{Address, View, device_of, wide};
 use crate::kernels::Adjacency;
 
 /// Edges from which a node is computed in parts, and edges of a part.
@@ -204,8 +204,7 @@ impl Edges {
     /// # Errors
     /// As [`of`](Self::of).
     pub(crate) fn of_storage(adjacency: &Adjacency, storage: &CudaStorage) -> Result<Arc<Self>> {
-        use candle_core::backend::BackendStorage;
-        Self::of(adjacency, &Device::Cuda(storage.device().clone()))
+        Self::of(adjacency, &device_of(storage))
     }
 
     fn new(adjacency: &Adjacency, device: &Device) -> Result<Self> {

@@ -1,9 +1,8 @@
 //! Operations on one element at a time on a device, and sums of columns.
 
-use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, CudaStorage, CustomOp2, DType, Device, Layout, Result, Shape, Tensor, bail};
 
-use super::machine::{Address, Arguments, Grid, Memory, Module, View, launch, wide};
+use super::machine::{Address, Arguments, Grid, Memory, Module, View, device_of, launch, wide};
 use crate::kernels::DropMask;
 
 /// Rows of which the columns are summed by one thread, at least.
@@ -160,8 +159,16 @@ impl CustomOp2 for Finished {
         "gcn-finish"
     }
 
-    fn cpu_fwd(&self, _: &CpuStorage, _: &Layout, _: &CpuStorage, _: &Layout) -> Result<(CpuStorage, Shape)> {
-        bail!("what finishes a layer has another operation for host memory")
+    fn cpu_fwd(
+        &self,
+        x: &CpuStorage,
+        x_layout: &Layout,
+        bias: &CpuStorage,
+        bias_layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let shape = fitting(x_layout, bias_layout)?;
+        let views = (View::of_host(x, x_layout)?, View::of_host(bias, bias_layout)?);
+        Ok((self.apply(&Device::Cpu, views.0, views.1, None)?.into_host()?, shape))
     }
 
     fn cuda_fwd(
@@ -171,13 +178,9 @@ impl CustomOp2 for Finished {
         bias: &CudaStorage,
         bias_layout: &Layout,
     ) -> Result<(CudaStorage, Shape)> {
-        let (rows, width) = x_layout.shape().dims2()?;
-        if bias_layout.dims() != [width] {
-            bail!("gcn: a bias of {:?} for rows of {width}", bias_layout.dims());
-        }
-        let device = Device::Cuda(x.device().clone());
-        let out = self.apply(&device, View::of_storage(x, x_layout)?, View::of_storage(bias, bias_layout)?, None)?;
-        Ok((out.into_storage()?, Shape::from((rows, width))))
+        let shape = fitting(x_layout, bias_layout)?;
+        let views = (View::of_storage(x, x_layout)?, View::of_storage(bias, bias_layout)?);
+        Ok((self.apply(&device_of(x), views.0, views.1, None)?.into_storage()?, shape))
     }
 
     fn bwd(
@@ -189,6 +192,15 @@ impl CustomOp2 for Finished {
     ) -> Result<(Option<Tensor>, Option<Tensor>)> {
         self.gradients(x, bias, &upstream.contiguous()?).map(|(of_x, of_bias)| (Some(of_x), Some(of_bias)))
     }
+}
+
+/// The shape of rows that the bias fits.
+fn fitting(x: &Layout, bias: &Layout) -> Result<Shape> {
+    let (_, width) = x.shape().dims2()?;
+    if bias.dims() != [width] {
+        bail!("a bias of {:?} for rows of {width}", bias.dims());
+    }
+    Ok(x.shape().clone())
 }
 
 impl Finished {

@@ -63,6 +63,15 @@ impl<'a> View<'a> {
         Self::within(cuda_address(storage)?, storage.dtype(), layout)
     }
 
+    /// Of what a custom operation received in host memory, where only tests run kernels.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub(crate) fn of_host(storage: &'a CpuStorage, layout: &Layout) -> Result<Self> {
+        use candle_core::backend::BackendStorage;
+        Self::within(host_address(storage)?, storage.dtype(), layout)
+    }
+
     fn within(address: Address, dtype: DType, layout: &Layout) -> Result<Self> {
         match layout.contiguous_offsets() {
             Some((start, end)) => Ok(Self {
@@ -106,6 +115,12 @@ impl<'a> View<'a> {
     }
 }
 
+/// The device of what a custom operation received.
+pub(crate) fn device_of(storage: &CudaStorage) -> Device {
+    use candle_core::backend::BackendStorage;
+    Device::Cuda(storage.device().clone())
+}
+
 /// Fresh memory of a device, for a kernel to write; its contents are unspecified before.
 #[derive(Debug)]
 pub(crate) struct Memory {
@@ -142,6 +157,17 @@ impl Memory {
         let shape = shape.into();
         debug_assert_eq!(shape.elem_count(), self.length);
         Tensor::from_storage(self.storage, shape, BackpropOp::none(), false)
+    }
+
+    /// As the result of a custom operation in host memory.
+    ///
+    /// # Errors
+    /// The memory is a GPU's.
+    pub(crate) fn into_host(self) -> Result<CpuStorage> {
+        match self.storage {
+            Storage::Cpu(storage) => Ok(storage),
+            _ => not_here(),
+        }
     }
 
     /// As the result of a custom operation.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use candle_core::{CudaStorage, CustomOp1, Device, Layout, Result, Shape, Tensor};
+use candle_core::{CpuStorage, CudaStorage, CustomOp1, Device, Layout, Result, Shape, Tensor};
 
 use super::edges::{Lists, Walk, list};
 use super::elements::dropped_values;
@@ -113,8 +113,10 @@ impl CustomOp1 for SparseProduct {
         "sparse-product"
     }
 
-    fn cpu_fwd(&self, _: &candle_core::CpuStorage, _: &Layout) -> Result<(candle_core::CpuStorage, Shape)> {
-        candle_core::bail!("sparse_linear has another operation for host memory")
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let (_, width) = layout.shape().dims2()?;
+        let out = self.forward(View::of_host(storage, layout)?, width)?;
+        Ok((out.into_host()?, Shape::from((self.rows, width))))
     }
 
     fn cuda_fwd(&self, storage: &CudaStorage, layout: &Layout) -> Result<(CudaStorage, Shape)> {

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use candle_core::{DType, Device, Tensor, Var};
 use multigraph::{distance, generator, numbers, random_graph, random_tensor};
 
+use super::elements::column_sums;
 use super::emulation::is_possible;
 use super::{
-    Finished, LabelsOnDevice, Rates, Slot, View, are_finite, column_sums, dropout, fused_aggregates, gelu,
-    neighbour_sum, update,
+    Finished, LabelsOnDevice, Rates, Slot, View, are_finite, dropout, fused_aggregates, gelu, neighbour_sum, update,
 };
 use crate::kernels::{self, Adjacency, DropMask, SparseMatrix};
 use crate::train::{LabelledRows, cross_entropy};

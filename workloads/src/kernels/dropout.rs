@@ -185,8 +185,7 @@ impl CustomOp1 for Dropout {
         storage: &candle_core::CudaStorage,
         layout: &Layout,
     ) -> Result<(candle_core::CudaStorage, Shape)> {
-        use candle_core::backend::BackendStorage;
-        let device = candle_core::Device::Cuda(storage.device().clone());
+        let device = crate::cuda::device_of(storage);
         let out = crate::cuda::dropout(&device, crate::cuda::View::of_storage(storage, layout)?, self.mask)?;
         Ok((out.into_storage()?, layout.shape().clone()))
     }

@@ -173,8 +173,7 @@ impl CustomOp1 for SegmentMax {
         storage: &candle_core::CudaStorage,
         layout: &Layout,
     ) -> Result<(candle_core::CudaStorage, Shape)> {
-        use candle_core::backend::BackendStorage;
-        let device = candle_core::Device::Cuda(storage.device().clone());
+        let device = crate::cuda::device_of(storage);
         let (_, width) = layout.shape().dims2()?;
         let out = self.forward_on_device(&device, crate::cuda::View::of_storage(storage, layout)?, width)?;
         Ok((out.into_storage()?, Shape::from((self.segments.count(), width))))

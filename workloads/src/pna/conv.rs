@@ -61,6 +61,10 @@ impl PnaConv {
         if x.dims() != [adjacency.nodes(), self.input] || adjacency.nodes() == 0 {
             bail!("pna: expected features [{}, {}], got {:?}", adjacency.nodes(), self.input, x.dims());
         }
+        #[cfg(feature = "cuda")]
+        if x.device().is_cuda() {
+            return self.forward_on_device(x, adjacency, relu);
+        }
         match x.dtype() {
             DType::F32 => self.chain(x, Call::<f32>::new(self, adjacency, workspaces, relu)),
             DType::F64 => self.chain(x, Call::<f64>::new(self, adjacency, workspaces, relu)),

@@ -17,6 +17,8 @@ mod conv;
 mod linear;
 mod message;
 mod model;
+#[cfg(any(feature = "cuda", test))]
+mod on_device;
 mod plain;
 mod post;
 mod trainer;

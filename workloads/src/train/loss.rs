@@ -113,8 +113,7 @@ impl CustomOp1 for CrossEntropy {
         storage: &candle_core::CudaStorage,
         layout: &Layout,
     ) -> Result<(candle_core::CudaStorage, Shape)> {
-        use candle_core::backend::BackendStorage;
-        let device = candle_core::Device::Cuda(storage.device().clone());
+        let device = crate::cuda::device_of(storage);
         let logits = crate::cuda::View::of_storage(storage, layout)?;
         let loss = self.0.copied_to(&device)?.mean_loss(logits, layout.shape().dims2()?)?;
         Ok((loss.into_storage()?, Shape::from(())))

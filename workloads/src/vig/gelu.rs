@@ -102,8 +102,7 @@ impl CustomOp1 for Gelu {
         storage: &candle_core::CudaStorage,
         layout: &Layout,
     ) -> Result<(candle_core::CudaStorage, Shape)> {
-        use candle_core::backend::BackendStorage;
-        let device = candle_core::Device::Cuda(storage.device().clone());
+        let device = crate::cuda::device_of(storage);
         let out = crate::cuda::gelu(&device, crate::cuda::View::of_storage(storage, layout)?, None)?;
         Ok((out.into_storage()?, layout.shape().clone()))
     }

@@ -153,8 +153,7 @@ impl CustomOp1 for NeighbourSum {
         storage: &candle_core::CudaStorage,
         layout: &Layout,
     ) -> Result<(candle_core::CudaStorage, Shape)> {
-        use candle_core::backend::BackendStorage;
-        let device = candle_core::Device::Cuda(storage.device().clone());
+        let device = crate::cuda::device_of(storage);
         let (x, size) = (crate::cuda::View::of_storage(storage, layout)?, (self.grid.height, self.grid.width));
         let out = crate::cuda::neighbour_sum(&device, x, size, layout.dims()[1])?;
         Ok((out.into_storage()?, layout.shape().clone()))
