@@ -1,6 +1,7 @@
 //! The trainings by name, as `gnntop train NAME` and `gnntop run NAME` start them. Nothing here prints: an
 //! [`Observer`] is told what happens.
 
+mod device;
 mod options;
 mod training;
 
@@ -23,6 +24,7 @@ use crate::sage::SageCommand;
 use crate::sampling::NodeBatchError;
 use crate::vig::VigCommand;
 
+pub use device::{DeviceChoice, DeviceError};
 pub use options::RunOptions;
 pub(crate) use options::at_least_one;
 pub(crate) use training::{Position, StepOutcome, Training, train};
@@ -135,6 +137,9 @@ pub enum TrainError {
     /// A batch cannot be loaded.
     #[error(transparent)]
     Loader(#[from] LoaderError),
+    /// The device cannot be used.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// The model cannot be computed.
     #[error("the model cannot be computed: {0}")]
     Model(#[from] candle_core::Error),

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use candle_core::Device;
 use clap::Args;
 use gnntop_probe::Session;
 
-use super::Observer;
+use super::{DeviceChoice, DeviceError, Observer};
 use crate::train::{Subnormals, keep_freed_memory, set_subnormals};
 
 /// How long and how a training runs, whatever it trains.
@@ -20,6 +21,12 @@ pub struct RunOptions {
     /// Initial learning rate.
     #[arg(long, value_name = "RATE", value_parser = learning_rate)]
     pub learning_rate: Option<f64>,
+    /// Where to compute: cpu, cuda or cuda:N (NVIDIA GPUs, in a build with CUDA).
+    #[arg(long, value_name = "DEVICE", default_value_t)]
+    pub device: DeviceChoice,
+    /// Let a GPU multiply matrices with 10 bits of mantissa instead of 23 (TF32), which is faster.
+    #[arg(long)]
+    pub tf32: bool,
     /// Seed of parameters, order and generated data.
     #[arg(long, value_name = "N", default_value_t = 1234)]
     pub seed: u64,
@@ -42,6 +49,17 @@ impl RunOptions {
             None => builder,
         }
         .start()
+    }
+
+    /// Opens the device to train on.
+    pub(crate) fn open_device(&self) -> Result<Device, DeviceError> {
+        if self.tf32 && !self.device.is_cuda() {
+            return Err(DeviceError::Unsupported("--tf32 is for GPUs; give --device cuda as well, or leave it out"));
+        }
+        let device = self.device.open()?;
+        #[cfg(feature = "cuda")]
+        candle_core::cuda_backend::set_gemm_reduced_precision_f32(self.tf32);
+        Ok(device)
     }
 
     /// Most steps to do.

@@ -20,6 +20,8 @@ mod gradients;
 mod loss;
 mod machine;
 mod messages;
+#[cfg(feature = "cuda")]
+mod open;
 mod scaled;
 mod segments;
 mod softmax;
@@ -33,8 +35,12 @@ pub(crate) use edges::{Edges, Kept, OnDevice};
 pub(crate) use elements::{Finished, dropout, gelu};
 pub(crate) use gradients::{Backward, of_copies};
 pub(crate) use loss::LabelsOnDevice;
-pub(crate) use machine::{Memory, View, device_of};
+#[cfg(feature = "cuda")]
+pub(crate) use machine::device_of;
+pub(crate) use machine::{Memory, View};
 pub(crate) use messages::{Messages, Operand, collect, edge_rows, extreme_rows, sum_rows};
+#[cfg(feature = "cuda")]
+pub(crate) use open::open;
 pub(crate) use scaled::add_scaled;
 pub(crate) use segments::{SegmentsOnDevice, gradient_of_segment_max, neighbour_sum, segment_max};
 pub(crate) use softmax::{Logits, gradient_of_logits, softmax_rows};

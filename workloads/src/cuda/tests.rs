@@ -11,9 +11,7 @@ use multigraph::{distance, generator, numbers, random_graph, random_tensor};
 
 use super::elements::column_sums;
 use super::emulation::is_possible;
-use super::{
-    Finished, LabelsOnDevice, Rates, Slot, View, are_finite, dropout, fused_aggregates, gelu, neighbour_sum, update,
-};
+use super::{Finished, Rates, Slot, View, are_finite, dropout, fused_aggregates, gelu, neighbour_sum, update};
 use crate::kernels::{self, Adjacency, DropMask, SparseMatrix};
 use crate::train::{LabelledRows, cross_entropy};
 use crate::vig::Grid;
@@ -226,7 +224,7 @@ fn cross_entropy_agrees_with_rows_that_repeat() {
             let pairs = [(3, 1), (0, 2), (19, 0), (3, 1), (3, 2), (7, 0)];
             let labelled = LabelledRows::new(pairs.map(|pair| pair.0), &pairs.map(|pair| pair.1)).unwrap();
             let expected = cross_entropy(&logits, &labelled).unwrap();
-            let labels = LabelsOnDevice::new(&pairs, &Device::Cpu).unwrap();
+            let labels = labelled.copied_to(&Device::Cpu).unwrap();
             let found = labels.mean_loss(View::of(&logits).unwrap(), (20, classes)).unwrap().into_tensor(());
             assert_near(&found, &expected, "cross-entropy");
             let upstream = Tensor::new(2.5f64, &Device::Cpu).unwrap().to_dtype(dtype).unwrap();
@@ -313,7 +311,7 @@ fn adam_updates_all_parameters_at_once() {
     let mut expected = Vec::new();
     for slot in 0..lengths.len() {
         let [value, gradient, mean, square] =
-            [&values[slot], &gradients[slot], &moments[slot][0], &moments[slot][1]].map(|tensor| numbers(tensor));
+            [&values[slot], &gradients[slot], &moments[slot][0], &moments[slot][1]].map(numbers);
         for i in 0..lengths[slot] {
             let gradient = gradient[i] * 0.5 + decay(slot) * value[i];
             let (mean, square) = (0.9 * mean[i] + 0.1 * gradient, 0.99 * square[i] + 0.01 * gradient * gradient);

@@ -67,7 +67,8 @@ impl GatCommand {
         ));
         let self_loops = config.self_loops == SelfLoops::AsGiven;
         let adam = AdamSettings { weight_decay: WEIGHT_DECAY, ..AdamSettings::default() };
-        let trainer = Trainer::new(&config, adam, options.run.seed)?;
-        SampledTraining::new(trainer, options, &dataset, self_loops)?.run("gat", options, observer)
+        let device = options.run.open_device()?;
+        let trainer = Trainer::on(&device, &config, adam, options.run.seed)?;
+        SampledTraining::new(trainer, device, options, &dataset, self_loops)?.run("gat", options, observer)
     }
 }

@@ -99,10 +99,11 @@ impl GcnCommand {
     pub fn run(&self, observer: &mut dyn Observer) -> Result<Summary, TrainError> {
         let dataset = self.dataset()?;
         let recipe = self.recipe(&dataset);
+        let device = self.options.open_device()?;
         observer.tell(&self.describe(&dataset, &recipe));
         let session = self.options.start("gcn", observer);
         let track = session.track("train", TrackRole::Training);
-        let done = self.modes(&dataset, &recipe, observer);
+        let done = self.modes(&dataset, &recipe, &device, observer);
         drop((track, session));
         done
     }
@@ -111,13 +112,14 @@ impl GcnCommand {
         &self,
         dataset: &NodeDataset,
         recipe: &Recipe,
+        device: &Device,
         observer: &mut dyn Observer,
     ) -> Result<Summary, TrainError> {
         let mut summary = Summary::default();
         let epochs = (self.runs * self.epochs()) as u64;
         for (number, &mode) in self.mode.modes().iter().enumerate() {
             mark(&MODE, Some(number as f64));
-            let mut learning = self.learning(dataset, recipe, mode)?;
+            let mut learning = self.learning(dataset, recipe, mode, device)?;
             let first = number as u64 * epochs;
             let left = self.options.max_steps() - summary.steps;
             let begin = Instant::now();
@@ -173,11 +175,17 @@ impl GcnCommand {
         )
     }
 
-    fn learning(&self, dataset: &NodeDataset, recipe: &Recipe, mode: Mode) -> Result<Learning, TrainError> {
+    fn learning(
+        &self,
+        dataset: &NodeDataset,
+        recipe: &Recipe,
+        mode: Mode,
+        device: &Device,
+    ) -> Result<Learning, TrainError> {
         let graph = &dataset.graph;
         let adjacency = Adjacency::new(graph.row_start().to_vec(), graph.sources().to_vec())?;
-        let normalised = LoopedGraph::new(&adjacency)?.normalised(None, DType::F32, &Device::Cpu)?;
-        let x = self.input(&dataset.features, graph.nodes())?;
+        let normalised = LoopedGraph::new(&adjacency)?.normalised(None, DType::F32, device)?;
+        let x = self.input(&dataset.features, graph.nodes(), device)?;
         let judge = Judge::new(dataset, x.clone(), &normalised, self.kernels)?;
         let batches = match mode {
             Mode::Full => Batches::whole(dataset, x, adjacency, None)?,
@@ -186,16 +194,16 @@ impl GcnCommand {
         };
         let schedule =
             Schedule { epochs_per_run: self.epochs() as u64, chooses_by_validation: recipe.decays_first_layer_only };
-        Ok(Learning::new(recipe.clone(), mode, self.kernels, self.options.seed, schedule, batches, judge)?)
+        Ok(Learning::new(recipe.clone(), mode, self.kernels, (self.options.seed, device), schedule, batches, judge)?)
     }
 
-    fn input(&self, features: &Features, nodes: usize) -> Result<NodeFeatures, TrainError> {
+    fn input(&self, features: &Features, nodes: usize, device: &Device) -> Result<NodeFeatures, TrainError> {
         let width = features.width();
         Ok(match features {
             Features::Sparse { row_start, column, value, .. } if !self.plain => {
                 NodeFeatures::Sparse(SparseMatrix::new(row_start.clone(), column.clone(), value.clone(), width)?.into())
             }
-            other => NodeFeatures::Dense(Tensor::from_vec(other.to_dense(), (nodes, width), &Device::Cpu)?),
+            other => NodeFeatures::Dense(Tensor::from_vec(other.to_dense(), (nodes, width), device)?),
         })
     }
 

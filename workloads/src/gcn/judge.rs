@@ -19,9 +19,9 @@ struct Part {
 }
 
 impl Part {
-    fn new(dataset: &NodeDataset, nodes: &[u32]) -> Result<Self> {
+    fn new(dataset: &NodeDataset, nodes: &[u32], device: &Device) -> Result<Self> {
         let labels = nodes.iter().map(|&node| dataset.labels[node as usize]).collect();
-        Ok(Self { rows: Tensor::from_slice(nodes, nodes.len(), &Device::Cpu)?, labels })
+        Ok(Self { rows: Tensor::from_slice(nodes, nodes.len(), device)?, labels })
     }
 
     fn accuracy(&self, logits: &Tensor) -> Result<Accuracy> {
@@ -56,8 +56,9 @@ impl Judge {
         family: KernelFamily,
     ) -> Result<Self> {
         let graph = graph.to_dtype(DType::F32)?;
-        let validation = Part::new(dataset, &dataset.split.validation)?;
-        Ok(Self { x, graph, family, validation, test: Part::new(dataset, &dataset.split.test)? })
+        let part = |nodes: &[u32]| Part::new(dataset, nodes, graph.weight.device());
+        let (validation, test) = (part(&dataset.split.validation)?, part(&dataset.split.test)?);
+        Ok(Self { x, graph, family, validation, test })
     }
 
     /// Judges and publishes.

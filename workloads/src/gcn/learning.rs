@@ -65,6 +65,7 @@ pub(super) struct Learning {
     mode: Mode,
     family: KernelFamily,
     seed: u64,
+    device: Device,
     schedule: Schedule,
     batches: Batches,
     judge: Judge,
@@ -81,17 +82,18 @@ impl Learning {
         recipe: Recipe,
         mode: Mode,
         family: KernelFamily,
-        seed: u64,
+        (seed, device): (u64, &Device),
         schedule: Schedule,
         batches: Batches,
         judge: Judge,
     ) -> Result<Self> {
-        let trainer = Trainer::new(&recipe, mode, family, seed)?;
+        let trainer = Trainer::on(device, &recipe, mode, family, seed)?;
         Ok(Self {
             recipe,
             mode,
             family,
             seed,
+            device: device.clone(),
             schedule,
             batches,
             judge,
@@ -139,7 +141,7 @@ impl Learning {
         self.skipped += self.trainer.skipped_steps();
         mark(&RUN, Some(self.finished.len() as f64));
         let seed = self.seed.wrapping_add(self.finished.len() as u64);
-        self.trainer = Trainer::new(&self.recipe, self.mode, self.family, seed)?;
+        self.trainer = Trainer::on(&self.device, &self.recipe, self.mode, self.family, seed)?;
         Ok(())
     }
 }
@@ -157,8 +159,8 @@ impl Training for Learning {
             self.epoch_begin = Some(Instant::now());
         }
         match &mut self.batches {
-            Batches::Whole(whole) => whole_step(&mut self.trainer, whole),
-            Batches::Sampled(loader) => sampled_step(&mut self.trainer, loader),
+            Batches::Whole(whole) => whole_step(&mut self.trainer, whole, &self.device),
+            Batches::Sampled(loader) => sampled_step(&mut self.trainer, loader, &self.device),
         }
     }
 
@@ -174,13 +176,17 @@ impl Training for Learning {
     }
 }
 
-fn whole_step(trainer: &mut Trainer, whole: &WholeGraph) -> std::result::Result<StepOutcome, TrainError> {
+fn whole_step(
+    trainer: &mut Trainer,
+    whole: &WholeGraph,
+    device: &Device,
+) -> std::result::Result<StepOutcome, TrainError> {
     let normalise = || match &whole.normalised {
         Some(kept) => Ok(kept.clone()),
-        None => LoopedGraph::new(&whole.adjacency)?.normalised(None, candle_core::DType::F32, &Device::Cpu),
+        None => LoopedGraph::new(&whole.adjacency)?.normalised(None, candle_core::DType::F32, device),
     };
     let predicted = |logits: &Tensor| {
-        let rows = Tensor::from_slice(&whole.seeds, whole.seeds.len(), &Device::Cpu)?;
+        let rows = Tensor::from_slice(&whole.seeds, whole.seeds.len(), device)?;
         publish_accuracy(&logits.detach().index_select(&rows, 0)?, &whole.labels)
     };
     let loss = trainer.step(&whole.x, &whole.labelled, normalise, predicted)?;
@@ -192,23 +198,26 @@ fn whole_step(trainer: &mut Trainer, whole: &WholeGraph) -> std::result::Result<
 fn sampled_step(
     trainer: &mut Trainer,
     loader: &mut Loader<NodeBatches>,
+    device: &Device,
 ) -> std::result::Result<StepOutcome, TrainError> {
     let mut batch = wait_for_batch(loader)?;
-    let (input, labelled) = {
+    let (host, input, labelled) = {
         let _transfer = span(&phase::TRANSFER);
-        let input = match batch.sparse_features.take() {
-            Some(features) => NodeFeatures::Sparse(features.into()),
-            None => NodeFeatures::Dense(batch.take_features()?),
-        };
-        (input, LabelledRows::new(0..batch.seeds as u32, &batch.labels)?)
+        let labelled = LabelledRows::new(0..batch.seeds as u32, &batch.labels)?;
+        if let Some(features) = batch.sparse_features.take() {
+            (None, NodeFeatures::Sparse(features.into()), labelled)
+        } else {
+            let host = batch.take_features()?;
+            (Some(host.clone()), NodeFeatures::Dense(host.to_device(device)?), labelled)
+        }
     };
-    let normalise = || LoopedGraph::new(batch.adjacency(0))?.normalised(None, candle_core::DType::F32, &Device::Cpu);
+    let normalise = || LoopedGraph::new(batch.adjacency(0))?.normalised(None, candle_core::DType::F32, device);
     let predicted = |logits: &Tensor| publish_accuracy(&logits.detach().narrow(0, 0, batch.seeds)?, &batch.labels);
     let loss = trainer.step(&input, &labelled, normalise, predicted)?;
     let count = |count: usize| Some(count as u64);
     let (nodes, edges, seeds) = (count(batch.nodes.len()), count(batch.edges()), count(batch.seeds));
-    if let NodeFeatures::Dense(features) = input {
-        batch.return_features(features)?;
+    if let Some(host) = host {
+        batch.return_features(host)?;
     }
     Ok(StepOutcome { loss, shape: BatchShape { graphs: None, nodes, edges, seeds } })
 }

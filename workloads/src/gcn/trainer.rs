@@ -42,8 +42,16 @@ impl Trainer {
     /// # Errors
     /// The recipe's sizes make no network.
     pub fn new(recipe: &Recipe, mode: Mode, family: KernelFamily, seed: u64) -> Result<Self> {
+        Self::on(&Device::Cpu, recipe, mode, family, seed)
+    }
+
+    /// [`new`](Self::new) on a device.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn on(device: &Device, recipe: &Recipe, mode: Mode, family: KernelFamily, seed: u64) -> Result<Self> {
         let parameters = Parameters::new(seed);
-        let model = Gcn::new(&recipe.model, parameters.var_builder(DType::F32, &Device::Cpu))?;
+        let model = Gcn::new(&recipe.model, parameters.var_builder(DType::F32, device))?;
         let settings = AdamSettings { weight_decay: recipe.weight_decay, ..AdamSettings::default() };
         let is_spared = |name: &str| recipe.decays_first_layer_only && !name.starts_with("convs.0.");
         let adam = Adam::new(parameters.list(), settings)?.without_decay(is_spared);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use candle_core::{Result, bail};
+use candle_core::{Device, Result, bail};
 
 use super::ranges::balanced_ranges;
 #[cfg(any(feature = "cuda", test))]
@@ -215,6 +215,19 @@ impl Adjacency {
     /// Edges from which a node is a hub, and edges of a hub that one thread takes at once.
     pub(crate) fn hub_edges(&self) -> usize {
         self.hub_edges
+    }
+
+    /// Copies the edges to a GPU ahead of the first kernel that needs them; nothing to do for host memory.
+    ///
+    /// # Errors
+    /// The device has not enough memory.
+    pub fn prepare(&self, device: &Device) -> Result<()> {
+        #[cfg(feature = "cuda")]
+        if device.is_cuda() {
+            Edges::of(self, device)?;
+        }
+        let _ = device;
+        Ok(())
     }
 
     /// Its copy on a GPU, made when first needed.

@@ -32,6 +32,7 @@ impl DeviceBatch {
         let features = Tensor::from_vec(features, (batch.nodes, batch.feature_width), device)?.to_dtype(dtype)?;
         let targets = Tensor::from_slice(&batch.y, batch.graphs, device)?.to_dtype(dtype)?;
         let adjacency = Arc::new(Adjacency::new(row_start, source)?);
+        adjacency.prepare(device)?;
         let segments = Arc::new(Segments::new(batch.graph_start.clone(), numbering.new_of_old)?);
         Ok(Self { features, targets, adjacency, segments })
     }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use candle_core::{DType, Device};
 use clap::{Parser, ValueEnum};
 use gnntop_probe::{BatchShape, Name, NameKind, NameRef, TrackRole, counter, intern, phase, span};
 
@@ -78,8 +79,9 @@ impl PnaCommand {
     /// The data cannot be read, or the model cannot be computed.
     pub fn run(&self, observer: &mut dyn Observer) -> Result<Summary, TrainError> {
         let (model, training) = self.sizes();
+        let device = self.options.open_device()?;
         let mut molecules = self.molecules(observer)?;
-        let validation = self.set_apart(&mut molecules, &training)?;
+        let validation = self.set_apart(&mut molecules, &training, &device)?;
         let model = model.with_degrees(&in_degree_histogram(&molecules.graphs));
         observer.tell(&self.describe(&model, &training, &molecules));
 
@@ -88,11 +90,12 @@ impl PnaCommand {
         let scale = TargetScale::of(molecules.graphs.iter().map(|graph| graph.y));
         let adam = AdamSettings { weight_decay: training.weight_decay, ..AdamSettings::default() };
         let mut run = Run {
-            trainer: Trainer::new(&model, adam, scale, self.options.seed)?,
+            trainer: Trainer::on(&device, &model, adam, scale, self.options.seed)?,
             loader: self.loader(molecules, &training)?,
             validation,
             layers: (0..model.layers).map(|i| intern(NameKind::Span, &format!("layer {i}"))).collect(),
             training,
+            device,
         };
         let epochs = run.training.epochs as u64;
         let done = train(&mut run, 0..epochs, self.options.max_steps(), observer);
@@ -131,7 +134,12 @@ impl PnaCommand {
     }
 
     /// Keeps the last molecules apart.
-    fn set_apart(&self, molecules: &mut MoleculeSet, training: &PnaTraining) -> Result<Option<Validation>, TrainError> {
+    fn set_apart(
+        &self,
+        molecules: &mut MoleculeSet,
+        training: &PnaTraining,
+        device: &Device,
+    ) -> Result<Option<Validation>, TrainError> {
         let by_preset = if self.preset == Preset::Study { 0.0 } else { 0.1 };
         let share = self.validation.unwrap_or(by_preset);
         let count = (molecules.graphs.len() as f64 * share) as usize;
@@ -139,7 +147,7 @@ impl PnaCommand {
             return Ok(None);
         }
         let apart = molecules.graphs.split_off(molecules.graphs.len() - count);
-        Ok(Some(Validation::new(&apart, training.batch_graphs)?))
+        Ok(Some(Validation::new(&apart, training.batch_graphs, device)?))
     }
 
     fn describe(&self, model: &PnaConfig, training: &PnaTraining, molecules: &MoleculeSet) -> String {
@@ -178,6 +186,7 @@ struct Run {
     validation: Option<Validation>,
     layers: Vec<NameRef>,
     training: PnaTraining,
+    device: Device,
 }
 
 impl Training for Run {
@@ -189,7 +198,7 @@ impl Training for Run {
         let batch = wait_for_batch(&mut self.loader)?;
         let device_batch = {
             let _transfer = span(&phase::TRANSFER);
-            DeviceBatch::new(&batch, candle_core::DType::F32, &candle_core::Device::Cpu)?
+            DeviceBatch::new(&batch, DType::F32, &self.device)?
         };
         let loss = {
             let _forward = span(&phase::FORWARD);

@@ -47,8 +47,16 @@ impl Trainer {
     /// # Errors
     /// A size of `config` is 0.
     pub fn new(config: &PnaConfig, adam: AdamSettings, scale: TargetScale, seed: u64) -> Result<Self> {
+        Self::on(&Device::Cpu, config, adam, scale, seed)
+    }
+
+    /// [`new`](Self::new) on a device.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn on(device: &Device, config: &PnaConfig, adam: AdamSettings, scale: TargetScale, seed: u64) -> Result<Self> {
         let parameters = Parameters::new(seed);
-        let model = Pna::new(config, parameters.var_builder(DType::F32, &Device::Cpu))?;
+        let model = Pna::new(config, parameters.var_builder(DType::F32, device))?;
         let adam = Adam::new(parameters.list(), adam)?;
         Ok(Self { model, parameters, adam, scale })
     }

@@ -24,12 +24,16 @@ pub enum ValidationError {
 
 impl Validation {
     /// Keeps `graphs` apart, computed `batch_graphs` at a time.
-    pub(super) fn new(graphs: &[Graph], batch_graphs: usize) -> std::result::Result<Self, ValidationError> {
+    pub(super) fn new(
+        graphs: &[Graph],
+        batch_graphs: usize,
+        device: &Device,
+    ) -> std::result::Result<Self, ValidationError> {
         let mut batches = Vec::new();
         let mut batch = Batch::new();
         for part in graphs.chunks(batch_graphs) {
             batch.assemble(&part.iter().collect::<Vec<_>>())?;
-            batches.push(DeviceBatch::new(&batch, DType::F32, &Device::Cpu)?);
+            batches.push(DeviceBatch::new(&batch, DType::F32, device)?);
         }
         Ok(Self { batches, targets: graphs.iter().map(|graph| graph.y).collect() })
     }

@@ -47,7 +47,8 @@ impl SageCommand {
             options.describe(&dataset)
         ));
         let adam = AdamSettings { weight_decay: WEIGHT_DECAY, ..AdamSettings::default() };
-        let trainer = Trainer::new(&config, adam, options.run.seed)?;
-        SampledTraining::new(trainer, options, &dataset, false)?.run("sage", options, observer)
+        let device = options.run.open_device()?;
+        let trainer = Trainer::on(&device, &config, adam, options.run.seed)?;
+        SampledTraining::new(trainer, device, options, &dataset, false)?.run("sage", options, observer)
     }
 }

@@ -27,8 +27,16 @@ impl Trainer {
     /// # Errors
     /// A size of `config` is 0, or its dropout no probability.
     pub fn new(config: &SageConfig, adam: AdamSettings, seed: u64) -> Result<Self> {
+        Self::on(&Device::Cpu, config, adam, seed)
+    }
+
+    /// [`new`](Self::new) on a device. On a GPU the plain form runs, whatever `config` says, with its kernels.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn on(device: &Device, config: &SageConfig, adam: AdamSettings, seed: u64) -> Result<Self> {
         let parameters = Parameters::new(seed);
-        let model = Sage::new(config, parameters.var_builder(DType::F32, &Device::Cpu))?;
+        let model = Sage::new(config, parameters.var_builder(DType::F32, device))?;
         Self::from_parts(model, parameters, adam)
     }
 }
@@ -106,7 +114,7 @@ impl NodeModel for Sage {
         enter: impl FnMut(usize) -> G,
     ) -> Result<Tensor> {
         check_nodes(features, self.config.in_features, layers, self.convs.len())?;
-        match (self.config.fused(), features.dtype()) {
+        match (self.config.fused() && features.device().is_cpu(), features.dtype()) {
             (false, _) => self.plain(features, layers, pass, enter),
             (true, DType::F32) => self.fused::<f32, G>(features, layers, pass, enter),
             (true, DType::F64) => self.fused::<f64, G>(features, layers, pass, enter),

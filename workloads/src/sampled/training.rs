@@ -1,6 +1,6 @@
 //! The loop's part: a step on a sampled batch, and judging after each epoch.
 
-use candle_core::Tensor;
+use candle_core::{Device, Tensor};
 use gnntop_probe::{BatchShape, Name, NameKind, NameRef, TrackRole, counter, intern, phase, span};
 
 use super::SampledOptions;
@@ -17,6 +17,7 @@ static VALIDATION_F1: Name = Name::counter("F1 valid");
 /// A model, the batches it learns from and those it is judged by.
 pub(crate) struct SampledTraining<M> {
     trainer: NodeTrainer<M>,
+    device: Device,
     training: Loader<NodeBatches>,
     validation: Option<Loader<NodeBatches>>,
     test: Option<Loader<NodeBatches>>,
@@ -31,6 +32,7 @@ impl<M: NodeModel> SampledTraining<M> {
     /// With self-loops added to the graph before it is sampled, where `self_loops`.
     pub(crate) fn new(
         trainer: NodeTrainer<M>,
+        device: Device,
         options: &SampledOptions,
         dataset: &NodeDataset,
         self_loops: bool,
@@ -43,6 +45,7 @@ impl<M: NodeModel> SampledTraining<M> {
             test: options.judging_loader(dataset, &split.test, self_loops)?,
             layers: layers.map(|i| intern(NameKind::Span, &format!("layer {i}"))).collect(),
             trainer,
+            device,
             learning_rate: options.learning_rate(),
             epochs: options.epochs(),
             steps: 0,
@@ -95,38 +98,53 @@ impl<M: NodeModel> Training for SampledTraining<M> {
 
     fn step(&mut self, _position: Position) -> Result<StepOutcome, TrainError> {
         let mut batch = wait_for_batch(&mut self.training)?;
-        let (features, labelled) = {
+        let Input { host, features, labelled } = {
             let _transfer = span(&phase::TRANSFER);
-            to_device(&mut batch)?
+            Input::of(&mut batch, &self.device)?
         };
         let (loss, accuracy) = self.learn(&batch, &features, &labelled)?;
+        drop(features);
         self.steps += 1;
         counter(&TRAINING_F1, accuracy.share());
         let count = |count: usize| Some(count as u64);
         let (nodes, edges, seeds) = (count(batch.nodes.len()), count(batch.edges()), count(batch.seeds));
-        batch.return_features(features)?;
+        batch.return_features(host)?;
         Ok(StepOutcome { loss, shape: BatchShape { graphs: None, nodes, edges, seeds } })
     }
 
     fn end_epoch(&mut self, epoch: u64, observer: &mut dyn Observer) -> Result<(), TrainError> {
-        let validation = judge(&self.trainer, self.validation.as_mut())?;
+        let validation = judge(&self.trainer, &self.device, self.validation.as_mut())?;
         counter(&VALIDATION_F1, validation.share());
         if epoch + 1 == self.epochs {
-            let test = judge(&self.trainer, self.test.as_mut())?;
+            let test = judge(&self.trainer, &self.device, self.test.as_mut())?;
             observer.tell(&format!("micro-F1: validation {:.4}, test {:.4}", validation.share(), test.share()));
         }
         Ok(())
     }
 }
 
-fn to_device(batch: &mut LoadedBatch<NodeBatch>) -> candle_core::Result<(Tensor, LabelledRows)> {
-    let labelled = LabelledRows::new(0..batch.seeds as u32, &batch.labels)?;
-    Ok((batch.take_features()?, labelled))
+/// What a model is given of a batch.
+struct Input {
+    /// The features as they were loaded, whose memory goes back to the batch.
+    host: Tensor,
+    /// The same on the device.
+    features: Tensor,
+    labelled: LabelledRows,
+}
+
+impl Input {
+    fn of(batch: &mut LoadedBatch<NodeBatch>, device: &Device) -> candle_core::Result<Self> {
+        let labelled = LabelledRows::new(0..batch.seeds as u32, &batch.labels)?;
+        batch.layers.iter().try_for_each(|edges| edges.prepare(device))?;
+        let host = batch.take_features()?;
+        Ok(Self { features: host.to_device(device)?, host, labelled })
+    }
 }
 
 /// Right answers on all nodes of a loader; none where there is no loader.
 fn judge<M: NodeModel>(
     trainer: &NodeTrainer<M>,
+    device: &Device,
     loader: Option<&mut Loader<NodeBatches>>,
 ) -> Result<Accuracy, TrainError> {
     let _evaluate = span(&EVALUATE);
@@ -134,12 +152,12 @@ fn judge<M: NodeModel>(
     let Some(loader) = loader else { return Ok(all) };
     for _ in 0..loader.batches_per_epoch() {
         let mut batch = loader.next_batch()?;
-        let (features, labelled) = to_device(&mut batch)?;
+        let Input { host, features, labelled } = Input::of(&mut batch, device)?;
         let input = NodeInput { features: &features, layers: &batch.layers, labelled: &labelled };
         let outcome = trainer.forward(&input, Pass::Evaluate)?;
         all = all.and(outcome.accuracy(&batch.labels)?);
-        drop(outcome);
-        batch.return_features(features)?;
+        drop((outcome, features));
+        batch.return_features(host)?;
     }
     Ok(all)
 }

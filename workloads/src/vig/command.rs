@@ -70,11 +70,12 @@ impl VigCommand {
     /// The data cannot be read, or the model cannot be computed.
     pub fn run(&self, observer: &mut dyn Observer) -> Result<Summary, TrainError> {
         let (model, training) = self.sizes()?;
+        let device = self.options.open_device()?;
         let data = self.images()?;
         observer.tell(&self.describe(&model, &training, &data));
         let session = self.options.start("vig", observer);
         let track = session.track("train", TrackRole::Training);
-        let mut run = Run::new(self, &model, training, data)?;
+        let mut run = Run::new(self, &model, training, data, device)?;
         let epochs = run.training.epochs as u64;
         let done = train(&mut run, 0..epochs, self.options.max_steps(), observer);
         drop((track, session));
@@ -83,12 +84,16 @@ impl VigCommand {
 
     /// The preset's sizes with what the command line changes.
     fn sizes(&self) -> Result<(NetworkConfig, VigTraining), TrainError> {
-        let form = if self.plain { Form::Plain } else { Form::Fused };
+        let form = if self.plain || self.options.device.is_cuda() { Form::Plain } else { Form::Fused };
         let (mut model, mut training) = match self.preset {
             Preset::Default => (NetworkConfig::Pixels(VigConfig::default(), form), VigTraining::default()),
             Preset::Study => (NetworkConfig::Pixels(VigConfig::study(), form), VigTraining::study()),
             Preset::Patches if self.plain => {
                 let message = "--plain is the control of the study's model; --preset patches has no second form";
+                return Err(Self::command().error(ErrorKind::ArgumentConflict, message).into());
+            }
+            Preset::Patches if self.options.device.is_cuda() => {
+                let message = "--preset patches does not run on a GPU yet; leave out --device or the preset";
                 return Err(Self::command().error(ErrorKind::ArgumentConflict, message).into());
             }
             Preset::Patches => (NetworkConfig::Patches(PatchVigConfig::tiny()), VigTraining::patches()),
@@ -126,6 +131,7 @@ impl VigCommand {
 /// A training under way.
 struct Run {
     config: NetworkConfig,
+    device: Device,
     model: Network,
     adam: Adam,
     training: VigTraining,
@@ -140,9 +146,10 @@ impl Run {
         config: &NetworkConfig,
         training: VigTraining,
         data: ImageData,
+        device: Device,
     ) -> Result<Self, TrainError> {
         let parameters = Parameters::new(command.options.seed);
-        let model = Network::new(config, parameters.var_builder(DType::F32, &Device::Cpu))?;
+        let model = Network::new(config, parameters.var_builder(DType::F32, &device))?;
         let settings = LoaderSettings {
             batch_size: training.batch_images,
             workers: command.workers,
@@ -151,6 +158,7 @@ impl Run {
         };
         Ok(Self {
             config: config.clone(),
+            device,
             model,
             adam: Adam::new(parameters.list(), AdamSettings::default())?,
             loader: Loader::published(ImageBatches::new(Arc::new(data.train)), settings)?,
@@ -168,7 +176,7 @@ impl Run {
         let indices: Vec<u32> = (0..self.test.len() as u32).collect();
         for part in indices.chunks(self.training.batch_images) {
             batch.assemble(&self.test, part)?;
-            let logits = self.model.forward_with(&to_device(&batch)?, Mode::Eval, |_| ())?;
+            let logits = self.model.forward_with(&to_device(&batch, &self.device)?, Mode::Eval, |_| ())?;
             all = all.and(Accuracy::of(&logits.detach(), &batch.labels)?);
         }
         Ok(all)
@@ -176,8 +184,9 @@ impl Run {
 }
 
 /// `[images * 1024, 3]`.
-fn to_device(batch: &ImageBatch) -> candle_core::Result<Tensor> {
-    Tensor::from_slice(&batch.features, (batch.features.len() / images::CHANNELS, images::CHANNELS), &Device::Cpu)
+fn to_device(batch: &ImageBatch, device: &Device) -> candle_core::Result<Tensor> {
+    let rows = batch.features.len() / images::CHANNELS;
+    Tensor::from_slice(&batch.features, (rows, images::CHANNELS), device)
 }
 
 impl Training for Run {
@@ -189,7 +198,7 @@ impl Training for Run {
         let batch = wait_for_batch(&mut self.loader)?;
         let (pixels, labelled) = {
             let _transfer = span(&phase::TRANSFER);
-            (to_device(&batch)?, LabelledRows::new(0..batch.images() as u32, &batch.labels)?)
+            (to_device(&batch, &self.device)?, LabelledRows::new(0..batch.images() as u32, &batch.labels)?)
         };
         let (loss, logits) = {
             let _forward = span(&phase::FORWARD);

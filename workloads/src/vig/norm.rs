@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use candle_core::{D, DType, Result, Tensor, bail};
 use candle_nn::{Init, VarBuilder};
 
+#[cfg(any(feature = "cuda", test))]
+use super::normalise::EPSILON;
 use super::normalise::{Moments, normalise};
 
 /// Whether layers use the statistics of the batch, and move their running ones, or use the running ones.
@@ -84,6 +86,10 @@ impl BatchNorm {
     /// # Errors
     /// As [`forward`](Self::forward).
     pub(super) fn forward_after(&self, x: &Tensor, bias: Option<&Tensor>, mode: Mode) -> Result<Tensor> {
+        #[cfg(feature = "cuda")]
+        if x.device().is_cuda() {
+            return self.forward_one_by_one(x, bias, mode);
+        }
         let affine = Tensor::stack(&[&self.weight, &self.bias], 0)?;
         if mode == Mode::Eval {
             let RunningStatistics { mean, variance } = self.running();
@@ -96,6 +102,31 @@ impl BatchNorm {
         }
         self.update(&mean, &variance, x.dim(0)?)?;
         Ok(out)
+    }
+
+    /// The same in operations that candle has on every device. Reading the moments for the running statistics waits for
+    /// the device.
+    #[cfg(any(feature = "cuda", test))]
+    fn forward_one_by_one(&self, x: &Tensor, bias: Option<&Tensor>, mode: Mode) -> Result<Tensor> {
+        let (rows, _) = x.dims2()?;
+        let (centred, variance) = match mode {
+            Mode::Train => {
+                let mean = x.mean_keepdim(0)?;
+                let centred = x.broadcast_sub(&mean)?;
+                let variance = centred.sqr()?.mean_keepdim(0)?;
+                let shift = bias.map_or(Ok(vec![0.0; self.weight.elem_count()]), numbers)?;
+                let mean: Vec<f64> = numbers(&mean)?.iter().zip(shift).map(|(mean, bias)| mean + bias).collect();
+                self.update(&mean, &numbers(&variance)?, rows)?;
+                (centred, variance)
+            }
+            Mode::Eval => {
+                let (mean, variance) = self.running_tensors(x.dtype())?;
+                let mean = bias.map_or(Ok(mean.clone()), |bias| mean - bias)?;
+                (x.broadcast_sub(&mean)?, variance.unsqueeze(0)?)
+            }
+        };
+        let scaled = centred.broadcast_div(&(variance + EPSILON)?.sqrt()?)?;
+        scaled.broadcast_mul(&self.weight)?.broadcast_add(&self.bias)
     }
 
     /// Moves the running statistics towards those of a batch of `rows`, whose `variance` has `rows` in the
@@ -135,4 +166,42 @@ impl BatchNorm {
 /// The values of a tensor in double precision.
 pub(super) fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
     tensor.detach().to_dtype(DType::F64)?.flatten(0, D::Minus1)?.to_vec1()
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::Device;
+
+    use super::*;
+    use crate::train::Parameters;
+
+    #[test]
+    fn one_by_one_is_the_same_as_fused() {
+        let x: Vec<f64> = (0..60).map(|index| f64::from((index * 37) % 23) - 11.5).collect();
+        let x = candle_core::Var::from_tensor(&Tensor::from_vec(x, (12, 5), &Device::Cpu).unwrap()).unwrap();
+        let shift = Tensor::new(&[0.5f64, 1.0, -2.0, 0.0, 3.0], &Device::Cpu).unwrap();
+        let norms = [0, 1].map(|_| {
+            let parameters = Parameters::new(1);
+            BatchNorm::new(5, parameters.var_builder(DType::F64, &Device::Cpu)).unwrap()
+        });
+        for (mode, bias) in [(Mode::Train, None), (Mode::Train, Some(&shift)), (Mode::Eval, Some(&shift))] {
+            let fused = norms[0].forward_after(&x, bias, mode).unwrap();
+            let plain = norms[1].forward_one_by_one(&x, bias, mode).unwrap();
+            let near = |a: &Tensor, b: &Tensor| {
+                numbers(a).unwrap().iter().zip(numbers(b).unwrap()).all(|(a, b)| (a - b).abs() < 1e-9)
+            };
+            assert!(near(&fused, &plain), "{mode:?}");
+            let gradient =
+                |out: &Tensor| out.powf(3.0).unwrap().sum_all().unwrap().backward().unwrap().get(&x).unwrap().clone();
+            assert!(near(&gradient(&fused), &gradient(&plain)), "{mode:?}");
+            let [a, b] = [norms[0].running(), norms[1].running()];
+            assert!(
+                a.mean
+                    .iter()
+                    .chain(&a.variance)
+                    .zip(b.mean.iter().chain(&b.variance))
+                    .all(|(a, b)| (a - b).abs() < 1e-9)
+            );
+        }
+    }
 }

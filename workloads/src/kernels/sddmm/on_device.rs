@@ -72,7 +72,7 @@ mod tests {
             let cases = ends.iter().flat_map(|left| ends.map(|right| (*left, right)));
             for ((left, right), op) in cases.flat_map(|ends| operators.map(|op| (ends, op))) {
                 let dtype = TYPES[(left as usize + right as usize + op as usize) % 4];
-                let (heads, width) = if op as usize % 2 == 0 { (2, 5) } else { (1, 40) };
+                let (heads, width) = if op == EdgeOp::Dot || op == EdgeOp::Mul { (2, 5) } else { (1, 40) };
                 let rows = |at: Endpoint| [at.rows(&graph), heads, width];
                 let lhs = Var::from_tensor(&random_tensor(&mut rng, &rows(left), dtype)).unwrap();
                 let rhs = Var::from_tensor(&random_divisor(&mut rng, &rows(right), dtype)).unwrap();

@@ -63,3 +63,45 @@ impl Adam {
         work(&slots)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use candle_core::{DType, Device};
+    use candle_nn::Init;
+
+    use super::*;
+    use crate::train::{AdamSettings, Parameters};
+
+    #[test]
+    fn all_parameters_at_once_are_the_same_as_one_by_one() {
+        if !cuda::emulation::is_possible() {
+            return;
+        }
+        let run = |at_once: bool| {
+            let parameters = Parameters::new(1);
+            let vb = parameters.var_builder(DType::F32, &Device::Cpu);
+            let init = Init::Uniform { lo: -1.0, up: 1.0 };
+            let [used, _, spared] =
+                [5000, 3, 70].map(|length| vb.get_with_hints(length, &format!("p{length}"), init).unwrap());
+            let settings = AdamSettings { weight_decay: 0.1, ..AdamSettings::default() };
+            let mut adam = Adam::new(parameters.list(), settings).unwrap().without_decay(|name| name == "p70");
+            for _ in 0..3 {
+                let loss = (used.sqr().unwrap().sum_all().unwrap() + spared.sum_all().unwrap()).unwrap();
+                let gradients = loss.backward().unwrap();
+                if at_once {
+                    assert!(adam.are_finite_on_device(&gradients).unwrap());
+                    adam.steps += 1;
+                    adam.step_on_device(&gradients, adam.rates(0.1, 1.0)).unwrap();
+                } else {
+                    adam.step(&gradients, 0.1).unwrap();
+                }
+            }
+            let infinite = used.affine(f64::INFINITY, 0.0).unwrap().sum_all().unwrap().backward().unwrap();
+            assert!(!adam.are_finite_on_device(&infinite).unwrap());
+            let values = parameters.list().into_iter().map(|parameter| parameter.var.to_vec1::<f32>().unwrap());
+            values.collect::<Vec<_>>().concat()
+        };
+        let (found, expected) = (run(true), run(false));
+        assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-5), "{:?}", &found[..9]);
+    }
+}

@@ -1,0 +1,73 @@
+//! Opens a GPU, or says in one line why not.
+
+use std::ffi::CString;
+
+use candle_core::cuda_backend::cudarc::driver::{CudaContext, result, sys};
+use candle_core::cuda_backend::{CudaDevice, WrapErr};
+use candle_core::{Device, Result};
+
+use crate::command::DeviceError;
+
+/// What candle needs of CUDA, each under the names that are tried. It ends the program where one is missing, so they are
+/// looked for first.
+const LIBRARIES: [(&str, &[&str]); 3] = [
+    ("libcuda.so.1", &["libcuda.so", "libcuda.so.1"]),
+    ("libcublas.so.13", &["libcublas.so", "libcublas.so.13", "libcublas.so.12"]),
+    ("libcurand.so.10", &["libcurand.so", "libcurand.so.10"]),
+];
+
+/// Opens the GPU of this number.
+///
+/// # Errors
+/// A library, the driver or the GPU is missing, or the driver refuses.
+pub(crate) fn open(ordinal: usize) -> std::result::Result<Device, DeviceError> {
+    for (number, (library, names)) in LIBRARIES.into_iter().enumerate() {
+        if !names.iter().any(|name| can_be_loaded(name)) {
+            return Err(DeviceError::NoLibrary { library, driver: number == 0 });
+        }
+    }
+    let refused = |error: &dyn std::fmt::Debug| DeviceError::Refused { ordinal, reason: one_line(error) };
+    let count = match CudaContext::device_count() {
+        Ok(count) => usize::try_from(count).unwrap_or(0),
+        Err(error) if error.0 == sys::CUresult::CUDA_ERROR_NO_DEVICE => 0,
+        Err(error) => return Err(refused(&error)),
+    };
+    if ordinal >= count {
+        return Err(DeviceError::NoSuchDevice { ordinal, count });
+    }
+    let device = Device::new_cuda_with_stream(ordinal).map_err(|error| refused(&error))?;
+    let cuda = device.as_cuda_device().map_err(|error| refused(&error))?;
+    // SAFETY: everything runs on the device's one stream, in the order in which it was asked for, so no event is needed
+    // to order a use after a copy or a free after a use.
+    unsafe { cuda.disable_event_tracking() };
+    keep_freed_memory(cuda).map_err(|error| refused(&error))?;
+    Ok(device)
+}
+
+fn one_line(error: &dyn std::fmt::Debug) -> String {
+    format!("{error:?}").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether the loader finds a library. It stays loaded, to be used.
+fn can_be_loaded(name: &str) -> bool {
+    let Ok(name) = CString::new(name) else { return false };
+    // SAFETY: the name ends with a zero byte; the libraries of CUDA may be loaded from any thread.
+    !unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW) }.is_null()
+}
+
+/// Keeps memory that tensors give back for the next ones. The driver's pool would give it back to the system whenever
+/// the host waits for the device, which is once a step.
+fn keep_freed_memory(device: &CudaDevice) -> Result<()> {
+    let stream = device.cuda_stream();
+    let context = stream.context();
+    context.bind_to_thread().w()?;
+    let mut threshold = u64::MAX;
+    // SAFETY: the device is open and its context is this thread's. The attribute is a 64-bit number, read during the
+    // call.
+    unsafe {
+        let pool = result::device::get_mem_pool(context.cu_device()).w()?;
+        let attribute = sys::CUmemPool_attribute_enum::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+        result::mem_pool::set_attribute(pool, attribute, std::ptr::from_mut(&mut threshold).cast()).w()?;
+    }
+    Ok(())
+}
