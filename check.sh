@@ -3,6 +3,7 @@
 #
 #   ./check.sh            all of it
 #   ./check.sh fmt lint   only these: fmt lint members workspace small docs deny
+#   ./check.sh cuda       not part of all: the build for GPUs, which needs CUDA's compiler (docs/cuda.md)
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -24,6 +25,17 @@ small() { cargo test -p gnntop --no-default-features; }
 docs() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps; }
 deny() {
     if command -v cargo-deny >/dev/null; then cargo deny check; else echo "skipped: cargo-deny is not installed"; fi
+}
+# The feature with lints, its tests (on the host where there is no GPU), and what each kernel takes of a GPU.
+cuda() {
+    local home=${GNNTOP_CUDA_HOME:-$PWD/target/cuda-home}
+    if [ ! -e "$home/complete" ]; then
+        echo "CUDA's compiler is not at $home. To fetch it (100 MB from PyPI): scripts/cuda-home.sh $home"
+        return 1
+    fi
+    scripts/cuda-home.sh "$home" scripts/cuda-resources.sh
+    scripts/cuda-home.sh "$home" cargo clippy -p gnntop-workloads -p gnntop --all-targets --features gnntop/cuda -- -D warnings
+    scripts/cuda-home.sh "$home" cargo test -p gnntop-workloads --features cuda --lib --test cuda
 }
 
 if [ $# -eq 0 ]; then set -- fmt lint members workspace small docs deny; fi
