@@ -281,6 +281,57 @@ fn a_gpu_without_an_energy_counter_has_power_and_no_joules() {
 }
 
 #[test]
+fn measured_components_are_added_up() {
+    let mut stream = StreamBuilder::new("pna");
+    let track = stream.track(TrackRole::Sensors, "sensors");
+    let gpus = ["gpu.0.energy", "gpu.1.energy"].map(|name| stream.signal(name, Unit::Millijoules, SignalKind::Counter));
+    let cpu = stream.signal("cpu.0.energy", Unit::Microjoules, SignalKind::Counter);
+    for second in 0..=20 {
+        let (t_ns, s) = (START_NS + second * SECOND, second as i64);
+        gpus.iter().for_each(|gpu| stream.sample(track, *gpu, t_ns, 1_000_000 + s * 250_000));
+        stream.sample(track, cpu, t_ns, s * 100_000_000);
+    }
+    let mut app = app_of(&stream.bytes());
+    press(&mut app, &[Key::Char('6')]);
+    let shown = screen(&mut app, 120, 40);
+    insta::assert_snapshot!("energy_of_three_120x40", shown);
+    assert!(shown.contains("600.0 W") && shown.contains("12.0 kJ (3.33 Wh) in 20.0 s"), "{shown}");
+}
+
+#[test]
+fn names_of_any_script_and_length() {
+    let long = "x".repeat(200);
+    let names = [
+        "forward",
+        "前向传播の時間とメモリ使用量",
+        "התקדמות",
+        "👩‍💻 decode 🚀🚀🚀🚀",
+        long.as_str(),
+        "e\u{301}\u{301}\u{301}",
+    ];
+    let mut stream = StreamBuilder::new("names");
+    let tracks = names.map(|name| stream.track(TrackRole::Other, name));
+    for step in 0..30 {
+        let start_ns = START_NS + step * 60 * MS;
+        for ((at, name), track) in (0..).zip(names).zip(tracks) {
+            let from = start_ns + at * 10 * MS;
+            stream.span(track, step + 1, name, from, from + 4 * MS);
+            stream.phase(track, step + 1, name, from, from + 9 * MS);
+            stream.counter(track, &format!("queue {name}"), from, at as f64);
+            let phase = stream.name(NameKind::Phase, name);
+            let live_bytes = MIB * (50 + at);
+            stream.event(track, Event::Allocation(Allocation { phase, t_ns: from, bytes: 5 << 20, live_bytes }));
+        }
+        stream.step(tracks[0], step + 1, start_ns, start_ns + 60 * MS);
+    }
+    let mut app = app_of(&stream.bytes());
+    press(&mut app, &[Key::Char('7')]);
+    insta::assert_snapshot!("tracks_names_80x24", screen(&mut app, 80, 24));
+    press(&mut app, &[Key::Left, Key::Char('4'), Key::Down, Key::Down, Key::Down, Key::Down]);
+    insta::assert_snapshot!("memory_names_80x24", screen(&mut app, 80, 24));
+}
+
+#[test]
 fn a_hung_phase_stands_on_its_track_and_in_the_series() {
     let mut bytes = FullRun::bytes();
     let last_ns = START_NS + STEPS * STEP_NS;

@@ -157,17 +157,17 @@ pub fn draw<'a>(body: &mut Sheet<'_>, scene: &Scene<'a>, first: usize, lines: im
 }
 
 /// A fact whose text is longer than its row goes on in rows below: a reason is of use only as a whole.
-fn wrapped<'a>(line: Line<'a>, width: u16) -> Vec<Line<'a>> {
+fn wrapped<'a>(line: Line<'a>, screen: u16) -> Vec<Line<'a>> {
     let Line::Fact { about, value, right } = line else { return vec![line] };
     let (text, is_known) = match &value {
         Ok(text) => (text, true),
         Err(reason) => (reason, false),
     };
-    let room = usize::from(fact_end(width, &right).saturating_sub(1 + ABOUT + 2)).max(8);
+    let room = fact_end(screen, &right).saturating_sub(1 + ABOUT + 2).max(8);
     let mut rows: Vec<String> = Vec::new();
     for word in text.split(' ') {
         match rows.last_mut() {
-            Some(row) if row.chars().count() + 1 + word.chars().count() <= room => {
+            Some(row) if width(row).saturating_add(1).saturating_add(width(word)) <= room => {
                 row.push(' ');
                 row.push_str(word);
             }

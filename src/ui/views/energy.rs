@@ -38,6 +38,9 @@ fn lines<'a>(scene: &Scene<'a>, axis: &TimeAxis, rows: u16) -> Vec<Line<'a>> {
     lines.extend(measured.iter().flat_map(|component| power(&read, component, rows)));
     lines.extend(without_counter(&read, rows));
     lines.extend(absent(scene, &components));
+    if measured.len() > 1 {
+        lines.extend(together(&read, &measured));
+    }
     for component in &measured {
         lines.push(Line::heading(&format!("energy of {}", component.name()), &component.signal.device));
         lines.extend(energy(&read, component));
@@ -107,6 +110,24 @@ fn absent<'a>(scene: &Scene<'a>, components: &[Component<'a>]) -> Vec<Line<'a>> 
     let missing = [("cpu.", "cpu"), ("dram.", "memory")].into_iter().filter(|(prefix, _)| !has(prefix));
     lines.extend(missing.map(|(_, about)| Line::fact(about, Err(open.to_owned()))));
     lines
+}
+
+/// What all measured components take together; nothing of it where one of them was not read.
+fn together<'a>(read: &Readings<'_, 'a>, measured: &[&Component<'a>]) -> Vec<Line<'a>> {
+    let watts =
+        |component: &&Component<'a>| read.value(&component.signal.name).map(|rate| rate * component.joules_per_unit());
+    let power: Result<Vec<f64>, String> = measured.iter().map(watts).collect();
+    let run: Result<Vec<Joules>, NoEnergy> = measured.iter().map(|component| component.total()).collect();
+    let names: Vec<String> = measured.iter().map(|component| component.name()).collect();
+    let run = run.map(|all| {
+        let (sum, longest_ns) = (all.iter().map(|one| one.joules).sum(), all.iter().map(|one| one.ns).max());
+        (format!("{} in {}", joules(sum), duration(longest_ns.unwrap_or(0))), String::new())
+    });
+    vec![
+        Line::heading("all that is measured", &names.join(" + ")),
+        fact("power", power.map(|all| (format!("{:.1} W", all.iter().sum::<f64>()), String::new()))),
+        fact("the run", run.map_err(reason)),
+    ]
 }
 
 /// Energy of the run, of the newest whole epoch and of a step.
