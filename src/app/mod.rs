@@ -5,6 +5,7 @@ mod compare;
 pub mod keys;
 mod latency;
 mod lines;
+mod looks;
 mod prompt;
 mod situation;
 mod time_window;
@@ -20,6 +21,7 @@ use crate::store::Store;
 
 pub use compare::{Other, Pair};
 pub use latency::{LatencyLine, Over, QUANTILES};
+pub use looks::Palette;
 pub use prompt::Prompt;
 pub use situation::Situation;
 pub use time_window::TimeWindow;
