@@ -1,43 +1,9 @@
 //! Every key, what it does and where: as data. Help, footer and key handling are all read off this table, so that no
 //! key is advertised that does nothing and none does something in secret.
 
+pub use super::key::Key;
 use super::situation::{Situation, When};
 use super::{Command, View};
-
-/// A key press, however the terminal reports it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Key {
-    /// A character, as typed: capitals are characters of their own.
-    Char(char),
-    /// A character with Control held.
-    Ctrl(char),
-    /// Enter or Return.
-    Enter,
-    /// Escape.
-    Esc,
-    /// Backspace.
-    Backspace,
-    /// Tab.
-    Tab,
-    /// Tab with Shift held.
-    BackTab,
-    /// Left arrow.
-    Left,
-    /// Right arrow.
-    Right,
-    /// Up arrow.
-    Up,
-    /// Down arrow.
-    Down,
-    /// Page up.
-    PageUp,
-    /// Page down.
-    PageDown,
-    /// Home.
-    Home,
-    /// End.
-    End,
-}
 
 /// One line of the key table.
 #[derive(Clone, Copy, Debug)]
@@ -157,6 +123,7 @@ pub const BINDINGS: &[Binding] = &[
     key(&[PageDown], "PgDn", When::Lines, Command::ScrollPage { down: true }, "scroll a page down"),
     key(&[Char('g'), Home], "g  Home", When::Lines, Command::ScrollEnd { bottom: false }, "to the top"),
     key(&[Char('G'), End], "G  End", When::Lines, Command::ScrollEnd { bottom: true }, "to the bottom"),
+    key(&[Char('t')], "t", When::Always, Command::NextPalette, "the next palette of colours"),
     key(&[Ctrl('z')], "Ctrl-Z", When::Always, Command::Suspend, "suspend the viewer; the run goes on"),
     key(&[Ctrl('l')], "Ctrl-L", When::Always, Command::Redraw, "draw everything anew"),
 ];

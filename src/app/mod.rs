@@ -2,6 +2,7 @@
 //! and the screen draws what the app then is. Nothing here draws, reads a file, looks at a clock or knows a terminal.
 
 mod compare;
+mod key;
 pub mod keys;
 mod latency;
 mod lines;
@@ -130,6 +131,8 @@ pub enum Command {
     Enlarge,
     /// Show or leave the program's output.
     ToggleOutput,
+    /// Change to the next palette of colours.
+    NextPalette,
 }
 
 /// Something that happened.
@@ -204,6 +207,14 @@ pub struct LogView {
     pub lines_up: usize,
 }
 
+/// Words that are shown for a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Notice {
+    text: String,
+    /// When it was first shown.
+    since: Duration,
+}
+
 /// Everything the screen shows.
 #[derive(Default)]
 pub struct App {
@@ -224,6 +235,8 @@ pub struct App {
     other: Option<Box<Other>>,
     frozen_at: Option<Duration>,
     prompt: Option<Prompt>,
+    palette: Palette,
+    notice: Option<Notice>,
     log: Option<LogView>,
     cost: OwnCost,
     size: (u16, u16),
@@ -290,6 +303,16 @@ impl App {
     /// The open question, if one is asked.
     pub fn prompt(&self) -> Option<&Prompt> {
         self.prompt.as_ref()
+    }
+
+    /// The palette of colours.
+    pub fn palette(&self) -> Palette {
+        self.palette
+    }
+
+    /// What there is to say at this moment, such as what a key changed.
+    pub fn notice(&self) -> Option<&str> {
+        self.notice.as_ref().map(|notice| notice.text.as_str())
     }
 
     /// The program's output, if there is a log of it.

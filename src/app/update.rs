@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::keys::{self, Key};
-use super::{AXIS_WIDTH, Action, App, Command, Effect, LogView, Panel, Prompt, View};
+use super::{AXIS_WIDTH, Action, App, Command, Effect, LogView, Notice, Panel, Prompt, View};
 use crate::findings;
 use crate::source::{Control, Status};
 
@@ -11,6 +11,8 @@ use crate::source::{Control, Status};
 const PAGE_PARTS: i64 = 7;
 /// Time between two verdicts.
 const JUDGE_EVERY: Duration = Duration::from_millis(250);
+/// How long a notice is shown.
+const NOTICE_FOR: Duration = Duration::from_secs(4);
 
 /// Applies what happened. The answer is what the main loop must do.
 pub fn update(app: &mut App, action: Action) -> Option<Effect> {
@@ -94,6 +96,10 @@ impl App {
             Command::NextPanel => self.turn_focus(1),
             Command::PreviousPanel => self.turn_focus(Panel::ALL.len() - 1),
             Command::TogglePercentiles => self.percentiles = !self.percentiles,
+            Command::NextPalette => {
+                self.palette = self.palette.next();
+                self.tell(format!("colours: {}", self.palette));
+            }
             Command::Show(view) => self.show(view),
             Command::Enlarge => self.open(self.focus.view()),
             Command::NextRange | Command::MovePercentile { .. } | Command::ShowPercentile => {
@@ -112,6 +118,12 @@ impl App {
             | Command::NextMeasure => self.move_window(command),
         }
         None
+    }
+
+    /// Says something for a while.
+    fn tell(&mut self, text: String) {
+        self.notice = Some(Notice { text, since: self.now });
+        self.dirty = true;
     }
 
     /// Leaves the innermost thing: what lies on top, then the selected step, then the view.
@@ -204,6 +216,10 @@ impl App {
         let before = clocks(self);
         self.now = now;
         self.dirty |= clocks(self) != before;
+        if self.notice.as_ref().is_some_and(|notice| now.saturating_sub(notice.since) >= NOTICE_FOR) {
+            self.notice = None;
+            self.dirty = true;
+        }
     }
 
     fn polled(&mut self, status: Status, changed: bool) {
@@ -248,6 +264,7 @@ impl App {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::Palette;
     use crate::source::{State, Transport};
     use crate::store::fixture::{TrainingRun, each_item};
 
@@ -495,6 +512,20 @@ mod tests {
         assert_eq!(press(&mut app, Key::Char('<')), Some(Effect::Control(Control::Slower)));
         assert_eq!(press(&mut app, Key::Char('L')), Some(Effect::Control(Control::ToggleLoop)));
         assert_eq!(app.frozen_for(), None);
+    }
+
+    #[test]
+    fn palettes_change_by_key_and_say_so_for_a_while() {
+        let mut app = app(1, Status::default());
+        press(&mut app, Key::Char('t'));
+        assert_eq!((app.palette(), app.notice()), (Palette::ColorBlind, Some("colours: colour-blind")));
+        app.drawn();
+        tick(&mut app, 3);
+        assert!(app.notice().is_some() && !app.is_dirty());
+        tick(&mut app, 4);
+        assert!(app.notice().is_none() && app.is_dirty());
+        (1..Palette::ALL.len()).for_each(|_| drop(press(&mut app, Key::Char('t'))));
+        assert_eq!(app.palette(), Palette::Default);
     }
 
     #[test]

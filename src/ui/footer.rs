@@ -20,6 +20,11 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
         let text = format!(" {warning} ");
         x = sheet.text_within(x, 0, sheet.width() / 2, &clip(&text, sheet.width() / 2, theme), theme.alarm()) + 2;
     }
+    if let Some(notice) = scene.app.notice() {
+        let room = sheet.width().saturating_sub(x + 1);
+        sheet.text(x, 0, &clip(notice, room, theme), theme.strong());
+        return;
+    }
     let cost = cost(scene);
     let end = sheet.width().saturating_sub(width(&cost) + 2);
     draw_keys(&mut sheet.part(x, 0, end.saturating_sub(x), 1), scene);

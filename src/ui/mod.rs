@@ -74,9 +74,9 @@ use theme::Theme;
 /// Screens with fewer rows have no row of views.
 const TABS_FROM: u16 = 12;
 
-/// Draws the whole screen into `buffer`.
+/// Draws the whole screen into `buffer`, in the palette that the app has chosen.
 pub fn draw(app: &App, theme: &Theme, buffer: &mut Buffer) {
-    draw_screen(app, theme, buffer);
+    draw_screen(app, &theme.wearing(app.palette()), buffer);
     if theme.ascii() {
         keep_to_ascii(buffer);
     }

@@ -1,0 +1,106 @@
+//! Pictures of the screen for the documentation and for looking at a change: reads a recording, presses keys, and writes
+//! what the screen then shows as SVG.
+//!
+//! ```sh
+//! cargo run --example screenshot -- a.gnntop -o overview.svg --size 120x40 --keys 'Left Left Enter'
+//! ```
+
+mod glyphs;
+mod svg;
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::Parser;
+use gnntop::app::keys::Key;
+use gnntop::app::{Action, App, Effect, Palette, update};
+use gnntop::source::playback::PlaybackOptions;
+use gnntop::source::{Control, Playback, Source};
+use gnntop::ui::draw;
+use gnntop::ui::theme::{Background, ColorDepth, Theme};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+/// Draw a recording's screen into an SVG file.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// The recording
+    recording: PathBuf,
+    /// The picture
+    #[arg(short)]
+    output: PathBuf,
+    /// Columns and rows
+    #[arg(long, default_value = "100x30", value_parser = size)]
+    size: (u16, u16),
+    /// How much of the recording has been played, in percent
+    #[arg(long, default_value_t = 100.0)]
+    at: f64,
+    /// Keys to press, by name, with spaces between them
+    #[arg(long, default_value = "", allow_hyphen_values = true)]
+    keys: String,
+    /// Colours
+    #[arg(long, default_value = "default", value_parser = |name: &str| Palette::named(name).ok_or("no such palette"))]
+    palette: Palette,
+    /// dark or light
+    #[arg(long, default_value = "dark", value_parser = |name: &str| Background::named(name).ok_or("dark or light"))]
+    background: Background,
+    /// truecolor, 256, 16 or none
+    #[arg(long, default_value = "truecolor", value_parser = |name: &str| ColorDepth::named(name).ok_or("no such depth"))]
+    depth: ColorDepth,
+    /// Draw ASCII only
+    #[arg(long)]
+    ascii: bool,
+}
+
+fn main() -> anyhow::Result<()> {
+    let arguments = Arguments::parse();
+    let mut app = App::new(false);
+    play(&mut app, &arguments)?;
+    let (width, height) = arguments.size;
+    let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+    let theme = Theme::new(arguments.depth, arguments.ascii).on(arguments.background);
+    draw(&app, &theme, &mut buffer);
+    fs::write(&arguments.output, svg::picture(&buffer, arguments.background))
+        .with_context(|| format!("cannot write {}", arguments.output.display()))
+}
+
+/// Plays the recording up to the instant that is shown, and presses the keys.
+fn play(app: &mut App, arguments: &Arguments) -> anyhow::Result<()> {
+    let mut source = Playback::open(arguments.recording.clone(), PlaybackOptions::default())?;
+    let (width, height) = arguments.size;
+    update(app, Action::Resized { width, height });
+    source.control(Control::TogglePause);
+    source.control(Control::SeekShare(arguments.at / 100.0));
+    take_in(&mut source, app);
+    for name in arguments.keys.split_whitespace() {
+        let Some(key) = Key::named(name) else { bail!("there is no key {name}") };
+        if let Some(Effect::Control(control)) = update(app, Action::Key(key)) {
+            source.control(control);
+            take_in(&mut source, app);
+        }
+    }
+    while app.palette() != arguments.palette {
+        update(app, Action::Key(Key::Char('t')));
+    }
+    // What keys had to say is over.
+    update(app, Action::Tick { now: Duration::from_secs(60) });
+    Ok(())
+}
+
+/// Lets the source catch up with its position.
+fn take_in(source: &mut Playback, app: &mut App) {
+    while source.poll(&mut app.store, Duration::from_millis(100)).more {}
+    // What was held back until now.
+    source.poll(&mut app.store, Duration::from_millis(100));
+    update(app, Action::Tick { now: Duration::from_secs(1) });
+    update(app, Action::Polled { status: source.status(), changed: true });
+}
+
+fn size(text: &str) -> Result<(u16, u16), String> {
+    let numbers = text.split_once('x').and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)));
+    numbers
+        .filter(|(width, height)| (1..=500).contains(width) && (1..=200).contains(height))
+        .ok_or_else(|| "give columns and rows, such as 120x40".to_owned())
+}

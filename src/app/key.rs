@@ -1,0 +1,101 @@
+//! Keys and their names.
+
+use std::fmt;
+
+/// A key press, however the terminal reports it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// A character, as typed: capitals are characters of their own.
+    Char(char),
+    /// A character with Control held.
+    Ctrl(char),
+    /// Enter or Return.
+    Enter,
+    /// Escape.
+    Esc,
+    /// Backspace.
+    Backspace,
+    /// Tab.
+    Tab,
+    /// Tab with Shift held.
+    BackTab,
+    /// Left arrow.
+    Left,
+    /// Right arrow.
+    Right,
+    /// Up arrow.
+    Up,
+    /// Down arrow.
+    Down,
+    /// Page up.
+    PageUp,
+    /// Page down.
+    PageDown,
+    /// Home.
+    Home,
+    /// End.
+    End,
+}
+
+/// Keys that have a name instead of a character, as people write them.
+const NAMED: [(Key, &str); 14] = [
+    (Key::Char(' '), "Space"),
+    (Key::Enter, "Enter"),
+    (Key::Esc, "Esc"),
+    (Key::Backspace, "Backspace"),
+    (Key::Tab, "Tab"),
+    (Key::BackTab, "Shift-Tab"),
+    (Key::Left, "Left"),
+    (Key::Right, "Right"),
+    (Key::Up, "Up"),
+    (Key::Down, "Down"),
+    (Key::PageUp, "PgUp"),
+    (Key::PageDown, "PgDn"),
+    (Key::Home, "Home"),
+    (Key::End, "End"),
+];
+
+impl Key {
+    /// The key with this name: a character, `Ctrl-` and a letter, or one of `Space`, `Enter`, `Esc`, `Backspace`, `Tab`,
+    /// `Shift-Tab`, `Left`, `Right`, `Up`, `Down`, `PgUp`, `PgDn`, `Home` and `End`.
+    pub fn named(name: &str) -> Option<Self> {
+        let mut chars = name.chars();
+        if let (Some(c), None) = (chars.next(), chars.next()) {
+            return (!c.is_control() && !c.is_whitespace()).then_some(Self::Char(c));
+        }
+        if let Some(letter) = name.strip_prefix("Ctrl-") {
+            let letter: char = letter.parse().ok()?;
+            return letter.is_ascii_alphabetic().then(|| Self::Ctrl(letter.to_ascii_lowercase()));
+        }
+        NAMED.iter().find(|(_, known)| *known == name).map(|(key, _)| *key)
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (NAMED.iter().find(|(key, _)| key == self), self) {
+            (Some((_, name)), _) => f.write_str(name),
+            (None, Self::Char(c)) => write!(f, "{c}"),
+            (None, Self::Ctrl(c)) => write!(f, "Ctrl-{}", c.to_ascii_uppercase()),
+            // All keys that are no character stand in the table.
+            (None, _) => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_back_to_their_keys() {
+        let all =
+            NAMED.iter().map(|(key, _)| *key).chain([Key::Char('q'), Key::Char('G'), Key::Char('-'), Key::Ctrl('c')]);
+        for key in all {
+            assert_eq!(Key::named(&key.to_string()), Some(key), "{key}");
+        }
+        for nonsense in ["", " ", "\u{1b}", "space", "Ctrl-", "Ctrl-ab", "Ctrl-1", "F5"] {
+            assert_eq!(Key::named(nonsense), None, "{nonsense:?}");
+        }
+    }
+}
