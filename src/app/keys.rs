@@ -2,7 +2,7 @@
 //! key is advertised that does nothing and none does something in secret.
 
 pub use super::key::Key;
-use super::situation::{Situation, When};
+use super::situation::When;
 use super::{Command, View};
 
 /// One line of the key table.
@@ -128,21 +128,6 @@ pub const BINDINGS: &[Binding] = &[
     key(&[Ctrl('l')], "Ctrl-L", When::Always, Command::Redraw, "draw everything anew"),
 ];
 
-/// What a key does in this situation; `None` where it does nothing.
-pub fn command(key: Key, situation: &Situation) -> Option<Command> {
-    let applies = |binding: &&Binding| binding.keys.contains(&key) && situation.allows(binding.when);
-    BINDINGS.iter().find(applies).map(|binding| binding.command)
-}
-
-/// The keys that do something in this situation, in the order of the table.
-pub fn available(situation: &Situation) -> impl Iterator<Item = &'static Binding> {
-    let situation = *situation;
-    BINDINGS.iter().filter(move |binding| {
-        situation.allows(binding.when)
-            && binding.keys.iter().any(|key| command(*key, &situation) == Some(binding.command))
-    })
-}
-
 /// A key's name where only ASCII is drawn.
 pub fn ascii(name: &str) -> String {
     let words = [("←→", "Left/Right"), ("←", "Left"), ("→", "Right"), ("↑", "Up"), ("↓", "Down")];
@@ -152,7 +137,11 @@ pub fn ascii(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::Panel;
+    use crate::app::{KeyMap, Panel, Situation};
+
+    fn command(key: Key, situation: &Situation) -> Option<Command> {
+        KeyMap::default().command(key, situation)
+    }
 
     fn situations() -> Vec<Situation> {
         let mut all = Vec::new();
@@ -191,8 +180,8 @@ mod tests {
     #[test]
     fn footer_and_help_show_only_keys_that_work() {
         for situation in situations() {
-            for binding in available(&situation) {
-                assert!(binding.keys.iter().any(|key| command(*key, &situation) == Some(binding.command)));
+            for bound in KeyMap::default().available(&situation) {
+                assert!(bound.keys.iter().any(|key| command(*key, &situation) == Some(bound.binding.command)));
             }
         }
     }

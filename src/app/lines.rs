@@ -1,7 +1,6 @@
 //! Where each view stands: which of its lines is selected or, where nothing can be selected, how far it is scrolled.
 //! Each view keeps its own place while others are shown.
 
-use super::keys;
 use super::{App, Command, Panel, View};
 
 /// Rows that a page of a scrolled view leaves out for orientation and for frame and footer.
@@ -54,7 +53,7 @@ impl App {
             View::Step => self.store.phases().len() + STEP_FACTS,
             // The first lines of a log fill a page.
             View::Log => self.log().map_or(0, |log| log.lines.len().saturating_sub(self.page()) + 1),
-            View::Help => keys::BINDINGS.len() + HELP_NOTES,
+            View::Help => self.keymap().rows().len() + HELP_NOTES,
         };
         lines.saturating_sub(1)
     }

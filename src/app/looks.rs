@@ -1,4 +1,5 @@
-//! Which looks a person chose, by name. What they look like is the screen's business.
+//! Which looks a person chose, by name, and what the terminal can show of them. What they look like is the screen's
+//! business.
 
 use std::fmt;
 
@@ -52,6 +53,78 @@ impl fmt::Display for Palette {
     }
 }
 
+/// How many colours the terminal shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColorDepth {
+    /// 24 bits a cell.
+    True,
+    /// The 256 indexed colours.
+    Indexed,
+    /// The 16 colours of the user's own terminal theme.
+    Ansi,
+    /// No colour: bold, dim and reversed only.
+    None,
+}
+
+impl ColorDepth {
+    /// What the environment says the terminal can do; `env` looks up a variable.
+    pub fn detect(env: impl Fn(&str) -> Option<String>) -> Self {
+        let set = |name: &str| env(name).filter(|value| !value.is_empty());
+        let term = set("TERM").unwrap_or_default();
+        if set("NO_COLOR").is_some() || term.is_empty() || term == "dumb" {
+            return Self::None;
+        }
+        match set("COLORTERM").as_deref() {
+            Some("truecolor" | "24bit") => Self::True,
+            _ if term.ends_with("-direct") => Self::True,
+            _ if term.contains("256color") => Self::Indexed,
+            _ => Self::Ansi,
+        }
+    }
+
+    /// The depth with this name: `truecolor`, `256`, `16` or `none`.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "truecolor" | "24bit" => Self::True,
+            "256" => Self::Indexed,
+            "16" => Self::Ansi,
+            "none" => Self::None,
+            _ => return None,
+        })
+    }
+}
+
+/// What lies behind the text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Background {
+    /// Black, or nearly.
+    #[default]
+    Dark,
+    /// White, or nearly.
+    Light,
+}
+
+impl Background {
+    /// What `COLORFGBG` says, which some terminals set to the numbers of their colours (`15;0`); `env` looks up a
+    /// variable. Dark where it says nothing.
+    pub fn detect(env: impl Fn(&str) -> Option<String>) -> Self {
+        let value = env("COLORFGBG").unwrap_or_default();
+        match value.rsplit(';').next().and_then(|number| number.parse::<u8>().ok()) {
+            Some(7 | 9..=15) => Self::Light,
+            _ => Self::Dark,
+        }
+    }
+
+    /// The background with this name: `dark` or `light`.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "dark" => Some(Self::Dark),
+            "light" => Some(Self::Light),
+            _ => None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,5 +140,37 @@ mod tests {
         assert_eq!(palette, Palette::Default);
         assert_eq!(Palette::named("color-blind"), Some(Palette::ColorBlind));
         assert_eq!(Palette::named("mauve"), None);
+    }
+
+    fn lookup<T>(vars: &[(&str, &str)], detect: impl Fn(&dyn Fn(&str) -> Option<String>) -> T) -> T {
+        detect(&|name| vars.iter().find(|var| var.0 == name).map(|var| var.1.to_owned()))
+    }
+
+    fn depth(vars: &[(&str, &str)]) -> ColorDepth {
+        lookup(vars, |env| ColorDepth::detect(env))
+    }
+
+    #[test]
+    fn the_environment_decides_the_depth() {
+        assert_eq!(depth(&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")]), ColorDepth::True);
+        assert_eq!(depth(&[("TERM", "xterm-direct")]), ColorDepth::True);
+        assert_eq!(depth(&[("TERM", "screen-256color")]), ColorDepth::Indexed);
+        assert_eq!(depth(&[("TERM", "linux")]), ColorDepth::Ansi);
+        assert_eq!(depth(&[("TERM", "dumb"), ("COLORTERM", "truecolor")]), ColorDepth::None);
+        assert_eq!(depth(&[]), ColorDepth::None);
+        assert_eq!(depth(&[("TERM", "xterm"), ("NO_COLOR", "1")]), ColorDepth::None);
+        assert_eq!(depth(&[("TERM", "xterm"), ("NO_COLOR", "")]), ColorDepth::Ansi, "empty does not count");
+    }
+
+    #[test]
+    fn the_environment_may_know_the_background() {
+        let background = |value| lookup(&[("COLORFGBG", value)], |env| Background::detect(env));
+        assert_eq!(background("15;0"), Background::Dark);
+        assert_eq!(background("0;15"), Background::Light);
+        assert_eq!(background("0;default;7"), Background::Light);
+        assert_eq!(background("12;8"), Background::Dark);
+        for nonsense in ["", ";", "0;default", "0;300"] {
+            assert_eq!(background(nonsense), Background::Dark, "{nonsense}");
+        }
     }
 }

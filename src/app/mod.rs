@@ -2,7 +2,9 @@
 //! and the screen draws what the app then is. Nothing here draws, reads a file, looks at a clock or knows a terminal.
 
 mod compare;
+mod commands;
 mod key;
+mod keymap;
 pub mod keys;
 mod latency;
 mod lines;
@@ -22,7 +24,8 @@ use crate::store::Store;
 
 pub use compare::{Other, Pair};
 pub use latency::{LatencyLine, Over, QUANTILES};
-pub use looks::Palette;
+pub use keymap::{Bound, KeyMap, KeyMapError, Override};
+pub use looks::{Background, ColorDepth, Palette};
 pub use prompt::Prompt;
 pub use situation::Situation;
 pub use time_window::TimeWindow;
@@ -207,6 +210,17 @@ pub struct LogView {
     pub lines_up: usize,
 }
 
+/// How a person wants the screen to be.
+#[derive(Clone, Debug, Default)]
+pub struct Preferences {
+    /// The palette of colours.
+    pub palette: Palette,
+    /// The view to begin with.
+    pub view: View,
+    /// What the keys do.
+    pub keys: KeyMap,
+}
+
 /// Words that are shown for a while.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Notice {
@@ -235,6 +249,7 @@ pub struct App {
     other: Option<Box<Other>>,
     frozen_at: Option<Duration>,
     prompt: Option<Prompt>,
+    keymap: KeyMap,
     palette: Palette,
     notice: Option<Notice>,
     log: Option<LogView>,
@@ -252,7 +267,16 @@ const SILENT_AFTER: Duration = Duration::from_secs(2);
 impl App {
     /// An app that knows nothing yet; `has_log` when there is a log of the program's output.
     pub fn new(has_log: bool) -> Self {
-        Self { log: has_log.then(LogView::default), dirty: true, size: (80, 24), ..Self::default() }
+        Self::with(has_log, Preferences::default())
+    }
+
+    /// The same as a person wants it.
+    pub fn with(has_log: bool, preferences: Preferences) -> Self {
+        let Preferences { palette, view, keys: keymap } = preferences;
+        let log = has_log.then(LogView::default);
+        let mut app = Self { log, palette, keymap, dirty: true, size: (80, 24), ..Self::default() };
+        app.show(view);
+        app
     }
 
     /// What is known about the source.
@@ -303,6 +327,11 @@ impl App {
     /// The open question, if one is asked.
     pub fn prompt(&self) -> Option<&Prompt> {
         self.prompt.as_ref()
+    }
+
+    /// What the keys do.
+    pub fn keymap(&self) -> &KeyMap {
+        &self.keymap
     }
 
     /// The palette of colours.

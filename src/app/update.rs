@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::keys::{self, Key};
+use super::keys::Key;
 use super::{AXIS_WIDTH, Action, App, Command, Effect, LogView, Notice, Panel, Prompt, View};
 use crate::findings;
 use crate::source::{Control, Status};
@@ -43,7 +43,7 @@ impl App {
         if self.prompt.is_some() && key != Key::Ctrl('c') {
             return self.type_answer(key);
         }
-        let command = keys::command(key, &self.situation())?;
+        let command = self.keymap.command(key, &self.situation())?;
         let effect = self.obey(command);
         if self.view() == View::Latency {
             self.count_latency();
@@ -98,7 +98,7 @@ impl App {
             Command::TogglePercentiles => self.percentiles = !self.percentiles,
             Command::NextPalette => {
                 self.palette = self.palette.next();
-                self.tell(format!("colours: {}", self.palette));
+                self.tell(format!("theme: {}", self.palette));
             }
             Command::Show(view) => self.show(view),
             Command::Enlarge => self.open(self.focus.view()),
@@ -138,7 +138,7 @@ impl App {
     }
 
     /// Shows a view in the place of all others.
-    fn show(&mut self, view: View) {
+    pub(super) fn show(&mut self, view: View) {
         self.views.clear();
         self.views.extend((view != View::Overview).then_some(view));
     }
@@ -518,13 +518,15 @@ mod tests {
     fn palettes_change_by_key_and_say_so_for_a_while() {
         let mut app = app(1, Status::default());
         press(&mut app, Key::Char('t'));
-        assert_eq!((app.palette(), app.notice()), (Palette::ColorBlind, Some("colours: colour-blind")));
+        assert_eq!((app.palette(), app.notice()), (Palette::ColorBlind, Some("theme: colour-blind")));
         app.drawn();
         tick(&mut app, 3);
         assert!(app.notice().is_some() && !app.is_dirty());
         tick(&mut app, 4);
         assert!(app.notice().is_none() && app.is_dirty());
-        (1..Palette::ALL.len()).for_each(|_| drop(press(&mut app, Key::Char('t'))));
+        for _ in 1..Palette::ALL.len() {
+            press(&mut app, Key::Char('t'));
+        }
         assert_eq!(app.palette(), Palette::Default);
     }
 

@@ -64,6 +64,11 @@ impl View {
         self.names().0
     }
 
+    /// The numbered view with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NUMBERED.into_iter().find(|view| view.name() == name)
+    }
+
     /// What it is called where there is little room.
     pub fn short_name(self) -> &'static str {
         self.names().1

@@ -34,9 +34,9 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
 fn draw_keys(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let theme = scene.theme;
     let mut x = 0;
-    for binding in keys::available(&scene.app.situation()) {
-        let Some((name, word)) = binding.footer else { continue };
-        let name = if theme.ascii() { keys::ascii(name) } else { name.to_owned() };
+    for bound in scene.app.keymap().available(&scene.app.situation()) {
+        let Some((name, word)) = &bound.footer else { continue };
+        let name = if theme.ascii() { keys::ascii(name) } else { name.to_string() };
         if x + width(&name) + width(word) + 1 > sheet.width() {
             break;
         }

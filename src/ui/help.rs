@@ -2,8 +2,7 @@
 
 use super::Scene;
 use super::sheet::{Sheet, clip};
-use crate::app::keys::{self, Binding};
-use crate::app::{Panel, Situation, View};
+use crate::app::{Bound, Panel, Situation, View, keys};
 
 /// Columns of the keys' names.
 const NAMES: u16 = 14;
@@ -69,11 +68,11 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     for (y, line) in (0..sheet.height()).zip(lines.iter().skip(first)) {
         let room = sheet.width().saturating_sub(2);
         match line {
-            Line::Key(binding) => {
-                let name = if theme.ascii() { keys::ascii(binding.name) } else { binding.name.to_owned() };
+            Line::Key(bound) => {
+                let name = if theme.ascii() { keys::ascii(&bound.name) } else { bound.name.to_string() };
                 sheet.text_within(1, y, NAMES, &name, theme.accent());
                 let room = room.saturating_sub(NAMES);
-                sheet.text(1 + NAMES, y, &clip(binding.help, room, theme), theme.plain());
+                sheet.text(1 + NAMES, y, &clip(bound.binding.help, room, theme), theme.plain());
             }
             Line::Note(note) => {
                 sheet.text(1, y, &clip(note, room, theme), theme.dim());
@@ -83,15 +82,16 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     }
 }
 
-enum Line {
-    Key(&'static Binding),
+enum Line<'a> {
+    Key(&'a Bound),
     Note(&'static str),
     Nothing,
 }
 
-fn lines(scene: &Scene<'_>) -> Vec<Line> {
+fn lines<'a>(scene: &Scene<'a>) -> Vec<Line<'a>> {
     let behind = behind(scene);
-    let bound = keys::BINDINGS.iter().filter(|binding| behind.iter().any(|s| s.allows(binding.when)));
+    let can_be = |bound: &&Bound| !bound.keys.is_empty() && behind.iter().any(|s| s.allows(bound.binding.when));
+    let bound = scene.app.keymap().rows().iter().filter(can_be);
     let notes = notes(scene.app.place()).iter().chain(&NOTES).map(|note| Line::Note(note));
     bound.map(Line::Key).chain([Line::Nothing]).chain(notes).collect()
 }

@@ -3,18 +3,19 @@
 //! Colour never carries a meaning alone. Each phase has a letter and a fill of its own, a warning has a word, the
 //! cursor has a mark. The background stays the terminal's: there are colours for dark ones and for light ones.
 //!
-//! `depth.rs` knows what terminals can do, `palettes.rs` has the colours, and `contrast.rs` holds them to a standard.
+//! `indexed.rs` knows the 256 colours, `palettes.rs` has the colours, and `contrast.rs` holds them to a standard.
 
 #[cfg(test)]
 mod contrast;
-mod depth;
+mod indexed;
 mod palettes;
 
 use gnntop_wire::phase;
 use ratatui::style::{Color, Modifier, Style};
 
 use crate::app::Palette;
-pub use depth::{Background, ColorDepth, rgb_of_index};
+pub use crate::app::{Background, ColorDepth};
+pub use indexed::rgb_of_index;
 use palettes::{Colors, Grain, Paint};
 
 /// How a phase is drawn.
@@ -167,7 +168,7 @@ impl Theme {
 
     /// A colour where there are at least 256 of them.
     fn ink(&self, (r, g, b): (u8, u8, u8)) -> Color {
-        if self.shown_depth() == ColorDepth::True { Color::Rgb(r, g, b) } else { depth::indexed((r, g, b)) }
+        if self.shown_depth() == ColorDepth::True { Color::Rgb(r, g, b) } else { indexed::nearest((r, g, b)) }
     }
 
     /// The colour as this terminal shows it.

@@ -1,6 +1,6 @@
 //! What the palettes must hold: contrast by the formulas of WCAG 2.1, and distance for people who see fewer colours.
 
-use super::depth::rgb_of_index;
+use super::indexed::rgb_of_index;
 use super::*;
 
 type Rgb = (u8, u8, u8);

@@ -6,8 +6,7 @@
 
 use ratatui::style::Color;
 
-use super::Background;
-use crate::app::Palette;
+use crate::app::{Background, Palette};
 
 /// A colour, and the one of the sixteen that comes closest in meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

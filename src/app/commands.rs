@@ -1,0 +1,51 @@
+//! What commands are called in the settings.
+
+use super::{Command, View};
+
+impl Command {
+    /// Its name, by which a person gives it other keys.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Quit => "quit",
+            Self::Suspend => "suspend",
+            Self::Redraw => "redraw",
+            Self::ToggleHelp => "help",
+            Self::Back => "back",
+            Self::ToggleFreeze => "freeze",
+            Self::TogglePause => "pause",
+            Self::StepFrame { forward: false } => "frame-back",
+            Self::StepFrame { forward: true } => "frame-on",
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::ToggleLoop => "loop",
+            Self::AskTime => "go-to",
+            Self::Scroll { lines: ..0 } => "up",
+            Self::Scroll { lines: 0.. } => "down",
+            Self::ScrollPage { down: false } => "page-up",
+            Self::ScrollPage { down: true } => "page-down",
+            Self::ScrollEnd { bottom: false } => "top",
+            Self::ScrollEnd { bottom: true } => "bottom",
+            Self::MoveCursor { steps: ..0 } => "step-before",
+            Self::MoveCursor { steps: 0.. } => "step-after",
+            Self::MovePage { forward: false } => "steps-back",
+            Self::MovePage { forward: true } => "steps-on",
+            Self::FirstStep => "first-step",
+            Self::FollowNewest => "follow",
+            Self::Zoom { inward: true } => "zoom-in",
+            Self::Zoom { inward: false } => "zoom-out",
+            Self::TogglePercentiles => "percentiles",
+            Self::ToggleDetail => "detail",
+            Self::NextPanel => "next-panel",
+            Self::PreviousPanel => "previous-panel",
+            Self::Show(view) => show_name(*view),
+            Self::Enlarge => "enlarge",
+            Self::ToggleLog => "output",
+            Self::NextPalette => "theme",
+        }
+    }
+}
+
+fn show_name(view: View) -> &'static str {
+    // Those that lie on top of another one have commands of their own.
+    if view.digit().is_some() { view.name() } else { "" }
+}
