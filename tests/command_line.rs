@@ -20,7 +20,7 @@ fn help_goes_to_standard_output_and_wrong_usage_to_standard_error() {
     let help = sessions.run(["--help"]);
     assert_eq!(help.code, Some(0));
     assert!(help.out.contains("Examples:") && help.err.is_empty());
-    for command in ["run", "train", "attach", "list", "record", "replay", "report", "doctor"] {
+    for command in ["run", "train", "attach", "list", "record", "replay", "report", "doctor", "config"] {
         let help = sessions.run([command, "--help"]);
         assert_eq!(help.code, Some(0), "{command}");
         assert!(help.out.contains("Examples:"), "{command}");
@@ -193,4 +193,41 @@ fn a_reader_that_leaves_is_no_failure() {
     wait_until(|| child.try_wait().unwrap().is_some());
     let ran = sessions::Ran::of(&child.wait_with_output().unwrap());
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn settings_are_shown_and_mistakes_in_them_refused() {
+    let sessions = Sessions::new();
+    let path = sessions.run(["config", "path"]).out;
+    assert_eq!(path.trim_end(), sessions.path().join("gnntop/config.toml").to_str().unwrap());
+    std::fs::create_dir(sessions.path().join("gnntop")).unwrap();
+    std::fs::write(path.trim_end(), "theme = 'high-contrast'\n[keys]\nfreeze = 'f'\n").unwrap();
+    let printed = sessions.run(["config", "print", "--view", "memory"]).out;
+    for (setting, origin) in
+        [("theme = \"high-contrast\"", "# file"), ("view = \"memory\"", "# flag"), ("freeze = [\"f\"]", "")]
+    {
+        assert!(
+            printed.lines().any(|line| line.starts_with(setting) && line.contains(origin)),
+            "{setting}:\n{printed}"
+        );
+    }
+    std::fs::write(path.trim_end(), "\ntheme = 'mauve'\n").unwrap();
+    let refused = sessions.run(["attach", "nobody"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.err.contains("config.toml:2: theme is mauve: give one of default,"), "{refused:?}");
+}
+
+#[test]
+fn shells_and_man_are_told_about_every_command() {
+    let sessions = Sessions::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = sessions.run(["completions", shell]);
+        assert_eq!(script.code, Some(0), "{script:?}");
+        assert!(script.out.contains("replay") && script.out.contains("high-contrast"), "{shell}");
+    }
+    assert!(sessions.run(["man"]).out.contains(".TH gnntop 1"));
+    let dir = sessions.path().join("man1");
+    assert_eq!(sessions.run(["man", dir.to_str().unwrap()]).code, Some(0));
+    let page = std::fs::read_to_string(dir.join("gnntop-replay.1")).unwrap();
+    assert!(page.contains("How fast, from 0.1 to 100"), "{page}");
 }

@@ -25,6 +25,7 @@ impl Running {
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_gnntop"));
         command.args(["run", "--", "sh", "-c", script]);
         command.env("GNNTOP_DIR", sessions.path());
+        command.env("XDG_CONFIG_HOME", sessions.path());
         command.env("TERM", "xterm-256color");
         command.cwd(sessions.path());
         let child = pair.slave.spawn_command(command).unwrap();

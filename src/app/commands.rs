@@ -1,10 +1,23 @@
 //! What commands are called in the settings.
 
+use super::keys::Binding;
+use super::situation::When;
 use super::{Command, View};
+
+impl Binding {
+    /// What the line does is called this in the settings.
+    pub fn action(&self) -> &'static str {
+        match (self.command, self.when) {
+            // The way back that `enlarge` has, which would take the place of `enlarge` if it worked everywhere.
+            (Command::Show(View::Overview), When::Place) => "shrink",
+            (command, _) => command.name(),
+        }
+    }
+}
 
 impl Command {
     /// Its name, by which a person gives it other keys.
-    pub fn name(&self) -> &'static str {
+    fn name(&self) -> &'static str {
         match self {
             Self::Quit => "quit",
             Self::Suspend => "suspend",

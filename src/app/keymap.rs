@@ -11,6 +11,8 @@ use super::situation::Situation;
 
 /// What always quits.
 const WAY_OUT: Key = Key::Ctrl('c');
+/// The action that it does.
+const QUIT: &str = "quit";
 
 /// Keys for an action: the action's name, and the keys.
 pub type Override = (String, Vec<Key>);
@@ -86,12 +88,12 @@ impl KeyMap {
 
     fn set(&mut self, action: &str, keys: &[Key]) -> Result<(), KeyMapError> {
         let mut keys = keys.to_vec();
-        match (action == Command::Quit.name(), keys.contains(&WAY_OUT)) {
+        match (action == QUIT, keys.contains(&WAY_OUT)) {
             (true, false) => keys.push(WAY_OUT),
             (false, true) => return Err(KeyMapError::TakesWayOut(action.to_owned())),
             _ => (),
         }
-        let is_meant = |row: &Bound| row.binding.command.name() == action;
+        let is_meant = |row: &Bound| row.binding.action() == action;
         let Some(first) = self.rows.iter().position(is_meant) else {
             return Err(KeyMapError::UnknownAction(action.to_owned()));
         };
@@ -183,7 +185,7 @@ mod tests {
     #[test]
     fn every_action_can_be_named() {
         for binding in BINDINGS {
-            let name = binding.command.name();
+            let name = binding.action();
             assert!(name.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{name}");
             assert!(KeyMap::with(&[(name.to_owned(), vec![Key::Ctrl('c')])]).is_ok() == (name == "quit"), "{name}");
         }

@@ -82,6 +82,16 @@ impl ColorDepth {
         }
     }
 
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::True => "truecolor",
+            Self::Indexed => "256",
+            Self::Ansi => "16",
+            Self::None => "none",
+        }
+    }
+
     /// The depth with this name: `truecolor`, `256`, `16` or `none`.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
@@ -112,6 +122,14 @@ impl Background {
         match value.rsplit(';').next().and_then(|number| number.parse::<u8>().ok()) {
             Some(7 | 9..=15) => Self::Light,
             _ => Self::Dark,
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dark => "dark",
+            Self::Light => "light",
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use anyhow::Context;
 
+use super::settings::{ScreenArguments, Settings};
 use super::{FAILURE, SUCCESS, output, screen};
 use crate::source::target::{self, Target, TargetError};
 use crate::source::{Launched, Live, Playback, Source, discover, playback::PlaybackOptions};
@@ -30,33 +31,37 @@ pub(super) struct AttachArguments {
     /// Another session or recording to compare with, in the view behind the key 9
     #[arg(long, value_name = "PID|NAME|DIR|FILE")]
     against: Option<String>,
+    #[command(flatten)]
+    screen: ScreenArguments,
 }
 
 /// Does `gnntop attach`.
 pub(super) fn attach(arguments: &AttachArguments) -> anyhow::Result<u8> {
+    let settings = Settings::of(&arguments.screen)?;
     let dir = discover::sessions_dir();
     let source = open(target::resolve(arguments.session.as_deref(), &dir)?, &dir)?;
-    screen::show_against(source, arguments.against.as_deref())
+    screen::show_against(source, arguments.against.as_deref(), &settings)
 }
 
 /// Does `gnntop` alone: opens the only live session, offers several, or says how to get one.
-pub(super) fn choose() -> anyhow::Result<u8> {
+pub(super) fn choose(arguments: &ScreenArguments) -> anyhow::Result<u8> {
+    let settings = Settings::of(arguments)?;
     let dir = discover::sessions_dir();
     match target::resolve(None, &dir) {
-        Ok(target) => screen::show(open(target, &dir)?),
+        Ok(target) => screen::show(open(target, &dir)?, &settings),
         Err(TargetError::NoSession { dir }) => {
             output::say(&format!("No training is being published in {}.", dir.display()))?;
             output::say("Start one with `gnntop run pna`, watch any program with `gnntop run -- CMD`,")?;
             output::say("play a recording with `gnntop replay FILE`, or see `gnntop --help`.")?;
             Ok(SUCCESS)
         }
-        Err(TargetError::Ambiguous { .. }) => pick(&dir),
+        Err(TargetError::Ambiguous { .. }) => pick(&dir, &settings),
         Err(error) => Err(error.into()),
     }
 }
 
 /// Offers the live sessions by number.
-fn pick(dir: &Path) -> anyhow::Result<u8> {
+fn pick(dir: &Path, settings: &Settings) -> anyhow::Result<u8> {
     let live: Vec<_> = discover::list(dir)?.sessions.into_iter().filter(|session| session.alive).collect();
     for (at, session) in live.iter().enumerate() {
         output::say(&format!("{:3}  {}  {}", at + 1, target::label(session), session.info.command))?;
@@ -70,7 +75,7 @@ fn pick(dir: &Path) -> anyhow::Result<u8> {
     io::stdin().lock().read_line(&mut answer)?;
     let Ok(number) = answer.trim().parse::<usize>() else { return Ok(SUCCESS) };
     let session = number.checked_sub(1).and_then(|at| live.get(at)).context("there is no such number")?;
-    screen::show(Box::new(Live::follow(&session.dir)))
+    screen::show(Box::new(Live::follow(&session.dir)), settings)
 }
 
 /// The source behind a target.

@@ -6,6 +6,8 @@
 mod attach;
 mod check;
 mod compare;
+mod completions;
+mod config;
 mod doctor;
 mod export;
 mod import;
@@ -18,12 +20,14 @@ mod replay;
 mod report;
 mod run;
 mod screen;
+mod settings;
 mod signals;
 mod train;
 
 use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
+use settings::{ScreenArguments, SettingsError};
 
 /// All went well.
 const SUCCESS: u8 = 0;
@@ -33,6 +37,8 @@ const REGRESSED: u8 = 3;
 const UNDECIDED: u8 = 4;
 /// Something failed; one line on standard error says what.
 const FAILURE: u8 = 1;
+/// The command line, the environment or the settings file cannot be understood.
+const USAGE: u8 = 2;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,16 +50,20 @@ Examples:
   gnntop report pna.gnntop --json   its percentiles, for a program to read
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a check broken, 4 a check undecided, 130 interrupted; `run` passes on its program's own.
-Environment: GNNTOP_DIR where sessions lie, GNNTOP=0 turns publishing off, NO_COLOR.";
+Environment: GNNTOP_DIR where sessions lie, GNNTOP=0 turns publishing off, NO_COLOR;
+GNNTOP_THEME and others as `gnntop config --help` says.";
 
 /// A live profiler in the terminal for training runs, graph neural networks first.
 ///
 /// Without a command: opens the only live session, or offers a choice.
 #[derive(Debug, Parser)]
 #[command(name = "gnntop", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(args_conflicts_with_subcommands = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
+    #[command(flatten)]
+    screen: ScreenArguments,
 }
 
 #[derive(Debug, Subcommand)]
@@ -70,6 +80,9 @@ enum Command {
     Export(export::ExportArguments),
     Import(import::ImportArguments),
     Doctor(doctor::DoctorArguments),
+    Config(config::ConfigArguments),
+    Completions(completions::CompletionsArguments),
+    Man(completions::ManArguments),
 }
 
 /// Does what the command line says and returns the exit code.
@@ -78,20 +91,20 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(arguments) => arguments,
         Err(error) => return output::usage(&error),
     };
-    match dispatch(arguments.command) {
+    match dispatch(arguments) {
         Ok(code) => code,
         // The reader of our output has left, which is its good right.
         Err(error) if output::is_broken_pipe(&error) => SUCCESS,
         Err(error) => {
             output::complain(&format!("{error:#}"));
-            FAILURE
+            if error.is::<SettingsError>() { USAGE } else { FAILURE }
         }
     }
 }
 
-fn dispatch(command: Option<Command>) -> anyhow::Result<u8> {
-    match command {
-        None => attach::choose(),
+fn dispatch(arguments: Arguments) -> anyhow::Result<u8> {
+    match arguments.command {
+        None => attach::choose(&arguments.screen),
         Some(Command::Run(arguments)) => run::run(arguments),
         Some(Command::Train(arguments)) => train::train(&arguments),
         Some(Command::Attach(arguments)) => attach::attach(&arguments),
@@ -104,6 +117,9 @@ fn dispatch(command: Option<Command>) -> anyhow::Result<u8> {
         Some(Command::Export(arguments)) => export::export(&arguments),
         Some(Command::Import(arguments)) => import::import(&arguments),
         Some(Command::Doctor(arguments)) => doctor::doctor(&arguments),
+        Some(Command::Config(arguments)) => config::config(&arguments),
+        Some(Command::Completions(arguments)) => completions::completions(&arguments),
+        Some(Command::Man(arguments)) => completions::man(&arguments),
     }
 }
 

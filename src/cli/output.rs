@@ -13,6 +13,16 @@ pub(super) fn say(text: &str) -> io::Result<()> {
     out.flush()
 }
 
+/// Writes bytes as they are to standard output: text of our own making, such as a script for a shell.
+///
+/// # Errors
+/// As [`say`].
+pub(super) fn raw(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)?;
+    out.flush()
+}
+
 /// Writes a line to standard error. There is nobody to tell if that fails.
 pub(super) fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", harmless(text));

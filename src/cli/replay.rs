@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::settings::{ScreenArguments, Settings};
 use super::{quantities, screen};
 use crate::source::Playback;
 use crate::source::playback::PlaybackOptions;
@@ -36,11 +37,14 @@ pub(super) struct ReplayArguments {
     /// Another recording or session to compare with, in the view behind the key 9
     #[arg(long, value_name = "PID|NAME|DIR|FILE")]
     against: Option<String>,
+    #[command(flatten)]
+    screen: ScreenArguments,
 }
 
 /// Does `gnntop replay`.
 pub(super) fn replay(arguments: ReplayArguments) -> anyhow::Result<u8> {
-    let ReplayArguments { file, speed, from, looping, against } = arguments;
+    let ReplayArguments { file, speed, from, looping, against, screen } = arguments;
+    let settings = Settings::of(&screen)?;
     let source = Box::new(Playback::open(file, PlaybackOptions { speed, from, looping })?);
-    screen::show_against(source, against.as_deref())
+    screen::show_against(source, against.as_deref(), &settings)
 }

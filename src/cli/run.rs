@@ -14,6 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Context;
 
 use super::plain::PlainView;
+use super::settings::{ScreenArguments, Settings};
 use super::{output, screen, signals, train};
 use crate::source::{Launched, Source, discover};
 use child::Child;
@@ -44,6 +45,8 @@ pub(super) struct RunArguments {
     /// With --record: write over a file that is there
     #[arg(long, requires = "record")]
     force: bool,
+    #[command(flatten)]
+    screen: ScreenArguments,
     /// A built-in training, such as pna, and its settings
     #[arg(
         value_name = "NAME",
@@ -59,14 +62,15 @@ pub(super) struct RunArguments {
 
 /// Does `gnntop run`.
 pub(super) fn run(arguments: RunArguments) -> anyhow::Result<u8> {
+    let settings = Settings::of(&arguments.screen)?;
     let (command, name) = command(&arguments)?;
     let file = arguments.record.as_deref().map(|path| Recording::create(path, arguments.force)).transpose()?;
     let interruption = signals::Interruption::catch()?;
     let started = SystemTime::now();
     let mut child = Child::start(&command, &name)?;
     let recording = file.map(|file| file.follow(child.pid(), started)).transpose()?;
-    if screen::is_possible() {
-        show_screen(&child, started)?;
+    if screen::is_wanted(&settings) {
+        show_screen(&child, started, &settings)?;
         if child.try_wait()?.is_none() {
             let (pid, log) = (child.pid(), child.log());
             output::note(&format!("{name} goes on as process {pid}; Ctrl-C ends it. Its output: {log}"));
@@ -96,9 +100,9 @@ fn command(arguments: &RunArguments) -> anyhow::Result<(Vec<OsString>, String)> 
 }
 
 /// Opens the live view; returns when a person leaves it, or at once if the program has ended already.
-fn show_screen(child: &Child, started: SystemTime) -> anyhow::Result<()> {
+fn show_screen(child: &Child, started: SystemTime, settings: &Settings) -> anyhow::Result<()> {
     if let Some(source) = watch(child, started)? {
-        screen::on_screen(source, child.log_path())?;
+        screen::on_screen(source, settings, child.log_path())?;
     }
     Ok(())
 }

@@ -4,10 +4,11 @@ use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
+use super::settings::Settings;
 use super::{SUCCESS, plain, signals};
 use crate::source::target::{self, Target};
 use crate::source::{Live, Recording, Source, discover};
-use crate::ui::{Outcome, ScreenOptions, run_comparison, run_screen};
+use crate::ui::{Outcome, run_comparison, run_screen};
 
 /// Whether a screen can be shown: standard output is a terminal that can be drawn on, and there are keys to
 /// read, if need be beside a recording that comes in through standard input.
@@ -21,8 +22,13 @@ pub(super) fn is_possible() -> bool {
 ///
 /// # Errors
 /// When the terminal or standard output cannot be used.
-pub(super) fn show(source: Box<dyn Source>) -> anyhow::Result<u8> {
-    if is_possible() { on_screen(source, None) } else { plain::follow(source) }
+pub(super) fn show(source: Box<dyn Source>, settings: &Settings) -> anyhow::Result<u8> {
+    if is_wanted(settings) { on_screen(source, settings, None) } else { plain::follow(source) }
+}
+
+/// Whether a screen can be shown, and lines were not asked for.
+pub(super) fn is_wanted(settings: &Settings) -> bool {
+    !settings.plain && is_possible()
 }
 
 /// Shows `source` as [`show`] does, beside the session to compare with, where one is named. Without a terminal there is
@@ -30,14 +36,17 @@ pub(super) fn show(source: Box<dyn Source>) -> anyhow::Result<u8> {
 ///
 /// # Errors
 /// When `against` cannot be read, or the terminal or standard output cannot be used.
-pub(super) fn show_against(source: Box<dyn Source>, against: Option<&str>) -> anyhow::Result<u8> {
-    let Some(against) = against else { return show(source) };
+pub(super) fn show_against(
+    source: Box<dyn Source>,
+    against: Option<&str>,
+    settings: &Settings,
+) -> anyhow::Result<u8> {
+    let Some(against) = against else { return show(source, settings) };
     let against = open_against(against)?;
-    if !is_possible() {
+    if !is_wanted(settings) {
         anyhow::bail!("--against needs a terminal: two runs are compared on the screen");
     }
-    let options = ScreenOptions { log_path: None, ascii: !is_utf8(), colors: None };
-    Ok(match run_comparison(source, Some(against), options)? {
+    Ok(match run_comparison(source, Some(against), settings.options(None))? {
         Outcome::Quit => SUCCESS,
         Outcome::Signal(signal) => signals::exit_code(signal),
     })
@@ -56,20 +65,9 @@ fn open_against(named: &str) -> anyhow::Result<Box<dyn Source>> {
 ///
 /// # Errors
 /// When the terminal cannot be used.
-pub(super) fn on_screen(source: Box<dyn Source>, log_path: Option<PathBuf>) -> anyhow::Result<u8> {
-    let options = ScreenOptions { log_path, ascii: !is_utf8(), colors: None };
-    Ok(match run_screen(source, options)? {
+pub(super) fn on_screen(source: Box<dyn Source>, settings: &Settings, log_path: Option<PathBuf>) -> anyhow::Result<u8> {
+    Ok(match run_screen(source, settings.options(log_path))? {
         Outcome::Quit => SUCCESS,
         Outcome::Signal(signal) => signals::exit_code(signal),
-    })
-}
-
-/// Whether the locale says that the terminal takes more than ASCII; without a locale it is assumed to.
-fn is_utf8() -> bool {
-    let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG"));
-    locale.is_none_or(|locale| {
-        let locale = locale.to_ascii_lowercase();
-        locale.contains("utf-8") || locale.contains("utf8")
     })
 }

@@ -10,9 +10,9 @@ use super::keyboard::Keyboard;
 use super::own_cost::OwnCostMeter;
 use super::signals::Signals;
 use super::terminal::Screen;
-use super::theme::{ColorDepth, Theme};
+use super::theme::Theme;
 use super::{draw, input, tail};
-use crate::app::{Action, App, Effect, View, update};
+use crate::app::{Action, App, Background, ColorDepth, Effect, Preferences, View, update};
 use crate::source::{Progress, Source};
 
 /// The shortest time between two frames that nobody asked for: 30 a second at most.
@@ -38,6 +38,10 @@ pub struct ScreenOptions {
     pub ascii: bool,
     /// Colours, whatever the environment says.
     pub colors: Option<ColorDepth>,
+    /// The background, whatever the environment says.
+    pub background: Option<Background>,
+    /// How the screen begins, and what keys do.
+    pub preferences: Preferences,
 }
 
 /// Why the screen ended.
@@ -66,12 +70,13 @@ pub fn run_comparison(
     against: Option<Box<dyn Source>>,
     options: ScreenOptions,
 ) -> anyhow::Result<Outcome> {
-    let depth = options.colors.unwrap_or_else(|| ColorDepth::detect(|name| std::env::var(name).ok()));
-    let theme = Theme::new(depth, options.ascii);
+    let env = |name: &str| std::env::var(name).ok();
+    let depth = options.colors.unwrap_or_else(|| ColorDepth::detect(env));
+    let theme = Theme::new(depth, options.ascii).on(options.background.unwrap_or_else(|| Background::detect(env)));
     let signals = Signals::catch()?;
     let screen = Screen::take()?;
     let mut viewer = Viewer {
-        app: App::new(options.log_path.is_some()),
+        app: App::with(options.log_path.is_some(), options.preferences),
         theme,
         source,
         against,

@@ -1,0 +1,61 @@
+//! `gnntop completions` and `gnntop man`: what shells and `man` want to know, made from the same definitions as the
+//! command line itself.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use super::{Arguments, SUCCESS, output};
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  gnntop completions bash > ~/.local/share/bash-completion/completions/gnntop
+  gnntop completions zsh > ~/.zfunc/_gnntop
+  gnntop completions fish > ~/.config/fish/completions/gnntop.fish";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  gnntop man | man -l -                     read it
+  gnntop man ~/.local/share/man/man1        a page for every command";
+
+/// Print what a shell needs to complete commands
+#[derive(Debug, clap::Args)]
+#[command(after_help = COMPLETIONS_EXAMPLES)]
+pub(super) struct CompletionsArguments {
+    /// The shell
+    shell: Shell,
+}
+
+/// Print the manual page, or write one for every command
+#[derive(Debug, clap::Args)]
+#[command(after_help = MAN_EXAMPLES)]
+pub(super) struct ManArguments {
+    /// Where to write the pages
+    #[arg(value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+/// Does `gnntop completions`.
+pub(super) fn completions(arguments: &CompletionsArguments) -> anyhow::Result<u8> {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut Arguments::command(), "gnntop", &mut script);
+    output::raw(&script)?;
+    Ok(SUCCESS)
+}
+
+/// Does `gnntop man`.
+pub(super) fn man(arguments: &ManArguments) -> anyhow::Result<u8> {
+    let Some(dir) = &arguments.dir else {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(Arguments::command()).render(&mut page)?;
+        output::raw(&page)?;
+        return Ok(SUCCESS);
+    };
+    fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    clap_mangen::generate_to(Arguments::command(), dir)
+        .with_context(|| format!("cannot write manual pages into {}", dir.display()))?;
+    Ok(SUCCESS)
+}

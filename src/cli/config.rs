@@ -1,0 +1,129 @@
+//! `gnntop config`: the settings in force, and where they come from.
+
+use std::fmt::Display;
+
+use super::settings::{Origin, ScreenArguments, Setting, Settings};
+use super::{SUCCESS, output};
+use crate::app::KeyMap;
+
+const EXAMPLES: &str = "\
+Examples:
+  gnntop config path                        where the settings file is looked for
+  gnntop config print                       every setting in force and every key, as a settings file
+  gnntop config print > \"$(gnntop config path)\"
+
+A flag goes before the environment (GNNTOP_THEME, GNNTOP_COLORS, GNNTOP_BACKGROUND, GNNTOP_VIEW,
+GNNTOP_ASCII, GNNTOP_MOUSE, GNNTOP_CONFIG), that before the file, and that before the default.";
+
+/// Show the settings of the screen
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ConfigArguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Print the settings in force, as a settings file that says so
+    Print(ScreenArguments),
+    /// Print where the settings file is looked for
+    Path(ScreenArguments),
+}
+
+/// Does `gnntop config`.
+pub(super) fn config(arguments: &ConfigArguments) -> anyhow::Result<u8> {
+    match &arguments.what {
+        What::Print(screen) => output::say(print(&Settings::of(screen)?).trim_end())?,
+        What::Path(screen) => {
+            let Some(path) = Settings::path_of(screen) else {
+                anyhow::bail!("there is no place for a settings file: set HOME or XDG_CONFIG_HOME");
+            };
+            output::say(&path.display().to_string())?;
+        }
+    }
+    Ok(SUCCESS)
+}
+
+/// The settings as a file that would lead to them.
+fn print(settings: &Settings) -> String {
+    let Settings { theme, colors, background, view, ascii, mouse, keys, path, .. } = settings;
+    let mut text = String::new();
+    if let Some(path) = path {
+        let absent = if path.exists() { "" } else { " (not there)" };
+        text += &format!("# settings file: {}{absent}\n", path.display());
+    }
+    text += &line("theme", format!("{:?}", theme.value.name()), theme);
+    text += &line("colors", format!("\"{}\"", colors.value), colors);
+    text += &line("background", format!("\"{}\"", background.value), background);
+    text += &line("view", format!("{:?}", view.value.name()), view);
+    match ascii.value {
+        Some(value) => text += &line("ascii", value, ascii),
+        None => text += "# ascii: as the locale says\n",
+    }
+    text += &line("mouse", mouse.value, mouse);
+    text + "\n[keys]\n" + &print_keys(keys)
+}
+
+fn line<T>(name: &str, value: impl Display, setting: &Setting<T>) -> String {
+    let origin = match setting.origin {
+        Origin::Default => "default",
+        Origin::File => "file",
+        Origin::Variable(name) => name,
+        Origin::Flag => "flag",
+    };
+    let assignment = format!("{name} = {value}");
+    format!("{assignment:<32}# {origin}\n")
+}
+
+/// A line for each action: its keys and what it does.
+fn print_keys(keys: &KeyMap) -> String {
+    let mut text = String::new();
+    let mut told: Vec<&str> = Vec::new();
+    for row in keys.rows() {
+        let action = row.binding.action();
+        if told.contains(&action) {
+            continue;
+        }
+        told.push(action);
+        let same = keys.rows().iter().filter(|row| row.binding.action() == action);
+        let mut names: Vec<String> =
+            same.flat_map(|row| row.keys.iter()).map(|key| format!("{:?}", key.to_string())).collect();
+        names.dedup();
+        if names.is_empty() {
+            text += &format!("# {action}: no key is left\n");
+            continue;
+        }
+        let assignment = format!("{action} = [{}]", names.join(", "));
+        text += &format!("{assignment:<32}# {}\n", row.binding.help);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_can_be_read_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.toml");
+        let flags = ScreenArguments::of_file(&path);
+        std::fs::write(&path, "theme = 'monochrome'\nascii = true\n[keys]\nhelp = ['\"', '\\']\nquit = 'x'\n").unwrap();
+        let settings = Settings::of(&flags).unwrap();
+        let printed = print(&settings);
+        std::fs::write(&path, &printed).unwrap();
+        let again = Settings::of(&flags).unwrap();
+        assert_eq!(
+            print(&again).replace("# file", ""),
+            printed.replace("# file", "").replace("# default", ""),
+            "{printed}"
+        );
+        let pressed = |settings: &Settings| -> Vec<_> {
+            let here = crate::app::App::default().situation();
+            let keys = settings.keys.rows().iter().flat_map(|row| row.keys.to_vec());
+            keys.map(|key| (key, settings.keys.command(key, &here))).collect()
+        };
+        assert_eq!(pressed(&settings), pressed(&again));
+    }
+}
