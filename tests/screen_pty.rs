@@ -145,7 +145,10 @@ impl Terminal {
     }
 
     fn wait_until_given_back(&self) {
-        self.wait_until("the main screen", |screen| !screen.alternate_screen() && !screen.hide_cursor());
+        self.wait_until("the main screen", |screen| {
+            let has_mouse = screen.mouse_protocol_mode() != vt100::MouseProtocolMode::None;
+            !screen.alternate_screen() && !screen.hide_cursor() && !has_mouse
+        });
         assert_eq!(settings_of(self.master()), self.settings, "the terminal's settings are back");
     }
 }
@@ -204,8 +207,13 @@ impl LiveSession {
     }
 
     fn attach(&self) -> Terminal {
+        self.attach_with(&[])
+    }
+
+    fn attach_with(&self, flags: &[&str]) -> Terminal {
         let dir = self.sessions.path().to_str().unwrap();
-        Terminal::gnntop(&["attach", self.dir.to_str().unwrap()], &[("GNNTOP_DIR", dir)])
+        let arguments = [&["attach", self.dir.to_str().unwrap()], flags].concat();
+        Terminal::gnntop(&arguments, &[("GNNTOP_DIR", dir)])
     }
 }
 
@@ -233,6 +241,90 @@ fn looking_at_a_live_run() {
     terminal.wait_for("step 120");
     terminal.press("\u{1b}[D\r");
     terminal.wait_for("against the median");
+    terminal.press("q");
+    assert_eq!(terminal.wait_for_end().exit_code(), 0);
+}
+
+/// A press and a release of the left button, at this column and row from 0 on.
+fn click(terminal: &mut Terminal, column: u16, row: u16) {
+    terminal.press(&format!("\u{1b}[<0;{0};{1}M\u{1b}[<0;{0};{1}m", column + 1, row + 1));
+}
+
+/// Where the screen shows this text.
+fn find(terminal: &Terminal, text: &str) -> (u16, u16) {
+    let shown = terminal.text();
+    let found = shown.lines().enumerate().find_map(|(row, line)| {
+        let at = line.find(text)?;
+        Some((u16::try_from(line[..at].chars().count()).unwrap(), u16::try_from(row).unwrap()))
+    });
+    found.unwrap_or_else(|| panic!("no {text:?} in\n{shown}"))
+}
+
+#[test]
+fn the_mouse_shows_views_selects_steps_and_zooms() {
+    let session = LiveSession::start();
+    let mut terminal = session.attach();
+    terminal.wait_for("step 100");
+    terminal.wait_until("the mouse is asked for", |screen| {
+        screen.mouse_protocol_mode() == vt100::MouseProtocolMode::ButtonMotion
+            && screen.mouse_protocol_encoding() == vt100::MouseProtocolEncoding::Sgr
+    });
+    let (column, row) = find(&terminal, "4 mem");
+    click(&mut terminal, column, row);
+    terminal.wait_for("resident");
+    let (column, row) = find(&terminal, "1 over");
+    click(&mut terminal, column, row);
+    let (_, row) = find(&terminal, "backward");
+    terminal.wait_for("phases");
+    // The bars stand above the table, the newest at the right edge.
+    click(&mut terminal, 70, 10);
+    terminal.wait_for("selected: ");
+    terminal.press("\u{1b}[<0;61;11M\u{1b}[<32;71;11M\u{1b}[<0;71;11m");
+    terminal.wait_for("11 steps selected");
+    terminal.press("\u{1b}[<65;61;11M");
+    terminal.wait_for("2 steps a column");
+    click(&mut terminal, 8, row);
+    terminal.press("q");
+    assert_eq!(terminal.wait_for_end().exit_code(), 0);
+}
+
+#[test]
+fn the_mouse_can_be_left_to_the_terminal() {
+    let session = LiveSession::start();
+    let mut terminal = session.attach_with(&["--no-mouse"]);
+    terminal.wait_for("step 100");
+    terminal.wait_until("no mouse", |screen| screen.mouse_protocol_mode() == vt100::MouseProtocolMode::None);
+    terminal.press("q");
+    assert_eq!(terminal.wait_for_end().exit_code(), 0);
+}
+
+#[test]
+fn noise_takes_no_key_along() {
+    let session = LiveSession::start();
+    let mut terminal = session.attach();
+    terminal.wait_for("step 100");
+    for begun in ["\u{1b}[", "\u{1b}[<0;1", "\u{1b}]11;rgb:ff"] {
+        terminal.press(begun);
+        // Longer than the rest is waited for.
+        std::thread::sleep(Duration::from_millis(700));
+        terminal.press("?");
+        terminal.wait_for("quit the viewer; the run goes on");
+        terminal.press("\u{1b}");
+        terminal.wait_for("phases");
+    }
+    terminal.press("q");
+    assert_eq!(terminal.wait_for_end().exit_code(), 0);
+}
+
+#[test]
+fn a_terminal_that_tells_its_background_is_believed() {
+    let session = LiveSession::start();
+    let mut terminal = session.attach();
+    terminal.wait_for("step 100");
+    let colors = |screen: &vt100::Screen| screen.cell(0, 1).map(|cell| cell.fgcolor());
+    let dark = colors(terminal.screen.lock().unwrap().screen());
+    terminal.press("\u{1b}]11;rgb:ffff/ffff/ffff\u{1b}\\");
+    terminal.wait_until("colours for a light background", |screen| colors(screen) != dark);
     terminal.press("q");
     assert_eq!(terminal.wait_for_end().exit_code(), 0);
 }

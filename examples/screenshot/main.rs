@@ -15,7 +15,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Parser;
 use gnntop::app::keys::Key;
-use gnntop::app::{Action, App, Effect, Palette, update};
+use gnntop::app::{Action, App, Effect, Palette, Preferences, update};
 use gnntop::source::playback::PlaybackOptions;
 use gnntop::source::{Control, Playback, Source};
 use gnntop::ui::draw;
@@ -56,11 +56,12 @@ struct Arguments {
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    let mut app = App::new(false);
+    let Arguments { palette, background, .. } = arguments;
+    let mut app = App::with(false, Preferences { palette, background, ..Preferences::default() });
     play(&mut app, &arguments)?;
     let (width, height) = arguments.size;
     let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
-    let theme = Theme::new(arguments.depth, arguments.ascii).on(arguments.background);
+    let theme = Theme::new(arguments.depth, arguments.ascii);
     draw(&app, &theme, &mut buffer);
     fs::write(&arguments.output, svg::picture(&buffer, arguments.background))
         .with_context(|| format!("cannot write {}", arguments.output.display()))
@@ -80,9 +81,6 @@ fn play(app: &mut App, arguments: &Arguments) -> anyhow::Result<()> {
             source.control(control);
             take_in(&mut source, app);
         }
-    }
-    while app.palette() != arguments.palette {
-        update(app, Action::Key(Key::Char('t')));
     }
     // What keys had to say is over.
     update(app, Action::Tick { now: Duration::from_secs(60) });

@@ -116,12 +116,13 @@ pub enum Background {
 
 impl Background {
     /// What `COLORFGBG` says, which some terminals set to the numbers of their colours (`15;0`); `env` looks up a
-    /// variable. Dark where it says nothing.
-    pub fn detect(env: impl Fn(&str) -> Option<String>) -> Self {
+    /// variable. `None` where it says nothing.
+    pub fn detect(env: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let value = env("COLORFGBG").unwrap_or_default();
         match value.rsplit(';').next().and_then(|number| number.parse::<u8>().ok()) {
-            Some(7 | 9..=15) => Self::Light,
-            _ => Self::Dark,
+            Some(7 | 9..=15) => Some(Self::Light),
+            Some(0..=6 | 8) => Some(Self::Dark),
+            _ => None,
         }
     }
 
@@ -183,12 +184,12 @@ mod tests {
     #[test]
     fn the_environment_may_know_the_background() {
         let background = |value| lookup(&[("COLORFGBG", value)], |env| Background::detect(env));
-        assert_eq!(background("15;0"), Background::Dark);
-        assert_eq!(background("0;15"), Background::Light);
-        assert_eq!(background("0;default;7"), Background::Light);
-        assert_eq!(background("12;8"), Background::Dark);
+        assert_eq!(background("15;0"), Some(Background::Dark));
+        assert_eq!(background("0;15"), Some(Background::Light));
+        assert_eq!(background("0;default;7"), Some(Background::Light));
+        assert_eq!(background("12;8"), Some(Background::Dark));
         for nonsense in ["", ";", "0;default", "0;300"] {
-            assert_eq!(background(nonsense), Background::Dark, "{nonsense}");
+            assert_eq!(background(nonsense), None, "{nonsense}");
         }
     }
 }

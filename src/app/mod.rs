@@ -9,6 +9,7 @@ pub mod keys;
 mod latency;
 mod lines;
 mod looks;
+mod mouse;
 mod prompt;
 mod situation;
 mod time_window;
@@ -20,12 +21,13 @@ use std::time::Duration;
 
 use crate::findings::Verdict;
 use crate::source::{Control, State, Status};
-use crate::store::Store;
+use crate::store::{PhaseSlot, Store};
 
 pub use compare::{Other, Pair};
 pub use latency::{LatencyLine, Over, QUANTILES};
 pub use keymap::{Bound, KeyMap, KeyMapError, Override};
 pub use looks::{Background, ColorDepth, Palette};
+pub use mouse::{Gesture, Target};
 pub use prompt::Prompt;
 pub use situation::Situation;
 pub use time_window::TimeWindow;
@@ -143,6 +145,15 @@ pub enum Command {
 pub enum Action {
     /// A key was pressed.
     Key(Key),
+    /// The mouse did something, on something.
+    Mouse {
+        /// What it did.
+        gesture: Gesture,
+        /// On what.
+        on: Target,
+    },
+    /// The terminal said what its background is.
+    BackgroundSeen(Background),
     /// The terminal has this size now.
     Resized {
         /// Columns.
@@ -215,6 +226,8 @@ pub struct LogView {
 pub struct Preferences {
     /// The palette of colours.
     pub palette: Palette,
+    /// What lies behind the text.
+    pub background: Background,
     /// The view to begin with.
     pub view: View,
     /// What the keys do.
@@ -251,6 +264,11 @@ pub struct App {
     prompt: Option<Prompt>,
     keymap: KeyMap,
     palette: Palette,
+    background: Background,
+    /// The phase that is shown more clearly than the others.
+    highlight: Option<PhaseSlot>,
+    /// The step that the mouse button went down on.
+    pressed_step: Option<u64>,
     notice: Option<Notice>,
     log: Option<LogView>,
     cost: OwnCost,
@@ -272,9 +290,9 @@ impl App {
 
     /// The same as a person wants it.
     pub fn with(has_log: bool, preferences: Preferences) -> Self {
-        let Preferences { palette, view, keys: keymap } = preferences;
+        let Preferences { palette, background, view, keys: keymap } = preferences;
         let log = has_log.then(LogView::default);
-        let mut app = Self { log, palette, keymap, dirty: true, size: (80, 24), ..Self::default() };
+        let mut app = Self { log, palette, background, keymap, dirty: true, size: (80, 24), ..Self::default() };
         app.show(view);
         app
     }
@@ -337,6 +355,16 @@ impl App {
     /// The palette of colours.
     pub fn palette(&self) -> Palette {
         self.palette
+    }
+
+    /// What lies behind the text.
+    pub fn background(&self) -> Background {
+        self.background
+    }
+
+    /// The phase that is shown more clearly than the others.
+    pub fn highlight(&self) -> Option<PhaseSlot> {
+        self.highlight
     }
 
     /// What there is to say at this moment, such as what a key changed.

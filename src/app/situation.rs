@@ -45,7 +45,7 @@ pub struct Situation {
     pub focus: Panel,
     /// Whether there are steps.
     pub steps: bool,
-    /// Whether a step is selected.
+    /// Whether a step is selected, or a phase highlighted.
     pub selected: bool,
     /// Whether a percentile of steps is selected in the latency view.
     pub percentile: bool,
@@ -93,8 +93,8 @@ impl App {
             view: self.view(),
             focus: self.focus,
             steps: !self.store.steps().is_empty(),
-            selected: self.window.cursor().is_some(),
             percentile: self.view() == View::Latency && self.can_show_percentile(),
+            selected: self.window.cursor().is_some() || self.highlight.is_some(),
             live: !replay && (!ended || self.frozen_at.is_some()),
             replay,
             log: self.log.is_some(),

@@ -18,6 +18,11 @@ const NOTICE_FOR: Duration = Duration::from_secs(4);
 pub fn update(app: &mut App, action: Action) -> Option<Effect> {
     match action {
         Action::Key(key) => return app.press(key),
+        Action::Mouse { gesture, on } => return app.point(gesture, on),
+        Action::BackgroundSeen(background) => {
+            app.dirty |= app.background != background;
+            app.background = background;
+        }
         Action::Resized { width, height } => {
             app.size = (width, height);
             app.dirty = true;
@@ -69,7 +74,7 @@ impl App {
         None
     }
 
-    fn obey(&mut self, command: Command) -> Option<Effect> {
+    pub(super) fn obey(&mut self, command: Command) -> Option<Effect> {
         match command {
             Command::Quit => return Some(Effect::Quit),
             Command::Suspend => return Some(Effect::Suspend),
@@ -128,6 +133,10 @@ impl App {
 
     /// Leaves the innermost thing: what lies on top, then the selected step, then the view.
     fn back(&mut self) {
+        let has_lines_on_top = self.view().digit().is_none();
+        if !has_lines_on_top && self.highlight.take().is_some() {
+            return;
+        }
         let alone = self.views.len() < 2 && self.view().digit().is_some();
         let has_cursor = self.view().has_step_axis() || self.view() == View::Tracks;
         if alone && has_cursor && self.window.cursor().is_some() {
@@ -150,7 +159,7 @@ impl App {
     }
 
     /// Shows a view on top of the one shown, from its first line on, or leaves it.
-    fn toggle(&mut self, view: View) {
+    pub(super) fn toggle(&mut self, view: View) {
         if self.view() == view {
             self.views.pop();
         } else {

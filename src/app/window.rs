@@ -238,6 +238,18 @@ impl Window {
         (self.cursor, self.anchor, self.newest) = (None, None, None);
     }
 
+    /// Selects a step and no range.
+    pub(super) fn select_alone(&mut self, ordinal: u64, steps: &StepTable, width: u64) {
+        self.anchor = None;
+        self.select(ordinal, steps, width);
+    }
+
+    /// Selects the steps from one to another.
+    pub(super) fn select_range(&mut self, from: u64, to: u64, steps: &StepTable, width: u64) {
+        self.select(to, steps, width);
+        self.anchor = self.cursor.map(|last| from.min(steps.total().saturating_sub(1).max(last)));
+    }
+
     /// Begins a range at the selected step, or at the newest; or forgets it.
     pub(super) fn toggle_range(&mut self, steps: &StepTable, width: u64) {
         if self.anchor.take().is_some() {

@@ -246,7 +246,13 @@ impl Settings {
             ascii: self.ascii.value.unwrap_or_else(|| !is_utf8(env)),
             colors: self.colors.value.0,
             background: self.background.value.0,
-            preferences: Preferences { palette: self.theme.value, view: self.view.value, keys: self.keys.clone() },
+            no_mouse: !self.mouse.value,
+            preferences: Preferences {
+                palette: self.theme.value,
+                background: self.background.value.0.unwrap_or_default(),
+                view: self.view.value,
+                keys: self.keys.clone(),
+            },
         }
     }
 }

@@ -50,6 +50,7 @@ mod signals;
 mod spans;
 mod spark;
 mod step_chart;
+mod spots;
 mod step_detail;
 mod steps;
 mod strip_items;
@@ -63,10 +64,11 @@ mod tiny;
 mod views;
 
 pub use run::{Outcome, ScreenOptions, run_comparison, run_screen};
+pub use spots::Spot;
 
 use ratatui::buffer::Buffer;
 
-use crate::app::App;
+use crate::app::{App, Target};
 use scene::{OpenPhase, Scene, Title};
 use sheet::Sheet;
 use theme::Theme;
@@ -74,12 +76,16 @@ use theme::Theme;
 /// Screens with fewer rows have no row of views.
 const TABS_FROM: u16 = 12;
 
-/// Draws the whole screen into `buffer`, in the palette that the app has chosen.
-pub fn draw(app: &App, theme: &Theme, buffer: &mut Buffer) {
-    draw_screen(app, &theme.wearing(app.palette()), buffer);
+/// Draws the whole screen into `buffer`, in the palette that the app has chosen. Says what the mouse can point at, what
+/// lies on top last.
+pub fn draw(app: &App, theme: &Theme, buffer: &mut Buffer) -> Vec<Spot> {
+    let theme = &theme.wearing(app.palette()).on(app.background());
+    let scene = Scene::new(app, theme);
+    draw_screen(&scene, buffer);
     if theme.ascii() {
         keep_to_ascii(buffer);
     }
+    scene.spots.into_vec()
 }
 
 /// Replaces what names and units bring along.
@@ -94,20 +100,21 @@ fn keep_to_ascii(buffer: &mut Buffer) {
     }
 }
 
-fn draw_screen(app: &App, theme: &Theme, buffer: &mut Buffer) {
-    let scene = Scene::new(app, theme);
+fn draw_screen(scene: &Scene<'_>, buffer: &mut Buffer) {
     let mut screen = Sheet::new(buffer, buffer.area);
     if screen.width() < tiny::WIDTH || screen.height() < tiny::HEIGHT {
-        return tiny::draw(&mut screen, &scene);
+        return tiny::draw(&mut screen, scene);
     }
     let frame = Frame::of(screen.height());
-    header::draw(&mut screen.part(0, 0, u16::MAX, frame.header), &scene);
+    header::draw(&mut screen.part(0, 0, u16::MAX, frame.header), scene);
     if frame.tabs > 0 {
-        tabs::draw(&mut screen.part(0, frame.header, u16::MAX, 1), &scene);
+        tabs::draw(&mut screen.part(0, frame.header, u16::MAX, 1), scene);
     }
-    views::draw(&mut screen.rows(frame.header + frame.tabs, frame.footer), &scene);
+    let body = screen.area(0, frame.header + frame.tabs, u16::MAX, u16::MAX);
+    scene.spots.offer(body, Target::Body);
+    views::draw(&mut screen.rows(frame.header + frame.tabs, frame.footer), scene);
     let footer_row = screen.height() - frame.footer;
-    footer::draw(&mut screen.rows(footer_row, 0), &scene);
+    footer::draw(&mut screen.rows(footer_row, 0), scene);
 }
 
 /// Rows of what stands around the views.

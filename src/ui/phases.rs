@@ -14,7 +14,7 @@ use ratatui::style::Style;
 
 use super::sheet::{Sheet, clip};
 use super::{Scene, Title, spans};
-use crate::app::Panel;
+use crate::app::{Panel, Target};
 use crate::figures::{count, duration, percent};
 use crate::store::{Distribution, Phase, StepRow};
 
@@ -138,6 +138,7 @@ fn draw_phase(
 ) {
     let theme = scene.theme;
     let Some(look) = scene.looks.get(index) else { return };
+    scene.spots.offer(sheet.area(0, 0, SWATCH + layout.name, 1), Target::Phase(phase.slot));
     (1..3).for_each(|x| sheet.cell(x, 0, look.fill, look.style()));
     sheet.cell(4, 0, look.letter, theme.strong());
     sheet.text_within(SWATCH, 0, layout.name, &clip(&phase.text, layout.name, theme), theme.plain());

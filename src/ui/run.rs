@@ -4,14 +4,12 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crossterm::event::{self, Event};
-
 use super::keyboard::Keyboard;
 use super::own_cost::OwnCostMeter;
 use super::signals::Signals;
 use super::terminal::Screen;
 use super::theme::Theme;
-use super::{draw, input, tail};
+use super::{Spot, draw, input, tail};
 use crate::app::{Action, App, Background, ColorDepth, Effect, Preferences, View, update};
 use crate::source::{Progress, Source};
 
@@ -24,8 +22,10 @@ const POLL_BUDGET: Duration = Duration::from_millis(15);
 /// How long to wait for a key while data comes and while nothing does.
 const BUSY_WAIT: Duration = Duration::from_millis(33);
 const IDLE_WAIT: Duration = Duration::from_millis(100);
-/// crossterm looks at nothing, not even at keys it has read already, where it may not wait at all.
-const SHORTEST_WAIT: Duration = Duration::from_millis(1);
+/// An answer of the terminal that was asked for this recently may still come...
+const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+/// ...and is waited for this long, so that it does not come to whoever has the terminal next.
+const ANSWER_WAIT: Duration = Duration::from_millis(150);
 /// Time between two looks at the program's output while it is shown.
 const LOG_EVERY: Duration = Duration::from_millis(500);
 
@@ -40,6 +40,8 @@ pub struct ScreenOptions {
     pub colors: Option<ColorDepth>,
     /// The background, whatever the environment says.
     pub background: Option<Background>,
+    /// Leave the mouse to the terminal.
+    pub no_mouse: bool,
     /// How the screen begins, and what keys do.
     pub preferences: Preferences,
 }
@@ -72,21 +74,32 @@ pub fn run_comparison(
 ) -> anyhow::Result<Outcome> {
     let env = |name: &str| std::env::var(name).ok();
     let depth = options.colors.unwrap_or_else(|| ColorDepth::detect(env));
-    let theme = Theme::new(depth, options.ascii).on(options.background.unwrap_or_else(|| Background::detect(env)));
+    let background = options.background.or_else(|| Background::detect(env));
+    let preferences = Preferences { background: background.unwrap_or_default(), ..options.preferences };
     let signals = Signals::catch()?;
-    let screen = Screen::take()?;
+    let keyboard = Keyboard::open()?;
+    let screen = Screen::take(!options.no_mouse)?;
     let mut viewer = Viewer {
-        app: App::with(options.log_path.is_some(), options.preferences),
-        theme,
+        app: App::with(options.log_path.is_some(), preferences),
+        theme: Theme::new(depth, options.ascii),
+        spots: Vec::new(),
+        asked_at: None,
         source,
         against,
         log_path: options.log_path,
         signals,
         screen,
-        keyboard: Keyboard::open(),
+        keyboard,
         clock: Clock::start(),
     };
-    viewer.run()
+    // The sixteen and no colours are the terminal's own on any background.
+    if background.is_none() && matches!(depth, ColorDepth::True | ColorDepth::Indexed) {
+        viewer.screen.ask_background()?;
+        viewer.asked_at = Some(Instant::now());
+    }
+    let outcome = viewer.run();
+    viewer.hear_the_answer();
+    outcome
 }
 
 /// When what was done last.
@@ -108,6 +121,10 @@ impl Clock {
 struct Viewer {
     app: App,
     theme: Theme,
+    /// What the mouse can point at on the newest frame.
+    spots: Vec<Spot>,
+    /// When the terminal was asked for its background, until it answers.
+    asked_at: Option<Instant>,
     source: Box<dyn Source>,
     /// The session to compare with.
     against: Option<Box<dyn Source>>,
@@ -147,23 +164,33 @@ impl Viewer {
     /// Waits for input and takes all there is.
     fn take_input(&mut self, wait: Duration) -> io::Result<Pressed> {
         let mut pressed = Pressed { any: false, outcome: None };
-        let mut wait = wait.max(SHORTEST_WAIT);
-        while pressed.outcome.is_none() && is_input_there(wait)? {
-            wait = SHORTEST_WAIT;
-            let action = match event::read()? {
-                Event::Key(key) => input::key(&key).map(Action::Key),
-                Event::Resize(width, height) => Some(Action::Resized { width, height }),
-                _ => None,
-            };
-            if let Some(action) = action {
-                pressed.any = true;
-                pressed.outcome = self.change(action)?;
+        for event in self.keyboard.read(wait)? {
+            let Some(action) = input::action(&event, &self.spots) else { continue };
+            if matches!(action, Action::BackgroundSeen(_)) {
+                self.asked_at = None;
             }
+            pressed.any = true;
+            pressed.outcome = self.change(action)?;
+            if pressed.outcome.is_some() {
+                return Ok(pressed);
+            }
+        }
+        if self.signals.take_resized() {
+            pressed.any = true;
+            self.look_again()?;
         }
         if self.keyboard.is_gone() {
             pressed.outcome = Some(Outcome::Signal(libc::SIGHUP));
         }
         Ok(pressed)
+    }
+
+    /// Takes in an answer that is still on its way, which would look like typing to a shell.
+    fn hear_the_answer(&mut self) {
+        if self.asked_at.is_some_and(|at| at.elapsed() < ANSWER_WITHIN) {
+            // Whatever comes or does not: it is over now.
+            let _ = self.keyboard.read(ANSWER_WAIT);
+        }
     }
 
     /// Lets the app change and does what it asks for.
@@ -249,8 +276,8 @@ impl Viewer {
         if !self.app.is_dirty() || (begin < self.clock.next_frame && !at_once) {
             return Ok(());
         }
-        let (app, theme) = (&self.app, &self.theme);
-        self.screen.terminal().draw(|frame| draw(app, theme, frame.buffer_mut()))?;
+        let (app, theme, spots) = (&self.app, &self.theme, &mut self.spots);
+        self.screen.terminal().draw(|frame| *spots = draw(app, theme, frame.buffer_mut()))?;
         self.app.drawn();
         self.clock.next_frame = begin + FRAME.max(begin.elapsed() * DRAWING_SHARE);
         Ok(())
@@ -272,12 +299,4 @@ impl Viewer {
 struct Pressed {
     any: bool,
     outcome: Option<Outcome>,
-}
-
-/// Whether there is input within `wait`.
-fn is_input_there(wait: Duration) -> io::Result<bool> {
-    match event::poll(wait) {
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
-        answer => answer,
-    }
 }

@@ -1,6 +1,7 @@
 //! What all panels draw from: the app, its store, the theme, and the looks of the run's phases.
 
 use super::sheet::{Sheet, clip, width};
+use super::spots::Spots;
 use super::theme::{PhaseLook, Theme};
 use crate::app::{App, Panel, View};
 use crate::store::{Phase, Store};
@@ -20,6 +21,8 @@ pub struct Scene<'a> {
     pub theme: &'a Theme,
     /// Looks of [`Store::phases`], in their order.
     pub looks: Vec<PhaseLook>,
+    /// What the mouse can point at.
+    pub spots: Spots,
 }
 
 /// A span that has been open for much longer than a step usually takes.
@@ -36,7 +39,13 @@ impl<'a> Scene<'a> {
     pub fn new(app: &'a App, theme: &'a Theme) -> Self {
         let store = &app.store;
         let name = |phase: &'a Phase| (!phase.is_gap()).then_some(phase.text.as_str());
-        Self { app, store, theme, looks: theme.phase_looks(store.phases().iter().map(name)) }
+        let mut looks = theme.phase_looks(store.phases().iter().map(name));
+        let is_clear = |phase: &Phase| app.highlight() == Some(phase.slot);
+        if store.phases().iter().any(is_clear) {
+            let others = looks.iter_mut().zip(store.phases()).filter(|(_, phase)| !is_clear(phase));
+            others.for_each(|(look, _)| *look = theme.faint(*look));
+        }
+        Self { app, store, theme, looks, spots: Spots::default() }
     }
 
     /// Whether there is nothing but hardware to show, and a word on why.

@@ -35,9 +35,14 @@ impl<'a> Sheet<'a> {
 
     /// A part of this sheet.
     pub fn part(&mut self, x: u16, y: u16, width: u16, height: u16) -> Sheet<'_> {
+        Sheet { area: self.area(x, y, width, height), buffer: self.buffer }
+    }
+
+    /// Where a part of this sheet lies on the screen.
+    pub fn area(&self, x: u16, y: u16, width: u16, height: u16) -> Rect {
         let (x, y) = (x.min(self.area.width), y.min(self.area.height));
         let (width, height) = (width.min(self.area.width - x), height.min(self.area.height - y));
-        Sheet { area: Rect { x: self.area.x + x, y: self.area.y + y, width, height }, buffer: self.buffer }
+        Rect { x: self.area.x + x, y: self.area.y + y, width, height }
     }
 
     /// The rows from `y` on, all but the `bottom` last ones.

@@ -5,28 +5,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::SigId;
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
 use signal_hook::low_level::{emulate_default_handler, unregister};
 
 /// Which signals have arrived. The handlers live as long as this.
 pub struct Signals {
     stop: Arc<AtomicBool>,
     resumed: Arc<AtomicBool>,
+    resized: Arc<AtomicBool>,
     quit: [(i32, Arc<AtomicBool>); 3],
     handlers: Vec<SigId>,
 }
 
 impl Signals {
-    /// Catches the signals that end, stop and continue a terminal program.
+    /// Catches the signals that end, stop, continue and resize a terminal program.
     ///
     /// # Errors
     /// When the system refuses a handler.
     pub fn catch() -> io::Result<Self> {
         let flag = || Arc::new(AtomicBool::new(false));
         let quit = [(SIGTERM, flag()), (SIGHUP, flag()), (SIGINT, flag())];
-        let mut signals = Self { stop: flag(), resumed: flag(), quit, handlers: Vec::new() };
-        let stop_and_resume = [(SIGTSTP, signals.stop.clone()), (SIGCONT, signals.resumed.clone())];
-        for (signal, flag) in signals.quit.clone().into_iter().chain(stop_and_resume) {
+        let mut signals = Self { stop: flag(), resumed: flag(), resized: flag(), quit, handlers: Vec::new() };
+        let others =
+            [(SIGTSTP, signals.stop.clone()), (SIGCONT, signals.resumed.clone()), (SIGWINCH, signals.resized.clone())];
+        for (signal, flag) in signals.quit.clone().into_iter().chain(others) {
             signals.handlers.push(signal_hook::flag::register(signal, flag)?);
         }
         Ok(signals)
@@ -45,6 +47,11 @@ impl Signals {
     /// Whether the viewer was continued after a stop, since the last call.
     pub fn take_resumed(&self) -> bool {
         self.resumed.swap(false, Ordering::Relaxed)
+    }
+
+    /// Whether the terminal has changed its size, since the last call.
+    pub fn take_resized(&self) -> bool {
+        self.resized.swap(false, Ordering::Relaxed)
     }
 
     /// Stops this process as Ctrl-Z does to any program, and returns when it is continued.

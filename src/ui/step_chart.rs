@@ -21,7 +21,7 @@ use super::scale::Scale;
 use super::sheet::Sheet;
 use super::theme::{PhaseLook, Theme};
 use super::{OpenPhase, Scene, epochs};
-use crate::app::AXIS_WIDTH;
+use crate::app::{AXIS_WIDTH, Target};
 use crate::figures::{count, duration};
 use crate::store::{Measure, StepColumn, StepRow};
 
@@ -131,6 +131,7 @@ impl<'a> Chart<'a> {
         let mut bars = sheet.rows(first, u16::from(self.has_numbers));
         self.draw_epochs(&mut bars, scene.theme);
         for (x, column) in self.shown() {
+            scene.spots.offer(bars.area(x, 0, 1, self.rows), Target::Step(column.worst.ordinal()));
             self.draw_bar(&mut bars, x, column, &mut stack, scene);
         }
         if let Some(open) = &self.open {

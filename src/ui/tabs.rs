@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::Scene;
 use super::sheet::{Sheet, width};
-use crate::app::View;
+use crate::app::{Target, View};
 
 /// The order in which names are shortened: the longest first, what people look for first last.
 const SHORTENED: [View; 9] = [
@@ -82,6 +82,7 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let theme = scene.theme;
     let current = scene.app.place();
     for Tab { view, columns, name } in tabs(sheet.width(), current) {
+        scene.spots.offer(sheet.area(columns.start, 0, columns.end - columns.start, 1), Target::View(view));
         let is_current = view == current;
         if is_current {
             sheet.cell(columns.start, 0, theme.glyph('▌', '>'), theme.accent());

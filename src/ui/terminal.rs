@@ -8,7 +8,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossterm::cursor::{Hide, Show};
-use crossterm::style::ResetColor;
+use crossterm::style::{Print, ResetColor};
 use crossterm::terminal::{
     Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
@@ -20,26 +20,42 @@ use ratatui::backend::CrosstermBackend;
 static TAKEN: AtomicBool = AtomicBool::new(false);
 static PANIC_HOOK: Once = Once::new();
 
+/// Asks for button presses, the wheel and movements with a button down, in the form without limits (xterm's modes 1000,
+/// 1002 and 1006). Movements without a button are not asked for: they would come by the hundred.
+const MOUSE_ON: &str = "\x1b[?1000h\x1b[?1002h\x1b[?1006h";
+const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1002l\x1b[?1000l";
+/// Asks for the colour of the background (xterm's OSC 11). A terminal that does not know the question says nothing.
+const ASK_BACKGROUND: &str = "\x1b]11;?\x1b\\";
+
 /// The terminal in raw mode with the alternate screen, for as long as this lives.
 pub struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
+    with_mouse: bool,
 }
 
 impl Screen {
-    /// Takes the terminal.
+    /// Takes the terminal, and the mouse with it if it is wanted.
     ///
     /// # Errors
     /// When standard output is no terminal or does not take the change. It is given back then.
-    pub fn take() -> io::Result<Self> {
+    pub fn take(with_mouse: bool) -> io::Result<Self> {
         PANIC_HOOK.call_once(give_back_on_panic);
-        take_terminal().inspect_err(|_| give_back())?;
+        take_terminal(with_mouse).inspect_err(|_| give_back())?;
         let terminal = Terminal::new(CrosstermBackend::new(io::stdout())).inspect_err(|_| give_back())?;
-        Ok(Self { terminal })
+        Ok(Self { terminal, with_mouse })
     }
 
     /// What to draw on.
     pub fn terminal(&mut self) -> &mut Terminal<CrosstermBackend<Stdout>> {
         &mut self.terminal
+    }
+
+    /// Asks the terminal for its background. The answer, if there is one, comes as input.
+    ///
+    /// # Errors
+    /// When the terminal does not take it.
+    pub fn ask_background(&self) -> io::Result<()> {
+        execute!(io::stdout(), Print(ASK_BACKGROUND))
     }
 
     /// Whether the terminal is still ours: it is not after a panic on another thread.
@@ -63,7 +79,7 @@ impl Screen {
     /// # Errors
     /// When the terminal does not take the change.
     pub fn retake(&mut self) -> io::Result<()> {
-        take_terminal()?;
+        take_terminal(self.with_mouse)?;
         self.forget()
     }
 
@@ -85,10 +101,10 @@ impl Drop for Screen {
     }
 }
 
-fn take_terminal() -> io::Result<()> {
+fn take_terminal(with_mouse: bool) -> io::Result<()> {
     enable_raw_mode()?;
     TAKEN.store(true, Ordering::SeqCst);
-    execute!(io::stdout(), EnterAlternateScreen, Hide)
+    execute!(io::stdout(), EnterAlternateScreen, Hide, Print(if with_mouse { MOUSE_ON } else { "" }))
 }
 
 /// Gives the terminal back once; does nothing where it is not ours. What fails here fails because the terminal is
@@ -96,7 +112,7 @@ fn take_terminal() -> io::Result<()> {
 fn give_back() {
     if TAKEN.swap(false, Ordering::SeqCst) {
         let mut stdout = io::stdout();
-        let _ = queue!(stdout, ResetColor, LeaveAlternateScreen, Show);
+        let _ = queue!(stdout, Print(MOUSE_OFF), ResetColor, LeaveAlternateScreen, Show);
         let _ = stdout.flush();
         let _ = disable_raw_mode();
     }

@@ -151,6 +151,13 @@ impl Theme {
         PhaseLook { letter, fill, color, grain: (grain, color) }
     }
 
+    /// The look of a phase that steps back while another one is shown clearly. It keeps its letter.
+    pub fn faint(&self, look: PhaseLook) -> PhaseLook {
+        let color = self.shown(self.colors().gap).unwrap_or(Color::Reset);
+        let fill = self.glyph('·', '.');
+        PhaseLook { letter: look.letter, fill, color, grain: (color, Color::Reset) }
+    }
+
     /// What a phase's fill is drawn with on its colour.
     fn grain(&self, paint: Paint) -> Color {
         let (r, g, b) = paint.rgb;

@@ -1,6 +1,7 @@
 //! The run at a glance: bars, phases and hardware.
 
-use crate::ui::plan::Plan;
+use crate::app::{Panel, Target};
+use crate::ui::plan::{Place, Plan};
 use crate::ui::sheet::Sheet;
 use crate::ui::{Scene, hardware, phases, steps};
 
@@ -10,7 +11,14 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
         return hardware::draw_alone(body, scene);
     }
     let plan = Plan::new(body.width(), body.height(), scene);
-    steps::draw(&mut plan.steps.of(body), scene);
-    phases::draw(&mut plan.phases.of(body), scene);
-    hardware::draw(&mut plan.hardware.of(body), scene);
+    let panels: [(Panel, Place, fn(&mut Sheet<'_>, &Scene<'_>)); 3] = [
+        (Panel::Steps, plan.steps, steps::draw),
+        (Panel::Phases, plan.phases, phases::draw),
+        (Panel::Hardware, plan.hardware, hardware::draw),
+    ];
+    for (panel, place, draw) in panels {
+        let mut sheet = place.of(body);
+        scene.spots.offer(sheet.area(0, 0, u16::MAX, u16::MAX), Target::Panel(panel));
+        draw(&mut sheet, scene);
+    }
 }

@@ -1,0 +1,189 @@
+//! What the mouse does. What it points at comes as a [`Target`]: the screen knows where it drew what.
+
+use super::keys::Key;
+use super::situation::When;
+use super::{App, Command, Effect, KeyMap, Panel, View};
+use crate::store::PhaseSlot;
+
+/// Lines that one turn of the wheel scrolls.
+const WHEEL_LINES: i32 = 3;
+
+/// What the mouse did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gesture {
+    /// The button went down.
+    Press,
+    /// The mouse moved with the button down.
+    Drag,
+    /// The wheel turned.
+    Wheel {
+        /// Away from the person.
+        up: bool,
+    },
+}
+
+/// Something on the screen that the mouse can point at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A view's place in the row of views.
+    View(View),
+    /// What fills the screen between header and footer, where nothing else is.
+    Body,
+    /// A panel of the overview.
+    Panel(Panel),
+    /// A step's bar, by the step's ordinal.
+    Step(u64),
+    /// A phase in the legend, by its slot in the store.
+    Phase(PhaseSlot),
+    /// A line of the view that is shown.
+    Line(usize),
+}
+
+impl App {
+    /// Does what the mouse asks for.
+    pub(super) fn point(&mut self, gesture: Gesture, on: Target) -> Option<Effect> {
+        self.dirty = true;
+        match gesture {
+            Gesture::Press => self.press_on(on),
+            Gesture::Drag => self.drag_to(on),
+            Gesture::Wheel { up } => return self.turn_wheel(up, on),
+        }
+        None
+    }
+
+    fn press_on(&mut self, on: Target) {
+        self.pressed_step = None;
+        match on {
+            Target::View(view) => self.show(view),
+            Target::Panel(panel) => self.focus = panel,
+            Target::Line(line) => self.lines.set(self.view(), line.min(self.last_line(self.view()))),
+            Target::Phase(slot) => {
+                self.focus = Panel::Phases;
+                self.highlight = (self.highlight != Some(slot)).then_some(slot);
+            }
+            Target::Step(ordinal) => self.press_step(ordinal),
+            Target::Body => (),
+        }
+    }
+
+    /// Selects a step; shows the one that was selected already.
+    fn press_step(&mut self, ordinal: u64) {
+        self.focus = Panel::Steps;
+        self.pressed_step = Some(ordinal);
+        if self.window.cursor() == Some(ordinal) && self.window.range().is_none() {
+            self.toggle(View::Step);
+        }
+        let width = self.columns();
+        self.window.select_alone(ordinal, self.store.steps(), width);
+    }
+
+    /// Selects the steps from the one where the button went down.
+    fn drag_to(&mut self, on: Target) {
+        if let (Some(from), Target::Step(to)) = (self.pressed_step, on) {
+            let width = self.columns();
+            self.window.select_range(from, to, self.store.steps(), width);
+        }
+    }
+
+    /// Zooms where there is an axis, else scrolls.
+    fn turn_wheel(&mut self, up: bool, on: Target) -> Option<Effect> {
+        let situation = self.situation();
+        let has_lines = situation.allows(When::Lines);
+        let is_list = matches!(on, Target::Line(_) | Target::Phase(_) | Target::Panel(Panel::Phases));
+        let zoom = KeyMap::default().command(Key::Char(if up { '+' } else { '-' }), &situation);
+        match zoom {
+            Some(zoom) if !(is_list && has_lines) => self.obey(zoom),
+            _ if has_lines => self.obey(Command::Scroll { lines: if up { -WHEEL_LINES } else { WHEEL_LINES } }),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::{Action, update};
+    use crate::source::{State, Status};
+    use crate::store::fixture::{TrainingRun, each_item};
+
+    fn app() -> App {
+        let mut app = App::new(false);
+        each_item(&TrainingRun { steps: 100, ..TrainingRun::default() }.bytes(), |item| app.store.apply(item));
+        update(&mut app, Action::Resized { width: 80, height: 24 });
+        let status = Status { state: State::Running, live: true, ..Status::default() };
+        update(&mut app, Action::Polled { status, changed: true });
+        app
+    }
+
+    fn point(app: &mut App, gesture: Gesture, on: Target) {
+        assert_eq!(update(app, Action::Mouse { gesture, on }), None);
+    }
+
+    fn press(app: &mut App, on: Target) {
+        point(app, Gesture::Press, on);
+    }
+
+    #[test]
+    fn a_press_shows_focuses_and_selects() {
+        let mut app = app();
+        press(&mut app, Target::Panel(Panel::Hardware));
+        assert_eq!(app.focus(), Panel::Hardware);
+        press(&mut app, Target::View(View::Tracks));
+        assert_eq!(app.view(), View::Tracks);
+        press(&mut app, Target::View(View::Overview));
+        press(&mut app, Target::Step(95));
+        assert_eq!((app.window().cursor(), app.focus()), (Some(95), Panel::Steps));
+        press(&mut app, Target::Step(95));
+        assert_eq!(app.view(), View::Step, "a second press shows it in full");
+        press(&mut app, Target::Body);
+        assert_eq!(app.window().cursor(), Some(95), "nothing lies there");
+    }
+
+    #[test]
+    fn a_drag_selects_a_range_either_way() {
+        let mut app = app();
+        press(&mut app, Target::Step(80));
+        point(&mut app, Gesture::Drag, Target::Step(90));
+        assert_eq!(app.window().range(), Some(80..91));
+        point(&mut app, Gesture::Drag, Target::Step(70));
+        assert_eq!(app.window().range(), Some(70..81));
+        point(&mut app, Gesture::Drag, Target::Body);
+        assert_eq!(app.window().range(), Some(70..81), "outside the bars it stays");
+        press(&mut app, Target::Step(75));
+        assert_eq!((app.window().range(), app.view()), (None, View::Overview), "a press begins anew");
+        press(&mut app, Target::Body);
+        point(&mut app, Gesture::Drag, Target::Step(90));
+        assert_eq!(app.window().range(), None, "what began elsewhere selects nothing");
+    }
+
+    #[test]
+    fn a_phase_in_the_legend_is_highlighted_and_let_go() {
+        let mut app = app();
+        let slots: Vec<_> = app.store.phases().iter().map(|phase| phase.slot).collect();
+        press(&mut app, Target::Phase(slots[0]));
+        press(&mut app, Target::Phase(slots[1]));
+        assert_eq!(app.highlight(), Some(slots[1]));
+        press(&mut app, Target::Phase(slots[1]));
+        assert_eq!(app.highlight(), None);
+        press(&mut app, Target::Phase(slots[0]));
+        update(&mut app, Action::Key(Key::Esc));
+        assert_eq!(app.highlight(), None);
+    }
+
+    #[test]
+    fn the_wheel_zooms_bars_and_scrolls_lists() {
+        let mut app = app();
+        let wheel = |app: &mut App, up, on| point(app, Gesture::Wheel { up }, on);
+        wheel(&mut app, false, Target::Panel(Panel::Steps));
+        let width = app.columns();
+        assert_eq!(app.window().per_column(app.store.steps(), width), 2);
+        wheel(&mut app, true, Target::Step(99));
+        assert_eq!(app.window().per_column(app.store.steps(), width), 1);
+        press(&mut app, Target::View(View::Tracks));
+        update(&mut app, Action::Key(Key::Char('?')));
+        wheel(&mut app, false, Target::Body);
+        assert_eq!(app.line(View::Help), 3);
+        wheel(&mut app, true, Target::Body);
+        assert_eq!(app.line(View::Help), 0);
+    }
+}
