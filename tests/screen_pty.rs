@@ -276,12 +276,14 @@ fn the_mouse_shows_views_selects_steps_and_zooms() {
     click(&mut terminal, column, row);
     let (_, row) = find(&terminal, "backward");
     terminal.wait_for("phases");
-    // The bars stand above the table, the newest at the right edge.
-    click(&mut terminal, 70, 10);
+    // The bars stand above the table and their numbers, the newest at the right edge.
+    let bars = find(&terminal, "phases").1 - 2;
+    click(&mut terminal, 70, bars);
     terminal.wait_for("selected: ");
-    terminal.press("\u{1b}[<0;61;11M\u{1b}[<32;71;11M\u{1b}[<0;71;11m");
+    let y = bars + 1;
+    terminal.press(&format!("\u{1b}[<0;61;{y}M\u{1b}[<32;71;{y}M\u{1b}[<0;71;{y}m"));
     terminal.wait_for("11 steps selected");
-    terminal.press("\u{1b}[<65;61;11M");
+    terminal.press(&format!("\u{1b}[<65;61;{y}M"));
     terminal.wait_for("2 steps a column");
     click(&mut terminal, 8, row);
     terminal.press("q");

@@ -1,8 +1,8 @@
 //! The state of the screen and how it changes: an event becomes an [`Action`], [`update()`] applies it to the [`App`],
 //! and the screen draws what the app then is. Nothing here draws, reads a file, looks at a clock or knows a terminal.
 
-mod compare;
 mod commands;
+mod compare;
 mod key;
 mod keymap;
 pub mod keys;
@@ -24,8 +24,8 @@ use crate::source::{Control, State, Status};
 use crate::store::{PhaseSlot, Store};
 
 pub use compare::{Other, Pair};
-pub use latency::{LatencyLine, Over, QUANTILES};
 pub use keymap::{Bound, KeyMap, KeyMapError, Override};
+pub use latency::{LatencyLine, Over, QUANTILES};
 pub use looks::{Background, ColorDepth, Palette};
 pub use mouse::{Gesture, Target};
 pub use prompt::Prompt;

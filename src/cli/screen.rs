@@ -36,11 +36,7 @@ pub(super) fn is_wanted(settings: &Settings) -> bool {
 ///
 /// # Errors
 /// When `against` cannot be read, or the terminal or standard output cannot be used.
-pub(super) fn show_against(
-    source: Box<dyn Source>,
-    against: Option<&str>,
-    settings: &Settings,
-) -> anyhow::Result<u8> {
+pub(super) fn show_against(source: Box<dyn Source>, against: Option<&str>, settings: &Settings) -> anyhow::Result<u8> {
     let Some(against) = against else { return show(source, settings) };
     let against = open_against(against)?;
     if !is_wanted(settings) {
