@@ -239,6 +239,7 @@ fn a_replay() {
         speed: 2.0,
         paused: false,
         looping: false,
+        part: (None, None),
         seeking: false,
     };
     let status = Status { transport: Some(transport), live: false, ..live() };

@@ -32,6 +32,8 @@ impl Command {
             Self::Slower => "slower",
             Self::ToggleLoop => "loop",
             Self::AskTime => "go-to",
+            Self::MarkRange => "ab-range",
+            Self::AskFilter => "filter",
             Self::Scroll { lines: ..0 } => "up",
             Self::Scroll { lines: 0.. } => "down",
             Self::ScrollPage { down: false } => "page-up",

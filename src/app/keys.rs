@@ -51,9 +51,17 @@ pub const BINDINGS: &[Binding] = &[
     key(&[Char('.')], ".", When::Replay, Command::StepFrame { forward: true }, "one frame on"),
     key(&[Char('<')], "<", When::Replay, Command::Slower, "slower").footer("< >", "speed"),
     key(&[Char('>')], ">", When::Replay, Command::Faster, "faster"),
-    key(&[Char(':')], ":", When::Replay, Command::AskTime, "go to a time: 90, 1:30 or 50%").footer(":", "go to"),
+    key(&[Char(':')], ":", When::Replay, Command::AskTime, "go to a time or a step: 90, 1:30, +5, 50%, #120")
+        .footer(":", "go to"),
     key(&[Char('%')], "%", When::Replay, Command::AskTime, "the same"),
     key(&[Char('L')], "L", When::Replay, Command::ToggleLoop, "start over at the end, or no longer"),
+    key(
+        &[Char('a')],
+        "a",
+        When::Replay,
+        Command::MarkRange,
+        "play a part over and over: from here; to here; no longer",
+    ),
     key(&[Left, Char('h')], "←  h", When::Steps, Command::MoveCursor { columns: -1 }, "select the step before")
         .footer("←→", "step"),
     key(&[Right, Char('l')], "→  l", When::Steps, Command::MoveCursor { columns: 1 }, "select the step after"),
@@ -123,6 +131,7 @@ pub const BINDINGS: &[Binding] = &[
     key(&[PageDown], "PgDn", When::Lines, Command::ScrollPage { down: true }, "scroll a page down"),
     key(&[Char('g'), Home], "g  Home", When::Lines, Command::ScrollEnd { bottom: false }, "to the top"),
     key(&[Char('G'), End], "G  End", When::Lines, Command::ScrollEnd { bottom: true }, "to the bottom"),
+    key(&[Char('/')], "/", When::Names, Command::AskFilter, "show only names with a given part"),
     key(&[Char('t')], "t", When::Always, Command::NextPalette, "the next palette of colours"),
     key(&[Ctrl('z')], "Ctrl-Z", When::Always, Command::Suspend, "suspend the viewer; the run goes on"),
     key(&[Ctrl('l')], "Ctrl-L", When::Always, Command::Redraw, "draw everything anew"),

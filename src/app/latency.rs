@@ -72,9 +72,16 @@ impl App {
     /// The lines of the latency table: the step, its phases and, since the start, spans by the time they took.
     pub fn latency_lines(&self) -> Vec<LatencyLine<'_>> {
         let phases = self.store.phases().iter().enumerate().map(|(at, phase)| LatencyLine::Phase(at, phase));
-        let mut lines: Vec<LatencyLine<'_>> = [LatencyLine::Step].into_iter().chain(phases).collect();
+        let phases = phases.filter(|line| matches!(line, LatencyLine::Phase(_, phase) if self.passes(&phase.text)));
+        let step = [LatencyLine::Step].into_iter().filter(|_| self.passes("step"));
+        let mut lines: Vec<LatencyLine<'_>> = step.chain(phases).collect();
         if self.latency.figures.is_none() {
-            let mut spans: Vec<&SpanStatistics> = self.store.spans().iter().filter(|span| !span.is_phase).collect();
+            let mut spans: Vec<&SpanStatistics> = self
+                .store
+                .spans()
+                .iter()
+                .filter(|span| !span.is_phase && self.passes(self.store.name(span.name)))
+                .collect();
             spans.sort_by_key(|span| std::cmp::Reverse(span.durations.total_ns()));
             lines.extend(spans.into_iter().take(SPANS_MOST).map(LatencyLine::Span));
         }

@@ -3,6 +3,7 @@
 
 mod commands;
 mod compare;
+mod filter;
 mod key;
 mod keymap;
 pub mod keys;
@@ -28,7 +29,7 @@ pub use keymap::{Bound, KeyMap, KeyMapError, Override};
 pub use latency::{LatencyLine, Over, QUANTILES};
 pub use looks::{Background, ColorDepth, Palette};
 pub use mouse::{Gesture, Target};
-pub use prompt::Prompt;
+pub use prompt::{Prompt, Question};
 pub use situation::Situation;
 pub use time_window::TimeWindow;
 pub use update::update;
@@ -67,8 +68,12 @@ pub enum Command {
     Slower,
     /// Replay over and over, or once.
     ToggleLoop,
-    /// Ask for a time to go to.
+    /// Ask for a place to go to.
     AskTime,
+    /// Mark one end of a part to play over and over, then the other, then forget it.
+    MarkRange,
+    /// Ask for a part of the names to show.
+    AskFilter,
     /// Scroll what has the focus.
     Scroll {
         /// Down, or up if negative.
@@ -262,6 +267,7 @@ pub struct App {
     other: Option<Box<Other>>,
     frozen_at: Option<Duration>,
     prompt: Option<Prompt>,
+    filter: String,
     keymap: KeyMap,
     palette: Palette,
     background: Background,

@@ -1,13 +1,50 @@
-//! The one question the screen asks: which time of a replay to go to.
+//! The questions that the screen asks in its last row: where in a replay to go, and what to look for.
 
 use crate::source::Control;
 
 /// Longest answer taken, in characters.
-const LONGEST: usize = 16;
+const LONGEST: usize = 32;
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// Where in the replay to go.
+    Place,
+    /// Which names to show.
+    Filter,
+}
+
+impl Question {
+    /// The question, in words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Place => "go to",
+            Self::Filter => "filter",
+        }
+    }
+
+    /// What to type.
+    pub fn hint(self) -> &'static str {
+        match self {
+            Self::Place => "90, 1:30, +5, -5, 50% or step #120, then Enter",
+            Self::Filter => "part of a name, then Enter; Esc shows all",
+        }
+    }
+
+    /// Whether this character can stand in an answer.
+    fn takes(self, c: char) -> bool {
+        match self {
+            Self::Place => c.is_ascii_digit() || matches!(c, ':' | '.' | '%' | 's' | '#' | '+' | '-'),
+            Self::Filter => !c.is_control(),
+        }
+    }
+}
 
 /// An answer as it is being typed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prompt {
+    /// What is asked.
+    pub question: Question,
     /// What was typed so far.
     pub text: String,
     /// What was wrong with it when it was last given.
@@ -15,10 +52,13 @@ pub struct Prompt {
 }
 
 impl Prompt {
+    pub(super) fn new(question: Question, text: String) -> Self {
+        Self { question, text, complaint: None }
+    }
+
     pub(super) fn push(&mut self, c: char) {
         self.complaint = None;
-        let fits = c.is_ascii_digit() || matches!(c, ':' | '.' | '%' | 's');
-        if fits && self.text.len() < LONGEST {
+        if self.question.takes(c) && self.text.chars().count() < LONGEST {
             self.text.push(c);
         }
     }
@@ -27,19 +67,29 @@ impl Prompt {
         self.complaint = None;
         self.text.pop();
     }
+}
 
-    /// What the answer asks of the source: `50%`, `90` or `90s`, `1:30`, `1:00:00`.
-    ///
-    /// # Errors
-    /// Says what to type where the answer is none of these.
-    pub(super) fn answer(&self) -> Result<Control, &'static str> {
-        const COMPLAINT: &str = "type 90, 1:30 or 50%";
-        if let Some(percent) = self.text.strip_suffix('%') {
-            let percent: f64 = percent.parse().map_err(|_| COMPLAINT)?;
-            return Ok(Control::SeekShare((percent / 100.0).clamp(0.0, 1.0)));
-        }
-        seconds(self.text.trim_end_matches('s')).map(|s| Control::Seek((s * 1e9) as u64)).ok_or(COMPLAINT)
+/// What an answer about a place asks of a replay that stands at `position_ns`: `50%`, `90` or `90s`, `1:30`, `1:00:00`,
+/// so much on or back with a sign, and `#120` for a step.
+///
+/// # Errors
+/// Says what to type where the answer is none of these.
+pub(super) fn place(text: &str, position_ns: u64) -> Result<Control, &'static str> {
+    const COMPLAINT: &str = "type 90, 1:30, +5, -5, 50% or #120";
+    if let Some(percent) = text.strip_suffix('%') {
+        let percent: f64 = percent.parse().map_err(|_| COMPLAINT)?;
+        return Ok(Control::SeekShare((percent / 100.0).clamp(0.0, 1.0)));
     }
+    if let Some(step) = text.strip_prefix('#') {
+        return step.parse().map(Control::SeekStep).map_err(|_| COMPLAINT);
+    }
+    // A float beyond the range saturates.
+    let ns = |text: &str| seconds(text.trim_end_matches('s')).map(|s| (s * 1e9) as u64).ok_or(COMPLAINT);
+    Ok(Control::Seek(match (text.strip_prefix('+'), text.strip_prefix('-')) {
+        (Some(on), _) => position_ns.saturating_add(ns(on)?),
+        (_, Some(back)) => position_ns.saturating_sub(ns(back)?),
+        _ => ns(text)?,
+    }))
 }
 
 /// Seconds in `[[h:]m:]s`.
@@ -47,7 +97,8 @@ fn seconds(text: &str) -> Option<f64> {
     if text.split(':').count() > 3 {
         return None;
     }
-    text.split(':').try_fold(0.0, |sum, part| Some(sum * 60.0 + part.parse::<f64>().ok()?))
+    let number = |part: &str| part.bytes().all(|c| c.is_ascii_digit() || c == b'.').then(|| part.parse::<f64>().ok());
+    text.split(':').try_fold(0.0, |sum, part| Some(sum * 60.0 + number(part)??))
 }
 
 #[cfg(test)]
@@ -55,35 +106,43 @@ mod tests {
     use super::*;
 
     fn answer(text: &str) -> Result<Control, &'static str> {
-        let mut prompt = Prompt::default();
+        let mut prompt = Prompt::new(Question::Place, String::new());
         text.chars().for_each(|c| prompt.push(c));
-        prompt.answer()
+        place(&prompt.text, 10_000_000_000)
     }
 
     #[test]
-    fn times_and_shares() {
+    fn times_shares_and_steps() {
         assert_eq!(answer("90"), Ok(Control::Seek(90_000_000_000)));
         assert_eq!(answer("90s"), Ok(Control::Seek(90_000_000_000)));
         assert_eq!(answer("1:30"), Ok(Control::Seek(90_000_000_000)));
         assert_eq!(answer("1:00:00.5"), Ok(Control::Seek(3_600_500_000_000)));
         assert_eq!(answer("25%"), Ok(Control::SeekShare(0.25)));
         assert_eq!(answer("250%"), Ok(Control::SeekShare(1.0)));
+        assert_eq!(answer("#1234"), Ok(Control::SeekStep(1234)));
+        assert_eq!(answer("+2.5"), Ok(Control::Seek(12_500_000_000)));
+        assert_eq!(answer("-4"), Ok(Control::Seek(6_000_000_000)));
+        assert_eq!(answer("-1:00"), Ok(Control::Seek(0)));
     }
 
     #[test]
     fn nonsense_is_answered_with_what_to_type() {
-        for text in ["", "%", ":", "1:2:3:4", "1..5"] {
+        for text in ["", "%", ":", "1:2:3:4", "1..5", "#", "#1.5", "+", "--1", "+-1", "1-1", "99999999999999999999#"] {
             assert!(answer(text).is_err(), "{text}");
         }
     }
 
     #[test]
     fn an_answer_has_an_end() {
-        let mut prompt = Prompt::default();
+        let mut prompt = Prompt::new(Question::Place, String::new());
         (0..1000).for_each(|_| prompt.push('9'));
         assert_eq!(prompt.text.len(), LONGEST);
-        assert!(prompt.answer().is_ok());
+        assert!(place(&prompt.text, 0).is_ok());
         prompt.push('x');
         assert!(!prompt.text.contains('x'));
+        let mut prompt = Prompt::new(Question::Filter, String::new());
+        (0..1000).for_each(|_| prompt.push('前'));
+        prompt.push('\u{1b}');
+        assert_eq!(prompt.text.chars().count(), LONGEST);
     }
 }

@@ -26,6 +26,8 @@ pub enum When {
     Percentile,
     /// Something with lines is on the screen and has the focus.
     Lines,
+    /// Something with names is on the screen: phases, spans, tracks.
+    Names,
     /// The source can be frozen: it is live.
     Live,
     /// The source is a replay.
@@ -45,7 +47,7 @@ pub struct Situation {
     pub focus: Panel,
     /// Whether there are steps.
     pub steps: bool,
-    /// Whether a step is selected, or a phase highlighted.
+    /// Whether a step is selected, a phase highlighted or a filter set.
     pub selected: bool,
     /// Whether a percentile of steps is selected in the latency view.
     pub percentile: bool,
@@ -76,6 +78,7 @@ impl Situation {
                 View::Steps => false,
                 _ => true,
             },
+            When::Names => matches!(self.view, View::Overview | View::Latency | View::Tracks),
             When::Live => self.live && !self.replay,
             When::Replay => self.replay,
             When::Log => self.log,
@@ -94,7 +97,7 @@ impl App {
             focus: self.focus,
             steps: !self.store.steps().is_empty(),
             percentile: self.view() == View::Latency && self.can_show_percentile(),
-            selected: self.window.cursor().is_some() || self.highlight.is_some(),
+            selected: self.window.cursor().is_some() || self.highlight.is_some() || !self.filter.is_empty(),
             live: !replay && (!ended || self.frozen_at.is_some()),
             replay,
             log: self.log.is_some(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::keys::Key;
-use super::{AXIS_WIDTH, Action, App, Command, Effect, LogView, Notice, Panel, Prompt, View};
+use super::{AXIS_WIDTH, Action, App, Command, Effect, LogView, Notice, Panel, Prompt, Question, View, prompt};
 use crate::findings;
 use crate::source::{Control, Status};
 
@@ -61,17 +61,37 @@ impl App {
         match key {
             Key::Char(c) => prompt.push(c),
             Key::Backspace => prompt.pop(),
-            Key::Esc => self.prompt = None,
-            Key::Enter => match prompt.answer() {
-                Ok(control) => {
-                    self.prompt = None;
-                    return Some(Effect::Control(control));
+            Key::Esc => {
+                if prompt.question == Question::Filter {
+                    self.filter.clear();
                 }
-                Err(complaint) => prompt.complaint = Some(complaint),
-            },
+                self.prompt = None;
+            }
+            Key::Enter => return self.answer(),
             _ => (),
         }
         None
+    }
+
+    /// Does what the answer to the open question asks for.
+    fn answer(&mut self) -> Option<Effect> {
+        let prompt = self.prompt.as_mut()?;
+        let position_ns = self.status.transport.map_or(0, |transport| transport.position_ns);
+        let effect = match prompt.question {
+            Question::Filter => {
+                self.filter = std::mem::take(&mut prompt.text);
+                None
+            }
+            Question::Place => match prompt::place(&prompt.text, position_ns) {
+                Ok(control) => Some(Effect::Control(control)),
+                Err(complaint) => {
+                    prompt.complaint = Some(complaint);
+                    return None;
+                }
+            },
+        };
+        self.prompt = None;
+        effect
     }
 
     pub(super) fn obey(&mut self, command: Command) -> Option<Effect> {
@@ -86,7 +106,9 @@ impl App {
             Command::Faster => return Some(Effect::Control(Control::Faster)),
             Command::Slower => return Some(Effect::Control(Control::Slower)),
             Command::ToggleLoop => return Some(Effect::Control(Control::ToggleLoop)),
-            Command::AskTime => self.prompt = Some(Prompt::default()),
+            Command::MarkRange => return Some(Effect::Control(Control::MarkRange)),
+            Command::AskTime => self.prompt = Some(Prompt::new(Question::Place, String::new())),
+            Command::AskFilter => self.prompt = Some(Prompt::new(Question::Filter, self.filter.clone())),
             Command::ToggleFreeze => {
                 self.frozen_at = if self.frozen_at.is_some() { None } else { Some(self.now) };
                 self.heard_at = self.now;
@@ -134,7 +156,7 @@ impl App {
     /// Leaves the innermost thing: what lies on top, then the selected step, then the view.
     fn back(&mut self) {
         let has_lines_on_top = self.view().digit().is_none();
-        if !has_lines_on_top && self.highlight.take().is_some() {
+        if !has_lines_on_top && (self.highlight.take().is_some() || !std::mem::take(&mut self.filter).is_empty()) {
             return;
         }
         let alone = self.views.len() < 2 && self.view().digit().is_some();
@@ -520,6 +542,7 @@ mod tests {
         assert_eq!(press(&mut app, Key::Char('>')), Some(Effect::Control(Control::Faster)));
         assert_eq!(press(&mut app, Key::Char('<')), Some(Effect::Control(Control::Slower)));
         assert_eq!(press(&mut app, Key::Char('L')), Some(Effect::Control(Control::ToggleLoop)));
+        assert_eq!(press(&mut app, Key::Char('a')), Some(Effect::Control(Control::MarkRange)));
         assert_eq!(app.frozen_for(), None);
     }
 
@@ -556,6 +579,28 @@ mod tests {
         assert_eq!(app.prompt(), None);
         press(&mut app, Key::Char(':'));
         assert_eq!(press(&mut app, Key::Ctrl('c')), Some(Effect::Quit));
+    }
+
+    #[test]
+    fn a_filter_holds_while_it_is_typed_and_until_escape() {
+        let mut app = app(10, live());
+        press(&mut app, Key::Char('/'));
+        for c in "WARD".chars() {
+            press(&mut app, Key::Char(c));
+        }
+        assert!(app.passes("forward") && app.passes("backward") && !app.passes("optimizer"));
+        press(&mut app, Key::Enter);
+        assert_eq!((app.filter(), app.prompt()), ("WARD", None));
+        press(&mut app, Key::Char('3'));
+        assert_eq!(app.latency_lines().len(), 2, "forward and backward");
+        press(&mut app, Key::Char('/'));
+        press(&mut app, Key::Backspace);
+        assert_eq!(app.filter(), "WAR", "goes on from where it was");
+        press(&mut app, Key::Enter);
+        press(&mut app, Key::Esc);
+        assert_eq!((app.filter(), app.view()), ("", View::Latency), "the filter goes before the view");
+        press(&mut app, Key::Esc);
+        assert_eq!(app.view(), View::Overview);
     }
 
     #[test]

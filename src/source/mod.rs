@@ -145,6 +145,8 @@ pub struct Transport {
     pub paused: bool,
     /// Whether it starts over at the end.
     pub looping: bool,
+    /// The ends of the part that is played over and over; one end while the other is not marked yet.
+    pub part: (Option<u64>, Option<u64>),
     /// Whether it is still on its way to the position.
     pub seeking: bool,
 }
@@ -164,6 +166,10 @@ pub enum Control {
     Seek(u64),
     /// Goes to a share of the recording, from 0 to 1.
     SeekShare(f64),
+    /// Goes to the end of the first step with this number or a higher one; to the end where there is none.
+    SeekStep(u64),
+    /// Marks the position as the beginning of a part that is played over and over, then as its end, then forgets both.
+    MarkRange,
     /// Starts over at the end, or no longer does.
     ToggleLoop,
 }

@@ -11,8 +11,10 @@ use super::recording::{Advance, RecordingError};
 use super::{Control, Progress, Recording, Sink, Source, State, Status, Transport};
 
 mod pacer;
+mod step_search;
 
 use pacer::Pacer;
+use step_search::StepSearch;
 
 /// How far one frame step moves, in nanoseconds.
 pub const FRAME_NS: u64 = 100_000_000;
@@ -55,6 +57,10 @@ pub struct Playback {
     speed: f64,
     paused: bool,
     looping: bool,
+    /// Ends of the part that is played over and over.
+    part: (Option<u64>, Option<u64>),
+    /// A step that is being looked for.
+    search: Option<StepSearch>,
     /// The recording must be read anew from its beginning before the next poll hands anything over.
     rewound: bool,
     /// Everything up to the position was handed over at the last poll.
@@ -94,6 +100,8 @@ impl Playback {
             speed: options.speed.clamp(SPEEDS[0], SPEEDS[SPEEDS.len() - 1]),
             paused: false,
             looping: options.looping,
+            part: (None, None),
+            search: None,
             rewound: false,
             arrived: false,
             finished: false,
@@ -110,7 +118,14 @@ impl Playback {
             return;
         }
         let moved_ns = (passed.as_nanos() as f64 * self.speed) as u64;
-        self.position_ns = self.clamped(self.position_ns.saturating_add(moved_ns));
+        let before_ns = self.position_ns;
+        self.position_ns = self.clamped(before_ns.saturating_add(moved_ns));
+        if let (Some(from_ns), Some(to_ns)) = self.part
+            && before_ns < to_ns
+            && to_ns <= self.position_ns
+        {
+            self.seek(from_ns);
+        }
     }
 
     fn clamped(&self, position_ns: u64) -> u64 {
@@ -128,6 +143,33 @@ impl Playback {
         self.position_ns = position_ns;
         self.arrived = false;
         self.finished = false;
+    }
+
+    /// Marks one end of the part that is played over and over, then the other, then forgets both. What came through a
+    /// pipe cannot be played again.
+    fn mark(&mut self) {
+        let here_ns = self.position_ns;
+        self.part = match self.part {
+            _ if self.total_ns.is_none() => (None, None),
+            (None, _) => (Some(here_ns), None),
+            (Some(from_ns), None) if from_ns != here_ns => (Some(from_ns.min(here_ns)), Some(from_ns.max(here_ns))),
+            (Some(_), _) => (None, None),
+        };
+        if let (Some(from_ns), Some(_)) = self.part {
+            self.seek(from_ns);
+        }
+    }
+
+    /// Looks on for a step, within the budget, and goes there. Says whether it is still to be found.
+    fn look_for_step(&mut self, budget: Duration) -> bool {
+        let Some(search) = &mut self.search else { return false };
+        let Some(found) = search.advance(budget) else { return true };
+        self.search = None;
+        match (found, self.total_ns) {
+            (Some(position_ns), _) | (None, Some(position_ns)) => self.seek(position_ns),
+            (None, None) => (),
+        }
+        false
     }
 
     /// Starts over at the beginning of the recording.
@@ -188,6 +230,9 @@ enum Fed {
 impl Source for Playback {
     fn poll(&mut self, sink: &mut dyn Sink, budget: Duration) -> Progress {
         self.tick();
+        if self.look_for_step(budget) {
+            return Progress { changed: true, more: true };
+        }
         if self.rewound {
             self.reopen(sink);
         }
@@ -224,7 +269,8 @@ impl Source for Playback {
             speed: self.speed,
             paused: self.paused,
             looping: self.looping,
-            seeking: !self.arrived,
+            part: self.part,
+            seeking: !self.arrived || self.search.is_some(),
         });
         status
     }
@@ -251,6 +297,11 @@ impl Source for Playback {
                     self.seek((total_ns as f64 * share.clamp(0.0, 1.0)) as u64);
                 }
             }
+            Control::SeekStep(step) if self.total_ns.is_some() => {
+                self.search = StepSearch::begin(&self.path, step).ok()
+            }
+            Control::SeekStep(_) => (),
+            Control::MarkRange => self.mark(),
             Control::ToggleLoop => self.looping = !self.looping,
         }
     }
@@ -395,6 +446,44 @@ mod tests {
         assert_eq!((player.steps(), player.heard.resets), (STEPS, 1));
         player.control(Control::TogglePause);
         assert_eq!((player.steps(), player.heard.resets), (0, 2), "the pause key plays an ended recording again");
+    }
+
+    #[test]
+    fn a_step_is_found_wherever_it_is() {
+        let mut player = Player::start(PlaybackOptions::default());
+        player.control(Control::SeekStep(700));
+        player.poll();
+        assert_eq!((player.steps(), player.transport().position_ns), (700, 700 * STEP_NS));
+        player.control(Control::SeekStep(300));
+        player.poll();
+        assert_eq!((player.steps(), player.heard.resets), (300, 1));
+        player.control(Control::SeekStep(1_000_000));
+        player.poll();
+        assert_eq!(player.steps(), STEPS, "none is that high: the end");
+        assert!(!player.transport().seeking);
+    }
+
+    #[test]
+    fn a_part_is_played_over_and_over() {
+        let mut player = Player::start(PlaybackOptions::default());
+        player.control(Control::Seek(2_000_000_000));
+        player.control(Control::MarkRange);
+        assert_eq!(player.transport().part, (Some(2_000_000_000), None));
+        player.control(Control::MarkRange);
+        assert_eq!(player.transport().part, (None, None), "a part without length is none");
+        player.control(Control::Seek(3_000_000_000));
+        player.control(Control::MarkRange);
+        player.control(Control::Seek(2_000_000_000));
+        player.control(Control::MarkRange);
+        assert_eq!(player.transport().part, (Some(2_000_000_000), Some(3_000_000_000)), "in either order");
+        for _ in 0..5 {
+            player.wait(900);
+            let position_ns = player.transport().position_ns;
+            assert!((2_000_000_000..3_000_000_000).contains(&position_ns), "{position_ns}");
+        }
+        player.control(Control::MarkRange);
+        player.wait(2000);
+        assert!(player.transport().position_ns > 3_000_000_000, "no longer");
     }
 
     #[test]

@@ -10,8 +10,8 @@ use crate::store::Losses;
 pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let theme = scene.theme;
     if let Some(prompt) = scene.app.prompt() {
-        let complaint = prompt.complaint.unwrap_or("90, 1:30 or 50%, then Enter");
-        let x = sheet.text(1, 0, &format!("go to: {}_", prompt.text), theme.strong());
+        let complaint = prompt.complaint.unwrap_or(prompt.question.hint());
+        let x = sheet.text(1, 0, &format!("{}: {}_", prompt.question.text(), prompt.text), theme.strong());
         sheet.text(x + 2, 0, complaint, theme.dim());
         return;
     }
@@ -24,6 +24,10 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
         let room = sheet.width().saturating_sub(x + 1);
         sheet.text(x, 0, &clip(notice, room, theme), theme.strong());
         return;
+    }
+    if !scene.app.filter().is_empty() {
+        let text = format!("/{}", scene.app.filter());
+        x = sheet.text(x, 0, &clip(&text, sheet.width() / 4, theme), theme.warning()) + 2;
     }
     let cost = cost(scene);
     let end = sheet.width().saturating_sub(width(&cost) + 2);

@@ -69,14 +69,19 @@ fn ago(time: Duration) -> String {
 }
 
 fn replay(transport: &Transport, theme: &Theme) -> String {
-    let Transport { position_ns, total_ns, speed, paused, looping, seeking } = transport;
+    let Transport { position_ns, total_ns, speed, paused, looping, part, seeking } = transport;
     let sign = match (seeking, paused) {
         (true, _) => "seeking",
         (_, true) => theme.text("❚❚", "||"),
         _ => theme.text("▶", ">"),
     };
     let total = total_ns.map(|total| format!(" of {}", timecode(total))).unwrap_or_default();
-    let looping = if *looping { ", looping" } else { "" };
+    let looping = match part {
+        (Some(from), Some(to)) => format!(", part {} to {}", timecode(*from), timecode(*to)),
+        (Some(from), None) => format!(", part from {}", timecode(*from)),
+        _ if *looping => ", looping".to_owned(),
+        _ => String::new(),
+    };
     format!("{sign} replay {}x at {}{total}{looping}", quantity(*speed), timecode(*position_ns))
 }
 

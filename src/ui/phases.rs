@@ -97,12 +97,13 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
 fn draw_table(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let layout = Layout::of(sheet.width());
     draw_heads(sheet, &layout, scene);
-    let phases = scene.store.phases();
+    let phases = scene.store.phases().iter().enumerate();
+    let phases: Vec<(usize, &Phase)> = phases.filter(|(_, phase)| scene.app.passes(&phase.text)).collect();
     let visible = usize::from(sheet.height().saturating_sub(2));
     let first = scene.app.line(scene.app.view()).min(phases.len().saturating_sub(visible));
     let row = scene.app.step_in_view().and_then(|ordinal| scene.store.steps().known_row(ordinal));
-    for (y, (index, phase)) in (1u16..).zip(phases.iter().enumerate().skip(first).take(visible)) {
-        draw_phase(&mut sheet.part(0, y, u16::MAX, 1), &layout, scene, (index, phase), row.as_ref());
+    for (y, phase) in (1u16..).zip(phases.iter().skip(first).take(visible)) {
+        draw_phase(&mut sheet.part(0, y, u16::MAX, 1), &layout, scene, *phase, row.as_ref());
     }
     let hidden = phases.len() - visible.min(phases.len());
     let y = sheet.height() - 1;

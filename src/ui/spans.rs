@@ -20,7 +20,12 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     for (i, head) in (1..).zip(&HEADS[..figures]) {
         sheet.text_ending(0, name_width + i * FIGURE + 1, 0, &format!(" {head} "), theme.plain());
     }
-    let mut spans: Vec<&SpanStatistics> = scene.store.spans().iter().filter(|span| !span.is_phase).collect();
+    let mut spans: Vec<&SpanStatistics> = scene
+        .store
+        .spans()
+        .iter()
+        .filter(|span| !span.is_phase && scene.app.passes(scene.store.name(span.name)))
+        .collect();
     spans.sort_by_key(|span| std::cmp::Reverse(span.durations.total_ns()));
     for (y, span) in (1..sheet.height()).zip(spans) {
         sheet.text(1, y, &clip(scene.store.name(span.name), name_width.saturating_sub(1), theme), theme.plain());

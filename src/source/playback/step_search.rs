@@ -1,0 +1,75 @@
+//! Looks for a step in a recording, a little at a time: a long recording must not hold up the screen.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use gnntop_wire::{Event, Item};
+
+use super::super::recording::{Advance, RecordingError};
+use super::super::{Recording, Sink};
+
+/// A recording that is read beside the one that is played, up to a step.
+pub(super) struct StepSearch {
+    recording: Recording,
+    found: Finder,
+}
+
+impl StepSearch {
+    /// Begins to look for the first step with this number or a higher one.
+    pub(super) fn begin(path: &Path, step: u64) -> Result<Self, RecordingError> {
+        Ok(Self { recording: Recording::open(path)?, found: Finder { step, first_ns: None, end_ns: None } })
+    }
+
+    /// Reads on for about `budget`. `None` while the step may still come; else the end of the step, in nanoseconds from
+    /// the start of the recording, or that there is none.
+    pub(super) fn advance(&mut self, budget: Duration) -> Option<Option<u64>> {
+        let began = Instant::now();
+        loop {
+            if let (Some(end_ns), Some(first_ns)) = (self.found.end_ns, self.found.first_ns) {
+                return Some(Some(end_ns.saturating_sub(first_ns)));
+            }
+            match self.recording.advance(&mut self.found) {
+                Advance::Read => (),
+                Advance::Idle | Advance::End => {
+                    let Finder { end_ns, first_ns, .. } = self.found;
+                    return Some(end_ns.zip(first_ns).map(|(end, first)| end.saturating_sub(first)));
+                }
+            }
+            if began.elapsed() >= budget {
+                return None;
+            }
+        }
+    }
+}
+
+/// Hears everything, and remembers when the step ended.
+struct Finder {
+    step: u64,
+    /// The first instant of the recording.
+    first_ns: Option<u64>,
+    end_ns: Option<u64>,
+}
+
+impl Sink for Finder {
+    fn apply(&mut self, item: Item<'_>) {
+        match item {
+            Item::Anchor(anchor) => self.first_ns = self.first_ns.or(Some(anchor.monotonic_ns)),
+            Item::Block(info, events) => {
+                self.first_ns = self.first_ns.or(Some(info.base_ns));
+                for event in events {
+                    if let Event::Step(step) = event
+                        && step.step.0 >= self.step
+                        && self.end_ns.is_none()
+                    {
+                        self.end_ns = Some(step.end_ns);
+                    }
+                }
+            }
+            _ => (),
+        }
+    }
+
+    fn reset(&mut self) {
+        (self.first_ns, self.end_ns) = (None, None);
+    }
+}
