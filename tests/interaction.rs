@@ -9,6 +9,7 @@ use std::time::Duration;
 use fixtures::{SECOND, TrainingRun, each_item};
 use gnntop::app::keys::Key;
 use gnntop::app::{Action, App, Background, ColorDepth, Gesture, Palette, Preferences, Target, View, update};
+use gnntop::source::catalog::{Entry, EntryKind};
 use gnntop::source::{State, Status, Transport};
 use gnntop::ui::theme::Theme;
 use gnntop::ui::{Spot, draw};
@@ -118,6 +119,38 @@ fn every_spot_lies_on_the_screen_and_bars_offer_their_steps() {
     assert!(steps.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{steps:?}");
     let tabs = spots.iter().filter(|spot| matches!(spot.target, Target::View(_))).count();
     assert_eq!(tabs, 9);
+}
+
+#[test]
+fn sessions_to_choose_from() {
+    let entry = |kind, name: &str, pid: Option<u32>, command: &str, seconds| Entry {
+        kind,
+        name: name.to_owned(),
+        pid,
+        command: command.to_owned(),
+        size_bytes: 73_374 * seconds,
+        age: Some(Duration::from_secs(seconds)),
+        path: name.into(),
+    };
+    let entries = vec![
+        entry(EntryKind::Live, "pna", Some(4711), "gnntop train pna --preset study", 2),
+        entry(EntryKind::Live, "前向传播", Some(4712), "python train.py", 3),
+        entry(EntryKind::Ended, "gat", Some(999), "gnntop train gat", 3700),
+        entry(EntryKind::Recording, &"long".repeat(50), None, "", 90_000),
+    ];
+    let mut app = App::new(false);
+    app.offer_sessions(true);
+    insta::assert_snapshot!("sessions_none_80x24", screen(&mut app, 80, 24));
+    update(&mut app, Action::SessionsListed(Ok(entries)));
+    press(&mut app, "Down");
+    insta::assert_snapshot!("sessions_80x24", screen(&mut app, 80, 24));
+    insta::assert_snapshot!("sessions_120x40", screen(&mut app, 120, 40));
+    insta::assert_snapshot!("sessions_ascii_60x15", ascii(&mut app, 60, 15));
+    update(&mut app, Action::Failed("a.gnntop is no recording".to_owned()));
+    assert!(screen(&mut app, 80, 24).contains("a.gnntop is no recording"));
+    for width in 0..100 {
+        screen(&mut app, width, 14);
+    }
 }
 
 #[test]

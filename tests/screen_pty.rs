@@ -37,6 +37,10 @@ struct Terminal {
 
 impl Terminal {
     fn start(program: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        Self::start_in(&std::env::temp_dir(), program, arguments, environment)
+    }
+
+    fn start_in(folder: &Path, program: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         let size = PtySize { rows: 24, cols: 80, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).unwrap();
         let mut command = CommandBuilder::new(program);
@@ -44,7 +48,7 @@ impl Terminal {
         command.env_clear();
         command.env("TERM", "xterm-256color");
         command.env("LANG", "C.UTF-8");
-        command.cwd(std::env::temp_dir());
+        command.cwd(folder);
         environment.iter().for_each(|(name, value)| command.env(name, value));
         let settings = settings_of(&*pair.master);
         let child = pair.slave.spawn_command(command).unwrap();
@@ -66,6 +70,10 @@ impl Terminal {
 
     fn gnntop(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         Self::start(Path::new(env!("CARGO_BIN_EXE_gnntop")), arguments, environment)
+    }
+
+    fn gnntop_in(folder: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        Self::start_in(folder, Path::new(env!("CARGO_BIN_EXE_gnntop")), arguments, environment)
     }
 
     fn text(&self) -> String {
@@ -327,6 +335,34 @@ fn a_terminal_that_tells_its_background_is_believed() {
     let dark = colors(terminal.screen.lock().unwrap().screen());
     terminal.press("\u{1b}]11;rgb:ffff/ffff/ffff\u{1b}\\");
     terminal.wait_until("colours for a light background", |screen| colors(screen) != dark);
+    terminal.press("q");
+    assert_eq!(terminal.wait_for_end().exit_code(), 0);
+}
+
+#[test]
+fn a_session_is_chosen_and_another_one_after_it() {
+    let session = LiveSession::start();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("old.gnntop"), TrainingRun { name: "before", ..TrainingRun::default() }.bytes())
+        .unwrap();
+    fs::write(folder.path().join("broken.gnntop"), "these are a few words").unwrap();
+    let dir = session.sessions.path().to_str().unwrap().to_owned();
+    let mut session = session;
+    session.lock = None;
+    let mut terminal = Terminal::gnntop_in(folder.path(), &[], &[("GNNTOP_DIR", &dir)]);
+    terminal.wait_for("old.gnntop");
+    terminal.wait_for("ended");
+    terminal.press("/pna\r\r");
+    terminal.wait_for("step 100");
+    terminal.press("O");
+    terminal.wait_for("broken.gnntop");
+    terminal.press("/broken\r\r");
+    terminal.wait_for("not a recording");
+    terminal.press("\u{1b}");
+    terminal.wait_for("old.gnntop");
+    terminal.press("/old\r\r");
+    terminal.wait_for("replay 1x");
+    terminal.wait_for("before");
     terminal.press("q");
     assert_eq!(terminal.wait_for_end().exit_code(), 0);
 }

@@ -32,6 +32,8 @@ impl Command {
             Self::Slower => "slower",
             Self::ToggleLoop => "loop",
             Self::AskTime => "go-to",
+            Self::ToggleSessions => "sessions",
+            Self::OpenSelected => "open",
             Self::MarkRange => "ab-range",
             Self::AskFilter => "filter",
             Self::Scroll { lines: ..0 } => "up",

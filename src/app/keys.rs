@@ -40,6 +40,8 @@ pub const BINDINGS: &[Binding] = &[
     key(&[Char('q'), Ctrl('c')], "q  Ctrl-C", When::Always, Command::Quit, "quit the viewer; the run goes on")
         .footer("q", "quit"),
     key(&[Char('?')], "?", When::Always, Command::ToggleHelp, "this help").footer("?", "help"),
+    key(&[Enter], "Enter", When::Choosing, Command::OpenSelected, "open the selected session or recording")
+        .footer("Enter", "open"),
     key(&[Esc, Backspace], "Esc", When::Away, Command::Back, "back; with a step selected, follow the newest again")
         .footer("Esc", "back"),
     key(&[Char(' ')], "Space", When::Live, Command::ToggleFreeze, "freeze the picture; again: catch up")
@@ -109,21 +111,15 @@ pub const BINDINGS: &[Binding] = &[
     key(&[Char('e')], "e", When::Overview, Command::Enlarge, "the panel's own view").footer("e", "enlarge"),
     key(&[Char('e')], "e", When::Place, Command::Show(View::Overview), "back to the overview"),
     key(&[Char('p')], "p", When::Bars, Command::TogglePercentiles, "percentiles of the step in the place of bars"),
-    key(&[Char('1')], "1", When::Always, Command::Show(View::Overview), "overview: the run at a glance"),
-    key(&[Char('2')], "2", When::Always, Command::Show(View::Steps), "steps: where the time of each goes"),
-    key(
-        &[Char('3')],
-        "3",
-        When::Always,
-        Command::Show(View::Latency),
-        "latency: percentiles of steps, phases and spans",
-    ),
-    key(&[Char('4')], "4", When::Always, Command::Show(View::Memory), "memory: live, at its peak, by phase"),
-    key(&[Char('5')], "5", When::Always, Command::Show(View::Hardware), "hardware: processor, memory, GPU, queues"),
-    key(&[Char('6')], "6", When::Always, Command::Show(View::Energy), "energy: power and energy by component"),
-    key(&[Char('7')], "7", When::Always, Command::Show(View::Tracks), "tracks: what each thread does"),
-    key(&[Char('8')], "8", When::Always, Command::Show(View::Findings), "findings: what is slow"),
-    key(&[Char('9')], "9", When::Always, Command::Show(View::Compare), "compare: this run beside another"),
+    key(&[Char('1')], "1", When::Open, Command::Show(View::Overview), "overview: the run at a glance"),
+    key(&[Char('2')], "2", When::Open, Command::Show(View::Steps), "steps: where the time of each goes"),
+    key(&[Char('3')], "3", When::Open, Command::Show(View::Latency), "latency: percentiles of steps, phases and spans"),
+    key(&[Char('4')], "4", When::Open, Command::Show(View::Memory), "memory: live, at its peak, by phase"),
+    key(&[Char('5')], "5", When::Open, Command::Show(View::Hardware), "hardware: processor, memory, GPU, queues"),
+    key(&[Char('6')], "6", When::Open, Command::Show(View::Energy), "energy: power and energy by component"),
+    key(&[Char('7')], "7", When::Open, Command::Show(View::Tracks), "tracks: what each thread does"),
+    key(&[Char('8')], "8", When::Open, Command::Show(View::Findings), "findings: what is slow"),
+    key(&[Char('9')], "9", When::Open, Command::Show(View::Compare), "compare: this run beside another"),
     key(&[Char('o')], "o", When::Log, Command::ToggleOutput, "output of the program").footer("o", "output"),
     key(&[Up, Char('k')], "↑  k", When::Lines, Command::Scroll { lines: -1 }, "scroll up"),
     key(&[Down, Char('j')], "↓  j", When::Lines, Command::Scroll { lines: 1 }, "scroll down"),
@@ -131,6 +127,7 @@ pub const BINDINGS: &[Binding] = &[
     key(&[PageDown], "PgDn", When::Lines, Command::ScrollPage { down: true }, "scroll a page down"),
     key(&[Char('g'), Home], "g  Home", When::Lines, Command::ScrollEnd { bottom: false }, "to the top"),
     key(&[Char('G'), End], "G  End", When::Lines, Command::ScrollEnd { bottom: true }, "to the bottom"),
+    key(&[Char('O')], "O", When::Sessions, Command::ToggleSessions, "open another session or recording"),
     key(&[Char('/')], "/", When::Names, Command::AskFilter, "show only names with a given part"),
     key(&[Char('t')], "t", When::Always, Command::NextPalette, "the next palette of colours"),
     key(&[Ctrl('z')], "Ctrl-Z", When::Always, Command::Suspend, "suspend the viewer; the run goes on"),
@@ -156,11 +153,11 @@ mod tests {
         let mut all = Vec::new();
         for view in View::ALL {
             for focus in Panel::ALL {
-                for bits in 0..64 {
+                for bits in 0..256 {
                     let bit = |n: u32| bits >> n & 1 == 1;
                     let (steps, selected, percentile) = (bit(0), bit(1), bit(2));
-                    let (live, replay, log) = (bit(3), bit(4), bit(5));
-                    all.push(Situation { view, focus, steps, selected, percentile, live, replay, log });
+                    let (live, replay, log, sessions, open) = (bit(3), bit(4), bit(5), bit(6), bit(7));
+                    all.push(Situation { view, focus, steps, selected, percentile, live, replay, log, sessions, open });
                 }
             }
         }

@@ -51,6 +51,7 @@ impl App {
             View::Findings => self.findings().parts().len(),
             View::Compare => self.pairs().len(),
             View::Step => self.store.phases().len() + STEP_FACTS,
+            View::Sessions => self.entries().len(),
             // The first lines of a log fill a page.
             View::Log => self.log().map_or(0, |log| log.lines.len().saturating_sub(self.page()) + 1),
             View::Help => self.keymap().rows().len() + HELP_NOTES,

@@ -11,7 +11,10 @@ mod latency;
 mod lines;
 mod looks;
 mod mouse;
+mod notice;
+mod preferences;
 mod prompt;
+mod sessions;
 mod situation;
 mod time_window;
 mod update;
@@ -21,6 +24,7 @@ mod window;
 use std::time::Duration;
 
 use crate::findings::Verdict;
+use crate::source::catalog::Entry;
 use crate::source::{Control, State, Status};
 use crate::store::{PhaseSlot, Store};
 
@@ -29,6 +33,7 @@ pub use keymap::{Bound, KeyMap, KeyMapError, Override};
 pub use latency::{LatencyLine, Over, QUANTILES};
 pub use looks::{Background, ColorDepth, Palette};
 pub use mouse::{Gesture, Target};
+pub use preferences::Preferences;
 pub use prompt::{Prompt, Question};
 pub use situation::Situation;
 pub use time_window::TimeWindow;
@@ -39,6 +44,8 @@ pub use window::{AXIS_WIDTH, Window};
 use keys::Key;
 use latency::Latency;
 use lines::Lines;
+use notice::Notice;
+use sessions::Sessions;
 
 /// What a key asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,6 +77,10 @@ pub enum Command {
     ToggleLoop,
     /// Ask for a place to go to.
     AskTime,
+    /// Show or leave the choice of sessions.
+    ToggleSessions,
+    /// Open the selected session.
+    OpenSelected,
     /// Mark one end of a part to play over and over, then the other, then forget it.
     MarkRange,
     /// Ask for a part of the names to show.
@@ -189,10 +200,16 @@ pub enum Action {
     Measured(OwnCost),
     /// The program's output was read: its last lines, or why it could not be read.
     LogRead(Result<Vec<String>, String>),
+    /// What can be opened was listed, or why it could not be.
+    SessionsListed(Result<Vec<Entry>, String>),
+    /// Another session was opened in the place of the one shown.
+    Opened,
+    /// Something did not work, in words.
+    Failed(String),
 }
 
 /// What the main loop must do, as the app cannot.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// End the screen.
     Quit,
@@ -202,6 +219,10 @@ pub enum Effect {
     Redraw,
     /// Read the program's output.
     ReadLog,
+    /// Look for what can be opened.
+    ListSessions,
+    /// Open this in the place of what is shown.
+    Open(Entry),
     /// Pass this to the source.
     Control(Control),
 }
@@ -226,27 +247,6 @@ pub struct LogView {
     pub lines_up: usize,
 }
 
-/// How a person wants the screen to be.
-#[derive(Clone, Debug, Default)]
-pub struct Preferences {
-    /// The palette of colours.
-    pub palette: Palette,
-    /// What lies behind the text.
-    pub background: Background,
-    /// The view to begin with.
-    pub view: View,
-    /// What the keys do.
-    pub keys: KeyMap,
-}
-
-/// Words that are shown for a while.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Notice {
-    text: String,
-    /// When it was first shown.
-    since: Duration,
-}
-
 /// Everything the screen shows.
 #[derive(Default)]
 pub struct App {
@@ -268,6 +268,7 @@ pub struct App {
     frozen_at: Option<Duration>,
     prompt: Option<Prompt>,
     filter: String,
+    sessions: Sessions,
     keymap: KeyMap,
     palette: Palette,
     background: Background,
@@ -292,15 +293,6 @@ impl App {
     /// An app that knows nothing yet; `has_log` when there is a log of the program's output.
     pub fn new(has_log: bool) -> Self {
         Self::with(has_log, Preferences::default())
-    }
-
-    /// The same as a person wants it.
-    pub fn with(has_log: bool, preferences: Preferences) -> Self {
-        let Preferences { palette, background, view, keys: keymap } = preferences;
-        let log = has_log.then(LogView::default);
-        let mut app = Self { log, palette, background, keymap, dirty: true, size: (80, 24), ..Self::default() };
-        app.show(view);
-        app
     }
 
     /// What is known about the source.
@@ -351,31 +343,6 @@ impl App {
     /// The open question, if one is asked.
     pub fn prompt(&self) -> Option<&Prompt> {
         self.prompt.as_ref()
-    }
-
-    /// What the keys do.
-    pub fn keymap(&self) -> &KeyMap {
-        &self.keymap
-    }
-
-    /// The palette of colours.
-    pub fn palette(&self) -> Palette {
-        self.palette
-    }
-
-    /// What lies behind the text.
-    pub fn background(&self) -> Background {
-        self.background
-    }
-
-    /// The phase that is shown more clearly than the others.
-    pub fn highlight(&self) -> Option<PhaseSlot> {
-        self.highlight
-    }
-
-    /// What there is to say at this moment, such as what a key changed.
-    pub fn notice(&self) -> Option<&str> {
-        self.notice.as_ref().map(|notice| notice.text.as_str())
     }
 
     /// The program's output, if there is a log of it.

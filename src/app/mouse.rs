@@ -44,26 +44,37 @@ impl App {
     pub(super) fn point(&mut self, gesture: Gesture, on: Target) -> Option<Effect> {
         self.dirty = true;
         match gesture {
-            Gesture::Press => self.press_on(on),
+            Gesture::Press => return self.press_on(on),
             Gesture::Drag => self.drag_to(on),
             Gesture::Wheel { up } => return self.turn_wheel(up, on),
         }
         None
     }
 
-    fn press_on(&mut self, on: Target) {
+    fn press_on(&mut self, on: Target) -> Option<Effect> {
         self.pressed_step = None;
         match on {
-            Target::View(view) => self.show(view),
+            Target::View(view) if !self.has_nothing_open() => self.show(view),
             Target::Panel(panel) => self.focus = panel,
-            Target::Line(line) => self.lines.set(self.view(), line.min(self.last_line(self.view()))),
+            Target::Line(line) => return self.press_line(line),
             Target::Phase(slot) => {
                 self.focus = Panel::Phases;
                 self.highlight = (self.highlight != Some(slot)).then_some(slot);
             }
             Target::Step(ordinal) => self.press_step(ordinal),
-            Target::Body => (),
+            Target::Body | Target::View(_) => (),
         }
+        None
+    }
+
+    /// Selects a line; opens the session that was selected already.
+    fn press_line(&mut self, line: usize) -> Option<Effect> {
+        let view = self.view();
+        if view == View::Sessions && self.line(view) == line {
+            return self.open_selected();
+        }
+        self.lines.set(view, line.min(self.last_line(view)));
+        None
     }
 
     /// Selects a step; shows the one that was selected already.

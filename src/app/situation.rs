@@ -8,6 +8,8 @@ use crate::source::State;
 pub enum When {
     /// Nothing: it works everywhere.
     Always,
+    /// Something is open.
+    Open,
     /// What is shown has the axis of the step bars, and there are steps.
     Steps,
     /// The step bars have the screen or share it, and there are steps.
@@ -34,6 +36,10 @@ pub enum When {
     Replay,
     /// There is a log of the program's output.
     Log,
+    /// Another session may be chosen.
+    Sessions,
+    /// Sessions are being chosen from.
+    Choosing,
     /// There is something to go back from.
     Away,
 }
@@ -57,6 +63,10 @@ pub struct Situation {
     pub replay: bool,
     /// Whether there is a log.
     pub log: bool,
+    /// Whether another session may be chosen.
+    pub sessions: bool,
+    /// Whether something is open, so that views have something to show.
+    pub open: bool,
 }
 
 impl Situation {
@@ -78,10 +88,13 @@ impl Situation {
                 View::Steps => false,
                 _ => true,
             },
-            When::Names => matches!(self.view, View::Overview | View::Latency | View::Tracks),
+            When::Names => matches!(self.view, View::Overview | View::Latency | View::Tracks | View::Sessions),
             When::Live => self.live && !self.replay,
             When::Replay => self.replay,
             When::Log => self.log,
+            When::Sessions => self.sessions && self.open,
+            When::Choosing => self.view == View::Sessions,
+            When::Open => self.open,
             When::Away => !overview || self.selected,
         }
     }
@@ -101,6 +114,8 @@ impl App {
             live: !replay && (!ended || self.frozen_at.is_some()),
             replay,
             log: self.log.is_some(),
+            sessions: self.offers_sessions(),
+            open: !self.has_nothing_open(),
         }
     }
 }

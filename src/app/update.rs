@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::keys::Key;
-use super::{AXIS_WIDTH, Action, App, Command, Effect, LogView, Notice, Panel, Prompt, Question, View, prompt};
+use super::{AXIS_WIDTH, Action, App, Command, Effect, LogView, Panel, Prompt, Question, View, prompt};
 use crate::findings;
 use crate::source::{Control, Status};
 
@@ -11,8 +11,6 @@ use crate::source::{Control, Status};
 const PAGE_PARTS: i64 = 7;
 /// Time between two verdicts.
 const JUDGE_EVERY: Duration = Duration::from_millis(250);
-/// How long a notice is shown.
-const NOTICE_FOR: Duration = Duration::from_secs(4);
 
 /// Applies what happened. The answer is what the main loop must do.
 pub fn update(app: &mut App, action: Action) -> Option<Effect> {
@@ -38,6 +36,9 @@ pub fn update(app: &mut App, action: Action) -> Option<Effect> {
             app.cost = cost;
         }
         Action::LogRead(read) => app.log_read(read),
+        Action::SessionsListed(listed) => app.sessions_listed(listed),
+        Action::Opened => app.opened(),
+        Action::Failed(text) => app.notify(text, true),
     }
     None
 }
@@ -113,7 +114,15 @@ impl App {
                 self.frozen_at = if self.frozen_at.is_some() { None } else { Some(self.now) };
                 self.heard_at = self.now;
             }
+            Command::Back if self.view() == View::Sessions && self.has_nothing_open() && self.filter.is_empty() => {
+                return Some(Effect::Quit);
+            }
             Command::Back => self.back(),
+            Command::OpenSelected => return self.open_selected(),
+            Command::ToggleSessions => {
+                self.toggle(View::Sessions);
+                return (self.view() == View::Sessions).then_some(Effect::ListSessions);
+            }
             Command::ToggleHelp => self.toggle(View::Help),
             Command::ToggleDetail => self.toggle(View::Step),
             Command::ToggleOutput => {
@@ -147,16 +156,10 @@ impl App {
         None
     }
 
-    /// Says something for a while.
-    fn tell(&mut self, text: String) {
-        self.notice = Some(Notice { text, since: self.now });
-        self.dirty = true;
-    }
-
     /// Leaves the innermost thing: what lies on top, then the selected step, then the view.
     fn back(&mut self) {
-        let has_lines_on_top = self.view().digit().is_none();
-        if !has_lines_on_top && (self.highlight.take().is_some() || !std::mem::take(&mut self.filter).is_empty()) {
+        let can_filter = self.view().digit().is_some() || self.view() == View::Sessions;
+        if can_filter && (self.highlight.take().is_some() || !std::mem::take(&mut self.filter).is_empty()) {
             return;
         }
         let alone = self.views.len() < 2 && self.view().digit().is_some();
@@ -247,10 +250,7 @@ impl App {
         let before = clocks(self);
         self.now = now;
         self.dirty |= clocks(self) != before;
-        if self.notice.as_ref().is_some_and(|notice| now.saturating_sub(notice.since) >= NOTICE_FOR) {
-            self.notice = None;
-            self.dirty = true;
-        }
+        self.forget_notice();
     }
 
     fn polled(&mut self, status: Status, changed: bool) {

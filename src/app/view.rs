@@ -1,4 +1,4 @@
-//! What can fill the screen: nine views that a digit shows, and three more that lie on top of one of them.
+//! What can fill the screen: nine views that a digit shows, and four more that lie on top of one of them.
 
 /// What fills the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -24,6 +24,8 @@ pub enum View {
     Compare,
     /// One step in full, below the bars.
     Step,
+    /// The choice of what to look at.
+    Sessions,
     /// The program's output.
     Log,
     /// The keys.
@@ -32,7 +34,7 @@ pub enum View {
 
 impl View {
     /// All views.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Overview,
         Self::Steps,
         Self::Latency,
@@ -43,6 +45,7 @@ impl View {
         Self::Findings,
         Self::Compare,
         Self::Step,
+        Self::Sessions,
         Self::Log,
         Self::Help,
     ];
@@ -86,6 +89,7 @@ impl View {
             Self::Findings => ("findings", "find"),
             Self::Compare => ("compare", "cmp"),
             Self::Step => ("step", "step"),
+            Self::Sessions => ("sessions", "open"),
             Self::Log => ("output", "out"),
             Self::Help => ("help", "help"),
         }

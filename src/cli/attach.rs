@@ -1,6 +1,5 @@
 //! `gnntop attach`, and `gnntop` alone: watch a session that is going on, or one that has ended.
 
-use std::io::{self, BufRead, IsTerminal};
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -43,39 +42,32 @@ pub(super) fn attach(arguments: &AttachArguments) -> anyhow::Result<u8> {
     screen::show_against(source, arguments.against.as_deref(), &settings)
 }
 
-/// Does `gnntop` alone: opens the only live session, offers several, or says how to get one.
+/// Does `gnntop` alone: opens the only live session, offers what there is to choose from, or says how to get one.
 pub(super) fn choose(arguments: &ScreenArguments) -> anyhow::Result<u8> {
     let settings = Settings::of(arguments)?;
     let dir = discover::sessions_dir();
     match target::resolve(None, &dir) {
         Ok(target) => screen::show(open(target, &dir)?, &settings),
+        Err(TargetError::NoSession { .. } | TargetError::Ambiguous { .. })
+            if screen::is_wanted(&settings) && !screen::catalog().entries()?.is_empty() =>
+        {
+            screen::choose(&settings)
+        }
         Err(TargetError::NoSession { dir }) => {
             output::say(&format!("No training is being published in {}.", dir.display()))?;
             output::say("Start one with `gnntop run pna`, watch any program with `gnntop run -- CMD`,")?;
             output::say("play a recording with `gnntop replay FILE`, or see `gnntop --help`.")?;
             Ok(SUCCESS)
         }
-        Err(TargetError::Ambiguous { .. }) => pick(&dir, &settings),
+        Err(TargetError::Ambiguous { .. }) => {
+            for session in discover::list(&dir)?.sessions.iter().filter(|session| session.alive) {
+                output::say(&format!("{}  {}", target::label(session), session.info.command))?;
+            }
+            output::complain("several sessions are live: name one with `gnntop attach PID`");
+            Ok(FAILURE)
+        }
         Err(error) => Err(error.into()),
     }
-}
-
-/// Offers the live sessions by number.
-fn pick(dir: &Path, settings: &Settings) -> anyhow::Result<u8> {
-    let live: Vec<_> = discover::list(dir)?.sessions.into_iter().filter(|session| session.alive).collect();
-    for (at, session) in live.iter().enumerate() {
-        output::say(&format!("{:3}  {}  {}", at + 1, target::label(session), session.info.command))?;
-    }
-    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-        output::complain("several sessions are live: name one with `gnntop attach PID`");
-        return Ok(FAILURE);
-    }
-    output::say("Which one? Its number, or Enter for none.")?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    let Ok(number) = answer.trim().parse::<usize>() else { return Ok(SUCCESS) };
-    let session = number.checked_sub(1).and_then(|at| live.get(at)).context("there is no such number")?;
-    screen::show(Box::new(Live::follow(&session.dir)), settings)
 }
 
 /// The source behind a target.

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 
 use super::settings::Settings;
 use super::{SUCCESS, plain, signals};
+use crate::source::catalog::Catalog;
 use crate::source::target::{self, Target};
 use crate::source::{Live, Recording, Source, discover};
-use crate::ui::{Outcome, run_comparison, run_screen};
+use crate::ui::{Outcome, ScreenOptions, run_choice, run_comparison, run_screen};
 
 /// Whether a screen can be shown: standard output is a terminal that can be drawn on, and there are keys to
 /// read, if need be beside a recording that comes in through standard input.
@@ -23,7 +24,11 @@ pub(super) fn is_possible() -> bool {
 /// # Errors
 /// When the terminal or standard output cannot be used.
 pub(super) fn show(source: Box<dyn Source>, settings: &Settings) -> anyhow::Result<u8> {
-    if is_wanted(settings) { on_screen(source, settings, None) } else { plain::follow(source) }
+    if !is_wanted(settings) {
+        return plain::follow(source);
+    }
+    let options = ScreenOptions { catalog: Some(catalog()), ..settings.options(None) };
+    Ok(exit_code(run_screen(source, options)?))
 }
 
 /// Whether a screen can be shown, and lines were not asked for.
@@ -42,10 +47,29 @@ pub(super) fn show_against(source: Box<dyn Source>, against: Option<&str>, setti
     if !is_wanted(settings) {
         anyhow::bail!("--against needs a terminal: two runs are compared on the screen");
     }
-    Ok(match run_comparison(source, Some(against), settings.options(None))? {
+    let options = ScreenOptions { catalog: Some(catalog()), ..settings.options(None) };
+    Ok(exit_code(run_comparison(source, Some(against), options)?))
+}
+
+/// Lets a person choose on the screen what to look at. Gives the exit code.
+///
+/// # Errors
+/// When the terminal cannot be used.
+pub(super) fn choose(settings: &Settings) -> anyhow::Result<u8> {
+    let options = ScreenOptions { catalog: Some(catalog()), ..settings.options(None) };
+    Ok(exit_code(run_choice(options)?))
+}
+
+/// This user's sessions, and the recordings of the folder in hand.
+pub(super) fn catalog() -> Catalog {
+    Catalog { sessions_dir: discover::sessions_dir(), recordings_dir: PathBuf::from(".") }
+}
+
+fn exit_code(outcome: Outcome) -> u8 {
+    match outcome {
         Outcome::Quit => SUCCESS,
         Outcome::Signal(signal) => signals::exit_code(signal),
-    })
+    }
 }
 
 /// What is compared with: a recording as a whole, or a session as it goes on.
@@ -62,8 +86,5 @@ fn open_against(named: &str) -> anyhow::Result<Box<dyn Source>> {
 /// # Errors
 /// When the terminal cannot be used.
 pub(super) fn on_screen(source: Box<dyn Source>, settings: &Settings, log_path: Option<PathBuf>) -> anyhow::Result<u8> {
-    Ok(match run_screen(source, settings.options(log_path))? {
-        Outcome::Quit => SUCCESS,
-        Outcome::Signal(signal) => signals::exit_code(signal),
-    })
+    Ok(exit_code(run_screen(source, settings.options(log_path))?))
 }

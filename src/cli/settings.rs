@@ -246,6 +246,7 @@ impl Settings {
             ascii: self.ascii.value.unwrap_or_else(|| !is_utf8(env)),
             colors: self.colors.value.0,
             background: self.background.value.0,
+            catalog: None,
             no_mouse: !self.mouse.value,
             preferences: Preferences {
                 palette: self.theme.value,

@@ -22,7 +22,8 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     }
     if let Some(notice) = scene.app.notice() {
         let room = sheet.width().saturating_sub(x + 1);
-        sheet.text(x, 0, &clip(notice, room, theme), theme.strong());
+        let style = if scene.app.notice_is_problem() { theme.alarm() } else { theme.strong() };
+        sheet.text(x, 0, &clip(notice, room, theme), style);
         return;
     }
     if !scene.app.filter().is_empty() {

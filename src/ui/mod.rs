@@ -63,7 +63,7 @@ mod time_axis;
 mod tiny;
 mod views;
 
-pub use run::{Outcome, ScreenOptions, run_comparison, run_screen};
+pub use run::{Outcome, ScreenOptions, run_choice, run_comparison, run_screen};
 pub use spots::Spot;
 
 use ratatui::buffer::Buffer;

@@ -11,6 +11,7 @@ use super::terminal::Screen;
 use super::theme::Theme;
 use super::{Spot, draw, input, tail};
 use crate::app::{Action, App, Background, ColorDepth, Effect, Preferences, View, update};
+use crate::source::catalog::{self, Catalog, Entry, Nothing};
 use crate::source::{Progress, Source};
 
 /// The shortest time between two frames that nobody asked for: 30 a second at most.
@@ -28,6 +29,8 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 const ANSWER_WAIT: Duration = Duration::from_millis(150);
 /// Time between two looks at the program's output while it is shown.
 const LOG_EVERY: Duration = Duration::from_millis(500);
+/// Time between two looks at what can be opened, while that is shown.
+const SESSIONS_EVERY: Duration = Duration::from_secs(1);
 
 /// How the screen is to be.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +43,8 @@ pub struct ScreenOptions {
     pub colors: Option<ColorDepth>,
     /// The background, whatever the environment says.
     pub background: Option<Background>,
+    /// Where to look for other sessions to open; `None` where only this one is to be shown.
+    pub catalog: Option<Catalog>,
     /// Leave the mouse to the terminal.
     pub no_mouse: bool,
     /// How the screen begins, and what keys do.
@@ -63,6 +68,14 @@ pub fn run_screen(source: Box<dyn Source>, options: ScreenOptions) -> anyhow::Re
     run_comparison(source, None, options)
 }
 
+/// Shows what there is to choose from in the catalog of the options, and then what was chosen.
+///
+/// # Errors
+/// As [`run_screen`].
+pub fn run_choice(options: ScreenOptions) -> anyhow::Result<Outcome> {
+    show(None, None, options)
+}
+
 /// As [`run_screen`], with another session to compare with.
 ///
 /// # Errors
@@ -72,20 +85,34 @@ pub fn run_comparison(
     against: Option<Box<dyn Source>>,
     options: ScreenOptions,
 ) -> anyhow::Result<Outcome> {
+    show(Some(source), against, options)
+}
+
+/// Shows a source, or the choice of one.
+fn show(
+    source: Option<Box<dyn Source>>,
+    against: Option<Box<dyn Source>>,
+    options: ScreenOptions,
+) -> anyhow::Result<Outcome> {
     let env = |name: &str| std::env::var(name).ok();
     let depth = options.colors.unwrap_or_else(|| ColorDepth::detect(env));
     let background = options.background.or_else(|| Background::detect(env));
     let preferences = Preferences { background: background.unwrap_or_default(), ..options.preferences };
+    let mut app = App::with(options.log_path.is_some(), preferences);
+    if options.catalog.is_some() {
+        app.offer_sessions(source.is_none());
+    }
     let signals = Signals::catch()?;
     let keyboard = Keyboard::open()?;
     let screen = Screen::take(!options.no_mouse)?;
     let mut viewer = Viewer {
-        app: App::with(options.log_path.is_some(), preferences),
+        app,
         theme: Theme::new(depth, options.ascii),
         spots: Vec::new(),
         asked_at: None,
-        source,
+        source: source.unwrap_or_else(|| Box::new(Nothing)),
         against,
+        catalog: options.catalog,
         log_path: options.log_path,
         signals,
         screen,
@@ -108,13 +135,14 @@ struct Clock {
     /// The next frame may not be drawn before.
     next_frame: Instant,
     log_read: Instant,
+    sessions_listed: Instant,
     cost: OwnCostMeter,
 }
 
 impl Clock {
     fn start() -> Self {
         let now = Instant::now();
-        Self { start: now, next_frame: now, log_read: now, cost: OwnCostMeter::start() }
+        Self { start: now, next_frame: now, log_read: now, sessions_listed: now, cost: OwnCostMeter::start() }
     }
 }
 
@@ -128,6 +156,7 @@ struct Viewer {
     source: Box<dyn Source>,
     /// The session to compare with.
     against: Option<Box<dyn Source>>,
+    catalog: Option<Catalog>,
     log_path: Option<PathBuf>,
     signals: Signals,
     // Given back before the signal handlers go.
@@ -140,6 +169,9 @@ impl Viewer {
     fn run(&mut self) -> anyhow::Result<Outcome> {
         let size = self.screen.terminal().size()?;
         self.change(Action::Resized { width: size.width, height: size.height })?;
+        if self.app.view() == View::Sessions {
+            self.list_sessions();
+        }
         let mut wait = Duration::ZERO;
         loop {
             let pressed = self.take_input(wait)?;
@@ -201,6 +233,8 @@ impl Viewer {
             Some(Effect::Suspend) => self.suspend()?,
             Some(Effect::Redraw) => self.screen.forget()?,
             Some(Effect::ReadLog) => self.read_log(),
+            Some(Effect::ListSessions) => self.list_sessions(),
+            Some(Effect::Open(entry)) => self.open(&entry),
             Some(Effect::Control(control)) => self.source.control(control),
         }
         Ok(None)
@@ -260,6 +294,10 @@ impl Viewer {
         if is_due && self.app.view() == View::Log {
             self.read_log();
         }
+        let is_due = now.saturating_duration_since(self.clock.sessions_listed) >= SESSIONS_EVERY;
+        if is_due && self.app.view() == View::Sessions {
+            self.list_sessions();
+        }
         Ok(())
     }
 
@@ -267,6 +305,27 @@ impl Viewer {
         self.clock.log_read = Instant::now();
         if let Some(path) = &self.log_path {
             update(&mut self.app, Action::LogRead(tail::read(path)));
+        }
+    }
+
+    fn list_sessions(&mut self) {
+        self.clock.sessions_listed = Instant::now();
+        if let Some(catalog) = &self.catalog {
+            let listed = catalog.entries().map_err(|error| error.to_string());
+            update(&mut self.app, Action::SessionsListed(listed));
+        }
+    }
+
+    /// Shows another session in the place of the one shown, which goes on being shown where that cannot be.
+    fn open(&mut self, entry: &Entry) {
+        match catalog::open(entry) {
+            Ok(source) => {
+                self.source = source;
+                update(&mut self.app, Action::Opened);
+            }
+            Err(error) => {
+                update(&mut self.app, Action::Failed(error.to_string()));
+            }
         }
     }
 

@@ -20,6 +20,7 @@ mod latency;
 mod memory;
 mod overview;
 mod reading;
+mod sessions;
 mod span_table;
 mod steps;
 mod tracks;
@@ -41,6 +42,7 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
         View::Findings => findings::draw(body, scene),
         View::Compare => compare::draw(body, scene),
         View::Step => step_detail::draw_below_bars(body, scene),
+        View::Sessions => sessions::draw(body, scene),
         View::Log => log::draw(body, scene),
         View::Help => help::draw(body, scene),
     }

@@ -1,0 +1,79 @@
+//! The choice of what to look at.
+//!
+//! ```text
+//! ─sessions  live, ended, and the recordings of this folder ────────────────────
+//! ▌live       pna             pid 4711    2s ago    71.7 KiB  gnntop train pna
+//!  recording  old.gnntop                  3h ago    1.20 MiB
+//! ```
+
+use super::{first_shown, rule};
+use crate::app::{Target, View};
+use crate::figures::{bytes, elapsed_time};
+use crate::source::catalog::{Entry, EntryKind};
+use crate::ui::Scene;
+use crate::ui::sheet::{Sheet, clip};
+
+/// Columns of what an entry is.
+const KIND: u16 = 11;
+/// Columns of age and size, each with the space before it.
+const FIGURE: u16 = 12;
+/// Columns of a process id.
+const PID: u16 = 12;
+/// Columns of a name, at most.
+const NAME_MOST: u16 = 36;
+/// From this width on there is room for process id and command line.
+const WIDE: u16 = 70;
+
+/// Draws the view.
+pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
+    rule(body, 0, "sessions", "live, ended, and the recordings of this folder", scene);
+    let entries = scene.app.entries();
+    let problem = scene.app.sessions_problem();
+    let top = 1 + u16::from(problem.is_some());
+    let room = body.width().saturating_sub(2);
+    if let Some(problem) = problem {
+        body.text(1, 1, &clip(problem, room, scene.theme), scene.theme.warning());
+    }
+    if entries.is_empty() {
+        let text = if scene.app.filter().is_empty() { "there are none" } else { "none has such a name" };
+        body.text(1, top, text, scene.theme.dim());
+        return;
+    }
+    let selected = scene.app.line(View::Sessions).min(entries.len() - 1);
+    let first = first_shown(selected, entries.len(), body.height().saturating_sub(top));
+    for (y, (line, entry)) in (top..body.height()).zip(entries.iter().enumerate().skip(first)) {
+        scene.spots.offer(body.area(0, y, u16::MAX, 1), Target::Line(line));
+        draw_entry(&mut body.part(0, y, u16::MAX, 1), entry, line == selected, scene);
+    }
+}
+
+fn draw_entry(sheet: &mut Sheet<'_>, entry: &Entry, is_selected: bool, scene: &Scene<'_>) {
+    let theme = scene.theme;
+    let (kind, style) = match entry.kind {
+        EntryKind::Live => ("live", theme.good()),
+        EntryKind::Ended => ("ended", theme.warning()),
+        EntryKind::Recording => ("recording", theme.dim()),
+    };
+    if is_selected {
+        sheet.cell(0, 0, theme.glyph('▌', '>'), theme.accent());
+    }
+    sheet.text_within(1, 0, KIND - 1, kind, style);
+    let is_wide = sheet.width() >= WIDE;
+    let figures = 2 * FIGURE + if is_wide { PID } else { 0 };
+    let name_width = sheet.width().saturating_sub(KIND + 1 + figures).min(NAME_MOST);
+    let name_style = if is_selected { theme.strong() } else { theme.plain() };
+    sheet.text(KIND + 1, 0, &clip(&entry.name, name_width, theme), name_style);
+    let mut x = KIND + 1 + name_width;
+    if is_wide {
+        let pid = entry.pid.map(|pid| format!("pid {pid}")).unwrap_or_default();
+        sheet.text_ending(x, x + PID, 0, &pid, theme.dim());
+        x += PID;
+    }
+    let age = entry.age.map(|age| format!("{} ago", elapsed_time(age))).unwrap_or_default();
+    for text in [age, bytes(entry.size_bytes as f64)] {
+        sheet.text_ending(x, x + FIGURE, 0, &text, theme.plain());
+        x += FIGURE;
+    }
+    let room = sheet.width().saturating_sub(x + 3);
+    sheet.text(x + 2, 0, &clip(&entry.command, room, theme), theme.dim());
+}
