@@ -100,7 +100,7 @@ fn a_session_is_followed_until_its_publisher_dies() {
     session.die();
     let mut rest = String::new();
     out.read_to_string(&mut rest).unwrap();
-    assert!(rest.contains("step 100 ") && rest.contains("ended without a word: killed?"), "{rest}");
+    assert!(rest.contains("step 100,") && rest.contains("ended without a word: killed?"), "{rest}");
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
@@ -110,7 +110,7 @@ fn a_recording_is_replayed_at_speed_and_reported_on() {
     let file = sessions.file("a.gnntop", &run_of("pna"));
     let replay = sessions.run(["replay", "a.gnntop", "--speed", "100"]);
     assert_eq!(replay.code, Some(0), "{replay:?}");
-    assert!(replay.out.contains("step 100 ") && replay.out.contains("end of the recording"), "{replay:?}");
+    assert!(replay.out.contains("step 100,") && replay.out.contains("end of the recording"), "{replay:?}");
     let report = sessions.run(["report", file.to_str().unwrap()]);
     assert_eq!((report.code, report.err.as_str()), (Some(0), ""));
     assert!(report.out.contains("100 steps") && report.out.contains("backward"), "{report:?}");
@@ -125,7 +125,7 @@ fn a_pipe_is_as_good_as_a_file() {
     let from_pipe = sessions.run_with(["report", "-"], &bytes);
     assert_eq!((from_pipe.code, &from_pipe.out), (Some(0), &from_file.out));
     let replay = sessions.run_with(["replay", "-", "--speed", "100"], &bytes);
-    assert!(replay.code == Some(0) && replay.out.contains("step 100 "), "{replay:?}");
+    assert!(replay.code == Some(0) && replay.out.contains("step 100,"), "{replay:?}");
 }
 
 #[test]

@@ -1,4 +1,10 @@
-//! A session as plain lines, one an interval: for logs, pipes and terminals that cannot be drawn on.
+//! A session as plain lines, one an interval: for logs, pipes, screen readers and terminals that cannot be drawn on.
+//!
+//! ```text
+//! pna (pid 4711)
+//! 24s: epoch 6, step 261, 10.2 steps/s, p50 88.9 ms, p99 195 ms, slowest 197 ms at step 255, forward 29 %, backward 67 %
+//! verdict: backward-bound (67 %); gap 3.2 %; 11 spikes (worst 2.5 x median)
+//! ```
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -7,10 +13,12 @@ use super::{SUCCESS, output, signals};
 use crate::figures;
 use crate::findings;
 use crate::source::{Source, State, Status};
-use crate::store::Store;
+use crate::store::{Phase, StepRow, Store};
 
-/// Time between two lines.
-pub(super) const LINE_INTERVAL: Duration = Duration::from_secs(2);
+/// Lines between two verdicts that differ.
+const VERDICT_EVERY: u32 = 10;
+/// Phases with a smaller share of the wall time are not worth a word.
+const WORTH_SAYING: f64 = 0.005;
 /// Time between two looks at the source.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long one look may take.
@@ -20,9 +28,9 @@ const POLL_BUDGET: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 /// When standard output takes no more.
-pub(super) fn follow(source: Box<dyn Source>) -> anyhow::Result<u8> {
+pub(super) fn follow(source: Box<dyn Source>, interval: Duration) -> anyhow::Result<u8> {
     let interruption = signals::Interruption::catch()?;
-    let mut view = PlainView::new(source);
+    let mut view = PlainView::new(source, interval);
     loop {
         let ended = view.poll()?;
         if ended {
@@ -38,38 +46,98 @@ pub(super) fn follow(source: Box<dyn Source>) -> anyhow::Result<u8> {
 pub(super) struct PlainView {
     source: Box<dyn Source>,
     store: Store,
+    interval: Duration,
     next_line: Instant,
+    /// When something last came.
+    heard_at: Instant,
+    /// Whether something came since the line before.
+    has_news: bool,
+    /// Steps at the line before.
+    steps_before: u64,
     /// The title and hint that were printed, so that each is printed once.
     told: Option<String>,
+    /// The verdict that was printed last, and lines since then.
+    verdict: (String, u32),
+    /// Warnings that were printed.
+    warned: Vec<String>,
 }
 
 impl PlainView {
-    pub(super) fn new(source: Box<dyn Source>) -> Self {
-        Self { source, store: Store::new(), next_line: Instant::now() + LINE_INTERVAL, told: None }
+    /// Lines about what `source` yields, one an interval.
+    pub(super) fn new(source: Box<dyn Source>, interval: Duration) -> Self {
+        let now = Instant::now();
+        Self {
+            source,
+            store: Store::new(),
+            interval,
+            next_line: now + interval,
+            heard_at: now,
+            has_news: false,
+            steps_before: 0,
+            told: None,
+            verdict: (String::new(), 0),
+            warned: Vec::new(),
+        }
     }
 
     /// Takes what has come, prints a line if one is due, and waits a little. Says whether the source has ended;
     /// then the last line and all warnings are printed.
     pub(super) fn poll(&mut self) -> anyhow::Result<bool> {
         let progress = self.source.poll(&mut self.store, POLL_BUDGET);
+        if progress.changed {
+            (self.heard_at, self.has_news) = (Instant::now(), true);
+        }
         let status = self.source.status();
         let is_over = matches!(status.state, State::Ended(_));
         let is_due = Instant::now() >= self.next_line && status.state == State::Running;
         self.introduce(&status, is_over || is_due)?;
+        if is_due || is_over {
+            (self.has_news, self.verdict.1) = if is_over { (true, u32::MAX) } else { (self.has_news, self.verdict.1) };
+            for line in self.lines(self.heard_at.elapsed()) {
+                output::say(&line)?;
+            }
+            self.warn(&status);
+            self.next_line = Instant::now() + self.interval;
+        }
         if let State::Ended(why) = &status.state {
-            output::say(&line(&self.store))?;
             output::say(why)?;
-            status.warnings().iter().for_each(|warning| output::note(&format!("warning: {warning}")));
             return Ok(true);
         }
-        if is_due {
-            output::say(&line(&self.store))?;
-            self.next_line = Instant::now() + LINE_INTERVAL;
-        }
         if !progress.more {
-            thread::sleep(POLL_INTERVAL);
+            thread::sleep(POLL_INTERVAL.min(self.interval));
         }
         Ok(false)
+    }
+
+    /// What there is to say now: a line of facts and, now and then, the verdict.
+    fn lines(&mut self, silence: Duration) -> Vec<String> {
+        let elapsed = figures::elapsed(self.store.elapsed_ns());
+        if !std::mem::take(&mut self.has_news) {
+            return vec![format!("{elapsed}: nothing new for {}", figures::elapsed_time(silence))];
+        }
+        let facts = facts(&self.store, self.interval, self.steps_before);
+        self.steps_before = self.store.steps().total();
+        let mut lines = vec![format!("{elapsed}: {}", facts.join(", "))];
+        self.verdict.1 = self.verdict.1.saturating_add(1);
+        let verdict = findings::verdict(&self.store).to_string();
+        let is_due = self.verdict.0.is_empty() || self.verdict.1 >= VERDICT_EVERY;
+        if is_due && !verdict.is_empty() && verdict != self.verdict.0 {
+            lines.push(format!("verdict: {verdict}"));
+            self.verdict = (verdict, 0);
+        }
+        lines
+    }
+
+    /// Says on standard error what is missing, each thing once.
+    fn warn(&mut self, status: &Status) {
+        for warning in self.store.losses().in_words().into_iter().chain(status.warnings()) {
+            // A count that grows is the same warning.
+            let words = warning.trim_start_matches(|c: char| !c.is_alphabetic()).to_owned();
+            if !self.warned.contains(&words) {
+                output::note(&format!("warning: {warning}"));
+                self.warned.push(words);
+            }
+        }
     }
 
     /// Says once whom the lines are about. A hint at how to get more waits for the first line: what a program that
@@ -88,20 +156,114 @@ impl PlainView {
     }
 }
 
-/// One line: how far, how fast, and what there is to say about it.
-fn line(store: &Store) -> String {
-    let elapsed = figures::elapsed(store.elapsed_ns());
-    let Some(step) = store.steps().last() else { return format!("{elapsed}  no steps yet{}", hardware(store)) };
-    let period = |quantile| store.percentile("step", quantile).map_or_else(|| "-".to_owned(), figures::duration);
-    let (p50, p99) = (period(0.5), period(0.99));
-    let step = figures::count(step.step().0);
-    format!("{elapsed}  step {step}  p50 {p50}  p99 {p99}  {}", findings::verdict(store))
+/// What stands in a line: how far the run is, how fast, and where its time goes. Words and commas, no columns and no
+/// signs, so that it can be heard as well as searched.
+fn facts(store: &Store, interval: Duration, since: u64) -> Vec<String> {
+    let mut facts = Vec::new();
+    match store.steps().last() {
+        Some(step) => {
+            facts.push(format!("epoch {}", step.epoch()));
+            facts.push(format!("step {}", step.step().0));
+        }
+        None => facts.push("no steps yet".to_owned()),
+    }
+    facts.extend(pace(store, interval, since));
+    facts.extend(open_span(store, interval));
+    facts.extend(shares(store));
+    let hardware = store.hardware();
+    facts.extend(hardware.process_cores().ok().map(|cores| format!("{cores:.2} cores")));
+    facts.extend(hardware.process_rss_bytes().ok().map(|bytes| format!("memory {}", figures::bytes(bytes))));
+    facts
 }
 
-/// What the process takes from the machine, as far as it is known.
-fn hardware(store: &Store) -> String {
-    let hardware = store.hardware();
-    let cores = hardware.process_cores().ok().map(|cores| format!("  {cores:.2} cores"));
-    let memory = hardware.process_rss_bytes().ok().map(|bytes| format!("  {}", figures::bytes(bytes)));
-    cores.into_iter().chain(memory).collect()
+/// Steps a second, percentiles since the start, and the slowest step since the line before.
+fn pace(store: &Store, interval: Duration, since: u64) -> Vec<String> {
+    let window_ns = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
+    let rate = store.recent_throughput(window_ns).steps_per_s;
+    let mut pace: Vec<String> = rate.map(|rate| format!("{} steps/s", figures::quantity(rate))).into_iter().collect();
+    let percentile =
+        |(name, quantile)| Some(format!("{name} {}", figures::duration(store.percentile("step", quantile)?)));
+    pace.extend([("p50", 0.5), ("p99", 0.99)].into_iter().filter_map(percentile));
+    let slowest = store.steps().rows(since..store.steps().total()).max_by_key(StepRow::period_ns);
+    pace.extend(slowest.map(|row| format!("slowest {} at step {}", figures::duration(row.period_ns()), row.step().0)));
+    pace
+}
+
+/// What has been open for longer than an interval: a run that hangs says nothing else.
+fn open_span(store: &Store, interval: Duration) -> Option<String> {
+    let training = store.training_track().map(|track| track.id);
+    let (_, open) = store.open_spans().find(|(track, _)| training.is_none_or(|training| training == track.id))?;
+    let ns = store.now_ns().saturating_sub(open.since_ns);
+    let name = store.name(open.name);
+    (u128::from(ns) >= interval.as_nanos()).then(|| format!("{name} open for {}", figures::duration(ns)))
+}
+
+/// The share of each phase that has one worth a word, the gap among them.
+fn shares(store: &Store) -> Vec<String> {
+    let word = |phase: &Phase| {
+        let share = store.statistics().share(phase.slot).filter(|share| *share >= WORTH_SAYING)?;
+        Some(format!("{} {}", phase.text, figures::percent(share)))
+    };
+    store.phases().iter().filter_map(word).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::{Progress, Sink};
+    use crate::store::fixture::{MS, TrainingRun, each_item};
+
+    fn store(run: &TrainingRun) -> Store {
+        let mut store = Store::new();
+        each_item(&run.bytes(), |item| store.apply(item));
+        store
+    }
+
+    #[test]
+    fn a_line_has_words_and_figures_and_nothing_else() {
+        let run = TrainingRun { spikes: vec![(99, "backward", 300 * MS)], ends: false, ..TrainingRun::default() };
+        let line = facts(&store(&run), Duration::from_secs(2), 90).join(", ");
+        for expected in ["epoch 3, step 100, ", "p50 40.0 ms, p99 ", "slowest 340 ms at step 99", "backward 5", "gap 2"]
+        {
+            assert!(line.contains(expected), "no {expected:?} in {line}");
+        }
+        assert!(line.is_ascii() && !line.contains("  "), "{line}");
+        assert!(!facts(&store(&run), Duration::from_secs(2), 100).join(", ").contains("slowest"), "no step since");
+    }
+
+    #[test]
+    fn without_steps_there_are_other_facts() {
+        let line =
+            facts(&store(&TrainingRun { steps: 0, ends: false, ..TrainingRun::default() }), Duration::from_secs(2), 0);
+        assert_eq!(line[0], "no steps yet", "{line:?}");
+    }
+
+    /// A source that has nothing more to give.
+    struct Still(Status);
+
+    impl Source for Still {
+        fn poll(&mut self, _sink: &mut dyn Sink, _budget: Duration) -> Progress {
+            Progress::default()
+        }
+
+        fn status(&self) -> Status {
+            self.0.clone()
+        }
+    }
+
+    #[test]
+    fn what_has_not_changed_is_not_said_again() {
+        let status = Status { state: State::Running, live: true, ..Status::default() };
+        let mut view = PlainView::new(Box::new(Still(status)), Duration::from_secs(2));
+        view.store = store(&TrainingRun::default());
+        let said = |view: &mut PlainView| view.lines(Duration::from_secs(7)).join("\n");
+        view.has_news = true;
+        let first = said(&mut view);
+        assert!(first.contains("step 100") && first.contains("verdict: "), "{first}");
+        let second = said(&mut view);
+        assert_eq!(second, "4s: nothing new for 7s", "{second}");
+        view.has_news = true;
+        let third = said(&mut view);
+        assert!(third.contains("step 100") && !third.contains("verdict"), "{third}");
+    }
 }

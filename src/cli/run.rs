@@ -76,7 +76,7 @@ pub(super) fn run(arguments: RunArguments) -> anyhow::Result<u8> {
             output::note(&format!("{name} goes on as process {pid}; Ctrl-C ends it. Its output: {log}"));
         }
     }
-    let code = wait(&mut child, started, &interruption)?;
+    let code = wait(&mut child, started, settings.interval, &interruption)?;
     child.report_failure(code);
     if let Some(recording) = recording {
         recording.finish()?;
@@ -115,8 +115,13 @@ fn watch(child: &Child, started: SystemTime) -> anyhow::Result<Option<Box<dyn So
 }
 
 /// Waits for the child's end with a line now and then. A signal is passed on to it. Gives the exit code.
-fn wait(child: &mut Child, started: SystemTime, interruption: &signals::Interruption) -> anyhow::Result<u8> {
-    let mut view = watch(child, started)?.map(PlainView::new);
+fn wait(
+    child: &mut Child,
+    started: SystemTime,
+    interval: Duration,
+    interruption: &signals::Interruption,
+) -> anyhow::Result<u8> {
+    let mut view = watch(child, started)?.map(|source| PlainView::new(source, interval));
     let mut interrupted = None;
     let mut give_up_at = None;
     loop {

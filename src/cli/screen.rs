@@ -25,7 +25,7 @@ pub(super) fn is_possible() -> bool {
 /// When the terminal or standard output cannot be used.
 pub(super) fn show(source: Box<dyn Source>, settings: &Settings) -> anyhow::Result<u8> {
     if !is_wanted(settings) {
-        return plain::follow(source);
+        return plain::follow(source, settings.interval);
     }
     let options = ScreenOptions { catalog: Some(catalog()), ..settings.options(None) };
     Ok(exit_code(run_screen(source, options)?))

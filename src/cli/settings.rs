@@ -15,14 +15,20 @@ use std::env;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use super::quantities;
 use crate::app::{Background, ColorDepth, KeyMap, KeyMapError, Palette, Preferences, View};
 use crate::ui::ScreenOptions;
 
 /// Word for what the environment decides.
 const AUTO: &str = "auto";
+/// Time between two lines, where none is given.
+const LINE_INTERVAL: Duration = Duration::from_secs(2);
+/// Shortest time between two lines: nobody reads faster.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 /// Names of colour depths.
 const DEPTHS: [&str; 5] = [AUTO, "truecolor", "256", "16", "none"];
 /// Names of backgrounds.
@@ -53,6 +59,9 @@ pub(super) struct ScreenArguments {
     /// Lines instead of a screen, one an interval
     #[arg(long)]
     plain: bool,
+    /// Time between two lines, such as 500ms or 1m
+    #[arg(long, value_name = "TIME", value_parser = interval)]
+    interval: Option<Duration>,
     /// Settings file, in the place of the usual one
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -104,6 +113,12 @@ fn named<T: Clone + Send + Sync + 'static>(
     by_name: fn(&str) -> Option<T>,
 ) -> impl TypedValueParser<Value = T> {
     PossibleValuesParser::new(names).try_map(move |name| by_name(&name).ok_or("has no such value"))
+}
+
+/// Reads the time between two lines.
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval = quantities::duration(text)?;
+    if interval < SHORTEST_INTERVAL { Err("give at least 100ms".to_owned()) } else { Ok(interval) }
 }
 
 fn palettes() -> Vec<&'static str> {
@@ -199,6 +214,8 @@ pub(super) struct Settings {
     pub keys: KeyMap,
     /// Lines instead of a screen.
     pub plain: bool,
+    /// Time between two lines.
+    pub interval: Duration,
     /// The settings file, whether it is there or not; `None` where there is no home to keep one in.
     pub path: Option<PathBuf>,
 }
@@ -234,6 +251,7 @@ impl Settings {
             mouse: or("GNNTOP_MOUSE", flags.mouse, variables.mouse, file.layer.mouse, true),
             keys,
             plain: arguments.plain,
+            interval: arguments.interval.unwrap_or(LINE_INTERVAL),
             path,
         })
     }

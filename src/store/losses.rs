@@ -3,6 +3,8 @@
 use gnntop_wire::Damage;
 use serde::Serialize;
 
+use crate::figures::count;
+
 /// Holes in the stream that are listed; further ones are only counted.
 const DAMAGES_KEPT: usize = 1024;
 
@@ -66,6 +68,21 @@ impl Losses {
     /// Whether anything at all is missing.
     pub fn is_complete(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// What a person must know about missing data, a few words each; empty when all is there.
+    pub fn in_words(&self) -> Vec<String> {
+        let events = [
+            (self.dropped_events, "events dropped"),
+            (self.missed_events, "events missed"),
+            (self.events_not_kept, "events not kept"),
+        ];
+        let counted = events.iter().filter(|(events, _)| *events > 0);
+        let mut words: Vec<String> = counted.map(|(events, what)| format!("{} {what}", count(*events))).collect();
+        if self.steps_elsewhere > 0 {
+            words.push("steps of other tracks are not shown".to_owned());
+        }
+        words
     }
 
     pub(super) fn add_damage(&mut self, damage: Damage) {

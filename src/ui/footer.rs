@@ -3,8 +3,6 @@
 use super::Scene;
 use super::sheet::{Sheet, clip, width};
 use crate::app::keys;
-use crate::figures::count;
-use crate::store::Losses;
 
 /// Draws the footer.
 pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
@@ -60,18 +58,7 @@ fn cost(scene: &Scene<'_>) -> String {
 
 /// What a person must know about missing data; `None` when all is there.
 fn warning(scene: &Scene<'_>) -> Option<String> {
-    let mut warnings = Vec::new();
-    let Losses { dropped_events, missed_events, events_not_kept, .. } = *scene.store.losses();
-    for (events, what) in
-        [(dropped_events, "events dropped"), (missed_events, "events missed"), (events_not_kept, "events not kept")]
-    {
-        if events > 0 {
-            warnings.push(format!("{} {what}", count(events)));
-        }
-    }
+    let mut warnings = scene.store.losses().in_words();
     warnings.extend(scene.app.status().warnings());
-    if scene.store.losses().steps_elsewhere > 0 {
-        warnings.push("steps of other tracks are not shown".to_owned());
-    }
     (!warnings.is_empty()).then(|| warnings.join("; "))
 }
