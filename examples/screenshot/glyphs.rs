@@ -45,6 +45,10 @@ pub fn trace(c: char, x: f64, y: f64, path: &mut String) -> bool {
             rect(0.0, 7.5, 4.0, 1.0);
             rect(3.5, 0.0, 1.0, HEIGHT);
         }
+        '├' => {
+            rect(4.0, 7.5, 4.0, 1.0);
+            rect(3.5, 0.0, 1.0, HEIGHT);
+        }
         '┊' => (0..4).for_each(|dash| rect(3.5, 4.0 * f64::from(dash) + 1.0, 1.0, 2.0)),
         '·' => rect(3.25, 7.25, 1.5, 1.5),
         '╱' | '╲' | '╳' => diagonals(c, x, y, path),

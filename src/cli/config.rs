@@ -87,9 +87,13 @@ fn print_keys(keys: &KeyMap) -> String {
         }
         told.push(action);
         let same = keys.rows().iter().filter(|row| row.binding.action() == action);
-        let mut names: Vec<String> =
-            same.flat_map(|row| row.keys.iter()).map(|key| format!("{:?}", key.to_string())).collect();
-        names.dedup();
+        let mut names: Vec<String> = Vec::new();
+        for key in same.flat_map(|row| row.keys.iter()) {
+            let name = format!("{:?}", key.to_string());
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
         if names.is_empty() {
             text += &format!("# {action}: no key is left\n");
             continue;

@@ -79,10 +79,14 @@ fn steps_within<'a>(store: &'a Store, range: &Range<u64>, most: usize) -> Vec<St
 /// Draws the view.
 pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
     let area = Area::new(body.width(), scene);
-    let tracks = shown(scene.store);
+    let tracks = shown(scene);
     draw_title(&mut body.part(0, 0, u16::MAX, 1), &area, tracks.len(), scene);
     if tracks.is_empty() {
-        let text = if scene.store.session().info().is_none() { "waiting for data" } else { "no spans yet" };
+        let text = match scene.store.session().info() {
+            None => "waiting for data",
+            Some(_) if !scene.app.filter().is_empty() => "no track has such a name",
+            Some(_) => "no spans yet",
+        };
         body.text(2, 2, text, scene.theme.dim());
         return;
     }
@@ -100,11 +104,13 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
     }
 }
 
-/// Tracks with spans, and those that should have some: the training first.
-fn shown(store: &Store) -> Vec<&Track> {
+/// Tracks with spans, and those that should have some, as far as the filter shows them: the training first.
+fn shown<'a>(scene: &Scene<'a>) -> Vec<&'a Track> {
+    let store = scene.store;
     let has_work =
         |track: &&Track| track.lane().is_some() || matches!(track.role, TrackRole::Training | TrackRole::Loader);
-    let mut tracks: Vec<&Track> = store.tracks().iter().filter(has_work).collect();
+    let passes = |track: &&Track| scene.app.passes(&track.text);
+    let mut tracks: Vec<&Track> = store.tracks().iter().filter(has_work).filter(passes).collect();
     let main = store.training_track().map(|track| track.id);
     tracks.sort_by_key(|track| Some(track.id) != main);
     tracks
