@@ -1,4 +1,4 @@
-// The maximum of each column over the nodes of each graph, and sums over the neighbours on a grid of pixels.
+// The maximum of each column over the nodes of each graph.
 #include "kernel.cuh"
 
 struct SegmentArguments {
@@ -46,37 +46,7 @@ template <class T> __device__ inline void segment_max_gradient(const SegmentArgu
     }
 }
 
-struct GridArguments {
-    // `[images * height * width, columns]`
-    const void* x;
-    void* out;
-    u64 count;
-    u64 columns;
-    u32 height;
-    u32 width;
-};
-
-// The sum of the up to eight pixels around each; its own transpose.
-template <class T> __device__ inline void neighbour_sum(const GridArguments& a) {
-    for (u64 i = first_element(); i < a.count; i += all_threads()) {
-        u64 pixel = i / a.columns;
-        long long row = pixel / a.width % a.height, column = pixel % a.width;
-        Wide<T> sum = 0;
-        for (long long y = row - 1; y <= row + 1; ++y) {
-            for (long long x = column - 1; x <= column + 1; ++x) {
-                bool is_other = y != row || x != column;
-                if (is_other && y >= 0 && y < a.height && x >= 0 && x < a.width) {
-                    long long there = (y - row) * (long long)a.width + (x - column);
-                    sum += at<T>(a.x, u64((long long)i + there * (long long)a.columns));
-                }
-            }
-        }
-        put<T>(a.out, i, sum);
-    }
-}
-
 #define SEGMENT_KERNELS(T, type)                                                                                       \
     KERNEL(segment_max_##type, SegmentArguments, segment_max<T>(a))                                                    \
-    KERNEL(segment_max_gradient_##type, SegmentArguments, segment_max_gradient<T>(a))                                  \
-    KERNEL(neighbour_sum_##type, GridArguments, neighbour_sum<T>(a))
+    KERNEL(segment_max_gradient_##type, SegmentArguments, segment_max_gradient<T>(a))
 FOR_TYPES(SEGMENT_KERNELS)

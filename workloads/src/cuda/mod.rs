@@ -17,6 +17,7 @@ mod elements;
 #[cfg(test)]
 pub(crate) mod emulation;
 mod gradients;
+mod images;
 mod loss;
 mod machine;
 mod messages;
@@ -34,6 +35,7 @@ pub(crate) use aggregate::fused_aggregates;
 pub(crate) use edges::{Edges, Kept, OnDevice};
 pub(crate) use elements::{Finished, dropout, gelu};
 pub(crate) use gradients::{Backward, of_copies};
+pub(crate) use images::{Joined, nearest, neighbour_sum};
 pub(crate) use loss::LabelsOnDevice;
 #[cfg(feature = "cuda")]
 pub(crate) use machine::device_of;
@@ -42,6 +44,6 @@ pub(crate) use messages::{Messages, Operand, collect, edge_rows, extreme_rows, s
 #[cfg(feature = "cuda")]
 pub(crate) use open::open;
 pub(crate) use scaled::add_scaled;
-pub(crate) use segments::{SegmentsOnDevice, gradient_of_segment_max, neighbour_sum, segment_max};
+pub(crate) use segments::{SegmentsOnDevice, gradient_of_segment_max, segment_max};
 pub(crate) use softmax::{Logits, gradient_of_logits, softmax_rows};
 pub(crate) use sparse::{Entries, SparseOnDevice, SparseProduct};

@@ -1,4 +1,4 @@
-//! The maximum over the nodes of each graph, and sums over the neighbours on a grid of pixels, on a device.
+//! The maximum over the nodes of each graph, on a device.
 
 use std::ops::Range;
 
@@ -43,20 +43,8 @@ struct SegmentArguments {
     width: u64,
 }
 
-#[repr(C)]
-struct GridArguments {
-    x: Address,
-    out: Address,
-    count: u64,
-    columns: u64,
-    height: u32,
-    width: u32,
-}
-
-// SAFETY: the structs of the same names in segments.cu, with the same fields.
+// SAFETY: the struct of the same name in segments.cu, with the same fields.
 unsafe impl Arguments for SegmentArguments {}
-// SAFETY: as above.
-unsafe impl Arguments for GridArguments {}
 
 /// The maximum of each column over each segment, and the row that holds it, both `[segments, width]`.
 pub(crate) fn segment_max(segments: &SegmentsOnDevice, x: View<'_>, width: usize) -> Result<(Memory, Memory)> {
@@ -100,25 +88,4 @@ fn run(
     };
     let grid = Grid::over((segments.count() * width) as u64);
     launch(segments.memory.device(), &Module::Segments.kernel(name, dtype)?, grid, &arguments)
-}
-
-/// The sum of the up to eight pixels around each of `[images * height * width, columns]`.
-pub(crate) fn neighbour_sum(
-    device: &Device,
-    x: View<'_>,
-    (height, width): (usize, usize),
-    columns: usize,
-) -> Result<Memory> {
-    let (dtype, length) = (x.dtype(), x.length());
-    let out = Memory::new(device, dtype, length)?;
-    let arguments = GridArguments {
-        x: x.address(dtype, length)?,
-        out: out.address(),
-        count: length as u64,
-        columns: columns as u64,
-        height: height as u32,
-        width: width as u32,
-    };
-    launch(device, &Module::Segments.kernel("neighbour_sum", dtype)?, Grid::over(length as u64), &arguments)?;
-    Ok(out)
 }

@@ -92,10 +92,6 @@ impl VigCommand {
                 let message = "--plain is the control of the study's model; --preset patches has no second form";
                 return Err(Self::command().error(ErrorKind::ArgumentConflict, message).into());
             }
-            Preset::Patches if self.options.device.is_cuda() => {
-                let message = "--preset patches does not run on a GPU yet; leave out --device or the preset";
-                return Err(Self::command().error(ErrorKind::ArgumentConflict, message).into());
-            }
             Preset::Patches => (NetworkConfig::Patches(PatchVigConfig::tiny()), VigTraining::patches()),
         };
         model.set_blocks(self.blocks.unwrap_or(model.blocks()));

@@ -1,5 +1,8 @@
 //! Max-relative aggregation: in each channel the largest difference between a node's neighbours and itself.
 
+#[cfg(any(feature = "cuda", test))]
+mod on_device;
+
 use std::sync::{Mutex, PoisonError};
 
 use candle_core::{CpuStorage, CustomOp1, DType, Layout, Result, Shape, Tensor, bail};
@@ -14,6 +17,10 @@ use crate::vig::Vectorised;
 /// # Errors
 /// `x` does not have the neighbours' nodes, or is neither f32 nor f64.
 pub fn max_relative(x: &Tensor, neighbours: &Neighbours) -> Result<Tensor> {
+    #[cfg(feature = "cuda")]
+    if neighbours.on_device.0.is_some() {
+        return on_device::max_relative(x, neighbours);
+    }
     let rows = neighbours.indices.len() / neighbours.count.max(1);
     if x.dim(0)? != rows || x.dim(1)? == 0 {
         bail!("max relative: features {:?} for {rows} nodes", x.dims());
@@ -29,7 +36,7 @@ struct MaxRelative {
 
 impl MaxRelative {
     fn forward<T: Vectorised>(&self, x: &[T], channels: usize) -> Vec<T> {
-        let Neighbours { nodes, count, indices } = &self.neighbours;
+        let Neighbours { nodes, count, indices, .. } = &self.neighbours;
         let mut out = vec![T::zero(); x.len()];
         let mut holders = vec![0; x.len()];
         let image = nodes * channels;
@@ -110,10 +117,15 @@ mod tests {
     use super::*;
     use candle_core::{Device, Var};
 
+    /// Of images of two nodes.
+    fn neighbours(count: usize, indices: &[u32]) -> Neighbours {
+        Neighbours { nodes: 2, count, indices: indices.into(), on_device: Default::default() }
+    }
+
     #[test]
     fn the_largest_difference_wins_and_the_nearest_of_equals_gets_the_gradient() {
         // Two images of two nodes; node 1 of the first image is joined to node 0 and itself, which tie in channel 1.
-        let neighbours = Neighbours { nodes: 2, count: 2, indices: vec![0, 1, 1, 0, 0, 1, 0, 0].into() };
+        let neighbours = neighbours(2, &[0, 1, 1, 0, 0, 1, 0, 0]);
         let x = [[1.0f32, 5.0], [3.0, 5.0], [0.5, -1.0], [-2.0, f32::NAN]];
         let x = Var::from_tensor(&Tensor::new(&x, &Device::Cpu).unwrap()).unwrap();
         let out = max_relative(&x, &neighbours).unwrap();
@@ -129,7 +141,7 @@ mod tests {
 
     #[test]
     fn features_of_other_nodes_are_refused() {
-        let neighbours = Neighbours { nodes: 2, count: 1, indices: vec![0, 1].into() };
+        let neighbours = neighbours(1, &[0, 1]);
         assert!(max_relative(&Tensor::zeros((4, 3), DType::F32, &Device::Cpu).unwrap(), &neighbours).is_err());
     }
 }

@@ -1,0 +1,146 @@
+//! Graphs of images on a device: sums over the neighbours on a grid of pixels, the nearest nodes of each, and the largest
+//! difference to them.
+
+use candle_core::{D, DType, Device, Result, Tensor};
+
+use super::machine::{Address, Arguments, Grid, Memory, Module, View, launch};
+
+/// Norms below this count as this, as in PyTorch's `normalize`.
+const MIN_NORM: f64 = 1e-12;
+
+#[repr(C)]
+struct GridArguments {
+    x: Address,
+    out: Address,
+    count: u64,
+    columns: u64,
+    height: u32,
+    width: u32,
+}
+
+#[repr(C)]
+struct NearestArguments {
+    likeness: Address,
+    nearest: Address,
+    rows: u64,
+    nodes: u32,
+    count: u32,
+    dilation: u32,
+    unused: u32,
+}
+
+#[repr(C)]
+struct MaxRelativeArguments {
+    x: Address,
+    nearest: Address,
+    out: Address,
+    holder: Address,
+    count: u64,
+    channels: u64,
+    nodes: u32,
+    neighbours: u32,
+}
+
+// SAFETY: the structs of the same names in images.cu, with the same fields.
+unsafe impl Arguments for GridArguments {}
+// SAFETY: as above.
+unsafe impl Arguments for NearestArguments {}
+// SAFETY: as above.
+unsafe impl Arguments for MaxRelativeArguments {}
+
+/// The sum of the up to eight pixels around each of `[images * height * width, columns]`.
+pub(crate) fn neighbour_sum(
+    device: &Device,
+    x: View<'_>,
+    (height, width): (usize, usize),
+    columns: usize,
+) -> Result<Memory> {
+    let (dtype, length) = (x.dtype(), x.length());
+    let out = Memory::new(device, dtype, length)?;
+    let arguments = GridArguments {
+        x: x.address(dtype, length)?,
+        out: out.address(),
+        count: length as u64,
+        columns: columns as u64,
+        height: height as u32,
+        width: width as u32,
+    };
+    launch(device, &Module::Images.kernel("neighbour_sum", dtype)?, Grid::over(length as u64), &arguments)?;
+    Ok(out)
+}
+
+/// Every `dilation`-th of the `count * dilation` nodes of the same image most like each of `x`,
+/// `[images * nodes, channels]`, by the angle between their features: `[images * nodes, count]`, numbered in the image.
+/// Sizes are checked by the caller.
+pub(crate) fn nearest(x: &Tensor, nodes: usize, count: usize, dilation: usize) -> Result<Tensor> {
+    let (rows, channels) = x.dims2()?;
+    let norm = x.sqr()?.sum_keepdim(D::Minus1)?.sqrt()?.maximum(MIN_NORM)?;
+    let normal = x.broadcast_div(&norm)?.reshape((rows / nodes, nodes, channels))?;
+    let likeness = normal.matmul(&normal.transpose(1, 2)?)?;
+    let out = Memory::new(x.device(), DType::U32, rows * count)?;
+    let arguments = NearestArguments {
+        likeness: View::of(&likeness)?.address(x.dtype(), rows * nodes)?,
+        nearest: out.address(),
+        rows: rows as u64,
+        nodes: nodes as u32,
+        count: count as u32,
+        dilation: dilation as u32,
+        unused: 0,
+    };
+    launch(x.device(), &Module::Images.kernel("nearest", x.dtype())?, Grid::of_rows(rows as u64, 32)?, &arguments)?;
+    Ok(out.into_tensor((rows, count)))
+}
+
+/// Neighbours of the nodes of images, as [`nearest`] gives them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Joined<'a> {
+    pub(crate) nearest: &'a Tensor,
+    pub(crate) nodes: usize,
+}
+
+impl Joined<'_> {
+    /// The largest difference between the neighbours and each node of `x` in each channel, and which node of the image
+    /// holds it.
+    pub(crate) fn max_relative(self, device: &Device, x: View<'_>, channels: usize) -> Result<(Memory, Memory)> {
+        let out = Memory::new(device, x.dtype(), x.length())?;
+        let holder = Memory::new(device, DType::U32, x.length())?;
+        self.run("max_relative", device, x, (out.address(), holder.address()), channels)?;
+        Ok((out, holder))
+    }
+
+    /// The gradient of `x` from that of the differences.
+    pub(crate) fn gradient(
+        self,
+        device: &Device,
+        gradient: View<'_>,
+        holder: View<'_>,
+        channels: usize,
+    ) -> Result<Memory> {
+        let out = Memory::new(device, gradient.dtype(), gradient.length())?;
+        let holder = holder.address(DType::U32, gradient.length())?;
+        self.run("max_relative_gradient", device, gradient, (out.address(), holder), channels)?;
+        Ok(out)
+    }
+
+    fn run(
+        self,
+        name: &str,
+        device: &Device,
+        x: View<'_>,
+        (out, holder): (Address, Address),
+        channels: usize,
+    ) -> Result<()> {
+        let (rows, neighbours) = self.nearest.dims2()?;
+        let arguments = MaxRelativeArguments {
+            x: x.address(x.dtype(), rows * channels)?,
+            nearest: View::of(self.nearest)?.address(DType::U32, rows * neighbours)?,
+            out,
+            holder,
+            count: (rows * channels) as u64,
+            channels: channels as u64,
+            nodes: self.nodes as u32,
+            neighbours: neighbours as u32,
+        };
+        launch(device, &Module::Images.kernel(name, x.dtype())?, Grid::over(arguments.count), &arguments)
+    }
+}
