@@ -4,6 +4,12 @@ use std::fmt;
 use std::str::FromStr;
 
 use candle_core::Device;
+use gnntop_probe::{Name, counter};
+
+use super::TrainError;
+
+static PEAK: Name = Name::counter("GPU MiB peak");
+static RESERVED: Name = Name::counter("GPU MiB held");
 
 /// A device by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,6 +81,71 @@ pub enum DeviceError {
     Unsupported(&'static str),
 }
 
+/// Memory of a GPU that this program uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceMemory {
+    /// In tensors now.
+    pub used_bytes: u64,
+    /// In tensors, the most since it was last asked.
+    pub peak_bytes: u64,
+    /// Taken from the GPU, in tensors or kept for the next ones.
+    pub reserved_bytes: u64,
+    /// What no program has taken.
+    pub free_bytes: u64,
+    /// Of the GPU.
+    pub total_bytes: u64,
+}
+
+const MIB: u64 = 1 << 20;
+
+impl fmt::Display for DeviceMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [used, peak, reserved, free, total] =
+            [self.used_bytes, self.peak_bytes, self.reserved_bytes, self.free_bytes, self.total_bytes]
+                .map(|bytes| bytes / MIB);
+        write!(
+            f,
+            "{used} MiB in tensors, {peak} at most in this step, {reserved} reserved; {free} of {total} MiB are free"
+        )
+    }
+}
+
+/// Publishes the memory that a step took, where it is a GPU's.
+pub(crate) fn publish_memory(device: &Device) {
+    if let Some(memory) = memory_of(device) {
+        counter(&PEAK, (memory.peak_bytes / MIB) as f64);
+        counter(&RESERVED, (memory.reserved_bytes / MIB) as f64);
+    }
+}
+
+/// Nothing where the device is no GPU, or its driver does not say.
+fn memory_of(device: &Device) -> Option<DeviceMemory> {
+    #[cfg(feature = "cuda")]
+    return crate::cuda::take_memory(device).ok().flatten();
+    #[cfg(not(feature = "cuda"))]
+    {
+        let _ = device;
+        None
+    }
+}
+
+/// Says what memory was in use where a step failed for want of it. Other errors stay what they are.
+pub(crate) fn explain(error: TrainError, device: &Device) -> TrainError {
+    match error {
+        TrainError::Model(reason) if is_out_of_memory(&reason) => match memory_of(device) {
+            Some(memory) => TrainError::OutOfMemory { memory },
+            None => TrainError::Model(reason),
+        },
+        other => other,
+    }
+}
+
+/// The driver's and cuBLAS's words; candle hands them on as text only.
+fn is_out_of_memory(error: &candle_core::Error) -> bool {
+    let text = format!("{error:?}");
+    text.contains("CUDA_ERROR_OUT_OF_MEMORY") || text.contains("CUBLAS_STATUS_ALLOC_FAILED")
+}
+
 impl DeviceChoice {
     /// Whether it is a GPU.
     #[must_use]
@@ -114,6 +185,19 @@ mod tests {
         for text in ["", "gpu", "cuda:", "cuda:-1", "cuda:x", "CPU"] {
             assert!(text.parse::<DeviceChoice>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn only_want_of_memory_is_explained() {
+        let message = |text: &str| candle_core::Error::Msg(text.to_owned());
+        assert!(is_out_of_memory(&message("DriverError(CUDA_ERROR_OUT_OF_MEMORY, \"out of memory\")")));
+        assert!(!is_out_of_memory(&message("DriverError(CUDA_ERROR_NO_DEVICE)")));
+        let kept = explain(TrainError::Model(message("shape mismatch")), &Device::Cpu).to_string();
+        assert!(kept.contains("shape mismatch"));
+        let [used_bytes, peak_bytes, reserved_bytes, free_bytes, total_bytes] = [1, 2, 3, 4, 5].map(|n| n * MIB);
+        let memory = DeviceMemory { used_bytes, peak_bytes, reserved_bytes, free_bytes, total_bytes };
+        let text = TrainError::OutOfMemory { memory }.to_string();
+        assert!(text.contains("1 MiB in tensors, 2 at most in this step, 3 reserved; 4 of 5 MiB"), "{text}");
     }
 
     #[test]

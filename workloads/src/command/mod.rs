@@ -24,7 +24,7 @@ use crate::sage::SageCommand;
 use crate::sampling::NodeBatchError;
 use crate::vig::VigCommand;
 
-pub use device::{DeviceChoice, DeviceError};
+pub use device::{DeviceChoice, DeviceError, DeviceMemory};
 pub use options::RunOptions;
 pub(crate) use options::at_least_one;
 pub(crate) use training::{Position, StepOutcome, Training, train};
@@ -140,6 +140,12 @@ pub enum TrainError {
     /// The device cannot be used.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// A GPU's memory does not suffice.
+    #[error("the GPU has not enough memory: {memory}; take a smaller batch or model")]
+    OutOfMemory {
+        /// What was in use.
+        memory: DeviceMemory,
+    },
     /// The model cannot be computed.
     #[error("the model cannot be computed: {0}")]
     Model(#[from] candle_core::Error),

@@ -4,8 +4,10 @@
 use std::ops::Range;
 use std::time::Instant;
 
+use candle_core::Device;
 use gnntop_probe::{BatchShape, Name, mark, step};
 
+use super::device::{explain, publish_memory};
 use super::{Observer, StepReport, Summary, TrainError};
 
 static EPOCH: Name = Name::mark("epoch");
@@ -39,6 +41,9 @@ pub(crate) trait Training {
 
     /// One turn of the loop, data wait included: the caller has opened the step.
     fn step(&mut self, position: Position) -> Result<StepOutcome, TrainError>;
+
+    /// Where it computes.
+    fn device(&self) -> &Device;
 
     /// What is to be done between this epoch and the next, outside of any step.
     fn end_epoch(&mut self, _epoch: u64, _observer: &mut dyn Observer) -> Result<(), TrainError> {
@@ -75,7 +80,9 @@ pub(crate) fn train(
 fn one_step(training: &mut dyn Training, position: Position) -> Result<StepReport, TrainError> {
     let begin = Instant::now();
     let mut step = step(position.epoch);
-    let StepOutcome { loss, shape } = training.step(position)?;
+    let done = training.step(position);
+    let StepOutcome { loss, shape } = done.map_err(|error| explain(error, training.device()))?;
+    publish_memory(training.device());
     step.batch(shape);
     step.loss(loss);
     drop(step);
@@ -96,6 +103,10 @@ mod tests {
     }
 
     impl Training for Notes {
+        fn device(&self) -> &Device {
+            &Device::Cpu
+        }
+
         fn batches_per_epoch(&self) -> u64 {
             3
         }

@@ -20,6 +20,8 @@ mod gradients;
 mod images;
 mod loss;
 mod machine;
+#[cfg(feature = "cuda")]
+mod memory;
 mod messages;
 #[cfg(feature = "cuda")]
 mod open;
@@ -40,6 +42,8 @@ pub(crate) use loss::LabelsOnDevice;
 #[cfg(feature = "cuda")]
 pub(crate) use machine::device_of;
 pub(crate) use machine::{Memory, View};
+#[cfg(feature = "cuda")]
+pub(crate) use memory::take_memory;
 pub(crate) use messages::{Messages, Operand, collect, edge_rows, extreme_rows, sum_rows};
 #[cfg(feature = "cuda")]
 pub(crate) use open::open;

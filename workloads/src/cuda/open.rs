@@ -2,10 +2,10 @@
 
 use std::ffi::CString;
 
-use candle_core::cuda_backend::cudarc::driver::{CudaContext, result, sys};
-use candle_core::cuda_backend::{CudaDevice, WrapErr};
-use candle_core::{Device, Result};
+use candle_core::Device;
+use candle_core::cuda_backend::cudarc::driver::{CudaContext, sys};
 
+use super::memory;
 use crate::command::DeviceError;
 
 /// What candle needs of CUDA, each under the names that are tried. It ends the program where one is missing, so they are
@@ -40,7 +40,7 @@ pub(crate) fn open(ordinal: usize) -> std::result::Result<Device, DeviceError> {
     // SAFETY: everything runs on the device's one stream, in the order in which it was asked for, so no event is needed
     // to order a use after a copy or a free after a use.
     unsafe { cuda.disable_event_tracking() };
-    keep_freed_memory(cuda).map_err(|error| refused(&error))?;
+    memory::keep_freed_memory(cuda).map_err(|error| refused(&error))?;
     Ok(device)
 }
 
@@ -53,21 +53,4 @@ fn can_be_loaded(name: &str) -> bool {
     let Ok(name) = CString::new(name) else { return false };
     // SAFETY: the name ends with a zero byte; the libraries of CUDA may be loaded from any thread.
     !unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW) }.is_null()
-}
-
-/// Keeps memory that tensors give back for the next ones. The driver's pool would give it back to the system whenever
-/// the host waits for the device, which is once a step.
-fn keep_freed_memory(device: &CudaDevice) -> Result<()> {
-    let stream = device.cuda_stream();
-    let context = stream.context();
-    context.bind_to_thread().w()?;
-    let mut threshold = u64::MAX;
-    // SAFETY: the device is open and its context is this thread's. The attribute is a 64-bit number, read during the
-    // call.
-    unsafe {
-        let pool = result::device::get_mem_pool(context.cu_device()).w()?;
-        let attribute = sys::CUmemPool_attribute_enum::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
-        result::mem_pool::set_attribute(pool, attribute, std::ptr::from_mut(&mut threshold).cast()).w()?;
-    }
-    Ok(())
 }

@@ -147,6 +147,10 @@ impl Learning {
 }
 
 impl Training for Learning {
+    fn device(&self) -> &Device {
+        &self.device
+    }
+
     fn batches_per_epoch(&self) -> u64 {
         match &self.batches {
             Batches::Whole(_) => 1,

@@ -190,6 +190,10 @@ struct Run {
 }
 
 impl Training for Run {
+    fn device(&self) -> &Device {
+        &self.device
+    }
+
     fn batches_per_epoch(&self) -> u64 {
         self.loader.batches_per_epoch()
     }

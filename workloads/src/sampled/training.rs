@@ -92,6 +92,10 @@ impl<M: NodeModel> SampledTraining<M> {
 }
 
 impl<M: NodeModel> Training for SampledTraining<M> {
+    fn device(&self) -> &Device {
+        &self.device
+    }
+
     fn batches_per_epoch(&self) -> u64 {
         self.training.batches_per_epoch()
     }

@@ -186,6 +186,10 @@ fn to_device(batch: &ImageBatch, device: &Device) -> candle_core::Result<Tensor>
 }
 
 impl Training for Run {
+    fn device(&self) -> &Device {
+        &self.device
+    }
+
     fn batches_per_epoch(&self) -> u64 {
         self.loader.batches_per_epoch()
     }
