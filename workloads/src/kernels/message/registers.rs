@@ -48,14 +48,27 @@ pub(super) fn store<T: Copy, const N: usize>(to: &mut [T], start: usize, count: 
         for lane in 0..N {
             to[lane] = values[lane];
         }
-        return;
+    } else {
+        copy_few(to, &values[..count]);
     }
-    // In parts of fixed sizes: a loop over `count` would become a call of memcpy for a few bytes.
+}
+
+/// At most `N` numbers, and zeros after them.
+#[inline(always)]
+pub(super) fn padded<T: Copy + Default, const N: usize>(from: &[T]) -> [T; N] {
+    let mut lanes = [T::default(); N];
+    copy_few(&mut lanes[..from.len()], from);
+    lanes
+}
+
+/// Copies less than 64 numbers in parts of fixed sizes: a loop would become a call of memcpy for a few bytes.
+#[inline(always)]
+fn copy_few<T: Copy>(to: &mut [T], from: &[T]) {
     let mut done = 0;
     macro_rules! part {
         ($size:literal) => {
-            if count & $size != 0 {
-                to[done..done + $size].copy_from_slice(&values[done..done + $size]);
+            if from.len() & $size != 0 {
+                to[done..done + $size].copy_from_slice(&from[done..done + $size]);
                 done += $size;
             }
         };
@@ -65,7 +78,7 @@ pub(super) fn store<T: Copy, const N: usize>(to: &mut [T], start: usize, count: 
     part!(8);
     part!(4);
     part!(2);
-    if count & 1 != 0 {
-        to[done] = values[done];
+    if from.len() & 1 != 0 {
+        to[done] = from[done];
     }
 }
