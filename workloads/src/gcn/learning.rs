@@ -221,6 +221,7 @@ fn sampled_step(
     let count = |count: usize| Some(count as u64);
     let (nodes, edges, seeds) = (count(batch.nodes.len()), count(batch.edges()), count(batch.seeds));
     if let Some(host) = host {
+        drop(input);
         batch.return_features(host)?;
     }
     Ok(StepOutcome { loss, shape: BatchShape { graphs: None, nodes, edges, seeds } })
