@@ -2,6 +2,7 @@
 
 pub mod app;
 pub mod cli;
+pub mod energy;
 pub mod export;
 pub mod figures;
 pub mod findings;

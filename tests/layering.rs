@@ -69,7 +69,7 @@ fn assert_no_mention(folder: &str, words: &[&str]) {
 
 #[test]
 fn only_the_screen_knows_the_terminal() {
-    for folder in ["source", "store", "findings", "report", "import", "export"] {
+    for folder in ["energy", "source", "store", "findings", "report", "import", "export"] {
         assert_no_mention(folder, &["ratatui", "crossterm", "crate::ui", "crate::app", "crate::cli"]);
     }
     assert_no_mention("app", &["ratatui", "crossterm", "crate::ui", "crate::cli"]);
@@ -77,6 +77,7 @@ fn only_the_screen_knows_the_terminal() {
 
 #[test]
 fn data_flows_one_way() {
+    assert_no_mention("energy", &["crate::store", "crate::findings", "crate::report", "crate::source"]);
     assert_no_mention("store", &["crate::findings", "crate::report", "crate::source"]);
     assert_no_mention("findings", &["crate::report", "crate::source"]);
     assert_no_mention("report", &["crate::source"]);

@@ -1,0 +1,261 @@
+//! Energy of one component over any time, with its bounds, its label and how much of it was measured; and its phases.
+
+use std::ops::Range;
+
+use super::bounds::PowerRange;
+use super::fit::{Fit, FitRefusal};
+use super::holdout::HoldOut;
+use super::joules;
+use super::label::Label;
+use super::line::Line;
+use super::profile::Profile;
+use super::shape::Shape;
+
+/// Over this many periods of the counter what is interpolated at the two ends is a tenth at most.
+const PERIODS_MEASURED: u64 = 10;
+/// Steps whose times vary by less than this share are as good as equal.
+const LEAST_VARIATION: f64 = 0.02;
+/// What is imputed in gaps may be wrong by this share.
+const IMPUTED_BAND: f64 = 0.5;
+
+/// Energy of a time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figure {
+    /// The energy, in joules.
+    pub joules: f64,
+    /// It is at least this much...
+    pub lo: f64,
+    /// ...and at most this much: hard bounds, or the band of a model.
+    pub hi: f64,
+    /// Half the width of the 95 % interval that is shown, in joules.
+    pub pm95: f64,
+    /// Where it comes from.
+    pub label: Label,
+    /// How much of it a counter or sensor measured, in joules.
+    pub measured_joules: f64,
+    /// Share of the time for which nothing is known, from 0 to 1.
+    pub unknown_share: f64,
+    /// Whether it may still change with the next reading.
+    pub is_provisional: bool,
+}
+
+impl Figure {
+    /// Share of the energy that was measured, from 0 to 1; 0 of no energy.
+    pub fn coverage(&self) -> f64 {
+        if self.joules > 0.0 { (self.measured_joules / self.joules).clamp(0.0, 1.0) } else { 0.0 }
+    }
+
+    /// Two components together. Errors of different sensors are taken as independent, bands of models as not.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        let is_modelled = self.label == Label::Modelled || other.label == Label::Modelled;
+        let pm95 = if is_modelled { self.pm95 + other.pm95 } else { self.pm95.hypot(other.pm95) };
+        Self {
+            joules: self.joules + other.joules,
+            lo: self.lo + other.lo,
+            hi: self.hi + other.hi,
+            pm95,
+            label: self.label.max(other.label),
+            measured_joules: self.measured_joules + other.measured_joules,
+            unknown_share: self.unknown_share.max(other.unknown_share),
+            is_provisional: self.is_provisional || other.is_provisional,
+        }
+    }
+}
+
+/// How a step's energy is shared among its phases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PhaseShare {
+    /// By fitted power.
+    Fitted,
+    /// By their time alone, as if power were the same in all of them.
+    Duration,
+}
+
+/// Energy of one phase.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PhaseFigure {
+    /// The energy, in joules.
+    pub joules: f64,
+    /// How it was found.
+    pub share: PhaseShare,
+    /// Fitted power in watts, where it is this phase's own.
+    pub watts: Option<f64>,
+}
+
+/// How a component's energy is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Source {
+    /// The best label that its numbers can have: measured for a counter, interpolated for power added up.
+    pub best: Label,
+    /// What its sensor may be off by always, as factors: 0.95 and 1.05, or the band of a model.
+    pub band: (f64, f64),
+    /// Power that was seen.
+    pub power: PowerRange,
+}
+
+/// One component's energy over time, ready to be asked.
+#[derive(Clone, Debug)]
+pub struct Account {
+    line: Line,
+    profile: Profile,
+    source: Source,
+    fit: Result<Fit, FitRefusal>,
+    /// The fit that bends the line.
+    bending: Option<Fit>,
+    held_out: Option<HoldOut>,
+    steps_vary: bool,
+}
+
+impl Account {
+    /// The account of a line. `profile` holds phases by a clock that suits the component, and none where there is none.
+    /// `steps_ns` are lengths of recent steps.
+    pub fn new(line: Line, profile: Profile, source: Source, steps_ns: &[u64]) -> Self {
+        let variation = variation(steps_ns);
+        let steps_vary = variation.is_some_and(|(_, share)| share >= LEAST_VARIATION);
+        let is_locked = !steps_vary && variation.is_none_or(|(mean_ns, _)| locks(mean_ns, line.period_ns()));
+        let found = match Fit::of(&line, &profile) {
+            Ok(_) if is_locked => Err(FitRefusal::Locked),
+            found => found,
+        };
+        // Whether bending the line helps, the counter itself says; a fit need not be good enough to be shown for that.
+        let straight = HoldOut::of(&Shape::straight(&line));
+        let bent = found.as_ref().ok().and_then(|fit| HoldOut::of(&Shape::bent(&line, fit, &profile)));
+        let is_bent = matches!((straight, bent), (Some(a), Some(b)) if b.miss_uj < a.miss_uj);
+        let held_out = if is_bent { bent } else { straight };
+        let bending = found.as_ref().ok().filter(|_| is_bent).cloned();
+        let fit = found.and_then(|fit| if fit.explains() { Ok(fit) } else { Err(FitRefusal::Unexplained(fit.r2)) });
+        Self { line, profile, source, fit, bending, held_out, steps_vary }
+    }
+
+    /// Energy over time.
+    pub fn line(&self) -> &Line {
+        &self.line
+    }
+
+    /// Power by phase, or why there is none.
+    pub fn fit(&self) -> Result<&Fit, FitRefusal> {
+        self.fit.as_ref().map_err(|refusal| *refusal)
+    }
+
+    /// How well the line predicts its own knots.
+    pub fn held_out(&self) -> Option<HoldOut> {
+        self.held_out
+    }
+
+    /// How the energy is known.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// The line as it is asked.
+    pub fn shape(&self) -> Shape<'_> {
+        match &self.bending {
+            Some(fit) => Shape::bent(&self.line, fit, &self.profile),
+            None => Shape::straight(&self.line),
+        }
+    }
+
+    /// Energy of a time in whole microjoules: parts that share their ends add up to the whole.
+    pub fn between_uj(&self, range: Range<u64>) -> u64 {
+        self.shape().between(range)
+    }
+
+    /// Energy of a time; `None` where nothing of it is known.
+    pub fn figure(&self, range: Range<u64>) -> Option<Figure> {
+        let unknown_share = self.line.unknown_share(range.clone());
+        self.line.span().filter(|span| range.start < span.end && range.end > span.start)?;
+        let uj = self.between_uj(range.clone());
+        let imputed = joules(self.line.imputed_between(range.clone()).min(uj));
+        let (lo, hi, edges) = self.bounds(&range);
+        let all = joules(uj);
+        let (down, up) = self.source.band;
+        let gain = f64::max(up - 1.0, 1.0 - down) * all;
+        let is_modelled = self.source.best == Label::Modelled;
+        Some(Figure {
+            joules: all,
+            lo: (lo * down - imputed * IMPUTED_BAND).clamp(0.0, all),
+            hi: (hi * up + imputed * IMPUTED_BAND).max(all),
+            pm95: edges + gain + imputed * IMPUTED_BAND,
+            label: self.label(&range),
+            measured_joules: if is_modelled { 0.0 } else { all - imputed },
+            unknown_share,
+            is_provisional: self.line.is_provisional(range.end),
+        })
+    }
+
+    /// Hard bounds in joules, and half the width of the interval that the two ends add.
+    fn bounds(&self, range: &Range<u64>) -> (f64, f64, f64) {
+        if self.source.best == Label::Modelled {
+            // Its line is exact; what may be wrong is its band.
+            let all = joules(self.between_uj(range.clone()));
+            return (all, all, 0.0);
+        }
+        let (lo, hi) = self.source.power.between(&self.line, range.start, range.end);
+        let (lo, hi) = (lo / 1e6, hi / 1e6);
+        let is_trusted = self.bending.is_some() || self.steps_vary;
+        let edges = match self.held_out.filter(|_| is_trusted) {
+            Some(held_out) => held_out.half_width_uj() / 1e6,
+            // Equal steps on a straight line repeat the same error: leaving out knots does not see it.
+            None => (hi - lo) / 2.0,
+        };
+        (lo, hi, edges)
+    }
+
+    fn label(&self, range: &Range<u64>) -> Label {
+        let needed_ns = self.line.period_ns().unwrap_or(u64::MAX).saturating_mul(PERIODS_MEASURED);
+        let is_short = range.end.saturating_sub(range.start) < needed_ns;
+        if is_short { self.source.best.max(Label::Interpolated) } else { self.source.best }
+    }
+
+    /// Shares energy among phases and gap by the time each of them took, in whole microjoules that add up to `uj`.
+    ///
+    /// `phase_ns` is in the order of the profile's phases, the gap last.
+    pub fn split_uj(&self, uj: u64, phase_ns: &[u64]) -> Vec<u64> {
+        let watts = |phase: usize| self.fit.as_ref().ok().and_then(|fit| fit.watts.get(phase).copied()).unwrap_or(1.0);
+        let mut weights: Vec<f64> = phase_ns.iter().enumerate().map(|(phase, ns)| *ns as f64 * watts(phase)).collect();
+        if weights.iter().sum::<f64>() <= 0.0 {
+            weights = phase_ns.iter().map(|ns| *ns as f64).collect();
+        }
+        let all: f64 = weights.iter().sum();
+        let (mut passed, mut given) = (0.0, 0);
+        let last = weights.iter().rposition(|weight| *weight > 0.0);
+        let part = |(phase, weight): (usize, &f64)| {
+            passed += weight;
+            // Rounding the sum so far, not the part, keeps the whole.
+            let until = if Some(phase) == last { uj } else { ((uj as f64 * (passed / all)).round() as u64).min(uj) };
+            let part = if all > 0.0 { until.saturating_sub(given) } else { 0 };
+            given += part;
+            part
+        };
+        weights.iter().enumerate().map(part).collect()
+    }
+
+    /// What [`Account::split_uj`] goes by.
+    pub fn phase_share(&self) -> PhaseShare {
+        if self.fit.is_ok() { PhaseShare::Fitted } else { PhaseShare::Duration }
+    }
+
+    /// The energy of a phase as a figure.
+    pub fn phase_figure(&self, phase: usize, uj: u64) -> PhaseFigure {
+        let fit = self.fit.as_ref().ok();
+        let watts =
+            fit.filter(|fit| fit.is_own.get(phase) == Some(&true)).and_then(|fit| fit.watts.get(phase).copied());
+        PhaseFigure { joules: joules(uj), share: self.phase_share(), watts }
+    }
+}
+
+/// Mean and relative standard deviation of lengths; `None` of fewer than two, or of no time.
+fn variation(lengths_ns: &[u64]) -> Option<(f64, f64)> {
+    let n = lengths_ns.len() as f64;
+    let mean = lengths_ns.iter().map(|ns| *ns as f64).sum::<f64>() / n;
+    let variance = lengths_ns.iter().map(|ns| (*ns as f64 - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    (lengths_ns.len() >= 2 && mean > 0.0).then(|| (mean, variance.sqrt() / mean))
+}
+
+/// Whether steps of this length fall into the counter's period nearly alike.
+fn locks(mean_ns: f64, period_ns: Option<u64>) -> bool {
+    let Some(period_ns) = period_ns else { return true };
+    let periods = mean_ns / period_ns as f64;
+    (periods - periods.round()).abs() < LEAST_VARIATION && periods.round() >= 1.0
+}

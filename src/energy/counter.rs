@@ -1,0 +1,282 @@
+//! The counter engine: raw readings of a cumulative energy counter become energy that never goes back.
+//!
+//! A counter may begin again at the end of its range (a wrap), begin again without a reason (a reset: driver reload, zone
+//! taken away), stand still (a stale reading), jump, vanish, or miss more than one wrap. What is certain is counted;
+//! everything else is a gap, which is neither zero nor negative and is told from what was measured.
+
+/// How long a counter may hold back energy before it shows it: what it shows at once then is no jump.
+const HELD_BACK_NS: u64 = 250_000_000;
+
+/// What is known of a counter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CounterRules {
+    /// Microjoules in one unit of the raw value: 1 or 1000.
+    pub unit_uj: u64,
+    /// The largest raw value, after which the counter begins at 0 again; `None` where it does not, or is not known.
+    pub max_value: Option<u64>,
+    /// More power than this the component cannot take, in watts.
+    pub most_watts: f64,
+    /// A value is at most this old when it is read, in nanoseconds; `None` where that is not known, and the value may be as
+    /// old as the reading before it.
+    pub oldest_ns: Option<u64>,
+}
+
+/// Why energy between two readings is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum GapReason {
+    /// The counter went back by what is no wrap.
+    Reset,
+    /// The counter jumped by more than the component can take.
+    Jump,
+    /// So long without a reading that the counter may have wrapped more than once.
+    TooLong,
+    /// The counter could not be read for a while.
+    Absent,
+    /// The machine was suspended. That time is not the run's.
+    Suspended,
+}
+
+impl GapReason {
+    /// In words for a person.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Reset => "the counter began again",
+            Self::Jump => "the counter jumped by more than the component can take",
+            Self::TooLong => "the counter was not read for so long that it may have wrapped twice",
+            Self::Absent => "the counter could not be read",
+            Self::Suspended => "the machine was suspended",
+        }
+    }
+}
+
+/// What one reading says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advance {
+    /// The first reading: from here on it counts.
+    First,
+    /// The same value as before, so nothing new is known.
+    Stale,
+    /// The clock did not go forward: the reading is left out.
+    OutOfOrder,
+    /// So many microjoules since the reading before.
+    Energy(u64),
+    /// What was used since the reading before is not known.
+    Gap(GapReason),
+}
+
+/// The newest reading that counts.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    /// When this value was read last.
+    t_ns: u64,
+    /// When this value was read first.
+    since_ns: u64,
+    value: u64,
+}
+
+/// Follows one counter.
+#[derive(Clone, Debug)]
+pub struct Counter {
+    rules: CounterRules,
+    last: Option<Seen>,
+    /// Something happened since the last reading that makes the next one a new beginning.
+    broken: Option<GapReason>,
+}
+
+impl Counter {
+    /// A counter that has not been read yet.
+    pub fn new(rules: CounterRules) -> Self {
+        Self { rules, last: None, broken: None }
+    }
+
+    /// What is known of it.
+    pub fn rules(&self) -> &CounterRules {
+        &self.rules
+    }
+
+    /// Changes what is known of it, from the next reading on.
+    pub fn set_rules(&mut self, rules: CounterRules) {
+        self.rules = rules;
+    }
+
+    /// When it was read last; `None` before the first reading.
+    pub fn last_read_ns(&self) -> Option<u64> {
+        self.last.map(|last| last.t_ns)
+    }
+
+    /// Says that it could not be read, or that the machine was suspended: the next reading is a new beginning.
+    pub fn note_break(&mut self, reason: GapReason) {
+        // A suspension explains more than that nobody could read meanwhile.
+        if self.last.is_some() && self.broken != Some(GapReason::Suspended) {
+            self.broken = Some(reason);
+        }
+    }
+
+    /// Takes a reading.
+    pub fn read(&mut self, t_ns: u64, value: u64) -> Advance {
+        let Some(last) = self.last else {
+            self.last = Some(Seen { t_ns, since_ns: t_ns, value });
+            return Advance::First;
+        };
+        if t_ns <= last.t_ns {
+            return Advance::OutOfOrder;
+        }
+        let advance = match self.broken.take() {
+            Some(reason) => Advance::Gap(reason),
+            None => self.advance(&last, t_ns, value),
+        };
+        let since_ns = if advance == Advance::Stale { last.since_ns } else { t_ns };
+        self.last = Some(Seen { t_ns, since_ns, value });
+        advance
+    }
+
+    fn advance(&self, last: &Seen, t_ns: u64, value: u64) -> Advance {
+        let dt_ns = t_ns - last.t_ns;
+        if self.longest_ns().is_some_and(|longest_ns| dt_ns as f64 > longest_ns) {
+            return Advance::Gap(GapReason::TooLong);
+        }
+        if value == last.value {
+            return Advance::Stale;
+        }
+        let went_back = value < last.value;
+        let units = if went_back { self.wrapped(last.value, value) } else { value.checked_sub(last.value) };
+        // A value that stands still for a while and then shows all of it at once is no jump.
+        let possible_ns = (t_ns - last.since_ns).saturating_add(HELD_BACK_NS);
+        let possible_uj = self.rules.most_watts * possible_ns as f64 / 1e3;
+        match units.and_then(|units| units.checked_mul(self.rules.unit_uj)) {
+            Some(uj) if uj as f64 <= possible_uj => Advance::Energy(uj),
+            _ if went_back => Advance::Gap(GapReason::Reset),
+            _ => Advance::Gap(GapReason::Jump),
+        }
+    }
+
+    /// Units counted if the counter wrapped once on the way; `None` where it has no range, or a value lies outside it.
+    fn wrapped(&self, from: u64, to: u64) -> Option<u64> {
+        let to_the_end = self.rules.max_value?.checked_sub(from)?;
+        to_the_end.checked_add(1)?.checked_add(to)
+    }
+
+    /// After this long without a reading the counter may have wrapped twice, in nanoseconds.
+    fn longest_ns(&self) -> Option<f64> {
+        let range_uj = self.rules.max_value? as f64 * self.rules.unit_uj as f64;
+        Some(range_uj * 1e3 / (2.0 * self.rules.most_watts))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    const SECOND: u64 = 1000 * MS;
+    /// The usual package, of 262 kJ and at most 1 kW.
+    const PACKAGE: CounterRules =
+        CounterRules { unit_uj: 1, max_value: Some(262_143_328_850), most_watts: 1000.0, oldest_ns: None };
+
+    fn read_all(rules: CounterRules, readings: &[(u64, u64)]) -> Vec<Advance> {
+        let mut counter = Counter::new(rules);
+        readings.iter().map(|&(t_ns, value)| counter.read(t_ns, value)).collect()
+    }
+
+    #[test]
+    fn a_wrap_counts_what_lies_on_both_sides() {
+        let max = PACKAGE.max_value.unwrap();
+        let t = SECOND;
+        assert_eq!(read_all(PACKAGE, &[(t, max - 9), (2 * t, 10)]), [Advance::First, Advance::Energy(20)]);
+        assert_eq!(read_all(PACKAGE, &[(t, max), (2 * t, 0)]), [Advance::First, Advance::Energy(1)], "to exactly 0");
+        assert_eq!(read_all(PACKAGE, &[(t, max - 5), (2 * t, max)]), [Advance::First, Advance::Energy(5)], "at max");
+        let just_after = read_all(PACKAGE, &[(t, max - 100), (t + MS, max), (t + 2 * MS, 3), (t + 3 * MS, 7)]);
+        assert_eq!(just_after[1..], [Advance::Energy(100), Advance::Energy(4), Advance::Energy(4)]);
+        let dram = CounterRules { max_value: Some(65_712_999_613), most_watts: 300.0, ..PACKAGE };
+        assert_eq!(read_all(dram, &[(t, 65_712_999_600), (2 * t, 86)])[1], Advance::Energy(100));
+    }
+
+    #[test]
+    fn what_is_no_wrap_is_a_gap() {
+        let gap = |reason| Advance::Gap(reason);
+        let second = |readings: &[(u64, u64)]| read_all(PACKAGE, readings)[1];
+        assert_eq!(second(&[(SECOND, 500), (2 * SECOND, 499)]), gap(GapReason::Reset), "back by 1 uJ");
+        assert_eq!(second(&[(SECOND, 130_000_000_000), (2 * SECOND, 0)]), gap(GapReason::Reset), "from mid-range");
+        assert_eq!(second(&[(SECOND, 5), (2 * SECOND, 1_000_000_000_005)]), gap(GapReason::Jump));
+        assert_eq!(second(&[(SECOND, 5), (200 * SECOND, 900)]), gap(GapReason::TooLong), "two wraps are possible");
+        let gpu = CounterRules { unit_uj: 1000, max_value: None, most_watts: 2000.0, oldest_ns: None };
+        assert_eq!(read_all(gpu, &[(SECOND, 90_000), (2 * SECOND, 3)])[1], gap(GapReason::Reset), "driver reload");
+        assert_eq!(read_all(gpu, &[(SECOND, 90_000), (2 * SECOND, u64::MAX)])[1], gap(GapReason::Jump));
+    }
+
+    #[test]
+    fn after_a_gap_it_counts_on_from_the_new_value() {
+        let mut counter = Counter::new(PACKAGE);
+        counter.read(SECOND, 1000);
+        counter.note_break(GapReason::Absent);
+        assert_eq!(counter.read(2 * SECOND, 40), Advance::Gap(GapReason::Absent));
+        assert_eq!(counter.read(3 * SECOND, 50), Advance::Energy(10));
+        counter.note_break(GapReason::Suspended);
+        counter.note_break(GapReason::Absent);
+        assert_eq!(counter.read(4 * SECOND, 60), Advance::Gap(GapReason::Suspended));
+    }
+
+    #[test]
+    fn stale_and_late_readings_say_nothing() {
+        let readings = [(SECOND, 10), (2 * SECOND, 10), (2 * SECOND, 900), (SECOND, 4), (3 * SECOND, 30)];
+        let found = read_all(PACKAGE, &readings);
+        let (stale, late) = (Advance::Stale, Advance::OutOfOrder);
+        assert_eq!(found, [Advance::First, stale, late, late, Advance::Energy(20)]);
+    }
+
+    #[test]
+    fn energy_held_back_is_no_jump() {
+        // A counter that moves every 100 ms, read every 20 ms: 40 J at once, over 20 ms 2 kW.
+        let mut counter = Counter::new(PACKAGE);
+        counter.read(SECOND, 0);
+        for n in 1..5 {
+            assert_eq!(counter.read(SECOND + n * 20 * MS, 0), Advance::Stale);
+        }
+        assert_eq!(counter.read(SECOND + 100 * MS, 40_000_000), Advance::Energy(40_000_000));
+    }
+
+    proptest! {
+        /// Any monotone truth modulo the range is recovered exactly while readings are near enough.
+        #[test]
+        fn wraps_lose_nothing(
+            start in 0u64..65_712_999_614,
+            steps in prop::collection::vec((1u64..30_000_000_000, 0.0f64..1.0), 1..60),
+        ) {
+            let rules = CounterRules { unit_uj: 1, max_value: Some(65_712_999_613), most_watts: 1000.0, oldest_ns: None };
+            let range = 65_712_999_614u64;
+            let mut counter = Counter::new(rules);
+            let (mut t_ns, mut truth, mut counted) = (1u64, start, 0u64);
+            counter.read(t_ns, truth % range);
+            for (dt_ns, load) in steps {
+                t_ns += dt_ns;
+                let uj = (1000.0 * load * dt_ns as f64 / 1e3) as u64;
+                truth += uj;
+                match counter.read(t_ns, truth % range) {
+                    Advance::Energy(uj) => counted += uj,
+                    Advance::Stale => {}
+                    other => prop_assert!(false, "{:?}", other),
+                }
+            }
+            prop_assert_eq!(counted, truth - start);
+        }
+
+        /// Whatever comes, no more is counted than the component can take.
+        #[test]
+        fn nothing_makes_energy_up(readings in prop::collection::vec((any::<u64>(), any::<u64>()), 0..60)) {
+            let mut counter = Counter::new(PACKAGE);
+            let mut last_ns = None::<u64>;
+            for (t_ns, value) in readings {
+                let advance = counter.read(t_ns, value);
+                if let Advance::Energy(uj) = advance {
+                    let ns = t_ns - last_ns.unwrap();
+                    prop_assert!(uj as f64 <= 1000.0 * (ns as f64 + HELD_BACK_NS as f64) / 1e3);
+                }
+                if !matches!(advance, Advance::OutOfOrder | Advance::Stale) {
+                    last_ns = Some(t_ns);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! How wrong an interpolation is, asked of the counter itself: each knot is left out and predicted by its neighbours.
+
+use super::shape::Shape;
+
+/// Knots that are left out in turn, the newest ones.
+const MOST_KNOTS: usize = 4000;
+/// A prediction across two pieces misses by more than an interpolation inside one: by this factor, from simulation.
+const OF_TWO_PIECES: f64 = 0.7;
+/// 95 % of a normal distribution lie within so many standard deviations.
+const SIGMAS: f64 = 1.96;
+
+/// The result of leaving out knots.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HoldOut {
+    /// Root mean square miss, in microjoules.
+    pub miss_uj: f64,
+    /// Knots that were left out.
+    pub knots: usize,
+}
+
+impl HoldOut {
+    /// Leaves out the newest knots one by one; `None` where fewer than ten can be.
+    pub fn of(shape: &Shape<'_>) -> Option<Self> {
+        let knots = shape.line().knots();
+        let first = knots.len().saturating_sub(MOST_KNOTS);
+        let (mut squares, mut count) = (0.0, 0usize);
+        for (index, three) in knots[first..].windows(3).enumerate() {
+            if three[2].gap_ns > three[0].gap_ns {
+                continue;
+            }
+            let predicted = shape.predicted(first + index, first + index + 2, three[1].t_ns);
+            squares += (predicted - three[1].uj as f64).powi(2);
+            count += 1;
+        }
+        (count >= 10).then(|| Self { miss_uj: (squares / count as f64).sqrt(), knots: count })
+    }
+
+    /// Half the width of a 95 % interval around energy between two times, in microjoules.
+    pub fn half_width_uj(&self) -> f64 {
+        SIGMAS * f64::sqrt(2.0) * OF_TWO_PIECES * self.miss_uj
+    }
+}

@@ -1,0 +1,300 @@
+//! Energy over time: a line through knots that never falls, in bounded memory.
+//!
+//! A knot is stored when a counter has moved, at the middle of the time in which it must have done so. Between knots the line
+//! is straight. The energy of any time is the difference of the line at its two ends, rounded to whole microjoules
+//! there, so that parts that share their ends add up to the whole exactly.
+
+use std::ops::Range;
+
+use super::counter::{Advance, Counter, GapReason};
+use super::energy_uj;
+
+/// Knots a line keeps; with more, the older half loses every second one.
+const MOST_KNOTS: usize = 1 << 16;
+/// What is missing in a gap is imputed at the mean power of this long before it.
+const IMPUTED_FROM_NS: u64 = 10_000_000_000;
+
+/// A point of the line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Knot {
+    /// When, by `CLOCK_MONOTONIC`, in nanoseconds.
+    pub t_ns: u64,
+    /// The counter moved at most this long before or after `t_ns`.
+    pub half_gap_ns: u64,
+    /// Energy since the first knot, in microjoules.
+    pub uj: u64,
+    /// How much of it was imputed in gaps.
+    pub imputed_uj: u64,
+    /// Time in gaps since the first knot, suspensions not counted.
+    pub gap_ns: u64,
+}
+
+/// Energy over time.
+#[derive(Clone, Debug, Default)]
+pub struct Line {
+    knots: Vec<Knot>,
+    gaps: Vec<(GapReason, u64)>,
+    is_thinned: bool,
+}
+
+impl Line {
+    /// A line without a knot.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The knots, oldest first.
+    pub fn knots(&self) -> &[Knot] {
+        &self.knots
+    }
+
+    /// How often each kind of gap occurred.
+    pub fn gaps(&self) -> &[(GapReason, u64)] {
+        &self.gaps
+    }
+
+    /// Whether older knots are further apart than the counter's readings were.
+    pub fn is_thinned(&self) -> bool {
+        self.is_thinned
+    }
+
+    /// The time from the first knot to the newest; `None` before there are two.
+    pub fn span(&self) -> Option<Range<u64>> {
+        let (first, last) = (self.knots.first()?, self.knots.last()?);
+        (first.t_ns < last.t_ns).then_some(first.t_ns..last.t_ns)
+    }
+
+    /// Energy from the first knot to the newest, in microjoules.
+    pub fn total_uj(&self) -> u64 {
+        self.knots.last().map_or(0, |knot| knot.uj)
+    }
+
+    /// The usual time between two knots, their median, in nanoseconds; `None` before two.
+    pub fn period_ns(&self) -> Option<u64> {
+        let newest = &self.knots[self.knots.len().saturating_sub(1024)..];
+        let mut apart: Vec<u64> = newest.windows(2).map(|pair| pair[1].t_ns - pair[0].t_ns).collect();
+        let middle = apart.len() / 2;
+        if apart.is_empty() { None } else { Some(*apart.select_nth_unstable(middle).1) }
+    }
+
+    /// Takes a counter's reading.
+    pub fn read(&mut self, counter: &mut Counter, t_ns: u64, value: u64) {
+        let before_ns = counter.last_read_ns().unwrap_or(t_ns).min(t_ns);
+        let oldest_ns = counter.rules().oldest_ns;
+        match counter.read(t_ns, value) {
+            // How old the very first value is, only the first change tells: `add` begins the line there.
+            Advance::First if oldest_ns.is_none() => {}
+            Advance::First => self.push(Knot { t_ns, ..Knot::default() }),
+            Advance::Stale | Advance::OutOfOrder => {}
+            Advance::Energy(uj) => {
+                let gap_ns = (t_ns - before_ns).min(oldest_ns.unwrap_or(u64::MAX));
+                self.add(t_ns - gap_ns.div_ceil(2), gap_ns.div_ceil(2), uj);
+            }
+            Advance::Gap(reason) => self.add_gap(t_ns, reason),
+        }
+    }
+
+    /// Adds measured energy up to `t_ns`. The line begins at the first such time: what came before is not counted.
+    pub fn add(&mut self, t_ns: u64, half_gap_ns: u64, uj: u64) {
+        let Some(last) = self.knots.last().copied() else {
+            return self.push(Knot { t_ns, half_gap_ns, ..Knot::default() });
+        };
+        self.push(Knot { t_ns, half_gap_ns, uj: last.uj.saturating_add(uj), ..last });
+    }
+
+    /// Adds a gap up to `t_ns`: its energy is imputed at the mean power before it, that of a suspension is none.
+    pub fn add_gap(&mut self, t_ns: u64, reason: GapReason) {
+        match self.gaps.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, count)) => *count += 1,
+            None => self.gaps.push((reason, 1)),
+        }
+        let Some(last) = self.knots.last().copied() else { return self.push(Knot { t_ns, ..Knot::default() }) };
+        let ns = t_ns.saturating_sub(last.t_ns);
+        let is_suspension = reason == GapReason::Suspended;
+        let imputed_uj = if is_suspension { 0 } else { energy_uj(self.watts_before(last.t_ns), ns) };
+        self.push(Knot {
+            t_ns,
+            half_gap_ns: 0,
+            uj: last.uj.saturating_add(imputed_uj),
+            imputed_uj: last.imputed_uj.saturating_add(imputed_uj),
+            gap_ns: last.gap_ns + if is_suspension { 0 } else { ns },
+        });
+    }
+
+    fn push(&mut self, knot: Knot) {
+        if self.knots.last().is_some_and(|last| last.t_ns >= knot.t_ns) {
+            // Knots a nanosecond apart, or a reading whose middle lies before a gap's end: the energy is kept.
+            if let Some(last) = self.knots.last_mut() {
+                *last = Knot { t_ns: last.t_ns, half_gap_ns: last.half_gap_ns.max(knot.half_gap_ns), ..knot };
+            }
+            return;
+        }
+        if self.knots.len() >= MOST_KNOTS {
+            self.thin();
+        }
+        self.knots.push(knot);
+    }
+
+    /// Leaves out every second knot of the older half; the first one stays.
+    fn thin(&mut self) {
+        let half = self.knots.len() / 2;
+        let mut index = 0;
+        self.knots.retain(|_| {
+            index += 1;
+            index > half || index % 2 == 1
+        });
+        self.is_thinned = true;
+    }
+
+    /// Mean measured power of the ten seconds before `t_ns`, 0 where nothing was measured.
+    fn watts_before(&self, t_ns: u64) -> f64 {
+        let from_ns = t_ns.saturating_sub(IMPUTED_FROM_NS);
+        let start = self.knots.partition_point(|knot| knot.t_ns < from_ns);
+        let (Some(first), Some(last)) = (self.knots.get(start), self.knots.last()) else { return 0.0 };
+        let measured_uj = (last.uj - first.uj) - (last.imputed_uj - first.imputed_uj);
+        let measured_ns = (last.t_ns - first.t_ns).saturating_sub(last.gap_ns - first.gap_ns);
+        if measured_ns == 0 { 0.0 } else { measured_uj as f64 * 1e3 / measured_ns as f64 }
+    }
+
+    /// Number of the knot at or before `t_ns` that has one after it; `None` where the line has no piece.
+    pub(super) fn piece(&self, t_ns: u64) -> Option<usize> {
+        let last = self.knots.len().checked_sub(2)?;
+        Some(self.knots.partition_point(|knot| knot.t_ns <= t_ns).saturating_sub(1).min(last))
+    }
+
+    /// Energy up to `t_ns`, in microjoules. Before the first knot that of the first, after the newest that of the newest.
+    pub fn at(&self, t_ns: u64) -> u64 {
+        self.interpolated(t_ns, |knot| knot.uj)
+    }
+
+    /// Energy of a time, in microjoules.
+    pub fn between(&self, range: Range<u64>) -> u64 {
+        self.at(range.end).saturating_sub(self.at(range.start))
+    }
+
+    /// How much of the energy of a time was imputed, in microjoules.
+    pub fn imputed_between(&self, range: Range<u64>) -> u64 {
+        let at = |t_ns| self.interpolated(t_ns, |knot| knot.imputed_uj);
+        at(range.end).saturating_sub(at(range.start))
+    }
+
+    /// How much of a time lies in gaps or outside the line, as a share from 0 to 1.
+    pub fn unknown_share(&self, range: Range<u64>) -> f64 {
+        let ns = range.end.saturating_sub(range.start);
+        let Some(span) = self.span().filter(|_| ns > 0) else { return 1.0 };
+        let inside = range.start.max(span.start)..range.end.min(span.end).max(range.start.max(span.start));
+        let at = |t_ns| self.interpolated(t_ns, |knot| knot.gap_ns);
+        let gaps_ns = at(inside.end).saturating_sub(at(inside.start));
+        let known_ns = (inside.end - inside.start).saturating_sub(gaps_ns).min(ns);
+        1.0 - known_ns as f64 / ns as f64
+    }
+
+    /// Whether energy up to `t_ns` may still change with the next knot.
+    pub fn is_provisional(&self, t_ns: u64) -> bool {
+        self.knots.last().is_none_or(|last| last.t_ns < t_ns)
+    }
+
+    fn interpolated(&self, t_ns: u64, of: impl Fn(&Knot) -> u64) -> u64 {
+        let Some(piece) = self.piece(t_ns) else { return self.knots.first().map_or(0, of) };
+        let (a, b) = (&self.knots[piece], &self.knots[piece + 1]);
+        let inside_ns = t_ns.clamp(a.t_ns, b.t_ns) - a.t_ns;
+        let rise = u128::from(of(b).saturating_sub(of(a)));
+        // At most `rise`, which is a u64.
+        of(a) + (rise * u128::from(inside_ns) / u128::from(b.t_ns - a.t_ns)) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::energy::CounterRules;
+
+    const SECOND: u64 = 1_000_000_000;
+    const RULES: CounterRules =
+        CounterRules { unit_uj: 1, max_value: Some(262_143_328_850), most_watts: 1000.0, oldest_ns: None };
+
+    /// Feeds readings as the store does; `None` is a read error.
+    fn line(readings: impl IntoIterator<Item = (u64, Option<u64>)>) -> Line {
+        let (mut counter, mut line) = (Counter::new(RULES), Line::new());
+        for (t_ns, value) in readings {
+            let Some(value) = value else {
+                counter.note_break(GapReason::Absent);
+                continue;
+            };
+            line.read(&mut counter, t_ns, value);
+        }
+        line
+    }
+
+    #[test]
+    fn a_knot_lies_in_the_middle_of_the_last_poll_gap() {
+        let line = line([(0, Some(0)), (20, Some(0)), (40, Some(0)), (60, Some(5)), (80, Some(5)), (100, Some(9))]);
+        let knots: Vec<_> = line.knots().iter().map(|knot| (knot.t_ns, knot.half_gap_ns, knot.uj)).collect();
+        assert_eq!(knots, [(50, 10, 0), (90, 10, 4)], "the first change is the beginning");
+        assert_eq!((line.at(0), line.at(50), line.at(70), line.at(90), line.at(500)), (0, 0, 2, 4, 4));
+        assert!(line.is_provisional(91) && !line.is_provisional(90));
+    }
+
+    #[test]
+    fn a_gap_is_imputed_at_the_power_before_and_told_apart() {
+        // 100 W, then ten seconds away, then 100 W.
+        let reading = |s: u64| (s * SECOND, Some(s * 100_000_000));
+        let away = line((0..=20).map(reading).chain([(25 * SECOND, None)]).chain((30..=40).map(reading)));
+        let imputed_uj = away.imputed_between(0..40 * SECOND);
+        assert!((imputed_uj as f64 / 1e6 - 1000.0).abs() < 60.0, "{imputed_uj}: 10 s, read in the middle of seconds");
+        assert_eq!(away.gaps(), [(GapReason::Absent, 1)]);
+        assert!(away.unknown_share(0..40 * SECOND) > 0.24);
+        assert_eq!(away.unknown_share(50 * SECOND..60 * SECOND), 1.0);
+    }
+
+    #[test]
+    fn a_suspension_has_neither_energy_nor_time() {
+        let (mut counter, mut line) = (Counter::new(RULES), Line::new());
+        for (t, value, suspended) in [(1, 0, false), (2, 50, false), (3, 9_000, true), (4, 9_060, false)] {
+            if suspended {
+                counter.note_break(GapReason::Suspended);
+            }
+            line.read(&mut counter, t * SECOND, value);
+        }
+        assert_eq!((line.total_uj(), line.imputed_between(0..u64::MAX)), (60, 0));
+    }
+
+    #[test]
+    fn a_long_run_keeps_its_total_in_bounded_memory() {
+        let mut line = Line::new();
+        for n in 0..200_000u64 {
+            line.add(n * 100, 10, 7);
+        }
+        assert!(line.knots().len() <= MOST_KNOTS && line.is_thinned());
+        assert_eq!(line.total_uj(), 199_999 * 7);
+        assert_eq!(line.between(0..1_000_000), 70_000);
+    }
+
+    proptest! {
+        /// Whatever a counter does, energy never falls, and parts add up to the whole.
+        #[test]
+        fn parts_add_up_and_nothing_is_negative(
+            readings in prop::collection::vec((1u64..5_000_000_000, prop::option::weighted(0.9, any::<u64>())), 1..80),
+            mut cuts in prop::collection::vec(0u64..200_000_000_000, 1..50),
+        ) {
+            let mut t_ns = 0;
+            let small = |value: u64| if value % 3 == 0 { value } else { value % 300_000_000_000 };
+            let line = line(readings.into_iter().map(|(dt_ns, value)| {
+                t_ns += dt_ns;
+                (t_ns, value.map(small))
+            }));
+            for pair in line.knots().windows(2) {
+                prop_assert!(pair[0].t_ns < pair[1].t_ns && pair[0].uj <= pair[1].uj);
+                prop_assert!(pair[0].imputed_uj <= pair[1].imputed_uj && pair[1].imputed_uj <= pair[1].uj);
+            }
+            cuts.sort_unstable();
+            let whole = line.between(cuts[0]..cuts[cuts.len() - 1]);
+            let parts: u64 = cuts.windows(2).map(|pair| line.between(pair[0]..pair[1])).sum();
+            prop_assert_eq!(parts, whole);
+            let outer = line.between(0..cuts[0]) + parts + line.between(cuts[cuts.len() - 1]..u64::MAX);
+            prop_assert_eq!(outer, line.total_uj());
+        }
+    }
+}
