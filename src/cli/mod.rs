@@ -3,6 +3,7 @@
 //! Every command is a file with a struct of its arguments and a function that does it. Errors travel up as one
 //! chain and are printed here, in one line; exit codes are decided here.
 
+mod assumptions;
 mod attach;
 mod check;
 mod compare;

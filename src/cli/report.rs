@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
+use super::assumptions::EnergyArguments;
 use super::{SUCCESS, output};
 use crate::report::{Document, Options, Report, to_csv};
 use crate::source::target::{self, Target, TargetError};
@@ -21,6 +22,7 @@ Examples:
   gnntop report pna.gnntop --json | python3 -m json.tool
   gnntop report a.gnntop b.gnntop --percentiles 50,99,99.9 --skip-steps 10
   gnntop report a.gnntop b.gnntop --html -o report.html
+  gnntop report pna.gnntop --region CA-QC --tdp 205   energy and carbon under other assumptions
   gnntop report pna                         a session so far, by name, process id or directory
 
 Exit codes: 0 also where a part of a recording is damaged, which is then said on standard error; 1 where there
@@ -55,6 +57,8 @@ pub(super) struct ReportArguments {
     /// Leave out this many steps at the start, which warm up
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip_steps: u64,
+    #[command(flatten)]
+    energy: EnergyArguments,
 }
 
 pub(super) fn percentile(text: &str) -> Result<f64, String> {
@@ -64,8 +68,9 @@ pub(super) fn percentile(text: &str) -> Result<f64, String> {
 
 /// Does `gnntop report`.
 pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
-    let options =
-        Options { percentiles: arguments.percentiles.clone(), skip_steps: arguments.skip_steps, ..Options::default() };
+    let assumptions = arguments.energy.assumptions()?;
+    let (percentiles, skip_steps) = (arguments.percentiles.clone(), arguments.skip_steps);
+    let options = Options { percentiles, skip_steps, assumptions, ..Options::default() };
     let named = arguments.inputs.iter().map(|input| Some(input.as_str()));
     let inputs: Vec<Option<&str>> = if arguments.inputs.is_empty() { vec![None] } else { named.collect() };
     let mut reports = Vec::new();

@@ -13,6 +13,8 @@ use super::shape::Shape;
 
 /// Over this many periods of the counter what is interpolated at the two ends is a tenth at most.
 const PERIODS_MEASURED: u64 = 10;
+/// Knots further apart than so many periods say less than a hold-out of the newest ones promises.
+const COARSE_PERIODS: u64 = 3;
 /// Steps whose times vary by less than this share are as good as equal.
 const LEAST_VARIATION: f64 = 0.02;
 /// What is imputed in gaps may be wrong by this share.
@@ -43,6 +45,21 @@ impl Figure {
     /// Share of the energy that was measured, from 0 to 1; 0 of no energy.
     pub fn coverage(&self) -> f64 {
         if self.joules > 0.0 { (self.measured_joules / self.joules).clamp(0.0, 1.0) } else { 0.0 }
+    }
+
+    /// A part of it that someone used, by a rule: no counter measured that part, so it is modelled.
+    #[must_use]
+    pub fn share(&self, share: f64) -> Self {
+        let times = |of: f64| of * share;
+        Self {
+            joules: times(self.joules),
+            lo: times(self.lo),
+            hi: times(self.hi),
+            pm95: times(self.pm95),
+            label: Label::Modelled,
+            measured_joules: times(self.measured_joules),
+            ..*self
+        }
     }
 
     /// Two components together. Errors of different sensors are taken as independent, bands of models as not.
@@ -194,12 +211,20 @@ impl Account {
         let (lo, hi) = self.source.power.between(&self.line, range.start, range.end);
         let (lo, hi) = (lo / 1e6, hi / 1e6);
         let is_trusted = self.bending.is_some() || self.steps_vary;
-        let edges = match self.held_out.filter(|_| is_trusted) {
+        let is_fine = self.is_fine(range.start) && self.is_fine(range.end);
+        let edges = match self.held_out.filter(|_| is_trusted && is_fine) {
             Some(held_out) => held_out.half_width_uj() / 1e6,
             // Equal steps on a straight line repeat the same error: leaving out knots does not see it.
             None => (hi - lo) / 2.0,
         };
         (lo, hi, edges)
+    }
+
+    /// Whether knots are as near to each other there as they usually are: not in a gap, nor where a long run was thinned out.
+    fn is_fine(&self, t_ns: u64) -> bool {
+        let (Some(piece), Some(period_ns)) = (self.line.piece(t_ns), self.line.period_ns()) else { return false };
+        let knots = self.line.knots();
+        knots[piece + 1].t_ns - knots[piece].t_ns <= COARSE_PERIODS * period_ns
     }
 
     fn label(&self, range: &Range<u64>) -> Label {

@@ -10,7 +10,7 @@ use super::counter::{Advance, Counter, GapReason};
 use super::energy_uj;
 
 /// Knots a line keeps; with more, the older half loses every second one.
-const MOST_KNOTS: usize = 1 << 16;
+const MOST_KNOTS: usize = 1 << 15;
 /// What is missing in a gap is imputed at the mean power of this long before it.
 const IMPUTED_FROM_NS: u64 = 10_000_000_000;
 

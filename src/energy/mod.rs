@@ -13,22 +13,28 @@
 //! `docs/energy.md`.
 
 mod account;
+mod assumptions;
 mod bounds;
+mod carbon;
 mod counter;
 mod fit;
 mod holdout;
 mod label;
 mod line;
+mod model;
 mod profile;
 mod shape;
 
 pub use account::{Account, Figure, PhaseFigure, PhaseShare, Source};
+pub use assumptions::Assumptions;
 pub use bounds::PowerRange;
+pub use carbon::{Basis, Intensity};
 pub use counter::{Advance, Counter, CounterRules, GapReason};
 pub use fit::{Fit, FitRefusal};
 pub use holdout::HoldOut;
 pub use label::Label;
 pub use line::{Knot, Line};
+pub use model::{Model, Processor};
 pub use profile::{PhaseSpan, Profile};
 pub use shape::Shape;
 

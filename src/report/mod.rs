@@ -14,6 +14,7 @@ mod compare;
 mod counters;
 mod document;
 mod durations;
+mod energy;
 mod figure;
 mod gate;
 mod hardware;
@@ -28,6 +29,7 @@ mod text;
 
 use serde::Serialize;
 
+use crate::energy::Assumptions;
 use crate::findings::{self, Findings, Verdict};
 use crate::store::{Losses, Phase, StepStatistics, Store, Throughput};
 
@@ -36,6 +38,7 @@ pub use compare::{Change, Compared, compare};
 pub use counters::Counter;
 pub use document::Document;
 pub use durations::{Durations, PhaseLine, SpanLine};
+pub use energy::Energy;
 pub use figure::TracePoint;
 pub use gate::{Bound, Rule, Ruling, ruling_of};
 pub use hardware::{Figure, Gpu, Hardware};
@@ -56,11 +59,13 @@ pub struct Options {
     pub skip_steps: u64,
     /// Spans to list, those with the largest total first.
     pub top_spans: usize,
+    /// Under which energy and carbon are computed.
+    pub assumptions: Assumptions,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { percentiles: vec![50.0, 90.0, 99.0], skip_steps: 0, top_spans: 12 }
+        Self { percentiles: vec![50.0, 90.0, 99.0], skip_steps: 0, top_spans: 12, assumptions: Assumptions::default() }
     }
 }
 
@@ -94,6 +99,8 @@ pub struct Report {
     pub memory: Memory,
     /// Means and extremes of the hardware readings over the whole session.
     pub hardware: Hardware,
+    /// Energy by component, and carbon.
+    pub energy: Energy,
     /// What was lost.
     pub losses: Losses,
     /// What was not measured, and why, one sentence each.
@@ -124,6 +131,7 @@ impl Report {
             steps,
             memory,
             hardware,
+            energy: Energy::of(store, options),
             losses: store.losses().clone(),
         }
     }

@@ -36,6 +36,10 @@ fn the_text_says_everything_in_80_columns() {
         "per second   25.",
         "process CPU      1.50 cores mean",
         "GPU              none: libnvidia-ml.so.1 not found",
+        "energy of the devices",
+        "  gpu              - libnvidia-ml.so.1 not found",
+        "in all           - nothing is known",
+        "not counted      disks, network, fans, power supply",
         "lost: nothing",
         "memory by phase: the program does not count its allocations",
     ] {

@@ -4,7 +4,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::durations::Durations;
 use super::hardware::{Figure, Gpu};
-use super::{Counter, PhaseMemory, Report, table};
+use super::{Counter, PhaseMemory, Report, energy, table};
 use crate::figures::{bytes, count, duration, percent, quantity};
 use crate::findings::{Findings, Severity};
 use crate::store::Losses;
@@ -21,6 +21,7 @@ pub(super) fn write(report: &Report) -> String {
     counters(&mut out, &report.counters);
     memory(&mut out, &report.memory.phases);
     hardware(&mut out, report);
+    energy::write(&mut out, &report.energy);
     list(&mut out, "lost", &losses(&report.losses));
     list(&mut out, "not measured", &report.not_measured);
     out

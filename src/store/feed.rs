@@ -51,7 +51,11 @@ impl Store {
             _ if self.is_foreign => {}
             Item::Definitions(definitions) => definitions.into_iter().for_each(|d| self.define(d)),
             Item::Anchor(anchor) => {
+                let suspended_ns = self.session.suspended_ns();
                 self.session.apply_anchor(anchor);
+                if self.session.suspended_ns() > suspended_ns {
+                    self.meters.suspended();
+                }
                 self.see(anchor.monotonic_ns);
             }
             Item::Block(info, events) => self.apply_block(&info, events),
@@ -93,6 +97,7 @@ impl Store {
             }
             Definition::Signal { id, unit, kind, name, source, device } => {
                 let signal = Signal { id, name, unit, kind, source, device, series: Series::new() };
+                self.meters.define(&signal);
                 self.losses.signals_not_kept += u64::from(!self.signals.define(signal));
             }
             _ => {}
@@ -181,6 +186,7 @@ impl Store {
                 None => assign_slot(&mut self.names, &mut self.phases, span.name),
             };
             tiling.phase(slot, span.start_ns, span.end_ns);
+            self.meters.phase(slot.index(), span.start_ns, span.end_ns);
         }
         match &mut state.lane {
             Some(lane) => lane.push(span, state.lane_capacity),
@@ -236,8 +242,16 @@ impl Store {
 
     fn add_other(&mut self, state: &mut BlockState, track: TrackId, event: Event) {
         let is_kept = match event {
-            Event::Sample(sample) => self.signals.sample(sample.signal, sample.t_ns, sample.value),
-            Event::Absent(absent) => self.signals.absent(absent.signal, absent.t_ns, absent.reason),
+            Event::Sample(sample) => {
+                if let Some(signal) = self.signals.get(sample.signal) {
+                    self.meters.sample(signal, sample.t_ns, sample.value);
+                }
+                self.signals.sample(sample.signal, sample.t_ns, sample.value)
+            }
+            Event::Absent(absent) => {
+                self.meters.absent(absent.signal);
+                self.signals.absent(absent.signal, absent.t_ns, absent.reason)
+            }
             Event::Counter(counter) => self.counters.push(counter.name, counter.t_ns, counter.value),
             Event::PhaseMemory(memory) => self.memory.add_phase(memory),
             Event::Allocation(allocation) => {

@@ -12,6 +12,7 @@
 //!                ├─ spans.rs, distribution.rs        durations by name
 //!                ├─ lanes.rs                         each track's spans as boxes in time
 //!                ├─ signals.rs, series.rs ─▶ hardware.rs, energy.rs (as people read them), resample.rs (for charts)
+//!                ├─ meters.rs (lines of energy counters) ─▶ joules.rs (energy by component, under assumptions)
 //!                ├─ memory.rs, instants.rs           allocations; marks
 //!                │    └▶ growth.rs, trend.rs         whether memory leaks
 //!                └─ losses.rs     what is missing
@@ -30,10 +31,12 @@ mod growth;
 mod hardware;
 mod history;
 mod instants;
+mod joules;
 mod lanes;
 mod losses;
 mod measure;
 mod memory;
+mod meters;
 mod names;
 mod phases;
 mod recent;
@@ -57,6 +60,7 @@ pub use energy::{Component, Joules, NoEnergy};
 pub use growth::{Growth, GrowthOf};
 pub use hardware::{Absence, CpuUse, Hardware, RATE_WINDOW_NS, Reading};
 pub use instants::{Instant, Marks};
+pub use joules::{ComponentEnergy, ComponentKind, EnergyBook, Scope};
 pub use lanes::{Busy, Lane, LaneBox, Reduced};
 pub use losses::Losses;
 pub use measure::Measure;
@@ -73,6 +77,7 @@ pub use steps::{StepRow, StepTable};
 pub use tracks::Track;
 pub use trend::{FEWEST_POINTS, Trend};
 
+use meters::Meters;
 use names::Names;
 use phases::Phases;
 use signals::Counters;
@@ -135,6 +140,7 @@ pub struct Store {
     statistics: StepStatistics,
     spans: Spans,
     signals: Signals,
+    meters: Meters,
     counters: Counters,
     marks: Marks,
     memory: Memory,
@@ -163,6 +169,7 @@ impl Store {
             statistics: StepStatistics::default(),
             spans: Spans::new(limits.span_histograms),
             signals: Signals::new(limits.signals, limits.series_points),
+            meters: Meters::default(),
             counters: Counters::new(limits.counters, limits.series_points),
             marks: Marks::new(limits.marks),
             memory: Memory::new(limits.allocations, limits.series_points),
@@ -308,6 +315,8 @@ impl Default for Store {
     }
 }
 
+#[cfg(test)]
+mod joules_tests;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]

@@ -1,0 +1,58 @@
+//! What a person may assume about a run, before or after it: the recording holds raw readings, so all of it can be changed.
+
+use super::carbon::{Basis, Intensity};
+
+/// Assumptions under which energy and carbon are computed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assumptions {
+    /// Thermal design power of one socket in watts, in the place of a table or a guess.
+    pub tdp_watts: Option<f64>,
+    /// Power of the processors in watts, in the place of a counter or model.
+    pub cpu_watts: Option<f64>,
+    /// Power of the memory in watts, likewise.
+    pub ram_watts: Option<f64>,
+    /// Where the electricity comes from, such as `CA-QC` or `DEU`.
+    pub region: Option<String>,
+    /// Grams of CO2-equivalent in a kilowatt-hour, in the place of a region's figure.
+    pub g_per_kwh: Option<f64>,
+    /// What counts as carbon.
+    pub basis: Basis,
+    /// Energy of the building for each joule of its machines: at least 1.
+    pub pue: Option<f64>,
+    /// Whether the job bears its share of the processors' idle energy.
+    pub shares_idle: bool,
+}
+
+impl Default for Assumptions {
+    fn default() -> Self {
+        Self {
+            tdp_watts: None,
+            cpu_watts: None,
+            ram_watts: None,
+            region: None,
+            g_per_kwh: None,
+            basis: Basis::Lifecycle,
+            pue: None,
+            shares_idle: false,
+        }
+    }
+}
+
+impl Assumptions {
+    /// The PUE that is used: 1 where none is said.
+    pub fn pue_or_one(&self) -> f64 {
+        self.pue.unwrap_or(1.0)
+    }
+
+    /// Carbon intensity under these assumptions.
+    ///
+    /// # Errors
+    /// Where nobody said where the electricity comes from, or nothing is known of that place.
+    pub fn intensity(&self) -> Result<Intensity, String> {
+        match (self.g_per_kwh, &self.region) {
+            (Some(g_per_kwh), _) => Ok(Intensity::given(g_per_kwh)),
+            (None, Some(region)) => Intensity::of_region(region, self.basis),
+            (None, None) => Err("say where the electricity comes from with --region, or --carbon-intensity".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Carbon of a kilowatt-hour: of a region, on one basis, with its year and source. Without a region there is no number.
+//!
+//! What counts is the basis: Quebec's electricity is 31 g/kWh with all that comes before it, and 4 g/kWh at the stack.
+//! `tables/NOTICE.md` says where the figures come from.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+/// What counts as the carbon of electricity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Basis {
+    /// With building, fuel and waste of power stations.
+    #[default]
+    Lifecycle,
+    /// What leaves the stack.
+    Direct,
+}
+
+impl Basis {
+    /// `lifecycle` or `direct`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Lifecycle => "lifecycle",
+            Self::Direct => "direct",
+        }
+    }
+}
+
+impl FromStr for Basis {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "lifecycle" => Ok(Self::Lifecycle),
+            "direct" => Ok(Self::Direct),
+            _ => Err("the basis is `lifecycle` or `direct`".to_owned()),
+        }
+    }
+}
+
+/// Carbon intensity of electricity.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Intensity {
+    /// Where, such as `CA-QC`; empty where the user said the figure.
+    pub region: String,
+    /// Its name, such as `Quebec`.
+    pub name: String,
+    /// Grams of CO2-equivalent in a kilowatt-hour.
+    pub g_per_kwh: f64,
+    /// Of which year; `None` where the user said the figure.
+    pub year: Option<u16>,
+    /// On which basis; `None` where the user said the figure.
+    pub basis: Option<Basis>,
+    /// Where it comes from, in words.
+    pub source: &'static str,
+    /// What a reader must know, such as that a country stands for a state.
+    pub note: Option<String>,
+}
+
+impl fmt::Display for Intensity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Some(year), Some(basis)) = (self.year, self.basis) else {
+            return write!(f, "{} g/kWh ({})", self.g_per_kwh, self.source);
+        };
+        write!(f, "{} {} g/kWh ({year}, {}, {})", self.region, self.g_per_kwh, basis.as_str(), self.source)?;
+        self.note.iter().try_for_each(|note| write!(f, "; {note}"))
+    }
+}
+
+impl Intensity {
+    /// A figure that the user says.
+    pub fn given(g_per_kwh: f64) -> Self {
+        let (region, name) = (String::new(), String::new());
+        Self { region, name, g_per_kwh, year: None, basis: None, source: "as given", note: None }
+    }
+
+    /// The figure of a region on a basis. A part of a country that is not known on it falls back to the country, and says so.
+    ///
+    /// # Errors
+    /// Where nothing is known of it, with what to do.
+    pub fn of_region(region: &str, basis: Basis) -> Result<Self, String> {
+        if let Some(found) = find(region, basis) {
+            return Ok(found);
+        }
+        let other = if basis == Basis::Lifecycle { Basis::Direct } else { Basis::Lifecycle };
+        let country =
+            region.split_once('-').and_then(|(country, _)| alpha_3(country)).filter(|_| find(region, other).is_some());
+        if let Some(mut found) = country.and_then(|country| find(country, basis)) {
+            found.note =
+                Some(format!("{region} is known by the {} basis only: its country stands for it", other.as_str()));
+            return Ok(found);
+        }
+        Err(match find(region, other) {
+            Some(_) => {
+                format!("{region} is known by the {} basis only: give --basis {}", other.as_str(), other.as_str())
+            }
+            None => format!(
+                "no carbon intensity is known of `{region}`: give an ISO country (DEU), a state (US-TX), a province (CA-QC), \
+                 a cloud region (europe-west4), or --carbon-intensity"
+            ),
+        })
+    }
+
+    /// Kilograms of CO2-equivalent of so many joules at the meter of a device, in a building with this PUE.
+    pub fn kilograms(&self, joules: f64, pue: f64) -> f64 {
+        super::kilowatt_hours(joules) * pue * self.g_per_kwh / 1000.0
+    }
+}
+
+/// The countries of which parts are known.
+fn alpha_3(alpha_2: &str) -> Option<&'static str> {
+    match alpha_2.to_ascii_uppercase().as_str() {
+        "US" => Some("USA"),
+        "CN" => Some("CHN"),
+        "CA" => Some("CAN"),
+        _ => None,
+    }
+}
+
+fn find(region: &str, basis: Basis) -> Option<Intensity> {
+    let mut rows = include_str!("tables/intensity.csv").lines().skip(1);
+    rows.find_map(|row| {
+        let mut fields = row.split(',');
+        let (code, name) = (fields.next()?, fields.next()?);
+        let (g_per_kwh, year, of, source) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+        if !code.eq_ignore_ascii_case(region) || of != basis.as_str() {
+            return None;
+        }
+        Some(Intensity {
+            region: code.to_owned(),
+            name: name.to_owned(),
+            g_per_kwh: g_per_kwh.parse().ok()?,
+            year: year.parse().ok(),
+            basis: Some(basis),
+            source: source_in_words(source),
+            note: None,
+        })
+    })
+}
+
+fn source_in_words(source: &str) -> &'static str {
+    match source {
+        "owid" => "Our World in Data from Ember, CC BY 4.0",
+        "egrid" => "US EPA eGRID",
+        "cer" => "derived from the Canada Energy Regulator's mix",
+        "mee" => "MEE and NBS of China, CO2 alone",
+        "entsoe" => "Khepri from ENTSO-E, CC BY 4.0",
+        "google" => "Google region-carbon-info, Apache-2.0",
+        _ => "unknown",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KWH: f64 = 3.6e6;
+
+    #[test]
+    fn a_kilowatt_hour_has_its_region_s_carbon() {
+        let quebec = Intensity::of_region("CA-QC", Basis::Lifecycle).unwrap();
+        assert!((quebec.kilograms(KWH, 1.0) - 0.03123).abs() < 1e-9);
+        assert!((quebec.kilograms(KWH, 1.5) - 0.046845).abs() < 1e-9);
+        let direct = Intensity::of_region("ca-qc", Basis::Direct).unwrap();
+        assert!((direct.kilograms(KWH, 1.0) - 0.00394).abs() < 1e-9);
+        assert!(quebec.to_string().starts_with("CA-QC 31.23 g/kWh (2023, lifecycle, derived"), "{quebec}");
+    }
+
+    #[test]
+    fn what_is_not_known_is_no_number() {
+        let unknown = Intensity::of_region("Atlantis", Basis::Lifecycle).unwrap_err();
+        assert!(unknown.contains("--carbon-intensity"), "{unknown}");
+        assert!(Intensity::of_region("CAF", Basis::Lifecycle).is_err(), "0 there means that nobody knows");
+        assert!(Intensity::of_region("", Basis::Direct).is_err());
+        assert!(Intensity::of_region("DEU", Basis::Direct).unwrap_err().contains("--basis lifecycle"));
+        assert!(
+            Intensity::of_region("US-XX", Basis::Lifecycle).is_err(),
+            "a country stands only for what is part of it"
+        );
+    }
+
+    #[test]
+    fn a_country_stands_for_its_state_and_says_so() {
+        let texas = Intensity::of_region("US-TX", Basis::Lifecycle).unwrap();
+        assert_eq!(texas.region, "USA");
+        assert!(texas.to_string().contains("US-TX is known by the direct basis only"));
+        assert_eq!(Intensity::of_region("US-TX", Basis::Direct).unwrap().g_per_kwh, 349.801);
+    }
+
+    #[test]
+    fn every_row_can_be_found() {
+        for row in include_str!("tables/intensity.csv").lines().skip(1) {
+            let fields: Vec<&str> = row.split(',').collect();
+            assert_eq!(fields.len(), 6, "{row}");
+            let found = find(fields[0], fields[4].parse().unwrap()).unwrap();
+            assert!(found.g_per_kwh > 0.0 && found.year.is_some() && found.source != "unknown", "{row}");
+        }
+    }
+}
