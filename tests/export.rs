@@ -7,7 +7,12 @@ mod sessions;
 use std::collections::HashMap;
 use std::fs;
 
-use fixtures::{MS, START_NS, StreamBuilder, TrainingRun};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use fixtures::{MS, START_NS, START_WALL_NS, StreamBuilder, TrainingRun};
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
+use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use serde_json::Value;
 use sessions::Sessions;
 
@@ -164,6 +169,106 @@ fn names_of_others_do_not_break_a_form() {
     let row = csv::Reader::from_reader(csv.as_slice()).records().next().unwrap().unwrap();
     assert_eq!((&row[1], &row[2]), ("a\"b,c", "'=cmd|\"</script>\\"));
     assert_eq!(slices(&exported(&sessions, &["perfetto"])).len(), 1);
+}
+
+/// The histograms of a log by tag, those of all intervals added up, with the number of intervals.
+fn histograms(log: &[u8]) -> HashMap<String, (Histogram<u64>, u64)> {
+    let mut by_tag = HashMap::new();
+    for entry in IntervalLogIterator::new(log) {
+        let LogEntry::Interval(interval) = entry.unwrap() else { continue };
+        let bytes = BASE64_STANDARD.decode(interval.encoded_histogram()).unwrap();
+        let histogram: Histogram<u64> = Deserializer::new().deserialize(&mut bytes.as_slice()).unwrap();
+        assert_eq!(interval.max(), histogram.max() as f64);
+        let tag = interval.tag().map_or("", |tag| tag.as_str()).to_owned();
+        let (all, intervals) = by_tag.entry(tag).or_insert_with(|| (Histogram::new(3).unwrap(), 0));
+        all.add(histogram).unwrap();
+        *intervals += 1;
+    }
+    by_tag
+}
+
+#[test]
+fn a_histogram_log_is_read_back_with_every_step_and_phase() {
+    let sessions = recorded();
+    let log = exported(&sessions, &["hlog"]);
+    let by_tag = histograms(&log);
+    let mut tags: Vec<&str> = by_tag.keys().map(String::as_str).collect();
+    tags.sort_unstable();
+    assert_eq!(tags, ["", "backward", "data_wait", "forward", "optimizer"]);
+    // Four seconds, and what little of the last step lies beyond.
+    for (tag, (all, intervals)) in &by_tag {
+        assert!(all.len() == 100 && (4..=5).contains(intervals), "{tag}: {}, {intervals}", all.len());
+    }
+    let backward = &by_tag["backward"].0;
+    assert!(backward.equivalent(backward.value_at_quantile(0.5), 22 * MS));
+    let whole = histograms(&exported(&sessions, &["hlog", "--interval", "1m"]));
+    assert!(whole["backward"].0 == *backward && whole["backward"].1 == 1);
+    sessions.run(["export", "a.gnntop", "--to", "csv", "--interval", "1s"]).refused("--interval is for --to hlog");
+    sessions.run(["export", "a.gnntop", "--to", "hlog", "--interval", "1ms"]).refused("says nothing");
+}
+
+/// The rules of Java's `HistogramLogReader`, which `HistogramLogProcessor` reads with: magic comments, one legend,
+/// fields between commas, no scientific numbers, payloads that begin with the cookie of a compressed V2 histogram.
+#[test]
+fn a_histogram_log_keeps_the_rules_of_its_processor() {
+    let text = String::from_utf8(exported(&recorded(), &["hlog"])).unwrap();
+    let start = format!("{}.000 (seconds since epoch)]", START_WALL_NS / 1_000_000_000);
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("#[Histogram log format version 1.3]"));
+    assert!(text.contains(&format!("#[StartTime: {start}\n#[BaseTime: {start}\n")), "{text}");
+    let lines: Vec<&str> = lines.skip_while(|line| line.starts_with('#')).collect();
+    assert_eq!(lines[0], "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"");
+    let mut before = 0.0;
+    for line in &lines[1..] {
+        let line = line.strip_prefix("Tag=").and_then(|line| line.split_once(',')).map_or(*line, |tagged| tagged.1);
+        let fields: Vec<&str> = line.split(',').collect();
+        assert_eq!((fields.len(), fields[1]), (4, "1.000"), "{line}");
+        assert!(fields[..3].iter().all(|number| number.chars().all(|c| c.is_ascii_digit() || c == '.')), "{line}");
+        let start: f64 = fields[0].parse().unwrap();
+        assert!(start >= before, "{text}");
+        before = start;
+        // V2's cookie is 0x1c849303, a compressed one 0x1c849304, both with 0x10 for counts of variable length.
+        assert_eq!(BASE64_STANDARD.decode(fields[3]).unwrap()[..4], [0x1c, 0x84, 0x93, 0x14]);
+    }
+    assert!(before >= 3.0, "intervals count from the start: {text}");
+}
+
+/// The rules of speedscope's file-format-spec.ts for evented profiles, and of its importer: events in the order of
+/// time, each close ends the frame that was opened last.
+#[test]
+fn speedscope_has_a_nested_profile_for_each_track() {
+    let json: Value = serde_json::from_slice(&exported(&recorded(), &["speedscope"])).unwrap();
+    assert_eq!(json["$schema"], "https://www.speedscope.app/file-format-schema.json");
+    let frames: Vec<&str> =
+        json["shared"]["frames"].as_array().unwrap().iter().map(|frame| frame["name"].as_str().unwrap()).collect();
+    let mut profiles = HashMap::new();
+    for profile in json["profiles"].as_array().unwrap() {
+        assert_eq!((profile["type"].as_str(), profile["unit"].as_str()), (Some("evented"), Some("nanoseconds")));
+        let (mut at, mut open, mut closed) = (profile["startValue"].as_u64().unwrap(), Vec::new(), HashMap::new());
+        for event in profile["events"].as_array().unwrap() {
+            let (frame, now) = (event["frame"].as_u64().unwrap() as usize, event["at"].as_u64().unwrap());
+            assert!(now >= at, "{event}");
+            at = now;
+            if event["type"] == "O" {
+                open.push((frame, now));
+            } else {
+                assert_eq!(event["type"], "C");
+                let (opened, since) = open.pop().unwrap();
+                assert_eq!(opened, frame);
+                let (count, sum) = closed.entry((frames[frame], open.len())).or_insert((0, 0));
+                (*count, *sum) = (*count + 1, *sum + now - since);
+            }
+        }
+        assert!(open.is_empty());
+        assert_eq!(profile["endValue"].as_u64(), Some(at));
+        profiles.insert(profile["name"].as_str().unwrap().to_owned(), closed);
+    }
+    assert_eq!(profiles.len(), 2, "sensors have no spans: {profiles:?}");
+    let full_steps = 96 * 22 * MS + 4 * (22 * MS * 100 / 256);
+    assert_eq!(profiles["main"][&("backward", 1)], (100, full_steps));
+    let counts = [("step", 0), ("forward", 1), ("layer 0", 2)].map(|frame| profiles["main"][&frame].0);
+    assert_eq!(counts, [100, 100, 100]);
+    assert_eq!(profiles["loader 0"], HashMap::from([(("collate", 0), (100, 200 * MS))]));
 }
 
 #[test]

@@ -20,12 +20,18 @@ Examples:
   gnntop export pna.gnntop --to chrome -o pna.json
   gnntop export pna.gnntop --to csv --steps 100..120
   gnntop export pna.gnntop --to ndjson --from 90s --until 2m | head
+  gnntop export pna.gnntop --to speedscope -o pna.speedscope.json
+  gnntop export pna.gnntop --to hlog --interval 10s -o pna.hlog
   gnntop export pna.gnntop --to openmetrics
 
 Times in the files are the publisher's own clock. What lies partly in the window is exported whole.";
 
 /// Recordings beyond this are warned about: their exports are some ten times as large.
 const LARGE: u64 = 256 << 20;
+/// Length of the intervals of a histogram log.
+const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
+/// A histogram log tells times in milliseconds.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Write a recording in a form that other tools open
 #[derive(Debug, clap::Args)]
@@ -52,6 +58,9 @@ pub(super) struct ExportArguments {
     /// Only up to there
     #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
     until: Option<Duration>,
+    /// With --to hlog: a histogram of this much time each, 1s without it
+    #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
+    interval: Option<Duration>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -60,6 +69,8 @@ enum To {
     Chrome,
     Csv,
     Ndjson,
+    Hlog,
+    Speedscope,
     Openmetrics,
 }
 
@@ -78,11 +89,16 @@ pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
             bytes(size as f64)
         ));
     }
+    if arguments.interval.is_some() && arguments.to != To::Hlog {
+        bail!("--interval is for --to hlog");
+    }
     let form = match arguments.to {
         To::Perfetto => Form::Perfetto,
         To::Chrome => Form::Chrome,
         To::Csv => Form::Csv,
         To::Ndjson => Form::Ndjson,
+        To::Hlog => Form::Hlog { interval_ns: interval_ns(arguments.interval)? },
+        To::Speedscope => Form::Speedscope,
         To::Openmetrics => return metrics(arguments),
     };
     let window_ns = window(arguments)?;
@@ -97,6 +113,15 @@ pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
         output::complain(&format!("warning: {} events refer to names that are not known", count(left_out)));
     }
     Ok(SUCCESS)
+}
+
+/// The length of an interval of the histogram log.
+fn interval_ns(interval: Option<Duration>) -> anyhow::Result<u64> {
+    let interval = interval.unwrap_or(DEFAULT_INTERVAL);
+    if interval < SHORTEST_INTERVAL {
+        bail!("an interval of less than {} ms says nothing: give more", SHORTEST_INTERVAL.as_millis());
+    }
+    Ok(u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX))
 }
 
 fn into(form: Form, file: &Path, window_ns: RangeInclusive<u64>, out: impl Write) -> anyhow::Result<(u64, u64)> {

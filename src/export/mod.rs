@@ -1,20 +1,22 @@
 //! Recordings in forms that other tools open, written as they are read, in bounded memory.
 //!
 //! ```text
-//! source ─▶ Exporter (what ids mean, the window) ─▶ Format: perfetto │ chrome │ csv │ ndjson
+//! source ─▶ Exporter (what ids mean, the window) ─▶ Format: perfetto │ chrome │ speedscope │ csv │ ndjson │ hlog
 //! Store ─▶ openmetrics
 //! ```
 
 mod chrome;
+mod hlog;
 pub mod openmetrics;
 mod perfetto;
 mod rows;
+mod speedscope;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
-use gnntop_wire::{Definition, Event, Item, NameId, NameKind, Span, Step, TrackId, Unit};
+use gnntop_wire::{Definition, Event, Item, NameId, NameKind, SessionInfo, Span, Step, TrackId, Unit};
 
 use crate::source::Sink;
 
@@ -32,6 +34,13 @@ pub enum Form {
     Csv,
     /// One event a line as JSON.
     Ndjson,
+    /// HdrHistogram's interval log, version 2: a histogram of steps and one of each phase in every interval.
+    Hlog {
+        /// Length of an interval in nanoseconds, not 0.
+        interval_ns: u64,
+    },
+    /// speedscope's JSON: a flame chart for each track.
+    Speedscope,
 }
 
 /// One event with what its ids mean. Times are nanoseconds of the publisher's clock.
@@ -57,6 +66,8 @@ impl Entry<'_> {
 
 /// Writes entries.
 trait Format {
+    /// Whose events follow; told at the beginning of every segment.
+    fn session(&mut self, _info: &SessionInfo) {}
     /// A track, before its first entry.
     fn track(&mut self, track: TrackId, title: &str) -> io::Result<()>;
     /// An entry of a track.
@@ -90,6 +101,8 @@ impl<'w> Exporter<'w> {
             Form::Chrome => Box::new(chrome::Chrome::new(out)),
             Form::Csv => Box::new(rows::Csv::new(out)),
             Form::Ndjson => Box::new(rows::Ndjson::new(out)),
+            Form::Hlog { interval_ns } => Box::new(hlog::Hlog::new(out, interval_ns)),
+            Form::Speedscope => Box::new(speedscope::Speedscope::new(out)),
         };
         Self {
             format,
@@ -176,6 +189,7 @@ impl Sink for Exporter<'_> {
     fn apply(&mut self, item: Item<'_>) {
         match item {
             _ if self.error.is_some() => (),
+            Item::Segment(info) => self.format.session(&info),
             Item::Definitions(definitions) => definitions.into_iter().for_each(|definition| self.define(definition)),
             Item::Block(info, mut events) => {
                 let written = events.by_ref().try_for_each(|event| self.write(info.track, &event));

@@ -1,0 +1,196 @@
+//! speedscope's JSON: an evented profile for each track, see `file-format-spec.ts` of that project.
+//!
+//! A profile's events are in one piece of the file and must nest, so spans are held until the end, [`MAX_SPANS`] at
+//! most, which is more than speedscope opens. Spans of a track that overlap without nesting go to a further profile
+//! of that track. Times count from the first span, since JavaScript's numbers do not hold larger ones exactly.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Write};
+
+use gnntop_wire::TrackId;
+
+use super::{Entry, Format, json};
+
+/// Spans held, 24 bytes each.
+const MAX_SPANS: usize = 4_000_000;
+/// Profiles of a track.
+const MAX_PROFILES: usize = 64;
+/// Steps are one frame: their time adds up, their phases lie inside.
+const STEP: &str = "step";
+
+#[derive(Clone, Copy)]
+struct Slice {
+    start_ns: u64,
+    end_ns: u64,
+    frame: u32,
+}
+
+#[derive(Default)]
+struct Track {
+    title: String,
+    slices: Vec<Slice>,
+}
+
+/// The events of one profile and the slices that are open at its end.
+#[derive(Default)]
+struct Profile {
+    events: Vec<(bool, u32, u64)>,
+    open: Vec<Slice>,
+}
+
+pub(super) struct Speedscope<W: Write> {
+    out: W,
+    frames: HashMap<String, u32>,
+    tracks: BTreeMap<u32, Track>,
+    spans: usize,
+    max_spans: usize,
+}
+
+impl<W: Write> Speedscope<W> {
+    pub(super) fn new(out: W) -> Self {
+        Self { out, frames: HashMap::new(), tracks: BTreeMap::new(), spans: 0, max_spans: MAX_SPANS }
+    }
+
+    fn slice(&mut self, track: TrackId, name: &str, (start_ns, end_ns): (u64, u64)) -> io::Result<()> {
+        if self.spans == self.max_spans {
+            let spans = self.max_spans;
+            return Err(io::Error::other(format!(
+                "speedscope opens no more than {spans} spans: export fewer with --steps or --from and --until"
+            )));
+        }
+        self.spans += 1;
+        let next = self.frames.len() as u32;
+        let frame = match self.frames.get(name) {
+            Some(frame) => *frame,
+            None => *self.frames.entry(name.to_owned()).or_insert(next),
+        };
+        let slices = &mut self.tracks.entry(track.0).or_default().slices;
+        slices.push(Slice { start_ns, end_ns: end_ns.max(start_ns), frame });
+        Ok(())
+    }
+
+    fn write_profile(&mut self, title: &str, events: &[(bool, u32, u64)], first_ns: u64) -> io::Result<()> {
+        let at = |event: Option<&(bool, u32, u64)>| event.map_or(0, |event| event.2 - first_ns);
+        let (start, end) = (at(events.first()), at(events.last()));
+        let head = "{\"type\":\"evented\",\"unit\":\"nanoseconds\",\"name\":";
+        write!(self.out, "{head}{},\"startValue\":{start},\"endValue\":{end},\"events\":[", json(title))?;
+        for (nth, (opens, frame, t_ns)) in events.iter().enumerate() {
+            let (comma, kind) = (if nth == 0 { "" } else { "," }, if *opens { 'O' } else { 'C' });
+            write!(self.out, "{comma}{{\"type\":\"{kind}\",\"frame\":{frame},\"at\":{}}}", t_ns - first_ns)?;
+        }
+        self.out.write_all(b"]}")
+    }
+
+    fn write_frames(&mut self) -> io::Result<()> {
+        let mut names: Vec<(&String, &u32)> = self.frames.iter().collect();
+        names.sort_by_key(|(_, frame)| **frame);
+        let frames: Vec<String> = names.iter().map(|(name, _)| format!("{{\"name\":{}}}", json(name))).collect();
+        write!(self.out, "],\n\"shared\":{{\"frames\":[{}]}}}}\n", frames.join(","))
+    }
+}
+
+impl Profile {
+    /// Closes what ends before this slice begins, and opens it if it then lies within what is open.
+    fn takes(&mut self, slice: Slice) -> bool {
+        self.close_until(slice.start_ns);
+        let fits = self.open.last().is_none_or(|outer| slice.end_ns <= outer.end_ns);
+        if fits {
+            self.events.push((true, slice.frame, slice.start_ns));
+            self.open.push(slice);
+        }
+        fits
+    }
+
+    fn close_until(&mut self, t_ns: u64) {
+        while let Some(inner) = self.open.pop_if(|inner| inner.end_ns <= t_ns) {
+            self.events.push((false, inner.frame, inner.end_ns));
+        }
+    }
+}
+
+/// Distributes slices over as few profiles as their nesting allows, the first one first.
+fn profiles(slices: &mut [Slice], step: Option<u32>) -> io::Result<Vec<Profile>> {
+    // A step begins with its first phase and lies around it also where both last equally long.
+    slices.sort_by_key(|slice| (slice.start_ns, Reverse(slice.end_ns), Some(slice.frame) != step));
+    let mut profiles: Vec<Profile> = Vec::new();
+    for slice in slices {
+        if profiles.iter_mut().any(|profile| profile.takes(*slice)) {
+            continue;
+        }
+        if profiles.len() == MAX_PROFILES {
+            let message = format!("more than {MAX_PROFILES} spans of a track overlap: speedscope cannot show them");
+            return Err(io::Error::other(message));
+        }
+        let mut profile = Profile::default();
+        profile.takes(*slice);
+        profiles.push(profile);
+    }
+    profiles.iter_mut().for_each(|profile| profile.close_until(u64::MAX));
+    Ok(profiles)
+}
+
+impl<W: Write> Format for Speedscope<W> {
+    fn track(&mut self, track: TrackId, title: &str) -> io::Result<()> {
+        title.clone_into(&mut self.tracks.entry(track.0).or_default().title);
+        Ok(())
+    }
+
+    fn entry(&mut self, track: TrackId, entry: &Entry<'_>) -> io::Result<()> {
+        match entry {
+            Entry::Span { name, .. } => self.slice(track, name, entry.time_ns()),
+            Entry::Step { .. } => self.slice(track, STEP, entry.time_ns()),
+            _ => Ok(()),
+        }
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        let step = self.frames.get(STEP).copied();
+        let tracks = std::mem::take(&mut self.tracks);
+        let first_ns = tracks.values().flat_map(|track| &track.slices).map(|slice| slice.start_ns).min().unwrap_or(0);
+        let head = "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"gnntop\",";
+        write!(self.out, "{head}\"profiles\":[")?;
+        let mut is_first = true;
+        for mut track in tracks.into_values() {
+            for (nth, profile) in profiles(&mut track.slices, step)?.iter().enumerate() {
+                self.out.write_all(if std::mem::take(&mut is_first) { b"\n" } else { b",\n" })?;
+                let title = if nth == 0 { track.title.clone() } else { format!("{} ({})", track.title, nth + 1) };
+                self.write_profile(&title, &profile.events, first_ns)?;
+            }
+        }
+        self.write_frames()?;
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slice(start_ns: u64, end_ns: u64, frame: u32) -> Slice {
+        Slice { start_ns, end_ns, frame }
+    }
+
+    #[test]
+    fn what_overlaps_without_nesting_goes_to_a_further_profile() {
+        let mut slices = vec![slice(0, 10, 0), slice(5, 15, 1), slice(6, 9, 2), slice(10, 12, 3), slice(11, 11, 4)];
+        let profiles = profiles(&mut slices, None).unwrap();
+        let events: Vec<_> = profiles.iter().map(|profile| profile.events.clone()).collect();
+        let first = [(true, 0, 0), (true, 2, 6), (false, 2, 9), (false, 0, 10), (true, 3, 10), (true, 4, 11)];
+        assert_eq!(events[0][..6], first);
+        assert_eq!(events[0][6..], [(false, 4, 11), (false, 3, 12)]);
+        assert_eq!(events[1..], [vec![(true, 1, 5), (false, 1, 15)]]);
+    }
+
+    #[test]
+    fn what_speedscope_cannot_open_is_refused() {
+        let mut out = Vec::new();
+        let mut form = Speedscope { max_spans: 2, ..Speedscope::new(&mut out) };
+        form.slice(TrackId(1), "a", (0, 1)).unwrap();
+        form.slice(TrackId(1), "a", (1, 2)).unwrap();
+        let refusal = form.slice(TrackId(1), "a", (2, 3)).unwrap_err().to_string();
+        assert!(refusal.contains("no more than 2 spans: export fewer with --steps"), "{refusal}");
+        let mut overlapping: Vec<Slice> = (0..100).map(|n| slice(n, 200 + n, 0)).collect();
+        assert!(profiles(&mut overlapping, None).is_err());
+    }
+}
