@@ -4,8 +4,10 @@
 mod fixtures;
 mod sessions;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -14,7 +16,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use serde_json::Value;
-use sessions::Sessions;
+use sessions::{Sessions, signal, spawn, wait_until};
 
 /// 100 steps of four phases with a span inside one, a loader with a span and a counter, and five signals.
 fn recorded() -> Sessions {
@@ -278,9 +280,100 @@ fn openmetrics_is_complete_and_in_base_units() {
     assert!(text.contains("gnntop_phase_seconds{phase=\"backward\",quantile=\"0.5\"} 0.022"), "{text}");
     assert!(text.contains("gnntop_sensor_counted_total{signal=\"process.cpu_time\",unit=\"seconds\"}"), "{text}");
     assert!(!text.contains("gpu.count"), "what is absent has no line");
-    let is_line =
-        |line: &str| line.starts_with("# ") || line.rsplit_once(' ').is_some_and(|(_, n)| n.parse::<f64>().is_ok());
-    assert!(text.lines().all(is_line), "{text}");
+    let samples = samples(&text);
+    assert_eq!((samples["gnntop_step_seconds_count"], samples["gnntop_epoch"]), (100.0, 3.0));
+    assert_eq!(samples["gnntop_findings{kind=\"partial-batch\"}"], 4.0, "{text}");
+}
+
+/// Asks a server on this machine; gives the head and the body of its answer.
+fn ask(address: &str, request: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.to_owned(), body.to_owned())
+}
+
+/// The samples of an OpenMetrics text by name and labels, checked by its rules: a family is in one piece, has its
+/// TYPE before its samples, its samples have the suffixes of its type, none is there twice, and the end is marked.
+fn samples(text: &str) -> HashMap<String, f64> {
+    let body = text.strip_suffix("# EOF\n").expect("a text ends with # EOF");
+    let (mut all, mut families, mut name, mut kind) = (HashMap::new(), HashSet::new(), "", "");
+    for line in body.lines() {
+        if let Some(declared) = line.strip_prefix("# TYPE ") {
+            (name, kind) = declared.split_once(' ').unwrap();
+            assert!(families.insert(name), "{name} in two pieces");
+        }
+        if line.starts_with('#') {
+            continue;
+        }
+        let (labelled, value) = line.rsplit_once(' ').unwrap();
+        let suffix = labelled.split('{').next().unwrap().strip_prefix(name).unwrap();
+        let suffixes: &[&str] = match kind {
+            "counter" => &["_total"],
+            "gauge" => &[""],
+            "info" => &["_info"],
+            "summary" => &["", "_count", "_sum"],
+            other => panic!("type {other}"),
+        };
+        assert!(suffixes.contains(&suffix), "{line} in a {kind}");
+        assert!(all.insert(labelled.to_owned(), value.parse().unwrap()).is_none(), "{line} twice");
+    }
+    all
+}
+
+#[test]
+fn a_live_session_is_served_until_interrupted() {
+    let sessions = Sessions::new();
+    let bytes = TrainingRun { ends: false, ..TrainingRun::default() }.bytes();
+    let (begin, rest) = bytes.split_at(bytes.len() / 2);
+    let session = sessions.live("pna", begin);
+    let mut child = spawn(&mut sessions.gnntop(["serve", "--metrics", "127.0.0.1:0"]));
+    let mut said = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut said).unwrap();
+    let address = said.strip_prefix("http://").and_then(|url| url.split('/').next()).unwrap();
+    let scrape = || {
+        let (head, body) = ask(address, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
+        assert!(head.contains("Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8"), "{head}");
+        assert!(head.contains(&format!("Content-Length: {}", body.len())), "{head}");
+        samples(&body)
+    };
+    let steps = |samples: &HashMap<String, f64>| samples["gnntop_steps_total"];
+    wait_until(|| steps(&scrape()) > 10.0);
+    let mut before = scrape();
+    assert_eq!(before["gnntop_session_live"], 1.0);
+    session.append(rest);
+    wait_until(|| {
+        let now = scrape();
+        let cumulative = |name: &str| name.contains("_total") || name.contains("_count") || name.contains("_sum");
+        for (name, value) in before.iter().filter(|(name, _)| cumulative(name)) {
+            assert!(now[name] >= *value, "{name} went from {value} to {}", now[name]);
+        }
+        before = now;
+        steps(&before) == 100.0
+    });
+    assert_eq!(before["gnntop_phase_seconds_count{phase=\"backward\"}"], 100.0);
+    assert_eq!(before["gnntop_session_info{name=\"pna\",host=\"bench\",pid=\"4711\"}"], 1.0);
+    let asked = |request: &str| ask(address, &format!("{request}\r\n\r\n"));
+    assert!(asked("GET / HTTP/1.0").1.contains("/metrics"));
+    assert!(asked("GET /etc/passwd HTTP/1.1").0.starts_with("HTTP/1.1 404"));
+    assert!(asked("POST /metrics HTTP/1.1").0.starts_with("HTTP/1.1 405"));
+    let (head, body) = asked("HEAD /metrics HTTP/1.1");
+    assert!(head.starts_with("HTTP/1.1 200") && body.is_empty());
+    signal(&child, "INT");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_session_is_served_to_other_machines_only_where_allowed() {
+    let sessions = recorded();
+    let ran = sessions.run(["serve", "a.gnntop", "--metrics", "0.0.0.0:0"]);
+    ran.refused("0.0.0.0:0 can be reached from other machines: listen on 127.0.0.1, or add --allow-remote");
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    sessions.run(["serve", "a.gnntop", "--metrics", &address]).refused("cannot listen on 127.0.0.1");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use anyhow::{Context, bail};
 use super::{SUCCESS, output, quantities, record};
 use crate::export::{Exporter, Form, openmetrics};
 use crate::figures::{bytes, count};
+use crate::findings;
 use crate::source::Recording;
 use crate::store::Store;
 
@@ -161,7 +162,7 @@ fn window(arguments: &ExportArguments) -> anyhow::Result<RangeInclusive<u64>> {
 fn metrics(arguments: &ExportArguments) -> anyhow::Result<u8> {
     let mut store = Store::new();
     Recording::open(&arguments.file)?.read_all(&mut store);
-    let text = openmetrics::write(&store);
+    let text = openmetrics::write(&store, &findings::all(&store));
     match &arguments.output {
         Some(path) => {
             let mut file: File = record::create(path, arguments.force)?;

@@ -21,6 +21,7 @@ mod replay;
 mod report;
 mod run;
 mod screen;
+mod serve;
 mod settings;
 mod signals;
 mod train;
@@ -79,6 +80,7 @@ enum Command {
     Compare(compare::CompareArguments),
     Check(check::CheckArguments),
     Export(export::ExportArguments),
+    Serve(serve::ServeArguments),
     Import(import::ImportArguments),
     Doctor(doctor::DoctorArguments),
     Config(config::ConfigArguments),
@@ -116,6 +118,7 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<u8> {
         Some(Command::Compare(arguments)) => compare::run(&arguments),
         Some(Command::Check(arguments)) => check::check(&arguments),
         Some(Command::Export(arguments)) => export::export(&arguments),
+        Some(Command::Serve(arguments)) => serve::serve(&arguments),
         Some(Command::Import(arguments)) => import::import(&arguments),
         Some(Command::Doctor(arguments)) => doctor::doctor(&arguments),
         Some(Command::Config(arguments)) => config::config(&arguments),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! source ─▶ Exporter (what ids mean, the window) ─▶ Format: perfetto │ chrome │ speedscope │ csv │ ndjson │ hlog
-//! Store ─▶ openmetrics
+//! Store, Findings ─▶ openmetrics
 //! ```
 
 mod chrome;

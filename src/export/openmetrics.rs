@@ -1,33 +1,31 @@
 //! A store as OpenMetrics text (1.0.0), for Prometheus and what reads its format.
+//!
+//! Counters only ever grow while a session is followed. What is absent has no line, rather than a zero.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use gnntop_wire::{SignalKind, Unit};
 
-use crate::store::{Distribution, Signal, Store};
+use crate::findings::{Findings, Kind};
+use crate::store::{Distribution, SessionState, Signal, Store};
 
 /// Quantiles of the summaries.
 const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
-/// The session so far: counters of steps and work, summaries of phases in seconds, signals, findings as 1.
-pub fn write(store: &Store) -> String {
+/// The session so far: counters of steps, work and losses, summaries of steps, gaps and phases in seconds, gauges,
+/// sensors, and how often each kind of finding was seen.
+pub fn write(store: &Store, findings: &Findings) -> String {
     let mut out = String::new();
-    let statistics = store.statistics();
-    family(&mut out, "gnntop_steps", "counter", "Steps.");
-    let _ = writeln!(out, "gnntop_steps_total {}", statistics.steps());
-    let batch = statistics.batch();
-    let work = [("graphs", batch.graphs), ("nodes", batch.nodes), ("edges", batch.edges), ("seeds", batch.seeds)];
-    for (name, total) in work.into_iter().filter(|(_, total)| total.period_ns > 0) {
-        family(&mut out, &format!("gnntop_{name}"), "counter", "Work of all steps that tell it.");
-        let _ = writeln!(out, "gnntop_{name}_total {}", total.sum);
-    }
-    family(&mut out, "gnntop_phase_seconds", "summary", "Time of a step in a phase, in the gap, and in all as step.");
-    let phases = store.phases().iter().filter_map(|phase| Some((phase.text.as_str(), statistics.phase(phase.slot)?)));
-    let step = (statistics.steps() > 0).then(|| ("step", statistics.period()));
-    phases.chain(step).for_each(|(name, durations)| summary(&mut out, name, durations));
+    session(&mut out, store);
+    work(&mut out, store);
+    durations(&mut out, store);
+    gauges(&mut out, store);
     signals(&mut out, store);
-    family(&mut out, "gnntop_dropped_events", "counter", "Events dropped by the program because a ring was full.");
-    let _ = writeln!(out, "gnntop_dropped_events_total {}", store.losses().dropped_events);
+    if store.statistics().steps() > 0 {
+        counts(&mut out, findings);
+    }
+    losses(&mut out, store);
     out += "# EOF\n";
     out
 }
@@ -36,36 +34,145 @@ fn family(out: &mut String, name: &str, kind: &str, help: &str) {
     let _ = writeln!(out, "# TYPE {name} {kind}\n# HELP {name} {help}");
 }
 
-fn summary(out: &mut String, phase: &str, durations: &Distribution) {
-    let phase = escaped(phase);
+fn counter(out: &mut String, name: &str, help: &str, value: u64) {
+    family(out, name, "counter", help);
+    let _ = writeln!(out, "{name}_total {value}");
+}
+
+fn gauge(out: &mut String, name: &str, help: &str, value: Option<f64>) {
+    if let Some(value) = value {
+        family(out, name, "gauge", help);
+        let _ = writeln!(out, "{name} {}", number(value));
+    }
+}
+
+fn session(out: &mut String, store: &Store) {
+    if let Some(info) = store.session().info() {
+        family(out, "gnntop_session", "info", "The program that is observed.");
+        let (name, host) = (escaped(&info.name), escaped(&info.host));
+        let _ = writeln!(out, "gnntop_session_info{{name=\"{name}\",host=\"{host}\",pid=\"{}\"}} 1", info.pid);
+    }
+    let is_live = match store.session().state() {
+        SessionState::Unknown => None,
+        SessionState::Running => Some(1.0),
+        SessionState::Ended(_) | SessionState::Gone => Some(0.0),
+    };
+    gauge(out, "gnntop_session_live", "1 while the program runs, 0 after its end.", is_live);
+}
+
+fn work(out: &mut String, store: &Store) {
+    let statistics = store.statistics();
+    counter(out, "gnntop_steps", "Steps.", statistics.steps());
+    let batch = statistics.batch();
+    let work = [("graphs", batch.graphs), ("nodes", batch.nodes), ("edges", batch.edges), ("seeds", batch.seeds)];
+    for (name, total) in work.into_iter().filter(|(_, total)| total.period_ns > 0) {
+        counter(out, &format!("gnntop_{name}"), "Work of all steps that tell it.", total.sum);
+    }
+}
+
+fn durations(out: &mut String, store: &Store) {
+    let statistics = store.statistics();
+    if statistics.steps() == 0 {
+        return;
+    }
+    let step = "gnntop_step_seconds";
+    family(out, step, "summary", "Time from the end of a step to the end of the next.");
+    summary(out, step, "", statistics.period());
+    let gap = "gnntop_gap_seconds";
+    family(out, gap, "summary", "Time of a step outside every phase.");
+    summary(out, gap, "", statistics.gap());
+    let phase = "gnntop_phase_seconds";
+    family(out, phase, "summary", "Time of a step in a phase.");
+    for shown in store.phases().iter().filter(|shown| !shown.is_gap()) {
+        if let Some(durations) = statistics.phase(shown.slot) {
+            summary(out, phase, &format!("phase=\"{}\"", escaped(&shown.text)), durations);
+        }
+    }
+}
+
+fn summary(out: &mut String, name: &str, label: &str, durations: &Distribution) {
+    let comma = if label.is_empty() { "" } else { "," };
     for quantile in QUANTILES {
         if let Some(ns) = durations.percentile(quantile) {
             let seconds = ns as f64 / 1e9;
-            let _ = writeln!(out, "gnntop_phase_seconds{{phase=\"{phase}\",quantile=\"{quantile}\"}} {seconds}");
+            let _ = writeln!(out, "{name}{{{label}{comma}quantile=\"{quantile}\"}} {seconds}");
         }
     }
+    let labels = if label.is_empty() { String::new() } else { format!("{{{label}}}") };
     let (count, sum) = (durations.count(), durations.total_ns() as f64 / 1e9);
-    let _ = writeln!(out, "gnntop_phase_seconds_count{{phase=\"{phase}\"}} {count}");
-    let _ = writeln!(out, "gnntop_phase_seconds_sum{{phase=\"{phase}\"}} {sum}");
+    let _ = writeln!(out, "{name}_count{labels} {count}\n{name}_sum{labels} {sum}");
 }
 
-/// The newest reading of every signal that has one, in base units; what is absent has no line.
-fn signals(out: &mut String, store: &Store) {
-    let newest = |signal: &Signal| signal.series.last().and_then(|point| point.value());
-    for (name, kind) in [("gnntop_sensor", SignalKind::Gauge), ("gnntop_sensor_counted", SignalKind::Counter)] {
-        let of_kind = store.signals().all().iter().filter(|signal| signal.kind == kind);
-        let known: Vec<(&Signal, i64)> = of_kind.filter_map(|signal| Some((signal, newest(signal)?))).collect();
-        if known.is_empty() {
-            continue;
+fn gauges(out: &mut String, store: &Store) {
+    let statistics = store.statistics();
+    gauge(out, "gnntop_epoch", "The epoch of the newest step.", statistics.last_epoch().map(|epoch| epoch as f64));
+    gauge(out, "gnntop_loss", "The newest loss.", statistics.last_loss());
+    let live = store.memory().live_bytes().last().and_then(|point| point.value());
+    gauge(out, "gnntop_heap_bytes", "Memory that the program's allocator has given out.", live);
+    let peak = store.memory().peak_bytes().map(|bytes| bytes as f64);
+    gauge(out, "gnntop_heap_peak_bytes", "The most of it at a time.", peak);
+    let newest = |value: Option<f64>, name: &str| Some((format!("name=\"{}\"", escaped(name)), value?));
+    let told = store
+        .counters()
+        .iter()
+        .filter_map(|counter| newest(counter.series.last().and_then(|point| point.value()), store.name(counter.name)));
+    samples(out, ("gnntop_value", "gauge", ""), "The program's own counters, which may go down.", told);
+}
+
+/// Lines of a family that differ in their labels; of equal labels the first.
+fn samples(
+    out: &mut String,
+    (name, kind, suffix): (&str, &str, &str),
+    help: &str,
+    lines: impl Iterator<Item = (String, f64)>,
+) {
+    let mut seen = HashSet::new();
+    for (labels, value) in lines {
+        if seen.is_empty() {
+            family(out, name, kind, help);
         }
-        let (word, suffix) = if kind == SignalKind::Gauge { ("gauge", "") } else { ("counter", "_total") };
-        family(out, name, word, "Sensors by name, in the unit that is a label.");
-        for (signal, value) in known {
-            let (unit, factor) = base_unit(signal.unit);
-            let labels = format!("signal=\"{}\",unit=\"{unit}\"", escaped(&signal.name));
-            let _ = writeln!(out, "{name}{suffix}{{{labels}}} {}", value as f64 * factor);
+        let line = format!("{name}{suffix}{{{labels}}} {}", number(value));
+        if seen.insert(labels) {
+            let _ = writeln!(out, "{line}");
         }
     }
+}
+
+/// In base units: the newest reading of every gauge that has one, and what every counter counted since it was first
+/// read. Readings of a counter may start over; their forward differences do not go back.
+fn signals(out: &mut String, store: &Store) {
+    let of_kind = |kind| store.signals().all().iter().filter(move |signal| signal.kind == kind);
+    let labelled = |signal: &Signal, value: f64| {
+        let (unit, factor) = base_unit(signal.unit);
+        let device =
+            if signal.device.is_empty() { String::new() } else { format!("device=\"{}\",", escaped(&signal.device)) };
+        (format!("signal=\"{}\",{device}unit=\"{unit}\"", escaped(&signal.name)), value * factor)
+    };
+    let newest = |signal: &Signal| signal.series.last().and_then(|point| point.value());
+    let gauges = of_kind(SignalKind::Gauge).filter_map(|signal| Some(labelled(signal, newest(signal)? as f64)));
+    samples(out, ("gnntop_sensor", "gauge", ""), "Sensors by name, in the unit that is a label.", gauges);
+    let counted = of_kind(SignalKind::Counter).filter(|signal| signal.series.summary().count > 0);
+    let counted = counted.map(|signal| labelled(signal, signal.series.summary().increase));
+    let help = "What sensors counted since they were first read, in the unit that is a label.";
+    samples(out, ("gnntop_sensor_counted", "counter", "_total"), help, counted);
+}
+
+/// How often each kind of finding was seen; kinds that could not be decided have no line.
+fn counts(out: &mut String, findings: &Findings) {
+    let is_decided = |kind: &Kind| !findings.not_enough.iter().any(|undecided| undecided.kind == *kind);
+    let count =
+        |kind: Kind| findings.found.iter().filter(|found| found.kind == kind).map(|found| found.count).sum::<u64>();
+    let lines = Kind::ALL.into_iter().filter(is_decided);
+    let lines = lines.map(|kind| (format!("kind=\"{}\"", kind.id()), count(kind) as f64));
+    samples(out, ("gnntop_findings", "gauge", ""), "How often each kind of finding was seen.", lines);
+}
+
+fn losses(out: &mut String, store: &Store) {
+    let losses = store.losses();
+    let dropped = "Events that the program dropped because a ring was full.";
+    counter(out, "gnntop_dropped_events", dropped, losses.dropped_events);
+    counter(out, "gnntop_missed_events", "Events that were published and could not be read.", losses.missed_events);
+    counter(out, "gnntop_lost_segments", "Segments that were gone before they could be read.", losses.lost_segments);
 }
 
 /// The unit that Prometheus's conventions ask for, and how much of it a raw value of 1 is.
@@ -81,6 +188,15 @@ fn base_unit(unit: Unit) -> (&'static str, f64) {
         Unit::MilliCelsius => ("celsius", 1e-3),
         Unit::BytesPerSecond => ("bytes_per_second", 1.0),
         _ => ("count", 1.0),
+    }
+}
+
+/// A value; OpenMetrics has its own words for those that are no numbers.
+fn number(value: f64) -> String {
+    match value {
+        f64::INFINITY => "+Inf".to_owned(),
+        f64::NEG_INFINITY => "-Inf".to_owned(),
+        _ => value.to_string(),
     }
 }
 
