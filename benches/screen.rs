@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use gnntop::app::keys::Key;
 use gnntop::app::{Action, App, View, update};
+use gnntop::findings;
 use gnntop::source::{State, Status};
 use gnntop::ui::draw;
 use gnntop::ui::theme::{ColorDepth, Theme};
@@ -39,6 +40,8 @@ fn main() {
     }
     let status = Status { title: "bench".to_owned(), state: State::Running, live: true, ..Status::default() };
     update(&mut app, Action::Polled { status, changed: true });
+    let judgement = findings::newest(&app.store);
+    update(&mut app, Action::Judged(Box::new(judgement)));
     for (width, height) in [(120, 40), (300, 100)] {
         update(&mut app, Action::Resized { width, height });
         for view in View::NUMBERED {

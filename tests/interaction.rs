@@ -9,6 +9,7 @@ use std::time::Duration;
 use fixtures::{SECOND, TrainingRun, each_item};
 use gnntop::app::keys::Key;
 use gnntop::app::{Action, App, Background, ColorDepth, Gesture, Palette, Preferences, Target, View, update};
+use gnntop::findings;
 use gnntop::source::catalog::{Entry, EntryKind};
 use gnntop::source::{State, Status, Transport};
 use gnntop::ui::theme::Theme;
@@ -24,6 +25,8 @@ fn app_with(preferences: Preferences, status: Status) -> App {
     each_item(&run.bytes(), |item| app.store.apply(item));
     update(&mut app, Action::Tick { now: Duration::from_secs(10) });
     update(&mut app, Action::Polled { status, changed: true });
+    let judgement = findings::newest(&app.store);
+    update(&mut app, Action::Judged(Box::new(judgement)));
     app
 }
 

@@ -419,6 +419,25 @@ fn a_recording_is_replayed() {
 }
 
 #[test]
+fn findings_are_there_at_once_after_a_jump_and_lead_to_their_steps() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.gnntop");
+    let spikes = vec![(41, "backward", 270 * MS)];
+    fs::write(&path, TrainingRun { spikes, ..TrainingRun::default() }.bytes()).unwrap();
+    let mut terminal = Terminal::gnntop(&["replay", path.to_str().unwrap()], &[]);
+    terminal.wait_for("replay 1x");
+    terminal.press(" 8");
+    terminal.wait_for("findings");
+    terminal.press(":100%\r");
+    terminal.wait_for("of the newest 100 steps");
+    terminal.wait_for("step 41 took");
+    terminal.press("2[[[[");
+    terminal.wait_for("step 41 selected");
+    terminal.press("q");
+    assert_eq!(terminal.wait_for_end().exit_code(), 0);
+}
+
+#[test]
 fn two_recordings_are_compared() {
     let dir = tempfile::tempdir().unwrap();
     let paths = ["a.gnntop", "b.gnntop"].map(|name| dir.path().join(name).to_str().unwrap().to_owned());

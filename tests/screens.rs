@@ -8,6 +8,7 @@ use std::time::Duration;
 use fixtures::{MS, SECOND, START_NS, StreamBuilder, TrainingRun, each_item};
 use gnntop::app::keys::{BINDINGS, Key};
 use gnntop::app::{Action, App, Effect, OwnCost, update};
+use gnntop::findings;
 use gnntop::source::{State, Status, Transport};
 use gnntop::store::{Limits, Store};
 use gnntop::ui::draw;
@@ -32,6 +33,8 @@ fn app_of(bytes: &[u8], status: Status) -> App {
     each_item(bytes, |item| app.store.apply(item));
     update(&mut app, Action::Tick { now: Duration::from_secs(10) });
     update(&mut app, Action::Polled { status, changed: true });
+    let judgement = findings::newest(&app.store);
+    update(&mut app, Action::Judged(Box::new(judgement)));
     update(&mut app, Action::Measured(OwnCost { cpu_percent: Some(0.84), rss_bytes: Some(9 << 20) }));
     app
 }
@@ -103,6 +106,67 @@ fn nine_views() {
         press(&mut app, &[Key::Char(digit)]);
         insta::assert_snapshot!(format!("view_{name}_80x24"), screen(&mut app, 80, 24));
         insta::assert_snapshot!(format!("view_{name}_120x40"), screen(&mut app, 120, 40));
+    }
+}
+
+#[test]
+fn findings_by_key() {
+    let mut app = app_of(&run().bytes(), live());
+    press(&mut app, &[Key::Char('8'), Key::Down]);
+    insta::assert_snapshot!("findings_spikes_80x24", screen(&mut app, 80, 24));
+    insta::assert_snapshot!("findings_spikes_120x40", screen(&mut app, 120, 40));
+    insta::assert_snapshot!("findings_spikes_60x15", screen(&mut app, 60, 15));
+    insta::assert_snapshot!("findings_spikes_20x6", screen(&mut app, 20, 6));
+    press(&mut app, &[Key::Right, Key::Enter]);
+    insta::assert_snapshot!("findings_shown_80x24", screen(&mut app, 80, 24));
+    press(&mut app, &[Key::Char('1'), Key::Char('[')]);
+    insta::assert_snapshot!("findings_walked_120x40", screen(&mut app, 120, 40));
+    press(&mut app, &[Key::Char('8'), Key::Char('G')]);
+    insta::assert_snapshot!("findings_not_enough_80x24", screen(&mut app, 80, 24));
+    let ascii = text_of(&picture(&mut app, 80, 24, Theme::new(ColorDepth::None, true)));
+    assert!(ascii.is_ascii(), "{ascii}");
+    for (width, height) in (0..70).flat_map(|width| [3, 7, 9, 14].map(|height| (width, height))) {
+        screen(&mut app, width, height);
+    }
+}
+
+#[test]
+fn where_nothing_stands_out_that_is_said() {
+    let even = TrainingRun { epoch_steps: 1000, has_hardware: false, ends: false, ..TrainingRun::default() };
+    let phases = vec![("forward", 10 * MS), ("backward", 22 * MS)];
+    let mut app = app_of(&TrainingRun { phases, ..even }.bytes(), live());
+    press(&mut app, &[Key::Char('8')]);
+    insta::assert_snapshot!("findings_none_80x24", screen(&mut app, 80, 24));
+    assert!(screen(&mut app, 80, 24).contains("nothing stands out in the last 100 steps"));
+    press(&mut app, &[Key::Char('2')]);
+    assert!(screen(&mut app, 80, 24).contains("nothing stands out in these steps"));
+}
+
+#[test]
+fn signs_say_how_far_findings_reach() {
+    let run = TrainingRun { steps: 9000, epoch_steps: 500, has_hardware: false, ends: false, ..TrainingRun::default() };
+    let mut app = app_of(&run.bytes(), live());
+    press(&mut app, &[Key::Char('2'), Key::Char('w')]);
+    let shown = screen(&mut app, 120, 40);
+    assert!(shown.contains("findings: newest 8,192 steps"), "{shown}");
+}
+
+#[test]
+fn findings_of_names_of_any_script_and_length() {
+    for name in ["x".repeat(200), "前向传播の時間".repeat(9), "הת".repeat(60), "e\u{301}\u{301}".repeat(80)] {
+        let name: &'static str = name.leak();
+        let phases = vec![("forward", 10 * MS), (name, 22 * MS)];
+        let spikes = vec![(60, name, 300 * MS), (80, name, 90 * MS)];
+        let mut app = app_of(&TrainingRun { phases, spikes, ends: false, ..TrainingRun::default() }.bytes(), live());
+        press(&mut app, &[Key::Char('8')]);
+        for _ in 0..4 {
+            for (width, height) in [(80, 24), (120, 40), (60, 15), (20, 6)] {
+                screen(&mut app, width, height);
+            }
+            press(&mut app, &[Key::Down]);
+        }
+        press(&mut app, &[Key::Char('2'), Key::Char('[')]);
+        assert!(screen(&mut app, 80, 24).contains("spike"));
     }
 }
 
@@ -346,6 +410,8 @@ fn a_silent_run_and_an_ended_one() {
     assert!(screen(&mut app, 80, 24).contains("silent for 7s"));
     let ended = State::Ended("ended without a word: killed?".to_owned());
     update(&mut app, Action::Polled { status: Status { state: ended, live: false, ..live() }, changed: true });
+    let judgement = findings::newest(&app.store);
+    update(&mut app, Action::Judged(Box::new(judgement)));
     insta::assert_snapshot!("ended_80x24", screen(&mut app, 80, 24));
 }
 
@@ -502,6 +568,11 @@ fn no_stream_size_or_key_makes_drawing_panic() {
                 app.store = Store::new();
                 each_item(&random_stream(&mut numbers), |item| app.store.apply(item));
                 update(&mut app, Action::Polled { status: live(), changed: true });
+                if numbers.next(2) == 0 {
+                    continue;
+                }
+                let judgement = findings::newest(&app.store);
+                update(&mut app, Action::Judged(Box::new(judgement)));
             }
         }
         picture(&mut app, 300, 100, colors());
@@ -523,6 +594,8 @@ fn a_run_longer_than_what_is_kept() {
     app.store = Store::with_limits(Limits { step_rows: 1000, step_groups: 512, ..Limits::default() });
     each_item(&run.bytes(), |item| app.store.apply(item));
     update(&mut app, Action::Polled { status: live(), changed: true });
+    let judgement = findings::newest(&app.store);
+    update(&mut app, Action::Judged(Box::new(judgement)));
     screen(&mut app, 80, 24);
     press(&mut app, &[Key::Char('2'), Key::Char('w')]);
     let whole = screen(&mut app, 80, 24);

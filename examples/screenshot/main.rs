@@ -16,6 +16,7 @@ use anyhow::{Context, bail};
 use clap::Parser;
 use gnntop::app::keys::Key;
 use gnntop::app::{Action, App, Effect, Palette, Preferences, update};
+use gnntop::findings;
 use gnntop::source::playback::PlaybackOptions;
 use gnntop::source::{Control, Playback, Source};
 use gnntop::ui::draw;
@@ -94,6 +95,8 @@ fn take_in(source: &mut Playback, app: &mut App) {
     source.poll(&mut app.store, Duration::from_millis(100));
     update(app, Action::Tick { now: Duration::from_secs(1) });
     update(app, Action::Polled { status: source.status(), changed: true });
+    let judgement = findings::newest(&app.store);
+    update(app, Action::Judged(Box::new(judgement)));
 }
 
 fn size(text: &str) -> Result<(u16, u16), String> {

@@ -106,6 +106,38 @@ pub const BINDINGS: &[Binding] = &[
     key(&[Char('-')], "-", When::Tracks, Command::Zoom { inward: false }, "twice the time on the screen"),
     key(&[Char('w')], "w", When::Tracks, Command::ToggleWhole, "the whole run, or a few steps"),
     key(&[Enter], "Enter", When::Tracks, Command::ToggleDetail, "the step under the cursor, or the newest, in full"),
+    key(
+        &[Left, Char('h')],
+        "←  h",
+        When::FoundHere,
+        Command::MovePlace { forward: false },
+        "a longer place of the finding",
+    )
+    .footer("←→", "place"),
+    key(
+        &[Right, Char('l')],
+        "→  l",
+        When::FoundHere,
+        Command::MovePlace { forward: true },
+        "a shorter place of the finding",
+    ),
+    key(&[Enter], "Enter", When::FoundHere, Command::ShowPlace, "show the selected place among the steps")
+        .footer("Enter", "show step"),
+    key(
+        &[Char('[')],
+        "[",
+        When::Found,
+        Command::ShowFinding { forward: false },
+        "the step before at which something was found",
+    )
+    .footer("[ ]", "finding"),
+    key(
+        &[Char(']')],
+        "]",
+        When::Found,
+        Command::ShowFinding { forward: true },
+        "the step after at which something was found",
+    ),
     key(&[Tab], "Tab", When::Overview, Command::NextPanel, "next panel").footer("Tab", "panel"),
     key(&[BackTab], "Shift-Tab", When::Overview, Command::PreviousPanel, "previous panel"),
     key(&[Char('e')], "e", When::Overview, Command::Enlarge, "the panel's own view").footer("e", "enlarge"),
@@ -118,7 +150,7 @@ pub const BINDINGS: &[Binding] = &[
     key(&[Char('5')], "5", When::Open, Command::Show(View::Hardware), "hardware: processor, memory, GPU, queues"),
     key(&[Char('6')], "6", When::Open, Command::Show(View::Energy), "energy: power and energy by component"),
     key(&[Char('7')], "7", When::Open, Command::Show(View::Tracks), "tracks: what each thread does"),
-    key(&[Char('8')], "8", When::Open, Command::Show(View::Findings), "findings: what is slow"),
+    key(&[Char('8')], "8", When::Open, Command::Show(View::Findings), "findings: what is slow, why, and what to try"),
     key(&[Char('9')], "9", When::Open, Command::Show(View::Compare), "compare: this run beside another"),
     key(&[Char('o')], "o", When::Log, Command::ToggleOutput, "output of the program").footer("o", "output"),
     key(&[Up, Char('k')], "↑  k", When::Lines, Command::Scroll { lines: -1 }, "scroll up"),
@@ -153,11 +185,24 @@ mod tests {
         let mut all = Vec::new();
         for view in View::ALL {
             for focus in Panel::ALL {
-                for bits in 0..256 {
+                for bits in 0..512 {
                     let bit = |n: u32| bits >> n & 1 == 1;
                     let (steps, selected, percentile) = (bit(0), bit(1), bit(2));
                     let (live, replay, log, sessions, open) = (bit(3), bit(4), bit(5), bit(6), bit(7));
-                    all.push(Situation { view, focus, steps, selected, percentile, live, replay, log, sessions, open });
+                    let place = bit(8);
+                    all.push(Situation {
+                        view,
+                        focus,
+                        steps,
+                        selected,
+                        percentile,
+                        place,
+                        live,
+                        replay,
+                        log,
+                        sessions,
+                        open,
+                    });
                 }
             }
         }

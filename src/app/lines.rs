@@ -6,7 +6,7 @@ use super::{App, Command, Panel, View};
 /// Rows that a page of a scrolled view leaves out for orientation and for frame and footer.
 const PAGE_MARGIN: usize = 6;
 /// Lines that a step's detail has beside those of its phases.
-const STEP_FACTS: usize = 8;
+const STEP_FACTS: usize = 12;
 /// Lines of the memory view beside those of its phases, at most.
 const MEMORY_LINES: usize = 40;
 /// Headings of the hardware view.
@@ -48,7 +48,7 @@ impl App {
                 (quantities * 2 + HARDWARE_LINES).saturating_sub(self.page() / 2)
             }
             View::Tracks => self.store.tracks().len(),
-            View::Findings => self.findings().parts().len(),
+            View::Findings => self.finding_lines().len(),
             View::Compare => self.pairs().len(),
             View::Step => self.store.phases().len() + STEP_FACTS,
             View::Sessions => self.entries().len(),
@@ -79,6 +79,9 @@ impl App {
             // A log is read from its end.
             (View::Log, Some(log)) => log.lines_up = step(log.lines_up, !down),
             _ => self.lines.set(view, step(self.lines.get(view).min(last), down)),
+        }
+        if view == View::Findings {
+            self.forget_place();
         }
     }
 }

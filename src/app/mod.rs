@@ -4,6 +4,7 @@
 mod commands;
 mod compare;
 mod filter;
+mod findings;
 mod key;
 mod keymap;
 pub mod keys;
@@ -23,12 +24,13 @@ mod window;
 
 use std::time::Duration;
 
-use crate::findings::Verdict;
+use crate::findings::Judgement;
 use crate::source::catalog::Entry;
 use crate::source::{Control, State, Status};
 use crate::store::{PhaseSlot, Store};
 
 pub use compare::{Other, Pair};
+pub use findings::FindingLine;
 pub use keymap::{Bound, KeyMap, KeyMapError, Override};
 pub use latency::{LatencyLine, Over, QUANTILES};
 pub use looks::{Background, ColorDepth, Palette};
@@ -41,6 +43,7 @@ pub use update::update;
 pub use view::{Panel, View};
 pub use window::{AXIS_WIDTH, Window};
 
+use findings::Judged;
 use keys::Key;
 use latency::Latency;
 use lines::Lines;
@@ -140,6 +143,18 @@ pub enum Command {
     },
     /// Show the step that is the selected percentile.
     ShowPercentile,
+    /// Select another place of the selected finding.
+    MovePlace {
+        /// A shorter one, or a longer one.
+        forward: bool,
+    },
+    /// Show the nearest step at which something was found.
+    ShowFinding {
+        /// After the selected step, or before.
+        forward: bool,
+    },
+    /// Show the selected place of the selected finding among the steps.
+    ShowPlace,
     /// Show or leave the step's detail.
     ToggleDetail,
     /// Focus the next panel.
@@ -196,6 +211,8 @@ pub enum Action {
         /// Whether anything came.
         changed: bool,
     },
+    /// The run's newest steps were looked at.
+    Judged(Box<Judgement>),
     /// The viewer measured itself.
     Measured(OwnCost),
     /// The program's output was read: its last lines, or why it could not be read.
@@ -253,9 +270,7 @@ pub struct App {
     /// What is known of the run. The source writes it; the panels read it.
     pub store: Store,
     status: Status,
-    findings: Verdict,
-    verdict: String,
-    judged_at: Option<Duration>,
+    judged: Judged,
     /// Views that were left for the one shown, which is the last. Below all of them lies the overview.
     views: Vec<View>,
     focus: Panel,
@@ -298,16 +313,6 @@ impl App {
     /// What is known about the source.
     pub fn status(&self) -> &Status {
         &self.status
-    }
-
-    /// What the run is doing, in words. Empty before the first data.
-    pub fn verdict(&self) -> &str {
-        &self.verdict
-    }
-
-    /// What there is to say about the run's newest steps.
-    pub fn findings(&self) -> &Verdict {
-        &self.findings
     }
 
     /// What fills the screen.

@@ -74,6 +74,9 @@ impl App {
             return self.open_selected();
         }
         self.lines.set(view, line.min(self.last_line(view)));
+        if view == View::Findings {
+            self.forget_place();
+        }
         None
     }
 

@@ -76,8 +76,9 @@ impl App {
         self.filter.clear();
         (self.highlight, self.pressed_step, self.frozen_at, self.prompt) = (None, None, None, None);
         self.sessions.is_first = false;
-        self.verdict.clear();
-        (self.judged_at, self.heard_at) = (None, self.now);
+        self.judged = Default::default();
+        self.lines.set(View::Findings, 0);
+        self.heard_at = self.now;
         self.dirty = true;
     }
 }

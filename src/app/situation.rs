@@ -26,6 +26,10 @@ pub enum When {
     Latency,
     /// The latency view is on the screen, and what is selected there is about steps.
     Percentile,
+    /// What is shown has the axis of the step bars or lists findings, and there is a place to go to.
+    Found,
+    /// The findings view is on the screen, and the selected finding has a place.
+    FoundHere,
     /// Something with lines is on the screen and has the focus.
     Lines,
     /// Something with names is on the screen: phases, spans, tracks.
@@ -57,6 +61,8 @@ pub struct Situation {
     pub selected: bool,
     /// Whether a percentile of steps is selected in the latency view.
     pub percentile: bool,
+    /// Whether a finding has a place to go to: the selected one in the findings view, any one elsewhere.
+    pub place: bool,
     /// Whether data comes, and so can be frozen.
     pub live: bool,
     /// Whether the source can be moved in.
@@ -83,6 +89,8 @@ impl Situation {
             When::Place => !overview && self.view.digit().is_some(),
             When::Latency => self.view == View::Latency,
             When::Percentile => self.view == View::Latency && self.percentile,
+            When::Found => self.place && (self.view.has_step_axis() || self.view == View::Findings),
+            When::FoundHere => self.place && self.view == View::Findings,
             When::Lines => match self.view {
                 View::Overview => self.focus == Panel::Phases,
                 View::Steps => false,
@@ -110,6 +118,7 @@ impl App {
             focus: self.focus,
             steps: !self.store.steps().is_empty(),
             percentile: self.view() == View::Latency && self.can_show_percentile(),
+            place: self.has_place(),
             selected: self.window.cursor().is_some() || self.highlight.is_some() || !self.filter.is_empty(),
             live: !replay && (!ended || self.frozen_at.is_some()),
             replay,

@@ -4,13 +4,10 @@ use std::time::Duration;
 
 use super::keys::Key;
 use super::{AXIS_WIDTH, Action, App, Command, Effect, LogView, Panel, Prompt, Question, View, prompt};
-use crate::findings;
 use crate::source::{Control, Status};
 
 /// Eighths of the time in view that a page of it is.
 const PAGE_PARTS: i64 = 7;
-/// Time between two verdicts.
-const JUDGE_EVERY: Duration = Duration::from_millis(250);
 
 /// Applies what happened. The answer is what the main loop must do.
 pub fn update(app: &mut App, action: Action) -> Option<Effect> {
@@ -31,6 +28,7 @@ pub fn update(app: &mut App, action: Action) -> Option<Effect> {
             app.dirty |= changed && app.view() == View::Compare;
             app.other_mut().status = status;
         }
+        Action::Judged(judgement) => app.judged(*judgement),
         Action::Measured(cost) => {
             app.dirty |= app.cost != cost;
             app.cost = cost;
@@ -141,6 +139,7 @@ impl App {
             Command::NextRange | Command::MovePercentile { .. } | Command::ShowPercentile => {
                 self.change_latency(command)
             }
+            Command::MovePlace { .. } | Command::ShowPlace | Command::ShowFinding { .. } => self.walk_findings(command),
             Command::Scroll { .. } | Command::ScrollPage { .. } | Command::ScrollEnd { .. } => self.scroll(command),
             Command::MoveCursor { .. }
             | Command::MovePage { .. }
@@ -258,23 +257,9 @@ impl App {
             self.heard_at = self.now;
             let width = self.columns();
             self.window.keep_within(self.store.steps(), width);
-            self.judge();
         }
         self.dirty |= changed || self.status != status;
         self.status = status;
-    }
-
-    /// Words the verdict anew, but not so often that it costs more than the rest of the screen.
-    fn judge(&mut self) {
-        let is_due = self.judged_at.is_none_or(|at| self.now.saturating_sub(at) >= JUDGE_EVERY);
-        if is_due {
-            self.findings = findings::newest(&self.store);
-            self.verdict = self.findings.to_string();
-            if self.view() == View::Latency {
-                self.count_latency();
-            }
-            self.judged_at = Some(self.now);
-        }
     }
 
     fn log_read(&mut self, read: Result<Vec<String>, String>) {

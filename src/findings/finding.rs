@@ -1,5 +1,6 @@
 //! What a finding is: plain data that a screen draws, a report prints and a test compares.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use serde::Serialize;
@@ -212,6 +213,13 @@ impl Finding {
         Self { kind, severity, confidence, share, summary, count: 1, places, evidence, advice }
     }
 
+    /// Its places from the longest to the shortest.
+    pub fn longest_places(&self) -> Vec<&Place> {
+        let mut places: Vec<&Place> = self.places.iter().collect();
+        places.sort_by_key(|place| (Reverse(place.end_ns.saturating_sub(place.start_ns)), place.ordinals.start));
+        places
+    }
+
     /// The finding with this line of evidence.
     pub(super) fn because(mut self, evidence: impl Into<String>) -> Self {
         self.evidence.push(evidence.into());
@@ -271,4 +279,12 @@ pub struct Findings {
     pub found: Vec<Finding>,
     /// What could not be looked for.
     pub not_enough: Vec<NotEnough>,
+}
+
+impl Findings {
+    /// What was found at a step, with the place it lies in: the weightiest first.
+    pub fn at_step(&self, ordinal: u64) -> impl Iterator<Item = (&Finding, &Place)> {
+        let at = move |finding: &'_ Finding| finding.places.iter().position(|place| place.ordinals.contains(&ordinal));
+        self.found.iter().filter_map(move |finding| Some((finding, &finding.places[at(finding)?])))
+    }
 }

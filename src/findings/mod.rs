@@ -11,6 +11,7 @@
 mod checks;
 mod evidence;
 mod finding;
+mod judgement;
 mod robust;
 mod shape;
 mod signals;
@@ -21,6 +22,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 pub use finding::{Confidence, Finding, Findings, Kind, NotEnough, Place, Severity};
+pub use judgement::Judgement;
 pub use verdict::{Spike, Verdict};
 pub use watch::Watch;
 
@@ -29,13 +31,13 @@ use finding::Outcome;
 
 use crate::store::{StepRow, Store};
 
-/// Newest steps that are looked at in a running session: enough for a p99, cheap enough for every frame.
-const LIVE_STEPS: u64 = 4096;
+/// Newest steps that are looked at in a running session: enough for a p99, and some milliseconds of work.
+const LIVE_STEPS: u64 = 8192;
 
-/// What there is to say about the newest 4,096 steps: cheap enough for a live view.
-pub fn newest(store: &Store) -> Verdict {
+/// What there is to say about the newest 8,192 steps.
+pub fn newest(store: &Store) -> Judgement {
     let end = store.steps().total();
-    Verdict::of(store, end.saturating_sub(LIVE_STEPS)..end)
+    Judgement::of(store, end.saturating_sub(LIVE_STEPS)..end)
 }
 
 /// All findings over the steps that the store keeps.
@@ -46,18 +48,24 @@ pub fn all(store: &Store) -> Findings {
 /// All findings over the steps with these ordinals, as far as they are kept. Signals, counters and marks are looked
 /// at over the time of these steps.
 pub fn over(store: &Store, ordinals: Range<u64>) -> Findings {
-    let evidence = Evidence::of(store, ordinals);
-    let mut findings = Findings::default();
-    for check in checks::ALL {
-        match check.look(&evidence) {
-            Outcome::Found(found) => findings.found.extend(found),
-            Outcome::Nothing => (),
-            Outcome::NotEnough(reason) => findings.not_enough.push(NotEnough { kind: check.kind(), reason }),
+    Findings::of_evidence(&Evidence::of(store, ordinals))
+}
+
+impl Findings {
+    /// What all checks find, the weightiest first.
+    fn of_evidence(evidence: &Evidence<'_>) -> Self {
+        let mut findings = Self::default();
+        for check in checks::ALL {
+            match check.look(evidence) {
+                Outcome::Found(found) => findings.found.extend(found),
+                Outcome::Nothing => (),
+                Outcome::NotEnough(reason) => findings.not_enough.push(NotEnough { kind: check.kind(), reason }),
+            }
         }
+        let weight = |finding: &Finding| (finding.severity, (finding.share.unwrap_or(0.0) * 1e6) as u64);
+        findings.found.sort_by_key(|finding| (Reverse(weight(finding)), finding.kind));
+        findings
     }
-    let weight = |finding: &Finding| (finding.severity, (finding.share.unwrap_or(0.0) * 1e6) as u64);
-    findings.found.sort_by_key(|finding| (Reverse(weight(finding)), finding.kind));
-    findings
 }
 
 /// What a step is, where steps are told apart.
@@ -84,7 +92,7 @@ pub fn classes(store: &Store, ordinals: Range<u64>) -> Vec<(StepRow<'_>, Class)>
     evidence.warm_up.into_iter().chain(evidence.rows).zip(classes).collect()
 }
 
-/// The session in one line, from its newest 4,096 steps: what bounds it, how even its steps are.
+/// The session in one line, from its newest 8,192 steps: what bounds it, what was found, how even its steps are.
 pub fn verdict(store: &Store) -> String {
     newest(store).to_string()
 }

@@ -42,7 +42,7 @@ pub(super) fn rate_per_s(store: &Store, name: &str, span: &Range<u64>) -> Option
             && point.t_ns() > before.t_ns()
         {
             increase += (i128::from(to) - i128::from(from)) as f64;
-            ns = ns.saturating_add(point.t_ns() - before.t_ns());
+            ns = ns.saturating_add(point.t_ns().saturating_sub(before.t_ns()));
         }
         before = point;
     }

@@ -64,7 +64,12 @@ pub struct Verdict {
 impl Verdict {
     /// The verdict on the steps with these ordinals, as far as they are kept. Takes some milliseconds for 100,000.
     pub fn of(store: &Store, ordinals: Range<u64>) -> Self {
-        let evidence = Evidence::of(store, ordinals);
+        Self::of_evidence(&Evidence::of(store, ordinals))
+    }
+
+    /// The same of evidence that is at hand.
+    pub(super) fn of_evidence(evidence: &Evidence<'_>) -> Self {
+        let store = evidence.store;
         let is_full = |row: &usize| !evidence.shape.is_partial[*row];
         let full = (0..evidence.rows.len()).filter(is_full);
         let mut periods: Vec<f64> = full.map(|row| evidence.rows[row].period_ns() as f64).collect();
@@ -79,7 +84,7 @@ impl Verdict {
         if periods.len() >= ENOUGH_FOR_P99 {
             verdict.p99_over_p50 = quantile(&mut periods, 0.99).map(|p99| p99 / median_ns.max(1.0));
         }
-        verdict.find_spikes(&evidence);
+        verdict.find_spikes(evidence);
         verdict
     }
 
@@ -131,12 +136,7 @@ impl Verdict {
         if !self.is_settled {
             return vec![self.unsettled()];
         }
-        let mut parts = Vec::new();
-        if let Some((text, share)) = &self.bound {
-            parts.push(bound_text(text, *share));
-        }
-        parts.extend(self.data_wait_share.map(|share| format!("data wait {}", percent(share))));
-        parts.extend(self.gap_share.map(|share| format!("gap {}", percent(share))));
+        let mut parts = self.shares();
         if self.spike_count > 0 {
             let worst = self.worst_ratio;
             parts.push(format!("{} (worst {worst:.1} x median)", plural(self.spike_count, "spike", "spikes")));
@@ -144,8 +144,31 @@ impl Verdict {
         if self.partial_batches > 0 {
             parts.push(plural(self.partial_batches, "partial batch", "partial batches"));
         }
-        parts.extend(self.p99_over_p50.map(|ratio| format!("p99 {ratio:.1} x p50")));
+        parts.extend(self.spread());
         parts
+    }
+
+    /// What bounds the steps, and the shares of waiting and of the gap where they are worth a word.
+    pub(super) fn shares(&self) -> Vec<String> {
+        let bound = self.bound.as_ref().map(|(text, share)| bound_text(text, *share));
+        let data_wait = self.data_wait_share.map(|share| format!("data wait {}", percent(share)));
+        let gap = self.gap_share.map(|share| format!("gap {}", percent(share)));
+        [bound, data_wait, gap].into_iter().flatten().collect()
+    }
+
+    /// How even the steps are.
+    pub(super) fn spread(&self) -> Option<String> {
+        self.p99_over_p50.map(|ratio| format!("p99 {ratio:.1} x p50"))
+    }
+
+    /// Whether [`Verdict::shares`] has that of waiting for data.
+    pub(super) fn tells_data_wait(&self) -> bool {
+        self.data_wait_share.is_some() || self.bound.as_ref().is_some_and(|(text, _)| text == DATA_WAIT)
+    }
+
+    /// Whether [`Verdict::shares`] has that of the gap.
+    pub(super) fn tells_gap(&self) -> bool {
+        self.gap_share.is_some() || self.bound.as_ref().is_some_and(|(text, _)| text == crate::store::GAP)
     }
 }
 
@@ -164,13 +187,14 @@ fn bound_text(phase: &str, share: f64) -> String {
     }
 }
 
-fn plural(n: u64, one: &str, many: &str) -> String {
+/// A number with its word.
+pub(super) fn plural(n: u64, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::findings::verdict;
+    use crate::findings::Verdict;
     use crate::store::Store;
     use crate::store::fixture::{MS, START_NS, StreamBuilder, TrainingRun, each_item};
     use gnntop_wire::TrackRole;
@@ -178,7 +202,7 @@ mod tests {
     fn of(bytes: &[u8]) -> String {
         let mut store = Store::new();
         each_item(bytes, |item| store.apply(item));
-        verdict(&store)
+        Verdict::of(&store, 0..u64::MAX).to_string()
     }
 
     #[test]

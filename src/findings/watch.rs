@@ -2,20 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Findings, over};
+use super::{Judgement, newest};
 use crate::store::Store;
 
-/// Newest steps that are looked at.
-const STEPS: u64 = 8192;
 /// Between two looks this many times as long as the last one took: at most 2 % of a core.
 const REST: u32 = 49;
 /// A look is no use more often than this.
-const SHORTEST_REST: Duration = Duration::from_secs(1);
+const SHORTEST_REST: Duration = Duration::from_millis(250);
 
-/// Keeps the findings of a session at most some seconds old, for at most 2 % of a core.
+/// Keeps what there is to say about a session at most some seconds old, for at most 2 % of a core.
 #[derive(Debug, Default)]
 pub struct Watch {
-    findings: Findings,
     revision: Option<u64>,
     next: Option<Instant>,
 }
@@ -26,27 +23,41 @@ impl Watch {
         Self::default()
     }
 
-    /// Looks at the newest 8,192 steps again if there is anything new and it is time. Returns whether it did.
-    pub fn update(&mut self, store: &Store) -> bool {
+    /// Looks at the newest 8,192 steps again if there is anything new and it is time.
+    pub fn update(&mut self, store: &Store) -> Option<Judgement> {
         let begin = Instant::now();
         if self.revision == Some(store.revision()) || self.next.is_some_and(|next| begin < next) {
-            return false;
+            return None;
         }
-        self.look(store);
+        let judgement = self.look(store);
         let rest = (begin.elapsed() * REST).max(SHORTEST_REST);
         self.next = Some(Instant::now() + rest);
-        true
+        Some(judgement)
     }
 
     /// Looks at once, whatever it costs: after a jump in a recording.
-    pub fn look(&mut self, store: &Store) {
-        let end = store.steps().total();
-        self.findings = over(store, end.saturating_sub(STEPS)..end);
+    pub fn look(&mut self, store: &Store) -> Judgement {
         self.revision = Some(store.revision());
+        newest(store)
     }
+}
 
-    /// What the last look found.
-    pub fn findings(&self) -> &Findings {
-        &self.findings
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::fixture::{TrainingRun, each_item};
+
+    #[test]
+    fn it_looks_when_there_is_something_new_and_rests_between() {
+        let mut store = Store::new();
+        let mut watch = Watch::new();
+        assert!(watch.update(&store).is_some(), "at first");
+        assert!(watch.update(&store).is_none(), "nothing new");
+        each_item(&TrainingRun::default().bytes(), |item| store.apply(item));
+        watch.next = Some(Instant::now() + Duration::from_secs(3600));
+        assert!(watch.update(&store).is_none(), "it rests");
+        assert_eq!(watch.look(&store), newest(&store), "but not after a jump");
+        watch.next = None;
+        assert!(watch.update(&store).is_none(), "that was all there is");
     }
 }

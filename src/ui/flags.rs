@@ -1,10 +1,14 @@
-//! What is worth a look among the steps of a chart, a sign above each bar: spikes, partial batches, marks.
+//! What is worth a look among the steps of a chart, a sign above each bar: what was found there, and marks.
+
+use ratatui::style::Style;
 
 use super::Scene;
 use super::labels::Labels;
 use super::sheet::{Sheet, clip};
 use super::theme::Theme;
-use crate::store::{StepColumn, StepRow};
+use crate::figures::count;
+use crate::findings::{Kind, Severity};
+use crate::store::StepColumn;
 
 /// Longest name of a mark, in columns.
 const NAME_MOST: u16 = 20;
@@ -14,22 +18,40 @@ const OFTEN: usize = 6;
 /// One sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flag<'a> {
-    /// A step that took much longer than others.
-    Spike,
-    /// A step with less work than the others.
-    Partial,
+    /// A finding begins here.
+    Finding(Kind, Severity),
     /// An instant that the program named.
     Mark(&'a str),
 }
 
 impl Flag<'_> {
+    fn style(self, theme: &Theme) -> Style {
+        match self {
+            Self::Finding(_, Severity::Minor | Severity::Major) => theme.warning(),
+            Self::Finding(_, Severity::Note) | Self::Mark(_) => theme.accent(),
+        }
+    }
+
     /// The sign, and what it means.
     fn sign(self, theme: &Theme) -> (char, &'static str) {
         match self {
-            Self::Spike => ('!', "spike"),
+            Self::Finding(kind, _) => sign(kind, theme),
             Self::Mark(_) => (theme.glyph('◆', '*'), "mark"),
-            Self::Partial => (theme.glyph('◔', 'p'), "partial batch"),
         }
+    }
+}
+
+/// The sign of a finding, and what it means.
+pub fn sign(kind: Kind, theme: &Theme) -> (char, &'static str) {
+    match kind {
+        Kind::Spike => ('!', "spike"),
+        Kind::PartialBatch => (theme.glyph('◔', 'p'), "partial batch"),
+        Kind::Gap => ('g', "long gap"),
+        Kind::Stall => ('s', "stall at a mark"),
+        Kind::PageFaults => ('f', "page faults"),
+        Kind::WarmUp => ('w', "warm-up"),
+        Kind::Drift => ('d', "gets slower"),
+        other => (theme.glyph('•', 'o'), other.title()),
     }
 }
 
@@ -39,26 +61,21 @@ pub struct Flags<'a> {
     all: Vec<(u16, Flag<'a>)>,
     /// The name of a mark that is left out because it stands nearly everywhere.
     left_out: Option<&'a str>,
+    /// The steps that were looked at for findings, where the chart has older ones too.
+    looked_at: Option<u64>,
 }
 
 impl<'a> Flags<'a> {
     /// The signs of these columns.
     pub fn of<'c>(columns: impl Iterator<Item = (u16, &'c StepColumn<'c>)>, scene: &Scene<'a>) -> Self {
         let columns: Vec<(u16, &StepColumn<'_>)> = columns.collect();
-        let full = usual_size(columns.iter().map(|(_, column)| &column.median));
-        let mut all = Vec::new();
+        let mut all = findings_in(&columns, scene);
         for (x, column) in &columns {
-            let spikes = &scene.app.findings().spikes;
-            let first = spikes.partition_point(|spike| spike.ordinal < column.first);
-            if spikes.get(first).is_some_and(|spike| column.ordinals().contains(&spike.ordinal)) {
-                all.push((*x, Flag::Spike));
-            }
-            // Among several steps there is always a partial one.
-            let is_partial = column.steps == 1 && size(&column.median).is_some_and(|size| size < full);
-            all.extend(is_partial.then_some((*x, Flag::Partial)));
             all.extend(marks_in(column, scene).map(|mark| (*x, Flag::Mark(mark))));
         }
-        let mut flags = Self { all, left_out: None };
+        let judgement = scene.app.judgement();
+        let is_older = columns.first().is_some_and(|(_, column)| column.first < judgement.ordinals.start);
+        let mut flags = Self { all, left_out: None, looked_at: is_older.then(|| judgement.steps()) };
         flags.leave_out_what_is_everywhere(columns.len());
         flags
     }
@@ -81,19 +98,27 @@ impl<'a> Flags<'a> {
     /// Draws the signs, one a column.
     pub fn draw(&self, sheet: &mut Sheet<'_>, theme: &Theme) {
         for (x, flag) in self.all.iter().rev() {
-            let style = if *flag == Flag::Spike { theme.warning() } else { theme.accent() };
-            sheet.cell(*x, 0, flag.sign(theme).0, style);
+            sheet.cell(*x, 0, flag.sign(theme).0, flag.style(theme));
         }
     }
 
-    /// The signs that a chart may have, with their meaning, and what was left out.
+    /// The signs of the chart with their meaning, and what was left out.
     pub fn legend(&self, theme: &Theme) -> String {
-        let words = [Flag::Spike, Flag::Partial, Flag::Mark("")].map(|flag| {
+        let mut words: Vec<String> = Vec::new();
+        for (_, flag) in &self.all {
             let (sign, meaning) = flag.sign(theme);
-            format!("{sign} {meaning}")
-        });
-        let left_out = self.left_out.map(|name| format!(", but for \"{name}\", which is nearly everywhere"));
-        format!("{}{}", words.join("  "), left_out.unwrap_or_default())
+            let word = format!("{sign} {meaning}");
+            if !words.contains(&word) {
+                words.push(word);
+            }
+        }
+        let mut parts = vec![words.join("  ")];
+        if words.is_empty() {
+            parts = vec!["nothing stands out in these steps".to_owned()];
+        }
+        parts.extend(self.left_out.map(|name| format!("\"{name}\" is nearly everywhere")));
+        parts.extend(self.looked_at.map(|steps| format!("findings: newest {} steps", count(steps))));
+        parts.join("; ")
     }
 
     /// Writes the names of marks where there is room, each as often as it comes.
@@ -106,6 +131,25 @@ impl<'a> Flags<'a> {
     }
 }
 
+/// Where findings begin, the weightiest finding first.
+fn findings_in<'a>(columns: &[(u16, &StepColumn<'_>)], scene: &Scene<'_>) -> Vec<(u16, Flag<'a>)> {
+    let mut all = Vec::new();
+    for finding in &scene.app.findings().found {
+        let flag = Flag::Finding(finding.kind, finding.severity);
+        for place in &finding.places {
+            let ordinal = place.ordinals.start;
+            let at = columns.partition_point(|(_, column)| column.ordinals().end <= ordinal);
+            let Some((x, column)) = columns.get(at).filter(|(_, column)| column.first <= ordinal) else { continue };
+            // Among several steps there is always a partial one.
+            let says_nothing = finding.kind == Kind::PartialBatch && column.steps > 1;
+            if !says_nothing && all.last() != Some(&(*x, flag)) {
+                all.push((*x, flag));
+            }
+        }
+    }
+    all
+}
+
 /// Names of the marks made while a column's steps ran, the newest first, each once.
 fn marks_in<'a>(column: &StepColumn<'_>, scene: &Scene<'a>) -> impl Iterator<Item = &'a str> {
     let times = scene.store.steps().time_of(column);
@@ -113,19 +157,4 @@ fn marks_in<'a>(column: &StepColumn<'_>, scene: &Scene<'a>) -> impl Iterator<Ite
     let mut last = None;
     let in_column = marks.within(times).map(|mark| scene.store.name(mark.name));
     in_column.filter(move |name| last.replace(*name) != Some(*name))
-}
-
-/// The number that a batch's size is a choice of.
-fn size(row: &StepRow<'_>) -> Option<u64> {
-    row.batch().graphs.or(row.batch().seeds)
-}
-
-/// The median size of a batch, 0 where none is known.
-fn usual_size<'r>(rows: impl Iterator<Item = &'r StepRow<'r>>) -> u64 {
-    let mut sizes: Vec<u64> = rows.filter_map(size).collect();
-    if sizes.is_empty() {
-        return 0;
-    }
-    let middle = sizes.len() / 2;
-    *sizes.select_nth_unstable(middle).1
 }

@@ -20,6 +20,7 @@ fn notes(view: View) -> &'static [&'static str] {
         View::Overview => &[
             "A bar is a step from the end of the one before to its own end: its phases and the gap between them.",
             "The axis follows the ordinary steps. A longer one is cut off, with its length written above it.",
+            "Signs above bars are findings (key 8) and marks, where there is room; the steps view says what each means.",
         ],
         View::Steps => &[
             "Where steps share a column, the bar is the median one and a line goes up to the worst.",
@@ -46,6 +47,10 @@ fn notes(view: View) -> &'static [&'static str] {
             "A phase is filled with its look, another span stands between brackets; nested ones stand below.",
             "Where spans are too many or too short to be seen, the column shows how full it is.",
             "Idle is the share of the time in view that no span of the track covers.",
+        ],
+        View::Findings => &[
+            "Findings are of the newest 8,192 steps, those with the largest share of the time first.",
+            "certain is measured directly, likely is what the evidence points to, possible has other causes too.",
         ],
         View::Compare => &[
             "Start with --against: gnntop replay A --against B, or gnntop attach A --against B.",

@@ -89,9 +89,10 @@ fn facts(scene: &Scene<'_>, row: &StepRow<'_>) -> Vec<String> {
         format!("{faults} page faults, {switches} switches")
     });
     let loss = row.loss().map(|loss| format!("loss {loss:.6}"));
+    let found = step_detail::found(scene, row);
     let facts =
         [step_detail::batch(row), step_detail::times_per(row), loss, usage, Some(step_detail::began(scene, row))];
-    facts.into_iter().flatten().collect()
+    found.into_iter().chain(facts.into_iter().flatten()).collect()
 }
 
 /// Facts joined into lines of at most `room` columns, each fact whole where it can be.

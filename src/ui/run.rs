@@ -11,8 +11,9 @@ use super::terminal::Screen;
 use super::theme::Theme;
 use super::{Spot, draw, input, tail};
 use crate::app::{Action, App, Background, ColorDepth, Effect, Preferences, View, update};
+use crate::findings::Watch;
 use crate::source::catalog::{self, Catalog, Entry, Nothing};
-use crate::source::{Progress, Source};
+use crate::source::{Control, Progress, Source};
 
 /// The shortest time between two frames that nobody asked for: 30 a second at most.
 const FRAME: Duration = Duration::from_millis(33);
@@ -112,6 +113,8 @@ fn show(
         asked_at: None,
         source: source.unwrap_or_else(|| Box::new(Nothing)),
         against,
+        watch: Watch::new(),
+        has_jumped: false,
         catalog: options.catalog,
         log_path: options.log_path,
         signals,
@@ -156,6 +159,10 @@ struct Viewer {
     source: Box<dyn Source>,
     /// The session to compare with.
     against: Option<Box<dyn Source>>,
+    /// Looks for findings.
+    watch: Watch,
+    /// Whether the source was moved, and what it then shows has not been looked at.
+    has_jumped: bool,
     catalog: Option<Catalog>,
     log_path: Option<PathBuf>,
     signals: Signals,
@@ -187,6 +194,7 @@ impl Viewer {
             self.heed_stop()?;
             let mut progress = self.poll_source()?;
             progress.more |= self.poll_other()?;
+            self.judge()?;
             self.measure()?;
             self.draw_if_due(pressed.any)?;
             wait = self.wait_after(progress);
@@ -235,7 +243,7 @@ impl Viewer {
             Some(Effect::ReadLog) => self.read_log(),
             Some(Effect::ListSessions) => self.list_sessions(),
             Some(Effect::Open(entry)) => self.open(&entry),
-            Some(Effect::Control(control)) => self.source.control(control),
+            Some(Effect::Control(control)) => self.control(control),
         }
         Ok(None)
     }
@@ -274,6 +282,26 @@ impl Viewer {
         let status = self.source.status();
         self.change(Action::Polled { status, changed: progress.changed })?;
         Ok(progress)
+    }
+
+    fn control(&mut self, control: Control) {
+        self.source.control(control);
+        self.has_jumped = true;
+    }
+
+    /// Looks for findings where it is time, and at once where a replay has arrived somewhere else.
+    fn judge(&mut self) -> io::Result<()> {
+        let is_seeking = self.app.status().transport.is_some_and(|transport| transport.seeking);
+        let has_arrived = self.has_jumped && !is_seeking;
+        let judgement = match has_arrived {
+            true => Some(self.watch.look(&self.app.store)),
+            false => self.watch.update(&self.app.store),
+        };
+        self.has_jumped &= !has_arrived;
+        if let Some(judgement) = judgement {
+            self.change(Action::Judged(Box::new(judgement)))?;
+        }
+        Ok(())
     }
 
     /// Asks the session to compare with; says whether it has more right now.
@@ -321,6 +349,7 @@ impl Viewer {
         match catalog::open(entry) {
             Ok(source) => {
                 self.source = source;
+                (self.watch, self.has_jumped) = (Watch::new(), false);
                 update(&mut self.app, Action::Opened);
             }
             Err(error) => {

@@ -28,6 +28,8 @@ const BAR_MOST: u16 = 60;
 
 /// Facts about a step beside its phases.
 const FACTS: usize = 7;
+/// Findings that a step's detail names; a step seldom has more than two.
+const FINDINGS_MOST: usize = 4;
 
 /// Rows that the step bars above the detail need to say something.
 const BARS_LEAST: u16 = 6;
@@ -43,7 +45,9 @@ pub fn draw_below_bars(body: &mut Sheet<'_>, scene: &Scene<'_>) {
 
 /// Rows that the whole detail takes.
 fn rows(scene: &Scene<'_>) -> u16 {
-    u16::try_from(scene.store.phases().len() + FACTS + 1).unwrap_or(u16::MAX)
+    let ordinal = scene.app.step_in_view();
+    let found = ordinal.map_or(0, |ordinal| scene.app.findings().at_step(ordinal).take(FINDINGS_MOST).count());
+    u16::try_from(scene.store.phases().len() + found + FACTS + 1).unwrap_or(u16::MAX)
 }
 
 /// A line of the detail.
@@ -117,6 +121,9 @@ fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<Line<'a>> {
         let text = text.unwrap_or_else(|| format!("{} not told by the program", scene.theme.text("—", "-")));
         lines.push(Line::Fact { about, text });
     };
+    for text in found(scene, row) {
+        fact("found", Some(text));
+    }
     fact("batch", batch(row));
     fact("rate", rates(scene, row));
     fact("time per", times_per(row));
@@ -128,6 +135,12 @@ fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<Line<'a>> {
     fact("switches", switches);
     fact("time", Some(began(scene, row)));
     lines
+}
+
+/// What was found at the step, the weightiest first.
+pub fn found(scene: &Scene<'_>, row: &StepRow<'_>) -> Vec<String> {
+    let found = scene.app.findings().at_step(row.ordinal()).take(FINDINGS_MOST);
+    found.map(|(finding, place)| format!("{}: {}", finding.kind.title(), place.sentence)).collect()
 }
 
 /// When the step's period began.

@@ -17,13 +17,15 @@ const THROUGHPUT_WINDOW_NS: u64 = 2_000_000_000;
 /// Rows that the percentiles need: title, values, a row of curve, names.
 const LEAST_FOR_CURVE: u16 = 4;
 
+/// From so many rows on, a row of signs takes nothing from the bars that would be missed.
+const SIGNS_FROM: u16 = 10;
 /// A note longer than this needs the room that the rates would take.
 const LONG_NOTE: usize = 24;
 
 /// Draws the panel.
 pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     if !draw_percentiles(sheet, scene) {
-        draw_chart(sheet, false, scene);
+        draw_chart(sheet, sheet.height() >= SIGNS_FROM, scene);
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use gnntop::app::keys::Key;
 use gnntop::app::{Action, App, Effect, OwnCost, update};
+use gnntop::findings;
 use gnntop::source::{State, Status};
 use gnntop::ui::draw;
 use gnntop::ui::theme::{ColorDepth, Theme};
@@ -24,6 +25,8 @@ pub fn app_of(bytes: &[u8]) -> App {
     each_item(bytes, |item| app.store.apply(item));
     update(&mut app, Action::Tick { now: Duration::from_secs(10) });
     update(&mut app, Action::Polled { status: live(), changed: true });
+    let judgement = findings::newest(&app.store);
+    update(&mut app, Action::Judged(Box::new(judgement)));
     update(&mut app, Action::Measured(OwnCost { cpu_percent: Some(0.84), rss_bytes: Some(9 << 20) }));
     app
 }

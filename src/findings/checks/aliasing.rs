@@ -54,7 +54,7 @@ impl Check for Aliasing {
             return Outcome::Nothing;
         }
         let at = y.atan2(x).rem_euclid(TAU) / TAU;
-        let apart = (times[times.len() - 1] - times[0]) / (times.len() as u64 - 1).max(1);
+        let apart = times[times.len() - 1].saturating_sub(times[0]) / (times.len() as u64 - 1).max(1);
         let place = match at {
             _ if !(0.05..=0.95).contains(&at) => "between two steps".to_owned(),
             _ => format!("{} into a step", percent(at)),

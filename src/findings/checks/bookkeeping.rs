@@ -53,11 +53,11 @@ fn overlapping(evidence: &Evidence<'_>) -> Option<Finding> {
     let spans = store.spans().iter().filter(|span| span.is_phase).map(|span| span.durations.total_ns());
     let spans = spans.fold(0, u64::saturating_add) as f64;
     let statistics = store.statistics();
-    let tiled = (statistics.tiled_ns() - statistics.gap().total_ns()) as f64;
+    let tiled = statistics.tiled_ns().saturating_sub(statistics.gap().total_ns()) as f64;
     let (first, last) = (store.steps().row(0)?.period_start_ns(), store.steps().last()?.end_ns());
     // What lies before the first step and after the last has no step to belong to.
-    let outside = first.saturating_sub(store.first_ns()?) + store.now_ns().saturating_sub(last);
-    let more = (spans - tiled - outside as f64) / (last - first).max(1) as f64;
+    let outside = first.saturating_sub(store.first_ns()?).saturating_add(store.now_ns().saturating_sub(last));
+    let more = (spans - tiled - outside as f64) / last.saturating_sub(first).max(1) as f64;
     if more <= TOLERANCE {
         return None;
     }

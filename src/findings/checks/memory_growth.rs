@@ -60,7 +60,8 @@ fn growth<T: Value>(series: &Series<T>, span: &Range<u64>) -> Option<[f64; STRET
     let len = span.end - span.start;
     for point in series.points().filter(|point| span.contains(&point.t_ns())) {
         if let Some(value) = point.value() {
-            let at = (u128::from(point.t_ns() - span.start) * STRETCHES as u128 / u128::from(len)) as usize;
+            let at =
+                (u128::from(point.t_ns().saturating_sub(span.start)) * STRETCHES as u128 / u128::from(len)) as usize;
             lowest[at] = lowest[at].min(value.as_f64());
             readings[at] += 1;
         }

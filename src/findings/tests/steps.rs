@@ -160,9 +160,9 @@ fn a_shift_from_phase_to_phase_is_found() {
 fn a_watch_looks_again_only_when_it_is_time() {
     let store = run(100, |step| with_phase("forward", if step == 50 { 100 * MS } else { 0 }), &[]);
     let mut watch = Watch::new();
-    assert!(watch.update(&store));
-    assert_eq!(watch.findings().found.len(), 1);
-    assert!(!watch.update(&store));
+    let found = watch.update(&store).map(|judgement| judgement.findings.found.len());
+    assert_eq!(found, Some(1));
+    assert!(watch.update(&store).is_none());
 }
 
 #[test]

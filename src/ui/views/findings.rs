@@ -1,19 +1,243 @@
-//! What is slow, in words: the parts of the verdict, whole.
+//! What is slow, why, and what to try: a list of findings, the weightiest first, and the selected one in full below.
+//!
+//! ```text
+//! ─findings  of the newest 8,192 steps ────────────────── of the time ─ how sure ──
+//! ▌! spikes                   4            3.1 %  certain  4 steps take 1.6 to 3.1 x
+//!    data bound               1            12 %   likely   ...
+//!  — memory grows             not enough evidence: ...
+//! ─spikes ──────────────────────────────────────────────── place 1 of 4, longest first ─
+//!  4 steps take 1.6 to 3.1 x their usual time and cost 3.1 %; the worst: step 41 ...
+//!  evidence  a step's time varies by ± 1.2 ms otherwise
+//!  try       open one of these steps: its phases, marks, page faults and context switches
+//! ▌step 41 took 110 ms, 3.1 x the usual: 68.0 ms more in backward
+//!  step 70 took 85.0 ms, 2.0 x the usual: 45.0 ms more in backward
+//! ```
+
+use ratatui::style::Style;
 
 use super::{first_shown, rule};
-use crate::app::View;
+use crate::app::{FindingLine, Target, View};
+use crate::figures::{count, percent};
+use crate::findings::{Finding, Severity};
 use crate::ui::Scene;
-use crate::ui::sheet::{Sheet, clip};
+use crate::ui::flags::sign;
+use crate::ui::sheet::{Sheet, clip, width};
+
+/// Columns before a finding's name: whether it is selected, and its sign above bars.
+const SIGN: u16 = 4;
+/// Columns of a finding's name, and of that where there is room.
+const NAME: u16 = 20;
+const WIDE_NAME: u16 = 28;
+/// From this width on there is room.
+const WIDE: u16 = 100;
+/// Narrower than this, a line is only a name and a share.
+const NARROW: u16 = 50;
+/// Columns of a count, a share and of how sure it is.
+const COUNT: u16 = 7;
+const SHARE: u16 = 8;
+const SURE: u16 = 10;
+/// Columns of what a line of the selected finding is.
+const ABOUT: u16 = 10;
+/// Rows below which the list has all of them.
+const BOTH_LEAST: u16 = 9;
 
 /// Draws the view.
 pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
+    let lines = scene.app.finding_lines();
+    let height = body.height();
+    let wanted = u16::try_from(nothing_found(scene).iter().count() + lines.len() + 1).unwrap_or(u16::MAX);
+    let above = if height < BOTH_LEAST { height } else { wanted.min((height / 2).max(4)) };
+    draw_list(&mut body.part(0, 0, u16::MAX, above), &lines, scene);
+    draw_selected(&mut body.rows(above, 0), scene);
+}
+
+/// What to say where nothing was found.
+fn nothing_found(scene: &Scene<'_>) -> Option<String> {
+    let judgement = scene.app.judgement();
+    if !judgement.findings.found.is_empty() {
+        return None;
+    }
+    Some(match judgement.steps() {
+        0 => "no steps yet".to_owned(),
+        1 => "nothing stands out in the only step so far".to_owned(),
+        steps => format!("nothing stands out in the last {} steps", count(steps)),
+    })
+}
+
+fn draw_list(sheet: &mut Sheet<'_>, lines: &[FindingLine<'_>], scene: &Scene<'_>) {
+    let steps = scene.app.judgement().steps();
+    let note = if steps > 0 { format!("of the newest {} steps", count(steps)) } else { String::new() };
+    rule(sheet, 0, "findings", &note, scene);
+    if sheet.width() >= WIDE {
+        let end = name_end(sheet.width()) + COUNT;
+        sheet.text_ending(end, end + SHARE + 1, 0, " share ", scene.theme.dim());
+    }
+    let mut top = 1;
+    if let Some(text) = nothing_found(scene) {
+        let room = sheet.width().saturating_sub(SIGN + 1);
+        sheet.text(SIGN, top, &clip(&text, room, scene.theme), scene.theme.plain());
+        top += 1;
+    }
+    let selected = scene.app.line(View::Findings).min(lines.len().saturating_sub(1));
+    let first = first_shown(selected, lines.len(), sheet.height().saturating_sub(top));
+    for (y, (at, line)) in (top..sheet.height()).zip(lines.iter().enumerate().skip(first)) {
+        scene.spots.offer(sheet.area(0, y, u16::MAX, 1), Target::Line(at));
+        let mut sheet = sheet.part(0, y, u16::MAX, 1);
+        if at == selected {
+            sheet.cell(0, 0, scene.theme.glyph('▌', '>'), scene.theme.accent());
+        }
+        draw_line(&mut sheet, line, at == selected, scene);
+    }
+}
+
+/// The column after a finding's name.
+fn name_end(width: u16) -> u16 {
+    SIGN + if width >= WIDE { WIDE_NAME } else { NAME }
+}
+
+fn draw_line(sheet: &mut Sheet<'_>, line: &FindingLine<'_>, is_selected: bool, scene: &Scene<'_>) {
     let theme = scene.theme;
-    let parts = scene.app.findings().parts();
-    rule(body, 0, "findings", "of the newest steps", scene);
-    let first = first_shown(scene.app.line(View::Findings), parts.len(), body.height().saturating_sub(1));
-    let room = body.width().saturating_sub(4);
-    for (y, part) in (1..body.height()).zip(&parts[first..]) {
-        body.cell(1, y, theme.glyph('•', '*'), theme.accent());
-        body.text(3, y, &clip(part, room, theme), theme.plain());
+    let is_narrow = sheet.width() < NARROW;
+    let end = if is_narrow { sheet.width().saturating_sub(SHARE + 1).max(SIGN) } else { name_end(sheet.width()) };
+    let name = |kind: crate::findings::Kind| clip(kind.title(), (end - SIGN).saturating_sub(1), theme);
+    match line {
+        FindingLine::Found(finding) => {
+            let style = weight(finding, scene);
+            if !finding.places.is_empty() {
+                sheet.cell(2, 0, sign(finding.kind, theme).0, style);
+            }
+            sheet.text(SIGN, 0, &name(finding.kind), if is_selected { theme.strong() } else { style });
+            let mut x = end;
+            if !is_narrow {
+                sheet.text_ending(x, x + COUNT, 0, &times(finding), theme.plain());
+                x += COUNT;
+            }
+            sheet.text_ending(x, x + SHARE, 0, &share(finding, scene), theme.plain());
+            if !is_narrow {
+                x = (x + SHARE + 2).min(sheet.width());
+                sheet.text_within(x, 0, SURE - 1, finding.confidence.word(), theme.dim());
+                let room = sheet.width().saturating_sub(x + SURE + 1);
+                sheet.text(x + SURE, 0, &clip(&finding.summary, room, theme), theme.plain());
+            }
+        }
+        FindingLine::NotEnough(not_enough) => {
+            sheet.cell(2, 0, theme.glyph('—', '-'), theme.dim());
+            sheet.text(SIGN, 0, &name(not_enough.kind), theme.dim());
+            let text = format!("not enough evidence: {}", not_enough.reason);
+            let room = sheet.width().saturating_sub(end + 2);
+            sheet.text(end + 1, 0, &clip(&text, room, theme), theme.dim());
+        }
+    }
+}
+
+/// How loud a finding is.
+fn weight(finding: &Finding, scene: &Scene<'_>) -> Style {
+    match finding.severity {
+        Severity::Major => scene.theme.warning(),
+        Severity::Minor => scene.theme.plain(),
+        Severity::Note => scene.theme.dim(),
+    }
+}
+
+/// How often it was seen, where it has places.
+fn times(finding: &Finding) -> String {
+    if finding.places.is_empty() { String::new() } else { count(finding.count) }
+}
+
+/// The share of the time that it costs.
+fn share(finding: &Finding, scene: &Scene<'_>) -> String {
+    finding.share.map_or_else(|| scene.theme.text("—", "-").to_owned(), percent)
+}
+
+/// Draws the selected line in full: its words, then as many of its places as there is room for.
+fn draw_selected(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
+    let Some(line) = scene.app.finding_line() else { return };
+    let (places, at) = scene.app.finding_places();
+    let (title, note, facts) = match line {
+        FindingLine::Found(finding) => (finding.kind.title(), in_short(finding), facts(finding)),
+        FindingLine::NotEnough(it) => {
+            (it.kind.title(), "not enough evidence".to_owned(), vec![("", it.reason.as_str())])
+        }
+    };
+    rule(sheet, 0, title, &note, scene);
+    let mut y = 1;
+    // At least one place is seen, however long the words are.
+    let last = sheet.height().saturating_sub(if places.is_empty() { 0 } else { 2 });
+    for (about, text) in facts {
+        let x = if about.is_empty() { 1 } else { ABOUT + 1 };
+        let style = if about.is_empty() { scene.theme.strong() } else { scene.theme.plain() };
+        for (nth, line) in wrapped(text, sheet.width().saturating_sub(x + 1)).iter().enumerate() {
+            if y >= last {
+                break;
+            }
+            if nth == 0 {
+                sheet.text(1, y, about, scene.theme.dim());
+            }
+            sheet.text(x, y, &clip(line, sheet.width().saturating_sub(x + 1), scene.theme), style);
+            y += 1;
+        }
+    }
+    if let (FindingLine::Found(finding), false) = (line, places.is_empty()) {
+        let sentences: Vec<&str> = places.iter().map(|place| place.sentence.as_str()).collect();
+        draw_places(&mut sheet.rows(y, 0), finding, &sentences, at, scene);
+    }
+}
+
+/// What is known of a finding as a whole.
+fn in_short(finding: &Finding) -> String {
+    let cost = finding.share.map(|share| format!(", {} of the time", percent(share))).unwrap_or_default();
+    format!("{}{cost}", finding.confidence.word())
+}
+
+/// What a finding says, what it rests on and what to try.
+fn facts(finding: &Finding) -> Vec<(&'static str, &str)> {
+    let summary = [("", finding.summary.as_str())];
+    let evidence = finding.evidence.iter().map(|text| ("evidence", text.as_str()));
+    let advice = finding.advice.iter().map(|text| ("try", text.as_str()));
+    summary.into_iter().chain(evidence).chain(advice).collect()
+}
+
+fn draw_places(sheet: &mut Sheet<'_>, finding: &Finding, sentences: &[&str], at: usize, scene: &Scene<'_>) {
+    let theme = scene.theme;
+    let listed = sentences.len() as u64;
+    let all = if finding.count > listed { format!(" ({} in all)", count(finding.count)) } else { String::new() };
+    let note = format!("{} of {}{all}, the longest first", at + 1, count(listed));
+    rule(sheet, 0, if listed == 1 { "place" } else { "places" }, &note, scene);
+    let first = first_shown(at, sentences.len(), sheet.height().saturating_sub(1));
+    for (y, (nth, sentence)) in (1..sheet.height()).zip(sentences.iter().enumerate().skip(first)) {
+        let style = if nth == at { theme.strong() } else { theme.plain() };
+        if nth == at {
+            sheet.cell(0, y, theme.glyph('▌', '>'), theme.accent());
+        }
+        sheet.text(1, y, &clip(sentence, sheet.width().saturating_sub(2), theme), style);
+    }
+}
+
+/// Text cut between words into lines of at most `room` columns. A word longer than a line has one of its own.
+fn wrapped(text: &str, room: u16) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if u32::from(width(line)) + 1 + u32::from(width(word)) <= u32::from(room) => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_between_words() {
+        assert_eq!(wrapped("a bc def", 4), ["a bc", "def"]);
+        assert_eq!(wrapped("前向 传播 x", 5), ["前向", "传播", "x"]);
+        assert_eq!(wrapped("long words stay", 2), ["long", "words", "stay"]);
+        assert_eq!(wrapped("a\nb", 9), ["a b"], "no line of its own");
+        assert!(wrapped("", 9).is_empty());
     }
 }

@@ -1,0 +1,266 @@
+//! The state of the findings view: what there is to say about the run, which finding and which of its places is
+//! selected, and the way from a finding to its steps.
+
+use super::{App, Command, View};
+use crate::findings::{Finding, Findings, Judgement, Kind, NotEnough, Place};
+
+/// What there is to say about the run, and what of it is selected.
+#[derive(Debug, Default)]
+pub(super) struct Judged {
+    judgement: Judgement,
+    /// The judgement in one line.
+    verdict: String,
+    /// Where the selected place of the selected finding begins; the longest one where `None`.
+    place: Option<u64>,
+}
+
+/// A line of the findings view.
+#[derive(Clone, Copy, Debug)]
+pub enum FindingLine<'a> {
+    /// What was found.
+    Found(&'a Finding),
+    /// What could not be looked for.
+    NotEnough(&'a NotEnough),
+}
+
+impl App {
+    /// What there is to say about the run, in a line. Empty before the first data.
+    pub fn verdict(&self) -> &str {
+        &self.judged.verdict
+    }
+
+    /// What there is to say about the run's newest steps.
+    pub fn judgement(&self) -> &Judgement {
+        &self.judged.judgement
+    }
+
+    /// What was found in the run's newest steps.
+    pub fn findings(&self) -> &Findings {
+        &self.judged.judgement.findings
+    }
+
+    /// The lines of the findings view: what was found, the weightiest first, then what could not be looked for.
+    pub fn finding_lines(&self) -> Vec<FindingLine<'_>> {
+        let found = self.findings().found.iter().map(FindingLine::Found);
+        found.chain(self.findings().not_enough.iter().map(FindingLine::NotEnough)).collect()
+    }
+
+    /// The selected line of the findings view.
+    pub fn finding_line(&self) -> Option<FindingLine<'_>> {
+        let lines = self.finding_lines();
+        lines.get(self.line(View::Findings)).or(lines.last()).copied()
+    }
+
+    /// The places of the selected finding, the longest first, and which of them is selected.
+    pub fn finding_places(&self) -> (Vec<&Place>, usize) {
+        let Some(FindingLine::Found(finding)) = self.finding_line() else { return (Vec::new(), 0) };
+        let places = finding.longest_places();
+        let is_selected = |place: &&Place| Some(place.ordinals.start) == self.judged.place;
+        let at = places.iter().position(is_selected).unwrap_or(0);
+        (places, at)
+    }
+
+    /// Whether there is a place to go to: of the selected finding in the findings view, of any one elsewhere.
+    pub(super) fn has_place(&self) -> bool {
+        match (self.view(), self.finding_line()) {
+            (View::Findings, Some(FindingLine::Found(finding))) => !finding.places.is_empty(),
+            (View::Findings, _) => false,
+            _ => self.findings().found.iter().any(|finding| !finding.places.is_empty()),
+        }
+    }
+
+    /// Takes in what there is to say now. The same finding stays selected.
+    pub(super) fn judged(&mut self, judgement: Judgement) {
+        if self.view() == View::Latency {
+            self.count_latency();
+        }
+        if judgement == self.judged.judgement {
+            return;
+        }
+        let selected = self.finding_line().map(identity);
+        self.judged.verdict = judgement.to_string();
+        self.judged.judgement = judgement;
+        let lines = self.finding_lines();
+        let at = selected.and_then(|selected| lines.iter().position(|line| identity(*line) == selected));
+        if let Some(at) = at {
+            self.lines.set(View::Findings, at);
+        }
+        self.dirty = true;
+    }
+
+    /// Obeys the keys that walk the places of findings.
+    pub(super) fn walk_findings(&mut self, command: Command) {
+        match command {
+            Command::ShowFinding { forward } if self.view() != View::Findings => self.show_finding(forward),
+            Command::MovePlace { forward } | Command::ShowFinding { forward } => {
+                let (places, at) = self.finding_places();
+                let to = if forward { (at + 1).min(places.len().saturating_sub(1)) } else { at.saturating_sub(1) };
+                self.judged.place = places.get(to).map(|place| place.ordinals.start);
+            }
+            Command::ShowPlace => {
+                let (places, at) = self.finding_places();
+                if let Some(ordinal) = places.get(at).map(|place| place.ordinals.start) {
+                    self.show_step(ordinal);
+                    self.open(View::Steps);
+                }
+            }
+            _ => (),
+        }
+    }
+
+    /// Begins at the longest place again, as another finding is selected.
+    pub(super) fn forget_place(&mut self) {
+        self.judged.place = None;
+    }
+
+    /// Selects the nearest step before or after the selected one at which a finding begins, and says what it is.
+    fn show_finding(&mut self, forward: bool) {
+        let steps = self.store.steps();
+        let from = self.window.cursor().unwrap_or(steps.total());
+        let places = self.findings().found.iter().flat_map(|finding| finding.places.iter().map(move |p| (finding, p)));
+        // Of steps that are known only together, one is selected: going on must not come back to it.
+        let known = |at: u64| steps.known_row(at).map(|row| row.ordinal());
+        let places = places.filter_map(|(finding, place)| Some((known(place.ordinals.start)?, finding, place)));
+        let next = if forward {
+            places.filter(|(at, ..)| *at > from).min_by_key(|(at, ..)| *at)
+        } else {
+            places.filter(|(at, ..)| *at < from).min_by_key(|(at, ..)| std::cmp::Reverse(*at))
+        };
+        match next.map(|(at, finding, place)| (at, format!("{}: {}", finding.kind.title(), place.sentence))) {
+            Some((at, text)) => {
+                self.show_step(at);
+                self.tell(text);
+            }
+            None => self.tell(format!("nothing was found {} this step", if forward { "after" } else { "before" })),
+        }
+    }
+
+    /// Selects a step where it can be seen.
+    fn show_step(&mut self, ordinal: u64) {
+        let width = self.columns();
+        self.window.show(ordinal, self.store.steps(), width);
+    }
+}
+
+/// What makes a line the same as before, whatever its numbers are by now: its kind, and its step or its words.
+fn identity(line: FindingLine<'_>) -> (bool, Kind, Option<u64>) {
+    match line {
+        FindingLine::Found(finding) => (true, finding.kind, finding.places.first().map(|place| place.ordinals.start)),
+        FindingLine::NotEnough(not_enough) => (false, not_enough.kind, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::keys::Key;
+    use crate::app::{Action, update};
+    use crate::findings;
+    use crate::source::{State, Status};
+    use crate::store::fixture::{MS, TrainingRun, each_item};
+
+    /// 100 steps in epochs of 25, the last of each a partial batch, with two spikes at the ordinals 40 and 69.
+    fn app() -> App {
+        let mut app = App::new(false);
+        feed(&mut app, vec![(41, "backward", 270 * MS), (70, "backward", 90 * MS)]);
+        update(&mut app, Action::Resized { width: 80, height: 24 });
+        let status = Status { state: State::Running, live: true, ..Status::default() };
+        update(&mut app, Action::Polled { status, changed: true });
+        app
+    }
+
+    fn feed(app: &mut App, spikes: Vec<(u64, &'static str, u64)>) {
+        app.store = Default::default();
+        let run = TrainingRun { spikes, ..TrainingRun::default() };
+        each_item(&run.bytes(), |item| app.store.apply(item));
+        let judgement = findings::newest(&app.store);
+        update(app, Action::Judged(Box::new(judgement)));
+    }
+
+    fn press(app: &mut App, key: Key) {
+        assert_eq!(update(app, Action::Key(key)), None);
+    }
+
+    fn selected(app: &App) -> Option<Kind> {
+        match app.finding_line()? {
+            FindingLine::Found(finding) => Some(finding.kind),
+            FindingLine::NotEnough(_) => None,
+        }
+    }
+
+    fn select(app: &mut App, kind: Kind) {
+        press(app, Key::Char('8'));
+        for _ in 0..app.finding_lines().len() {
+            if selected(app) != Some(kind) {
+                press(app, Key::Down);
+            }
+        }
+        assert_eq!(selected(app), Some(kind));
+    }
+
+    #[test]
+    fn enter_goes_to_the_place_that_is_selected() {
+        let mut app = app();
+        select(&mut app, Kind::Spike);
+        press(&mut app, Key::Enter);
+        assert_eq!((app.view(), app.window().cursor()), (View::Steps, Some(40)), "the longest first");
+        press(&mut app, Key::Esc);
+        assert_eq!(app.view(), View::Findings);
+        press(&mut app, Key::Right);
+        press(&mut app, Key::Right);
+        press(&mut app, Key::Enter);
+        assert_eq!(app.window().cursor(), Some(69), "then the shorter one, which is the last");
+        press(&mut app, Key::Char('8'));
+        press(&mut app, Key::Char('['));
+        assert_eq!(app.finding_places().1, 0);
+    }
+
+    #[test]
+    fn what_has_no_place_leads_nowhere() {
+        let mut app = app();
+        press(&mut app, Key::Char('8'));
+        press(&mut app, Key::Char('G'));
+        assert_eq!(selected(&app), None, "what could not be looked for stands last");
+        press(&mut app, Key::Enter);
+        assert_eq!((app.view(), app.window().cursor()), (View::Findings, None));
+    }
+
+    #[test]
+    fn brackets_walk_all_places_and_say_what_is_there() {
+        let mut app = app();
+        let mut seen = Vec::new();
+        for _ in 0..20 {
+            press(&mut app, Key::Char('['));
+            seen.extend(app.window().cursor());
+        }
+        seen.dedup();
+        assert_eq!(seen, [99, 74, 69, 49, 40, 24]);
+        assert_eq!(app.notice(), Some("nothing was found before this step"));
+        press(&mut app, Key::Char(']'));
+        assert_eq!(app.window().cursor(), Some(40));
+        assert!(app.notice().is_some_and(|text| text.starts_with("spikes: step 41 took ")), "{:?}", app.notice());
+    }
+
+    #[test]
+    fn the_selected_finding_stays_while_others_come() {
+        let mut app = app();
+        select(&mut app, Kind::PartialBatch);
+        let before = app.line(View::Findings);
+        feed(&mut app, Vec::new());
+        assert_eq!(selected(&app), Some(Kind::PartialBatch));
+        assert_ne!(app.line(View::Findings), before, "though it stands elsewhere");
+        update(&mut app, Action::Opened);
+        assert_eq!((app.line(View::Findings), app.verdict()), (0, ""));
+    }
+
+    #[test]
+    fn only_news_of_findings_make_the_picture_old() {
+        let mut app = app();
+        app.drawn();
+        let same = app.judgement().clone();
+        update(&mut app, Action::Judged(Box::new(same)));
+        assert!(!app.is_dirty());
+        feed(&mut app, Vec::new());
+        assert!(app.is_dirty());
+    }
+}
