@@ -13,17 +13,30 @@ use crate::track::{self, Track};
 /// Every signal is written again this often, changed or not, so that a piece of a recording has them all.
 const REPEAT_AFTER: Duration = Duration::from_secs(5);
 
+/// Counters of energy are read this often, which tells to 10 ms when one moved that does so ten times a second.
+const ENERGY_EVERY: Duration = Duration::from_millis(20);
+
 /// Samples until the session stops.
 pub(crate) fn run(publisher: &Publisher, options: &SensorOptions, interval: Duration) {
     let mut sampler = Sampler::open(publisher, options);
     let mut next = Instant::now();
+    let mut energy_every = ENERGY_EVERY;
     while !publisher.stopping.load(Ordering::SeqCst) {
         sampler.sample(publisher);
         next = (next + interval).max(Instant::now());
         while Instant::now() < next && !publisher.stopping.load(Ordering::SeqCst) {
-            std::thread::park_timeout(next.saturating_duration_since(Instant::now()));
+            let wait = if sampler.has_energy() { energy_every } else { interval };
+            std::thread::park_timeout(next.saturating_duration_since(Instant::now()).min(wait));
+            if sampler.has_energy() && Instant::now() + wait / 2 < next {
+                energy_every = energy_pause(sampler.sample_energy());
+            }
         }
     }
+}
+
+/// How long to leave the counters of energy alone after a read that took so long: at most a hundredth of a core is theirs.
+fn energy_pause(took: Duration) -> Duration {
+    ENERGY_EVERY.max(took * 100)
 }
 
 /// What was last written of a signal.
@@ -38,6 +51,9 @@ struct Sampler {
     set: SensorSet,
     /// One entry a signal of the set, and a last one for the publisher's own cost.
     last: Vec<Last>,
+    /// By signal: when a counter of energy was last read without a change since it was written; 0 for others.
+    unchanged_ns: Vec<u64>,
+    is_energy: Vec<bool>,
     repeated: Instant,
     segments: usize,
     _track: Track,
@@ -51,6 +67,8 @@ impl Sampler {
         lock(&publisher.signals).extend(signals.map(|(index, signal)| definition(index, signal)));
         Self {
             last: vec![Last::Nothing; set.signals().len() + 1],
+            unchanged_ns: vec![0; set.signals().len() + 1],
+            is_energy: set.signals().iter().chain([&own]).map(is_energy).collect(),
             repeated: Instant::now(),
             segments: 0,
             _track: publisher.track("sensors", TrackRole::Sensors),
@@ -64,13 +82,32 @@ impl Sampler {
             self.repeat_all();
             (self.segments, self.repeated) = (segments, Instant::now());
         }
-        let last = &mut self.last;
-        self.set.read(&mut |reading| write_change(last, &reading));
+        let (last, unchanged_ns, is_energy) = (&mut self.last, &mut self.unchanged_ns, &self.is_energy);
+        self.set.read(&mut |reading| {
+            write_before(last, unchanged_ns, is_energy, &reading);
+            write_change(last, &reading);
+        });
         let own = last.len() - 1;
         if let Some(value) = thread_cpu_ns() {
             let signal = gnntop_sensors::SignalIndex(own as u32);
             write_change(last, &Reading::Value { signal, t_ns: monotonic_ns(), value });
         }
+    }
+
+    /// Reads the counters of energy between two samples, and says how long that took.
+    fn sample_energy(&mut self) -> Duration {
+        let begun = Instant::now();
+        let (last, unchanged_ns, is_energy) = (&mut self.last, &mut self.unchanged_ns, &self.is_energy);
+        self.set.read_energy(&mut |reading| {
+            write_before(last, unchanged_ns, is_energy, &reading);
+            write_change(last, &reading);
+        });
+        begun.elapsed()
+    }
+
+    /// Whether any counter of energy has a value.
+    fn has_energy(&self) -> bool {
+        self.is_energy.iter().zip(&self.last).any(|(is_energy, last)| *is_energy && matches!(last, Last::Value(_)))
     }
 
     /// Forgets values, which are about to be read again, and repeats absences, which a set tells only once.
@@ -82,6 +119,24 @@ impl Sampler {
                 _ => *last = Last::Nothing,
             }
         }
+    }
+}
+
+fn is_energy(signal: &SignalInfo) -> bool {
+    signal.kind == SignalKind::Counter && matches!(signal.unit, Unit::Millijoules | Unit::Microjoules)
+}
+
+/// Before a counter of energy moves: when it was last seen where it was. Only changes are written, and this says between
+/// which two reads this one happened.
+fn write_before(last: &[Last], unchanged_ns: &mut [u64], is_energy: &[bool], reading: &Reading) {
+    let slot = reading.signal().0 as usize;
+    let (Some(true), Some(unchanged_ns)) = (is_energy.get(slot), unchanged_ns.get_mut(slot)) else { return };
+    match (last.get(slot), reading) {
+        (Some(Last::Value(before)), Reading::Value { t_ns, value, .. }) if before == value => *unchanged_ns = *t_ns,
+        (Some(Last::Value(before)), Reading::Value { .. }) if *unchanged_ns > 0 => {
+            track::sample(reading.signal().0, std::mem::take(unchanged_ns), *before);
+        }
+        _ => *unchanged_ns = 0,
     }
 }
 
@@ -125,5 +180,16 @@ fn definition(index: usize, signal: &SignalInfo) -> Definition {
         name: signal.name.clone(),
         source: signal.source.to_owned(),
         device: signal.device.clone().unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn energy_is_read_seldom_where_reading_is_slow() {
+        assert_eq!(energy_pause(Duration::from_micros(30)), ENERGY_EVERY);
+        assert_eq!(energy_pause(Duration::from_millis(3)), Duration::from_millis(300), "a hundredth of a core");
     }
 }

@@ -4,9 +4,7 @@
 //! doctor cannot say other than what a recording would hold. Limits, which no sensor reads, and energy counters, whose zones
 //! may be open in part, are looked at as files. Nothing is changed.
 
-use std::fs;
-use std::path::Path;
-
+use crate::diagnose_energy;
 use crate::machine_info::{MachineInfo, ProcessLimits};
 use crate::set::{SensorOptions, SensorSet};
 
@@ -57,9 +55,12 @@ struct Group {
 }
 
 impl Group {
-    /// Whether the signal counts. A process' own share of a GPU does not: most processes compute on none.
+    /// Whether the signal counts. A process' own share of a GPU does not: most processes compute on none. Nor do facts that
+    /// only a model of energy goes by.
     fn has(&self, name: &str) -> bool {
-        self.prefixes.iter().any(|prefix| name.starts_with(prefix)) && !name.ends_with(".process.memory")
+        let is_own_share = name.ends_with(".process.memory");
+        let is_fact = matches!(name, "machine.cpu.threads" | "machine.cpu.sockets" | "machine.memory.modules");
+        self.prefixes.iter().any(|prefix| name.starts_with(prefix)) && !is_own_share && !is_fact
     }
 }
 
@@ -119,8 +120,7 @@ pub fn diagnose(options: &SensorOptions) -> Vec<Diagnosis> {
     }
     let limits = MachineInfo::of(&set).limits;
     let mut diagnoses: Vec<Diagnosis> = GROUPS.iter().filter_map(|group| diagnose_group(group, &set)).collect();
-    diagnoses.push(diagnose_rapl(&options.sys_root.join("class/powercap")));
-    diagnoses.push(diagnose_perf(&options.proc_root));
+    diagnoses.extend(diagnose_energy::diagnose(options, &set));
     diagnoses.push(diagnose_limits(&limits));
     diagnoses
 }
@@ -179,84 +179,6 @@ fn describe_absent(absent: &[(&str, &str)], detail: &mut String) {
             _ => detail.push_str(&format!("; {name} and {others} more: {reason}")),
         }
     }
-}
-
-/// The CPU's energy counters (RAPL) under powercap: which zones there are, and whether they open.
-fn diagnose_rapl(powercap: &Path) -> Diagnosis {
-    let component = "CPU energy (RAPL)";
-    let zones: Vec<(String, bool)> = fs::read_dir(powercap).into_iter().flatten().flatten().filter_map(zone).collect();
-    if zones.is_empty() {
-        let detail =
-            format!("no energy zones under {}: a virtual machine, or a processor without RAPL", powercap.display());
-        let remedy = Some("on a real Intel or AMD machine load the module intel_rapl_msr; a container needs -v /sys/class/powercap:/sys/class/powercap:ro and -v /sys/devices/virtual/powercap:/sys/devices/virtual/powercap:ro".to_owned());
-        return Diagnosis { component, state: DiagnosisState::Missing, detail, remedy };
-    }
-    let names = |open: bool| {
-        let mut names: Vec<&str> = zones.iter().filter(|zone| zone.1 == open).map(|zone| zone.0.as_str()).collect();
-        names.sort_unstable();
-        names.join(", ")
-    };
-    let (open, closed) = (names(true), names(false));
-    let state = match (open.is_empty(), closed.is_empty()) {
-        (_, true) => DiagnosisState::Readable,
-        (true, false) => DiagnosisState::Refused,
-        (false, false) => DiagnosisState::Partial,
-    };
-    let detail = match state {
-        DiagnosisState::Readable => format!("zones {open}"),
-        DiagnosisState::Partial => format!("zones {open}; root only: {closed}"),
-        _ => format!("zones {closed}, for root only"),
-    };
-    let remedy = (state != DiagnosisState::Readable).then(|| {
-        "as root: chmod o+r /sys/class/powercap/intel-rapl*/energy_uj (and the same from a tmpfiles.d rule at each boot). \
-         This opens a side channel to every user of the machine (CVE-2020-8694)"
-            .to_owned()
-    });
-    Diagnosis { component, state, detail, remedy }
-}
-
-/// A powercap zone's name, such as `intel-rapl:0 (package-0)`, and whether its counter opens.
-fn zone(entry: fs::DirEntry) -> Option<(String, bool)> {
-    let folder = entry.path();
-    let zone = entry.file_name().to_string_lossy().into_owned();
-    if !folder.join("energy_uj").exists() {
-        return None;
-    }
-    let name = fs::read_to_string(folder.join("name")).unwrap_or_default();
-    let opens = fs::read(folder.join("energy_uj")).is_ok();
-    Some((format!("{zone} ({})", name.trim()), opens))
-}
-
-/// Whether perf counters of the whole machine, another way to the CPU's energy, are open to this user.
-fn diagnose_perf(proc_root: &Path) -> Diagnosis {
-    let component = "perf events";
-    let paranoid = proc_root.join("sys/kernel/perf_event_paranoid");
-    let level = fs::read_to_string(&paranoid).ok().and_then(|text| text.trim().parse::<i32>().ok());
-    let (state, detail) = match level {
-        None => (DiagnosisState::Missing, format!("{} not readable: kernel without perf events", paranoid.display())),
-        Some(level) if level <= 0 => (DiagnosisState::Readable, format!("perf_event_paranoid is {level}")),
-        Some(level) if may_use_perf(proc_root) => {
-            (DiagnosisState::Readable, format!("perf_event_paranoid is {level}, and this program has CAP_PERFMON"))
-        }
-        Some(level) => (
-            DiagnosisState::Refused,
-            format!("perf_event_paranoid is {level}: counters of the whole machine need CAP_PERFMON"),
-        ),
-    };
-    let remedy = (state == DiagnosisState::Refused).then(|| {
-        "as root: setcap cap_perfmon+ep on the program, or sysctl kernel.perf_event_paranoid=0; the second opens side \
-         channels to every user of the machine"
-            .to_owned()
-    });
-    Diagnosis { component, state, detail, remedy }
-}
-
-/// Whether this program holds CAP_PERFMON (38), or CAP_SYS_ADMIN (21) which contains it.
-fn may_use_perf(proc_root: &Path) -> bool {
-    let status = fs::read_to_string(proc_root.join("self/status")).unwrap_or_default();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let set = effective.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0);
-    set & (1 << 38 | 1 << 21) != 0
 }
 
 /// What share of the machine the process may use: not a fault, but it explains figures.

@@ -55,6 +55,12 @@
 //! | `machine.disk.read_bytes`, `.write_bytes` | C | B | `/proc/diskstats`, all disks that are hardware | pass |
 //! | `machine.network.received_bytes`, `.sent_bytes` | C | B | `/proc/PID/net/dev`, hardware where there is some, else all but the loopback | pass |
 //! | `cpu.N.energy`, `dram.N.energy` | C | µJ | RAPL of package N and of its memory; begins again at the end of its range | pass |
+//! | `cpu.N.energy.range`, `dram.N.energy.range` | G | µJ | the largest value of that counter; absent where it never begins again | pass |
+//! | `machine.cpu.threads`, `.sockets` | G | | `/proc/cpuinfo`; the device is the processor's model | once |
+//! | `machine.memory.modules` | G | | EDAC, modules that hold something | once |
+//! | `allotted.cpu.threads` | G | | CPU mask of the process | once |
+//! | `allotted.cpu.quota` | G | m% | control group, of one core | once |
+//! | `allotted.memory` | G | B | control group | once |
 //! | `gpu.count` | G | | NVML; absent without a driver, with the reason | pass |
 //! | `gpu.N.energy` | C | mJ | NVML total energy since the driver was loaded | pass |
 //! | `gpu.N.power.instant` | G | mW | NVML field 186 | pass |
@@ -78,6 +84,7 @@
 
 mod clock;
 mod diagnose;
+mod diagnose_energy;
 #[cfg(target_os = "linux")]
 mod linux;
 mod machine_info;

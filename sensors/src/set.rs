@@ -24,6 +24,9 @@ pub struct SensorOptions {
     pub proc_root: PathBuf,
     /// Where the kernel's device tree is mounted, `/sys` by default.
     pub sys_root: PathBuf,
+    /// Where the processor's energy counters lie, in the place of `class/powercap` under `sys_root`: for a container that has
+    /// them mounted elsewhere. `$GNNTOP_POWERCAP_ROOT` by default.
+    pub powercap_root: Option<PathBuf>,
     /// Whether every core gets signals of its own. On machines of hundreds of cores this is most of the volume.
     pub per_core: bool,
     /// Whether to look for GPUs.
@@ -37,12 +40,20 @@ pub struct SensorOptions {
     pub gpu_retry_interval: Duration,
 }
 
+impl SensorOptions {
+    /// Where the processor's energy counters lie.
+    pub(crate) fn powercap(&self) -> PathBuf {
+        self.powercap_root.clone().unwrap_or_else(|| self.sys_root.join("class/powercap"))
+    }
+}
+
 impl Default for SensorOptions {
     fn default() -> Self {
         Self {
             pid: std::process::id(),
             proc_root: PathBuf::from("/proc"),
             sys_root: PathBuf::from("/sys"),
+            powercap_root: std::env::var_os("GNNTOP_POWERCAP_ROOT").filter(|path| !path.is_empty()).map(PathBuf::from),
             per_core: true,
             gpu: true,
             nvml_library: None,
@@ -61,6 +72,9 @@ pub trait Sensor: Send {
     ///
     /// A sensor may leave a signal out of a pass, when it is slow to read or is waiting to try again.
     fn read(&mut self, sink: &mut Sink<'_>);
+
+    /// Reads counters of energy alone, which deserve more reads than the rest. Nothing where there are none.
+    fn read_energy(&mut self, _sink: &mut Sink<'_>) {}
 }
 
 /// Where a sensor that is being opened registers its signals.
@@ -208,6 +222,14 @@ impl SensorSet {
         let mut sink = Sink { out, absences: &mut self.absences, scratch: &mut self.scratch };
         for sensor in &mut self.sensors {
             sensor.read(&mut sink);
+        }
+    }
+
+    /// Reads the counters of energy alone, between two passes: a knot of energy over time is as sharp as they are read often.
+    pub fn read_energy(&mut self, out: &mut dyn FnMut(Reading)) {
+        let mut sink = Sink { out, absences: &mut self.absences, scratch: &mut self.scratch };
+        for sensor in &mut self.sensors {
+            sensor.read_energy(&mut sink);
         }
     }
 

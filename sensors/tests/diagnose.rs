@@ -70,6 +70,23 @@ fn energy_zones_are_named_whether_they_open_or_not() {
 }
 
 #[test]
+fn energy_is_told_by_component_with_what_stands_in_for_a_counter() {
+    let fake = FakeProc::new();
+    let found = diagnose(&fake.options());
+    let energy = find(&found, "energy");
+    assert_eq!(energy.state, DiagnosisState::Missing);
+    for part in ["GPU: not known (", "CPU: modelled by load", "no RAPL counters", "memory: modelled by modules"] {
+        assert!(energy.detail.contains(part), "{part:?} in {}", energy.detail);
+    }
+    assert!(energy.remedy.as_ref().unwrap().contains("--tdp"));
+    fake.energy_counters();
+    let found = diagnose(&fake.options());
+    let energy = find(&found, "energy");
+    assert_eq!(energy.state, DiagnosisState::Partial);
+    assert!(energy.detail.contains("CPU: RAPL powercap, 1 of them; memory: RAPL powercap"), "{}", energy.detail);
+}
+
+#[test]
 fn perf_events_are_judged_by_the_kernels_setting() {
     let fake = FakeProc::new();
     let state = |level: Option<&str>| {
@@ -150,5 +167,5 @@ fn this_machine_can_be_diagnosed() {
         );
     }
     assert_eq!(find(&diagnoses, "process").state, DiagnosisState::Readable);
-    assert_eq!(diagnoses.len(), 10);
+    assert_eq!(diagnoses.len(), 11);
 }

@@ -19,6 +19,12 @@ const TICK_NS: i64 = 10_000_000;
 fn every_signal_of_a_healthy_machine_has_its_value() {
     let fake = FakeProc::new();
     fake.energy_counters();
+    fake.write("sys/class/powercap/intel-rapl:0/max_energy_range_uj", "262143328850\n");
+    fake.write("sys/class/powercap/intel-rapl:0:0/max_energy_range_uj", "65712999613\n");
+    fake.write("sys/devices/system/edac/mc/mc0/dimm0/size", "16384\n");
+    fake.write("proc/4242/cgroup", "0::/job\n");
+    fake.write("sys/fs/cgroup/job/cpu.max", "150000 100000\n");
+    fake.write("sys/fs/cgroup/job/memory.max", "4294967296\n");
     let pass = Pass::of(&mut fake.open());
     let page = 4096;
     let expected = [
@@ -66,6 +72,14 @@ fn every_signal_of_a_healthy_machine_has_its_value() {
         ("machine.network.sent_bytes", 700),
         ("cpu.0.energy", 123_456_789),
         ("dram.0.energy", 4242),
+        ("cpu.0.energy.range", 262_143_328_850),
+        ("dram.0.energy.range", 65_712_999_613),
+        ("machine.cpu.threads", 2),
+        ("machine.cpu.sockets", 1),
+        ("machine.memory.modules", 1),
+        ("allotted.cpu.threads", 2),
+        ("allotted.cpu.quota", 150_000),
+        ("allotted.memory", 4_294_967_296),
     ];
     for (name, value) in expected {
         assert_eq!(pass.value(name), Some(value), "{name}");
@@ -443,4 +457,78 @@ fn energy_counters_say_why_they_are_absent() {
         (pass.reason("dram.0.energy"), pass.value("cpu.0.energy")),
         (Some("the counter holds no number"), Some(123_456_789))
     );
+}
+
+#[test]
+fn a_counter_tells_its_range_where_that_can_be_read() {
+    let fake = FakeProc::new();
+    fake.energy_counters();
+    fake.write("sys/class/powercap/intel-rapl:0/max_energy_range_uj", "262143328850\n");
+    let pass = Pass::of(&mut fake.open());
+    assert_eq!(pass.value("cpu.0.energy.range"), Some(262_143_328_850));
+    assert!(pass.reason("dram.0.energy.range").unwrap().contains("max_energy_range_uj cannot be read"));
+}
+
+#[test]
+fn a_counter_that_several_dies_share_is_counted_once() {
+    let fake = FakeProc::new();
+    fake.energy_counters();
+    fake.write("sys/class/powercap/intel-rapl:1/name", "package-1\n");
+    let both = |uj: &str| {
+        for zone in ["0", "1"] {
+            fake.write(&format!("sys/class/powercap/intel-rapl:{zone}/energy_uj"), uj);
+        }
+    };
+    both("500000000\n");
+    let mut set = fake.open();
+    Pass::of(&mut set);
+    assert_eq!(Pass::of(&mut set).value("cpu.1.energy"), Some(500_000_000), "once may be chance");
+    both("500000900\n");
+    Pass::of(&mut set);
+    let pass = Pass::of(&mut set);
+    assert_eq!(pass.value("cpu.0.energy"), Some(500_000_900));
+    assert!(pass.reason("cpu.1.energy").is_none_or(|reason| reason.contains("counted once")));
+    assert_eq!(pass.value("cpu.1.energy"), None);
+}
+
+#[test]
+fn a_vanished_counter_comes_back_and_nonsense_is_no_number() {
+    let fake = FakeProc::new();
+    fake.energy_counters();
+    let mut set = fake.open();
+    assert_eq!(Pass::of(&mut set).value("cpu.0.energy"), Some(123_456_789));
+    let path = "sys/class/powercap/intel-rapl:0/energy_uj";
+    for content in ["", "12x\n", "-5\n", "99999999999999999999999\n"] {
+        fake.write(path, content);
+        assert_eq!(Pass::of(&mut set).value("cpu.0.energy"), None, "{content:?}");
+    }
+    fake.write(path, "77\n");
+    let mut only = Vec::new();
+    set.read_energy(&mut |reading| only.push(reading));
+    assert_eq!(only.len(), 2, "a read of energy alone reads nothing else");
+    assert_eq!(Pass::of(&mut set).value("cpu.0.energy"), Some(77));
+}
+
+#[test]
+fn powercap_may_be_mounted_elsewhere() {
+    let fake = FakeProc::new();
+    fake.write("mounted/intel-rapl:0/name", "package-0\n");
+    fake.write("mounted/intel-rapl:0/energy_uj", "31\n");
+    let proc_root = fake.options().proc_root;
+    let mounted = proc_root.parent().unwrap().join("mounted");
+    let mut set = SensorSet::open(&SensorOptions { powercap_root: Some(mounted), ..fake.options() });
+    assert_eq!(Pass::of(&mut set).value("cpu.0.energy"), Some(31));
+}
+
+#[test]
+fn the_shape_of_the_machine_is_told() {
+    let fake = FakeProc::new();
+    fake.write("sys/devices/system/edac/mc/mc0/dimm0/size", "16384\n");
+    let mut set = fake.open();
+    let pass = Pass::of(&mut set);
+    let told = ["machine.cpu.threads", "machine.cpu.sockets", "machine.memory.modules", "allotted.cpu.threads"];
+    assert_eq!(told.map(|name| pass.value(name)), [Some(2), Some(1), Some(1), Some(2)]);
+    assert_eq!(set.find("allotted.memory"), None, "no limit is nothing to measure");
+    let threads = &set.signals()[set.find("machine.cpu.threads").unwrap().0 as usize];
+    assert_eq!(threads.device.as_deref(), Some("Fake 1"));
 }

@@ -187,8 +187,8 @@ impl Store {
         let is_core = |name: &str| name.strip_prefix("machine.cpu.")?.strip_suffix(".busy")?.parse::<u32>().ok();
         let cores = self.signals().all().iter().filter(|signal| is_core(&signal.name).is_some()).count();
         let threads = gauge("machine.cpu.threads").map_or(cores as u64, |count| count as u64);
-        let allowed = gauge("process.cpu.allowed").unwrap_or(threads as f64);
-        let quota = gauge("process.cpu.quota").map_or(f64::MAX, |millipercent| millipercent / 1e5);
+        let allowed = gauge("allotted.cpu.threads").unwrap_or(threads as f64);
+        let quota = gauge("allotted.cpu.quota").map_or(f64::MAX, |millipercent| millipercent / 1e5);
         Processor {
             name: self.signals().find("machine.cpu.threads").map(|signal| signal.device.clone()).unwrap_or_default(),
             sockets: gauge("machine.cpu.sockets").map_or(0, |count| count as u64),
@@ -291,7 +291,7 @@ impl<'a> Builder<'a> {
         let hardware = self.store.hardware();
         let bytes = hardware.machine_memory_total_bytes().unwrap_or(0.0);
         let modules = hardware.reading("machine.memory.modules").ok().map(|count| count as u64);
-        let limit = hardware.reading("process.memory.limit").unwrap_or(f64::MAX).min(bytes);
+        let limit = hardware.reading("allotted.memory").unwrap_or(f64::MAX).min(bytes);
         let model = |share: f64| match self.assumptions.ram_watts {
             Some(watts) => Some(Model::given(watts)),
             None => Model::of_memory(bytes, modules, share),

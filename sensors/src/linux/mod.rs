@@ -9,7 +9,8 @@
 //! | [`load`] | `/proc/loadavg` |
 //! | [`disk`] | `/proc/diskstats` |
 //! | [`network`] | `/proc/PID/net/dev` |
-//! | [`rapl`] | `/sys/class/powercap/intel-rapl:*/energy_uj` |
+//! | [`rapl`], [`perf`] | `/sys/class/powercap/intel-rapl:*/energy_uj`, or the PMU `power` |
+//! | [`shape`] | `/proc/cpuinfo`, EDAC, control groups: once |
 
 pub(crate) mod cgroup;
 mod cpu;
@@ -19,9 +20,11 @@ mod load;
 mod memory;
 mod network;
 mod parse;
+mod perf;
 mod pressure;
 mod process;
 mod rapl;
+mod shape;
 
 use crate::set::{Registry, Sensor, SensorOptions};
 
@@ -36,6 +39,7 @@ pub(crate) fn open(options: &SensorOptions, registry: &mut Registry) -> Vec<Box<
         Box::new(disk::Disk::open(options, registry)),
         Box::new(network::Network::open(options, registry)),
         Box::new(rapl::Rapl::open(options, registry)),
+        Box::new(shape::Shape::open(options, registry)),
     ]
 }
 

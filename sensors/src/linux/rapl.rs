@@ -12,12 +12,16 @@ use gnntop_wire::{SignalKind, Unit};
 
 use super::hot_file::{FileError, FileTrouble, HotFile};
 use super::parse::decimal;
-use crate::clock::monotonic_ns;
+use super::perf::PerfCounter;
+use crate::clock::{monotonic_ns, stamped};
 use crate::set::{Registry, Sensor, SensorOptions, Sink};
 use crate::signal::{SignalIndex, SignalInfo};
 
 /// Zones that are read at most.
 const MOST_ZONES: usize = 64;
+
+/// Why the largest value of a counter is not told.
+const NO_RANGE: &str = "max_energy_range_uj cannot be read: what goes back is taken as a new beginning";
 
 /// Reads the energy counters of packages and memory.
 #[derive(Debug)]
@@ -29,26 +33,121 @@ pub(super) struct Rapl {
 
 #[derive(Debug)]
 struct Zone {
-    energy_uj: HotFile,
+    counter: Reader,
     signal: SignalIndex,
+    /// The signal of the largest value, and that value; none for a counter that never begins again.
+    range: Option<(SignalIndex, Option<i64>)>,
+    last_uj: Option<i64>,
+    mirrors: Mirrors,
+}
+
+/// How a counter is read.
+#[derive(Debug)]
+enum Reader {
+    Powercap(HotFile),
+    Perf(PerfCounter),
+}
+
+/// Whether a counter shows what the zone before it shows: some processors of several dies have one counter for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mirrors {
+    No,
+    /// It did so once, with this value.
+    Once(i64),
+    Yes,
 }
 
 impl Rapl {
     pub(super) fn open(options: &SensorOptions, registry: &mut Registry) -> Self {
-        let found = zones(&options.sys_root.join("class/powercap"));
-        let mut register = |name: String, device: Option<String>| {
-            let (unit, kind, source) = (Unit::Microjoules, SignalKind::Counter, "RAPL powercap");
-            registry.add(SignalInfo { name, unit, kind, source, device })
-        };
-        let zones: Vec<Zone> = found
-            .into_iter()
-            .map(|found| Zone {
-                signal: register(format!("{}.energy", found.name), Some(found.device)),
-                energy_uj: HotFile::new(found.energy_uj),
-            })
-            .collect();
-        let missing = zones.is_empty().then(|| register("cpu.0.energy".to_owned(), None));
+        let found = zones(&options.powercap());
+        let is_open = found.iter().any(|found| std::fs::read(&found.energy_uj).is_ok());
+        let through_perf = if is_open { Vec::new() } else { PerfCounter::open_all(&options.sys_root) };
+        let mut zones = Vec::new();
+        if through_perf.is_empty() {
+            zones.extend(found.into_iter().map(|found| Zone::of_powercap(found, registry)));
+        } else {
+            zones.extend(through_perf.into_iter().map(|counter| Zone::of_perf(counter, registry)));
+        }
+        let missing = zones.is_empty().then(|| register(registry, "cpu.0.energy".to_owned(), "RAPL powercap", None));
         Self { zones, missing }
+    }
+
+    /// Leaves out a zone that twice showed just what another one showed.
+    fn find_mirrors(&mut self) {
+        for index in 1..self.zones.len() {
+            let (before, rest) = self.zones.split_at_mut(index);
+            let zone = &mut rest[0];
+            let same = |other: &Zone| other.mirrors == Mirrors::No && other.last_uj == zone.last_uj;
+            let Some(uj) = zone.last_uj.filter(|uj| *uj > 0 && before.iter().any(same)) else { continue };
+            zone.mirrors = match zone.mirrors {
+                Mirrors::No => Mirrors::Once(uj),
+                Mirrors::Once(before_uj) if before_uj != uj => Mirrors::Yes,
+                known => known,
+            };
+        }
+    }
+}
+
+fn register(registry: &mut Registry, name: String, source: &'static str, device: Option<String>) -> SignalIndex {
+    let kind = if name.ends_with(".range") { SignalKind::Gauge } else { SignalKind::Counter };
+    registry.add(SignalInfo { name, unit: Unit::Microjoules, kind, source, device })
+}
+
+impl Zone {
+    fn of_powercap(found: Found, registry: &mut Registry) -> Self {
+        let (name, source) = (found.name, "RAPL powercap");
+        let folder = found.energy_uj.parent().unwrap_or(Path::new("/"));
+        let range_uj = std::fs::read(folder.join("max_energy_range_uj")).ok();
+        let range_uj = range_uj.and_then(|text| decimal(text.trim_ascii())).filter(|range| *range > 0);
+        Self {
+            signal: register(registry, format!("{name}.energy"), source, Some(found.device)),
+            range: Some((register(registry, format!("{name}.energy.range"), source, None), range_uj)),
+            counter: Reader::Powercap(HotFile::new(found.energy_uj)),
+            last_uj: None,
+            mirrors: Mirrors::No,
+        }
+    }
+
+    fn of_perf(counter: PerfCounter, registry: &mut Registry) -> Self {
+        let name = format!("{}.{}", if counter.is_memory { "dram" } else { "cpu" }, counter.package);
+        Self {
+            signal: register(
+                registry,
+                format!("{name}.energy"),
+                "RAPL perf",
+                Some(format!("package {}", counter.package)),
+            ),
+            range: None,
+            counter: Reader::Perf(counter),
+            last_uj: None,
+            mirrors: Mirrors::No,
+        }
+    }
+
+    fn read(&mut self, sink: &mut Sink<'_>) {
+        if self.mirrors == Mirrors::Yes {
+            let reason = "it shows what another package shows: one counter for all dies, counted once";
+            return sink.absent(self.signal, monotonic_ns(), &reason);
+        }
+        self.last_uj = None;
+        let (t_ns, value) = match &mut self.counter {
+            Reader::Powercap(file) => match file.read() {
+                Ok(snapshot) => (snapshot.t_ns, decimal(snapshot.bytes.trim_ascii())),
+                Err(error) => {
+                    let trouble = NoEnergy { path: file.path(), error };
+                    return sink.absent(self.signal, monotonic_ns(), &trouble);
+                }
+            },
+            Reader::Perf(counter) => {
+                let (t_ns, value) = stamped(|| counter.read_uj());
+                (t_ns, value.ok())
+            }
+        };
+        self.last_uj = value.filter(|uj| *uj >= 0);
+        match self.last_uj {
+            Some(energy_uj) => sink.value(self.signal, t_ns, energy_uj),
+            None => sink.absent(self.signal, t_ns, &"the counter holds no number"),
+        }
     }
 }
 
@@ -96,17 +195,18 @@ impl Sensor for Rapl {
             return sink.absent(missing, monotonic_ns(), &reason);
         }
         for zone in &mut self.zones {
-            match zone.energy_uj.read() {
-                Ok(snapshot) => match decimal(snapshot.bytes.trim_ascii()) {
-                    Some(energy_uj) => sink.value(zone.signal, snapshot.t_ns, energy_uj),
-                    None => sink.absent(zone.signal, snapshot.t_ns, &"the counter holds no number"),
-                },
-                Err(error) => {
-                    let trouble = NoEnergy { path: zone.energy_uj.path(), error };
-                    sink.absent(zone.signal, monotonic_ns(), &trouble);
-                }
+            match zone.range {
+                Some((range, Some(range_uj))) => sink.value(range, monotonic_ns(), range_uj),
+                Some((range, None)) => sink.absent(range, monotonic_ns(), &NO_RANGE),
+                None => {}
             }
         }
+        self.read_energy(sink);
+    }
+
+    fn read_energy(&mut self, sink: &mut Sink<'_>) {
+        self.zones.iter_mut().for_each(|zone| zone.read(sink));
+        self.find_mirrors();
     }
 }
 

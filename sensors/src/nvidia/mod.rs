@@ -185,6 +185,19 @@ impl Sensor for Nvidia {
         }
         self.read_one_blocking(sink);
     }
+
+    fn read_energy(&mut self, sink: &mut Sink<'_>) {
+        let Ok(driver) = &mut self.driver else { return };
+        for gpu in self.gpus.iter_mut().filter(|gpu| gpu.reopen_at_ns.is_none()) {
+            let now_ns = monotonic_ns();
+            let energy =
+                gpu.calls.iter_mut().filter(|call| call.plan.query == Query::Energy && now_ns >= call.due_at_ns);
+            let lost = energy.filter_map(|call| call.ask(driver, gpu.index, self.settings, sink).err()).next();
+            if let Some(loss) = lost {
+                gpu.lose(&loss, self.settings.retry_ns, sink);
+            }
+        }
+    }
 }
 
 impl Gpu {

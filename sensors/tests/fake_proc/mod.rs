@@ -41,6 +41,10 @@ impl FakeProc {
                 "some avg10=0.00 avg60=0.00 avg300=0.00 total=700\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=300\n",
             );
         }
+        fake.write(
+            "proc/cpuinfo",
+            "processor\t: 0\nmodel name\t: Fake 1\nphysical id\t: 0\nprocessor\t: 1\nphysical id\t: 0\n",
+        );
         fake.write("proc/loadavg", "0.52 1.00 12.25 3/95 4116\n");
         fake.write("sys/devices/system/cpu/present", "0-1\n");
         fake.write(

@@ -1,0 +1,146 @@
+//! The doctor's part about energy: what is measured of each component, what is only modelled and why, and the command that
+//! would open its counter.
+
+use std::fs;
+use std::path::Path;
+
+use crate::diagnose::{Diagnosis, DiagnosisState};
+use crate::set::{SensorOptions, SensorSet};
+
+/// What opens RAPL through powercap: at once, and at each boot.
+const OPEN_RAPL: &str = "as root: chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj; at each boot: printf 'z \
+/sys/devices/virtual/powercap/intel-rapl/intel-rapl:*/energy_uj 0444 - - -\\nz \
+/sys/devices/virtual/powercap/intel-rapl/intel-rapl:*/intel-rapl:*/energy_uj 0444 - - -\\n' > /etc/tmpfiles.d/rapl.conf. \
+This opens a side channel to every user of the machine (CVE-2020-8694)";
+/// What opens RAPL through perf.
+const OPEN_PERF: &str = "as root: setcap cap_perfmon+ep PROGRAM (the program that publishes, such as the interpreter), or sysctl \
+kernel.perf_event_paranoid=0; the second opens side channels to every user of the machine";
+
+/// Every finding about energy.
+pub(crate) fn diagnose(options: &SensorOptions, set: &SensorSet) -> Vec<Diagnosis> {
+    let pmu = options.sys_root.join("bus/event_source/devices/power");
+    vec![diagnose_components(set), diagnose_rapl(&options.powercap()), diagnose_perf(&options.proc_root, &pmu)]
+}
+
+/// Of each component where its energy comes from, with the reason where that is no counter.
+fn diagnose_components(set: &SensorSet) -> Diagnosis {
+    let gpu = source(set, "gpu.").or_else(|reason| match measured(set, "gpu.", ".power") {
+        Some(_) => Ok("power added up over time".to_owned()),
+        None => Err(reason),
+    });
+    let parts = [
+        ("GPU", gpu, "not known"),
+        ("CPU", source(set, "cpu."), "modelled by load, true within a factor of 2 to 3"),
+        ("memory", source(set, "dram."), "modelled by modules, true within a factor of 3"),
+    ];
+    let measured = parts.iter().filter(|(_, source, _)| source.is_ok()).count();
+    let state = match measured {
+        0 => DiagnosisState::Missing,
+        3 => DiagnosisState::Readable,
+        _ => DiagnosisState::Partial,
+    };
+    let told = parts.into_iter().map(|(name, source, otherwise)| match source {
+        Ok(source) => format!("{name}: {source}"),
+        Err(reason) => format!("{name}: {otherwise} ({reason})"),
+    });
+    let detail = told.collect::<Vec<_>>().join("; ");
+    let remedy = (state != DiagnosisState::Readable).then(|| {
+        "see the lines on RAPL, perf and GPUs for what opens a counter; without one give gnntop report --tdp, --cpu-watts or \
+         --ram-watts what you know of the machine"
+            .to_owned()
+    });
+    Diagnosis { component: "energy", state, detail, remedy }
+}
+
+/// The counters of a component, or why there is none.
+fn source(set: &SensorSet, prefix: &str) -> Result<String, String> {
+    if let Some((count, source)) = measured(set, prefix, ".energy") {
+        return Ok(format!("{source}, {count} of them"));
+    }
+    let absent =
+        set.signals().iter().find(|signal| signal.name.starts_with(prefix) && signal.name.ends_with(".energy"));
+    let absent = absent.or_else(|| set.signals().iter().find(|signal| signal.name == "gpu.count" && prefix == "gpu."));
+    let reason = absent.and_then(|signal| set.absence(set.find(&signal.name)?));
+    Err(reason.unwrap_or("it has no counter here").to_owned())
+}
+
+/// How many signals of a component have a value, and where that comes from.
+fn measured(set: &SensorSet, prefix: &str, suffix: &str) -> Option<(usize, &'static str)> {
+    let is_one = |name: &str| name.starts_with(prefix) && name.ends_with(suffix);
+    let has_value = |name: &str| set.find(name).is_some_and(|index| set.absence(index).is_none());
+    let mut all = set.signals().iter().filter(|signal| is_one(&signal.name) && has_value(&signal.name));
+    let source = all.next()?.source;
+    Some((all.count() + 1, source))
+}
+
+/// The CPU's energy counters (RAPL) under powercap: which zones there are, and whether they open.
+fn diagnose_rapl(powercap: &Path) -> Diagnosis {
+    let component = "CPU energy (RAPL)";
+    let zones: Vec<(String, bool)> = fs::read_dir(powercap).into_iter().flatten().flatten().filter_map(zone).collect();
+    if zones.is_empty() {
+        let detail =
+            format!("no energy zones under {}: a virtual machine, or a processor without RAPL", powercap.display());
+        let remedy = Some("on a real Intel or AMD machine load the module intel_rapl_msr; a container needs -v /sys/class/powercap:/sys/class/powercap:ro and -v /sys/devices/virtual/powercap:/sys/devices/virtual/powercap:ro".to_owned());
+        return Diagnosis { component, state: DiagnosisState::Missing, detail, remedy };
+    }
+    let names = |open: bool| {
+        let mut names: Vec<&str> = zones.iter().filter(|zone| zone.1 == open).map(|zone| zone.0.as_str()).collect();
+        names.sort_unstable();
+        names.join(", ")
+    };
+    let (open, closed) = (names(true), names(false));
+    let state = match (open.is_empty(), closed.is_empty()) {
+        (_, true) => DiagnosisState::Readable,
+        (true, false) => DiagnosisState::Refused,
+        (false, false) => DiagnosisState::Partial,
+    };
+    let detail = match state {
+        DiagnosisState::Readable => format!("zones {open}"),
+        DiagnosisState::Partial => format!("zones {open}; root only: {closed}"),
+        _ => format!("zones {closed}, for root only"),
+    };
+    let remedy = (state != DiagnosisState::Readable).then(|| OPEN_RAPL.to_owned());
+    Diagnosis { component, state, detail, remedy }
+}
+
+/// A powercap zone's name, such as `intel-rapl:0 (package-0)`, and whether its counter opens.
+fn zone(entry: fs::DirEntry) -> Option<(String, bool)> {
+    let folder = entry.path();
+    let zone = entry.file_name().to_string_lossy().into_owned();
+    if !folder.join("energy_uj").exists() {
+        return None;
+    }
+    let name = fs::read_to_string(folder.join("name")).unwrap_or_default();
+    let opens = fs::read(folder.join("energy_uj")).is_ok();
+    Some((format!("{zone} ({})", name.trim()), opens))
+}
+
+/// Whether perf counters of the whole machine, another way to the CPU's energy, are open to this user.
+fn diagnose_perf(proc_root: &Path, pmu: &Path) -> Diagnosis {
+    let component = "perf events";
+    let paranoid = proc_root.join("sys/kernel/perf_event_paranoid");
+    let level = fs::read_to_string(&paranoid).ok().and_then(|text| text.trim().parse::<i32>().ok());
+    let (state, detail) = match level {
+        None => (DiagnosisState::Missing, format!("{} not readable: kernel without perf events", paranoid.display())),
+        Some(level) if level <= 0 => (DiagnosisState::Readable, format!("perf_event_paranoid is {level}")),
+        Some(level) if may_use_perf(proc_root) => {
+            (DiagnosisState::Readable, format!("perf_event_paranoid is {level}, and this program has CAP_PERFMON"))
+        }
+        Some(level) => (
+            DiagnosisState::Refused,
+            format!("perf_event_paranoid is {level}: counters of the whole machine need CAP_PERFMON"),
+        ),
+    };
+    let energy = if pmu.is_dir() { "energy can be counted through perf" } else { "no PMU of energy (power)" };
+    let detail = format!("{detail}; {energy}");
+    let remedy = (state == DiagnosisState::Refused).then(|| OPEN_PERF.to_owned());
+    Diagnosis { component, state, detail, remedy }
+}
+
+/// Whether this program holds CAP_PERFMON (38), or CAP_SYS_ADMIN (21) which contains it.
+fn may_use_perf(proc_root: &Path) -> bool {
+    let status = fs::read_to_string(proc_root.join("self/status")).unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let set = effective.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0);
+    set & (1 << 38 | 1 << 21) != 0
+}

@@ -1,0 +1,126 @@
+//! Energy of the processor packages and their memory through perf, where powercap is closed: the PMU `power`.
+//!
+//! It needs CAP_PERFMON or `perf_event_paranoid` of 0 or less, and no file that only root may read. The kernel keeps 64-bit
+//! counts, so these never begin again. One event is opened for each package, on the CPU that `cpumask` names for it.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::os::fd::{FromRawFd as _, RawFd};
+use std::path::Path;
+
+use super::parse::number_list;
+
+/// Packages that are counted at most.
+const MOST_PACKAGES: usize = 64;
+/// `struct perf_event_attr` in its first published size: type, size and config, then what may stay zero.
+const ATTRIBUTE_BYTES: usize = 64;
+
+/// One opened counter.
+#[derive(Debug)]
+pub(super) struct PerfCounter {
+    /// The package, from 0.
+    pub(super) package: usize,
+    /// Whether it is the package's memory.
+    pub(super) is_memory: bool,
+    file: File,
+    joules_per_count: f64,
+}
+
+/// An event of the PMU, as `/sys` describes it.
+#[derive(Debug, PartialEq)]
+struct Event {
+    kind: u32,
+    config: u64,
+    joules_per_count: f64,
+}
+
+impl PerfCounter {
+    /// Every counter that opens; empty where there is no such PMU, or it may not be used.
+    pub(super) fn open_all(sys_root: &Path) -> Vec<Self> {
+        let pmu = sys_root.join("bus/event_source/devices/power");
+        let cpus = number_list(&fs::read(pmu.join("cpumask")).unwrap_or_default(), MOST_PACKAGES);
+        let mut all = Vec::new();
+        for (event, is_memory) in [("energy-pkg", false), ("energy-ram", true)] {
+            let Some(event) = Event::read(&pmu, event) else { continue };
+            for (package, cpu) in cpus.iter().enumerate() {
+                let Ok(file) = event.open(*cpu) else { continue };
+                all.push(Self { package, is_memory, file, joules_per_count: event.joules_per_count });
+            }
+        }
+        all
+    }
+
+    /// The energy since it was opened, in microjoules.
+    pub(super) fn read_uj(&mut self) -> io::Result<i64> {
+        let mut count = [0; 8];
+        self.file.read_exact(&mut count)?;
+        // A count is 2^-32 J or so: a double holds years of them to the microjoule, and the cast saturates.
+        Ok((u64::from_ne_bytes(count) as f64 * self.joules_per_count * 1e6) as i64)
+    }
+}
+
+impl Event {
+    /// Reads `type`, `events/NAME`, `.scale` and `.unit`.
+    fn read(pmu: &Path, name: &str) -> Option<Self> {
+        let text = |path: &str| fs::read_to_string(pmu.join(path)).ok().map(|text| text.trim().to_owned());
+        let kind = text("type")?.parse().ok()?;
+        let config = text(&format!("events/{name}"))?;
+        let config = u64::from_str_radix(config.strip_prefix("event=")?.trim_start_matches("0x"), 16).ok()?;
+        let scale: f64 = text(&format!("events/{name}.scale"))?.parse().ok()?;
+        let is_joules = text(&format!("events/{name}.unit")).is_none_or(|unit| unit == "Joules");
+        let is_sound = is_joules && scale > 0.0 && scale < 1.0;
+        is_sound.then_some(Self { kind, config, joules_per_count: scale })
+    }
+
+    /// Starts counting on a CPU, for all processes.
+    fn open(&self, cpu: u32) -> io::Result<File> {
+        let mut attribute = [0_u8; ATTRIBUTE_BYTES];
+        attribute[..4].copy_from_slice(&self.kind.to_ne_bytes());
+        attribute[4..8].copy_from_slice(&(ATTRIBUTE_BYTES as u32).to_ne_bytes());
+        attribute[8..16].copy_from_slice(&self.config.to_ne_bytes());
+        let (every_process, no_group, close_on_exec) = (-1_i64, -1_i64, 8_i64);
+        // SAFETY: the kernel reads as many bytes of `attribute` as its size field says, which is its length, and
+        // takes the other arguments by value.
+        let fd = unsafe {
+            libc::syscall(
+                libc::SYS_perf_event_open,
+                attribute.as_ptr(),
+                every_process,
+                i64::from(cpu),
+                no_group,
+                close_on_exec,
+            )
+        };
+        let fd = RawFd::try_from(fd).ok().filter(|fd| *fd >= 0).ok_or_else(io::Error::last_os_error)?;
+        // SAFETY: the descriptor was just opened and nobody else has it.
+        Ok(unsafe { File::from_raw_fd(fd) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_read_as_the_kernel_writes_it() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| fs::write(root.path().join(path), text).unwrap();
+        fs::create_dir(root.path().join("events")).unwrap();
+        assert_eq!(Event::read(root.path(), "energy-pkg"), None);
+        write("type", "21\n");
+        write("events/energy-pkg", "event=0x02\n");
+        write("events/energy-pkg.scale", "2.3283064365386962890625e-10\n");
+        write("events/energy-pkg.unit", "Joules\n");
+        let event = Event { kind: 21, config: 2, joules_per_count: 2.0_f64.powi(-32) };
+        assert_eq!(Event::read(root.path(), "energy-pkg"), Some(event));
+        write("events/energy-pkg.unit", "Watts\n");
+        assert_eq!(Event::read(root.path(), "energy-pkg"), None, "a unit that is not energy");
+    }
+
+    #[test]
+    fn a_pmu_that_is_not_there_is_refused() {
+        let event = Event { kind: 0x7fff_fff0, config: 2, joules_per_count: 1e-9 };
+        assert!(event.open(0).is_err());
+        assert!(PerfCounter::open_all(Path::new("/nowhere")).is_empty());
+    }
+}

@@ -1,0 +1,130 @@
+//! What the machine has, and what share of it the process may use: what a model of power goes by where there is no counter.
+//!
+//! Read once when the set is opened and told in every pass, so that each piece of a recording has it.
+
+use std::path::Path;
+
+use gnntop_wire::{SignalKind, Unit};
+
+use super::cgroup;
+use crate::clock::monotonic_ns;
+use crate::set::{Registry, Sensor, SensorOptions, Sink};
+use crate::signal::{SignalIndex, SignalInfo};
+
+/// Memory controllers that are looked at, and modules of each.
+const MOST_MODULES: usize = 1024;
+
+/// Tells constants: what there is none of, such as a quota, has no signal.
+#[derive(Debug)]
+pub(super) struct Shape {
+    constants: Vec<(SignalIndex, i64)>,
+}
+
+impl Shape {
+    pub(super) fn open(options: &SensorOptions, registry: &mut Registry) -> Self {
+        let processors = Processors::parse(&std::fs::read(options.proc_root.join("cpuinfo")).unwrap_or_default());
+        let limits = cgroup::limits(options);
+        let mut constants = Vec::new();
+        let mut add = |name: &str, unit, source, device: Option<String>, value: Option<i64>| {
+            let signal = SignalInfo { name: name.to_owned(), unit, kind: SignalKind::Gauge, source, device };
+            constants.extend(value.map(|value| (registry.add(signal), value)));
+        };
+        let counted = |count: i64| Some(count).filter(|count| *count > 0);
+        let cpuinfo = "/proc/cpuinfo";
+        add("machine.cpu.threads", Unit::Count, cpuinfo, processors.model, counted(processors.threads));
+        add("machine.cpu.sockets", Unit::Count, cpuinfo, None, counted(processors.packages.len() as i64));
+        let edac = "/sys/devices/system/edac/mc";
+        add(
+            "machine.memory.modules",
+            Unit::Count,
+            edac,
+            None,
+            modules(&options.sys_root.join("devices/system/edac/mc")),
+        );
+        add("allotted.cpu.threads", Unit::Count, "/proc/PID/status", None, limits.allowed_cpus.map(i64::from));
+        // A thousandth of a core is 100 thousandths of a percent of one.
+        let quota = limits.cpu_millicores.map(|millicores| millicores.saturating_mul(100));
+        add("allotted.cpu.quota", Unit::MilliPercent, "cgroup cpu.max", None, quota);
+        add("allotted.memory", Unit::Bytes, "cgroup memory.max", None, limits.memory_bytes);
+        Self { constants }
+    }
+}
+
+impl Sensor for Shape {
+    fn name(&self) -> &'static str {
+        "shape"
+    }
+
+    fn read(&mut self, sink: &mut Sink<'_>) {
+        let t_ns = monotonic_ns();
+        self.constants.iter().for_each(|(signal, value)| sink.value(*signal, t_ns, *value));
+    }
+}
+
+/// What `/proc/cpuinfo` says.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Processors {
+    model: Option<String>,
+    threads: i64,
+    packages: Vec<u32>,
+}
+
+impl Processors {
+    fn parse(cpuinfo: &[u8]) -> Self {
+        let mut all = Self::default();
+        for line in String::from_utf8_lossy(cpuinfo).lines() {
+            let Some((key, value)) = line.split_once(':') else { continue };
+            match (key.trim(), value.trim()) {
+                ("processor", _) => all.threads += 1,
+                ("model name", value) if all.model.is_none() => all.model = Some(value.to_owned()),
+                ("physical id", value) => {
+                    let new = value.parse().ok().filter(|id| !all.packages.contains(id));
+                    all.packages.extend(new);
+                }
+                _ => {}
+            }
+        }
+        all
+    }
+}
+
+/// Memory modules that hold something; `None` where no controller tells.
+fn modules(controllers: &Path) -> Option<i64> {
+    let folders = |path: &Path, prefix: &'static str| {
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        let paths = entries.filter(move |entry| entry.file_name().to_string_lossy().starts_with(prefix));
+        paths.map(|entry| entry.path()).take(MOST_MODULES)
+    };
+    let has_memory = |module: &std::path::PathBuf| {
+        let size = std::fs::read_to_string(module.join("size")).unwrap_or_default();
+        size.trim().parse::<u64>().is_ok_and(|mebibytes| mebibytes > 0)
+    };
+    let modules = folders(controllers, "mc").flat_map(|mc| folders(&mc, "dimm").collect::<Vec<_>>());
+    i64::try_from(modules.filter(has_memory).count()).ok().filter(|count| *count > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpuinfo_tells_model_threads_and_sockets() {
+        let text = b"processor\t: 0\nmodel name\t: AMD EPYC 7763 64-Core Processor\nphysical id\t: 0\n\n\
+                     processor\t: 1\nmodel name\t: AMD EPYC 7763 64-Core Processor\nphysical id\t: 1\n\n";
+        let found = Processors::parse(text);
+        assert_eq!(found.model.as_deref(), Some("AMD EPYC 7763 64-Core Processor"));
+        assert_eq!((found.threads, found.packages), (2, vec![0, 1]));
+        assert_eq!(Processors::parse(b"\xff:\nprocessor"), Processors::default());
+    }
+
+    #[test]
+    fn only_modules_with_memory_count() {
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!(modules(root.path()), None);
+        for (module, size) in [("mc0/dimm0", "32768\n"), ("mc0/dimm1", "0\n"), ("mc1/dimm0", "32768"), ("mc1/x", "9")] {
+            std::fs::create_dir_all(root.path().join(module)).unwrap();
+            std::fs::write(root.path().join(module).join("size"), size).unwrap();
+        }
+        assert_eq!(modules(root.path()), Some(2));
+    }
+}
