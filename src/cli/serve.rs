@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 
 use super::{SUCCESS, attach, output, signals};
 use crate::export::openmetrics;
-use crate::findings::Watch;
+use crate::findings::{Judgement, Watch};
 use crate::source::{Source, State, discover, target};
 use crate::store::Store;
 use http::{Answer, Request};
@@ -60,7 +60,8 @@ pub(super) fn serve(arguments: &ServeArguments) -> anyhow::Result<u8> {
     let listener = TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))?;
     listener.set_nonblocking(true)?;
     output::say(&format!("http://{}/metrics, until Ctrl-C", listener.local_addr()?))?;
-    let mut served = Served { source, store: Store::new(), watch: Watch::new(), has_ended: false };
+    let (store, watch) = (Store::new(), Watch::new());
+    let mut served = Served { source, store, watch, judgement: Judgement::default(), has_ended: false };
     while interruption.take().is_none() {
         let has_more = served.follow();
         let has_asked = served.answer_all(&listener)?;
@@ -76,6 +77,7 @@ struct Served {
     source: Box<dyn Source>,
     store: Store,
     watch: Watch,
+    judgement: Judgement,
     has_ended: bool,
 }
 
@@ -111,8 +113,10 @@ impl Served {
         let plain = |status, body: &str| Answer { status, content_type: TEXT, body: body.to_owned() };
         match (request.method.as_str(), request.path.as_str()) {
             ("GET" | "HEAD", "/metrics") => {
-                self.watch.update(&self.store);
-                let body = openmetrics::write(&self.store, self.watch.findings());
+                if let Some(judgement) = self.watch.update(&self.store) {
+                    self.judgement = judgement;
+                }
+                let body = openmetrics::write(&self.store, &self.judgement.findings);
                 Answer { status: "200 OK", content_type: OPENMETRICS, body }
             }
             ("GET" | "HEAD", "/") => plain("200 OK", "gnntop: the figures are at /metrics\n"),
