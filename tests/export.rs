@@ -156,6 +156,21 @@ fn perfetto_slices_nest_as_they_did() {
 }
 
 #[test]
+fn perfetto_slices_that_overlap_keep_their_durations() {
+    let sessions = Sessions::new();
+    let mut stream = StreamBuilder::new("a");
+    let main = stream.track(gnntop_wire::TrackRole::Training, "main");
+    stream.phase(main, 1, "data wait", START_NS, START_NS + 5 * MS);
+    stream.phase(main, 1, "forward", START_NS + 5 * MS - 400, START_NS + 30 * MS);
+    stream.span(main, 1, "layer", START_NS + 6 * MS, START_NS + 8 * MS);
+    sessions.file("a.gnntop", &stream.bytes());
+    let mut slices = slices(&exported(&sessions, &["perfetto"]));
+    slices.sort_unstable();
+    let expected = [("data wait", 5 * MS), ("forward", 25 * MS + 400), ("layer", 2 * MS)];
+    assert_eq!(slices, expected.map(|(name, ns)| (name.to_owned(), ns)));
+}
+
+#[test]
 fn names_of_others_do_not_break_a_form() {
     let sessions = Sessions::new();
     let mut stream = StreamBuilder::new("x");
@@ -374,6 +389,16 @@ fn a_session_is_served_to_other_machines_only_where_allowed() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     sessions.run(["serve", "a.gnntop", "--metrics", &address]).refused("cannot listen on 127.0.0.1");
+}
+
+#[test]
+fn a_large_export_is_announced() {
+    let sessions = recorded();
+    // Nothing but its length matters; what was appended takes no room on disk.
+    fs::OpenOptions::new().write(true).open(sessions.path().join("a.gnntop")).unwrap().set_len(20 << 20).unwrap();
+    let said = |form: &str| sessions.run(["export", "a.gnntop", "--to", form]).err;
+    assert!(said("ndjson").starts_with("the whole recording makes about 3"), "{}", said("ndjson"));
+    assert!(!said("csv").contains("the whole recording"), "9 times 20 MiB are not large");
 }
 
 #[test]

@@ -27,7 +27,7 @@ Examples:
 
 Times in the files are the publisher's own clock. What lies partly in the window is exported whole.";
 
-/// Recordings beyond this are warned about: their exports are some ten times as large.
+/// Exports that may get larger than this are warned about.
 const LARGE: u64 = 256 << 20;
 /// Length of the intervals of a histogram log.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
@@ -75,6 +75,20 @@ enum To {
     Openmetrics,
 }
 
+impl To {
+    /// How many times as large as a recording an export of it is: a little more than the labelled recordings give.
+    fn times(self) -> u64 {
+        match self {
+            Self::Perfetto => 6,
+            Self::Chrome => 15,
+            Self::Csv => 9,
+            Self::Ndjson => 17,
+            Self::Speedscope => 6,
+            Self::Hlog | Self::Openmetrics => 0,
+        }
+    }
+}
+
 fn steps(text: &str) -> Result<Range<u64>, String> {
     let range = text.split_once("..").and_then(|(a, b)| Some(a.trim().parse().ok()?..b.trim().parse().ok()?));
     range.filter(|range| !range.is_empty()).ok_or_else(|| "give A..B, such as 100..120".to_owned())
@@ -82,14 +96,6 @@ fn steps(text: &str) -> Result<Range<u64>, String> {
 
 /// Does `gnntop export`.
 pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
-    if std::fs::metadata(&arguments.file).is_ok_and(|meta| meta.len() > LARGE) {
-        let size = std::fs::metadata(&arguments.file).map_or(0, |meta| meta.len());
-        output::note(&format!(
-            "{} has {}: the export may be ten times as large",
-            arguments.file.display(),
-            bytes(size as f64)
-        ));
-    }
     if arguments.interval.is_some() && arguments.to != To::Hlog {
         bail!("--interval is for --to hlog");
     }
@@ -102,6 +108,7 @@ pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
         To::Speedscope => Form::Speedscope,
         To::Openmetrics => return metrics(arguments),
     };
+    warn_of_size(arguments);
     let window_ns = window(arguments)?;
     let (written, left_out) = match &arguments.output {
         Some(path) => into(form, &arguments.file, window_ns, BufWriter::new(record::create(path, arguments.force)?))?,
@@ -114,6 +121,18 @@ pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
         output::complain(&format!("warning: {} events refer to names that are not known", count(left_out)));
     }
     Ok(SUCCESS)
+}
+
+/// Says so before an export that may get large, as far as that can be known.
+fn warn_of_size(arguments: &ExportArguments) {
+    let len = std::fs::metadata(&arguments.file).map_or(0, |meta| meta.len());
+    let about = len.saturating_mul(arguments.to.times());
+    if about > LARGE {
+        let size = bytes(about as f64);
+        output::note(&format!(
+            "the whole recording makes about {size} in this form; --steps or --from and --until take less"
+        ));
+    }
 }
 
 /// The length of an interval of the histogram log.

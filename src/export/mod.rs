@@ -7,6 +7,7 @@
 
 mod chrome;
 mod hlog;
+mod nesting;
 pub mod openmetrics;
 mod perfetto;
 mod rows;

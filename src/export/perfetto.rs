@@ -3,14 +3,17 @@
 //!
 //! Only a dozen fields are needed, all of them varints, doubles and texts, so they are written by hand.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
 use gnntop_wire::TrackId;
 
+use super::nesting::{Lanes, MAX_LANES};
 use super::{Entry, Format};
 
-/// Events that wait to be ordered by time; a begin may stand behind the begin of what lies inside it.
+/// Events that wait to be ordered by time; a begin may stand behind the begin of what lies inside it. Whether spans
+/// nest is looked at among these.
 const ORDERED: usize = 1 << 16;
 const SLICE_BEGIN: u64 = 1;
 const SLICE_END: u64 = 2;
@@ -18,20 +21,42 @@ const INSTANT: u64 = 3;
 const COUNTER: u64 = 4;
 /// Track of the process; threads and counters hang below it.
 const PROCESS: u64 = 1;
+/// Counters have the numbers from here on, threads those below.
+const COUNTERS: u64 = 1 << 40;
+/// Further lanes of threads.
+const LANES: u64 = 1 << 41;
 
 /// Where an event stands among those of the same time: ends before begins, outer begins before inner ones.
 type Order = (u64, u8, u64);
 
+/// A slice that waits for its lane.
+struct Slice {
+    track: TrackId,
+    start_ns: u64,
+    end_ns: u64,
+    /// Its category and name, encoded.
+    named: Vec<u8>,
+}
+
+/// A thread's name, and how many of its lanes have been described.
+struct Thread {
+    title: String,
+    lanes: usize,
+}
+
 pub(super) struct Perfetto<W: Write> {
     out: W,
     waiting: Vec<(Order, Vec<u8>)>,
+    slices: Vec<Slice>,
+    threads: HashMap<TrackId, Thread>,
     counters: HashMap<String, u64>,
     has_process: bool,
 }
 
 impl<W: Write> Perfetto<W> {
     pub(super) fn new(out: W) -> Self {
-        Self { out, waiting: Vec::new(), counters: HashMap::new(), has_process: false }
+        let (slices, threads, counters) = (Vec::new(), HashMap::new(), HashMap::new());
+        Self { out, waiting: Vec::new(), slices, threads, counters, has_process: false }
     }
 
     /// Writes a packet around `fields`. The sequence id is needed for every packet with track events.
@@ -71,8 +96,7 @@ impl<W: Write> Perfetto<W> {
         if let Some(uuid) = self.counters.get(name) {
             return Ok(*uuid);
         }
-        // Threads have the numbers below.
-        let uuid = (1 << 40) + self.counters.len() as u64;
+        let uuid = COUNTERS + self.counters.len() as u64;
         self.counters.insert(name.to_owned(), uuid);
         self.process()?;
         self.descriptor(uuid, name, |descriptor| {
@@ -93,19 +117,52 @@ impl<W: Write> Perfetto<W> {
         self.waiting.push((order, fields));
     }
 
-    fn slice(&mut self, uuid: u64, name: &str, category: &str, (start_ns, end_ns): (u64, u64)) {
-        let named = |event: &mut Vec<u8>| {
-            put_bytes_field(event, 22, category.as_bytes());
-            put_bytes_field(event, 23, name.as_bytes());
-        };
+    fn slice(&mut self, track: TrackId, name: &str, category: &str, (start_ns, end_ns): (u64, u64)) {
+        let mut named = Vec::with_capacity(category.len() + name.len() + 8);
+        put_bytes_field(&mut named, 22, category.as_bytes());
+        put_bytes_field(&mut named, 23, name.as_bytes());
         if end_ns <= start_ns {
-            return self.event((start_ns, 2, 0), uuid, INSTANT, named);
+            return self.event((start_ns, 2, 0), thread(track), INSTANT, |event| event.extend_from_slice(&named));
         }
-        self.event((start_ns, 1, u64::MAX - (end_ns - start_ns)), uuid, SLICE_BEGIN, named);
-        self.event((end_ns, 0, end_ns - start_ns), uuid, SLICE_END, |_| {});
+        self.slices.push(Slice { track, start_ns, end_ns, named });
+    }
+
+    /// Gives the waiting slices their lanes, and turns them into events.
+    fn place_slices(&mut self) -> io::Result<()> {
+        let mut slices = std::mem::take(&mut self.slices);
+        slices.sort_by_key(|slice| (slice.track.0, slice.start_ns, Reverse(slice.end_ns)));
+        let (mut lanes, mut track) = (Lanes::default(), None);
+        for slice in slices {
+            if track.replace(slice.track) != Some(slice.track) {
+                lanes = Lanes::default();
+            }
+            let Slice { start_ns, end_ns, .. } = slice;
+            let uuid = self.lane(slice.track, lanes.place(start_ns, end_ns))?;
+            let len_ns = end_ns - start_ns;
+            let named = |event: &mut Vec<u8>| event.extend_from_slice(&slice.named);
+            self.event((start_ns, 1, u64::MAX - len_ns), uuid, SLICE_BEGIN, named);
+            self.event((end_ns, 0, len_ns), uuid, SLICE_END, |_| {});
+        }
+        Ok(())
+    }
+
+    /// The track of a thread's lane: the thread's own, or one below it that is described now if it is new.
+    fn lane(&mut self, track: TrackId, lane: usize) -> io::Result<u64> {
+        let uuid = |lane: usize| LANES + u64::from(track.0) * MAX_LANES as u64 + lane as u64;
+        let described = self.threads.get(&track).map_or(1, |thread| thread.lanes);
+        for new in described..=lane {
+            let title = self.threads.get(&track).map_or("", |thread| &thread.title);
+            let title = format!("{title} ({})", new + 1);
+            self.descriptor(uuid(new), &title, |descriptor| put_varint_field(descriptor, 5, thread(track)))?;
+        }
+        if let Some(thread) = self.threads.get_mut(&track) {
+            thread.lanes = described.max(lane + 1);
+        }
+        Ok(if lane == 0 { thread(track) } else { uuid(lane) })
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        self.place_slices()?;
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.sort_by_key(|(order, _)| *order);
         waiting.iter().try_for_each(|(_, fields)| self.packet(fields))
@@ -115,6 +172,7 @@ impl<W: Write> Perfetto<W> {
 impl<W: Write> Format for Perfetto<W> {
     fn track(&mut self, track: TrackId, title: &str) -> io::Result<()> {
         self.process()?;
+        self.threads.insert(track, Thread { title: title.to_owned(), lanes: 1 });
         self.descriptor(thread(track), title, |descriptor| {
             let mut thread = Vec::new();
             put_varint_field(&mut thread, 1, 1);
@@ -128,9 +186,9 @@ impl<W: Write> Format for Perfetto<W> {
         let uuid = thread(track);
         match entry {
             Entry::Span { name, is_phase, .. } => {
-                self.slice(uuid, name, if *is_phase { "phase" } else { "span" }, entry.time_ns());
+                self.slice(track, name, if *is_phase { "phase" } else { "span" }, entry.time_ns());
             }
-            Entry::Step { step } => self.slice(uuid, &format!("step {}", step.step.0), "step", entry.time_ns()),
+            Entry::Step { step } => self.slice(track, &format!("step {}", step.step.0), "step", entry.time_ns()),
             Entry::Mark { name, t_ns, .. } => {
                 self.event((*t_ns, 2, 0), uuid, INSTANT, |event| put_bytes_field(event, 23, name.as_bytes()));
             }
@@ -148,7 +206,7 @@ impl<W: Write> Format for Perfetto<W> {
     }
 
     fn block_end(&mut self) -> io::Result<()> {
-        if self.waiting.len() >= ORDERED { self.flush() } else { Ok(()) }
+        if self.waiting.len() + 2 * self.slices.len() >= ORDERED { self.flush() } else { Ok(()) }
     }
 
     fn end(&mut self) -> io::Result<()> {

@@ -10,12 +10,11 @@ use std::io::{self, Write};
 
 use gnntop_wire::TrackId;
 
+use super::nesting::{Lanes, MAX_LANES};
 use super::{Entry, Format, json};
 
 /// Spans held, 24 bytes each.
 const MAX_SPANS: usize = 4_000_000;
-/// Profiles of a track.
-const MAX_PROFILES: usize = 64;
 /// Steps are one frame: their time adds up, their phases lie inside.
 const STEP: &str = "step";
 
@@ -32,7 +31,7 @@ struct Track {
     slices: Vec<Slice>,
 }
 
-/// The events of one profile and the slices that are open at its end.
+/// The events of one profile, and the slices that are open at its end.
 #[derive(Default)]
 struct Profile {
     events: Vec<(bool, u32, u64)>,
@@ -91,15 +90,11 @@ impl<W: Write> Speedscope<W> {
 }
 
 impl Profile {
-    /// Closes what ends before this slice begins, and opens it if it then lies within what is open.
-    fn takes(&mut self, slice: Slice) -> bool {
+    /// Adds a slice that lies inside what is open when it begins.
+    fn add(&mut self, slice: Slice) {
         self.close_until(slice.start_ns);
-        let fits = self.open.last().is_none_or(|outer| slice.end_ns <= outer.end_ns);
-        if fits {
-            self.events.push((true, slice.frame, slice.start_ns));
-            self.open.push(slice);
-        }
-        fits
+        self.events.push((true, slice.frame, slice.start_ns));
+        self.open.push(slice);
     }
 
     fn close_until(&mut self, t_ns: u64) {
@@ -113,18 +108,17 @@ impl Profile {
 fn profiles(slices: &mut [Slice], step: Option<u32>) -> io::Result<Vec<Profile>> {
     // A step begins with its first phase and lies around it also where both last equally long.
     slices.sort_by_key(|slice| (slice.start_ns, Reverse(slice.end_ns), Some(slice.frame) != step));
-    let mut profiles: Vec<Profile> = Vec::new();
+    let (mut lanes, mut profiles) = (Lanes::default(), Vec::<Profile>::new());
     for slice in slices {
-        if profiles.iter_mut().any(|profile| profile.takes(*slice)) {
-            continue;
-        }
-        if profiles.len() == MAX_PROFILES {
-            let message = format!("more than {MAX_PROFILES} spans of a track overlap: speedscope cannot show them");
+        let lane = lanes.place(slice.start_ns, slice.end_ns);
+        if lane + 1 == MAX_LANES {
+            let message = format!("{MAX_LANES} or more spans of a track overlap: speedscope cannot show them");
             return Err(io::Error::other(message));
         }
-        let mut profile = Profile::default();
-        profile.takes(*slice);
-        profiles.push(profile);
+        profiles.resize_with(profiles.len().max(lane + 1), Profile::default);
+        if let Some(profile) = profiles.get_mut(lane) {
+            profile.add(*slice);
+        }
     }
     profiles.iter_mut().for_each(|profile| profile.close_until(u64::MAX));
     Ok(profiles)
