@@ -119,6 +119,22 @@ fn three_digits(value: f64) -> String {
     }
 }
 
+/// A time as `2026-01-02 03:04:05 UTC`. Days to civil date after Howard Hinnant, `chrono`-compatible low-level
+/// date algorithms, `civil_from_days`.
+pub fn utc(unix_ns: u64) -> String {
+    let seconds = unix_ns / 1_000_000_000;
+    let (days, second) = (seconds / 86_400 + 719_468, seconds % 86_400);
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (h, m, s) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02} {h:02}:{m:02}:{s:02} UTC")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,5 +195,14 @@ mod tests {
         assert_eq!(difference(97, 100).as_deref(), Some("-3 %"));
         assert_eq!(difference(420, 100).as_deref(), Some("x 4.20"));
         assert_eq!(difference(1, 0), None);
+    }
+
+    #[test]
+    fn times_are_written_in_utc() {
+        assert_eq!(utc(0), "1970-01-01 00:00:00 UTC");
+        assert_eq!(utc(951_782_399_000_000_000), "2000-02-28 23:59:59 UTC");
+        assert_eq!(utc(951_868_800_000_000_000), "2000-03-01 00:00:00 UTC");
+        assert_eq!(utc(1_767_323_045_999_999_999), "2026-01-02 03:04:05 UTC");
+        assert_eq!(utc(u64::MAX), "2554-07-21 23:34:33 UTC");
     }
 }

@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
+use super::assumptions::EnergyArguments;
 use super::{SUCCESS, output, quantities, record};
-use crate::export::{Exporter, Form, openmetrics};
+use crate::export::{Exporter, Form, emissions, openmetrics};
 use crate::figures::{bytes, count};
 use crate::findings;
 use crate::source::Recording;
-use crate::store::Store;
+use crate::store::{Scope, Store};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,6 +25,7 @@ Examples:
   gnntop export pna.gnntop --to speedscope -o pna.speedscope.json
   gnntop export pna.gnntop --to hlog --interval 10s -o pna.hlog
   gnntop export pna.gnntop --to openmetrics
+  gnntop export pna.gnntop --to emissions -o emissions.csv --region CA-QC
 
 Times in the files are the publisher's own clock. What lies partly in the window is exported whole.";
 
@@ -62,6 +64,11 @@ pub(super) struct ExportArguments {
     /// With --to hlog: a histogram of this much time each, 1s without it
     #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
     interval: Option<Duration>,
+    /// With --to emissions: of whole devices, in the place of what the process used of them
+    #[arg(long)]
+    machine: bool,
+    #[command(flatten)]
+    energy: EnergyArguments,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -73,6 +80,8 @@ enum To {
     Hlog,
     Speedscope,
     Openmetrics,
+    /// CodeCarbon's emissions.csv
+    Emissions,
 }
 
 impl To {
@@ -84,7 +93,7 @@ impl To {
             Self::Csv => 9,
             Self::Ndjson => 17,
             Self::Speedscope => 6,
-            Self::Hlog | Self::Openmetrics => 0,
+            Self::Hlog | Self::Openmetrics | Self::Emissions => 0,
         }
     }
 }
@@ -107,6 +116,7 @@ pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
         To::Hlog => Form::Hlog { interval_ns: interval_ns(arguments.interval)? },
         To::Speedscope => Form::Speedscope,
         To::Openmetrics => return metrics(arguments),
+        To::Emissions => return emissions(arguments),
     };
     warn_of_size(arguments);
     let window_ns = window(arguments)?;
@@ -176,6 +186,28 @@ fn window(arguments: &ExportArguments) -> anyhow::Result<RangeInclusive<u64>> {
         (Some(first), Some(last)) => Ok(first.0 + 1..=last.1),
         _ => bail!("no step {}..{} is held: the recording has {}", range.start, range.end, store.steps().total()),
     }
+}
+
+/// Writes CodeCarbon's file and, beside it, bounds and labels.
+fn emissions(arguments: &ExportArguments) -> anyhow::Result<u8> {
+    if arguments.steps.is_some() || arguments.from.is_some() || arguments.until.is_some() {
+        bail!("--to emissions is of the whole recording: leave --steps, --from and --until out");
+    }
+    let mut store = Store::new();
+    Recording::open(&arguments.file)?.read_all(&mut store);
+    let scope = if arguments.machine { Scope::Device } else { Scope::Job };
+    let (emissions, quality) = emissions::write(&store, &arguments.energy.assumptions()?, scope);
+    let Some(path) = &arguments.output else {
+        output::say(emissions.trim_end())?;
+        return Ok(SUCCESS);
+    };
+    let beside = path.with_extension("quality.csv");
+    for (path, text) in [(path, emissions), (&beside, quality)] {
+        let mut file: File = record::create(path, arguments.force)?;
+        file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    output::note(&format!("{}, and {} with bounds and labels", path.display(), beside.display()));
+    Ok(SUCCESS)
 }
 
 fn metrics(arguments: &ExportArguments) -> anyhow::Result<u8> {

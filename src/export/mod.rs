@@ -3,9 +3,11 @@
 //! ```text
 //! source ─▶ Exporter (what ids mean, the window) ─▶ Format: perfetto │ chrome │ speedscope │ csv │ ndjson │ hlog
 //! Store, Findings ─▶ openmetrics
+//! Store ─▶ emissions (CodeCarbon's file, and one of its quality)
 //! ```
 
 mod chrome;
+pub mod emissions;
 mod hlog;
 mod nesting;
 pub mod openmetrics;

@@ -1,9 +1,9 @@
 //! A report as headings, tables and lists, of one recording or of several side by side; what Markdown and HTML write.
 
 use super::durations::{Durations, PhaseLine};
-use super::text::{self, utc};
+use super::text;
 use super::{ClassLine, Report, figure};
-use crate::figures::{bytes, count, duration, percent, quantity};
+use crate::figures::{bytes, count, duration, percent, quantity, utc};
 
 /// One part of a document.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,6 +8,7 @@ use std::ops::Range;
 use super::Store;
 use super::hardware::Absence;
 use super::phases::{Phase, PhaseSlot};
+use super::session::SessionState;
 use crate::energy::{Account, Assumptions, Figure, Label, Line, Model, PhaseFigure, PowerRange, Processor, Source};
 
 /// Newest steps whose lengths are compared.
@@ -98,6 +99,13 @@ impl Store {
 impl EnergyBook<'_> {
     /// Energy of one component over a time; `None` where it is not known.
     pub fn figure(&self, component: &ComponentEnergy, scope: Scope, range: Range<u64>) -> Option<Figure> {
+        let figure = self.figure_so_far(component, scope, range)?;
+        // Of a session that is over no further reading comes.
+        let goes_on = matches!(self.store.session().state(), SessionState::Running);
+        Some(Figure { is_provisional: figure.is_provisional && goes_on, ..figure })
+    }
+
+    fn figure_so_far(&self, component: &ComponentEnergy, scope: Scope, range: Range<u64>) -> Option<Figure> {
         let device = || component.device.as_ref().ok()?.figure(range.clone());
         match (scope, &component.job) {
             (Scope::Device, _) | (Scope::Job, JobShare::All) => device(),
