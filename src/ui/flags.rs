@@ -7,7 +7,7 @@ use super::labels::Labels;
 use super::sheet::{Sheet, clip};
 use super::theme::Theme;
 use crate::figures::count;
-use crate::findings::{Kind, Severity};
+use crate::findings::{Finding, Kind, Severity};
 use crate::store::StepColumn;
 
 /// Longest name of a mark, in columns.
@@ -131,10 +131,13 @@ impl<'a> Flags<'a> {
     }
 }
 
-/// Where findings begin, the weightiest finding first.
+/// Where findings begin: first those that name a cause, then the weightiest.
 fn findings_in<'a>(columns: &[(u16, &StepColumn<'_>)], scene: &Scene<'_>) -> Vec<(u16, Flag<'a>)> {
     let mut all = Vec::new();
-    for finding in &scene.app.findings().found {
+    let mut found: Vec<&Finding> = scene.app.findings().found.iter().collect();
+    // A checkpoint between steps is a long gap too.
+    found.sort_by_key(|finding| !matches!(finding.kind, Kind::Stall | Kind::PageFaults));
+    for finding in found {
         let flag = Flag::Finding(finding.kind, finding.severity);
         for place in &finding.places {
             let ordinal = place.ordinals.start;

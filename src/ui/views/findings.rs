@@ -38,6 +38,8 @@ const SHARE: u16 = 8;
 const SURE: u16 = 10;
 /// Columns of what a line of the selected finding is.
 const ABOUT: u16 = 10;
+/// A finding with so many places may have more that are not listed.
+const PLACES_MOST: u64 = 1024;
 /// Rows below which the list has all of them.
 const BOTH_LEAST: u16 = 9;
 
@@ -200,7 +202,7 @@ fn facts(finding: &Finding) -> Vec<(&'static str, &str)> {
 fn draw_places(sheet: &mut Sheet<'_>, finding: &Finding, sentences: &[&str], at: usize, scene: &Scene<'_>) {
     let theme = scene.theme;
     let listed = sentences.len() as u64;
-    let all = if finding.count > listed { format!(" ({} in all)", count(finding.count)) } else { String::new() };
+    let all = if listed >= PLACES_MOST { format!(" ({} in all)", count(finding.count)) } else { String::new() };
     let note = format!("{} of {}{all}, the longest first", at + 1, count(listed));
     rule(sheet, 0, if listed == 1 { "place" } else { "places" }, &note, scene);
     let first = first_shown(at, sentences.len(), sheet.height().saturating_sub(1));
