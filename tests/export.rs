@@ -82,6 +82,9 @@ fn a_window_of_steps_holds_these_steps_alone() {
     let late = String::from_utf8(exported(&sessions, &["csv", "--from", "4s"])).unwrap();
     assert!((2..40).contains(&late.lines().count()), "{late}");
     sessions.run(["export", "a.gnntop", "--to", "csv", "--steps", "900..901"]).refused("no step 900..901 is held");
+    for form in ["openmetrics", "emissions"] {
+        sessions.run(["export", "a.gnntop", "--to", form, "--from", "1s"]).refused("of the whole recording");
+    }
 }
 
 /// The fields of a protobuf message: number, and a varint, fixed 64 bits, or bytes.

@@ -108,6 +108,10 @@ pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
     if arguments.interval.is_some() && arguments.to != To::Hlog {
         bail!("--interval is for --to hlog");
     }
+    let has_window = arguments.steps.is_some() || arguments.from.is_some() || arguments.until.is_some();
+    if has_window && matches!(arguments.to, To::Openmetrics | To::Emissions) {
+        bail!("this form is of the whole recording: leave --steps, --from and --until out");
+    }
     let form = match arguments.to {
         To::Perfetto => Form::Perfetto,
         To::Chrome => Form::Chrome,
@@ -190,9 +194,6 @@ fn window(arguments: &ExportArguments) -> anyhow::Result<RangeInclusive<u64>> {
 
 /// Writes CodeCarbon's file and, beside it, bounds and labels.
 fn emissions(arguments: &ExportArguments) -> anyhow::Result<u8> {
-    if arguments.steps.is_some() || arguments.from.is_some() || arguments.until.is_some() {
-        bail!("--to emissions is of the whole recording: leave --steps, --from and --until out");
-    }
     let mut store = Store::new();
     Recording::open(&arguments.file)?.read_all(&mut store);
     let scope = if arguments.machine { Scope::Device } else { Scope::Job };
