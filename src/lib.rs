@@ -11,4 +11,5 @@ pub mod recorder;
 pub mod report;
 pub mod source;
 pub mod store;
+pub mod study;
 pub mod ui;

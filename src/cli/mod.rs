@@ -24,12 +24,15 @@ mod screen;
 mod serve;
 mod settings;
 mod signals;
+mod study;
 mod train;
 
 use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
 use settings::{ScreenArguments, SettingsError};
+
+use crate::study::FileError;
 
 /// All went well.
 const SUCCESS: u8 = 0;
@@ -82,6 +85,7 @@ enum Command {
     Export(export::ExportArguments),
     Serve(serve::ServeArguments),
     Import(import::ImportArguments),
+    Study(study::StudyArguments),
     Doctor(doctor::DoctorArguments),
     Config(config::ConfigArguments),
     Completions(completions::CompletionsArguments),
@@ -100,7 +104,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) if output::is_broken_pipe(&error) => SUCCESS,
         Err(error) => {
             output::complain(&format!("{error:#}"));
-            if error.is::<SettingsError>() { USAGE } else { FAILURE }
+            if error.is::<SettingsError>() || error.is::<FileError>() { USAGE } else { FAILURE }
         }
     }
 }
@@ -120,6 +124,7 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<u8> {
         Some(Command::Export(arguments)) => export::export(&arguments),
         Some(Command::Serve(arguments)) => serve::serve(&arguments),
         Some(Command::Import(arguments)) => import::import(&arguments),
+        Some(Command::Study(arguments)) => study::study(&arguments),
         Some(Command::Doctor(arguments)) => doctor::doctor(&arguments),
         Some(Command::Config(arguments)) => config::config(&arguments),
         Some(Command::Completions(arguments)) => completions::completions(&arguments),

@@ -5,6 +5,7 @@
 
 mod child;
 mod recording;
+mod unattended;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -19,6 +20,8 @@ use super::{output, screen, signals, train};
 use crate::source::{Launched, Source, discover};
 use child::Child;
 use recording::Recording;
+
+pub(super) use unattended::{Ended, Unattended};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -93,10 +96,15 @@ fn command(arguments: &RunArguments) -> anyhow::Result<(Vec<OsString>, String)> 
     }
     let name = arguments.words.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     train::check_name(&name)?;
+    Ok((own_command(&arguments.words)?, name))
+}
+
+/// How this program starts a workload, given as its name and its settings.
+fn own_command(words: &[OsString]) -> anyhow::Result<Vec<OsString>> {
     let own = std::env::current_exe().context("cannot find the gnntop program itself")?;
     let mut command = vec![own.into_os_string(), "train".into()];
-    command.extend(arguments.words.iter().cloned());
-    Ok((command, name))
+    command.extend(words.iter().cloned());
+    Ok(command)
 }
 
 /// Opens the live view; returns when a person leaves it, or at once if the program has ended already.

@@ -39,6 +39,39 @@ impl Document {
         Self { title, blocks }
     }
 
+    /// An empty document, for reports of another kind.
+    pub fn titled(title: impl Into<String>) -> Self {
+        Self { title: title.into(), blocks: Vec::new() }
+    }
+
+    /// Adds a heading.
+    pub fn heading(&mut self, text: impl Into<String>) {
+        self.blocks.push(Block::Heading(text.into()));
+    }
+
+    /// Adds a paragraph.
+    pub fn paragraph(&mut self, text: impl Into<String>) {
+        self.blocks.push(Block::Paragraph(text.into()));
+    }
+
+    /// Adds a list; nothing where it is empty.
+    pub fn list(&mut self, lines: Vec<String>) {
+        if !lines.is_empty() {
+            self.blocks.push(Block::List(lines));
+        }
+    }
+
+    /// Adds a table, whose first row is its head.
+    pub fn table(&mut self, rows: Vec<Vec<String>>) {
+        self.blocks.push(Block::Table(rows));
+    }
+
+    /// Adds the figures of a recording: shares of its phases and its step times.
+    pub fn figures(&mut self, report: &Report) {
+        self.blocks.push(Block::Figure(figure::phase_shares(report)));
+        self.blocks.push(Block::Figure(figure::step_times(report)));
+    }
+
     /// As Markdown, without figures.
     pub fn to_markdown(&self) -> String {
         super::markdown::write(self)

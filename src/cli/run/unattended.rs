@@ -1,0 +1,93 @@
+//! A program that nobody watches: started, recorded, ended when its time is over; for sweeps of many.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use signal_hook::consts::{SIGKILL, SIGTERM};
+
+use super::super::signals::Interruption;
+use super::child::Child;
+use super::recording::Recording;
+use super::{WAIT_INTERVAL, own_command};
+
+/// A program that was asked to end is killed after this long.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Ended {
+    /// By itself, with this exit code.
+    Code(u8),
+    /// It was ended, because its time was over.
+    TimeOver,
+    /// It was ended by this signal to us.
+    Interrupted(i32),
+}
+
+/// What to start and how long it may take.
+pub(in super::super) struct Unattended<'a> {
+    /// The program and its arguments, or a workload's name and its settings.
+    pub words: &'a [String],
+    /// Whether these are a workload's.
+    pub is_workload: bool,
+    /// How its log is called.
+    pub name: &'a str,
+    /// The recording; written over.
+    pub recording: &'a Path,
+    /// The longest it may take.
+    pub time_limit: Option<Duration>,
+}
+
+impl Unattended<'_> {
+    /// Starts it and waits for its end; `waiting` is called all the while.
+    ///
+    /// # Errors
+    /// When it cannot be started or the recording cannot be written.
+    pub(in super::super) fn run(
+        &self,
+        interruption: &Interruption,
+        mut waiting: impl FnMut(),
+    ) -> anyhow::Result<Ended> {
+        let file = Recording::create(self.recording, true)?;
+        let words: Vec<OsString> = self.words.iter().map(OsString::from).collect();
+        let command = if self.is_workload { own_command(&words)? } else { words };
+        let since = SystemTime::now();
+        let mut child = Child::start(&command, self.name)?;
+        let recording = file.follow(child.pid(), since)?;
+        let ended = self.wait(&mut child, interruption, &mut waiting);
+        recording.finish()?;
+        let (code, ended) = ended?;
+        child.report_failure(code);
+        Ok(ended)
+    }
+
+    /// Waits for the end, or brings it about. Gives the exit code and how it came.
+    fn wait(
+        &self,
+        child: &mut Child,
+        interruption: &Interruption,
+        waiting: &mut impl FnMut(),
+    ) -> anyhow::Result<(u8, Ended)> {
+        let began = Instant::now();
+        let mut asked: Option<(Instant, Ended)> = None;
+        loop {
+            if let Some(code) = child.try_wait()? {
+                return Ok((code, asked.map_or(Ended::Code(code), |(_, why)| why)));
+            }
+            if let Some(signal) = interruption.take() {
+                child.signal(signal);
+                asked = Some((Instant::now(), Ended::Interrupted(signal)));
+            } else if asked.is_none() && self.time_limit.is_some_and(|limit| began.elapsed() >= limit) {
+                child.signal(SIGTERM);
+                asked = Some((Instant::now(), Ended::TimeOver));
+            }
+            if asked.is_some_and(|(at, _)| at.elapsed() >= GRACE) {
+                child.signal(SIGKILL);
+            }
+            waiting();
+            thread::sleep(WAIT_INTERVAL);
+        }
+    }
+}

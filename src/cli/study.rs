@@ -1,0 +1,246 @@
+//! `gnntop study`: a sweep that a file describes, run by run into recordings, and its report.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+
+use super::run::{Ended, Unattended};
+use super::{FAILURE, SUCCESS, output, report, signals, train};
+use crate::figures::elapsed_time;
+use crate::report::{Options, Report};
+use crate::study::{Measured, Numbers, Program, Run, Study, document};
+
+/// What a recording that is being written ends with.
+const UNFINISHED: &str = "part";
+const REPORT: &str = "report.md";
+const REPORT_HTML: &str = "report.html";
+
+const EXAMPLES: &str = "\
+Examples:
+  gnntop study workloads/studies/pna.toml --quick     the PNA study at the size of a small computer
+  gnntop study pna.toml --output pna-study            again after an interruption: what is finished is kept
+  gnntop study pna.toml --dry-run                     which runs these are, in their order
+  gnntop study pna.toml --html                        the report also as one file with figures
+
+The file names a workload or a command, the options of every run, lists of those that vary, repeats, seeds, warm-up and
+published values; docs/studies.md has all of it.
+Exit codes: 0 all runs are there, 1 a run failed (the others and the report are there), 2 the file is wrong,
+130 interrupted.";
+
+/// Run a sweep that a file describes, and report on it
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct StudyArguments {
+    /// The study
+    #[arg(value_name = "FILE.toml")]
+    file: PathBuf,
+    /// Folder for recordings and report; without it `study-` and the study's name
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// The small size that the file describes under [quick]
+    #[arg(long)]
+    quick: bool,
+    /// List the runs and start none
+    #[arg(long)]
+    dry_run: bool,
+    /// Write the report as HTML as well
+    #[arg(long)]
+    html: bool,
+}
+
+/// Does `gnntop study`.
+pub(super) fn study(arguments: &StudyArguments) -> anyhow::Result<u8> {
+    let path = arguments.file.display();
+    let text = fs::read_to_string(&arguments.file).with_context(|| format!("cannot read {path}"))?;
+    let check = |name: &str| train::check_name(name).map_err(|error| error.to_string());
+    let study = crate::study::read(&text, arguments.quick, check).with_context(|| path.to_string())?;
+    let folder = arguments.output.clone().unwrap_or_else(|| default_folder(&study, arguments.quick));
+    let runs = study.runs();
+    if arguments.dry_run {
+        return list(&study, &runs, &folder);
+    }
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let mut sweep = Sweep::new(&study, &runs, &folder)?;
+    if let Some(signal) = sweep.do_all()? {
+        let done = runs.iter().filter(|run| folder.join(study.file_name(run)).exists()).count();
+        output::note(&format!("interrupted with {done} of {} runs; the same command goes on from there", runs.len()));
+        return Ok(signals::exit_code(signal));
+    }
+    let mut failures = sweep.failures;
+    write_report(&study, &runs, &folder, arguments.html, &mut failures)?;
+    Ok(if failures.is_empty() { SUCCESS } else { FAILURE })
+}
+
+fn default_folder(study: &Study, is_quick: bool) -> PathBuf {
+    let safe: String = study.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    PathBuf::from(format!("study-{safe}{}", if is_quick { "-quick" } else { "" }))
+}
+
+/// Lists the runs, with those that are there already.
+fn list(study: &Study, runs: &[Run], folder: &Path) -> anyhow::Result<u8> {
+    for (at, run) in runs.iter().enumerate() {
+        let name = study.file_name(run);
+        let there = if folder.join(&name).exists() { "  (is there)" } else { "" };
+        let prefix = if is_workload(study) { "gnntop train " } else { "" };
+        output::say(&format!("{}. {name}{there}\n   {prefix}{}", at + 1, study.words(run).join(" ")))?;
+    }
+    Ok(SUCCESS)
+}
+
+fn is_workload(study: &Study) -> bool {
+    matches!(study.program, Program::Workload(_))
+}
+
+/// The runs of a study while they are done.
+struct Sweep<'a> {
+    study: &'a Study,
+    runs: &'a [Run],
+    folder: &'a Path,
+    interruption: signals::Interruption,
+    failures: Vec<String>,
+    /// Runs done by now, and the time they took, to say how long the others may take.
+    done: (u32, Duration),
+}
+
+impl<'a> Sweep<'a> {
+    fn new(study: &'a Study, runs: &'a [Run], folder: &'a Path) -> anyhow::Result<Self> {
+        let interruption = signals::Interruption::catch()?;
+        Ok(Self { study, runs, folder, interruption, failures: Vec::new(), done: (0, Duration::ZERO) })
+    }
+
+    /// Does what is not there yet. Gives the signal that interrupted it, if one did.
+    fn do_all(&mut self) -> anyhow::Result<Option<i32>> {
+        let missing: Vec<(usize, &Run)> =
+            self.runs.iter().enumerate().filter(|(_, run)| !self.recording(run).exists()).collect();
+        let kept = self.runs.len() - missing.len();
+        if kept > 0 {
+            output::note(&format!("{kept} of {} runs are there already", self.runs.len()));
+        }
+        for (position, (at, run)) in missing.iter().enumerate() {
+            if let Some(signal) = self.interruption.take() {
+                return Ok(Some(signal));
+            }
+            if let Some(signal) = self.do_one(*at, run, missing.len() - position)? {
+                return Ok(Some(signal));
+            }
+        }
+        Ok(None)
+    }
+
+    fn recording(&self, run: &Run) -> PathBuf {
+        self.folder.join(self.study.file_name(run))
+    }
+
+    /// Does one run. What it writes gets its name when it is finished, so that a cut recording is never taken for
+    /// one.
+    fn do_one(&mut self, at: usize, run: &Run, left: usize) -> anyhow::Result<Option<i32>> {
+        let recording = self.recording(run);
+        let mut unfinished = recording.clone().into_os_string();
+        unfinished.push(format!(".{UNFINISHED}"));
+        let unfinished = PathBuf::from(unfinished);
+        let number = format!("run {} of {}", at + 1, self.runs.len());
+        let title = format!("{number}: {}", self.title(run));
+        output::note(&format!("{title}{}", self.time_left(left, Duration::ZERO)));
+        let began = Instant::now();
+        let words = self.study.words(run);
+        let name = format!("study {number}");
+        let unattended = Unattended {
+            words: &words,
+            is_workload: is_workload(self.study),
+            name: &name,
+            recording: &unfinished,
+            time_limit: self.study.time_limit,
+        };
+        let ended = unattended.run(&self.interruption, || {
+            let spent = began.elapsed();
+            output::progress(&format!("{title}, {}{}", elapsed_time(spent), self.time_left(left, spent)));
+        });
+        output::progress("");
+        let failure = match ended {
+            Ok(Ended::Interrupted(signal)) => return Ok(Some(signal)),
+            Ok(Ended::Code(0)) if !unfinished.exists() => Some("published nothing".to_owned()),
+            Ok(Ended::Code(0)) => None,
+            Ok(Ended::Code(code)) => Some(format!("ended with exit code {code}")),
+            Ok(Ended::TimeOver) => Some("took longer than time-limit-s allows".to_owned()),
+            Err(error) => Some(format!("{error:#}")),
+        };
+        match failure {
+            Some(why) => self.fail(format!("{title}: {why}")),
+            None => fs::rename(&unfinished, &recording)
+                .with_context(|| format!("cannot rename {}", unfinished.display()))?,
+        }
+        self.done = (self.done.0 + 1, self.done.1 + began.elapsed());
+        Ok(None)
+    }
+
+    fn fail(&mut self, failure: String) {
+        output::complain(&failure);
+        self.failures.push(failure);
+    }
+
+    fn title(&self, run: &Run) -> String {
+        let setting = self.study.settings.get(run.setting).map_or("", |setting| setting.name.as_str());
+        let seed = run.seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
+        let repeat = if self.study.repeats > 1 { format!(", repeat {}", run.repeat) } else { String::new() };
+        format!("{setting}{seed}{repeat}")
+    }
+
+    /// How long `left` runs may take in all, of which the first has taken `spent`; nothing before one has ended.
+    fn time_left(&self, left: usize, spent: Duration) -> String {
+        let (count, time) = self.done;
+        let Some(each) = time.checked_div(count) else { return String::new() };
+        let left = each.saturating_mul(u32::try_from(left).unwrap_or(u32::MAX)).saturating_sub(spent);
+        format!(", about {} left", elapsed_time(left))
+    }
+}
+
+/// Reads the recordings that are there and writes the report beside them.
+fn write_report(
+    study: &Study,
+    runs: &[Run],
+    folder: &Path,
+    with_html: bool,
+    failures: &mut Vec<String>,
+) -> anyhow::Result<()> {
+    let measured: Vec<Measured> =
+        (0..study.settings.len()).filter_map(|at| measure(study, at, runs, folder, failures)).collect();
+    let document = document(study, &measured, failures);
+    let mut paths = vec![(folder.join(REPORT), document.to_markdown())];
+    if with_html {
+        paths.push((folder.join(REPORT_HTML), document.to_html()));
+    }
+    for (path, text) in paths {
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        output::say(&format!("report: {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// The numbers of a setting's recordings. One that cannot be used is a failure.
+fn measure(study: &Study, at: usize, runs: &[Run], folder: &Path, failures: &mut Vec<String>) -> Option<Measured> {
+    let setting = study.settings.get(at)?.clone();
+    let mut measured = Measured { setting, planned: 0, runs: Vec::new(), report: None };
+    for run in runs.iter().filter(|run| run.setting == at) {
+        measured.planned += 1;
+        let path = folder.join(study.file_name(run));
+        if !path.exists() {
+            continue;
+        }
+        let store = match report::read(path.to_str()) {
+            Ok(store) => store,
+            Err(error) => {
+                failures.push(format!("{}: {error:#}", path.display()));
+                continue;
+            }
+        };
+        match Numbers::of(&store, study.warm_up_steps) {
+            Some(numbers) => measured.runs.push(numbers),
+            None => failures.push(format!("{}: no step is left after the warm-up", path.display())),
+        }
+        let options = Options { skip_steps: study.warm_up_steps, ..Options::default() };
+        measured.report = Some(Report::of(&store, &options));
+    }
+    Some(measured)
+}

@@ -1,0 +1,147 @@
+//! Published values beside ours, as ratios to the first setting: times of other machines say nothing by themselves,
+//! which way they go does.
+
+use std::collections::BTreeMap;
+
+/// Ratios within this of 1 are no difference.
+const LEVEL: f64 = 0.05;
+
+/// Values that somebody published for one measure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Published {
+    /// What it is, for a heading.
+    pub what: String,
+    /// Which of our measures it is compared with.
+    pub measure: String,
+    /// The unit of the values, in the publication's words.
+    pub unit: String,
+    /// Where it was published.
+    pub source: String,
+    /// Whether the values are an illustration and no measurement.
+    pub is_placeholder: bool,
+    /// By the name of the setting; all above 0.
+    pub values: BTreeMap<String, f64>,
+}
+
+/// Whether a published direction holds here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// Both go the same way, or neither goes anywhere.
+    Yes,
+    /// They do not.
+    No,
+    /// Runs of the two settings overlap, so that nothing can be said.
+    Unclear,
+}
+
+impl Holds {
+    /// As words for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Yes => "holds",
+            Self::No => "does not hold",
+            Self::Unclear => "unclear: the runs overlap",
+        }
+    }
+}
+
+/// A setting held against the first one, in the publication and here.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Comparison {
+    /// The published value as a multiple of the first setting's.
+    pub published_ratio: f64,
+    /// Ours as a multiple of the first setting's.
+    pub own_ratio: f64,
+    /// Whether they go the same way.
+    pub holds: Holds,
+}
+
+/// Which way a ratio goes.
+#[derive(PartialEq)]
+enum Direction {
+    Down,
+    Level,
+    Up,
+}
+
+impl Direction {
+    fn of(ratio: f64) -> Self {
+        match ratio {
+            _ if ratio > 1.0 + LEVEL => Self::Up,
+            _ if ratio < 1.0 / (1.0 + LEVEL) => Self::Down,
+            _ => Self::Level,
+        }
+    }
+}
+
+impl Comparison {
+    /// Compares. `first` and `other` are one number a run, of the two settings; the medians are compared. `None` for
+    /// no runs, or where ratios mean nothing.
+    pub fn of(published: (f64, f64), first: &[f64], other: &[f64]) -> Option<Self> {
+        let own_ratio = median(other)? / median(first)?;
+        let published_ratio = published.1 / published.0;
+        if !own_ratio.is_finite() || !published_ratio.is_finite() || own_ratio <= 0.0 {
+            return None;
+        }
+        let own = Direction::of(own_ratio);
+        let holds = match own == Direction::of(published_ratio) {
+            _ if own != Direction::Level && overlap(first, other) => Holds::Unclear,
+            true => Holds::Yes,
+            false => Holds::No,
+        };
+        Some(Self { published_ratio, own_ratio, holds })
+    }
+}
+
+/// Whether the ranges of two settings have something in common. One run each has no range to speak of.
+fn overlap(first: &[f64], other: &[f64]) -> bool {
+    let range = |values: &[f64]| values.iter().fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(*v), high.max(*v)));
+    let ((a, b), (c, d)) = (range(first), range(other));
+    first.len().min(other.len()) > 1 && a <= d && c <= b
+}
+
+/// The median, between the middle two where there are two; `None` for none.
+pub(super) fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (low, high) = (sorted.get(sorted.len().saturating_sub(1) / 2)?, sorted.get(sorted.len() / 2)?);
+    Some((low + high) / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holds(published: f64, first: &[f64], other: &[f64]) -> Option<Holds> {
+        Comparison::of((1.0, published), first, other).map(|comparison| comparison.holds)
+    }
+
+    #[test]
+    fn directions_are_compared_and_not_sizes() {
+        assert_eq!(holds(7.5, &[1.0], &[2.0]), Some(Holds::Yes));
+        assert_eq!(holds(0.5, &[1.0], &[2.0]), Some(Holds::No));
+        assert_eq!(holds(1.02, &[1.0], &[0.97]), Some(Holds::Yes));
+        assert_eq!(holds(1.02, &[1.0], &[1.5]), Some(Holds::No));
+        assert_eq!(holds(1.5, &[1.0], &[1.01]), Some(Holds::No));
+    }
+
+    #[test]
+    fn runs_that_overlap_prove_nothing() {
+        assert_eq!(holds(2.0, &[1.0, 1.6], &[1.4, 1.8]), Some(Holds::Unclear));
+        assert_eq!(holds(2.0, &[1.0, 1.1], &[1.4, 1.8]), Some(Holds::Yes));
+    }
+
+    #[test]
+    fn nothing_is_compared_with_nothing() {
+        assert_eq!(holds(2.0, &[], &[1.0]), None);
+        assert_eq!(holds(2.0, &[0.0], &[1.0]), None);
+        assert_eq!(holds(2.0, &[1.0], &[0.0]), None);
+    }
+
+    #[test]
+    fn medians() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0]), Some(2.5));
+        assert_eq!(median(&[]), None);
+    }
+}

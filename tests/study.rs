@@ -1,0 +1,152 @@
+//! `gnntop study` from its file to its report, with a tiny program in the place of a training.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod sessions;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+use gnntop_probe::{Session, TrackRole, phase, span, step};
+use sessions::{Ran, Sessions, signal, spawn, wait_until};
+
+/// Publishes two epochs of `$STUDY_STEPS` steps in all.
+#[test]
+#[ignore = "is the program that the studies start"]
+fn a_tiny_training() {
+    let steps: u64 = std::env::var("STUDY_STEPS").unwrap().parse().unwrap();
+    let session = Session::builder("tiny").start();
+    let _track = session.track("main", TrackRole::Training);
+    for at in 0..steps {
+        let _step = step(at * 2 / steps);
+        let _forward = span(&phase::FORWARD);
+        sleep(Duration::from_millis(1));
+    }
+}
+
+/// A study of the tiny training with 20 and 40 steps, and what else is given. `$2` is the number of steps.
+fn write_study(sessions: &Sessions, script_before: &str, more: &str) {
+    let this = std::env::current_exe().unwrap();
+    let this = this.display();
+    let script =
+        format!("{script_before} STUDY_STEPS=\"$2\" exec '{this}' --exact a_tiny_training --ignored --nocapture");
+    let text = format!("name = 'tiny'\ncommand = ['sh', '-c', '''{script}''', 'tiny']\n{more}");
+    sessions.file("tiny.toml", text.as_bytes());
+}
+
+const SIZES: &str = "repeats = 2\nwarm-up-steps = 2\n[vary]\nsteps = [20, 40]\n
+[[published]]\nwhat = 'time of an epoch'\nmeasure = 'epoch work'\nunit = 's'\nsource = 'nowhere'
+values = { 'steps=20' = 1.0, 'steps=40' = 2.0 }\n";
+
+fn recordings(folder: &Path) -> Vec<PathBuf> {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut all: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|e| e == "gnntop")).collect();
+    all.sort();
+    all
+}
+
+fn study(sessions: &Sessions, more: &[&str]) -> Ran {
+    sessions.run([&["study", "tiny.toml", "-o", "out"][..], more].concat())
+}
+
+#[test]
+fn a_study_records_every_run_and_reports_on_them() {
+    let sessions = Sessions::new();
+    write_study(&sessions, "", SIZES);
+    let ran = study(&sessions, &["--html"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.err.contains("run 1 of 4: steps=20, repeat 1") && ran.err.contains(" left"), "{ran:?}");
+    let out = sessions.path().join("out");
+    let recordings = recordings(&out);
+    assert_eq!(recordings.len(), 4);
+    let report = fs::read_to_string(out.join("report.md")).unwrap();
+    for words in ["# Study: tiny", "| steps=20 | --steps 20 | 2 of 2 | 18 |", "| steps=40 | --steps 40 | 2 of 2 | 38 |"]
+    {
+        assert!(report.contains(words), "no {words:?} in\n{report}");
+    }
+    for heading in ["## Shares of the wall time", "## Against steps=20", "## Published: time of an epoch"] {
+        assert!(report.contains(heading), "no {heading:?} in\n{report}");
+    }
+    assert!(report.contains("- time of an epoch: "), "{report}");
+    assert!(fs::read_to_string(out.join("report.html")).unwrap().contains("<svg"));
+}
+
+#[test]
+fn what_is_finished_is_kept_and_what_is_cut_is_done_again() {
+    let sessions = Sessions::new();
+    write_study(&sessions, "echo started >> started;", SIZES);
+    assert_eq!(study(&sessions, &[]).code, Some(0));
+    let starts = || fs::read_to_string(sessions.path().join("started")).unwrap().lines().count();
+    assert_eq!(starts(), 4);
+    let out = sessions.path().join("out");
+    let all = recordings(&out);
+    let kept = fs::read(&all[1]).unwrap();
+    let mut cut = all[0].clone().into_os_string();
+    cut.push(".part");
+    fs::rename(&all[0], &cut).unwrap();
+    let again = study(&sessions, &[]);
+    assert!(again.code == Some(0) && again.err.contains("3 of 4 runs are there already"), "{again:?}");
+    assert_eq!(starts(), 5);
+    assert_eq!(recordings(&out), all);
+    assert_eq!(fs::read(&all[1]).unwrap(), kept);
+    assert!(!Path::new(&cut).exists());
+}
+
+#[test]
+fn a_failing_run_is_told_and_the_others_go_on() {
+    let sessions = Sessions::new();
+    write_study(&sessions, "test \"$2\" = 20 && exit 9;", "[vary]\nsteps = [20, 40]\n");
+    let ran = study(&sessions, &[]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.err.contains("run 1 of 2: steps=20: ended with exit code 9"), "{ran:?}");
+    let out = sessions.path().join("out");
+    assert_eq!(recordings(&out).len(), 1);
+    let report = fs::read_to_string(out.join("report.md")).unwrap();
+    assert!(report.contains("## Failed") && report.contains("| 0 of 1 |"), "{report}");
+    assert!(report.contains("| steps=40 | --steps 40 | 1 of 1 | 40 |"), "{report}");
+}
+
+#[test]
+fn a_run_beyond_its_time_is_ended() {
+    let sessions = Sessions::new();
+    write_study(&sessions, "exec sleep 600;", "time-limit-s = 1\n[vary]\nsteps = [20]\n");
+    let ran = study(&sessions, &[]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.err.contains("took longer than time-limit-s allows"), "{ran:?}");
+    assert!(recordings(&sessions.path().join("out")).is_empty());
+}
+
+#[test]
+fn an_interruption_ends_the_run_and_says_how_to_go_on() {
+    let sessions = Sessions::new();
+    write_study(&sessions, "test \"$2\" = 40 && touch ready && exec sleep 600;", SIZES);
+    let child = spawn(&mut sessions.gnntop(["study", "tiny.toml", "-o", "out"]));
+    wait_until(|| sessions.path().join("ready").exists());
+    signal(&child, "INT");
+    let ran = Ran::of(&child.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(130), "{ran:?}");
+    assert!(ran.err.contains("interrupted with 1 of 4 runs"), "{ran:?}");
+}
+
+#[test]
+fn a_dry_run_lists_the_runs_and_starts_none() {
+    let sessions = Sessions::new();
+    write_study(&sessions, "touch started;", SIZES);
+    let ran = study(&sessions, &["--dry-run"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let first: Vec<&str> = ran.out.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())).collect();
+    let settings: Vec<&str> = first.iter().map(|line| &line[3..11]).collect();
+    assert_eq!(settings, ["steps=20", "steps=40", "steps=40", "steps=20"], "interleaved, no setting always first");
+    assert!(!sessions.path().join("started").exists() && !sessions.path().join("out").exists());
+}
+
+#[test]
+fn a_wrong_file_is_told_with_its_line() {
+    let sessions = Sessions::new();
+    sessions.file("tiny.toml", b"name = 'tiny'\nworkload = 'no-such'\n");
+    let ran = study(&sessions, &[]);
+    assert_eq!((ran.code, ran.err.lines().count()), (Some(2), 1), "{ran:?}");
+    assert!(ran.err.contains("tiny.toml: line 2: "), "{ran:?}");
+    assert!(!sessions.path().join("out").exists());
+}
