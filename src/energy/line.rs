@@ -280,7 +280,7 @@ mod tests {
             mut cuts in prop::collection::vec(0u64..200_000_000_000, 1..50),
         ) {
             let mut t_ns = 0;
-            let small = |value: u64| if value % 3 == 0 { value } else { value % 300_000_000_000 };
+            let small = |value: u64| if value.is_multiple_of(3) { value } else { value % 300_000_000_000 };
             let line = line(readings.into_iter().map(|(dt_ns, value)| {
                 t_ns += dt_ns;
                 (t_ns, value.map(small))
