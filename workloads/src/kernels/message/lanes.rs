@@ -9,7 +9,7 @@ use std::ops::Range;
 use candle_core::WithDType;
 
 use super::extreme::Extreme;
-use super::registers::{load, load_wide, narrowed, padded, store};
+use super::registers::{load, load_wide, narrowed, store};
 use crate::kernels::{Stored, prefetch_row};
 
 /// Edges that go by while a block of columns stays in registers: their rows stay in the nearest caches until the last
@@ -320,7 +320,7 @@ impl<T: Stored> pulp::NullaryFnOnce for Dots<'_, T> {
     }
 }
 
-/// In lanes, the lanes then pairwise: a fixed order. Several sums side by side, so that none waits for the one before.
+/// In lanes, the lanes then pairwise, then what is left over: a fixed order. Several sums side by side, so that none waits for the one before.
 #[inline(always)]
 fn dot<T: Stored>(a: &[T], b: &[T]) -> T::Wide {
     let mut sums = [T::Wide::default(); WIDE];
@@ -335,10 +335,11 @@ fn dot<T: Stored>(a: &[T], b: &[T]) -> T::Wide {
     for lane in 0..LANES {
         lanes[lane] = (sums[lane] + sums[LANES + lane]) + (sums[2 * LANES + lane] + sums[3 * LANES + lane]);
     }
-    for (a, b) in a_rest.chunks(LANES).zip(b_rest.chunks(LANES)) {
-        let (left, right) = (padded::<T, LANES>(a), padded::<T, LANES>(b));
+    let (a_blocks, a_rest) = a_rest.as_chunks::<LANES>();
+    let (b_blocks, b_rest) = b_rest.as_chunks::<LANES>();
+    for (a, b) in a_blocks.iter().zip(b_blocks) {
         for lane in 0..LANES {
-            lanes[lane] += left[lane].widen() * right[lane].widen();
+            lanes[lane] += a[lane].widen() * b[lane].widen();
         }
     }
     let mut half = LANES;
@@ -349,5 +350,6 @@ fn dot<T: Stored>(a: &[T], b: &[T]) -> T::Wide {
             lanes[lane] += upper;
         }
     }
-    lanes[0]
+    let rest = a_rest.iter().zip(b_rest);
+    rest.fold(lanes[0], |sum, (a, b)| sum + a.widen() * b.widen())
 }

@@ -53,14 +53,6 @@ pub(super) fn store<T: Copy, const N: usize>(to: &mut [T], start: usize, count: 
     }
 }
 
-/// At most `N` numbers, and zeros after them.
-#[inline(always)]
-pub(super) fn padded<T: Copy + Default, const N: usize>(from: &[T]) -> [T; N] {
-    let mut lanes = [T::default(); N];
-    copy_few(&mut lanes[..from.len()], from);
-    lanes
-}
-
 /// Copies less than 64 numbers in parts of fixed sizes: a loop would become a call of memcpy for a few bytes.
 #[inline(always)]
 fn copy_few<T: Copy>(to: &mut [T], from: &[T]) {
