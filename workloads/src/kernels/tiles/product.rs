@@ -45,7 +45,7 @@ impl Packed {
 }
 
 thread_local! {
-    /// Panels of the left operand, kept because fresh memory is expensive.
+    /// A panel of the left operand, kept because fresh memory is expensive.
     static LEFT: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -65,21 +65,17 @@ pub(in crate::kernels) fn multiply(
         "product and target differ in shape"
     );
     let panel = panel_lines(right.inner);
-    // A matrix that lies across is read as a whole, one that does not a panel at a time.
-    let at_once = if left.is_by_row() { 1 } else { left.row_count().div_ceil(PANEL) };
     let mut block = Block([0.0; PANEL * PANEL]);
     LEFT.with_borrow_mut(|lines| {
-        lines.resize(at_once * panel, Line([0; 16]));
+        lines.resize(panel, Line([0; 16]));
         // SAFETY: there is a packed operand, so tiles are available.
         let tiles = unsafe { Tiles::take() };
-        for first in (0..left.row_count()).step_by(at_once.max(1) * PANEL) {
+        for row in (0..left.row_count()).step_by(PANEL) {
             // SAFETY: and so is AVX-512.
-            unsafe { pack(left, Side::Left, first, lines) };
-            for (row, left) in lines.chunks_exact(panel).enumerate() {
-                for (column, right) in right.lines.chunks_exact(panel).enumerate() {
-                    tiles.multiply(left, right, &mut block);
-                    put(&mut target, first + row * PANEL, column * PANEL, accumulate, &block);
-                }
+            unsafe { pack(left, Side::Left, row, lines) };
+            for (column, right) in right.lines.chunks_exact(panel).enumerate() {
+                tiles.multiply(lines, right, &mut block);
+                put(&mut target, row, column * PANEL, accumulate, &block);
             }
         }
     });
