@@ -6,6 +6,8 @@
 #   ./check.sh cuda       not part of all: the build for GPUs, which needs CUDA's compiler (docs/cuda.md)
 set -euo pipefail
 cd "$(dirname "$0")"
+# What speeds up the next small edit costs as much disk as the build itself.
+export CARGO_INCREMENTAL=0
 
 fmt() { cargo fmt --all --check; }
 lint() {
