@@ -13,8 +13,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use gnntop_wire::{
-    BlockEncoder, Definition, End, Event, PhaseMemory, SessionInfo, TrackRole, put_anchor, put_definitions, put_end,
-    put_segment,
+    BlockEncoder, Definition, End, Event, PhaseMemory, Place, SessionInfo, TrackRole, put_anchor, put_definitions,
+    put_end, put_segment,
 };
 use quanta::Clock;
 
@@ -102,7 +102,7 @@ impl Drain {
 
     fn open(&mut self) -> Result<Output, Warning> {
         let start = self.info.start;
-        self.info = session_info(&self.settings.name, self.publisher.id);
+        self.info = session_info(&self.settings.name, self.publisher.id, self.settings.place.take());
         self.info.start = start;
         if let Some(path) = &self.settings.recording {
             return Output::recording(path);
@@ -223,7 +223,7 @@ fn own_track() -> Definition {
     Definition::Track { id: OWN_TRACK, role: TrackRole::Other, thread_id: 0, text: "gnntop".to_owned() }
 }
 
-fn session_info(name: &str, id: u128) -> SessionInfo {
+fn session_info(name: &str, id: u128, place: Option<Place>) -> SessionInfo {
     let file = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let command: Vec<String> = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
     SessionInfo {
@@ -236,6 +236,7 @@ fn session_info(name: &str, id: u128) -> SessionInfo {
         boot_id: file("/proc/sys/kernel/random/boot_id"),
         start: gnntop_wire::Anchor::default(),
         segment: 0,
+        place,
     }
 }
 

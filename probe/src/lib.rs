@@ -43,9 +43,9 @@ mod warning;
 
 pub use allocator::TrackingAllocator;
 pub use gnntop_sensors::SensorOptions;
-pub use gnntop_wire::{BatchShape, NameKind, TrackRole};
+pub use gnntop_wire::{BatchShape, ClockOffset, NameKind, Place, TrackRole};
 pub use names::{Name, NameRef, intern};
-pub use session::{Session, SessionBuilder, track};
+pub use session::{Opener, Session, SessionBuilder, opener, track};
 #[cfg(feature = "tracing")]
 pub use tracing_layer::TracingLayer;
 pub use track::{Span, Step, Track, counter, mark, set_step, span, step};

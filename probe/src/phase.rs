@@ -15,7 +15,11 @@ pub static TRANSFER: Name = Name::phase(text::TRANSFER);
 pub static FORWARD: Name = Name::phase(text::FORWARD);
 /// The gradients are computed.
 pub static BACKWARD: Name = Name::phase(text::BACKWARD);
-/// The gradients are summed over the ranks.
+/// A stage of a pipeline gets activations or gradients from its neighbour, the wait for them included.
+pub static RECEIVE: Name = Name::phase(text::RECEIVE);
+/// A stage of a pipeline hands activations or gradients to its neighbour.
+pub static SEND: Name = Name::phase(text::SEND);
+/// The gradients are summed over the ranks, the wait for the slowest included.
 pub static ALL_REDUCE: Name = Name::phase(text::ALL_REDUCE);
 /// The parameters are updated.
 pub static OPTIMIZER: Name = Name::phase(text::OPTIMIZER);

@@ -1,5 +1,6 @@
 //! The sensor thread: samples hardware on its own clock and writes what changed, on a track of its own.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,7 @@ const REPEAT_AFTER: Duration = Duration::from_secs(5);
 const ENERGY_EVERY: Duration = Duration::from_millis(20);
 
 /// Samples until the session stops.
-pub(crate) fn run(publisher: &Publisher, options: &SensorOptions, interval: Duration) {
+pub(crate) fn run(publisher: &Arc<Publisher>, options: &SensorOptions, interval: Duration) {
     let mut sampler = Sampler::open(publisher, options);
     let mut next = Instant::now();
     let mut energy_every = ENERGY_EVERY;
@@ -60,7 +61,7 @@ struct Sampler {
 }
 
 impl Sampler {
-    fn open(publisher: &Publisher, options: &SensorOptions) -> Self {
+    fn open(publisher: &Arc<Publisher>, options: &SensorOptions) -> Self {
         let set = SensorSet::open(options);
         let own = own_cost();
         let signals = set.signals().iter().chain([&own]).enumerate();

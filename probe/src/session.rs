@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use gnntop_sensors::SensorOptions;
-use gnntop_wire::{Definition, TrackId, TrackRole, layout};
+use gnntop_wire::{Definition, Place, TrackId, TrackRole, layout};
 use quanta::Clock;
 
 use crate::drain::{self, Drain};
@@ -37,6 +37,7 @@ pub struct SessionBuilder {
     pub(crate) sensors: Option<SensorOptions>,
     pub(crate) sensor_interval: Duration,
     allocation_event_bytes: Option<usize>,
+    pub(crate) place: Option<Place>,
     pub(crate) on_warning: Box<dyn FnMut(&Warning) + Send>,
 }
 
@@ -88,6 +89,13 @@ impl SessionBuilder {
     #[must_use]
     pub fn allocation_event_bytes(mut self, bytes: usize) -> Self {
         self.allocation_event_bytes = Some(bytes);
+        self
+    }
+
+    /// This session is one rank of a run of several: where it stands among them.
+    #[must_use]
+    pub fn place(mut self, place: Place) -> Self {
+        self.place = Some(place);
         self
     }
 
@@ -147,7 +155,7 @@ impl Publisher {
         }
     }
 
-    pub(crate) fn track(&self, name: &str, role: TrackRole) -> Track {
+    pub(crate) fn track(self: &Arc<Self>, name: &str, role: TrackRole) -> Track {
         let id = self.next_track.fetch_add(1, Ordering::Relaxed);
         if !track::is_recording() || id > MAX_TRACKS || self.stopping.load(Ordering::Relaxed) {
             return Track::inert();
@@ -158,7 +166,7 @@ impl Publisher {
         let definition = Definition::Track { id, role, thread_id: thread_id(), text: name.to_owned() };
         let opened = OpenedTrack { id, definition, consumer, shared: Arc::clone(&shared) };
         lock(&self.opened).push(opened);
-        Track::open(producer, self.clock.clone(), shared)
+        Track::open(producer, self.clock.clone(), shared, Arc::downgrade(self))
     }
 
     pub(crate) fn take_opened(&self) -> Vec<OpenedTrack> {
@@ -196,6 +204,7 @@ impl Session {
             sensors: Some(SensorOptions::default()),
             sensor_interval: Duration::from_millis(100),
             allocation_event_bytes: None,
+            place: None,
             on_warning: Box::new(warn_on_stderr),
         }
     }
@@ -215,11 +224,37 @@ impl Session {
     }
 }
 
-/// Opens a track on the session started last in this process: for libraries and worker threads that nobody hands
-/// a [`Session`]. Records nothing when there is none.
+/// Opens tracks on one session from any thread: hand one to the threads that a rank starts. See [`opener`].
+#[derive(Clone)]
+pub struct Opener {
+    publisher: Weak<Publisher>,
+}
+
+impl Opener {
+    /// Opens a track for the calling thread, as [`Session::track`] does: on this session, or once that is over on the
+    /// one started last. Records nothing when there is none.
+    pub fn track(&self, name: &str, role: TrackRole) -> Track {
+        let publisher = self.publisher.upgrade().or_else(|| lock(&LATEST).upgrade());
+        publisher.map_or_else(Track::inert, |publisher| publisher.track(name, role))
+    }
+}
+
+impl std::fmt::Debug for Opener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Opener").field("is_publishing", &(self.publisher.strong_count() > 0)).finish()
+    }
+}
+
+/// What opens tracks on the session that the calling thread records to, or without one on the session that was
+/// started last when a track is opened.
+pub fn opener() -> Opener {
+    Opener { publisher: track::current_publisher().unwrap_or_default() }
+}
+
+/// Opens a track on the session that [`opener`] finds: for libraries and worker threads that nobody hands a
+/// [`Session`]. Records nothing when there is none.
 pub fn track(name: &str, role: TrackRole) -> Track {
-    let publisher = lock(&LATEST).upgrade();
-    publisher.map_or_else(Track::inert, |publisher| publisher.track(name, role))
+    opener().track(name, role)
 }
 
 impl Running {

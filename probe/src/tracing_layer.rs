@@ -34,7 +34,11 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for TracingLayer {
             return;
         }
         let name = attributes.metadata().name();
-        let kind = if phase::STANDARD.contains(&name) { NameKind::Phase } else { NameKind::Span };
+        let kind = if phase::STANDARD.contains(&name) || phase::PIPELINE.contains(&name) {
+            NameKind::Phase
+        } else {
+            NameKind::Span
+        };
         if let Some(span) = context.span(id) {
             span.extensions_mut().insert(intern(kind, name));
         }

@@ -7,8 +7,8 @@
 use std::cell::{Cell, UnsafeCell};
 use std::marker::PhantomData;
 use std::ptr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use gnntop_wire::{BatchShape, NameId};
 use quanta::Clock;
@@ -16,6 +16,7 @@ use ringbuf::traits::Producer as _;
 
 use crate::names::NameRef;
 use crate::ring::{Producer, RawEvent, Tag};
+use crate::session::Publisher;
 use crate::usage;
 
 /// Whether anything is recorded at all: off under `GNNTOP=0`, before the first session, after the last, and in
@@ -49,6 +50,7 @@ pub(crate) struct Local {
     producer: UnsafeCell<Producer>,
     clock: Clock,
     shared: Arc<Shared>,
+    publisher: Weak<Publisher>,
     step: Cell<u64>,
     last_step: Cell<u64>,
     usage: Cell<Option<usage::Totals>>,
@@ -117,6 +119,13 @@ fn with_track(f: impl FnOnce(&Local)) {
     }
 }
 
+/// The session that the calling thread records to.
+pub(crate) fn current_publisher() -> Option<Weak<Publisher>> {
+    let local = CURRENT.get();
+    // SAFETY: as in `with_track`.
+    (!local.is_null()).then(|| unsafe { &*local }.publisher.clone())
+}
+
 /// A thread's right to record. While it lives, [`span`](crate::span), [`step`](crate::step) and the others on
 /// this thread go to this track. One that could not be opened (publishing is off) records nothing.
 #[must_use = "the track ends when this is dropped"]
@@ -130,11 +139,12 @@ impl Track {
         Self { local: None, outer: ptr::null() }
     }
 
-    pub(crate) fn open(producer: Producer, clock: Clock, shared: Arc<Shared>) -> Self {
+    pub(crate) fn open(producer: Producer, clock: Clock, shared: Arc<Shared>, publisher: Weak<Publisher>) -> Self {
         let local = Box::new(Local {
             producer: UnsafeCell::new(producer),
             clock,
             shared,
+            publisher,
             step: Cell::new(0),
             last_step: Cell::new(0),
             usage: Cell::new(usage::of_this_thread()),

@@ -7,7 +7,9 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use gnntop_probe::{BatchShape, Name, Session, SessionBuilder, TrackRole, counter, mark, phase, set_step, span, step};
+use gnntop_probe::{
+    BatchShape, Name, Place, Session, SessionBuilder, TrackRole, counter, mark, opener, phase, set_step, span, step,
+};
 use gnntop_wire::Event;
 use reading::Stream;
 
@@ -224,4 +226,34 @@ fn sensors_are_in_the_stream() {
     assert!(stream.samples("process.rss").iter().all(|s| s.value > 100_000));
     assert!(!stream.samples("machine.memory.total").is_empty());
     drop(session);
+}
+
+#[test]
+fn ranks_of_one_process_have_a_session_each() {
+    let _alone = alone();
+    let temp = tempfile::tempdir().unwrap();
+    let place = |rank| Place { run: "r".to_owned(), rank, ranks: 2, ..Place::default() };
+    let sessions = [0, 1].map(|rank| quiet("rank", temp.path()).place(place(rank)).start());
+    let dirs = [0, 1].map(|rank: usize| sessions[rank].dir().unwrap().to_owned());
+    std::thread::scope(|scope| {
+        for session in &sessions {
+            scope.spawn(move || {
+                let _track = session.track("train", TrackRole::Training);
+                let opener = opener();
+                // A thread that a rank starts has the rank's session, not the one started last.
+                scope.spawn(move || {
+                    let _track = opener.track("loader 0", TrackRole::Loader);
+                    mark(&NOTE, None);
+                });
+                train(3);
+            });
+        }
+    });
+    drop(sessions);
+    for (rank, dir) in (0..).zip(&dirs) {
+        let stream = Stream::of_session(dir);
+        assert_eq!(stream.sessions[0].place, Some(place(rank)));
+        assert_eq!(stream.spans("forward").len(), 3);
+        assert_eq!(stream.tracks.values().filter(|track| *track == "loader 0").count(), 1);
+    }
 }

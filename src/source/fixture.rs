@@ -87,6 +87,7 @@ pub fn info(name: &str, pid: u32, number: u64) -> SessionInfo {
         boot_id: "boot".to_owned(),
         start: anchor(START_NS),
         segment: number,
+        place: None,
     }
 }
 

@@ -155,6 +155,7 @@ impl Publisher {
             boot_id: boot_id(),
             start,
             segment: 0,
+            place: None,
         }
     }
 

@@ -61,6 +61,7 @@ fn begin_segment(out: &mut Vec<u8>, segment: u64) {
         boot_id: "d1f2c3b4-0000-4000-8000-000000000001".into(),
         start: anchor(0),
         segment,
+        place: None,
     };
     put_segment(out, &info);
     put_definitions(out, &definitions());

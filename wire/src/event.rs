@@ -312,6 +312,48 @@ pub struct SessionInfo {
     pub start: Anchor,
     /// Number of this segment in the session, from 0.
     pub segment: u64,
+    /// Its place in a run of several ranks; `None` for a run that is this session alone.
+    pub place: Option<Place>,
+}
+
+/// Where a session stands among the sessions of its run: one rank, one session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The run's id, the same in all its sessions.
+    pub run: String,
+    /// This rank, from 0.
+    pub rank: u32,
+    /// Ranks in the run.
+    pub ranks: u32,
+    /// The stage of the pipeline that this rank computes, from 0.
+    pub stage: u32,
+    /// Stages of the pipeline, 1 without one.
+    pub stages: u32,
+    /// The copy of the model that this rank belongs to, from 0.
+    pub copy: u32,
+    /// Copies of the model that train together, 1 without data parallelism.
+    pub copies: u32,
+    /// What carries data between ranks, such as `threads`, `MPI` or `NCCL`.
+    pub engine: String,
+    /// Where this rank computes, such as `CPU` or `GPU 0`.
+    pub device: String,
+    /// Threads that this rank computes with.
+    pub threads: u32,
+    /// Ranks on this host.
+    pub host_ranks: u32,
+    /// CPU cores that the ranks on this host share.
+    pub host_cores: u32,
+    /// How this session's clock lies to rank 0's, where that was measured.
+    pub clock: Option<ClockOffset>,
+}
+
+/// How one monotonic clock lies to another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClockOffset {
+    /// What to add to this clock's times to get the other's.
+    pub offset_ns: i64,
+    /// How far the offset may be off, either way.
+    pub error_ns: u64,
 }
 
 /// One instant on three clocks.

@@ -88,6 +88,7 @@
 //! | version | since | change |
 //! |---|---|---|
 //! | 1.0 | 0.1.0 | first |
+//! | 1.1 | 0.1.0 | a session's [`Place`] in a run of several ranks, at the end of the segment frame |
 //!
 //! A reader reads every older major version for ever (`recordings/golden/` holds one recording of each, decoded by
 //! a test). A minor version only adds frame kinds, event tags from C7 on, or fields at the end of a
@@ -108,8 +109,8 @@ mod varint;
 
 pub use block::{BlockEncoder, BlockInfo, Events, MAX_BLOCK_LEN};
 pub use event::{
-    Absent, Allocation, Anchor, BatchShape, Counter, Definition, End, Event, Mark, NameKind, Open, PhaseMemory, Sample,
-    SessionInfo, Span, Step, ThreadUsage, TrackRole,
+    Absent, Allocation, Anchor, BatchShape, ClockOffset, Counter, Definition, End, Event, Mark, NameKind, Open,
+    PhaseMemory, Place, Sample, SessionInfo, Span, Step, ThreadUsage, TrackRole,
 };
 pub use frame::MAX_PAYLOAD_LEN;
 pub use ids::{NameId, SignalId, StepId, TrackId};
@@ -120,4 +121,4 @@ pub use units::{SignalKind, Unit};
 /// Major version of the stream written by this crate, and the newest it reads.
 pub const FORMAT_MAJOR: u16 = 1;
 /// Minor version of the stream written by this crate.
-pub const FORMAT_MINOR: u16 = 0;
+pub const FORMAT_MINOR: u16 = 1;

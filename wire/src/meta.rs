@@ -1,6 +1,6 @@
 //! Everything in a stream that is not a block of events: who publishes, what ids mean, clocks, the end.
 
-use crate::event::{Anchor, Definition, End, NameKind, SessionInfo, TrackRole};
+use crate::event::{Anchor, ClockOffset, Definition, End, NameKind, Place, SessionInfo, TrackRole};
 use crate::frame::{self, Kind};
 use crate::ids::{NameId, SignalId, TrackId};
 use crate::text::clean;
@@ -35,7 +35,26 @@ pub fn put_segment(out: &mut Vec<u8>, info: &SessionInfo) {
         for text in [&info.name, &info.host, &info.command, &info.publisher, &info.boot_id] {
             put_text(out, text, MAX_TEXT_LEN);
         }
+        put_place(out, info.place.as_ref());
     });
+}
+
+/// Appends a flag, and the place where there is one. Since version 1.1.
+fn put_place(out: &mut Vec<u8>, place: Option<&Place>) {
+    out.push(u8::from(place.is_some()));
+    let Some(place) = place else { return };
+    let Place { rank, ranks, stage, stages, copy, copies, threads, host_ranks, host_cores, .. } = *place;
+    for number in [rank, ranks, stage, stages, copy, copies, threads, host_ranks, host_cores] {
+        put_u64(out, u64::from(number));
+    }
+    for text in [&place.run, &place.engine, &place.device] {
+        put_text(out, text, MAX_TEXT_LEN);
+    }
+    out.push(u8::from(place.clock.is_some()));
+    if let Some(clock) = place.clock {
+        out.extend_from_slice(&clock.offset_ns.to_le_bytes());
+        put_u64(out, clock.error_ns);
+    }
 }
 
 /// Appends definitions, in as many frames as they need.
@@ -129,8 +148,37 @@ pub(crate) fn segment(payload: &[u8]) -> Result<Segment, Malformed> {
     let start = anchor_fields(&mut p)?;
     let mut next = || text(&mut p);
     let (name, host, command, publisher, boot_id) = (next()?, next()?, next()?, next()?, next()?);
-    let info = SessionInfo { session_id, name, pid, host, command, publisher, boot_id, start, segment };
+    let place = if p.is_empty() { None } else { place(&mut p)? };
+    let info = SessionInfo { session_id, name, pid, host, command, publisher, boot_id, start, segment, place };
     Ok(Segment::Readable(info))
+}
+
+fn place(p: &mut Cursor<'_>) -> Result<Option<Place>, Malformed> {
+    if p.u8()? == 0 {
+        return Ok(None);
+    }
+    let (rank, ranks, stage, stages, copy, copies) = (p.u32()?, p.u32()?, p.u32()?, p.u32()?, p.u32()?, p.u32()?);
+    let (threads, host_ranks, host_cores) = (p.u32()?, p.u32()?, p.u32()?);
+    let (run, engine, device) = (text(p)?, text(p)?, text(p)?);
+    let clock = match p.u8()? {
+        0 => None,
+        _ => Some(ClockOffset { offset_ns: i64::from_le_bytes(p.array()?), error_ns: p.u64()? }),
+    };
+    Ok(Some(Place {
+        run,
+        rank,
+        ranks,
+        stage,
+        stages,
+        copy,
+        copies,
+        engine,
+        device,
+        threads,
+        host_ranks,
+        host_cores,
+        clock,
+    }))
 }
 
 /// The definitions of a frame; entries of unknown kinds are left out.

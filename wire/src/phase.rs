@@ -12,10 +12,17 @@ pub const TRANSFER: &str = "transfer";
 pub const FORWARD: &str = "forward";
 /// The gradients are computed.
 pub const BACKWARD: &str = "backward";
-/// The gradients are summed over the ranks.
+/// A stage of a pipeline gets activations or gradients from its neighbour, the wait for them included.
+pub const RECEIVE: &str = "receive";
+/// A stage of a pipeline hands activations or gradients to its neighbour.
+pub const SEND: &str = "send";
+/// The gradients are summed over the ranks, the wait for the slowest included.
 pub const ALL_REDUCE: &str = "all-reduce";
 /// The parameters are updated.
 pub const OPTIMIZER: &str = "optimizer";
 
 /// The standard phases in the order in which a step runs through them.
 pub const STANDARD: [&str; 8] = [DATA_WAIT, SAMPLE, GATHER, TRANSFER, FORWARD, BACKWARD, ALL_REDUCE, OPTIMIZER];
+
+/// The phases that only a stage of a pipeline has.
+pub const PIPELINE: [&str; 2] = [RECEIVE, SEND];

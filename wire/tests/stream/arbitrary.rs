@@ -262,8 +262,8 @@ fn anchor() -> impl Strategy<Value = Anchor> {
 
 fn session_info() -> impl Strategy<Value = SessionInfo> {
     let texts = prop::array::uniform5(text());
-    (any::<u128>(), any::<u32>(), anchor(), number(), texts).prop_map(
-        |(session_id, pid, start, segment, [name, host, command, publisher, boot_id])| SessionInfo {
+    (any::<u128>(), any::<u32>(), anchor(), number(), texts, prop::option::of(place())).prop_map(
+        |(session_id, pid, start, segment, [name, host, command, publisher, boot_id], place)| SessionInfo {
             session_id,
             name,
             pid,
@@ -273,6 +273,35 @@ fn session_info() -> impl Strategy<Value = SessionInfo> {
             boot_id,
             start,
             segment,
+            place,
+        },
+    )
+}
+
+fn place() -> impl Strategy<Value = Place> {
+    let clock = prop::option::of((any::<i64>(), number()));
+    let clock = clock.prop_map(|clock| clock.map(|(offset_ns, error_ns)| ClockOffset { offset_ns, error_ns }));
+    (any::<[u32; 9]>(), prop::array::uniform3(text()), clock).prop_map(
+        |(
+            [rank, ranks, stage, stages, copy, copies, threads, host_ranks, host_cores],
+            [run, engine, device],
+            clock,
+        )| {
+            Place {
+                run,
+                rank,
+                ranks,
+                stage,
+                stages,
+                copy,
+                copies,
+                engine,
+                device,
+                threads,
+                host_ranks,
+                host_cores,
+                clock,
+            }
         },
     )
 }

@@ -86,7 +86,8 @@ fn fields_added_at_the_end_are_ignored() {
     let expected = Definition::Name { id: NameId(6), kind: NameKind::Phase, text: "forward".into() };
     assert_eq!(decode(&frame(DEFINITIONS, 0, &definitions))[0].1, Piece::Definitions(vec![expected]));
 
-    let segment = [segment_payload(1), b"more".to_vec()].concat();
+    let no_place = vec![0];
+    let segment = [segment_payload(1), no_place, b"more".to_vec()].concat();
     let Piece::Segment(info) = &decode(&frame(SEGMENT, 0, &segment))[0].1 else { panic!("a segment") };
     assert_eq!((info.session_id, info.pid, info.segment, info.start.boot_ns), (7, 12, 3, 3));
     assert_eq!((info.name.as_str(), info.boot_id.as_str()), ("name", "boot"));

@@ -1,6 +1,6 @@
 //! A loader in the profiler: a track for every worker, a phase for every part of the work, and the depth of the queue.
 
-use gnntop_probe::{Name, TrackRole, counter, phase, set_step, span};
+use gnntop_probe::{Name, Opener, TrackRole, counter, opener, phase, set_step, span};
 
 use super::{Assemble, BatchId, LoadedBatch, Loader, LoaderError, LoaderObserver, Stage};
 
@@ -9,22 +9,24 @@ static QUEUE_DEPTH: Name = Name::counter("queue depth");
 
 /// Gives every worker a track of its own, `loader N`, and the parts of every batch a phase in the step that will use
 /// it. Where the consumer makes its batches itself, they are phases of its own step.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct LoaderTracks {
     batches_per_epoch: u64,
+    /// On the session of the thread that made this, or else on the one started last.
+    opener: Opener,
 }
 
 impl LoaderTracks {
     /// For a training that makes a step of each batch, counted from 1.
     #[must_use]
     pub fn new(batches_per_epoch: u64) -> Self {
-        Self { batches_per_epoch }
+        Self { batches_per_epoch, opener: opener() }
     }
 }
 
 impl LoaderObserver for LoaderTracks {
     fn worker(&self, worker: usize, work: &mut dyn FnMut()) {
-        let _track = gnntop_probe::track(&format!("loader {worker}"), TrackRole::Loader);
+        let _track = self.opener.track(&format!("loader {worker}"), TrackRole::Loader);
         work();
     }
 
