@@ -102,7 +102,7 @@ impl Drain {
 
     fn open(&mut self) -> Result<Output, Warning> {
         let start = self.info.start;
-        self.info = session_info(&self.settings.name, self.publisher.id, self.settings.place.take());
+        self.info = session_info(&self.settings.name, self.publisher.id, self.settings.place.take().map(Box::new));
         self.info.start = start;
         if let Some(path) = &self.settings.recording {
             return Output::recording(path);
@@ -223,7 +223,7 @@ fn own_track() -> Definition {
     Definition::Track { id: OWN_TRACK, role: TrackRole::Other, thread_id: 0, text: "gnntop".to_owned() }
 }
 
-fn session_info(name: &str, id: u128, place: Option<Place>) -> SessionInfo {
+fn session_info(name: &str, id: u128, place: Option<Box<Place>>) -> SessionInfo {
     let file = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let command: Vec<String> = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
     SessionInfo {

@@ -252,7 +252,7 @@ fn ranks_of_one_process_have_a_session_each() {
     drop(sessions);
     for (rank, dir) in (0..).zip(&dirs) {
         let stream = Stream::of_session(dir);
-        assert_eq!(stream.sessions[0].place, Some(place(rank)));
+        assert_eq!(stream.sessions[0].place.as_deref(), Some(&place(rank)));
         assert_eq!(stream.spans("forward").len(), 3);
         assert_eq!(stream.tracks.values().filter(|track| *track == "loader 0").count(), 1);
     }

@@ -313,7 +313,7 @@ pub struct SessionInfo {
     /// Number of this segment in the session, from 0.
     pub segment: u64,
     /// Its place in a run of several ranks; `None` for a run that is this session alone.
-    pub place: Option<Place>,
+    pub place: Option<Box<Place>>,
 }
 
 /// Where a session stands among the sessions of its run: one rank, one session.

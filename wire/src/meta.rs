@@ -35,7 +35,7 @@ pub fn put_segment(out: &mut Vec<u8>, info: &SessionInfo) {
         for text in [&info.name, &info.host, &info.command, &info.publisher, &info.boot_id] {
             put_text(out, text, MAX_TEXT_LEN);
         }
-        put_place(out, info.place.as_ref());
+        put_place(out, info.place.as_deref());
     });
 }
 
@@ -148,7 +148,7 @@ pub(crate) fn segment(payload: &[u8]) -> Result<Segment, Malformed> {
     let start = anchor_fields(&mut p)?;
     let mut next = || text(&mut p);
     let (name, host, command, publisher, boot_id) = (next()?, next()?, next()?, next()?, next()?);
-    let place = if p.is_empty() { None } else { place(&mut p)? };
+    let place = if p.is_empty() { None } else { place(&mut p)?.map(Box::new) };
     let info = SessionInfo { session_id, name, pid, host, command, publisher, boot_id, start, segment, place };
     Ok(Segment::Readable(info))
 }

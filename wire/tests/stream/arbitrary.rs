@@ -273,7 +273,7 @@ fn session_info() -> impl Strategy<Value = SessionInfo> {
             boot_id,
             start,
             segment,
-            place,
+            place: place.map(Box::new),
         },
     )
 }
