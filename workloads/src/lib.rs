@@ -19,6 +19,7 @@ pub mod kernels;
 pub mod loading;
 pub mod molecule;
 pub mod nodes;
+pub mod parallel;
 pub mod pna;
 pub mod sage;
 pub mod sampled;

@@ -1,0 +1,95 @@
+//! What ranks do together, whatever carries their data.
+
+use thiserror::Error;
+
+/// A rank's way to the others of its group. Every rank makes the same calls in the same order; [`send`](Self::send) and
+/// [`receive`](Self::receive) are between two of them.
+pub trait Collective: Send + Sync {
+    /// This rank, from 0.
+    fn rank(&self) -> usize;
+
+    /// Ranks in the group.
+    fn ranks(&self) -> usize;
+
+    /// What carries the data, such as `threads`.
+    fn engine(&self) -> &'static str;
+
+    /// Waits until every rank is here.
+    ///
+    /// # Errors
+    /// A rank is gone, or makes another call.
+    fn barrier(&self) -> Result<(), CollectiveError>;
+
+    /// Replaces `values` by their sum over the ranks, which is the same on every rank to the last bit.
+    ///
+    /// # Errors
+    /// A rank is gone, makes another call, or has another number of values.
+    fn all_reduce(&self, values: &mut [f32]) -> Result<(), CollectiveError>;
+
+    /// Replaces `values` by those of rank `root`.
+    ///
+    /// # Errors
+    /// As [`all_reduce`](Self::all_reduce).
+    fn broadcast(&self, root: usize, values: &mut [f32]) -> Result<(), CollectiveError>;
+
+    /// The value of every rank, in the order of the ranks, on every rank.
+    ///
+    /// # Errors
+    /// As [`barrier`](Self::barrier).
+    fn gather(&self, value: f64) -> Result<Vec<f64>, CollectiveError>;
+
+    /// Hands `values` to rank `to`. Does not wait until they are received.
+    ///
+    /// # Errors
+    /// The rank is gone.
+    fn send(&self, to: usize, values: &[f32]) -> Result<(), CollectiveError>;
+
+    /// Waits for the oldest values that rank `from` sent and were not yet received, into `values`, whose length becomes
+    /// theirs.
+    ///
+    /// # Errors
+    /// The rank is gone.
+    fn receive(&self, from: usize, values: &mut Vec<f32>) -> Result<(), CollectiveError>;
+
+    /// The group of those ranks that give the same `color`, in their order. A call that all ranks make.
+    ///
+    /// # Errors
+    /// As [`barrier`](Self::barrier).
+    fn split(&self, color: usize) -> Result<Box<dyn Collective>, CollectiveError>;
+}
+
+/// Why ranks cannot go on together.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CollectiveError {
+    /// A rank has ended while others wait for it.
+    #[error("rank {rank} {reason}")]
+    Gone {
+        /// The rank.
+        rank: usize,
+        /// What became of it.
+        reason: String,
+    },
+    /// Two ranks do not do the same.
+    #[error(
+        "the ranks are out of step: rank {rank} calls {call}, rank {other} {other_call}; do they run with the same settings?"
+    )]
+    OutOfStep {
+        /// One rank.
+        rank: usize,
+        /// Its call.
+        call: String,
+        /// Another rank.
+        other: usize,
+        /// Its call.
+        other_call: String,
+    },
+    /// What carries the data failed.
+    #[error("{engine} failed: {message}")]
+    Engine {
+        /// What carries the data.
+        engine: &'static str,
+        /// What it said.
+        message: String,
+    },
+}
