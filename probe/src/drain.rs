@@ -24,7 +24,7 @@ use crate::output::Output;
 use crate::session::{OWN_TRACK, Publisher, SessionBuilder, lock};
 use crate::tracks::TrackState;
 use crate::warning::Warning;
-use crate::{allocator, directory, track};
+use crate::{allocator, directory, host, track};
 
 /// Blocks go out this often: the longest that a viewer lags behind, and long enough for a block to be worth its header.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(40);
@@ -224,16 +224,15 @@ fn own_track() -> Definition {
 }
 
 fn session_info(name: &str, id: u128, place: Option<Box<Place>>) -> SessionInfo {
-    let file = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let command: Vec<String> = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
     SessionInfo {
         session_id: id,
         name: name.to_owned(),
         pid: std::process::id(),
-        host: file("/proc/sys/kernel/hostname"),
+        host: host::name(),
         command: command.join(" "),
         publisher: concat!("gnntop-probe ", env!("CARGO_PKG_VERSION")).to_owned(),
-        boot_id: file("/proc/sys/kernel/random/boot_id"),
+        boot_id: host::boot_id(),
         start: gnntop_wire::Anchor::default(),
         segment: 0,
         place,

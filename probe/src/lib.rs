@@ -28,6 +28,7 @@ mod allocator;
 mod clock;
 mod directory;
 mod drain;
+mod host;
 mod names;
 mod output;
 pub mod phase;
@@ -42,8 +43,9 @@ mod usage;
 mod warning;
 
 pub use allocator::TrackingAllocator;
-pub use gnntop_sensors::SensorOptions;
+pub use gnntop_sensors::{SensorOptions, monotonic_ns};
 pub use gnntop_wire::{BatchShape, ClockOffset, NameKind, Place, TrackRole};
+pub use host::host_identity;
 pub use names::{Name, NameRef, intern};
 pub use session::{Opener, Session, SessionBuilder, opener, track};
 #[cfg(feature = "tracing")]

@@ -36,6 +36,8 @@ pub(super) fn check_name(name: &str) -> anyhow::Result<()> {
 mod workload {
     use std::ffi::OsString;
     use std::fmt;
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
     use std::time::{Duration, Instant};
 
     use anyhow::bail;
@@ -67,6 +69,9 @@ mod workload {
             Err(TrainError::Usage(error)) => return Ok(output::usage(&error)),
             Err(error) => return Err(error.into()),
         };
+        if let Some(processes) = workload.processes_to_launch()? {
+            return Err(under_mpirun(processes, name, settings));
+        }
         let mut progress = Progress::new()?;
         let summary = workload.run(&mut progress);
         progress.bar.finish_and_clear();
@@ -76,6 +81,19 @@ mod workload {
         let end = if interrupted.is_some() { "interrupted after" } else { "done:" };
         output::say(&format!("{end} {} steps{loss}", figures::count(summary.steps)))?;
         Ok(interrupted.map_or(SUCCESS, signals::exit_code))
+    }
+
+    /// Becomes mpirun, which starts so many of this program; returns only where that cannot be.
+    fn under_mpirun(processes: usize, name: &str, settings: &[OsString]) -> anyhow::Error {
+        let own = match std::env::current_exe() {
+            Ok(own) => own,
+            Err(error) => return anyhow::Error::new(error).context("cannot find the gnntop program itself"),
+        };
+        let mut launcher = Command::new("mpirun");
+        launcher.args(["-n", &processes.to_string()]).arg(own).args(["train", name]).args(settings);
+        // More ranks than cores are slow but no mistake: the screen says so.
+        launcher.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+        anyhow::Error::new(launcher.exec()).context("cannot start mpirun; is MPI installed (docs/cluster.md)?")
     }
 
     /// Shows how far the training is: one line that is written anew, or a line now and then.

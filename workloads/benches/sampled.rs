@@ -86,7 +86,7 @@ fn measure<M: NodeModel>(dataset: &NodeDataset, mut trainer: NodeTrainer<M>, sam
     let sampler = SamplerSettings { form, self_loops, ..SamplerSettings::default() };
     let batches = NodeBatches::new(dataset, &dataset.split.train, sampler).unwrap();
     let stages = Arc::new(Stages { start: Instant::now(), spent: Mutex::default() });
-    let settings = LoaderSettings { batch_size: batch, workers: 0, prefetch: 1, seed: 1, shuffle: true };
+    let settings = LoaderSettings { batch_size: batch, workers: 0, prefetch: 1, seed: 1, ..LoaderSettings::default() };
     let mut loader = NodeLoader::observed(batches, settings, Arc::clone(&stages)).unwrap();
     let mut rows = Rows::default();
     let start = stages.start;

@@ -33,7 +33,7 @@ fn sampler(form: SampleForm) -> SamplerSettings {
 }
 
 fn settings(workers: usize) -> LoaderSettings {
-    LoaderSettings { batch_size: 64, workers, prefetch: 2, seed: 3, shuffle: true }
+    LoaderSettings { batch_size: 64, workers, seed: 3, ..LoaderSettings::default() }
 }
 
 fn loader(form: SampleForm, workers: usize) -> NodeLoader {

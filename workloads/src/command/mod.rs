@@ -19,6 +19,7 @@ use crate::loading::LoaderError;
 use crate::molecule::MoleculeError;
 use crate::nodes::ReadError;
 use crate::nodes::generate::GenerateError;
+use crate::parallel::{CollectiveError, SyncError};
 use crate::pna::{PnaCommand, ValidationError};
 use crate::sage::SageCommand;
 use crate::sampling::NodeBatchError;
@@ -146,9 +147,37 @@ pub enum TrainError {
         /// What was in use.
         memory: DeviceMemory,
     },
+    /// A rank failed, and the others with it.
+    #[error("rank {rank}: {source}")]
+    Rank {
+        /// The rank that failed first.
+        rank: u32,
+        /// What happened to it.
+        source: Box<TrainError>,
+    },
+    /// The ranks cannot go on together.
+    #[error(transparent)]
+    Ranks(#[from] CollectiveError),
+    /// The system refuses a rank its threads.
+    #[error("rank {rank} cannot start its threads ({message}); use fewer ranks or threads")]
+    Threads {
+        /// The rank.
+        rank: u32,
+        /// What the system said.
+        message: String,
+    },
     /// The model cannot be computed.
     #[error("the model cannot be computed: {0}")]
     Model(#[from] candle_core::Error),
+}
+
+impl From<SyncError> for TrainError {
+    fn from(error: SyncError) -> Self {
+        match error {
+            SyncError::Ranks(error) => Self::Ranks(error),
+            SyncError::Model(error) => Self::Model(error),
+        }
+    }
 }
 
 fn names() -> String {
@@ -186,6 +215,20 @@ impl Workload {
             "vig" => Ok(Self::Vig(VigCommand::try_parse_from(arguments)?)),
             _ => Err(TrainError::Unknown { name: name.to_owned() }),
         }
+    }
+
+    /// How many processes a launcher of MPI has to start for this training; `None` where this process is one of them already,
+    /// or needs no others.
+    ///
+    /// # Errors
+    /// MPI is asked for, and this program was built without it.
+    pub fn processes_to_launch(&self) -> Result<Option<usize>, TrainError> {
+        let ranks = match self {
+            Self::Gat(command) => command.ranks(),
+            Self::Sage(command) => command.ranks(),
+            Self::Gcn(_) | Self::Pna(_) | Self::Vig(_) => return Ok(None),
+        };
+        Ok(ranks.processes_to_launch()?)
     }
 
     /// Trains to the end.

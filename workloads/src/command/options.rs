@@ -1,10 +1,10 @@
 //! The options that every training has.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use candle_core::Device;
 use clap::Args;
-use gnntop_probe::Session;
+use gnntop_probe::{Place, Session, Warning};
 
 use super::{DeviceChoice, DeviceError, Observer};
 use crate::train::{Subnormals, keep_freed_memory, set_subnormals};
@@ -41,14 +41,40 @@ pub struct RunOptions {
 impl RunOptions {
     /// Prepares threads and memory and begins to publish as `name`.
     pub(crate) fn start(&self, name: &str, observer: &mut dyn Observer) -> Session {
-        keep_freed_memory();
-        set_subnormals(if self.keep_subnormals { Subnormals::Keep } else { Subnormals::Flush });
+        self.prepare();
         let builder = Session::builder(name).on_warning(observer.warning());
         match &self.record {
             Some(file) => builder.record_to(file),
             None => builder,
         }
         .start()
+    }
+
+    /// The same for one rank of several, on a thread of its pool. One rank of a host samples its hardware.
+    pub(crate) fn start_rank(
+        &self,
+        name: &str,
+        place: Place,
+        samples_hardware: bool,
+        warning: impl FnMut(&Warning) + Send + 'static,
+    ) -> Session {
+        self.prepare();
+        let rank = place.rank;
+        let mut builder = Session::builder(name).on_warning(warning).place(place);
+        if !samples_hardware {
+            builder = builder.sensors(None);
+        }
+        match &self.record {
+            Some(file) => builder.record_to(rank_file(file, rank)),
+            None => builder,
+        }
+        .start()
+    }
+
+    /// Makes the threads of this pool and the allocator fit for training.
+    fn prepare(&self) {
+        keep_freed_memory();
+        set_subnormals(if self.keep_subnormals { Subnormals::Keep } else { Subnormals::Flush });
     }
 
     /// Opens the device to train on.
@@ -66,6 +92,15 @@ impl RunOptions {
     pub(crate) fn max_steps(&self) -> u64 {
         self.steps.unwrap_or(u64::MAX)
     }
+}
+
+/// Where a rank records, given where the first one does: `a.gnntop`, `a.rank1.gnntop`, ...
+fn rank_file(first: &Path, rank: u32) -> PathBuf {
+    if rank == 0 {
+        return first.to_owned();
+    }
+    let ending = first.extension().map_or_else(String::new, |ending| format!(".{}", ending.to_string_lossy()));
+    first.with_extension(format!("rank{rank}{ending}"))
 }
 
 /// A number that must not be 0, for clap.
@@ -88,6 +123,13 @@ fn learning_rate(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_rank_has_a_recording_of_its_own() {
+        let names = |file: &str| [0, 1, 12].map(|rank| rank_file(Path::new(file), rank).display().to_string());
+        assert_eq!(names("x/a.gnntop"), ["x/a.gnntop", "x/a.rank1.gnntop", "x/a.rank12.gnntop"]);
+        assert_eq!(names("a"), ["a", "a.rank1", "a.rank12"]);
+    }
 
     #[test]
     fn senseless_numbers_are_refused() {

@@ -45,6 +45,11 @@ pub(crate) trait Training {
     /// Where it computes.
     fn device(&self) -> &Device;
 
+    /// Whether the ranks that train together have agreed to stop.
+    fn is_over(&self) -> bool {
+        false
+    }
+
     /// What is to be done between this epoch and the next, outside of any step.
     fn end_epoch(&mut self, _epoch: u64, _observer: &mut dyn Observer) -> Result<(), TrainError> {
         Ok(())
@@ -64,7 +69,7 @@ pub(crate) fn train(
     for epoch in epochs {
         mark(&EPOCH, Some(epoch as f64));
         for index in 0..batches {
-            if summary.steps >= max_steps || observer.should_stop() {
+            if summary.steps >= max_steps || observer.should_stop() || training.is_over() {
                 return Ok(summary);
             }
             let report = one_step(training, Position { epoch, epochs: end, index, batches })?;

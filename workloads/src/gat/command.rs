@@ -4,7 +4,8 @@ use clap::{Parser, ValueEnum};
 
 use super::{GatConfig, SelfLoops, Trainer};
 use crate::command::{Observer, Summary, TrainError, at_least_one};
-use crate::sampled::{SampledOptions, SampledTraining, WEIGHT_DECAY};
+use crate::parallel::RankOptions;
+use crate::sampled::{SampledOptions, SampledRun, WEIGHT_DECAY};
 use crate::train::AdamSettings;
 
 /// Trains GAT (graph attention network) on sampled neighbourhoods to tell the communities of a large graph.
@@ -12,7 +13,8 @@ use crate::train::AdamSettings;
 #[command(
     name = "gat",
     after_help = "Examples:\n  gnntop run gat\n  gnntop run gat --variant pyg --form subgraph\n  \
-                  gnntop train gat --data reddit/ --batch-size 1024 --workers 2"
+                  gnntop train gat --data reddit/ --batch-size 1024 --workers 2\n  \
+                  gnntop run gat --ranks 2"
 )]
 pub struct GatCommand {
     /// Whose network: they drop different things and treat self-loops differently.
@@ -39,6 +41,11 @@ enum Variant {
 }
 
 impl GatCommand {
+    /// The ranks that are to train together.
+    pub(crate) fn ranks(&self) -> &RankOptions {
+        &self.options.ranks
+    }
+
     /// Trains until the epochs or steps are done or the observer says stop.
     ///
     /// # Errors
@@ -67,8 +74,7 @@ impl GatCommand {
         ));
         let self_loops = config.self_loops == SelfLoops::AsGiven;
         let adam = AdamSettings { weight_decay: WEIGHT_DECAY, ..AdamSettings::default() };
-        let device = options.run.open_device()?;
-        let trainer = Trainer::on(&device, &config, adam, options.run.seed)?;
-        SampledTraining::new(trainer, device, options, &dataset, self_loops)?.run("gat", options, observer)
+        let run = SampledRun { name: "gat", options, dataset: &dataset, self_loops };
+        run.train(|device| Trainer::on(device, &config, adam, options.run.seed), observer)
     }
 }

@@ -92,7 +92,7 @@ impl<A: Assemble> Loader<A> {
     /// # Errors
     /// As [`Loader::new`].
     pub fn published(assembler: A, settings: LoaderSettings) -> Result<Self, LoaderError> {
-        let batches_per_epoch = assembler.items().div_ceil(settings.batch_size.max(1)) as u64;
+        let batches_per_epoch = settings.batches_per_epoch(assembler.items());
         Self::observed(assembler, settings, Arc::new(LoaderTracks::new(batches_per_epoch)))
     }
 
@@ -266,7 +266,7 @@ impl<A: Assemble> Worker<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loading::Stage;
+    use crate::loading::{Part, Stage};
     use std::sync::Mutex;
     use std::sync::atomic::AtomicU64;
 
@@ -309,7 +309,7 @@ mod tests {
     }
 
     fn settings(workers: usize) -> LoaderSettings {
-        LoaderSettings { batch_size: 8, workers, prefetch: 2, seed: 7, shuffle: true }
+        LoaderSettings { batch_size: 8, workers, prefetch: 2, seed: 7, shuffle: true, part: Part::WHOLE }
     }
 
     fn batches(settings: LoaderSettings, count: usize) -> Vec<(BatchId, Vec<u32>)> {
@@ -320,6 +320,34 @@ mod tests {
                 (batch.id, batch.clone())
             })
             .collect()
+    }
+
+    #[test]
+    fn parts_of_a_batch_make_the_batch_and_stay_equal() {
+        let whole = batches(LoaderSettings { batch_size: 12, ..settings(0) }, 8);
+        let part = |number| batches(LoaderSettings { batch_size: 4, part: Part { number, of: 3 }, ..settings(0) }, 8);
+        let parts = [0, 1, 2].map(part);
+        for (at, (id, members)) in whole.iter().enumerate() {
+            assert!(parts.iter().all(|part| part[at].0 == *id));
+            let mut together: Vec<u32> = parts.iter().flat_map(|part| part[at].1.clone()).collect();
+            assert!(parts.iter().all(|part| part[at].1.len() == together.len() / 3));
+            // 43 things: of the seven in the last batch each part would have 2 1/3, so that two come again.
+            let padding = together.split_off(members.len());
+            assert_eq!(together, *members);
+            assert_eq!(padding, if id.index == 3 { whole[at - 3].1[..2].to_vec() } else { Vec::new() });
+        }
+    }
+
+    #[test]
+    fn fewer_things_than_parts_are_loaded_by_several() {
+        let part = |number| {
+            let settings = LoaderSettings { batch_size: 4, part: Part { number, of: 5 }, ..settings(0) };
+            Loader::new(things(2), settings).unwrap().next_batch().unwrap().clone()
+        };
+        let loaded = [0, 1, 2, 3, 4].map(part);
+        assert!(loaded.iter().all(|members| members.len() == 1) && loaded[0] == loaded[2] && loaded[0] != loaded[1]);
+        let none = LoaderSettings { part: Part { number: 2, of: 2 }, ..settings(0) };
+        assert_eq!(Loader::new(things(2), none).unwrap_err().to_string(), "there is no part 2 of 2");
     }
 
     #[test]

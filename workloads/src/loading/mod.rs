@@ -11,5 +11,5 @@ mod tracks;
 
 pub use assemble::{Assemble, BatchId, LoaderObserver, Stage, Unobserved};
 pub use loader::{LoadedBatch, Loader};
-pub use plan::{LoaderError, LoaderSettings};
+pub use plan::{LoaderError, LoaderSettings, Part};
 pub use tracks::{LoaderTracks, wait_for_batch};

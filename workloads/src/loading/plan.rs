@@ -23,12 +23,44 @@ pub struct LoaderSettings {
     pub seed: u64,
     /// Whether each epoch has an order of its own; otherwise the items come as they are.
     pub shuffle: bool,
+    /// Which part of every batch is loaded.
+    pub part: Part,
+}
+
+/// One of several equal parts of every batch: what one of several ranks trains on. All ranks have the same order, so that
+/// `of` ranks with batches of `n` load what one would with batches of `of * n`. In the last batch of an epoch the parts
+/// stay equal: where its items do not divide, the first items of the epoch's order come again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// Which part, from 0.
+    pub number: usize,
+    /// Parts in all, at least 1.
+    pub of: usize,
+}
+
+impl Part {
+    /// Everything.
+    pub const WHOLE: Self = Self { number: 0, of: 1 };
+
+    /// Items that come twice in an epoch of `items`, so that the parts of its last batch are equal.
+    #[must_use]
+    pub fn padding(self, items: usize) -> usize {
+        items.next_multiple_of(self.of.max(1)) - items
+    }
 }
 
 impl Default for LoaderSettings {
     /// Batches of 512, two workers two batches ahead (PyTorch's default), shuffled with the seed of the study.
     fn default() -> Self {
-        Self { batch_size: 512, workers: 2, prefetch: 2, seed: 1234, shuffle: true }
+        Self { batch_size: 512, workers: 2, prefetch: 2, seed: 1234, shuffle: true, part: Part::WHOLE }
+    }
+}
+
+impl LoaderSettings {
+    /// Batches in an epoch of `items`, the partial last one counted.
+    #[must_use]
+    pub fn batches_per_epoch(&self, items: usize) -> u64 {
+        items.div_ceil(self.batch_size.max(1).saturating_mul(self.part.of.max(1))) as u64
     }
 }
 
@@ -55,6 +87,14 @@ pub enum LoaderError {
     ZeroSetting {
         /// Its name in [`LoaderSettings`].
         setting: &'static str,
+    },
+    /// There are not so many parts.
+    #[error("there is no part {number} of {of}")]
+    NoSuchPart {
+        /// The part, from 0.
+        number: usize,
+        /// Parts in all.
+        of: usize,
     },
     /// The system refused a thread.
     #[error("cannot start loader thread {worker}; use fewer workers: {source}")]
@@ -99,12 +139,16 @@ impl Plan {
         if count > u32::MAX as usize {
             return Err(LoaderError::TooMany { count, items });
         }
+        let Part { number, of } = settings.part;
+        if number >= of {
+            return Err(LoaderError::NoSuchPart { number, of });
+        }
         for (setting, value) in [("batch_size", settings.batch_size), ("prefetch", settings.prefetch)] {
             if value == 0 {
                 return Err(LoaderError::ZeroSetting { setting });
             }
         }
-        let batches_per_epoch = count.div_ceil(settings.batch_size) as u64;
+        let batches_per_epoch = settings.batches_per_epoch(count);
         Ok(Self { settings, batches_per_epoch, items: count, orders: Mutex::new(Vec::new()) })
     }
 
@@ -114,9 +158,12 @@ impl Plan {
 
     /// The items of a batch, given the order of its epoch.
     pub fn members<'a>(&self, order: &'a [u32], index: u64) -> &'a [u32] {
-        let size = self.settings.batch_size;
-        let first = index as usize * size;
-        &order[first..order.len().min(first.saturating_add(size))]
+        let Part { number, of } = self.settings.part;
+        // Of all parts together. The order ends with the padding, so that what is left divides.
+        let whole = self.settings.batch_size.saturating_mul(of);
+        let first = index as usize * whole;
+        let size = (order.len() - first).min(whole) / of;
+        &order[first + number * size..first + (number + 1) * size]
     }
 
     /// The order of an epoch. Two are kept, for workers at the end of one and at the start of the next; where the
@@ -143,5 +190,8 @@ fn epoch_order(items: usize, settings: LoaderSettings, epoch: u64) -> Arc<[u32]>
         let seed = settings.seed ^ epoch.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         order.shuffle(&mut StdRng::seed_from_u64(seed));
     }
+    // More parts than items take the same ones round and round.
+    let padding: Vec<u32> = order.iter().copied().cycle().take(settings.part.padding(items)).collect();
+    order.extend(padding);
     order.into()
 }

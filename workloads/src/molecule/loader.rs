@@ -61,7 +61,7 @@ mod tests {
     }
 
     fn loader(graphs: Vec<Graph>, workers: usize, shuffle: bool) -> Loader {
-        let settings = LoaderSettings { batch_size: 8, workers, prefetch: 2, seed: 7, shuffle };
+        let settings = LoaderSettings { batch_size: 8, workers, seed: 7, shuffle, ..LoaderSettings::default() };
         Loader::new(GraphBatches::new(graphs), settings).unwrap()
     }
 

@@ -56,6 +56,10 @@ pub trait Collective: Send + Sync {
     /// # Errors
     /// As [`barrier`](Self::barrier).
     fn split(&self, color: usize) -> Result<Box<dyn Collective>, CollectiveError>;
+
+    /// This rank will make no further call, for this reason, such as `has failed`: whoever waits for anybody, in this group
+    /// or in those split from it, now or later, gets an error that says so, where the engine can tell them.
+    fn leave(&self, reason: &str);
 }
 
 /// Why ranks cannot go on together.

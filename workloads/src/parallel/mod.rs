@@ -1,7 +1,19 @@
-//! Training on several ranks: what they do together ([`Collective`]), and what carries it.
+//! Training on several ranks: what they do together ([`Collective`]), what carries it ([`ThreadRank`]), how they are started
+//! ([`Launch`]), and how their gradients become one ([`GradientSync`]).
 
 mod collective;
+mod engine;
+mod gradients;
+mod hosts;
+mod launch;
+#[cfg(feature = "mpi")]
+mod mpi;
+mod options;
 mod threads;
 
 pub use collective::{Collective, CollectiveError};
+pub use engine::{Engine, launched_by_mpi};
+pub use gradients::{GradientSync, SyncError};
+pub use launch::{Launch, Rank};
+pub use options::{RankOptions, Shard, available_cores};
 pub use threads::{ThreadRank, thread_ranks};

@@ -4,7 +4,8 @@ use clap::Parser;
 
 use super::{SageConfig, Trainer};
 use crate::command::{Observer, Summary, TrainError, at_least_one};
-use crate::sampled::{SampledOptions, SampledTraining, WEIGHT_DECAY};
+use crate::parallel::RankOptions;
+use crate::sampled::{SampledOptions, SampledRun, WEIGHT_DECAY};
 use crate::train::AdamSettings;
 
 /// Trains GraphSAGE on sampled neighbourhoods to tell the communities of a large graph.
@@ -12,7 +13,8 @@ use crate::train::AdamSettings;
 #[command(
     name = "sage",
     after_help = "Examples:\n  gnntop run sage\n  gnntop run sage --form subgraph --kernels scatter\n  \
-                  gnntop train sage --data reddit/ --batch-size 1024 --workers 2"
+                  gnntop train sage --data reddit/ --batch-size 1024 --workers 2\n  \
+                  gnntop run sage --ranks 2"
 )]
 pub struct SageCommand {
     /// Width of the layers between.
@@ -23,6 +25,11 @@ pub struct SageCommand {
 }
 
 impl SageCommand {
+    /// The ranks that are to train together.
+    pub(crate) fn ranks(&self) -> &RankOptions {
+        &self.options.ranks
+    }
+
     /// Trains until the epochs or steps are done or the observer says stop.
     ///
     /// # Errors
@@ -47,8 +54,7 @@ impl SageCommand {
             options.describe(&dataset)
         ));
         let adam = AdamSettings { weight_decay: WEIGHT_DECAY, ..AdamSettings::default() };
-        let device = options.run.open_device()?;
-        let trainer = Trainer::on(&device, &config, adam, options.run.seed)?;
-        SampledTraining::new(trainer, device, options, &dataset, false)?.run("sage", options, observer)
+        let run = SampledRun { name: "sage", options, dataset: &dataset, self_loops: false };
+        run.train(|device| Trainer::on(device, &config, adam, options.run.seed), observer)
     }
 }

@@ -5,4 +5,4 @@ mod training;
 
 pub use options::SampledOptions;
 pub(crate) use options::WEIGHT_DECAY;
-pub(crate) use training::SampledTraining;
+pub(crate) use training::SampledRun;

@@ -6,8 +6,9 @@ use clap::{Args, ValueEnum};
 
 use crate::command::{Observer, RunOptions, TrainError, at_least_one};
 use crate::kernels::KernelFamily;
-use crate::loading::{Loader, LoaderSettings};
+use crate::loading::{Loader, LoaderSettings, Part};
 use crate::nodes::{self, NodeDataset};
+use crate::parallel::{RankOptions, Shard};
 use crate::sampling::{NodeBatches, SampleForm, SamplerSettings};
 
 /// What GraphSAGE and GAT share on the command line.
@@ -44,6 +45,8 @@ pub struct SampledOptions {
     /// Loader threads; 0 samples in the training loop.
     #[arg(long, value_name = "N", default_value_t = 1)]
     workers: usize,
+    #[command(flatten)]
+    pub(crate) ranks: RankOptions,
     #[command(flatten)]
     pub(crate) run: RunOptions,
 }
@@ -92,29 +95,39 @@ impl SampledOptions {
         SamplerSettings { fanouts: self.fanouts.clone(), form: self.form, self_loops, seed: self.run.seed }
     }
 
-    /// Batches of the training nodes, shuffled anew each epoch.
+    /// Batches of the training nodes for the rank whose part is `whose`, shuffled anew each epoch.
     pub(crate) fn training_loader(
         &self,
         dataset: &NodeDataset,
         self_loops: bool,
+        whose: Part,
     ) -> Result<Loader<NodeBatches>, TrainError> {
+        // Ranks that share nothing go through everything in orders of their own.
+        let (part, own_order) = match self.ranks.shard {
+            Shard::Split => (whose, 0),
+            Shard::None => (Part::WHOLE, whose.number as u64),
+        };
         let settings = LoaderSettings {
             batch_size: self.batch_size,
             workers: self.workers,
-            seed: self.run.seed,
+            seed: self.run.seed.wrapping_add(own_order),
+            part,
             ..LoaderSettings::default()
         };
         let batches = NodeBatches::new(dataset, &dataset.split.train, self.sampler(self_loops))?;
         Ok(Loader::published(batches, settings)?)
     }
 
-    /// Batches of other nodes, in their order, loaded by the caller.
+    /// Batches of this rank's part of other nodes, in their order, loaded by the caller.
     pub(crate) fn judging_loader(
         &self,
         dataset: &NodeDataset,
         nodes: &[u32],
         self_loops: bool,
+        whose: Part,
     ) -> Result<Option<Loader<NodeBatches>>, TrainError> {
+        let at = |part: usize| nodes.len() * part / whose.of;
+        let nodes = &nodes[at(whose.number)..at(whose.number + 1)];
         if nodes.is_empty() {
             return Ok(None);
         }
@@ -127,6 +140,21 @@ impl SampledOptions {
         };
         let batches = NodeBatches::new(dataset, nodes, self.sampler(self_loops))?;
         Ok(Some(Loader::new(batches, settings)?))
+    }
+
+    /// The words on how the training nodes are shared out among several ranks.
+    pub(crate) fn describe_shards(&self, dataset: &NodeDataset, ranks: usize) -> String {
+        let nodes = dataset.split.train.len();
+        match self.ranks.shard {
+            Shard::Split => {
+                let again = match (Part { number: 0, of: ranks }).padding(nodes) {
+                    0 => String::new(),
+                    padding => format!(", {padding} of them twice so that the parts are equal"),
+                };
+                format!("an epoch is {nodes} seeds shared out among {ranks} ranks{again}")
+            }
+            Shard::None => format!("every rank trains on all {nodes} seeds: an epoch is {ranks} times the work"),
+        }
     }
 
     /// The header's words on data, batches and loading.

@@ -1,21 +1,58 @@
-//! The loop's part: a step on a sampled batch, and judging after each epoch.
+//! The training itself: a step on a sampled batch, on one rank or with others, and judging after each epoch.
 
 use candle_core::{Device, Tensor};
-use gnntop_probe::{BatchShape, Name, NameKind, NameRef, TrackRole, counter, intern, phase, span};
+use gnntop_probe::{BatchShape, Name, NameKind, NameRef, TrackRole, counter, intern, mark, phase, span};
 
 use super::SampledOptions;
 use crate::command::{Observer, Position, StepOutcome, Summary, TrainError, Training, train};
-use crate::loading::{LoadedBatch, Loader, wait_for_batch};
+use crate::loading::{LoadedBatch, Loader, Part, wait_for_batch};
 use crate::nodes::NodeDataset;
+use crate::parallel::{GradientSync, Launch, Rank};
 use crate::sampling::{NodeBatch, NodeBatches};
 use crate::train::{Accuracy, LabelledRows, NodeInput, NodeModel, NodeTrainer, Pass};
 
+/// How many seeds an epoch is, whoever trains on them.
+static TRAINING_SET: Name = Name::mark("training set");
 static EVALUATE: Name = Name::span("evaluate");
 static TRAINING_F1: Name = Name::counter("F1 train");
 static VALIDATION_F1: Name = Name::counter("F1 valid");
 
+/// What is trained, and on what.
+pub(crate) struct SampledRun<'a> {
+    /// What the sessions are called.
+    pub(crate) name: &'a str,
+    pub(crate) options: &'a SampledOptions,
+    pub(crate) dataset: &'a NodeDataset,
+    /// Whether self-loops are added to the graph before it is sampled.
+    pub(crate) self_loops: bool,
+}
+
+impl SampledRun<'_> {
+    /// Publishes and trains to the end, on as many ranks as the options say, each with a model that `make` makes.
+    pub(crate) fn train<M, F>(&self, make: F, observer: &mut dyn Observer) -> Result<Summary, TrainError>
+    where
+        M: NodeModel,
+        F: Fn(&Device) -> candle_core::Result<NodeTrainer<M>> + Sync,
+    {
+        let run = &self.options.run;
+        if self.options.ranks.is_alone() {
+            let device = run.open_device()?;
+            let training = SampledTraining::new(self, make(&device)?, device, None)?;
+            let session = run.start(self.name, observer);
+            let _track = session.track("train", TrackRole::Training);
+            return training.run(self, observer);
+        }
+        let launch = Launch { name: self.name, ranks: &self.options.ranks, run, stages: 1 };
+        launch.run(observer, |rank, observer| {
+            observer.tell(&self.options.describe_shards(self.dataset, rank.collective().ranks()));
+            let device = run.open_device()?;
+            SampledTraining::new(self, make(&device)?, device, Some(rank))?.run(self, observer)
+        })
+    }
+}
+
 /// A model, the batches it learns from and those it is judged by.
-pub(crate) struct SampledTraining<M> {
+struct SampledTraining<'a, M> {
     trainer: NodeTrainer<M>,
     device: Device,
     training: Loader<NodeBatches>,
@@ -26,46 +63,53 @@ pub(crate) struct SampledTraining<M> {
     epochs: u64,
     steps: u64,
     seed: u64,
+    group: Option<Group<'a>>,
 }
 
-impl<M: NodeModel> SampledTraining<M> {
-    /// With self-loops added to the graph before it is sampled, where `self_loops`.
-    pub(crate) fn new(
+/// The other ranks.
+struct Group<'a> {
+    rank: &'a Rank,
+    gradients: GradientSync,
+    /// All have agreed to stop.
+    is_over: bool,
+}
+
+impl<'a, M: NodeModel> SampledTraining<'a, M> {
+    fn new(
+        run: &SampledRun<'_>,
         trainer: NodeTrainer<M>,
         device: Device,
-        options: &SampledOptions,
-        dataset: &NodeDataset,
-        self_loops: bool,
+        rank: Option<&'a Rank>,
     ) -> Result<Self, TrainError> {
-        let split = &dataset.split;
+        let (options, dataset, split) = (run.options, run.dataset, &run.dataset.split);
+        let (number, of) = rank.map_or((0, 1), |rank| (rank.collective().rank(), rank.collective().ranks()));
+        let whose = Part { number, of };
         let layers = 0..trainer.model().layers();
+        let gradients = || GradientSync::new(trainer.parameters().list());
         Ok(Self {
-            training: options.training_loader(dataset, self_loops)?,
-            validation: options.judging_loader(dataset, &split.validation, self_loops)?,
-            test: options.judging_loader(dataset, &split.test, self_loops)?,
+            training: options.training_loader(dataset, run.self_loops, whose)?,
+            validation: options.judging_loader(dataset, &split.validation, run.self_loops, whose)?,
+            test: options.judging_loader(dataset, &split.test, run.self_loops, whose)?,
             layers: layers.map(|i| intern(NameKind::Span, &format!("layer {i}"))).collect(),
+            group: rank.map(|rank| Group { rank, gradients: gradients(), is_over: false }),
             trainer,
             device,
             learning_rate: options.learning_rate(),
             epochs: options.epochs(),
             steps: 0,
-            seed: options.run.seed,
+            // Ranks drop different things.
+            seed: options.run.seed.wrapping_add((number as u64) << 32),
         })
     }
 
-    /// Publishes as `name` and trains to the end.
-    pub(crate) fn run(
-        mut self,
-        name: &str,
-        options: &SampledOptions,
-        observer: &mut dyn Observer,
-    ) -> Result<Summary, TrainError> {
-        let session = options.run.start(name, observer);
-        let track = session.track("train", TrackRole::Training);
+    /// Trains to the end, on a thread that has its track.
+    fn run(mut self, run: &SampledRun<'_>, observer: &mut dyn Observer) -> Result<Summary, TrainError> {
+        mark(&TRAINING_SET, Some(run.dataset.split.train.len() as f64));
+        if let Some(group) = &self.group {
+            group.gradients.share_parameters(group.rank.collective())?;
+        }
         let epochs = self.epochs;
-        let done = train(&mut self, 0..epochs, options.run.max_steps(), observer);
-        drop((track, session));
-        done
+        train(&mut self, 0..epochs, run.options.run.max_steps(), observer)
     }
 
     /// Forward, backward, optimizer. Returns the loss and the right answers.
@@ -74,24 +118,35 @@ impl<M: NodeModel> SampledTraining<M> {
         batch: &NodeBatch,
         features: &Tensor,
         labelled: &LabelledRows,
-    ) -> candle_core::Result<(f64, Accuracy)> {
+    ) -> Result<(f64, Accuracy), TrainError> {
         let outcome = {
             let _forward = span(&phase::FORWARD);
             let input = NodeInput { features, layers: &batch.layers, labelled };
             let pass = Pass::Train { seed: self.seed.wrapping_add(self.steps) };
             self.trainer.forward_with(&input, pass, |layer| span(self.layers[layer]))?
         };
-        let gradients = {
+        let mut gradients = {
             let _backward = span(&phase::BACKWARD);
             self.trainer.backward(&outcome)?
         };
+        if let Some(group) = &mut self.group {
+            group.gradients.all_reduce(&mut gradients, group.rank.collective())?;
+            group.is_over = group.rank.agree_to_stop()?;
+        }
         let _optimizer = span(&phase::OPTIMIZER);
         self.trainer.optimizer_step(&gradients, self.learning_rate)?;
         Ok((f64::from(outcome.loss.to_scalar::<f32>()?), outcome.accuracy(&batch.labels)?))
     }
+
+    /// Right answers of all ranks together.
+    fn of_all_ranks(&self, own: Accuracy) -> Result<Accuracy, TrainError> {
+        let Some(group) = &self.group else { return Ok(own) };
+        let sum = |value: usize| Ok::<_, TrainError>(group.rank.collective().gather(value as f64)?.iter().sum::<f64>());
+        Ok(Accuracy { right: sum(own.right)? as usize, of: sum(own.of)? as usize })
+    }
 }
 
-impl<M: NodeModel> Training for SampledTraining<M> {
+impl<M: NodeModel> Training for SampledTraining<'_, M> {
     fn device(&self) -> &Device {
         &self.device
     }
@@ -116,11 +171,17 @@ impl<M: NodeModel> Training for SampledTraining<M> {
         Ok(StepOutcome { loss, shape: BatchShape { graphs: None, nodes, edges, seeds } })
     }
 
+    fn is_over(&self) -> bool {
+        self.group.as_ref().is_some_and(|group| group.is_over)
+    }
+
     fn end_epoch(&mut self, epoch: u64, observer: &mut dyn Observer) -> Result<(), TrainError> {
         let validation = judge(&self.trainer, &self.device, self.validation.as_mut())?;
+        let validation = self.of_all_ranks(validation)?;
         counter(&VALIDATION_F1, validation.share());
         if epoch + 1 == self.epochs {
             let test = judge(&self.trainer, &self.device, self.test.as_mut())?;
+            let test = self.of_all_ranks(test)?;
             observer.tell(&format!("micro-F1: validation {:.4}, test {:.4}", validation.share(), test.share()));
         }
         Ok(())
@@ -165,3 +226,6 @@ fn judge<M: NodeModel>(
     }
     Ok(all)
 }
+
+#[cfg(test)]
+mod tests;

@@ -88,8 +88,21 @@ impl Group {
     fn break_off(&self, error: &CollectiveError) {
         self.meeting.break_off(error.clone());
         self.mailboxes.iter().for_each(|mailbox| mailbox.break_off(error.clone()));
+    }
+
+    /// A rank is no longer there: what needs it cannot be, but the others may go on among themselves.
+    fn miss(&self, rank: usize, error: &CollectiveError) {
+        self.meeting.break_off(error.clone());
+        for other in 0..self.ranks() {
+            self.mailboxes[rank * self.ranks() + other].break_off(error.clone());
+            self.mailboxes[other * self.ranks() + rank].break_off(error.clone());
+        }
+    }
+
+    fn break_off_with_parts(&self, error: &CollectiveError) {
+        self.break_off(error);
         let parts = lock(&self.parts).clone();
-        parts.iter().for_each(|(_, part)| part.break_off(error));
+        parts.iter().for_each(|(_, part)| part.break_off_with_parts(error));
     }
 
     /// Whether all ranks make the same call with equally many values. Between two meetings.
@@ -113,10 +126,8 @@ impl Group {
 }
 
 impl ThreadRank {
-    /// This rank will make no further call, for this reason, such as `has failed`: whoever waits for it, now or later,
-    /// gets an error that says so. Dropping the rank does the same with `has ended`.
-    pub fn leave(&self, reason: &str) {
-        self.group.break_off(&CollectiveError::Gone { rank: self.rank, reason: reason.to_owned() });
+    fn gone(&self, reason: &str) -> CollectiveError {
+        CollectiveError::Gone { rank: self.rank, reason: reason.to_owned() }
     }
 
     /// Shows the others `values`, and when all have come runs `work`, which may read and write what its caller can prove
@@ -153,7 +164,7 @@ impl ThreadRank {
 
 impl Drop for ThreadRank {
     fn drop(&mut self) {
-        self.leave("has ended");
+        self.group.miss(self.rank, &self.gone("has ended"));
     }
 }
 
@@ -239,6 +250,10 @@ impl Collective for ThreadRank {
         self.barrier()?;
         let missing = || CollectiveError::Gone { rank: members[0], reason: "has not made its group".to_owned() };
         Ok(Box::new(ThreadRank { rank, group: group.ok_or_else(missing)? }))
+    }
+
+    fn leave(&self, reason: &str) {
+        self.group.break_off_with_parts(&self.gone(reason));
     }
 }
 

@@ -128,3 +128,20 @@ fn who_leaves_is_missed_in_the_parts_too() {
     });
     assert_eq!(told, ["rank 1 has failed", "", "rank 1 has failed"]);
 }
+
+#[test]
+fn others_go_on_without_one_that_has_ended() {
+    let heard = on_ranks(3, |rank| {
+        let mut into = Vec::new();
+        let other = match rank.rank() {
+            1 => return into,
+            other => 2 - other,
+        };
+        thread::sleep(Duration::from_millis(20));
+        rank.send(other, &[rank.rank() as f32]).unwrap();
+        rank.receive(other, &mut into).unwrap();
+        assert!(rank.receive(1, &mut Vec::new()).is_err());
+        into
+    });
+    assert_eq!(heard, [vec![2.0], vec![], vec![0.0]]);
+}

@@ -1,0 +1,86 @@
+//! What carries data between ranks: which there are, and which one a process was started with.
+
+use std::sync::Arc;
+
+use clap::ValueEnum;
+
+use super::{Collective, CollectiveError, RankOptions, available_cores, thread_ranks};
+
+/// What carries data between ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Engine {
+    /// Ranks are threads of this process.
+    Threads,
+    /// Ranks are processes that MPI starts, on this machine or several.
+    Mpi,
+}
+
+/// Whether this program was built with MPI.
+const HAS_MPI: bool = cfg!(feature = "mpi");
+
+/// Whether this process is one of those that a launcher of MPI started: Open MPI's mpirun, those of MPICH and Intel, or
+/// Slurm's srun with one of its plugins for MPI.
+#[must_use]
+pub fn launched_by_mpi() -> bool {
+    const ALL: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MPI_LOCALRANKID"];
+    ALL.iter().any(|name| std::env::var_os(name).is_some())
+}
+
+impl RankOptions {
+    /// What carries the data: as asked for, else MPI where a launcher of MPI started this process.
+    #[must_use]
+    pub fn engine(&self) -> Engine {
+        self.engine.unwrap_or(if launched_by_mpi() { Engine::Mpi } else { Engine::Threads })
+    }
+
+    /// Whether the training needs no ranks: it is one, on as many threads as there are.
+    #[must_use]
+    pub fn is_alone(&self) -> bool {
+        self.ranks == 1 && self.threads_per_rank.is_none() && self.engine() == Engine::Threads
+    }
+
+    /// The ranks that live in this process.
+    ///
+    /// # Errors
+    /// The engine is not there, or started another number of ranks than the options say.
+    pub(super) fn join(&self) -> Result<Vec<Arc<dyn Collective>>, CollectiveError> {
+        match self.engine() {
+            Engine::Threads => {
+                let cores = available_cores();
+                let has_cores = self.ranks * self.threads_per_rank.unwrap_or(1) <= cores;
+                let ranks = thread_ranks(self.ranks, has_cores);
+                Ok(ranks.into_iter().map(|rank| Arc::new(rank) as Arc<dyn Collective>).collect())
+            }
+            Engine::Mpi => self.join_mpi(),
+        }
+    }
+
+    /// How many processes a launcher of MPI has to start; `None` where it has, or where none are needed.
+    pub(crate) fn processes_to_launch(&self) -> Result<Option<usize>, CollectiveError> {
+        if self.engine() != Engine::Mpi || launched_by_mpi() {
+            return Ok(None);
+        }
+        if HAS_MPI { Ok(Some(self.ranks)) } else { Err(built_without_mpi()) }
+    }
+
+    #[cfg(feature = "mpi")]
+    fn join_mpi(&self) -> Result<Vec<Arc<dyn Collective>>, CollectiveError> {
+        let rank = super::mpi::join()?;
+        let started = rank.ranks();
+        if self.ranks != 1 && self.ranks != started {
+            let message = format!("{started} processes were started, but --ranks {} asked for", self.ranks);
+            return Err(CollectiveError::Engine { engine: "MPI", message });
+        }
+        Ok(vec![Arc::new(rank)])
+    }
+
+    #[cfg(not(feature = "mpi"))]
+    fn join_mpi(&self) -> Result<Vec<Arc<dyn Collective>>, CollectiveError> {
+        Err(built_without_mpi())
+    }
+}
+
+fn built_without_mpi() -> CollectiveError {
+    let message = "this program was built without it; docs/cluster.md says how to build it with the feature `mpi`";
+    CollectiveError::Engine { engine: "MPI", message: message.to_owned() }
+}
