@@ -7,6 +7,7 @@ pub mod export;
 pub mod figures;
 pub mod findings;
 pub mod import;
+pub mod ranks;
 pub mod recorder;
 pub mod report;
 pub mod source;

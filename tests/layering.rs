@@ -69,7 +69,7 @@ fn assert_no_mention(folder: &str, words: &[&str]) {
 
 #[test]
 fn only_the_screen_knows_the_terminal() {
-    for folder in ["energy", "source", "store", "findings", "report", "import", "export", "study"] {
+    for folder in ["energy", "source", "store", "ranks", "findings", "report", "import", "export", "study"] {
         assert_no_mention(folder, &["ratatui", "crossterm", "crate::ui", "crate::app", "crate::cli"]);
     }
     assert_no_mention("app", &["ratatui", "crossterm", "crate::ui", "crate::cli"]);
@@ -79,6 +79,7 @@ fn only_the_screen_knows_the_terminal() {
 fn data_flows_one_way() {
     assert_no_mention("energy", &["crate::store", "crate::findings", "crate::report", "crate::source"]);
     assert_no_mention("store", &["crate::findings", "crate::report", "crate::source"]);
+    assert_no_mention("ranks", &["crate::findings", "crate::report", "crate::source"]);
     assert_no_mention("findings", &["crate::report", "crate::source"]);
     assert_no_mention("report", &["crate::source", "crate::study"]);
     assert_no_mention("study", &["crate::source", "std::process"]);

@@ -1,0 +1,103 @@
+//! How the clocks of two sessions lie to each other.
+//!
+//! Sessions of one boot of one machine share their monotonic clock. Across machines the offset is what the ranks measured
+//! between them, else what the wall clocks say, which may be off by anything.
+
+use gnntop_wire::SessionInfo;
+
+/// What an offset between two clocks rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Evidence {
+    /// It is the same clock: the same boot of the same machine.
+    SameClock,
+    /// The ranks measured it between them.
+    Measured,
+    /// The wall clocks at the sessions' starts, which nobody has compared.
+    WallClock,
+}
+
+/// How one clock lies to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Alignment {
+    /// What to add to the one's times to get the other's, in nanoseconds.
+    pub offset_ns: i64,
+    /// How far the offset may be off, either way, in nanoseconds; `None` where that is not known.
+    pub error_ns: Option<u64>,
+    /// What that rests on.
+    pub evidence: Evidence,
+}
+
+/// How the clock of `session` lies to that of `reference`.
+pub fn align(session: &SessionInfo, reference: &SessionInfo) -> Alignment {
+    let is_one = session.session_id == reference.session_id;
+    if is_one || !session.boot_id.is_empty() && session.boot_id == reference.boot_id {
+        return Alignment { offset_ns: 0, error_ns: Some(0), evidence: Evidence::SameClock };
+    }
+    let to_first = |info: &SessionInfo| {
+        let place = info.place.as_ref()?;
+        // What rank 0's offset to itself would be was not measured and need not be.
+        let own = (place.rank == 0).then(gnntop_wire::ClockOffset::default);
+        place.clock.or(own)
+    };
+    if let (Some(one), Some(other)) = (to_first(session), to_first(reference)) {
+        return Alignment {
+            offset_ns: one.offset_ns.saturating_sub(other.offset_ns),
+            error_ns: Some(one.error_ns.saturating_add(other.error_ns)),
+            evidence: Evidence::Measured,
+        };
+    }
+    let zero = |info: &SessionInfo| i128::from(info.start.wall_ns) - i128::from(info.start.monotonic_ns);
+    let offset = zero(session) - zero(reference);
+    let offset_ns = i64::try_from(offset).unwrap_or(if offset < 0 { i64::MIN } else { i64::MAX });
+    Alignment { offset_ns, error_ns: None, evidence: Evidence::WallClock }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnntop_wire::{Anchor, ClockOffset, Place};
+
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn session(rank: u32, boot: &str, monotonic_s: u64, wall_s: u64, clock: Option<ClockOffset>) -> SessionInfo {
+        SessionInfo {
+            session_id: u128::from(rank) + 1,
+            boot_id: boot.to_owned(),
+            start: Anchor { monotonic_ns: monotonic_s * SECOND, wall_ns: wall_s * SECOND, boot_ns: 0 },
+            place: Some(Place { rank, ranks: 3, clock, ..Place::default() }),
+            ..SessionInfo::default()
+        }
+    }
+
+    #[test]
+    fn one_boot_is_one_clock_whatever_else_is_said() {
+        let off = Some(ClockOffset { offset_ns: 7, error_ns: 1 });
+        let (zero, one) = (session(0, "a", 5, 1000, None), session(1, "a", 9, 2000, off));
+        let aligned = align(&one, &zero);
+        assert_eq!(aligned, Alignment { offset_ns: 0, error_ns: Some(0), evidence: Evidence::SameClock });
+        let nameless = [session(0, "", 5, 1000, None), session(1, "", 9, 1000, None)];
+        assert_eq!(align(&nameless[1], &nameless[0]).evidence, Evidence::WallClock, "no boot is no boot in common");
+    }
+
+    #[test]
+    fn measured_offsets_go_through_rank_0() {
+        let clock = |offset_ns, error_ns| Some(ClockOffset { offset_ns, error_ns });
+        let zero = session(0, "a", 5, 1000, None);
+        let (one, two) = (session(1, "b", 9, 1000, clock(-400, 30)), session(2, "c", 9, 1000, clock(100, 20)));
+        let aligned = align(&one, &zero);
+        assert_eq!((aligned.offset_ns, aligned.error_ns, aligned.evidence), (-400, Some(30), Evidence::Measured));
+        let aligned = align(&one, &two);
+        assert_eq!((aligned.offset_ns, aligned.error_ns), (-500, Some(50)), "errors add up");
+    }
+
+    #[test]
+    fn wall_clocks_are_the_last_resort() {
+        let (zero, one) = (session(0, "a", 5, 1000, None), session(1, "b", 2, 1001, None));
+        let aligned = align(&one, &zero);
+        assert_eq!(aligned.offset_ns, 4 * SECOND as i64, "its clock began 4 s later");
+        assert_eq!((aligned.error_ns, aligned.evidence), (None, Evidence::WallClock));
+        let absurd = session(1, "b", 0, u64::MAX / SECOND, None);
+        assert_eq!(align(&absurd, &zero).offset_ns, i64::MAX, "saturates");
+    }
+}
