@@ -33,14 +33,14 @@ fn main() {
     let mut app = App::new(false);
     let begin = Instant::now();
     fill(&mut app, steps);
-    let table = app.store.steps();
+    let table = app.run.store().steps();
     println!("{steps} steps in {:.1} s, {} of them one by one", begin.elapsed().as_secs_f64(), table.len());
     if let (Some(before), Some(after)) = (before, rss_bytes()) {
         println!("memory: {} MiB", after.saturating_sub(before) >> 20);
     }
     let status = Status { title: "bench".to_owned(), state: State::Running, live: true, ..Status::default() };
     update(&mut app, Action::Polled { status, changed: true });
-    let judgement = findings::newest(&app.store);
+    let judgement = findings::newest(app.run.store());
     update(&mut app, Action::Judged(Box::new(judgement)));
     for (width, height) in [(120, 40), (300, 100)] {
         update(&mut app, Action::Resized { width, height });
@@ -133,7 +133,7 @@ fn fill(app: &mut App, steps: u64) {
             reader.fill(&out);
             out.clear();
             while let Some(item) = reader.next() {
-                app.store.apply(item);
+                app.run.apply(item);
             }
         }
     }

@@ -4,6 +4,8 @@
 //! into one a second, which compresses better. Sequence numbers and drop counts stay, so that a reader finds the
 //! same gaps. Only whole frames are written: a recorder that is killed leaves a file that can be read.
 
+mod run;
+
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
@@ -14,6 +16,8 @@ use gnntop_wire::{
 };
 
 use crate::source::Sink;
+
+pub use run::RunRecorder;
 
 /// Blocks are merged over this much of the stream's time.
 const MERGE_NS: u64 = 1_000_000_000;

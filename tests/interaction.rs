@@ -22,10 +22,10 @@ use unicode_width::UnicodeWidthStr;
 fn app_with(preferences: Preferences, status: Status) -> App {
     let mut app = App::with(true, preferences);
     let run = TrainingRun { ends: false, ..TrainingRun::default() };
-    each_item(&run.bytes(), |item| app.store.apply(item));
+    each_item(&run.bytes(), |item| app.run.apply(item));
     update(&mut app, Action::Tick { now: Duration::from_secs(10) });
     update(&mut app, Action::Polled { status, changed: true });
-    let judgement = findings::newest(&app.store);
+    let judgement = findings::newest(app.run.store());
     update(&mut app, Action::Judged(Box::new(judgement)));
     app
 }
@@ -95,7 +95,7 @@ fn a_filter_leaves_what_has_the_name() {
 fn a_phase_of_the_legend_is_highlighted_with_and_without_colour() {
     let mut app = app();
     let (_, spots) = picture(&mut app, 80, 24, Theme::new(ColorDepth::True, false));
-    let phase = app.store.phases().iter().find(|phase| phase.text == "forward").unwrap().slot;
+    let phase = app.run.store().phases().iter().find(|phase| phase.text == "forward").unwrap().slot;
     assert!(spots.iter().any(|spot| spot.target == Target::Phase(phase)), "the legend offers it");
     update(&mut app, Action::Mouse { gesture: Gesture::Press, on: Target::Phase(phase) });
     insta::assert_snapshot!("highlight_80x24", screen(&mut app, 80, 24));

@@ -9,8 +9,9 @@ use fixtures::{MS, SECOND, START_NS, StreamBuilder, TrainingRun, each_item};
 use gnntop::app::keys::{BINDINGS, Key};
 use gnntop::app::{Action, App, Effect, OwnCost, update};
 use gnntop::findings;
+use gnntop::ranks::Run;
 use gnntop::source::{State, Status, Transport};
-use gnntop::store::{Limits, Store};
+use gnntop::store::Limits;
 use gnntop::ui::draw;
 use gnntop::ui::theme::{ColorDepth, Theme};
 use gnntop_wire::{BatchShape, Event, SignalKind, Step, StepId, TrackRole, Unit};
@@ -30,10 +31,10 @@ fn live() -> Status {
 
 fn app_of(bytes: &[u8], status: Status) -> App {
     let mut app = App::new(true);
-    each_item(bytes, |item| app.store.apply(item));
+    each_item(bytes, |item| app.run.apply(item));
     update(&mut app, Action::Tick { now: Duration::from_secs(10) });
     update(&mut app, Action::Polled { status, changed: true });
-    let judgement = findings::newest(&app.store);
+    let judgement = findings::newest(app.run.store());
     update(&mut app, Action::Judged(Box::new(judgement)));
     update(&mut app, Action::Measured(OwnCost { cpu_percent: Some(0.84), rss_bytes: Some(9 << 20) }));
     app
@@ -369,7 +370,7 @@ fn two_gpus() {
 fn a_phase_that_hangs() {
     let mut bytes = run().bytes();
     let mut app = app_of(&bytes, live());
-    let last_ns = app.store.now_ns();
+    let last_ns = app.run.store().now_ns();
     let mut stream = StreamBuilder::new("pna");
     let main = stream.track(TrackRole::Training, "main");
     // The names that the run itself uses.
@@ -410,7 +411,7 @@ fn a_silent_run_and_an_ended_one() {
     assert!(screen(&mut app, 80, 24).contains("silent for 7s"));
     let ended = State::Ended("ended without a word: killed?".to_owned());
     update(&mut app, Action::Polled { status: Status { state: ended, live: false, ..live() }, changed: true });
-    let judgement = findings::newest(&app.store);
+    let judgement = findings::newest(app.run.store());
     update(&mut app, Action::Judged(Box::new(judgement)));
     insta::assert_snapshot!("ended_80x24", screen(&mut app, 80, 24));
 }
@@ -565,13 +566,13 @@ fn no_stream_size_or_key_makes_drawing_panic() {
             press(&mut app, &[key]);
             // A replay that is moved begins anew in the same view.
             if numbers.next(40) == 0 {
-                app.store = Store::new();
-                each_item(&random_stream(&mut numbers), |item| app.store.apply(item));
+                app.run = Run::default();
+                each_item(&random_stream(&mut numbers), |item| app.run.apply(item));
                 update(&mut app, Action::Polled { status: live(), changed: true });
                 if numbers.next(2) == 0 {
                     continue;
                 }
-                let judgement = findings::newest(&app.store);
+                let judgement = findings::newest(app.run.store());
                 update(&mut app, Action::Judged(Box::new(judgement)));
             }
         }
@@ -591,10 +592,10 @@ fn a_run_longer_than_what_is_kept() {
         ..TrainingRun::default()
     };
     let mut app = App::new(false);
-    app.store = Store::with_limits(Limits { step_rows: 1000, step_groups: 512, ..Limits::default() });
-    each_item(&run.bytes(), |item| app.store.apply(item));
+    app.run = Run::with_limits(Limits { step_rows: 1000, step_groups: 512, ..Limits::default() });
+    each_item(&run.bytes(), |item| app.run.apply(item));
     update(&mut app, Action::Polled { status: live(), changed: true });
-    let judgement = findings::newest(&app.store);
+    let judgement = findings::newest(app.run.store());
     update(&mut app, Action::Judged(Box::new(judgement)));
     screen(&mut app, 80, 24);
     press(&mut app, &[Key::Char('2'), Key::Char('w')]);

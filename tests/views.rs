@@ -479,8 +479,8 @@ fn a_view_of_an_hour_says_what_was_reduced() {
         stream.phase(main, step, "forward", start_ns, start_ns + 190 * MS);
         stream.step(main, step, start_ns, start_ns + 195 * MS);
     }
-    each_item(&stream.bytes(), |item| app.store.apply(item));
-    let lane = app.store.tracks()[0].lane().unwrap();
+    each_item(&stream.bytes(), |item| app.run.apply(item));
+    let lane = app.run.store().tracks()[0].lane().unwrap();
     assert!(lane.len() <= 1 << 16 && lane.len() as u64 + lane.reduced() == 27_000 * 20);
     press(&mut app, &[Key::Char('7'), Key::Char('w')]);
     insta::assert_snapshot!("tracks_of_an_hour_80x24", screen(&mut app, 80, 24));

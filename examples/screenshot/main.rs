@@ -90,12 +90,12 @@ fn play(app: &mut App, arguments: &Arguments) -> anyhow::Result<()> {
 
 /// Lets the source catch up with its position.
 fn take_in(source: &mut Playback, app: &mut App) {
-    while source.poll(&mut app.store, Duration::from_millis(100)).more {}
+    while source.poll(&mut app.run, Duration::from_millis(100)).more {}
     // What was held back until now.
-    source.poll(&mut app.store, Duration::from_millis(100));
+    source.poll(&mut app.run, Duration::from_millis(100));
     update(app, Action::Tick { now: Duration::from_secs(1) });
     update(app, Action::Polled { status: source.status(), changed: true });
-    let judgement = findings::newest(&app.store);
+    let judgement = findings::newest(app.run.store());
     update(app, Action::Judged(Box::new(judgement)));
 }
 

@@ -46,10 +46,10 @@ impl App {
     /// The step and all phases of both sessions, those of the other one that this one lacks before the gap.
     pub fn pairs(&self) -> Vec<Pair<'_>> {
         let Some(other) = &self.other else { return Vec::new() };
-        let stores = [&self.store, &other.store];
+        let stores = [&self.run.store(), &other.store];
         let step = stores.map(|store| Some(store.statistics().period()).filter(|all| all.count() > 0));
         let mut pairs = vec![Pair { name: "step", phase: None, durations: step, shares: [None; 2] }];
-        let (gap, own) = (self.store.phases().len().saturating_sub(1), self.store.phases());
+        let (gap, own) = (self.run.store().phases().len().saturating_sub(1), self.run.store().phases());
         let is_missing = |name: &str| !own.iter().any(|phase| phase.text == name);
         let lacking = other.store.phases().iter().filter(|phase| !phase.is_gap() && is_missing(&phase.text));
         let names = own[..gap].iter().map(|phase| phase.text.as_str()).enumerate().map(|(at, name)| (name, Some(at)));

@@ -115,7 +115,7 @@ impl App {
 
     /// Selects the nearest step before or after the selected one at which a finding begins, and says what it is.
     fn show_finding(&mut self, forward: bool) {
-        let steps = self.store.steps();
+        let steps = self.run.store().steps();
         let from = self.window.cursor().unwrap_or(steps.total());
         let places = self.findings().found.iter().flat_map(|finding| finding.places.iter().map(move |p| (finding, p)));
         // Of steps that are known only together, one is selected: going on must not come back to it.
@@ -138,7 +138,7 @@ impl App {
     /// Selects a step where it can be seen.
     fn show_step(&mut self, ordinal: u64) {
         let width = self.columns();
-        self.window.show(ordinal, self.store.steps(), width);
+        self.window.show(ordinal, self.run.store().steps(), width);
     }
 }
 
@@ -170,10 +170,10 @@ mod tests {
     }
 
     fn feed(app: &mut App, spikes: Vec<(u64, &'static str, u64)>) {
-        app.store = Default::default();
+        app.run = Default::default();
         let run = TrainingRun { spikes, ..TrainingRun::default() };
-        each_item(&run.bytes(), |item| app.store.apply(item));
-        let judgement = findings::newest(&app.store);
+        each_item(&run.bytes(), |item| app.run.apply(item));
+        let judgement = findings::newest(&app.run.store());
         update(app, Action::Judged(Box::new(judgement)));
     }
 

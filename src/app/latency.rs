@@ -61,7 +61,7 @@ impl App {
 
     /// Figures over the steps that the latency view is about.
     pub fn latency_figures(&self) -> &StepStatistics {
-        self.latency.figures.as_ref().map_or(self.store.statistics(), |(_, figures)| figures)
+        self.latency.figures.as_ref().map_or(self.run.store().statistics(), |(_, figures)| figures)
     }
 
     /// The place of the selected percentile among [`QUANTILES`].
@@ -71,16 +71,17 @@ impl App {
 
     /// The lines of the latency table: the step, its phases and, since the start, spans by the time they took.
     pub fn latency_lines(&self) -> Vec<LatencyLine<'_>> {
-        let phases = self.store.phases().iter().enumerate().map(|(at, phase)| LatencyLine::Phase(at, phase));
+        let phases = self.run.store().phases().iter().enumerate().map(|(at, phase)| LatencyLine::Phase(at, phase));
         let phases = phases.filter(|line| matches!(line, LatencyLine::Phase(_, phase) if self.passes(&phase.text)));
         let step = [LatencyLine::Step].into_iter().filter(|_| self.passes("step"));
         let mut lines: Vec<LatencyLine<'_>> = step.chain(phases).collect();
         if self.latency.figures.is_none() {
             let mut spans: Vec<&SpanStatistics> = self
-                .store
+                .run
+                .store()
                 .spans()
                 .iter()
-                .filter(|span| !span.is_phase && self.passes(self.store.name(span.name)))
+                .filter(|span| !span.is_phase && self.passes(self.run.store().name(span.name)))
                 .collect();
             spans.sort_by_key(|span| std::cmp::Reverse(span.durations.total_ns()));
             lines.extend(spans.into_iter().take(SPANS_MOST).map(LatencyLine::Span));
@@ -96,7 +97,7 @@ impl App {
 
     /// Whether the selected line is about steps, one of which can be shown.
     pub(super) fn can_show_percentile(&self) -> bool {
-        !self.store.steps().is_empty() && !matches!(self.latency_line(), LatencyLine::Span(_))
+        !self.run.store().steps().is_empty() && !matches!(self.latency_line(), LatencyLine::Span(_))
     }
 
     /// Obeys the keys of the latency view.
@@ -120,7 +121,7 @@ impl App {
 
     /// Brings the figures up to date with the steps that they are to be over.
     pub(super) fn count_latency(&mut self) {
-        let steps = self.store.steps();
+        let steps = self.run.store().steps();
         let range = match (self.latency.over, self.window.range()) {
             (Over::Newest(newest), _) => Some(steps.total().saturating_sub(newest)..steps.total()),
             (Over::Selected, Some(range)) => Some(range),
@@ -144,7 +145,7 @@ impl App {
         };
         if let Some(ordinal) = self.percentile_step(slot, QUANTILES[self.latency.column]) {
             let width = self.columns();
-            self.window.show(ordinal, self.store.steps(), width);
+            self.window.show(ordinal, self.run.store().steps(), width);
             self.open(View::Steps);
         }
     }
@@ -154,9 +155,9 @@ impl App {
         let figures = self.latency_figures();
         let all = slot.map_or(Some(figures.period()), |slot| figures.phase(slot))?;
         let wanted = if quantile < 1.0 { all.percentile(quantile) } else { all.max_ns() }?;
-        let range = self.latency_range().unwrap_or(0..self.store.steps().total());
+        let range = self.latency_range().unwrap_or(0..self.run.store().steps().total());
         let ns = |row: &StepRow<'_>| slot.map_or(row.period_ns(), |slot| row.phase_ns(slot));
-        let rows = self.store.steps().known_rows(range);
+        let rows = self.run.store().steps().known_rows(range);
         rows.min_by_key(|row| (ns(row).abs_diff(wanted), std::cmp::Reverse(row.ordinal()))).map(|row| row.ordinal())
     }
 }

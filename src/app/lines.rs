@@ -38,19 +38,21 @@ impl App {
     /// The last line that `view` can stand at.
     pub(super) fn last_line(&self, view: View) -> usize {
         let lines = match view {
-            View::Overview if self.focus() == Panel::Phases => self.store.phases().len(),
+            View::Overview if self.focus() == Panel::Phases => self.run.store().phases().len(),
             View::Overview | View::Steps => 0,
             View::Latency => self.latency_lines().len(),
             // Facts, charts and headings: as many as there may be, less what is on the screen anyway.
-            View::Memory => (self.store.memory().phases().len() * 2 + MEMORY_LINES).saturating_sub(self.page() / 2),
+            View::Memory => {
+                (self.run.store().memory().phases().len() * 2 + MEMORY_LINES).saturating_sub(self.page() / 2)
+            }
             View::Hardware | View::Energy => {
-                let quantities = self.store.signals().all().len() + self.store.counters().len();
+                let quantities = self.run.store().signals().all().len() + self.run.store().counters().len();
                 (quantities * 2 + HARDWARE_LINES).saturating_sub(self.page() / 2)
             }
-            View::Tracks => self.store.tracks().len(),
+            View::Tracks => self.run.store().tracks().len(),
             View::Findings => self.finding_lines().len(),
             View::Compare => self.pairs().len(),
-            View::Step => self.store.phases().len() + STEP_FACTS,
+            View::Step => self.run.store().phases().len() + STEP_FACTS,
             View::Sessions => self.entries().len(),
             // The first lines of a log fill a page.
             View::Log => self.log().map_or(0, |log| log.lines.len().saturating_sub(self.page()) + 1),

@@ -25,9 +25,10 @@ mod window;
 use std::time::Duration;
 
 use crate::findings::Judgement;
+use crate::ranks::Run;
 use crate::source::catalog::Entry;
 use crate::source::{Control, State, Status};
-use crate::store::{PhaseSlot, Store};
+use crate::store::PhaseSlot;
 
 pub use compare::{Other, Pair};
 pub use findings::FindingLine;
@@ -267,8 +268,8 @@ pub struct LogView {
 /// Everything the screen shows.
 #[derive(Default)]
 pub struct App {
-    /// What is known of the run. The source writes it; the panels read it.
-    pub store: Store,
+    /// What is known of the run. The source writes it; the panels read the store of the rank that is looked at.
+    pub run: Run,
     status: Status,
     judged: Judged,
     /// Views that were left for the one shown, which is the last. Below all of them lies the overview.
@@ -384,6 +385,6 @@ impl App {
 
     /// The ordinal of the step that a detail is about: the selected one, else the newest.
     pub fn step_in_view(&self) -> Option<u64> {
-        self.window.cursor().or_else(|| self.store.steps().total().checked_sub(1))
+        self.window.cursor().or_else(|| self.run.store().steps().total().checked_sub(1))
     }
 }

@@ -88,14 +88,14 @@ impl App {
             self.toggle(View::Step);
         }
         let width = self.columns();
-        self.window.select_alone(ordinal, self.store.steps(), width);
+        self.window.select_alone(ordinal, self.run.store().steps(), width);
     }
 
     /// Selects the steps from the one where the button went down.
     fn drag_to(&mut self, on: Target) {
         if let (Some(from), Target::Step(to)) = (self.pressed_step, on) {
             let width = self.columns();
-            self.window.select_range(from, to, self.store.steps(), width);
+            self.window.select_range(from, to, self.run.store().steps(), width);
         }
     }
 
@@ -122,7 +122,7 @@ mod tests {
 
     fn app() -> App {
         let mut app = App::new(false);
-        each_item(&TrainingRun { steps: 100, ..TrainingRun::default() }.bytes(), |item| app.store.apply(item));
+        each_item(&TrainingRun { steps: 100, ..TrainingRun::default() }.bytes(), |item| app.run.apply(item));
         update(&mut app, Action::Resized { width: 80, height: 24 });
         let status = Status { state: State::Running, live: true, ..Status::default() };
         update(&mut app, Action::Polled { status, changed: true });
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn a_phase_in_the_legend_is_highlighted_and_let_go() {
         let mut app = app();
-        let slots: Vec<_> = app.store.phases().iter().map(|phase| phase.slot).collect();
+        let slots: Vec<_> = app.run.store().phases().iter().map(|phase| phase.slot).collect();
         press(&mut app, Target::Phase(slots[0]));
         press(&mut app, Target::Phase(slots[1]));
         assert_eq!(app.highlight(), Some(slots[1]));
@@ -190,9 +190,9 @@ mod tests {
         let wheel = |app: &mut App, up, on| point(app, Gesture::Wheel { up }, on);
         wheel(&mut app, false, Target::Panel(Panel::Steps));
         let width = app.columns();
-        assert_eq!(app.window().per_column(app.store.steps(), width), 2);
+        assert_eq!(app.window().per_column(app.run.store().steps(), width), 2);
         wheel(&mut app, true, Target::Step(99));
-        assert_eq!(app.window().per_column(app.store.steps(), width), 1);
+        assert_eq!(app.window().per_column(app.run.store().steps(), width), 1);
         press(&mut app, Target::View(View::Tracks));
         update(&mut app, Action::Key(Key::Char('?')));
         wheel(&mut app, false, Target::Body);

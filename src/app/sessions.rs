@@ -1,8 +1,8 @@
 //! The choice of what to look at: living sessions, ended ones, and the recordings of the folder.
 
 use super::{App, Effect, View};
+use crate::ranks::Run;
 use crate::source::catalog::Entry;
-use crate::store::Store;
 
 /// What there is to choose from.
 #[derive(Clone, Debug, Default)]
@@ -70,7 +70,7 @@ impl App {
 
     /// Forgets all about the session that was shown: another one is open.
     pub(super) fn opened(&mut self) {
-        self.store = Store::default();
+        self.run = Run::default();
         self.views.clear();
         self.window.follow();
         self.filter.clear();

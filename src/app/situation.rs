@@ -116,7 +116,7 @@ impl App {
         Situation {
             view: self.view(),
             focus: self.focus,
-            steps: !self.store.steps().is_empty(),
+            steps: !self.run.store().steps().is_empty(),
             percentile: self.view() == View::Latency && self.can_show_percentile(),
             place: self.has_place(),
             selected: self.window.cursor().is_some() || self.highlight.is_some() || !self.filter.is_empty(),

@@ -205,7 +205,8 @@ impl App {
     /// Moves the time that the tracks show.
     fn move_time(&mut self, command: Command) {
         let width = self.columns();
-        let Self { store, window, time_window: time, .. } = self;
+        let Self { run, window, time_window: time, .. } = self;
+        let store = run.store();
         match command {
             Command::MoveCursor { columns: parts } => time.move_by(parts, store, window, width),
             Command::MovePage { forward } => {
@@ -224,7 +225,7 @@ impl App {
             return self.move_time(command);
         }
         let width = self.columns();
-        let (window, steps) = (&mut self.window, self.store.steps());
+        let (window, steps) = (&mut self.window, self.run.store().steps());
         match command {
             Command::MoveCursor { columns } => window.move_by(columns, steps, width),
             Command::MovePage { forward } => {
@@ -238,7 +239,7 @@ impl App {
             Command::ToggleTime => window.toggle_time(steps, width),
             Command::ToggleLog => window.toggle_log(),
             Command::ToggleRange => window.toggle_range(steps, width),
-            Command::NextMeasure => window.turn_measure(self.store.statistics().batch()),
+            Command::NextMeasure => window.turn_measure(self.run.store().statistics().batch()),
             _ => (),
         }
         self.lines.set(View::Step, 0);
@@ -256,7 +257,7 @@ impl App {
         if changed {
             self.heard_at = self.now;
             let width = self.columns();
-            self.window.keep_within(self.store.steps(), width);
+            self.window.keep_within(self.run.store().steps(), width);
         }
         self.dirty |= changed || self.status != status;
         self.status = status;
@@ -298,12 +299,12 @@ mod tests {
 
     /// Fills the app's store with a run of so many steps, as a replay that was moved does.
     fn feed(app: &mut App, steps: u64) {
-        app.store = Default::default();
-        each_item(&TrainingRun { steps, ..TrainingRun::default() }.bytes(), |item| app.store.apply(item));
+        app.run = Default::default();
+        each_item(&TrainingRun { steps, ..TrainingRun::default() }.bytes(), |item| app.run.apply(item));
     }
 
     fn per_column(app: &App) -> u64 {
-        app.window().per_column(app.store.steps(), 20)
+        app.window().per_column(app.run.store().steps(), 20)
     }
 
     fn press(app: &mut App, key: Key) -> Option<Effect> {
@@ -412,7 +413,7 @@ mod tests {
         for steps in [100, 1000, 5000] {
             feed(&mut app, steps);
             update(&mut app, Action::Polled { status: live(), changed: true });
-            let columns = app.window().columns(app.store.steps(), 20);
+            let columns = app.window().columns(app.run.store().steps(), 20);
             let shown: u64 = columns.iter().flatten().map(|column| column.steps).sum();
             assert_eq!((shown, columns.len() <= 20), (steps, true));
         }

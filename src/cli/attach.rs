@@ -8,13 +8,14 @@ use anyhow::Context;
 use super::settings::{ScreenArguments, Settings};
 use super::{FAILURE, SUCCESS, output, screen};
 use crate::source::target::{self, Target, TargetError};
-use crate::source::{Launched, Live, Playback, Source, discover, playback::PlaybackOptions};
+use crate::source::{Launched, Playback, Source, discover, follow, playback::PlaybackOptions};
 
 const EXAMPLES: &str = "\
 Examples:
   gnntop attach               the only live session
   gnntop attach 4711          by process id; a program that does not publish shows its hardware only
   gnntop attach pna           by name
+  gnntop attach job-17        by the id of a run, or any of its sessions: all its ranks, `R` shows them side by side
   gnntop attach pna --against before.gnntop
                               the key 9 shows the two side by side
   gnntop attach /run/user/1000/gnntop/pna-4711-5f3a90c2
@@ -73,7 +74,7 @@ pub(super) fn choose(arguments: &ScreenArguments) -> anyhow::Result<u8> {
 /// The source behind a target.
 pub(super) fn open(target: Target, dir: &Path) -> anyhow::Result<Box<dyn Source>> {
     Ok(match target {
-        Target::Session(session) => Box::new(Live::follow(&session.dir)),
+        Target::Session(session) => follow(&session),
         Target::Recording(path) => Box::new(Playback::open(path, PlaybackOptions::default())?),
         Target::Process(process) => {
             Box::new(Launched::watch(process, SystemTime::now(), dir).context("cannot read the sensors")?)

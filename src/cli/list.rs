@@ -1,15 +1,18 @@
-//! `gnntop list`: the sessions of this user.
+//! `gnntop list`: the sessions of this user, those of one run together.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{SUCCESS, output};
 use crate::figures;
 use crate::source::discover::{self, Session};
+use crate::source::runs::{self, Group};
 
 const EXAMPLES: &str = "\
 Examples:
   gnntop list               live sessions first, then those that ended
   gnntop list --live        only live ones
+
+The ranks of a run stand below it; its name is its id, by which `gnntop attach` and `gnntop record` take all of them.
 
 An ended session stays for a day: `gnntop attach PID` shows its last minutes, `gnntop record PID` saves them.";
 
@@ -42,8 +45,12 @@ pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
 }
 
 fn table(sessions: &[&Session], now: SystemTime) -> String {
+    let sessions: Vec<Session> = sessions.iter().map(|session| (*session).clone()).collect();
     let mut rows = vec![["NAME", "PID", "STATE", "STARTED", "ACTIVE", "SIZE", "COMMAND"].map(str::to_owned)];
-    rows.extend(sessions.iter().map(|session| row(session, now)));
+    for group in runs::group(&sessions) {
+        rows.extend(run_row(&group, now));
+        rows.extend(group.sessions.iter().map(|session| row(session, now)));
+    }
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: [usize; 7] = std::array::from_fn(width);
     let cells = |row: &[String; 7]| {
@@ -53,21 +60,52 @@ fn table(sessions: &[&Session], now: SystemTime) -> String {
     rows.iter().map(cells).collect::<Vec<_>>().join("\n")
 }
 
-fn row(session: &Session, now: SystemTime) -> [String; 7] {
-    let ago = |time: Option<SystemTime>| {
-        let passed = time.and_then(|time| now.duration_since(time).ok());
-        passed.map_or_else(|| "-".to_owned(), |passed| format!("{} ago", figures::elapsed_time(passed)))
+/// The row above the ranks of a run; none for a session by itself.
+fn run_row(group: &Group, now: SystemTime) -> Option<[String; 7]> {
+    let (ranks, published) = group.ranks();
+    let id = group.id().filter(|_| ranks > 1)?;
+    let sessions = &group.sessions;
+    let state = match group.living() {
+        0 => "ended".to_owned(),
+        living if living == sessions.len() => "live".to_owned(),
+        living => format!("{living} live"),
     };
-    let started = UNIX_EPOCH.checked_add(Duration::from_nanos(session.info.start.wall_ns));
+    let started = sessions.iter().map(|session| session.info.start.wall_ns).min();
+    let size: u64 = sessions.iter().map(|session| session.size_bytes).sum();
+    let missing =
+        if (published as u32) < ranks { format!("{published} of {ranks} ranks have published") } else { String::new() };
+    Some([
+        id.to_owned(),
+        format!("{ranks} ranks"),
+        state,
+        ago(started.and_then(wall), now),
+        ago(sessions.iter().filter_map(|session| session.last_active).max(), now),
+        figures::bytes(size as f64),
+        missing,
+    ])
+}
+
+fn row(session: &Session, now: SystemTime) -> [String; 7] {
+    let info = &session.info;
+    let rank = info.place.as_ref().filter(|place| place.ranks > 1).map(|place| format!("  rank {}, ", place.rank));
     [
-        session.info.name.clone(),
-        session.info.pid.to_string(),
+        format!("{}{}", rank.unwrap_or_default(), info.name),
+        info.pid.to_string(),
         if session.alive { "live" } else { "ended" }.to_owned(),
-        ago(started),
-        ago(session.last_active),
+        ago(wall(info.start.wall_ns), now),
+        ago(session.last_active, now),
         figures::bytes(session.size_bytes as f64),
-        shortened(&session.info.command),
+        shortened(&info.command),
     ]
+}
+
+fn wall(ns: u64) -> Option<SystemTime> {
+    UNIX_EPOCH.checked_add(Duration::from_nanos(ns))
+}
+
+fn ago(time: Option<SystemTime>, now: SystemTime) -> String {
+    let passed = time.and_then(|time| now.duration_since(time).ok());
+    passed.map_or_else(|| "-".to_owned(), |passed| format!("{} ago", figures::elapsed_time(passed)))
 }
 
 /// A command line cut to what fits beside the other columns.

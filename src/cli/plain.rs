@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use super::{SUCCESS, output, signals};
 use crate::figures;
 use crate::findings;
+use crate::ranks::Run;
 use crate::source::{Source, State, Status};
 use crate::store::{Phase, StepRow, Store};
 
@@ -45,7 +46,7 @@ pub(super) fn follow(source: Box<dyn Source>, interval: Duration) -> anyhow::Res
 /// A source, what it gave, and when the next line is due.
 pub(super) struct PlainView {
     source: Box<dyn Source>,
-    store: Store,
+    run: Run,
     interval: Duration,
     next_line: Instant,
     /// When something last came.
@@ -68,7 +69,7 @@ impl PlainView {
         let now = Instant::now();
         Self {
             source,
-            store: Store::new(),
+            run: Run::default(),
             interval,
             next_line: now + interval,
             heard_at: now,
@@ -83,7 +84,7 @@ impl PlainView {
     /// Takes what has come, prints a line if one is due, and waits a little. Says whether the source has ended;
     /// then the last line and all warnings are printed.
     pub(super) fn poll(&mut self) -> anyhow::Result<bool> {
-        let progress = self.source.poll(&mut self.store, POLL_BUDGET);
+        let progress = self.source.poll(&mut self.run, POLL_BUDGET);
         if progress.changed {
             (self.heard_at, self.has_news) = (Instant::now(), true);
         }
@@ -111,15 +112,15 @@ impl PlainView {
 
     /// What there is to say now: a line of facts and, now and then, the verdict.
     fn lines(&mut self, silence: Duration) -> Vec<String> {
-        let elapsed = figures::elapsed(self.store.elapsed_ns());
+        let elapsed = figures::elapsed(self.run.store().elapsed_ns());
         if !std::mem::take(&mut self.has_news) {
             return vec![format!("{elapsed}: nothing new for {}", figures::elapsed_time(silence))];
         }
-        let facts = facts(&self.store, self.interval, self.steps_before);
-        self.steps_before = self.store.steps().total();
+        let facts = facts(self.run.store(), self.interval, self.steps_before);
+        self.steps_before = self.run.store().steps().total();
         let mut lines = vec![format!("{elapsed}: {}", facts.join(", "))];
         self.verdict.1 = self.verdict.1.saturating_add(1);
-        let verdict = findings::verdict(&self.store).to_string();
+        let verdict = findings::verdict(self.run.store()).to_string();
         let is_due = self.verdict.0.is_empty() || self.verdict.1 >= VERDICT_EVERY;
         if is_due && !verdict.is_empty() && verdict != self.verdict.0 {
             lines.push(format!("verdict: {verdict}"));
@@ -130,7 +131,7 @@ impl PlainView {
 
     /// Says on standard error what is missing, each thing once.
     fn warn(&mut self, status: &Status) {
-        for warning in self.store.losses().in_words().into_iter().chain(status.warnings()) {
+        for warning in self.run.store().losses().in_words().into_iter().chain(status.warnings()) {
             // A count that grows is the same warning.
             let words = warning.trim_start_matches(|c: char| !c.is_alphabetic()).to_owned();
             if !self.warned.contains(&words) {
@@ -255,7 +256,7 @@ mod tests {
     fn what_has_not_changed_is_not_said_again() {
         let status = Status { state: State::Running, live: true, ..Status::default() };
         let mut view = PlainView::new(Box::new(Still(status)), Duration::from_secs(2));
-        view.store = store(&TrainingRun::default());
+        each_item(&TrainingRun::default().bytes(), |item| view.run.apply(item));
         let said = |view: &mut PlainView| view.lines(Duration::from_secs(7)).join("\n");
         view.has_news = true;
         let first = said(&mut view);

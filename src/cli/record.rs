@@ -11,15 +11,18 @@ use anyhow::{Context, bail};
 
 use super::{SUCCESS, output, quantities, signals};
 use crate::figures;
-use crate::recorder::{Recorder, RecorderOptions};
+use crate::ranks::clock;
+use crate::recorder::{RecorderOptions, RunRecorder};
 use crate::source::discover::{self, Session};
+use crate::source::runs::Group;
 use crate::source::target::{self, Target};
-use crate::source::{Hardware, Live, Recording, Source, State};
+use crate::source::{Hardware, Recording, Source, State, follow, runs};
 
 const EXAMPLES: &str = "\
 Examples:
   gnntop record                            from now on, until Ctrl-C, into NAME-PID.gnntop
   gnntop record 4711 -o a.gnntop --duration 30s
+  gnntop record job-17                     all ranks of a run into one file, by its id or any of its sessions
   gnntop record --last 5m                  what has already happened, also of a run that was killed
   gnntop record --last 5m --duration 1m    that, and what comes
   gnntop record -o b.gnntop --last 30s a.gnntop
@@ -116,8 +119,8 @@ impl Plan {
         let RecordArguments { duration, last, max_size, .. } = *arguments;
         let (source, newest_ns, is_live, stem): (Box<dyn Source>, _, _, _) = match target {
             Target::Session(session) => {
-                let newest_ns = Recording::time_span(&session.dir).map(|span| span.last_ns);
-                (Box::new(Live::follow(&session.dir)), newest_ns, session.alive, stem(&session))
+                let group = siblings(&session);
+                (follow(&session), newest_ns(&group), group.living() > 0, stem(&group))
             }
             Target::Recording(path) => {
                 let newest_ns = Recording::time_span(&path).map(|span| span.last_ns);
@@ -139,9 +142,30 @@ impl Plan {
     }
 }
 
-/// The file name that a session's recording gets.
-fn stem(session: &Session) -> String {
-    session.dir.file_name().map_or_else(|| "session".to_owned(), |name| name.to_string_lossy().into_owned())
+/// All sessions of the run that a session belongs to.
+fn siblings(session: &Session) -> Group {
+    let listed = session.dir.parent().and_then(|dir| discover::list(dir).ok()).unwrap_or_default();
+    runs::siblings(session, &listed.sessions)
+}
+
+/// The newest instant of a run, on the clock of its first session.
+fn newest_ns(group: &Group) -> Option<u64> {
+    let reference = &group.sessions.first()?.info;
+    let newest = |session: &Session| {
+        let offset_ns = clock::align(&session.info, reference).offset_ns;
+        Some(Recording::time_span(&session.dir)?.last_ns.saturating_add_signed(offset_ns))
+    };
+    group.sessions.iter().filter_map(newest).max()
+}
+
+/// The file name that a run's or session's recording gets. A run's id may be any text.
+fn stem(group: &Group) -> String {
+    let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+    match (group.id(), group.sessions.first()) {
+        (Some(id), _) if group.ranks().0 > 1 => format!("run-{}", id.chars().map(plain).collect::<String>()),
+        (_, Some(session)) if let Some(name) = session.dir.file_name() => name.to_string_lossy().into_owned(),
+        _ => "session".to_owned(),
+    }
 }
 
 /// First and last instant to record: from now on, or from some time ago; all that is kept of an ended session.
@@ -200,13 +224,13 @@ fn run(plan: Plan, out: impl Write, name: Option<&str>) -> anyhow::Result<u8> {
 /// A source that is being recorded.
 pub(super) struct Recorded<W: Write> {
     source: Box<dyn Source>,
-    recorder: Recorder<W>,
+    recorder: RunRecorder<W>,
     next_flush: Instant,
 }
 
 impl<W: Write> Recorded<W> {
     pub(super) fn new(source: Box<dyn Source>, out: W, options: RecorderOptions) -> Self {
-        Self { source, recorder: Recorder::new(out, options), next_flush: Instant::now() }
+        Self { source, recorder: RunRecorder::new(out, options), next_flush: Instant::now() }
     }
 
     /// Takes what has come, and writes it out once a second.
@@ -242,12 +266,21 @@ impl<W: Write> Recorded<W> {
     /// What was written so far, in words.
     pub(super) fn summary(&self, name: &str) -> String {
         let size = figures::bytes(self.recorder.written_bytes() as f64);
-        format!("{name}: {size}, {} events", figures::count(self.recorder.events()))
+        let ranks = match self.recorder.sessions() {
+            sessions @ 2.. => format!(" of {sessions} sessions"),
+            _ => String::new(),
+        };
+        format!("{name}: {size}, {} events{ranks}", figures::count(self.recorder.events()))
     }
 
     /// What could not be recorded.
     pub(super) fn warnings(&self) -> Vec<String> {
-        self.source.status().warnings()
+        let mut warnings = self.source.status().warnings();
+        let left_out = self.recorder.left_out();
+        if left_out > 0 {
+            warnings.push(format!("{left_out} segments of further sessions were left out"));
+        }
+        warnings
     }
 }
 

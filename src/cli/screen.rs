@@ -8,7 +8,7 @@ use super::settings::Settings;
 use super::{SUCCESS, plain, signals};
 use crate::source::catalog::Catalog;
 use crate::source::target::{self, Target};
-use crate::source::{Live, Recording, Source, discover};
+use crate::source::{Recording, Source, discover, follow};
 use crate::ui::{Outcome, ScreenOptions, run_choice, run_comparison, run_screen};
 
 /// Whether a screen can be shown: standard output is a terminal that can be drawn on, and there are keys to
@@ -75,7 +75,7 @@ fn exit_code(outcome: Outcome) -> u8 {
 /// What is compared with: a recording as a whole, or a session as it goes on.
 fn open_against(named: &str) -> anyhow::Result<Box<dyn Source>> {
     Ok(match target::resolve(Some(named), &discover::sessions_dir())? {
-        Target::Session(session) => Box::new(Live::follow(&session.dir)),
+        Target::Session(session) => follow(&session),
         Target::Recording(path) => Box::new(Recording::open(&path)?),
         Target::Process(_) => anyhow::bail!("{named} publishes no steps, so there is nothing to compare with"),
     })

@@ -12,8 +12,8 @@ use anyhow::{Context, bail};
 use super::{SUCCESS, attach, output, signals};
 use crate::export::openmetrics;
 use crate::findings::{Judgement, Watch};
+use crate::ranks::Run;
 use crate::source::{Source, State, discover, target};
-use crate::store::Store;
 use http::{Answer, Request};
 
 const EXAMPLES: &str = "\
@@ -60,8 +60,8 @@ pub(super) fn serve(arguments: &ServeArguments) -> anyhow::Result<u8> {
     let listener = TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))?;
     listener.set_nonblocking(true)?;
     output::say(&format!("http://{}/metrics, until Ctrl-C", listener.local_addr()?))?;
-    let (store, watch) = (Store::new(), Watch::new());
-    let mut served = Served { source, store, watch, judgement: Judgement::default(), has_ended: false };
+    let (run, watch) = (Run::default(), Watch::new());
+    let mut served = Served { source, run, watch, judgement: Judgement::default(), has_ended: false };
     while interruption.take().is_none() {
         let has_more = served.follow();
         let has_asked = served.answer_all(&listener)?;
@@ -75,7 +75,7 @@ pub(super) fn serve(arguments: &ServeArguments) -> anyhow::Result<u8> {
 /// A session and what is known of it.
 struct Served {
     source: Box<dyn Source>,
-    store: Store,
+    run: Run,
     watch: Watch,
     judgement: Judgement,
     has_ended: bool,
@@ -84,7 +84,7 @@ struct Served {
 impl Served {
     /// Takes what has come; whether there is more.
     fn follow(&mut self) -> bool {
-        let progress = self.source.poll(&mut self.store, POLL_BUDGET);
+        let progress = self.source.poll(&mut self.run, POLL_BUDGET);
         if let State::Ended(why) = self.source.status().state
             && !std::mem::replace(&mut self.has_ended, true)
         {
@@ -113,10 +113,10 @@ impl Served {
         let plain = |status, body: &str| Answer { status, content_type: TEXT, body: body.to_owned() };
         match (request.method.as_str(), request.path.as_str()) {
             ("GET" | "HEAD", "/metrics") => {
-                if let Some(judgement) = self.watch.update(&self.store) {
+                if let Some(judgement) = self.watch.update(self.run.store()) {
                     self.judgement = judgement;
                 }
-                let body = openmetrics::write(&self.store, &self.judgement.findings);
+                let body = openmetrics::write(self.run.store(), &self.judgement.findings);
                 Answer { status: "200 OK", content_type: OPENMETRICS, body }
             }
             ("GET" | "HEAD", "/") => plain("200 OK", "gnntop: the figures are at /metrics\n"),

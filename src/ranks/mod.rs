@@ -7,12 +7,14 @@
 //! ```
 
 pub mod clock;
+mod run;
 
 use gnntop_wire::{Place, StepId};
 
 use crate::store::{StepRow, Store};
 
 pub use clock::{Alignment, Evidence};
+pub use run::{MOST_SESSIONS, Member, Presence, Run};
 
 /// One rank of a run: where it stands, what is known of it, and how its clock lies to the run's.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +27,8 @@ pub struct Rank<'a> {
     pub offset_ns: i64,
     /// How far the offset may be off, either way, in nanoseconds; `None` where that is not known.
     pub error_ns: Option<u64>,
+    /// What the offset rests on.
+    pub evidence: Evidence,
 }
 
 impl<'a> Rank<'a> {

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use super::discover::{self, DiscoverError, Session};
 use super::playback::PlaybackOptions;
 use super::recording::RecordingError;
-use super::{Live, Playback, Progress, Sink, Source, Status};
+use super::{Live, Playback, Progress, Sink, Source, Status, follow};
 
 /// How the name of a recording ends.
 const RECORDING: &str = "gnntop";
@@ -75,7 +75,11 @@ impl Catalog {
 /// When a recording cannot be read.
 pub fn open(entry: &Entry) -> Result<Box<dyn Source>, RecordingError> {
     Ok(match entry.kind {
-        EntryKind::Live | EntryKind::Ended => Box::new(Live::follow(&entry.path)),
+        EntryKind::Live | EntryKind::Ended => match discover::read_session(&entry.path) {
+            Ok(session) => follow(&session),
+            // What cannot be read says so itself.
+            Err(_) => Box::new(Live::follow(&entry.path)),
+        },
         EntryKind::Recording => Box::new(Playback::open(entry.path.clone(), PlaybackOptions::default())?),
     })
 }

@@ -14,7 +14,7 @@ use super::segments;
 /// Bytes of a session's oldest segment that are searched for its first frame.
 const HEAD_LEN: u64 = 64 * 1024;
 /// Directory entries that are looked at; a directory with more is not ours.
-const MAX_ENTRIES: usize = 10_000;
+pub(super) const MAX_ENTRIES: usize = 10_000;
 
 /// A session on disk.
 #[derive(Clone, Debug)]
@@ -107,7 +107,7 @@ pub fn list(dir: &Path) -> Result<Listing, DiscoverError> {
 }
 
 /// Reads what a directory says of its session, if it is one of this user's.
-fn inspect(dir: &Path) -> Result<Session, String> {
+pub(super) fn inspect(dir: &Path) -> Result<Session, String> {
     match ownership(dir) {
         Ok(()) => read_session(dir),
         Err(Refusal::Absent) => Err("is gone".to_owned()),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::discover::{self, Session};
 use super::process::{Process, descends};
-use super::{Hardware, Live, Progress, Sink, Source, State, Status};
+use super::{Hardware, Progress, Sink, Source, State, Status, follow};
 
 /// Time between two looks for the session.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
@@ -24,7 +24,7 @@ pub struct Launched {
 /// What is shown now.
 enum Now {
     Outside(Hardware),
-    Inside(Live),
+    Inside(Box<dyn Source>),
 }
 
 impl Launched {
@@ -42,7 +42,7 @@ impl Launched {
         self.next_look = Instant::now() + LOOK_INTERVAL;
         let Some(session) = session_of(self.process.pid(), self.since, &self.sessions_dir) else { return false };
         sink.reset();
-        self.now = Now::Inside(Live::follow(&session.dir));
+        self.now = Now::Inside(follow(&session));
         true
     }
 }
@@ -65,7 +65,7 @@ pub fn session_of(pid: u32, since: SystemTime, sessions_dir: &Path) -> Option<Se
 impl Source for Launched {
     fn poll(&mut self, sink: &mut dyn Sink, budget: Duration) -> Progress {
         match &mut self.now {
-            Now::Inside(live) => live.poll(sink, budget),
+            Now::Inside(source) => source.poll(sink, budget),
             Now::Outside(hardware) => {
                 let ended_before = matches!(hardware.status().state, State::Ended(_));
                 let mut progress = hardware.poll(sink, budget);
@@ -81,7 +81,7 @@ impl Source for Launched {
 
     fn status(&self) -> Status {
         match &self.now {
-            Now::Inside(live) => live.status(),
+            Now::Inside(source) => source.status(),
             Now::Outside(hardware) => hardware.status(),
         }
     }

@@ -30,6 +30,9 @@ pub struct Live {
     lost_segments: u64,
     tally: Tally,
     chunk: Vec<u8>,
+    /// Time between two looks for later segments and at the publisher, and when the next one is due.
+    look_every: Duration,
+    next_look: Instant,
 }
 
 struct OpenSegment {
@@ -51,6 +54,11 @@ enum Advance {
 impl Live {
     /// Follows the session in `dir` from its oldest segment.
     pub fn follow(dir: &Path) -> Self {
+        Self::follow_leisurely(dir, Duration::ZERO)
+    }
+
+    /// The same, looking for later segments and at the publisher only so often.
+    pub(super) fn follow_leisurely(dir: &Path, look_every: Duration) -> Self {
         Self {
             dir: dir.to_owned(),
             open: None,
@@ -61,6 +69,8 @@ impl Live {
             lost_segments: 0,
             tally: Tally::default(),
             chunk: vec![0; CHUNK_LEN],
+            look_every,
+            next_look: Instant::now(),
         }
     }
 
@@ -85,6 +95,11 @@ impl Live {
             self.ended = Some(self.last_words());
             return Ok(Advance::Again);
         }
+        let now = Instant::now();
+        if now < self.next_look {
+            return Ok(Advance::Idle);
+        }
+        self.next_look = now + self.look_every;
         self.dead = !segments::is_alive(&self.dir);
         sink.see_publisher(!self.dead);
         let after = self.open.as_ref().map(|open| open.number);

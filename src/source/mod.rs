@@ -14,16 +14,19 @@ pub(crate) mod fixture;
 mod hardware;
 mod launched;
 mod live;
+mod live_run;
 mod pipe;
 pub mod playback;
 pub mod process;
 pub mod recording;
+pub mod runs;
 mod segments;
 pub mod target;
 
 pub use hardware::Hardware;
 pub use launched::{Launched, session_of};
 pub use live::Live;
+pub use live_run::{LiveRun, follow};
 pub use playback::Playback;
 pub use recording::Recording;
 
@@ -31,6 +34,7 @@ use std::time::Duration;
 
 use gnntop_wire::{Damage, Item, SessionInfo, StreamReader};
 
+use crate::ranks::Run;
 use crate::store::Store;
 
 /// What takes in the items of a stream.
@@ -40,6 +44,10 @@ pub trait Sink {
 
     /// Forgets everything: the items that follow start anew, from the beginning of a stream.
     fn reset(&mut self);
+
+    /// What follows is about this session, whose segment was handed over before. Sources that take turns between sessions
+    /// say so; a sink of one session need not care.
+    fn turn_to(&mut self, _session_id: u128) {}
 
     /// So many segments were dropped by the publisher before they could be read.
     fn lose_segments(&mut self, _count: u64) {}
@@ -131,6 +139,15 @@ pub struct DamageTotal {
     pub bytes: u64,
     /// The first one.
     pub first: Option<Damage>,
+}
+
+impl DamageTotal {
+    /// Adds the holes of another stream.
+    fn add(&mut self, other: &Self) {
+        self.holes += other.holes;
+        self.bytes += other.bytes;
+        self.first = self.first.or(other.first);
+    }
 }
 
 /// Where a replay stands. Times are nanoseconds from the start of the recording.
@@ -232,5 +249,27 @@ impl Sink for Store {
 
     fn see_publisher(&mut self, alive: bool) {
         self.note_publisher(alive);
+    }
+}
+
+impl Sink for Run {
+    fn apply(&mut self, item: Item<'_>) {
+        Self::apply(self, item);
+    }
+
+    fn reset(&mut self) {
+        Self::reset(self);
+    }
+
+    fn turn_to(&mut self, session_id: u128) {
+        Self::turn_to(self, session_id);
+    }
+
+    fn lose_segments(&mut self, count: u64) {
+        self.current_mut().note_lost_segments(count);
+    }
+
+    fn see_publisher(&mut self, alive: bool) {
+        self.current_mut().note_publisher(alive);
     }
 }

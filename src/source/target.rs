@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::discover::{self, DiscoverError, Session};
 use super::process::Process;
+use super::runs::{self, Group};
 
 /// What was meant.
 #[derive(Debug)]
@@ -98,12 +99,17 @@ pub fn resolve(argument: Option<&str>, dir: &Path) -> Result<Target, TargetError
 }
 
 fn only_live(dir: &Path) -> Result<Target, TargetError> {
-    let mut live: Vec<_> = discover::list(dir)?.sessions.into_iter().filter(|session| session.alive).collect();
-    match live.len() {
-        0 => Err(TargetError::NoSession { dir: dir.to_owned() }),
-        1 => Ok(Target::Session(Box::new(live.remove(0)))),
-        _ => Err(TargetError::Ambiguous { sessions: labels(&live) }),
+    let live: Vec<_> = discover::list(dir)?.sessions.into_iter().filter(|session| session.alive).collect();
+    match runs::group(&live).as_slice() {
+        [] => Err(TargetError::NoSession { dir: dir.to_owned() }),
+        [only] => Ok(first_of(only)),
+        several => Err(TargetError::Ambiguous { sessions: several.iter().map(group_label).collect() }),
     }
+}
+
+/// A run is meant by any of its sessions.
+fn first_of(group: &Group) -> Target {
+    Target::Session(Box::new(group.sessions[0].clone()))
 }
 
 fn by_pid(pid: u32, dir: &Path) -> Result<Target, TargetError> {
@@ -114,8 +120,13 @@ fn by_pid(pid: u32, dir: &Path) -> Result<Target, TargetError> {
     match (found, process) {
         (Some(at), None) => Ok(Target::Session(Box::new(sessions.remove(at)))),
         (Some(at), Some(_)) if sessions[at].alive => Ok(Target::Session(Box::new(sessions.remove(at)))),
-        (_, Some(process)) => Ok(Target::Process(process)),
-        (None, None) => Err(TargetError::UnknownPid { pid, sessions: live_labels(&sessions) }),
+        // A scheduler's job number may well be a run's id.
+        (_, process) => match (by_name(&pid.to_string(), dir), process) {
+            (Ok(run), _) => Ok(run),
+            (Err(_), Some(process)) => Ok(Target::Process(process)),
+            (Err(TargetError::UnknownName { sessions, .. }), None) => Err(TargetError::UnknownPid { pid, sessions }),
+            (Err(error), None) => Err(error),
+        },
     }
 }
 
@@ -125,26 +136,37 @@ fn by_directory(path: &Path) -> Result<Target, TargetError> {
     session.map(|session| Target::Session(Box::new(session))).map_err(refused)
 }
 
+/// A session's name, its directory's, or a run's id.
 fn by_name(name: &str, dir: &Path) -> Result<Target, TargetError> {
     let sessions = discover::list(dir)?.sessions;
-    let called = |session: &&Session| {
-        session.info.name == name || session.dir.file_name().is_some_and(|dir_name| dir_name == name)
+    let called = |session: &Session| {
+        let is_run = session.info.place.as_ref().is_some_and(|place| place.run == name);
+        is_run || session.info.name == name || session.dir.file_name().is_some_and(|dir_name| dir_name == name)
     };
-    let mut found: Vec<Session> = sessions.iter().filter(called).cloned().collect();
-    let living = found.iter().filter(|session| session.alive).count();
-    match (found.is_empty(), living) {
-        (true, _) => Err(TargetError::UnknownName { name: name.to_owned(), sessions: live_labels(&sessions) }),
-        (false, 0 | 1) => Ok(Target::Session(Box::new(found.remove(0)))),
-        _ => Err(TargetError::Ambiguous { sessions: live_labels(&found) }),
+    let mut found = runs::group(&sessions);
+    found.retain(|group| group.sessions.iter().any(called));
+    let living = found.iter().filter(|group| group.living() > 0).count();
+    match (found.as_slice(), living) {
+        ([], _) => Err(TargetError::UnknownName { name: name.to_owned(), sessions: live_labels(&sessions) }),
+        ([first, ..], 0 | 1) => Ok(first_of(first)),
+        _ => {
+            let living = found.iter().filter(|group| group.living() > 0);
+            Err(TargetError::Ambiguous { sessions: living.map(group_label).collect() })
+        }
     }
 }
 
-fn labels(sessions: &[Session]) -> Vec<String> {
-    sessions.iter().map(label).collect()
+/// How a run is called in messages: `run 5f3a, 4 ranks`, or as its only session.
+fn group_label(group: &Group) -> String {
+    match (group.id(), group.sessions.as_slice()) {
+        (Some(id), [_, _, ..]) => format!("run {id}, {} ranks", group.ranks().0),
+        (_, sessions) => sessions.iter().map(label).collect(),
+    }
 }
 
 fn live_labels(sessions: &[Session]) -> Vec<String> {
-    sessions.iter().filter(|session| session.alive).map(label).collect()
+    let live: Vec<Session> = sessions.iter().filter(|session| session.alive).cloned().collect();
+    runs::group(&live).iter().map(group_label).collect()
 }
 
 #[cfg(test)]

@@ -72,6 +72,12 @@ impl Store {
         self.losses.lost_segments = self.losses.lost_segments.saturating_add(count);
     }
 
+    /// Says that a segment of another session was left out before it came here.
+    pub fn note_foreign_segment(&mut self) {
+        self.revision += 1;
+        self.losses.foreign_segments += 1;
+    }
+
     /// Says whether the publishing process is alive, where the source can tell.
     pub fn note_publisher(&mut self, alive: bool) {
         self.revision += u64::from(self.session.note_publisher(alive));

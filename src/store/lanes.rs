@@ -12,8 +12,6 @@ use gnntop_wire::{NameId, Span};
 
 use super::history::{History, Merge};
 
-/// Boxes of all lanes together, 6 MiB; more only until the older lanes are next written to.
-const BOXES_IN_ALL: usize = 1 << 18;
 /// Boxes of a lane at most.
 const MOST_BOXES: usize = 1 << 16;
 /// Tracks that have a lane.
@@ -86,9 +84,10 @@ impl Busy {
     }
 }
 
-/// Boxes that each of `lanes` lanes may keep.
-pub(super) fn lane_capacity(lanes: usize) -> usize {
-    (BOXES_IN_ALL / lanes.max(1)).clamp(BOXES_IN_ALL / MAX_LANES, MOST_BOXES)
+/// Boxes that each of `lanes` lanes may keep, where all together may keep `boxes`.
+pub(super) fn lane_capacity(lanes: usize, boxes: usize) -> usize {
+    let least = (boxes / MAX_LANES).clamp(1, MOST_BOXES);
+    (boxes / lanes.max(1)).clamp(least, MOST_BOXES)
 }
 
 impl Lane {

@@ -110,6 +110,29 @@ pub struct Limits {
     pub marks: usize,
     /// Single allocations.
     pub allocations: usize,
+    /// Spans that all tracks together keep as boxes, 24 bytes each; more only until the older tracks are next written to.
+    pub boxes: usize,
+}
+
+impl Limits {
+    /// The limits of each of so many stores that together keep about as much as one with these. No share is so small that
+    /// nothing can be seen: the newest steps, and about a minute of readings.
+    pub fn shared_by(self, stores: usize) -> Self {
+        let share = |whole: usize, least: usize| (whole / stores.max(1)).max(least.min(whole));
+        Self {
+            names: share(self.names, 1 << 12),
+            tracks: share(self.tracks, 1 << 8),
+            signals: share(self.signals, 1 << 8),
+            counters: share(self.counters, 1 << 6),
+            step_rows: share(self.step_rows, 1 << 12),
+            step_groups: share(self.step_groups, 1 << 8),
+            span_histograms: share(self.span_histograms, 1 << 6),
+            series_points: share(self.series_points, 600),
+            marks: share(self.marks, 1 << 9),
+            allocations: share(self.allocations, 1 << 9),
+            boxes: share(self.boxes, 1 << 13),
+        }
+    }
 }
 
 impl Default for Limits {
@@ -125,6 +148,7 @@ impl Default for Limits {
             series_points: 18_000,
             marks: 1 << 14,
             allocations: 1 << 14,
+            boxes: 1 << 18,
         }
     }
 }
@@ -163,7 +187,7 @@ impl Store {
         Self {
             session: Session::default(),
             names: Names::new(limits.names),
-            tracks: Tracks::new(limits.tracks),
+            tracks: Tracks::new(limits.tracks, limits.boxes),
             phases: Phases::new(),
             steps: StepTable::new(limits.step_rows, limits.step_groups),
             statistics: StepStatistics::default(),

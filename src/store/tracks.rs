@@ -104,6 +104,8 @@ pub(super) struct Tracks {
     /// Index in `all` by id, plus one; 0 for none. Ids beyond the bound have no track.
     by_id: Vec<u32>,
     capacity: usize,
+    /// Boxes that all lanes together may keep.
+    boxes: usize,
     /// The track whose steps fill the step table.
     main: Option<usize>,
     /// Whether any track says that it runs the training loop.
@@ -115,8 +117,9 @@ pub(super) struct Tracks {
 }
 
 impl Tracks {
-    pub(super) fn new(capacity: usize) -> Self {
-        Self { all: Vec::new(), by_id: Vec::new(), capacity, main: None, has_training: false, tilings: 0, lanes: 0 }
+    pub(super) fn new(capacity: usize, boxes: usize) -> Self {
+        let (all, by_id) = (Vec::new(), Vec::new());
+        Self { all, by_id, capacity, boxes, main: None, has_training: false, tilings: 0, lanes: 0 }
     }
 
     pub(super) fn all(&self) -> &[Track] {
@@ -185,7 +188,7 @@ impl Tracks {
 
     /// Boxes that a lane may keep.
     pub(super) fn lane_capacity(&self) -> usize {
-        lane_capacity(self.lanes)
+        lane_capacity(self.lanes, self.boxes)
     }
 
     /// The track whose steps fill the step table.

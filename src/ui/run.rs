@@ -278,7 +278,7 @@ impl Viewer {
         if self.app.frozen_for().is_some() {
             return Ok(Progress::default());
         }
-        let progress = self.source.poll(&mut self.app.store, POLL_BUDGET);
+        let progress = self.source.poll(&mut self.app.run, POLL_BUDGET);
         let status = self.source.status();
         self.change(Action::Polled { status, changed: progress.changed })?;
         Ok(progress)
@@ -294,8 +294,8 @@ impl Viewer {
         let is_seeking = self.app.status().transport.is_some_and(|transport| transport.seeking);
         let has_arrived = self.has_jumped && !is_seeking;
         let judgement = match has_arrived {
-            true => Some(self.watch.look(&self.app.store)),
-            false => self.watch.update(&self.app.store),
+            true => Some(self.watch.look(self.app.run.store())),
+            false => self.watch.update(self.app.run.store()),
         };
         self.has_jumped &= !has_arrived;
         if let Some(judgement) = judgement {

@@ -37,7 +37,7 @@ pub struct OpenPhase<'a> {
 impl<'a> Scene<'a> {
     /// The scene of this moment.
     pub fn new(app: &'a App, theme: &'a Theme) -> Self {
-        let store = &app.store;
+        let store = app.run.store();
         let name = |phase: &'a Phase| (!phase.is_gap()).then_some(phase.text.as_str());
         let mut looks = theme.phase_looks(store.phases().iter().map(name));
         let is_clear = |phase: &Phase| app.highlight() == Some(phase.slot);

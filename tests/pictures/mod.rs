@@ -22,10 +22,10 @@ pub fn live() -> Status {
 /// An app that has read these bytes.
 pub fn app_of(bytes: &[u8]) -> App {
     let mut app = App::new(true);
-    each_item(bytes, |item| app.store.apply(item));
+    each_item(bytes, |item| app.run.apply(item));
     update(&mut app, Action::Tick { now: Duration::from_secs(10) });
     update(&mut app, Action::Polled { status: live(), changed: true });
-    let judgement = findings::newest(&app.store);
+    let judgement = findings::newest(app.run.store());
     update(&mut app, Action::Judged(Box::new(judgement)));
     update(&mut app, Action::Measured(OwnCost { cpu_percent: Some(0.84), rss_bytes: Some(9 << 20) }));
     app

@@ -12,7 +12,7 @@ use anyhow::Context;
 use super::super::output;
 use super::super::record::{Recorded, create};
 use crate::recorder::RecorderOptions;
-use crate::source::{Live, discover, session_of};
+use crate::source::{discover, follow, session_of};
 
 /// Time between two looks at the session.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -84,7 +84,7 @@ fn record(
             None => thread::sleep(POLL_INTERVAL),
         }
     };
-    let mut recording = Recorded::new(Box::new(Live::follow(&session.dir)), file, RecorderOptions::default());
+    let mut recording = Recorded::new(follow(&session), file, RecorderOptions::default());
     let mut give_up_at = None;
     while recording.end().is_none() {
         let progress = recording.poll()?;
