@@ -9,7 +9,9 @@ use std::time::Instant;
 
 use gnntop::app::keys::Key;
 use gnntop::app::{Action, App, View, update};
+use gnntop::energy::Assumptions;
 use gnntop::findings;
+use gnntop::report::EnergyTold;
 use gnntop::source::{State, Status};
 use gnntop::ui::draw;
 use gnntop::ui::theme::{ColorDepth, Theme};
@@ -42,6 +44,8 @@ fn main() {
     update(&mut app, Action::Polled { status, changed: true });
     let judgement = findings::newest(app.run.store());
     update(&mut app, Action::Judged(Box::new(judgement)));
+    let told = EnergyTold::of(app.run.store(), &Assumptions::default());
+    update(&mut app, Action::EnergyTold(Box::new(told)));
     for (width, height) in [(120, 40), (300, 100)] {
         update(&mut app, Action::Resized { width, height });
         for view in View::NUMBERED {

@@ -9,7 +9,9 @@ use std::time::Duration;
 use fixtures::{SECOND, TrainingRun, each_item};
 use gnntop::app::keys::Key;
 use gnntop::app::{Action, App, Background, ColorDepth, Gesture, Palette, Preferences, Target, View, update};
+use gnntop::energy::Assumptions;
 use gnntop::findings;
+use gnntop::report::EnergyTold;
 use gnntop::source::catalog::{Entry, EntryKind};
 use gnntop::source::{State, Status, Transport};
 use gnntop::ui::theme::Theme;
@@ -27,6 +29,8 @@ fn app_with(preferences: Preferences, status: Status) -> App {
     update(&mut app, Action::Polled { status, changed: true });
     let judgement = findings::newest(app.run.store());
     update(&mut app, Action::Judged(Box::new(judgement)));
+    let told = EnergyTold::of(app.run.store(), &Assumptions::default());
+    update(&mut app, Action::EnergyTold(Box::new(told)));
     app
 }
 

@@ -8,8 +8,10 @@ use std::time::Duration;
 use fixtures::{MS, SECOND, START_NS, StreamBuilder, TrainingRun, each_item};
 use gnntop::app::keys::{BINDINGS, Key};
 use gnntop::app::{Action, App, Effect, OwnCost, update};
+use gnntop::energy::Assumptions;
 use gnntop::findings;
 use gnntop::ranks::Run;
+use gnntop::report::EnergyTold;
 use gnntop::source::{State, Status, Transport};
 use gnntop::store::Limits;
 use gnntop::ui::draw;
@@ -36,6 +38,8 @@ fn app_of(bytes: &[u8], status: Status) -> App {
     update(&mut app, Action::Polled { status, changed: true });
     let judgement = findings::newest(app.run.store());
     update(&mut app, Action::Judged(Box::new(judgement)));
+    let told = EnergyTold::of(app.run.store(), &Assumptions::default());
+    update(&mut app, Action::EnergyTold(Box::new(told)));
     update(&mut app, Action::Measured(OwnCost { cpu_percent: Some(0.84), rss_bytes: Some(9 << 20) }));
     app
 }
@@ -413,6 +417,8 @@ fn a_silent_run_and_an_ended_one() {
     update(&mut app, Action::Polled { status: Status { state: ended, live: false, ..live() }, changed: true });
     let judgement = findings::newest(app.run.store());
     update(&mut app, Action::Judged(Box::new(judgement)));
+    let told = EnergyTold::of(app.run.store(), &Assumptions::default());
+    update(&mut app, Action::EnergyTold(Box::new(told)));
     insta::assert_snapshot!("ended_80x24", screen(&mut app, 80, 24));
 }
 
@@ -574,6 +580,8 @@ fn no_stream_size_or_key_makes_drawing_panic() {
                 }
                 let judgement = findings::newest(app.run.store());
                 update(&mut app, Action::Judged(Box::new(judgement)));
+                let told = EnergyTold::of(app.run.store(), &Assumptions::default());
+                update(&mut app, Action::EnergyTold(Box::new(told)));
             }
         }
         picture(&mut app, 300, 100, colors());
@@ -597,6 +605,8 @@ fn a_run_longer_than_what_is_kept() {
     update(&mut app, Action::Polled { status: live(), changed: true });
     let judgement = findings::newest(app.run.store());
     update(&mut app, Action::Judged(Box::new(judgement)));
+    let told = EnergyTold::of(app.run.store(), &Assumptions::default());
+    update(&mut app, Action::EnergyTold(Box::new(told)));
     screen(&mut app, 80, 24);
     press(&mut app, &[Key::Char('2'), Key::Char('w')]);
     let whole = screen(&mut app, 80, 24);

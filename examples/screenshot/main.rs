@@ -16,7 +16,9 @@ use anyhow::{Context, bail};
 use clap::Parser;
 use gnntop::app::keys::Key;
 use gnntop::app::{Action, App, Effect, Palette, Preferences, update};
+use gnntop::energy::Assumptions;
 use gnntop::findings;
+use gnntop::report::EnergyTold;
 use gnntop::source::playback::PlaybackOptions;
 use gnntop::source::{Control, Playback, Source};
 use gnntop::ui::draw;
@@ -97,6 +99,8 @@ fn take_in(source: &mut Playback, app: &mut App) {
     update(app, Action::Polled { status: source.status(), changed: true });
     let judgement = findings::newest(app.run.store());
     update(app, Action::Judged(Box::new(judgement)));
+    let told = EnergyTold::of(&app.store, &Assumptions::default());
+    update(app, Action::EnergyTold(Box::new(told)));
 }
 
 fn size(text: &str) -> Result<(u16, u16), String> {

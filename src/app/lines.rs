@@ -45,7 +45,8 @@ impl App {
             View::Memory => {
                 (self.run.store().memory().phases().len() * 2 + MEMORY_LINES).saturating_sub(self.page() / 2)
             }
-            View::Hardware | View::Energy => {
+            View::Energy => self.energy_lines().saturating_sub(self.page() / 2),
+            View::Hardware => {
                 let quantities = self.run.store().signals().all().len() + self.run.store().counters().len();
                 (quantities * 2 + HARDWARE_LINES).saturating_sub(self.page() / 2)
             }

@@ -3,6 +3,7 @@
 
 mod commands;
 mod compare;
+mod energy;
 mod filter;
 mod findings;
 mod key;
@@ -26,6 +27,7 @@ use std::time::Duration;
 
 use crate::findings::Judgement;
 use crate::ranks::Run;
+use crate::report::EnergyTold;
 use crate::source::catalog::Entry;
 use crate::source::{Control, State, Status};
 use crate::store::PhaseSlot;
@@ -214,6 +216,8 @@ pub enum Action {
     },
     /// The run's newest steps were looked at.
     Judged(Box<Judgement>),
+    /// The run's energy was told anew.
+    EnergyTold(Box<EnergyTold>),
     /// The viewer measured itself.
     Measured(OwnCost),
     /// The program's output was read: its last lines, or why it could not be read.
@@ -272,6 +276,7 @@ pub struct App {
     pub run: Run,
     status: Status,
     judged: Judged,
+    energy: Option<Box<EnergyTold>>,
     /// Views that were left for the one shown, which is the last. Below all of them lies the overview.
     views: Vec<View>,
     focus: Panel,

@@ -76,7 +76,7 @@ impl App {
         self.filter.clear();
         (self.highlight, self.pressed_step, self.frozen_at, self.prompt) = (None, None, None, None);
         self.sessions.is_first = false;
-        self.judged = Default::default();
+        (self.judged, self.energy) = Default::default();
         self.lines.set(View::Findings, 0);
         self.heard_at = self.now;
         self.dirty = true;

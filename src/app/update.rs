@@ -29,6 +29,7 @@ pub fn update(app: &mut App, action: Action) -> Option<Effect> {
             app.other_mut().status = status;
         }
         Action::Judged(judgement) => app.judged(*judgement),
+        Action::EnergyTold(told) => app.energy_told(told),
         Action::Measured(cost) => {
             app.dirty |= app.cost != cost;
             app.cost = cost;

@@ -21,6 +21,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::quantities;
 use crate::app::{Background, ColorDepth, KeyMap, KeyMapError, Palette, Preferences, View};
+use crate::energy::Assumptions;
 use crate::ui::ScreenOptions;
 
 /// Word for what the environment decides.
@@ -265,6 +266,7 @@ impl Settings {
             colors: self.colors.value.0,
             background: self.background.value.0,
             catalog: None,
+            assumptions: Assumptions::default(),
             no_mouse: !self.mouse.value,
             preferences: Preferences {
                 palette: self.theme.value,

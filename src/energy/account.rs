@@ -112,9 +112,11 @@ pub struct Source {
 }
 
 /// One component's energy over time, ready to be asked.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Account {
     line: Line,
+    /// The usual time between two knots.
+    period_ns: Option<u64>,
     profile: Profile,
     source: Source,
     fit: Result<Fit, FitRefusal>,
@@ -130,7 +132,8 @@ impl Account {
     pub fn new(line: Line, profile: Profile, source: Source, steps_ns: &[u64]) -> Self {
         let variation = variation(steps_ns);
         let steps_vary = variation.is_some_and(|(_, share)| share >= LEAST_VARIATION);
-        let is_locked = !steps_vary && variation.is_none_or(|(mean_ns, _)| locks(mean_ns, line.period_ns()));
+        let period_ns = line.period_ns();
+        let is_locked = !steps_vary && variation.is_none_or(|(mean_ns, _)| locks(mean_ns, period_ns));
         let found = match Fit::of(&line, &profile) {
             Ok(_) if is_locked => Err(FitRefusal::Locked),
             found => found,
@@ -142,7 +145,7 @@ impl Account {
         let held_out = if is_bent { bent } else { straight };
         let bending = found.as_ref().ok().filter(|_| is_bent).cloned();
         let fit = found.and_then(|fit| if fit.explains() { Ok(fit) } else { Err(FitRefusal::Unexplained(fit.r2)) });
-        Self { line, profile, source, fit, bending, held_out, steps_vary }
+        Self { line, period_ns, profile, source, fit, bending, held_out, steps_vary }
     }
 
     /// Energy over time.
@@ -222,13 +225,13 @@ impl Account {
 
     /// Whether knots are as near to each other there as they usually are: not in a gap, nor where a long run was thinned out.
     fn is_fine(&self, t_ns: u64) -> bool {
-        let (Some(piece), Some(period_ns)) = (self.line.piece(t_ns), self.line.period_ns()) else { return false };
+        let (Some(piece), Some(period_ns)) = (self.line.piece(t_ns), self.period_ns) else { return false };
         let knots = self.line.knots();
-        knots[piece + 1].t_ns - knots[piece].t_ns <= COARSE_PERIODS * period_ns
+        knots[piece + 1].t_ns - knots[piece].t_ns <= period_ns.saturating_mul(COARSE_PERIODS)
     }
 
     fn label(&self, range: &Range<u64>) -> Label {
-        let needed_ns = self.line.period_ns().unwrap_or(u64::MAX).saturating_mul(PERIODS_MEASURED);
+        let needed_ns = self.period_ns.unwrap_or(u64::MAX).saturating_mul(PERIODS_MEASURED);
         let is_short = range.end.saturating_sub(range.start) < needed_ns;
         if is_short { self.source.best.max(Label::Interpolated) } else { self.source.best }
     }

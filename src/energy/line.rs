@@ -30,7 +30,7 @@ pub struct Knot {
 }
 
 /// Energy over time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
     knots: Vec<Knot>,
     gaps: Vec<(GapReason, u64)>,

@@ -12,7 +12,7 @@ pub struct PhaseSpan {
 }
 
 /// Phases over time. What lies in no phase is a phase of its own, the last one: the gap.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
     /// By phase: start, end, and the phase's time before that start. In order and without overlap.
     phases: Vec<Vec<(u64, u64, u64)>>,

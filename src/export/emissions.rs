@@ -30,7 +30,7 @@ pub fn write(store: &Store, assumptions: &Assumptions, scope: Scope) -> (String,
 /// A session as a row.
 struct Row<'a> {
     store: &'a Store,
-    book: &'a EnergyBook<'a>,
+    book: &'a EnergyBook,
     assumptions: &'a Assumptions,
     scope: Scope,
     session: Range<u64>,

@@ -65,7 +65,7 @@ mod tests {
             session_id: u128::from(rank) + 1,
             boot_id: boot.to_owned(),
             start: Anchor { monotonic_ns: monotonic_s * SECOND, wall_ns: wall_s * SECOND, boot_ns: 0 },
-            place: Some(Place { rank, ranks: 3, clock, ..Place::default() }),
+            place: Some(Box::new(Place { rank, ranks: 3, clock, ..Place::default() })),
             ..SessionInfo::default()
         }
     }

@@ -32,7 +32,7 @@ impl Member {
 
     /// Where it stands in its run; `None` where it is the whole run.
     pub fn place(&self) -> Option<&Place> {
-        self.info()?.place.as_ref()
+        self.info()?.place.as_deref()
     }
 
     fn is_session(&self, id: u128) -> bool {

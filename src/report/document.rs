@@ -1,6 +1,7 @@
 //! A report as headings, tables and lists, of one recording or of several side by side; what Markdown and HTML write.
 
 use super::durations::{Durations, PhaseLine};
+use super::energy;
 use super::text;
 use super::{ClassLine, Report, figure};
 use crate::figures::{bytes, count, duration, percent, quantity, utc};
@@ -131,6 +132,7 @@ fn one(blocks: &mut Vec<Block>, report: &Report) {
     }
     blocks.push(Block::Heading("Throughput, memory and hardware".to_owned()));
     blocks.push(Block::Table(machine(&[("", report)])));
+    blocks.push(Block::Table(energy_table(&[("", report)])));
     memory(blocks, report);
     blocks.push(Block::Heading("Lost".to_owned()));
     blocks.push(list_or(text::losses(&report.losses), "nothing"));
@@ -177,6 +179,7 @@ fn side_by_side(blocks: &mut Vec<Block>, reports: &[(&str, &Report)]) {
     blocks.push(Block::Table(rows));
     blocks.push(Block::Heading("Throughput, memory and hardware".to_owned()));
     blocks.push(Block::Table(machine(reports)));
+    blocks.push(Block::Table(energy_table(reports)));
     for (name, report) in reports {
         findings(blocks, Some(name), report);
         blocks.push(Block::Figure(figure::phase_shares(report)));
@@ -277,14 +280,30 @@ fn machine(reports: &[(&str, &Report)]) -> Vec<Vec<String>> {
         row(&format!("GPU {gpu} utilisation"), &|r| of(&|g| text::figure(&g.utilisation), r));
         row(&format!("GPU {gpu} memory"), &|r| of(&|g| text::figure(&g.memory_used), r));
         row(&format!("GPU {gpu} power"), &|r| of(&|g| text::figure(&g.power), r));
-        let joules =
-            |g: &super::Gpu| g.energy_joules.map_or_else(|| "-".to_owned(), |j| format!("{} J, measured", quantity(j)));
-        row(&format!("GPU {gpu} energy"), &|r| of(&joules, r));
     }
     if gpus == 0 {
         row("GPU", &|r| r.hardware.no_gpu_reason.clone().map_or_else(|| "-".to_owned(), |why| format!("none: {why}")));
     }
     rows
+}
+
+/// Energy and carbon: a row for each quantity, a column for each recording.
+fn energy_table(reports: &[(&str, &Report)]) -> Vec<Vec<String>> {
+    let told: Vec<_> = reports.iter().map(|(_, report)| energy::rows(&report.energy)).collect();
+    let mut names: Vec<&str> = vec!["of"];
+    for (name, _) in told.iter().flatten().filter(|(name, _)| !name.starts_with(' ')) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    let head = std::iter::once("energy").chain(reports.iter().map(|(name, _)| *name)).map(str::to_owned).collect();
+    let cell = |name: &str, at: usize| match name {
+        "of" => if reports[at].1.energy.scope == "job" { "the job" } else { "the devices" }.to_owned(),
+        _ => told[at].iter().find(|(about, _)| about == name).map_or_else(|| "-".to_owned(), |(_, text)| text.clone()),
+    };
+    let row =
+        |name: &&str| std::iter::once((*name).to_owned()).chain((0..told.len()).map(|at| cell(name, at))).collect();
+    std::iter::once(head).chain(names.iter().map(row)).collect()
 }
 
 fn memory(blocks: &mut Vec<Block>, report: &Report) {

@@ -68,8 +68,6 @@ pub struct Gpu {
     pub power: Figure,
     /// Temperature of the die.
     pub temperature: Figure,
-    /// Energy by the GPU's own counter while it was read.
-    pub energy_joules: Option<f64>,
 }
 
 impl Hardware {
@@ -93,7 +91,6 @@ impl Gpu {
     fn of(store: &Store, index: u32) -> Self {
         let signal = |quantity: &str| store.signals().find(&format!("gpu.{index}.{quantity}"));
         let of = |quantity: &str, unit, scale| figure(store, &format!("gpu.{index}.{quantity}"), unit, scale);
-        let energy = signal("energy").map(|signal| signal.series.summary()).filter(|s| s.increase_ns > 0);
         Self {
             index,
             device: ["util", "power", "memory.used"].into_iter().find_map(signal).map_or_else(String::new, device),
@@ -101,7 +98,6 @@ impl Gpu {
             memory_used: of("memory.used", "bytes", 1.0),
             power: of("power", "watts", 1e-3),
             temperature: of("temperature", "celsius", 1e-3),
-            energy_joules: energy.map(|summary| summary.increase / 1e3),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Reports as CSV: one number a line, with its recording, section, name, statistic and unit, for a sheet or a plot.
 
 use super::durations::Durations;
+use super::energy::{Energy, Joules};
 use super::{Figure, Report};
 
 const HEAD: &str = "recording,section,name,statistic,value,unit\n";
@@ -46,6 +47,15 @@ impl Lines<'_> {
         self.line(section, name, "total", Some(durations.total_ns as f64), "ns");
     }
 
+    fn joules(&mut self, name: &str, scope: &str, joules: Option<&Joules>) {
+        let Some(joules) = joules else { return };
+        let numbers = [("total", joules.joules), ("lo", joules.lo_joules), ("hi", joules.hi_joules)];
+        for (statistic, value) in numbers.into_iter().chain([("pm95", joules.pm95_joules)]) {
+            self.line("energy", name, &format!("{scope}_{statistic}"), Some(value), "J");
+        }
+        self.line("energy", name, &format!("{scope}_coverage"), Some(joules.coverage), "");
+    }
+
     fn figure(&mut self, name: &str, figure: &Figure) {
         self.line("hardware", name, "mean", figure.mean, figure.unit);
         self.line("hardware", name, "max", figure.max, figure.unit);
@@ -86,11 +96,30 @@ fn write(lines: &mut Lines<'_>, report: &Report) {
         lines.figure(&name("utilisation"), &gpu.utilisation);
         lines.figure(&name("memory"), &gpu.memory_used);
         lines.figure(&name("power"), &gpu.power);
-        lines.line("hardware", &name("energy"), "total", gpu.energy_joules, "J");
     }
+    energy(lines, &report.energy);
     for finding in &report.findings.found {
         lines.line("finding", finding.kind.id(), "count", Some(finding.count as f64), "");
         lines.line("finding", finding.kind.id(), "share", finding.share, "");
+    }
+}
+
+/// Energy of components and of all, in both scopes, and what goes by the scope that is shown.
+fn energy(lines: &mut Lines<'_>, energy: &Energy) {
+    let total = &energy.total;
+    let all = std::iter::once(("in all", &total.device, &total.job));
+    let components = energy.components.iter().map(|one| (one.name.as_str(), &one.device, &one.job));
+    for (name, device, job) in components.chain(all) {
+        lines.joules(name, "device", device.as_ref());
+        lines.joules(name, "job", job.as_ref());
+    }
+    lines.joules("a step", energy.scope, energy.step.as_ref());
+    for epoch in &energy.epochs {
+        lines.joules(&format!("epoch {}", epoch.epoch), energy.scope, Some(&epoch.energy));
+    }
+    let kilograms = energy.carbon.kilograms;
+    for (at, statistic) in ["total", "lo", "hi"].into_iter().enumerate() {
+        lines.line("energy", "carbon", &format!("{}_{statistic}", energy.scope), kilograms.map(|kg| kg[at]), "kg CO2e");
     }
 }
 

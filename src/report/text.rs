@@ -266,9 +266,6 @@ fn gpu_lines(gpu: &Gpu, line: &mut impl FnMut(&str, String)) {
     line("  memory", figure(&gpu.memory_used));
     line("  power", figure(&gpu.power));
     line("  temperature", figure(&gpu.temperature));
-    if let Some(joules) = gpu.energy_joules {
-        line("  energy", format!("{} J, by the GPU's own counter", quantity(joules)));
-    }
 }
 
 pub(super) fn figure(figure: &Figure) -> String {

@@ -64,7 +64,7 @@ fn without_a_counter_every_number_is_modelled_and_has_its_band() {
     let (total, missing) = book.total(Scope::Job, RUN).unwrap();
     assert_eq!(missing, ["gpu"], "what is not known is not zero");
     assert!((total.joules - job.joules - 20.0 * 1.5).abs() < 1e-3 && total.label == Label::Modelled);
-    assert!(book.components[1].reason.is_some() && book.phases(&book.components[1]).is_empty());
+    assert!(book.components[1].reason.is_some() && book.phases(&book.components[1], &store).is_empty());
 }
 
 #[test]
@@ -116,9 +116,9 @@ fn steps_phases_and_the_rest_add_up_to_the_run_to_a_microjoule() {
         let in_steps: u64 = store.steps().all().map(|row| uj(row.period_start_ns()..row.end_ns())).sum();
         assert_eq!(in_steps, uj(time.clone()), "periods follow on each other");
         assert_eq!(uj(0..time.start) + in_steps + uj(time.end..u64::MAX), account.line().total_uj());
-        let phases: f64 = book.phases(component).iter().map(|(_, figure)| figure.joules).sum();
+        let phases: f64 = book.phases(component, &store).iter().map(|(_, figure)| figure.joules).sum();
         assert!((phases - in_steps as f64 / 1e6).abs() < 1e-6, "{phases}");
-        assert_eq!(book.phases(component).len(), 3, "forward, backward, gap");
+        assert_eq!(book.phases(component, &store).len(), 3, "forward, backward, gap");
     }
 }
 

@@ -11,8 +11,8 @@
 //!                │                                        columns.rs (for bars), measure.rs (per graph, per edge)
 //!                ├─ spans.rs, distribution.rs        durations by name
 //!                ├─ lanes.rs                         each track's spans as boxes in time
-//!                ├─ signals.rs, series.rs ─▶ hardware.rs, energy.rs (as people read them), resample.rs (for charts)
-//!                ├─ meters.rs (lines of energy counters) ─▶ joules.rs (energy by component, under assumptions)
+//!                ├─ signals.rs, series.rs ─▶ hardware.rs (as people read them), resample.rs (for charts)
+//!                ├─ meters.rs (lines of energy counters) ─▶ components.rs (sources) ─▶ joules.rs (energy by component, under assumptions)
 //!                ├─ memory.rs, instants.rs           allocations; marks
 //!                │    └▶ growth.rs, trend.rs         whether memory leaks
 //!                └─ losses.rs     what is missing
@@ -21,8 +21,8 @@
 //! Lanes and series keep the newest in full; `history.rs` holds what is left of the rest.
 
 mod columns;
+mod components;
 mod distribution;
-mod energy;
 mod feed;
 #[cfg(test)]
 #[path = "../../tests/fixtures/mod.rs"]
@@ -56,7 +56,6 @@ use gnntop_wire::{NameId, Open, TrackId};
 
 pub use columns::StepColumn;
 pub use distribution::{Distribution, LONGEST_NS, SIGNIFICANT_DIGITS};
-pub use energy::{Component, Joules, NoEnergy};
 pub use growth::{Growth, GrowthOf};
 pub use hardware::{Absence, CpuUse, Hardware, RATE_WINDOW_NS, Reading};
 pub use instants::{Instant, Marks};

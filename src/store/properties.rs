@@ -9,6 +9,7 @@ use proptest::prelude::*;
 
 use super::fixture::{StreamBuilder, each_item};
 use super::*;
+use crate::energy::Assumptions;
 
 fn store(stream: StreamBuilder) -> Store {
     let mut store = Store::new();
@@ -94,12 +95,26 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
+/// Signals of which some tell energy.
+const SIGNALS: [(&str, Unit, SignalKind); 8] = [
+    ("gpu.0.energy", Unit::Millijoules, SignalKind::Counter),
+    ("cpu.0.energy", Unit::Microjoules, SignalKind::Counter),
+    ("cpu.0.energy.range", Unit::Microjoules, SignalKind::Gauge),
+    ("machine.cpu.busy", Unit::Nanoseconds, SignalKind::Counter),
+    ("process.cpu_time", Unit::Nanoseconds, SignalKind::Counter),
+    ("machine.cpu.threads", Unit::Count, SignalKind::Gauge),
+    ("gpu.1.power", Unit::Milliwatts, SignalKind::Gauge),
+    ("machine.memory.total", Unit::Bytes, SignalKind::Gauge),
+];
+
 fn stream(roles: [TrackRole; 3], acts: Vec<Act>) -> StreamBuilder {
     let mut stream = StreamBuilder::new("property");
     roles.into_iter().for_each(|role| _ = stream.track(role, "t"));
     for n in 0..8 {
         stream.name(if n % 3 == 0 { NameKind::Span } else { NameKind::Phase }, &format!("name {n}"));
-        stream.signal(&format!("signal {n}"), Unit::Count, SignalKind::from_code(n % 2));
+    }
+    for (name, unit, kind) in SIGNALS {
+        stream.signal(name, unit, kind);
     }
     for act in acts {
         match act {
@@ -127,11 +142,11 @@ fn roles() -> impl Strategy<Value = [TrackRole; 3]> {
 
 /// What charts over time ask, over short and long times.
 fn ask_over_time(store: &Store, width: usize) {
+    let book = store.energy(&Assumptions::default());
     for range in [0..2000, 500..700, 0..u64::MAX, std::ops::Range { start: 9, end: 2 }] {
         let columns = TimeColumns::equal(range.clone(), width);
         for signal in store.signals().all() {
             assert_eq!(signal.columns(&columns, store.now_ns()).len(), width);
-            signal.series.increase_within(range.clone());
         }
         store.counters().iter().for_each(|counter| _ = counter.columns(&columns, store.now_ns()));
         store.memory().live_bytes().value_columns(&columns, store.now_ns(), None);
@@ -142,10 +157,15 @@ fn ask_over_time(store: &Store, width: usize) {
             lane.each_box(range.clone(), |inner, _| assert!(inner.end_ns >= inner.start_ns));
             lane.around(range.start);
         }
-        store.energy_components().iter().for_each(|component| _ = component.within(range.clone()));
+        for component in &book.components {
+            for scope in [Scope::Device, Scope::Job] {
+                let figure = book.figure(component, scope, range.clone());
+                assert!(figure.is_none_or(|figure| figure.joules >= 0.0 && figure.lo <= figure.hi), "{figure:?}");
+                assert!(book.watts(component, scope, range.clone()).is_none_or(|watts| watts >= 0.0));
+            }
+        }
     }
     store.memory_growth();
-    store.last_whole_epoch();
 }
 
 proptest! {

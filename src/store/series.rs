@@ -1,7 +1,6 @@
 //! A quantity over time, with gaps: an absence is a break with its reason, never a zero.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 
 use gnntop_wire::NameId;
 
@@ -249,28 +248,6 @@ impl<T: Value> Series<T> {
     pub fn last_before(&self, t_ns: u64) -> Option<(u64, T)> {
         let point = self.points.get(self.points.partition_point(|point| point.t_ns() <= t_ns).checked_sub(1)?)?;
         Some((point.t_ns(), point.value()?))
-    }
-
-    /// For a cumulative counter: what it counted in a time and in how much of it that is known, in nanoseconds. Where readings
-    /// lie on both sides of an end, the part is taken as even between them.
-    pub fn increase_within(&self, range: Range<u64>) -> (f64, u64) {
-        let part = |from_ns: u64, to_ns: u64, increase: f64| {
-            let ns = to_ns.min(range.end).saturating_sub(from_ns.max(range.start));
-            (increase * ns as f64 / to_ns.saturating_sub(from_ns).max(1) as f64, ns)
-        };
-        let points = self.points_from(range.start);
-        let pairs = points.clone().zip(points.skip(1)).take_while(|(a, _)| a.t_ns() < range.end);
-        let kept = pairs.filter_map(|(a, b)| {
-            rate(a, b)?;
-            Some(part(a.t_ns(), b.t_ns(), b.value()?.minus(a.value()?)))
-        });
-        let kept_from_ns = self.points.front().map_or(u64::MAX, Point::t_ns);
-        let older = self.older.iter().flat_map(|older| older.within(range.start, range.end.min(kept_from_ns)));
-        let older = older.map(|(from_ns, to_ns, old)| {
-            let (increase, ns) = part(from_ns, to_ns.min(kept_from_ns), old.increase);
-            (increase, ns.min(old.increase_ns))
-        });
-        kept.chain(older).fold((0.0, 0), |(sum, known), (increase, ns)| (sum + increase, known + ns))
     }
 
     /// Running figures over all values, kept or not.

@@ -41,7 +41,8 @@ fn notes(view: View) -> &'static [&'static str] {
             "Steal is time that the host gave to others; pressure is time in which tasks stood still for want of something.",
         ],
         View::Energy => &[
-            "Only what a counter measured is a number. A step shorter than the counter's readings has no energy of its own.",
+            "measured is a counter's, measured~ one interpolated or power added up, fitted by phase, modelled a formula of load.",
+            "+- is the 95 % interval; a model has its band in brackets. The device is the whole of it, the job what it used.",
         ],
         View::Tracks => &[
             "A phase is filled with its look, another span stands between brackets; nested ones stand below.",

@@ -11,7 +11,9 @@ use super::terminal::Screen;
 use super::theme::Theme;
 use super::{Spot, draw, input, tail};
 use crate::app::{Action, App, Background, ColorDepth, Effect, Preferences, View, update};
+use crate::energy::Assumptions;
 use crate::findings::Watch;
+use crate::report::EnergyWatch;
 use crate::source::catalog::{self, Catalog, Entry, Nothing};
 use crate::source::{Control, Progress, Source};
 
@@ -50,6 +52,8 @@ pub struct ScreenOptions {
     pub no_mouse: bool,
     /// How the screen begins, and what keys do.
     pub preferences: Preferences,
+    /// Under which energy and carbon are told.
+    pub assumptions: Assumptions,
 }
 
 /// Why the screen ended.
@@ -114,6 +118,7 @@ fn show(
         source: source.unwrap_or_else(|| Box::new(Nothing)),
         against,
         watch: Watch::new(),
+        energy: EnergyWatch::new(options.assumptions),
         has_jumped: false,
         catalog: options.catalog,
         log_path: options.log_path,
@@ -161,6 +166,8 @@ struct Viewer {
     against: Option<Box<dyn Source>>,
     /// Looks for findings.
     watch: Watch,
+    /// Tells the energy.
+    energy: EnergyWatch,
     /// Whether the source was moved, and what it then shows has not been looked at.
     has_jumped: bool,
     catalog: Option<Catalog>,
@@ -289,17 +296,21 @@ impl Viewer {
         self.has_jumped = true;
     }
 
-    /// Looks for findings where it is time, and at once where a replay has arrived somewhere else.
+    /// Looks for findings and at the energy where it is time, and at once where a replay has arrived somewhere else.
     fn judge(&mut self) -> io::Result<()> {
         let is_seeking = self.app.status().transport.is_some_and(|transport| transport.seeking);
         let has_arrived = self.has_jumped && !is_seeking;
-        let judgement = match has_arrived {
-            true => Some(self.watch.look(self.app.run.store())),
-            false => self.watch.update(self.app.run.store()),
+        let store = self.app.run.store();
+        let (judgement, told) = match has_arrived {
+            true => (Some(self.watch.look(store)), Some(self.energy.look(store))),
+            false => (self.watch.update(store), self.energy.update(store)),
         };
         self.has_jumped &= !has_arrived;
         if let Some(judgement) = judgement {
             self.change(Action::Judged(Box::new(judgement)))?;
+        }
+        if let Some(told) = told {
+            self.change(Action::EnergyTold(Box::new(told)))?;
         }
         Ok(())
     }
@@ -349,7 +360,7 @@ impl Viewer {
         match catalog::open(entry) {
             Ok(source) => {
                 self.source = source;
-                (self.watch, self.has_jumped) = (Watch::new(), false);
+                (self.watch, self.energy, self.has_jumped) = (Watch::new(), self.energy.afresh(), false);
                 update(&mut self.app, Action::Opened);
             }
             Err(error) => {

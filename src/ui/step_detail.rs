@@ -13,7 +13,8 @@ use super::theme::PhaseLook;
 use super::{Scene, steps};
 use crate::app::View;
 use crate::figures::{count, difference, duration, elapsed, quantity};
-use crate::store::{Phase, StepRow, Total};
+use crate::report::energy::in_words;
+use crate::store::{Phase, Scope, StepRow, Total};
 
 /// Columns before a phase's name.
 const SWATCH: u16 = 6;
@@ -27,7 +28,7 @@ const USUAL: u16 = 27;
 const BAR_MOST: u16 = 60;
 
 /// Facts about a step beside its phases.
-const FACTS: usize = 7;
+const FACTS: usize = 8;
 /// Findings that a step's detail names; a step seldom has more than two.
 const FINDINGS_MOST: usize = 4;
 
@@ -128,6 +129,7 @@ fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<Line<'a>> {
     fact("rate", rates(scene, row));
     fact("time per", times_per(row));
     fact("loss", row.loss().map(|loss| format!("{loss:.6}")));
+    fact("energy", Some(energy(scene, row)));
     let usage = row.usage();
     fact("page faults", usage.map(|u| format!("{} minor, {} major", count(u.minor_faults), count(u.major_faults))));
     let switches = usage
@@ -141,6 +143,19 @@ fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<Line<'a>> {
 pub fn found(scene: &Scene<'_>, row: &StepRow<'_>) -> Vec<String> {
     let found = scene.app.findings().at_step(row.ordinal()).take(FINDINGS_MOST);
     found.map(|(finding, place)| format!("{}: {}", finding.kind.title(), place.sentence)).collect()
+}
+
+/// Energy of the step, of whom, and where it comes from.
+pub fn energy(scene: &Scene<'_>, row: &StepRow<'_>) -> String {
+    let dash = scene.theme.text("—", "-");
+    let Some(told) = scene.app.energy() else { return format!("{dash} not told yet") };
+    let scope = told.figures.shown_scope();
+    let whose = if scope == Scope::Job { "the job" } else { "the devices" };
+    match told.book.total(scope, row.period_start_ns()..row.end_ns()) {
+        Some((figure, _)) => format!("{} of {whose}", in_words(&figure.into())),
+        None if told.figures.in_scope().is_none() => format!("{dash} no component is known"),
+        None => format!("{dash} not read yet at this step"),
+    }
 }
 
 /// When the step's period began.

@@ -1,63 +1,33 @@
 //! What the overview's strip shows beside processor, memory and GPU: power, what the program's allocator holds, and its loss.
 
-use gnntop_wire::{SignalKind, Unit};
-
 use super::Scene;
 use super::hardware::Item;
-use super::spark::{self, Columns};
+use super::spark;
 use crate::figures::{bytes, quantity};
-use crate::store::Signal;
+use crate::store::Scope;
 
+/// Time in a column, and that power is told over.
+const SECOND_NS: u64 = 1_000_000_000;
 /// Newest steps whose losses are looked at.
 const LOSSES_MOST: usize = 4096;
 
-/// Power of all components that have a counter of energy, else of the GPUs that tell theirs, and the energy of a mean
-/// step at this power.
+/// Power of the last second of all components that are known, whose it is, where it comes from, and the energy of a mean step.
 pub fn power(scene: &Scene<'_>, columns: u16) -> Item {
-    let signals = scene.store.signals();
-    let mut parts: Vec<(&Signal, f64)> =
-        signals.all().iter().filter_map(|signal| Some((signal, watts_per_unit(signal)?))).collect();
-    parts.retain(|(signal, _)| scene.store.hardware().of(signal).is_ok());
-    if parts.is_empty() {
-        let gauge = |gpu: &u32| signals.find(&format!("gpu.{gpu}.power")).map(|signal| (signal, 1e-3));
-        parts = scene.store.hardware().gpus().iter().filter_map(gauge).collect();
-    }
-    let watts = parts.iter().filter_map(|(signal, factor)| Some(scene.store.hardware().of(signal).ok()? * factor));
-    let value = watts.reduce(|a, b| a + b).map(|watts| words(watts, &parts, scene));
-    let series = parts.iter().map(|(signal, factor)| scaled(signal, *factor, scene, columns)).reduce(added);
-    let value = value.ok_or_else(|| "no counter of energy or power".to_owned());
-    Item { name: "power".to_owned(), series: series.unwrap_or_default(), full: None, value }
-}
-
-/// Watts, of what, and joules a step.
-fn words(watts: f64, parts: &[(&Signal, f64)], scene: &Scene<'_>) -> String {
-    let of = match parts {
-        [(signal, _)] => signal.name.rsplit_once('.').map_or("", |(part, _)| part).replace('.', " "),
-        _ => format!("{} parts", parts.len()),
+    let item = |series, value| Item { name: "power".to_owned(), series, full: None, value };
+    let Some(told) = scene.app.energy() else { return item(Vec::new(), Err("not told yet".to_owned())) };
+    let (book, scope) = (&told.book, told.figures.shown_scope());
+    let now = book.read_until(scope).map(|end_ns| end_ns.saturating_sub(SECOND_NS)..end_ns);
+    let watts = now.and_then(|now| book.total_watts(scope, now));
+    let (Some(watts), Some(all)) = (watts, told.figures.in_scope()) else {
+        return item(Vec::new(), Err("no counter of energy or power, no load to model it by".to_owned()));
     };
-    match scene.store.statistics().period().mean_ns() {
-        Some(ns) => format!("{watts:.0} W {of}, {} J a step", quantity(watts * ns / 1e9)),
-        None => format!("{watts:.0} W {of}"),
-    }
-}
-
-fn scaled(signal: &Signal, factor: f64, scene: &Scene<'_>, columns: u16) -> Columns {
-    let series = spark::of_signal(signal, scene.store.now_ns(), columns);
-    series.into_iter().map(|value| value.map(|value| value * factor)).collect()
-}
-
-/// Sums; where one is not known, neither is the sum.
-fn added(a: Columns, b: Columns) -> Columns {
-    a.into_iter().zip(b).map(|(a, b)| Some(a? + b?)).collect()
-}
-
-/// Watts in one unit of a counter of energy, being one a second; `None` for other signals.
-fn watts_per_unit(signal: &Signal) -> Option<f64> {
-    match (signal.unit, signal.kind) {
-        (Unit::Millijoules, SignalKind::Counter) => Some(1e-3),
-        (Unit::Microjoules, SignalKind::Counter) => Some(1e-6),
-        _ => None,
-    }
+    let newest = scene.store.now_ns() / SECOND_NS;
+    let second = |at: u64| book.total_watts(scope, at * SECOND_NS..(at + 1) * SECOND_NS);
+    let ages = (0..u64::from(columns)).rev();
+    let series = ages.map(|age| newest.checked_sub(age).and_then(second)).collect();
+    let whose = if scope == Scope::Job { "job" } else { "devices" };
+    let step = told.figures.step.map(|step| format!(", {} J a step", quantity(step.joules))).unwrap_or_default();
+    item(series, Ok(format!("{} W {whose} {}{step}", quantity(watts), all.label.as_str())))
 }
 
 /// Bytes that the program's allocator holds; `None` where it does not tell.

@@ -16,7 +16,7 @@ use super::sheet::{Sheet, clip, width};
 use super::time_axis::TimeAxis;
 use super::{Scene, steps};
 use crate::app::AXIS_WIDTH;
-use crate::store::{Bin, CounterSeries, Series, Signal, TimeColumns};
+use crate::store::{Bin, ComponentEnergy, CounterSeries, EnergyBook, Scope, Series, Signal, TimeColumns};
 
 /// Columns of what a fact is about.
 const ABOUT: u16 = 16;
@@ -40,6 +40,15 @@ pub enum Source<'a> {
     Values(&'a Series<f64>),
     /// A cumulative counter: its increase per second.
     Rate(&'a Series<f64>),
+    /// Power of a component, in watts.
+    Power {
+        /// Who knows.
+        book: &'a EnergyBook,
+        /// The component.
+        component: &'a ComponentEnergy,
+        /// The whole of it, or what the job used.
+        scope: Scope,
+    },
 }
 
 impl Source<'_> {
@@ -50,13 +59,20 @@ impl Source<'_> {
             Self::Counter(counter) => counter.columns(columns, now_ns),
             Self::Values(series) => series.value_columns(columns, now_ns, None),
             Self::Rate(series) => series.rate_columns(columns, now_ns),
+            Self::Power { book, component, scope } => {
+                let column = |at: usize| {
+                    let watts = book.watts(component, *scope, columns.start_ns(at)..columns.start_ns(at + 1))?;
+                    Some(Bin { min: watts, mean: watts, max: watts })
+                };
+                (0..columns.count()).map(column).collect()
+            }
         }
     }
 
     /// The mean in the column under the cursor, in the source's unit, per second where it counts.
     pub fn at_cursor(&self, axis: &TimeAxis, now_ns: u64) -> Option<f64> {
-        let at = usize::from(axis.cursor?);
-        let column = TimeColumns::between(vec![axis.columns.start_ns(at), axis.columns.start_ns(at + 1)]);
+        let time = axis.cursor_time()?;
+        let column = TimeColumns::between(vec![time.start, time.end]);
         self.bins(&column, now_ns).first().copied().flatten().map(|bin| bin.mean)
     }
 }
@@ -197,6 +213,7 @@ impl Memory {
             Source::Signal(signal) => std::ptr::from_ref(*signal) as usize,
             Source::Counter(counter) => std::ptr::from_ref(*counter) as usize,
             Source::Values(series) | Source::Rate(series) => std::ptr::from_ref(*series) as usize,
+            Source::Power { component, .. } => std::ptr::from_ref(*component) as usize,
         };
         if self.of != Some(key) {
             self.halves = source.bins(&axis.columns.halved(), scene.store.now_ns());

@@ -1,6 +1,8 @@
 //! The columns that a view's charts share: those of the step bars, so that what stands above each other happened at the
 //! same time. Without steps each column is a second.
 
+use std::ops::Range;
+
 use super::Scene;
 use crate::app::AXIS_WIDTH;
 use crate::figures::{count, duration};
@@ -57,6 +59,12 @@ impl TimeAxis {
         let range = end_ns.saturating_sub(count * SECOND_NS)..end_ns;
         let columns = TimeColumns::equal(range, count as usize);
         Self { has_steps: false, ns_per_column: None, columns, left: AXIS_WIDTH + room - count as u16, cursor: None }
+    }
+
+    /// The time of the column under the cursor.
+    pub fn cursor_time(&self) -> Option<Range<u64>> {
+        let at = usize::from(self.cursor?);
+        Some(self.columns.start_ns(at)..self.columns.start_ns(at + 1))
     }
 
     /// What a column is, and how much time they all are.

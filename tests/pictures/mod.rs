@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use gnntop::app::keys::Key;
 use gnntop::app::{Action, App, Effect, OwnCost, update};
+use gnntop::energy::Assumptions;
 use gnntop::findings;
+use gnntop::report::EnergyTold;
 use gnntop::source::{State, Status};
 use gnntop::ui::draw;
 use gnntop::ui::theme::{ColorDepth, Theme};
@@ -27,6 +29,8 @@ pub fn app_of(bytes: &[u8]) -> App {
     update(&mut app, Action::Polled { status: live(), changed: true });
     let judgement = findings::newest(app.run.store());
     update(&mut app, Action::Judged(Box::new(judgement)));
+    let told = EnergyTold::of(app.run.store(), &Assumptions::default());
+    update(&mut app, Action::EnergyTold(Box::new(told)));
     update(&mut app, Action::Measured(OwnCost { cpu_percent: Some(0.84), rss_bytes: Some(9 << 20) }));
     app
 }

@@ -54,7 +54,10 @@ fn all_reduce(threads: usize) {
     });
     let rate = |times: Vec<f64>| (VALUES * 4) as f64 / median(times) / 1e9;
     let [copy, reduce] = times.into_inner().unwrap().map(rate);
-    println!("all-reduce of 16 MiB, {threads} ranks: {reduce:.1} GB/s, a copy {copy:.1} GB/s: {:.2} of it", reduce / copy);
+    println!(
+        "all-reduce of 16 MiB, {threads} ranks: {reduce:.1} GB/s, a copy {copy:.1} GB/s: {:.2} of it",
+        reduce / copy
+    );
 }
 
 /// Notes when steps end.

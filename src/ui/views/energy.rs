@@ -1,28 +1,39 @@
-//! Power and energy by component, of the run, an epoch and a step, each with where it comes from. What no counter measures is
-//! a dash with the reason and what would open it.
+//! Energy of the run, its epochs and its steps, with its bounds and where it comes from; then power over time; then each
+//! component, the whole device apart from what the job used of it. What nobody measures is modelled and says so; what is
+//! not known is a dash with the reason.
 //!
 //! ```text
-//! ─energy  a column a step, 3.27 s ─────────────────────────────────────
-//!  gpu 0           312 W                    measured, NVML, 0.1 s old
-//!  700 W  ⣤⣤⣤⣤⣴⣶⣿⣿⣶⣶⣤⣤⣤⣤⣤⣤⣤⣤⣤⣶⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣶⣶⣶⣶⣤⣤⣤⣤⣤⣤
-//!  cpu             — not measured: no energy zones under /sys/class/powercap
-//! ─gpu 0 in all ────────────────────────────────────────────────────────
-//!  a step          12.5 J                   measured, mean of 100 steps
+//! ─energy of the job  7.90 s ───────────────────────────────────────────
+//!  the run         45.1 J (14.2 to 144) modelled (0 % from counters)
+//!  a step          0.28 J (0.09 to 0.90) modelled    mean of 160 steps
+//!  carbon          — say where the electricity comes from with --region
+//! ─power of the job  a column a step, 3.60 s ───────────────────────────
+//!  cpu             2.63 W                           modelled, 0.1 s old
+//!  8 W    ⣤⣤⣤⣤⣴⣶⣿⣿⣶⣶⣤⣤⣤⣤⣤⣤⣤⣤⣤⣶⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣶⣶⣶⣶⣤⣤⣤⣤⣤⣤
+//! ─cpu  model: TDP guessed at 4 W a thread, 2.0 of 2 threads ───────────
+//!  the device      48.0 J (16.0 to 144) modelled
+//!  the job         21.1 J (7.03 to 63.3) modelled
 //! ```
 
-use super::reading::Readings;
 use crate::app::View;
+use crate::energy::Label as Known;
 use crate::figures::{count, duration, quantity};
-use crate::store::{Component, Joules, NoEnergy};
+use crate::report::EnergyTold;
+use crate::report::energy::{
+    Component, Joules, PhaseEnergy, carbon_in_words, in_words, phase_in_words, title, total_in_words,
+};
+use crate::store::{ComponentEnergy, Scope, StepRow};
 use crate::ui::Scene;
 use crate::ui::sheet::Sheet;
 use crate::ui::strips::{self, Label, Line, Source};
 use crate::ui::time_axis::TimeAxis;
 
-/// Joules in a watt-hour.
-const WATT_HOUR: f64 = 3600.0;
 /// Bodies with this many rows have charts of three.
 const TALL: u16 = 30;
+/// Power is told over this long.
+const SECOND_NS: u64 = 1_000_000_000;
+/// What was read so recently is of now.
+const NOW_NS: u64 = 100_000_000;
 
 /// Draws the view.
 pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
@@ -30,164 +41,152 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
     strips::draw(body, scene, scene.app.line(View::Energy), |axis| lines(scene, axis, rows));
 }
 
+/// Everything that the lines are made from.
+struct Telling<'s, 'a> {
+    scene: &'s Scene<'a>,
+    axis: &'s TimeAxis,
+    told: &'a EnergyTold,
+    scope: Scope,
+    /// The selected step.
+    step: Option<StepRow<'a>>,
+}
+
 fn lines<'a>(scene: &Scene<'a>, axis: &TimeAxis, rows: u16) -> Vec<Line<'a>> {
-    let read = Readings { scene, axis };
-    let components = scene.store.energy_components();
-    let measured: Vec<&Component<'a>> = components.iter().filter(|component| component.total().is_ok()).collect();
-    let mut lines = vec![Line::heading("power", &axis.note(scene))];
-    lines.extend(measured.iter().flat_map(|component| power(&read, component, rows)));
-    lines.extend(without_counter(&read, rows));
-    lines.extend(absent(scene, &components));
-    if measured.len() > 1 {
-        lines.extend(together(&read, &measured));
-    }
-    for component in &measured {
-        lines.push(Line::heading(&format!("energy of {}", component.name()), &component.signal.device));
-        lines.extend(energy(&read, component));
-    }
+    let Some(told) = scene.app.energy() else {
+        return vec![Line::heading("energy", ""), Line::fact("the run", Err("not told yet".to_owned()))];
+    };
+    let step = scene.app.window().cursor().and_then(|cursor| scene.store.steps().row(cursor));
+    let telling = Telling { scene, axis, told, scope: told.figures.shown_scope(), step };
+    let mut lines = vec![Line::heading(title(&told.figures), &duration(scene.store.elapsed_ns()))];
+    lines.extend(telling.sums());
+    let whose = if telling.scope == Scope::Job { "power of the job" } else { "power of the devices" };
+    lines.push(Line::heading(whose, &axis.note(scene)));
+    lines.extend(told.book.components.iter().flat_map(|component| telling.power(component, rows)));
+    let parts = told.book.components.iter().zip(&told.figures.components);
+    lines.extend(parts.flat_map(|(component, figures)| telling.component(component, figures)));
     lines.push(Line::heading("not counted", ""));
-    lines.push(Line::Text("disks, network, fans and power supply have no counter that a program may read".to_owned()));
-    let carbon = "needs the energy of the whole machine, which is not measured, and where its electricity comes from";
-    lines.push(Line::fact("carbon", Err(carbon.to_owned())));
+    lines.push(Line::Text(format!("{} have no counter that a program may read", told.figures.not_counted.join(", "))));
     lines
 }
 
-/// Power by an energy counter: its increase per second.
-fn power<'a>(read: &Readings<'_, 'a>, component: &Component<'a>, rows: u16) -> Vec<Line<'a>> {
-    let name = &component.signal.name;
-    let watts = component.joules_per_unit();
-    let limit = read.value(&name.replace(".energy", ".power.limit")).ok().map(|milliwatts| milliwatts / 1e3);
-    let of_limit = limit.map(|limit| format!(" of {limit:.0} W")).unwrap_or_default();
-    let mut lines = vec![Line::Fact {
-        about: component.name(),
-        value: read.value(name).map(|rate| format!("{:.1} W{of_limit}", rate * watts)),
-        right: format!("measured, {}", read.provenance(name)),
-    }];
-    // Counters are in millijoules or microjoules.
-    let top = if watts > 1e-4 { Label::Top(watts_of_milli) } else { Label::Top(|micro| watts_of_milli(micro / 1e3)) };
-    lines.extend(Line::chart(Source::Signal(component.signal), top, limit.map(|limit| limit / watts), rows));
-    lines
-}
-
-/// GPUs that tell their power but have no energy counter.
-fn without_counter<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<Line<'a>> {
-    let is_counted =
-        |gpu: u32| read.signal(&format!("gpu.{gpu}.energy")).is_some_and(|signal| signal.series.summary().count > 1);
-    let gpus = read.scene.store.hardware().gpus().into_iter().filter(|gpu| !is_counted(*gpu));
-    let power = |gpu: u32| {
-        let name = ["power.instant", "power"].map(|quantity| format!("gpu.{gpu}.{quantity}"));
-        let name = name.into_iter().find(|name| read.signal(name).is_some())?;
-        let value =
-            read.value(&name).map(|milliwatts| format!("{:.1} W; no energy counter, so no joules", milliwatts / 1e3));
-        let right = format!("measured, {}", read.provenance(&name));
-        let mut lines = vec![Line::Fact { about: format!("gpu {gpu}"), value, right }];
-        lines.extend(
-            read.signal(&name)
-                .into_iter()
-                .flat_map(|s| Line::chart(Source::Signal(s), Label::Top(watts_of_milli), None, rows)),
-        );
-        Some(lines)
-    };
-    gpus.filter_map(power).flatten().collect()
-}
-
-/// Components that cannot be read, each with the reason.
-fn absent<'a>(scene: &Scene<'a>, components: &[Component<'a>]) -> Vec<Line<'a>> {
-    let hardware = scene.store.hardware();
-    let mut lines = Vec::new();
-    let has = |prefix: &str| components.iter().any(|component| component.signal.name.starts_with(prefix));
-    for component in components.iter().filter(|component| component.total().is_err()) {
-        let reason = hardware
-            .of(component.signal)
-            .map_or_else(|absence| absence.to_string(), |_| "not read twice yet".to_owned());
-        lines.push(Line::fact(&component.name(), Err(reason)));
+impl<'a> Telling<'_, 'a> {
+    /// The run, an epoch, a step, and carbon, in the scope that is shown; the other scope by itself.
+    fn sums(&self) -> Vec<Line<'a>> {
+        let figures = &self.told.figures;
+        let unknown = || Err("no component is known".to_owned());
+        let mut lines = vec![Line::fact("the run", figures.in_scope().map(total_in_words).map_or_else(unknown, Ok))];
+        let total = &figures.total;
+        let missing = if self.scope == Scope::Job { &total.without_job } else { &total.without_device };
+        if !missing.is_empty() && figures.in_scope().is_some() {
+            lines.push(Line::fact("not in it", Ok(missing.join(", "))));
+        }
+        lines.extend(self.epoch());
+        let steps = self.scene.store.statistics().steps();
+        lines.extend(figures.step.as_ref().map(|step| told("a step", step, format!("mean of {} steps", count(steps)))));
+        lines.extend(self.step.as_ref().map(|row| self.selected_step(row)));
+        if let Some(device) = total.device.as_ref().filter(|_| self.scope == Scope::Job) {
+            lines.push(Line::fact("whole devices", Ok(total_in_words(device))));
+        }
+        lines.push(Line::fact("carbon", carbon_in_words(&figures.carbon)));
+        lines
     }
-    if !has("gpu.") && hardware.gpus().is_empty() {
-        let reason = hardware.reading("gpu.count").map_or_else(|absence| absence.to_string(), |_| "no GPU".to_owned());
-        lines.push(Line::fact("gpu", Err(reason)));
+
+    /// The newest whole epoch, else what there is of the newest.
+    fn epoch(&self) -> Option<Line<'a>> {
+        let epochs = &self.told.figures.epochs;
+        let epoch = epochs.iter().rev().find(|epoch| epoch.is_whole).or(epochs.last())?;
+        let part = if epoch.is_whole { "" } else { ", a part of it" };
+        Some(told("an epoch", &epoch.energy, format!("epoch {}{part}", count(epoch.epoch))))
     }
-    let open = "not published by this program; `gnntop doctor` says what can be read here and what would open it";
-    let missing = [("cpu.", "cpu"), ("dram.", "memory")].into_iter().filter(|(prefix, _)| !has(prefix));
-    lines.extend(missing.map(|(_, about)| Line::fact(about, Err(open.to_owned()))));
-    lines
-}
 
-/// What all measured components take together; nothing of it where one of them was not read.
-fn together<'a>(read: &Readings<'_, 'a>, measured: &[&Component<'a>]) -> Vec<Line<'a>> {
-    let watts =
-        |component: &&Component<'a>| read.value(&component.signal.name).map(|rate| rate * component.joules_per_unit());
-    let power: Result<Vec<f64>, String> = measured.iter().map(watts).collect();
-    let run: Result<Vec<Joules>, NoEnergy> = measured.iter().map(|component| component.total()).collect();
-    let names: Vec<String> = measured.iter().map(|component| component.name()).collect();
-    let run = run.map(|all| {
-        let (sum, longest_ns) = (all.iter().map(|one| one.joules).sum(), all.iter().map(|one| one.ns).max());
-        (format!("{} in {}", joules(sum), duration(longest_ns.unwrap_or(0))), String::new())
-    });
-    vec![
-        Line::heading("all that is measured", &names.join(" + ")),
-        fact("power", power.map(|all| (format!("{:.1} W", all.iter().sum::<f64>()), String::new()))),
-        fact("the run", run.map_err(reason)),
-    ]
-}
-
-/// Energy of the run, of the newest whole epoch and of a step.
-fn energy<'a>(read: &Readings<'_, 'a>, component: &Component<'a>) -> Vec<Line<'a>> {
-    let store = read.scene.store;
-    let total = component.total();
-    let run = total.map(|all| Ok((format!("{} in {}", joules(all.joules), duration(all.ns)), String::new())));
-    let mut lines = vec![fact("the run", run.unwrap_or_else(|why| Err(reason(why))))];
-    let epoch = match store.last_whole_epoch() {
-        Some((number, range)) => component
-            .within(range)
-            .map(|all| {
-                (format!("{} in {}", joules(all.joules), duration(all.ns)), format!(", epoch {}", count(number)))
-            })
-            .map_err(reason),
-        None => Err("no whole epoch is kept".to_owned()),
-    };
-    lines.push(fact("an epoch", epoch));
-    let statistics = store.statistics();
-    let mean = |all: Joules| {
-        let mean_ns = statistics.tiled_ns().checked_div(statistics.steps())?;
-        Some(joules(all.watts()? * mean_ns as f64 / 1e9))
-    };
-    let a_step = total.ok().and_then(mean).map(|text| (text, format!(", mean of {} steps", count(statistics.steps()))));
-    lines.push(fact("a step", a_step.ok_or_else(|| "there are no steps".to_owned())));
-    if let Some(row) = read.scene.app.window().cursor().and_then(|cursor| store.steps().row(cursor)) {
-        let selected = component.within(row.period_start_ns()..row.end_ns());
-        let told = selected.map(|all| (joules(all.joules), String::new())).map_err(reason);
-        lines.push(fact(&format!("step {}", count(row.step().0)), told));
+    fn selected_step(&self, row: &StepRow<'_>) -> Line<'a> {
+        let about = format!("step {}", count(row.step().0));
+        match self.told.book.total(self.scope, row.period_start_ns()..row.end_ns()) {
+            Some((figure, _)) => told(&about, &figure.into(), "the selected step".to_owned()),
+            None => Line::fact(&about, Err("not read yet at that step".to_owned())),
+        }
     }
-    lines
-}
 
-fn fact<'a>(about: &str, told: Result<(String, String), String>) -> Line<'a> {
-    let (value, right) = match told {
-        Ok((value, note)) => (Ok(value), format!("measured{note}")),
-        Err(reason) => (Err(reason), String::new()),
-    };
-    Line::Fact { about: about.to_owned(), value, right }
-}
+    /// Power of a component now, or at the selected step, and over time.
+    fn power(&self, component: &'a ComponentEnergy, rows: u16) -> Vec<Line<'a>> {
+        let book = &self.told.book;
+        let Some(end_ns) = book.read_until_ns(component, self.scope) else { return Vec::new() };
+        let source = Source::Power { book, component, scope: self.scope };
+        let now = end_ns.saturating_sub(SECOND_NS)..end_ns;
+        let (watts, time) = match self.axis.cursor_time() {
+            Some(at) => (source.at_cursor(self.axis, self.scene.store.now_ns()), at),
+            None => (book.watts(component, self.scope, now.clone()), now),
+        };
+        let limit = self.limit(component);
+        let of_limit = limit.map(|limit| format!(" of {limit:.0} W")).unwrap_or_default();
+        let label = book.figure(component, self.scope, time).map(|figure| figure.label);
+        let value = watts.map(|watts| format!("{} W{of_limit}", quantity(watts)));
+        let mut lines = vec![Line::Fact {
+            about: component.name.clone(),
+            value: value.ok_or_else(|| "not read at that time".to_owned()),
+            right: format!("{}, {}", label.map_or("", Known::as_str), self.age(end_ns)),
+        }];
+        // A constant power needs no chart.
+        let is_constant = component.device.as_ref().is_ok_and(|account| account.line().knots().len() <= 2);
+        if !is_constant {
+            lines.extend(Line::chart(source, Label::Top(|watts| format!("{} W", quantity(watts))), limit, rows));
+        }
+        lines
+    }
 
-fn reason(why: NoEnergy) -> String {
-    match why {
-        NoEnergy::NotRead => "not read in that time".to_owned(),
-        NoEnergy::TooShort(ns) => format!("shorter than what a counter read every {} resolves", duration(ns)),
-        NoEnergy::Gaps => "the counter was away for a part of that time".to_owned(),
+    /// The limit that a GPU is held to, in watts.
+    fn limit(&self, component: &ComponentEnergy) -> Option<f64> {
+        let gpu = component.name.strip_prefix("gpu ")?.parse().ok()?;
+        self.scene.store.hardware().gpu(gpu, "power.limit").ok().map(|milliwatts| milliwatts / 1e3)
+    }
+
+    fn age(&self, end_ns: u64) -> String {
+        match self.scene.store.now_ns().saturating_sub(end_ns) {
+            _ if self.axis.cursor.is_some() => "at the selected step".to_owned(),
+            ..NOW_NS => "now".to_owned(),
+            age_ns => format!("{} old", duration(age_ns)),
+        }
+    }
+
+    /// A component in both scopes, its idle part, its phases, and what its counter went through.
+    fn component(&self, component: &ComponentEnergy, figures: &Component) -> Vec<Line<'a>> {
+        let mut lines = vec![Line::heading(&figures.name, if figures.source == "none" { "" } else { &figures.source })];
+        let reason = || figures.reason.clone().unwrap_or_else(|| "not known".to_owned());
+        lines.push(Line::fact("the device", figures.device.as_ref().map(in_words).ok_or_else(reason)));
+        if let Some(device) = figures.device.as_ref() {
+            let no_job = || figures.no_job_reason.clone().unwrap_or_else(|| "not known".to_owned());
+            lines.push(Line::fact("the job", figures.job.as_ref().map(in_words).ok_or_else(no_job)));
+            lines.extend(figures.idle.as_ref().map(|idle| Line::fact("idle", Ok(in_words(idle)))));
+            let why = figures.reason.clone().filter(|_| device.label != Known::Measured);
+            lines.extend(why.map(|why| Line::fact("no counter", Err(why))));
+        }
+        lines.extend(self.phases(component, figures));
+        let is_counted = component.device.as_ref().is_ok_and(|account| account.source().best == Known::Measured);
+        if let Some(period_ns) = figures.period_ns.filter(|_| is_counted) {
+            let window = figures.window_ns.map(|ns| format!(", of which the sensor sees {}", duration(ns)));
+            let text = format!("moves every {}{}", duration(period_ns), window.unwrap_or_default());
+            lines.push(Line::fact("its counter", Ok(text)));
+        }
+        let gap = |gap: &crate::report::energy::Gap| format!("{} x {}", count(gap.count), gap.reason);
+        if !figures.gaps.is_empty() {
+            let gaps: Vec<String> = figures.gaps.iter().map(gap).collect();
+            lines.push(Line::fact("gaps", Ok(gaps.join(", "))));
+        }
+        lines
+    }
+
+    /// Energy of the device by phase: in the selected step, else in all that are kept.
+    fn phases(&self, component: &ComponentEnergy, figures: &Component) -> Vec<Line<'a>> {
+        let of_step = self.step.map(|row| {
+            let phases = self.told.book.phases_of_step(component, self.scene.store, row);
+            phases.into_iter().map(PhaseEnergy::of).collect::<Vec<_>>()
+        });
+        let phases = of_step.as_ref().unwrap_or(&figures.phases);
+        let line = |phase: &PhaseEnergy| Line::fact(&format!("  {}", phase.name), Ok(phase_in_words(phase)));
+        phases.iter().map(line).collect()
     }
 }
 
-/// Power such as `312 W`, from milliwatts.
-fn watts_of_milli(milliwatts: f64) -> String {
-    format!("{} W", quantity((milliwatts / 1e3).round()))
-}
-
-/// Energy such as `12.5 J`, and in watt-hours too where that is what people pay for.
-fn joules(joules: f64) -> String {
-    let figure = quantity(joules);
-    let unit = if figure.ends_with(|c: char| c.is_ascii_alphabetic()) { "J" } else { " J" };
-    match joules {
-        _ if joules >= WATT_HOUR => format!("{figure}{unit} ({} Wh)", quantity(joules / WATT_HOUR)),
-        _ => format!("{figure}{unit}"),
-    }
+fn told<'a>(about: &str, joules: &Joules, right: String) -> Line<'a> {
+    Line::Fact { about: about.to_owned(), value: Ok(in_words(joules)), right }
 }

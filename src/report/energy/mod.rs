@@ -1,24 +1,28 @@
 //! Energy and carbon in a report: by component and scope, of the run, its steps, epochs and phases, each with its bounds, its
-//! label, its source and how much of it was measured.
+//! label, its source and how much of it was measured. `words.rs` says it to people, `watch.rs` keeps it for a running session.
+
+mod watch;
+mod words;
 
 use std::ops::Range;
 
 use serde::Serialize;
 
 use super::Options;
-use crate::energy::{Basis, Figure, Intensity, Label, PhaseShare, kilowatt_hours, watt_hours};
-use crate::figures::{percent, quantity};
-use crate::store::{ComponentEnergy, EnergyBook, Scope, Store};
+use crate::energy::{Assumptions, Basis, Figure, Intensity, Label, PhaseFigure, PhaseShare, watt_hours};
+use crate::store::{ComponentEnergy, EnergyBook, Scope, SessionState, Store};
+
+pub use watch::{EnergyTold, EnergyWatch};
+pub use words::{carbon_in_words, in_words, phase_in_words, title, total_in_words};
+pub(super) use words::{rows, write};
 
 /// Epochs that are listed, the newest ones.
 const EPOCHS_LISTED: usize = 32;
-/// Columns of a page.
-const WIDTH: usize = 80;
 /// What nothing here counts.
 const NOT_COUNTED: [&str; 4] = ["disks", "network", "fans", "power supply"];
 
 /// Energy of a session.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Energy {
     /// GPUs, processors, memory.
     pub components: Vec<Component>,
@@ -60,7 +64,7 @@ pub struct Joules {
 }
 
 /// Energy of one component over the session.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Component {
     /// Its name, such as `gpu 0`.
     pub name: String,
@@ -87,7 +91,7 @@ pub struct Component {
 }
 
 /// Breaks of a counter for one reason.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Gap {
     /// Why.
     pub reason: &'static str,
@@ -96,7 +100,7 @@ pub struct Gap {
 }
 
 /// Energy of one phase.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PhaseEnergy {
     /// The phase.
     pub name: String,
@@ -109,7 +113,7 @@ pub struct PhaseEnergy {
 }
 
 /// The sum of the components.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Total {
     /// Of the whole devices.
     pub device: Option<Joules>,
@@ -122,16 +126,18 @@ pub struct Total {
 }
 
 /// Energy of one epoch.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Epoch {
     /// Its number.
     pub epoch: u64,
+    /// Whether all of its steps are in it: it has begun in what is kept, and is over.
+    pub is_whole: bool,
     /// Its energy.
     pub energy: Joules,
 }
 
 /// Carbon of the total.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Carbon {
     /// Kilograms of CO2-equivalent: value, at least, at most.
     pub kilograms: Option<[f64; 3]>,
@@ -167,21 +173,31 @@ impl Energy {
     /// Energy of what the store holds, under the options' assumptions.
     pub fn of(store: &Store, options: &Options) -> Self {
         let book = store.energy(&options.assumptions);
+        Self::of_book(&book, store, &options.assumptions, options.skip_steps)
+    }
+
+    /// What a book says of the session in `store`; the mean step is one without the first `skip_steps`.
+    pub fn of_book(book: &EnergyBook, store: &Store, assumptions: &Assumptions, skip_steps: u64) -> Self {
         let session = store.first_ns().unwrap_or(0)..store.now_ns();
-        let total = Total::of(&book, &session);
+        let total = Total::of(book, &session);
         // A job that is known by all that the devices are known by is what a person asks for; else the devices.
         let is_job = total.job.is_some() && total.without_job.len() <= total.without_device.len();
         let scope = if is_job { Scope::Job } else { Scope::Device };
         let of_scope = if is_job { total.job } else { total.device };
         Self {
-            components: book.components.iter().map(|component| Component::of(&book, component, &session)).collect(),
-            step: step(store, &book, scope, options.skip_steps),
+            components: book.components.iter().map(|part| Component::of(book, part, store, &session)).collect(),
+            step: step(store, book, scope, skip_steps),
             scope: if is_job { "job" } else { "device" },
-            epochs: epochs(store, &book, scope),
-            carbon: Carbon::of(of_scope.as_ref(), options),
+            epochs: epochs(store, book, scope),
+            carbon: Carbon::of(of_scope.as_ref(), assumptions),
             total,
             not_counted: NOT_COUNTED,
         }
+    }
+
+    /// Which scope the total, the step and the epochs are of.
+    pub fn shown_scope(&self) -> Scope {
+        if self.scope == "job" { Scope::Job } else { Scope::Device }
     }
 
     /// Energy of the session in the scope that is shown.
@@ -191,7 +207,7 @@ impl Energy {
 }
 
 impl Component {
-    fn of(book: &EnergyBook<'_>, component: &ComponentEnergy, session: &Range<u64>) -> Self {
+    fn of(book: &EnergyBook, component: &ComponentEnergy, store: &Store, session: &Range<u64>) -> Self {
         let figure = |scope| book.figure(component, scope, session.clone()).map(Joules::from);
         let account = component.device.as_ref().ok();
         let gaps = account.map(|account| account.line().gaps()).unwrap_or_default();
@@ -206,24 +222,21 @@ impl Component {
             period_ns: account.and_then(|account| account.line().period_ns()),
             window_ns: account.and_then(|account| account.fit().ok()?.window_ns),
             gaps: gaps.iter().map(|(reason, count)| Gap { reason: reason.as_str(), count: *count }).collect(),
-            phases: phases(book, component),
+            phases: book.phases(component, store).into_iter().map(PhaseEnergy::of).collect(),
         }
     }
 }
 
-fn phases(book: &EnergyBook<'_>, component: &ComponentEnergy) -> Vec<PhaseEnergy> {
-    let word = |share| if share == PhaseShare::Fitted { "fitted" } else { "duration" };
-    let energy = |(name, figure): (&str, crate::energy::PhaseFigure)| PhaseEnergy {
-        name: name.to_owned(),
-        joules: figure.joules,
-        watts: figure.watts,
-        by: word(figure.share),
-    };
-    book.phases(component).into_iter().map(energy).collect()
+impl PhaseEnergy {
+    /// A phase by its name.
+    pub fn of((name, figure): (&str, PhaseFigure)) -> Self {
+        let by = if figure.share == PhaseShare::Fitted { "fitted" } else { "duration" };
+        Self { name: name.to_owned(), joules: figure.joules, watts: figure.watts, by }
+    }
 }
 
 impl Total {
-    fn of(book: &EnergyBook<'_>, session: &Range<u64>) -> Self {
+    fn of(book: &EnergyBook, session: &Range<u64>) -> Self {
         let all: Vec<String> = book.components.iter().map(|component| component.name.clone()).collect();
         let of = |scope| match book.total(scope, session.clone()) {
             Some((figure, missing)) => (Some(figure.into()), missing.into_iter().map(str::to_owned).collect()),
@@ -235,7 +248,7 @@ impl Total {
 }
 
 /// The mean step from `skip` on.
-fn step(store: &Store, book: &EnergyBook<'_>, scope: Scope, skip: u64) -> Option<Joules> {
+fn step(store: &Store, book: &EnergyBook, scope: Scope, skip: u64) -> Option<Joules> {
     let first = store.steps().known_row(skip)?;
     let range = first.period_start_ns()..store.steps().last()?.end_ns();
     let steps = store.steps().total().checked_sub(skip).filter(|steps| *steps > 0)?;
@@ -245,23 +258,30 @@ fn step(store: &Store, book: &EnergyBook<'_>, scope: Scope, skip: u64) -> Option
 }
 
 /// The newest epochs whose steps are kept.
-fn epochs(store: &Store, book: &EnergyBook<'_>, scope: Scope) -> Vec<Epoch> {
-    let mut times: Vec<(u64, Range<u64>)> = Vec::new();
+fn epochs(store: &Store, book: &EnergyBook, scope: Scope) -> Vec<Epoch> {
+    let mut times: Vec<(u64, Range<u64>, u64)> = Vec::new();
     for row in store.steps().all().rev() {
         let is_full = times.len() == EPOCHS_LISTED;
         match times.last_mut() {
-            Some((epoch, time)) if *epoch == row.epoch() => time.start = row.period_start_ns(),
+            Some((epoch, time, first)) if *epoch == row.epoch() => {
+                (time.start, *first) = (row.period_start_ns(), row.ordinal());
+            }
             _ if is_full => break,
-            _ => times.push((row.epoch(), row.period_start_ns()..row.end_ns())),
+            _ => times.push((row.epoch(), row.period_start_ns()..row.end_ns(), row.ordinal())),
         }
     }
-    let energy = |(epoch, time)| Some(Epoch { epoch, energy: book.total(scope, time)?.0.into() });
+    let oldest = store.steps().kept().start;
+    let goes_on = times.first().filter(|_| !matches!(store.session().state(), SessionState::Ended(_)));
+    let going_on = goes_on.map(|(epoch, ..)| *epoch);
+    let energy = |(epoch, time, first)| {
+        let is_whole = (first > oldest || first == 0) && Some(epoch) != going_on;
+        Some(Epoch { epoch, is_whole, energy: book.total(scope, time)?.0.into() })
+    };
     times.into_iter().rev().filter_map(energy).collect()
 }
 
 impl Carbon {
-    fn of(total: Option<&Joules>, options: &Options) -> Self {
-        let assumptions = &options.assumptions;
+    fn of(total: Option<&Joules>, assumptions: &Assumptions) -> Self {
         let pue = assumptions.pue_or_one();
         let (intensity, reason) = match (total, assumptions.intensity()) {
             (None, _) => (None, Some("no energy is known".to_owned())),
@@ -274,90 +294,4 @@ impl Carbon {
         let is_pue_given = assumptions.pue.is_some();
         Self { kilograms, intensity, reason, basis: assumptions.basis, pue, is_pue_given }
     }
-}
-
-/// Writes the section for people.
-pub(super) fn write(out: &mut String, energy: &Energy) {
-    out.push_str(&format!("energy of the {}\n", if energy.scope == "job" { "job" } else { "devices" }));
-    for component in &energy.components {
-        let shown = if energy.scope == "job" { &component.job } else { &component.device };
-        match (shown, &component.no_job_reason) {
-            (Some(joules), _) => line(out, &component.name, &format!("{}; {}", in_words(joules), component.source)),
-            (None, Some(reason)) if energy.scope == "job" => line(out, &component.name, &format!("- {reason}")),
-            _ => line(out, &component.name, &format!("- {}", component.reason.as_deref().unwrap_or("not known"))),
-        }
-        if let Some(idle) = &component.idle {
-            line(out, &format!("{} idle", component.name), &in_words(idle));
-        }
-        component.phases.iter().for_each(|phase| line(out, &format!("  {}", phase.name), &phase_in_words(phase)));
-    }
-    let all = energy.in_scope().map_or_else(|| "- nothing is known".to_owned(), total_in_words);
-    line(out, "in all", &all);
-    if let Some(step) = &energy.step {
-        line(out, "a step", &in_words(step));
-    }
-    line(out, "carbon", &carbon_in_words(&energy.carbon));
-    line(out, "not counted", &energy.not_counted.join(", "));
-    out.push('\n');
-}
-
-/// Writes a line, broken between words and indented where it is longer than the page.
-fn line(out: &mut String, about: &str, text: &str) {
-    let mut row = format!("  {about:<16}");
-    for word in text.split(' ') {
-        if row.chars().count() + 1 + word.chars().count() > WIDTH {
-            out.push_str(&format!("{row}\n"));
-            row = format!("  {:<16}", "");
-        }
-        row.push(' ');
-        row.push_str(word);
-    }
-    out.push_str(&format!("{row}\n"));
-}
-
-/// Energy with its interval and label. A model has its band instead of an interval.
-fn in_words(joules: &Joules) -> String {
-    let energy = energy_in_words(joules.joules);
-    let label = joules.label.as_str();
-    let provisional = if joules.is_provisional { ", provisional" } else { "" };
-    if joules.label == Label::Modelled {
-        return format!(
-            "{energy} ({} to {}) {label}{provisional}",
-            quantity(joules.lo_joules),
-            quantity(joules.hi_joules)
-        );
-    }
-    let share = if joules.joules > 0.0 { joules.pm95_joules / joules.joules } else { 0.0 };
-    format!("{energy} +-{} {label}{provisional}", percent(share))
-}
-
-fn total_in_words(joules: &Joules) -> String {
-    let unknown = joules.unknown_share;
-    let unknown =
-        if unknown >= 0.005 { format!("; {} of the time is not known", percent(unknown)) } else { String::new() };
-    format!("{} ({} measured){unknown}", in_words(joules), percent(joules.coverage))
-}
-
-/// Joules, and beyond a watt-hour what people pay for.
-fn energy_in_words(joules: f64) -> String {
-    match watt_hours(joules) {
-        wh if wh >= 1000.0 => format!("{} J = {} kWh", quantity(joules), quantity(kilowatt_hours(joules))),
-        wh if wh >= 1.0 => format!("{} J = {} Wh", quantity(joules), quantity(wh)),
-        _ => format!("{} J", quantity(joules)),
-    }
-}
-
-fn phase_in_words(phase: &PhaseEnergy) -> String {
-    let watts = phase.watts.map(|watts| format!(", {} W", quantity(watts))).unwrap_or_default();
-    let by = if phase.by == "fitted" { "fitted" } else { "by duration" };
-    format!("{} J{watts}, {by}", quantity(phase.joules))
-}
-
-fn carbon_in_words(carbon: &Carbon) -> String {
-    let (Some([kg, lo, hi]), Some(intensity)) = (carbon.kilograms, &carbon.intensity) else {
-        return format!("- {}", carbon.reason.as_deref().unwrap_or("not known"));
-    };
-    let set = if carbon.is_pue_given { "" } else { " (not set)" };
-    let grams = |kg: f64| quantity(kg * 1e3);
-    format!("{} g CO2e ({} to {}); {intensity}; PUE {}{set}", grams(kg), grams(lo), grams(hi), carbon.pue)
 }

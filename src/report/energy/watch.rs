@@ -1,0 +1,91 @@
+//! Energy of a running session, told again and again at a bounded cost.
+
+use std::time::{Duration, Instant};
+
+use super::Energy;
+use crate::energy::Assumptions;
+use crate::store::{EnergyBook, Store};
+
+/// Between two looks this many times as long as the last one took: at most 2 % of a core.
+const REST: u32 = 49;
+/// A look is no use more often than this: a person reads figures, not their flicker.
+const SHORTEST_REST: Duration = Duration::from_secs(1);
+
+/// Energy of a session at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EnergyTold {
+    /// The figures of the run, its epochs and its mean step.
+    pub figures: Energy,
+    /// To ask for other times.
+    pub book: EnergyBook,
+}
+
+impl EnergyTold {
+    /// Energy of what the store holds. Takes milliseconds.
+    pub fn of(store: &Store, assumptions: &Assumptions) -> Self {
+        let book = store.energy(assumptions);
+        Self { figures: Energy::of_book(&book, store, assumptions, 0), book }
+    }
+}
+
+/// Keeps what is told of a session's energy about a second old, for at most 2 % of a core.
+#[derive(Debug, Default)]
+pub struct EnergyWatch {
+    assumptions: Assumptions,
+    revision: Option<u64>,
+    next: Option<Instant>,
+}
+
+impl EnergyWatch {
+    /// One that has told nothing yet.
+    pub fn new(assumptions: Assumptions) -> Self {
+        Self { assumptions, revision: None, next: None }
+    }
+
+    /// One of another session under the same assumptions.
+    #[must_use]
+    pub fn afresh(&self) -> Self {
+        Self::new(self.assumptions.clone())
+    }
+
+    /// Tells it again if there is anything new and it is time.
+    pub fn update(&mut self, store: &Store) -> Option<EnergyTold> {
+        let begin = Instant::now();
+        if self.revision == Some(store.revision()) || self.next.is_some_and(|next| begin < next) {
+            return None;
+        }
+        let told = self.look(store);
+        self.next = Some(Instant::now() + (begin.elapsed() * REST).max(SHORTEST_REST));
+        Some(told)
+    }
+
+    /// Tells it at once, whatever it costs: after a jump in a recording.
+    pub fn look(&mut self, store: &Store) -> EnergyTold {
+        self.revision = Some(store.revision());
+        EnergyTold::of(store, &self.assumptions)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::fixture::{TrainingRun, each_item};
+
+    #[test]
+    fn it_looks_when_there_is_something_new_and_rests_between() {
+        let mut store = Store::new();
+        let given = Assumptions { cpu_watts: Some(10.0), ram_watts: Some(2.0), ..Assumptions::default() };
+        let mut watch = EnergyWatch::new(given.clone());
+        assert!(watch.update(&store).is_some(), "at first");
+        assert!(watch.update(&store).is_none(), "nothing new");
+        each_item(&TrainingRun::default().bytes(), |item| store.apply(item));
+        watch.next = Some(Instant::now() + Duration::from_secs(3600));
+        assert!(watch.update(&store).is_none(), "it rests");
+        let told = watch.look(&store);
+        assert_eq!(told, EnergyTold::of(&store, &given), "but not after a jump");
+        assert!(told.figures.in_scope().is_some_and(|joules| joules.joules > 0.0), "{told:?}");
+        watch.next = None;
+        assert!(watch.update(&store).is_none(), "that was all there is");
+        assert!(watch.afresh().update(&store).is_some_and(|again| again == told), "another session's");
+    }
+}
