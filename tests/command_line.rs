@@ -4,6 +4,7 @@
 mod fixtures;
 mod sessions;
 
+use std::fs;
 use std::io::Read;
 use std::os::unix::fs::symlink;
 
@@ -114,6 +115,32 @@ fn a_recording_is_replayed_at_speed_and_reported_on() {
     let report = sessions.run(["report", file.to_str().unwrap()]);
     assert_eq!((report.code, report.err.as_str()), (Some(0), ""));
     assert!(report.out.contains("100 steps") && report.out.contains("backward"), "{report:?}");
+}
+
+#[test]
+fn energy_goes_by_flags_and_the_settings_file_wherever_it_is_told() {
+    let sessions = Sessions::new();
+    sessions.file("a.gnntop", &run_of("pna"));
+    let given = ["--cpu-watts", "50", "--ram-watts", "2"];
+    let told = |more: &[&str]| {
+        let out = sessions.run(["report", "a.gnntop"].iter().chain(&given).chain(more)).out;
+        out.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(told(&[]).contains("carbon - say where the electricity comes from"), "no region, no number");
+    assert!(told(&["--region", "CA-QC"]).contains("CA-QC 31.23 g/kWh (2023, lifecycle, derived"));
+    fs::create_dir(sessions.path().join("gnntop")).unwrap();
+    fs::write(sessions.path().join("gnntop/config.toml"), "[energy]\nregion = 'FRA'\n").unwrap();
+    assert!(told(&[]).contains("; FRA "), "{:?}", told(&[]));
+    assert!(told(&["--carbon-intensity", "100"]).contains("100 g/kWh (as given)"));
+    for command in [&["replay", "a.gnntop"][..], &["attach"], &["run", "--plain"], &[]] {
+        let flags = ["--region", "Atlantis"];
+        let ran = sessions.run(command.iter().chain(&flags).chain(if command.contains(&"run") {
+            &["--", "true"][..]
+        } else {
+            &[]
+        }));
+        assert!(ran.code == Some(2) && ran.err.contains("`Atlantis`"), "{command:?}: {ran:?}");
+    }
 }
 
 #[test]

@@ -47,6 +47,26 @@ fn the_program_gets_what_it_needs() {
 }
 
 #[test]
+fn the_program_and_the_doctor_look_for_counters_where_they_are_told() {
+    let sessions = Sessions::new();
+    let zone = sessions.path().join("rapl/intel-rapl:0");
+    fs::create_dir_all(&zone).unwrap();
+    for (name, text) in [("name", "package-0"), ("energy_uj", "1234567"), ("max_energy_range_uj", "262143328850")] {
+        fs::write(zone.join(name), text).unwrap();
+    }
+    // A relative path is one of the command line, wherever the program goes.
+    let script = "cd / && echo $GNNTOP_POWERCAP_ROOT";
+    let ran = sessions.run(["run", "--powercap-root", "rapl", "--", "sh", "-c", script]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let said = fs::read_to_string(&logs(&sessions)[0]).unwrap();
+    assert_eq!(PathBuf::from(said.trim()), sessions.path().join("rapl").canonicalize().unwrap());
+    let doctor = sessions.run(["doctor", "--powercap-root", "rapl"]);
+    assert!(doctor.out.contains("zones intel-rapl:0 (package-0)"), "{}", doctor.out);
+    let nowhere = sessions.run(["doctor", "--powercap-root", "nowhere"]);
+    assert!(nowhere.code == Some(2) && nowhere.err.contains("No such file or directory"), "{}", nowhere.err);
+}
+
+#[test]
 fn an_interruption_is_passed_on_once() {
     let sessions = Sessions::new();
     let script = "trap 'echo interrupted >> signals; exit 5' INT; touch ready; while :; do sleep 0.05; done";

@@ -98,5 +98,5 @@ mod signal;
 pub use clock::monotonic_ns;
 pub use diagnose::{Diagnosis, DiagnosisState, diagnose};
 pub use machine_info::{GpuInfo, MachineInfo, ProcessLimits};
-pub use set::{Registry, Sensor, SensorOptions, SensorSet, Sink};
+pub use set::{POWERCAP_ROOT, Registry, Sensor, SensorOptions, SensorSet, Sink, look_for_powercap_in};
 pub use signal::{Reading, SignalIndex, SignalInfo};

@@ -6,6 +6,7 @@
 
 use std::fmt::{self, Write as _};
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use gnntop_wire::{SignalKind, Unit};
@@ -25,7 +26,8 @@ pub struct SensorOptions {
     /// Where the kernel's device tree is mounted, `/sys` by default.
     pub sys_root: PathBuf,
     /// Where the processor's energy counters lie, in the place of `class/powercap` under `sys_root`: for a container that has
-    /// them mounted elsewhere. `$GNNTOP_POWERCAP_ROOT` by default.
+    /// them mounted elsewhere. By default as [`look_for_powercap_in`] or [`POWERCAP_ROOT`]
+    /// says.
     pub powercap_root: Option<PathBuf>,
     /// Whether every core gets signals of its own. On machines of hundreds of cores this is most of the volume.
     pub per_core: bool,
@@ -53,7 +55,7 @@ impl Default for SensorOptions {
             pid: std::process::id(),
             proc_root: PathBuf::from("/proc"),
             sys_root: PathBuf::from("/sys"),
-            powercap_root: std::env::var_os("GNNTOP_POWERCAP_ROOT").filter(|path| !path.is_empty()).map(PathBuf::from),
+            powercap_root: powercap_root(),
             per_core: true,
             gpu: true,
             nvml_library: None,
@@ -61,6 +63,24 @@ impl Default for SensorOptions {
             gpu_retry_interval: Duration::from_secs(5),
         }
     }
+}
+
+/// The variable that says where the processor's energy counters lie.
+pub const POWERCAP_ROOT: &str = "GNNTOP_POWERCAP_ROOT";
+
+/// Where they lie by a command's flag.
+static POWERCAP_ROOT_SAID: OnceLock<PathBuf> = OnceLock::new();
+
+/// Has all [`SensorOptions`] that are made by default from now on in this process look for the processor's energy counters in
+/// `dir`, whatever [`POWERCAP_ROOT`] says. The first call counts.
+pub fn look_for_powercap_in(dir: PathBuf) {
+    // Whoever said it first was the command line.
+    let _ = POWERCAP_ROOT_SAID.set(dir);
+}
+
+fn powercap_root() -> Option<PathBuf> {
+    let of_variable = || std::env::var_os(POWERCAP_ROOT).filter(|path| !path.is_empty()).map(PathBuf::from);
+    POWERCAP_ROOT_SAID.get().cloned().or_else(of_variable)
 }
 
 /// A source of readings, such as `/proc/stat` or NVML.

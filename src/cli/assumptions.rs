@@ -1,63 +1,150 @@
-//! Flags under which energy and carbon are computed. A recording holds raw readings, so they can be changed afterwards.
+//! Under which energy and carbon are computed: by flag, else by the settings file. A recording holds raw readings, so all of it
+//! can be changed afterwards.
+
+use serde::Deserialize;
 
 use crate::energy::{Assumptions, Basis};
 
+/// Watts, and grams in a kilowatt-hour, lie within these.
+const NUMBERS: std::ops::RangeInclusive<f64> = 0.0..=1e6;
+/// Energy of a building for each joule of its machines lies within these.
+const PUES: std::ops::RangeInclusive<f64> = 1.0..=10.0;
+
 /// What is assumed about power and electricity.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, PartialEq, clap::Args, Deserialize)]
 #[command(next_help_heading = "Energy and carbon")]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct EnergyArguments {
     /// Thermal design power of one processor socket, in watts, in the place of a table or a guess
-    #[arg(long, value_name = "WATTS", value_parser = watts)]
-    tdp: Option<f64>,
+    #[arg(long, value_name = "WATTS", value_parser = number)]
+    pub tdp: Option<f64>,
     /// Power of the processors, in watts, in the place of a counter or model
-    #[arg(long, value_name = "WATTS", value_parser = watts)]
-    cpu_watts: Option<f64>,
+    #[arg(long, value_name = "WATTS", value_parser = number)]
+    pub cpu_watts: Option<f64>,
     /// Power of the memory, in watts, in the place of a counter or model
-    #[arg(long, value_name = "WATTS", value_parser = watts)]
-    ram_watts: Option<f64>,
+    #[arg(long, value_name = "WATTS", value_parser = number)]
+    pub ram_watts: Option<f64>,
     /// Where the electricity comes from: a country (DEU), state (US-TX), province (CA-QC) or cloud region (europe-west4)
     #[arg(long, value_name = "REGION")]
-    region: Option<String>,
+    pub region: Option<String>,
     /// Grams of CO2-equivalent in a kilowatt-hour, in the place of a region's figure
-    #[arg(long, value_name = "G", value_parser = watts)]
-    carbon_intensity: Option<f64>,
-    /// What counts as carbon: `lifecycle`, or `direct` for the stack alone
-    #[arg(long, default_value = "lifecycle")]
-    basis: Basis,
-    /// Energy of the building for each joule of its machines, 1 or more
+    #[arg(long, value_name = "G", value_parser = number)]
+    pub carbon_intensity: Option<f64>,
+    /// What counts as carbon: `lifecycle`, or `direct` for the stack alone [default: lifecycle]
+    #[arg(long)]
+    pub basis: Option<Basis>,
+    /// Energy of the building for each joule of its machines, 1 or more [default: 1]
     #[arg(long, value_name = "RATIO", value_parser = pue)]
-    pue: Option<f64>,
-    /// Who bears the idle energy of a measured processor: `apart`, or `share` to give the job its part
-    #[arg(long, value_name = "apart|share", default_value = "apart", value_parser = ["apart", "share"])]
-    idle: String,
+    pub pue: Option<f64>,
+    /// Who bears the idle energy of a measured processor: nobody, or the job its part [default: apart]
+    #[arg(long)]
+    pub idle: Option<Idle>,
+}
+
+/// Who bears the idle energy of a measured processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Idle {
+    /// Nobody: it stands apart
+    Apart,
+    /// The job, its part
+    Share,
 }
 
 impl EnergyArguments {
+    /// These, and what `file` says beside them. A flag also rules out what the file has in the place of it.
+    pub(super) fn over(&self, file: &Self) -> Self {
+        let says_cpu = self.tdp.is_some() || self.cpu_watts.is_some();
+        let says_carbon = self.region.is_some() || self.carbon_intensity.is_some();
+        let cpu = if says_cpu { self } else { file };
+        let carbon = if says_carbon { self } else { file };
+        Self {
+            tdp: cpu.tdp,
+            cpu_watts: cpu.cpu_watts,
+            ram_watts: self.ram_watts.or(file.ram_watts),
+            region: carbon.region.clone(),
+            carbon_intensity: carbon.carbon_intensity,
+            basis: self.basis.or(file.basis),
+            pue: self.pue.or(file.pue),
+            idle: self.idle.or(file.idle),
+        }
+    }
+
     /// The assumptions, checked: a region that nobody knows is an error, not a missing number.
-    pub(super) fn assumptions(&self) -> anyhow::Result<Assumptions> {
+    ///
+    /// # Errors
+    /// Where a number or the region is none, with what to give.
+    pub(super) fn assumptions(&self) -> Result<Assumptions, String> {
+        let numbers = [
+            ("tdp", self.tdp),
+            ("cpu-watts", self.cpu_watts),
+            ("ram-watts", self.ram_watts),
+            ("carbon-intensity", self.carbon_intensity),
+        ];
+        for (name, value) in numbers {
+            value
+                .map_or(Ok(0.0), |value| within(&NUMBERS, value, NUMBER_HINT))
+                .map_err(|why| format!("{name}: {why}"))?;
+        }
+        self.pue.map_or(Ok(1.0), |value| within(&PUES, value, PUE_HINT)).map_err(|why| format!("pue: {why}"))?;
         let assumptions = Assumptions {
             tdp_watts: self.tdp,
             cpu_watts: self.cpu_watts,
             ram_watts: self.ram_watts,
             region: self.region.clone(),
             g_per_kwh: self.carbon_intensity,
-            basis: self.basis,
+            basis: self.basis.unwrap_or_default(),
             pue: self.pue,
-            shares_idle: self.idle == "share",
+            shares_idle: self.idle == Some(Idle::Share),
         };
         if self.region.is_some() {
-            assumptions.intensity().map_err(anyhow::Error::msg)?;
+            assumptions.intensity()?;
         }
         Ok(assumptions)
     }
 }
 
-fn watts(text: &str) -> Result<f64, String> {
-    let number = text.parse::<f64>().ok().filter(|number| (0.0..=1e6).contains(number));
-    number.ok_or_else(|| "give a number from 0 to a million".to_owned())
+const NUMBER_HINT: &str = "give a number from 0 to a million";
+const PUE_HINT: &str = "give a number from 1 to 10, such as 1.1 of a large data centre";
+
+fn number(text: &str) -> Result<f64, String> {
+    within(&NUMBERS, text.parse().unwrap_or(f64::NAN), NUMBER_HINT)
 }
 
 fn pue(text: &str) -> Result<f64, String> {
-    let number = text.parse::<f64>().ok().filter(|number| (1.0..=10.0).contains(number));
-    number.ok_or_else(|| "give a number from 1 to 10, such as 1.1 of a large data centre".to_owned())
+    within(&PUES, text.parse().unwrap_or(f64::NAN), PUE_HINT)
+}
+
+fn within(range: &std::ops::RangeInclusive<f64>, number: f64, hint: &str) -> Result<f64, String> {
+    if range.contains(&number) { Ok(number) } else { Err(hint.to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_rules_out_what_the_file_has_in_its_place() {
+        let file = EnergyArguments {
+            cpu_watts: Some(80.0),
+            carbon_intensity: Some(500.0),
+            pue: Some(1.2),
+            ..EnergyArguments::default()
+        };
+        let flags = EnergyArguments { tdp: Some(200.0), region: Some("CA-QC".into()), ..EnergyArguments::default() };
+        let both = flags.over(&file).assumptions().unwrap();
+        assert_eq!((both.tdp_watts, both.cpu_watts, both.pue), (Some(200.0), None, Some(1.2)));
+        assert_eq!(both.intensity().unwrap().region, "CA-QC");
+        let alone = EnergyArguments::default().over(&file).assumptions().unwrap();
+        assert_eq!((alone.cpu_watts, alone.g_per_kwh), (Some(80.0), Some(500.0)));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let told = |arguments: EnergyArguments| arguments.assumptions().unwrap_err();
+        assert!(told(EnergyArguments { tdp: Some(-1.0), ..EnergyArguments::default() }).starts_with("tdp: give"));
+        assert!(told(EnergyArguments { pue: Some(0.5), ..EnergyArguments::default() }).starts_with("pue: give"));
+        let nowhere = EnergyArguments { region: Some("Atlantis".into()), ..EnergyArguments::default() };
+        assert!(told(nowhere).contains("no carbon intensity is known of `Atlantis`"));
+    }
 }

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use anyhow::Context;
 
+use super::sensing::SensorArguments;
 use super::settings::{ScreenArguments, Settings};
 use super::{FAILURE, SUCCESS, output, screen};
 use crate::source::target::{self, Target, TargetError};
@@ -32,12 +33,15 @@ pub(super) struct AttachArguments {
     #[arg(long, value_name = "PID|NAME|DIR|FILE")]
     against: Option<String>,
     #[command(flatten)]
+    sensors: SensorArguments,
+    #[command(flatten)]
     screen: ScreenArguments,
 }
 
 /// Does `gnntop attach`.
 pub(super) fn attach(arguments: &AttachArguments) -> anyhow::Result<u8> {
     let settings = Settings::of(&arguments.screen)?;
+    arguments.sensors.apply();
     let dir = discover::sessions_dir();
     let source = open(target::resolve(arguments.session.as_deref(), &dir)?, &dir)?;
     screen::show_against(source, arguments.against.as_deref(), &settings)

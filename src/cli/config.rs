@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use super::assumptions::{EnergyArguments, Idle};
 use super::settings::{Origin, ScreenArguments, Setting, Settings};
 use super::{SUCCESS, output};
 use crate::app::KeyMap;
@@ -62,7 +63,29 @@ fn print(settings: &Settings) -> String {
         None => text += "# ascii: as the locale says\n",
     }
     text += &line("mouse", mouse.value, mouse);
-    text + "\n[keys]\n" + &print_keys(keys)
+    text + "\n[keys]\n" + &print_keys(keys) + "\n[energy]\n" + &print_energy(&settings.energy)
+}
+
+/// What is said of power and electricity; what nobody said is a comment.
+fn print_energy(energy: &EnergyArguments) -> String {
+    let number = |value: Option<f64>| value.map(|value| format!("{value:?}"));
+    let word = |value: Option<&str>| value.map(|value| format!("{value:?}"));
+    let idle = energy.idle.map(|idle| if idle == Idle::Share { "share" } else { "apart" });
+    let values = [
+        ("tdp", number(energy.tdp), "a table by name, else 4 W a thread"),
+        ("cpu-watts", number(energy.cpu_watts), "a counter, else a model"),
+        ("ram-watts", number(energy.ram_watts), "a counter, else a model"),
+        ("region", word(energy.region.as_deref()), "none, so no carbon"),
+        ("carbon-intensity", number(energy.carbon_intensity), "that of the region"),
+        ("basis", word(energy.basis.map(|basis| basis.as_str())), "lifecycle"),
+        ("pue", number(energy.pue), "1"),
+        ("idle", word(idle), "apart"),
+    ];
+    let line = |(name, value, default): (&str, Option<String>, &str)| match value {
+        Some(value) => format!("{name} = {value}\n"),
+        None => format!("# {name}: {default}\n"),
+    };
+    values.into_iter().map(line).collect()
 }
 
 fn line<T>(name: &str, value: impl Display, setting: &Setting<T>) -> String {
@@ -113,7 +136,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("config.toml");
         let flags = ScreenArguments::of_file(&path);
-        std::fs::write(&path, "theme = 'monochrome'\nascii = true\n[keys]\nhelp = ['\"', '\\']\nquit = 'x'\n").unwrap();
+        std::fs::write(
+            &path,
+            "theme = 'monochrome'\nascii = true\n[keys]\nhelp = ['\"', '\\']\nquit = 'x'\n\
+            [energy]\nregion = 'CA-QC'\ntdp = 205\nidle = 'share'\n",
+        )
+        .unwrap();
         let settings = Settings::of(&flags).unwrap();
         let printed = print(&settings);
         std::fs::write(&path, &printed).unwrap();
@@ -129,5 +157,6 @@ mod tests {
             keys.map(|key| (key, settings.keys.command(key, &here))).collect()
         };
         assert_eq!(pressed(&settings), pressed(&again));
+        assert_eq!((&settings.energy, settings.energy.tdp), (&again.energy, Some(205.0)));
     }
 }

@@ -8,6 +8,7 @@ use std::path::Path;
 use gnntop_sensors::{SensorOptions, diagnose};
 use serde::Serialize;
 
+use super::sensing::SensorArguments;
 use super::{FAILURE, SUCCESS, output, screen};
 use crate::source::discover;
 
@@ -28,6 +29,8 @@ pub(super) struct DoctorArguments {
     /// For programs
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    sensors: SensorArguments,
 }
 
 /// What was found.
@@ -51,6 +54,7 @@ struct Check {
 
 /// Does `gnntop doctor`.
 pub(super) fn doctor(arguments: &DoctorArguments) -> anyhow::Result<u8> {
+    arguments.sensors.apply();
     let mut checks = vec![sessions_dir(&discover::sessions_dir()), publishing(), terminal()];
     checks.extend(diagnose(&SensorOptions::default()).into_iter().map(|found| Check {
         component: found.component,

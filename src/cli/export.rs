@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::assumptions::EnergyArguments;
+use super::settings::Settings;
 use super::{SUCCESS, output, quantities, record};
 use crate::export::{Exporter, Form, emissions, openmetrics};
 use crate::figures::{bytes, count};
@@ -197,7 +198,7 @@ fn emissions(arguments: &ExportArguments) -> anyhow::Result<u8> {
     let mut store = Store::new();
     Recording::open(&arguments.file)?.read_all(&mut store);
     let scope = if arguments.machine { Scope::Device } else { Scope::Job };
-    let (emissions, quality) = emissions::write(&store, &arguments.energy.assumptions()?, scope);
+    let (emissions, quality) = emissions::write(&store, &Settings::assumptions(&arguments.energy)?, scope);
     let Some(path) = &arguments.output else {
         output::say(emissions.trim_end())?;
         return Ok(SUCCESS);

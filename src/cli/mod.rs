@@ -21,6 +21,7 @@ mod replay;
 mod report;
 mod run;
 mod screen;
+mod sensing;
 mod serve;
 mod settings;
 mod signals;

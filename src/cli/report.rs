@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::assumptions::EnergyArguments;
+use super::settings::Settings;
 use super::{SUCCESS, output};
 use crate::report::{Document, Options, Report, to_csv};
 use crate::source::target::{self, Target, TargetError};
@@ -68,7 +69,7 @@ pub(super) fn percentile(text: &str) -> Result<f64, String> {
 
 /// Does `gnntop report`.
 pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
-    let assumptions = arguments.energy.assumptions()?;
+    let assumptions = Settings::assumptions(&arguments.energy)?;
     let (percentiles, skip_steps) = (arguments.percentiles.clone(), arguments.skip_steps);
     let options = Options { percentiles, skip_steps, assumptions, ..Options::default() };
     let named = arguments.inputs.iter().map(|input| Some(input.as_str()));

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Context;
 
 use super::plain::PlainView;
+use super::sensing::SensorArguments;
 use super::settings::{ScreenArguments, Settings};
 use super::{output, screen, signals, train};
 use crate::source::{Launched, Source, discover};
@@ -49,6 +50,8 @@ pub(super) struct RunArguments {
     #[arg(long, requires = "record")]
     force: bool,
     #[command(flatten)]
+    sensors: SensorArguments,
+    #[command(flatten)]
     screen: ScreenArguments,
     /// A built-in training, such as pna, and its settings
     #[arg(
@@ -66,11 +69,12 @@ pub(super) struct RunArguments {
 /// Does `gnntop run`.
 pub(super) fn run(arguments: RunArguments) -> anyhow::Result<u8> {
     let settings = Settings::of(&arguments.screen)?;
+    arguments.sensors.apply();
     let (command, name) = command(&arguments)?;
     let file = arguments.record.as_deref().map(|path| Recording::create(path, arguments.force)).transpose()?;
     let interruption = signals::Interruption::catch()?;
     let started = SystemTime::now();
-    let mut child = Child::start(&command, &name)?;
+    let mut child = Child::start(&command, &name, arguments.sensors.variables())?;
     let recording = file.map(|file| file.follow(child.pid(), started)).transpose()?;
     if screen::is_wanted(&settings) {
         show_screen(&child, started, &settings)?;

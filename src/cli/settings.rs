@@ -7,6 +7,10 @@
 //!
 //! [keys]
 //! freeze = "f"
+//!
+//! [energy]
+//! region = "CA-QC"
+//! tdp = 205
 //! ```
 
 mod file;
@@ -19,6 +23,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use super::assumptions::EnergyArguments;
 use super::quantities;
 use crate::app::{Background, ColorDepth, KeyMap, KeyMapError, Palette, Preferences, View};
 use crate::energy::Assumptions;
@@ -66,6 +71,8 @@ pub(super) struct ScreenArguments {
     /// Settings file, in the place of the usual one
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    #[command(flatten)]
+    energy: EnergyArguments,
 }
 
 #[cfg(test)]
@@ -161,6 +168,9 @@ pub(super) enum SettingsError {
         /// What it may be.
         expected: String,
     },
+    /// What is assumed about power and electricity cannot be.
+    #[error("{0}")]
+    Energy(String),
     /// The keys in the file cannot be.
     #[error("{}: {why}", path.display())]
     Keys {
@@ -217,6 +227,10 @@ pub(super) struct Settings {
     pub plain: bool,
     /// Time between two lines.
     pub interval: Duration,
+    /// What the flags and the file say of power and electricity...
+    pub energy: EnergyArguments,
+    /// ...and what energy and carbon are told under.
+    pub assumptions: Assumptions,
     /// The settings file, whether it is there or not; `None` where there is no home to keep one in.
     pub path: Option<PathBuf>,
 }
@@ -228,6 +242,15 @@ impl Settings {
     /// When the file or a variable cannot be understood.
     pub(super) fn of(arguments: &ScreenArguments) -> Result<Self, SettingsError> {
         Self::read(arguments, variable_that_is_set)
+    }
+
+    /// What these flags of a command without a screen say of power and electricity, with the settings file beside them.
+    ///
+    /// # Errors
+    /// When the file or a variable cannot be understood, or what is assumed cannot be.
+    pub(super) fn assumptions(energy: &EnergyArguments) -> Result<Assumptions, SettingsError> {
+        let arguments = ScreenArguments { energy: energy.clone(), ..ScreenArguments::default() };
+        Ok(Self::of(&arguments)?.assumptions)
     }
 
     /// Where the settings file is looked for.
@@ -243,6 +266,8 @@ impl Settings {
             .map_err(|why| SettingsError::Keys { path: path.clone().unwrap_or_default(), why })?;
         let variables = Layer::of_environment(&env)?;
         let flags = Layer::of_flags(arguments);
+        let energy = arguments.energy.over(&file.energy);
+        let assumptions = energy.assumptions().map_err(SettingsError::Energy)?;
         Ok(Self {
             theme: first("GNNTOP_THEME", flags.theme, variables.theme, file.layer.theme),
             colors: first("GNNTOP_COLORS", flags.colors, variables.colors, file.layer.colors),
@@ -253,6 +278,8 @@ impl Settings {
             keys,
             plain: arguments.plain,
             interval: arguments.interval.unwrap_or(LINE_INTERVAL),
+            energy,
+            assumptions,
             path,
         })
     }
@@ -266,7 +293,7 @@ impl Settings {
             colors: self.colors.value.0,
             background: self.background.value.0,
             catalog: None,
-            assumptions: Assumptions::default(),
+            assumptions: self.assumptions.clone(),
             no_mouse: !self.mouse.value,
             preferences: Preferences {
                 palette: self.theme.value,
@@ -421,6 +448,24 @@ mod tests {
         let here = App::default().situation();
         assert_eq!(settings.keys.command(Key::Char('F'), &here), Some(Command::ToggleHelp));
         assert_eq!(settings.view.value, View::Tracks);
+    }
+
+    #[test]
+    fn energy_is_told_under_what_flags_and_file_say() {
+        let home = Home::with("[energy]\nregion = 'DEU'\npue = 1.5\nidle = 'share'\n");
+        let of_file = home.read(&ScreenArguments::default()).unwrap().assumptions;
+        assert_eq!((of_file.region.as_deref(), of_file.pue, of_file.shares_idle), (Some("DEU"), Some(1.5), true));
+        let energy = EnergyArguments { region: Some("CA-QC".to_owned()), ..EnergyArguments::default() };
+        let flags = ScreenArguments { energy, ..ScreenArguments::default() };
+        let options = home.read(&flags).unwrap().options(None);
+        assert_eq!((options.assumptions.region.as_deref(), options.assumptions.pue), (Some("CA-QC"), Some(1.5)));
+        let told = |text: &str| Home::with(text).refusal();
+        assert_eq!(
+            told("mouse = true\n[energy]\npue = 0.3"),
+            "~/gnntop/config.toml:2: pue: give a number from 1 to 10, such as 1.1 of a large data centre"
+        );
+        assert!(told("[energy]\nregion = 'Atlantis'").contains("toml:1: no carbon intensity is known of `Atlantis`"));
+        assert!(told("[energy]\nregoin = 'DEU'").contains("unknown field `regoin`"));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::ffi::OsString;
 
+use super::sensing::SensorArguments;
+
 const EXAMPLES: &str = "\
 Examples:
   gnntop train pna --steps 100     a hundred steps of PNA on made-up molecules
@@ -12,6 +14,8 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct TrainArguments {
+    #[command(flatten)]
+    sensors: SensorArguments,
     /// The workload, such as pna, and its settings; `gnntop train pna --help` lists them
     #[arg(value_name = "NAME", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
@@ -21,6 +25,7 @@ pub(super) struct TrainArguments {
 pub(super) fn train(arguments: &TrainArguments) -> anyhow::Result<u8> {
     // clap requires the first word.
     let Some((name, settings)) = arguments.words.split_first() else { return Ok(super::FAILURE) };
+    arguments.sensors.apply();
     workload::train(&name.to_string_lossy(), settings)
 }
 

@@ -33,11 +33,15 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// Starts `command`, to be called `name`.
+    /// Starts `command`, to be called `name`, with these variables more in its environment.
     ///
     /// # Errors
     /// When there is no such program, or the system starts none. A log that cannot be written is no error.
-    pub(super) fn start(command: &[OsString], name: &str) -> anyhow::Result<Self> {
+    pub(super) fn start<'v>(
+        command: &[OsString],
+        name: &str,
+        variables: impl Iterator<Item = (&'static str, &'v PathBuf)>,
+    ) -> anyhow::Result<Self> {
         let (program, arguments) = command.split_first().context("nothing to start")?;
         let dir = discover::sessions_dir();
         let log = open_log(&dir, name).or_else(|_| open_log(&std::env::temp_dir(), name));
@@ -53,6 +57,7 @@ impl Child {
         let stdin = if io::stdin().is_terminal() { Stdio::null() } else { Stdio::inherit() };
         let mut command = Command::new(program);
         command.args(arguments).stdin(stdin).stdout(stream()).stderr(stream()).env("GNNTOP_DIR", &dir);
+        command.envs(variables);
         if std::env::var_os("GNNTOP_RUN_ID").is_none() {
             command.env("GNNTOP_RUN_ID", run_id());
         }

@@ -54,7 +54,7 @@ impl Unattended<'_> {
         let words: Vec<OsString> = self.words.iter().map(OsString::from).collect();
         let command = if self.is_workload { own_command(&words)? } else { words };
         let since = SystemTime::now();
-        let mut child = Child::start(&command, self.name)?;
+        let mut child = Child::start(&command, self.name, std::iter::empty())?;
         let recording = file.follow(child.pid(), since)?;
         let ended = self.wait(&mut child, interruption, &mut waiting);
         recording.finish()?;

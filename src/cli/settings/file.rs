@@ -8,6 +8,7 @@ use std::path::Path;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::super::assumptions::EnergyArguments;
 use super::{BACKGROUNDS, Behind, DEPTHS, Depth, Layer, SettingsError, palettes, views};
 use crate::app::keys::Key;
 use crate::app::{KeyMap, Override, Palette, View};
@@ -27,6 +28,7 @@ struct Written {
     mouse: Option<bool>,
     #[serde(default)]
     keys: BTreeMap<Spanned<String>, Names>,
+    energy: Option<Spanned<EnergyArguments>>,
 }
 
 /// Names of keys.
@@ -42,6 +44,7 @@ enum Names {
 pub(super) struct FileSettings {
     pub layer: Layer,
     pub keys: Vec<Override>,
+    pub energy: EnergyArguments,
 }
 
 /// Reads the file; nothing is set where there is none, unless it must be there.
@@ -79,7 +82,10 @@ fn understand(text: &str) -> Result<FileSettings, Mistake> {
         mouse: written.mouse,
     };
     let keys = written.keys.into_iter().map(|(action, names)| keys_of(&action, names));
-    Ok(FileSettings { layer, keys: keys.collect::<Result<_, _>>()? })
+    let keys = keys.collect::<Result<_, _>>()?;
+    let Some(energy) = written.energy else { return Ok(FileSettings { layer, keys, ..FileSettings::default() }) };
+    energy.get_ref().assumptions().map_err(|what| Mistake { at: energy.span().start, what })?;
+    Ok(FileSettings { layer, keys, energy: energy.into_inner() })
 }
 
 fn one_of<T>(

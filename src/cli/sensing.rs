@@ -1,0 +1,34 @@
+//! Flags of the commands that read sensors, or start what does.
+
+use std::path::PathBuf;
+
+use clap::builder::PathBufValueParser;
+use clap::builder::TypedValueParser;
+
+/// Where sensors look.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Sensors")]
+pub(super) struct SensorArguments {
+    /// Where the processor's energy counters are mounted, in the place of /sys/class/powercap, as in a container
+    #[arg(long, value_name = "DIR", value_parser = PathBufValueParser::new().try_map(directory))]
+    powercap_root: Option<PathBuf>,
+}
+
+impl SensorArguments {
+    /// Has this process look there.
+    pub(super) fn apply(&self) {
+        if let Some(dir) = &self.powercap_root {
+            gnntop_sensors::look_for_powercap_in(dir.clone());
+        }
+    }
+
+    /// What a program that is started must have in its environment to look there too.
+    pub(super) fn variables(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {
+        self.powercap_root.iter().map(|dir| (gnntop_sensors::POWERCAP_ROOT, dir))
+    }
+}
+
+/// The directory as an absolute path: what is started may go elsewhere.
+fn directory(path: PathBuf) -> Result<PathBuf, String> {
+    path.canonicalize().map_err(|error| error.to_string())
+}
