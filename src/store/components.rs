@@ -4,7 +4,7 @@
 use super::Store;
 use super::hardware::Absence;
 use super::joules::{ComponentEnergy, ComponentKind, JobShare, NO_CPU_TIME};
-use crate::energy::{Account, Assumptions, Label, Line, Model, PowerRange, Processor, Source};
+use crate::energy::{Account, Assumptions, CrossCheck, Label, Line, Model, PowerRange, Processor, Source};
 
 /// Newest steps whose lengths are compared.
 const STEPS_COMPARED: usize = 2000;
@@ -80,7 +80,16 @@ impl<'a> Builder<'a> {
             _ => JobShare::Unknown("whether the process is alone on the GPU is not known".to_owned()),
         };
         let reason = (best != Label::Measured).then(|| self.reason(&format!("gpu.{gpu}.energy")));
-        ComponentEnergy { kind: ComponentKind::Gpu, name, source: source.to_owned(), reason, device: Ok(account), job }
+        let check = self.cross_check(gpu);
+        let source = source.to_owned();
+        ComponentEnergy { kind: ComponentKind::Gpu, name, source, reason, check, device: Ok(account), job }
+    }
+
+    /// A GPU's counter beside its power.
+    fn cross_check(&self, gpu: u32) -> CrossCheck {
+        let line = |quantity: &str| self.store.meters.line(&format!("gpu.{gpu}.{quantity}"));
+        let power = line("power.instant").or_else(|| line("power"));
+        line("energy").zip(power).map(|(counted, added_up)| CrossCheck::of(counted, added_up)).unwrap_or_default()
     }
 
     pub(super) fn processors(&self) -> Vec<ComponentEnergy> {
@@ -148,7 +157,8 @@ impl<'a> Builder<'a> {
         let counter = if kind == ComponentKind::Cpu { "cpu.0.energy" } else { "dram.0.energy" };
         let is_given = model.basis.ends_with("as given");
         let reason = (!is_given).then(|| self.reason(counter));
-        ComponentEnergy { kind, name: name.to_owned(), source: format!("model: {}", model.basis), reason, device, job }
+        let (name, source) = (name.to_owned(), format!("model: {}", model.basis));
+        ComponentEnergy { kind, name, source, reason, check: CrossCheck::default(), device, job }
     }
 
     /// The components with a counter whose signals begin so.
@@ -163,6 +173,7 @@ impl<'a> Builder<'a> {
                 name: name.strip_suffix(".energy").unwrap_or(name).replace('.', " "),
                 source: format!("{} {}", signal.source, signal.device),
                 reason: None,
+                check: CrossCheck::default(),
                 device: Ok(account),
                 job: JobShare::CpuTime,
             })
@@ -197,7 +208,16 @@ impl<'a> Builder<'a> {
 fn missing(kind: ComponentKind, name: &str, reason: String) -> ComponentEnergy {
     let job = JobShare::Unknown(reason.clone());
     let source = "none".to_owned();
-    ComponentEnergy { kind, name: name.to_owned(), source, reason: Some(reason.clone()), device: Err(reason), job }
+    let check = CrossCheck::default();
+    ComponentEnergy {
+        kind,
+        name: name.to_owned(),
+        source,
+        reason: Some(reason.clone()),
+        check,
+        device: Err(reason),
+        job,
+    }
 }
 
 /// The least power seen between two knots, and the device's limit or more than the most seen.

@@ -10,7 +10,7 @@ use super::components::Builder;
 use super::phases::{Phase, PhaseSlot};
 use super::session::SessionState;
 use super::steps::StepRow;
-use crate::energy::{Account, Assumptions, Figure, Label, Line, PhaseFigure, Processor};
+use crate::energy::{Account, Assumptions, CrossCheck, Figure, Label, Line, PhaseFigure, Processor};
 
 /// CPU time is counted in ticks of 10 ms: shares are taken over at least this long.
 const SHARE_NS: u64 = 1_000_000_000;
@@ -62,6 +62,8 @@ pub struct ComponentEnergy {
     pub source: String,
     /// Why it is not measured, where it is not.
     pub reason: Option<String>,
+    /// How its counter lies beside its power, where it tells both.
+    pub check: CrossCheck,
     /// The whole device's energy, or why there is none.
     pub device: Result<Account, String>,
     pub(super) job: JobShare,

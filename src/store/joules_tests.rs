@@ -170,3 +170,20 @@ fn the_processor_s_name_comes_with_its_threads() {
         book.components[1].source
     );
 }
+
+#[test]
+fn a_counter_that_its_power_contradicts_is_doubted_and_not_averaged() {
+    let mut stream = StreamBuilder::new("pna");
+    let sensors = machine(&mut stream);
+    counter(&mut stream, sensors, "gpu.0.energy", Unit::Millijoules, 18_700);
+    let power = stream.signal("gpu.0.power.instant", Unit::Milliwatts, SignalKind::Gauge);
+    (0..=200).for_each(|n| stream.sample(sensors, power, START_NS + n * 100 * MS, 327_000));
+    let store = store(stream);
+    let book = store.energy(&Assumptions::default());
+    let gpu = book.figure(&book.components[0], Scope::Device, RUN).unwrap();
+    assert!((gpu.joules - 187.0 * 20.0).abs() < 40.0, "the counter counts: {gpu:?}");
+    let check = book.components[0].check;
+    assert_eq!((check.windows, check.apart), (1, 1));
+    let (counted, added_up) = check.worst.unwrap();
+    assert!((added_up / counted - 327.0 / 187.0).abs() < 0.02, "{check:?}");
+}

@@ -62,6 +62,7 @@ pub mod theme;
 mod time_axis;
 mod tiny;
 mod views;
+mod watches;
 
 pub use run::{Outcome, ScreenOptions, run_choice, run_comparison, run_screen};
 pub use spots::Spot;

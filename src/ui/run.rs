@@ -9,11 +9,10 @@ use super::own_cost::OwnCostMeter;
 use super::signals::Signals;
 use super::terminal::Screen;
 use super::theme::Theme;
+use super::watches::Watches;
 use super::{Spot, draw, input, tail};
 use crate::app::{Action, App, Background, ColorDepth, Effect, Preferences, View, update};
 use crate::energy::Assumptions;
-use crate::findings::Watch;
-use crate::report::EnergyWatch;
 use crate::source::catalog::{self, Catalog, Entry, Nothing};
 use crate::source::{Control, Progress, Source};
 
@@ -117,9 +116,7 @@ fn show(
         asked_at: None,
         source: source.unwrap_or_else(|| Box::new(Nothing)),
         against,
-        watch: Watch::new(),
-        energy: EnergyWatch::new(options.assumptions),
-        has_jumped: false,
+        watches: Watches::new(options.assumptions),
         catalog: options.catalog,
         log_path: options.log_path,
         signals,
@@ -164,12 +161,8 @@ struct Viewer {
     source: Box<dyn Source>,
     /// The session to compare with.
     against: Option<Box<dyn Source>>,
-    /// Looks for findings.
-    watch: Watch,
-    /// Tells the energy.
-    energy: EnergyWatch,
-    /// Whether the source was moved, and what it then shows has not been looked at.
-    has_jumped: bool,
+    /// Look for findings and at the energy.
+    watches: Watches,
     catalog: Option<Catalog>,
     log_path: Option<PathBuf>,
     signals: Signals,
@@ -293,24 +286,14 @@ impl Viewer {
 
     fn control(&mut self, control: Control) {
         self.source.control(control);
-        self.has_jumped = true;
+        self.watches.jump();
     }
 
-    /// Looks for findings and at the energy where it is time, and at once where a replay has arrived somewhere else.
+    /// Looks for findings and at the energy where it is time.
     fn judge(&mut self) -> io::Result<()> {
         let is_seeking = self.app.status().transport.is_some_and(|transport| transport.seeking);
-        let has_arrived = self.has_jumped && !is_seeking;
-        let store = self.app.run.store();
-        let (judgement, told) = match has_arrived {
-            true => (Some(self.watch.look(store)), Some(self.energy.look(store))),
-            false => (self.watch.update(store), self.energy.update(store)),
-        };
-        self.has_jumped &= !has_arrived;
-        if let Some(judgement) = judgement {
-            self.change(Action::Judged(Box::new(judgement)))?;
-        }
-        if let Some(told) = told {
-            self.change(Action::EnergyTold(Box::new(told)))?;
+        for action in self.watches.look(self.app.run.store(), is_seeking) {
+            self.change(action)?;
         }
         Ok(())
     }
@@ -360,7 +343,7 @@ impl Viewer {
         match catalog::open(entry) {
             Ok(source) => {
                 self.source = source;
-                (self.watch, self.energy, self.has_jumped) = (Watch::new(), self.energy.afresh(), false);
+                self.watches.begin_afresh();
                 update(&mut self.app, Action::Opened);
             }
             Err(error) => {

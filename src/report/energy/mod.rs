@@ -9,11 +9,11 @@ use std::ops::Range;
 use serde::Serialize;
 
 use super::Options;
-use crate::energy::{Assumptions, Basis, Figure, Intensity, Label, PhaseFigure, PhaseShare, watt_hours};
+use crate::energy::{Assumptions, Basis, CrossCheck, Figure, Intensity, Label, PhaseFigure, PhaseShare, watt_hours};
 use crate::store::{ComponentEnergy, EnergyBook, Scope, SessionState, Store};
 
 pub use watch::{EnergyTold, EnergyWatch};
-pub use words::{carbon_in_words, in_words, phase_in_words, title, total_in_words};
+pub use words::{carbon_in_words, doubt_in_words, in_words, phase_in_words, title, total_in_words};
 pub(super) use words::{rows, write};
 
 /// Epochs that are listed, the newest ones.
@@ -86,8 +86,30 @@ pub struct Component {
     pub window_ns: Option<u64>,
     /// How often the counter broke off, by reason.
     pub gaps: Vec<Gap>,
+    /// Where its counter and its power disagree.
+    pub doubt: Option<Doubt>,
     /// Energy of the device in the steps by phase, where a counter tells.
     pub phases: Vec<PhaseEnergy>,
+}
+
+/// A counter and the power beside it that are more than a quarter apart.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Doubt {
+    /// Half minutes that were compared.
+    pub compared: u64,
+    /// How many of them disagree.
+    pub apart: u64,
+    /// In the worst of them by the counter...
+    pub counted_joules: f64,
+    /// ...and by the power, added up over time.
+    pub integrated_joules: f64,
+}
+
+impl Doubt {
+    fn of(check: &CrossCheck) -> Option<Self> {
+        let (counted_joules, integrated_joules) = check.worst.filter(|_| check.is_doubtful())?;
+        Some(Self { compared: check.windows, apart: check.apart, counted_joules, integrated_joules })
+    }
 }
 
 /// Breaks of a counter for one reason.
@@ -222,6 +244,7 @@ impl Component {
             period_ns: account.and_then(|account| account.line().period_ns()),
             window_ns: account.and_then(|account| account.fit().ok()?.window_ns),
             gaps: gaps.iter().map(|(reason, count)| Gap { reason: reason.as_str(), count: *count }).collect(),
+            doubt: Doubt::of(&component.check),
             phases: book.phases(component, store).into_iter().map(PhaseEnergy::of).collect(),
         }
     }

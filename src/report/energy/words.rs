@@ -1,6 +1,6 @@
 //! Energy and carbon in words, the same on the screen and in a report.
 
-use super::{Carbon, Energy, Joules, PhaseEnergy};
+use super::{Carbon, Doubt, Energy, Joules, PhaseEnergy};
 use crate::energy::{Label, kilowatt_hours, watt_hours};
 use crate::figures::{percent, quantity};
 
@@ -33,6 +33,7 @@ pub(in crate::report) fn rows(energy: &Energy) -> Vec<(String, String)> {
         let told = shown.as_ref().map(|joules| format!("{}; {}", in_words(joules), component.source));
         rows.push((component.name.clone(), told.unwrap_or_else(|| format!("- {absent}"))));
         rows.extend(component.idle.iter().map(|idle| (format!("{} idle", component.name), in_words(idle))));
+        rows.extend(component.doubt.iter().map(|doubt| (format!("{} doubt", component.name), doubt_in_words(doubt))));
         let phase = |phase: &PhaseEnergy| (format!("  {}", phase.name), phase_in_words(phase));
         rows.extend(component.phases.iter().map(phase));
     }
@@ -115,6 +116,24 @@ pub fn phase_in_words(phase: &PhaseEnergy) -> String {
     format!("{}{watts}, {by}", unit(phase.joules, "J"))
 }
 
+/// How a counter and the power beside it disagree.
+pub fn doubt_in_words(doubt: &Doubt) -> String {
+    let Doubt { compared, apart, counted_joules, integrated_joules } = *doubt;
+    let (counted, added_up) = (unit(counted_joules, "J"), unit(integrated_joules, "J"));
+    format!(
+        "its counter and its power are over 25 % apart in {apart} of {compared} half minutes, at worst {counted} and {added_up}"
+    )
+}
+
+/// A mass, and its bounds in the same unit.
+fn mass(kilograms: f64, bounds: [f64; 2]) -> String {
+    const UNITS: [(f64, &str); 4] = [(1.0, "kg"), (1e-3, "g"), (1e-6, "mg"), (1e-9, "ug")];
+    let fits = UNITS.iter().find(|(size, _)| kilograms >= *size);
+    let (size, unit) = fits.copied().unwrap_or(UNITS[3]);
+    let [lo, hi] = bounds.map(|kilograms| quantity(kilograms / size));
+    format!("{} {unit} CO2e ({lo} to {hi})", quantity(kilograms / size))
+}
+
 /// Carbon with its intensity, year, basis and source.
 ///
 /// # Errors
@@ -124,6 +143,22 @@ pub fn carbon_in_words(carbon: &Carbon) -> Result<String, String> {
         return Err(carbon.reason.clone().unwrap_or_else(|| "not known".to_owned()));
     };
     let set = if carbon.is_pue_given { "" } else { " (not set)" };
-    let grams = |kg: f64| quantity(kg * 1e3);
-    Ok(format!("{} g CO2e ({} to {}); {intensity}; PUE {}{set}", grams(kg), grams(lo), grams(hi), carbon.pue))
+    Ok(format!("{}; {intensity}; PUE {}{set}", mass(kg, [lo, hi]), carbon.pue))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_their_unit_and_their_scale() {
+        assert_eq!(energy_in_words(0.4472), "0.447 J");
+        assert_eq!(energy_in_words(4750.0), "4.75 kJ = 1.32 Wh");
+        assert_eq!(energy_in_words(7.2e6), "7.20 MJ = 2 kWh");
+        assert_eq!(mass(4.1e-7, [1.2e-7, 1.3e-6]), "410 ug CO2e (120 to 1.30 k)");
+        assert_eq!(mass(12.0, [6.0, 24.0]), "12 kg CO2e (6 to 24)");
+        assert_eq!(mass(0.0, [0.0, 0.0]), "0 ug CO2e (0 to 0)");
+        let doubt = Doubt { compared: 4, apart: 1, counted_joules: 187.0, integrated_joules: 327.0 };
+        assert!(doubt_in_words(&doubt).ends_with("in 1 of 4 half minutes, at worst 187 J and 327 J"));
+    }
 }

@@ -20,7 +20,7 @@ use crate::energy::Label as Known;
 use crate::figures::{count, duration, quantity};
 use crate::report::EnergyTold;
 use crate::report::energy::{
-    Component, Joules, PhaseEnergy, carbon_in_words, in_words, phase_in_words, title, total_in_words,
+    Component, Joules, PhaseEnergy, carbon_in_words, doubt_in_words, in_words, phase_in_words, title, total_in_words,
 };
 use crate::store::{ComponentEnergy, Scope, StepRow};
 use crate::ui::Scene;
@@ -167,6 +167,7 @@ impl<'a> Telling<'_, 'a> {
             let text = format!("moves every {}{}", duration(period_ns), window.unwrap_or_default());
             lines.push(Line::fact("its counter", Ok(text)));
         }
+        lines.extend(figures.doubt.as_ref().map(|doubt| Line::fact("doubt", Ok(doubt_in_words(doubt)))));
         let gap = |gap: &crate::report::energy::Gap| format!("{} x {}", count(gap.count), gap.reason);
         if !figures.gaps.is_empty() {
             let gaps: Vec<String> = figures.gaps.iter().map(gap).collect();

@@ -1,0 +1,46 @@
+//! What is looked at again and again while a session goes on: its findings and its energy.
+
+use crate::app::Action;
+use crate::energy::Assumptions;
+use crate::findings::Watch;
+use crate::report::EnergyWatch;
+use crate::store::Store;
+
+/// Findings and energy of the session that is shown, each as old as it may be.
+#[derive(Debug)]
+pub struct Watches {
+    findings: Watch,
+    energy: EnergyWatch,
+    /// Whether the source was moved, and what it then shows has not been looked at.
+    has_jumped: bool,
+}
+
+impl Watches {
+    /// Watches that have seen nothing.
+    pub fn new(assumptions: Assumptions) -> Self {
+        Self { findings: Watch::new(), energy: EnergyWatch::new(assumptions), has_jumped: false }
+    }
+
+    /// Another session is shown from now on.
+    pub fn begin_afresh(&mut self) {
+        *self = Self { findings: Watch::new(), energy: self.energy.afresh(), has_jumped: false };
+    }
+
+    /// The source is moved.
+    pub fn jump(&mut self) {
+        self.has_jumped = true;
+    }
+
+    /// Looks where it is time, and at once where a replay has arrived somewhere else.
+    pub fn look(&mut self, store: &Store, is_seeking: bool) -> Vec<Action> {
+        let has_arrived = self.has_jumped && !is_seeking;
+        self.has_jumped &= !has_arrived;
+        let (judgement, told) = match has_arrived {
+            true => (Some(self.findings.look(store)), Some(self.energy.look(store))),
+            false => (self.findings.update(store), self.energy.update(store)),
+        };
+        let judged = judgement.map(|judgement| Action::Judged(Box::new(judgement)));
+        let told = told.map(|told| Action::EnergyTold(Box::new(told)));
+        judged.into_iter().chain(told).collect()
+    }
+}
