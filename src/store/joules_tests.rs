@@ -187,3 +187,52 @@ fn a_counter_that_its_power_contradicts_is_doubted_and_not_averaged() {
     let (counted, added_up) = check.worst.unwrap();
     assert!((added_up / counted - 327.0 / 187.0).abs() < 0.02, "{check:?}");
 }
+
+#[test]
+fn time_in_which_the_machine_was_suspended_has_neither_energy_nor_share() {
+    let mut stream = StreamBuilder::new("pna");
+    let sensors = stream.track(TrackRole::Sensors, "sensors");
+    let energy = stream.signal("gpu.0.energy", Unit::Millijoules, SignalKind::Counter);
+    let sample =
+        |stream: &mut StreamBuilder, n: u64, mj: i64| stream.sample(sensors, energy, START_NS + n * SECOND, mj);
+    (0..=10).for_each(|n| sample(&mut stream, n, n as i64 * 100_000));
+    // An hour's sleep: the clock of all events stands still, that of the boot does not, and the GPU counted on.
+    let mut anchor = super::fixture::anchor(START_NS + 10 * SECOND);
+    let mut bytes = Vec::new();
+    gnntop_wire::put_anchor(&mut bytes, &anchor);
+    anchor.monotonic_ns += SECOND / 2;
+    anchor.boot_ns += SECOND / 2 + 3600 * SECOND;
+    anchor.wall_ns += SECOND / 2 + 3600 * SECOND;
+    gnntop_wire::put_anchor(&mut bytes, &anchor);
+    stream.raw(&bytes);
+    (11..=20).for_each(|n| sample(&mut stream, n, 900_000_000 + n as i64 * 100_000));
+    let store = store(stream);
+    let book = store.energy(&Assumptions::default());
+    let account = book.components[0].device.as_ref().unwrap();
+    assert_eq!(account.line().gaps(), [(crate::energy::GapReason::Suspended, 1)]);
+    let figure = book.figure(&book.components[0], Scope::Device, RUN).unwrap();
+    // Eighteen seconds at 100 W: the first change begins the line, and the second around the sleep is left out.
+    assert!((1700.0..=1900.0).contains(&figure.joules) && figure.coverage() == 1.0, "{figure:?}");
+}
+
+#[test]
+fn one_failing_gpu_of_eight_is_named_and_the_others_are_added_up() {
+    let mut stream = StreamBuilder::new("pna");
+    let sensors = machine(&mut stream);
+    let signals: Vec<SignalId> =
+        (0..8).map(|gpu| stream.signal(&format!("gpu.{gpu}.energy"), Unit::Millijoules, SignalKind::Counter)).collect();
+    for (gpu, signal) in (0..8).zip(&signals) {
+        if gpu == 5 {
+            stream.absent(sensors, *signal, START_NS, "the GPU is lost");
+            continue;
+        }
+        (0..=200).for_each(|n| stream.sample(sensors, *signal, START_NS + n * 100 * MS, n as i64 * 10_000));
+    }
+    let store = store(stream);
+    let assumptions = Assumptions { cpu_watts: Some(0.0), ram_watts: Some(0.0), ..Assumptions::default() };
+    let book = store.energy(&assumptions);
+    let (total, missing) = book.total(Scope::Device, RUN).unwrap();
+    assert_eq!(missing, ["gpu 5"]);
+    assert!((total.joules - 7.0 * 100.0 * 20.0).abs() < 7.0 * 20.0, "{total:?}");
+    assert_eq!(book.components[5].device.as_ref().unwrap_err(), "the GPU is lost");
+}
