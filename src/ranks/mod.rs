@@ -4,10 +4,17 @@
 //! Run (run.rs: a store a session) ─▶ Ranks (this file: the sessions that count, side by side)
 //!                                      ├─ clock.rs      how their clocks lie to each other
 //!                                      └─ CommonStep    one step on every rank
+//!                                      ├─ pipeline.rs   a step of a pipeline, by schedule.rs and by what was measured
+//!                                      └─ facts.rs      what ranks say once about themselves
 //! ```
 
 pub mod clock;
+pub mod facts;
+#[cfg(test)]
+pub(crate) mod fixture;
+pub mod pipeline;
 mod run;
+pub mod schedule;
 
 use gnntop_wire::{Place, StepId};
 

@@ -1,0 +1,35 @@
+//! What a rank says once about itself, in marks: its schedule, its blocks, the size of the training set. A counter of the
+//! same name does as well, since a session that is long keeps its newest part only.
+
+use super::Rank;
+use super::schedule::Schedule;
+
+/// Blocks of the rank's stage.
+pub const BLOCKS: &str = "blocks";
+/// Micro-batches of a step.
+pub const MICRO_BATCHES: &str = "micro-batches";
+/// Seeds or graphs in the training set.
+pub const TRAINING_SET: &str = "training set";
+/// What the mark with the schedule's name begins with.
+const SCHEDULE: &str = "schedule ";
+
+/// The newest value of the mark or counter with this name; `None` where none that is finite is kept.
+pub fn value(rank: &Rank<'_>, name: &str) -> Option<f64> {
+    let store = rank.store;
+    let mark = store.marks().iter().rev().find(|mark| store.name(mark.name) == name && mark.value.is_some());
+    let counter = || store.counters().iter().find(|counter| store.name(counter.name) == name);
+    let value = mark.and_then(|mark| mark.value).or_else(|| counter()?.series.last()?.value());
+    value.filter(|value| value.is_finite())
+}
+
+/// The same as a whole number from 1 on.
+pub fn count(rank: &Rank<'_>, name: &str) -> Option<usize> {
+    value(rank, name).filter(|value| (1.0..=1e15).contains(value)).map(|value| value.round() as usize)
+}
+
+/// The schedule that the rank's pipeline says it follows.
+pub fn schedule(rank: &Rank<'_>) -> Option<Schedule> {
+    let store = rank.store;
+    let names = store.marks().iter().rev().map(|mark| store.name(mark.name));
+    names.filter_map(|name| name.strip_prefix(SCHEDULE)).find_map(Schedule::named)
+}
