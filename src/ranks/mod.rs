@@ -5,6 +5,7 @@
 //!                                      ├─ clock.rs      how their clocks lie to each other
 //!                                      └─ CommonStep    one step on every rank
 //!                                      ├─ pipeline.rs   a step of a pipeline, by schedule.rs and by what was measured
+//!                                      ├─ watchdog.rs   whether the run advances, and who holds it up
 //!                                      └─ facts.rs      what ranks say once about themselves
 //! ```
 
@@ -15,6 +16,7 @@ pub(crate) mod fixture;
 pub mod pipeline;
 mod run;
 pub mod schedule;
+pub mod watchdog;
 
 use gnntop_wire::{Place, StepId};
 

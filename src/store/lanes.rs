@@ -116,6 +116,11 @@ impl Lane {
         self.first_ns
     }
 
+    /// When the newest box ended; `None` before the first.
+    pub fn last_end_ns(&self) -> Option<u64> {
+        self.boxes.back().map(|newest| newest.end_ns)
+    }
+
     /// Where the boxes that are kept each begin: the end of the newest one reduced.
     pub fn full_from_ns(&self) -> u64 {
         if self.older.is_none() { 0 } else { self.boxes.front().map_or(u64::MAX, |oldest| oldest.start_ns) }
