@@ -120,7 +120,7 @@ impl PlainView {
         self.steps_before = self.run.store().steps().total();
         let mut lines = vec![format!("{elapsed}: {}", facts.join(", "))];
         self.verdict.1 = self.verdict.1.saturating_add(1);
-        let verdict = findings::verdict(self.run.store()).to_string();
+        let verdict = findings::of_run(&self.run).to_string();
         let is_due = self.verdict.0.is_empty() || self.verdict.1 >= VERDICT_EVERY;
         if is_due && !verdict.is_empty() && verdict != self.verdict.0 {
             lines.push(format!("verdict: {verdict}"));

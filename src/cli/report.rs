@@ -9,9 +9,10 @@ use anyhow::{Context, bail};
 use super::assumptions::EnergyArguments;
 use super::settings::Settings;
 use super::{SUCCESS, output};
+use crate::ranks::Run;
 use crate::report::{Document, Options, Report, to_csv};
 use crate::source::target::{self, Target, TargetError};
-use crate::source::{Live, Recording, Source, Status, discover};
+use crate::source::{Live, Recording, Sink, Source, Status, discover};
 use crate::store::{Limits, Store};
 
 /// Steps that findings and `--skip-steps` can look at: 250 MiB at the most, where a screen keeps less.
@@ -76,7 +77,7 @@ pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
     let inputs: Vec<Option<&str>> = if arguments.inputs.is_empty() { vec![None] } else { named.collect() };
     let mut reports = Vec::new();
     for input in inputs {
-        reports.push((input.unwrap_or_default(), Report::of(&read(input)?, &options)));
+        reports.push((input.unwrap_or_default(), Report::of_run(&read_run(input)?, &options)));
     }
     let named: Vec<(&str, &Report)> = reports.iter().map(|(name, report)| (*name, report)).collect();
     let written = match arguments {
@@ -96,11 +97,23 @@ pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
 /// Reads everything that there is now, and says on standard error what could not be read.
 pub(super) fn read(input: Option<&str>) -> anyhow::Result<Store> {
     let mut store = Store::with_limits(Limits { step_rows: STEP_ROWS, ..Limits::default() });
+    read_into(input, &mut store)?;
+    Ok(store)
+}
+
+/// The same with all sessions of a run.
+pub(super) fn read_run(input: Option<&str>) -> anyhow::Result<Run> {
+    let mut run = Run::with_limits(Limits { step_rows: STEP_ROWS, ..Limits::default() });
+    read_into(input, &mut run)?;
+    Ok(run)
+}
+
+fn read_into(input: Option<&str>, sink: &mut dyn Sink) -> anyhow::Result<()> {
     let status = match resolve(input)? {
-        Target::Recording(path) => read_recording(&path, &mut store)?,
+        Target::Recording(path) => read_recording(&path, sink)?,
         Target::Session(session) => {
             let mut live = Live::follow(&session.dir);
-            while live.poll(&mut store, Duration::from_secs(1)).more {}
+            while live.poll(sink, Duration::from_secs(1)).more {}
             live.status()
         }
         Target::Process(process) => {
@@ -110,12 +123,12 @@ pub(super) fn read(input: Option<&str>) -> anyhow::Result<Store> {
     for warning in status.warnings() {
         output::complain(&format!("warning: {}: {warning}", input.unwrap_or(&status.title)));
     }
-    Ok(store)
+    Ok(())
 }
 
-fn read_recording(path: &Path, store: &mut Store) -> anyhow::Result<Status> {
+fn read_recording(path: &Path, sink: &mut dyn Sink) -> anyhow::Result<Status> {
     let mut recording = Recording::open(path)?;
-    recording.read_all(store);
+    recording.read_all(sink);
     Ok(recording.status())
 }
 

@@ -113,7 +113,7 @@ impl Served {
         let plain = |status, body: &str| Answer { status, content_type: TEXT, body: body.to_owned() };
         match (request.method.as_str(), request.path.as_str()) {
             ("GET" | "HEAD", "/metrics") => {
-                if let Some(judgement) = self.watch.update(self.run.store()) {
+                if let Some(judgement) = self.watch.update(&self.run) {
                     self.judgement = judgement;
                 }
                 let body = openmetrics::write(self.run.store(), &self.judgement.findings);

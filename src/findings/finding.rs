@@ -43,15 +43,27 @@ pub enum Kind {
     ModelledEnergy,
     /// A sensor whose readings fall on the same part of every step.
     Aliasing,
-    /// Ranks or stages with unequal work.
+    /// Stages of a pipeline with unequal work.
     Imbalance,
+    /// A run of several ranks that does not advance.
+    Hang,
+    /// A rank that is slower than its peers again and again.
+    Straggler,
+    /// A rank that waits for data longer than its peers.
+    StarvedRank,
+    /// Copies of the model that together do not do the training set once an epoch.
+    WorkNotConserved,
+    /// Moving data between ranks takes a good part of the time.
+    CommunicationBound,
+    /// Ranks with more threads than their host has cores.
+    Oversubscribed,
     /// Times that do not add up.
     Bookkeeping,
 }
 
 impl Kind {
     /// All kinds, in the order in which findings of the same weight are listed.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 25] = [
         Self::Spike,
         Self::PartialBatch,
         Self::DataBound,
@@ -70,6 +82,12 @@ impl Kind {
         Self::ModelledEnergy,
         Self::Aliasing,
         Self::Imbalance,
+        Self::Hang,
+        Self::Straggler,
+        Self::StarvedRank,
+        Self::WorkNotConserved,
+        Self::CommunicationBound,
+        Self::Oversubscribed,
         Self::Bookkeeping,
     ];
 
@@ -94,6 +112,12 @@ impl Kind {
             Self::ModelledEnergy => "modelled-energy",
             Self::Aliasing => "aliasing",
             Self::Imbalance => "imbalance",
+            Self::Hang => "hang",
+            Self::Straggler => "straggler",
+            Self::StarvedRank => "starved-rank",
+            Self::WorkNotConserved => "work-not-conserved",
+            Self::CommunicationBound => "communication-bound",
+            Self::Oversubscribed => "oversubscribed",
             Self::Bookkeeping => "bookkeeping",
         }
     }
@@ -118,7 +142,13 @@ impl Kind {
             Self::PhaseShift => "phases shift with batch size",
             Self::ModelledEnergy => "modelled energy",
             Self::Aliasing => "sampling aliased",
-            Self::Imbalance => "unequal work",
+            Self::Imbalance => "unequal stages",
+            Self::Hang => "nothing advances",
+            Self::Straggler => "straggler",
+            Self::StarvedRank => "one rank starves",
+            Self::WorkNotConserved => "work not conserved",
+            Self::CommunicationBound => "communication-bound",
+            Self::Oversubscribed => "oversubscribed",
             Self::Bookkeeping => "times do not add up",
         }
     }
@@ -282,6 +312,22 @@ pub struct Findings {
 }
 
 impl Findings {
+    /// Orders what was found, the weightiest first.
+    pub(super) fn sort(&mut self) {
+        let weight = |finding: &Finding| (finding.severity, (finding.share.unwrap_or(0.0) * 1e6) as u64);
+        // A run that does not advance costs all the time there is.
+        let is_hang = |finding: &Finding| finding.kind == Kind::Hang;
+        self.found.sort_by_key(|finding| (Reverse(is_hang(finding)), Reverse(weight(finding)), finding.kind));
+    }
+
+    /// These findings and others, the weightiest first.
+    pub fn and(mut self, others: Self) -> Self {
+        self.found.extend(others.found);
+        self.not_enough.extend(others.not_enough);
+        self.sort();
+        self
+    }
+
     /// What was found at a step, with the place it lies in: the weightiest first.
     pub fn at_step(&self, ordinal: u64) -> impl Iterator<Item = (&Finding, &Place)> {
         let at = move |finding: &'_ Finding| finding.places.iter().position(|place| place.ordinals.contains(&ordinal));

@@ -35,6 +35,12 @@ impl Judgement {
         Self { verdict, findings: Findings::of_evidence(&evidence), ordinals: first..end }
     }
 
+    /// The same, with what was found over the ranks of the run.
+    pub(super) fn and(mut self, of_ranks: Findings) -> Self {
+        self.findings = self.findings.and(of_ranks);
+        self
+    }
+
     /// How many steps were looked at.
     pub fn steps(&self) -> u64 {
         self.ordinals.end.saturating_sub(self.ordinals.start)
@@ -42,6 +48,10 @@ impl Judgement {
 
     /// The line's parts: what bounds the run, the weightiest findings, how even steps are. At least one.
     pub fn parts(&self) -> Vec<String> {
+        // Nothing else matters while nothing advances.
+        if let Some(hang) = self.findings.found.iter().find(|finding| finding.kind == Kind::Hang) {
+            return vec![hang.summary.clone()];
+        }
         if !self.verdict.is_settled {
             return self.verdict.parts();
         }
@@ -117,11 +127,15 @@ mod tests {
         let mut judgement = of(&TrainingRun { steps: 200, ..TrainingRun::default() });
         assert_eq!(judgement.verdict.shares().len(), 3, "bound, data wait, gap");
         let made_up = |kind| Finding::of_run(kind, super::super::Confidence::High, Some(0.2), String::new());
-        judgement.findings.found = Kind::ALL.iter().flat_map(|kind| [made_up(*kind), made_up(*kind)]).collect();
+        let others = Kind::ALL.iter().filter(|kind| **kind != Kind::Hang);
+        judgement.findings.found = others.flat_map(|kind| [made_up(*kind), made_up(*kind)]).collect();
         let parts = judgement.parts();
         assert!(parts.len() <= 3 + KINDS_NAMED + 2, "{parts:?}");
-        assert!(parts.contains(&"and 13 more findings".to_owned()), "{parts:?}");
+        assert!(parts.contains(&"and 18 more findings".to_owned()), "{parts:?}");
         assert!(!parts.iter().any(|part| part.contains("waiting for data")), "{parts:?}");
+        let hang = Finding { summary: "nothing advances for 4 s".to_owned(), ..made_up(Kind::Hang) };
+        judgement.findings.found.push(hang);
+        assert_eq!(judgement.parts(), ["nothing advances for 4 s"], "and nothing else");
     }
 
     #[test]

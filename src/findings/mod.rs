@@ -1,7 +1,8 @@
 //! What is worth saying about a session, in words: read from the store, drawn by nobody here.
 //!
 //! ```text
-//! Store ─▶ Evidence ─▶ checks/*.rs, one a kind ─▶ Findings ─▶ verdict line · list · marks above bars · report
+//! Store ─▶ Evidence ─▶ checks/*.rs, one a kind ─┬─▶ Findings ─▶ verdict line · list · marks above bars · report
+//! Ranks ─▶ SideBySide ─▶ ranks/*.rs, one a kind ┘
 //! ```
 //!
 //! A check says what it found with how sure it is and on what evidence, that there is nothing, or that the evidence
@@ -12,23 +13,25 @@ mod checks;
 mod evidence;
 mod finding;
 mod judgement;
+mod ranks;
 mod robust;
 mod shape;
 mod signals;
 mod verdict;
 mod watch;
 
-use std::cmp::Reverse;
 use std::ops::Range;
 
 pub use finding::{Confidence, Finding, Findings, Kind, NotEnough, Place, Severity};
 pub use judgement::Judgement;
+pub use ranks::of_ranks;
 pub use verdict::{Spike, Verdict};
 pub use watch::Watch;
 
 use evidence::Evidence;
 use finding::Outcome;
 
+use crate::ranks::Run;
 use crate::store::{StepRow, Store};
 
 /// Newest steps that are looked at in a running session: enough for a p99, and some milliseconds of work.
@@ -38,6 +41,11 @@ const LIVE_STEPS: u64 = 8192;
 pub fn newest(store: &Store) -> Judgement {
     let end = store.steps().total();
     Judgement::of(store, end.saturating_sub(LIVE_STEPS)..end)
+}
+
+/// What there is to say about a run now: about the newest steps of the rank that is looked at, and about all ranks.
+pub fn of_run(run: &Run) -> Judgement {
+    newest(run.store()).and(of_ranks(&run.ranks()))
 }
 
 /// All findings over the steps that the store keeps.
@@ -62,8 +70,7 @@ impl Findings {
                 Outcome::NotEnough(reason) => findings.not_enough.push(NotEnough { kind: check.kind(), reason }),
             }
         }
-        let weight = |finding: &Finding| (finding.severity, (finding.share.unwrap_or(0.0) * 1e6) as u64);
-        findings.found.sort_by_key(|finding| (Reverse(weight(finding)), finding.kind));
+        findings.sort();
         findings
     }
 }

@@ -2,18 +2,21 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Judgement, newest};
-use crate::store::Store;
+use super::{Judgement, of_run};
+use crate::ranks::Run;
 
 /// Between two looks this many times as long as the last one took: at most 2 % of a core.
 const REST: u32 = 49;
 /// A look is no use more often than this.
 const SHORTEST_REST: Duration = Duration::from_millis(250);
 
-/// Keeps what there is to say about a session at most some seconds old, for at most 2 % of a core.
+/// What was looked at: the rank, and how much was known of all of them.
+type Revision = (Option<u32>, u64);
+
+/// Keeps what there is to say about a run at most some seconds old, for at most 2 % of a core.
 #[derive(Debug, Default)]
 pub struct Watch {
-    revision: Option<u64>,
+    revision: Option<Revision>,
     next: Option<Instant>,
 }
 
@@ -24,22 +27,27 @@ impl Watch {
     }
 
     /// Looks at the newest 8,192 steps again if there is anything new and it is time.
-    pub fn update(&mut self, store: &Store) -> Option<Judgement> {
+    pub fn update(&mut self, run: &Run) -> Option<Judgement> {
         let begin = Instant::now();
-        if self.revision == Some(store.revision()) || self.next.is_some_and(|next| begin < next) {
+        if self.revision == Some(revision(run)) || self.next.is_some_and(|next| begin < next) {
             return None;
         }
-        let judgement = self.look(store);
+        let judgement = self.look(run);
         let rest = (begin.elapsed() * REST).max(SHORTEST_REST);
         self.next = Some(Instant::now() + rest);
         Some(judgement)
     }
 
     /// Looks at once, whatever it costs: after a jump in a recording.
-    pub fn look(&mut self, store: &Store) -> Judgement {
-        self.revision = Some(store.revision());
-        newest(store)
+    pub fn look(&mut self, run: &Run) -> Judgement {
+        self.revision = Some(revision(run));
+        of_run(run)
     }
+}
+
+fn revision(run: &Run) -> Revision {
+    let revisions = run.members().iter().map(|member| member.store.revision());
+    (run.rank(), revisions.fold(0, u64::wrapping_add))
 }
 
 #[cfg(test)]
@@ -49,15 +57,15 @@ mod tests {
 
     #[test]
     fn it_looks_when_there_is_something_new_and_rests_between() {
-        let mut store = Store::new();
+        let mut run = Run::default();
         let mut watch = Watch::new();
-        assert!(watch.update(&store).is_some(), "at first");
-        assert!(watch.update(&store).is_none(), "nothing new");
-        each_item(&TrainingRun::default().bytes(), |item| store.apply(item));
+        assert!(watch.update(&run).is_some(), "at first");
+        assert!(watch.update(&run).is_none(), "nothing new");
+        each_item(&TrainingRun::default().bytes(), |item| run.apply(item));
         watch.next = Some(Instant::now() + Duration::from_secs(3600));
-        assert!(watch.update(&store).is_none(), "it rests");
-        assert_eq!(watch.look(&store), newest(&store), "but not after a jump");
+        assert!(watch.update(&run).is_none(), "it rests");
+        assert_eq!(watch.look(&run), of_run(&run), "but not after a jump");
         watch.next = None;
-        assert!(watch.update(&store).is_none(), "that was all there is");
+        assert!(watch.update(&run).is_none(), "that was all there is");
     }
 }

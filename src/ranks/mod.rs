@@ -3,7 +3,7 @@
 //! ```text
 //! Run (run.rs: a store a session) ─▶ Ranks (this file: the sessions that count, side by side)
 //!                                      ├─ clock.rs      how their clocks lie to each other
-//!                                      └─ CommonStep    one step on every rank
+//!                                      ├─ CommonStep    one step on every rank
 //!                                      ├─ pipeline.rs   a step of a pipeline, by schedule.rs and by what was measured
 //!                                      ├─ watchdog.rs   whether the run advances, and who holds it up
 //!                                      └─ facts.rs      what ranks say once about themselves

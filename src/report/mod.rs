@@ -31,6 +31,7 @@ use serde::Serialize;
 
 use crate::energy::Assumptions;
 use crate::findings::{self, Findings, Verdict};
+use crate::ranks::Run;
 use crate::store::{Losses, Phase, StepStatistics, Store, Throughput};
 
 pub use classes::ClassLine;
@@ -134,6 +135,13 @@ impl Report {
             energy: Energy::of(store, options),
             losses: store.losses().clone(),
         }
+    }
+
+    /// The report on the rank of a run that is looked at, with what was found over all its ranks.
+    pub fn of_run(run: &Run, options: &Options) -> Self {
+        let mut report = Self::of(run.store(), options);
+        report.findings = report.findings.and(findings::of_ranks(&run.ranks()));
+        report
     }
 
     /// The report for people: aligned, in 80 columns unless more percentiles are asked for than fit.

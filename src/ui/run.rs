@@ -292,7 +292,7 @@ impl Viewer {
     /// Looks for findings and at the energy where it is time.
     fn judge(&mut self) -> io::Result<()> {
         let is_seeking = self.app.status().transport.is_some_and(|transport| transport.seeking);
-        for action in self.watches.look(self.app.run.store(), is_seeking) {
+        for action in self.watches.look(&self.app.run, is_seeking) {
             self.change(action)?;
         }
         Ok(())

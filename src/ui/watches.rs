@@ -3,8 +3,8 @@
 use crate::app::Action;
 use crate::energy::Assumptions;
 use crate::findings::Watch;
+use crate::ranks::Run;
 use crate::report::EnergyWatch;
-use crate::store::Store;
 
 /// Findings and energy of the session that is shown, each as old as it may be.
 #[derive(Debug)]
@@ -32,12 +32,13 @@ impl Watches {
     }
 
     /// Looks where it is time, and at once where a replay has arrived somewhere else.
-    pub fn look(&mut self, store: &Store, is_seeking: bool) -> Vec<Action> {
+    pub fn look(&mut self, run: &Run, is_seeking: bool) -> Vec<Action> {
         let has_arrived = self.has_jumped && !is_seeking;
         self.has_jumped &= !has_arrived;
+        let store = run.store();
         let (judgement, told) = match has_arrived {
-            true => (Some(self.findings.look(store)), Some(self.energy.look(store))),
-            false => (self.findings.update(store), self.energy.update(store)),
+            true => (Some(self.findings.look(run)), Some(self.energy.look(store))),
+            false => (self.findings.update(run), self.energy.update(store)),
         };
         let judged = judgement.map(|judgement| Action::Judged(Box::new(judgement)));
         let told = told.map(|told| Action::EnergyTold(Box::new(told)));

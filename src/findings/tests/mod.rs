@@ -6,7 +6,7 @@ mod machine;
 mod steps;
 
 use super::*;
-use crate::store::fixture::{MS, START_NS, StreamBuilder};
+use crate::store::fixture::{MS, START_NS, StreamBuilder, TrainingRun, each_item};
 
 /// One step of a made-up run.
 #[derive(Clone)]

@@ -158,11 +158,13 @@ fn a_shift_from_phase_to_phase_is_found() {
 
 #[test]
 fn a_watch_looks_again_only_when_it_is_time() {
-    let store = run(100, |step| with_phase("forward", if step == 50 { 100 * MS } else { 0 }), &[]);
+    let spiky = TrainingRun { spikes: vec![(50, "forward", 100 * MS)], ..TrainingRun::default() };
+    let mut run = Run::default();
+    each_item(&spiky.bytes(), |item| run.apply(item));
     let mut watch = Watch::new();
-    let found = watch.update(&store).map(|judgement| judgement.findings.found.len());
-    assert_eq!(found, Some(1));
-    assert!(watch.update(&store).is_none());
+    let found = watch.update(&run).unwrap().findings.found;
+    assert!(found.iter().any(|finding| finding.kind == Kind::Spike));
+    assert!(watch.update(&run).is_none());
 }
 
 #[test]

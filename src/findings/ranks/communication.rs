@@ -1,0 +1,95 @@
+//! Communication-bound: moving data between ranks takes a good part of the time, the wait for slow ranks left out.
+//!
+//! The rank that comes to an all-reduce last waits for nobody: the shortest time that any rank is in it, is what
+//! transfer and sum take. In a pipeline it is what a step takes longer than the recurrence says, in which handing over takes no
+//! time.
+
+use gnntop_wire::phase::ALL_REDUCE;
+
+use super::Check;
+use super::evidence::SideBySide;
+use crate::figures::{duration, percent};
+use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::robust::median;
+use crate::ranks::pipeline::PipelineStep;
+
+/// Shares of the time from which on it is said.
+const WORTH_SAYING: f64 = 0.2;
+/// Steps of a pipeline that are looked at closely, the newest.
+const LOOKED_AT: usize = 16;
+
+/// The check.
+pub(super) struct CommunicationBound;
+
+impl Check for CommunicationBound {
+    fn kind(&self) -> Kind {
+        Kind::CommunicationBound
+    }
+
+    fn look(&self, evidence: &SideBySide<'_>) -> Outcome {
+        if evidence.ranks.all().len() < 2 {
+            return Outcome::NotEnough("only one rank publishes".to_owned());
+        }
+        if !evidence.has_steps() {
+            return evidence.too_few_steps();
+        }
+        let found = [all_reduce(evidence), hand_over(evidence)];
+        found.into_iter().flatten().collect::<Vec<Finding>>().into()
+    }
+}
+
+fn all_reduce(evidence: &SideBySide<'_>) -> Option<Finding> {
+    let peers = evidence.peers().into_iter().next()?;
+    let shortest_ns = |common: &crate::ranks::CommonStep<'_>| {
+        let of = |at: &usize| Some(evidence.phase_ns(*at, common.rows[*at].as_ref()?, ALL_REDUCE));
+        peers.iter().filter_map(of).reduce(f64::min).unwrap_or(0.0)
+    };
+    let mut times: Vec<f64> = evidence.steps.iter().map(shortest_ns).collect();
+    let share = evidence.share(times.iter().sum());
+    if share < WORTH_SAYING {
+        return None;
+    }
+    let usual_ns = median(&mut times)?;
+    let summary = format!(
+        "the all-reduce itself takes {} of the time, {} a step, after the slowest rank has come",
+        percent(share),
+        duration(usual_ns as u64)
+    );
+    let ranks = &evidence.ranks.all()[peers[0]].place;
+    Some(
+        Finding::of_run(Kind::CommunicationBound, Confidence::High, Some(share), summary)
+            .because(format!("{} copies exchange gradients over {}", ranks.copies, engine(&ranks.engine)))
+            .advise("do more work between all-reduces: larger batches, or gradients of several batches at once")
+            .advise("begin the all-reduce of the last layers while the first ones are still in backward"),
+    )
+}
+
+fn hand_over(evidence: &SideBySide<'_>) -> Option<Finding> {
+    let place = evidence.ranks.all().first()?.place;
+    let steps = evidence.steps.iter().take(LOOKED_AT);
+    let steps: Vec<PipelineStep> =
+        steps.filter_map(|common| PipelineStep::of(evidence.ranks, place.copy, common.step).ok()).collect();
+    let median_of = |number: fn(&PipelineStep) -> f64| median(&mut steps.iter().map(number).collect::<Vec<f64>>());
+    let took_ns = median_of(|step| step.makespan_ns() as f64)?;
+    let planned_ns = median_of(|step| step.plan.makespan_ns)?;
+    let share = 1.0 - planned_ns / took_ns.max(1.0);
+    if share < WORTH_SAYING {
+        return None;
+    }
+    let late = median_of(|step| step.share(|stage| stage.late_ns))?;
+    let summary = format!(
+        "a step takes its stages {}, where the recurrence with their own times says {}: handing over takes the rest",
+        duration(took_ns as u64),
+        duration(planned_ns as u64)
+    );
+    Some(
+        Finding::of_run(Kind::CommunicationBound, Confidence::Medium, Some(share), summary)
+            .because(format!("stages have what they need and do not work yet {} of the time", percent(late)))
+            .because(format!("{} stages hand over through {}", place.stages, engine(&place.engine)))
+            .advise("use fewer, larger micro-batches, or cut the model where activations are small"),
+    )
+}
+
+fn engine(name: &str) -> &str {
+    if name.is_empty() { "an engine that has no name" } else { name }
+}

@@ -1,0 +1,95 @@
+//! The newest steps that all ranks have, side by side, without the first ones.
+
+use gnntop_wire::phase::{ALL_REDUCE, RECEIVE, SEND};
+
+use crate::findings::evidence::{ENOUGH_STEPS, WARM_UP_STEPS};
+use crate::findings::finding::Outcome;
+use crate::findings::robust::median;
+use crate::ranks::{CommonStep, Rank, Ranks};
+use crate::store::{PhaseSlot, StepRow};
+
+/// Steps that are looked at.
+const NEWEST: usize = 1024;
+/// Phases in which a rank waits for others or hands over to them.
+const NOT_OWN: [&str; 3] = [ALL_REDUCE, RECEIVE, SEND];
+
+/// Steps of a run over its ranks.
+pub(super) struct SideBySide<'a> {
+    pub ranks: &'a Ranks<'a>,
+    /// The steps, the newest first; every rank with steps has each of them.
+    pub steps: Vec<CommonStep<'a>>,
+    /// For each rank, its slots of the phases that are not its own work.
+    not_own: Vec<Vec<PhaseSlot>>,
+}
+
+impl<'a> SideBySide<'a> {
+    pub(super) fn of(ranks: &'a Ranks<'a>) -> Self {
+        let is_warm = |common: &CommonStep<'_>| common.rows.iter().flatten().all(|row| row.ordinal() >= WARM_UP_STEPS);
+        let steps = ranks.common_steps().take(NEWEST).take_while(is_warm).collect();
+        let slots = |rank: &Rank<'_>| NOT_OWN.iter().filter_map(|name| slot(rank, name)).collect();
+        Self { ranks, steps, not_own: ranks.all().iter().map(slots).collect() }
+    }
+
+    /// Whether there are enough steps to say anything about them.
+    pub(super) fn has_steps(&self) -> bool {
+        self.steps.len() >= ENOUGH_STEPS
+    }
+
+    /// What is said where there are too few.
+    pub(super) fn too_few_steps(&self) -> Outcome {
+        Outcome::NotEnough(format!("only {} steps of all ranks after the warm-up", self.steps.len()))
+    }
+
+    /// For each stage that several ranks compute, these ranks' places among all.
+    pub(super) fn peers(&self) -> Vec<Vec<usize>> {
+        let all = self.ranks.all();
+        let with_steps = |at: &usize| !all[*at].store.steps().is_empty();
+        let mut stages: Vec<u32> = all.iter().map(|rank| rank.place.stage).collect();
+        stages.sort_unstable();
+        stages.dedup();
+        let of = |stage: u32| (0..all.len()).filter(|at| all[*at].place.stage == stage).filter(with_steps).collect();
+        stages.into_iter().map(of).filter(|ranks: &Vec<usize>| ranks.len() > 1).collect()
+    }
+
+    /// Rows of a rank, the newest first.
+    pub(super) fn rows(&self, at: usize) -> impl Iterator<Item = &StepRow<'a>> {
+        self.steps.iter().filter_map(move |common| common.rows[at].as_ref())
+    }
+
+    /// What a rank did itself in a step: its period without the phases in which it waits for others.
+    pub(super) fn own_ns(&self, at: usize, row: &StepRow<'_>) -> f64 {
+        let others: u64 = self.not_own[at].iter().map(|slot| row.phase_ns(*slot)).sum();
+        row.period_ns().saturating_sub(others) as f64
+    }
+
+    /// Wall time of all steps, by the rank whose is longest.
+    pub(super) fn wall_ns(&self) -> f64 {
+        let wall = |at: usize| self.rows(at).map(|row| row.period_ns() as f64).sum::<f64>();
+        (0..self.ranks.all().len()).map(wall).fold(0.0, f64::max)
+    }
+
+    /// Share (0 to 1) of some time in that.
+    pub(super) fn share(&self, ns: f64) -> f64 {
+        let wall_ns = self.wall_ns();
+        if wall_ns > 0.0 { ns / wall_ns } else { 0.0 }
+    }
+
+    /// Time of a rank's step in the phase with this name, or in the gap; 0 where it has none such.
+    pub(super) fn phase_ns(&self, at: usize, row: &StepRow<'_>, name: &str) -> f64 {
+        slot(&self.ranks.all()[at], name).map_or(0.0, |slot| row.phase_ns(slot) as f64)
+    }
+
+    /// Median over the steps of something of a rank.
+    pub(super) fn median_of(&self, at: usize, number: impl Fn(&StepRow<'a>) -> Option<f64>) -> Option<f64> {
+        median(&mut self.rows(at).filter_map(number).collect::<Vec<f64>>())
+    }
+}
+
+fn slot(rank: &Rank<'_>, name: &str) -> Option<PhaseSlot> {
+    rank.store.phase(name).map(|phase| phase.slot)
+}
+
+/// Seeds of a step's batch, or its graphs.
+pub(super) fn batch_work(row: &StepRow<'_>) -> Option<u64> {
+    row.batch().seeds.or(row.batch().graphs)
+}

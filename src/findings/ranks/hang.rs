@@ -1,0 +1,33 @@
+//! Hang: nothing advances, and who holds the run up.
+
+use super::Check;
+use super::evidence::SideBySide;
+use crate::findings::finding::{Confidence, Finding, Kind, Outcome, Severity};
+use crate::ranks::watchdog::{self, Doing};
+
+/// The check.
+pub(super) struct Hangs;
+
+impl Check for Hangs {
+    fn kind(&self) -> Kind {
+        Kind::Hang
+    }
+
+    fn look(&self, evidence: &SideBySide<'_>) -> Outcome {
+        let Some(hang) = watchdog::look(evidence.ranks) else { return Outcome::Nothing };
+        let finding = Finding::of_run(Kind::Hang, Confidence::High, None, hang.sentence());
+        let mut finding = Finding { severity: Severity::Major, ..finding };
+        for stuck in &hang.waiting {
+            finding = finding.because(stuck.sentence());
+        }
+        let advice = match hang.holding.first().map(|stuck| &stuck.doing) {
+            Some(Doing::Data(_)) => "look at what the loader of that rank is at: a lock, a full disk, a dead worker",
+            Some(Doing::Together(_) | Doing::Neighbour(_)) => {
+                "every rank must come to the same meetings in the same order: look for a branch that only some take"
+            }
+            Some(doing) if doing.is_absent() => "end the run: the others would wait for ever; see why that rank left",
+            _ => "look at that rank's stack, such as with gdb -p or py-spy dump",
+        };
+        finding.advise(advice).into()
+    }
+}

@@ -1,0 +1,58 @@
+//! Findings over the ranks of a run: what one rank's times cannot tell.
+//!
+//! ```text
+//! Ranks ─▶ Side by side (evidence.rs: the steps that all ranks have) ─▶ one file a kind ─▶ Findings
+//! ```
+
+mod communication;
+mod evidence;
+mod hang;
+mod oversubscription;
+mod slow_rank;
+mod stages;
+mod work;
+
+use super::finding::{Findings, Kind, NotEnough, Outcome};
+use crate::ranks::Ranks;
+use evidence::SideBySide;
+
+/// Looks for one kind of finding over ranks.
+trait Check: Sync {
+    /// What it looks for.
+    fn kind(&self) -> Kind;
+
+    /// What there is of it.
+    fn look(&self, evidence: &SideBySide<'_>) -> Outcome;
+}
+
+/// All checks over the ranks of a run.
+static ALL: [&dyn Check; 7] = [
+    &hang::Hangs,
+    &slow_rank::Straggler,
+    &slow_rank::StarvedRank,
+    &stages::UnequalStages,
+    &work::WorkNotConserved,
+    &communication::CommunicationBound,
+    &oversubscription::Oversubscribed,
+];
+
+/// All findings over the ranks of a run, the weightiest first; none where there are no ranks.
+pub fn of_ranks(ranks: &Ranks<'_>) -> Findings {
+    let mut findings = Findings::default();
+    if ranks.all().is_empty() {
+        return findings;
+    }
+    let evidence = SideBySide::of(ranks);
+    for check in ALL {
+        match check.look(&evidence) {
+            Outcome::Found(found) => findings.found.extend(found),
+            Outcome::Nothing => (),
+            Outcome::NotEnough(reason) => findings.not_enough.push(NotEnough { kind: check.kind(), reason }),
+        }
+    }
+    findings.sort();
+    findings
+}
+
+#[cfg(test)]
+mod tests;

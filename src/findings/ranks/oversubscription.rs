@@ -1,0 +1,50 @@
+//! Oversubscription: the ranks on a host compute with more threads than it has cores, so that times say little about how
+//! the training scales.
+
+use super::Check;
+use super::evidence::SideBySide;
+use crate::findings::finding::{Confidence, Finding, Kind, Outcome, Severity};
+use crate::ranks::Rank;
+
+/// The check.
+pub(super) struct Oversubscribed;
+
+impl Check for Oversubscribed {
+    fn kind(&self) -> Kind {
+        Kind::Oversubscribed
+    }
+
+    fn look(&self, evidence: &SideBySide<'_>) -> Outcome {
+        let known = |rank: &&Rank<'_>| rank.place.threads > 0 && rank.place.host_ranks > 0 && rank.place.host_cores > 0;
+        let known: Vec<&Rank<'_>> = evidence.ranks.all().iter().filter(known).collect();
+        if known.is_empty() {
+            return Outcome::NotEnough("ranks do not say how many threads and cores they have".to_owned());
+        }
+        let wanted = |rank: &Rank<'_>| u64::from(rank.place.threads) * u64::from(rank.place.host_ranks);
+        let excess = |rank: &&Rank<'_>| wanted(rank) as f64 / f64::from(rank.place.host_cores);
+        let Some(worst) = known.into_iter().max_by(|a, b| excess(a).total_cmp(&excess(b))) else {
+            return Outcome::Nothing;
+        };
+        let place = worst.place;
+        if wanted(worst) <= u64::from(place.host_cores) {
+            return Outcome::Nothing;
+        }
+        let host = worst.store.session().info().map(|info| info.host.as_str()).unwrap_or_default();
+        let summary = format!(
+            "{} ranks of {} on {host} share {}: oversubscribed",
+            place.host_ranks,
+            plural(place.threads, "thread"),
+            plural(place.host_cores, "core")
+        );
+        let finding = Finding::of_run(Kind::Oversubscribed, Confidence::High, None, summary);
+        Finding { severity: Severity::Minor, ..finding }
+            .because(format!("{} threads want {} cores at the same time", wanted(worst), place.host_cores))
+            .because("times of such a run do not tell how it scales")
+            .advise("use fewer ranks or fewer threads a rank, or more cores")
+            .into()
+    }
+}
+
+fn plural(n: u32, word: &str) -> String {
+    if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") }
+}

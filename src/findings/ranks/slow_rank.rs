@@ -1,0 +1,206 @@
+//! A rank that is slower than its peers again and again: a straggler, or one whose loader starves it.
+//!
+//! Ranks that compute the same stage are compared, step by step, in what they do themselves: what they wait for others
+//! is the others' doing.
+
+use gnntop_wire::TrackRole;
+use gnntop_wire::phase::{ALL_REDUCE, DATA_WAIT};
+
+use super::Check;
+use super::evidence::{SideBySide, batch_work};
+use crate::figures::{duration, percent};
+use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::robust::median;
+use crate::store::GAP;
+
+/// A rank is slow in a step where it takes this many times what its peers take...
+const SLOW: f64 = 1.1;
+/// ...and slow again and again where it is so in this share of the steps.
+const AGAIN: f64 = 0.6;
+/// What costs less than this share of the time is no finding.
+const WORTH_SAYING: f64 = 0.03;
+/// Batches that differ by more than this are not equal work.
+const EQUAL_WORK: f64 = 0.05;
+
+/// Looks for a rank that is slow at something else than waiting for data.
+pub(super) struct Straggler;
+
+/// Looks for a rank that waits for data longer than its peers.
+pub(super) struct StarvedRank;
+
+impl Check for Straggler {
+    fn kind(&self) -> Kind {
+        Kind::Straggler
+    }
+
+    fn look(&self, evidence: &SideBySide<'_>) -> Outcome {
+        outcome(evidence, |slow| !slow.is_starved(), straggler)
+    }
+}
+
+impl Check for StarvedRank {
+    fn kind(&self) -> Kind {
+        Kind::StarvedRank
+    }
+
+    fn look(&self, evidence: &SideBySide<'_>) -> Outcome {
+        outcome(evidence, Slow::is_starved, starved)
+    }
+}
+
+fn outcome(
+    evidence: &SideBySide<'_>,
+    is_mine: fn(&Slow) -> bool,
+    finding: fn(&SideBySide<'_>, &Slow) -> Finding,
+) -> Outcome {
+    let peers = evidence.peers();
+    if peers.is_empty() {
+        return Outcome::NotEnough("no two ranks compute the same".to_owned());
+    }
+    if !evidence.has_steps() {
+        return evidence.too_few_steps();
+    }
+    let slow = peers.iter().filter_map(|peers| Slow::of(evidence, peers)).filter(is_mine);
+    slow.map(|slow| finding(evidence, &slow)).collect::<Vec<Finding>>().into()
+}
+
+/// A rank that is slow again and again.
+struct Slow {
+    /// Its place among all ranks.
+    at: usize,
+    peers: Vec<usize>,
+    /// Share of the steps in which it is slow.
+    steps: f64,
+    /// Its own work in a step, in the median.
+    own_ns: f64,
+    /// Its peers' work.
+    peers_ns: f64,
+    /// What it takes longer than its peers, over all steps.
+    excess_ns: f64,
+    /// The phase in which it takes longer, and how much of the excess that is.
+    phase: (String, f64),
+}
+
+impl Slow {
+    /// The slowest of these ranks, if it is that again and again.
+    fn of(evidence: &SideBySide<'_>, peers: &[usize]) -> Option<Self> {
+        let all = peers.iter().filter_map(|at| Self::one(evidence, *at, peers));
+        let slowest = all.max_by(|a, b| a.excess_ns.total_cmp(&b.excess_ns))?;
+        (evidence.share(slowest.excess_ns) >= WORTH_SAYING).then_some(slowest)
+    }
+
+    fn one(evidence: &SideBySide<'_>, at: usize, peers: &[usize]) -> Option<Self> {
+        let others: Vec<usize> = peers.iter().copied().filter(|peer| *peer != at).collect();
+        let (mut own, mut theirs, mut slow, mut excess_ns) = (Vec::new(), Vec::new(), 0usize, 0.0f64);
+        for common in &evidence.steps {
+            let row = common.rows[at].as_ref()?;
+            let own_ns = evidence.own_ns(at, row);
+            let of_other = |other: &usize| Some(evidence.own_ns(*other, common.rows[*other].as_ref()?));
+            let others_ns = median(&mut others.iter().filter_map(of_other).collect::<Vec<f64>>())?;
+            slow += usize::from(own_ns > SLOW * others_ns);
+            excess_ns += own_ns - others_ns;
+            own.push(own_ns);
+            theirs.push(others_ns);
+        }
+        let steps = slow as f64 / evidence.steps.len().max(1) as f64;
+        if steps < AGAIN {
+            return None;
+        }
+        let phase = slow_phase(evidence, at, &others);
+        let (own_ns, peers_ns) = (median(&mut own)?, median(&mut theirs)?);
+        Some(Self { at, peers: others, steps, own_ns, peers_ns, excess_ns, phase })
+    }
+
+    fn is_starved(&self) -> bool {
+        self.phase.0 == DATA_WAIT && self.phase.1 >= 0.5 * self.excess_ns
+    }
+}
+
+/// The phase, or the gap, in which a rank takes most longer than others, and by how much over all steps.
+fn slow_phase(evidence: &SideBySide<'_>, at: usize, others: &[usize]) -> (String, f64) {
+    let rank = &evidence.ranks.all()[at];
+    let names = rank.store.phases().iter().map(|phase| phase.text.as_str());
+    let own = names.filter(|name| ![ALL_REDUCE, "receive", "send"].contains(name));
+    let excess_ns = |name: &str| {
+        let in_step = evidence.steps.iter().filter_map(|common| {
+            let of = |at: usize| Some(evidence.phase_ns(at, common.rows[at].as_ref()?, name));
+            let theirs = median(&mut others.iter().filter_map(|other| of(*other)).collect::<Vec<f64>>())?;
+            Some(of(at)? - theirs)
+        });
+        in_step.sum::<f64>()
+    };
+    let all = own.map(|name| (name.to_owned(), excess_ns(name)));
+    all.max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((GAP.to_owned(), 0.0))
+}
+
+/// What both kinds say first.
+fn slow(evidence: &SideBySide<'_>, slow: &Slow, kind: Kind, summary: String) -> Finding {
+    let rank = evidence.ranks.all()[slow.at].place.rank;
+    let share = evidence.share(slow.excess_ns);
+    let mut finding = Finding::of_run(kind, Confidence::High, Some(share), summary).because(format!(
+        "rank {rank} is slow in {} of {} steps: its own work takes {} in the median, that of the others {}",
+        percent(slow.steps),
+        evidence.steps.len(),
+        duration(slow.own_ns as u64),
+        duration(slow.peers_ns as u64)
+    ));
+    if let Some(ns) = others_wait_ns(evidence, slow) {
+        finding =
+            finding.because(format!("the others are in all-reduce {} longer than rank {rank}", duration(ns as u64)));
+    }
+    finding
+}
+
+/// How much longer the peers are in the all-reduce, in the median of the steps; `None` where they are not.
+fn others_wait_ns(evidence: &SideBySide<'_>, slow: &Slow) -> Option<f64> {
+    let in_all_reduce = |at: usize| evidence.median_of(at, |row| Some(evidence.phase_ns(at, row, ALL_REDUCE)));
+    let theirs = median(&mut slow.peers.iter().filter_map(|at| in_all_reduce(*at)).collect::<Vec<f64>>())?;
+    Some(theirs - in_all_reduce(slow.at)?).filter(|ns| *ns >= 1.0)
+}
+
+fn straggler(evidence: &SideBySide<'_>, found: &Slow) -> Finding {
+    let rank = &evidence.ranks.all()[found.at];
+    let number = rank.place.rank;
+    let (phase, in_phase) = (&found.phase.0, evidence.steps.len().max(1) as f64);
+    let summary = format!(
+        "rank {number} is a straggler: its steps take {:.2} x those of its peers, {} longer in {phase}",
+        found.own_ns / found.peers_ns.max(1.0),
+        duration((found.phase.1 / in_phase).max(0.0) as u64)
+    );
+    let finding = slow(evidence, found, Kind::Straggler, summary);
+    let work = |at: usize| evidence.median_of(at, |row| Some(batch_work(row)? as f64));
+    let theirs = median(&mut found.peers.iter().filter_map(|at| work(*at)).collect::<Vec<f64>>());
+    let host = rank.store.session().info().map(|info| info.host.as_str()).unwrap_or_default();
+    let place = format!("{} on {host}", rank.place.device);
+    match work(found.at).zip(theirs.filter(|work| *work > 0.0)).map(|(own, theirs)| own / theirs) {
+        Some(ratio) if ratio > 1.0 + EQUAL_WORK => finding
+            .because(format!("its batches are {ratio:.2} x as large as those of the others"))
+            .advise("give every rank batches of equal work: shard by edges, not by nodes or files"),
+        Some(_) => finding
+            .because("its batches are as large as those of the others")
+            .advise(format!("see what else runs where it computes ({place}), and whether that is slower")),
+        None => finding.advise(format!("compare the work of its batches, and what else runs on {place}")),
+    }
+}
+
+fn starved(evidence: &SideBySide<'_>, found: &Slow) -> Finding {
+    let all = evidence.ranks.all();
+    let number = all[found.at].place.rank;
+    let waits = |at: usize| evidence.median_of(at, |row| Some(evidence.phase_ns(at, row, DATA_WAIT))).unwrap_or(0.0);
+    let theirs = median(&mut found.peers.iter().map(|at| waits(*at)).collect::<Vec<f64>>()).unwrap_or(0.0);
+    let summary = format!(
+        "the loader starves rank {number}: it waits {} a step for data, the others {}, and all wait for it",
+        duration(waits(found.at) as u64),
+        duration(theirs as u64)
+    );
+    let finding = slow(evidence, found, Kind::StarvedRank, summary);
+    let loaders = |at: usize| all[at].store.tracks().iter().filter(|track| track.role == TrackRole::Loader).count();
+    let usual = found.peers.iter().map(|at| loaders(*at)).max().unwrap_or(0);
+    let own = loaders(found.at);
+    if own < usual {
+        return finding
+            .because(format!("it has {own} loader threads, others up to {usual}"))
+            .advise("give its loader as many threads as those of the other ranks");
+    }
+    finding.advise("see where that rank reads from: its share of the data, its disk, its loader's cores")
+}

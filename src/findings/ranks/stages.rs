@@ -1,0 +1,125 @@
+//! Stages of unequal work: one takes longer than the others, and all wait for it.
+
+use gnntop_wire::phase::{BACKWARD, FORWARD};
+
+use super::Check;
+use super::evidence::SideBySide;
+use crate::figures::{duration, percent};
+use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::robust::median;
+use crate::ranks::pipeline::PipelineStep;
+
+/// Steps that are looked at closely, the newest.
+const LOOKED_AT: usize = 16;
+/// A stage that takes less than this many times the median of the others is as slow as they are.
+const UNEQUAL: f64 = 1.25;
+/// A better split must make steps this much faster to be worth saying.
+const WORTH_SAYING: f64 = 1.03;
+
+/// The check.
+pub(super) struct UnequalStages;
+
+impl Check for UnequalStages {
+    fn kind(&self) -> Kind {
+        Kind::Imbalance
+    }
+
+    fn look(&self, evidence: &SideBySide<'_>) -> Outcome {
+        let all = evidence.ranks.all();
+        if all.iter().all(|rank| rank.place.stages < 2) {
+            return Outcome::Nothing;
+        }
+        if !evidence.has_steps() {
+            return evidence.too_few_steps();
+        }
+        let mut copies: Vec<u32> = all.iter().map(|rank| rank.place.copy).collect();
+        copies.sort_unstable();
+        copies.dedup();
+        let found: Vec<Result<Option<Finding>, String>> = copies.iter().map(|copy| of_copy(evidence, *copy)).collect();
+        let errors = || found.iter().filter_map(|found| found.as_ref().err());
+        match errors().next() {
+            Some(reason) if errors().count() == found.len() => Outcome::NotEnough(reason.clone()),
+            // Copies are split alike: what one says, all say.
+            _ => found.into_iter().flatten().flatten().take(1).collect::<Vec<Finding>>().into(),
+        }
+    }
+}
+
+fn of_copy(evidence: &SideBySide<'_>, copy: u32) -> Result<Option<Finding>, String> {
+    let steps = evidence.steps.iter().take(LOOKED_AT);
+    let steps: Vec<PipelineStep> =
+        match steps.map(|common| PipelineStep::of(evidence.ranks, copy, common.step)).collect() {
+            Ok(steps) => steps,
+            Err(reason) => return by_phases(evidence, copy).ok_or(reason),
+        };
+    let Some(step) = typical(&steps) else { return Err("no step of all stages".to_owned()) };
+    let Some((slowest, ratio)) = step.slowest() else { return Ok(None) };
+    if ratio < UNEQUAL || step.balanced_gain() < WORTH_SAYING {
+        return Ok(None);
+    }
+    let (now_ns, better_ns) = (step.plan.makespan_ns, step.balanced_plan.makespan_ns);
+    let share = 1.0 - better_ns / now_ns.max(1.0);
+    let summary = format!(
+        "stage {slowest} takes {ratio:.1} x as long as the other stages: a step of {} would take {} with a balanced split",
+        duration(now_ns as u64),
+        duration(better_ns as u64)
+    );
+    let confidence = if step.balanced.blocks.is_some() { Confidence::High } else { Confidence::Medium };
+    let costs: Vec<String> = step.stages.iter().map(|stage| duration(stage.cost.both_ns() as u64)).collect();
+    let finding = Finding::of_run(Kind::Imbalance, confidence, Some(share), summary)
+        .because(format!("a micro-batch takes the stages {}", costs.join(", ")))
+        .because(format!(
+            "stages are idle {} of the time: even ones would be {}, these by the recurrence {}",
+            percent(step.bubble()),
+            percent(step.formula()),
+            percent(step.plan.bubble())
+        ));
+    Ok(Some(match (&step.balanced.blocks, step.stages.iter().map(|stage| stage.blocks).collect::<Option<Vec<_>>>()) {
+        (Some(better), Some(now)) => finding
+            .because(format!("{} blocks are split {}", now.iter().sum::<usize>(), slashed(&now)))
+            .advise(format!("split them {}: by the recurrence {:.2} x as fast", slashed(better), step.balanced_gain())),
+        _ => finding.advise("move layers from that stage to the others; stages do not say how many blocks they have"),
+    }))
+}
+
+/// The step whose slowest stage is that by as much as usual.
+fn typical(steps: &[PipelineStep]) -> Option<&PipelineStep> {
+    let ratio = |step: &PipelineStep| step.slowest().map_or(1.0, |slowest| slowest.1);
+    let usual = median(&mut steps.iter().map(ratio).collect::<Vec<f64>>())?;
+    steps.iter().min_by(|a, b| (ratio(a) - usual).abs().total_cmp(&(ratio(b) - usual).abs()))
+}
+
+/// Blocks as people write a split, such as `6/2/2/2`.
+fn slashed(blocks: &[usize]) -> String {
+    blocks.iter().map(usize::to_string).collect::<Vec<String>>().join("/")
+}
+
+/// What the phases say where micro-batches do not: `None` where there are none either.
+fn by_phases(evidence: &SideBySide<'_>, copy: u32) -> Option<Option<Finding>> {
+    let all = evidence.ranks.all();
+    let mut stages: Vec<usize> = (0..all.len()).filter(|at| all[*at].place.copy == copy).collect();
+    stages.sort_by_key(|at| all[*at].place.stage);
+    let work_ns = |at: &usize| {
+        let of = |row: &_| Some(evidence.phase_ns(*at, row, FORWARD) + evidence.phase_ns(*at, row, BACKWARD));
+        evidence.median_of(*at, of).filter(|ns| *ns > 0.0)
+    };
+    let costs: Vec<f64> = stages.iter().map(work_ns).collect::<Option<_>>()?;
+    let slowest = (0..costs.len()).max_by(|a, b| costs[*a].total_cmp(&costs[*b]))?;
+    let others = costs.iter().enumerate().filter(|(at, _)| *at != slowest).map(|cost| *cost.1);
+    let usual = median(&mut others.collect::<Vec<f64>>())?;
+    if costs[slowest] < UNEQUAL * usual {
+        return Some(None);
+    }
+    let even_ns = costs.iter().sum::<f64>() / costs.len() as f64;
+    let stage = all[stages[slowest]].place.stage;
+    let summary = format!(
+        "stage {stage} works {:.1} x as long as the other stages: {} a step in forward and backward, even stages {}",
+        costs[slowest] / usual,
+        duration(costs[slowest] as u64),
+        duration(even_ns as u64)
+    );
+    // A step cannot take less than its slowest stage, and the rest of it may be anything.
+    let share = evidence.share((costs[slowest] - even_ns) * evidence.steps.len() as f64);
+    let finding = Finding::of_run(Kind::Imbalance, Confidence::Medium, Some(share.min(1.0)), summary);
+    Some(Some(finding.advise("move layers from that stage to the others")))
+}

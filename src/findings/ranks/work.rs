@@ -1,0 +1,119 @@
+//! Work not conserved: the copies of the model together do not do the training set once in an epoch. Where a loader does
+//! not know that there are several ranks, each walks the whole set: N ranks then do N times the work, and look slow.
+
+use super::Check;
+use super::evidence::{SideBySide, batch_work};
+use crate::figures::count;
+use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::ranks::{Rank, facts};
+use crate::store::{SessionState, StepRow};
+
+/// Work may differ from the set by this share of it...
+const SLACK: f64 = 0.05;
+/// Rows of a rank that are looked at.
+const NEWEST: usize = 16_384;
+
+/// The check.
+pub(super) struct WorkNotConserved;
+
+impl Check for WorkNotConserved {
+    fn kind(&self) -> Kind {
+        Kind::WorkNotConserved
+    }
+
+    fn look(&self, evidence: &SideBySide<'_>) -> Outcome {
+        let all = evidence.ranks.all();
+        let copies = all.iter().map(|rank| rank.place.copies).max().unwrap_or(1);
+        if copies < 2 {
+            return Outcome::Nothing;
+        }
+        let Some(set) = all.iter().find_map(|rank| facts::count(rank, facts::TRAINING_SET)) else {
+            return Outcome::NotEnough(format!("no rank says how large the {} is", facts::TRAINING_SET));
+        };
+        // The stages of a copy do the same batches: one of them counts.
+        let counted: Vec<&Rank<'_>> = (0..copies.min(all.len() as u32 + 1))
+            .filter_map(|copy| all.iter().filter(|rank| rank.place.copy == copy).min_by_key(|rank| rank.place.stage))
+            .collect();
+        if counted.len() < copies as usize {
+            return Outcome::NotEnough(format!("{} of {copies} copies publish", counted.len()));
+        }
+        match epoch(&counted) {
+            Ok(epoch) => judge(set as f64, &epoch),
+            Err(reason) => Outcome::NotEnough(reason),
+        }
+    }
+}
+
+/// What the ranks that count did in one epoch.
+struct Epoch {
+    number: u64,
+    /// Seeds or graphs of each rank.
+    work: Vec<u64>,
+    /// The largest batch.
+    batch: u64,
+}
+
+/// The newest epoch that all these ranks have wholly.
+fn epoch(ranks: &[&Rank<'_>]) -> Result<Epoch, String> {
+    let newest = |rank: &&Rank<'_>| newest_whole_epoch(rank);
+    let epochs: Option<Vec<u64>> = ranks.iter().map(newest).collect();
+    let number = epochs.and_then(|epochs| epochs.into_iter().min()).ok_or("no epoch is over yet on all ranks")?;
+    let mut found = Epoch { number, work: Vec::new(), batch: 0 };
+    for rank in ranks {
+        let rows = rows(rank).filter(|row| row.epoch() == number);
+        let batches: Option<Vec<u64>> = rows.map(|row| batch_work(&row)).collect();
+        let batches = batches.ok_or("batches do not say how many seeds or graphs they have")?;
+        if batches.is_empty() {
+            return Err(format!("epoch {number} is not kept on all ranks"));
+        }
+        found.batch = found.batch.max(batches.iter().copied().max().unwrap_or(0));
+        found.work.push(batches.into_iter().fold(0, u64::saturating_add));
+    }
+    Ok(found)
+}
+
+fn rows<'a>(rank: &Rank<'a>) -> impl Iterator<Item = StepRow<'a>> + use<'a> {
+    rank.store.steps().all().rev().take(NEWEST)
+}
+
+/// The newest epoch that is over and of which no step is missing.
+fn newest_whole_epoch(rank: &Rank<'_>) -> Option<u64> {
+    let newest = rank.store.steps().last()?;
+    let has_ended = matches!(rank.store.session().state(), SessionState::Ended(_));
+    let over = if has_ended { newest.epoch() } else { newest.epoch().checked_sub(1)? };
+    let before = rows(rank).find(|row| row.epoch() < over);
+    let oldest = rows(rank).last()?;
+    let is_whole = before.is_some() || (oldest.ordinal() == 0 && oldest.epoch() == over);
+    is_whole.then_some(over)
+}
+
+fn judge(set: f64, epoch: &Epoch) -> Outcome {
+    let ranks = epoch.work.len();
+    let all: f64 = epoch.work.iter().map(|work| *work as f64).sum();
+    // Equal work for all may need a batch of padding on each, or leave that much out.
+    let slack = SLACK.max(ranks as f64 * epoch.batch as f64 / set);
+    let times = all / set;
+    if (times - 1.0).abs() <= slack {
+        return Outcome::Nothing;
+    }
+    let walks_all = |work: &u64| (*work as f64 / set - 1.0).abs() <= SLACK;
+    let share = (times > 1.0).then(|| 1.0 - 1.0 / times);
+    let (summary, advice) = if times > 1.0 && epoch.work.iter().all(walks_all) {
+        let summary =
+            format!("each of {ranks} copies walks the whole training set: an epoch does {times:.1} x the work");
+        (summary, "give every rank its share: a distributed sampler, or use_ddp=True for DGL's loader")
+    } else if times > 1.0 {
+        let summary = format!("an epoch does {times:.2} x the training set: some of it is done more than once");
+        (summary, "look at how the training set is split over the ranks")
+    } else {
+        let summary = format!("an epoch does {times:.2} x the training set: the rest is never seen");
+        (summary, "look at how the training set is split over the ranks, and what is dropped at the end of an epoch")
+    };
+    let finding = Finding::of_run(Kind::WorkNotConserved, Confidence::High, share, summary);
+    let works: Vec<String> = epoch.work.iter().take(8).map(|work| count(*work)).collect();
+    finding
+        .because(format!("in epoch {} the copies did {} of {}", epoch.number, works.join(", "), count(set as u64)))
+        .because("compare seeds or graphs a second over all ranks, not seconds an epoch")
+        .advise(advice)
+        .into()
+}
