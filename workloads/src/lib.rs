@@ -15,6 +15,7 @@ pub mod gat;
 pub mod gcn;
 pub mod graph;
 pub mod images;
+pub mod inject;
 pub mod kernels;
 pub mod loading;
 pub mod molecule;

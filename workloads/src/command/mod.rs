@@ -166,6 +166,14 @@ pub enum TrainError {
         /// What the system said.
         message: String,
     },
+    /// The memory that a cause needs is not there.
+    #[error("the system does not give the {bytes} bytes to inject: {source}; ask for less")]
+    Inject {
+        /// How much was asked for.
+        bytes: usize,
+        /// The system's words.
+        source: std::io::Error,
+    },
     /// The model cannot be computed.
     #[error("the model cannot be computed: {0}")]
     Model(#[from] candle_core::Error),

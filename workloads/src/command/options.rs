@@ -1,12 +1,14 @@
 //! The options that every training has.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use candle_core::Device;
 use clap::Args;
 use gnntop_probe::{Place, Session, Warning};
 
 use super::{DeviceChoice, DeviceError, Observer};
+use crate::inject::{self, Injection, Injector};
 use crate::train::{Subnormals, keep_freed_memory, set_subnormals};
 
 /// How long and how a training runs, whatever it trains.
@@ -33,6 +35,12 @@ pub struct RunOptions {
     /// Keep subnormal numbers instead of flushing them to zero: shows how slow they make deep stacks.
     #[arg(long)]
     pub keep_subnormals: bool,
+    /// Publish without readings of the hardware: shows what reading it costs.
+    #[arg(long)]
+    pub no_sensors: bool,
+    /// Make something go wrong, such as stall:130ms@every=40; --help lists the causes.
+    #[arg(long, value_name = "CAUSE", long_help = inject::HELP)]
+    pub inject: Vec<Injection>,
     /// Write straight into a recording instead of publishing a live session.
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
@@ -43,6 +51,7 @@ impl RunOptions {
     pub(crate) fn start(&self, name: &str, observer: &mut dyn Observer) -> Session {
         self.prepare();
         let builder = Session::builder(name).on_warning(observer.warning());
+        let builder = if self.no_sensors { builder.sensors(None) } else { builder };
         match &self.record {
             Some(file) => builder.record_to(file),
             None => builder,
@@ -86,6 +95,16 @@ impl RunOptions {
         #[cfg(feature = "cuda")]
         candle_core::cuda_backend::set_gemm_reduced_precision_f32(self.tf32);
         Ok(device)
+    }
+
+    /// Starts what is to go wrong beside the training.
+    pub(crate) fn injector(&self, observer: &mut dyn Observer) -> Injector {
+        Injector::start(&self.inject, observer)
+    }
+
+    /// By how much longer the loader is to take for a batch.
+    pub(crate) fn loader_delay(&self) -> Duration {
+        inject::loader_delay(&self.inject)
     }
 
     /// Most steps to do.

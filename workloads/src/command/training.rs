@@ -42,6 +42,9 @@ pub(crate) trait Training {
     /// One turn of the loop, data wait included: the caller has opened the step.
     fn step(&mut self, position: Position) -> Result<StepOutcome, TrainError>;
 
+    /// What is to be done between this step and the next.
+    fn after_step(&mut self) {}
+
     /// Where it computes.
     fn device(&self) -> &Device;
 
@@ -91,8 +94,10 @@ fn one_step(training: &mut dyn Training, position: Position) -> Result<StepRepor
     step.batch(shape);
     step.loss(loss);
     drop(step);
+    let time = begin.elapsed();
+    training.after_step();
     let Position { epoch, epochs, index, batches } = position;
-    Ok(StepReport { epoch, epochs, index, batches, loss, shape, time: begin.elapsed() })
+    Ok(StepReport { epoch, epochs, index, batches, loss, shape, time })
 }
 
 #[cfg(test)]

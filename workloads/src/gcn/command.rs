@@ -116,6 +116,7 @@ impl GcnCommand {
         observer: &mut dyn Observer,
     ) -> Result<Summary, TrainError> {
         let mut summary = Summary::default();
+        let mut injector = self.options.injector(observer);
         let epochs = (self.runs * self.epochs()) as u64;
         for (number, &mode) in self.mode.modes().iter().enumerate() {
             mark(&MODE, Some(number as f64));
@@ -123,7 +124,7 @@ impl GcnCommand {
             let first = number as u64 * epochs;
             let left = self.options.max_steps() - summary.steps;
             let begin = Instant::now();
-            let done = train(&mut learning, first..first + epochs, left, observer)?;
+            let done = train(&mut injector.around(&mut learning), first..first + epochs, left, observer)?;
             summary = Summary { steps: summary.steps + done.steps, loss: done.loss.or(summary.loss) };
             observer.tell(&outcome(mode, &learning, begin));
         }
@@ -213,8 +214,13 @@ impl GcnCommand {
             SamplerSettings { fanouts: self.fanouts.clone(), form: SampleForm::Subgraph, self_loops: false, seed };
         let batches = NodeBatches::new(dataset, &dataset.split.train, sampler)?;
         let batches = if self.plain { batches } else { batches.without_zeros() };
-        let settings =
-            LoaderSettings { batch_size: self.batch_size, workers: self.workers, seed, ..LoaderSettings::default() };
+        let settings = LoaderSettings {
+            batch_size: self.batch_size,
+            workers: self.workers,
+            seed,
+            delay: self.options.loader_delay(),
+            ..LoaderSettings::default()
+        };
         Ok(Loader::published(batches, settings)?)
     }
 }

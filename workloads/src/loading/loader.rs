@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
 use super::plan::Plan;
-use super::{Assemble, BatchId, LoaderError, LoaderObserver, LoaderSettings, LoaderTracks, Unobserved};
+use super::{Assemble, BatchId, LoaderError, LoaderObserver, LoaderSettings, LoaderTracks, Stage, Unobserved};
 
 /// A batch on loan: dropping it gives its memory back for a later one.
 #[derive(Debug)]
@@ -213,12 +213,21 @@ impl<A: Assemble> Maker<A> {
         let id = self.plan.id(number);
         let order = self.order_of(id.epoch);
         let members = self.plan.members(&order, id.index);
+        self.delay();
         let batch = self.returned.try_recv().unwrap_or_default();
         // On loan from here on, so that the memory comes back from a batch that fails as well.
         let mut loaded = LoadedBatch { id, batch, home: self.home.clone() };
         match self.assembler.assemble(members, id, &mut loaded.batch, &*self.observer) {
             Ok(()) => Ok(loaded),
             Err(source) => Err(LoaderError::Assemble { batch: id, source: Box::new(source) }),
+        }
+    }
+
+    /// The delay that the settings ask for, as a part of the work.
+    fn delay(&self) {
+        let delay = self.plan.settings.delay;
+        if !delay.is_zero() {
+            self.observer.stage(Stage::Assemble, &mut || std::thread::sleep(delay));
         }
     }
 
@@ -266,7 +275,7 @@ impl<A: Assemble> Worker<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loading::{Part, Stage};
+    use crate::loading::Part;
     use std::sync::Mutex;
     use std::sync::atomic::AtomicU64;
 
@@ -309,7 +318,7 @@ mod tests {
     }
 
     fn settings(workers: usize) -> LoaderSettings {
-        LoaderSettings { batch_size: 8, workers, prefetch: 2, seed: 7, shuffle: true, part: Part::WHOLE }
+        LoaderSettings { batch_size: 8, workers, prefetch: 2, seed: 7, ..LoaderSettings::default() }
     }
 
     fn batches(settings: LoaderSettings, count: usize) -> Vec<(BatchId, Vec<u32>)> {
@@ -461,6 +470,19 @@ mod tests {
         assert_eq!(refused(1, no_prefetch), "prefetch is 0; it must be at least 1");
         let published = Loader::published(things(1), no_size).unwrap_err().to_string();
         assert_eq!(published, "batch_size is 0; it must be at least 1");
+    }
+
+    #[test]
+    fn a_delay_is_a_part_of_the_work_and_changes_no_batch() {
+        let counting = Arc::new(Counting::default());
+        let delayed = LoaderSettings { delay: std::time::Duration::from_millis(20), ..settings(0) };
+        let mut loader = Loader::observed(things(43), delayed, Arc::clone(&counting)).unwrap();
+        let begin = std::time::Instant::now();
+        let first = loader.next_batch().unwrap().clone();
+        // Asleep at least so long; how much longer is the machine's affair.
+        assert!(begin.elapsed() >= delayed.delay);
+        assert_eq!(counting.stages.load(Ordering::Relaxed), 2);
+        assert_eq!(first, batches(settings(0), 1)[0].1);
     }
 
     #[derive(Default)]

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -25,6 +26,8 @@ pub struct LoaderSettings {
     pub shuffle: bool,
     /// Which part of every batch is loaded.
     pub part: Part,
+    /// By how much longer every batch is to take, for trying out what a slow loader does; usually nothing.
+    pub delay: Duration,
 }
 
 /// One of several equal parts of every batch: what one of several ranks trains on. All ranks have the same order, so that
@@ -52,7 +55,15 @@ impl Part {
 impl Default for LoaderSettings {
     /// Batches of 512, two workers two batches ahead (PyTorch's default), shuffled with the seed of the study.
     fn default() -> Self {
-        Self { batch_size: 512, workers: 2, prefetch: 2, seed: 1234, shuffle: true, part: Part::WHOLE }
+        Self {
+            batch_size: 512,
+            workers: 2,
+            prefetch: 2,
+            seed: 1234,
+            shuffle: true,
+            part: Part::WHOLE,
+            delay: Duration::ZERO,
+        }
     }
 }
 

@@ -98,7 +98,8 @@ impl PnaCommand {
             device,
         };
         let epochs = run.training.epochs as u64;
-        let done = train(&mut run, 0..epochs, self.options.max_steps(), observer);
+        let mut injector = self.options.injector(observer);
+        let done = train(&mut injector.around(&mut run), 0..epochs, self.options.max_steps(), observer);
         drop((track, session));
         done
     }
@@ -173,6 +174,7 @@ impl PnaCommand {
             batch_size: training.batch_graphs,
             workers: self.workers,
             seed: self.options.seed,
+            delay: self.options.loader_delay(),
             ..LoaderSettings::default()
         };
         Ok(Loader::published(GraphBatches::new(molecules.graphs), settings)?)

@@ -112,6 +112,7 @@ impl SampledOptions {
             workers: self.workers,
             seed: self.run.seed.wrapping_add(own_order),
             part,
+            delay: self.run.loader_delay(),
             ..LoaderSettings::default()
         };
         let batches = NodeBatches::new(dataset, &dataset.split.train, self.sampler(self_loops))?;

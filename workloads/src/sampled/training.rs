@@ -109,7 +109,8 @@ impl<'a, M: NodeModel> SampledTraining<'a, M> {
             group.gradients.share_parameters(group.rank.collective())?;
         }
         let epochs = self.epochs;
-        train(&mut self, 0..epochs, run.options.run.max_steps(), observer)
+        let mut injector = run.options.run.injector(observer);
+        train(&mut injector.around(&mut self), 0..epochs, run.options.run.max_steps(), observer)
     }
 
     /// Forward, backward, optimizer. Returns the loss and the right answers.

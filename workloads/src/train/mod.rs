@@ -20,4 +20,5 @@ pub(crate) use node_trainer::{check_nodes, edges_of};
 pub use parameters::{Parameter, Parameters};
 pub use scaler::{GradScaler, ScalerSettings};
 pub use schedule::cosine_learning_rate;
+pub(crate) use subnormals::keeping_subnormals;
 pub use subnormals::{Subnormals, set_subnormals};

@@ -13,6 +13,23 @@ pub enum Subnormals {
     Flush,
 }
 
+/// Does this with subnormal numbers kept on the calling thread, whatever its mode is before and after.
+pub(crate) fn keeping_subnormals<T>(work: impl FnOnce() -> T) -> T {
+    let was_flushing = flushes();
+    set_on_this_thread(Subnormals::Keep);
+    let done = work();
+    if was_flushing {
+        set_on_this_thread(Subnormals::Flush);
+    }
+    done
+}
+
+/// Whether the calling thread flushes the results of its arithmetic.
+fn flushes() -> bool {
+    use std::hint::black_box;
+    black_box(f32::MIN_POSITIVE) * black_box(0.5) == 0.0
+}
+
 /// Sets the mode of the calling thread and of every thread of the current rayon pool, on which the kernels run.
 /// Threads made later keep their default, [`Subnormals::Keep`]. Returns whether this CPU has the switch (x86-64 has).
 pub fn set_subnormals(mode: Subnormals) -> bool {

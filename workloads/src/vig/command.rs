@@ -77,7 +77,8 @@ impl VigCommand {
         let track = session.track("train", TrackRole::Training);
         let mut run = Run::new(self, &model, training, data, device)?;
         let epochs = run.training.epochs as u64;
-        let done = train(&mut run, 0..epochs, self.options.max_steps(), observer);
+        let mut injector = self.options.injector(observer);
+        let done = train(&mut injector.around(&mut run), 0..epochs, self.options.max_steps(), observer);
         drop((track, session));
         done
     }
@@ -150,6 +151,7 @@ impl Run {
             batch_size: training.batch_images,
             workers: command.workers,
             seed: command.options.seed,
+            delay: command.options.loader_delay(),
             ..LoaderSettings::default()
         };
         Ok(Self {

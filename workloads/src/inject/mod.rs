@@ -1,0 +1,148 @@
+//! Causes of slowness on demand: what `--inject` makes a training do beside its work, so that it is known what a
+//! profiler ought to find in it.
+//!
+//! ```text
+//! --inject stall:130ms@every=40 ─▶ parse.rs ─▶ Injection ─▶ injector.rs, around every step ─▶ causes.rs
+//! ```
+//!
+//! Every cause really happens: the thread sleeps, pages are touched, memory is kept, cores are kept busy. Without
+//! `--inject` there is nothing to do around a step.
+
+mod causes;
+mod injector;
+mod parse;
+
+use std::time::Duration;
+
+pub(crate) use injector::Injector;
+
+/// Help for `--inject`.
+pub(crate) const HELP: &str = "\
+Make something go wrong, to see whether it is found. May be given several times. CAUSE is one of:
+  stall:TIME             a pause, such as a garbage collection
+  faults:SIZE            fresh memory from the system, every page touched and given back
+  slow-loader:TIME       every batch takes so much longer to make
+  contention[:THREADS]   threads that compute and publish nothing; three a core if not said
+  leak:SIZE              memory that is never given back
+  denormals[:COUNT]      multiplications of subnormal numbers, counted; 400000 if not said
+Stall, faults, leak and denormals befall every step, or those named behind an @:
+  every=N                steps N, 2N, ...
+  at=N                   only step N, from 1
+  from=N                 none before step N
+and for a stall, behind a comma:
+  in=PLACE               charged to forward (if not said), backward, optimizer, data-wait, step (no phase) or between
+  mark=NAME              the mark at its end, \"injected stall\" if not said; none for no mark
+Examples: stall:130ms@every=40   stall:80ms@every=50,in=between,mark=checkpoint   faults:256MiB@every=37
+          slow-loader:60ms   contention:6   leak:1MiB   denormals@every=3";
+
+/// Something that is to go wrong, as `--inject` describes it.
+///
+/// ```
+/// use gnntop_workloads::inject::{Cause, Injection};
+///
+/// let leak: Injection = "leak:1MiB@every=10".parse()?;
+/// assert_eq!(leak.cause, Cause::Leak { bytes: 1 << 20 });
+/// assert!(leak.when.is_due(10) && !leak.when.is_due(11));
+/// assert_eq!("leak:1".parse::<Injection>().unwrap_err(), "give a size with its unit, as 256MiB: 1");
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Injection {
+    /// How it was written.
+    pub words: String,
+    /// What goes wrong.
+    pub cause: Cause,
+    /// In which steps, where the cause is one of steps.
+    pub when: When,
+}
+
+/// What goes wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The training thread sleeps.
+    Stall {
+        /// For how long.
+        pause: Duration,
+        /// To what the time is charged.
+        place: Place,
+        /// The mark at its end; none for a pause that the program does not know of.
+        mark: Option<String>,
+    },
+    /// Pages are taken from the system, touched and given back.
+    Faults {
+        /// How much at once.
+        bytes: usize,
+    },
+    /// The loader sleeps for every batch.
+    SlowLoader {
+        /// For how long.
+        delay: Duration,
+    },
+    /// Threads compute that have nothing to do with the training.
+    Contention {
+        /// How many; three a core if it is not said.
+        threads: Option<usize>,
+    },
+    /// Memory is taken and kept.
+    Leak {
+        /// How much each time.
+        bytes: usize,
+    },
+    /// Subnormal numbers are multiplied.
+    Denormals {
+        /// How many.
+        count: u32,
+    },
+}
+
+/// Which steps are meant. Steps are counted from 1, through all epochs, as gnntop shows them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct When {
+    /// Multiples of this, at least 1.
+    pub every: u64,
+    /// None before this one.
+    pub from: u64,
+    /// Only this one.
+    pub at: Option<u64>,
+}
+
+impl Default for When {
+    fn default() -> Self {
+        Self { every: 1, from: 1, at: None }
+    }
+}
+
+impl When {
+    /// Whether this step is meant.
+    #[must_use]
+    pub fn is_due(&self, step: u64) -> bool {
+        self.at.is_none_or(|at| at == step) && step >= self.from && step.is_multiple_of(self.every)
+    }
+}
+
+/// To what the time of a stall is charged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    /// The phase of this name.
+    #[default]
+    Forward,
+    /// The phase of this name.
+    Backward,
+    /// The phase of this name.
+    Optimizer,
+    /// The phase of this name.
+    DataWait,
+    /// The step, in no phase.
+    Step,
+    /// The time between this step and the next.
+    Between,
+}
+
+/// By how much longer a batch takes with all of these: what a loader is told.
+pub(crate) fn loader_delay(injections: &[Injection]) -> Duration {
+    let delay = |injection: &Injection| match injection.cause {
+        Cause::SlowLoader { delay } => Some(delay),
+        _ => None,
+    };
+    injections.iter().filter_map(delay).sum()
+}

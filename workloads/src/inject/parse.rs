@@ -1,0 +1,227 @@
+//! The words behind `--inject`: `CAUSE:AMOUNT@KEY=VALUE,KEY=VALUE`.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::{Cause, Injection, Place, When};
+
+/// A pause that is longer is a mistake.
+const LONGEST: Duration = Duration::from_secs(600);
+/// As much memory at once is a mistake.
+const LARGEST: u64 = 64 << 30;
+/// More threads or multiplications are a mistake.
+const MOST_THREADS: u64 = 1024;
+const MOST_NUMBERS: u64 = 1_000_000_000;
+/// Multiplications where the number is not said: some milliseconds.
+const USUAL_NUMBERS: u32 = 400_000;
+/// What a stall is called where nothing is said.
+const STALL_MARK: &str = "injected stall";
+/// The longest name of a mark.
+const LONGEST_MARK: usize = 64;
+
+const CAUSES: &str = "stall, faults, slow-loader, contention, leak, denormals";
+const PLACES: [(&str, Place); 6] = [
+    ("forward", Place::Forward),
+    ("backward", Place::Backward),
+    ("optimizer", Place::Optimizer),
+    ("data-wait", Place::DataWait),
+    ("step", Place::Step),
+    ("between", Place::Between),
+];
+
+impl FromStr for Injection {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (what, details) = text.split_once('@').map_or((text, None), |(what, details)| (what, Some(details)));
+        let (name, amount) = what.split_once(':').map_or((what, None), |(name, amount)| (name, Some(amount)));
+        let mut injection = Self { words: text.to_owned(), cause: cause(name, amount)?, when: When::default() };
+        for detail in details.into_iter().flat_map(|details| details.split(',')) {
+            injection.refine(name, detail)?;
+        }
+        if injection.when.at.is_some_and(|_| injection.when != When { at: injection.when.at, ..When::default() }) {
+            return Err("at= names one step: leave out every= and from=".to_owned());
+        }
+        Ok(injection)
+    }
+}
+
+fn cause(name: &str, amount: Option<&str>) -> Result<Cause, String> {
+    let needed = |example: &str| amount.ok_or_else(|| format!("say how much, as {name}:{example}"));
+    match name {
+        "stall" => {
+            let pause = time(needed("130ms")?)?;
+            Ok(Cause::Stall { pause, place: Place::default(), mark: Some(STALL_MARK.to_owned()) })
+        }
+        "faults" => Ok(Cause::Faults { bytes: size(needed("256MiB")?)? }),
+        "slow-loader" => Ok(Cause::SlowLoader { delay: time(needed("60ms")?)? }),
+        "contention" => {
+            let threads = amount.map(|amount| whole("a number of threads", amount, MOST_THREADS)).transpose()?;
+            Ok(Cause::Contention { threads: threads.map(|threads| threads as usize) })
+        }
+        "leak" => Ok(Cause::Leak { bytes: size(needed("1MiB")?)? }),
+        "denormals" => {
+            let count = amount.map(|amount| whole("a number of multiplications", amount, MOST_NUMBERS)).transpose()?;
+            Ok(Cause::Denormals { count: count.map_or(USUAL_NUMBERS, |count| count as u32) })
+        }
+        _ => Err(format!("no cause is called {name:?}; there is: {CAUSES}")),
+    }
+}
+
+impl Injection {
+    /// Takes one of the words behind the @.
+    fn refine(&mut self, name: &str, detail: &str) -> Result<(), String> {
+        let (key, value) =
+            detail.split_once('=').ok_or_else(|| format!("behind the @ stands key=value, as every=40: {detail:?}"))?;
+        if matches!(self.cause, Cause::SlowLoader { .. } | Cause::Contention { .. }) {
+            return Err(format!("{name} lasts from the first step to the last one: leave out what is behind the @"));
+        }
+        let step = |value| whole("a step", value, u64::MAX);
+        match (key, &mut self.cause) {
+            ("every", _) => self.when.every = step(value)?,
+            ("from", _) => self.when.from = step(value)?,
+            ("at", _) => self.when.at = Some(step(value)?),
+            ("in", Cause::Stall { place, .. }) => *place = place_of(value)?,
+            ("mark", Cause::Stall { mark, .. }) => *mark = mark_of(value)?,
+            ("in" | "mark", _) => return Err(format!("{key}= is for a stall, not for {name}")),
+            _ => return Err(format!("there is no {key}=; give every=, from=, at=, or in= and mark= of a stall")),
+        }
+        Ok(())
+    }
+}
+
+fn place_of(text: &str) -> Result<Place, String> {
+    let place = PLACES.iter().find(|(name, _)| *name == text).map(|(_, place)| *place);
+    place.ok_or_else(|| format!("in= is one of {}: {text:?}", PLACES.map(|(name, _)| name).join(", ")))
+}
+
+fn mark_of(text: &str) -> Result<Option<String>, String> {
+    match text {
+        "none" => Ok(None),
+        "" => Err("mark= needs a name, or none".to_owned()),
+        long if long.len() > LONGEST_MARK => Err(format!("a mark's name has at most {LONGEST_MARK} bytes")),
+        name => Ok(Some(name.to_owned())),
+    }
+}
+
+/// A whole number from 1 on.
+fn whole(what: &str, text: &str, most: u64) -> Result<u64, String> {
+    let number = text.parse().ok().filter(|number| (1..=most).contains(number));
+    number.ok_or_else(|| match most {
+        u64::MAX => format!("give {what} from 1 on: {text:?}"),
+        most => format!("give {what} from 1 to {most}: {text:?}"),
+    })
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    let units = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
+    let seconds = measured(text, &units).ok_or_else(|| format!("give a time with its unit, as 130ms: {text}"))?;
+    let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero() && *time <= LONGEST);
+    time.ok_or_else(|| format!("give a time above 0 and up to {} s: {text}", LONGEST.as_secs()))
+}
+
+fn size(text: &str) -> Result<usize, String> {
+    let units = [("KiB", 1024.0), ("MiB", 1_048_576.0), ("GiB", 1_073_741_824.0)];
+    let bytes = measured(text, &units).ok_or_else(|| format!("give a size with its unit, as 256MiB: {text}"))?;
+    if !(1.0..=LARGEST as f64).contains(&bytes) {
+        return Err(format!("give a size above 0 and up to {} GiB: {text}", LARGEST >> 30));
+    }
+    usize::try_from(bytes as u64).map_err(|_| format!("this is more than the machine can address: {text}"))
+}
+
+/// A number with one of these units, in the unit that is 1.
+fn measured(text: &str, units: &[(&str, f64)]) -> Option<f64> {
+    let (number, factor) = units.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)))?;
+    let is_number = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let number: f64 = number.parse().ok().filter(|_| is_number)?;
+    Some(number * factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Injection {
+        text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    fn stall(ms: u64) -> Cause {
+        Cause::Stall {
+            pause: Duration::from_millis(ms),
+            place: Place::Forward,
+            mark: Some("injected stall".to_owned()),
+        }
+    }
+
+    #[test]
+    fn every_example_of_the_help_is_understood() {
+        let examples = super::super::HELP.split("Examples: ").nth(1).unwrap();
+        let examples: Vec<&str> = examples.split_whitespace().collect();
+        assert_eq!(examples.len(), 7);
+        examples.into_iter().for_each(|example| drop(parsed(example)));
+    }
+
+    #[test]
+    fn amounts_have_units_and_some_can_be_left_out() {
+        assert_eq!(parsed("stall:130ms").cause, stall(130));
+        assert_eq!(parsed("stall:1.5s").cause, stall(1500));
+        assert_eq!(parsed("slow-loader:500us").cause, Cause::SlowLoader { delay: Duration::from_micros(500) });
+        assert_eq!(parsed("faults:0.5GiB").cause, Cause::Faults { bytes: 512 << 20 });
+        assert_eq!(parsed("leak:64KiB").cause, Cause::Leak { bytes: 64 << 10 });
+        assert_eq!(parsed("contention").cause, Cause::Contention { threads: None });
+        assert_eq!(parsed("contention:6").cause, Cause::Contention { threads: Some(6) });
+        assert_eq!(parsed("denormals").cause, Cause::Denormals { count: 400_000 });
+        assert_eq!(parsed("denormals:7").cause, Cause::Denormals { count: 7 });
+    }
+
+    #[test]
+    fn steps_are_chosen() {
+        let due = |text: &str| (1..=12).filter(|step| parsed(text).when.is_due(*step)).collect::<Vec<u64>>();
+        assert_eq!(due("stall:1ms"), (1..=12).collect::<Vec<u64>>());
+        assert_eq!(due("stall:1ms@every=4"), [4, 8, 12]);
+        assert_eq!(due("stall:1ms@at=7"), [7]);
+        assert_eq!(due("leak:1MiB@every=3,from=8"), [9, 12]);
+    }
+
+    #[test]
+    fn a_stall_has_a_place_and_a_mark() {
+        let Cause::Stall { place, mark, .. } = parsed("stall:1ms@every=9,in=between,mark=gc").cause else { panic!() };
+        assert_eq!((place, mark.as_deref()), (Place::Between, Some("gc")));
+        let Cause::Stall { mark, .. } = parsed("stall:1ms@mark=none").cause else { panic!() };
+        assert_eq!(mark, None);
+    }
+
+    #[test]
+    fn mistakes_are_told_with_what_to_write_instead() {
+        for (text, words) in [
+            ("", "no cause is called \"\"; there is: stall, faults"),
+            ("stal:1ms", "no cause is called \"stal\"; there is: stall, faults"),
+            ("stall", "say how much, as stall:130ms"),
+            ("leak", "say how much, as leak:1MiB"),
+            ("stall:130", "give a time with its unit, as 130ms: 130"),
+            ("stall:-1ms", "give a time with its unit, as 130ms: -1ms"),
+            ("stall:nans", "give a time with its unit"),
+            ("stall:0ms", "above 0 and up to 600 s: 0ms"),
+            ("stall:601s", "up to 600 s: 601s"),
+            ("faults:256", "give a size with its unit, as 256MiB: 256"),
+            ("faults:0MiB", "above 0 and up to 64 GiB: 0MiB"),
+            ("leak:100000GiB", "up to 64 GiB"),
+            ("contention:0", "a number of threads from 1 to 1024: \"0\""),
+            ("contention:", "a number of threads from 1 to 1024: \"\""),
+            ("denormals:many", "a number of multiplications from 1 to"),
+            ("stall:1ms@", "key=value, as every=40: \"\""),
+            ("stall:1ms@every", "key=value, as every=40: \"every\""),
+            ("stall:1ms@every=0", "give a step from 1 on: \"0\""),
+            ("stall:1ms@often=3", "there is no often="),
+            ("stall:1ms@in=loss", "in= is one of forward, backward, optimizer, data-wait, step, between: \"loss\""),
+            ("stall:1ms@mark=", "mark= needs a name, or none"),
+            ("stall:1ms@at=3,every=2", "at= names one step"),
+            ("leak:1MiB@in=forward", "in= is for a stall, not for leak"),
+            ("slow-loader:1ms@every=2", "slow-loader lasts from the first step to the last one"),
+            ("contention@from=2", "contention lasts from"),
+        ] {
+            let error = text.parse::<Injection>().unwrap_err();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+}
