@@ -53,7 +53,7 @@ impl Judgement {
             return vec![hang.summary.clone()];
         }
         if !self.verdict.is_settled {
-            return self.verdict.parts();
+            return vec![self.verdict.unsettled()];
         }
         let mut kinds: Vec<&Finding> = Vec::new();
         for finding in self.findings.found.iter().filter(|finding| self.is_worth_naming(finding)) {

@@ -25,7 +25,7 @@ use std::ops::Range;
 pub use finding::{Confidence, Finding, Findings, Kind, NotEnough, Place, Severity};
 pub use judgement::Judgement;
 pub use ranks::of_ranks;
-pub use verdict::{Spike, Verdict};
+pub use verdict::Verdict;
 pub use watch::Watch;
 
 use evidence::Evidence;

@@ -1,16 +1,11 @@
-//! The verdict: one line that says what bounds a run and how even its steps are.
+//! What bounds a run and how even its steps are: the part of the line that is no finding.
 //!
 //! Rules, all of them over the steps that are looked at, without those that warm up, at least three:
 //! - *bound*: the phase (or the gap) with the largest share of the wall time;
-//! - *partial batch* and *spike*: as the findings of these names have them;
 //! - p99 against p50: nearest rank over the full batches.
-
-use std::fmt;
-use std::ops::Range;
 
 use gnntop_wire::phase::DATA_WAIT;
 
-use super::checks::spike::is_spike;
 use super::evidence::Evidence;
 use super::robust::{median, quantile};
 use crate::figures::percent;
@@ -22,19 +17,8 @@ const ENOUGH_STEPS: usize = 10;
 const ENOUGH_FOR_P99: usize = 100;
 /// Data wait or gap below this share is not worth a word.
 const WORTH_SAYING: f64 = 0.01;
-/// Spikes that are listed; all are counted.
-const SPIKES_LISTED: usize = 1024;
 
-/// A step that took much longer than the others.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spike {
-    /// The step's row in the step table.
-    pub ordinal: u64,
-    /// Its period as a multiple of what is usual for its batch.
-    pub ratio: f64,
-}
-
-/// What there is to say about a range of steps. Written out, it is the verdict line.
+/// What bounds a range of steps and how even they are; a [`super::Judgement`] writes it out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdict {
     /// Steps of the session so far.
@@ -47,14 +31,6 @@ pub struct Verdict {
     pub data_wait_share: Option<f64>,
     /// Share of time outside every phase, where it is not the largest one.
     pub gap_share: Option<f64>,
-    /// The first spikes, at most 1,024, by their place in the step table.
-    pub spikes: Vec<Spike>,
-    /// All spikes.
-    pub spike_count: u64,
-    /// The worst spike's period as a multiple of the median.
-    pub worst_ratio: f64,
-    /// Steps with a partial batch.
-    pub partial_batches: u64,
     /// p99 of the full batches' periods as a multiple of their median; `None` for too few of them.
     pub p99_over_p50: Option<f64>,
     /// What is open now and since how long in nanoseconds, while no step has ended.
@@ -62,12 +38,6 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// The verdict on the steps with these ordinals, as far as they are kept. Takes some milliseconds for 100,000.
-    pub fn of(store: &Store, ordinals: Range<u64>) -> Self {
-        Self::of_evidence(&Evidence::of(store, ordinals))
-    }
-
-    /// The same of evidence that is at hand.
     pub(super) fn of_evidence(evidence: &Evidence<'_>) -> Self {
         let store = evidence.store;
         let is_full = |row: &usize| !evidence.shape.is_partial[*row];
@@ -79,12 +49,10 @@ impl Verdict {
             return verdict;
         };
         verdict.is_settled = true;
-        verdict.partial_batches = (evidence.rows.len() - periods.len()) as u64;
         verdict.find_shares(store, &evidence.rows);
         if periods.len() >= ENOUGH_FOR_P99 {
             verdict.p99_over_p50 = quantile(&mut periods, 0.99).map(|p99| p99 / median_ns.max(1.0));
         }
-        verdict.find_spikes(evidence);
         verdict
     }
 
@@ -108,44 +76,14 @@ impl Verdict {
         self.gap_share = other(shares.len() - 1);
     }
 
-    fn find_spikes(&mut self, evidence: &Evidence<'_>) {
-        for row in (0..evidence.rows.len()).filter(|row| is_spike(evidence, *row)) {
-            let usual_ns = evidence.expected_ns[row] + evidence.usual_between_ns;
-            let ratio = evidence.rows[row].period_ns() as f64 / usual_ns;
-            self.spike_count += 1;
-            self.worst_ratio = self.worst_ratio.max(ratio);
-            if self.spikes.len() < SPIKES_LISTED {
-                self.spikes.push(Spike { ordinal: evidence.rows[row].ordinal(), ratio });
-            }
-        }
-    }
-
-    fn unsettled(&self) -> String {
+    /// What there is to say of too few steps.
+    pub(super) fn unsettled(&self) -> String {
         match (self.steps, &self.open) {
             (0, Some((phase, ns))) => format!("no steps yet; in {phase} for {}", crate::figures::duration(*ns)),
             (0, None) => "no steps yet".to_owned(),
             (1, _) => "warming up: 1 step".to_owned(),
             (steps, _) => format!("warming up: {steps} steps"),
         }
-    }
-}
-
-impl Verdict {
-    /// The verdict's sentences, the most important first. At least one.
-    pub fn parts(&self) -> Vec<String> {
-        if !self.is_settled {
-            return vec![self.unsettled()];
-        }
-        let mut parts = self.shares();
-        if self.spike_count > 0 {
-            let worst = self.worst_ratio;
-            parts.push(format!("{} (worst {worst:.1} x median)", plural(self.spike_count, "spike", "spikes")));
-        }
-        if self.partial_batches > 0 {
-            parts.push(plural(self.partial_batches, "partial batch", "partial batches"));
-        }
-        parts.extend(self.spread());
-        parts
     }
 
     /// What bounds the steps, and the shares of waiting and of the gap where they are worth a word.
@@ -172,12 +110,6 @@ impl Verdict {
     }
 }
 
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.parts().join("; "))
-    }
-}
-
 fn bound_text(phase: &str, share: f64) -> String {
     let share = percent(share);
     match phase {
@@ -194,7 +126,7 @@ pub(super) fn plural(n: u64, one: &str, many: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::findings::Verdict;
+    use crate::findings::Judgement;
     use crate::store::Store;
     use crate::store::fixture::{MS, START_NS, StreamBuilder, TrainingRun, each_item};
     use gnntop_wire::TrackRole;
@@ -202,21 +134,13 @@ mod tests {
     fn of(bytes: &[u8]) -> String {
         let mut store = Store::new();
         each_item(bytes, |item| store.apply(item));
-        Verdict::of(&store, 0..u64::MAX).to_string()
+        Judgement::of(&store, 0..u64::MAX).to_string()
     }
 
     #[test]
-    fn an_even_run_has_nothing_to_say_but_its_bound() {
+    fn an_even_run_is_told_by_its_bound() {
         let run = TrainingRun { steps: 200, epoch_steps: 1000, ..TrainingRun::default() };
         assert_eq!(of(&run.bytes()), "backward-bound (55 %); data wait 10 %; gap 2.5 %; p99 1.0 x p50");
-    }
-
-    #[test]
-    fn spikes_and_partial_batches_are_counted_apart() {
-        let spikes = vec![(30, "backward", 84 * MS), (60, "data wait", 30 * MS), (2, "forward", 900 * MS)];
-        let run = TrainingRun { steps: 200, spikes, ..TrainingRun::default() };
-        let text = of(&run.bytes());
-        assert!(text.contains("; 2 spikes (worst 3.1 x median); 8 partial batches; p99 1.8 x p50"), "{text}");
     }
 
     #[test]

@@ -30,7 +30,7 @@ mod text;
 use serde::Serialize;
 
 use crate::energy::Assumptions;
-use crate::findings::{self, Findings, Verdict};
+use crate::findings::{self, Findings, Judgement};
 use crate::ranks::Run;
 use crate::store::{Losses, Phase, StepStatistics, Store, Throughput};
 
@@ -77,7 +77,7 @@ pub struct Report {
     pub schema_version: u32,
     /// Who published what, when.
     pub session: Session,
-    /// What bounds the run, in words.
+    /// What bounds the run and what is weightiest of what was found, in words; the line that the screen has.
     pub verdict: String,
     /// What was found, with evidence and advice, in the steps that the numbers are about and that are held.
     pub findings: Findings,
@@ -113,15 +113,15 @@ impl Report {
     pub fn of(store: &Store, options: &Options) -> Self {
         let skipped = StepStatistics::of_rows_from(store, options.skip_steps);
         let statistics = skipped.as_ref().unwrap_or(store.statistics());
-        let verdict = Verdict::of(store, options.skip_steps..u64::MAX).to_string();
+        let judgement = Judgement::of(store, options.skip_steps..u64::MAX);
         let steps = Steps::of(store, statistics, options.skip_steps);
         let hardware = Hardware::of(store);
         let memory = Memory::of(store);
         Self {
             schema_version: SCHEMA_VERSION,
             session: Session::of(store),
-            verdict,
-            findings: findings::over(store, options.skip_steps..u64::MAX),
+            verdict: judgement.to_string(),
+            findings: judgement.findings,
             phases: durations::phase_lines(store.phases(), statistics, &options.percentiles),
             classes: classes::class_lines(store, options.skip_steps, &options.percentiles),
             trace: figure::trace(store, options.skip_steps),

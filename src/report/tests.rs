@@ -30,7 +30,7 @@ fn the_text_says_everything_in_80_columns() {
         "from 2026-01-02 03:04:05 UTC\n100 steps, 4 epochs; loss 1 to 0.010\n",
         "outside steps: 100 ms before the first step, 1.00 ms after the last\n",
         "backward-bound (56 %)",
-        "gap 2.5 %; 1 spike (worst 3.1 x median);\n4 partial batches",
+        "gap 2.5 %; 1 spike (2.2 %);\n4 partial batches",
         "findings\n ! spikes (certain): step 30 took 123 ms",
         "\ndata wait    100  3.90 ms  4.00 ms ",
         "per second   25.",

@@ -18,7 +18,7 @@ const SIGMAS: f64 = 6.0;
 pub(super) struct Spikes;
 
 /// Whether a row is a spike.
-pub(in crate::findings) fn is_spike(evidence: &Evidence<'_>, row: usize) -> bool {
+fn is_spike(evidence: &Evidence<'_>, row: usize) -> bool {
     let expected = evidence.expected_ns[row];
     evidence.inside_ns[row] > RATIO * expected && evidence.excess_ns(row) > SIGMAS * evidence.noise_ns
 }

@@ -479,8 +479,8 @@ options = { batch-size = 64 }
     #[test]
     fn the_shipped_studies_are_understood() {
         for (text, settings, quick) in [
-            (include_str!("../../workloads/studies/pna.toml"), 6, 6),
-            (include_str!("../../workloads/studies/cora.toml"), 5, 5),
+            (include_str!("../../../workloads/studies/pna.toml"), 6, 6),
+            (include_str!("../../../workloads/studies/cora.toml"), 5, 5),
         ] {
             let read = |is_quick| read(text, is_quick, |_| Ok(())).unwrap();
             assert_eq!((read(false).settings.len(), read(true).settings.len()), (settings, quick));
