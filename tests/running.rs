@@ -166,6 +166,21 @@ mod workloads {
     }
 
     #[test]
+    fn ranks_train_together_each_in_a_session_of_its_own() {
+        let sessions = Sessions::new();
+        let small = ["--nodes", "600", "--edges", "6000", "--batch-size", "64", "--fanouts", "4,4", "--hidden", "8"];
+        let ran = sessions.run([&["train", "sage", "--epochs", "1", "--ranks", "2"][..], &small].concat());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.err.contains("2 ranks of ") && ran.err.contains("seeds shared out among 2 ranks"), "{ran:?}");
+        // Everything that the run's ranks published, by the run's name.
+        assert_eq!(sessions.run(["record", "sage", "--last", "5m", "-o", "run.gnntop"]).code, Some(0));
+        let report = sessions.run(["report", "run.gnntop"]);
+        for words in ["all-reduce", "rank 1"] {
+            assert!(report.out.contains(words), "{words} in {report:?}");
+        }
+    }
+
+    #[test]
     fn unknown_names_and_settings_are_answered() {
         let sessions = Sessions::new();
         sessions.run(["run", "pan"]).refused("no workload is called pan; there is: gat, gcn, pna, sage, vig");
