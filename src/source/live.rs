@@ -196,6 +196,7 @@ impl Source for Live {
             state,
             lost_segments: self.lost_segments,
             damage: self.tally.damage,
+            left_out: 0,
             newer_format: self.tally.newer_format,
             hint: None,
             transport: None,

@@ -8,6 +8,7 @@
 //! ```
 
 pub mod catalog;
+mod clocks;
 pub mod discover;
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -15,6 +16,8 @@ mod hardware;
 mod launched;
 mod live;
 mod live_run;
+mod one_rank;
+mod outline;
 mod pipe;
 pub mod playback;
 pub mod process;
@@ -22,11 +25,13 @@ pub mod recording;
 pub mod runs;
 mod segments;
 pub mod target;
+mod whose;
 
 pub use hardware::Hardware;
 pub use launched::{Launched, session_of};
 pub use live::Live;
 pub use live_run::{LiveRun, follow};
+pub use one_rank::OneRank;
 pub use playback::Playback;
 pub use recording::Recording;
 
@@ -102,6 +107,8 @@ pub struct Status {
     pub lost_segments: u64,
     /// What of the stream could not be read.
     pub damage: DamageTotal,
+    /// Frames behind damage of which nobody knows whose they are.
+    pub left_out: u64,
     /// The format version of segments that were left out because they are newer than this program.
     pub newer_format: Option<u64>,
     /// How to get more than this source has.
@@ -119,6 +126,9 @@ impl Status {
             let places = if holes == 1 { "one place".to_owned() } else { format!("{holes} places") };
             let offset = first.offset;
             warnings.push(format!("damaged in {places}, first at byte {offset}: {bytes} bytes could not be read"));
+        }
+        if self.left_out > 0 {
+            warnings.push(format!("{} pieces behind damage could not be told to belong to a rank", self.left_out));
         }
         if self.lost_segments > 0 {
             warnings.push(format!("{} segments were dropped before they could be read", self.lost_segments));

@@ -7,14 +7,15 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::recording::{Advance, RecordingError};
+use super::recording::RecordingError;
 use super::{Control, Progress, Recording, Sink, Source, State, Status, Transport};
 
 mod pacer;
 mod step_search;
+mod strand;
 
-use pacer::Pacer;
 use step_search::StepSearch;
+use strand::{Fed, Strand};
 
 /// How far one frame step moves, in nanoseconds.
 pub const FRAME_NS: u64 = 100_000_000;
@@ -46,8 +47,8 @@ impl Default for PlaybackOptions {
 /// A recording that is being played.
 pub struct Playback {
     path: PathBuf,
-    recording: Recording,
-    pacer: Pacer,
+    /// Stretches that are read beside each other: several where recordings were put one after the other.
+    strands: Vec<Strand>,
     clock: Clock,
     /// The clock at the last poll.
     last_tick: Duration,
@@ -85,14 +86,14 @@ impl Playback {
     /// # Errors
     /// As [`Recording::open`].
     pub fn with_clock(path: PathBuf, options: PlaybackOptions, clock: Clock) -> Result<Self, RecordingError> {
-        let recording = Recording::open(&path)?;
-        let span = Recording::time_span(&path);
+        let outline = strand::outline(&path);
+        let strands = Strand::open_all(&path, outline.as_ref())?;
+        let span = outline.map(|outline| outline.span).or_else(|| Recording::time_span(&path));
         let total_ns = span.map(|span| span.last_ns - span.first_ns);
         let from_ns = u64::try_from(options.from.as_nanos()).unwrap_or(u64::MAX);
         Ok(Self {
             path,
-            recording,
-            pacer: Pacer::default(),
+            strands,
             last_tick: clock(),
             clock,
             position_ns: from_ns.min(total_ns.unwrap_or(u64::MAX)),
@@ -175,33 +176,34 @@ impl Playback {
     /// Starts over at the beginning of the recording.
     fn reopen(&mut self, sink: &mut dyn Sink) {
         self.rewound = false;
-        match Recording::open(&self.path) {
-            Ok(recording) => {
-                self.recording = recording;
-                self.pacer = Pacer::default();
+        match Strand::open_all(&self.path, strand::outline(&self.path).as_ref()) {
+            Ok(strands) => {
+                self.strands = strands;
                 sink.reset();
             }
             Err(error) => self.failed = Some(error.to_string()),
         }
     }
 
-    /// Reads ahead of the position, within the budget. Says whether the position was reached.
+    /// Reads all stretches ahead of the position, within the budget. Says whether the position was reached by all.
     fn feed(&mut self, sink: &mut dyn Sink, budget: Duration) -> Fed {
         let began = Instant::now();
-        loop {
-            self.pacer.set_position(self.position_ns);
-            if self.pacer.is_ahead() {
-                return Fed::Ahead;
-            }
-            match self.recording.advance(&mut self.pacer.gate(sink)) {
-                Advance::Read => (),
-                Advance::Idle => return Fed::Waiting,
-                Advance::End => return Fed::End,
-            }
-            if began.elapsed() >= budget {
-                return Fed::Behind;
-            }
+        let mut fed = Fed::End;
+        for strand in &mut self.strands {
+            let next = strand.feed(self.position_ns, sink, began, budget);
+            fed = match (fed, next) {
+                (Fed::Behind, _) | (_, Fed::Behind) => return Fed::Behind,
+                (Fed::Waiting, _) | (_, Fed::Waiting) => Fed::Waiting,
+                (Fed::End, Fed::End) => Fed::End,
+                _ => Fed::Ahead,
+            };
         }
+        fed
+    }
+
+    /// Hands over what has become due by a position; false if that was nothing.
+    fn release(&mut self, position_ns: u64, sink: &mut dyn Sink) -> bool {
+        self.strands.iter_mut().fold(false, |any, strand| strand.release(position_ns, sink) || any)
     }
 
     /// At the end of the recording: stops, or starts over.
@@ -212,19 +214,6 @@ impl Playback {
             self.finished = true;
         }
     }
-}
-
-/// How far [`Playback::feed`] got.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fed {
-    /// Far enough ahead of the position.
-    Ahead,
-    /// The budget was used up before.
-    Behind,
-    /// A pipe has nothing to give now.
-    Waiting,
-    /// The recording ends before.
-    End,
 }
 
 impl Source for Playback {
@@ -240,14 +229,13 @@ impl Source for Playback {
             return Progress::default();
         }
         // What was held back goes first, so that nothing of its track overtakes it.
-        self.pacer.set_position(self.position_ns);
-        let mut released = self.pacer.release(sink);
+        let mut released = self.release(self.position_ns, sink);
         let fed = self.feed(sink, budget);
-        released |= self.pacer.release(sink);
+        released |= self.release(self.position_ns, sink);
         self.arrived = matches!(fed, Fed::Ahead | Fed::End);
-        if fed == Fed::End && (self.pacer.is_empty() || Some(self.position_ns) == self.total_ns) {
-            self.pacer.set_position(u64::MAX);
-            self.pacer.release(sink);
+        let is_empty = self.strands.iter().all(Strand::is_empty);
+        if fed == Fed::End && (is_empty || Some(self.position_ns) == self.total_ns) {
+            self.release(u64::MAX, sink);
             self.finish();
         }
         let changed = released || fed == Fed::Behind || !self.paused;
@@ -255,7 +243,13 @@ impl Source for Playback {
     }
 
     fn status(&self) -> Status {
-        let mut status = self.recording.status();
+        let mut all = self.strands.iter().map(Strand::status);
+        let mut status = all.next().unwrap_or_default();
+        for other in all {
+            status.damage.add(&other.damage);
+            status.left_out += other.left_out;
+            status.newer_format = status.newer_format.max(other.newer_format);
+        }
         status.state = match (&self.failed, self.finished) {
             (Some(why), _) => State::Ended(why.clone()),
             (None, true) => status.state,

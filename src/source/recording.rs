@@ -6,20 +6,21 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use gnntop_wire::{FORMAT_MAJOR, Item, StreamReader};
 
+use super::outline::Outline;
 use super::pipe::{Pipe, Piped};
+use super::whose::Whose;
 use super::{Progress, Sink, Source, State, Status, Tally, segments};
 
 /// Bytes read and handed over between two looks at the clock.
 const CHUNK_LEN: usize = 256 * 1024;
 /// A file without one good frame in so many bytes is no recording.
 const SNIFF_LEN: usize = 4 << 20;
-/// Bytes from the end that are searched for the last time stamp; more than the longest frame.
-const TAIL_LEN: u64 = 2 << 20;
 
 /// Why a recording cannot be opened. One line each, with the file's name.
 #[derive(Debug, thiserror::Error)]
@@ -70,6 +71,9 @@ pub struct Recording {
     ended: Option<String>,
     tally: Tally,
     chunk: Vec<u8>,
+    /// Bytes of the part that is to be read that are left.
+    left: u64,
+    whose: Whose,
 }
 
 enum Input {
@@ -133,11 +137,15 @@ impl Recording {
         }
     }
 
-    /// Reads on until it is clear whether this is a recording.
     fn start(title: String, input: Input) -> Result<Self, RecordingError> {
-        let reader = StreamReader::new();
-        let (tally, chunk) = (Tally::default(), vec![0; CHUNK_LEN]);
-        let mut recording = Self { title, input, reader, head: VecDeque::new(), ended: None, tally, chunk };
+        Self::start_with(title, input, u64::MAX)
+    }
+
+    /// Reads on until it is clear whether this is a recording; at most `left` bytes of each file.
+    fn start_with(title: String, input: Input, left: u64) -> Result<Self, RecordingError> {
+        let (reader, head, ended) = (StreamReader::new(), VecDeque::new(), None);
+        let (tally, chunk, whose) = (Tally::default(), vec![0; CHUNK_LEN], Whose::default());
+        let mut recording = Self { title, input, reader, head, ended, tally, chunk, left, whose };
         let mut sniffer = StreamReader::new();
         loop {
             let len = recording.read_waiting().map_err(|error| recording.io_error(error))?;
@@ -165,7 +173,7 @@ impl Recording {
     /// Fills `chunk` from the open file or the pipe, waiting for a pipe to give something; 0 at the end.
     fn read_waiting(&mut self) -> io::Result<usize> {
         match &mut self.input {
-            Input::Files { open, .. } => read(open, &mut self.chunk),
+            Input::Files { open, .. } => read_within(open, &mut self.chunk, &mut self.left),
             Input::Pipe(pipe) => {
                 let bytes = pipe.wait()?.unwrap_or_default();
                 self.chunk[..bytes.len()].copy_from_slice(&bytes);
@@ -178,7 +186,9 @@ impl Recording {
     pub(super) fn advance(&mut self, sink: &mut dyn Sink) -> Advance {
         if let Some(item) = self.reader.next() {
             self.tally.note(&item);
-            sink.apply(item);
+            if self.whose.is_known(&item) {
+                sink.apply(item);
+            }
             return Advance::Read;
         }
         if self.ended.is_some() {
@@ -200,7 +210,7 @@ impl Recording {
             return Ok(Advance::Read);
         }
         let len = match &mut self.input {
-            Input::Files { open, .. } => read(open, &mut self.chunk)?,
+            Input::Files { open, .. } => read_within(open, &mut self.chunk, &mut self.left)?,
             Input::Pipe(pipe) => match pipe.take()? {
                 Piped::Nothing => return Ok(Advance::Idle),
                 Piped::End => 0,
@@ -249,17 +259,32 @@ impl Recording {
         }
     }
 
-    /// When the recording at `path` begins and ends, from its first and last bytes; `None` for a pipe, and where
-    /// nothing in them has a time.
+    /// When the recording at `path` begins and ends, on the clock of its first session; `None` for a pipe, and where nothing
+    /// in it has a time.
     pub fn time_span(path: &Path) -> Option<TimeSpan> {
-        let files = if path.is_dir() {
-            segments::numbers(path).ok()?.into_iter().map(|number| segments::path(path, number)).collect()
-        } else {
-            vec![path.to_owned()]
-        };
-        let first_ns = files.iter().filter_map(open_regular).find_map(|file| first_time(&file))?;
-        let last_ns = files.iter().rev().filter_map(open_regular).find_map(|file| last_time(&file))?;
+        if !path.is_dir() {
+            return Some(Outline::of(&open_regular(path)?)?.span);
+        }
+        let files = segments::numbers(path).ok()?.into_iter().map(|number| segments::path(path, number));
+        let files: Vec<File> = files.filter_map(|file| open_regular(&file)).collect();
+        let first_ns = files.iter().find_map(|file| Some(Outline::of(file)?.span.first_ns))?;
+        let last_ns = files.iter().rev().find_map(|file| Some(Outline::of(file)?.span.last_ns))?;
         Some(TimeSpan { first_ns, last_ns: last_ns.max(first_ns) })
+    }
+
+    /// The stretches of a file that are to be read beside each other; `None` for what is no file.
+    pub(super) fn outline(path: &Path) -> Option<Outline> {
+        Outline::of(&open_regular(path)?)
+    }
+
+    /// Opens a stretch of the file at `path`.
+    pub(super) fn open_part(path: &Path, part: &Range<u64>) -> Result<Self, RecordingError> {
+        let title = path.display().to_string();
+        let failed = |error| RecordingError::Io { path: title.clone(), error };
+        let mut open = File::open(path).map_err(failed)?;
+        open.seek(SeekFrom::Start(part.start)).map_err(failed)?;
+        let input = Input::Files { open, later: VecDeque::new() };
+        Self::start_with(title, input, part.end.saturating_sub(part.start))
     }
 }
 
@@ -288,6 +313,7 @@ impl Source for Recording {
             title: format!("{}, {}", self.tally.title(), self.title),
             state,
             damage: self.tally.damage,
+            left_out: self.whose.left_out(),
             newer_format: self.tally.newer_format,
             ..Status::default()
         }
@@ -295,7 +321,7 @@ impl Source for Recording {
 }
 
 /// Opens a file for a look at its first and last bytes; a pipe or a device has none.
-fn open_regular(path: &PathBuf) -> Option<File> {
+fn open_regular(path: &Path) -> Option<File> {
     path.metadata().ok()?.is_file().then(|| File::open(path).ok())?
 }
 
@@ -329,46 +355,13 @@ fn describe(head: &[u8]) -> &'static str {
     }
 }
 
-/// When the first thing in a file happened.
-fn first_time(mut file: &File) -> Option<u64> {
-    let mut reader = StreamReader::new();
-    let mut chunk = vec![0; CHUNK_LEN];
-    for _ in 0..SNIFF_LEN / CHUNK_LEN {
-        let len = read(&mut file, &mut chunk).ok().filter(|len| *len > 0)?;
-        reader.fill(&chunk[..len]);
-        while let Some(item) = reader.next() {
-            match item {
-                Item::Anchor(anchor) => return Some(anchor.monotonic_ns),
-                Item::Block(info, _) => return Some(info.base_ns),
-                _ => (),
-            }
-        }
-    }
-    None
-}
-
-/// When the last thing in a file happened.
-fn last_time(mut file: &File) -> Option<u64> {
-    let start = file.metadata().ok()?.len().saturating_sub(TAIL_LEN);
-    file.seek(SeekFrom::Start(start)).ok()?;
-    let mut reader = StreamReader::starting_at(start);
-    let mut chunk = vec![0; CHUNK_LEN];
-    let mut last_ns = None;
-    loop {
-        let len = read(&mut file, &mut chunk).ok()?;
-        reader.fill(&chunk[..len]);
-        while let Some(item) = reader.next() {
-            last_ns = last_ns.max(match item {
-                Item::Anchor(anchor) => Some(anchor.monotonic_ns),
-                Item::Block(_, events) => events.map(|event| event.t_ns()).max(),
-                Item::End(end) => Some(end.t_ns),
-                _ => None,
-            });
-        }
-        if len == 0 {
-            return last_ns;
-        }
-    }
+/// Reads at most `left` bytes, which it counts down.
+fn read_within(file: &mut File, chunk: &mut [u8], left: &mut u64) -> io::Result<usize> {
+    let room = chunk.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+    let len = read(file, &mut chunk[..room])?;
+    // Without a bound it stays without.
+    *left = if *left == u64::MAX { *left } else { *left - len as u64 };
+    Ok(len)
 }
 
 /// Reads, again where a signal came in between.

@@ -131,7 +131,8 @@ fn by_pid(pid: u32, dir: &Path) -> Result<Target, TargetError> {
 }
 
 fn by_directory(path: &Path) -> Result<Target, TargetError> {
-    let session = discover::read_session(path);
+    // The sessions of the same run lie beside it, wherever this is called from.
+    let session = discover::read_session(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
     let refused = |reason| TargetError::NotASession { path: path.to_owned(), reason };
     session.map(|session| Target::Session(Box::new(session))).map_err(refused)
 }

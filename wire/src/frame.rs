@@ -3,8 +3,8 @@
 
 /// First two bytes of every frame.
 const SYNC: [u8; 2] = [0xA7, b'g'];
-/// Bytes before the payload.
-const HEADER_LEN: usize = 12;
+/// Bytes before a frame's payload.
+pub const HEADER_LEN: usize = 12;
 /// The CRC covers everything from here on: kind, flags, length and payload.
 const CHECKED_FROM: usize = 7;
 /// Longest payload that a frame may claim; anything above is damage, so that no length read from a file
@@ -104,6 +104,15 @@ impl Scanner {
         self.allowance = (self.allowance + step.saturating_mul(ALLOWANCE_PER_BYTE)).min(MAX_ALLOWANCE);
         step
     }
+}
+
+/// What a frame's header alone says: the length of the whole frame in bytes, and whether a segment begins with it. `None`
+/// where no frame begins so. For finding one's way in a long recording; whether the frame is good only reading it tells.
+pub fn peek(header: &[u8; HEADER_LEN]) -> Option<(usize, bool)> {
+    let [s0, s1, check, _, _, _, _, kind, flags, l0, l1, l2] = *header;
+    let len = u32::from_le_bytes([l0, l1, l2, 0]) as usize;
+    let good = [s0, s1] == SYNC && check == header_check([kind, flags, l0, l1, l2]) && len <= MAX_PAYLOAD_LEN;
+    good.then_some((HEADER_LEN + len, kind == Kind::SEGMENT.0))
 }
 
 /// A cheap check of the header alone, so that a random sync pattern inside other data is refused without

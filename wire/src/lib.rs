@@ -112,7 +112,7 @@ pub use event::{
     Absent, Allocation, Anchor, BatchShape, ClockOffset, Counter, Definition, End, Event, Mark, NameKind, Open,
     PhaseMemory, Place, Sample, SessionInfo, Span, Step, ThreadUsage, TrackRole,
 };
-pub use frame::MAX_PAYLOAD_LEN;
+pub use frame::{HEADER_LEN, MAX_PAYLOAD_LEN, peek};
 pub use ids::{NameId, SignalId, StepId, TrackId};
 pub use meta::{MAX_TEXT_LEN, put_anchor, put_definitions, put_end, put_segment};
 pub use stream::{Damage, Item, StreamReader};

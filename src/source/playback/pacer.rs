@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
-use gnntop_wire::{Anchor, BlockEncoder, BlockInfo, End, Event, Item, StreamReader, put_anchor, put_end};
+use gnntop_wire::{Anchor, BlockEncoder, BlockInfo, End, Event, Item, SessionInfo, StreamReader, put_anchor, put_end};
 
 use super::super::Sink;
+use super::super::clocks::Clocks;
 
 /// The recording is read this far ahead of the position: a recorder puts up to a second of one track into one
 /// block before it writes the next track's, so what is due may stand behind what is not.
@@ -17,12 +18,16 @@ const MAX_HELD_EVENTS: usize = 1 << 20;
 /// Items between the recording and the sink.
 #[derive(Default)]
 pub(super) struct Pacer {
-    /// The recording's first instant, from the first item that has one.
+    /// The recording's first instant, where it is not known before from the first item that has one.
     origin_ns: Option<u64>,
-    /// Everything up to here is due, on the publisher's clock.
+    /// Everything up to here is due, on the common clock of all sessions.
     due_ns: u64,
-    /// Newest instant that was read.
+    /// Newest instant that was read, on the common clock.
     ahead_ns: u64,
+    clocks: Clocks,
+    /// The session whose items are read now, and the one that the sink was last told of.
+    reading: Option<u128>,
+    told: Option<u128>,
     held: VecDeque<Held>,
     held_events: usize,
     position_ns: u64,
@@ -32,13 +37,39 @@ pub(super) struct Pacer {
 }
 
 /// Something that is not due yet.
-enum Held {
+struct Held {
+    what: What,
+    session: Option<u128>,
+    /// What to add to its times to get the common clock's.
+    offset_ns: i64,
+}
+
+enum What {
     Block { info: BlockInfo, events: VecDeque<Event>, next_seq: u64 },
     Anchor(Anchor),
     End(End),
 }
 
 impl Pacer {
+    /// A pacer for a recording that begins at this instant on this session's clock, where that is known.
+    pub(super) fn new(origin: Option<(u64, Option<SessionInfo>)>) -> Self {
+        let Some((first_ns, reference)) = origin else { return Self::default() };
+        Self { origin_ns: Some(first_ns), clocks: Clocks::of(reference), ..Self::default() }
+    }
+
+    /// Says whose the items are that come now: in between, the sink may have heard of others.
+    pub(super) fn resume(&mut self, sink: &mut dyn Sink) {
+        self.told = None;
+        self.tell(self.reading, sink);
+    }
+
+    fn tell(&mut self, session: Option<u128>, sink: &mut dyn Sink) {
+        if let Some(session_id) = session.filter(|_| session != self.told) {
+            sink.turn_to(session_id);
+            self.told = session;
+        }
+    }
+
     /// Says which instant is shown, in nanoseconds from the start of the recording.
     pub(super) fn set_position(&mut self, position_ns: u64) {
         self.position_ns = position_ns;
@@ -70,33 +101,51 @@ impl Pacer {
         self.ahead_ns = self.ahead_ns.max(t_ns);
     }
 
-    /// Hands over what has become due; false if that was nothing.
+    /// Hands over what has become due; false if that was nothing. Afterwards the sink is where it was.
     pub(super) fn release(&mut self, sink: &mut dyn Sink) -> bool {
-        let due_ns = self.due_ns;
-        self.bytes.clear();
-        let mut held_events = 0;
-        for held in &mut self.held {
-            match held {
-                Held::Block { info, events, next_seq } => {
+        let mut held = std::mem::take(&mut self.held);
+        let mut any = false;
+        self.held_events = 0;
+        self.told = None;
+        for held in &mut held {
+            self.bytes.clear();
+            let due_ns = self.due_ns.saturating_add_signed(held.offset_ns.saturating_neg());
+            match &mut held.what {
+                What::Block { info, events, next_seq } => {
                     put_due(&mut self.bytes, info, events, next_seq, due_ns);
-                    held_events += events.len();
+                    self.held_events += events.len();
                 }
-                Held::Anchor(anchor) if anchor.monotonic_ns <= due_ns => put_anchor(&mut self.bytes, anchor),
-                Held::End(end) if end.t_ns <= due_ns => put_end(&mut self.bytes, end),
-                Held::Anchor(_) | Held::End(_) => (),
+                What::Anchor(anchor) if anchor.monotonic_ns <= due_ns => put_anchor(&mut self.bytes, anchor),
+                What::End(end) if end.t_ns <= due_ns => put_end(&mut self.bytes, end),
+                What::Anchor(_) | What::End(_) => (),
+            }
+            if !self.bytes.is_empty() {
+                any = true;
+                self.tell(held.session, sink);
+                self.reader.fill(&self.bytes);
+                while let Some(item) = self.reader.next() {
+                    sink.apply(item);
+                }
             }
         }
-        self.held_events = held_events;
-        self.held.retain(|held| match held {
-            Held::Block { events, .. } => !events.is_empty(),
-            Held::Anchor(anchor) => anchor.monotonic_ns > due_ns,
-            Held::End(end) => end.t_ns > due_ns,
+        let due_ns = self.due_ns;
+        held.retain(|held| {
+            let due_ns = due_ns.saturating_add_signed(held.offset_ns.saturating_neg());
+            match &held.what {
+                What::Block { events, .. } => !events.is_empty(),
+                What::Anchor(anchor) => anchor.monotonic_ns > due_ns,
+                What::End(end) => end.t_ns > due_ns,
+            }
         });
-        self.reader.fill(&self.bytes);
-        while let Some(item) = self.reader.next() {
-            sink.apply(item);
+        self.held = held;
+        if any {
+            self.tell(self.reading, sink);
         }
-        !self.bytes.is_empty()
+        any
+    }
+
+    fn hold(&mut self, what: What) {
+        self.held.push_back(Held { what, session: self.reading, offset_ns: self.clocks.offset_ns() });
     }
 }
 
@@ -128,27 +177,35 @@ impl Sink for Gate<'_> {
     fn apply(&mut self, item: Item<'_>) {
         let pacer = &mut *self.pacer;
         match item {
+            Item::Segment(info) => {
+                pacer.clocks.begin(&info);
+                pacer.reading = Some(info.session_id);
+                pacer.told = pacer.reading;
+                self.sink.apply(Item::Segment(info));
+            }
             Item::Block(info, events) => {
-                pacer.reach(info.base_ns);
-                if info.base_ns.saturating_add(WHOLE_BLOCK_NS) <= pacer.due_ns {
+                let base_ns = pacer.clocks.common_ns(info.base_ns);
+                pacer.reach(base_ns);
+                if base_ns.saturating_add(WHOLE_BLOCK_NS) <= pacer.due_ns {
                     return self.sink.apply(Item::Block(info, events));
                 }
                 let events: VecDeque<Event> = events.collect();
                 pacer.held_events += events.len();
                 // No track gets so far; bounded so that no sum overflows.
                 let next_seq = info.first_seq.min(1 << 62);
-                pacer.held.push_back(Held::Block { info, events, next_seq });
+                pacer.hold(What::Block { info, events, next_seq });
             }
             Item::Anchor(anchor) => {
-                pacer.reach(anchor.monotonic_ns);
-                if anchor.monotonic_ns <= pacer.due_ns && pacer.held.is_empty() {
+                let t_ns = pacer.clocks.common_ns(anchor.monotonic_ns);
+                pacer.reach(t_ns);
+                if t_ns <= pacer.due_ns && pacer.held.is_empty() {
                     return self.sink.apply(Item::Anchor(anchor));
                 }
-                pacer.held.push_back(Held::Anchor(anchor));
+                pacer.hold(What::Anchor(anchor));
             }
             Item::End(end) => {
-                pacer.reach(end.t_ns);
-                pacer.held.push_back(Held::End(end));
+                pacer.reach(pacer.clocks.common_ns(end.t_ns));
+                pacer.hold(What::End(end));
             }
             other => self.sink.apply(other),
         }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use gnntop_wire::{Event, Item};
 
+use super::super::clocks::Clocks;
 use super::super::recording::{Advance, RecordingError};
 use super::super::{Recording, Sink};
 
@@ -17,7 +18,10 @@ pub(super) struct StepSearch {
 impl StepSearch {
     /// Begins to look for the first step with this number or a higher one.
     pub(super) fn begin(path: &Path, step: u64) -> Result<Self, RecordingError> {
-        Ok(Self { recording: Recording::open(path)?, found: Finder { step, first_ns: None, end_ns: None } })
+        Ok(Self {
+            recording: Recording::open(path)?,
+            found: Finder { step, first_ns: None, end_ns: None, clocks: Clocks::default() },
+        })
     }
 
     /// Reads on for about `budget`. `None` while the step may still come; else the end of the step, in nanoseconds from
@@ -48,20 +52,24 @@ struct Finder {
     /// The first instant of the recording.
     first_ns: Option<u64>,
     end_ns: Option<u64>,
+    clocks: Clocks,
 }
 
 impl Sink for Finder {
     fn apply(&mut self, item: Item<'_>) {
         match item {
-            Item::Anchor(anchor) => self.first_ns = self.first_ns.or(Some(anchor.monotonic_ns)),
+            Item::Segment(info) => self.clocks.begin(&info),
+            Item::Anchor(anchor) => {
+                self.first_ns = self.first_ns.or(Some(self.clocks.common_ns(anchor.monotonic_ns)));
+            }
             Item::Block(info, events) => {
-                self.first_ns = self.first_ns.or(Some(info.base_ns));
+                self.first_ns = self.first_ns.or(Some(self.clocks.common_ns(info.base_ns)));
                 for event in events {
                     if let Event::Step(step) = event
                         && step.step.0 >= self.step
                         && self.end_ns.is_none()
                     {
-                        self.end_ns = Some(step.end_ns);
+                        self.end_ns = Some(self.clocks.common_ns(step.end_ns));
                     }
                 }
             }

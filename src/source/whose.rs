@@ -1,0 +1,36 @@
+//! Whose the frames of a recording are, where several sessions take turns in it.
+
+use gnntop_wire::Item;
+
+/// Whose the frames are. Behind damage nobody knows, where several sessions take turns: a head may have been lost.
+#[derive(Debug, Default)]
+pub(super) struct Whose {
+    session: Option<u128>,
+    are_several: bool,
+    is_adrift: bool,
+    left_out: u64,
+}
+
+impl Whose {
+    /// Frames that were left out because nobody knows whose they are.
+    pub(super) fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// Whether it is known whose this item is.
+    pub(super) fn is_known(&mut self, item: &Item<'_>) -> bool {
+        match item {
+            Item::Segment(info) => {
+                self.are_several |= self.session.replace(info.session_id).is_some_and(|id| id != info.session_id);
+                self.is_adrift = false;
+            }
+            Item::Damage(_) => self.is_adrift = self.are_several,
+            Item::Block(..) | Item::Definitions(_) | Item::Anchor(_) | Item::End(_) if self.is_adrift => {
+                self.left_out += 1;
+                return false;
+            }
+            _ => (),
+        }
+        true
+    }
+}
