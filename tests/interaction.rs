@@ -110,8 +110,8 @@ fn a_phase_of_the_legend_is_highlighted_with_and_without_colour() {
 fn every_spot_lies_on_the_screen_and_bars_offer_their_steps() {
     let mut app = app();
     for view in View::ALL {
-        if let Some(digit) = view.digit() {
-            update(&mut app, Action::Key(Key::Char(digit)));
+        if let Some(key) = view.key() {
+            update(&mut app, Action::Key(Key::Char(key)));
         }
         for (width, height) in [(80, 24), (120, 40), (60, 15), (20, 6), (10, 3), (1, 1), (300, 100)] {
             let (buffer, spots) = picture(&mut app, width, height, Theme::new(ColorDepth::True, false));

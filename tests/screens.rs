@@ -271,7 +271,7 @@ fn two_runs_side_by_side() {
     let mut app = app_of(&TrainingRun { steps: 400, ..run() }.bytes(), live());
     let phases = vec![("data wait", 4 * MS), ("forward", 7 * MS), ("backward", 15 * MS), ("all-reduce", 2 * MS)];
     let other = TrainingRun { name: "pna-fused", steps: 300, phases, ..TrainingRun::default() };
-    each_item(&other.bytes(), |item| app.other_mut().store.apply(item));
+    each_item(&other.bytes(), |item| app.other_mut().run.apply(item));
     let status = Status { title: "b.gnntop".to_owned(), ..Status::default() };
     update(&mut app, Action::OtherPolled { status, changed: true });
     press(&mut app, &[Key::Char('9')]);
@@ -560,7 +560,7 @@ fn no_stream_size_or_key_makes_drawing_panic() {
         };
         let mut app = app_of(&random_stream(&mut numbers), status);
         if round % 4 == 0 {
-            each_item(&random_stream(&mut numbers), |item| app.other_mut().store.apply(item));
+            each_item(&random_stream(&mut numbers), |item| app.other_mut().run.apply(item));
         }
         let ascii = round % 2 == 0;
         for _ in 0..25 {

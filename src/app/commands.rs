@@ -70,6 +70,8 @@ impl Command {
             Self::PreviousPanel => "previous-panel",
             Self::Show(view) => show_name(*view),
             Self::Enlarge => "enlarge",
+            Self::TurnRank { forward: false } => "rank-before",
+            Self::TurnRank { forward: true } => "rank-after",
             Self::ToggleOutput => "output",
             Self::NextPalette => "theme",
         }
@@ -78,5 +80,5 @@ impl Command {
 
 fn show_name(view: View) -> &'static str {
     // Those that lie on top of another one have commands of their own.
-    if view.digit().is_some() { view.name() } else { "" }
+    if view.key().is_some() { view.name() } else { "" }
 }

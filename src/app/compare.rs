@@ -1,18 +1,24 @@
 //! Another session beside the one that is shown, and what the two have in common.
 
 use super::App;
+use crate::ranks::Run;
 use crate::source::Status;
 use crate::store::{Distribution, GAP, PhaseSlot, Store};
 
 /// A session to compare with.
 #[derive(Default)]
 pub struct Other {
-    /// What is known of it. Its source writes it; the compare view reads it.
-    pub store: Store,
+    /// What is known of it. Its source writes it; the compare view reads the rank that is looked at.
+    pub run: Run,
     pub(super) status: Status,
 }
 
 impl Other {
+    /// What is known of the session, or of the rank, to compare with.
+    pub fn store(&self) -> &Store {
+        self.run.store()
+    }
+
     /// What is known about its source.
     pub fn status(&self) -> &Status {
         &self.status
@@ -46,12 +52,12 @@ impl App {
     /// The step and all phases of both sessions, those of the other one that this one lacks before the gap.
     pub fn pairs(&self) -> Vec<Pair<'_>> {
         let Some(other) = &self.other else { return Vec::new() };
-        let stores = [&self.run.store(), &other.store];
+        let stores = [self.run.store(), other.store()];
         let step = stores.map(|store| Some(store.statistics().period()).filter(|all| all.count() > 0));
         let mut pairs = vec![Pair { name: "step", phase: None, durations: step, shares: [None; 2] }];
         let (gap, own) = (self.run.store().phases().len().saturating_sub(1), self.run.store().phases());
         let is_missing = |name: &str| !own.iter().any(|phase| phase.text == name);
-        let lacking = other.store.phases().iter().filter(|phase| !phase.is_gap() && is_missing(&phase.text));
+        let lacking = other.store().phases().iter().filter(|phase| !phase.is_gap() && is_missing(&phase.text));
         let names = own[..gap].iter().map(|phase| phase.text.as_str()).enumerate().map(|(at, name)| (name, Some(at)));
         let names = names.chain(lacking.map(|phase| (phase.text.as_str(), None))).chain([(GAP, Some(gap))]);
         pairs.extend(names.map(|(name, phase)| {

@@ -152,6 +152,10 @@ pub const BINDINGS: &[Binding] = &[
     key(&[Char('7')], "7", When::Open, Command::Show(View::Tracks), "tracks: what each thread does"),
     key(&[Char('8')], "8", When::Open, Command::Show(View::Findings), "findings: what is slow, why, and what to try"),
     key(&[Char('9')], "9", When::Open, Command::Show(View::Compare), "compare: this run beside another"),
+    key(&[Char('R')], "R", When::Ranks, Command::Show(View::Ranks), "ranks: who waits for whom").footer("R", "ranks"),
+    key(&[Char('{')], "{", When::Ranks, Command::TurnRank { forward: false }, "the rank before, in every view")
+        .footer("{ }", "rank"),
+    key(&[Char('}')], "}", When::Ranks, Command::TurnRank { forward: true }, "the next rank, in every view"),
     key(&[Char('o')], "o", When::Log, Command::ToggleOutput, "output of the program").footer("o", "output"),
     key(&[Up, Char('k')], "↑  k", When::Lines, Command::Scroll { lines: -1 }, "scroll up"),
     key(&[Down, Char('j')], "↓  j", When::Lines, Command::Scroll { lines: 1 }, "scroll down"),
@@ -201,6 +205,7 @@ mod tests {
                         replay,
                         log,
                         sessions,
+                        ranks: log,
                         open,
                     });
                 }

@@ -119,6 +119,11 @@ impl App {
         }
     }
 
+    /// Forgets the figures, which are of another rank; not what they are to be over.
+    pub(super) fn forget_figures(&mut self) {
+        self.latency.figures = None;
+    }
+
     /// Brings the figures up to date with the steps that they are to be over.
     pub(super) fn count_latency(&mut self) {
         let steps = self.run.store().steps();

@@ -53,6 +53,7 @@ impl App {
             View::Tracks => self.run.store().tracks().len(),
             View::Findings => self.finding_lines().len(),
             View::Compare => self.pairs().len(),
+            View::Ranks => self.run.ranks().all().len(),
             View::Step => self.run.store().phases().len() + STEP_FACTS,
             View::Sessions => self.entries().len(),
             // The first lines of a log fill a page.
@@ -75,6 +76,9 @@ impl App {
             _ => return,
         };
         let view = self.view();
+        if view == View::Ranks {
+            return self.walk_ranks(down, lines);
+        }
         let last = self.last_line(view);
         let step =
             |at: usize, down: bool| if down { at.saturating_add(lines).min(last) } else { at.saturating_sub(lines) };

@@ -16,6 +16,7 @@ mod mouse;
 mod notice;
 mod preferences;
 mod prompt;
+mod ranks;
 mod sessions;
 mod situation;
 mod time_window;
@@ -168,6 +169,11 @@ pub enum Command {
     Show(View),
     /// Show the focused panel's own view.
     Enlarge,
+    /// Look at another rank of the run.
+    TurnRank {
+        /// The next, or the one before.
+        forward: bool,
+    },
     /// Show or leave the program's output.
     ToggleOutput,
     /// Change to the next palette of colours.
@@ -331,9 +337,9 @@ impl App {
         self.focus
     }
 
-    /// The numbered view that is shown, or lies below what is shown.
+    /// The view with a key of its own that is shown, or lies below what is shown.
     pub fn place(&self) -> View {
-        self.views.iter().rev().find(|view| view.digit().is_some()).copied().unwrap_or_default()
+        self.views.iter().rev().find(|view| view.key().is_some()).copied().unwrap_or_default()
     }
 
     /// Whether percentiles are shown in the place of bars.

@@ -73,6 +73,10 @@ impl App {
         if view == View::Sessions && self.line(view) == line {
             return self.open_selected();
         }
+        if view == View::Ranks {
+            self.select_rank(line);
+            return None;
+        }
         self.lines.set(view, line.min(self.last_line(view)));
         if view == View::Findings {
             self.forget_place();

@@ -16,11 +16,13 @@ pub enum When {
     Bars,
     /// Something with an axis of time is on the screen, and there are steps.
     Axis,
-    /// The tracks are on the screen.
+    /// What is shown has an axis of time: tracks, ranks.
     Tracks,
+    /// The run has several ranks.
+    Ranks,
     /// The overview is on the screen.
     Overview,
-    /// A numbered view other than the overview is on the screen.
+    /// A view with a key of its own other than the overview is on the screen.
     Place,
     /// The latency view is on the screen.
     Latency,
@@ -71,6 +73,8 @@ pub struct Situation {
     pub log: bool,
     /// Whether another session may be chosen.
     pub sessions: bool,
+    /// Whether the run has several ranks.
+    pub ranks: bool,
     /// Whether something is open, so that views have something to show.
     pub open: bool,
 }
@@ -84,9 +88,10 @@ impl Situation {
             When::Steps => self.steps && self.view.has_step_axis(),
             When::Bars => self.steps && matches!(self.view, View::Overview | View::Steps),
             When::Axis => self.steps && matches!(self.view, View::Overview | View::Steps | View::Latency),
-            When::Tracks => self.view == View::Tracks,
+            When::Tracks => self.view.has_time_axis(),
+            When::Ranks => self.ranks && self.open,
             When::Overview => overview,
-            When::Place => !overview && self.view.digit().is_some(),
+            When::Place => !overview && self.view.key().is_some(),
             When::Latency => self.view == View::Latency,
             When::Percentile => self.view == View::Latency && self.percentile,
             When::Found => self.place && (self.view.has_step_axis() || self.view == View::Findings),
@@ -124,6 +129,7 @@ impl App {
             replay,
             log: self.log.is_some(),
             sessions: self.offers_sessions(),
+            ranks: self.run.is_parallel(),
             open: !self.has_nothing_open(),
         }
     }

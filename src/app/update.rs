@@ -135,6 +135,7 @@ impl App {
                 self.palette = self.palette.next();
                 self.tell(format!("theme: {}", self.palette));
             }
+            Command::TurnRank { forward } => self.turn_rank(forward),
             Command::Show(view) => self.show(view),
             Command::Enlarge => self.open(self.focus.view()),
             Command::NextRange | Command::MovePercentile { .. } | Command::ShowPercentile => {
@@ -158,12 +159,12 @@ impl App {
 
     /// Leaves the innermost thing: what lies on top, then the selected step, then the view.
     fn back(&mut self) {
-        let can_filter = self.view().digit().is_some() || self.view() == View::Sessions;
+        let can_filter = self.view().key().is_some() || self.view() == View::Sessions;
         if can_filter && (self.highlight.take().is_some() || !std::mem::take(&mut self.filter).is_empty()) {
             return;
         }
-        let alone = self.views.len() < 2 && self.view().digit().is_some();
-        let has_cursor = self.view().has_step_axis() || self.view() == View::Tracks;
+        let alone = self.views.len() < 2 && self.view().key().is_some();
+        let has_cursor = self.view().has_step_axis() || self.view().has_time_axis();
         if alone && has_cursor && self.window.cursor().is_some() {
             self.window.follow();
         } else {
@@ -222,7 +223,7 @@ impl App {
     }
 
     fn move_window(&mut self, command: Command) {
-        if self.view() == View::Tracks {
+        if self.view().has_time_axis() {
             return self.move_time(command);
         }
         let width = self.columns();
@@ -460,9 +461,9 @@ mod tests {
     #[test]
     fn digits_show_views_and_each_keeps_its_line() {
         let mut app = app(100, live());
-        for view in View::NUMBERED {
+        for view in View::PLACES.into_iter().filter(|view| !view.is_of_ranks()) {
             press(&mut app, Key::Char('?'));
-            press(&mut app, Key::Char(view.digit().unwrap_or('0')));
+            press(&mut app, Key::Char(view.key().unwrap_or('0')));
             assert_eq!((app.view(), app.place()), (view, view), "also from the help");
         }
         press(&mut app, Key::Char('3'));

@@ -1,4 +1,5 @@
-//! What can fill the screen: nine views that a digit shows, and four more that lie on top of one of them.
+//! What can fill the screen: nine views that a digit shows, one that a letter shows where a run has several ranks, and four
+//! more that lie on top of one of them.
 
 /// What fills the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -22,6 +23,8 @@ pub enum View {
     Findings,
     /// This run beside another one.
     Compare,
+    /// The ranks of a run side by side.
+    Ranks,
     /// One step in full, below the bars.
     Step,
     /// The choice of what to look at.
@@ -34,7 +37,7 @@ pub enum View {
 
 impl View {
     /// All views.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Overview,
         Self::Steps,
         Self::Latency,
@@ -44,22 +47,31 @@ impl View {
         Self::Tracks,
         Self::Findings,
         Self::Compare,
+        Self::Ranks,
         Self::Step,
         Self::Sessions,
         Self::Log,
         Self::Help,
     ];
 
-    /// The views that a digit shows, from `1` on.
-    pub const NUMBERED: [Self; 9] = {
-        let [overview, steps, latency, memory, hardware, energy, tracks, findings, compare, ..] = Self::ALL;
-        [overview, steps, latency, memory, hardware, energy, tracks, findings, compare]
+    /// The views that have a key of their own: nine digits, and the letters of those that only some runs have.
+    pub const PLACES: [Self; 10] = {
+        let [overview, steps, latency, memory, hardware, energy, tracks, findings, compare, ranks, ..] = Self::ALL;
+        [overview, steps, latency, memory, hardware, energy, tracks, findings, compare, ranks]
     };
 
-    /// The digit that shows this view; `None` where none does.
-    pub fn digit(self) -> Option<char> {
-        let at = Self::NUMBERED.iter().position(|view| *view == self)?;
-        char::from_digit(at as u32 + 1, 10)
+    /// The key that shows this view; `None` where it lies on top of another one.
+    pub fn key(self) -> Option<char> {
+        let at = Self::PLACES.iter().position(|view| *view == self)?;
+        match self {
+            Self::Ranks => Some('R'),
+            _ => char::from_digit(at as u32 + 1, 10),
+        }
+    }
+
+    /// Whether only runs of several ranks have it.
+    pub fn is_of_ranks(self) -> bool {
+        self == Self::Ranks
     }
 
     /// What it is called.
@@ -67,9 +79,9 @@ impl View {
         self.names().0
     }
 
-    /// The numbered view with this name.
+    /// The view with a key of its own that has this name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::NUMBERED.into_iter().find(|view| view.name() == name)
+        Self::PLACES.into_iter().find(|view| view.name() == name)
     }
 
     /// What it is called where there is little room.
@@ -88,6 +100,7 @@ impl View {
             Self::Tracks => ("tracks", "trk"),
             Self::Findings => ("findings", "find"),
             Self::Compare => ("compare", "cmp"),
+            Self::Ranks => ("ranks", "rank"),
             Self::Step => ("step", "step"),
             Self::Sessions => ("sessions", "open"),
             Self::Log => ("output", "out"),
@@ -98,6 +111,11 @@ impl View {
     /// Its place among [`View::ALL`].
     pub(super) fn index(self) -> usize {
         self as usize
+    }
+
+    /// Whether its horizontal axis is time, so that moving and zooming goes by time.
+    pub fn has_time_axis(self) -> bool {
+        matches!(self, Self::Tracks | Self::Ranks)
     }
 
     /// Whether its horizontal axis is that of the step bars, so that their cursor and zoom are its own too.
@@ -137,11 +155,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_view_has_its_place_and_nine_have_a_digit() {
+    fn every_view_has_its_place_and_ten_have_a_key() {
         for (at, view) in View::ALL.into_iter().enumerate() {
             assert_eq!(view.index(), at);
         }
-        let digits: String = View::ALL.iter().filter_map(|view| view.digit()).collect();
-        assert_eq!(digits, "123456789");
+        let keys: String = View::ALL.iter().filter_map(|view| view.key()).collect();
+        assert_eq!(keys, "123456789R");
     }
 }

@@ -44,6 +44,9 @@ pub(super) struct CheckArguments {
     /// How much slower than the baseline is allowed
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share, requires = "baseline")]
     slower: f64,
+    /// Of a run of several ranks, the one to check; rank 0 without it
+    #[arg(long, value_name = "N")]
+    rank: Option<u32>,
     /// Leave out this many steps at the start in shares and rates
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip_steps: u64,
@@ -64,7 +67,7 @@ pub(super) fn check(arguments: &CheckArguments) -> anyhow::Result<u8> {
     if rules.is_empty() && arguments.baseline.is_none() {
         bail!("nothing to check: give --max, --min, --rules or --baseline");
     }
-    let store = read(Some(&arguments.file))?;
+    let store = read(Some(&arguments.file), arguments.rank)?;
     let options = Options { skip_steps: arguments.skip_steps, ..Options::default() };
     let report = Report::of(&store, &options);
     let absolute = rules.iter().map(|rule| {
@@ -73,7 +76,7 @@ pub(super) fn check(arguments: &CheckArguments) -> anyhow::Result<u8> {
     });
     let mut rulings: Vec<(Ruling, String)> = absolute.collect();
     if let Some(baseline) = &arguments.baseline {
-        rulings.extend(against(&read(Some(baseline))?, &store, arguments.slower));
+        rulings.extend(against(&read(Some(baseline), arguments.rank)?, &store, arguments.slower));
     }
     for (_, line) in &rulings {
         output::say(line)?;

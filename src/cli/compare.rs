@@ -26,6 +26,9 @@ pub(super) struct CompareArguments {
     /// Percentiles to compare, from 0 to 100
     #[arg(long, value_name = "P,...", value_delimiter = ',', default_values_t = [50.0, 90.0, 99.0], value_parser = super::report::percentile)]
     percentiles: Vec<f64>,
+    /// Of runs of several ranks, the one to compare; rank 0 without it
+    #[arg(long, value_name = "N")]
+    rank: Option<u32>,
     /// For programs: an array with an object for each number
     #[arg(long)]
     json: bool,
@@ -33,7 +36,8 @@ pub(super) struct CompareArguments {
 
 /// Does `gnntop compare`.
 pub(super) fn run(arguments: &CompareArguments) -> anyhow::Result<u8> {
-    let (first, second) = (read(Some(&arguments.first))?, read(Some(&arguments.second))?);
+    let rank = arguments.rank;
+    let (first, second) = (read(Some(&arguments.first), rank)?, read(Some(&arguments.second), rank)?);
     let compared = compare(&first, &second, &arguments.percentiles);
     if arguments.json {
         output::say(&serde_json::to_string_pretty(&compared)?)?;

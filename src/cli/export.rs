@@ -14,7 +14,7 @@ use super::{SUCCESS, output, quantities, record};
 use crate::export::{Exporter, Form, emissions, openmetrics};
 use crate::figures::{bytes, count};
 use crate::findings;
-use crate::source::Recording;
+use crate::source::{OneRank, Recording};
 use crate::store::{Scope, Store};
 
 const EXAMPLES: &str = "\
@@ -62,6 +62,9 @@ pub(super) struct ExportArguments {
     /// Only up to there
     #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
     until: Option<Duration>,
+    /// Of a run of several ranks, the one to export; rank 0 without it
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    rank: u32,
     /// With --to hlog: a histogram of this much time each, 1s without it
     #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
     interval: Option<Duration>,
@@ -126,8 +129,8 @@ pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
     warn_of_size(arguments);
     let window_ns = window(arguments)?;
     let (written, left_out) = match &arguments.output {
-        Some(path) => into(form, &arguments.file, window_ns, BufWriter::new(record::create(path, arguments.force)?))?,
-        None => into(form, &arguments.file, window_ns, BufWriter::new(io::stdout().lock()))?,
+        Some(path) => into(form, arguments, window_ns, BufWriter::new(record::create(path, arguments.force)?))?,
+        None => into(form, arguments, window_ns, BufWriter::new(io::stdout().lock()))?,
     };
     if let Some(path) = &arguments.output {
         output::note(&format!("{}: {} events", path.display(), count(written)));
@@ -159,12 +162,23 @@ fn interval_ns(interval: Option<Duration>) -> anyhow::Result<u64> {
     Ok(u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX))
 }
 
-fn into(form: Form, file: &Path, window_ns: RangeInclusive<u64>, out: impl Write) -> anyhow::Result<(u64, u64)> {
+fn into(
+    form: Form,
+    arguments: &ExportArguments,
+    window_ns: RangeInclusive<u64>,
+    out: impl Write,
+) -> anyhow::Result<(u64, u64)> {
+    let file = &arguments.file;
     let mut recording = Recording::open(file)?;
     let mut exporter = Exporter::new(form, out, window_ns);
-    recording.read_all(&mut exporter);
+    let mut one = OneRank::new(arguments.rank, &mut exporter);
+    recording.read_all(&mut one);
+    let left_out = one.left_out();
     for warning in crate::source::Source::status(&recording).warnings() {
         output::complain(&format!("warning: {}: {warning}", file.display()));
+    }
+    if left_out > 0 {
+        output::note(&format!("{}: rank {}; --rank takes another", file.display(), arguments.rank));
     }
     exporter.finish().context("cannot write the export")
 }
@@ -177,8 +191,7 @@ fn window(arguments: &ExportArguments) -> anyhow::Result<RangeInclusive<u64>> {
     if arguments.file == Path::new("-") {
         bail!("a window needs a file, which is read twice");
     }
-    let mut store = Store::new();
-    Recording::open(&arguments.file)?.read_all(&mut store);
+    let store = store_of(arguments)?;
     let first_ns = store.first_ns().unwrap_or(0);
     let after = |time: Duration| first_ns.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     let Some(range) = &arguments.steps else {
@@ -193,10 +206,16 @@ fn window(arguments: &ExportArguments) -> anyhow::Result<RangeInclusive<u64>> {
     }
 }
 
+/// What is known of the rank to export.
+fn store_of(arguments: &ExportArguments) -> anyhow::Result<Store> {
+    let mut store = Store::new();
+    Recording::open(&arguments.file)?.read_all(&mut OneRank::new(arguments.rank, &mut store));
+    Ok(store)
+}
+
 /// Writes CodeCarbon's file and, beside it, bounds and labels.
 fn emissions(arguments: &ExportArguments) -> anyhow::Result<u8> {
-    let mut store = Store::new();
-    Recording::open(&arguments.file)?.read_all(&mut store);
+    let store = store_of(arguments)?;
     let scope = if arguments.machine { Scope::Device } else { Scope::Job };
     let (emissions, quality) = emissions::write(&store, &Settings::assumptions(&arguments.energy)?, scope);
     let Some(path) = &arguments.output else {
@@ -213,8 +232,7 @@ fn emissions(arguments: &ExportArguments) -> anyhow::Result<u8> {
 }
 
 fn metrics(arguments: &ExportArguments) -> anyhow::Result<u8> {
-    let mut store = Store::new();
-    Recording::open(&arguments.file)?.read_all(&mut store);
+    let store = store_of(arguments)?;
     let text = openmetrics::write(&store, &findings::all(&store));
     match &arguments.output {
         Some(path) => {

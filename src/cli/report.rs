@@ -12,7 +12,7 @@ use super::{SUCCESS, output};
 use crate::ranks::Run;
 use crate::report::{Document, Options, Report, to_csv};
 use crate::source::target::{self, Target, TargetError};
-use crate::source::{Live, Recording, Sink, Source, Status, discover};
+use crate::source::{Recording, Source, Status, discover, follow};
 use crate::store::{Limits, Store};
 
 /// Steps that findings and `--skip-steps` can look at: 250 MiB at the most, where a screen keeps less.
@@ -26,6 +26,7 @@ Examples:
   gnntop report a.gnntop b.gnntop --html -o report.html
   gnntop report pna.gnntop --region CA-QC --tdp 205   energy and carbon under other assumptions
   gnntop report pna                         a session so far, by name, process id or directory
+  gnntop report rank0.gnntop rank1.gnntop   files of one run become one report, with a line for each rank
 
 Exit codes: 0 also where a part of a recording is damaged, which is then said on standard error; 1 where there
 is nothing to report on.";
@@ -59,6 +60,9 @@ pub(super) struct ReportArguments {
     /// Leave out this many steps at the start, which warm up
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip_steps: u64,
+    /// Of a run of several ranks, the one to report on in full
+    #[arg(long, value_name = "N")]
+    rank: Option<u32>,
     #[command(flatten)]
     energy: EnergyArguments,
 }
@@ -75,11 +79,13 @@ pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
     let options = Options { percentiles, skip_steps, assumptions, ..Options::default() };
     let named = arguments.inputs.iter().map(|input| Some(input.as_str()));
     let inputs: Vec<Option<&str>> = if arguments.inputs.is_empty() { vec![None] } else { named.collect() };
+    let runs = read_runs(&inputs)?;
     let mut reports = Vec::new();
-    for input in inputs {
-        reports.push((input.unwrap_or_default(), Report::of_run(&read_run(input)?, &options)));
+    for (name, mut run) in runs {
+        select(&mut run, arguments.rank, &name)?;
+        reports.push((name, Report::of_run(&run, &options)));
     }
-    let named: Vec<(&str, &Report)> = reports.iter().map(|(name, report)| (*name, report)).collect();
+    let named: Vec<(&str, &Report)> = reports.iter().map(|(name, report)| (name.as_str(), report)).collect();
     let written = match arguments {
         _ if arguments.json => json(&reports)?,
         _ if arguments.csv => to_csv(&named),
@@ -94,26 +100,62 @@ pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
     Ok(SUCCESS)
 }
 
-/// Reads everything that there is now, and says on standard error what could not be read.
-pub(super) fn read(input: Option<&str>) -> anyhow::Result<Store> {
-    let mut store = Store::with_limits(Limits { step_rows: STEP_ROWS, ..Limits::default() });
-    read_into(input, &mut store)?;
-    Ok(store)
+/// Reads all inputs; files that hold ranks of the same run become one.
+fn read_runs(inputs: &[Option<&str>]) -> anyhow::Result<Vec<(String, Run)>> {
+    let mut runs: Vec<(String, Run)> = Vec::new();
+    for input in inputs {
+        let name = input.unwrap_or_default();
+        let mut run = Some(read_run(*input)?);
+        for (names, known) in &mut runs {
+            run = match run.take().map(|run| known.join(run)) {
+                Some(Err(run)) => Some(*run),
+                Some(Ok(())) => {
+                    *names += &format!(" + {name}");
+                    None
+                }
+                None => None,
+            };
+        }
+        runs.extend(run.map(|run| (name.to_owned(), run)));
+    }
+    Ok(runs)
 }
 
-/// The same with all sessions of a run.
+/// Reads one rank of what there is now: rank 0 where none is named. Says which one where there are several.
+///
+/// # Errors
+/// When it cannot be read or has no such rank.
+pub(super) fn read(input: Option<&str>, rank: Option<u32>) -> anyhow::Result<Store> {
+    let mut run = read_run(input)?;
+    let name = input.unwrap_or("the session");
+    select(&mut run, rank, name)?;
+    if run.is_parallel() {
+        let (rank, ranks) = (run.rank().unwrap_or_default(), run.expected());
+        output::note(&format!("{name}: rank {rank} of {ranks} of run {}", run.id().unwrap_or_default()));
+    }
+    Ok(run.into_store())
+}
+
+/// Looks at the rank that is named.
+pub(super) fn select(run: &mut Run, rank: Option<u32>, name: &str) -> anyhow::Result<()> {
+    match rank {
+        Some(rank) if run.is_parallel() && !run.select(rank) => {
+            let known: Vec<String> = run.ranks().all().iter().map(|rank| rank.place.rank.to_string()).collect();
+            bail!("{name} has no rank {rank}: it has {}", known.join(", "))
+        }
+        Some(rank) if !run.is_parallel() && rank > 0 => bail!("{name} has no ranks: leave --rank out"),
+        _ => Ok(()),
+    }
+}
+
+/// Reads everything that there is now, and says on standard error what could not be read.
 pub(super) fn read_run(input: Option<&str>) -> anyhow::Result<Run> {
     let mut run = Run::with_limits(Limits { step_rows: STEP_ROWS, ..Limits::default() });
-    read_into(input, &mut run)?;
-    Ok(run)
-}
-
-fn read_into(input: Option<&str>, sink: &mut dyn Sink) -> anyhow::Result<()> {
     let status = match resolve(input)? {
-        Target::Recording(path) => read_recording(&path, sink)?,
+        Target::Recording(path) => read_recording(&path, &mut run)?,
         Target::Session(session) => {
-            let mut live = Live::follow(&session.dir);
-            while live.poll(sink, Duration::from_secs(1)).more {}
+            let mut live = follow(&session);
+            while live.poll(&mut run, Duration::from_secs(1)).more {}
             live.status()
         }
         Target::Process(process) => {
@@ -123,12 +165,12 @@ fn read_into(input: Option<&str>, sink: &mut dyn Sink) -> anyhow::Result<()> {
     for warning in status.warnings() {
         output::complain(&format!("warning: {}: {warning}", input.unwrap_or(&status.title)));
     }
-    Ok(())
+    Ok(run)
 }
 
-fn read_recording(path: &Path, sink: &mut dyn Sink) -> anyhow::Result<Status> {
+fn read_recording(path: &Path, run: &mut Run) -> anyhow::Result<Status> {
     let mut recording = Recording::open(path)?;
-    recording.read_all(sink);
+    recording.read_all(run);
     Ok(recording.status())
 }
 
@@ -141,7 +183,7 @@ fn resolve(input: Option<&str>) -> Result<Target, TargetError> {
     }
 }
 
-fn json(reports: &[(&str, Report)]) -> anyhow::Result<String> {
+fn json(reports: &[(String, Report)]) -> anyhow::Result<String> {
     match reports {
         [(_, report)] => Ok(report.to_json()?),
         several => {
@@ -152,7 +194,7 @@ fn json(reports: &[(&str, Report)]) -> anyhow::Result<String> {
     }
 }
 
-fn text(reports: &[(&str, Report)]) -> String {
+fn text(reports: &[(String, Report)]) -> String {
     match reports {
         [(_, report)] => report.to_text(),
         several => several.iter().map(|(name, report)| format!("== {name}\n{}\n", report.to_text())).collect(),

@@ -134,7 +134,7 @@ fn palettes() -> Vec<&'static str> {
 }
 
 fn views() -> Vec<&'static str> {
-    View::NUMBERED.map(View::name).to_vec()
+    View::PLACES.map(View::name).to_vec()
 }
 
 /// Why the settings cannot be used.

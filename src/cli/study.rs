@@ -228,7 +228,7 @@ fn measure(study: &Study, at: usize, runs: &[Run], folder: &Path, failures: &mut
         if !path.exists() {
             continue;
         }
-        let store = match report::read(path.to_str()) {
+        let store = match report::read(path.to_str(), None) {
             Ok(store) => store,
             Err(error) => {
                 failures.push(format!("{}: {error:#}", path.display()));

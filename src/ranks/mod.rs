@@ -4,6 +4,8 @@
 //! Run (run.rs: a store a session) ─▶ Ranks (this file: the sessions that count, side by side)
 //!                                      ├─ clock.rs      how their clocks lie to each other
 //!                                      ├─ CommonStep    one step on every rank
+//!                                      ├─ work.rs       who waits for whom, and how much work the run does
+//!                                      ├─ strip.rs      a rank's phases in time, waiting told apart
 //!                                      ├─ pipeline.rs   a step of a pipeline, by schedule.rs and by what was measured
 //!                                      ├─ watchdog.rs   whether the run advances, and who holds it up
 //!                                      └─ facts.rs      what ranks say once about themselves
@@ -17,13 +19,17 @@ pub mod pipeline;
 mod run;
 pub mod schedule;
 pub mod watchdog;
+mod strip;
+mod work;
 
-use gnntop_wire::{Place, StepId};
+use gnntop_wire::{Place, StepId, TrackRole};
 
-use crate::store::{StepRow, Store};
+use crate::store::{StepRow, Store, Track};
 
 pub use clock::{Alignment, Evidence};
 pub use run::{MOST_SESSIONS, Member, Presence, Run};
+pub use strip::{StripColumn, What, strip};
+pub use work::{ONE_RANK, Part, REDUCE, RankWork, StepWork, WAIT, Work, quantile};
 
 /// One rank of a run: where it stands, what is known of it, and how its clock lies to the run's.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +55,12 @@ impl<'a> Rank<'a> {
     /// A time of the run on this rank's clock, in nanoseconds.
     pub fn own_ns(&self, run_ns: u64) -> u64 {
         run_ns.saturating_add_signed(self.offset_ns.saturating_neg())
+    }
+
+    /// The track that its training runs on, also before the first step has ended.
+    pub fn training(&self) -> Option<&'a Track> {
+        let says_so = || self.store.tracks().iter().find(|track| track.role == TrackRole::Training);
+        self.store.training_track().or_else(says_so)
     }
 
     /// The newest row of the step that the program counts as `step`, if it is kept. A guess where steps are counted without

@@ -170,6 +170,30 @@ impl Run {
         *self = Self { chosen: self.chosen, ..Self::with_limits(self.limits) };
     }
 
+    /// Takes in the sessions of another reading of the same run: that of another file. Gives them back where it is another run,
+    /// or a session of it is known already.
+    ///
+    /// # Errors
+    /// The other reading, unchanged.
+    pub fn join(&mut self, other: Self) -> Result<(), Box<Self>> {
+        let is_known = |member: &Member| {
+            member.info().is_none_or(|info| self.members.iter().any(|m| m.is_session(info.session_id)))
+        };
+        let is_same = self.is_parallel() && self.id().is_some() && self.id() == other.id();
+        if !is_same || other.members.iter().any(is_known) || self.members.len() + other.members.len() > MOST_SESSIONS {
+            return Err(Box::new(other));
+        }
+        self.members.extend(other.members);
+        self.mark_replaced();
+        self.find_selected();
+        Ok(())
+    }
+
+    /// What is known of the session that is looked at, and nothing else.
+    pub fn into_store(mut self) -> Store {
+        self.members.swap_remove(self.selected).store
+    }
+
     /// What of the run is not as it should be, a sentence each: ranks that are missing, were started anew or are claimed
     /// twice, and sessions that do not fit.
     pub fn notes(&self) -> Vec<String> {
@@ -337,8 +361,10 @@ impl Ranks<'_> {
         match rank.store.session().state() {
             SessionState::Ended(_) => Presence::Ended,
             SessionState::Gone => Presence::Gone,
-            // Clocks that nobody compared cannot tell who is late.
-            _ if silent_ns > SILENT_NS && rank.error_ns.is_some() => Presence::Silent(silent_ns),
+            // Clocks that nobody compared cannot tell who is late, and who has not begun is not late.
+            _ if silent_ns > SILENT_NS && rank.error_ns.is_some() && rank.store.first_ns().is_some() => {
+                Presence::Silent(silent_ns)
+            }
             _ => Presence::Here,
         }
     }

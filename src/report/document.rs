@@ -2,6 +2,7 @@
 
 use super::durations::{Durations, PhaseLine};
 use super::energy;
+use super::ranks;
 use super::text;
 use super::{ClassLine, Report, figure};
 use crate::figures::{bytes, count, duration, percent, quantity, utc};
@@ -110,6 +111,7 @@ fn head(reports: &[(&str, &Report)]) -> Vec<Vec<String>> {
 }
 
 fn one(blocks: &mut Vec<Block>, report: &Report) {
+    blocks.extend(report.run.iter().flat_map(ranks::blocks));
     blocks.push(Block::Figure(figure::phase_shares(report)));
     blocks.push(Block::Figure(figure::step_times(report)));
     findings(blocks, None, report);

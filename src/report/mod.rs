@@ -21,6 +21,7 @@ mod hardware;
 mod html;
 mod markdown;
 mod memory;
+mod ranks;
 mod session;
 mod sheet;
 mod steps;
@@ -44,6 +45,7 @@ pub use figure::TracePoint;
 pub use gate::{Bound, Rule, Ruling, ruling_of};
 pub use hardware::{Figure, Gpu, Hardware};
 pub use memory::{Memory, PhaseMemory};
+pub use ranks::{RankLine, RunReport};
 pub use session::Session;
 pub use sheet::to_csv;
 pub use steps::Steps;
@@ -77,6 +79,8 @@ pub struct Report {
     pub schema_version: u32,
     /// Who published what, when.
     pub session: Session,
+    /// The run of several ranks that the session is one of; `null` where it is a run by itself.
+    pub run: Option<RunReport>,
     /// What bounds the run and what is weightiest of what was found, in words; the line that the screen has.
     pub verdict: String,
     /// What was found, with evidence and advice, in the steps that the numbers are about and that are held.
@@ -120,6 +124,7 @@ impl Report {
         Self {
             schema_version: SCHEMA_VERSION,
             session: Session::of(store),
+            run: None,
             verdict: judgement.to_string(),
             findings: judgement.findings,
             phases: durations::phase_lines(store.phases(), statistics, &options.percentiles),
@@ -137,10 +142,12 @@ impl Report {
         }
     }
 
-    /// The report on the rank of a run that is looked at, with what was found over all its ranks.
+    /// The report on a run: on the rank that is looked at, with what was found over all ranks and, of several, a section on
+    /// them.
     pub fn of_run(run: &Run, options: &Options) -> Self {
         let mut report = Self::of(run.store(), options);
         report.findings = report.findings.and(findings::of_ranks(&run.ranks()));
+        report.run = RunReport::of(run);
         report
     }
 

@@ -2,7 +2,7 @@
 
 use super::durations::Durations;
 use super::energy::{Energy, Joules};
-use super::{Figure, Report};
+use super::{Figure, Report, RunReport};
 
 const HEAD: &str = "recording,section,name,statistic,value,unit\n";
 
@@ -62,7 +62,30 @@ impl Lines<'_> {
     }
 }
 
+fn write_run(lines: &mut Lines<'_>, run: &RunReport) {
+    let ns = |ns: Option<u64>| ns.map(|ns| ns as f64);
+    lines.line("run", "seeds", "mean", run.throughput.seeds_per_s, "1/s");
+    lines.line("run", "graphs", "mean", run.throughput.graphs_per_s, "1/s");
+    lines.line("run", "efficiency", "mean", run.efficiency, "");
+    for (statistic, value) in [("p50", run.skew_p50_ns), ("p90", run.skew_p90_ns), ("max", run.skew_max_ns)] {
+        lines.line("run", "skew", statistic, ns(value), "ns");
+    }
+    for rank in &run.ranks {
+        let name = format!("rank {}", rank.rank);
+        lines.line("rank", &name, "steps", Some(rank.steps as f64), "");
+        lines.line("rank", &name, "step_p50", ns(rank.step_p50_ns), "ns");
+        lines.line("rank", &name, "own_p50", ns(rank.own_p50_ns), "ns");
+        lines.line("rank", &name, "wait_share", rank.wait_share, "");
+        lines.line("rank", &name, "reduce_share", rank.reduce_share, "");
+        lines.line("rank", &name, "slowest_share", rank.slowest_share, "");
+        for (phase, share) in &rank.phases {
+            lines.line("rank", &name, &format!("share of {phase}"), Some(*share), "");
+        }
+    }
+}
+
 fn write(lines: &mut Lines<'_>, report: &Report) {
+    report.run.iter().for_each(|run| write_run(lines, run));
     for phase in &report.phases {
         lines.durations("phase", &phase.name, &phase.durations);
         lines.line("phase", &phase.name, "share", phase.share, "");

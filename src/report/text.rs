@@ -4,13 +4,21 @@ use unicode_width::UnicodeWidthStr;
 
 use super::durations::Durations;
 use super::hardware::{Figure, Gpu};
-use super::{Counter, PhaseMemory, Report, energy, table};
+use super::{Counter, PhaseMemory, Report, energy, ranks, table};
 use crate::figures::{bytes, count, duration, percent, quantity, utc};
 use crate::findings::{Findings, Severity};
 use crate::store::Losses;
 
 pub(super) fn write(report: &Report) -> String {
     let mut out = String::new();
+    if let Some(run) = &report.run {
+        ranks::sentences(run).iter().for_each(|line| indented(&mut out, "", line));
+        out.push('\n');
+        table::write(&mut out, &ranks::rank_rows(run));
+        out.push('\n');
+        table::write(&mut out, &ranks::phase_rows(run));
+        out.push('\n');
+    }
     head(&mut out, report);
     out.push_str(&format!("\n{}\n\n", wrapped(&report.verdict)));
     found(&mut out, &report.findings);

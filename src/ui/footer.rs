@@ -60,5 +60,6 @@ fn cost(scene: &Scene<'_>) -> String {
 fn warning(scene: &Scene<'_>) -> Option<String> {
     let mut warnings = scene.store.losses().in_words();
     warnings.extend(scene.app.status().warnings());
+    warnings.extend(scene.app.run.notes());
     (!warnings.is_empty()).then(|| warnings.join("; "))
 }

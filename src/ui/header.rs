@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use gnntop_wire::SessionInfo;
 use ratatui::style::Style;
 
 use super::Scene;
@@ -113,6 +114,13 @@ fn draw_facts(sheet: &mut Sheet<'_>, scene: &Scene<'_>, state: &str, style: Styl
     start
 }
 
+/// Which process it is and, of several ranks, which one.
+fn process(info: &SessionInfo) -> String {
+    let place = info.place.as_ref().filter(|place| place.ranks > 1 || place.rank > 0);
+    let rank = place.map(|place| format!("rank {}/{}, ", place.rank, place.ranks));
+    format!("{}pid {} on {}", rank.unwrap_or_default(), info.pid, info.host)
+}
+
 fn draw_identity(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let theme = scene.theme;
     let mut x = 1;
@@ -120,7 +128,7 @@ fn draw_identity(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
         x = sheet.text(x, 0, "gnntop", theme.accent()) + 2;
     }
     let (name, process) = match scene.store.session().info() {
-        Some(info) => (info.name.clone(), format!("pid {} on {}", info.pid, info.host)),
+        Some(info) => (info.name.clone(), process(info)),
         None => (scene.app.status().title.clone(), String::new()),
     };
     let room = sheet.width().saturating_sub(x + 2);

@@ -53,6 +53,11 @@ fn notes(view: View) -> &'static [&'static str] {
             "Findings are of the newest 8,192 steps, those with the largest share of the time first.",
             "certain is measured directly, likely is what the evidence points to, possible has other causes too.",
         ],
+        View::Ranks => &[
+            "A lane is a rank's training, all on the clock of the lowest rank. Dots are waiting for others in the all-reduce.",
+            "Own is a step without that wait, the median of the newest 100 steps that all ranks have; the skew is of it.",
+            "A rank is silent when others have spoken for 2 s since its last word.",
+        ],
         View::Compare => &[
             "Start with --against: gnntop replay A --against B, or gnntop attach A --against B.",
             "~ is a change that may be chance: the 95 % ranges of the two percentiles overlap.",

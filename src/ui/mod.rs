@@ -15,7 +15,7 @@
 //!  q quit  ? help  Space freeze  ← step  Enter detail            viewer 0.8 %  9 MiB  footer.rs
 //! ```
 //!
-//! Between header and footer stands one of nine views, each a file in `views/` with one draw function; the one above is
+//! Between header and footer stands one of ten views, each a file in `views/` with one draw function; the one above is
 //! `views/overview.rs`. A selected step's detail (`step_detail.rs`), the program's output (`log.rs`) and the keys
 //! (`help.rs`) take a view's place. Below 30 columns or 6 rows a few words remain (`tiny.rs`).
 //!

@@ -301,7 +301,7 @@ impl Viewer {
     /// Asks the session to compare with; says whether it has more right now.
     fn poll_other(&mut self) -> io::Result<bool> {
         let Some(against) = &mut self.against else { return Ok(false) };
-        let progress = against.poll(&mut self.app.other_mut().store, POLL_BUDGET);
+        let progress = against.poll(&mut self.app.other_mut().run, POLL_BUDGET);
         let status = against.status();
         self.change(Action::OtherPolled { status, changed: progress.changed })?;
         Ok(progress.more)

@@ -1,8 +1,8 @@
-//! The row of views: which digit shows which, and which one this is. With less room names get shorter, then only that of
+//! The row of views: which key shows which, and which one this is. With less room names get shorter, then only that of
 //! the view in hand is left.
 //!
 //! ```text
-//!  1 overview ▌2 steps  3 latency  4 memory  5 hardware  6 energy  7 tracks  8 findings  9 compare
+//!  1 overview ▌2 steps  3 latency  4 memory  5 hardware  6 energy  7 tracks  8 findings  9 compare  R ranks
 //! ```
 
 use std::ops::Range;
@@ -12,7 +12,7 @@ use super::sheet::{Sheet, width};
 use crate::app::{Target, View};
 
 /// The order in which names are shortened: the longest first, what people look for first last.
-const SHORTENED: [View; 9] = [
+const SHORTENED: [View; 10] = [
     View::Hardware,
     View::Memory,
     View::Findings,
@@ -22,6 +22,7 @@ const SHORTENED: [View; 9] = [
     View::Tracks,
     View::Energy,
     View::Steps,
+    View::Ranks,
 ];
 
 /// A view's place in the row.
@@ -34,9 +35,10 @@ pub struct Tab {
     name: &'static str,
 }
 
-/// All views in a row of this many columns, while `current` is shown. Where even digits do not fit, fewer.
-pub fn tabs(columns: u16, current: View) -> Vec<Tab> {
-    let names = names(columns, current);
+/// All views in a row of this many columns, while `current` is shown. Where even their keys do not fit, fewer.
+pub fn tabs(columns: u16, current: View, has_ranks: bool) -> Vec<Tab> {
+    let views: Vec<View> = View::PLACES.into_iter().filter(|view| has_ranks || !view.is_of_ranks()).collect();
+    let names = names(&views, columns, current);
     let wanted = row_width(&names);
     // With plenty of room they stand further apart.
     let apart = u16::from(columns >= wanted + names.len() as u16);
@@ -47,23 +49,23 @@ pub fn tabs(columns: u16, current: View) -> Vec<Tab> {
         x = end + apart;
         (end <= columns).then_some(tab)
     };
-    View::NUMBERED.into_iter().zip(names).map_while(place).collect()
+    views.into_iter().zip(names).map_while(place).collect()
 }
 
 /// The longest names that fit.
-fn names(columns: u16, current: View) -> Vec<&'static str> {
-    let mut names: Vec<&'static str> = View::NUMBERED.iter().map(|view| view.name()).collect();
+fn names(views: &[View], columns: u16, current: View) -> Vec<&'static str> {
+    let mut names: Vec<&'static str> = views.iter().map(|view| view.name()).collect();
     for shortened in SHORTENED {
         if row_width(&names) <= columns {
             return names;
         }
-        if let Some(at) = View::NUMBERED.iter().position(|view| *view == shortened) {
+        if let Some(at) = views.iter().position(|view| *view == shortened) {
             names[at] = shortened.short_name();
         }
     }
     if row_width(&names) > columns {
         let only_current = |view: &View| if *view == current { view.name() } else { "" };
-        names = View::NUMBERED.iter().map(only_current).collect();
+        names = views.iter().map(only_current).collect();
     }
     names
 }
@@ -81,14 +83,14 @@ fn tab_width(name: &str) -> u16 {
 pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let theme = scene.theme;
     let current = scene.app.place();
-    for Tab { view, columns, name } in tabs(sheet.width(), current) {
+    for Tab { view, columns, name } in tabs(sheet.width(), current, scene.app.situation().ranks) {
         scene.spots.offer(sheet.area(columns.start, 0, columns.end - columns.start, 1), Target::View(view));
         let is_current = view == current;
         if is_current {
             sheet.cell(columns.start, 0, theme.glyph('▌', '>'), theme.accent());
         }
-        let digit = view.digit().unwrap_or(' ');
-        sheet.cell(columns.start + 1, 0, digit, theme.accent());
+        let key = view.key().unwrap_or(' ');
+        sheet.cell(columns.start + 1, 0, key, theme.accent());
         let style = if is_current { theme.strong() } else { theme.dim() };
         sheet.text(columns.start + 3, 0, name, style);
     }
@@ -101,11 +103,12 @@ mod tests {
     #[test]
     fn tabs_fit_every_width_and_never_touch() {
         for columns in 0..200 {
-            for current in View::NUMBERED {
-                let tabs = tabs(columns, current);
+            for (current, ranks) in View::PLACES.into_iter().flat_map(|view| [(view, true), (view, view.is_of_ranks())])
+            {
+                let tabs = tabs(columns, current, ranks);
                 assert!(tabs.windows(2).all(|pair| pair[0].columns.end <= pair[1].columns.start));
                 assert!(tabs.last().is_none_or(|last| last.columns.end <= columns));
-                assert!(columns < 30 || tabs.len() == 9, "{columns}");
+                assert!(columns < 30 || tabs.len() == 9 + usize::from(ranks), "{columns}");
                 assert!(columns < 30 || tabs.iter().any(|tab| tab.view == current && !tab.name.is_empty()));
             }
         }
@@ -113,7 +116,7 @@ mod tests {
 
     #[test]
     fn names_are_whole_where_there_is_room() {
-        assert!(tabs(90, View::Overview).iter().all(|tab| tab.name == tab.view.name()));
-        assert!(tabs(60, View::Overview).iter().all(|tab| !tab.name.is_empty()));
+        assert!(tabs(90, View::Overview, false).iter().all(|tab| tab.name == tab.view.name()));
+        assert!(tabs(60, View::Overview, false).iter().all(|tab| !tab.name.is_empty()));
     }
 }

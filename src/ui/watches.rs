@@ -13,17 +13,19 @@ pub struct Watches {
     energy: EnergyWatch,
     /// Whether the source was moved, and what it then shows has not been looked at.
     has_jumped: bool,
+    /// The rank that was looked at last.
+    rank: Option<u32>,
 }
 
 impl Watches {
     /// Watches that have seen nothing.
     pub fn new(assumptions: Assumptions) -> Self {
-        Self { findings: Watch::new(), energy: EnergyWatch::new(assumptions), has_jumped: false }
+        Self { findings: Watch::new(), energy: EnergyWatch::new(assumptions), has_jumped: false, rank: None }
     }
 
     /// Another session is shown from now on.
     pub fn begin_afresh(&mut self) {
-        *self = Self { findings: Watch::new(), energy: self.energy.afresh(), has_jumped: false };
+        *self = Self { findings: Watch::new(), energy: self.energy.afresh(), has_jumped: false, rank: None };
     }
 
     /// The source is moved.
@@ -31,8 +33,10 @@ impl Watches {
         self.has_jumped = true;
     }
 
-    /// Looks where it is time, and at once where a replay has arrived somewhere else.
+    /// Looks where it is time, and at once where a replay has arrived somewhere else, and at another rank.
     pub fn look(&mut self, run: &Run, is_seeking: bool) -> Vec<Action> {
+        self.has_jumped |= self.rank != run.rank();
+        self.rank = run.rank();
         let has_arrived = self.has_jumped && !is_seeking;
         self.has_jumped &= !has_arrived;
         let store = run.store();

@@ -69,12 +69,12 @@ fn titles(scene: &Scene<'_>, other: &Other) -> String {
         format!("{letter} {name}, {} steps", count(store.statistics().steps()))
     };
     let one = title('A', scene.store, &scene.app.status().title);
-    format!("{one}   {}", title('B', &other.store, &other.status().title))
+    format!("{one}   {}", title('B', other.store(), &other.status().title))
 }
 
 /// How the median steps stand to each other.
 fn verdict(scene: &Scene<'_>, other: &Other) -> String {
-    let periods = [scene.store.statistics().period(), other.store.statistics().period()];
+    let periods = [scene.store.statistics().period(), other.store().statistics().period()];
     match periods.map(|all| all.percentile(0.5)) {
         [Some(a @ 1..), Some(b)] => {
             let ratio = quantity(b as f64 / a as f64);
@@ -90,7 +90,7 @@ fn verdict(scene: &Scene<'_>, other: &Other) -> String {
 
 /// Work per second in both, of each kind that both tell.
 fn throughput(scene: &Scene<'_>, other: &Other) -> String {
-    let [a, b] = [scene.store, &other.store].map(|store| store.statistics().throughput());
+    let [a, b] = [scene.store, other.store()].map(|store| store.statistics().throughput());
     let rates = [
         (a.steps_per_s, b.steps_per_s, "steps/s"),
         (a.graphs_per_s, b.graphs_per_s, "graphs/s"),

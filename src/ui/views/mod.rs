@@ -10,6 +10,7 @@
 //!  7 tracks     tracks.rs     what each thread does
 //!  8 findings   findings.rs   what is slow
 //!  9 compare    compare.rs    this run beside another
+//!  R ranks      ranks.rs      the ranks of a run side by side (ranks_facts.rs: in words)
 //! ```
 
 mod compare;
@@ -19,6 +20,8 @@ mod hardware;
 mod latency;
 mod memory;
 mod overview;
+mod ranks;
+mod ranks_facts;
 mod reading;
 mod sessions;
 mod span_table;
@@ -41,6 +44,7 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
         View::Tracks => tracks::draw(body, scene),
         View::Findings => findings::draw(body, scene),
         View::Compare => compare::draw(body, scene),
+        View::Ranks => ranks::draw(body, scene),
         View::Step => step_detail::draw_below_bars(body, scene),
         View::Sessions => sessions::draw(body, scene),
         View::Log => log::draw(body, scene),

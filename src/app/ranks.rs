@@ -1,0 +1,59 @@
+//! Which rank of the run is looked at. The step in hand stays the same on the next rank, as far as it is known there.
+
+use gnntop_wire::StepId;
+
+use super::{App, View};
+
+impl App {
+    /// Looks at the next rank, or at the one before.
+    pub(super) fn turn_rank(&mut self, forward: bool) {
+        self.look_at(|app| app.run.turn(forward));
+        if self.view() != View::Ranks {
+            let of = self.run.expected();
+            self.tell(self.run.rank().map_or_else(String::new, |rank| format!("rank {rank} of {of}")));
+        }
+    }
+
+    /// Looks at a rank so many places on, or back, among those that have published.
+    pub(super) fn walk_ranks(&mut self, forward: bool, places: usize) {
+        let most = self.run.ranks().all().len();
+        self.look_at(|app| (0..places.min(most)).for_each(|_| app.run.turn(forward)));
+    }
+
+    /// Looks at the rank with this place among those that have published.
+    pub(super) fn select_rank(&mut self, at: usize) {
+        let rank = self.run.ranks().all().get(at).map(|rank| rank.place.rank);
+        if let Some(rank) = rank {
+            self.look_at(|app| _ = app.run.select(rank));
+        }
+    }
+
+    /// Changes the rank, and forgets what was only true of the one before.
+    fn look_at(&mut self, change: impl FnOnce(&mut Self)) {
+        let (before, step) = (self.run.rank(), self.cursor_step());
+        change(self);
+        if self.run.rank() == before {
+            return;
+        }
+        // The same rank of the run that this one is compared with, if that has ranks.
+        if let (Some(other), Some(rank)) = (&mut self.other, self.run.rank()) {
+            other.run.select(rank);
+        }
+        self.judged = Default::default();
+        (self.highlight, self.pressed_step) = (None, None);
+        self.forget_figures();
+        self.window.follow();
+        self.time_window.follow(&mut self.window);
+        if let Some(ordinal) = step.and_then(|step| Some(self.run.store().steps().find(step)?.ordinal())) {
+            let width = self.columns();
+            self.window.show(ordinal, self.run.store().steps(), width);
+        }
+        self.dirty = true;
+    }
+
+    /// The selected step, as the program counts.
+    fn cursor_step(&self) -> Option<StepId> {
+        let row = self.run.store().steps().known_row(self.window.cursor()?)?;
+        Some(row.step())
+    }
+}

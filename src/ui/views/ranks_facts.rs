@@ -1,0 +1,118 @@
+//! What there is to say about the ranks of a run, the weightiest first, a line each.
+
+use ratatui::style::Style;
+
+use crate::figures::{count, duration, percent, quantity};
+use crate::ranks::{Evidence, ONE_RANK, Rank, Ranks, StepWork, Work, quantile};
+use crate::ui::Scene;
+
+/// Time over which rates are counted.
+const RATE_NS: u64 = 5_000_000_000;
+/// Clocks that are told one by one.
+const CLOCKS: usize = 3;
+
+/// The lines below the lanes.
+pub(super) fn facts(ranks: &Ranks<'_>, going: &Ranks<'_>, work: &Work, scene: &Scene<'_>) -> Vec<(String, Style)> {
+    let theme = scene.theme;
+    let mut facts: Vec<(String, Style)> =
+        scene.app.run.notes().into_iter().map(|note| (note, theme.warning())).collect();
+    facts.extend(going.oversubscribed().into_iter().map(|words| (words, theme.warning())));
+    facts.extend(step_in_hand(going, work, scene).map(|words| (words, theme.strong())));
+    facts.extend(skew(going, work).map(|words| (words, theme.plain())));
+    facts.push((pace(ranks, going, scene), theme.plain()));
+    facts.extend(clocks(ranks).map(|words| (words, theme.plain())));
+    facts.push((legend(scene), theme.dim()));
+    facts
+}
+
+/// The step under the cursor, or the newest that all have.
+fn step_in_hand(going: &Ranks<'_>, work: &Work, scene: &Scene<'_>) -> Option<String> {
+    let cursor = scene.app.window().cursor().and_then(|at| scene.store.steps().known_row(at)).map(|row| row.step());
+    let found = |step| work.steps.iter().find(|work| work.step == step);
+    let step = match cursor {
+        Some(cursor) => match found(cursor) {
+            Some(step) => step,
+            None => return Some(format!("step {} is not among the newest that all ranks have", count(cursor.0))),
+        },
+        None => work.steps.first()?,
+    };
+    Some(words_of(step, going))
+}
+
+fn words_of(step: &StepWork, going: &Ranks<'_>) -> String {
+    let number = count(step.step.0);
+    match step.slowest().and_then(|at| going.all().get(at)) {
+        Some(_) if step.skew_ns() == 0 => format!("step {number}: all ranks took the same time"),
+        Some(rank) => format!(
+            "step {number}: rank {} is the slowest, {} ({}) behind the fastest",
+            rank.place.rank,
+            duration(step.skew_ns()),
+            percent(step.skew_share().unwrap_or(0.0))
+        ),
+        None => format!("step {number}: only one rank has it"),
+    }
+}
+
+/// How far apart the ranks usually are.
+fn skew(going: &Ranks<'_>, work: &Work) -> Option<String> {
+    let median = quantile(&work.skew_ns, 0.5)?;
+    let high = quantile(&work.skew_ns, 0.9)?;
+    let steps = work.skew_ns.len();
+    let slowest = work.usually_slowest().and_then(|(at, share)| Some((going.all().get(at)?.place.rank, share)));
+    let slowest = slowest.map(|(rank, share)| format!("; rank {rank} is the slowest in {}", percent(share)));
+    let (median, high) = (duration(median), duration(high));
+    Some(format!("skew in {steps} steps: p50 {median}, p90 {high}{}", slowest.unwrap_or_default()))
+}
+
+/// What the run gets through, and how that compares with one rank alone.
+fn pace(ranks: &Ranks<'_>, going: &Ranks<'_>, scene: &Scene<'_>) -> String {
+    let whole = going.throughput(|rank| rank.store.recent_throughput(RATE_NS));
+    let engine = ranks.all().iter().map(|rank| rank.place.engine.as_str()).find(|engine| !engine.is_empty());
+    let mut parts = vec![format!("{} ranks", ranks.expected())];
+    parts.extend(engine.map(|engine| format!("engine {engine}")));
+    let rates = [(whole.steps_per_s, "steps/s"), (whole.graphs_per_s, "graphs/s"), (whole.seeds_per_s, "seeds/s")];
+    parts.extend(rates.iter().filter_map(|(rate, unit)| Some(format!("{} {unit}", quantity((*rate)?)))));
+    let other = scene.app.other().map(|other| other.store());
+    let alone = other.filter(|store| {
+        let place = store.session().info().map(|info| info.place.as_ref());
+        store.steps().total() > 0 && place.is_some_and(|place| place.is_none_or(|place| place.ranks <= 1))
+    });
+    let alone = alone.map(|store| store.statistics().throughput());
+    let alone = alone.and_then(|alone| alone.graphs_per_s.or(alone.seeds_per_s)).or_else(|| going.alone_per_s());
+    parts.push(match alone.and_then(|alone| going.efficiency(&whole, alone)) {
+        Some(share) => format!("efficiency {} of one rank", percent(share)),
+        None => {
+            format!("efficiency {} (no counter \"{ONE_RANK}\", no --against with one rank)", scene.theme.text("—", "-"))
+        }
+    });
+    parts.join(scene.theme.text(" · ", " | "))
+}
+
+/// Clocks that are not the run's own, and how well that is known.
+fn clocks(ranks: &Ranks<'_>) -> Option<String> {
+    let other = |rank: &&Rank<'_>| rank.evidence != Evidence::SameClock;
+    let others: Vec<&Rank<'_>> = ranks.all().iter().filter(other).collect();
+    let words = |rank: &&Rank<'_>| {
+        let host = rank.store.session().info().map_or("", |info| info.host.as_str());
+        let sign = if rank.offset_ns < 0 { "-" } else { "+" };
+        let offset = duration(rank.offset_ns.unsigned_abs());
+        let error = match rank.error_ns {
+            Some(error_ns) => format!("within {}", duration(error_ns)),
+            None => "by the wall clocks, error unknown".to_owned(),
+        };
+        format!("rank {} ({host}) {sign}{offset} {error}", rank.place.rank)
+    };
+    let more = others.len().saturating_sub(CLOCKS);
+    let more = if more > 0 { format!(", {more} more") } else { String::new() };
+    let words: Vec<String> = others.iter().take(CLOCKS).map(words).collect();
+    (!words.is_empty()).then(|| format!("clocks: {}{more}", words.join(", ")))
+}
+
+fn legend(scene: &Scene<'_>) -> String {
+    let theme = scene.theme;
+    format!(
+        "{} wait for other ranks in the all-reduce, A the all-reduce itself; own: a step without the wait; {} slowest",
+        theme.glyph('·', '.'),
+        theme.text("◀", "<")
+    )
+}

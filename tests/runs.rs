@@ -1,0 +1,144 @@
+//! The real program on runs of several ranks: list, record, replay and report take all of their sessions.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
+
+mod fixtures;
+mod sessions;
+
+use std::fs;
+
+use fixtures::{MS, ParallelRun, each_item};
+
+use gnntop::ranks::Run;
+use sessions::{Published, Sessions, spawn, wait_until};
+
+/// The sessions of a run, living.
+fn publish(sessions: &Sessions, parallel: &ParallelRun) -> Vec<Published> {
+    let live = |rank: u32| sessions.live(&format!("{}-rank{rank}", parallel.run), &parallel.session(rank));
+    (0..parallel.ranks).map(live).collect()
+}
+
+fn run_of(bytes: &[u8]) -> Run {
+    let mut run = Run::default();
+    each_item(bytes, |item| run.apply(item));
+    run
+}
+
+fn steps(run: &Run) -> Vec<(u32, u64)> {
+    run.ranks().all().iter().map(|rank| (rank.place.rank, rank.store.steps().total())).collect()
+}
+
+#[test]
+fn the_list_puts_the_ranks_of_a_run_together() {
+    let sessions = Sessions::new();
+    let _published = publish(&sessions, &ParallelRun { ranks: 3, ends: false, ..ParallelRun::default() });
+    sessions.ended("older", &ParallelRun { run: "job-16", start: 5, ..ParallelRun::default() }.session(1));
+    let ran = sessions.run(["list"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let lines: Vec<Vec<&str>> = ran.out.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[1][..4], ["job-17", "3", "ranks", "live"], "{}", ran.out);
+    for rank in 0..3 {
+        let line = &lines[2 + rank];
+        assert_eq!(line[..5], ["rank", &format!("{rank},"), "sage", &format!("500{rank}"), "live"], "{}", ran.out);
+    }
+    assert_eq!(lines[5][..4], ["job-16", "2", "ranks", "ended"], "{}", ran.out);
+    assert!(ran.out.lines().nth(5).unwrap().ends_with("1 of 2 ranks have published"), "{}", ran.out);
+}
+
+#[test]
+fn a_run_is_recorded_whole_by_its_id_or_by_any_of_its_sessions() {
+    let sessions = Sessions::new();
+    let parallel = ParallelRun { ranks: 3, ..ParallelRun::default() };
+    for rank in 0..3 {
+        sessions.ended(&format!("rank{rank}"), &parallel.session(rank));
+    }
+    for (at, named) in ["job-17", "5001", "rank2", "sage"].into_iter().enumerate() {
+        let file = format!("{at}.gnntop");
+        let ran = sessions.run(["record", named, "-o", &file]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.err.contains("events of 3 sessions"), "{ran:?}");
+        let run = run_of(&fs::read(sessions.path().join(&file)).unwrap());
+        assert_eq!(steps(&run), [(0, 60), (1, 60), (2, 60)], "{named}");
+        assert!(run.notes().is_empty(), "{:?}", run.notes());
+    }
+    let ran = sessions.run(["record"]);
+    ran.refused("no live session");
+    let ran = sessions.run(["record", "job-17"]);
+    assert!(ran.err.starts_with("run-job-17.gnntop: "), "{ran:?}");
+}
+
+#[test]
+fn a_rank_that_comes_late_is_in_the_recording() {
+    let sessions = Sessions::new();
+    let parallel = ParallelRun { ends: false, ..ParallelRun::default() };
+    let mut zero = sessions.live("rank0", &parallel.session(0));
+    let child = spawn(&mut sessions.gnntop(["record", "--last", "1h", "--duration", "1h", "-o", "a.gnntop"]));
+    let path = sessions.path().join("a.gnntop");
+    wait_until(|| fs::metadata(&path).is_ok_and(|meta| meta.len() > 0));
+    let mut one = sessions.live("rank1", &parallel.session(1));
+    wait_until(|| steps(&run_of(&fs::read(&path).unwrap())).len() == 2);
+    zero.die();
+    one.die();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(steps(&run_of(&fs::read(&path).unwrap())), [(0, 60), (1, 60)]);
+}
+
+/// Recordings of the ranks of a run, of which rank 1 is slow.
+fn recordings(sessions: &Sessions) -> Vec<String> {
+    let parallel = ParallelRun { slow: vec![(1, 0..100, "backward", 5 * MS)], ..ParallelRun::default() };
+    let file = |rank: u32| {
+        let name = format!("rank{rank}.gnntop");
+        sessions.file(&name, &parallel.session(rank));
+        name
+    };
+    (0..2).map(file).collect()
+}
+
+#[test]
+fn a_report_has_a_line_for_each_rank_and_the_run_as_a_whole() {
+    let sessions = Sessions::new();
+    let files = recordings(&sessions);
+    let together =
+        [fs::read(sessions.path().join(&files[0])).unwrap(), fs::read(sessions.path().join(&files[1])).unwrap()];
+    sessions.file("run.gnntop", &together.concat());
+    let (apart, one) = (sessions.run(["report", &files[0], &files[1]]), sessions.run(["report", "run.gnntop"]));
+    assert_eq!((apart.code, one.code), (Some(0), Some(0)), "{apart:?} {one:?}");
+    assert_eq!(apart.out, one.out, "two files of one run are one report");
+    for expected in [
+        "run job-17: 2 of 2 ranks, engine threads",
+        "skew in 60 steps: p50 5.00 ms, p90 5.00 ms, max 5.00 ms",
+        "what follows is rank 0",
+        "process 5000",
+    ] {
+        assert!(one.out.contains(expected), "no {expected:?} in {}", one.out);
+    }
+    let other = sessions.run(["report", "run.gnntop", "--rank", "1", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&other.out).unwrap();
+    assert_eq!(json["session"]["pid"], 5001);
+    assert_eq!(json["run"]["rank_reported"], 1);
+    assert_eq!(json["run"]["ranks"][1]["slowest_share"], 1.0);
+    assert_eq!(json["run"]["ranks"][0]["wait_share"].as_f64().map(|share| (share * 1000.0).round()), Some(111.0));
+    assert_eq!(json["run"]["skew_p50_ns"], 5 * MS);
+    sessions.run(["report", "run.gnntop", "--rank", "2"]).refused("has no rank 2: it has 0, 1");
+    for form in ["--markdown", "--html", "--csv"] {
+        let ran = sessions.run(["report", "run.gnntop", form]);
+        assert!(ran.code == Some(0) && ran.out.contains("rank"), "{ran:?}");
+    }
+}
+
+#[test]
+fn other_commands_take_one_rank_and_say_which() {
+    let sessions = Sessions::new();
+    let files = recordings(&sessions);
+    let bytes: Vec<u8> = files.iter().flat_map(|file| fs::read(sessions.path().join(file)).unwrap()).collect();
+    sessions.file("run.gnntop", &bytes);
+    let check = |rank: &str| sessions.run(["check", "run.gnntop", "--max", "backward.p50=22ms", "--rank", rank]);
+    let (zero, one) = (check("0"), check("1"));
+    assert_eq!((zero.code, one.code), (Some(0), Some(3)), "{zero:?} {one:?}");
+    assert!(one.err.contains("run.gnntop: rank 1 of 2 of run job-17"), "{one:?}");
+    let rows = |rank: &str| sessions.run(["export", "run.gnntop", "--to", "csv", "--rank", rank]).out.lines().count();
+    let alone = sessions.run(["export", "rank1.gnntop", "--to", "csv", "--rank", "1"]).out.lines().count();
+    assert!(alone > 100 && rows("1") == alone && rows("0") == alone, "{alone}");
+    let compared = sessions.run(["compare", "run.gnntop", "run.gnntop", "--rank", "1"]);
+    assert!(compared.code == Some(0) && compared.err.contains("rank 1 of 2"), "{compared:?}");
+}
