@@ -4,14 +4,21 @@
 //!    at rest, in percent of a core.
 //! 2. Throughput of a training of 5 ms steps with 20 spans each while a viewer follows it, against the same training
 //!    with none: slices alternate in the order ABBA, the figure is the median over pairs.
+//! 3. CPU and memory of a viewer of a run of 64 ranks with 1,000 spans a second each, in the overview and in the view of the
+//!    ranks. `cargo bench --bench viewer -- ranks` does only this.
 #![allow(missing_docs, clippy::print_stdout, clippy::expect_used)]
 
+use std::fs::File;
 use std::hint::black_box;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use gnntop_probe::{Name, Session, TrackRole, phase, span, step};
+use gnntop_wire::{
+    Anchor, BatchShape, BlockEncoder, Definition, Event, NameId, NameKind, Place, SessionInfo, Span, Step, StepId,
+    TrackId, layout, put_anchor, put_definitions, put_segment,
+};
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
 static LAYER: Name = Name::span("layer");
@@ -20,6 +27,156 @@ const WATCHED: Duration = Duration::from_secs(10);
 const PAIRS: usize = 30;
 
 fn main() {
+    if !std::env::args().any(|argument| argument == "ranks") {
+        one_session();
+    }
+    many_ranks();
+}
+
+fn many_ranks() {
+    for (keys, view) in [("", "overview"), ("R", "ranks")] {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let mut run = ManyRanks::start(dir.path());
+        run.publish(Duration::from_millis(500));
+        let mut viewer = Viewer::start(dir.path(), "many");
+        run.publish(Duration::from_millis(1500));
+        viewer.press(keys);
+        run.publish(Duration::from_millis(500));
+        let before = (Instant::now(), viewer.cpu_s());
+        run.publish(WATCHED);
+        let (cpu, rss) = (viewer.cpu_percent_since(before), viewer.rss_mib());
+        println!(
+            "viewer of {RANKS} ranks at 1,000 spans a second each, {view}: {cpu:.2} % of a core (target 10), {rss} MiB"
+        );
+    }
+}
+
+/// Ranks of the simulated run.
+const RANKS: u32 = 64;
+/// Time between two writes of a rank, as the drain thread of a program has it.
+const DRAIN: Duration = Duration::from_millis(20);
+/// Spans of a rank between two writes.
+const SPANS: u64 = 20;
+
+/// The sessions of a run, all written by this thread: what 64 processes would do would take the machine that is measured.
+struct ManyRanks {
+    ranks: Vec<(File, BlockEncoder)>,
+    _locks: Vec<File>,
+    start: Instant,
+    next: Duration,
+    step: u64,
+}
+
+impl ManyRanks {
+    fn start(sessions: &Path) -> Self {
+        let (mut ranks, mut locks) = (Vec::new(), Vec::new());
+        for rank in 0..RANKS {
+            let dir = sessions.join(format!("rank{rank}"));
+            std::fs::create_dir(&dir).expect("a directory");
+            let lock = File::create(dir.join(layout::LOCK_FILE)).expect("a file");
+            lock.lock().expect("nobody else has it");
+            let mut file = File::create(dir.join(layout::segment_file_name(0))).expect("a file");
+            file.write_all(&head(rank)).expect("written");
+            ranks.push((file, BlockEncoder::new(TrackId(1))));
+            locks.push(lock);
+        }
+        Self { ranks, _locks: locks, start: Instant::now(), next: Duration::ZERO, step: 0 }
+    }
+
+    /// Writes what the ranks would in this time.
+    fn publish(&mut self, time: Duration) {
+        let end = self.start.elapsed() + time;
+        while self.next < end {
+            std::thread::sleep(self.next.saturating_sub(self.start.elapsed()));
+            self.step += 1;
+            let start_ns = START_NS + self.next.as_nanos() as u64;
+            let mut bytes = Vec::new();
+            for (rank, (file, block)) in self.ranks.iter_mut().enumerate() {
+                bytes.clear();
+                put_step(block, self.step, start_ns, rank as u64 * 20_000);
+                block.finish(0, &mut bytes);
+                if self.step.is_multiple_of(50) {
+                    put_anchor(&mut bytes, &anchor(start_ns + DRAIN.as_nanos() as u64));
+                }
+                file.write_all(&bytes).expect("written");
+            }
+            self.next += DRAIN;
+        }
+    }
+}
+
+const START_NS: u64 = 1_000_000_000_000;
+
+fn anchor(t_ns: u64) -> Anchor {
+    Anchor { monotonic_ns: t_ns, wall_ns: 1_700_000_000_000_000_000 + t_ns, boot_ns: t_ns }
+}
+
+/// The names of a step's parts: phases, then spans.
+const NAMES: [&str; 7] = ["data wait", "forward", "backward", "all-reduce", "layer", "wait", "reduce"];
+
+fn head(rank: u32) -> Vec<u8> {
+    let (start, device) = (anchor(START_NS), "CPU".to_owned());
+    let place = Place {
+        run: "many".to_owned(),
+        rank,
+        ranks: RANKS,
+        copies: RANKS,
+        stages: 1,
+        device,
+        host_ranks: RANKS,
+        ..Place::default()
+    };
+    let (name, boot_id) = ("many".to_owned(), "boot".to_owned());
+    let session_id = u128::from(rank) + 1;
+    let info = SessionInfo {
+        session_id,
+        name,
+        boot_id,
+        pid: 9000 + rank,
+        start,
+        place: Some(place),
+        ..SessionInfo::default()
+    };
+    let mut out = Vec::new();
+    put_segment(&mut out, &info);
+    let kind = |at: usize| if at < 4 { NameKind::Phase } else { NameKind::Span };
+    let name = |(at, text): (usize, &&str)| Definition::Name {
+        id: NameId(at as u32 + 1),
+        kind: kind(at),
+        text: (*text).to_owned(),
+    };
+    let mut definitions: Vec<Definition> = NAMES.iter().enumerate().map(name).collect();
+    let (role, text) = (TrackRole::Training, "main".to_owned());
+    definitions.push(Definition::Track { id: TrackId(1), role, thread_id: 1, text });
+    put_definitions(&mut out, &definitions);
+    put_anchor(&mut out, &start);
+    out
+}
+
+/// One step with its spans; a rank that is later in its backward waits less in the all-reduce.
+fn put_step(block: &mut BlockEncoder, step: u64, start_ns: u64, later_ns: u64) {
+    let id = StepId(step);
+    let mut put = |name: u32, from_us: u64, to_us: u64, late: (bool, bool)| {
+        let at = |us: u64, is_late: bool| start_ns + us * 1000 + if is_late { later_ns } else { 0 };
+        let (start_ns, end_ns) = (at(from_us, late.0), at(to_us, late.1));
+        assert!(
+            block.push(&Event::Span(Span { name: NameId(name), start_ns, end_ns, step: id })),
+            "a step fits a block"
+        );
+    };
+    put(1, 0, 1000, (false, false));
+    (0..SPANS - 6).for_each(|layer| put(5, 1000 + layer * 300, 1300 + layer * 300, (false, false)));
+    put(2, 1000, 6000, (false, false));
+    put(3, 6000, 12_000, (false, true));
+    put(6, 12_000, 16_000, (true, false));
+    put(7, 16_000, 18_000, (false, false));
+    put(4, 12_000, 18_000, (true, false));
+    let batch = BatchShape { seeds: Some(512), ..BatchShape::default() };
+    let end_ns = start_ns + 19_000_000;
+    assert!(block.push(&Event::Step(Step { step: id, start_ns, end_ns, batch, ..Step::default() })));
+}
+
+fn one_session() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let session = Session::builder("watched").directory(dir.path()).start();
     let track = session.track("train", TrackRole::Training);
@@ -44,7 +201,7 @@ fn main() {
 
 /// A viewer that has drawn its first screens, and its CPU time then.
 fn watched_from_now(dir: &Path) -> (Viewer, (Instant, f64)) {
-    let viewer = Viewer::start(dir);
+    let viewer = Viewer::start(dir, "watched");
     std::thread::sleep(Duration::from_millis(700));
     let before = (Instant::now(), viewer.cpu_s());
     (viewer, before)
@@ -53,15 +210,16 @@ fn watched_from_now(dir: &Path) -> (Viewer, (Instant, f64)) {
 /// The program in a terminal of its own.
 struct Viewer {
     child: Box<dyn Child + Send + Sync>,
+    keyboard: Box<dyn Write + Send>,
     _terminal: Box<dyn MasterPty + Send>,
 }
 
 impl Viewer {
-    fn start(dir: &Path) -> Self {
+    fn start(dir: &Path, named: &str) -> Self {
         let size = PtySize { rows: 40, cols: 120, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).expect("a terminal");
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_gnntop"));
-        command.args(["attach", "watched"]);
+        command.args(["attach", named]);
         command.env("GNNTOP_DIR", dir);
         command.env("TERM", "xterm-256color");
         let child = pair.slave.spawn_command(command).expect("the viewer starts");
@@ -70,7 +228,19 @@ impl Viewer {
             let mut bytes = [0; 1 << 16];
             while output.read(&mut bytes).is_ok_and(|len| len > 0) {}
         });
-        Self { child, _terminal: pair.master }
+        let keyboard = pair.master.take_writer().expect("its input");
+        Self { child, keyboard, _terminal: pair.master }
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).expect("the viewer listens");
+    }
+
+    /// Resident memory now, from `/proc`.
+    fn rss_mib(&self) -> u64 {
+        let pid = self.child.process_id().expect("a process");
+        let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).expect("the viewer runs");
+        statm.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096 >> 20
     }
 
     /// CPU seconds so far, user and system, from `/proc`.

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use fixtures::{MS, SECOND, START_NS, StreamBuilder, TrainingRun};
+use fixtures::{MS, ParallelRun, SECOND, START_NS, StreamBuilder, TrainingRun};
 use gnntop::source::{Progress, Sink, Source, State, Status};
 use gnntop::ui::{ScreenOptions, run_screen};
 use gnntop_wire::{TrackRole, layout};
@@ -249,6 +249,38 @@ fn looking_at_a_live_run() {
     terminal.wait_for("step 120");
     terminal.press("\u{1b}[D\r");
     terminal.wait_for("against the median");
+    terminal.press("q");
+    assert_eq!(terminal.wait_for_end().exit_code(), 0);
+}
+
+#[test]
+fn all_ranks_of_a_run_are_watched_and_a_late_one_joins() {
+    let sessions = tempfile::tempdir().unwrap();
+    private(sessions.path());
+    let parallel = ParallelRun { ranks: 3, ends: false, ..ParallelRun::default() };
+    let publish = |rank: u32| {
+        let dir = sessions.path().join(format!("rank{rank}"));
+        fs::create_dir(&dir).unwrap();
+        let lock = File::create(dir.join(layout::LOCK_FILE)).unwrap();
+        lock.lock().unwrap();
+        fs::write(dir.join(layout::segment_file_name(0)), parallel.session(rank)).unwrap();
+        lock
+    };
+    let (_zero, one) = (publish(0), publish(1));
+    let environment = [("GNNTOP_DIR", sessions.path().to_str().unwrap())];
+    let mut terminal = Terminal::gnntop(&["attach", "job-17"], &environment);
+    terminal.resize(40, 120);
+    terminal.wait_for("rank 0/3, pid 5000");
+    terminal.wait_for("2 of 3 ranks have published");
+    terminal.press("R");
+    terminal.wait_for("skew in 60 steps");
+    terminal.press("}");
+    terminal.wait_for("rank 1/3, pid 5001");
+    let _two = publish(2);
+    terminal.wait_for("3 ranks on 2 cores: oversubscribed");
+    terminal.wait_until("all ranks are there", |screen| !screen.contents().contains("have published"));
+    drop(one);
+    terminal.wait_for("1 gone: killed?");
     terminal.press("q");
     assert_eq!(terminal.wait_for_end().exit_code(), 0);
 }

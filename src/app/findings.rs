@@ -173,7 +173,7 @@ mod tests {
         app.run = Default::default();
         let run = TrainingRun { spikes, ..TrainingRun::default() };
         each_item(&run.bytes(), |item| app.run.apply(item));
-        let judgement = findings::newest(&app.run.store());
+        let judgement = findings::newest(app.run.store());
         update(app, Action::Judged(Box::new(judgement)));
     }
 

@@ -62,9 +62,10 @@ pub(super) struct ExportArguments {
     /// Only up to there
     #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
     until: Option<Duration>,
-    /// Of a run of several ranks, the one to export; rank 0 without it
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    rank: u32,
+    /// Of a run of several ranks, the one to export; without it the first in the file, which is rank 0 of a run that was
+    /// recorded whole
+    #[arg(long, value_name = "N")]
+    rank: Option<u32>,
     /// With --to hlog: a histogram of this much time each, 1s without it
     #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
     interval: Option<Duration>,
@@ -173,12 +174,12 @@ fn into(
     let mut exporter = Exporter::new(form, out, window_ns);
     let mut one = OneRank::new(arguments.rank, &mut exporter);
     recording.read_all(&mut one);
-    let left_out = one.left_out();
+    let (rank, left_out) = (one.rank().unwrap_or_default(), one.left_out());
     for warning in crate::source::Source::status(&recording).warnings() {
         output::complain(&format!("warning: {}: {warning}", file.display()));
     }
     if left_out > 0 {
-        output::note(&format!("{}: rank {}; --rank takes another", file.display(), arguments.rank));
+        output::note(&format!("{}: rank {rank}; --rank takes another", file.display()));
     }
     exporter.finish().context("cannot write the export")
 }

@@ -116,7 +116,8 @@ impl PlainView {
         if !std::mem::take(&mut self.has_news) {
             return vec![format!("{elapsed}: nothing new for {}", figures::elapsed_time(silence))];
         }
-        let facts = facts(self.run.store(), self.interval, self.steps_before);
+        let mut facts = facts(self.run.store(), self.interval, self.steps_before);
+        facts.extend(ranks(&self.run));
         self.steps_before = self.run.store().steps().total();
         let mut lines = vec![format!("{elapsed}: {}", facts.join(", "))];
         self.verdict.1 = self.verdict.1.saturating_add(1);
@@ -131,7 +132,7 @@ impl PlainView {
 
     /// Says on standard error what is missing, each thing once.
     fn warn(&mut self, status: &Status) {
-        for warning in self.run.store().losses().in_words().into_iter().chain(status.warnings()) {
+        for warning in warnings(&self.run, status) {
             // A count that grows is the same warning.
             let words = warning.trim_start_matches(|c: char| !c.is_alphabetic()).to_owned();
             if !self.warned.contains(&words) {
@@ -177,6 +178,28 @@ fn facts(store: &Store, interval: Duration, since: u64) -> Vec<String> {
     facts
 }
 
+/// What is missing, and what of the run is not as it should be.
+fn warnings(run: &Run, status: &Status) -> Vec<String> {
+    let mut warnings = run.store().losses().in_words();
+    warnings.extend(status.warnings());
+    warnings.extend(run.notes());
+    warnings.extend(run.ranks().oversubscribed());
+    warnings
+}
+
+/// Of several ranks, which one the line is about, and which one the others waited for in the newest step.
+fn ranks(run: &Run) -> Vec<String> {
+    let Some(rank) = run.rank().filter(|_| run.is_parallel()) else { return Vec::new() };
+    let mut facts = vec![format!("this is rank {rank} of {}", run.expected())];
+    let ranks = run.ranks().going();
+    let work = ranks.work(1);
+    let slowest = work.steps.first().and_then(|step| Some((step, ranks.all().get(step.slowest()?)?)));
+    facts.extend(slowest.map(|(step, slowest)| {
+        format!("rank {} slowest by {}", slowest.place.rank, figures::duration(step.skew_ns()))
+    }));
+    facts
+}
+
 /// Steps a second, percentiles since the start, and the slowest step since the line before.
 fn pace(store: &Store, interval: Duration, since: u64) -> Vec<String> {
     let window_ns = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
@@ -212,7 +235,7 @@ fn shares(store: &Store) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::source::{Progress, Sink};
-    use crate::store::fixture::{MS, TrainingRun, each_item};
+    use crate::store::fixture::{MS, ParallelRun, TrainingRun, each_item};
 
     fn store(run: &TrainingRun) -> Store {
         let mut store = Store::new();
@@ -237,6 +260,17 @@ mod tests {
         let line =
             facts(&store(&TrainingRun { steps: 0, ends: false, ..TrainingRun::default() }), Duration::from_secs(2), 0);
         assert_eq!(line[0], "no steps yet", "{line:?}");
+    }
+
+    #[test]
+    fn a_line_about_a_rank_says_which_one_and_who_is_slowest() {
+        let parallel =
+            ParallelRun { slow: vec![(1, 0..100, "forward", 4 * MS)], host_cores: 1, ..ParallelRun::default() };
+        let mut run = Run::default();
+        each_item(&parallel.bytes(), |item| run.apply(item));
+        assert_eq!(ranks(&run), ["this is rank 0 of 2", "rank 1 slowest by 4.00 ms"]);
+        assert_eq!(warnings(&run, &Status::default()), ["2 ranks on 1 core: oversubscribed"]);
+        assert!(ranks(&Run::default()).is_empty());
     }
 
     /// A source that has nothing more to give.

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use super::discover::{self, DiscoverError, Session};
 use super::playback::PlaybackOptions;
 use super::recording::RecordingError;
+use super::runs::{self, Group};
 use super::{Live, Playback, Progress, Sink, Source, Status, follow};
 
 /// How the name of a recording ends.
@@ -63,7 +64,7 @@ impl Catalog {
     pub fn entries(&self) -> Result<Vec<Entry>, DiscoverError> {
         let now = SystemTime::now();
         let sessions = discover::list(&self.sessions_dir)?.sessions;
-        let mut entries: Vec<Entry> = sessions.iter().map(|session| of_session(session, now)).collect();
+        let mut entries: Vec<Entry> = runs::group(&sessions).iter().filter_map(|group| of_group(group, now)).collect();
         entries.extend(recordings(&self.recordings_dir, now));
         Ok(entries)
     }
@@ -95,6 +96,21 @@ impl Source for Nothing {
     fn status(&self) -> Status {
         Status { title: "nothing is open".to_owned(), ..Status::default() }
     }
+}
+
+/// A run of several ranks is one entry, opened by any of its sessions.
+fn of_group(group: &Group, now: SystemTime) -> Option<Entry> {
+    let first = of_session(group.sessions.first()?, now);
+    let (ranks, _) = group.ranks();
+    let Some(id) = group.id().filter(|_| ranks > 1) else { return Some(first) };
+    Some(Entry {
+        kind: if group.living() > 0 { EntryKind::Live } else { EntryKind::Ended },
+        name: format!("{id}, {ranks} ranks"),
+        pid: None,
+        size_bytes: group.sessions.iter().map(|session| session.size_bytes).sum(),
+        age: group.sessions.iter().filter_map(|session| of_session(session, now).age).min(),
+        ..first
+    })
 }
 
 fn of_session(session: &Session, now: SystemTime) -> Entry {
@@ -132,6 +148,7 @@ fn of_recording(path: PathBuf, now: SystemTime) -> Option<Entry> {
 mod tests {
     use super::super::fixture::{self, SessionDir};
     use super::*;
+    use crate::store::fixture::ParallelRun;
 
     fn named(entries: &[Entry]) -> Vec<(EntryKind, &str)> {
         entries.iter().map(|entry| (entry.kind, entry.name.as_str())).collect()
@@ -155,6 +172,22 @@ mod tests {
         for entry in &entries {
             assert!(open(entry).is_ok() && entry.size_bytes > 0 && entry.age.is_some(), "{entry:?}");
         }
+    }
+
+    #[test]
+    fn a_run_is_one_entry() {
+        let sessions = tempfile::tempdir().unwrap();
+        let parallel = ParallelRun::default();
+        for rank in 0..2 {
+            SessionDir::create(sessions.path(), "sage", 5000 + rank).write_segment(0, &parallel.session(rank));
+        }
+        let catalog = Catalog { sessions_dir: sessions.path().to_owned(), recordings_dir: "/nowhere".into() };
+        let entries = catalog.entries().unwrap();
+        assert_eq!(named(&entries), [(EntryKind::Ended, "job-17, 2 ranks")]);
+        assert!(entries[0].size_bytes as usize >= parallel.bytes().len());
+        let mut run = crate::ranks::Run::default();
+        open(&entries[0]).unwrap().poll(&mut run, Duration::from_secs(1));
+        assert_eq!(run.ranks().all().len(), 2);
     }
 
     #[test]

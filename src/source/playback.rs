@@ -203,7 +203,9 @@ impl Playback {
 
     /// Hands over what has become due by a position; false if that was nothing.
     fn release(&mut self, position_ns: u64, sink: &mut dyn Sink) -> bool {
-        self.strands.iter_mut().fold(false, |any, strand| strand.release(position_ns, sink) || any)
+        // All of them, whichever has something.
+        let released = self.strands.iter_mut().map(|strand| strand.release(position_ns, sink));
+        released.filter(|any| *any).count() > 0
     }
 
     /// At the end of the recording: stops, or starts over.

@@ -1,6 +1,6 @@
 //! One stretch of a recording that is played: the reading of it, and what is held back until it is due.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::super::outline::Outline;
@@ -29,7 +29,7 @@ pub(super) struct Strand {
 
 impl Strand {
     /// Opens all stretches of the recording at `path` that are to be read beside each other.
-    pub(super) fn open_all(path: &PathBuf, outline: Option<&Outline>) -> Result<Vec<Self>, RecordingError> {
+    pub(super) fn open_all(path: &Path, outline: Option<&Outline>) -> Result<Vec<Self>, RecordingError> {
         let pacer = || Pacer::new(outline.map(|outline| (outline.span.first_ns, outline.reference.clone())));
         match outline.filter(|outline| outline.parts.len() > 1) {
             Some(outline) => {
