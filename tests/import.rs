@@ -10,15 +10,20 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gnntop::findings::{self, Finding, Kind};
-use gnntop::import::{self, ImportError, Imported, Mapping, MarkFile};
+use gnntop::import::{self, Given, ImportError, Imported, Mapping, MarkFile};
 use gnntop::source::Recording;
 use gnntop::store::Store;
 use sessions::Sessions;
 
 /// The published traces of the PNA study, where they are.
 fn published() -> Option<PathBuf> {
+    traces_of("pna")
+}
+
+/// The published traces of a study, where they are.
+fn traces_of(study: &str) -> Option<PathBuf> {
     let shared = std::env::var_os("GNNTOP_SHARED").map_or_else(|| Path::new("../shared").to_owned(), PathBuf::from);
-    let traces = shared.join("data/pna_study_traces");
+    let traces = shared.join(format!("data/{study}_study_traces"));
     if !traces.is_dir() {
         eprintln!("skipped: {} is not there", traces.display());
         return None;
@@ -29,7 +34,7 @@ fn published() -> Option<PathBuf> {
 fn imported(path: &Path, columns: &[&str], marks: &[MarkFile]) -> Result<(Imported, Store), ImportError> {
     let mappings: Vec<Mapping> = columns.iter().map(|text| Mapping::parse(text).unwrap()).collect();
     let mut bytes = Vec::new();
-    let done = import::csv(path, &mappings, marks, &mut bytes)?;
+    let done = import::csv(path, &mappings, marks, &Given::default(), &mut bytes)?;
     Ok((done, store_of(&bytes)))
 }
 
@@ -108,6 +113,67 @@ fn the_published_energy_of_the_cpu_gives_itself_away_as_modelled() {
     let (_, store) = imported(&file, &["total:cpu.energy=cpu_energy:kWh"], &[]).unwrap();
     let energy = find(&store, Kind::ModelledEnergy).unwrap();
     assert!(energy.summary.contains("a constant 360 W"), "{}", energy.summary);
+}
+
+/// Imports the training steps of one of the pipeline study's ranks.
+fn pipeline_rank(sessions: &Sessions, file: &Path, to: &str, said: &[&str]) -> String {
+    let mut words = vec!["import", "csv", file.to_str().unwrap(), "-o", to, "--only", "phase=0"];
+    words.extend(["--column", "duration=batch_time(s):s"]);
+    words.extend(said);
+    let ran = sessions.run(words);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    to.to_owned()
+}
+
+#[test]
+fn the_published_pipelines_give_away_their_missing_control_and_their_slow_stage() {
+    let Some(traces) = traces_of("vig") else { return };
+    let sessions = Sessions::new();
+    let sequential = pipeline_rank(&sessions, &traces.join("seq.csv"), "seq.gnntop", &[]);
+    let compared = |stages: u32, micro_batches: u32| {
+        let file = traces.join(format!("pipe_0_micro{micro_batches}_stage{stages}.csv"));
+        let (place, fact) = (format!("0/{stages}"), format!("micro-batches={micro_batches}"));
+        let name = format!("{stages}-{micro_batches}.gnntop");
+        let said = ["--rank", &place, "--stage", &place, "--fact", &fact];
+        let pipeline = pipeline_rank(&sessions, &file, &name, &said);
+        let ran = sessions.run(["compare", &sequential, &pipeline]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        ran.out
+    };
+    let (two, four) = (compared(2, 5), compared(4, 5));
+    assert!(two.contains("B is 1.97 x as fast as A; at most 1.67 x can be"), "{two}");
+    assert!(
+        two.contains("a speed-up of 1.97 is more than the 1.67 that 2 stages with 5 micro-batches can give"),
+        "{two}"
+    );
+    assert!(two.contains("try the control is missing: measure one rank with the same micro-batches"), "{two}");
+    assert!(four.contains("the slowest stage takes about 2.8 x its even share"), "{four}");
+    assert!(!four.contains("more than the ideal"), "{four}");
+    assert!(compared(4, 10).contains("the slowest stage takes about 3.1 x its even share"));
+}
+
+#[test]
+fn only_the_rows_that_count_are_steps_and_what_is_said_is_in_the_recording() {
+    let sessions = Sessions::new();
+    let file = sessions.file("t.csv", b"step_ms,phase\n10,0\n99,1\n20,0\n");
+    let place = ["--rank", "3/4", "--stage", "1/2", "--run", "r1", "--fact", "micro-batches=5"];
+    let mut words = vec!["import", "csv", file.to_str().unwrap(), "-o", "t.gnntop", "--only", "phase=0"];
+    words.extend(place);
+    assert_eq!(sessions.run(words).code, Some(0));
+    let store = store_of(&fs::read(sessions.path().join("t.gnntop")).unwrap());
+    assert_eq!(store.steps().total(), 2);
+    let place = store.session().info().unwrap().place.clone().unwrap();
+    assert_eq!((place.run.as_str(), place.rank, place.ranks), ("r1", 3, 4));
+    assert_eq!((place.stage, place.stages, place.copy, place.copies), (1, 2, 1, 2));
+    let mark = store.marks().iter().next().unwrap();
+    assert_eq!((store.name(mark.name), mark.value), ("micro-batches", Some(5.0)));
+    for wrong in [["--rank", "4/4"], ["--fact", "a=b"], ["--only", "phase"]] {
+        let mut words = vec!["import", "csv", "t.csv", "-o", "u.gnntop"];
+        words.extend(wrong);
+        assert_eq!(sessions.run(words).code, Some(2), "{wrong:?}");
+    }
+    let none = sessions.run(["import", "csv", "t.csv", "-o", "u.gnntop", "--only", "phase=7"]);
+    none.refused("no rows that count");
 }
 
 #[test]

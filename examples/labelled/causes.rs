@@ -287,6 +287,6 @@ fn table(path: &Path, head: &str, columns: &[&str], row: impl Fn(u64) -> String)
     let csv = path.with_extension("csv");
     fs::write(&csv, text).unwrap();
     let mappings: Vec<Mapping> = columns.iter().map(|column| Mapping::parse(column).unwrap()).collect();
-    import::csv(&csv, &mappings, &[], fs::File::create(path).unwrap()).unwrap();
+    import::csv(&csv, &mappings, &[], &Default::default(), fs::File::create(path).unwrap()).unwrap();
     fs::remove_file(csv).unwrap();
 }

@@ -1,8 +1,9 @@
 //! `gnntop compare`: two recordings, phase by phase.
 
-use super::report::read;
+use super::report::{read_run, select};
 use super::{SUCCESS, output};
 use crate::figures::{count, duration};
+use crate::findings::sweep::{self, Configuration, Scaling};
 use crate::report::{Compared, compare};
 
 const EXAMPLES: &str = "\
@@ -36,20 +37,39 @@ pub(super) struct CompareArguments {
 
 /// Does `gnntop compare`.
 pub(super) fn run(arguments: &CompareArguments) -> anyhow::Result<u8> {
-    let rank = arguments.rank;
-    let (first, second) = (read(Some(&arguments.first), rank)?, read(Some(&arguments.second), rank)?);
-    let compared = compare(&first, &second, &arguments.percentiles);
+    let (mut before, mut now) = (read_run(Some(&arguments.first))?, read_run(Some(&arguments.second))?);
+    select(&mut before, arguments.rank, &arguments.first)?;
+    select(&mut now, arguments.rank, &arguments.second)?;
+    let (first, second) = (before.store(), now.store());
+    let compared = compare(first, second, &arguments.percentiles);
     if arguments.json {
         output::say(&serde_json::to_string_pretty(&compared)?)?;
         return Ok(SUCCESS);
     }
-    let steps = [&first, &second].map(|store| count(store.steps().total()));
+    let steps = [first, second].map(|store| count(store.steps().total()));
     let names = [&arguments.first, &arguments.second];
     output::say(&format!("A {} ({} steps)\nB {} ({} steps)\n", names[0], steps[0], names[1], steps[1]))?;
     let head = ["", "", "A", "B", "change", "95 % interval", "B is"].map(str::to_owned).to_vec();
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(compared.iter().map(cells)).collect();
     output::say(crate::report::table(&rows).trim_end())?;
+    let configurations = Configuration::of("A", &before).zip(Configuration::of("B", &now));
+    if let Some(scaling) = configurations.and_then(|(first, second)| sweep::scaling(&first, &second)) {
+        output::say(&scaling_words(&scaling))?;
+    }
     Ok(SUCCESS)
+}
+
+/// The speed-up, and what it is worth.
+fn scaling_words(scaling: &Scaling) -> String {
+    let mut text = format!("\nB is {:.2} x as fast as A; at most {:.2} x can be", scaling.speed_up, scaling.ideal);
+    for finding in &scaling.findings {
+        text.push_str(&format!("\n! {} ({}): {}", finding.kind.title(), finding.confidence.word(), finding.summary));
+        let lines = finding.evidence.iter().map(|line| ("because", line));
+        for (word, line) in lines.chain(finding.advice.iter().map(|line| ("try", line))) {
+            text.push_str(&format!("\n    {word} {line}"));
+        }
+    }
+    text
 }
 
 fn cells(compared: &Compared) -> Vec<String> {

@@ -4,15 +4,18 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
+use gnntop_wire::Place;
+
 use super::{SUCCESS, output, record};
 use crate::figures::count;
-use crate::import::{self, ImportError, Imported, Mapping, MarkFile};
+use crate::import::{self, Given, ImportError, Imported, Mapping, MarkFile};
 
 const EXAMPLES: &str = "\
 Examples:
   gnntop import csv steps.csv -o run.gnntop
   gnntop import csv steps.csv -o run.gnntop --column duration=iter_time:s --column phase:forward=fwd:ms
   gnntop import csv steps.csv -o run.gnntop --marks gc=gc_events.csv
+  gnntop import csv rank0.csv -o rank0.gnntop --only phase=0 --rank 0/4 --stage 0/4 --fact micro-batches=5
   gnntop import chrome trace.json -o run.gnntop       what torch.profiler writes
   gnntop report run.gnntop
 
@@ -46,6 +49,33 @@ struct CsvArguments {
     /// A table of events to mark, with a column step_idx or timestamp_s; can be given several times
     #[arg(long, value_name = "NAME=FILE", value_parser = mark_file)]
     marks: Vec<MarkFile>,
+    /// Take only the rows in which a column has this value; can be given several times
+    #[arg(long, value_name = "COLUMN=VALUE", value_parser = pair)]
+    only: Vec<(String, String)>,
+    /// A number of the whole run, such as micro-batches=5; can be given several times
+    #[arg(long = "fact", value_name = "NAME=NUMBER", value_parser = fact)]
+    facts: Vec<(String, f64)>,
+    /// Which rank this is, and of how many, such as 0/4
+    #[arg(long, value_name = "R/N", value_parser = of)]
+    rank: Option<(u32, u32)>,
+    /// Which stage of the pipeline it computes, and of how many
+    #[arg(long, value_name = "S/N", value_parser = of, requires = "rank")]
+    stage: Option<(u32, u32)>,
+    /// What the run is called, the same for all its ranks
+    #[arg(long = "run", value_name = "ID", default_value = "imported")]
+    run_id: String,
+}
+
+impl CsvArguments {
+    /// What is said beside the columns. Ranks are counted copy after copy.
+    fn given(&self) -> Given {
+        let place = self.rank.map(|(rank, ranks)| {
+            let (stage, stages) = self.stage.unwrap_or((0, 1));
+            let (copy, copies) = (rank / stages, (ranks / stages).max(1));
+            Place { run: self.run_id.clone(), rank, ranks, stage, stages, copy, copies, ..Place::default() }
+        });
+        Given { only: self.only.clone(), place, facts: self.facts.clone() }
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -81,6 +111,19 @@ fn pair(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
+fn fact(text: &str) -> Result<(String, f64), String> {
+    let (name, value) = pair(text)?;
+    let number = value.parse::<f64>().ok().filter(|number| number.is_finite());
+    Ok((name, number.ok_or("give NAME=NUMBER")?))
+}
+
+fn of(text: &str) -> Result<(u32, u32), String> {
+    let parsed = text.split_once('/').and_then(|(at, of)| Some((at.parse().ok()?, of.parse().ok()?)));
+    parsed
+        .filter(|(at, of)| at < of)
+        .ok_or_else(|| "give a number from 0 and how many there are, such as 0/4".to_owned())
+}
+
 fn mark_file(text: &str) -> Result<MarkFile, String> {
     pair(text).map(|(name, path)| MarkFile { name, path: path.into() })
 }
@@ -88,8 +131,9 @@ fn mark_file(text: &str) -> Result<MarkFile, String> {
 /// Does `gnntop import`.
 pub(super) fn import(arguments: &ImportArguments) -> anyhow::Result<u8> {
     let (to, imported) = match &arguments.what {
-        What::Csv(CsvArguments { file, to, columns, marks }) => {
-            (to, into_file(to, |out| import::csv(file, columns, marks, out))?)
+        What::Csv(arguments) => {
+            let CsvArguments { file, to, columns, marks, .. } = arguments;
+            (to, into_file(to, |out| import::csv(file, columns, marks, &arguments.given(), out))?)
         }
         What::Chrome(ChromeArguments { file, to, phases }) => {
             (to, into_file(to, |out| import::chrome::trace(file, phases, out))?)

@@ -57,13 +57,17 @@ pub enum Kind {
     CommunicationBound,
     /// Ranks with more threads than their host has cores.
     Oversubscribed,
+    /// A speed-up that is more than ranks or stages can give.
+    AboveIdeal,
+    /// Factors that were changed together.
+    Confounded,
     /// Times that do not add up.
     Bookkeeping,
 }
 
 impl Kind {
     /// All kinds, in the order in which findings of the same weight are listed.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 27] = [
         Self::Spike,
         Self::PartialBatch,
         Self::DataBound,
@@ -88,6 +92,8 @@ impl Kind {
         Self::WorkNotConserved,
         Self::CommunicationBound,
         Self::Oversubscribed,
+        Self::AboveIdeal,
+        Self::Confounded,
         Self::Bookkeeping,
     ];
 
@@ -118,6 +124,8 @@ impl Kind {
             Self::WorkNotConserved => "work-not-conserved",
             Self::CommunicationBound => "communication-bound",
             Self::Oversubscribed => "oversubscribed",
+            Self::AboveIdeal => "above-ideal",
+            Self::Confounded => "confounded",
             Self::Bookkeeping => "bookkeeping",
         }
     }
@@ -149,6 +157,8 @@ impl Kind {
             Self::WorkNotConserved => "work not conserved",
             Self::CommunicationBound => "communication-bound",
             Self::Oversubscribed => "oversubscribed",
+            Self::AboveIdeal => "more than the ideal",
+            Self::Confounded => "factors confounded",
             Self::Bookkeeping => "times do not add up",
         }
     }

@@ -17,6 +17,7 @@ mod ranks;
 mod robust;
 mod shape;
 mod signals;
+pub mod sweep;
 mod verdict;
 mod watch;
 

@@ -252,6 +252,7 @@ pub fn trace(path: &Path, phases: &[(String, String)], out: impl Write) -> Resul
         publisher: PUBLISHER,
         session_id: session_id(path, &trace),
         wall_ns: 0,
+        place: None,
     };
     let (steps, events) = write(Writer::new(out, head), &trace, phases, first_us)?;
     let mut notes = Vec::new();

@@ -10,11 +10,13 @@
 //! the input does not tell, such as the time between steps that have no time stamps, is said in the recording's head.
 
 pub mod chrome;
+mod given;
 mod mapping;
 mod steps;
 mod table;
 mod writer;
 
+pub use given::Given;
 pub use mapping::{Mapping, Role, Scale};
 pub use steps::{Imported, MarkFile, csv};
 

@@ -9,6 +9,7 @@ use gnntop_wire::{
 };
 
 use super::ImportError;
+use super::given::{Given, counts};
 use super::mapping::{Mapping, Role, Scale};
 use super::table::{Row, Table};
 use super::writer::{Head, START_NS, Writer};
@@ -61,11 +62,17 @@ struct Marked {
 ///
 /// Rows are steps. A step lies before its time stamp if there is one; without, steps follow each other and the time
 /// between them is not known. Phases follow each other from the step's start. A mark that has only a step's number
-/// lies inside that step if its duration shows there, else after it.
+/// lies inside that step if its duration shows there, else after it. `given` says which rows count, and more.
 ///
 /// # Errors
 /// When a file cannot be read or is no such table, or the recording cannot be written.
-pub fn csv(path: &Path, mappings: &[Mapping], marks: &[MarkFile], out: impl Write) -> Result<Imported, ImportError> {
+pub fn csv(
+    path: &Path,
+    mappings: &[Mapping],
+    marks: &[MarkFile],
+    given: &Given,
+    out: impl Write,
+) -> Result<Imported, ImportError> {
     let mut table = Table::open(path)?;
     let mut mappings = complete(mappings, &table.columns);
     if !mappings.iter().any(|mapping| mapping.role == Role::Duration) {
@@ -75,19 +82,24 @@ pub fn csv(path: &Path, mappings: &[Mapping], marks: &[MarkFile], out: impl Writ
     mappings.sort_by_key(|mapping| !matches!(mapping.role, Role::Before(_) | Role::Phase(_)));
     let mut steps = Vec::new();
     let columns = positions(&table, &mappings)?;
+    let conditions = given.conditions(&table)?;
     table.each(|row| {
+        if !counts(row, &conditions) {
+            return Ok(());
+        }
         steps.push(measured(row, &columns, steps.len() as u64 + 1)?);
         Ok(())
     })?;
     if steps.is_empty() {
         return Err(ImportError::Nothing {
             path: table.path().to_owned(),
-            reason: "no rows below the head".to_owned(),
+            reason: if given.only.is_empty() { "no rows below the head" } else { "no rows that count" }.to_owned(),
         });
     }
     renumber(&mut steps);
     let laid = Laid::of(&steps);
-    let marks = place_marks(marks, &steps, &laid)?;
+    let facts = given.facts.iter().map(|(name, value)| (START_NS, name.clone(), Some(*value)));
+    let marks: Vec<_> = facts.chain(place_marks(marks, &steps, &laid)?).collect();
     let mut notes: Vec<String> = mappings.iter().map(note).collect();
     if !laid.has_times {
         notes.push("no time stamps: steps follow each other, and the time between them is not known".to_owned());
@@ -100,6 +112,7 @@ pub fn csv(path: &Path, mappings: &[Mapping], marks: &[MarkFile], out: impl Writ
         publisher: PUBLISHER,
         session_id: session_id(path, &steps),
         wall_ns: laid.wall_ns,
+        place: given.place.clone(),
     };
     let events = write(Writer::new(out, head), &mappings, &steps, &laid, &marks)?;
     Ok(Imported { steps: steps.len() as u64, events, notes })

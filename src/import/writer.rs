@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use gnntop_wire::{
-    Anchor, BlockEncoder, Definition, End, Event, NameId, NameKind, SessionInfo, SignalId, SignalKind, TrackId,
+    Anchor, BlockEncoder, Definition, End, Event, NameId, NameKind, Place, SessionInfo, SignalId, SignalKind, TrackId,
     TrackRole, Unit, put_anchor, put_definitions, put_end, put_segment,
 };
 
@@ -42,11 +42,13 @@ pub(super) struct Head {
     pub session_id: u128,
     /// Wall-clock time of [`START_NS`] in nanoseconds since 1970; 0 where it is not known.
     pub wall_ns: u64,
+    /// Where it stands in a run of several ranks.
+    pub place: Option<Place>,
 }
 
 impl<W: Write> Writer<W> {
     pub(super) fn new(out: W, head: Head) -> Self {
-        let Head { name, command, publisher, session_id, wall_ns } = head;
+        let Head { name, command, publisher, session_id, wall_ns, place } = head;
         let mut writer = Self {
             out,
             ready: Vec::new(),
@@ -64,6 +66,7 @@ impl<W: Write> Writer<W> {
             command,
             publisher: format!("{publisher} {}", env!("CARGO_PKG_VERSION")),
             start: writer.anchor(START_NS),
+            place: place.map(Box::new),
             ..SessionInfo::default()
         };
         put_segment(&mut writer.ready, &info);
