@@ -44,7 +44,7 @@ fn main() {
     update(&mut app, Action::Polled { status, changed: true });
     let judgement = findings::newest(app.run.store());
     update(&mut app, Action::Judged(Box::new(judgement)));
-    let told = EnergyTold::of(app.run.store(), &Assumptions::default());
+    let told = EnergyTold::of_run(&app.run, &Assumptions::default());
     update(&mut app, Action::EnergyTold(Box::new(told)));
     for (width, height) in [(120, 40), (300, 100)] {
         update(&mut app, Action::Resized { width, height });

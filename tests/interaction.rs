@@ -29,7 +29,7 @@ fn app_with(preferences: Preferences, status: Status) -> App {
     update(&mut app, Action::Polled { status, changed: true });
     let judgement = findings::newest(app.run.store());
     update(&mut app, Action::Judged(Box::new(judgement)));
-    let told = EnergyTold::of(app.run.store(), &Assumptions::default());
+    let told = EnergyTold::of_run(&app.run, &Assumptions::default());
     update(&mut app, Action::EnergyTold(Box::new(told)));
     app
 }

@@ -38,7 +38,7 @@ fn app_of(bytes: &[u8], status: Status) -> App {
     update(&mut app, Action::Polled { status, changed: true });
     let judgement = findings::newest(app.run.store());
     update(&mut app, Action::Judged(Box::new(judgement)));
-    let told = EnergyTold::of(app.run.store(), &Assumptions::default());
+    let told = EnergyTold::of_run(&app.run, &Assumptions::default());
     update(&mut app, Action::EnergyTold(Box::new(told)));
     update(&mut app, Action::Measured(OwnCost { cpu_percent: Some(0.84), rss_bytes: Some(9 << 20) }));
     app
@@ -417,7 +417,7 @@ fn a_silent_run_and_an_ended_one() {
     update(&mut app, Action::Polled { status: Status { state: ended, live: false, ..live() }, changed: true });
     let judgement = findings::newest(app.run.store());
     update(&mut app, Action::Judged(Box::new(judgement)));
-    let told = EnergyTold::of(app.run.store(), &Assumptions::default());
+    let told = EnergyTold::of_run(&app.run, &Assumptions::default());
     update(&mut app, Action::EnergyTold(Box::new(told)));
     insta::assert_snapshot!("ended_80x24", screen(&mut app, 80, 24));
 }
@@ -580,7 +580,7 @@ fn no_stream_size_or_key_makes_drawing_panic() {
                 }
                 let judgement = findings::newest(app.run.store());
                 update(&mut app, Action::Judged(Box::new(judgement)));
-                let told = EnergyTold::of(app.run.store(), &Assumptions::default());
+                let told = EnergyTold::of_run(&app.run, &Assumptions::default());
                 update(&mut app, Action::EnergyTold(Box::new(told)));
             }
         }
@@ -605,7 +605,7 @@ fn a_run_longer_than_what_is_kept() {
     update(&mut app, Action::Polled { status: live(), changed: true });
     let judgement = findings::newest(app.run.store());
     update(&mut app, Action::Judged(Box::new(judgement)));
-    let told = EnergyTold::of(app.run.store(), &Assumptions::default());
+    let told = EnergyTold::of_run(&app.run, &Assumptions::default());
     update(&mut app, Action::EnergyTold(Box::new(told)));
     screen(&mut app, 80, 24);
     press(&mut app, &[Key::Char('2'), Key::Char('w')]);

@@ -5,8 +5,10 @@ mod fixtures;
 mod pictures;
 
 use fixtures::{MS, SECOND, START_NS, StreamBuilder, TrainingRun, each_item};
-use gnntop::app::App;
 use gnntop::app::keys::Key;
+use gnntop::app::{Action, App, update};
+use gnntop::energy::Assumptions;
+use gnntop::report::EnergyTold;
 use gnntop::ui::theme::{ColorDepth, Theme};
 use gnntop_wire::{
     Allocation, BatchShape, Event, NameId, NameKind, PhaseMemory, SignalId, SignalKind, Step, StepId, ThreadUsage,
@@ -367,6 +369,46 @@ fn components_are_added_up() {
     press(&mut app, &[Key::Char('6')]);
     let shown = screen(&mut app, 120, 40);
     insta::assert_snapshot!("energy_of_three_120x40", shown);
+}
+
+#[test]
+fn ranks_of_a_run_are_told_together_and_their_machine_once() {
+    let mut app = App::new(false);
+    for rank in 0..2u32 {
+        let mut info = fixtures::session_info("pna");
+        (info.session_id, info.pid) = (700 + u128::from(rank), 50 + rank);
+        info.place = Some(Box::new(gnntop_wire::Place {
+            run: "job".to_owned(),
+            rank,
+            ranks: 2,
+            stage: 0,
+            stages: 1,
+            copy: rank,
+            copies: 2,
+            engine: "MPI".to_owned(),
+            device: "CPU".to_owned(),
+            threads: 1,
+            host_ranks: 2,
+            host_cores: 2,
+            clock: None,
+        }));
+        let mut stream = StreamBuilder::of(&info);
+        let track = stream.track(TrackRole::Sensors, "sensors");
+        let names = ["machine.cpu.busy", "process.cpu_time", "machine.cpu.0.busy", "machine.cpu.1.busy"];
+        for (name, ns_per_s) in names.into_iter().zip([2_000_000_000, 1_000_000_000, 1_000_000_000, 1_000_000_000]) {
+            let signal = stream.signal(name, Unit::Nanoseconds, SignalKind::Counter);
+            (0..=20).for_each(|s| stream.sample(track, signal, START_NS + s * SECOND, s as i64 * ns_per_s));
+        }
+        each_item(&stream.bytes(), |item| app.run.apply(item));
+    }
+    let told = EnergyTold::of_run(&app.run, &Assumptions { ram_watts: Some(1.0), ..Assumptions::default() });
+    update(&mut app, Action::EnergyTold(Box::new(told)));
+    press(&mut app, &[Key::Char('6')]);
+    let shown = screen(&mut app, 100, 40);
+    // 8 W of TDP, of which both ranks use 6, and 1 W of memory, for 20 s.
+    assert!(shown.contains("the run         70.0 J") || shown.contains("the run         70 J"), "{shown}");
+    assert!(shown.contains("all ranks       140 J") && shown.contains("2 processes"), "{shown}");
+    assert!(shown.contains("their machines  140 J") && shown.contains("1 machine"), "{shown}");
 }
 
 #[test]

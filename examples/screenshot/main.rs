@@ -99,7 +99,7 @@ fn take_in(source: &mut Playback, app: &mut App) {
     update(app, Action::Polled { status: source.status(), changed: true });
     let judgement = findings::newest(app.run.store());
     update(app, Action::Judged(Box::new(judgement)));
-    let told = EnergyTold::of(app.run.store(), &Assumptions::default());
+    let told = EnergyTold::of_run(&app.run, &Assumptions::default());
     update(app, Action::EnergyTold(Box::new(told)));
 }
 

@@ -78,6 +78,12 @@ impl Model {
         Some(Self { rest_watts: usual * count * share, load_watts: 0.0, band: (least / usual, most / usual), basis })
     }
 
+    /// What one of `processes` that share the machine bears of it: its own load, and its part of what is used at no load.
+    #[must_use]
+    pub fn shared_by(self, processes: u32) -> Self {
+        Self { rest_watts: self.rest_watts / f64::from(processes.max(1)), ..self }
+    }
+
     /// A power that the user says.
     pub fn given(watts: f64) -> Self {
         Self { rest_watts: watts, load_watts: 0.0, band: (1.0, 1.0), basis: format!("{watts} W as given") }

@@ -3,6 +3,7 @@
 //! ```text
 //! Run (run.rs: a store a session) ─▶ Ranks (this file: the sessions that count, side by side)
 //!                                      ├─ clock.rs      how their clocks lie to each other
+//!                                      ├─ energy.rs     of all of them, each machine once
 //!                                      ├─ CommonStep    one step on every rank
 //!                                      ├─ work.rs       who waits for whom, and how much work the run does
 //!                                      ├─ strip.rs      a rank's phases in time, waiting told apart
@@ -12,6 +13,7 @@
 //! ```
 
 pub mod clock;
+mod energy;
 pub mod facts;
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -27,6 +29,7 @@ use gnntop_wire::{Place, StepId, TrackRole};
 use crate::store::{StepRow, Store, Track};
 
 pub use clock::{Alignment, Evidence};
+pub use energy::RunEnergy;
 pub use run::{MOST_SESSIONS, Member, Presence, Run};
 pub use strip::{StripColumn, What, strip};
 pub use work::{ONE_RANK, Part, REDUCE, RankWork, StepWork, WAIT, Work, quantile};

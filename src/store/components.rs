@@ -15,6 +15,12 @@ const MEMORY_GAIN: (f64, f64) = (0.8, 1.2);
 const BEYOND_SEEN: f64 = 1.5;
 
 impl Store {
+    /// How many processes of the run there are on this session's machine: each rank is one, but for those that are threads.
+    pub(super) fn processes_of_the_run(&self) -> u32 {
+        let place = self.session().info().and_then(|info| info.place.as_deref());
+        place.filter(|place| place.engine != "threads").map_or(1, |place| place.host_ranks.max(1))
+    }
+
     /// What is known of the processors from the session's signals.
     pub(super) fn processor(&self) -> Processor {
         let gauge = |name: &str| self.hardware().reading(name).ok();
@@ -37,12 +43,15 @@ pub(super) struct Builder<'a> {
     store: &'a Store,
     assumptions: &'a Assumptions,
     steps_ns: Vec<u64>,
+    /// Processes of the run on this machine.
+    sharers: u32,
 }
 
 impl<'a> Builder<'a> {
     pub(super) fn new(store: &'a Store, assumptions: &'a Assumptions) -> Self {
         let newest = store.steps().all().rev().take(STEPS_COMPARED);
-        Self { store, assumptions, steps_ns: newest.map(|row| row.period_ns()).collect() }
+        let sharers = store.processes_of_the_run();
+        Self { store, assumptions, steps_ns: newest.map(|row| row.period_ns()).collect(), sharers }
     }
 
     pub(super) fn gpus(&self) -> Vec<ComponentEnergy> {
@@ -110,6 +119,7 @@ impl<'a> Builder<'a> {
         };
         let busy = self.store.meters.line("machine.cpu.busy").map(|line| (line, whole.allotted));
         let of_job = self.store.meters.line("process.cpu_time").map(|line| (line, processor.allotted));
+        let own = own.shared_by(self.sharers);
         let is_given = self.assumptions.cpu_watts.is_some();
         let device = match busy {
             _ if is_given => Ok(self.modelled(&all, None)),
@@ -117,7 +127,7 @@ impl<'a> Builder<'a> {
             None => Err("the load of the processors was not read".to_owned()),
         };
         let job = match of_job {
-            _ if is_given => JobShare::All,
+            _ if is_given => JobShare::Own(Box::new(self.modelled(&own, None))),
             Some(of_job) => JobShare::Own(Box::new(self.modelled(&own, Some(of_job)))),
             None => JobShare::Unknown(NO_CPU_TIME.to_owned()),
         };
@@ -142,6 +152,7 @@ impl<'a> Builder<'a> {
         let (Some(all), Some(own)) = (model(1.0), model(limit / bytes)) else {
             return vec![missing(ComponentKind::Memory, "memory", self.reason("dram.0.energy"))];
         };
+        let own = own.shared_by(self.sharers);
         let job = JobShare::Own(Box::new(self.modelled(&own, None)));
         vec![self.model_component(ComponentKind::Memory, "memory", &own, Ok(self.modelled(&all, None)), job)]
     }

@@ -76,6 +76,8 @@ struct Load {
     machine: Option<Line>,
     job: Option<Line>,
     processor: Processor,
+    /// Processes of the run on this machine, of which each bears its part of the idle time.
+    sharers: u32,
 }
 
 /// Energy of a session by component, at one moment. It can be kept while the session goes on.
@@ -103,6 +105,7 @@ impl Store {
                 machine: line("machine.cpu.busy"),
                 job: line("process.cpu_time"),
                 processor: self.processor(),
+                sharers: self.processes_of_the_run(),
             },
             shares_idle: assumptions.shares_idle,
             goes_on: matches!(self.session().state(), SessionState::Running),
@@ -216,7 +219,7 @@ impl EnergyBook {
         let busy = self.cpu_share(self.load.machine.as_ref()?, range)?;
         let own = own.min(busy);
         let processor = &self.load.processor;
-        let allotted = (processor.allotted / processor.threads.max(1) as f64).min(1.0);
+        let allotted = (processor.allotted / processor.threads.max(1) as f64).min(1.0) / f64::from(self.load.sharers);
         Some(if self.shares_idle { own + (1.0 - busy) * allotted } else { own })
     }
 

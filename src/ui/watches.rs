@@ -39,10 +39,9 @@ impl Watches {
         self.rank = run.rank();
         let has_arrived = self.has_jumped && !is_seeking;
         self.has_jumped &= !has_arrived;
-        let store = run.store();
         let (judgement, told) = match has_arrived {
-            true => (Some(self.findings.look(run)), Some(self.energy.look(store))),
-            false => (self.findings.update(run), self.energy.update(store)),
+            true => (Some(self.findings.look(run)), Some(self.energy.look(run))),
+            false => (self.findings.update(run), self.energy.update(run)),
         };
         let judged = judgement.map(|judgement| Action::Judged(Box::new(judgement)));
         let told = told.map(|told| Action::EnergyTold(Box::new(told)));

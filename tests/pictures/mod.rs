@@ -29,7 +29,7 @@ pub fn app_of(bytes: &[u8]) -> App {
     update(&mut app, Action::Polled { status: live(), changed: true });
     let judgement = findings::newest(app.run.store());
     update(&mut app, Action::Judged(Box::new(judgement)));
-    let told = EnergyTold::of(app.run.store(), &Assumptions::default());
+    let told = EnergyTold::of_run(&app.run, &Assumptions::default());
     update(&mut app, Action::EnergyTold(Box::new(told)));
     update(&mut app, Action::Measured(OwnCost { cpu_percent: Some(0.84), rss_bytes: Some(9 << 20) }));
     app

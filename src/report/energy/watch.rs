@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::Energy;
 use crate::energy::Assumptions;
+use crate::ranks::{Run, RunEnergy};
 use crate::store::{EnergyBook, Store};
 
 /// Between two looks this many times as long as the last one took: at most 2 % of a core.
@@ -18,13 +19,21 @@ pub struct EnergyTold {
     pub figures: Energy,
     /// To ask for other times.
     pub book: EnergyBook,
+    /// Of all ranks together, where the session is one of several.
+    pub ranks: Option<RunEnergy>,
 }
 
 impl EnergyTold {
     /// Energy of what the store holds. Takes milliseconds.
     pub fn of(store: &Store, assumptions: &Assumptions) -> Self {
         let book = store.energy(assumptions);
-        Self { figures: Energy::of_book(&book, store, assumptions, 0), book }
+        Self { figures: Energy::of_book(&book, store, assumptions, 0), book, ranks: None }
+    }
+
+    /// Energy of the session of a run that is looked at, and of all its ranks together.
+    pub fn of_run(run: &Run, assumptions: &Assumptions) -> Self {
+        let ranks = run.is_parallel().then(|| RunEnergy::of(&run.ranks(), assumptions));
+        Self { ranks, ..Self::of(run.store(), assumptions) }
     }
 }
 
@@ -49,20 +58,20 @@ impl EnergyWatch {
     }
 
     /// Tells it again if there is anything new and it is time.
-    pub fn update(&mut self, store: &Store) -> Option<EnergyTold> {
+    pub fn update(&mut self, run: &Run) -> Option<EnergyTold> {
         let begin = Instant::now();
-        if self.revision == Some(store.revision()) || self.next.is_some_and(|next| begin < next) {
+        if self.revision == Some(run.store().revision()) || self.next.is_some_and(|next| begin < next) {
             return None;
         }
-        let told = self.look(store);
+        let told = self.look(run);
         self.next = Some(Instant::now() + (begin.elapsed() * REST).max(SHORTEST_REST));
         Some(told)
     }
 
     /// Tells it at once, whatever it costs: after a jump in a recording.
-    pub fn look(&mut self, store: &Store) -> EnergyTold {
-        self.revision = Some(store.revision());
-        EnergyTold::of(store, &self.assumptions)
+    pub fn look(&mut self, run: &Run) -> EnergyTold {
+        self.revision = Some(run.store().revision());
+        EnergyTold::of_run(run, &self.assumptions)
     }
 }
 
@@ -73,19 +82,19 @@ mod tests {
 
     #[test]
     fn it_looks_when_there_is_something_new_and_rests_between() {
-        let mut store = Store::new();
+        let mut run = Run::default();
         let given = Assumptions { cpu_watts: Some(10.0), ram_watts: Some(2.0), ..Assumptions::default() };
         let mut watch = EnergyWatch::new(given.clone());
-        assert!(watch.update(&store).is_some(), "at first");
-        assert!(watch.update(&store).is_none(), "nothing new");
-        each_item(&TrainingRun::default().bytes(), |item| store.apply(item));
+        assert!(watch.update(&run).is_some(), "at first");
+        assert!(watch.update(&run).is_none(), "nothing new");
+        each_item(&TrainingRun::default().bytes(), |item| run.apply(item));
         watch.next = Some(Instant::now() + Duration::from_secs(3600));
-        assert!(watch.update(&store).is_none(), "it rests");
-        let told = watch.look(&store);
-        assert_eq!(told, EnergyTold::of(&store, &given), "but not after a jump");
+        assert!(watch.update(&run).is_none(), "it rests");
+        let told = watch.look(&run);
+        assert_eq!(told, EnergyTold::of(run.store(), &given), "but not after a jump");
         assert!(told.figures.in_scope().is_some_and(|joules| joules.joules > 0.0), "{told:?}");
         watch.next = None;
-        assert!(watch.update(&store).is_none(), "that was all there is");
-        assert!(watch.afresh().update(&store).is_some_and(|again| again == told), "another session's");
+        assert!(watch.update(&run).is_none(), "that was all there is");
+        assert!(watch.afresh().update(&run).is_some_and(|again| again == told), "another session's");
     }
 }

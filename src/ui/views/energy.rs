@@ -16,8 +16,9 @@
 //! ```
 
 use crate::app::View;
-use crate::energy::Label as Known;
+use crate::energy::{Figure, Label as Known};
 use crate::figures::{count, duration, quantity};
+use crate::ranks::RunEnergy;
 use crate::report::EnergyTold;
 use crate::report::energy::{
     Component, Joules, PhaseEnergy, carbon_in_words, doubt_in_words, in_words, phase_in_words, title, total_in_words,
@@ -87,6 +88,7 @@ impl<'a> Telling<'_, 'a> {
         if let Some(device) = total.device.as_ref().filter(|_| self.scope == Scope::Job) {
             lines.push(Line::fact("whole devices", Ok(total_in_words(device))));
         }
+        lines.extend(self.told.ranks.iter().flat_map(ranks));
         lines.push(Line::fact("carbon", carbon_in_words(&figures.carbon)));
         lines
     }
@@ -186,6 +188,19 @@ impl<'a> Telling<'_, 'a> {
         let line = |phase: &PhaseEnergy| Line::fact(&format!("  {}", phase.name), Ok(phase_in_words(phase)));
         phases.iter().map(line).collect()
     }
+}
+
+/// All ranks together: each machine once, each process once.
+fn ranks<'a>(ranks: &RunEnergy) -> Vec<Line<'a>> {
+    let of = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+    let line = |about: &str, figure: Option<Figure>, right: String| {
+        let value = figure.map(|figure| total_in_words(&figure.into()));
+        Line::Fact { about: about.to_owned(), value: value.ok_or_else(|| "no component is known".to_owned()), right }
+    };
+    vec![
+        line("all ranks", ranks.job, of(ranks.processes, "process", "processes")),
+        line("their machines", ranks.device, of(ranks.machines, "machine", "machines")),
+    ]
 }
 
 fn told<'a>(about: &str, joules: &Joules, right: String) -> Line<'a> {
