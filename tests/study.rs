@@ -61,7 +61,8 @@ fn a_study_records_every_run_and_reports_on_them() {
     let recordings = recordings(&out);
     assert_eq!(recordings.len(), 4);
     let report = fs::read_to_string(out.join("report.md")).unwrap();
-    for words in ["# Study: tiny", "| steps=20 | --steps 20 | 2 of 2 | 18 |", "| steps=40 | --steps 40 | 2 of 2 | 38 |"]
+    for words in
+        ["# Study: tiny", "| steps=20 | --steps 20 | 2 of 2 | 18 | 2 |", "| steps=40 | --steps 40 | 2 of 2 | 38 | 2 |"]
     {
         assert!(report.contains(words), "no {words:?} in\n{report}");
     }
@@ -70,6 +71,65 @@ fn a_study_records_every_run_and_reports_on_them() {
     }
     assert!(report.contains("- time of an epoch: "), "{report}");
     assert!(fs::read_to_string(out.join("report.html")).unwrap().contains("<svg"));
+}
+
+const SHOWN: &str = "
+[[claim]]\nsays = 'Twice the steps are twice the time'\nnote = 'they sleep'
+first = { setting = 'steps=20', measure = 'epoch wall' }\nsecond = { setting = 'steps=40', measure = 'epoch wall' }
+expect = 'more'
+[[claim]]\nsays = 'Twice the steps are as many steps'
+first = { setting = 'steps=20', measure = 'steps' }\nsecond = { setting = 'steps=40', measure = 'steps' }\nexpect = 'same'
+[[claim]]\nsays = 'It learns'
+first = { setting = 'steps=20', measure = 'last acc' }\nsecond = { setting = 'steps=40', measure = 'last acc' }
+expect = 'more'
+[[figure]]\nwhat = 'Epochs of both'\nmeasures = ['epoch wall', 'epoch work']
+[[figure]]\nwhat = 'Use of a GPU'\nmeasures = ['gpu utilisation']\n";
+
+#[test]
+fn conclusions_are_judged_in_words_and_figures_are_drawn() {
+    let sessions = Sessions::new();
+    write_study(&sessions, "", &format!("{SIZES}{SHOWN}"));
+    assert_eq!(study(&sessions, &["--html"]).code, Some(0));
+    let read = |name: &str| fs::read_to_string(sessions.path().join("out").join(name)).unwrap();
+    let (report, html) = (read("report.md"), read("report.html"));
+    for words in [
+        "\"Twice the steps are twice the time\" holds: ",
+        "expected more (they sleep)",
+        "\"Twice the steps are as many steps\" does not hold: 38 with steps=40 against 18 with steps=20",
+        "\"It learns\" not decided: it was not measured",
+        "Not measured here: gpu utilisation.",
+        "## Epochs of both",
+    ] {
+        assert!(report.contains(words), "no {words:?} in\n{report}");
+    }
+    assert!(html.contains("<title>Epochs of both</title>") && !html.contains("<title>Use of a GPU</title>"));
+    assert!(html.len() < 2_000_000 && !html.contains("<script"));
+}
+
+#[test]
+fn every_seed_reaches_the_program_and_every_setting_has_its_warm_up() {
+    let sessions = Sessions::new();
+    let more = "repeats = 2\nseeds = [5, 6]\nwarm-up-steps = 2\n[options]\nsteps = 10\n
+                [[setting]]\nname = 'some'\n[[setting]]\nname = 'more'\nwarm-up-steps = 7\noptions = { long = true }\n";
+    // The options are in the order of their names: --long, --steps 10, --seed 5.
+    write_study(&sessions, "echo \"$@\" >> started; [ \"$1\" = --long ] && shift;", more);
+    let ran = study(&sessions, &[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let started = fs::read_to_string(sessions.path().join("started")).unwrap();
+    let expected = [
+        "--steps 10 --seed 5",
+        "--long --steps 10 --seed 5",
+        "--long --steps 10 --seed 6",
+        "--steps 10 --seed 6",
+        "--steps 10 --seed 5",
+        "--long --steps 10 --seed 5",
+        "--long --steps 10 --seed 6",
+        "--steps 10 --seed 6",
+    ];
+    assert_eq!(started.lines().collect::<Vec<&str>>(), expected);
+    let report = fs::read_to_string(sessions.path().join("out/report.md")).unwrap();
+    assert!(report.contains("| some | --steps 10 | 4 of 4 | 8 | 2 |"), "{report}");
+    assert!(report.contains("| more | --long --steps 10 | 4 of 4 | 3 | 7 |"), "{report}");
 }
 
 #[test]
@@ -104,7 +164,7 @@ fn a_failing_run_is_told_and_the_others_go_on() {
     assert_eq!(recordings(&out).len(), 1);
     let report = fs::read_to_string(out.join("report.md")).unwrap();
     assert!(report.contains("## Failed") && report.contains("| 0 of 1 |"), "{report}");
-    assert!(report.contains("| steps=40 | --steps 40 | 1 of 1 | 40 |"), "{report}");
+    assert!(report.contains("| steps=40 | --steps 40 | 1 of 1 | 40 | 0 |"), "{report}");
 }
 
 #[test]

@@ -8,8 +8,9 @@ use anyhow::Context;
 
 use super::run::{Ended, Unattended};
 use super::{FAILURE, SUCCESS, output, report, signals, train};
+use crate::energy::Assumptions;
 use crate::figures::elapsed_time;
-use crate::report::{Options, Report};
+use crate::report::Options;
 use crate::study::{Measured, Numbers, Program, Run, Study, document};
 
 /// What a recording that is being written ends with.
@@ -221,6 +222,8 @@ fn write_report(
 /// The numbers of a setting's recordings. One that cannot be used is a failure.
 fn measure(study: &Study, at: usize, runs: &[Run], folder: &Path, failures: &mut Vec<String>) -> Option<Measured> {
     let setting = study.settings.get(at)?.clone();
+    let assumptions = Assumptions { g_per_kwh: study.carbon_g_per_kwh, ..Assumptions::default() };
+    let options = Options { skip_steps: setting.warm_up_steps, assumptions, ..Options::default() };
     let mut measured = Measured { setting, planned: 0, runs: Vec::new(), report: None };
     for run in runs.iter().filter(|run| run.setting == at) {
         measured.planned += 1;
@@ -235,12 +238,13 @@ fn measure(study: &Study, at: usize, runs: &[Run], folder: &Path, failures: &mut
                 continue;
             }
         };
-        match Numbers::of(&store, study.warm_up_steps) {
-            Some(numbers) => measured.runs.push(numbers),
+        match Numbers::of(&store, &options) {
+            Some((numbers, report)) => {
+                measured.runs.push(numbers);
+                measured.report = Some(report);
+            }
             None => failures.push(format!("{}: no step is left after the warm-up", path.display())),
         }
-        let options = Options { skip_steps: study.warm_up_steps, ..Options::default() };
-        measured.report = Some(Report::of(&store, &options));
     }
     Some(measured)
 }

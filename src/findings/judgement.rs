@@ -36,7 +36,7 @@ impl Judgement {
     }
 
     /// The same, with what was found over the ranks of the run.
-    pub(super) fn and(mut self, of_ranks: Findings) -> Self {
+    pub fn and(mut self, of_ranks: Findings) -> Self {
         self.findings = self.findings.and(of_ranks);
         self
     }

@@ -4,7 +4,7 @@ use super::durations::{Durations, PhaseLine};
 use super::energy;
 use super::ranks;
 use super::text;
-use super::{ClassLine, Report, figure};
+use super::{Chart, ClassLine, Report, figure, readings};
 use crate::figures::{bytes, count, duration, percent, quantity, utc};
 
 /// One part of a document.
@@ -68,10 +68,14 @@ impl Document {
         self.blocks.push(Block::Table(rows));
     }
 
-    /// Adds the figures of a recording: shares of its phases and its step times.
+    /// Adds the figures of a recording: shares of its phases, its step times, its last steps, its hardware.
     pub fn figures(&mut self, report: &Report) {
-        self.blocks.push(Block::Figure(figure::phase_shares(report)));
-        self.blocks.push(Block::Figure(figure::step_times(report)));
+        self.blocks.extend(pictures(report));
+    }
+
+    /// Adds bars.
+    pub fn chart(&mut self, chart: &Chart) {
+        self.blocks.push(Block::Figure(chart.to_svg()));
     }
 
     /// As Markdown, without figures.
@@ -112,8 +116,7 @@ fn head(reports: &[(&str, &Report)]) -> Vec<Vec<String>> {
 
 fn one(blocks: &mut Vec<Block>, report: &Report) {
     blocks.extend(report.run.iter().flat_map(ranks::blocks));
-    blocks.push(Block::Figure(figure::phase_shares(report)));
-    blocks.push(Block::Figure(figure::step_times(report)));
+    blocks.extend(pictures(report));
     findings(blocks, None, report);
     if !report.phases.is_empty() {
         blocks.push(Block::Heading("Phases".to_owned()));
@@ -184,9 +187,14 @@ fn side_by_side(blocks: &mut Vec<Block>, reports: &[(&str, &Report)]) {
     blocks.push(Block::Table(energy_table(reports)));
     for (name, report) in reports {
         findings(blocks, Some(name), report);
-        blocks.push(Block::Figure(figure::phase_shares(report)));
-        blocks.push(Block::Figure(figure::step_times(report)));
+        blocks.extend(pictures(report));
     }
+}
+
+/// The pictures of a recording; one without numbers is empty.
+fn pictures(report: &Report) -> [Block; 4] {
+    let [shares, steps] = [figure::phase_shares(report), figure::step_times(report)];
+    [shares, steps, report.breakdown.to_svg(), readings::to_svg(&report.readings)].map(Block::Figure)
 }
 
 fn findings(blocks: &mut Vec<Block>, name: Option<&str>, report: &Report) {

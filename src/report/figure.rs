@@ -10,15 +10,15 @@ use crate::store::Store;
 /// Columns of a trace; more steps share one.
 const COLUMNS: usize = 600;
 /// Size of a figure, in its own units.
-const WIDTH: f64 = 760.0;
-const HEIGHT: f64 = 180.0;
+pub(super) const WIDTH: f64 = 760.0;
+pub(super) const HEIGHT: f64 = 180.0;
 /// Room for the scale.
-const LEFT: f64 = 64.0;
+pub(super) const LEFT: f64 = 64.0;
 /// Colours of phases in the order in which they are shown; ColorBrewer's Set2 and Dark2, which print apart.
-const COLOURS: [&str; 9] =
+pub(super) const COLOURS: [&str; 9] =
     ["#66c2a5", "#1b9e77", "#7570b3", "#d95f02", "#8da0cb", "#e78ac3", "#a6d854", "#ffd92f", "#e5c494"];
 /// Colour of the gap.
-const GREY: &str = "#b3b3b3";
+pub(super) const GREY: &str = "#b3b3b3";
 
 /// The steps of one column of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,8 +75,16 @@ pub(super) fn step_times(report: &Report) -> String {
             r##"<circle cx="{at:.1}" cy="{height:.1}" r="3" fill="#d95f02"><title>{title}</title></circle>"##
         );
     }
-    let foot =
-        format!("steps {} to {}: median (green), slowest (grey), spikes (orange)", first.first + 1, report.steps.total);
+    let stalls = report.findings.found.iter().filter(|finding| finding.kind == Kind::Stall);
+    let mut told = "";
+    for place in stalls.flat_map(|finding| &finding.places) {
+        let (at, bottom, title) = (x(place.ordinals.start), y(0.0), super::html::escaped(&place.sentence));
+        let _ = write!(svg, r##"<path d="M{at:.1} {bottom:.1}v-10" stroke="#7570b3" stroke-width="2">"##);
+        let _ = write!(svg, "<title>{title}</title></path>");
+        told = ", stalls at marks (violet)";
+    }
+    let (first, last) = (first.first + 1, report.steps.total);
+    let foot = format!("steps {first} to {last}: median (green), slowest (grey), spikes (orange){told}");
     let _ = write!(svg, r#"<text x="{LEFT}" y="{}">{foot}</text></svg>"#, HEIGHT - 4.0);
     svg
 }
@@ -106,7 +114,8 @@ pub(super) fn phase_shares(report: &Report) -> String {
     svg + "</svg>"
 }
 
-fn open(title: &str, height: f64) -> String {
+/// The begin of a picture; `title` is written as it is.
+pub(super) fn open(title: &str, height: f64) -> String {
     format!(
         r#"<svg viewBox="0 0 {WIDTH} {height}" role="img" xmlns="http://www.w3.org/2000/svg"><title>{title}</title>"#
     )

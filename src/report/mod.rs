@@ -9,6 +9,8 @@
 //! In JSON every number carries its unit in its name; what was not measured is `null`, with a `reason` beside it
 //! where there is one.
 
+mod breakdown;
+mod chart;
 mod classes;
 mod compare;
 mod counters;
@@ -22,6 +24,7 @@ mod html;
 mod markdown;
 mod memory;
 mod ranks;
+mod readings;
 mod session;
 mod sheet;
 mod steps;
@@ -35,17 +38,20 @@ use crate::findings::{self, Findings, Judgement};
 use crate::ranks::Run;
 use crate::store::{Losses, Phase, StepStatistics, Store, Throughput};
 
+pub use breakdown::{Breakdown, StepParts};
+pub use chart::{Bar, Chart};
 pub use classes::ClassLine;
 pub use compare::{Change, Compared, compare};
 pub use counters::Counter;
 pub use document::Document;
 pub use durations::{Durations, PhaseLine, SpanLine};
-pub use energy::{Energy, EnergyTold, EnergyWatch};
+pub use energy::{Component, Energy, EnergyTold, EnergyWatch};
 pub use figure::TracePoint;
 pub use gate::{Bound, Rule, Ruling, ruling_of};
 pub use hardware::{Figure, Gpu, Hardware};
 pub use memory::{Memory, PhaseMemory};
 pub use ranks::{RankLine, RunReport};
+pub use readings::Reading;
 pub use session::Session;
 pub use sheet::to_csv;
 pub use steps::Steps;
@@ -94,6 +100,12 @@ pub struct Report {
     /// Step times for a figure, oldest first.
     #[serde(skip)]
     pub trace: Vec<TracePoint>,
+    /// The last steps one by one, for a figure.
+    #[serde(skip)]
+    pub breakdown: Breakdown,
+    /// Hardware over the time of the steps, for a figure.
+    #[serde(skip)]
+    pub readings: Vec<Reading>,
     /// Spans with the largest totals that are no phases. Over the whole session, whichever steps are left out.
     pub spans: Vec<SpanLine>,
     /// Work per second of the steps' wall time.
@@ -115,9 +127,12 @@ pub struct Report {
 impl Report {
     /// The report on what the store holds.
     pub fn of(store: &Store, options: &Options) -> Self {
+        Self::judged(store, options, Judgement::of(store, options.skip_steps..u64::MAX))
+    }
+
+    fn judged(store: &Store, options: &Options, judgement: Judgement) -> Self {
         let skipped = StepStatistics::of_rows_from(store, options.skip_steps);
         let statistics = skipped.as_ref().unwrap_or(store.statistics());
-        let judgement = Judgement::of(store, options.skip_steps..u64::MAX);
         let steps = Steps::of(store, statistics, options.skip_steps);
         let hardware = Hardware::of(store);
         let memory = Memory::of(store);
@@ -130,6 +145,8 @@ impl Report {
             phases: durations::phase_lines(store.phases(), statistics, &options.percentiles),
             classes: classes::class_lines(store, options.skip_steps, &options.percentiles),
             trace: figure::trace(store, options.skip_steps),
+            breakdown: Breakdown::of(store, options.skip_steps),
+            readings: readings::readings(store, options.skip_steps),
             spans: durations::span_lines(store, options),
             throughput: statistics.throughput(),
             counters: Counter::all(store),
@@ -145,8 +162,8 @@ impl Report {
     /// The report on a run: on the rank that is looked at, with what was found over all ranks and, of several, a section on
     /// them.
     pub fn of_run(run: &Run, options: &Options) -> Self {
-        let mut report = Self::of(run.store(), options);
-        report.findings = report.findings.and(findings::of_ranks(&run.ranks()));
+        let judgement = Judgement::of(run.store(), options.skip_steps..u64::MAX);
+        let mut report = Self::judged(run.store(), options, judgement.and(findings::of_ranks(&run.ranks())));
         report.run = RunReport::of(run);
         report
     }

@@ -3,19 +3,25 @@
 //! ```text
 //! FILE.toml ─▶ file.rs ─▶ Study (plan.rs) ─▶ runs, in order ─▶ recordings ─▶ Numbers (numbers.rs)
 //!                                                                                 │
-//!                             published values (published.rs) ─▶ tables.rs ◀──────┘ ─▶ Document
+//!      published values and conclusions (published.rs, claims.rs) ─▶ document.rs ◀─────┘ ─▶ Document
 //! ```
 //!
 //! Nothing here starts a program or prints; `cli/study.rs` does.
 
+mod claims;
+mod conclusions;
+mod document;
 mod file;
 mod numbers;
+mod pictures;
 mod plan;
 mod published;
 mod tables;
 
+pub use claims::{Claim, Expected, Subject};
+pub use document::{Measured, document};
 pub use file::{FileError, read};
 pub use numbers::{Numbers, Unit, unit_of};
+pub use pictures::FigurePlan;
 pub use plan::{Program, Run, Setting, Study};
 pub use published::{Comparison, Holds, Published};
-pub use tables::{Measured, document};

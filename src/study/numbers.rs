@@ -5,13 +5,16 @@ use std::collections::BTreeMap;
 
 use gnntop_wire::phase::{DATA_WAIT, GATHER, SAMPLE};
 
+use super::published::median;
 use crate::findings::{Class, Kind, classes};
-use crate::report::{Options, Report};
+use crate::report::{Component, Options, Report};
 use crate::store::{PhaseSlot, StepRow, Store};
 
 /// Phases in which a loop gets its batch. What a step takes without them and without the gap is its work, which is
 /// what timers around a step see.
-const LOADING: [&str; 3] = [DATA_WAIT, SAMPLE, GATHER];
+const LOADING: [&str; 4] = [DATA_WAIT, SAMPLE, GATHER, ASSEMBLE];
+/// What the trainings here call putting a batch together.
+const ASSEMBLE: &str = "assemble";
 
 /// What a number is a number of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,10 +29,19 @@ pub enum Unit {
     Rate,
     /// Bytes.
     Bytes,
+    /// Cores.
+    Cores,
+    /// Joules.
+    Energy,
+    /// Grams of CO2-equivalent.
+    Carbon,
+    /// What a program counts itself.
+    Number,
 }
 
-/// What is measured, beside `share PHASE` (of the wall time) and `work share PHASE` (of the work).
-pub(super) const MEASURES: [(&str, Unit); 22] = [
+/// What is measured, beside `share PHASE` (of the wall time), `work share PHASE` (of the work), `energy share COMPONENT`
+/// and `last COUNTER`.
+pub(super) const MEASURES: [(&str, Unit); 29] = [
     ("steps", Unit::Count),
     ("epochs", Unit::Count),
     ("steps per second", Unit::Rate),
@@ -52,13 +64,28 @@ pub(super) const MEASURES: [(&str, Unit); 22] = [
     ("outliers", Unit::Count),
     ("heap peak", Unit::Bytes),
     ("resident peak", Unit::Bytes),
+    ("process cpu", Unit::Cores),
+    ("machine memory mean", Unit::Bytes),
+    ("gpu utilisation", Unit::Share),
+    ("energy per step", Unit::Energy),
+    ("energy per epoch", Unit::Energy),
+    ("carbon per step", Unit::Carbon),
+    ("carbon per epoch", Unit::Carbon),
 ];
+/// Components of energy by the word their names begin with.
+const COMPONENTS: [&str; 3] = ["cpu", "gpu", "memory"];
 
 /// The unit of a measure; `None` where there is no such measure.
 pub fn unit_of(measure: &str) -> Option<Unit> {
-    let phase = measure.strip_prefix("work share ").or(measure.strip_prefix("share "));
-    if phase.is_some_and(|phase| !phase.is_empty()) {
+    let of_phase = measure.strip_prefix("work share ").or(measure.strip_prefix("share "));
+    if of_phase.is_some_and(|phase| !phase.is_empty()) {
         return Some(Unit::Share);
+    }
+    if measure.strip_prefix("energy share ").is_some_and(|component| COMPONENTS.contains(&component)) {
+        return Some(Unit::Share);
+    }
+    if measure.strip_prefix("last ").is_some_and(|counter| !counter.is_empty()) {
+        return Some(Unit::Number);
     }
     MEASURES.iter().find(|(name, _)| *name == measure).map(|(_, unit)| *unit)
 }
@@ -67,17 +94,20 @@ pub fn unit_of(measure: &str) -> Option<Unit> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Numbers {
     by_measure: BTreeMap<String, f64>,
+    /// Where the energy comes from, such as `modelled`.
+    energy_label: Option<&'static str>,
 }
 
 impl Numbers {
-    /// The numbers of a recording without its first `skip` steps; the first epoch's time is with them. `None` where
-    /// no step is left.
-    pub fn of(store: &Store, skip: u64) -> Option<Self> {
+    /// The numbers of a recording, and its report with these options: without the steps that they leave out. The first
+    /// epoch's time is with them. `None` where no step is left.
+    pub fn of(store: &Store, options: &Options) -> Option<(Self, Report)> {
+        let skip = options.skip_steps;
         let rows: Vec<StepRow<'_>> = store.steps().rows(skip..u64::MAX).collect();
         if rows.is_empty() {
             return None;
         }
-        let report = Report::of(store, &Options { skip_steps: skip, top_spans: 0, ..Options::default() });
+        let report = Report::of(store, options);
         let mut numbers = Self::default();
         numbers.steps(&report);
         numbers.work(store, &rows);
@@ -86,8 +116,12 @@ impl Numbers {
         let spikes = report.findings.found.iter().filter(|finding| finding.kind == Kind::Spike);
         numbers.set("spikes", Some(spikes.map(|finding| finding.count).sum::<u64>() as f64));
         numbers.set("heap peak", report.memory.peak_live_bytes.map(|bytes| bytes as f64));
-        numbers.set("resident peak", report.hardware.process_rss.max);
-        Some(numbers)
+        numbers.hardware(&report);
+        numbers.energy(&report);
+        for counter in &report.counters {
+            numbers.set(&format!("last {}", counter.name), counter.last);
+        }
+        Some((numbers, report))
     }
 
     /// A number.
@@ -95,9 +129,19 @@ impl Numbers {
         self.by_measure.get(measure).copied()
     }
 
+    /// Where the numbers on energy come from, such as `modelled`; `None` where there are none.
+    pub fn energy_label(&self) -> Option<&'static str> {
+        self.energy_label
+    }
+
     /// The names of the phases with a share, the gap among them.
     pub fn phases(&self) -> impl Iterator<Item = &str> {
         self.by_measure.keys().filter_map(|name| name.strip_prefix("share "))
+    }
+
+    /// The names of the program's own counters.
+    pub fn counters(&self) -> impl Iterator<Item = &str> {
+        self.by_measure.keys().filter_map(|name| name.strip_prefix("last "))
     }
 
     fn set(&mut self, measure: &str, value: Option<f64>) {
@@ -164,6 +208,42 @@ impl Numbers {
         };
         self.set("epoch wall", median(|times| times.0));
         self.set("epoch work", median(|times| times.1));
+    }
+
+    /// Of the whole run: sensors know no steps.
+    fn hardware(&mut self, report: &Report) {
+        let hardware = &report.hardware;
+        self.set("resident peak", hardware.process_rss.max);
+        self.set("process cpu", hardware.process_cpu.mean);
+        self.set("machine memory mean", hardware.machine_memory_used.mean);
+        let busiest = hardware.gpus.iter().filter_map(|gpu| gpu.utilisation.mean).max_by(f64::total_cmp);
+        self.set("gpu utilisation", busiest.map(|percent| percent / 100.0));
+    }
+
+    /// Energy in the scope that the report shows, the newest epochs without the session's first; and its carbon.
+    fn energy(&mut self, report: &Report) {
+        let energy = &report.energy;
+        self.energy_label = energy.in_scope().map(|joules| joules.label.as_str());
+        self.set("energy per step", energy.step.map(|step| step.joules));
+        let later = energy.epochs.iter().skip(usize::from(report.steps.epochs <= energy.epochs.len() as u64));
+        let of_epochs: Vec<f64> = later.map(|epoch| epoch.energy.joules).collect();
+        self.set("energy per epoch", median(&of_epochs));
+        let of = |component: &Component| if energy.scope == "job" { component.job } else { component.device };
+        let joules = |word: &str| {
+            let named = energy.components.iter().filter(|component| component.name.starts_with(word));
+            let known: Vec<f64> = named.filter_map(|component| Some(of(component)?.joules)).collect();
+            (!known.is_empty()).then(|| known.iter().sum::<f64>())
+        };
+        let all: f64 = COMPONENTS.iter().filter_map(|word| joules(word)).sum();
+        for word in COMPONENTS.iter().filter(|_| all > 0.0) {
+            self.set(&format!("energy share {word}"), joules(word).map(|joules| joules / all));
+        }
+        if let Some(intensity) = &energy.carbon.intensity {
+            for (from, to) in [("energy per step", "carbon per step"), ("energy per epoch", "carbon per epoch")] {
+                let grams = self.get(from).map(|joules| intensity.kilograms(joules, energy.carbon.pue) * 1e3);
+                self.set(to, grams);
+            }
+        }
     }
 
     fn batches(&mut self, store: &Store, skip: u64) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Published;
+use super::{Claim, FigurePlan, Published};
 
 /// A study as its file describes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,12 +19,16 @@ pub struct Study {
     pub repeats: u32,
     /// Seeds, given to the program as `--seed`; none where the file names none.
     pub seeds: Vec<u64>,
-    /// Steps at the start of every run that are left out of its numbers.
-    pub warm_up_steps: u64,
     /// A run that takes longer is ended and counts as failed.
     pub time_limit: Option<Duration>,
     /// Values to compare with.
     pub published: Vec<Published>,
+    /// Conclusions to hold against what is measured.
+    pub claims: Vec<Claim>,
+    /// Figures to draw.
+    pub figures: Vec<FigurePlan>,
+    /// Grams of CO2-equivalent a kilowatt-hour, for carbon; without it there is none.
+    pub carbon_g_per_kwh: Option<f64>,
 }
 
 /// What a study starts.
@@ -45,6 +49,8 @@ pub struct Setting {
     pub like: String,
     /// What is added to the program's arguments.
     pub words: Vec<String>,
+    /// Steps at the start of its runs that are left out of their numbers.
+    pub warm_up_steps: u64,
 }
 
 /// One run of a setting.
@@ -119,7 +125,7 @@ mod tests {
     fn study(settings: usize, repeats: u32, seeds: Vec<u64>) -> Study {
         let setting = |at: usize| {
             let name = format!("n={at}");
-            Setting { like: name.clone(), name, words: vec!["--n".to_owned(), at.to_string()] }
+            Setting { like: name.clone(), name, words: vec!["--n".to_owned(), at.to_string()], warm_up_steps: 0 }
         };
         Study {
             name: "a".to_owned(),
@@ -128,9 +134,11 @@ mod tests {
             settings: (0..settings).map(setting).collect(),
             repeats,
             seeds,
-            warm_up_steps: 0,
             time_limit: None,
             published: Vec::new(),
+            claims: Vec::new(),
+            figures: Vec::new(),
+            carbon_g_per_kwh: None,
         }
     }
 

@@ -57,15 +57,16 @@ pub struct Comparison {
 }
 
 /// Which way a ratio goes.
-#[derive(PartialEq)]
-enum Direction {
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Direction {
     Down,
     Level,
     Up,
 }
 
 impl Direction {
-    fn of(ratio: f64) -> Self {
+    /// Of this ratio.
+    pub(super) fn of(ratio: f64) -> Self {
         match ratio {
             _ if ratio > 1.0 + LEVEL => Self::Up,
             _ if ratio < 1.0 / (1.0 + LEVEL) => Self::Down,
@@ -94,7 +95,7 @@ impl Comparison {
 }
 
 /// Whether the ranges of two settings have something in common. One run each has no range to speak of.
-fn overlap(first: &[f64], other: &[f64]) -> bool {
+pub(super) fn overlap(first: &[f64], other: &[f64]) -> bool {
     let range = |values: &[f64]| values.iter().fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(*v), high.max(*v)));
     let ((a, b), (c, d)) = (range(first), range(other));
     first.len().min(other.len()) > 1 && a <= d && c <= b

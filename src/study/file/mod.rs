@@ -1,5 +1,7 @@
 //! A study's file: TOML, in which every mistake is told with its line.
 
+mod shown;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -8,7 +10,8 @@ use thiserror::Error;
 use toml::Spanned;
 
 use super::plan::as_file_name;
-use super::{Program, Published, Setting, Study, unit_of};
+use super::{Program, Setting, Study};
+use shown::{WrittenClaim, WrittenFigure, WrittenPublished};
 
 /// More runs are a mistake.
 const MOST_RUNS: usize = 10_000;
@@ -46,6 +49,11 @@ struct Written {
     #[serde(default)]
     published: Vec<WrittenPublished>,
     #[serde(default)]
+    claim: Vec<WrittenClaim>,
+    #[serde(default)]
+    figure: Vec<WrittenFigure>,
+    carbon_g_per_kwh: Option<Spanned<f64>>,
+    #[serde(default)]
     quick: Quick,
 }
 
@@ -75,18 +83,7 @@ struct WrittenSetting {
     like: Option<Spanned<String>>,
     #[serde(default)]
     options: Options,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct WrittenPublished {
-    what: String,
-    measure: Spanned<String>,
-    unit: String,
-    source: String,
-    #[serde(default)]
-    placeholder: bool,
-    values: BTreeMap<Spanned<String>, Spanned<f64>>,
+    warm_up_steps: Option<u64>,
 }
 
 /// The value of an option.
@@ -137,19 +134,25 @@ fn understand(text: &str, is_quick: bool, check: impl Fn(&str) -> Result<(), Str
     let full = settings(&written, &Options::new())?;
     let known: BTreeSet<&str> = full.iter().map(|setting| setting.like.as_str()).collect();
     let values = std::mem::take(&mut written.published);
-    let published = values.into_iter().map(|one| published(one, &known)).collect::<Result<_, _>>()?;
+    let published = values.into_iter().map(|one| shown::published(one, &known)).collect::<Result<_, _>>()?;
+    let claims = std::mem::take(&mut written.claim);
+    let claims = claims.into_iter().map(|one| shown::claim(one, &known)).collect::<Result<_, _>>()?;
+    let figures = std::mem::take(&mut written.figure);
+    let figures = figures.into_iter().map(|one| shown::figure(one, &known)).collect::<Result<_, _>>()?;
     let last_word = if is_quick { written.make_quick() } else { Options::new() };
     likes(&written.setting, &known)?;
     let study = Study {
         settings: settings(&written, &last_word)?,
         repeats: repeats(written.repeats.as_ref())?,
         seeds: seeds(written.seeds)?,
-        warm_up_steps: written.warm_up_steps,
         time_limit: time_limit(written.time_limit_s.as_ref())?,
         name: name_of(&written.name)?,
         about: written.about,
         program,
         published,
+        claims,
+        figures,
+        carbon_g_per_kwh: carbon(written.carbon_g_per_kwh.as_ref())?,
     };
     let runs = study.settings.len().saturating_mul(study.repeats as usize).saturating_mul(study.seeds.len().max(1));
     if runs > MOST_RUNS {
@@ -218,6 +221,15 @@ fn time_limit(limit: Option<&Spanned<u64>>) -> Result<Option<Duration>, Mistake>
             Err(Mistake::at(limit, "time-limit-s is 0: give seconds, or leave it out"))
         }
         limit => Ok(limit.map(|limit| Duration::from_secs(*limit.get_ref()))),
+    }
+}
+
+fn carbon(intensity: Option<&Spanned<f64>>) -> Result<Option<f64>, Mistake> {
+    match intensity {
+        Some(grams) if !grams.get_ref().is_finite() || *grams.get_ref() < 0.0 => {
+            Err(Mistake::at(grams, "give grams of CO2-equivalent a kilowatt-hour, not negative"))
+        }
+        grams => Ok(grams.map(|grams| *grams.get_ref())),
     }
 }
 
@@ -290,7 +302,8 @@ fn setting(
     let name = if name.is_empty() { "all".to_owned() } else { name.join(",") };
     let like = of.and_then(|of| of.like.as_ref()).map_or_else(|| name.clone(), |like| like.get_ref().clone());
     let words = options.iter().flat_map(|(option, value)| value.words(option)).collect();
-    Ok(Setting { name, like, words })
+    let warm_up_steps = of.and_then(|of| of.warm_up_steps).unwrap_or(written.warm_up_steps);
+    Ok(Setting { name, like, words, warm_up_steps })
 }
 
 fn check_option(option: &Spanned<String>) -> Result<(), Mistake> {
@@ -337,41 +350,10 @@ fn unknown_setting(name: &str, known: &BTreeSet<&str>) -> String {
     format!("there is no setting {name}; there is: {}", known.join("; "))
 }
 
-fn published(written: WrittenPublished, known: &BTreeSet<&str>) -> Result<Published, Mistake> {
-    let measure = written.measure;
-    if unit_of(measure.get_ref()).is_none() {
-        let known = super::numbers::MEASURES.map(|(name, _)| name).join(", ");
-        let what = format!(
-            "nothing called {} is measured; there is: {known}, share PHASE, work share PHASE",
-            measure.get_ref()
-        );
-        return Err(Mistake::at(&measure, what));
-    }
-    if written.values.is_empty() {
-        return Err(Mistake::at(&measure, "give values with the names of settings"));
-    }
-    for (setting, value) in &written.values {
-        if !known.contains(setting.get_ref().as_str()) {
-            return Err(Mistake::at(setting, unknown_setting(setting.get_ref(), known)));
-        }
-        if !value.get_ref().is_finite() || *value.get_ref() <= 0.0 {
-            return Err(Mistake::at(value, "a published value must be above 0, since ratios are compared"));
-        }
-    }
-    let values = written.values.into_iter().map(|(setting, value)| (setting.into_inner(), value.into_inner()));
-    Ok(Published {
-        what: written.what,
-        measure: measure.into_inner(),
-        unit: written.unit,
-        source: written.source,
-        is_placeholder: written.placeholder,
-        values: values.collect(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::study::Expected;
 
     const WHOLE: &str = r#"
 name = "sizes"
@@ -414,7 +396,8 @@ repeats = 1
         let names: Vec<&str> = study.settings.iter().map(|setting| setting.name.as_str()).collect();
         assert_eq!(names, ["width=8,batch=a", "width=8,batch=b", "width=16,batch=a", "width=16,batch=b"]);
         assert_eq!(study.settings[0].words, ["--batch", "a", "--fast", "--rate", "0.5", "--width", "8"]);
-        assert_eq!((study.repeats, study.seeds.as_slice(), study.warm_up_steps), (2, &[1, 2][..], 5));
+        assert_eq!((study.repeats, study.seeds.as_slice()), (2, &[1, 2][..]));
+        assert!(study.settings.iter().all(|setting| setting.warm_up_steps == 5));
         assert_eq!(study.time_limit, Some(Duration::from_secs(60)));
         assert_eq!(study.published[0].values["width=16,batch=a"], 2.5);
     }
@@ -447,6 +430,27 @@ options = { batch-size = 64 }
     }
 
     #[test]
+    fn a_setting_can_have_a_warm_up_of_its_own() {
+        let text = r#"
+name = "a"
+workload = "pna"
+warm-up-steps = 4
+[[setting]]
+name = "one"
+[[setting]]
+name = "two"
+warm-up-steps = 9
+[quick]
+warm-up-steps = 2
+"#;
+        let left_out = |is_quick| {
+            let settings = checked(text, is_quick).unwrap().settings;
+            settings.iter().map(|setting| setting.warm_up_steps).collect::<Vec<u64>>()
+        };
+        assert_eq!((left_out(false), left_out(true)), (vec![4, 9], vec![2, 9]));
+    }
+
+    #[test]
     fn mistakes_are_told_with_their_line() {
         let cases = [
             ("name = 'a'\nworklod = 'pna'", 2, "unknown field `worklod`"),
@@ -470,6 +474,30 @@ options = { batch-size = 64 }
             let error = checked(text, false).unwrap_err();
             assert!(error.starts_with(&format!("line {line}: ")) && error.contains(what), "{text}:\n{error}");
         }
+        let claim = "[[claim]]\nsays = 'x'\nfirst = { setting = 'b=1', measure = 'step p50' }\nsecond = \
+                     { setting = 'b=2', measure = 'step p90' }\nexpect = 'more'\n";
+        let figure = "[[figure]]\nwhat = 'x'\nmeasures = ['step p50', 'step p90']\nsettings = ['b=2']\n";
+        let shown = |text: String| checked(&format!("name = 'a'\ncommand = ['x']\n[vary]\nb = [1, 2]\n{text}"), false);
+        let study = shown(format!("{claim}{figure}")).unwrap();
+        assert_eq!((study.claims[0].expected, study.claims[0].second.measure.as_str()), (Expected::More, "step p90"));
+        assert_eq!(study.figures[0].settings.as_deref(), Some(&["b=2".to_owned()][..]));
+        for (from, to, line, what) in [
+            ("'b=1'", "'b=3'", 7, "there is no setting b=3; there is: b=1; b=2"),
+            ("'step p90'", "'epochs'", 8, "step p50 and epochs cannot be compared"),
+            ("'step p90'", "'step p91'", 8, "nothing called step p91 is measured"),
+            ("'more'", "'much'", 9, "unknown variant"),
+        ] {
+            let error = shown(claim.replace(from, to)).unwrap_err();
+            assert!(error.starts_with(&format!("line {line}: ")) && error.contains(what), "{error}");
+        }
+        for (from, to, line, what) in [
+            ("['step p50', 'step p90']", "[]", 7, "name at least one measure"),
+            ("'step p90'", "'spikes'", 7, "spikes has another unit than the first"),
+            ("'b=2'", "'b=9'", 8, "there is no setting b=9"),
+        ] {
+            let error = shown(figure.replace(from, to)).unwrap_err();
+            assert!(error.starts_with(&format!("line {line}: ")) && error.contains(what), "{error}");
+        }
         let wrong = WHOLE.replace("step p50", "step p51");
         assert!(checked(&wrong, false).unwrap_err().contains("nothing called step p51 is measured"));
         let wrong = WHOLE.replace(r#""width=16,batch=a" = 2.5"#, "x = 2.5");
@@ -479,12 +507,18 @@ options = { batch-size = 64 }
     #[test]
     fn the_shipped_studies_are_understood() {
         for (text, settings, quick) in [
-            (include_str!("../../../workloads/studies/pna.toml"), 6, 6),
+            (include_str!("../../../workloads/studies/pna.toml"), 10, 10),
             (include_str!("../../../workloads/studies/cora.toml"), 5, 5),
         ] {
             let read = |is_quick| read(text, is_quick, |_| Ok(())).unwrap();
             assert_eq!((read(false).settings.len(), read(true).settings.len()), (settings, quick));
             assert!(!read(true).published.is_empty());
+            // Whatever is said of a setting is said of one that the quick size has as well.
+            let likes: Vec<String> = read(true).settings.into_iter().map(|setting| setting.like).collect();
+            let of_claims = read(true).claims.into_iter().flat_map(|claim| [claim.first.setting, claim.second.setting]);
+            let of_figures = read(true).figures.into_iter().filter_map(|figure| figure.settings).flatten();
+            let missing: Vec<String> = of_claims.chain(of_figures).filter(|name| !likes.contains(name)).collect();
+            assert!(missing.is_empty(), "{missing:?}");
         }
     }
 }

@@ -1,0 +1,139 @@
+//! Published values and conclusions beside ours, in words and tables.
+
+use super::document::Measured;
+use super::pictures::ratios;
+use super::tables::{cell, times};
+use super::{Claim, Comparison, Holds, Published, Study, Subject};
+use crate::figures::count;
+use crate::report::Document;
+
+/// What becomes of everything that was published, a sentence each; nothing where nothing was.
+pub(super) fn in_words(document: &mut Document, study: &Study, measured: &[Measured]) {
+    if !study.claims.is_empty() {
+        document.heading("Whether the published conclusions hold here");
+        document.list(study.claims.iter().map(|claim| judged(claim, measured)).collect());
+    }
+    if !study.published.is_empty() {
+        document.heading("Whether the published directions hold here");
+        document.paragraph("Settings against the first one of each table, as ratios: more, less, or within 5 %.");
+        let said = |one: &Published| format!("{}: {}", one.what, sentence(one, &compared(one, measured)));
+        document.list(study.published.iter().map(said).collect());
+    }
+}
+
+/// A table and a figure for everything that was published.
+pub(super) fn publications(document: &mut Document, study: &Study, measured: &[Measured]) {
+    for published in &study.published {
+        let compared = compared(published, measured);
+        document.heading(format!("Published: {}", published.what));
+        document.table(published_table(published, measured, &compared));
+        document.chart(&ratios(published, &compared));
+        document.paragraph(format!("Measured here: {}. Source: {}.", published.measure, published.source));
+        document.paragraph(sentence(published, &compared));
+    }
+}
+
+/// A published conclusion with what is measured here of it.
+fn judged(claim: &Claim, measured: &[Measured]) -> String {
+    let Claim { says, note, first, second, expected } = claim;
+    let numbers = |subject: &Subject| {
+        let one = measured.iter().find(|one| one.is_called(&subject.setting))?;
+        Some((
+            one.setting.name.as_str(),
+            one.values(&subject.measure),
+            cell(&subject.measure, one.median(&subject.measure)),
+        ))
+    };
+    let verdict = match (numbers(first), numbers(second)) {
+        (Some((first_name, firsts, a)), Some((second_name, seconds, b))) => match expected.holds(&firsts, &seconds) {
+            Some(holds) => {
+                let [first, second] = if first.measure == second.measure {
+                    [(first_name, a), (second_name, b)].map(|(name, value)| format!("{value} with {name}"))
+                } else {
+                    [(first, first_name, a), (second, second_name, b)]
+                        .map(|(subject, name, value)| format!("{value} {} with {name}", subject.measure))
+                };
+                format!("{}: {second} against {first}, expected {}", holds.words(), expected.word())
+            }
+            None => "not decided: it was not measured".to_owned(),
+        },
+        _ => "not decided: a setting of it was not run".to_owned(),
+    };
+    let note = if note.is_empty() { String::new() } else { format!(" ({note})") };
+    format!("\"{says}\" {verdict}{note}")
+}
+
+/// The settings that have a published value, each held against the first of them. The first has no comparison.
+fn compared<'a>(published: &Published, measured: &'a [Measured]) -> Vec<(&'a Measured, f64, Option<Comparison>)> {
+    let with_value = |one: &'a Measured| Some((one, *published.values.get(&one.setting.like)?));
+    let with_value: Vec<(&Measured, f64)> = measured.iter().filter_map(with_value).collect();
+    let Some(((first, reference), others)) = with_value.split_first() else { return Vec::new() };
+    let own = first.values(&published.measure);
+    let compare = |(one, value): &(&'a Measured, f64)| {
+        (*one, *value, Comparison::of((*reference, *value), &own, &one.values(&published.measure)))
+    };
+    std::iter::once((*first, *reference, None)).chain(others.iter().map(compare)).collect()
+}
+
+fn published_table(
+    published: &Published,
+    measured: &[Measured],
+    compared: &[(&Measured, f64, Option<Comparison>)],
+) -> Vec<Vec<String>> {
+    let heads = ["setting", "as published", "published", "here", "published ratio", "ratio here", "direction"];
+    let mut rows = vec![heads.map(str::to_owned).to_vec()];
+    for one in measured {
+        let Some((_, value, comparison)) = compared.iter().find(|(of, _, _)| std::ptr::eq(*of, one)) else { continue };
+        let ratio = |of: fn(&Comparison) -> f64| comparison.as_ref().map_or_else(|| "-".to_owned(), |c| times(of(c)));
+        let holds = comparison.filter(|_| !published.is_placeholder).map_or("-", |c| c.holds.words());
+        rows.push(vec![
+            one.setting.name.clone(),
+            one.setting.like.clone(),
+            format!("{} {}", plain(*value), published.unit),
+            cell(&published.measure, one.median(&published.measure)),
+            ratio(|c| c.published_ratio),
+            ratio(|c| c.own_ratio),
+            holds.to_owned(),
+        ]);
+    }
+    rows
+}
+
+/// A published number in its own digits.
+fn plain(value: f64) -> String {
+    if value.fract() == 0.0 && value < 1e9 { count(value as u64) } else { value.to_string() }
+}
+
+/// What became of a publication's direction, in words.
+fn sentence(published: &Published, compared: &[(&Measured, f64, Option<Comparison>)]) -> String {
+    if published.is_placeholder {
+        return "the published values are placeholders and no measurements: nothing can hold or fail".to_owned();
+    }
+    let decided: Vec<(&Measured, Comparison)> = compared.iter().filter_map(|(one, _, c)| Some((*one, (*c)?))).collect();
+    if decided.is_empty() {
+        return "not decided: fewer than two settings with a published value were measured".to_owned();
+    }
+    let named = |holds: Holds| {
+        let those = decided.iter().filter(|(_, comparison)| comparison.holds == holds);
+        let words = |(one, c): &(&Measured, Comparison)| {
+            format!("{} ({} published, {} here)", one.setting.name, times(c.published_ratio), times(c.own_ratio))
+        };
+        those.map(words).collect::<Vec<String>>()
+    };
+    let (yes, no, unclear) = (named(Holds::Yes), named(Holds::No), named(Holds::Unclear));
+    let mut parts = match (yes.len(), decided.len()) {
+        (yes, all) if yes == all => vec!["the published direction holds for every setting".to_owned()],
+        (0, _) => vec!["the published direction holds for no setting".to_owned()],
+        (yes, all) => vec![format!("the published direction holds for {yes} of {all} settings")],
+    };
+    if yes.len() == decided.len() {
+        parts.push(yes.join(", "));
+    }
+    if !no.is_empty() {
+        parts.push(format!("not for {}", no.join(", ")));
+    }
+    if !unclear.is_empty() {
+        parts.push(format!("unclear, because the runs overlap, for {}", unclear.join(", ")));
+    }
+    parts.join("; ")
+}

@@ -1,0 +1,123 @@
+//! The parts of a study's file that change no run: published values, published conclusions, and figures to draw.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{Mistake, unknown_setting};
+use crate::study::numbers::MEASURES;
+use crate::study::{Claim, Expected, FigurePlan, Published, Subject, unit_of};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct WrittenPublished {
+    what: String,
+    measure: Spanned<String>,
+    unit: String,
+    source: String,
+    #[serde(default)]
+    placeholder: bool,
+    values: BTreeMap<Spanned<String>, Spanned<f64>>,
+}
+
+/// A conclusion that somebody published.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct WrittenClaim {
+    says: String,
+    #[serde(default)]
+    note: String,
+    first: WrittenSubject,
+    second: WrittenSubject,
+    expect: Expected,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct WrittenSubject {
+    setting: Spanned<String>,
+    measure: Spanned<String>,
+}
+
+/// Bars to draw.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct WrittenFigure {
+    what: String,
+    measures: Spanned<Vec<String>>,
+    settings: Option<Spanned<Vec<String>>>,
+    #[serde(default)]
+    stacked: bool,
+}
+
+pub(super) fn published(written: WrittenPublished, known: &BTreeSet<&str>) -> Result<Published, Mistake> {
+    let measure = written.measure;
+    check_measure(&measure, measure.get_ref())?;
+    if written.values.is_empty() {
+        return Err(Mistake::at(&measure, "give values with the names of settings"));
+    }
+    for (setting, value) in &written.values {
+        check_setting(setting, setting.get_ref(), known)?;
+        if !value.get_ref().is_finite() || *value.get_ref() <= 0.0 {
+            return Err(Mistake::at(value, "a published value must be above 0, since ratios are compared"));
+        }
+    }
+    let values = written.values.into_iter().map(|(setting, value)| (setting.into_inner(), value.into_inner()));
+    Ok(Published {
+        what: written.what,
+        measure: measure.into_inner(),
+        unit: written.unit,
+        source: written.source,
+        is_placeholder: written.placeholder,
+        values: values.collect(),
+    })
+}
+
+pub(super) fn claim(written: WrittenClaim, known: &BTreeSet<&str>) -> Result<Claim, Mistake> {
+    let (first, second) = (subject(&written.first, known)?, subject(&written.second, known)?);
+    if unit_of(&first.measure) != unit_of(&second.measure) {
+        let what = format!("{} and {} cannot be compared", first.measure, second.measure);
+        return Err(Mistake::at(&written.second.measure, what));
+    }
+    Ok(Claim { says: written.says, note: written.note, first, second, expected: written.expect })
+}
+
+fn subject(written: &WrittenSubject, known: &BTreeSet<&str>) -> Result<Subject, Mistake> {
+    check_measure(&written.measure, written.measure.get_ref())?;
+    check_setting(&written.setting, written.setting.get_ref(), known)?;
+    Ok(Subject { setting: written.setting.get_ref().clone(), measure: written.measure.get_ref().clone() })
+}
+
+pub(super) fn figure(written: WrittenFigure, known: &BTreeSet<&str>) -> Result<FigurePlan, Mistake> {
+    let measures = &written.measures;
+    measures.get_ref().iter().try_for_each(|measure| check_measure(measures, measure))?;
+    let Some(unit) = measures.get_ref().first().map(|measure| unit_of(measure)) else {
+        return Err(Mistake::at(measures, "name at least one measure to draw"));
+    };
+    if let Some(other) = measures.get_ref().iter().find(|measure| unit_of(measure) != unit) {
+        return Err(Mistake::at(measures, format!("{other} has another unit than the first: make two figures")));
+    }
+    if let Some(settings) = &written.settings {
+        settings.get_ref().iter().try_for_each(|setting| check_setting(settings, setting, known))?;
+    }
+    Ok(FigurePlan {
+        what: written.what,
+        measures: written.measures.into_inner(),
+        settings: written.settings.map(Spanned::into_inner),
+        is_stacked: written.stacked,
+    })
+}
+
+fn check_measure<T>(place: &Spanned<T>, measure: &str) -> Result<(), Mistake> {
+    if unit_of(measure).is_some() {
+        return Ok(());
+    }
+    let known = MEASURES.map(|(name, _)| name).join(", ");
+    let families = "share PHASE, work share PHASE, energy share COMPONENT, last COUNTER";
+    Err(Mistake::at(place, format!("nothing called {measure} is measured; there is: {known}, {families}")))
+}
+
+fn check_setting<T>(place: &Spanned<T>, setting: &str, known: &BTreeSet<&str>) -> Result<(), Mistake> {
+    if known.contains(setting) { Ok(()) } else { Err(Mistake::at(place, unknown_setting(setting, known))) }
+}

@@ -1,0 +1,79 @@
+//! The figures of a study: bars of measures by setting, and published ratios beside ours.
+
+use super::document::Measured;
+use super::tables::{cell, columns, times};
+use super::{Comparison, Published, Study};
+use crate::report::{Bar, Chart, Document};
+
+/// Bars that a study's file asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FigurePlan {
+    /// What they show.
+    pub what: String,
+    /// Measures of one unit, a bar each.
+    pub measures: Vec<String>,
+    /// Settings by the names under which values are published; all where it is not said.
+    pub settings: Option<Vec<String>>,
+    /// Whether a setting's bars lie behind each other, as parts of a whole.
+    pub is_stacked: bool,
+}
+
+impl FigurePlan {
+    fn is_about(&self, one: &Measured) -> bool {
+        self.settings.as_ref().is_none_or(|settings| settings.iter().any(|name| one.is_called(name)))
+    }
+
+    fn chart(&self, measured: &[&Measured]) -> Chart {
+        let bar = |one: &Measured, measure: &str| {
+            let value = one.median(measure).filter(|value| *value >= 0.0)?;
+            Some(Bar { value, range: one.range(measure)?, text: cell(measure, Some(value)) })
+        };
+        let group = |one: &&Measured| {
+            let bars = self.measures.iter().map(|measure| bar(one, measure)).collect();
+            (one.setting.name.clone(), bars)
+        };
+        Chart {
+            title: self.what.clone(),
+            legend: self.measures.clone(),
+            groups: measured.iter().map(group).collect(),
+            is_stacked: self.is_stacked,
+        }
+    }
+}
+
+/// The figures that the study asks for, each with its numbers as a table. One of which nothing was measured says so.
+pub(super) fn figures(document: &mut Document, study: &Study, measured: &[Measured]) {
+    for plan in &study.figures {
+        let about: Vec<&Measured> = measured.iter().filter(|one| plan.is_about(one)).collect();
+        document.heading(plan.what.clone());
+        let known = |measure: &&String| about.iter().any(|one| one.median(measure).is_some());
+        let measures: Vec<&String> = plan.measures.iter().filter(known).collect();
+        if measures.is_empty() {
+            document.paragraph(format!("Not measured here: {}.", plan.measures.join(", ")));
+            continue;
+        }
+        document.chart(&plan.chart(&about));
+        let pairs: Vec<(&str, &str)> = plan.measures.iter().map(|name| (name.as_str(), name.as_str())).collect();
+        document.table(columns(about.iter().copied(), &pairs));
+        if let [some, ..] = plan.measures.iter().filter(|name| !known(name)).collect::<Vec<_>>().as_slice() {
+            document.paragraph(format!("Not measured here: {some}."));
+        }
+    }
+}
+
+/// Ratios to the first setting, the published one beside ours.
+pub(super) fn ratios(published: &Published, compared: &[(&Measured, f64, Option<Comparison>)]) -> Chart {
+    let bar = |value: f64| Some(Bar { value, range: (value, value), text: times(value) });
+    let group = |(one, _, comparison): &(&Measured, f64, Option<Comparison>)| {
+        let comparison = (*comparison)?;
+        Some((one.setting.name.clone(), vec![bar(comparison.published_ratio), bar(comparison.own_ratio)]))
+    };
+    let first = compared.first().map_or("", |(one, _, _)| one.setting.name.as_str());
+    let legend = if published.is_placeholder { "published placeholder" } else { "published" };
+    Chart {
+        title: format!("{}, as a multiple of {first}", published.what),
+        legend: vec![legend.to_owned(), "here".to_owned()],
+        groups: compared.iter().filter_map(group).collect(),
+        is_stacked: false,
+    }
+}
