@@ -9,6 +9,7 @@ mod launch;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod options;
+pub mod pipeline;
 mod threads;
 
 pub use collective::{Collective, CollectiveError};
