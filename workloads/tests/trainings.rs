@@ -131,6 +131,33 @@ fn vig_is_the_same_plain_and_fused() {
 }
 
 #[test]
+fn vig_in_stages_learns_what_its_control_does() {
+    let common = "--images 12 --batch-size 4 --blocks 3 --epochs 1 --micro-batches 2";
+    let control = run("vig", &format!("{common} --stages 1"));
+    assert_eq!(control.losses.len(), 3);
+    let judged = |watch: &Watch| watch.lines.iter().find(|line| line.contains("test accuracy")).cloned();
+    for options in ["--stages 2", "--split 1,2 --schedule 1f1b --workers 0", "--stages 3 --recompute --plain"] {
+        let staged = run("vig", &format!("{common} {options}"));
+        assert_near(&staged.losses, &control.losses, 1e-3);
+        assert!(judged(&staged).is_some() && staged.lines.iter().any(|line| line.contains("2 micro-batches")));
+    }
+    let balanced = run("vig", &format!("{common} --stages 2 --steps 1"));
+    assert!(balanced.lines.iter().any(|line| line.starts_with("stage 0 ") && line.contains("% of the measured time")));
+}
+
+#[test]
+fn copies_share_out_the_images_of_a_batch() {
+    // Twelve images in parts of four: two copies need two steps, with four images in the second.
+    let common = "--images 12 --batch-size 4 --blocks 2 --epochs 1 --micro-batches 2";
+    for options in ["--stages 2 --copies 2", "--stages 2 --ranks 4 --schedule 1f1b", "--ranks 2"] {
+        let watch = run("vig", &format!("{common} {options}"));
+        assert_eq!(watch.losses.len(), 2, "{options}");
+        assert!(watch.lines.iter().any(|line| line.starts_with("2 copies of ")), "{:?}", watch.lines);
+    }
+    assert_eq!(run("vig", &format!("{common} --ranks 2 --shard none")).losses.len(), 3);
+}
+
+#[test]
 fn what_cannot_be_done_is_said() {
     for name in ["gcn", "sage", "gat", "vig", "pna"] {
         let error = refused(name, "--data /no/such/place");
@@ -139,6 +166,9 @@ fn what_cannot_be_done_is_said() {
     assert!(refused("sage", &format!("{SMALL_GRAPH} --fanouts 5,0")).contains("fan-out"));
     assert!(refused("gcn", "--mode sampled --fanouts 0").contains("fan-out"));
     assert!(refused("vig", "--batch-size 0").contains("at least 1"));
+    assert!(refused("vig", "--stages 9").contains("use fewer stages"));
+    assert!(refused("vig", "--stages 2 --preset patches").contains("in one piece"));
+    assert!(refused("vig", "--micro-batches 5 --batch-size 4").contains("cannot be made of a batch of 4 images"));
 }
 
 #[test]

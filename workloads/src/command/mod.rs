@@ -234,7 +234,8 @@ impl Workload {
         let ranks = match self {
             Self::Gat(command) => command.ranks(),
             Self::Sage(command) => command.ranks(),
-            Self::Gcn(_) | Self::Pna(_) | Self::Vig(_) => return Ok(None),
+            Self::Vig(command) => return command.processes_to_launch(),
+            Self::Gcn(_) | Self::Pna(_) => return Ok(None),
         };
         Ok(ranks.processes_to_launch()?)
     }

@@ -27,6 +27,16 @@ impl ImageBatch {
     /// # Errors
     /// The set has no such image; the batch is then empty.
     pub fn assemble(&mut self, set: &ImageSet, indices: &[u32]) -> Result<(), NoSuchImage> {
+        self.label(set, indices)?;
+        self.features.resize(indices.len() * PIXELS * CHANNELS, 0.0);
+        for (&index, nodes) in indices.iter().zip(self.features.chunks_exact_mut(PIXELS * CHANNELS)) {
+            interleave(set.image(index as usize), nodes);
+        }
+        Ok(())
+    }
+
+    /// Only their classes.
+    fn label(&mut self, set: &ImageSet, indices: &[u32]) -> Result<(), NoSuchImage> {
         self.labels.clear();
         let images = set.len();
         if let Some(&index) = indices.iter().find(|&&index| index as usize >= images) {
@@ -34,10 +44,6 @@ impl ImageBatch {
             return Err(NoSuchImage { index, images });
         }
         self.labels.extend(indices.iter().map(|&index| set.labels[index as usize]));
-        self.features.resize(indices.len() * PIXELS * CHANNELS, 0.0);
-        for (&index, nodes) in indices.iter().zip(self.features.chunks_exact_mut(PIXELS * CHANNELS)) {
-            interleave(set.image(index as usize), nodes);
-        }
         Ok(())
     }
 }
@@ -58,13 +64,20 @@ fn interleave(image: &[u8], nodes: &mut [f32]) {
 #[derive(Debug, Clone)]
 pub struct ImageBatches {
     set: Arc<ImageSet>,
+    labels_only: bool,
 }
 
 impl ImageBatches {
     /// Batches of these images.
     #[must_use]
     pub fn new(set: Arc<ImageSet>) -> Self {
-        Self { set }
+        Self { set, labels_only: false }
+    }
+
+    /// The same batches without features, for who needs only to know what they are.
+    #[must_use]
+    pub fn labels_only(self) -> Self {
+        Self { labels_only: true, ..self }
     }
 }
 
@@ -85,7 +98,9 @@ impl Assemble for ImageBatches {
         observer: &dyn LoaderObserver,
     ) -> Result<(), NoSuchImage> {
         let mut done = Ok(());
-        observer.stage(Stage::Assemble, &mut || done = out.assemble(&self.set, members));
+        observer.stage(Stage::Assemble, &mut || {
+            done = if self.labels_only { out.label(&self.set, members) } else { out.assemble(&self.set, members) };
+        });
         done
     }
 }

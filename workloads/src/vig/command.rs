@@ -10,10 +10,12 @@ use gnntop_probe::{BatchShape, Name, NameKind, NameRef, TrackRole, counter, inte
 
 use super::network::{Network, NetworkConfig};
 use super::patches::PatchVigConfig;
+use super::pipeline::{PipelineOptions, Plan, StagedTraining};
 use super::{Form, Mode, VigConfig, VigTraining};
 use crate::command::{Observer, Position, RunOptions, StepOutcome, Summary, TrainError, Training, at_least_one, train};
 use crate::images::{self, ImageBatch, ImageBatches, ImageData, ImageSet};
 use crate::loading::{Loader, LoaderSettings, wait_for_batch};
+use crate::parallel::RankOptions;
 use crate::train::{Accuracy, Adam, AdamSettings, LabelledRows, Parameters, cross_entropy};
 
 static EVALUATE: Name = Name::span("evaluate");
@@ -25,7 +27,11 @@ static TEST_ACCURACY: Name = Name::counter("acc test");
 #[command(
     name = "vig",
     after_help = "Examples:\n  gnntop run vig\n  gnntop run vig --plain --batch-size 4\n  gnntop run vig --preset patches\n  \
-                  gnntop train vig --preset study --data cifar-10-batches-bin/"
+                  gnntop train vig --preset study --data cifar-10-batches-bin/\n\nOn several ranks:\n  \
+                  gnntop run vig --ranks 2\n  gnntop run vig --stages 2 --micro-batches 8 --schedule 1f1b\n  \
+                  gnntop run vig --stages 1 --micro-batches 8 --threads-per-rank 1\n  \
+                  gnntop run vig --as-published --micro-batches 5\n  \
+                  gnntop run vig --stages 2 --copies 2 --batch-size 10"
 )]
 pub struct VigCommand {
     /// Model and sizes: `default` is the study's model with a batch for a two-core CPU, `study` its published setting,
@@ -51,6 +57,10 @@ pub struct VigCommand {
     #[arg(long)]
     plain: bool,
     #[command(flatten)]
+    pipeline: PipelineOptions,
+    #[command(flatten)]
+    ranks: RankOptions,
+    #[command(flatten)]
     options: RunOptions,
 }
 
@@ -70,6 +80,9 @@ impl VigCommand {
     /// The data cannot be read, or the model cannot be computed.
     pub fn run(&self, observer: &mut dyn Observer) -> Result<Summary, TrainError> {
         let (model, training) = self.sizes()?;
+        if self.pipeline.is_asked(&self.ranks) {
+            return self.run_in_stages(&model, &training, observer);
+        }
         let device = self.options.open_device()?;
         let data = self.images()?;
         observer.tell(&self.describe(&model, &training, &data));
@@ -81,6 +94,46 @@ impl VigCommand {
         let done = train(&mut injector.around(&mut run), 0..epochs, self.options.max_steps(), observer);
         drop((track, session));
         done
+    }
+
+    fn run_in_stages(
+        &self,
+        model: &NetworkConfig,
+        training: &VigTraining,
+        observer: &mut dyn Observer,
+    ) -> Result<Summary, TrainError> {
+        let (plan, config, form) = self.plan(model, training)?;
+        self.options.open_device()?;
+        let data = self.images()?;
+        observer.tell(&self.describe(model, training, &data));
+        let ImageData { train, test } = data;
+        let (train, workers, ranks, options) = (Arc::new(train), self.workers, &self.ranks, &self.options);
+        StagedTraining { config, form, training, plan, train, test, workers, ranks, options }.run(observer)
+    }
+
+    fn plan<'a>(
+        &self,
+        model: &'a NetworkConfig,
+        training: &VigTraining,
+    ) -> Result<(Plan, &'a VigConfig, Form), TrainError> {
+        let impossible = |message: String| Self::command().error(ErrorKind::ArgumentConflict, message);
+        let NetworkConfig::Pixels(config, form) = model else {
+            let message =
+                "--preset patches trains in one piece on one rank; leave --ranks and the pipeline's options out";
+            return Err(impossible(message.to_owned()).into());
+        };
+        let plan = self.pipeline.plan(&self.ranks, config.blocks, training.batch_images).map_err(impossible)?;
+        Ok((plan, config, *form))
+    }
+
+    /// How many processes a launcher of MPI has to start; `None` where none are needed.
+    pub(crate) fn processes_to_launch(&self) -> Result<Option<usize>, TrainError> {
+        if !self.pipeline.is_asked(&self.ranks) {
+            return Ok(None);
+        }
+        let (model, training) = self.sizes()?;
+        let (plan, ..) = self.plan(&model, &training)?;
+        Ok(plan.ranks(&self.ranks).processes_to_launch()?)
     }
 
     /// The preset's sizes with what the command line changes.

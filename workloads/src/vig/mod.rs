@@ -24,6 +24,7 @@ mod network;
 mod norm;
 mod normalise;
 pub mod patches;
+mod pipeline;
 
 pub use block::{Block, Form};
 pub use command::VigCommand;
@@ -33,6 +34,7 @@ pub use grid::{Grid, neighbour_sum};
 pub use lanes::Vectorised;
 pub use model::Vig;
 pub use norm::{BatchNorm, Mode, RunningStatistics};
+pub use pipeline::VigStage;
 
 /// Features of a node between blocks: red, green and blue at first.
 const CHANNELS: usize = 3;

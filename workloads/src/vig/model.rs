@@ -6,7 +6,7 @@ use candle_core::{Result, Tensor, bail};
 use candle_nn::VarBuilder;
 
 use super::block::Linear;
-use super::{Block, CHANNELS, Form, Mode, VigConfig, gelu};
+use super::{Block, CHANNELS, Form, Grid, Mode, VigConfig, gelu};
 use crate::kernels::Workspaces;
 
 /// Study 3's model.
@@ -15,9 +15,32 @@ pub struct Vig {
     config: VigConfig,
     form: Form,
     blocks: Vec<Block>,
+    readout: Readout,
+    workspaces: Arc<Workspaces>,
+}
+
+/// From the features of all nodes to the logits of every image.
+#[derive(Debug, Clone)]
+pub(super) struct Readout {
+    grid: Grid,
     head1: Linear,
     head2: Linear,
-    workspaces: Arc<Workspaces>,
+}
+
+impl Readout {
+    fn new(config: &VigConfig, vb: &VarBuilder<'_>) -> Result<Self> {
+        Ok(Self {
+            grid: config.grid,
+            head1: Linear::new(CHANNELS, config.head, vb.pp("head1"))?,
+            head2: Linear::new(config.head, config.classes, vb.pp("head2"))?,
+        })
+    }
+
+    pub(super) fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        let images = self.grid.images(x.dim(0)?)?;
+        let sums = x.reshape((images, self.grid.nodes(), CHANNELS))?.sum(1)?;
+        self.head2.forward(&gelu(&self.head1.forward(&sums)?)?)
+    }
 }
 
 impl Vig {
@@ -32,8 +55,7 @@ impl Vig {
             config: config.clone(),
             form,
             blocks: (0..config.blocks).map(block).collect::<Result<_>>()?,
-            head1: Linear::new(CHANNELS, config.head, vb.pp("head1"))?,
-            head2: Linear::new(config.head, config.classes, vb.pp("head2"))?,
+            readout: Readout::new(config, &vb)?,
             workspaces: Arc::default(),
         })
     }
@@ -88,8 +110,10 @@ impl Vig {
     /// # Errors
     /// `x` is not `[images * height * width, 3]`.
     pub fn readout(&self, x: &Tensor) -> Result<Tensor> {
-        let images = self.config.grid.images(x.dim(0)?)?;
-        let sums = x.reshape((images, self.config.grid.nodes(), CHANNELS))?.sum(1)?;
-        self.head2.forward(&gelu(&self.head1.forward(&sums)?)?)
+        self.readout.forward(x)
+    }
+
+    pub(super) fn readout_part(&self) -> &Readout {
+        &self.readout
     }
 }
