@@ -48,9 +48,9 @@ fn main() {
     update(&mut app, Action::EnergyTold(Box::new(told)));
     for (width, height) in [(120, 40), (300, 100)] {
         update(&mut app, Action::Resized { width, height });
-        for view in View::NUMBERED {
-            let digit = view.digit().map(Key::Char).into_iter().collect::<Vec<_>>();
-            frames(&format!("{} at {width}x{height}", view.name()), &mut app, &digit, (width, height));
+        for view in View::PLACES {
+            let key = view.key().map(Key::Char).into_iter().collect::<Vec<_>>();
+            frames(&format!("{} at {width}x{height}", view.name()), &mut app, &key, (width, height));
         }
         press(&mut app, &[Key::Char('7'), Key::Char('w')]);
         frames(&format!("tracks of the whole run at {width}x{height}"), &mut app, &[Key::Left], (width, height));

@@ -134,7 +134,7 @@ fn head(rank: u32) -> Vec<u8> {
         boot_id,
         pid: 9000 + rank,
         start,
-        place: Some(place),
+        place: Some(Box::new(place)),
         ..SessionInfo::default()
     };
     let mut out = Vec::new();
@@ -236,11 +236,11 @@ impl Viewer {
         self.keyboard.write_all(keys.as_bytes()).expect("the viewer listens");
     }
 
-    /// Resident memory now, from `/proc`.
+    /// Resident memory now, from `/proc`, which counts pages of 4 KiB.
     fn rss_mib(&self) -> u64 {
         let pid = self.child.process_id().expect("a process");
         let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).expect("the viewer runs");
-        statm.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096 >> 20
+        statm.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4 / 1024
     }
 
     /// CPU seconds so far, user and system, from `/proc`.

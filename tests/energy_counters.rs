@@ -197,7 +197,7 @@ fn nonsense_in_a_counter_is_a_gap_each() {
     let tree = Tree::new();
     // One of them every ten seconds.
     let nonsense =
-        |ns: u64| NONSENSE.get((ns / SECOND / 10).checked_sub(1)? as usize).filter(|_| ns % (10 * SECOND) == 0);
+        |ns: u64| NONSENSE.get((ns / SECOND / 10).checked_sub(1)? as usize).filter(|_| ns.is_multiple_of(10 * SECOND));
     let store = session(&tree, |zone, ns| match nonsense(ns) {
         Some(text) if zone.name == "dram" => (*text).to_owned(),
         _ => zone.shown(ns).to_string(),

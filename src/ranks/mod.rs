@@ -20,8 +20,8 @@ pub(crate) mod fixture;
 pub mod pipeline;
 mod run;
 pub mod schedule;
-pub mod watchdog;
 mod strip;
+pub mod watchdog;
 mod work;
 
 use gnntop_wire::{Place, StepId, TrackRole};

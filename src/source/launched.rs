@@ -23,7 +23,7 @@ pub struct Launched {
 
 /// What is shown now.
 enum Now {
-    Outside(Hardware),
+    Outside(Box<Hardware>),
     Inside(Box<dyn Source>),
 }
 
@@ -33,7 +33,7 @@ impl Launched {
     /// # Errors
     /// Fails when the sensors' thread cannot be started.
     pub fn watch(process: Process, since: SystemTime, sessions_dir: &Path) -> std::io::Result<Self> {
-        let now = Now::Outside(Hardware::observe(process.clone())?);
+        let now = Now::Outside(Box::new(Hardware::observe(process.clone())?));
         Ok(Self { process, sessions_dir: sessions_dir.to_owned(), since, next_look: Instant::now(), now })
     }
 

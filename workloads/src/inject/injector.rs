@@ -75,7 +75,7 @@ impl Injector {
                 _ if !is_due => (),
                 Act::Stall { place: Place::Between, .. } => (),
                 Act::Stall { pause: time, place, mark } => {
-                    let _charged = phase_of(place).map(|phase| span(phase));
+                    let _charged = phase_of(place).map(span);
                     pause(time, mark);
                 }
                 Act::Faults { bytes } => fault(bytes).map_err(|source| TrainError::Inject { bytes, source })?,
