@@ -146,7 +146,7 @@ fn hostile_names_and_numbers_stay_inside() {
             session_id: u128::from(rank) + 1,
             host: long.clone(),
             boot_id: rank.to_string(),
-            place: Some(place),
+            place: Some(Box::new(place)),
             ..ParallelRun::default().info(0)
         };
         let mut stream = StreamBuilder::of(&info);
