@@ -24,6 +24,8 @@ fn published() -> Option<PathBuf> {
 fn traces_of(study: &str) -> Option<PathBuf> {
     let shared = std::env::var_os("GNNTOP_SHARED").map_or_else(|| Path::new("../shared").to_owned(), PathBuf::from);
     let traces = shared.join(format!("data/{study}_study_traces"));
+    // Commands run elsewhere.
+    let traces = traces.canonicalize().unwrap_or(traces);
     if !traces.is_dir() {
         eprintln!("skipped: {} is not there", traces.display());
         return None;

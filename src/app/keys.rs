@@ -153,6 +153,14 @@ pub const BINDINGS: &[Binding] = &[
     key(&[Char('8')], "8", When::Open, Command::Show(View::Findings), "findings: what is slow, why, and what to try"),
     key(&[Char('9')], "9", When::Open, Command::Show(View::Compare), "compare: this run beside another"),
     key(&[Char('R')], "R", When::Ranks, Command::Show(View::Ranks), "ranks: who waits for whom").footer("R", "ranks"),
+    key(
+        &[Char('P')],
+        "P",
+        When::Stages,
+        Command::Show(View::Pipeline),
+        "pipeline: stages, their bubble, a better split",
+    )
+    .footer("P", "pipeline"),
     key(&[Char('{')], "{", When::Ranks, Command::TurnRank { forward: false }, "the rank before, in every view")
         .footer("{ }", "rank"),
     key(&[Char('}')], "}", When::Ranks, Command::TurnRank { forward: true }, "the next rank, in every view"),
@@ -206,6 +214,7 @@ mod tests {
                         log,
                         sessions,
                         ranks: log,
+                        stages: log,
                         open,
                     });
                 }

@@ -53,7 +53,7 @@ impl App {
             View::Tracks => self.run.store().tracks().len(),
             View::Findings => self.finding_lines().len(),
             View::Compare => self.pairs().len(),
-            View::Ranks => self.run.ranks().all().len(),
+            View::Ranks | View::Pipeline => self.run.ranks().all().len(),
             View::Step => self.run.store().phases().len() + STEP_FACTS,
             View::Sessions => self.entries().len(),
             // The first lines of a log fill a page.

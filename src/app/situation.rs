@@ -20,6 +20,8 @@ pub enum When {
     Tracks,
     /// The run has several ranks.
     Ranks,
+    /// The run is a pipeline.
+    Stages,
     /// The overview is on the screen.
     Overview,
     /// A view with a key of its own other than the overview is on the screen.
@@ -75,6 +77,8 @@ pub struct Situation {
     pub sessions: bool,
     /// Whether the run has several ranks.
     pub ranks: bool,
+    /// Whether the run has several stages.
+    pub stages: bool,
     /// Whether something is open, so that views have something to show.
     pub open: bool,
 }
@@ -90,6 +94,7 @@ impl Situation {
             When::Axis => self.steps && matches!(self.view, View::Overview | View::Steps | View::Latency),
             When::Tracks => self.view.has_time_axis(),
             When::Ranks => self.ranks && self.open,
+            When::Stages => self.stages && self.open,
             When::Overview => overview,
             When::Place => !overview && self.view.key().is_some(),
             When::Latency => self.view == View::Latency,
@@ -114,6 +119,15 @@ impl Situation {
 }
 
 impl App {
+    /// Whether the run has what this view shows.
+    pub fn offers(&self, view: View) -> bool {
+        match view {
+            View::Ranks => self.run.is_parallel(),
+            View::Pipeline => self.run.is_pipeline(),
+            _ => true,
+        }
+    }
+
     /// The situation that decides what keys do.
     pub fn situation(&self) -> Situation {
         let replay = self.status.transport.is_some();
@@ -130,6 +144,7 @@ impl App {
             log: self.log.is_some(),
             sessions: self.offers_sessions(),
             ranks: self.run.is_parallel(),
+            stages: self.run.is_pipeline(),
             open: !self.has_nothing_open(),
         }
     }

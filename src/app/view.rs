@@ -1,5 +1,5 @@
-//! What can fill the screen: nine views that a digit shows, one that a letter shows where a run has several ranks, and four
-//! more that lie on top of one of them.
+//! What can fill the screen: nine views that a digit shows, two that a letter shows where a run has several ranks or
+//! stages, and four more that lie on top of one of them.
 
 /// What fills the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -25,6 +25,8 @@ pub enum View {
     Compare,
     /// The ranks of a run side by side.
     Ranks,
+    /// The stages of a pipeline in one step.
+    Pipeline,
     /// One step in full, below the bars.
     Step,
     /// The choice of what to look at.
@@ -37,7 +39,7 @@ pub enum View {
 
 impl View {
     /// All views.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Overview,
         Self::Steps,
         Self::Latency,
@@ -48,6 +50,7 @@ impl View {
         Self::Findings,
         Self::Compare,
         Self::Ranks,
+        Self::Pipeline,
         Self::Step,
         Self::Sessions,
         Self::Log,
@@ -55,9 +58,9 @@ impl View {
     ];
 
     /// The views that have a key of their own: nine digits, and the letters of those that only some runs have.
-    pub const PLACES: [Self; 10] = {
-        let [overview, steps, latency, memory, hardware, energy, tracks, findings, compare, ranks, ..] = Self::ALL;
-        [overview, steps, latency, memory, hardware, energy, tracks, findings, compare, ranks]
+    pub const PLACES: [Self; 11] = {
+        let [one, two, three, four, five, six, seven, eight, nine, ranks, pipeline, ..] = Self::ALL;
+        [one, two, three, four, five, six, seven, eight, nine, ranks, pipeline]
     };
 
     /// The key that shows this view; `None` where it lies on top of another one.
@@ -65,13 +68,14 @@ impl View {
         let at = Self::PLACES.iter().position(|view| *view == self)?;
         match self {
             Self::Ranks => Some('R'),
+            Self::Pipeline => Some('P'),
             _ => char::from_digit(at as u32 + 1, 10),
         }
     }
 
     /// Whether only runs of several ranks have it.
     pub fn is_of_ranks(self) -> bool {
-        self == Self::Ranks
+        matches!(self, Self::Ranks | Self::Pipeline)
     }
 
     /// What it is called.
@@ -101,6 +105,7 @@ impl View {
             Self::Findings => ("findings", "find"),
             Self::Compare => ("compare", "cmp"),
             Self::Ranks => ("ranks", "rank"),
+            Self::Pipeline => ("pipeline", "pipe"),
             Self::Step => ("step", "step"),
             Self::Sessions => ("sessions", "open"),
             Self::Log => ("output", "out"),
@@ -118,9 +123,11 @@ impl View {
         matches!(self, Self::Tracks | Self::Ranks)
     }
 
-    /// Whether its horizontal axis is that of the step bars, so that their cursor and zoom are its own too.
+    /// Whether its horizontal axis is that of the step bars, or it shows the step under their cursor, so that their cursor
+    /// and zoom are its own too.
     pub fn has_step_axis(self) -> bool {
-        matches!(self, Self::Overview | Self::Steps | Self::Memory | Self::Hardware | Self::Energy | Self::Step)
+        let of_bars = matches!(self, Self::Overview | Self::Steps | Self::Memory | Self::Hardware | Self::Energy);
+        of_bars || matches!(self, Self::Step | Self::Pipeline)
     }
 }
 
@@ -155,11 +162,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_view_has_its_place_and_ten_have_a_key() {
+    fn every_view_has_its_place_and_eleven_have_a_key() {
         for (at, view) in View::ALL.into_iter().enumerate() {
             assert_eq!(view.index(), at);
         }
         let keys: String = View::ALL.iter().filter_map(|view| view.key()).collect();
-        assert_eq!(keys, "123456789R");
+        assert_eq!(keys, "123456789RP");
     }
 }

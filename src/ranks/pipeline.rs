@@ -52,14 +52,14 @@ pub struct Stage {
     pub live: u64,
     /// Blocks that it says it has.
     pub blocks: Option<usize>,
-    /// Time in `receive`, waiting included.
-    pub receive_ns: u64,
+    /// Time in `receive`, waiting included; `None` where it has no such phase.
+    pub receive_ns: Option<u64>,
     /// Time in `send`.
-    pub send_ns: u64,
+    pub send_ns: Option<u64>,
     /// Time in `all-reduce`.
-    pub all_reduce_ns: u64,
+    pub all_reduce_ns: Option<u64>,
     /// Time in `optimizer`.
-    pub optimizer_ns: u64,
+    pub optimizer_ns: Option<u64>,
 }
 
 /// One step of one copy of the model, over its stages.
@@ -241,7 +241,7 @@ impl Stage {
             let of: Vec<u64> = boxes.iter().filter(|b| b.work.direction == direction).map(took).collect();
             of.iter().map(|ns| *ns as f64).sum::<f64>() / of.len().max(1) as f64
         };
-        let phase_ns = |name: &str| rank.store.phase(name).map_or(0, |phase| row.phase_ns(phase.slot));
+        let phase_ns = |name: &str| Some(row.phase_ns(rank.store.phase(name)?.slot));
         Self {
             rank: rank.place.rank,
             cost: StageCost { forward_ns: mean_ns(Direction::Forward), backward_ns: mean_ns(Direction::Backward) },
@@ -360,7 +360,7 @@ mod tests {
         assert!(step.makespan_ns() as f64 > step.plan.makespan_ns);
         let sum = |stage: &Stage| stage.busy_ns + stage.waiting_ns + stage.late_ns;
         assert!(step.stages.iter().all(|stage| sum(stage) == step.makespan_ns()));
-        assert!(step.share(|stage| stage.late_ns) > 0.0 && step.stages[1].receive_ns > 0);
+        assert!(step.share(|stage| stage.late_ns) > 0.0 && step.stages[1].receive_ns > Some(0));
     }
 
     #[test]

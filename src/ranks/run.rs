@@ -103,6 +103,11 @@ impl Run {
         self.members.iter().any(|member| member.place().is_some_and(|place| place.ranks > 1 || place.rank > 0))
     }
 
+    /// Whether it is a pipeline of several stages.
+    pub fn is_pipeline(&self) -> bool {
+        self.members.iter().any(|member| member.place().is_some_and(|place| place.stages > 1))
+    }
+
     /// The number of the rank that is looked at; `None` where the run is a session alone.
     pub fn rank(&self) -> Option<u32> {
         Some(self.member().place()?.rank)

@@ -58,6 +58,11 @@ fn notes(view: View) -> &'static [&'static str] {
             "Own is a step without that wait, the median of the newest 100 steps that all ranks have; the skew is of it.",
             "A rank is silent when others have spoken for 2 s since its last word.",
         ],
+        View::Pipeline => &[
+            "F and B are a micro-batch forward and backward, with its number; dots are time in which a stage has nothing to do.",
+            "Live is how many micro-batches a stage holds, of those that its schedule needs at most.",
+            "The recurrence knows the stages' own times and hands over at once; what is beyond it is communication.",
+        ],
         View::Compare => &[
             "Start with --against: gnntop replay A --against B, or gnntop attach A --against B.",
             "~ is a change that may be chance: the 95 % ranges of the two percentiles overlap.",

@@ -12,7 +12,7 @@ use super::sheet::{Sheet, width};
 use crate::app::{Target, View};
 
 /// The order in which names are shortened: the longest first, what people look for first last.
-const SHORTENED: [View; 10] = [
+const SHORTENED: [View; 11] = [
     View::Hardware,
     View::Memory,
     View::Findings,
@@ -23,6 +23,7 @@ const SHORTENED: [View; 10] = [
     View::Energy,
     View::Steps,
     View::Ranks,
+    View::Pipeline,
 ];
 
 /// A view's place in the row.
@@ -35,9 +36,10 @@ pub struct Tab {
     name: &'static str,
 }
 
-/// All views in a row of this many columns, while `current` is shown. Where even their keys do not fit, fewer.
-pub fn tabs(columns: u16, current: View, has_ranks: bool) -> Vec<Tab> {
-    let views: Vec<View> = View::PLACES.into_iter().filter(|view| has_ranks || !view.is_of_ranks()).collect();
+/// All views that are offered in a row of this many columns, while `current` is shown. Where even their keys do not fit,
+/// fewer.
+pub fn tabs(columns: u16, current: View, offered: impl Fn(View) -> bool) -> Vec<Tab> {
+    let views: Vec<View> = View::PLACES.into_iter().filter(|view| offered(*view)).collect();
     let names = names(&views, columns, current);
     let wanted = row_width(&names);
     // With plenty of room they stand further apart.
@@ -83,7 +85,7 @@ fn tab_width(name: &str) -> u16 {
 pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let theme = scene.theme;
     let current = scene.app.place();
-    for Tab { view, columns, name } in tabs(sheet.width(), current, scene.app.situation().ranks) {
+    for Tab { view, columns, name } in tabs(sheet.width(), current, |view| scene.app.offers(view)) {
         scene.spots.offer(sheet.area(columns.start, 0, columns.end - columns.start, 1), Target::View(view));
         let is_current = view == current;
         if is_current {
@@ -105,10 +107,10 @@ mod tests {
         for columns in 0..200 {
             for (current, ranks) in View::PLACES.into_iter().flat_map(|view| [(view, true), (view, view.is_of_ranks())])
             {
-                let tabs = tabs(columns, current, ranks);
+                let tabs = tabs(columns, current, |view| ranks || !view.is_of_ranks());
                 assert!(tabs.windows(2).all(|pair| pair[0].columns.end <= pair[1].columns.start));
                 assert!(tabs.last().is_none_or(|last| last.columns.end <= columns));
-                assert!(columns < 30 || tabs.len() == 9 + usize::from(ranks), "{columns}");
+                assert!(columns < 30 || tabs.len() == 9 + 2 * usize::from(ranks), "{columns}");
                 assert!(columns < 30 || tabs.iter().any(|tab| tab.view == current && !tab.name.is_empty()));
             }
         }
@@ -116,7 +118,7 @@ mod tests {
 
     #[test]
     fn names_are_whole_where_there_is_room() {
-        assert!(tabs(90, View::Overview, false).iter().all(|tab| tab.name == tab.view.name()));
-        assert!(tabs(60, View::Overview, false).iter().all(|tab| !tab.name.is_empty()));
+        assert!(tabs(90, View::Overview, |view| !view.is_of_ranks()).iter().all(|tab| tab.name == tab.view.name()));
+        assert!(tabs(60, View::Overview, |view| !view.is_of_ranks()).iter().all(|tab| !tab.name.is_empty()));
     }
 }

@@ -10,6 +10,7 @@
 //!  7 tracks     tracks.rs     what each thread does
 //!  8 findings   findings.rs   what is slow
 //!  9 compare    compare.rs    this run beside another
+//!  P pipeline   pipeline.rs   the stages of a pipeline in one step
 //!  R ranks      ranks.rs      the ranks of a run side by side (ranks_facts.rs: in words)
 //! ```
 
@@ -20,6 +21,7 @@ mod hardware;
 mod latency;
 mod memory;
 mod overview;
+mod pipeline;
 mod ranks;
 mod ranks_facts;
 mod reading;
@@ -45,6 +47,7 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
         View::Findings => findings::draw(body, scene),
         View::Compare => compare::draw(body, scene),
         View::Ranks => ranks::draw(body, scene),
+        View::Pipeline => pipeline::draw(body, scene),
         View::Step => step_detail::draw_below_bars(body, scene),
         View::Sessions => sessions::draw(body, scene),
         View::Log => log::draw(body, scene),
