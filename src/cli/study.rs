@@ -231,14 +231,14 @@ fn measure(study: &Study, at: usize, runs: &[Run], folder: &Path, failures: &mut
         if !path.exists() {
             continue;
         }
-        let store = match report::read(path.to_str(), None) {
-            Ok(store) => store,
+        let recorded = match report::read_run(path.to_str()) {
+            Ok(recorded) => recorded,
             Err(error) => {
                 failures.push(format!("{}: {error:#}", path.display()));
                 continue;
             }
         };
-        match Numbers::of(&store, &options) {
+        match Numbers::of(&recorded, &options) {
             Some((numbers, report)) => {
                 measured.runs.push(numbers);
                 measured.report = Some(report);

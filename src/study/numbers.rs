@@ -7,6 +7,7 @@ use gnntop_wire::phase::{DATA_WAIT, GATHER, SAMPLE};
 
 use super::published::median;
 use crate::findings::{Class, Kind, classes};
+use crate::ranks::Run;
 use crate::report::{Component, Options, Report};
 use crate::store::{PhaseSlot, StepRow, Store};
 
@@ -45,6 +46,8 @@ pub(super) const MEASURES: [(&str, Unit); 29] = [
     ("steps", Unit::Count),
     ("epochs", Unit::Count),
     ("steps per second", Unit::Rate),
+    ("graphs per second", Unit::Rate),
+    ("seeds per second", Unit::Rate),
     ("step p50", Unit::Time),
     ("step p90", Unit::Time),
     ("step p99", Unit::Time),
@@ -100,14 +103,16 @@ pub struct Numbers {
 
 impl Numbers {
     /// The numbers of a recording, and its report with these options: without the steps that they leave out. The first
-    /// epoch's time is with them. `None` where no step is left.
-    pub fn of(store: &Store, options: &Options) -> Option<(Self, Report)> {
+    /// epoch's time is with them. Of a run of several ranks they are rank 0's, and work per second the run's. `None` where no
+    /// step is left.
+    pub fn of(run: &Run, options: &Options) -> Option<(Self, Report)> {
+        let store = run.store();
         let skip = options.skip_steps;
         let rows: Vec<StepRow<'_>> = store.steps().rows(skip..u64::MAX).collect();
         if rows.is_empty() {
             return None;
         }
-        let report = Report::of(store, options);
+        let report = Report::of_run(run, options);
         let mut numbers = Self::default();
         numbers.steps(&report);
         numbers.work(store, &rows);
@@ -152,7 +157,10 @@ impl Numbers {
 
     fn steps(&mut self, report: &Report) {
         self.set("steps", Some(report.steps.reported as f64));
+        let throughput = report.run.as_ref().map_or(&report.throughput, |run| &run.throughput);
         self.set("steps per second", report.throughput.steps_per_s);
+        self.set("graphs per second", throughput.graphs_per_s);
+        self.set("seeds per second", throughput.seeds_per_s);
         for line in &report.phases {
             if line.name != "step" {
                 self.set(&format!("share {}", line.name), line.share);

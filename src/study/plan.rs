@@ -47,6 +47,8 @@ pub struct Setting {
     pub name: String,
     /// The name under which values were published; its own where it is not another, smaller size.
     pub like: String,
+    /// The built-in training, where it is not the study's.
+    pub workload: Option<String>,
     /// What is added to the program's arguments.
     pub words: Vec<String>,
     /// Steps at the start of its runs that are left out of their numbers.
@@ -82,11 +84,13 @@ impl Study {
 
     /// What a run starts: the program or workload, the setting's options, the seed.
     pub fn words(&self, run: &Run) -> Vec<String> {
-        let mut words = match &self.program {
-            Program::Workload(name) => vec![name.clone()],
-            Program::Command(words) => words.clone(),
+        let setting = self.settings.get(run.setting);
+        let mut words = match (&self.program, setting.and_then(|setting| setting.workload.as_ref())) {
+            (Program::Workload(_), Some(own)) => vec![own.clone()],
+            (Program::Workload(name), None) => vec![name.clone()],
+            (Program::Command(words), _) => words.clone(),
         };
-        words.extend(self.settings.get(run.setting).into_iter().flat_map(|setting| setting.words.clone()));
+        words.extend(setting.into_iter().flat_map(|setting| setting.words.clone()));
         words.extend(run.seed.into_iter().flat_map(|seed| ["--seed".to_owned(), seed.to_string()]));
         words
     }
@@ -125,7 +129,7 @@ mod tests {
     fn study(settings: usize, repeats: u32, seeds: Vec<u64>) -> Study {
         let setting = |at: usize| {
             let name = format!("n={at}");
-            Setting { like: name.clone(), name, words: vec!["--n".to_owned(), at.to_string()], warm_up_steps: 0 }
+            Setting { like: name.clone(), name, workload: None, words: vec!["--n".to_owned(), at.to_string()], warm_up_steps: 0 }
         };
         Study {
             name: "a".to_owned(),

@@ -81,6 +81,8 @@ struct WrittenSetting {
     name: Spanned<String>,
     /// Name under which values were published.
     like: Option<Spanned<String>>,
+    /// A built-in training of its own.
+    workload: Option<Spanned<String>>,
     #[serde(default)]
     options: Options,
     warm_up_steps: Option<u64>,
@@ -187,11 +189,15 @@ fn name_of(name: &Spanned<String>) -> Result<String, Mistake> {
 }
 
 fn program(written: &Written, check: impl Fn(&str) -> Result<(), String>) -> Result<Program, Mistake> {
-    match (&written.workload, &written.command) {
-        (Some(name), None) => {
-            check(name.get_ref()).map_err(|what| Mistake::at(name, what))?;
-            Ok(Program::Workload(name.get_ref().clone()))
+    let of_settings = written.setting.iter().chain(written.quick.setting.iter().flatten());
+    for name in written.workload.iter().chain(of_settings.filter_map(|setting| setting.workload.as_ref())) {
+        check(name.get_ref()).map_err(|what| Mistake::at(name, what))?;
+        if written.command.is_some() {
+            return Err(Mistake::at(name, "a study with a command has no workload"));
         }
+    }
+    match (&written.workload, &written.command) {
+        (Some(name), None) => Ok(Program::Workload(name.get_ref().clone())),
         (None, Some(words)) if words.get_ref().is_empty() => Err(Mistake::at(words, "command is empty")),
         (None, Some(words)) => Ok(Program::Command(words.get_ref().clone())),
         _ => Err(Mistake::at(&written.name, "give either workload = \"pna\" or command = [\"python\", \"train.py\"]")),
@@ -303,7 +309,8 @@ fn setting(
     let like = of.and_then(|of| of.like.as_ref()).map_or_else(|| name.clone(), |like| like.get_ref().clone());
     let words = options.iter().flat_map(|(option, value)| value.words(option)).collect();
     let warm_up_steps = of.and_then(|of| of.warm_up_steps).unwrap_or(written.warm_up_steps);
-    Ok(Setting { name, like, words, warm_up_steps })
+    let workload = of.and_then(|of| of.workload.as_ref()).map(|name| name.get_ref().clone());
+    Ok(Setting { name, like, workload, words, warm_up_steps })
 }
 
 fn check_option(option: &Spanned<String>) -> Result<(), Mistake> {
@@ -509,6 +516,8 @@ warm-up-steps = 2
         for (text, settings, quick) in [
             (include_str!("../../../workloads/studies/pna.toml"), 10, 10),
             (include_str!("../../../workloads/studies/cora.toml"), 5, 5),
+            (include_str!("../../../workloads/studies/reddit.toml"), 40, 16),
+            (include_str!("../../../workloads/studies/vig.toml"), 13, 13),
         ] {
             let read = |is_quick| read(text, is_quick, |_| Ok(())).unwrap();
             assert_eq!((read(false).settings.len(), read(true).settings.len()), (settings, quick));

@@ -1,5 +1,7 @@
 //! The options that every training has.
 
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -80,6 +82,21 @@ impl RunOptions {
         .start()
     }
 
+    /// Makes one recording of those of several ranks: a recording holds the sessions of a run one after the other.
+    ///
+    /// # Errors
+    /// A file cannot be read or written; those of the ranks that are not yet part of the first one are left.
+    pub(crate) fn join_recordings(&self, ranks: usize) -> io::Result<()> {
+        let Some(first) = &self.record else { return Ok(()) };
+        let mut whole = File::options().append(true).open(first)?;
+        for rank in 1..ranks {
+            let own = rank_file(first, u32::try_from(rank).unwrap_or(u32::MAX));
+            io::copy(&mut File::open(&own)?, &mut whole)?;
+            fs::remove_file(&own)?;
+        }
+        Ok(())
+    }
+
     /// Makes the threads of this pool and the allocator fit for training.
     fn prepare(&self) {
         keep_freed_memory();
@@ -141,6 +158,8 @@ fn learning_rate(text: &str) -> Result<f64, String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
 
     #[test]
@@ -148,6 +167,26 @@ mod tests {
         let names = |file: &str| [0, 1, 12].map(|rank| rank_file(Path::new(file), rank).display().to_string());
         assert_eq!(names("x/a.gnntop"), ["x/a.gnntop", "x/a.rank1.gnntop", "x/a.rank12.gnntop"]);
         assert_eq!(names("a"), ["a", "a.rank1", "a.rank12"]);
+    }
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        run: RunOptions,
+    }
+
+    #[test]
+    fn recordings_of_ranks_become_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = folder.path().join("a.gnntop");
+        for (rank, text) in [(0, "zero "), (1, "one "), (2, "two")] {
+            fs::write(rank_file(&first, rank), text).unwrap();
+        }
+        let run = Line::try_parse_from(["test", "--record", first.to_str().unwrap()]).unwrap().run;
+        run.join_recordings(3).unwrap();
+        assert_eq!(fs::read_to_string(&first).unwrap(), "zero one two");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert!(run.join_recordings(2).is_err());
     }
 
     #[test]

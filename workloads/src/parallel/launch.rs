@@ -97,6 +97,11 @@ impl Launch<'_> {
             listen(&heard, observer, &wants_stop);
             started.into_iter().map(|thread| thread.map(|thread| thread.join())).collect::<Vec<_>>()
         });
+        if let Some(ranks) = Some(results.len()).filter(|ranks| *ranks > 1)
+            && let Err(error) = self.run.join_recordings(ranks)
+        {
+            observer.tell(&format!("the recordings of the ranks stay files of their own: {error}"));
+        }
         let summary = first_failure(results)?;
         #[cfg(feature = "mpi")]
         if self.ranks.engine() == Engine::Mpi {
