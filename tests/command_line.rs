@@ -132,6 +132,14 @@ fn energy_goes_by_flags_and_the_settings_file_wherever_it_is_told() {
     fs::write(sessions.path().join("gnntop/config.toml"), "[energy]\nregion = 'FRA'\n").unwrap();
     assert!(told(&[]).contains("; FRA "), "{:?}", told(&[]));
     assert!(told(&["--carbon-intensity", "100"]).contains("100 g/kWh (as given)"));
+    let hours = "time,g_per_kwh\n2026-01-02T03:00:00Z,40\n2026-01-02T04:00:00Z,80\n";
+    sessions.file("grid.csv", hours.as_bytes());
+    let over_time = told(&["--carbon-intensity-file", "grid.csv"]);
+    assert!(over_time.contains("40 g/kWh (mean over the run's energy); grid.csv"), "{over_time}");
+    sessions.file("late.csv", b"2026-01-02T05:00:00Z,40\n");
+    assert!(
+        told(&["--carbon-intensity-file", "late.csv"]).contains("carbon - late.csv does not cover the time of the run")
+    );
     for command in [&["replay", "a.gnntop"][..], &["attach"], &["run", "--plain"], &[]] {
         let flags = ["--region", "Atlantis"];
         let ran = sessions.run(command.iter().chain(&flags).chain(if command.contains(&"run") {

@@ -1,9 +1,17 @@
 //! Under which energy and carbon are computed: by flag, else by the settings file. A recording holds raw readings, so all of it
 //! can be changed afterwards.
 
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
 use serde::Deserialize;
 
-use crate::energy::{Assumptions, Basis};
+use crate::energy::{Assumptions, Basis, IntensitySeries};
+
+/// Of a longer file the rest is not read.
+const LONGEST_FILE: u64 = 16 << 20;
 
 /// Watts, and grams in a kilowatt-hour, lie within these.
 const NUMBERS: std::ops::RangeInclusive<f64> = 0.0..=1e6;
@@ -30,6 +38,9 @@ pub(super) struct EnergyArguments {
     /// Grams of CO2-equivalent in a kilowatt-hour, in the place of a region's figure
     #[arg(long, value_name = "G", value_parser = number)]
     pub carbon_intensity: Option<f64>,
+    /// The same over time: lines of `TIME,G`, such as `2026-11-21T10:00:00Z,31.5`
+    #[arg(long, value_name = "FILE", conflicts_with = "carbon_intensity")]
+    pub carbon_intensity_file: Option<PathBuf>,
     /// What counts as carbon: `lifecycle`, or `direct` for the stack alone [default: lifecycle]
     #[arg(long)]
     pub basis: Option<Basis>,
@@ -55,7 +66,8 @@ impl EnergyArguments {
     /// These, and what `file` says beside them. A flag also rules out what the file has in the place of it.
     pub(super) fn over(&self, file: &Self) -> Self {
         let says_cpu = self.tdp.is_some() || self.cpu_watts.is_some();
-        let says_carbon = self.region.is_some() || self.carbon_intensity.is_some();
+        let own_figure = self.carbon_intensity.is_some() || self.carbon_intensity_file.is_some();
+        let says_carbon = self.region.is_some() || own_figure;
         let cpu = if says_cpu { self } else { file };
         let carbon = if says_carbon { self } else { file };
         Self {
@@ -64,6 +76,7 @@ impl EnergyArguments {
             ram_watts: self.ram_watts.or(file.ram_watts),
             region: carbon.region.clone(),
             carbon_intensity: carbon.carbon_intensity,
+            carbon_intensity_file: carbon.carbon_intensity_file.clone(),
             basis: self.basis.or(file.basis),
             pue: self.pue.or(file.pue),
             idle: self.idle.or(file.idle),
@@ -93,6 +106,7 @@ impl EnergyArguments {
             ram_watts: self.ram_watts,
             region: self.region.clone(),
             g_per_kwh: self.carbon_intensity,
+            g_over_time: self.carbon_intensity_file.as_deref().map(series).transpose()?,
             basis: self.basis.unwrap_or_default(),
             pue: self.pue,
             shares_idle: self.idle == Some(Idle::Share),
@@ -102,6 +116,14 @@ impl EnergyArguments {
         }
         Ok(assumptions)
     }
+}
+
+/// Reads a file of carbon intensity over time.
+fn series(path: &Path) -> Result<Arc<IntensitySeries>, String> {
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(LONGEST_FILE).read_to_string(&mut text));
+    read.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    Ok(Arc::new(IntensitySeries::parse(&path.display().to_string(), &text)?))
 }
 
 const NUMBER_HINT: &str = "give a number from 0 to a million";

@@ -1,6 +1,9 @@
 //! What a person may assume about a run, before or after it: the recording holds raw readings, so all of it can be changed.
 
+use std::sync::Arc;
+
 use super::carbon::{Basis, Intensity};
+use super::carbon_series::IntensitySeries;
 
 /// Assumptions under which energy and carbon are computed.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +18,8 @@ pub struct Assumptions {
     pub region: Option<String>,
     /// Grams of CO2-equivalent in a kilowatt-hour, in the place of a region's figure.
     pub g_per_kwh: Option<f64>,
+    /// The same over time.
+    pub g_over_time: Option<Arc<IntensitySeries>>,
     /// What counts as carbon.
     pub basis: Basis,
     /// Energy of the building for each joule of its machines: at least 1.
@@ -31,6 +36,7 @@ impl Default for Assumptions {
             ram_watts: None,
             region: None,
             g_per_kwh: None,
+            g_over_time: None,
             basis: Basis::Lifecycle,
             pue: None,
             shares_idle: false,
@@ -44,7 +50,7 @@ impl Assumptions {
         self.pue.unwrap_or(1.0)
     }
 
-    /// Carbon intensity under these assumptions.
+    /// Carbon intensity under these assumptions, where it does not go by time.
     ///
     /// # Errors
     /// Where nobody said where the electricity comes from, or nothing is known of that place.

@@ -63,7 +63,8 @@ pub struct Intensity {
 impl fmt::Display for Intensity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Some(year), Some(basis)) = (self.year, self.basis) else {
-            return write!(f, "{} g/kWh ({})", self.g_per_kwh, self.source);
+            write!(f, "{} g/kWh ({})", self.g_per_kwh, self.source)?;
+            return self.note.iter().try_for_each(|note| write!(f, "; {note}"));
         };
         write!(f, "{} {} g/kWh ({year}, {}, {})", self.region, self.g_per_kwh, basis.as_str(), self.source)?;
         self.note.iter().try_for_each(|note| write!(f, "; {note}"))
@@ -75,6 +76,12 @@ impl Intensity {
     pub fn given(g_per_kwh: f64) -> Self {
         let (region, name) = (String::new(), String::new());
         Self { region, name, g_per_kwh, year: None, basis: None, source: "as given", note: None }
+    }
+
+    /// The mean over the time of a run, by a person's own file of this name.
+    pub fn over_time(g_per_kwh: f64, file: &str) -> Self {
+        let rounded = (g_per_kwh * 1e3).round() / 1e3;
+        Self { source: "mean over the run's energy", note: Some(file.to_owned()), ..Self::given(rounded) }
     }
 
     /// The figure of a region on a basis. A part of a country that is not known on it falls back to the country, and says so.

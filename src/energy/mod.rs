@@ -5,7 +5,7 @@
 //! busy CPU ─▶ model.rs (no counter: power by load) ───▶ line.rs                               │
 //!             profile.rs (phases over time) ─▶ fit.rs (power by phase) ─▶ shape.rs ───────────┤
 //!             holdout.rs, bounds.rs (how wrong may that be) ──────────────────────────────────┴─▶ account.rs
-//! joules ─▶ carbon.rs (intensity of a region, its basis, its source)
+//! joules ─▶ carbon.rs (intensity of a region, its basis, its source), carbon_series.rs (over time)
 //! ```
 //!
 //! Energy is counted in whole microjoules, so that the parts of a run add up to the run exactly; joules and the rest of
@@ -16,6 +16,7 @@ mod account;
 mod assumptions;
 mod bounds;
 mod carbon;
+mod carbon_series;
 mod counter;
 mod cross_check;
 mod fit;
@@ -30,6 +31,7 @@ pub use account::{Account, Figure, PhaseFigure, PhaseShare, Source};
 pub use assumptions::Assumptions;
 pub use bounds::PowerRange;
 pub use carbon::{Basis, Intensity};
+pub use carbon_series::IntensitySeries;
 pub use counter::{Advance, Counter, CounterRules, GapReason};
 pub use cross_check::CrossCheck;
 pub use fit::{Fit, FitRefusal};

@@ -49,7 +49,7 @@ impl Row<'_> {
         let parts =
             [ComponentKind::Cpu, ComponentKind::Gpu, ComponentKind::Memory].map(|kind| self.part(kind, seconds));
         let all = parts.iter().filter_map(|part| part.kilowatt_hours).reduce(|a, b| a + b);
-        let intensity = self.assumptions.intensity().ok();
+        let intensity = self.book.intensity(self.store, self.assumptions, self.scope, self.session.clone()).ok();
         let kilograms = all.zip(intensity.as_ref()).map(|(kwh, intensity)| kwh * intensity.g_per_kwh / 1000.0);
         let info = self.store.session().info();
         let wall_ns = self.store.session().wall_ns(self.session.end);

@@ -10,7 +10,7 @@ use super::components::Builder;
 use super::phases::{Phase, PhaseSlot};
 use super::session::SessionState;
 use super::steps::StepRow;
-use crate::energy::{Account, Assumptions, CrossCheck, Figure, Label, Line, PhaseFigure, Processor};
+use crate::energy::{Account, Assumptions, CrossCheck, Figure, Intensity, Label, Line, PhaseFigure, Processor};
 
 /// CPU time is counted in ticks of 10 ms: shares are taken over at least this long.
 const SHARE_NS: u64 = 1_000_000_000;
@@ -167,6 +167,29 @@ impl EnergyBook {
         let known = self.components.iter().filter(|component| account(component, scope).is_some());
         let watts = known.map(|component| self.watts(component, scope, range.clone()));
         watts.collect::<Option<Vec<f64>>>().filter(|all| !all.is_empty()).map(|all| all.iter().sum())
+    }
+
+    /// Carbon intensity of a time under the assumptions: a figure or file of a person's before that of a region.
+    ///
+    /// # Errors
+    /// Where there is none, with the reason.
+    pub fn intensity(
+        &self,
+        store: &Store,
+        assumptions: &Assumptions,
+        scope: Scope,
+        range: Range<u64>,
+    ) -> Result<Intensity, String> {
+        let series = assumptions.g_over_time.as_ref().filter(|_| assumptions.g_per_kwh.is_none());
+        let Some(series) = series else { return assumptions.intensity() };
+        let wall_ns = |t_ns| store.session().wall_ns(t_ns).ok_or("when the session ran is not known");
+        let time = wall_ns(range.start)?..wall_ns(range.end)?;
+        let ran = |wall_ns: u64| range.start + wall_ns.saturating_sub(time.start);
+        let energy = |part: Range<u64>| {
+            let figure = self.total(scope, ran(part.start)..ran(part.end));
+            figure.map_or(0.0, |(figure, _)| figure.joules)
+        };
+        Ok(Intensity::over_time(series.weighted(time.clone(), energy)?, &series.name))
     }
 
     /// Up to when all components that are known in this scope have been read.

@@ -211,7 +211,7 @@ impl Energy {
             step: step(store, book, scope, skip_steps),
             scope: if is_job { "job" } else { "device" },
             epochs: epochs(store, book, scope),
-            carbon: Carbon::of(of_scope.as_ref(), assumptions),
+            carbon: Carbon::of(of_scope.as_ref(), assumptions, book.intensity(store, assumptions, scope, session)),
             total,
             not_counted: NOT_COUNTED,
         }
@@ -304,9 +304,9 @@ fn epochs(store: &Store, book: &EnergyBook, scope: Scope) -> Vec<Epoch> {
 }
 
 impl Carbon {
-    fn of(total: Option<&Joules>, assumptions: &Assumptions) -> Self {
+    fn of(total: Option<&Joules>, assumptions: &Assumptions, intensity: Result<Intensity, String>) -> Self {
         let pue = assumptions.pue_or_one();
-        let (intensity, reason) = match (total, assumptions.intensity()) {
+        let (intensity, reason) = match (total, intensity) {
             (None, _) => (None, Some("no energy is known".to_owned())),
             (_, Ok(intensity)) => (Some(intensity), None),
             (_, Err(reason)) => (None, Some(reason)),

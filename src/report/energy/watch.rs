@@ -7,8 +7,8 @@ use crate::energy::Assumptions;
 use crate::ranks::{Run, RunEnergy};
 use crate::store::{EnergyBook, Store};
 
-/// Between two looks this many times as long as the last one took: at most 2 % of a core.
-const REST: u32 = 49;
+/// Between two looks this many times as long as the last one took: at most 1 % of a core.
+const REST: u32 = 99;
 /// A look is no use more often than this: a person reads figures, not their flicker.
 const SHORTEST_REST: Duration = Duration::from_secs(1);
 
@@ -37,7 +37,7 @@ impl EnergyTold {
     }
 }
 
-/// Keeps what is told of a session's energy about a second old, for at most 2 % of a core.
+/// Keeps what is told of a session's energy about a second old, for at most 1 % of a core.
 #[derive(Debug, Default)]
 pub struct EnergyWatch {
     assumptions: Assumptions,

@@ -1,0 +1,172 @@
+//! Carbon intensity over time, from a person's own file: a line for each time from which a figure holds.
+//!
+//! ```text
+//! time,g_per_kwh
+//! 2026-11-21T10:00:00Z,31.5
+//! 2026-11-21T11:00:00Z,28
+//! ```
+//!
+//! Times are ISO 8601, UTC where they say nothing else, or seconds since 1970. The last figure holds for as long as the one
+//! before it did, or for an hour. What the file does not cover has no number.
+
+use std::ops::Range;
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// How long a figure holds that stands alone.
+const HOUR_NS: u64 = 3600 * SECOND_NS;
+/// Lines that a file may have: every five minutes for two years.
+const MOST_ROWS: usize = 250_000;
+
+/// Grams of CO2-equivalent in a kilowatt-hour over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IntensitySeries {
+    /// What it is called, such as the file's name.
+    pub name: String,
+    /// From when on, in nanoseconds since 1970, and the figure; ascending.
+    rows: Vec<(u64, f64)>,
+    end_ns: u64,
+}
+
+impl IntensitySeries {
+    /// Reads the lines of a file, of which the first may be a head.
+    ///
+    /// # Errors
+    /// Where a line is none, with its number; where there are none, or too many.
+    pub fn parse(name: &str, text: &str) -> Result<Self, String> {
+        let mut rows: Vec<(u64, f64)> = Vec::new();
+        for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            let row = line.split_once(',').and_then(|(time, g)| Some((unix_ns(time.trim())?, grams(g.trim())?)));
+            match row {
+                Some(row) if rows.last().is_none_or(|last| last.0 < row.0) && rows.len() < MOST_ROWS => rows.push(row),
+                Some(_) if rows.len() >= MOST_ROWS => return Err(format!("{name}: more than {MOST_ROWS} lines")),
+                Some(_) => return Err(format!("{name}:{}: times must go up", at + 1)),
+                None if at == 0 => (),
+                None => {
+                    let hint = "give a time such as 2026-11-21T10:00:00Z, a comma, and grams in a kilowatt-hour";
+                    return Err(format!("{name}:{}: {hint}", at + 1));
+                }
+            }
+        }
+        let last_ns = rows.last().ok_or_else(|| format!("{name}: there is no line with a time and a figure"))?.0;
+        let held_ns = if rows.len() > 1 { last_ns - rows[rows.len() - 2].0 } else { HOUR_NS };
+        Ok(Self { name: name.to_owned(), rows, end_ns: last_ns.saturating_add(held_ns) })
+    }
+
+    /// The mean over a time, in nanoseconds since 1970, weighted by `energy` of its parts; of no energy by time.
+    ///
+    /// # Errors
+    /// Where the file does not cover that time.
+    pub fn weighted(&self, time: Range<u64>, energy: impl Fn(Range<u64>) -> f64) -> Result<f64, String> {
+        if time.start < self.rows[0].0 || time.end > self.end_ns {
+            return Err(format!("{} does not cover the time of the run", self.name));
+        }
+        let first = self.rows.partition_point(|row| row.0 <= time.start).saturating_sub(1);
+        let (mut by_energy, mut by_time) = ((0.0, 0.0), (0.0, 0.0));
+        for (at, (from_ns, g)) in self.rows.iter().enumerate().skip(first).take_while(|(_, row)| row.0 < time.end) {
+            let until_ns = self.rows.get(at + 1).map_or(self.end_ns, |next| next.0);
+            let part = (*from_ns).max(time.start)..until_ns.min(time.end);
+            let (weight, ns) = (energy(part.clone()).max(0.0), (part.end - part.start) as f64);
+            by_energy = (by_energy.0 + weight * g, by_energy.1 + weight);
+            by_time = (by_time.0 + ns * g, by_time.1 + ns);
+        }
+        let mean = |(sum, weight): (f64, f64)| if weight > 0.0 { sum / weight } else { self.rows[first].1 };
+        Ok(if by_energy.1 > 0.0 { mean(by_energy) } else { mean(by_time) })
+    }
+}
+
+fn grams(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|g| (0.0..=1e6).contains(g))
+}
+
+/// Nanoseconds since 1970 of `2026-11-21T10:00:00Z`, of `2026-11-21 11:00+01:00`, or of seconds.
+fn unix_ns(text: &str) -> Option<u64> {
+    if let Ok(seconds) = text.parse::<f64>() {
+        return (0.0..1e10).contains(&seconds).then_some((seconds * 1e9) as u64);
+    }
+    let (date, rest) = text.split_once(['T', ' '])?;
+    let (clock, east_s) = match rest.strip_suffix('Z') {
+        Some(clock) => (clock, 0),
+        None => match rest.rfind(['+', '-']) {
+            Some(at) => (&rest[..at], offset_s(&rest[at..])?),
+            None => (rest, 0),
+        },
+    };
+    let mut date = date.splitn(3, '-').map(|part| part.parse::<i64>().ok());
+    let (year, month, day) = (date.next()??, date.next()??, date.next()??);
+    let mut clock = clock.splitn(3, ':').map(|part| part.parse::<f64>().ok());
+    let (h, m, s) = (clock.next()??, clock.next()??, clock.next().unwrap_or(Some(0.0))?);
+    let is_date = (1970..10_000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
+    let is_clock = (0.0..24.0).contains(&h) && (0.0..60.0).contains(&m) && (0.0..61.0).contains(&s);
+    if !is_date || !is_clock {
+        return None;
+    }
+    let seconds = days(year, month, day) as f64 * 86_400.0 + h * 3600.0 + m * 60.0 + s - east_s as f64;
+    (seconds >= 0.0).then_some((seconds * 1e9) as u64)
+}
+
+/// Seconds of `+01:00`.
+fn offset_s(text: &str) -> Option<i64> {
+    let (h, m) = text[1..].split_once(':')?;
+    let seconds = h.parse::<i64>().ok()? * 3600 + m.parse::<i64>().ok()? * 60;
+    Some(if text.starts_with('-') { -seconds } else { seconds })
+}
+
+/// Days since 1970-01-01. After Howard Hinnant, `chrono`-compatible low-level date algorithms, `days_from_civil`.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, year_of_era) = (year / 400, year % 400);
+    let day_of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_in_every_form() {
+        let at = |text| unix_ns(text).map(crate::figures::utc);
+        for text in ["2026-11-21T10:00:00Z", "2026-11-21 10:00", "2026-11-21T11:00+01:00", "1795255200"] {
+            assert_eq!(at(text).as_deref(), Some("2026-11-21 10:00:00 UTC"), "{text}");
+        }
+        assert_eq!(at("2024-02-29T23:59:59Z").as_deref(), Some("2024-02-29 23:59:59 UTC"));
+        for text in [
+            "",
+            "yesterday",
+            "2026-13-01T00:00Z",
+            "2026-11-21",
+            "2026-11-21T25:00Z",
+            "-5",
+            "1e300",
+            "2026-11-21T10:00+x",
+        ] {
+            assert_eq!(at(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_mean_goes_by_energy_and_a_time_that_is_not_covered_has_none() {
+        let series = IntensitySeries::parse("f.csv", "time,g_per_kwh\n0,100\n10,300\n\n20,50\n").unwrap();
+        let s = |from: u64, to: u64| from * SECOND_NS..to * SECOND_NS;
+        // Twice the power in the second part.
+        let energy =
+            |part: Range<u64>| (part.end - part.start) as f64 * if part.start >= 10 * SECOND_NS { 2.0 } else { 1.0 };
+        assert_eq!(series.weighted(s(5, 15), energy), Ok((100.0 + 2.0 * 300.0) / 3.0));
+        assert_eq!(series.weighted(s(5, 15), |_| 0.0), Ok(200.0), "by time");
+        assert_eq!(series.weighted(s(22, 29), energy), Ok(50.0), "the last holds as long as the one before");
+        assert_eq!(series.weighted(s(12, 12), energy), Ok(300.0));
+        assert!(series.weighted(s(22, 31), energy).unwrap_err().contains("does not cover"));
+        let late = IntensitySeries::parse("f.csv", "1000,7").unwrap();
+        assert!(late.weighted(s(999, 1001), energy).is_err());
+        assert_eq!(late.weighted(s(1000, 4600), energy), Ok(7.0), "an hour");
+    }
+
+    #[test]
+    fn mistakes_are_told_with_their_line() {
+        let told = |text| IntensitySeries::parse("f.csv", text).unwrap_err();
+        assert!(told("time,g\n1,2\nx,3").starts_with("f.csv:3: give a time"));
+        assert!(told("1,2\n1,3").starts_with("f.csv:2: times must go up"));
+        assert!(told("time,g\n").starts_with("f.csv: there is no line"));
+        assert!(told("1,2\n3,-4").starts_with("f.csv:2: "));
+    }
+}
