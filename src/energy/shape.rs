@@ -1,13 +1,16 @@
 //! Energy at any time: the line, bent between its knots to where the phases use power.
 //!
-//! Inside a piece energy moves in proportion to the fitted power of the phases that ran, scaled so that the piece keeps its
-//! energy. Where there is no fit, or the phases are not known, the piece stays straight.
+//! Inside a piece energy moves by the fitted power of the phases that ran; what the piece took beside that is shared among them,
+//! so that the piece keeps its energy. Where there is no fit, or the phases are not known, the piece stays straight.
 
 use std::ops::Range;
 
 use super::fit::Fit;
 use super::line::Line;
 use super::profile::Profile;
+
+/// As many phases as can be told apart, and the gap.
+const MOST_PHASES: usize = 64;
 
 /// A line with what is known of its inside.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +47,7 @@ impl<'a> Shape<'a> {
         if t_ns <= a.t_ns || t_ns >= b.t_ns {
             return self.line.at(t_ns);
         }
-        match self.passed(a.t_ns..b.t_ns, t_ns) {
+        match self.passed(a.t_ns..b.t_ns, b.uj - a.uj, t_ns) {
             // At most the piece's rise: the share is at most 1.
             Some(share) => a.uj + ((b.uj - a.uj) as f64 * share).round() as u64,
             None => self.line.at(t_ns),
@@ -56,28 +59,56 @@ impl<'a> Shape<'a> {
         self.at(range.end).saturating_sub(self.at(range.start))
     }
 
-    /// Which share of a piece's energy was used by `t_ns`; `None` where that is straight.
-    fn passed(&self, piece: Range<u64>, t_ns: u64) -> Option<f64> {
+    /// Which share of a piece's energy, `rise_uj`, was used by `t_ns`; `None` where that is straight.
+    fn passed(&self, piece: Range<u64>, rise_uj: u64, t_ns: u64) -> Option<f64> {
         let (fit, profile) = self.bent.filter(|(_, profile)| profile.covers(piece.start, piece.end))?;
-        let whole = fitted(fit, profile, piece.clone());
-        let share = fitted(fit, profile, piece.start..t_ns) / whole;
-        (whole > 0.0).then_some(share.clamp(0.0, 1.0))
+        let whole = Fitted::of(fit, profile, piece.clone());
+        let share = whole.share(&Fitted::of(fit, profile, piece.start..t_ns), rise_uj as f64 * 1e3)?;
+        Some(share.clamp(0.0, 1.0))
     }
 
     /// The energy that knots `a` and `b`, by number, predict for the time of a knot between them, in microjoules.
     pub(super) fn predicted(&self, a: usize, b: usize, t_ns: u64) -> f64 {
         let (a, b) = (&self.line.knots()[a], &self.line.knots()[b]);
         let straight = || (t_ns - a.t_ns) as f64 / (b.t_ns - a.t_ns) as f64;
-        let share = self.passed(a.t_ns..b.t_ns, t_ns).unwrap_or_else(straight);
+        let share = self.passed(a.t_ns..b.t_ns, b.uj - a.uj, t_ns).unwrap_or_else(straight);
         a.uj as f64 + (b.uj - a.uj) as f64 * share
     }
 }
 
-/// Energy of a time by fitted power, in watts times nanoseconds.
-fn fitted(fit: &Fit, profile: &Profile, range: Range<u64>) -> f64 {
-    // As many as phases can be told apart, and the gap.
-    let mut times = [0.0; 64];
-    let len = profile.len().min(times.len());
-    profile.add_between(range.start, range.end, &mut times[..len]);
-    times.iter().zip(&fit.watts).map(|(ns, watts)| ns * watts).sum()
+/// Energy of a time by fitted power, phase by phase, in nanojoules: watts times nanoseconds.
+struct Fitted([f64; MOST_PHASES]);
+
+impl Fitted {
+    fn of(fit: &Fit, profile: &Profile, range: Range<u64>) -> Self {
+        let mut energies = [0.0; MOST_PHASES];
+        let len = profile.len().min(energies.len());
+        profile.add_between(range.start, range.end, &mut energies[..len]);
+        energies.iter_mut().zip(&fit.watts).for_each(|(of_phase, watts)| *of_phase *= watts);
+        energies.iter_mut().skip(fit.watts.len()).for_each(|of_phase| *of_phase = 0.0);
+        Self(energies)
+    }
+
+    fn sum(&self) -> f64 {
+        self.0.iter().sum()
+    }
+
+    /// The share of a piece's energy that was used when `part` of what is fitted to it had passed.
+    ///
+    /// What the piece took beside the fit is given to its phases as it is likeliest if each is off by the same share of its
+    /// energy on average, independently: in proportion to the square of what is fitted to it.
+    fn share(&self, part: &Self, rise_nj: f64) -> Option<f64> {
+        let whole = self.sum();
+        let variance: f64 = self.0.iter().map(|of_phase| of_phase * of_phase).sum();
+        let (beside, largest) = (rise_nj - whole, self.0.iter().copied().fold(0.0, f64::max));
+        if whole <= 0.0 || rise_nj <= 0.0 {
+            return None;
+        }
+        // Where a phase would have to give back more than it took, all are scaled alike.
+        if beside * largest < -variance {
+            return Some(part.sum() / whole);
+        }
+        let covariance: f64 = self.0.iter().zip(&part.0).map(|(of_phase, passed)| of_phase * passed).sum();
+        Some((part.sum() + beside * covariance / variance) / rise_nj)
+    }
 }
