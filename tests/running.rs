@@ -181,6 +181,28 @@ mod workloads {
     }
 
     #[test]
+    fn stages_of_a_pipeline_publish_what_they_do_with_every_micro_batch() {
+        let sessions = Sessions::new();
+        let small = ["--images", "8", "--batch-size", "4", "--blocks", "3", "--epochs", "1", "--split", "2,1"];
+        let train = ["train", "vig", "--schedule", "1f1b", "--micro-batches", "2", "--record", "a.gnntop"];
+        let ran = sessions.run([&train[..], &small].concat());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        // The first stage holds two micro-batches, the last one; each says how many blocks it has.
+        for (file, blocks, live) in [("a.gnntop", 2, 2), ("a.rank1.gnntop", 1, 1)] {
+            let said = sessions.run(["export", file, "--to", "ndjson"]);
+            assert_eq!(said.code, Some(0), "{said:?}");
+            let events: Vec<serde_json::Value> =
+                said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            let named = |name: &'static str| events.iter().filter(move |event| event["name"] == name);
+            for name in ["schedule 1f1b", "micro-batches", "training set", "receive", "send", "micro-batch 1"] {
+                assert!(named(name).next().is_some(), "{file} without {name}: {said:?}");
+            }
+            let value = |name| named(name).filter_map(|event| event["value"].as_f64()).fold(0.0, f64::max);
+            assert_eq!((value("blocks"), value("live activations")), (f64::from(blocks), f64::from(live)));
+        }
+    }
+
+    #[test]
     fn unknown_names_and_settings_are_answered() {
         let sessions = Sessions::new();
         sessions.run(["run", "pan"]).refused("no workload is called pan; there is: gat, gcn, pna, sage, vig");
