@@ -129,7 +129,13 @@ mod tests {
     fn study(settings: usize, repeats: u32, seeds: Vec<u64>) -> Study {
         let setting = |at: usize| {
             let name = format!("n={at}");
-            Setting { like: name.clone(), name, workload: None, words: vec!["--n".to_owned(), at.to_string()], warm_up_steps: 0 }
+            Setting {
+                like: name.clone(),
+                name,
+                workload: None,
+                words: vec!["--n".to_owned(), at.to_string()],
+                warm_up_steps: 0,
+            }
         };
         Study {
             name: "a".to_owned(),
