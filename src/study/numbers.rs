@@ -42,7 +42,7 @@ pub enum Unit {
 
 /// What is measured, beside `share PHASE` (of the wall time), `work share PHASE` (of the work), `energy share COMPONENT`
 /// and `last COUNTER`.
-pub(super) const MEASURES: [(&str, Unit); 29] = [
+pub(super) const MEASURES: [(&str, Unit); 31] = [
     ("steps", Unit::Count),
     ("epochs", Unit::Count),
     ("steps per second", Unit::Rate),
