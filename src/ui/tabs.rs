@@ -65,9 +65,10 @@ fn names(views: &[View], columns: u16, current: View) -> Vec<&'static str> {
             names[at] = shortened.short_name();
         }
     }
-    if row_width(&names) > columns {
-        let only_current = |view: &View| if *view == current { view.name() } else { "" };
-        names = views.iter().map(only_current).collect();
+    for name in [View::name, View::short_name] {
+        if row_width(&names) > columns {
+            names = views.iter().map(|view| if *view == current { name(*view) } else { "" }).collect();
+        }
     }
     names
 }
