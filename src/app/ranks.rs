@@ -39,7 +39,7 @@ impl App {
         if let (Some(other), Some(rank)) = (&mut self.other, self.run.rank()) {
             other.run.select(rank);
         }
-        self.judged = Default::default();
+        (self.judged, self.energy) = (Default::default(), None);
         (self.highlight, self.pressed_step) = (None, None);
         self.forget_figures();
         self.window.follow();
