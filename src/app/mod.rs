@@ -11,6 +11,7 @@ mod keymap;
 pub mod keys;
 mod latency;
 mod lines;
+mod log;
 mod looks;
 mod mouse;
 mod notice;
@@ -37,6 +38,7 @@ pub use compare::{Other, Pair};
 pub use findings::FindingLine;
 pub use keymap::{Bound, KeyMap, KeyMapError, Override};
 pub use latency::{LatencyLine, Over, QUANTILES};
+pub use log::LogView;
 pub use looks::{Background, ColorDepth, Palette};
 pub use mouse::{Gesture, Target};
 pub use preferences::Preferences;
@@ -262,17 +264,6 @@ pub struct OwnCost {
     pub cpu_percent: Option<f64>,
     /// Resident memory.
     pub rss_bytes: Option<u64>,
-}
-
-/// The program's output, as last read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LogView {
-    /// Its last lines, oldest first, harmless to a terminal.
-    pub lines: Vec<String>,
-    /// Why it could not be read.
-    pub error: Option<String>,
-    /// Lines that the view has been scrolled up from the end.
-    pub lines_up: usize,
 }
 
 /// Everything the screen shows.
