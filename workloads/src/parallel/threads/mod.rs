@@ -9,7 +9,7 @@ mod meeting;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::{Collective, CollectiveError};
 use mailbox::Mailbox;
@@ -29,6 +29,8 @@ pub struct ThreadRank {
 #[derive(Debug)]
 struct Group {
     meeting: Meeting,
+    /// Why the first rank that failed did.
+    failure: OnceLock<CollectiveError>,
     has_cores: bool,
     /// What each rank is calling, and with what.
     calls: Vec<Call>,
@@ -74,6 +76,7 @@ impl Group {
     fn new(ranks: usize, has_cores: bool) -> Self {
         Self {
             meeting: Meeting::new(ranks, has_cores),
+            failure: OnceLock::new(),
             has_cores,
             calls: (0..ranks).map(|_| Call::default()).collect(),
             mailboxes: (0..ranks * ranks).map(|_| Mailbox::default()).collect(),
@@ -85,9 +88,13 @@ impl Group {
         self.calls.len()
     }
 
+    /// Nobody needs to wait for anybody any more, here and in the parts. The first failure counts: others follow from it.
     fn break_off(&self, error: &CollectiveError) {
+        let error = self.failure.get_or_init(|| error.clone());
         self.meeting.break_off(error.clone());
         self.mailboxes.iter().for_each(|mailbox| mailbox.break_off(error.clone()));
+        let parts = lock(&self.parts).clone();
+        parts.iter().for_each(|(_, part)| part.break_off(error));
     }
 
     /// A rank is no longer there: what needs it cannot be, but the others may go on among themselves.
@@ -97,12 +104,6 @@ impl Group {
             self.mailboxes[rank * self.ranks() + other].break_off(error.clone());
             self.mailboxes[other * self.ranks() + rank].break_off(error.clone());
         }
-    }
-
-    fn break_off_with_parts(&self, error: &CollectiveError) {
-        self.break_off(error);
-        let parts = lock(&self.parts).clone();
-        parts.iter().for_each(|(_, part)| part.break_off_with_parts(error));
     }
 
     /// Whether all ranks make the same call with equally many values. Between two meetings.
@@ -253,7 +254,7 @@ impl Collective for ThreadRank {
     }
 
     fn leave(&self, reason: &str) {
-        self.group.break_off_with_parts(&self.gone(reason));
+        self.group.break_off(&self.gone(reason));
     }
 }
 
