@@ -3,7 +3,7 @@
 //! Spans are nearly everything that comes, so a span costs one table look-up, one histogram and, for a phase on
 //! the training track, one push. Nothing is hashed and nothing allocated for it.
 
-use gnntop_wire::{BlockInfo, Definition, Event, Events, Item, Mark, NameId, Open, Span, Step, TrackId};
+use gnntop_wire::{BlockInfo, Definition, Event, Events, Item, Mark, NameId, Open, Span, Step, TrackId, TrackRole};
 
 use super::Store;
 use super::instants::Instant;
@@ -26,6 +26,8 @@ struct BlockState {
     /// Taken out of the track; `None` before its first span, and where there are too many tracks.
     lane: Option<Box<Lane>>,
     lane_capacity: usize,
+    /// Its thread is a loader's.
+    is_ahead: bool,
     open: Option<Open>,
     last_ns: u64,
     spans: u64,
@@ -153,6 +155,7 @@ impl Store {
             tiling: track.tiling.take(),
             lane: track.lane.take(),
             lane_capacity,
+            is_ahead: track.role == TrackRole::Loader,
             open: track.open.take(),
             last_ns: track.last_ns.unwrap_or(0),
             spans: 0,
@@ -183,7 +186,7 @@ impl Store {
                 None => return,
             },
         };
-        self.spans.record(route.statistics, span.end_ns.saturating_sub(span.start_ns));
+        self.spans.record(route.statistics, span.end_ns.saturating_sub(span.start_ns), state.is_ahead);
         if route.is_phase
             && let Some(tiling) = &mut state.tiling
         {

@@ -14,6 +14,8 @@ pub struct SpanStatistics {
     pub is_phase: bool,
     /// The durations of the single spans.
     pub durations: Distribution,
+    /// How much of them lies on loaders' tracks: done ahead, beside the steps.
+    pub ahead_ns: u64,
 }
 
 /// Span statistics by name, with percentiles for a bounded number of names.
@@ -34,9 +36,10 @@ impl Spans {
     }
 
     #[inline]
-    pub(super) fn record(&mut self, index: u32, ns: u64) {
+    pub(super) fn record(&mut self, index: u32, ns: u64, is_ahead: bool) {
         if let Some(statistics) = self.all.get_mut(index as usize) {
             statistics.durations.record(ns);
+            statistics.ahead_ns = statistics.ahead_ns.saturating_add(if is_ahead { ns } else { 0 });
         }
     }
 
@@ -52,7 +55,7 @@ impl Spans {
         let room = self.all.len() < self.capacity;
         let durations = if room { Distribution::new() } else { Distribution::without_percentiles() };
         let is_phase = names.kind(name) == Some(gnntop_wire::NameKind::Phase);
-        self.all.push(SpanStatistics { name, is_phase, durations });
+        self.all.push(SpanStatistics { name, is_phase, durations, ahead_ns: 0 });
         self.all.len() as u32 - 1
     }
 }

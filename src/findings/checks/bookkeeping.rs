@@ -43,14 +43,16 @@ fn untiled(evidence: &Evidence<'_>, wall_ns: f64) -> Option<Finding> {
     )
 }
 
-/// Phases that lie on each other or on other threads count once in a step; their spans say how often.
+/// Phases that lie on each other or on other threads count once in a step; their spans say how often. What loaders do ahead on
+/// threads of their own is no part of a step.
 fn overlapping(evidence: &Evidence<'_>) -> Option<Finding> {
     let store = evidence.store;
     // Only over all steps is it known which spans belong to them.
     if store.steps().discarded() > 0 || evidence.rows.len() + evidence.warm_up.len() < store.steps().len() {
         return None;
     }
-    let spans = store.spans().iter().filter(|span| span.is_phase).map(|span| span.durations.total_ns());
+    let phases = store.spans().iter().filter(|span| span.is_phase);
+    let spans = phases.map(|span| span.durations.total_ns().saturating_sub(span.ahead_ns));
     let spans = spans.fold(0, u64::saturating_add) as f64;
     let statistics = store.statistics();
     let tiled = statistics.tiled_ns().saturating_sub(statistics.gap().total_ns()) as f64;

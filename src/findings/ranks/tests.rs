@@ -80,6 +80,8 @@ fn ranks_that_all_walk_the_whole_set_are_found_by_counting() {
     let half = only(of(&UnevenRun { training_set: Some(8 * 512 * 20), ..UnevenRun::default() }));
     assert!(half.summary.contains("0.50 x the training set: the rest is never seen"), "{}", half.summary);
     assert_eq!(half.share, None);
+    let cut_short = UnevenRun { steps: 10, ..UnevenRun::default() };
+    assert_eq!(of(&cut_short).found, [], "a run that ends in its first epoch has left nothing out");
     let padded = UnevenRun { training_set: Some(4 * 512 * 20 - 1500), ..UnevenRun::default() };
     assert_eq!(of(&padded).found, [], "a batch of padding on each rank is no more work");
 }

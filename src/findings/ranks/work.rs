@@ -37,8 +37,14 @@ impl Check for WorkNotConserved {
         if counted.len() < copies as usize {
             return Outcome::NotEnough(format!("{} of {copies} copies publish", counted.len()));
         }
-        match epoch(&counted) {
-            Ok(epoch) => judge(set as f64, &epoch),
+        let set = set as f64;
+        // The last epoch of a run may have been cut short: what it did not do says nothing.
+        let judged = match epoch(&counted, true) {
+            Ok(last) if last.times(set) >= 1.0 => Ok(last),
+            _ => epoch(&counted, false),
+        };
+        match judged {
+            Ok(epoch) => judge(set, &epoch),
             Err(reason) => Outcome::NotEnough(reason),
         }
     }
@@ -53,9 +59,16 @@ struct Epoch {
     batch: u64,
 }
 
-/// The newest epoch that all these ranks have wholly.
-fn epoch(ranks: &[&Rank<'_>]) -> Result<Epoch, String> {
-    let newest = |rank: &&Rank<'_>| newest_whole_epoch(rank);
+impl Epoch {
+    /// How many times a set of this size was done.
+    fn times(&self, set: f64) -> f64 {
+        self.work.iter().map(|work| *work as f64).sum::<f64>() / set
+    }
+}
+
+/// The newest epoch that all these ranks have wholly; `with_last` takes the last one of a run that has ended for whole.
+fn epoch(ranks: &[&Rank<'_>], with_last: bool) -> Result<Epoch, String> {
+    let newest = |rank: &&Rank<'_>| newest_whole_epoch(rank, with_last);
     let epochs: Option<Vec<u64>> = ranks.iter().map(newest).collect();
     let number = epochs.and_then(|epochs| epochs.into_iter().min()).ok_or("no epoch is over yet on all ranks")?;
     let mut found = Epoch { number, work: Vec::new(), batch: 0 };
@@ -77,10 +90,10 @@ fn rows<'a>(rank: &Rank<'a>) -> impl Iterator<Item = StepRow<'a>> + use<'a> {
 }
 
 /// The newest epoch that is over and of which no step is missing.
-fn newest_whole_epoch(rank: &Rank<'_>) -> Option<u64> {
+fn newest_whole_epoch(rank: &Rank<'_>, with_last: bool) -> Option<u64> {
     let newest = rank.store.steps().last()?;
     let has_ended = matches!(rank.store.session().state(), SessionState::Ended(_));
-    let over = if has_ended { newest.epoch() } else { newest.epoch().checked_sub(1)? };
+    let over = if has_ended && with_last { newest.epoch() } else { newest.epoch().checked_sub(1)? };
     let before = rows(rank).find(|row| row.epoch() < over);
     let oldest = rows(rank).last()?;
     let is_whole = before.is_some() || (oldest.ordinal() == 0 && oldest.epoch() == over);
@@ -89,10 +102,9 @@ fn newest_whole_epoch(rank: &Rank<'_>) -> Option<u64> {
 
 fn judge(set: f64, epoch: &Epoch) -> Outcome {
     let ranks = epoch.work.len();
-    let all: f64 = epoch.work.iter().map(|work| *work as f64).sum();
     // Equal work for all may need a batch of padding on each, or leave that much out.
     let slack = SLACK.max(ranks as f64 * epoch.batch as f64 / set);
-    let times = all / set;
+    let times = epoch.times(set);
     if (times - 1.0).abs() <= slack {
         return Outcome::Nothing;
     }

@@ -190,11 +190,12 @@ fn name_of(name: &Spanned<String>) -> Result<String, Mistake> {
 
 fn program(written: &Written, check: impl Fn(&str) -> Result<(), String>) -> Result<Program, Mistake> {
     let of_settings = written.setting.iter().chain(written.quick.setting.iter().flatten());
-    for name in written.workload.iter().chain(of_settings.filter_map(|setting| setting.workload.as_ref())) {
+    let of_settings = of_settings.filter_map(|setting| setting.workload.as_ref());
+    if let (Some(_), Some(name)) = (&written.command, of_settings.clone().next()) {
+        return Err(Mistake::at(name, "a study with a command has no workload"));
+    }
+    for name in written.workload.iter().chain(of_settings) {
         check(name.get_ref()).map_err(|what| Mistake::at(name, what))?;
-        if written.command.is_some() {
-            return Err(Mistake::at(name, "a study with a command has no workload"));
-        }
     }
     match (&written.workload, &written.command) {
         (Some(name), None) => Ok(Program::Workload(name.get_ref().clone())),
@@ -464,6 +465,8 @@ warm-up-steps = 2
             ("name = 'a'\nworkload = 'pnb'", 2, "no workload is called pnb"),
             ("name = 'a'", 1, "give either workload"),
             ("name = 'a'\nworkload = 'pna'\ncommand = ['x']", 1, "give either workload"),
+            ("name = 'a'\nworkload = 'pna'\n[[setting]]\nname = 'b'\nworkload = 'pnb'", 5, "no workload is called pnb"),
+            ("name = 'a'\ncommand = ['x']\n[[setting]]\nname = 'b'\nworkload = 'pna'", 5, "has no workload"),
             ("name = 'a'\ncommand = []", 2, "command is empty"),
             ("name = ' '\ncommand = ['x']", 1, "give the study a name"),
             ("name = 'a'\ncommand = ['x']\nrepeats = 0", 3, "at least 1"),

@@ -37,10 +37,10 @@ impl SampledRun<'_> {
         let run = &self.options.run;
         if self.options.ranks.is_alone() {
             let device = run.open_device()?;
-            let training = SampledTraining::new(self, make(&device)?, device, None)?;
+            // Before the loaders start, whose tracks are opened on it.
             let session = run.start(self.name, observer);
             let _track = session.track("train", TrackRole::Training);
-            return training.run(self, observer);
+            return SampledTraining::new(self, make(&device)?, device, None)?.run(self, observer);
         }
         let launch = Launch { name: self.name, ranks: &self.options.ranks, run, stages: 1 };
         launch.run(observer, |rank, observer| {
