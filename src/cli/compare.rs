@@ -1,6 +1,6 @@
 //! `gnntop compare`: two recordings, phase by phase.
 
-use super::report::{read_run, select};
+use super::report::{read_run, say_rank, select};
 use super::{SUCCESS, output};
 use crate::figures::{count, duration};
 use crate::findings::sweep::{self, Configuration, Scaling};
@@ -40,6 +40,8 @@ pub(super) fn run(arguments: &CompareArguments) -> anyhow::Result<u8> {
     let (mut before, mut now) = (read_run(Some(&arguments.first))?, read_run(Some(&arguments.second))?);
     select(&mut before, arguments.rank, &arguments.first)?;
     select(&mut now, arguments.rank, &arguments.second)?;
+    say_rank(&before, &arguments.first);
+    say_rank(&now, &arguments.second);
     let (first, second) = (before.store(), now.store());
     let compared = compare(first, second, &arguments.percentiles);
     if arguments.json {

@@ -129,11 +129,16 @@ pub(super) fn read(input: Option<&str>, rank: Option<u32>) -> anyhow::Result<Sto
     let mut run = read_run(input)?;
     let name = input.unwrap_or("the session");
     select(&mut run, rank, name)?;
+    say_rank(&run, name);
+    Ok(run.into_store())
+}
+
+/// Says which rank is looked at, where there are several.
+pub(super) fn say_rank(run: &Run, name: &str) {
     if run.is_parallel() {
         let (rank, ranks) = (run.rank().unwrap_or_default(), run.expected());
         output::note(&format!("{name}: rank {rank} of {ranks} of run {}", run.id().unwrap_or_default()));
     }
-    Ok(run.into_store())
 }
 
 /// Looks at the rank that is named.
