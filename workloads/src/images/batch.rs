@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use candle_core::{Device, Tensor};
+
 use super::{CHANNELS, ImageSet, NoSuchImage, PIXELS};
 use crate::loading::{Assemble, BatchId, LoaderObserver, Stage};
 
@@ -15,6 +17,15 @@ pub struct ImageBatch {
 }
 
 impl ImageBatch {
+    /// The pixels as nodes, `[images * 1024, 3]`, on this device.
+    ///
+    /// # Errors
+    /// The device has no room.
+    pub fn pixels(&self, device: &Device) -> candle_core::Result<Tensor> {
+        let rows = self.features.len() / CHANNELS;
+        Tensor::from_slice(&self.features, (rows, CHANNELS), device)
+    }
+
     /// Number of images.
     #[must_use]
     pub fn images(&self) -> usize {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use candle_core::{DType, Device, Tensor};
+use candle_core::{DType, Device};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, ValueEnum};
 use gnntop_probe::{BatchShape, Name, NameKind, NameRef, TrackRole, counter, intern, phase, span};
@@ -227,17 +227,11 @@ impl Run {
         let indices: Vec<u32> = (0..self.test.len() as u32).collect();
         for part in indices.chunks(self.training.batch_images) {
             batch.assemble(&self.test, part)?;
-            let logits = self.model.forward_with(&to_device(&batch, &self.device)?, Mode::Eval, |_| ())?;
+            let logits = self.model.forward_with(&batch.pixels(&self.device)?, Mode::Eval, |_| ())?;
             all = all.and(Accuracy::of(&logits.detach(), &batch.labels)?);
         }
         Ok(all)
     }
-}
-
-/// `[images * 1024, 3]`.
-fn to_device(batch: &ImageBatch, device: &Device) -> candle_core::Result<Tensor> {
-    let rows = batch.features.len() / images::CHANNELS;
-    Tensor::from_slice(&batch.features, (rows, images::CHANNELS), device)
 }
 
 impl Training for Run {
@@ -253,7 +247,7 @@ impl Training for Run {
         let batch = wait_for_batch(&mut self.loader)?;
         let (pixels, labelled) = {
             let _transfer = span(&phase::TRANSFER);
-            (to_device(&batch, &self.device)?, LabelledRows::new(0..batch.images() as u32, &batch.labels)?)
+            (batch.pixels(&self.device)?, LabelledRows::new(0..batch.images() as u32, &batch.labels)?)
         };
         let (loss, logits) = {
             let _forward = span(&phase::FORWARD);

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use candle_core::{Device, Tensor};
+use candle_core::Device;
 use gnntop_probe::{BatchShape, Name, NameKind, counter, intern, mark, phase, span};
 
 use super::options::Plan;
@@ -179,7 +179,7 @@ impl<'a> StageRun<'a> {
     fn prepare(&mut self, batch: &ImageBatch) -> Result<usize, TrainError> {
         let _transfer = span(&phase::TRANSFER);
         let micro_batches = self.shared.plan.micro_batches.min(batch.images());
-        let pixels = self.is_first().then(|| to_device(batch, &self.device)).transpose()?;
+        let pixels = self.is_first().then(|| batch.pixels(&self.device)).transpose()?;
         self.model.set_batch(pixels, &batch.labels, micro_batches);
         Ok(micro_batches)
     }
@@ -203,7 +203,7 @@ impl<'a> StageRun<'a> {
         let indices: Vec<u32> = (0..self.shared.test.len() as u32).collect();
         for part in indices.chunks(self.shared.training.batch_images) {
             batch.assemble(&self.shared.test, part)?;
-            let pixels = self.is_first().then(|| to_device(&batch, &self.device)).transpose()?;
+            let pixels = self.is_first().then(|| batch.pixels(&self.device)).transpose()?;
             let model = &self.model;
             let logits = self.pipeline.infer(pixels.as_ref(), self.rank.collective(), |input| model.evaluate(input))?;
             if let Some(logits) = logits {
@@ -237,12 +237,6 @@ fn publish_start(shared: &StagedTraining<'_>, blocks: usize) {
     mark(&BLOCKS, Some(blocks as f64));
     mark(&MICRO_BATCHES, Some(plan.micro_batches as f64));
     mark(&TRAINING_SET, Some(shared.train.len() as f64));
-}
-
-/// `[images * 1024, 3]`.
-fn to_device(batch: &ImageBatch, device: &Device) -> candle_core::Result<Tensor> {
-    let rows = batch.features.len() / images::CHANNELS;
-    Tensor::from_slice(&batch.features, (rows, images::CHANNELS), device)
 }
 
 impl Training for StageRun<'_> {
