@@ -1,8 +1,8 @@
 //! How fast recordings open, are read and are written: `cargo bench --bench recordings [-- millions of spans]`.
 //!
 //! Writes a recording of so many spans (default 10 million) into a temporary file, in blocks of 20 ms as a session
-//! has them, then merges it with the recorder, opens it as the screen does, and reports on it with the binary. Prints
-//! medians of five passes, of wall time; the report's memory is its peak over the whole process.
+//! has them, then merges it with the recorder, opens it as the screen does, reports on it with the binary, and exports it.
+//! Prints medians of five passes, of wall time; the report's memory is its peak over the whole process.
 #![allow(missing_docs, clippy::print_stdout, clippy::expect_used)]
 
 use std::fs::{self, File};
@@ -11,6 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use gnntop::export::{Exporter, Form};
 use gnntop::recorder::{Recorder, RecorderOptions};
 use gnntop::source::playback::PlaybackOptions;
 use gnntop::source::{Playback, Recording, Source};
@@ -39,9 +40,16 @@ fn main() {
     print("go to the end", || go_to_end(&recording));
     print("report", || _ = report(&recording));
     println!("  peak memory {} MiB", report(&recording) >> 20);
+    for (what, form) in [("Perfetto", Form::Perfetto), ("CSV", Form::Csv), ("Parquet", Form::Parquet)] {
+        let exported = dir.path().join("exported");
+        let seconds = print(&format!("export to {what}"), || export(&recording, form, &exported));
+        let rate = spans as f64 / seconds / 1e6;
+        println!("  {rate:.2} million spans a second, {} MiB", size(&exported) >> 20);
+    }
 }
 
-fn print(what: &str, mut pass: impl FnMut()) {
+/// Prints how long a pass takes, and returns the median in seconds.
+fn print(what: &str, mut pass: impl FnMut()) -> f64 {
     let mut times: Vec<Duration> = Vec::new();
     for _ in 0..PASSES {
         let start = Instant::now();
@@ -50,6 +58,15 @@ fn print(what: &str, mut pass: impl FnMut()) {
     }
     times.sort_unstable();
     println!("{what}: {:.3} s (fastest {:.3})", times[PASSES / 2].as_secs_f64(), times[0].as_secs_f64());
+    times[PASSES / 2].as_secs_f64()
+}
+
+fn export(from: &Path, form: Form, to: &Path) {
+    let file = File::create(to).expect("a file");
+    let mut exporter = Exporter::new(form, BufWriter::new(file), 0..=u64::MAX);
+    Recording::open(from).expect("a recording").read_all(&mut exporter);
+    let (written, left_out) = exporter.finish().expect("room on the disk");
+    assert!(written > 0 && left_out == 0);
 }
 
 fn record(from: &Path, to: &Path) {

@@ -23,6 +23,7 @@ Examples:
   gnntop export pna.gnntop --to chrome -o pna.json
   gnntop export pna.gnntop --to csv --steps 100..120
   gnntop export pna.gnntop --to ndjson --from 90s --until 2m | head
+  gnntop export pna.gnntop --to parquet -o pna.parquet       DuckDB, pandas, Polars
   gnntop export pna.gnntop --to speedscope -o pna.speedscope.json
   gnntop export pna.gnntop --to hlog --interval 10s -o pna.hlog
   gnntop export pna.gnntop --to openmetrics
@@ -82,6 +83,7 @@ enum To {
     Chrome,
     Csv,
     Ndjson,
+    Parquet,
     Hlog,
     Speedscope,
     Openmetrics,
@@ -98,6 +100,7 @@ impl To {
             Self::Csv => 9,
             Self::Ndjson => 17,
             Self::Speedscope => 6,
+            Self::Parquet => 3,
             Self::Hlog | Self::Openmetrics | Self::Emissions => 0,
         }
     }
@@ -122,6 +125,7 @@ pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
         To::Chrome => Form::Chrome,
         To::Csv => Form::Csv,
         To::Ndjson => Form::Ndjson,
+        To::Parquet => Form::Parquet,
         To::Hlog => Form::Hlog { interval_ns: interval_ns(arguments.interval)? },
         To::Speedscope => Form::Speedscope,
         To::Openmetrics => return metrics(arguments),
@@ -131,7 +135,7 @@ pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
     let window_ns = window(arguments)?;
     let (written, left_out) = match &arguments.output {
         Some(path) => into(form, arguments, window_ns, BufWriter::new(record::create(path, arguments.force)?))?,
-        None => into(form, arguments, window_ns, BufWriter::new(io::stdout().lock()))?,
+        None => into(form, arguments, window_ns, BufWriter::new(io::stdout()))?,
     };
     if let Some(path) = &arguments.output {
         output::note(&format!("{}: {} events", path.display(), count(written)));
@@ -167,7 +171,7 @@ fn into(
     form: Form,
     arguments: &ExportArguments,
     window_ns: RangeInclusive<u64>,
-    out: impl Write,
+    out: impl Write + Send,
 ) -> anyhow::Result<(u64, u64)> {
     let file = &arguments.file;
     let mut recording = Recording::open(file)?;

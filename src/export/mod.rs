@@ -1,7 +1,7 @@
 //! Recordings in forms that other tools open, written as they are read, in bounded memory.
 //!
 //! ```text
-//! source ─▶ Exporter (what ids mean, the window) ─▶ Format: perfetto │ chrome │ speedscope │ csv │ ndjson │ hlog
+//! source ─▶ Exporter (what ids mean, the window) ─▶ Format: perfetto │ chrome │ speedscope │ csv │ ndjson │ parquet │ hlog
 //! Store, Findings ─▶ openmetrics
 //! Store ─▶ emissions (CodeCarbon's file, and one of its quality)
 //! ```
@@ -11,6 +11,7 @@ pub mod emissions;
 mod hlog;
 mod nesting;
 pub mod openmetrics;
+mod parquet;
 mod perfetto;
 mod rows;
 mod speedscope;
@@ -37,6 +38,8 @@ pub enum Form {
     Csv,
     /// One event a line as JSON.
     Ndjson,
+    /// One event a row, in typed columns.
+    Parquet,
     /// HdrHistogram's interval log, version 2: a histogram of steps and one of each phase in every interval.
     Hlog {
         /// Length of an interval in nanoseconds, not 0.
@@ -98,12 +101,13 @@ pub struct Exporter<'w> {
 
 impl<'w> Exporter<'w> {
     /// An exporter of what lies, wholly or in part, in `window_ns` on the publisher's clock.
-    pub fn new(form: Form, out: impl Write + 'w, window_ns: RangeInclusive<u64>) -> Self {
+    pub fn new(form: Form, out: impl Write + Send + 'w, window_ns: RangeInclusive<u64>) -> Self {
         let format: Box<dyn Format + 'w> = match form {
             Form::Perfetto => Box::new(perfetto::Perfetto::new(out)),
             Form::Chrome => Box::new(chrome::Chrome::new(out)),
             Form::Csv => Box::new(rows::Csv::new(out)),
             Form::Ndjson => Box::new(rows::Ndjson::new(out)),
+            Form::Parquet => Box::new(parquet::Parquet::new(out)),
             Form::Hlog { interval_ns } => Box::new(hlog::Hlog::new(out, interval_ns)),
             Form::Speedscope => Box::new(speedscope::Speedscope::new(out)),
         };

@@ -5,7 +5,9 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::io::{self, Write};
+use std::ops::Range;
 
 use gnntop_wire::TrackId;
 
@@ -29,13 +31,31 @@ const LANES: u64 = 1 << 41;
 /// Where an event stands among those of the same time: ends before begins, outer begins before inner ones.
 type Order = (u64, u8, u64);
 
+/// Where the encoded category and name of an event lie in the batch's texts.
+type Named = Range<usize>;
+
+/// An event that waits to be written in its order.
+struct Waiting {
+    order: Order,
+    /// Its track.
+    uuid: u64,
+    what: What,
+}
+
+enum What {
+    Begin(Named),
+    End,
+    Instant(Named),
+    Counter(f64),
+    Reading(i64),
+}
+
 /// A slice that waits for its lane.
 struct Slice {
     track: TrackId,
     start_ns: u64,
     end_ns: u64,
-    /// Its category and name, encoded.
-    named: Vec<u8>,
+    named: Named,
 }
 
 /// A thread's name, and how many of its lanes have been described.
@@ -46,8 +66,13 @@ struct Thread {
 
 pub(super) struct Perfetto<W: Write> {
     out: W,
-    waiting: Vec<(Order, Vec<u8>)>,
+    /// The batch that is being gathered: events, slices, and the texts of both.
+    waiting: Vec<Waiting>,
     slices: Vec<Slice>,
+    texts: Vec<u8>,
+    /// What a message is put together in, kept for the next one.
+    event: Vec<u8>,
+    packet: Vec<u8>,
     threads: HashMap<TrackId, Thread>,
     counters: HashMap<String, u64>,
     has_process: bool,
@@ -55,17 +80,29 @@ pub(super) struct Perfetto<W: Write> {
 
 impl<W: Write> Perfetto<W> {
     pub(super) fn new(out: W) -> Self {
-        let (slices, threads, counters) = (Vec::new(), HashMap::new(), HashMap::new());
-        Self { out, waiting: Vec::new(), slices, threads, counters, has_process: false }
+        Self {
+            out,
+            waiting: Vec::new(),
+            slices: Vec::new(),
+            texts: Vec::new(),
+            event: Vec::new(),
+            packet: Vec::new(),
+            threads: HashMap::new(),
+            counters: HashMap::new(),
+            has_process: false,
+        }
     }
 
-    /// Writes a packet around `fields`. The sequence id is needed for every packet with track events.
-    fn packet(&mut self, fields: &[u8]) -> io::Result<()> {
-        let mut packet = fields.to_vec();
-        put_varint_field(&mut packet, 10, 1);
-        let mut trace = Vec::with_capacity(packet.len() + 8);
-        put_bytes_field(&mut trace, 1, &packet);
-        self.out.write_all(&trace)
+    /// Writes the packet that has been put together. The sequence id is needed for every packet with track events.
+    fn packet(&mut self) -> io::Result<()> {
+        put_varint_field(&mut self.packet, 10, 1);
+        self.event.clear();
+        put_varint(&mut self.event, 1 << 3 | 2);
+        put_varint(&mut self.event, self.packet.len() as u64);
+        self.out.write_all(&self.event)?;
+        self.out.write_all(&self.packet)?;
+        self.packet.clear();
+        Ok(())
     }
 
     fn descriptor(&mut self, uuid: u64, name: &str, more: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
@@ -73,9 +110,8 @@ impl<W: Write> Perfetto<W> {
         put_varint_field(&mut descriptor, 1, uuid);
         put_bytes_field(&mut descriptor, 2, name.as_bytes());
         more(&mut descriptor);
-        let mut fields = Vec::new();
-        put_bytes_field(&mut fields, 60, &descriptor);
-        self.packet(&fields)
+        put_bytes_field(&mut self.packet, 60, &descriptor);
+        self.packet()
     }
 
     fn process(&mut self) -> io::Result<()> {
@@ -106,23 +142,26 @@ impl<W: Write> Perfetto<W> {
         Ok(uuid)
     }
 
-    fn event(&mut self, order: Order, uuid: u64, kind: u64, more: impl FnOnce(&mut Vec<u8>)) {
-        let mut event = Vec::new();
-        put_varint_field(&mut event, 9, kind);
-        put_varint_field(&mut event, 11, uuid);
-        more(&mut event);
-        let mut fields = Vec::new();
-        put_varint_field(&mut fields, 8, order.0);
-        put_bytes_field(&mut fields, 11, &event);
-        self.waiting.push((order, fields));
+    /// Encodes category, where there is one, and name.
+    fn named(&mut self, category: &str, name: impl Display) -> Named {
+        let start = self.texts.len();
+        if !category.is_empty() {
+            put_bytes_field(&mut self.texts, 22, category.as_bytes());
+        }
+        self.event.clear();
+        // Writing into memory does not fail.
+        _ = write!(self.event, "{name}");
+        put_bytes_field(&mut self.texts, 23, &self.event);
+        start..self.texts.len()
     }
 
-    fn slice(&mut self, track: TrackId, name: &str, category: &str, (start_ns, end_ns): (u64, u64)) {
-        let mut named = Vec::with_capacity(category.len() + name.len() + 8);
-        put_bytes_field(&mut named, 22, category.as_bytes());
-        put_bytes_field(&mut named, 23, name.as_bytes());
+    fn slice(&mut self, track: TrackId, named: Named, (start_ns, end_ns): (u64, u64)) {
         if end_ns <= start_ns {
-            return self.event((start_ns, 2, 0), thread(track), INSTANT, |event| event.extend_from_slice(&named));
+            return self.waiting.push(Waiting {
+                order: (start_ns, 2, 0),
+                uuid: thread(track),
+                what: What::Instant(named),
+            });
         }
         self.slices.push(Slice { track, start_ns, end_ns, named });
     }
@@ -132,17 +171,18 @@ impl<W: Write> Perfetto<W> {
         let mut slices = std::mem::take(&mut self.slices);
         slices.sort_by_key(|slice| (slice.track.0, slice.start_ns, Reverse(slice.end_ns)));
         let (mut lanes, mut track) = (Lanes::default(), None);
-        for slice in slices {
+        for slice in slices.drain(..) {
             if track.replace(slice.track) != Some(slice.track) {
                 lanes = Lanes::default();
             }
             let Slice { start_ns, end_ns, .. } = slice;
             let uuid = self.lane(slice.track, lanes.place(start_ns, end_ns))?;
             let len_ns = end_ns - start_ns;
-            let named = |event: &mut Vec<u8>| event.extend_from_slice(&slice.named);
-            self.event((start_ns, 1, u64::MAX - len_ns), uuid, SLICE_BEGIN, named);
-            self.event((end_ns, 0, len_ns), uuid, SLICE_END, |_| {});
+            let begin = Waiting { order: (start_ns, 1, u64::MAX - len_ns), uuid, what: What::Begin(slice.named) };
+            let end = Waiting { order: (end_ns, 0, len_ns), uuid, what: What::End };
+            self.waiting.extend([begin, end]);
         }
+        self.slices = slices;
         Ok(())
     }
 
@@ -164,8 +204,34 @@ impl<W: Write> Perfetto<W> {
     fn flush(&mut self) -> io::Result<()> {
         self.place_slices()?;
         let mut waiting = std::mem::take(&mut self.waiting);
-        waiting.sort_by_key(|(order, _)| *order);
-        waiting.iter().try_for_each(|(_, fields)| self.packet(fields))
+        waiting.sort_by_key(|event| event.order);
+        waiting.drain(..).try_for_each(|event| self.write(&event))?;
+        self.waiting = waiting;
+        self.texts.clear();
+        Ok(())
+    }
+
+    fn write(&mut self, waiting: &Waiting) -> io::Result<()> {
+        let (event, texts) = (&mut self.event, &self.texts);
+        event.clear();
+        let kind = match &waiting.what {
+            What::Begin(_) => SLICE_BEGIN,
+            What::End => SLICE_END,
+            What::Instant(_) => INSTANT,
+            What::Counter(_) | What::Reading(_) => COUNTER,
+        };
+        put_varint_field(event, 9, kind);
+        put_varint_field(event, 11, waiting.uuid);
+        match &waiting.what {
+            What::Begin(named) | What::Instant(named) => event.extend_from_slice(&texts[named.clone()]),
+            What::End => (),
+            What::Counter(value) => put_double_field(event, 44, *value),
+            // Negative ones as protobuf's int64 has them: two's complement.
+            What::Reading(value) => put_varint_field(event, 30, value.cast_unsigned()),
+        }
+        put_varint_field(&mut self.packet, 8, waiting.order.0);
+        put_bytes_field(&mut self.packet, 11, &self.event);
+        self.packet()
     }
 }
 
@@ -183,25 +249,25 @@ impl<W: Write> Format for Perfetto<W> {
     }
 
     fn entry(&mut self, track: TrackId, entry: &Entry<'_>) -> io::Result<()> {
-        let uuid = thread(track);
-        match entry {
+        let (t_ns, _) = entry.time_ns();
+        let (uuid, what) = match entry {
             Entry::Span { name, is_phase, .. } => {
-                self.slice(track, name, if *is_phase { "phase" } else { "span" }, entry.time_ns());
+                let named = self.named(if *is_phase { "phase" } else { "span" }, name);
+                self.slice(track, named, entry.time_ns());
+                return Ok(());
             }
-            Entry::Step { step } => self.slice(track, &format!("step {}", step.step.0), "step", entry.time_ns()),
-            Entry::Mark { name, t_ns, .. } => {
-                self.event((*t_ns, 2, 0), uuid, INSTANT, |event| put_bytes_field(event, 23, name.as_bytes()));
+            Entry::Step { step } => {
+                let named = self.named("step", format_args!("step {}", step.step.0));
+                self.slice(track, named, entry.time_ns());
+                return Ok(());
             }
-            Entry::Counter { name, t_ns, value } => {
-                let uuid = self.counter(name)?;
-                self.event((*t_ns, 2, 0), uuid, COUNTER, |event| put_double_field(event, 44, *value));
+            Entry::Mark { name, .. } => (thread(track), What::Instant(self.named("", name))),
+            Entry::Counter { name, value, .. } => (self.counter(name)?, What::Counter(*value)),
+            Entry::Sample { name, unit, value, .. } => {
+                (self.counter(&format!("{name} [{}]", unit.symbol()))?, What::Reading(*value))
             }
-            Entry::Sample { name, unit, t_ns, value } => {
-                let uuid = self.counter(&format!("{name} [{}]", unit.symbol()))?;
-                // Negative ones as protobuf's int64 has them: two's complement.
-                self.event((*t_ns, 2, 0), uuid, COUNTER, |event| put_varint_field(event, 30, *value as u64));
-            }
-        }
+        };
+        self.waiting.push(Waiting { order: (t_ns, 2, 0), uuid, what });
         Ok(())
     }
 

@@ -10,20 +10,20 @@ use super::{Entry, Format, json, json_number};
 const HEAD: &str = "kind,track,name,step,start_ns,end_ns,value,unit\n";
 
 /// The fields of a line; what an event does not have is `None`.
-struct Fields<'a> {
-    kind: &'static str,
-    name: &'a str,
-    step: Option<u64>,
-    start_ns: u64,
-    end_ns: u64,
-    value: Option<f64>,
+pub(super) struct Fields<'a> {
+    pub(super) kind: &'static str,
+    pub(super) name: &'a str,
+    pub(super) step: Option<u64>,
+    pub(super) start_ns: u64,
+    pub(super) end_ns: u64,
+    pub(super) value: Option<f64>,
     /// Values of sensors are whole numbers, which not every `f64` holds.
-    whole: Option<i64>,
-    unit: &'static str,
+    pub(super) whole: Option<i64>,
+    pub(super) unit: &'static str,
 }
 
 impl<'a> Fields<'a> {
-    fn of(entry: &Entry<'a>) -> Self {
+    pub(super) fn of(entry: &Entry<'a>) -> Self {
         let (start_ns, end_ns) = entry.time_ns();
         let none = Self { kind: "", name: "", step: None, start_ns, end_ns, value: None, whole: None, unit: "" };
         match entry {
