@@ -133,7 +133,8 @@ fn diagnose_perf(proc_root: &Path, pmu: &Path) -> Diagnosis {
     };
     let energy = if pmu.is_dir() { "energy can be counted through perf" } else { "no PMU of energy (power)" };
     let detail = format!("{detail}; {energy}");
-    let remedy = (state == DiagnosisState::Refused).then(|| OPEN_PERF.to_owned());
+    // Opening side channels is no remedy where nothing would be gained.
+    let remedy = (state == DiagnosisState::Refused && pmu.is_dir()).then(|| OPEN_PERF.to_owned());
     Diagnosis { component, state, detail, remedy }
 }
 
