@@ -9,10 +9,11 @@ mod sessions;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use gnntop::energy::{Assumptions, Label};
 use gnntop::findings::{self, Finding, Kind};
 use gnntop::import::{self, Given, ImportError, Imported, Mapping, MarkFile};
 use gnntop::source::Recording;
-use gnntop::store::Store;
+use gnntop::store::{ComponentKind, Store};
 use sessions::Sessions;
 
 /// The published traces of the PNA study, where they are.
@@ -115,6 +116,12 @@ fn the_published_energy_of_the_cpu_gives_itself_away_as_modelled() {
     let (_, store) = imported(&file, &["total:cpu.energy=cpu_energy:kWh"], &[]).unwrap();
     let energy = find(&store, Kind::ModelledEnergy).unwrap();
     assert!(energy.summary.contains("a constant 360 W"), "{}", energy.summary);
+    let book = store.energy(&Assumptions::default());
+    let cpu = book.components.iter().find(|component| component.kind == ComponentKind::Cpu).unwrap();
+    assert_eq!(cpu.source, "column cpu_energy");
+    let figure = cpu.device.as_ref().unwrap().figure(0..u64::MAX).unwrap();
+    assert_eq!(figure.label, Label::Modelled, "a table's number is not ours to call measured");
+    assert!(figure.hi > 2.9 * figure.joules && figure.lo < 0.35 * figure.joules, "{figure:?}");
 }
 
 /// Imports the training steps of one of the pipeline study's ranks.

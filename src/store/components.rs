@@ -11,6 +11,9 @@ const STEPS_COMPARED: usize = 2000;
 /// What a GPU's or a package's counter may be off by, and that of memory.
 const GAIN: (f64, f64) = (0.95, 1.05);
 const MEMORY_GAIN: (f64, f64) = (0.8, 1.2);
+/// What sources of signals begin with that were imported from a table, and what their numbers may be off by: as models of memory.
+const IMPORTED: &str = "column ";
+const IMPORTED_GAIN: (f64, f64) = (1.0 / 3.0, 3.0);
 /// Power beyond the most that was seen between two knots, which is a mean.
 const BEYOND_SEEN: f64 = 1.5;
 
@@ -178,12 +181,16 @@ impl<'a> Builder<'a> {
         let component = |name: &str| {
             let line = self.store.meters.line(name)?;
             let signal = self.store.signals().find(name)?;
-            let account = self.account(line, Label::Measured, gain, None, true);
+            // A table does not say how its numbers came about, and tools that write such tables mostly model them.
+            let is_imported = signal.source.starts_with(IMPORTED);
+            let (best, gain) = if is_imported { (Label::Modelled, IMPORTED_GAIN) } else { (Label::Measured, gain) };
+            let reason = is_imported.then(|| "how the table's numbers were found is not known".to_owned());
+            let account = self.account(line, best, gain, None, true);
             Some(ComponentEnergy {
                 kind,
                 name: name.strip_suffix(".energy").unwrap_or(name).replace('.', " "),
-                source: format!("{} {}", signal.source, signal.device),
-                reason: None,
+                source: format!("{} {}", signal.source, signal.device).trim_end().to_owned(),
+                reason,
                 check: CrossCheck::default(),
                 device: Ok(account),
                 job: JobShare::CpuTime,
