@@ -1,4 +1,5 @@
-//! Throughput lost by publishing: steps of 1, 5 and 50 ms with 20 spans each, published and not, interleaved.
+//! Throughput lost by publishing: steps of 1, 5 and 50 ms with 20 spans each, published and not, interleaved. With
+//! `--sensors`: lost by reading the hardware, both sides being published.
 //!
 //! Work is a fixed number of operations, not a fixed time, so that whatever publishing takes shows in the steps
 //! done per second. Slices with and without a session alternate in the order ABBA; the figure is the median over
@@ -7,6 +8,7 @@
 //! ```sh
 //! cargo bench -p gnntop-probe --bench overhead                # about a minute
 //! cargo bench -p gnntop-probe --bench overhead -- --pairs 200
+//! cargo bench -p gnntop-probe --bench overhead -- --sensors
 //! ```
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
@@ -25,11 +27,15 @@ fn main() {
     let pairs = pairs_asked().unwrap_or(40);
     let temp = tempfile::tempdir().unwrap();
     let per_ms = operations_per_ms();
-    println!("step   lost by publishing: median (quartiles) of {pairs} pairs; target");
-    for (step_ms, target) in [(1, 0.5), (5, 0.1), (50, 0.05)] {
+    let of_sensors = std::env::args().any(|arg| arg == "--sensors");
+    let (cause, targets) =
+        if of_sensors { ("reading sensors", [0.5, 0.5, 0.5]) } else { ("publishing", [0.5, 0.1, 0.05]) };
+    println!("step   lost by {cause}: median (quartiles) of {pairs} pairs; target");
+    for (step_ms, target) in [1, 5, 50].into_iter().zip(targets) {
         let steps = (SLICE.as_millis() as u64 / step_ms).max(4);
         let operations = per_ms * step_ms / SPANS;
-        let mut lost: Vec<f64> = (0..pairs).map(|pair| lost_in_pair(pair, steps, operations, temp.path())).collect();
+        let lost_in = |pair| lost_in_pair(pair, of_sensors, || slice(steps, operations), temp.path());
+        let mut lost: Vec<f64> = (0..pairs).map(lost_in).collect();
         lost.sort_by(f64::total_cmp);
         let quantile = |q: f64| lost[((lost.len() - 1) as f64 * q) as usize] * 100.0;
         println!(
@@ -42,22 +48,23 @@ fn main() {
 }
 
 /// Share of time lost in one pair of slices; every other pair runs the other way round.
-fn lost_in_pair(pair: u64, steps: u64, operations: u64, dir: &Path) -> f64 {
-    let plain = || slice(steps, operations);
-    let published = || {
-        let session = Session::builder("overhead").directory(dir).start();
+fn lost_in_pair(pair: u64, of_sensors: bool, slice: impl Fn() -> f64, dir: &Path) -> f64 {
+    let published = |has_sensors: bool| {
+        let builder = Session::builder("overhead").directory(dir);
+        let session = if has_sensors { builder.start() } else { builder.sensors(None).start() };
         let track = session.track("bench", TrackRole::Training);
         // Starting is not what is measured: let the threads open their files and sensors first.
         std::thread::sleep(Duration::from_millis(60));
-        let time = slice(steps, operations);
+        let time = slice();
         drop((track, session));
         time
     };
+    let plain = || if of_sensors { published(false) } else { slice() };
     let (without, with) = if pair.is_multiple_of(2) {
         let without = plain();
-        (without, published())
+        (without, published(true))
     } else {
-        let with = published();
+        let with = published(true);
         (plain(), with)
     };
     with / without - 1.0
