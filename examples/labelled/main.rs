@@ -37,6 +37,7 @@ fn main() {
 
 /// Records one cause and writes its label beside it.
 fn record(cause: &causes::Cause, dir: &Path) {
+    fs::create_dir_all(dir).unwrap();
     let raw = dir.join(format!("{}.raw", cause.name));
     let path = dir.join(format!("{}.gnntop", cause.name));
     (cause.make)(&raw);
