@@ -159,6 +159,27 @@ fn perfetto_slices_nest_as_they_did() {
 }
 
 #[test]
+fn perfetto_slices_nest_in_long_traces() {
+    let sessions = Sessions::new();
+    let mut stream = StreamBuilder::new("a");
+    let main = stream.track(gnntop_wire::TrackRole::Training, "main");
+    for step in 1..=40_000 {
+        let (start, end) = (START_NS + step * 10 * MS, START_NS + (step + 1) * 10 * MS);
+        stream.phase(main, step, "forward", start, start + 4 * MS);
+        stream.phase(main, step, "backward", start + 4 * MS, end);
+        stream.step(main, step, start, end);
+    }
+    sessions.file("a.gnntop", &stream.bytes());
+    let slices = slices(&exported(&sessions, &["perfetto"]));
+    assert_eq!(slices.len(), 120_000);
+    for (name, ns) in slices {
+        let expected =
+            [("forward", 4), ("backward", 6)].iter().find(|phase| phase.0 == name).map_or(10, |phase| phase.1);
+        assert_eq!(ns, expected * MS, "{name}");
+    }
+}
+
+#[test]
 fn perfetto_slices_that_overlap_keep_their_durations() {
     let sessions = Sessions::new();
     let mut stream = StreamBuilder::new("a");

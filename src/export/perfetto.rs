@@ -1,7 +1,9 @@
 //! Perfetto's protobuf: track descriptors and track events, by the field numbers of its
 //! `protos/perfetto/trace/trace_packet.proto` and `track_event/{track_descriptor,track_event,counter_descriptor}.proto`.
 //!
-//! Only a dozen fields are needed, all of them varints, doubles and texts, so they are written by hand.
+//! Only a dozen fields are needed, all of them varints, doubles and texts, so they are written by hand. What reads such a
+//! file orders its events by time; those of the same time keep their order, so an outer slice is begun before an inner
+//! one, and ended after it.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -14,9 +16,10 @@ use gnntop_wire::TrackId;
 use super::nesting::{Lanes, MAX_LANES};
 use super::{Entry, Format};
 
-/// Events that wait to be ordered by time; a begin may stand behind the begin of what lies inside it. Whether spans
-/// nest is looked at among these.
-const ORDERED: usize = 1 << 16;
+/// Slices that are gathered before it is looked at how they nest.
+const GATHERED: usize = 1 << 15;
+/// Bytes that are put together before they are written.
+const READY_BYTES: usize = 1 << 20;
 const SLICE_BEGIN: u64 = 1;
 const SLICE_END: u64 = 2;
 const INSTANT: u64 = 3;
@@ -28,34 +31,13 @@ const COUNTERS: u64 = 1 << 40;
 /// Further lanes of threads.
 const LANES: u64 = 1 << 41;
 
-/// Where an event stands among those of the same time: ends before begins, outer begins before inner ones.
-type Order = (u64, u8, u64);
-
-/// Where the encoded category and name of an event lie in the batch's texts.
-type Named = Range<usize>;
-
-/// An event that waits to be written in its order.
-struct Waiting {
-    order: Order,
-    /// Its track.
-    uuid: u64,
-    what: What,
-}
-
-enum What {
-    Begin(Named),
-    End,
-    Instant(Named),
-    Counter(f64),
-    Reading(i64),
-}
-
 /// A slice that waits for its lane.
 struct Slice {
     track: TrackId,
     start_ns: u64,
     end_ns: u64,
-    named: Named,
+    /// Where its encoded category and name lie among the texts.
+    named: Range<usize>,
 }
 
 /// A thread's name, and how many of its lanes have been described.
@@ -66,217 +48,221 @@ struct Thread {
 
 pub(super) struct Perfetto<W: Write> {
     out: W,
-    /// The batch that is being gathered: events, slices, and the texts of both.
-    waiting: Vec<Waiting>,
+    packets: Packets,
     slices: Vec<Slice>,
     texts: Vec<u8>,
-    /// What a message is put together in, kept for the next one.
-    event: Vec<u8>,
-    packet: Vec<u8>,
+    /// How many of the slices came before the newest step ended: what lies around these has come.
+    settled: usize,
     threads: HashMap<TrackId, Thread>,
     counters: HashMap<String, u64>,
     has_process: bool,
+}
+
+/// Packets as they are put together.
+#[derive(Default)]
+struct Packets {
+    /// Those that are ready to be written.
+    ready: Vec<u8>,
+    /// The one at hand, and the event in it; kept for the next one.
+    packet: Vec<u8>,
+    event: Vec<u8>,
+}
+
+impl Packets {
+    /// Ends the packet at hand. The sequence id is needed for every packet with track events.
+    fn end(&mut self) {
+        put_varint_field(&mut self.packet, 10, 1);
+        put_bytes_field(&mut self.ready, 1, &self.packet);
+        self.packet.clear();
+    }
+
+    fn event(&mut self, t_ns: u64, uuid: u64, kind: u64, more: impl FnOnce(&mut Vec<u8>)) {
+        self.event.clear();
+        put_varint_field(&mut self.event, 9, kind);
+        put_varint_field(&mut self.event, 11, uuid);
+        more(&mut self.event);
+        put_varint_field(&mut self.packet, 8, t_ns);
+        put_bytes_field(&mut self.packet, 11, &self.event);
+        self.end();
+    }
+
+    fn descriptor(&mut self, uuid: u64, name: &str, more: impl FnOnce(&mut Vec<u8>)) {
+        let mut descriptor = Vec::new();
+        put_varint_field(&mut descriptor, 1, uuid);
+        put_bytes_field(&mut descriptor, 2, name.as_bytes());
+        more(&mut descriptor);
+        put_bytes_field(&mut self.packet, 60, &descriptor);
+        self.end();
+    }
 }
 
 impl<W: Write> Perfetto<W> {
     pub(super) fn new(out: W) -> Self {
         Self {
             out,
-            waiting: Vec::new(),
+            packets: Packets::default(),
             slices: Vec::new(),
             texts: Vec::new(),
-            event: Vec::new(),
-            packet: Vec::new(),
+            settled: 0,
             threads: HashMap::new(),
             counters: HashMap::new(),
             has_process: false,
         }
     }
 
-    /// Writes the packet that has been put together. The sequence id is needed for every packet with track events.
-    fn packet(&mut self) -> io::Result<()> {
-        put_varint_field(&mut self.packet, 10, 1);
-        self.event.clear();
-        put_varint(&mut self.event, 1 << 3 | 2);
-        put_varint(&mut self.event, self.packet.len() as u64);
-        self.out.write_all(&self.event)?;
-        self.out.write_all(&self.packet)?;
-        self.packet.clear();
-        Ok(())
-    }
-
-    fn descriptor(&mut self, uuid: u64, name: &str, more: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
-        let mut descriptor = Vec::new();
-        put_varint_field(&mut descriptor, 1, uuid);
-        put_bytes_field(&mut descriptor, 2, name.as_bytes());
-        more(&mut descriptor);
-        put_bytes_field(&mut self.packet, 60, &descriptor);
-        self.packet()
-    }
-
-    fn process(&mut self) -> io::Result<()> {
+    fn process(&mut self) {
         if self.has_process {
-            return Ok(());
+            return;
         }
         self.has_process = true;
-        self.descriptor(PROCESS, "gnntop", |descriptor| {
+        self.packets.descriptor(PROCESS, "gnntop", |descriptor| {
             let mut process = Vec::new();
             put_varint_field(&mut process, 1, 1);
             put_bytes_field(&mut process, 6, b"gnntop");
             put_bytes_field(descriptor, 3, &process);
-        })
+        });
     }
 
     /// The track of a counter, which it gets now if it has none.
-    fn counter(&mut self, name: &str) -> io::Result<u64> {
+    fn counter(&mut self, name: &str) -> u64 {
         if let Some(uuid) = self.counters.get(name) {
-            return Ok(*uuid);
+            return *uuid;
         }
         let uuid = COUNTERS + self.counters.len() as u64;
         self.counters.insert(name.to_owned(), uuid);
-        self.process()?;
-        self.descriptor(uuid, name, |descriptor| {
+        self.process();
+        self.packets.descriptor(uuid, name, |descriptor| {
             put_varint_field(descriptor, 5, PROCESS);
             put_bytes_field(descriptor, 8, &[]);
-        })?;
-        Ok(uuid)
+        });
+        uuid
     }
 
-    /// Encodes category, where there is one, and name.
-    fn named(&mut self, category: &str, name: impl Display) -> Named {
+    /// A slice, or an instant where it takes no time.
+    fn slice(&mut self, track: TrackId, category: &str, name: impl Display, (start_ns, end_ns): (u64, u64)) {
         let start = self.texts.len();
-        if !category.is_empty() {
-            put_bytes_field(&mut self.texts, 22, category.as_bytes());
-        }
-        self.event.clear();
+        put_bytes_field(&mut self.texts, 22, category.as_bytes());
+        self.packets.event.clear();
         // Writing into memory does not fail.
-        _ = write!(self.event, "{name}");
-        put_bytes_field(&mut self.texts, 23, &self.event);
-        start..self.texts.len()
-    }
-
-    fn slice(&mut self, track: TrackId, named: Named, (start_ns, end_ns): (u64, u64)) {
+        _ = write!(self.packets.event, "{name}");
+        put_bytes_field(&mut self.texts, 23, &self.packets.event);
+        let named = start..self.texts.len();
         if end_ns <= start_ns {
-            return self.waiting.push(Waiting {
-                order: (start_ns, 2, 0),
-                uuid: thread(track),
-                what: What::Instant(named),
-            });
+            let text = &self.texts[named];
+            return self.packets.event(start_ns, thread(track), INSTANT, |event| event.extend_from_slice(text));
         }
         self.slices.push(Slice { track, start_ns, end_ns, named });
     }
 
-    /// Gives the waiting slices their lanes, and turns them into events.
-    fn place_slices(&mut self) -> io::Result<()> {
-        let mut slices = std::mem::take(&mut self.slices);
+    /// Gives slices their lanes, and turns them into packets, lane by lane properly nested.
+    fn place(&mut self, mut slices: Vec<Slice>) {
         slices.sort_by_key(|slice| (slice.track.0, slice.start_ns, Reverse(slice.end_ns)));
-        let (mut lanes, mut track) = (Lanes::default(), None);
-        for slice in slices.drain(..) {
-            if track.replace(slice.track) != Some(slice.track) {
-                lanes = Lanes::default();
+        for of_track in slices.chunk_by(|a, b| a.track == b.track) {
+            let mut lanes = Lanes::default();
+            let mut open: Vec<(u64, Vec<u64>)> = Vec::new();
+            for slice in of_track {
+                let lane = lanes.place(slice.start_ns, slice.end_ns);
+                if lane == open.len() {
+                    open.push((self.lane(slice.track, lane), Vec::new()));
+                }
+                let (uuid, ends) = &mut open[lane];
+                while let Some(end_ns) = ends.pop_if(|end_ns| *end_ns <= slice.start_ns) {
+                    self.packets.event(end_ns, *uuid, SLICE_END, |_| {});
+                }
+                ends.push(slice.end_ns);
+                let named = &self.texts[slice.named.clone()];
+                self.packets.event(slice.start_ns, *uuid, SLICE_BEGIN, |event| event.extend_from_slice(named));
             }
-            let Slice { start_ns, end_ns, .. } = slice;
-            let uuid = self.lane(slice.track, lanes.place(start_ns, end_ns))?;
-            let len_ns = end_ns - start_ns;
-            let begin = Waiting { order: (start_ns, 1, u64::MAX - len_ns), uuid, what: What::Begin(slice.named) };
-            let end = Waiting { order: (end_ns, 0, len_ns), uuid, what: What::End };
-            self.waiting.extend([begin, end]);
+            for (uuid, ends) in open {
+                ends.into_iter().rev().for_each(|end_ns| self.packets.event(end_ns, uuid, SLICE_END, |_| {}));
+            }
         }
-        self.slices = slices;
-        Ok(())
     }
 
     /// The track of a thread's lane: the thread's own, or one below it that is described now if it is new.
-    fn lane(&mut self, track: TrackId, lane: usize) -> io::Result<u64> {
+    fn lane(&mut self, track: TrackId, lane: usize) -> u64 {
         let uuid = |lane: usize| LANES + u64::from(track.0) * MAX_LANES as u64 + lane as u64;
         let described = self.threads.get(&track).map_or(1, |thread| thread.lanes);
         for new in described..=lane {
             let title = self.threads.get(&track).map_or("", |thread| &thread.title);
             let title = format!("{title} ({})", new + 1);
-            self.descriptor(uuid(new), &title, |descriptor| put_varint_field(descriptor, 5, thread(track)))?;
+            self.packets.descriptor(uuid(new), &title, |descriptor| put_varint_field(descriptor, 5, thread(track)));
         }
         if let Some(thread) = self.threads.get_mut(&track) {
             thread.lanes = described.max(lane + 1);
         }
-        Ok(if lane == 0 { thread(track) } else { uuid(lane) })
+        if lane == 0 { thread(track) } else { uuid(lane) }
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        self.place_slices()?;
-        let mut waiting = std::mem::take(&mut self.waiting);
-        waiting.sort_by_key(|event| event.order);
-        waiting.drain(..).try_for_each(|event| self.write(&event))?;
-        self.waiting = waiting;
-        self.texts.clear();
-        Ok(())
-    }
-
-    fn write(&mut self, waiting: &Waiting) -> io::Result<()> {
-        let (event, texts) = (&mut self.event, &self.texts);
-        event.clear();
-        let kind = match &waiting.what {
-            What::Begin(_) => SLICE_BEGIN,
-            What::End => SLICE_END,
-            What::Instant(_) => INSTANT,
-            What::Counter(_) | What::Reading(_) => COUNTER,
-        };
-        put_varint_field(event, 9, kind);
-        put_varint_field(event, 11, waiting.uuid);
-        match &waiting.what {
-            What::Begin(named) | What::Instant(named) => event.extend_from_slice(&texts[named.clone()]),
-            What::End => (),
-            What::Counter(value) => put_double_field(event, 44, *value),
-            // Negative ones as protobuf's int64 has them: two's complement.
-            What::Reading(value) => put_varint_field(event, 30, value.cast_unsigned()),
+    /// Writes everything up to the newest step's end; all where `all` is asked for, or no step ended.
+    fn flush(&mut self, all: bool) -> io::Result<()> {
+        let settled = if all || self.settled == 0 { self.slices.len() } else { self.settled };
+        let mut later = self.slices.split_off(settled);
+        let slices = std::mem::take(&mut self.slices);
+        self.place(slices);
+        let mut texts = Vec::with_capacity(self.texts.len());
+        for slice in &mut later {
+            let start = texts.len();
+            texts.extend_from_slice(&self.texts[slice.named.clone()]);
+            slice.named = start..texts.len();
         }
-        put_varint_field(&mut self.packet, 8, waiting.order.0);
-        put_bytes_field(&mut self.packet, 11, &self.event);
-        self.packet()
+        (self.slices, self.texts, self.settled) = (later, texts, 0);
+        self.out.write_all(&self.packets.ready)?;
+        self.packets.ready.clear();
+        Ok(())
     }
 }
 
 impl<W: Write> Format for Perfetto<W> {
     fn track(&mut self, track: TrackId, title: &str) -> io::Result<()> {
-        self.process()?;
+        self.process();
         self.threads.insert(track, Thread { title: title.to_owned(), lanes: 1 });
-        self.descriptor(thread(track), title, |descriptor| {
+        self.packets.descriptor(thread(track), title, |descriptor| {
             let mut thread = Vec::new();
             put_varint_field(&mut thread, 1, 1);
             put_varint_field(&mut thread, 2, u64::from(track.0) + 1);
             put_bytes_field(&mut thread, 5, title.as_bytes());
             put_bytes_field(descriptor, 4, &thread);
-        })
+        });
+        Ok(())
     }
 
     fn entry(&mut self, track: TrackId, entry: &Entry<'_>) -> io::Result<()> {
-        let (t_ns, _) = entry.time_ns();
-        let (uuid, what) = match entry {
+        match entry {
             Entry::Span { name, is_phase, .. } => {
-                let named = self.named(if *is_phase { "phase" } else { "span" }, name);
-                self.slice(track, named, entry.time_ns());
-                return Ok(());
+                self.slice(track, if *is_phase { "phase" } else { "span" }, name, entry.time_ns());
             }
             Entry::Step { step } => {
-                let named = self.named("step", format_args!("step {}", step.step.0));
-                self.slice(track, named, entry.time_ns());
-                return Ok(());
+                self.slice(track, "step", format_args!("step {}", step.step.0), entry.time_ns());
+                self.settled = self.slices.len();
             }
-            Entry::Mark { name, .. } => (thread(track), What::Instant(self.named("", name))),
-            Entry::Counter { name, value, .. } => (self.counter(name)?, What::Counter(*value)),
-            Entry::Sample { name, unit, value, .. } => {
-                (self.counter(&format!("{name} [{}]", unit.symbol()))?, What::Reading(*value))
+            Entry::Mark { name, t_ns, .. } => {
+                let named = |event: &mut Vec<u8>| put_bytes_field(event, 23, name.as_bytes());
+                self.packets.event(*t_ns, thread(track), INSTANT, named);
             }
-        };
-        self.waiting.push(Waiting { order: (t_ns, 2, 0), uuid, what });
+            Entry::Counter { name, t_ns, value } => {
+                let uuid = self.counter(name);
+                self.packets.event(*t_ns, uuid, COUNTER, |event| put_double_field(event, 44, *value));
+            }
+            Entry::Sample { name, unit, t_ns, value } => {
+                let uuid = self.counter(&format!("{name} [{}]", unit.symbol()));
+                // Negative ones as protobuf's int64 has them: two's complement.
+                self.packets.event(*t_ns, uuid, COUNTER, |event| put_varint_field(event, 30, value.cast_unsigned()));
+            }
+        }
         Ok(())
     }
 
     fn block_end(&mut self) -> io::Result<()> {
-        if self.waiting.len() + 2 * self.slices.len() >= ORDERED { self.flush() } else { Ok(()) }
+        if self.slices.len() >= GATHERED || self.packets.ready.len() >= READY_BYTES {
+            self.flush(false)
+        } else {
+            Ok(())
+        }
     }
 
     fn end(&mut self) -> io::Result<()> {
-        self.flush()?;
+        self.flush(true)?;
         self.out.flush()
     }
 }
