@@ -1,14 +1,14 @@
 //! Writes the golden recording of the format's current version to standard output: every kind of frame, of
 //! definition and of event, the same bytes each time.
 //!
-//! `cargo run -p gnntop-wire --example golden > recordings/golden/format-1.gnntop`
+//! `cargo run -p gnntop-wire --example golden > recordings/golden/format-1.2.gnntop`
 
 use std::io::{self, Write};
 
 use gnntop_wire::{
-    Absent, Allocation, Anchor, BatchShape, BlockEncoder, Counter, Definition, End, Event, Mark, NameId, NameKind,
-    Open, PhaseMemory, Sample, SessionInfo, SignalId, SignalKind, Span, Step, StepId, ThreadUsage, TrackId, TrackRole,
-    Unit, phase, put_anchor, put_definitions, put_end, put_segment,
+    Absent, Allocation, Anchor, BatchShape, BlockEncoder, ClockOffset, Counter, Definition, DeviceSpan, End, Event,
+    Mark, NameId, NameKind, Open, PhaseMemory, Place, Sample, SessionInfo, SignalId, SignalKind, Span, Step, StepId,
+    ThreadUsage, TrackId, TrackRole, Unit, phase, put_anchor, put_definitions, put_end, put_segment,
 };
 
 /// `CLOCK_MONOTONIC` at the start, in nanoseconds.
@@ -18,6 +18,7 @@ const SESSION_ID: u128 = 0x5f3a_90c2_0000_0000_0123_4567_89ab_cdef;
 const TRAINING: TrackId = TrackId(1);
 const LOADER: TrackId = TrackId(2);
 const SENSORS: TrackId = TrackId(3);
+const STREAM: TrackId = TrackId(5);
 
 const FORWARD: NameId = NameId(1);
 const BACKWARD: NameId = NameId(2);
@@ -43,6 +44,7 @@ fn recording() -> Vec<u8> {
     training_blocks(&mut out);
     loader_block(&mut out);
     sensors_block(&mut out);
+    device_block(&mut out);
     put_anchor(&mut out, &anchor(1_000_000_000));
     begin_segment(&mut out, 1);
     put_end(&mut out, &End { t_ns: START_NS + 2_000_000_000, reason: "interrupted".into() });
@@ -61,11 +63,29 @@ fn begin_segment(out: &mut Vec<u8>, segment: u64) {
         boot_id: "d1f2c3b4-0000-4000-8000-000000000001".into(),
         start: anchor(0),
         segment,
-        place: None,
+        place: Some(Box::new(place())),
     };
     put_segment(out, &info);
     put_definitions(out, &definitions());
     put_anchor(out, &anchor(segment * 1_000_000_000));
+}
+
+fn place() -> Place {
+    Place {
+        run: "a run".into(),
+        rank: 1,
+        ranks: 2,
+        stages: 1,
+        copy: 1,
+        copies: 2,
+        engine: "threads".into(),
+        device: "GPU 0".into(),
+        threads: 4,
+        host_ranks: 2,
+        host_cores: 8,
+        clock: Some(ClockOffset { offset_ns: -1_234, error_ns: 56 }),
+        ..Place::default()
+    }
 }
 
 fn anchor(after_ns: u64) -> Anchor {
@@ -99,6 +119,8 @@ fn definitions() -> Vec<Definition> {
         track(LOADER, TrackRole::Loader, 4712, "loader 1"),
         track(SENSORS, TrackRole::Sensors, 4713, "sensors"),
         track(TrackId(4), TrackRole::Other, 0, "other"),
+        track(STREAM, TrackRole::Device, 0, "stream of cuda:0"),
+        track(TrackId(6), TrackRole::SynchronisedDevice, 0, "stream of cuda:1"),
         signal(CPU_TIME, Unit::Nanoseconds, SignalKind::Counter, "process.cpu_time", "procfs", ""),
         signal(POWER, Unit::Milliwatts, SignalKind::Gauge, "gpu.power", "NVML", "GPU 0"),
         signal(FAR_SIGNAL, Unit::Bits, SignalKind::Gauge, "gpu.throttle", "NVML", "GPU 1"),
@@ -174,6 +196,29 @@ fn loader_block(out: &mut Vec<u8>) {
         assert!(encoder.push(&event), "far from full");
     }
     encoder.finish(0, out);
+}
+
+/// What a device says of two steps, with a mark between, whose time must not depend on the spans before it.
+fn device_block(out: &mut Vec<u8>) {
+    let mut encoder = BlockEncoder::new(STREAM);
+    let t_ns = |n: u64| START_NS + n * 1_000_000;
+    let span = |name, step, from: u64, to: u64| {
+        let (issued_start_ns, issued_end_ns) = (t_ns(from) - 40_000, t_ns(from) - 9_000);
+        let (start_ns, end_ns, step) = (t_ns(from), t_ns(to), StepId(step));
+        Event::DeviceSpan(DeviceSpan { name, start_ns, end_ns, error_ns: 7_500, issued_start_ns, issued_end_ns, step })
+    };
+    for event in [
+        span(FORWARD, 1, 11, 13),
+        span(BACKWARD, 1, 13, 18),
+        span(NameId::NONE, 1, 10, 19),
+        Event::Mark(Mark { name: REASON, t_ns: t_ns(19), value: None }),
+        span(FAR_LAYER, 2, 20, 21),
+        // A clock that went backwards.
+        span(NameId::NONE, 2, 3, 4),
+    ] {
+        assert!(encoder.push(&event), "far from full");
+    }
+    encoder.finish(3, out);
 }
 
 fn sensors_block(out: &mut Vec<u8>) {

@@ -34,6 +34,7 @@ const TAG_OPEN: u8 = 0xC3;
 const TAG_ABSENT: u8 = 0xC4;
 const TAG_ALLOCATION: u8 = 0xC5;
 const TAG_PHASE_MEMORY: u8 = 0xC6;
+const TAG_DEVICE_SPAN: u8 = 0xC7;
 /// Tags from here on carry a length; known or not, they can be stepped over.
 const FIRST_SIZED_TAG: u8 = 0xC0;
 

@@ -28,6 +28,8 @@ pub enum Event {
     Allocation(Allocation),
     /// A phase's memory totals so far.
     PhaseMemory(PhaseMemory),
+    /// What a device's own clock says of a span, or of a whole step.
+    DeviceSpan(DeviceSpan),
 }
 
 impl Event {
@@ -43,6 +45,7 @@ impl Event {
             Self::Absent(e) => e.t_ns,
             Self::Allocation(e) => e.t_ns,
             Self::PhaseMemory(e) => e.t_ns,
+            Self::DeviceSpan(e) => e.end_ns,
         }
     }
 }
@@ -196,6 +199,28 @@ pub struct PhaseMemory {
     pub peak_bytes: u64,
 }
 
+/// When a device did the work that a span handed over to it. It lies on a track of its own, that of the device's stream.
+///
+/// Start and end are the device's clock, laid over the publisher's `CLOCK_MONOTONIC` with a stated error; both are off
+/// by the same amount, so that durations and order are the device's own. Hand-over is the host's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceSpan {
+    /// The span's name; [`NameId::NONE`] for a whole step, which runs from the end of the step before to its own.
+    pub name: NameId,
+    /// When the device got to the span.
+    pub start_ns: u64,
+    /// When the device was done with it; not before the start.
+    pub end_ns: u64,
+    /// How far start and end may be off on the host's clock, either way.
+    pub error_ns: u64,
+    /// When the host began to hand the span's work over, or the step began there.
+    pub issued_start_ns: u64,
+    /// When the host had handed it over; not before it began to.
+    pub issued_end_ns: u64,
+    /// The step it belongs to, or [`StepId::NONE`].
+    pub step: StepId,
+}
+
 /// What a name is used for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -236,6 +261,11 @@ pub enum TrackRole {
     Loader = 2,
     /// Carries sensor readings.
     Sensors = 3,
+    /// Carries [`DeviceSpan`]s: when a device did the work that the training thread handed over.
+    Device = 4,
+    /// The same where the training thread waits for the device at both ends of every phase, so that the host's clock
+    /// has the device's time in it. A control: it slows the training.
+    SynchronisedDevice = 5,
 }
 
 impl TrackRole {
@@ -245,6 +275,8 @@ impl TrackRole {
             1 => Self::Training,
             2 => Self::Loader,
             3 => Self::Sensors,
+            4 => Self::Device,
+            5 => Self::SynchronisedDevice,
             _ => Self::Other,
         }
     }

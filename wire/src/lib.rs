@@ -3,7 +3,7 @@
 //! What a program publishes, what lies in a recording, what a viewer follows live and what replay reads are
 //! the same bytes, written and read here and nowhere else. This crate does no I/O and starts no thread.
 //!
-//! # Byte layout (format 1.0)
+//! # Byte layout (format 1.2)
 //!
 //! A stream is a sequence of **segments**; a segment is a sequence of **frames** and can be read alone.
 //! A recording is one or more segments in one file; segments of one session may simply be concatenated.
@@ -23,7 +23,8 @@
 //! segment     = "gnntop" | major | minor | session id u128 LE | pid | segment number | anchor
 //!             | text name | text host | text command | text publisher | text boot id
 //! definitions = { 1 | length | name id | kind u8 | text }            kind 0 text, 1 span, 2 phase, 3 counter
-//!             | { 2 | length | track id | role u8 | thread id | text }   role 0 other, 1 training, 2 loader, 3 sensors
+//!             | { 2 | length | track id | role u8 | thread id | text }   role 0 other, 1 training, 2 loader, 3 sensors,
+//!                                                                  4 device, 5 device waited for at phases' edges
 //!             | { 3 | length | signal id | unit u8 | kind u8 | text name | text source | text device }
 //! anchor      = monotonic | wall (Unix) | boot time, in ns
 //! end         = time | text reason
@@ -45,6 +46,8 @@
 //!   C3 open      name | dt | signed (since - t) | step
 //!   C4 absent    reason | dt | signal          C5 allocation  phase | dt | signed bytes | live bytes
 //!   C6 memory    phase | dt | allocated bytes, count | freed bytes, count | live bytes | peak bytes
+//!   C7 device    name | dt | duration | signed (issued start - start) | issued duration | error | signed step difference
+//!                from the step of the spans; leaves time and step as they are, as for readers that step over it
 //! number      = 0 none | 1 signed integer | 2 f32 LE | 3 f64 LE
 //! ```
 //!
@@ -89,13 +92,15 @@
 //! |---|---|---|
 //! | 1.0 | 0.1.0 | first |
 //! | 1.1 | 0.1.0 | a session's [`Place`] in a run of several ranks, at the end of the segment frame |
+//! | 1.2 | 0.1.0 | [`DeviceSpan`], tag C7, and the roles of its track |
 //!
 //! A reader reads every older major version for ever (`recordings/golden/` holds one recording of each, decoded by
-//! a test). A minor version only adds frame kinds, event tags from C7 on, or fields at the end of a
+//! a test). A minor version only adds frame kinds, event tags from C8 on, or fields at the end of a
 //! length-carrying record or of a segment, anchor or end; older readers step over them. The segments of a newer major
 //! version are stepped over and reported as [`Item::Newer`].
 
 mod block;
+pub mod device_memory;
 mod event;
 mod frame;
 mod ids;
@@ -109,8 +114,8 @@ mod varint;
 
 pub use block::{BlockEncoder, BlockInfo, Events, MAX_BLOCK_LEN};
 pub use event::{
-    Absent, Allocation, Anchor, BatchShape, ClockOffset, Counter, Definition, End, Event, Mark, NameKind, Open,
-    PhaseMemory, Place, Sample, SessionInfo, Span, Step, ThreadUsage, TrackRole,
+    Absent, Allocation, Anchor, BatchShape, ClockOffset, Counter, Definition, DeviceSpan, End, Event, Mark, NameKind,
+    Open, PhaseMemory, Place, Sample, SessionInfo, Span, Step, ThreadUsage, TrackRole,
 };
 pub use frame::{HEADER_LEN, MAX_PAYLOAD_LEN, peek};
 pub use ids::{NameId, SignalId, StepId, TrackId};
@@ -121,4 +126,4 @@ pub use units::{SignalKind, Unit};
 /// Major version of the stream written by this crate, and the newest it reads.
 pub const FORMAT_MAJOR: u16 = 1;
 /// Minor version of the stream written by this crate.
-pub const FORMAT_MINOR: u16 = 1;
+pub const FORMAT_MINOR: u16 = 2;

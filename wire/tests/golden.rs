@@ -1,4 +1,6 @@
 //! Recordings of every released format version are read for ever.
+//!
+//! `format-1` is version 1.0; a minor version that adds something has a pair of its own, such as `format-1.2`.
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
@@ -24,13 +26,14 @@ fn every_golden_recording_reads_as_its_listing_says() {
             versions += 1;
         }
     }
-    assert_eq!(versions, usize::from(gnntop_wire::FORMAT_MAJOR), "one recording of each version");
+    assert_eq!(versions, 2, "1.0 and 1.2, which adds devices to the places of 1.1");
 }
 
 #[test]
 fn the_newest_golden_recording_holds_every_kind_of_thing() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recordings/golden");
-    let newest = folder.join(format!("format-{}.txt", gnntop_wire::FORMAT_MAJOR));
+    let newest = format!("format-{}.{}.txt", gnntop_wire::FORMAT_MAJOR, gnntop_wire::FORMAT_MINOR);
+    let newest = folder.join(newest);
     let listing = fs::read_to_string(newest).unwrap();
     let words: Vec<&str> = listing.lines().filter_map(|line| line.split_whitespace().next()).collect();
     for kind in [
@@ -50,6 +53,7 @@ fn the_newest_golden_recording_holds_every_kind_of_thing() {
         "absent",
         "allocation",
         "memory",
+        "device",
     ] {
         assert!(words.contains(&kind), "no {kind}");
     }

@@ -3,7 +3,7 @@
 //! The lines of the golden recordings are compared for ever, so each field is written out here by name: a field
 //! that a later version adds changes no line of an older recording.
 
-use gnntop_wire::{Anchor, BlockInfo, Definition, Event, Item, SessionInfo, Span, Step, StreamReader};
+use gnntop_wire::{Anchor, BlockInfo, Definition, DeviceSpan, Event, Item, SessionInfo, Span, Step, StreamReader};
 
 /// Decodes a whole stream.
 pub fn list(bytes: &[u8]) -> String {
@@ -94,8 +94,17 @@ fn event(event: &Event) -> String {
             e.live_bytes,
             e.peak_bytes
         ),
+        Event::DeviceSpan(e) => device_span(e),
         other => format!("{other:?}"),
     }
+}
+
+fn device_span(e: &DeviceSpan) -> String {
+    let DeviceSpan { name, start_ns, end_ns, error_ns, issued_start_ns, issued_end_ns, step, .. } = e;
+    format!(
+        "device {} {start_ns}..{end_ns} error={error_ns} issued={issued_start_ns}..{issued_end_ns} step={}",
+        name.0, step.0
+    )
 }
 
 fn step(step: &Step) -> String {

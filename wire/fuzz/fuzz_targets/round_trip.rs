@@ -17,6 +17,7 @@ enum Made {
     Sample { signal: u16, t_ns: u64, value: i64 },
     Absent { signal: u16, t_ns: u64, reason: u32 },
     Allocation { phase: u32, t_ns: u64, bytes: i64, live_bytes: u64 },
+    DeviceSpan { name: u32, times: [u64; 4], error_ns: u64, step: u64 },
     PhaseMemory { phase: u32, t_ns: u64, n: [u64; 6] },
 }
 
@@ -57,6 +58,17 @@ impl From<&Made> for Event {
             }
             Made::Allocation { phase, t_ns, bytes, live_bytes } => {
                 Self::Allocation(Allocation { phase: NameId(phase), t_ns, bytes, live_bytes })
+            }
+            Made::DeviceSpan { name, times: [start_ns, end_ns, issued_start_ns, issued_end_ns], error_ns, step } => {
+                Self::DeviceSpan(DeviceSpan {
+                    name: NameId(name),
+                    start_ns: start_ns.min(end_ns),
+                    end_ns,
+                    error_ns,
+                    issued_start_ns: issued_start_ns.min(issued_end_ns),
+                    issued_end_ns,
+                    step: StepId(step),
+                })
             }
             Made::PhaseMemory { phase, t_ns, n } => Self::PhaseMemory(PhaseMemory {
                 phase: NameId(phase),

@@ -4,11 +4,12 @@ use std::iter::FusedIterator;
 
 use super::{
     BlockInfo, FIRST_OTHER_TAG, FIRST_SIZED_TAG, LastValues, MAX_BLOCK_LEN, NUMBER_F32, NUMBER_F64, NUMBER_INTEGER,
-    NUMBER_NONE, SPAN_FROM_END, TAG_ABSENT, TAG_ALLOCATION, TAG_CHANGE_STEP, TAG_COUNTER, TAG_MARK, TAG_OPEN,
-    TAG_PHASE_MEMORY, TAG_SAMPLE, TAG_STEP,
+    NUMBER_NONE, SPAN_FROM_END, TAG_ABSENT, TAG_ALLOCATION, TAG_CHANGE_STEP, TAG_COUNTER, TAG_DEVICE_SPAN, TAG_MARK,
+    TAG_OPEN, TAG_SAMPLE, TAG_STEP,
 };
 use crate::event::{
-    Absent, Allocation, BatchShape, Counter, Event, Mark, Open, PhaseMemory, Sample, Span, Step, ThreadUsage,
+    Absent, Allocation, BatchShape, Counter, DeviceSpan, Event, Mark, Open, PhaseMemory, Sample, Span, Step,
+    ThreadUsage,
 };
 use crate::frame::{FLAG_LZ4, RawFrame};
 use crate::ids::{NameId, SignalId, StepId, TrackId};
@@ -164,7 +165,10 @@ impl Events<'_> {
         if tag == TAG_STEP {
             return self.step(p).map(|step| Some(Event::Step(step)));
         }
-        if tag > TAG_PHASE_MEMORY {
+        if tag == TAG_DEVICE_SPAN {
+            return self.device_span(p).map(|span| Some(Event::DeviceSpan(span)));
+        }
+        if tag > TAG_DEVICE_SPAN {
             return Ok(None);
         }
         let name = NameId(p.u32()?);
@@ -195,6 +199,17 @@ impl Events<'_> {
                 peak_bytes: p.u64()?,
             }),
         }))
+    }
+
+    fn device_span(&self, mut p: Cursor<'_>) -> Result<DeviceSpan, Malformed> {
+        let name = NameId(p.u32()?);
+        let end_ns = p.after(self.t_ns)?;
+        let start_ns = end_ns.saturating_sub(p.u64()?);
+        let issued_start_ns = p.after(start_ns)?;
+        let issued_end_ns = issued_start_ns.saturating_add(p.u64()?);
+        let error_ns = p.u64()?;
+        let step = StepId(p.after(self.step)?);
+        Ok(DeviceSpan { name, start_ns, end_ns, error_ns, issued_start_ns, issued_end_ns, step })
     }
 
     fn step(&mut self, mut p: Cursor<'_>) -> Result<Step, Malformed> {

@@ -2,10 +2,10 @@
 
 use super::{
     INLINE_NAMES, LastValues, MAX_BLOCK_LEN, NUMBER_F32, NUMBER_F64, NUMBER_INTEGER, NUMBER_NONE, SPAN_FROM_END,
-    TAG_ABSENT, TAG_ALLOCATION, TAG_CHANGE_STEP, TAG_COUNTER, TAG_MARK, TAG_OPEN, TAG_PHASE_MEMORY, TAG_SAMPLE,
-    TAG_STEP,
+    TAG_ABSENT, TAG_ALLOCATION, TAG_CHANGE_STEP, TAG_COUNTER, TAG_DEVICE_SPAN, TAG_MARK, TAG_OPEN, TAG_PHASE_MEMORY,
+    TAG_SAMPLE, TAG_STEP,
 };
-use crate::event::{Event, PhaseMemory, Sample, Span, Step};
+use crate::event::{DeviceSpan, Event, PhaseMemory, Sample, Span, Step};
 use crate::frame::{self, FLAG_LZ4, Kind};
 use crate::ids::{NameId, TrackId};
 use crate::varint::{Writer, put_u64};
@@ -208,13 +208,17 @@ fn push_sized(out: &mut Writer<'_>, context: &mut Context, event: &Event) {
 /// Writes the payload of a length-carrying event and returns its tag.
 fn put_sized(out: &mut Writer<'_>, context: &mut Context, event: &Event) -> u8 {
     let before = context.t_ns;
+    if let Event::DeviceSpan(span) = event {
+        put_device_span(out, context, span);
+        return TAG_DEVICE_SPAN;
+    }
     context.t_ns = event.t_ns();
     let named = |out: &mut Writer<'_>, name: NameId| {
         out.u64(u64::from(name.0));
         out.delta(before, event.t_ns());
     };
     match event {
-        Event::Span(_) | Event::Sample(_) => unreachable!("have their own short form"),
+        Event::Span(_) | Event::Sample(_) | Event::DeviceSpan(_) => unreachable!("have their own form"),
         Event::Step(step) => {
             out.delta(before, step.end_ns);
             put_step(out, context, step);
@@ -256,6 +260,19 @@ fn put_sized(out: &mut Writer<'_>, context: &mut Context, event: &Event) -> u8 {
             TAG_PHASE_MEMORY
         }
     }
+}
+
+/// Readers before version 1.2 step over this, so it must not move what later events count from.
+fn put_device_span(out: &mut Writer<'_>, context: &Context, span: &DeviceSpan) {
+    out.u64(u64::from(span.name.0));
+    out.delta(context.t_ns, span.end_ns);
+    let start_ns = span.start_ns.min(span.end_ns);
+    out.u64(span.end_ns - start_ns);
+    let issued_start_ns = span.issued_start_ns.min(span.issued_end_ns);
+    out.delta(start_ns, issued_start_ns);
+    out.u64(span.issued_end_ns - issued_start_ns);
+    out.u64(span.error_ns);
+    out.delta(context.step, span.step.0);
 }
 
 fn phase_memory_fields(m: &PhaseMemory) -> [u64; 6] {

@@ -84,6 +84,10 @@ fn in_order(mut event: Event) -> Event {
     match &mut event {
         Event::Span(span) => span.start_ns = span.start_ns.min(span.end_ns),
         Event::Step(step) => step.start_ns = step.start_ns.min(step.end_ns),
+        Event::DeviceSpan(span) => {
+            span.start_ns = span.start_ns.min(span.end_ns);
+            span.issued_start_ns = span.issued_start_ns.min(span.issued_end_ns);
+        }
         _ => {}
     }
     event
@@ -211,6 +215,10 @@ pub fn event() -> impl Strategy<Value = Event> {
         1 => (name(), time(), signed(), number()).prop_map(|(phase, t_ns, bytes, live_bytes)| {
             Event::Allocation(Allocation { phase, t_ns, bytes, live_bytes })
         }),
+        1 => (name(), prop::array::uniform4(time()), number(), step()).prop_map(|(name, t, error_ns, step)| {
+            let [start_ns, end_ns, issued_start_ns, issued_end_ns] = t;
+            Event::DeviceSpan(DeviceSpan { name, start_ns, end_ns, error_ns, issued_start_ns, issued_end_ns, step })
+        }),
         1 => (name(), time(), prop::array::uniform6(number())).prop_map(|(phase, t_ns, n)| {
             Event::PhaseMemory(PhaseMemory {
                 phase,
@@ -313,7 +321,7 @@ fn definition() -> impl Strategy<Value = Definition> {
             kind: NameKind::from_code(kind),
             text
         }),
-        (id(), 0u8..4, number(), text()).prop_map(|(id, role, thread_id, text)| Definition::Track {
+        (id(), 0u8..6, number(), text()).prop_map(|(id, role, thread_id, text)| Definition::Track {
             id: TrackId(id),
             role: TrackRole::from_code(role),
             thread_id,
