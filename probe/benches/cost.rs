@@ -6,10 +6,15 @@
 //! ```
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
+#[path = "../tests/simulated/mod.rs"]
+mod simulated;
+
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use gnntop_probe::{BatchShape, Name, Session, TrackRole, counter, span, step};
+use gnntop_probe::device::Attach;
+use gnntop_probe::{BatchShape, Name, Session, TrackRole, counter, phase, span, step};
+use simulated::{Nature, Simulated};
 
 static INNER: Name = Name::span("inner");
 static DEPTH: Name = Name::counter("depth");
@@ -50,6 +55,39 @@ fn main() {
         memory_over(spans);
     }
     drop((track, session));
+    device_spans(temp.path());
+}
+
+/// What it costs to have a phase timed by its device beside what the device's own driver takes, which here is a lock.
+fn device_spans(dir: &std::path::Path) {
+    let session = Session::builder("device").directory(dir).sensors(None).start();
+    let track = session.track("bench", TrackRole::Training);
+    let mut phases = || rounds(|| drop(black_box(span(&phase::FORWARD))));
+    let plain = measure(&mut [("phase, on", &mut phases)], Duration::from_millis(25));
+    let device = Simulated::new(Nature { marks: 2 * DEVICE_ROUND as u32 + 64, ..Nature::default() });
+    Attach::new("simulated").stream(device.clone()).start();
+    let mut timed = || rounds(|| drop(black_box(span(&phase::FORWARD))));
+    let mut marks = || {
+        rounds(|| {
+            black_box(gnntop_probe::device::Stream::record(&*device, 0)).ok();
+            black_box(gnntop_probe::device::Stream::record(&*device, 1)).ok();
+        });
+    };
+    let both =
+        [("phase, timed by a simulated device", &mut timed as &mut dyn FnMut()), ("its two marks alone", &mut marks)];
+    let timed = measure(&mut both.map(|(name, body)| (name, body)), Duration::from_millis(60));
+    let scale = ROUND as f64 / DEVICE_ROUND as f64;
+    for (name, ns) in plain.iter().chain(&timed) {
+        println!("{name:<30} {:7.1} ns", ns * scale);
+    }
+    drop((track, session));
+}
+
+/// Spans of a round on a device: no more than it has marks.
+const DEVICE_ROUND: usize = 1000;
+
+fn rounds(mut body: impl FnMut()) {
+    (0..DEVICE_ROUND).for_each(|_| body());
 }
 
 fn whole_step() {

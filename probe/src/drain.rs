@@ -1,7 +1,7 @@
 //! The drain thread: empties the rings, turns ticks into time, and writes the stream.
 //!
 //! ```text
-//! every 20 ms   rings -> one block per track, open records
+//! every 20 ms   rings -> one block per track, open records; what devices have reached
 //! every 40 ms   names and tracks defined since -> blocks -> output
 //! every 500 ms  sensor blocks
 //! every second  clock anchor, memory by phase
@@ -19,6 +19,7 @@ use gnntop_wire::{
 use quanta::Clock;
 
 use crate::clock::{self, ClockMap, Reading};
+use crate::device::Resolver;
 use crate::names;
 use crate::output::Output;
 use crate::session::{OWN_TRACK, Publisher, SessionBuilder, lock};
@@ -41,6 +42,7 @@ pub(crate) struct Drain {
     info: SessionInfo,
     map: ClockMap,
     tracks: Vec<TrackState>,
+    devices: Vec<Resolver>,
     own: BlockEncoder,
     /// Everything defined so far, repeated at the start of each segment.
     definitions: Vec<Definition>,
@@ -66,6 +68,7 @@ impl Drain {
             settings,
             dir,
             tracks: Vec::new(),
+            devices: Vec::new(),
             known_names: 0,
             known_signals: 0,
             defined: Vec::new(),
@@ -89,6 +92,10 @@ impl Drain {
         loop {
             let stopping = self.publisher.stopping.load(Ordering::SeqCst);
             self.drain();
+            if stopping {
+                let now_ns = self.map.ns(self.publisher.clock.raw());
+                self.devices.iter_mut().for_each(|device| device.end(now_ns));
+            }
             let (slow_due, anchor_due) = (slow.is_due() || stopping, anchor.is_due() || stopping);
             if flush.is_due() || slow_due || anchor_due {
                 self.flush(&mut output, slow_due, anchor_due)?;
@@ -132,9 +139,16 @@ impl Drain {
             self.out_definition(opened.definition.clone());
             self.tracks.push(TrackState::new(opened));
         }
+        for opened in self.publisher.take_opened_devices() {
+            self.out_definition(opened.definition.clone());
+            self.devices.push(Resolver::new(opened));
+        }
         let now = self.publisher.clock.raw();
         for track in &mut self.tracks {
             track.drain(&self.map, now, &mut self.out);
+        }
+        for device in &mut self.devices {
+            device.drain(&self.map, &self.publisher.clock, &mut self.out);
         }
     }
 
@@ -162,7 +176,9 @@ impl Drain {
                 track.finish(&mut self.out);
             }
         }
+        self.devices.iter_mut().for_each(|device| device.finish(&mut self.out));
         self.own.finish(0, &mut self.out);
+        self.devices.retain(|device| !device.is_over());
         self.tracks.retain(|track| !track.is_over());
         if output.is_segment_full() {
             self.begin_segment(output, clock::read(&self.publisher.clock))?;

@@ -26,6 +26,7 @@
 
 mod allocator;
 mod clock;
+pub mod device;
 mod directory;
 mod drain;
 mod host;

@@ -161,6 +161,13 @@ impl Registry {
     }
 }
 
+/// The text of a registered name, `None` where there is none with this id.
+pub(crate) fn text(id: u32) -> Option<String> {
+    let registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
+    let entry = registry.entries.get((id as usize).checked_sub(1)?)?;
+    Some(entry.text.to_string())
+}
+
 /// Names registered after the first `known`.
 pub(crate) fn registered_after(known: usize) -> Vec<Entry> {
     let registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);

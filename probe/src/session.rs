@@ -10,6 +10,7 @@ use gnntop_sensors::SensorOptions;
 use gnntop_wire::{Definition, Place, TrackId, TrackRole, layout};
 use quanta::Clock;
 
+use crate::device::OpenedDevice;
 use crate::drain::{self, Drain};
 use crate::ring::{self, Consumer};
 use crate::sensing;
@@ -127,6 +128,8 @@ pub(crate) struct Publisher {
     next_track: AtomicU32,
     /// Tracks opened since the drain thread last looked.
     opened: Mutex<Vec<OpenedTrack>>,
+    /// Devices attached since then.
+    opened_devices: Mutex<Vec<OpenedDevice>>,
     /// Definitions of signals, once the sensors are open.
     pub(crate) signals: Mutex<Vec<Definition>>,
     /// Segments begun so far: tells the sensor thread when to repeat every value.
@@ -149,6 +152,7 @@ impl Publisher {
             clock,
             next_track: AtomicU32::new(OWN_TRACK.0 + 1),
             opened: Mutex::default(),
+            opened_devices: Mutex::default(),
             signals: Mutex::default(),
             segments: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
@@ -156,17 +160,28 @@ impl Publisher {
     }
 
     pub(crate) fn track(self: &Arc<Self>, name: &str, role: TrackRole) -> Track {
-        let id = self.next_track.fetch_add(1, Ordering::Relaxed);
-        if !track::is_recording() || id > MAX_TRACKS || self.stopping.load(Ordering::Relaxed) {
-            return Track::inert();
-        }
+        let Some(id) = self.next_track_id() else { return Track::inert() };
         let (producer, consumer) = ring::ring();
         let shared = Arc::new(Shared::default());
-        let id = TrackId(id);
         let definition = Definition::Track { id, role, thread_id: thread_id(), text: name.to_owned() };
         let opened = OpenedTrack { id, definition, consumer, shared: Arc::clone(&shared) };
         lock(&self.opened).push(opened);
         Track::open(producer, self.clock.clone(), shared, Arc::downgrade(self))
+    }
+
+    /// The id of a track that is about to be opened; `None` where it cannot be recorded.
+    pub(crate) fn next_track_id(&self) -> Option<TrackId> {
+        let id = self.next_track.fetch_add(1, Ordering::Relaxed);
+        let is_possible = track::is_recording() && id <= MAX_TRACKS && !self.stopping.load(Ordering::Relaxed);
+        is_possible.then_some(TrackId(id))
+    }
+
+    pub(crate) fn open_device(&self, opened: OpenedDevice) {
+        lock(&self.opened_devices).push(opened);
+    }
+
+    pub(crate) fn take_opened_devices(&self) -> Vec<OpenedDevice> {
+        std::mem::take(&mut *lock(&self.opened_devices))
     }
 
     pub(crate) fn take_opened(&self) -> Vec<OpenedTrack> {

@@ -4,20 +4,25 @@
 //! thread-local pointer, so that a library deep inside a model can record a span without being handed
 //! anything. A guard ends on the thread where it began.
 
-use std::cell::{Cell, UnsafeCell};
+mod step;
+
+use std::cell::{Cell, OnceCell, UnsafeCell};
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use gnntop_wire::{BatchShape, NameId};
+use gnntop_wire::NameId;
 use quanta::Clock;
 use ringbuf::traits::Producer as _;
 
+use crate::device::{Attached, Ended, NO_MARK};
 use crate::names::NameRef;
 use crate::ring::{Producer, RawEvent, Tag};
 use crate::session::Publisher;
 use crate::usage;
+
+pub use step::{Step, step};
 
 /// Whether anything is recorded at all: off under `GNNTOP=0`, before the first session, after the last, and in
 /// a forked child. The one thing that every span looks at first.
@@ -54,6 +59,8 @@ pub(crate) struct Local {
     step: Cell<u64>,
     last_step: Cell<u64>,
     usage: Cell<Option<usage::Totals>>,
+    /// What is observed of the device that this thread works on; set once.
+    device: OnceCell<Box<Attached>>,
 }
 
 /// What a track's thread and the drain thread both see.
@@ -126,6 +133,27 @@ pub(crate) fn current_publisher() -> Option<Weak<Publisher>> {
     (!local.is_null()).then(|| unsafe { &*local }.publisher.clone())
 }
 
+/// Has `open` attach a device to the calling thread's track; whether it did. A track takes one.
+pub(crate) fn attach(open: impl FnOnce(&Arc<Publisher>, &Clock) -> Option<Attached>) -> bool {
+    let mut is_attached = false;
+    with_track(|track| {
+        let publisher = track.publisher.upgrade().filter(|_| track.device.get().is_none());
+        if let Some(attached) = publisher.and_then(|publisher| open(&publisher, &track.clock)) {
+            is_attached = track.device.set(Box::new(attached)).is_ok();
+        }
+    });
+    is_attached
+}
+
+/// Runs `f` with what is observed of the calling thread's device, if anything is.
+pub(crate) fn with_attached(f: impl FnOnce(&Attached)) {
+    with_track(|track| {
+        if let Some(device) = track.device.get() {
+            f(device);
+        }
+    });
+}
+
 /// A thread's right to record. While it lives, [`span`](crate::span), [`step`](crate::step) and the others on
 /// this thread go to this track. One that could not be opened (publishing is off) records nothing.
 #[must_use = "the track ends when this is dropped"]
@@ -148,6 +176,7 @@ impl Track {
             step: Cell::new(0),
             last_step: Cell::new(0),
             usage: Cell::new(usage::of_this_thread()),
+            device: OnceCell::new(),
         });
         let outer = CURRENT.replace(&raw const *local);
         Self { local: Some(local), outer }
@@ -199,6 +228,8 @@ pub struct Span {
     outer_since: u64,
     name: u32,
     outer_name: u32,
+    /// Where its begin is marked on the device's stream.
+    device_mark: u32,
     outer_account: u8,
     account: u8,
     _on_its_thread: PhantomData<*const ()>,
@@ -211,6 +242,7 @@ impl Span {
         outer_since: 0,
         name: 0,
         outer_name: 0,
+        device_mark: NO_MARK,
         outer_account: 0,
         account: 0,
         _on_its_thread: PhantomData,
@@ -225,10 +257,20 @@ impl Span {
         }
         let outer_since = shared.open_since.load(Ordering::Relaxed);
         let outer_name = shared.open_name.load(Ordering::Relaxed);
+        let device = track.device.get();
+        if let Some(device) = device {
+            device.before_begin(account != 0 && outer_account == 0, id);
+        }
         let start = track.clock.raw();
         shared.set_open(id, start, track.step.get());
+        let device_mark = device.map_or(NO_MARK, |device| device.begin(account != 0));
         let _on_its_thread = PhantomData;
-        Self { local, start, outer_since, name: id, outer_name, outer_account, account, _on_its_thread }
+        Self { local, start, outer_since, name: id, outer_name, device_mark, outer_account, account, _on_its_thread }
+    }
+
+    /// Whether it is a phase that lies in no other.
+    fn is_outer_phase(&self) -> bool {
+        self.account != 0 && self.outer_account == 0
     }
 }
 
@@ -247,81 +289,18 @@ impl Drop for Span {
         }
         // SAFETY: it equals CURRENT, which is not null; as in `with_track`.
         let track = unsafe { &*self.local };
+        let device = track.device.get();
+        if let Some(device) = device {
+            device.before_end(self.is_outer_phase());
+        }
         let end = track.clock.raw();
         let step = track.step.get();
         track.push(RawEvent { a: self.start, b: end, c: step, id: self.name, tag: Tag::Span, present: 0 });
         track.shared.set_open(self.outer_name, self.outer_since, step);
-    }
-}
-
-/// Begins the next step of this thread's training loop; it ends when the result is dropped.
-///
-/// Put the whole turn of the loop inside, waiting for data included: what is inside a step but in no phase,
-/// and what lies between two steps, is shown as the gap.
-#[inline]
-pub fn step(epoch: u64) -> Step {
-    let mut begun = Step { local: ptr::null(), start: 0, epoch, batch: BatchShape::default(), loss: None };
-    with_track(|track| {
-        begun.local = track;
-        track.last_step.set(track.last_step.get() + 1);
-        track.step.set(track.last_step.get());
-        begun.start = track.clock.raw();
-    });
-    begun
-}
-
-/// A running step; see [`step`]. Tell it what is known of its batch.
-#[must_use = "the step ends when this is dropped"]
-pub struct Step {
-    local: *const Local,
-    start: u64,
-    epoch: u64,
-    batch: BatchShape,
-    loss: Option<f64>,
-}
-
-impl Step {
-    /// The size of the step's batch, as far as known.
-    pub fn batch(&mut self, batch: BatchShape) {
-        self.batch = batch;
-    }
-
-    /// The step's loss. On a GPU, reading it waits for the device: leave it out where that disturbs.
-    pub fn loss(&mut self, loss: f64) {
-        self.loss = Some(loss);
-    }
-
-    fn push_parts(&self, track: &Local, step: u64) {
-        let part = |tag, present, a, b, c| RawEvent { a, b, c, id: step as u32, tag, present };
-        let known = |value: Option<u64>, bit: u8| u8::from(value.is_some()) << bit;
-        let BatchShape { graphs, nodes, edges, seeds } = self.batch;
-        let present = known(graphs, 0) | known(nodes, 1) | known(edges, 2);
-        if present != 0 {
-            let value = |v: Option<u64>| v.unwrap_or(0);
-            track.push(part(Tag::StepBatch, present, value(graphs), value(nodes), value(edges)));
+        if let Some(device) = device {
+            let ended = Ended { name: self.name, step, begin_mark: self.device_mark, begin: self.start, end };
+            device.end(self.is_outer_phase(), ended);
         }
-        let present = known(seeds, 0) | u8::from(self.loss.is_some()) << 1;
-        let loss_bits = self.loss.unwrap_or(0.0).to_bits();
-        track.push(part(Tag::StepRun, present, seeds.unwrap_or(0), loss_bits, self.epoch));
-        if let Some((before, now)) = track.usage.get().zip(usage::of_this_thread()) {
-            let [a, b] = now.since(before);
-            track.push(part(Tag::StepUsage, 0, a, b, 0));
-            track.usage.set(Some(now));
-        }
-    }
-}
-
-impl Drop for Step {
-    fn drop(&mut self) {
-        if self.local.is_null() || !ptr::eq(self.local, CURRENT.get()) {
-            return;
-        }
-        // SAFETY: it equals CURRENT, which is not null; as in `with_track`.
-        let track = unsafe { &*self.local };
-        let (end, step) = (track.clock.raw(), track.step.get());
-        self.push_parts(track, step);
-        track.push(RawEvent { a: self.start, b: end, c: step, id: 0, tag: Tag::Step, present: 0 });
-        track.step.set(0);
     }
 }
 

@@ -1,0 +1,213 @@
+//! The training thread's side: it puts marks on the device's stream and notes what they are for.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use gnntop_wire::TrackRole;
+use quanta::Clock;
+use ringbuf::traits::{Consumer as _, Producer as _};
+use ringbuf::{HeapCons, HeapProd};
+
+use super::Stream;
+use super::resolver::{Opening, open};
+use crate::session::Publisher;
+
+/// Stands for a mark that there is not.
+pub(crate) const NO_MARK: u32 = u32::MAX;
+/// How often a mark is asked for at the end of a step, when the device's clock is to be compared again.
+const ASK_AT_MOST: usize = 8;
+
+/// A span or step whose marks are on the stream. Times are ticks of the host's clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record {
+    /// 0 for a step.
+    pub(super) name: u32,
+    pub(super) step: u64,
+    /// [`NO_MARK`] for a step.
+    pub(super) begin: u32,
+    pub(super) end: u32,
+    pub(super) issued: [u64; 2],
+    /// When the training thread itself saw that the end was reached; 0 where it did not look.
+    pub(super) seen: u64,
+}
+
+/// What both threads see.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    /// Spans that went untimed because no mark was free, or the stream took none.
+    pub(super) dropped: AtomicU64,
+    /// The thread has given its track up.
+    pub(super) closed: AtomicBool,
+    /// The drain thread wants to know a mark that was seen at once.
+    pub(super) wants_sight: AtomicBool,
+    /// The device is gone.
+    pub(super) lost: AtomicBool,
+    pub(super) reason: std::sync::OnceLock<String>,
+}
+
+impl Shared {
+    pub(super) fn lose(&self, lost: super::Lost) {
+        // Who loses it first says why.
+        let _ = self.reason.set(lost.0);
+        self.lost.store(true, Ordering::Release);
+    }
+
+    pub(super) fn count_drops(&self, count: u64) {
+        self.dropped.fetch_add(count, Ordering::Relaxed);
+    }
+}
+
+/// A span that ends. Times are ticks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    pub(crate) name: u32,
+    pub(crate) step: u64,
+    pub(crate) begin_mark: u32,
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+}
+
+/// Marks that are free to this thread, and where records go.
+struct Marks {
+    free: HeapCons<u32>,
+    records: HeapProd<Record>,
+    /// Marks of spans that could not be recorded; room for all was reserved.
+    spare: Vec<u32>,
+}
+
+impl Marks {
+    fn take(&mut self) -> Option<u32> {
+        self.spare.pop().or_else(|| self.free.try_pop())
+    }
+
+    fn give_back(&mut self, mark: u32) {
+        if mark != NO_MARK && self.spare.len() < self.spare.capacity() {
+            self.spare.push(mark);
+        }
+    }
+}
+
+/// Times what one thread hands to a stream.
+pub(crate) struct Recorder {
+    stream: Arc<dyn Stream>,
+    clock: Clock,
+    shared: Arc<Shared>,
+    marks: RefCell<Marks>,
+    synchronise: bool,
+    every_span: bool,
+    is_lost: Cell<bool>,
+}
+
+impl Recorder {
+    /// Opens the device's track; `None` where it cannot be published or has too few marks to time anything.
+    pub(super) fn open(
+        publisher: &Arc<Publisher>,
+        clock: &Clock,
+        name: &str,
+        role: TrackRole,
+        stream: Arc<dyn Stream>,
+        every_span: bool,
+    ) -> Option<Self> {
+        let opening = Opening { name, role, stream: Arc::clone(&stream), clock };
+        let (shared, free, records) = open(publisher, opening)?;
+        let spare = Vec::with_capacity(stream.marks() as usize);
+        Some(Self {
+            stream,
+            clock: clock.clone(),
+            is_lost: Cell::new(shared.lost.load(Ordering::Acquire)),
+            shared,
+            marks: RefCell::new(Marks { free, records, spare }),
+            synchronise: role == TrackRole::SynchronisedDevice,
+            every_span,
+        })
+    }
+
+    /// Waits for the device, where a program wants that at the edges of phases.
+    pub(super) fn wait_if_asked(&self) {
+        if self.synchronise && !self.is_lost() {
+            self.stream.wait().unwrap_or_else(|lost| self.lose(lost));
+        }
+    }
+
+    pub(super) fn begin(&self, is_phase: bool) -> u32 {
+        if (!is_phase && !self.every_span) || self.is_lost() {
+            return NO_MARK;
+        }
+        match self.mark() {
+            Some(mark) => mark,
+            None => {
+                self.shared.count_drops(1);
+                NO_MARK
+            }
+        }
+    }
+
+    pub(super) fn end(&self, span: &Ended) {
+        if span.begin_mark == NO_MARK {
+            return;
+        }
+        let Ended { name, step, begin_mark, begin, end } = *span;
+        self.finish(Record { name, step, begin: begin_mark, end: NO_MARK, issued: [begin, end], seen: 0 });
+    }
+
+    pub(super) fn end_step(&self, step: u64, begin: u64, end: u64) {
+        if !self.is_lost() {
+            self.finish(Record { name: 0, step, begin: NO_MARK, end: NO_MARK, issued: [begin, end], seen: 0 });
+        }
+    }
+
+    /// Marks the end of what `record` is about and hands it to the drain thread; or counts it as dropped.
+    fn finish(&self, mut record: Record) {
+        record.end = if self.is_lost() { NO_MARK } else { self.mark().unwrap_or(NO_MARK) };
+        if record.end != NO_MARK && record.name == 0 && self.shared.wants_sight.swap(false, Ordering::Relaxed) {
+            record.seen = self.look(record.end);
+        }
+        // Nothing that a stream does comes back here; if it did, its span would be one that is not timed.
+        let Ok(mut marks) = self.marks.try_borrow_mut() else { return self.shared.count_drops(1) };
+        if record.end == NO_MARK || marks.records.try_push(record).is_err() {
+            marks.give_back(record.begin);
+            marks.give_back(record.end);
+            self.shared.count_drops(1);
+        }
+    }
+
+    /// Puts a free mark on the stream.
+    fn mark(&self) -> Option<u32> {
+        let mark = self.marks.try_borrow_mut().ok()?.take()?;
+        match self.stream.record(mark) {
+            Ok(true) => return Some(mark),
+            Ok(false) => self.marks.try_borrow_mut().ok()?.give_back(mark),
+            Err(lost) => self.lose(lost),
+        }
+        None
+    }
+
+    /// Asks a few times whether the device is there already; the ticks at which it was, or 0.
+    fn look(&self, mark: u32) -> u64 {
+        for _ in 0..ASK_AT_MOST {
+            match self.stream.is_reached(mark) {
+                Ok(true) => return self.clock.raw(),
+                Ok(false) => {}
+                Err(_) => break,
+            }
+        }
+        0
+    }
+
+    fn is_lost(&self) -> bool {
+        self.is_lost.get()
+    }
+
+    /// The device is left alone from now on.
+    fn lose(&self, lost: super::Lost) {
+        self.shared.lose(lost);
+        self.is_lost.set(true);
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.shared.closed.store(true, Ordering::Release);
+    }
+}

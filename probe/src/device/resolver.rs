@@ -1,0 +1,342 @@
+//! The drain thread's side: it asks which marks were reached and writes what the device did when.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use gnntop_wire::{BlockEncoder, Definition, DeviceSpan, Event, Mark, NameId, NameKind, StepId, TrackId, TrackRole};
+use quanta::Clock;
+use ringbuf::traits::{Consumer as _, Producer as _, Split};
+use ringbuf::{HeapCons, HeapProd, HeapRb};
+
+use super::clock::DeviceClock;
+use super::recorder::{NO_MARK, Record, Shared};
+use super::{ANSWER_LAG_NS, Lost, Stream};
+use crate::clock::ClockMap;
+use crate::names;
+use crate::session::Publisher;
+
+/// Fewer marks than these cannot time a step and keep one to count from.
+const MARKS_LEAST: u32 = 16;
+/// Most marks: more would only be memory.
+const MARKS_MOST: u32 = 1 << 14;
+/// How often the clocks are compared at the start, and for how long at most each time.
+const COMPARISONS: u32 = 8;
+const COMPARISON_MOST: Duration = Duration::from_millis(2);
+/// Times are counted from a mark that is not older than this: CUDA counts in 32-bit floats of milliseconds.
+const REFERENCE_NS: f64 = 1e9;
+/// The drain thread looks closely, to see a mark when it is reached, so often and so long, where clocks are apart this much.
+const LOOK_EVERY_NS: u64 = 1_000_000_000;
+const LOOKS: u32 = 100;
+const LOOK_PAUSE: Duration = Duration::from_micros(50);
+const LOOK_FROM_NS: f64 = 50_000.0;
+
+/// A device to be observed.
+pub(super) struct Opening<'a> {
+    pub(super) name: &'a str,
+    pub(super) role: TrackRole,
+    pub(super) stream: Arc<dyn Stream>,
+    pub(super) clock: &'a Clock,
+}
+
+/// A device as it comes to the drain thread.
+pub(crate) struct OpenedDevice {
+    pub(crate) definition: Definition,
+    id: TrackId,
+    stream: Arc<dyn Stream>,
+    records: HeapCons<Record>,
+    free: HeapProd<u32>,
+    shared: Arc<Shared>,
+    first: Option<First>,
+}
+
+/// The mark from which times are counted at first, with ticks before it was recorded and after it was seen.
+#[derive(Clone, Copy)]
+struct First {
+    mark: u32,
+    ticks: [u64; 2],
+}
+
+type Ends = (Arc<Shared>, HeapCons<u32>, HeapProd<Record>);
+
+/// Opens a track for the device and compares the clocks.
+pub(super) fn open(publisher: &Arc<Publisher>, opening: Opening<'_>) -> Option<Ends> {
+    let Opening { name, role, stream, clock } = opening;
+    let marks = stream.marks().min(MARKS_MOST);
+    let id = publisher.next_track_id()?;
+    if marks < MARKS_LEAST {
+        return None;
+    }
+    let (mut free, taken) = HeapRb::new(marks as usize).split();
+    let (handed, records) = HeapRb::new(marks as usize).split();
+    let shared = Arc::new(Shared::default());
+    let first = compare(&*stream, clock, &shared);
+    let kept = first.map_or(NO_MARK, |first| first.mark);
+    (0..marks).filter(|mark| *mark != kept).for_each(|mark| _ = free.try_push(mark));
+    let definition = Definition::Track { id, role, thread_id: 0, text: format!("stream of {name}") };
+    let opened = OpenedDevice { definition, id, stream, records, free, shared: Arc::clone(&shared), first };
+    publisher.open_device(opened);
+    Some((shared, taken, handed))
+}
+
+/// Records some marks and looks how soon each is reached; the one known best is kept.
+fn compare(stream: &dyn Stream, clock: &Clock, shared: &Shared) -> Option<First> {
+    let mut best: Option<(u64, First)> = None;
+    for mark in 0..COMPARISONS {
+        match compare_once(stream, clock, mark) {
+            Ok(Some(ticks)) => {
+                let took = ticks[1].saturating_sub(ticks[0]);
+                if best.is_none_or(|(least, _)| took < least) {
+                    best = Some((took, First { mark, ticks }));
+                }
+            }
+            // Busy with other work: later marks will do.
+            Ok(None) => break,
+            Err(lost) => {
+                shared.lose(lost);
+                return None;
+            }
+        }
+    }
+    best.map(|(_, first)| first)
+}
+
+fn compare_once(stream: &dyn Stream, clock: &Clock, mark: u32) -> Result<Option<[u64; 2]>, Lost> {
+    let begun = std::time::Instant::now();
+    let before = clock.raw();
+    if !stream.record(mark)? {
+        return Ok(None);
+    }
+    while begun.elapsed() < COMPARISON_MOST {
+        if stream.is_reached(mark)? {
+            return Ok(Some([before, clock.raw()]));
+        }
+    }
+    Ok(None)
+}
+
+/// A device as the drain thread sees it.
+pub(crate) struct Resolver {
+    stream: Arc<dyn Stream>,
+    records: HeapCons<Record>,
+    free: HeapProd<u32>,
+    shared: Arc<Shared>,
+    encoder: BlockEncoder,
+    clock: DeviceClock,
+    /// What is on the stream, in its order; as many as there are marks at most, for which room was reserved.
+    pending: VecDeque<Record>,
+    /// The mark that times are counted from, and its time.
+    reference: Option<(u32, f64)>,
+    first: Option<First>,
+    /// Ticks at which the oldest pending end was last seen not to be reached; 0 for none.
+    unreached: u64,
+    looked_ns: u64,
+    /// The last step that ended and when.
+    last_step: Option<(u64, f64)>,
+    /// The step whose spans come now and when the first of them began.
+    first_begin: Option<(u64, f64)>,
+    is_over: bool,
+}
+
+impl Resolver {
+    pub(crate) fn new(opened: OpenedDevice) -> Self {
+        let OpenedDevice { id, stream, records, free, shared, first, .. } = opened;
+        Self {
+            encoder: BlockEncoder::new(id),
+            clock: DeviceClock::new(stream.resolution_ns()),
+            pending: VecDeque::with_capacity(stream.marks().min(MARKS_MOST) as usize),
+            reference: first.map(|first| (first.mark, 0.0)),
+            first,
+            stream,
+            records,
+            free,
+            shared,
+            unreached: 0,
+            looked_ns: 0,
+            last_step: None,
+            first_begin: None,
+            is_over: false,
+        }
+    }
+
+    /// Whether the thread has given the device up, or it was lost, and everything was written.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over && self.encoder.is_empty()
+    }
+
+    /// Takes what the device has reached; full blocks go to `out` at once. Never waits for the device.
+    pub(crate) fn drain(&mut self, map: &ClockMap, ticks: &Clock, out: &mut Vec<u8>) {
+        if self.is_over {
+            return;
+        }
+        // Looked at before the ring: once it is set nothing more comes.
+        let closed = self.shared.closed.load(Ordering::Acquire);
+        while let Some(record) = self.records.try_pop() {
+            self.pending.push_back(record);
+        }
+        let reached = if self.shared.lost.load(Ordering::Acquire) { Err(None) } else { self.reached(map, ticks, out) };
+        match reached {
+            Ok(()) => self.is_over = closed && self.pending.is_empty(),
+            Err(lost) => self.give_up(lost, map.ns(ticks.raw()), out),
+        }
+    }
+
+    /// Closes the block and appends it to `out`.
+    pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
+        self.encoder.finish(self.shared.dropped.load(Ordering::Relaxed), out);
+    }
+
+    /// What the device has still not reached when the session ends is lost with it, which a mark says.
+    pub(crate) fn end(&mut self, t_ns: u64) {
+        let unreached = self.count_unreached();
+        if unreached > 0 {
+            let name = names::intern(NameKind::Text, "not reached by the device at the end").id();
+            self.encoder.push(&Event::Mark(Mark { name, t_ns, value: Some(unreached as f64) }));
+        }
+        self.is_over = true;
+    }
+
+    fn count_unreached(&mut self) -> usize {
+        let unreached = self.pending.len();
+        self.shared.count_drops(unreached as u64);
+        self.pending.clear();
+        unreached
+    }
+
+    fn reached(&mut self, map: &ClockMap, ticks: &Clock, out: &mut Vec<u8>) -> Result<(), Option<Lost>> {
+        let mut looks = self.looks(map.ns(ticks.raw()));
+        while let Some(record) = self.pending.front().copied() {
+            let asked = ticks.raw();
+            if self.stream.is_reached(record.end)? {
+                let seen = ticks.raw();
+                self.resolve(&record, seen, map, out)?;
+                self.pending.pop_front();
+                self.unreached = 0;
+            } else if looks > 0 {
+                looks -= 1;
+                self.unreached = asked;
+                std::thread::sleep(LOOK_PAUSE);
+            } else {
+                self.unreached = asked;
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// How often to look closely now: where the device is always busy, no mark is seen when it is reached otherwise.
+    fn looks(&mut self, now_ns: u64) -> u32 {
+        let is_due = now_ns.saturating_sub(self.looked_ns) >= LOOK_EVERY_NS;
+        if !is_due {
+            return 0;
+        }
+        self.looked_ns = now_ns;
+        self.shared.wants_sight.store(true, Ordering::Relaxed);
+        if self.clock.uncertainty_ns().is_none_or(|ns| ns > LOOK_FROM_NS) { LOOKS } else { 0 }
+    }
+
+    fn resolve(&mut self, record: &Record, seen: u64, map: &ClockMap, out: &mut Vec<u8>) -> Result<(), Lost> {
+        let (end, begin) = self.times(record)?;
+        self.compare_first(map);
+        let [issued_start, issued_end] = record.issued;
+        let seen = if record.seen == 0 { seen } else { record.seen.min(seen) };
+        let (issued_start_ns, issued_end_ns, seen_ns) = (map.ns(issued_start), map.ns(issued_end), map.ns(seen));
+        if let Some(begin) = begin {
+            self.clock.observe(begin, issued_start_ns, seen_ns);
+        }
+        // Where it was asked for before and not yet there, it was reached later still.
+        let after = if self.unreached == 0 {
+            issued_end_ns
+        } else {
+            issued_end_ns.max(map.ns(self.unreached).saturating_sub(ANSWER_LAG_NS))
+        };
+        self.clock.observe(end, after.min(seen_ns), seen_ns);
+        let start = begin.unwrap_or_else(|| self.start_of_step(record.step, end));
+        let (from, to) = (self.clock.map(start), self.clock.map(end));
+        self.push(
+            out,
+            &Event::DeviceSpan(DeviceSpan {
+                name: NameId(record.name),
+                start_ns: from.ns,
+                end_ns: to.ns,
+                error_ns: from.error_ns.max(to.error_ns),
+                issued_start_ns,
+                issued_end_ns,
+                step: StepId(record.step),
+            }),
+        );
+        match begin {
+            Some(begin) if self.first_begin.is_none_or(|(step, _)| step != record.step) => {
+                self.first_begin = Some((record.step, begin));
+            }
+            Some(_) => {}
+            None => self.last_step = Some((record.step, end)),
+        }
+        self.release(record, end);
+        Ok(())
+    }
+
+    /// Times of a record's end and, where it has one, of its begin.
+    fn times(&mut self, record: &Record) -> Result<(f64, Option<f64>), Lost> {
+        let (mark, at) = *self.reference.get_or_insert((record.end, 0.0));
+        let end = if mark == record.end { at } else { at + self.stream.between_ns(mark, record.end)? };
+        let begin = match record.begin {
+            NO_MARK => None,
+            begin => Some(end - self.stream.between_ns(begin, record.end)?),
+        };
+        Ok((end, begin))
+    }
+
+    /// Takes note of the comparison that was made at the start.
+    fn compare_first(&mut self, map: &ClockMap) {
+        if let Some(First { ticks: [before, seen], .. }) = self.first.take() {
+            self.clock.observe(0.0, map.ns(before), map.ns(seen));
+        }
+    }
+
+    /// A step begins on the device where the one before it ended, or with its first span where that is not known.
+    fn start_of_step(&self, step: u64, end: f64) -> f64 {
+        let after = self.last_step.filter(|(last, _)| last.checked_add(1) == Some(step));
+        let first = self.first_begin.filter(|(of, _)| *of == step);
+        after.or(first).map_or(end, |(_, start)| start.min(end))
+    }
+
+    /// Gives marks back, but for one to count from.
+    fn release(&mut self, record: &Record, end: f64) {
+        let mut free = |mark: u32| {
+            if mark != NO_MARK {
+                // As long as the ring was made for; it cannot be full.
+                let _ = self.free.try_push(mark);
+            }
+        };
+        free(record.begin);
+        match self.reference {
+            Some((mark, _)) if mark == record.end => {}
+            Some((mark, at)) if end - at > REFERENCE_NS => {
+                free(mark);
+                self.reference = Some((record.end, end));
+            }
+            _ => free(record.end),
+        }
+    }
+
+    fn push(&mut self, out: &mut Vec<u8>, event: &Event) {
+        if self.encoder.is_full() {
+            self.finish(out);
+        }
+        self.encoder.push(event);
+    }
+
+    /// The device is gone: says why, and counts what was not reached.
+    fn give_up(&mut self, lost: Option<Lost>, t_ns: u64, out: &mut Vec<u8>) {
+        if let Some(lost) = lost {
+            self.shared.lose(lost);
+        }
+        let reason = self.shared.reason.get().map_or("", String::as_str);
+        let name = names::intern(NameKind::Text, &format!("device time ends: {reason}")).id();
+        self.push(out, &Event::Mark(Mark { name, t_ns, value: None }));
+        self.count_unreached();
+        self.is_over = true;
+    }
+}

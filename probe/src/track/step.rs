@@ -1,0 +1,86 @@
+//! The steps of a training loop: what is known of each goes to the ring in parts, ahead of the step itself.
+
+use std::ptr;
+
+use gnntop_wire::BatchShape;
+
+use super::{CURRENT, Local, with_track};
+use crate::ring::{RawEvent, Tag};
+use crate::usage;
+
+/// Begins the next step of this thread's training loop; it ends when the result is dropped.
+///
+/// Put the whole turn of the loop inside, waiting for data included: what is inside a step but in no phase,
+/// and what lies between two steps, is shown as the gap.
+#[inline]
+pub fn step(epoch: u64) -> Step {
+    let mut begun = Step { local: ptr::null(), start: 0, epoch, batch: BatchShape::default(), loss: None };
+    with_track(|track| {
+        begun.local = track;
+        track.last_step.set(track.last_step.get() + 1);
+        track.step.set(track.last_step.get());
+        if let Some(device) = track.device.get() {
+            device.begin_step(track.last_step.get());
+        }
+        begun.start = track.clock.raw();
+    });
+    begun
+}
+
+/// A running step; see [`step`]. Tell it what is known of its batch.
+#[must_use = "the step ends when this is dropped"]
+pub struct Step {
+    local: *const Local,
+    start: u64,
+    epoch: u64,
+    batch: BatchShape,
+    loss: Option<f64>,
+}
+
+impl Step {
+    /// The size of the step's batch, as far as known.
+    pub fn batch(&mut self, batch: BatchShape) {
+        self.batch = batch;
+    }
+
+    /// The step's loss. On a GPU, reading it waits for the device: leave it out where that disturbs.
+    pub fn loss(&mut self, loss: f64) {
+        self.loss = Some(loss);
+    }
+
+    fn push_parts(&self, track: &Local, step: u64) {
+        let part = |tag, present, a, b, c| RawEvent { a, b, c, id: step as u32, tag, present };
+        let known = |value: Option<u64>, bit: u8| u8::from(value.is_some()) << bit;
+        let BatchShape { graphs, nodes, edges, seeds } = self.batch;
+        let present = known(graphs, 0) | known(nodes, 1) | known(edges, 2);
+        if present != 0 {
+            let value = |v: Option<u64>| v.unwrap_or(0);
+            track.push(part(Tag::StepBatch, present, value(graphs), value(nodes), value(edges)));
+        }
+        let present = known(seeds, 0) | u8::from(self.loss.is_some()) << 1;
+        let loss_bits = self.loss.unwrap_or(0.0).to_bits();
+        track.push(part(Tag::StepRun, present, seeds.unwrap_or(0), loss_bits, self.epoch));
+        if let Some((before, now)) = track.usage.get().zip(usage::of_this_thread()) {
+            let [a, b] = now.since(before);
+            track.push(part(Tag::StepUsage, 0, a, b, 0));
+            track.usage.set(Some(now));
+        }
+    }
+}
+
+impl Drop for Step {
+    fn drop(&mut self) {
+        if self.local.is_null() || !ptr::eq(self.local, CURRENT.get()) {
+            return;
+        }
+        // SAFETY: it equals CURRENT, which is not null; as in `with_track`.
+        let track = unsafe { &*self.local };
+        let (end, step) = (track.clock.raw(), track.step.get());
+        self.push_parts(track, step);
+        track.push(RawEvent { a: self.start, b: end, c: step, id: 0, tag: Tag::Step, present: 0 });
+        if let Some(device) = track.device.get() {
+            device.end_step(step, self.start, end);
+        }
+        track.step.set(0);
+    }
+}
