@@ -10,13 +10,11 @@ const REST: u32 = 49;
 /// A look is no use more often than this.
 const SHORTEST_REST: Duration = Duration::from_millis(250);
 
-/// What was looked at: the rank, and how much was known of all of them.
-type Revision = (Option<u32>, u64);
-
 /// Keeps what there is to say about a run at most some seconds old, for at most 2 % of a core.
 #[derive(Debug, Default)]
 pub struct Watch {
-    revision: Option<Revision>,
+    /// The run's, when it was looked at.
+    revision: Option<(Option<u32>, u64)>,
     next: Option<Instant>,
 }
 
@@ -29,7 +27,7 @@ impl Watch {
     /// Looks at the newest 8,192 steps again if there is anything new and it is time.
     pub fn update(&mut self, run: &Run) -> Option<Judgement> {
         let begin = Instant::now();
-        if self.revision == Some(revision(run)) || self.next.is_some_and(|next| begin < next) {
+        if self.revision == Some(run.revision()) || self.next.is_some_and(|next| begin < next) {
             return None;
         }
         let judgement = self.look(run);
@@ -40,14 +38,9 @@ impl Watch {
 
     /// Looks at once, whatever it costs: after a jump in a recording.
     pub fn look(&mut self, run: &Run) -> Judgement {
-        self.revision = Some(revision(run));
+        self.revision = Some(run.revision());
         of_run(run)
     }
-}
-
-fn revision(run: &Run) -> Revision {
-    let revisions = run.members().iter().map(|member| member.store.revision());
-    (run.rank(), revisions.fold(0, u64::wrapping_add))
 }
 
 #[cfg(test)]

@@ -83,6 +83,12 @@ impl Run {
         &self.members[self.selected].store
     }
 
+    /// The rank that is looked at, and how much is known of all of them: another pair when anything is new.
+    pub fn revision(&self) -> (Option<u32>, u64) {
+        let revisions = self.members.iter().map(|member| member.store.revision());
+        (self.rank(), revisions.fold(0, u64::wrapping_add))
+    }
+
     /// The session that is looked at.
     pub fn member(&self) -> &Member {
         &self.members[self.selected]

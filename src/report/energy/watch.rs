@@ -41,7 +41,8 @@ impl EnergyTold {
 #[derive(Debug, Default)]
 pub struct EnergyWatch {
     assumptions: Assumptions,
-    revision: Option<u64>,
+    /// The run's, when it was looked at.
+    revision: Option<(Option<u32>, u64)>,
     next: Option<Instant>,
 }
 
@@ -60,7 +61,7 @@ impl EnergyWatch {
     /// Tells it again if there is anything new and it is time.
     pub fn update(&mut self, run: &Run) -> Option<EnergyTold> {
         let begin = Instant::now();
-        if self.revision == Some(run.store().revision()) || self.next.is_some_and(|next| begin < next) {
+        if self.revision == Some(run.revision()) || self.next.is_some_and(|next| begin < next) {
             return None;
         }
         let told = self.look(run);
@@ -70,7 +71,7 @@ impl EnergyWatch {
 
     /// Tells it at once, whatever it costs: after a jump in a recording.
     pub fn look(&mut self, run: &Run) -> EnergyTold {
-        self.revision = Some(run.store().revision());
+        self.revision = Some(run.revision());
         EnergyTold::of_run(run, &self.assumptions)
     }
 }
