@@ -101,6 +101,7 @@
 
 mod block;
 pub mod device_memory;
+mod device_span;
 mod event;
 mod frame;
 mod ids;
@@ -113,9 +114,10 @@ mod units;
 mod varint;
 
 pub use block::{BlockEncoder, BlockInfo, Events, MAX_BLOCK_LEN};
+pub use device_span::DeviceSpan;
 pub use event::{
-    Absent, Allocation, Anchor, BatchShape, ClockOffset, Counter, Definition, DeviceSpan, End, Event, Mark, NameKind,
-    Open, PhaseMemory, Place, Sample, SessionInfo, Span, Step, ThreadUsage, TrackRole,
+    Absent, Allocation, Anchor, BatchShape, ClockOffset, Counter, Definition, End, Event, Mark, NameKind, Open,
+    PhaseMemory, Place, Sample, SessionInfo, Span, Step, ThreadUsage, TrackRole,
 };
 pub use frame::{HEADER_LEN, MAX_PAYLOAD_LEN, peek};
 pub use ids::{NameId, SignalId, StepId, TrackId};

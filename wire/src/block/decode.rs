@@ -7,9 +7,9 @@ use super::{
     NUMBER_NONE, SPAN_FROM_END, TAG_ABSENT, TAG_ALLOCATION, TAG_CHANGE_STEP, TAG_COUNTER, TAG_DEVICE_SPAN, TAG_MARK,
     TAG_OPEN, TAG_SAMPLE, TAG_STEP,
 };
+use crate::device_span::DeviceSpan;
 use crate::event::{
-    Absent, Allocation, BatchShape, Counter, DeviceSpan, Event, Mark, Open, PhaseMemory, Sample, Span, Step,
-    ThreadUsage,
+    Absent, Allocation, BatchShape, Counter, Event, Mark, Open, PhaseMemory, Sample, Span, Step, ThreadUsage,
 };
 use crate::frame::{FLAG_LZ4, RawFrame};
 use crate::ids::{NameId, SignalId, StepId, TrackId};

@@ -5,7 +5,8 @@ use super::{
     TAG_ABSENT, TAG_ALLOCATION, TAG_CHANGE_STEP, TAG_COUNTER, TAG_DEVICE_SPAN, TAG_MARK, TAG_OPEN, TAG_PHASE_MEMORY,
     TAG_SAMPLE, TAG_STEP,
 };
-use crate::event::{DeviceSpan, Event, PhaseMemory, Sample, Span, Step};
+use crate::device_span::DeviceSpan;
+use crate::event::{Event, PhaseMemory, Sample, Span, Step};
 use crate::frame::{self, FLAG_LZ4, Kind};
 use crate::ids::{NameId, TrackId};
 use crate::varint::{Writer, put_u64};
