@@ -59,6 +59,7 @@ impl Command {
             Self::MovePercentile { by: ..0 } => "percentile-before",
             Self::MovePercentile { by: 0.. } => "percentile-after",
             Self::ShowPercentile => "show-percentile",
+            Self::ToggleClock => "clock",
             Self::TogglePercentiles => "percentiles",
             Self::MovePlace { forward: false } => "place-before",
             Self::MovePlace { forward: true } => "place-after",

@@ -143,6 +143,8 @@ pub const BINDINGS: &[Binding] = &[
     key(&[Char('e')], "e", When::Overview, Command::Enlarge, "the panel's own view").footer("e", "enlarge"),
     key(&[Char('e')], "e", When::Place, Command::Show(View::Overview), "back to the overview"),
     key(&[Char('p')], "p", When::Bars, Command::TogglePercentiles, "percentiles of the step in the place of bars"),
+    key(&[Char('c')], "c", When::Device, Command::ToggleClock, "phases by the device's clock, or by the host's")
+        .footer("c", "clock"),
     key(&[Char('1')], "1", When::Open, Command::Show(View::Overview), "overview: the run at a glance"),
     key(&[Char('2')], "2", When::Open, Command::Show(View::Steps), "steps: where the time of each goes"),
     key(&[Char('3')], "3", When::Open, Command::Show(View::Latency), "latency: percentiles of steps, phases and spans"),
@@ -215,6 +217,7 @@ mod tests {
                         sessions,
                         ranks: log,
                         stages: log,
+                        device: log,
                         open,
                     });
                 }

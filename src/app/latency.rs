@@ -61,7 +61,7 @@ impl App {
 
     /// Figures over the steps that the latency view is about.
     pub fn latency_figures(&self) -> &StepStatistics {
-        self.latency.figures.as_ref().map_or(self.run.store().statistics(), |(_, figures)| figures)
+        self.latency.figures.as_ref().map_or(self.phase_statistics(), |(_, figures)| figures)
     }
 
     /// The place of the selected percentile among [`QUANTILES`].
@@ -137,8 +137,21 @@ impl App {
             (Over::Start, _) => None,
         };
         if range != self.latency_range() || self.latency.over == Over::Start {
-            self.latency.figures = range.map(|range| (range.clone(), StepStatistics::of(steps.rows(range))));
+            self.latency.figures = range.map(|range| (range.clone(), self.figures_of(range)));
         }
+    }
+
+    /// Figures over a range of steps, by the clock that is shown.
+    fn figures_of(&self, range: Range<u64>) -> StepStatistics {
+        let steps = self.run.store().steps();
+        let Some(device) = self.shown_device() else { return StepStatistics::of(steps.rows(range)) };
+        let (mut first, mut last) = (None, None);
+        for row in steps.rows(range) {
+            first.get_or_insert(row.step());
+            last = Some(row.step());
+        }
+        let ends = first.zip(last);
+        ends.map_or_else(StepStatistics::default, |(first, last)| StepStatistics::of(device.rows(first, last)))
     }
 
     /// Selects the step that is the selected percentile, and shows it among the others.
@@ -162,7 +175,8 @@ impl App {
         let wanted = if quantile < 1.0 { all.percentile(quantile) } else { all.max_ns() }?;
         let range = self.latency_range().unwrap_or(0..self.run.store().steps().total());
         let ns = |row: &StepRow<'_>| slot.map_or(row.period_ns(), |slot| row.phase_ns(slot));
-        let rows = self.run.store().steps().known_rows(range);
-        rows.min_by_key(|row| (ns(row).abs_diff(wanted), std::cmp::Reverse(row.ordinal()))).map(|row| row.ordinal())
+        let shown = |row: StepRow<'_>| Some((ns(&self.phase_row(row.ordinal())?), row.ordinal()));
+        let rows = self.run.store().steps().known_rows(range).filter_map(shown);
+        rows.min_by_key(|(ns, ordinal)| (ns.abs_diff(wanted), std::cmp::Reverse(*ordinal))).map(|(_, ordinal)| ordinal)
     }
 }

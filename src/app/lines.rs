@@ -6,7 +6,9 @@ use super::{App, Command, Panel, View};
 /// Rows that a page of a scrolled view leaves out for orientation and for frame and footer.
 const PAGE_MARGIN: usize = 6;
 /// Lines that a step's detail has beside those of its phases.
-const STEP_FACTS: usize = 12;
+const STEP_FACTS: usize = 14;
+/// Facts, charts and headings of a device's memory beside its phases and kinds.
+const DEVICE_LINES: usize = 12;
 /// Lines of the memory view beside those of its phases, at most.
 const MEMORY_LINES: usize = 40;
 /// Headings of the hardware view.
@@ -43,7 +45,10 @@ impl App {
             View::Latency => self.latency_lines().len(),
             // Facts, charts and headings: as many as there may be, less what is on the screen anyway.
             View::Memory => {
-                (self.run.store().memory().phases().len() * 2 + MEMORY_LINES).saturating_sub(self.page() / 2)
+                let device = self.run.store().device_memory();
+                let device = device.map_or(0, |device| device.phases.len() * 2 + device.kinds.len() + DEVICE_LINES);
+                let phases = self.run.store().memory().phases().len() * 2;
+                (phases + device + MEMORY_LINES).saturating_sub(self.page() / 2)
             }
             View::Energy => self.energy_lines().saturating_sub(self.page() / 2),
             View::Hardware => {

@@ -1,6 +1,7 @@
 //! The state of the screen and how it changes: an event becomes an [`Action`], [`update()`] applies it to the [`App`],
 //! and the screen draws what the app then is. Nothing here draws, reads a file, looks at a clock or knows a terminal.
 
+mod clock;
 mod commands;
 mod compare;
 mod energy;
@@ -34,6 +35,7 @@ use crate::source::catalog::Entry;
 use crate::source::{Control, State, Status};
 use crate::store::PhaseSlot;
 
+pub use clock::PhaseClock;
 pub use compare::{Other, Pair};
 pub use findings::FindingLine;
 pub use keymap::{Bound, KeyMap, KeyMapError, Override};
@@ -138,6 +140,8 @@ pub enum Command {
     ToggleRange,
     /// Measure steps by the next piece of their work.
     NextMeasure,
+    /// Show phases by the device's clock, or by the host's.
+    ToggleClock,
     /// Show percentiles in the place of bars, or no longer.
     TogglePercentiles,
     /// Count percentiles over other steps: all, the newest, the selected range.
@@ -278,6 +282,7 @@ pub struct App {
     views: Vec<View>,
     focus: Panel,
     percentiles: bool,
+    phase_clock: PhaseClock,
     window: Window,
     time_window: TimeWindow,
     lines: Lines,

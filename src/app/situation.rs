@@ -18,6 +18,8 @@ pub enum When {
     Axis,
     /// What is shown has an axis of time: tracks, ranks.
     Tracks,
+    /// Phases are shown, and the program has a device timed.
+    Device,
     /// The run has several ranks.
     Ranks,
     /// The run is a pipeline.
@@ -79,6 +81,8 @@ pub struct Situation {
     pub ranks: bool,
     /// Whether the run has several stages.
     pub stages: bool,
+    /// Whether the program has a device timed.
+    pub device: bool,
     /// Whether something is open, so that views have something to show.
     pub open: bool,
 }
@@ -93,6 +97,7 @@ impl Situation {
             When::Bars => self.steps && matches!(self.view, View::Overview | View::Steps),
             When::Axis => self.steps && matches!(self.view, View::Overview | View::Steps | View::Latency),
             When::Tracks => self.view.has_time_axis(),
+            When::Device => self.device && matches!(self.view, View::Overview | View::Latency | View::Step),
             When::Ranks => self.ranks && self.open,
             When::Stages => self.stages && self.open,
             When::Overview => overview,
@@ -145,6 +150,7 @@ impl App {
             sessions: self.offers_sessions(),
             ranks: self.run.is_parallel(),
             stages: self.run.is_pipeline(),
+            device: self.timed_device().is_some(),
             open: !self.has_nothing_open(),
         }
     }

@@ -130,6 +130,7 @@ impl App {
             }
             Command::NextPanel => self.turn_focus(1),
             Command::PreviousPanel => self.turn_focus(Panel::ALL.len() - 1),
+            Command::ToggleClock => self.toggle_clock(),
             Command::TogglePercentiles => self.percentiles = !self.percentiles,
             Command::NextPalette => {
                 self.palette = self.palette.next();

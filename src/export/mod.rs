@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
-use gnntop_wire::{Definition, Event, Item, NameId, NameKind, SessionInfo, Span, Step, TrackId, Unit};
+use gnntop_wire::{Definition, DeviceSpan, Event, Item, NameId, NameKind, SessionInfo, Span, Step, TrackId, Unit};
 
 use crate::source::Sink;
 
@@ -153,7 +153,18 @@ impl<'w> Exporter<'w> {
 
     fn write(&mut self, track: TrackId, event: &Event) -> io::Result<()> {
         let named = |name: &NameId| self.names.get(name).map(|(kind, text)| (*kind, text.as_str()));
+        let on_device;
         let entry = match event {
+            // A whole step of the device has no name, and its spans must not be taken for the host's.
+            Event::DeviceSpan(span) if span.name == NameId::NONE => return Ok(()),
+            Event::DeviceSpan(DeviceSpan { name, start_ns, end_ns, step, .. }) => match named(name) {
+                Some((_, text)) => {
+                    on_device = format!("{text} (device clock)");
+                    let span = Span { name: *name, start_ns: *start_ns, end_ns: *end_ns, step: *step };
+                    Some(Entry::Span { name: &on_device, is_phase: false, span })
+                }
+                None => None,
+            },
             Event::Span(span) => named(&span.name).map(|(kind, name)| Entry::Span {
                 name,
                 is_phase: kind == NameKind::Phase,

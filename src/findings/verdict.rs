@@ -27,6 +27,8 @@ pub struct Verdict {
     pub is_settled: bool,
     /// The phase with the largest share of the wall time, and its share (0 to 1).
     pub bound: Option<(String, f64)>,
+    /// Whether the shares are the device's, by its own clock: of a host that only hands work over they say nothing.
+    pub is_on_device: bool,
     /// Share of waiting for data, where it is a phase and not the largest one.
     pub data_wait_share: Option<f64>,
     /// Share of time outside every phase, where it is not the largest one.
@@ -49,7 +51,13 @@ impl Verdict {
             return verdict;
         };
         verdict.is_settled = true;
-        verdict.find_shares(store, &evidence.rows);
+        match rows_on_device(store, &evidence.rows) {
+            Some(rows) => {
+                verdict.is_on_device = true;
+                verdict.find_shares(store, &rows);
+            }
+            None => verdict.find_shares(store, &evidence.rows),
+        }
         if periods.len() >= ENOUGH_FOR_P99 {
             verdict.p99_over_p50 = quantile(&mut periods, 0.99).map(|p99| p99 / median_ns.max(1.0));
         }
@@ -88,7 +96,8 @@ impl Verdict {
 
     /// What bounds the steps, and the shares of waiting and of the gap where they are worth a word.
     pub(super) fn shares(&self) -> Vec<String> {
-        let bound = self.bound.as_ref().map(|(text, share)| bound_text(text, *share));
+        let place = if self.is_on_device { " on the device" } else { "" };
+        let bound = self.bound.as_ref().map(|(text, share)| bound_text(text, *share) + place);
         let data_wait = self.data_wait_share.map(|share| format!("data wait {}", percent(share)));
         let gap = self.gap_share.map(|share| format!("gap {}", percent(share)));
         [bound, data_wait, gap].into_iter().flatten().collect()
@@ -108,6 +117,14 @@ impl Verdict {
     pub(super) fn tells_gap(&self) -> bool {
         self.gap_share.is_some() || self.bound.as_ref().is_some_and(|(text, _)| text == crate::store::GAP)
     }
+}
+
+/// The same steps by the device's clock, where it tells of most of them and the host's does not.
+fn rows_on_device<'a>(store: &'a Store, rows: &[StepRow<'_>]) -> Option<Vec<StepRow<'a>>> {
+    let device = store.device().filter(|device| !device.is_synchronised())?;
+    let (first, last) = (rows.first()?.step(), rows.last()?.step());
+    let there: Vec<StepRow<'a>> = device.rows(first, last).collect();
+    (there.len() * 2 > rows.len()).then_some(there)
 }
 
 fn bound_text(phase: &str, share: f64) -> String {

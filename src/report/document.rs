@@ -125,6 +125,7 @@ fn one(blocks: &mut Vec<Block>, report: &Report) {
             report.phases.iter().map(|l| (l.name.as_str(), &l.durations, l.share)),
         )));
         blocks.push(Block::Paragraph(INTERVALS.to_owned()));
+        device(blocks, report);
         blocks.push(Block::Heading("Kinds of steps".to_owned()));
         blocks.push(Block::Table(classes_table(&report.classes)));
     }
@@ -316,7 +317,25 @@ fn energy_table(reports: &[(&str, &Report)]) -> Vec<Vec<String>> {
     std::iter::once(head).chain(names.iter().map(row)).collect()
 }
 
+/// The device's phases by its own clock, where there are any.
+fn device(blocks: &mut Vec<Block>, report: &Report) {
+    let Some(device) = &report.device else { return };
+    blocks.push(Block::Heading("Phases on the device".to_owned()));
+    if !device.phases.is_empty() {
+        let lines = device.phases.iter().map(|line| (line.name.as_str(), &line.durations, line.share));
+        blocks.push(Block::Table(durations_table("phase", lines)));
+    }
+    blocks.push(Block::Paragraph(device.clocks()));
+}
+
 fn memory(blocks: &mut Vec<Block>, report: &Report) {
+    if let Some(device) = &report.memory.device {
+        let facts = device.facts().into_iter().map(|(what, text)| vec![what.to_owned(), text]);
+        let head = std::iter::once(vec!["device memory".to_owned(), String::new()]);
+        blocks.push(Block::Table(head.chain(facts).collect()));
+        let tables = [device.phase_rows(), device.kind_rows()];
+        blocks.extend(tables.into_iter().filter(|rows| rows.len() > 1).map(Block::Table));
+    }
     if report.memory.phases.is_empty() {
         return;
     }

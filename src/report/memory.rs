@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
+use super::DeviceMemory;
 use crate::store::Store;
 
-/// Memory, as the program's allocator told it. Empty where it does not count.
+/// Memory, as the program's allocator told it, empty where it does not count; and that of its device.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Memory {
     /// The most bytes that were live in the whole process.
@@ -15,6 +16,8 @@ pub struct Memory {
     pub large_allocations: u64,
     /// Totals by phase, the largest first.
     pub phases: Vec<PhaseMemory>,
+    /// The memory of the program's device; `null` where it is not published.
+    pub device: Option<DeviceMemory>,
 }
 
 /// A phase's totals over all threads since the start of the session.
@@ -52,6 +55,7 @@ impl Memory {
             last_live_bytes: memory.live_bytes().last().and_then(|point| point.value()).map(|bytes| bytes as u64),
             large_allocations: memory.allocation_count(),
             phases,
+            device: DeviceMemory::of(store),
         }
     }
 }

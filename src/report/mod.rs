@@ -14,6 +14,8 @@ mod chart;
 mod classes;
 mod compare;
 mod counters;
+mod device;
+mod device_memory;
 mod document;
 mod durations;
 pub mod energy;
@@ -43,6 +45,8 @@ pub use chart::{Bar, Chart};
 pub use classes::ClassLine;
 pub use compare::{Change, Compared, compare};
 pub use counters::Counter;
+pub use device::Device;
+pub use device_memory::{DeviceMemory, DevicePhaseMemory, MemoryKind};
 pub use document::Document;
 pub use durations::{Durations, PhaseLine, SpanLine};
 pub use energy::{Component, Energy, EnergyTold, EnergyWatch};
@@ -95,6 +99,8 @@ pub struct Report {
     pub steps: Steps,
     /// The phases in display order, then the gap, then the whole step, as `gap` and `step`.
     pub phases: Vec<PhaseLine>,
+    /// What a device did, by its own clock; `null` where the program has none timed. `phases` are the host's.
+    pub device: Option<Device>,
     /// Steps apart by what they are, over the rows that are held.
     pub classes: Vec<ClassLine>,
     /// Step times for a figure, oldest first.
@@ -142,6 +148,7 @@ impl Report {
             run: None,
             verdict: judgement.to_string(),
             findings: judgement.findings,
+            device: Device::of(store, options),
             phases: durations::phase_lines(store.phases(), statistics, &options.percentiles),
             classes: classes::class_lines(store, options.skip_steps, &options.percentiles),
             trace: figure::trace(store, options.skip_steps),

@@ -51,6 +51,26 @@ fn cut(text: &str, width: usize) -> String {
     kept
 }
 
+/// Writes a text behind `first`, and so that the lines that do not fit stand below it.
+pub(super) fn indented(out: &mut String, first: &str, text: &str) {
+    let mut used = first.width();
+    out.push_str(first);
+    for word in text.split(' ') {
+        if used > first.width() && used + 1 + word.width() > WIDTH {
+            out.push('\n');
+            out.extend(std::iter::repeat_n(' ', first.width()));
+            used = first.width();
+        }
+        if used > first.width() {
+            out.push(' ');
+            used += 1;
+        }
+        out.push_str(word);
+        used += word.width();
+    }
+    out.push('\n');
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

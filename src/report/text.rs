@@ -1,10 +1,11 @@
 //! The report for people.
 
+use gnntop_wire::device_memory::is_one as is_device_memory;
 use unicode_width::UnicodeWidthStr;
 
 use super::durations::Durations;
 use super::hardware::{Figure, Gpu};
-use super::{Counter, PhaseMemory, Report, energy, ranks, table};
+use super::{Counter, PhaseMemory, Report, device, device_memory, energy, ranks, table};
 use crate::figures::{bytes, count, duration, percent, quantity, utc};
 use crate::findings::{Findings, Severity};
 use crate::store::Losses;
@@ -12,7 +13,7 @@ use crate::store::Losses;
 pub(super) fn write(report: &Report) -> String {
     let mut out = String::new();
     if let Some(run) = &report.run {
-        ranks::sentences(run).iter().for_each(|line| indented(&mut out, "", line));
+        ranks::sentences(run).iter().for_each(|line| table::indented(&mut out, "", line));
         out.push('\n');
         table::write(&mut out, &ranks::rank_rows(run));
         out.push('\n');
@@ -23,11 +24,13 @@ pub(super) fn write(report: &Report) -> String {
     out.push_str(&format!("\n{}\n\n", wrapped(&report.verdict)));
     found(&mut out, &report.findings);
     phases(&mut out, report);
+    device::write(&mut out, report.device.as_ref());
     classes(&mut out, report);
     spans(&mut out, report);
     throughput(&mut out, report);
     counters(&mut out, &report.counters);
     memory(&mut out, &report.memory.phases);
+    device_memory::write(&mut out, report.memory.device.as_ref());
     hardware(&mut out, report);
     energy::write(&mut out, &report.energy);
     list(&mut out, "lost", &losses(&report.losses));
@@ -88,29 +91,9 @@ fn found(out: &mut String, findings: &Findings) {
             Severity::Note => "   ",
         };
         let head = format!("{} ({}): {}", finding.kind.title(), finding.confidence.word(), finding.summary);
-        indented(out, weight, &head);
-        finding.evidence.iter().for_each(|line| indented(out, "     - ", line));
-        finding.advice.iter().for_each(|line| indented(out, "     > ", line));
-    }
-    out.push('\n');
-}
-
-/// Writes a text behind `first`, and so that the lines that do not fit stand below it.
-fn indented(out: &mut String, first: &str, text: &str) {
-    let mut used = first.width();
-    out.push_str(first);
-    for word in text.split(' ') {
-        if used > first.width() && used + 1 + word.width() > table::WIDTH {
-            out.push('\n');
-            out.extend(std::iter::repeat_n(' ', first.width()));
-            used = first.width();
-        }
-        if used > first.width() {
-            out.push(' ');
-            used += 1;
-        }
-        out.push_str(word);
-        used += word.width();
+        table::indented(out, weight, &head);
+        finding.evidence.iter().for_each(|line| table::indented(out, "     - ", line));
+        finding.advice.iter().for_each(|line| table::indented(out, "     > ", line));
     }
     out.push('\n');
 }
@@ -140,7 +123,7 @@ fn duration_cells(durations: &Durations) -> Vec<String> {
 }
 
 /// Writes a table of durations under a head that begins with `title`.
-fn duration_table<'a>(
+pub(super) fn duration_table<'a>(
     out: &mut String,
     title: &str,
     lines: impl Iterator<Item = (&'a str, &'a Durations, Option<f64>)>,
@@ -217,6 +200,8 @@ fn throughput(out: &mut String, report: &Report) {
 }
 
 fn counters(out: &mut String, counters: &[Counter]) {
+    // Those of a device's memory have a part of their own.
+    let counters: Vec<&Counter> = counters.iter().filter(|counter| !is_device_memory(&counter.name)).collect();
     if counters.is_empty() {
         return;
     }

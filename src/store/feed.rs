@@ -3,9 +3,12 @@
 //! Spans are nearly everything that comes, so a span costs one table look-up, one histogram and, for a phase on
 //! the training track, one push. Nothing is hashed and nothing allocated for it.
 
-use gnntop_wire::{BlockInfo, Definition, Event, Events, Item, Mark, NameId, Open, Span, Step, TrackId, TrackRole};
+use gnntop_wire::{
+    BlockInfo, Definition, DeviceSpan, Event, Events, Item, Mark, NameId, Open, Span, Step, TrackId, TrackRole,
+};
 
 use super::Store;
+use super::device::DeviceTime;
 use super::instants::Instant;
 use super::lanes::Lane;
 use super::names::{Names, Route};
@@ -101,6 +104,11 @@ impl Store {
                 self.losses.names_not_kept += u64::from(!self.names.define(id, kind, text));
             }
             Definition::Track { id, role, thread_id, text } => {
+                if matches!(role, TrackRole::Device | TrackRole::SynchronisedDevice) {
+                    let is_synchronised = role == TrackRole::SynchronisedDevice;
+                    let new = || Box::new(DeviceTime::new(id, is_synchronised, self.device_rows));
+                    self.device.get_or_insert_with(new);
+                }
                 self.losses.tracks_not_kept += u64::from(!self.tracks.define(id, role, thread_id, text));
             }
             Definition::Signal { id, unit, kind, name, source, device } => {
@@ -127,6 +135,7 @@ impl Store {
             match event {
                 Event::Span(span) => self.add_span(&mut state, &span),
                 Event::Step(step) => self.add_step(&mut state, &step),
+                Event::DeviceSpan(span) => self.add_device_span(&mut state, info.track, &span),
                 other => self.add_other(&mut state, info.track, other),
             }
         }
@@ -246,6 +255,33 @@ impl Store {
             self.statistics.add(&row);
             let track = self.tracks.at(state.track).id;
             self.memory.end_step(track, row.ordinal(), row.period_start_ns(), row.end_ns());
+        }
+    }
+
+    /// Takes what a device did: kept apart from what the host did, but for its boxes, which have a track of their own.
+    fn add_device_span(&mut self, state: &mut BlockState, track: TrackId, span: &DeviceSpan) {
+        let slot = match self.names.route(span.name) {
+            Some(route) if route.is_phase => {
+                route.slot.or_else(|| Some(assign_slot(&mut self.names, &mut self.phases, span.name)))
+            }
+            _ => None,
+        };
+        let Some(device) = self.device.as_mut().filter(|device| device.track() == track) else {
+            self.losses.events_not_kept += 1;
+            return;
+        };
+        device.note_error(span.error_ns);
+        if span.name == NameId::NONE {
+            device.step(span, self.phases.slots());
+            return;
+        }
+        slot.into_iter().for_each(|slot| device.phase(slot, span));
+        state.spans += 1;
+        let DeviceSpan { name, start_ns, end_ns, step, .. } = *span;
+        let span = Span { name, start_ns, end_ns, step };
+        match &mut state.lane {
+            Some(lane) => lane.push(&span, state.lane_capacity),
+            None => self.open_lane(state, &span),
         }
     }
 

@@ -9,6 +9,7 @@
 //!                ├─ names.rs, tracks.rs, phases.rs   what ids mean
 //!                ├─ tiling.rs ─▶ steps.rs (rows), reduced.rs (older ones) ─▶ statistics.rs (running figures),
 //!                │                                        columns.rs (for bars), measure.rs (per graph, per edge)
+//!                ├─ device.rs (its steps, by its clock), device_memory.rs (its memory)
 //!                ├─ spans.rs, distribution.rs        durations by name
 //!                ├─ lanes.rs                         each track's spans as boxes in time
 //!                ├─ signals.rs, series.rs ─▶ hardware.rs (as people read them), resample.rs (for charts)
@@ -22,6 +23,8 @@
 
 mod columns;
 mod components;
+mod device;
+mod device_memory;
 mod distribution;
 mod feed;
 #[cfg(test)]
@@ -55,6 +58,8 @@ mod trend;
 use gnntop_wire::{NameId, Open, TrackId};
 
 pub use columns::StepColumn;
+pub use device::DeviceTime;
+pub use device_memory::DeviceMemory;
 pub use distribution::{Distribution, LONGEST_NS, SIGNIFICANT_DIGITS};
 pub use growth::{Growth, GrowthOf};
 pub use hardware::{Absence, CpuUse, Hardware, RATE_WINDOW_NS, Reading};
@@ -83,6 +88,8 @@ use signals::Counters;
 use spans::Spans;
 use tracks::Tracks;
 
+/// A device's steps are kept for a part of the host's.
+const DEVICE_SHARE: usize = 4;
 /// An open span is shown for this long after the publisher last said that it is open.
 const OPEN_FOR_NS: u64 = 2_000_000_000;
 
@@ -161,6 +168,7 @@ pub struct Store {
     phases: Phases,
     steps: StepTable,
     statistics: StepStatistics,
+    device: Option<Box<DeviceTime>>,
     spans: Spans,
     signals: Signals,
     meters: Meters,
@@ -168,6 +176,8 @@ pub struct Store {
     marks: Marks,
     memory: Memory,
     losses: Losses,
+    /// Steps that are kept of a device.
+    device_rows: usize,
     first_ns: Option<u64>,
     now_ns: u64,
     /// Whether the items that come now belong to another session or an unreadable segment.
@@ -190,6 +200,8 @@ impl Store {
             phases: Phases::new(),
             steps: StepTable::new(limits.step_rows, limits.step_groups),
             statistics: StepStatistics::default(),
+            device: None,
+            device_rows: limits.step_rows / DEVICE_SHARE,
             spans: Spans::new(limits.span_histograms),
             signals: Signals::new(limits.signals, limits.series_points),
             meters: Meters::default(),
@@ -271,6 +283,11 @@ impl Store {
     /// Running figures over all steps, kept or not.
     pub fn statistics(&self) -> &StepStatistics {
         &self.statistics
+    }
+
+    /// What the device did that the training thread hands its work to; `None` where the program does not time one.
+    pub fn device(&self) -> Option<&DeviceTime> {
+        self.device.as_deref()
     }
 
     /// Durations of all spans by name, phases included, over all tracks, in the order of appearance.

@@ -44,7 +44,7 @@ pub struct Item {
 pub fn rows(scene: &Scene<'_>, width: u16) -> u16 {
     let gpus = scene.store.hardware().gpus().len().max(1);
     let told = strip_items::live_memory(scene, 0).iter().chain(&strip_items::loss(scene, 0)).count();
-    let items = 5 + gpus + told + scene.store.counters().len().min(COUNTERS_SHOWN);
+    let items = 5 + gpus + told + scene.store.own_counters().count().min(COUNTERS_SHOWN);
     1 + items.div_ceil(usize::from(across(width))).min(12) as u16
 }
 
@@ -138,7 +138,7 @@ fn items(scene: &Scene<'_>, columns: u16) -> Vec<Item> {
     items.push(strip_items::power(scene, columns));
     items.extend(strip_items::live_memory(scene, columns));
     items.extend(strip_items::loss(scene, columns));
-    let counters = scene.store.counters().iter().take(COUNTERS_SHOWN);
+    let counters = scene.store.own_counters().take(COUNTERS_SHOWN);
     items.extend(counters.map(|counter| counter_item(scene, columns, counter)));
     items
 }

@@ -143,7 +143,8 @@ fn figure(all: &Distribution, column: usize) -> Option<String> {
 /// How many steps the table is over, in words.
 pub fn over(scene: &Scene<'_>) -> String {
     let counted = scene.app.latency_figures().steps();
-    match scene.app.latency_range() {
+    let clock = scene.app.clock_in_words().map(|clock| format!("; {clock}")).unwrap_or_default();
+    let steps = match scene.app.latency_range() {
         None => format!("{} steps since the start", count(counted)),
         Some(range) => {
             let wanted = range.end - range.start;
@@ -155,5 +156,6 @@ pub fn over(scene: &Scene<'_>) -> String {
                 if counted < wanted { format!(" of {}, the others are reduced", count(wanted)) } else { String::new() };
             format!("the {} {what} steps{of}", count(counted))
         }
-    }
+    };
+    steps + &clock
 }

@@ -12,11 +12,11 @@
 
 use ratatui::style::Style;
 
-use super::sheet::{Sheet, clip};
+use super::sheet::{Sheet, clip, width};
 use super::{Scene, Title, spans};
 use crate::app::{Panel, Target};
 use crate::figures::{count, duration, percent};
-use crate::store::{Distribution, Phase, StepRow};
+use crate::store::{DeviceTime, Distribution, Phase, StepRow};
 
 /// Columns of swatch and letter.
 const SWATCH: u16 = 6;
@@ -24,6 +24,8 @@ const SWATCH: u16 = 6;
 const FIGURE: u16 = 9;
 /// Columns of the share in figures.
 const SHARE: u16 = 7;
+/// Columns of the title without its note.
+const TITLE: u16 = 9;
 /// Columns of a name that is worth showing.
 const NAME_LEAST: u16 = 10;
 /// Longest bar of a share.
@@ -101,7 +103,7 @@ fn draw_table(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let phases: Vec<(usize, &Phase)> = phases.filter(|(_, phase)| scene.app.passes(&phase.text)).collect();
     let visible = usize::from(sheet.height().saturating_sub(2));
     let first = scene.app.line(scene.app.view()).min(phases.len().saturating_sub(visible));
-    let row = scene.app.step_in_view().and_then(|ordinal| scene.store.steps().known_row(ordinal));
+    let row = scene.app.step_in_view().and_then(|ordinal| scene.app.phase_row(ordinal));
     for (y, phase) in (1u16..).zip(phases.iter().skip(first).take(visible)) {
         draw_phase(&mut sheet.part(0, y, u16::MAX, 1), &layout, scene, *phase, row.as_ref());
     }
@@ -113,7 +115,7 @@ fn draw_table(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
 }
 
 fn draw_heads(sheet: &mut Sheet<'_>, layout: &Layout, scene: &Scene<'_>) {
-    let note = format!("{} steps", count(scene.store.statistics().steps()));
+    let note = note(layout, scene);
     Title { panel: Panel::Phases, name: "phases", note: &note, right: "" }
         .draw(&mut sheet.part(0, 0, SWATCH + layout.name + 2, 1), scene);
     let theme = scene.theme;
@@ -130,6 +132,21 @@ fn draw_heads(sheet: &mut Sheet<'_>, layout: &Layout, scene: &Scene<'_>) {
     sheet.text_ending(0, end + SHARE + 1, 0, " share ", theme.plain());
 }
 
+/// How many steps there are or, where there are two clocks, which is shown: in full, or in two words.
+fn note(layout: &Layout, scene: &Scene<'_>) -> String {
+    let Some(words) = scene.app.clock_in_words() else {
+        return format!("{} steps", count(scene.store.statistics().steps()));
+    };
+    // The title has the columns up to the first figure.
+    let room = (SWATCH + layout.name).saturating_sub(TITLE);
+    match scene.app.timed_device() {
+        _ if width(&words) <= room => words,
+        _ if scene.app.shown_device().is_some() => "device time".to_owned(),
+        Some(device) if device.is_synchronised() => "host, waits".to_owned(),
+        _ => "handed over".to_owned(),
+    }
+}
+
 fn draw_phase(
     sheet: &mut Sheet<'_>,
     layout: &Layout,
@@ -143,7 +160,7 @@ fn draw_phase(
     (1..3).for_each(|x| sheet.cell(x, 0, look.fill, look.style()));
     sheet.cell(4, 0, look.letter, theme.strong());
     sheet.text_within(SWATCH, 0, layout.name, &clip(&phase.text, layout.name, theme), theme.plain());
-    let statistics = scene.store.statistics();
+    let statistics = scene.app.phase_statistics();
     draw_figures(sheet, layout, scene, row.map(|row| row.phase_ns(phase.slot)), statistics.phase(phase.slot));
     let Some(share) = statistics.share(phase.slot) else { return };
     let end = layout.figures_end() + SHARE;
@@ -178,8 +195,10 @@ fn draw_figures(
 
 fn draw_total(sheet: &mut Sheet<'_>, layout: &Layout, scene: &Scene<'_>, row: Option<&StepRow<'_>>, hidden: usize) {
     let theme = scene.theme;
-    sheet.text(SWATCH, 0, "step", theme.strong());
-    let period = scene.store.statistics().period();
+    let error = scene.app.shown_device().and_then(DeviceTime::error_ns);
+    let name = error.map_or_else(|| "step".to_owned(), |ns| format!("step {} {}", theme.text("±", "+-"), duration(ns)));
+    sheet.text_within(SWATCH, 0, layout.name, &name, theme.strong());
+    let period = scene.app.phase_statistics().period();
     draw_figures(sheet, layout, scene, row.map(StepRow::period_ns), Some(period));
     if hidden > 0 {
         let end = layout.figures_end() + SHARE + layout.bar;

@@ -29,6 +29,8 @@ const BAR_MOST: u16 = 60;
 
 /// Facts about a step beside its phases.
 const FACTS: usize = 8;
+/// And those about clocks, where there are two.
+const CLOCK_FACTS: usize = 2;
 /// Findings that a step's detail names; a step seldom has more than two.
 const FINDINGS_MOST: usize = 4;
 
@@ -48,7 +50,8 @@ pub fn draw_below_bars(body: &mut Sheet<'_>, scene: &Scene<'_>) {
 fn rows(scene: &Scene<'_>) -> u16 {
     let ordinal = scene.app.step_in_view();
     let found = ordinal.map_or(0, |ordinal| scene.app.findings().at_step(ordinal).take(FINDINGS_MOST).count());
-    u16::try_from(scene.store.phases().len() + found + FACTS + 1).unwrap_or(u16::MAX)
+    let clocks = scene.app.timed_device().map_or(0, |_| CLOCK_FACTS);
+    u16::try_from(scene.store.phases().len() + found + FACTS + clocks + 1).unwrap_or(u16::MAX)
 }
 
 /// A line of the detail.
@@ -98,19 +101,26 @@ pub fn draw_title(sheet: &mut Sheet<'_>, scene: &Scene<'_>, row: &StepRow<'_>) {
 
 fn draw_phase(sheet: &mut Sheet<'_>, scene: &Scene<'_>, row: &StepRow<'_>, phase: &Phase, look: &PhaseLook) {
     let theme = scene.theme;
-    let ns = row.phase_ns(phase.slot);
+    let shown = scene.app.phase_row(row.ordinal());
+    let told = |phase: &Phase| shown.as_ref().map(|row| row.phase_ns(phase.slot));
     (1..3).for_each(|x| sheet.cell(x, 0, look.fill, look.style()));
     sheet.cell(4, 0, look.letter, theme.strong());
     sheet.text_within(SWATCH, 0, NAME - 1, &clip(&phase.text, NAME - 1, theme), theme.plain());
     let figures = SWATCH + NAME;
+    let Some(ns) = told(phase) else {
+        sheet.text_ending(figures, figures + FIGURE, 0, theme.text("—", "-"), theme.dim());
+        return;
+    };
     sheet.text_ending(figures, figures + FIGURE, 0, &duration(ns), theme.plain());
     let start = figures + FIGURE + 2;
     let room = sheet.width().saturating_sub(start + USUAL + 1).min(BAR_MOST);
-    let longest = scene.store.phases().iter().map(|phase| row.phase_ns(phase.slot)).max().unwrap_or(0);
+    let longest = scene.store.phases().iter().filter_map(told).max().unwrap_or(0);
     let share = ns as f64 / longest.max(1) as f64;
     let bar = (share * f64::from(room)).round() as u16;
     (0..bar.min(room)).for_each(|x| sheet.cell(start + x, 0, look.fill, look.style()));
-    let Some(median) = scene.store.statistics().phase(phase.slot).and_then(|all| all.percentile(0.5)) else { return };
+    let Some(median) = scene.app.phase_statistics().phase(phase.slot).and_then(|all| all.percentile(0.5)) else {
+        return;
+    };
     let x = sheet.text(start + room + 1, 0, &format!("median {:>8}", duration(median)), theme.dim());
     sheet.text_ending(x, x + 9, 0, &difference(ns, median).unwrap_or_default(), theme.plain());
 }
@@ -125,6 +135,14 @@ fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<Line<'a>> {
     for text in found(scene, row) {
         fact("found", Some(text));
     }
+    if let Some(clock) = scene.app.clock_in_words() {
+        fact("clock", Some(clock));
+        let other = scene.app.other_clock(row.ordinal());
+        fact(
+            "other clock",
+            Some(other.map_or_else(|| "the device has not told this step".to_owned(), |o| by(scene, &o))),
+        );
+    }
     fact("batch", batch(row));
     fact("rate", rates(scene, row));
     fact("time per", times_per(row));
@@ -137,6 +155,14 @@ fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<Line<'a>> {
     fact("switches", switches);
     fact("time", Some(began(scene, row)));
     lines
+}
+
+/// A step's phases by a clock, in words.
+fn by(scene: &Scene<'_>, (clock, row): &(String, StepRow<'_>)) -> String {
+    let phases = scene.store.phases().iter().filter(|phase| row.phase_ns(phase.slot) > 0);
+    let phases: Vec<String> =
+        phases.map(|phase| format!("{} {}", phase.text, duration(row.phase_ns(phase.slot)))).collect();
+    format!("{clock}: step {}; {}", duration(row.period_ns()), phases.join(", "))
 }
 
 /// What was found at the step, the weightiest first.

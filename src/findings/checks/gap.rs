@@ -32,6 +32,12 @@ impl Check for Gap {
         if !evidence.has_steps() {
             return too_few_steps(evidence);
         }
+        let device = evidence.store.device().filter(|device| device.steps().total() > 0);
+        if device.is_some_and(|device| !device.is_synchronised()) {
+            let reason =
+                "the host hands its work to a device and may wait for it in no phase; the device's gap tells more";
+            return Outcome::NotEnough(reason.to_owned());
+        }
         let between: f64 = evidence.between_ns.iter().sum();
         let has_phases = evidence.store.phases().len() > 1;
         let gap = if has_phases { evidence.phase_total_ns(PhaseSlot::GAP) } else { between };

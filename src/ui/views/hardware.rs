@@ -264,7 +264,7 @@ fn input_and_output<'a>(read: &Readings<'_, 'a>) -> Vec<Line<'a>> {
 fn counters<'a>(read: &Readings<'_, 'a>) -> Vec<Line<'a>> {
     let store = read.scene.store;
     let mut lines = Vec::new();
-    for counter in store.counters() {
+    for counter in store.own_counters() {
         if lines.is_empty() {
             lines.push(Line::heading("counters", "the program's own"));
         }

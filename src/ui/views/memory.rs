@@ -11,6 +11,8 @@
 //!  +64.0 MiB       backward, layer 3      step 88, live 512 MiB
 //! ```
 
+mod device;
+
 use gnntop_wire::{NameId, PhaseMemory};
 
 use super::reading::{Quantity, Readings};
@@ -47,6 +49,7 @@ fn lines<'a>(scene: &Scene<'a>, axis: &TimeAxis, rows: u16) -> Vec<Line<'a>> {
     lines.extend(resident(&read, rows));
     lines.extend(peak(scene));
     lines.extend(phases(&read));
+    lines.extend(device::lines(&read));
     lines.extend(faults(&read));
     lines.extend(on_gpus(&read));
     lines.extend(kept(scene.store));

@@ -90,7 +90,7 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
         body.text(2, 2, text, scene.theme.dim());
         return;
     }
-    let counters = scene.store.counters().len().min(COUNTERS) as u16;
+    let counters = scene.store.own_counters().count().min(COUNTERS) as u16;
     let counters = counters.min(body.height().saturating_sub(LANES_LEAST + 2));
     let has_reading = area.cursor_ns.is_some() && body.height() > LANES_LEAST;
     let below = counters + 1 + u16::from(has_reading);
@@ -233,7 +233,7 @@ fn draw_open(sheet: &mut Sheet<'_>, area: &Area<'_>, track: &Track, cells: Optio
 fn draw_counters(sheet: &mut Sheet<'_>, area: &Area<'_>, scene: &Scene<'_>) {
     let theme = scene.theme;
     let halves = area.columns.halved();
-    for (y, counter) in (0..sheet.height()).zip(scene.store.counters()) {
+    for (y, counter) in (0..sheet.height()).zip(scene.store.own_counters()) {
         let bins = counter.columns(&halves, scene.store.now_ns());
         let full = bins.iter().flatten().map(|bin| bin.max).fold(0.0, f64::max);
         let mut line = sheet.part(0, y, u16::MAX, 1);
