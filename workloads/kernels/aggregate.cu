@@ -82,7 +82,8 @@ __device__ inline void write_aggregates(const AggregateArguments& a, u64 node, u
 template <class T> __device__ inline void aggregate(const AggregateArguments& a) {
     typedef Wide<T> W;
     for (u64 i = first_element(); i < (u64(a.nodes) + a.parts) * a.width; i += all_threads()) {
-        u64 item = i / a.width, column = i % a.width;
+        Position place = position_of(i, a.width);
+        u64 item = place.row, column = place.column;
         if (item >= a.nodes) {
             u64 part = item - a.nodes;
             Summary<W> s = summary_of<T>(a, a.part_begin[part], a.part_end[part], column);
@@ -112,7 +113,8 @@ template <class T> __device__ inline void aggregate(const AggregateArguments& a)
 template <class T> __device__ inline void join_aggregates(const AggregateArguments& a) {
     typedef Wide<T> W;
     for (u64 i = first_element(); i < a.hubs * a.width; i += all_threads()) {
-        u64 hub = i / a.width, column = i % a.width;
+        Position place = position_of(i, a.width);
+        u64 hub = place.row, column = place.column;
         Summary<W> all = {};
         W count = 0;
         for (u64 part = a.hub_part[hub]; part < a.hub_part[hub + 1]; ++part) {
@@ -170,7 +172,8 @@ struct AggregateGradientArguments {
 template <class T> __device__ inline void aggregate_own_gradient(const AggregateGradientArguments& a) {
     typedef Wide<T> W;
     for (u64 i = first_element(); i < a.nodes * a.width; i += all_threads()) {
-        u64 node = i / a.width, row = node * 4 * a.width + i % a.width;
+        Position place = position_of(i, a.width);
+        u64 node = place.row, row = node * 4 * a.width + place.column;
         W sum = at<T>(a.gradient, row) + at<T>(a.gradient, row + a.width) + at<T>(a.gradient, row + 2 * a.width);
         put<T>(a.of_own, i, a.start[node + 1] > a.start[node] ? sum : W(0));
     }
@@ -201,7 +204,8 @@ __device__ inline Wide<T> returned(const AggregateGradientArguments& a, u64 node
 template <class T> __device__ inline void aggregate_messages_gradient(const AggregateGradientArguments& a) {
     typedef Wide<T> W;
     for (u64 i = first_element(); i < (u64(a.nodes) + a.parts) * a.width; i += all_threads()) {
-        u64 item = i / a.width, column = i % a.width;
+        Position place = position_of(i, a.width);
+        u64 item = place.row, column = place.column;
         if (item >= a.nodes) {
             u64 part = item - a.nodes;
             static_cast<W*>(a.partial)[part * a.width + column] =
@@ -216,7 +220,8 @@ template <class T> __device__ inline void aggregate_messages_gradient(const Aggr
 template <class T> __device__ inline void join_messages_gradient(const AggregateGradientArguments& a) {
     typedef Wide<T> W;
     for (u64 i = first_element(); i < a.hubs * a.width; i += all_threads()) {
-        u64 hub = i / a.width, column = i % a.width;
+        Position place = position_of(i, a.width);
+        u64 hub = place.row, column = place.column;
         W sum = 0;
         for (u64 part = a.hub_part[hub]; part < a.hub_part[hub + 1]; ++part)
             sum += static_cast<const W*>(a.partial)[part * a.width + column];
@@ -258,7 +263,8 @@ template <class W> __device__ inline Scalers<W> scalers_of(const DegreeArguments
 template <class T> __device__ inline void add_scaled(const DegreeArguments& a) {
     typedef Wide<T> W;
     for (u64 i = first_element(); i < a.count; i += all_threads()) {
-        u64 node = i / a.width, column = i % a.width, part = node * 3 * a.width + column;
+        Position place = position_of(i, a.width);
+        u64 node = place.row, column = place.column, part = node * 3 * a.width + column;
         Scalers<W> scalers = scalers_of<W>(a, node);
         W sum = at<T>(a.x, i) + at<T>(a.bias, column) + at<T>(a.parts, part);
         sum += scalers.amplification * at<T>(a.parts, part + a.width);
@@ -269,7 +275,8 @@ template <class T> __device__ inline void add_scaled(const DegreeArguments& a) {
 template <class T> __device__ inline void scaled_gradient(const DegreeArguments& a) {
     typedef Wide<T> W;
     for (u64 i = first_element(); i < a.count; i += all_threads()) {
-        u64 node = i / a.width, part = node * 3 * a.width + i % a.width;
+        Position place = position_of(i, a.width);
+        u64 node = place.row, part = node * 3 * a.width + place.column;
         Scalers<W> scalers = scalers_of<W>(a, node);
         W gradient = at<T>(a.sum, i);
         put<T>(a.parts, part, gradient);

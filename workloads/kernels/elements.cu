@@ -1,44 +1,6 @@
 // Operations on one element at a time: dropout, what finishes a GCN layer, GELU; and sums of columns.
-#include "kernel.cuh"
-
-// Which positions are dropped, as workloads/src/kernels/dropout.rs decides it.
-struct Mask {
-    u64 seed;
-    double factor;
-    // A position stays if its random number is at least this.
-    u32 threshold;
-    u32 is_any;
-};
-
-__device__ inline u64 mix64(u64 value) {
-    value += 0x9e3779b97f4a7c15ull;
-    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ull;
-    value = (value ^ (value >> 27)) * 0x94d049bb133111ebull;
-    return value ^ (value >> 31);
-}
-
-// The random numbers of the 2^32 positions around one.
-struct Stream {
-    u64 high;
-    u32 first;
-    u32 second;
-
-    __device__ inline Stream(const Mask& mask, u64 position) : high(position >> 32) {
-        u64 key = mix64(mask.seed ^ mix64(high));
-        first = u32(key);
-        second = u32(mix64(key + 0x9e3779b97f4a7c15ull));
-    }
-};
-
-__device__ inline bool stays(const Mask& mask, Stream& stream, u64 position) {
-    if (!mask.is_any) return true;
-    if (position >> 32 != stream.high) stream = Stream(mask, position);
-    u32 hash = u32(position) + stream.first;
-    hash = (hash ^ (hash >> 17)) * 0xed5ad4bbu;
-    hash = ((hash ^ (hash >> 11)) ^ stream.second) * 0xac4c1b51u;
-    hash = (hash ^ (hash >> 15)) * 0x31848babu;
-    return (hash ^ (hash >> 14)) >= mask.threshold;
-}
+#include "dropout.cuh"
+#include "gelu.cuh"
 
 struct DropoutArguments {
     const void* x;
@@ -88,15 +50,20 @@ struct FinishArguments {
     Mask mask;
 };
 
-template <class T> __device__ inline void finish(const FinishArguments& a) {
+template <class T, int N> __device__ inline void finish(const FinishArguments& a) {
     typedef Wide<T> W;
     W factor = a.mask.is_any ? W(a.mask.factor) : W(1);
-    Stream stream(a.mask, first_element());
-    for (u64 i = first_element(); i < a.count; i += all_threads()) {
-        W value = at<T>(a.x, i) + at<T>(a.bias, i % a.width);
-        bool kept = !(a.relu && value <= 0) && stays(a.mask, stream, i);
-        W passed = a.gradient ? at<T>(a.gradient, i) : value;
-        put<T>(a.out, i, kept ? passed * factor : W(0));
+    Stream stream(a.mask, first_element() * N);
+    for (u64 i = first_element() * N; i < a.count; i += all_threads() * N) {
+        Pack<T, N> x = load<N, T>(a.x, i), bias = load<N, T>(a.bias, position_of(i, a.width).column), passed = x, out;
+        if (a.gradient) passed = load<N, T>(a.gradient, i);
+        for (int lane = 0; lane < N; ++lane) {
+            W value = widen(x.v[lane]) + widen(bias.v[lane]);
+            bool kept = !(a.relu && value <= 0) && stays(a.mask, stream, i + lane);
+            W given = a.gradient ? widen(passed.v[lane]) : value;
+            out.v[lane] = narrow<T>(kept ? given * factor : W(0));
+        }
+        store<N, T>(a.out, i, out);
     }
 }
 
@@ -108,20 +75,10 @@ struct ActivationArguments {
     u64 count;
 };
 
-__device__ inline float error_function(float x) { return erff(x); }
-__device__ inline double error_function(double x) { return erf(x); }
-__device__ inline float exponential(float x) { return expf(x); }
-__device__ inline double exponential(double x) { return exp(x); }
-
-// x Phi(x), whose derivative is Phi(x) + x phi(x).
 template <class T> __device__ inline void gelu(const ActivationArguments& a) {
-    typedef Wide<T> W;
-    const W root_half = W(0.70710678118654752440), density = W(0.39894228040143267794);
     for (u64 i = first_element(); i < a.count; i += all_threads()) {
-        W x = at<T>(a.x, i);
-        W phi = W(0.5) * (W(1) + error_function(x * root_half));
-        W slope = phi + x * density * exponential(W(-0.5) * x * x);
-        put<T>(a.out, i, a.gradient ? at<T>(a.gradient, i) * slope : x * phi);
+        Wide<T> x = at<T>(a.x, i);
+        put<T>(a.out, i, a.gradient ? at<T>(a.gradient, i) * gelu_slope(x) : gelu_of(x));
     }
 }
 
@@ -139,7 +96,8 @@ struct ColumnSumsArguments {
 
 template <class T> __device__ inline void partial_column_sums(const ColumnSumsArguments& a) {
     for (u64 i = first_element(); i < a.parts * a.columns; i += all_threads()) {
-        u64 part = i / a.columns, column = i % a.columns, first = part * a.rows_of_part;
+        Position place = position_of(i, a.columns);
+        u64 part = place.row, column = place.column, first = part * a.rows_of_part;
         u64 last = first + a.rows_of_part < a.rows ? first + a.rows_of_part : a.rows;
         Wide<T> sum = 0;
         for (u64 row = first; row < last; ++row) sum += at<T>(a.x, row * a.columns + column);
@@ -159,7 +117,8 @@ template <class T> __device__ inline void column_sums(const ColumnSumsArguments&
 #define ELEMENT_KERNELS(T, type)                                                                                       \
     KERNEL(dropout_1_##type, DropoutArguments, (dropout<T, 1>(a)))                                                     \
     KERNEL(dropout_4_##type, DropoutArguments, (dropout<T, 4>(a)))                                                     \
-    KERNEL(finish_##type, FinishArguments, finish<T>(a))                                                               \
+    KERNEL(finish_1_##type, FinishArguments, (finish<T, 1>(a)))                                                        \
+    KERNEL(finish_4_##type, FinishArguments, (finish<T, 4>(a)))                                                        \
     KERNEL(gelu_##type, ActivationArguments, gelu<T>(a))                                                               \
     KERNEL(partial_column_sums_##type, ColumnSumsArguments, partial_column_sums<T>(a))                                 \
     KERNEL(column_sums_##type, ColumnSumsArguments, column_sums<T>(a))

@@ -15,8 +15,9 @@ struct GridArguments {
 // The sum of the up to eight pixels around each; its own transpose.
 template <class T> __device__ inline void neighbour_sum(const GridArguments& a) {
     for (u64 i = first_element(); i < a.count; i += all_threads()) {
-        u64 pixel = i / a.columns;
-        long long row = pixel / a.width % a.height, column = pixel % a.width;
+        u64 pixel = position_of(i, a.columns).row;
+        Position place = position_of(pixel, a.width);
+        long long row = position_of(place.row, a.height).column, column = place.column;
         Wide<T> sum = 0;
         for (long long y = row - 1; y <= row + 1; ++y) {
             for (long long x = column - 1; x <= column + 1; ++x) {
@@ -97,7 +98,8 @@ struct MaxRelativeArguments {
 
 template <class T> __device__ inline void max_relative(const MaxRelativeArguments& a) {
     for (u64 i = first_element(); i < a.count; i += all_threads()) {
-        u64 row = i / a.channels, channel = i % a.channels, image = row / a.nodes * a.nodes;
+        Position place = position_of(i, a.channels);
+        u64 row = place.row, channel = place.column, image = row - position_of(row, a.nodes).column;
         u32 holder = a.nearest[row * a.neighbours];
         Wide<T> best = at<T>(a.x, (image + holder) * a.channels + channel);
         for (u32 k = 1; k < a.neighbours; ++k) {
@@ -116,7 +118,8 @@ template <class T> __device__ inline void max_relative(const MaxRelativeArgument
 // Each node looks at all of its image for maxima that it holds: images have few nodes, and the sum keeps its order.
 template <class T> __device__ inline void max_relative_gradient(const MaxRelativeArguments& a) {
     for (u64 i = first_element(); i < a.count; i += all_threads()) {
-        u64 row = i / a.channels, channel = i % a.channels, image = row / a.nodes * a.nodes;
+        Position place = position_of(i, a.channels);
+        u64 row = place.row, channel = place.column, image = row - position_of(row, a.nodes).column;
         Wide<T> sum = 0;
         for (u32 node = 0; node < a.nodes; ++node) {
             u64 other = (image + node) * a.channels + channel;

@@ -12,6 +12,10 @@
 #include <cuda_fp16.h>
 #define KERNEL(name, Arguments, ...)                                                                                   \
     extern "C" __global__ void __launch_bounds__(256, 3) name(const __grid_constant__ Arguments a) { __VA_ARGS__; }
+// Before a loop whose body fills the registers already.
+#define ONE_AT_A_TIME _Pragma("unroll 1")
+#else
+#define ONE_AT_A_TIME
 #endif
 
 typedef unsigned int u32;
@@ -35,6 +39,9 @@ template <> __device__ inline double narrow<double>(double x) { return x; }
 template <> __device__ inline bf16 narrow<bf16>(float x) { return __float2bfloat16_rn(x); }
 template <> __device__ inline f16 narrow<f16>(float x) { return __float2half_rn(x); }
 
+__device__ inline float exponential(float x) { return expf(x); }
+__device__ inline double exponential(double x) { return exp(x); }
+
 // Neighbours in memory that are loaded and stored at once.
 template <class T, int N> struct alignas(sizeof(T) * N) Pack { T v[N]; };
 
@@ -54,6 +61,20 @@ template <class T> __device__ inline void put(void* to, u64 element, Wide<T> val
 // The first of all threads of the grid, and their number, for loops over elements.
 __device__ inline u64 first_element() { return u64(blockIdx.x) * blockDim.x + threadIdx.x; }
 __device__ inline u64 all_threads() { return u64(gridDim.x) * blockDim.x; }
+
+// The row and column of an element. A GPU has no 64-bit division, and the routine for one would take longer than the
+// memory of an element; nearly all tensors are small enough for the other.
+struct Position {
+    u64 row;
+    u64 column;
+};
+__device__ inline Position position_of(u64 element, u64 width) {
+    if (((element | width) >> 32) == 0) {
+        u32 row = u32(element) / u32(width);
+        return {row, u32(element) - row * u32(width)};
+    }
+    return {element / width, element % width};
+}
 
 // The sum over the `lanes` neighbouring threads (a power of two, at most 32) of a warp, in all of them. All threads of
 // the warp must take part.

@@ -1,38 +1,6 @@
 // Sums and extrema of messages over the edges of each node, and one row for each edge: g-SpMM and g-SDDMM.
 #include "messages.cuh"
-
-// The nodes to compute and their edges. A node with `hub_edges` edges or more is computed in parts, each as if it were a
-// node; their results are joined in their order by a second kernel.
-struct Work {
-    const u32* start;
-    // The node, first and last edge of each part.
-    const u32* part_node;
-    const u32* part_begin;
-    const u32* part_end;
-    u32 nodes;
-    u32 parts;
-    u32 hub_edges;
-    u32 unused;
-};
-
-struct Piece {
-    u64 node;
-    u32 begin;
-    u32 end;
-    bool is_part;
-    bool is_any;
-};
-
-// Node or part `item`.
-__device__ inline Piece piece_of(const Work& w, u64 item) {
-    if (item < w.nodes) {
-        u32 begin = w.start[item], end = w.start[item + 1];
-        return {item, begin, end, false, end - begin < w.hub_edges};
-    }
-    u64 part = item - w.nodes;
-    if (part >= w.parts) return {0, 0, 0, true, false};
-    return {w.part_node[part], w.part_begin[part], w.part_end[part], true, true};
-}
+#include "work.cuh"
 
 struct SumArguments {
     Messages messages;
@@ -99,7 +67,8 @@ struct JoinArguments {
 template <class T> __device__ inline void join_sums(const JoinArguments& a) {
     typedef Wide<T> W;
     for (u64 i = first_element(); i < a.hubs * a.columns; i += all_threads()) {
-        u64 hub = i / a.columns, column = i % a.columns;
+        Position found = position_of(i, a.columns);
+        u64 hub = found.row, column = found.column;
         W sum = 0;
         for (u64 part = a.hub_part[hub]; part < a.hub_part[hub + 1]; ++part)
             sum += static_cast<const W*>(a.partial)[part * a.columns + column];
@@ -165,7 +134,8 @@ template <class T> __device__ inline void join_extremes(const JoinArguments& a) 
     typedef Wide<T> W;
     const W* partial = static_cast<const W*>(a.partial);
     for (u64 i = first_element(); i < a.hubs * a.columns; i += all_threads()) {
-        u64 hub = i / a.columns, column = i % a.columns;
+        Position found = position_of(i, a.columns);
+        u64 hub = found.row, column = found.column;
         u64 best = a.hub_part[hub] * a.columns + column;
         for (u64 part = a.hub_part[hub] + 1; part < a.hub_part[hub + 1]; ++part) {
             u64 place = part * a.columns + column;
@@ -188,8 +158,9 @@ struct EdgeArguments {
 template <class T, Kind KIND, int N> __device__ inline void edge_rows(const EdgeArguments& a) {
     u64 packs = u64(a.messages.heads) * a.messages.width / N;
     for (u64 i = first_element(); i < a.edges * packs; i += all_threads()) {
-        u64 edge = i / packs;
-        u32 column = u32(i % packs) * N;
+        Position place = position_of(i, packs);
+        u64 edge = place.row;
+        u32 column = u32(place.column) * N;
         Wide<T> value[N];
         values<T, KIND, N>(a.messages, edge, edge, column, value);
         Pack<T, N> out;

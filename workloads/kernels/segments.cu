@@ -17,7 +17,8 @@ struct SegmentArguments {
 
 template <class T> __device__ inline void segment_max(const SegmentArguments& a) {
     for (u64 i = first_element(); i < a.segments * a.width; i += all_threads()) {
-        u64 segment = i / a.width, column = i % a.width;
+        Position start = position_of(i, a.width);
+        u64 segment = start.row, column = start.column;
         u32 holder = 0xffffffffu;
         Wide<T> best = 0;
         for (u64 place = a.start[segment]; place < a.start[segment + 1]; ++place) {
@@ -36,7 +37,8 @@ template <class T> __device__ inline void segment_max(const SegmentArguments& a)
 // Every row is in one segment, so every element of the result is written once.
 template <class T> __device__ inline void segment_max_gradient(const SegmentArguments& a) {
     for (u64 i = first_element(); i < a.segments * a.width; i += all_threads()) {
-        u64 segment = i / a.width, column = i % a.width;
+        Position start = position_of(i, a.width);
+        u64 segment = start.row, column = start.column;
         u32 holder = a.holder[i];
         Wide<T> gradient = at<T>(a.x, i);
         for (u64 place = a.start[segment]; place < a.start[segment + 1]; ++place) {

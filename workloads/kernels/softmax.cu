@@ -68,9 +68,6 @@ template <class T> __device__ inline Wide<T> logit(const Targets& t, const Logit
     return sum > 0 ? sum : sum * Wide<T>(l.slope);
 }
 
-__device__ inline float exponential(float x) { return expf(x); }
-__device__ inline double exponential(double x) { return exp(x); }
-
 struct SoftmaxArguments {
     Targets targets;
     Logits logits;

@@ -3,6 +3,7 @@
 use candle_core::{CpuStorage, CudaStorage, CustomOp2, DType, Device, Layout, Result, Shape, Tensor, bail};
 
 use super::machine::{Address, Arguments, Grid, Memory, Module, View, device_of, launch, wide};
+use super::work::pack_for;
 use crate::kernels::DropMask;
 
 /// Rows of which the columns are summed by one thread, at least.
@@ -95,9 +96,7 @@ pub(crate) fn dropout(device: &Device, x: View<'_>, mask: DropMask) -> Result<Me
     let (dtype, length) = (x.dtype(), x.length());
     let out = Memory::new(device, dtype, length)?;
     let from = x.address(dtype, length)?;
-    let bytes = 4 * dtype.size_in_bytes() as u64;
-    let is_aligned = [from, out.address()].iter().all(|address| address.0.is_multiple_of(bytes));
-    let pack = if length.is_multiple_of(4) && is_aligned { 4 } else { 1 };
+    let pack = pack_for(&[1, 4], length, dtype, &[from, out.address()]);
     let arguments =
         DropoutArguments { x: from, out: out.address(), count: length as u64, mask: MaskArguments::of(Some(mask)) };
     let kernel = Module::Elements.kernel(&format!("dropout_{pack}"), dtype)?;
@@ -130,7 +129,7 @@ pub(crate) struct Finished {
 
 impl Finished {
     /// `x`, `[rows, width]`, plus `bias`, `[width]`, finished; or its gradient by `x`, where there is one.
-    pub(super) fn apply(
+    pub(crate) fn apply(
         self,
         device: &Device,
         x: View<'_>,
@@ -149,7 +148,10 @@ impl Finished {
             relu: self.relu.into(),
             mask: MaskArguments::of(self.mask),
         };
-        launch(device, &Module::Elements.kernel("finish", dtype)?, Grid::over(length as u64), &arguments)?;
+        let addresses = [arguments.x, arguments.bias, arguments.gradient, arguments.out];
+        let pack = pack_for(&[1, 4], bias.length(), dtype, &addresses);
+        let kernel = Module::Elements.kernel(&format!("finish_{pack}"), dtype)?;
+        launch(device, &kernel, Grid::over((length / pack) as u64), &arguments)?;
         Ok(out)
     }
 }
@@ -228,24 +230,49 @@ pub(crate) fn gelu(device: &Device, x: View<'_>, gradient: Option<View<'_>>) -> 
     Ok(out)
 }
 
+/// Rows that are summed together, and how many such parts there are.
+pub(super) fn parts_of_rows(rows: usize) -> (usize, usize) {
+    let rows_of_part = rows.div_ceil(MAX_PARTS).max(MIN_ROWS_OF_PART);
+    (rows_of_part, rows.div_ceil(rows_of_part))
+}
+
 /// The sum of every column of `[rows, columns]`, always in the same order.
 pub(crate) fn column_sums(device: &Device, x: View<'_>, columns: usize) -> Result<Memory> {
     let (dtype, rows) = (x.dtype(), x.length() / columns.max(1));
-    let rows_of_part = rows.div_ceil(MAX_PARTS).max(MIN_ROWS_OF_PART);
-    let parts = rows.div_ceil(rows_of_part);
+    let (rows_of_part, parts) = parts_of_rows(rows);
     let partial = Memory::new(device, wide(dtype), parts * columns)?;
-    let out = Memory::new(device, dtype, columns)?;
     let arguments = ColumnSumsArguments {
         x: x.address(dtype, rows * columns)?,
         partial: partial.address(),
-        out: out.address(),
+        out: Address::NONE,
         rows: rows as u64,
         columns: columns as u64,
         rows_of_part: rows_of_part as u64,
         parts: parts as u64,
     };
-    let first = Module::Elements.kernel("partial_column_sums", dtype)?;
-    launch(device, &first, Grid::over((parts * columns) as u64), &arguments)?;
+    let kernel = Module::Elements.kernel("partial_column_sums", dtype)?;
+    launch(device, &kernel, Grid::over((parts * columns) as u64), &arguments)?;
+    join_column_sums(device, dtype, &partial, parts, columns)
+}
+
+/// Joins the sums of parts, `[parts, columns]` in the wide type, in their order.
+pub(super) fn join_column_sums(
+    device: &Device,
+    dtype: DType,
+    partial: &Memory,
+    parts: usize,
+    columns: usize,
+) -> Result<Memory> {
+    let out = Memory::new(device, dtype, columns)?;
+    let arguments = ColumnSumsArguments {
+        x: Address::NONE,
+        partial: partial.address(),
+        out: out.address(),
+        rows: 0,
+        columns: columns as u64,
+        rows_of_part: 0,
+        parts: parts as u64,
+    };
     launch(device, &Module::Elements.kernel("column_sums", dtype)?, Grid::over(columns as u64), &arguments)?;
     Ok(out)
 }

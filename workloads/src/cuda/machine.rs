@@ -201,10 +201,13 @@ pub(super) struct Kernel {
 pub(super) enum Module {
     Adam,
     Aggregate,
+    Attention,
+    AttentionBack,
     Elements,
     Images,
     Loss,
     Messages,
+    Sage,
     Segments,
     Softmax,
 }
@@ -235,10 +238,13 @@ impl Module {
         match self {
             Self::Adam => code!("adam"),
             Self::Aggregate => code!("aggregate"),
+            Self::Attention => code!("attention"),
+            Self::AttentionBack => code!("attention_back"),
             Self::Elements => code!("elements"),
             Self::Images => code!("images"),
             Self::Loss => code!("loss"),
             Self::Messages => code!("messages"),
+            Self::Sage => code!("sage"),
             Self::Segments => code!("segments"),
             Self::Softmax => code!("softmax"),
         }

@@ -7,6 +7,7 @@ use candle_core::{DType, Device, Result, Tensor, bail};
 
 use super::edges::{Edges, Walk, list};
 use super::machine::{Address, Arguments, Grid, Kernel, Memory, Module, View, launch, wide};
+use super::work::{WorkArguments, grid_of, pack_for, work};
 use crate::kernels::{Columns, Direction, EdgeOp, Endpoint, Extreme};
 
 /// Rows, and whose they are.
@@ -124,19 +125,6 @@ struct MessagesArguments {
     width: u32,
 }
 
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct WorkArguments {
-    start: Address,
-    part_node: Address,
-    part_begin: Address,
-    part_end: Address,
-    nodes: u32,
-    parts: u32,
-    hub_edges: u32,
-    unused: u32,
-}
-
 #[repr(C)]
 struct SumArguments {
     messages: MessagesArguments,
@@ -242,38 +230,11 @@ fn variant(messages: &Messages<'_>, packs: &[usize], scaled: bool, out: Address)
         EdgeOp::Mul if messages.per_head && scaled => "scaled",
         _ => return ("general", 1),
     };
-    let size = messages.dtype().size_in_bytes();
-    let fits = |&&pack: &&usize| {
-        let bytes = (pack * size) as u64;
-        let is_aligned = |address: Address| address.0.is_multiple_of(bytes);
-        let lhs = messages.lhs.rows.address(messages.dtype(), 0);
-        messages.columns.width.is_multiple_of(pack) && is_aligned(out) && lhs.is_ok_and(is_aligned)
-    };
-    (kind, packs.iter().rev().find(fits).copied().unwrap_or(1))
-}
-
-/// A row of threads for each node or part, further blocks for more columns.
-fn grid_of(rows: usize, packs: usize) -> Result<Grid> {
-    let mut grid = Grid::of_rows(rows as u64, Grid::lanes_for(packs))?;
-    grid.blocks[1] = packs.div_ceil(grid.threads[0] as usize).clamp(1, 65_535) as u32;
-    Ok(grid)
+    let Ok(rows) = messages.lhs.rows.address(messages.dtype(), 0) else { return (kind, 1) };
+    (kind, pack_for(packs, messages.columns.width, messages.dtype(), &[rows, out]))
 }
 
 impl Directed<'_> {
-    fn work(self) -> Result<WorkArguments> {
-        let (walk, hubs) = (self.walk, &self.walk.hubs);
-        Ok(WorkArguments {
-            start: list(self.memory, &walk.start)?,
-            part_node: list(self.memory, &hubs.part_node)?,
-            part_begin: list(self.memory, &hubs.part_begin)?,
-            part_end: list(self.memory, &hubs.part_end)?,
-            nodes: walk.nodes as u32,
-            parts: walk.part_count() as u32,
-            hub_edges: hubs.hub_edges,
-            unused: 0,
-        })
-    }
-
     fn join(self, columns: usize, out: &Memory, partial: &Memory) -> Result<JoinArguments> {
         Ok(JoinArguments {
             hub_node: list(self.memory, &self.walk.hubs.nodes)?,
@@ -300,7 +261,7 @@ impl Directed<'_> {
         let kernel = Module::Messages.kernel(&format!("sum_rows_{kind}_{pack}"), dtype)?;
         let arguments = SumArguments {
             messages: self.messages(messages)?,
-            work: self.work()?,
+            work: work(self.memory, self.walk)?,
             out: out.address(),
             partial: partial.address(),
             mean: mean.into(),
@@ -339,7 +300,7 @@ pub(crate) fn extreme_rows(edges: &Edges, messages: &Messages<'_>, extreme: Extr
     let is_minimum = (extreme == Extreme::Min).into();
     let arguments = ExtremeArguments {
         messages: directed.messages(messages)?,
-        work: directed.work()?,
+        work: work(directed.memory, walk)?,
         out: out.address(),
         holder: holder.address(),
         partial: partial.address(),

@@ -12,6 +12,9 @@
 
 mod adam;
 mod aggregate;
+mod attention;
+mod attention_back;
+mod chain;
 mod edges;
 mod elements;
 #[cfg(test)]
@@ -20,6 +23,7 @@ mod gradients;
 mod images;
 mod loss;
 mod machine;
+mod mean;
 #[cfg(feature = "cuda")]
 mod memory;
 mod messages;
@@ -31,17 +35,21 @@ mod softmax;
 mod sparse;
 #[cfg(test)]
 pub(crate) mod tests;
+mod work;
 
 pub(crate) use adam::{Rates, Slot, are_finite, update};
 pub(crate) use aggregate::fused_aggregates;
+pub(crate) use attention::{Attended, Attending, attend};
+pub(crate) use chain::{Chain, ChainLayer, Gradients};
 pub(crate) use edges::{Edges, Kept, OnDevice};
-pub(crate) use elements::{Finished, dropout, gelu};
+pub(crate) use elements::{Finished, column_sums, dropout, gelu};
 pub(crate) use gradients::{Backward, of_copies};
 pub(crate) use images::{Joined, nearest, neighbour_sum};
 pub(crate) use loss::LabelsOnDevice;
 #[cfg(feature = "cuda")]
 pub(crate) use machine::device_of;
 pub(crate) use machine::{Memory, View};
+pub(crate) use mean::{add_first, behind_relu, gradient_of_mean_rows, mean_beside, mean_finish};
 #[cfg(feature = "cuda")]
 pub(crate) use memory::take_memory;
 pub(crate) use messages::{Messages, Operand, collect, edge_rows, extreme_rows, sum_rows};

@@ -53,6 +53,32 @@ pub(crate) fn gradient_of(out: &Tensor, upstream: &Tensor, var: &Var) -> Tensor 
     }
 }
 
+/// Whether two tensors are the same but for a part of their length, which bounds what a cut at 0 may do to the rounded
+/// numbers of 16 bits.
+pub(crate) fn assert_alike(found: &Tensor, expected: &Tensor, what: &str) {
+    let (dtype, found, expected) =
+        (found.dtype(), (found.dims(), numbers(found)), (expected.dims(), numbers(expected)));
+    assert_eq!(found.0, expected.0, "{what}");
+    let length = |numbers: &mut dyn Iterator<Item = f64>| numbers.map(|number| number * number).sum::<f64>().sqrt();
+    let apart = length(&mut found.1.iter().zip(&expected.1).map(|(found, expected)| found - expected));
+    let bound = match dtype {
+        DType::F64 => 1e-11,
+        DType::F32 => 1e-3,
+        DType::F16 => 4e-2,
+        _ => 2e-1,
+    };
+    let whole = length(&mut expected.1.iter().copied());
+    assert!(apart <= bound * (whole + 0.1), "{what} in {dtype:?}: {apart} apart, of {whole}");
+}
+
+/// What a model gives, and the gradients of its features and parameters of the sum of that times `upstream`.
+pub(crate) fn all_gradients(out: &Tensor, upstream: &Tensor, vars: &[Var]) -> Vec<Tensor> {
+    let upstream = upstream.to_dtype(out.dtype()).unwrap();
+    let gradients = (out * upstream).unwrap().sum_all().unwrap().backward().unwrap();
+    let of_vars = vars.iter().map(|var| gradients.get(var).cloned().unwrap_or_else(|| var.zeros_like().unwrap()));
+    std::iter::once(out.detach()).chain(of_vars).collect()
+}
+
 /// Graphs for the kernels: blocks and whole ones, empty, and with hubs that are computed in parts.
 pub(crate) fn graphs() -> Vec<Arc<Adjacency>> {
     let mut rng = generator(7);

@@ -13,6 +13,8 @@ mod conv;
 mod fused;
 mod loops;
 mod model;
+#[cfg(any(feature = "cuda", test))]
+mod on_device;
 
 pub use command::GatCommand;
 pub use config::{GatConfig, GatDropout, SelfLoops};

@@ -30,7 +30,7 @@ impl Trainer {
         Self::on(&Device::Cpu, config, adam, seed)
     }
 
-    /// [`new`](Self::new) on a device. On a GPU the plain form runs, whatever `config` says, with its kernels.
+    /// [`new`](Self::new) on a device.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -109,14 +109,40 @@ impl Gat {
         for (index, conv) in self.convs.iter().enumerate() {
             let _guard = enter(index);
             let inner = index + 1 < self.convs.len();
-            let dropouts = Dropouts {
-                input: if index == 0 { self.drop_features(pass, 0) } else { None },
-                attention: self.drop_attention(pass, index),
-                output: if inner { self.drop_features(pass, index + 1) } else { None },
-            };
+            let dropouts = self.dropouts(pass, index);
             chain = chain.layer(conv, edges_of(layers, index), self.config.self_loops, inner, dropouts)?;
         }
         chain.finish()
+    }
+
+    /// All dropouts of a layer of the fused form.
+    fn dropouts(&self, pass: Pass, layer: usize) -> Dropouts {
+        let inner = layer + 1 < self.convs.len();
+        Dropouts {
+            input: if layer == 0 { self.drop_features(pass, 0) } else { None },
+            attention: self.drop_attention(pass, layer),
+            output: if inner { self.drop_features(pass, layer + 1) } else { None },
+        }
+    }
+
+    /// The fused form with the kernels of a GPU, in any number type.
+    #[cfg(any(feature = "cuda", test))]
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "without CUDA only tests call it"))]
+    pub(super) fn fused_on_device<G>(
+        &self,
+        features: &Tensor,
+        layers: &[Arc<Adjacency>],
+        pass: Pass,
+        mut enter: impl FnMut(usize) -> G,
+    ) -> Result<Tensor> {
+        let mut chain = crate::cuda::Chain::start(features)?;
+        for (index, conv) in self.convs.iter().enumerate() {
+            let _guard = enter(index);
+            let (inner, dropouts) = (index + 1 < self.convs.len(), self.dropouts(pass, index));
+            let edges = edges_of(layers, index);
+            chain = super::on_device::push(chain, conv, edges, self.config.self_loops, inner, dropouts)?;
+        }
+        Ok(chain.finish())
     }
 }
 
@@ -133,6 +159,10 @@ impl NodeModel for Gat {
         enter: impl FnMut(usize) -> G,
     ) -> Result<Tensor> {
         check_nodes(features, self.config.in_features, layers, self.convs.len())?;
+        #[cfg(feature = "cuda")]
+        if self.config.fused() && features.device().is_cuda() {
+            return self.fused_on_device(features, layers, pass, enter);
+        }
         match (self.config.fused() && features.device().is_cpu(), features.dtype()) {
             (false, _) => self.plain(features, layers, pass, enter),
             (true, DType::F32) => self.fused::<f32, G>(features, layers, pass, enter),

@@ -14,6 +14,8 @@ mod config;
 mod conv;
 mod fused;
 mod model;
+#[cfg(any(feature = "cuda", test))]
+mod on_device;
 
 pub use command::SageCommand;
 pub use config::SageConfig;

@@ -30,7 +30,7 @@ impl Trainer {
         Self::on(&Device::Cpu, config, adam, seed)
     }
 
-    /// [`new`](Self::new) on a device. On a GPU the plain form runs, whatever `config` says, with its kernels.
+    /// [`new`](Self::new) on a device.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -99,6 +99,26 @@ impl Sage {
         }
         chain.finish()
     }
+
+    /// The fused form with the kernels of a GPU, in any number type.
+    #[cfg(any(feature = "cuda", test))]
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "without CUDA only tests call it"))]
+    pub(super) fn fused_on_device<G>(
+        &self,
+        features: &Tensor,
+        layers: &[Arc<Adjacency>],
+        pass: Pass,
+        mut enter: impl FnMut(usize) -> G,
+    ) -> Result<Tensor> {
+        let mut chain = crate::cuda::Chain::start(features)?;
+        for (index, conv) in self.convs.iter().enumerate() {
+            let _guard = enter(index);
+            let inner = index + 1 < self.convs.len();
+            let drop = if inner { pass.dropout(self.config.dropout, index) } else { None };
+            chain = super::on_device::push(chain, conv, edges_of(layers, index), inner, drop)?;
+        }
+        Ok(chain.finish())
+    }
 }
 
 impl NodeModel for Sage {
@@ -114,6 +134,10 @@ impl NodeModel for Sage {
         enter: impl FnMut(usize) -> G,
     ) -> Result<Tensor> {
         check_nodes(features, self.config.in_features, layers, self.convs.len())?;
+        #[cfg(feature = "cuda")]
+        if self.config.fused() && features.device().is_cuda() {
+            return self.fused_on_device(features, layers, pass, enter);
+        }
         match (self.config.fused() && features.device().is_cpu(), features.dtype()) {
             (false, _) => self.plain(features, layers, pass, enter),
             (true, DType::F32) => self.fused::<f32, G>(features, layers, pass, enter),
