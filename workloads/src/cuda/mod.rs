@@ -27,6 +27,7 @@ mod mean;
 #[cfg(feature = "cuda")]
 mod memory;
 mod messages;
+mod norm;
 #[cfg(feature = "cuda")]
 mod open;
 mod scaled;
@@ -53,6 +54,7 @@ pub(crate) use mean::{add_first, behind_relu, gradient_of_mean_rows, mean_beside
 #[cfg(feature = "cuda")]
 pub(crate) use memory::take_memory;
 pub(crate) use messages::{Messages, Operand, collect, edge_rows, extreme_rows, sum_rows};
+pub(crate) use norm::BatchMoments;
 #[cfg(feature = "cuda")]
 pub(crate) use open::open;
 pub(crate) use scaled::add_scaled;

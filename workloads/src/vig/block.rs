@@ -12,7 +12,7 @@ use candle_nn::{Init, VarBuilder};
 use super::fused::fused_mlp;
 use super::gelu::gelu;
 use super::moments::mean_and_covariance;
-use super::norm::{BatchNorm, Mode, numbers};
+use super::norm::{BatchNorm, Behind, Mode, numbers};
 use super::normalise::EPSILON;
 use super::{CHANNELS, Grid, VigConfig, grid::neighbour_sum, groups};
 use crate::kernels::Workspaces;
@@ -121,9 +121,9 @@ impl Block {
         let hidden = self.bn1.forward(&self.w1.forward(x)?, mode)?;
         let neighbours = self.lin_rel.forward(&neighbour_sum(&hidden, grid, workspaces)?)?;
         let convolved = (neighbours + hidden.matmul(&self.lin_root.t()?)?)?;
-        let y = (x + self.bn2.forward(&self.w2.forward(&gelu(&convolved)?)?, mode)?)?;
-        let hidden = gelu(&self.bn3.forward(&self.v1.forward(&y)?, mode)?)?;
-        &y + self.bn4.forward(&self.v2.forward(&hidden)?, mode)?
+        let y = self.bn2.forward_behind(&self.w2.forward(&gelu(&convolved)?)?, Behind::onto(x), mode)?;
+        let hidden = self.bn3.forward_behind(&self.v1.forward(&y)?, Behind::GELU, mode)?;
+        self.bn4.forward_behind(&self.v2.forward(&hidden)?, Behind::onto(&y), mode)
     }
 
     fn fused_graph_layer(&self, x: &Tensor, grid: Grid, mode: Mode, workspaces: &Workspaces) -> Result<Tensor> {

@@ -6,7 +6,8 @@ use candle_nn::VarBuilder;
 use super::{max_relative, nearest};
 use crate::kernels::Workspaces;
 use crate::vig::block::{Linear, uniform};
-use crate::vig::{BatchNorm, Mode, gelu};
+use crate::vig::norm::Behind;
+use crate::vig::{BatchNorm, Mode};
 
 /// Groups of channels that the map after the aggregation keeps apart.
 pub(super) const CHANNEL_GROUPS: usize = 4;
@@ -34,7 +35,11 @@ impl Mapped {
     }
 
     pub(super) fn forward(&self, x: &Tensor, mode: Mode) -> Result<Tensor> {
-        self.norm.forward(&self.linear.forward(x)?, mode)
+        self.forward_behind(x, Behind::default(), mode)
+    }
+
+    pub(super) fn forward_behind(&self, x: &Tensor, behind: Behind<'_>, mode: Mode) -> Result<Tensor> {
+        self.norm.forward_behind(&self.linear.forward(x)?, behind, mode)
     }
 }
 
@@ -74,9 +79,10 @@ impl PatchBlock {
         let mapped = self.fc1.forward(x, mode)?;
         let chosen = nearest(&mapped, nodes, neighbours, dilation, workspaces)?;
         let both = Tensor::stack(&[&mapped, &max_relative(&mapped, &chosen)?], 2)?;
-        let convolved = self.graph_norm.forward(&self.grouped(&both)?, mode)?;
-        let x = (x + self.fc2.forward(&gelu(&convolved)?, mode)?)?;
-        &x + self.ffn2.forward(&gelu(&self.ffn1.forward(&x, mode)?)?, mode)?
+        let convolved = self.graph_norm.forward_behind(&self.grouped(&both)?, Behind::GELU, mode)?;
+        let x = self.fc2.forward_behind(&convolved, Behind::onto(x), mode)?;
+        let hidden = self.ffn1.forward_behind(&x, Behind::GELU, mode)?;
+        self.ffn2.forward_behind(&hidden, Behind::onto(&x), mode)
     }
 
     /// The grouped map of `[rows, channels, 2]`: own value and aggregate of a channel side by side, so that every group

@@ -8,6 +8,7 @@ use candle_nn::{Init, VarBuilder};
 use super::grapher::{CHANNEL_GROUPS, Choice, Mapped, PatchBlock};
 use crate::kernels::Workspaces;
 use crate::vig::block::Linear;
+use crate::vig::norm::Behind;
 use crate::vig::{CHANNELS, Grid, Mode, gelu};
 
 /// Sizes of a [`PatchVig`].
@@ -138,7 +139,7 @@ impl PatchVig {
     /// As [`forward`](Self::forward).
     pub fn forward_with<G>(&self, pixels: &Tensor, mode: Mode, mut enter: impl FnMut(usize) -> G) -> Result<Tensor> {
         let images = self.config.grid.images(pixels.dim(0)?)?;
-        let embedded = gelu(&self.stem[0].forward(&self.patches(pixels, images)?, mode)?)?;
+        let embedded = self.stem[0].forward_behind(&self.patches(pixels, images)?, Behind::GELU, mode)?;
         let embedded = self.stem[1].forward(&embedded, mode)?;
         let (nodes, channels) = (self.config.nodes(), self.config.channels);
         let placed = embedded.reshape((images, nodes, channels))?.broadcast_add(&self.positions)?;
