@@ -54,6 +54,38 @@ impl<T> OnDevice<T> {
     }
 }
 
+/// Something that was put together ahead, for the first who asks.
+pub(crate) struct Ahead<T>(Mutex<Option<T>>);
+
+impl<T> Default for Ahead<T> {
+    fn default() -> Self {
+        Self(Mutex::new(None))
+    }
+}
+
+/// It is made anew when needed.
+impl<T> Clone for Ahead<T> {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl<T> std::fmt::Debug for Ahead<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Ahead")
+    }
+}
+
+impl<T> Ahead<T> {
+    pub(crate) fn set(&self, made: T) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(made);
+    }
+
+    pub(crate) fn take(&self) -> Option<T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
 /// A tensor that the forward pass of an operation leaves for its backward pass.
 #[derive(Debug, Default)]
 pub(crate) struct Kept(Mutex<Option<Tensor>>);
@@ -74,7 +106,7 @@ impl Kept {
 }
 
 /// Lists of numbers in one piece of memory, so that a single copy brings them to a device.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Lists {
     numbers: Vec<u32>,
 }
@@ -175,6 +207,40 @@ impl Walk {
     }
 }
 
+/// An adjacency put together for a device, in host memory: all of the work but the copy.
+#[derive(Debug)]
+pub(crate) struct Staged {
+    lists: Lists,
+    incoming: Walk,
+    outgoing: Walk,
+    targets: Range<usize>,
+    degrees: Vec<f64>,
+}
+
+impl Staged {
+    /// Puts an adjacency together.
+    pub(crate) fn of(adjacency: &Adjacency) -> Self {
+        let (mut lists, hub_edges) = (Lists::default(), HUB_EDGES.min(adjacency.hub_edges()));
+        let sources = (adjacency.source_nodes(), adjacency.sources().iter().copied());
+        let incoming = Walk::new(&mut lists, adjacency.target_starts(), sources, None, hub_edges);
+        let reverse = adjacency.reverse();
+        let numbers = reverse.iter().map(|edge| edge.1).collect();
+        let targets = (adjacency.nodes(), reverse.iter().map(|edge| edge.0));
+        let outgoing = Walk::new(&mut lists, adjacency.source_starts(), targets, Some(numbers), hub_edges);
+        let targets =
+            (0..adjacency.nodes()).flat_map(|node| std::iter::repeat_n(node as u32, adjacency.in_degree(node)));
+        let targets = lists.push(targets);
+        let degrees = (0..adjacency.nodes()).map(|node| adjacency.in_degree(node) as f64).collect();
+        Self { lists, incoming, outgoing, targets, degrees }
+    }
+
+    fn copy_to(self, device: &Device) -> Result<Edges> {
+        let Self { lists, incoming, outgoing, targets, degrees } = self;
+        let (device, memory) = (device.clone(), lists.copy_to(device)?);
+        Ok(Edges { device, memory, incoming, outgoing, targets, degrees, inverse_degrees: OnceLock::new() })
+    }
+}
+
 /// An adjacency on a device.
 #[derive(Debug)]
 pub(crate) struct Edges {
@@ -196,7 +262,8 @@ impl Edges {
     /// # Errors
     /// The device has not enough memory.
     pub(crate) fn of(adjacency: &Adjacency, device: &Device) -> Result<Arc<Self>> {
-        adjacency.on_device().get(device, || Self::new(adjacency, device))
+        let (edges, staged) = adjacency.on_device();
+        edges.get(device, || staged.take().unwrap_or_else(|| Staged::of(adjacency)).copy_to(device))
     }
 
     /// The adjacency's copy where a custom operation's argument is.
@@ -205,22 +272,6 @@ impl Edges {
     /// As [`of`](Self::of).
     pub(crate) fn of_storage(adjacency: &Adjacency, storage: &CudaStorage) -> Result<Arc<Self>> {
         Self::of(adjacency, &device_of(storage))
-    }
-
-    fn new(adjacency: &Adjacency, device: &Device) -> Result<Self> {
-        let (mut lists, hub_edges) = (Lists::default(), HUB_EDGES.min(adjacency.hub_edges()));
-        let sources = (adjacency.source_nodes(), adjacency.sources().iter().copied());
-        let incoming = Walk::new(&mut lists, adjacency.target_starts(), sources, None, hub_edges);
-        let reverse = adjacency.reverse();
-        let numbers = reverse.iter().map(|edge| edge.1).collect();
-        let targets = (adjacency.nodes(), reverse.iter().map(|edge| edge.0));
-        let outgoing = Walk::new(&mut lists, adjacency.source_starts(), targets, Some(numbers), hub_edges);
-        let targets =
-            (0..adjacency.nodes()).flat_map(|node| std::iter::repeat_n(node as u32, adjacency.in_degree(node)));
-        let targets = lists.push(targets);
-        let degrees = (0..adjacency.nodes()).map(|node| adjacency.in_degree(node) as f64).collect();
-        let (device, memory) = (device.clone(), lists.copy_to(device)?);
-        Ok(Self { device, memory, incoming, outgoing, targets, degrees, inverse_degrees: OnceLock::new() })
     }
 
     /// The shape of so many columns for every target.

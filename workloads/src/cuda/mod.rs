@@ -15,10 +15,13 @@ mod aggregate;
 mod attention;
 mod attention_back;
 mod chain;
+#[cfg(feature = "cuda")]
+mod copies;
 mod edges;
 mod elements;
 #[cfg(test)]
 pub(crate) mod emulation;
+mod gather;
 mod gradients;
 mod images;
 mod loss;
@@ -42,8 +45,11 @@ pub(crate) use adam::{Rates, Slot, are_finite, update};
 pub(crate) use aggregate::fused_aggregates;
 pub(crate) use attention::{Attended, Attending, attend};
 pub(crate) use chain::{Chain, ChainLayer, Gradients};
-pub(crate) use edges::{Edges, Kept, OnDevice};
+#[cfg(feature = "cuda")]
+pub(crate) use copies::CudaCopies;
+pub(crate) use edges::{Ahead, Edges, Kept, OnDevice, Staged};
 pub(crate) use elements::{Finished, column_sums, dropout, gelu};
+pub(crate) use gather::gather_rows;
 pub(crate) use gradients::{Backward, of_copies};
 pub(crate) use images::{Joined, nearest, neighbour_sum};
 pub(crate) use loss::LabelsOnDevice;

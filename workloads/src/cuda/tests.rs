@@ -95,6 +95,20 @@ fn var(tensor: &Tensor) -> Var {
 }
 
 #[test]
+fn edges_that_were_put_together_ahead_are_used_once_and_not_after_a_change() {
+    let graph = Adjacency::new(vec![0, 2, 3], vec![0, 1, 0]).unwrap();
+    graph.stage();
+    let first = super::Edges::of(&graph, &Device::Cpu).unwrap();
+    assert!(graph.on_device().1.take().is_none());
+    assert!(Arc::ptr_eq(&first, &super::Edges::of(&graph, &Device::Cpu).unwrap()));
+    let mut changed = graph.clone();
+    changed.stage();
+    changed.rebuild(&mut vec![0, 1], &mut vec![0], 1).unwrap();
+    assert!(changed.on_device().1.take().is_none());
+    assert_eq!(super::Edges::of(&changed, &Device::Cpu).unwrap().targets_times(4), (1, 4));
+}
+
+#[test]
 fn dropout_drops_the_same_positions() {
     if !is_possible() {
         return;

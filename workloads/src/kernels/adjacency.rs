@@ -6,7 +6,7 @@ use candle_core::{Device, Result, bail};
 
 use super::ranges::balanced_ranges;
 #[cfg(any(feature = "cuda", test))]
-use crate::cuda::{Edges, OnDevice};
+use crate::cuda::{Ahead, Edges, OnDevice, Staged};
 
 /// Edges of one node from which it is computed by all threads together, column by column, so that a hub does not
 /// hold up a whole range.
@@ -39,6 +39,9 @@ pub struct Adjacency {
     source_ranges: Vec<Range<usize>>,
     #[cfg(any(feature = "cuda", test))]
     on_device: OnDevice<Edges>,
+    /// What a device gets, put together ahead.
+    #[cfg(any(feature = "cuda", test))]
+    staged: Ahead<Staged>,
 }
 
 impl Default for Adjacency {
@@ -55,6 +58,8 @@ impl Default for Adjacency {
             source_ranges: Vec::new(),
             #[cfg(any(feature = "cuda", test))]
             on_device: OnDevice::default(),
+            #[cfg(any(feature = "cuda", test))]
+            staged: Ahead::default(),
         };
         adjacency.index(0);
         adjacency
@@ -101,7 +106,10 @@ impl Adjacency {
         std::mem::swap(&mut self.row_start, row_start);
         std::mem::swap(&mut self.source, source);
         #[cfg(any(feature = "cuda", test))]
-        self.on_device.clear();
+        {
+            self.on_device.clear();
+            self.staged.take();
+        }
         self.index(source_nodes);
         Ok(())
     }
@@ -230,10 +238,17 @@ impl Adjacency {
         Ok(())
     }
 
-    /// Its copy on a GPU, made when first needed.
+    /// Puts together in host memory what [`prepare`](Self::prepare) copies to a GPU: the longer part of its work, which
+    /// can be done by another thread. Nothing to do in a program without GPUs.
+    pub fn stage(&self) {
+        #[cfg(any(feature = "cuda", test))]
+        self.staged.set(Staged::of(self));
+    }
+
+    /// Its copy on a GPU, made when first needed, and what that is made of.
     #[cfg(any(feature = "cuda", test))]
-    pub(crate) fn on_device(&self) -> &OnDevice<Edges> {
-        &self.on_device
+    pub(crate) fn on_device(&self) -> (&OnDevice<Edges>, &Ahead<Staged>) {
+        (&self.on_device, &self.staged)
     }
 
     /// All nodes in ranges of about equal numbers of incoming edges, hubs not counted.

@@ -7,9 +7,13 @@
 mod assemble;
 mod loader;
 mod plan;
+#[cfg(any(feature = "cuda", test))]
+mod ring;
 mod tracks;
 
 pub use assemble::{Assemble, BatchId, LoaderObserver, Stage, Unobserved};
 pub use loader::{LoadedBatch, Loader};
 pub use plan::{LoaderError, LoaderSettings, Part};
+#[cfg(feature = "cuda")]
+pub(crate) use ring::{CopyEngine, Ring};
 pub use tracks::{LoaderTracks, wait_for_batch};

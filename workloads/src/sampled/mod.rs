@@ -1,5 +1,6 @@
 //! Sampled training of node classifiers, as study 2 trains GraphSAGE and GAT: the options they share, and the loop.
 
+mod features;
 mod options;
 mod training;
 

@@ -45,6 +45,9 @@ pub struct SampledOptions {
     /// Loader threads; 0 samples in the training loop.
     #[arg(long, value_name = "N", default_value_t = 1)]
     workers: usize,
+    /// Keep the features of all nodes on the device and gather them there: for a GPU whose memory holds them.
+    #[arg(long)]
+    pub(crate) features_on_device: bool,
     #[command(flatten)]
     pub(crate) ranks: RankOptions,
     #[command(flatten)]
@@ -95,12 +98,14 @@ impl SampledOptions {
         SamplerSettings { fanouts: self.fanouts.clone(), form: self.form, self_loops, seed: self.run.seed }
     }
 
-    /// Batches of the training nodes for the rank whose part is `whose`, shuffled anew each epoch.
+    /// Batches of the training nodes for the rank whose part is `whose`, shuffled anew each epoch; `adapted` as they are
+    /// to come.
     pub(crate) fn training_loader(
         &self,
         dataset: &NodeDataset,
         self_loops: bool,
         whose: Part,
+        adapted: impl FnOnce(NodeBatches) -> NodeBatches,
     ) -> Result<Loader<NodeBatches>, TrainError> {
         // Ranks that share nothing go through everything in orders of their own.
         let (part, own_order) = match self.ranks.shard {
@@ -116,7 +121,7 @@ impl SampledOptions {
             ..LoaderSettings::default()
         };
         let batches = NodeBatches::new(dataset, &dataset.split.train, self.sampler(self_loops))?;
-        Ok(Loader::published(batches, settings)?)
+        Ok(Loader::published(adapted(batches), settings)?)
     }
 
     /// Batches of this rank's part of other nodes, in their order, loaded by the caller.
@@ -140,6 +145,7 @@ impl SampledOptions {
             ..LoaderSettings::default()
         };
         let batches = NodeBatches::new(dataset, nodes, self.sampler(self_loops))?;
+        let batches = if self.features_on_device { batches.without_features() } else { batches };
         Ok(Some(Loader::new(batches, settings)?))
     }
 

@@ -4,6 +4,7 @@ use candle_core::{Device, Tensor};
 use gnntop_probe::{BatchShape, Name, NameKind, NameRef, TrackRole, counter, intern, mark, phase, span};
 
 use super::SampledOptions;
+use super::features::{Arrived, FeaturePath};
 use crate::command::{Observer, Position, StepOutcome, Summary, TrainError, Training, train};
 use crate::loading::{LoadedBatch, Loader, Part, wait_for_batch};
 use crate::nodes::NodeDataset;
@@ -55,7 +56,10 @@ impl SampledRun<'_> {
 struct SampledTraining<'a, M> {
     trainer: NodeTrainer<M>,
     device: Device,
+    features: FeaturePath,
     training: Loader<NodeBatches>,
+    /// The next batch, whose features are on their way.
+    ahead: Option<LoadedBatch<NodeBatch>>,
     validation: Option<Loader<NodeBatches>>,
     test: Option<Loader<NodeBatches>>,
     layers: Vec<NameRef>,
@@ -86,8 +90,12 @@ impl<'a, M: NodeModel> SampledTraining<'a, M> {
         let whose = Part { number, of };
         let layers = 0..trainer.model().layers();
         let gradients = || GradientSync::new(trainer.parameters().list());
+        let features = FeaturePath::new(dataset, &device, options.features_on_device)?;
         Ok(Self {
-            training: options.training_loader(dataset, run.self_loops, whose)?,
+            training: options
+                .training_loader(dataset, run.self_loops, whose, |batches| features.adapted(batches, &device))?,
+            features,
+            ahead: None,
             validation: options.judging_loader(dataset, &split.validation, run.self_loops, whose)?,
             test: options.judging_loader(dataset, &split.test, run.self_loops, whose)?,
             layers: layers.map(|i| intern(NameKind::Span, &format!("layer {i}"))).collect(),
@@ -134,9 +142,23 @@ impl<'a, M: NodeModel> SampledTraining<'a, M> {
             group.gradients.all_reduce(&mut gradients, group.rank.collective())?;
             group.is_over = group.rank.agree_to_stop()?;
         }
+        {
+            let _optimizer = span(&phase::OPTIMIZER);
+            self.trainer.optimizer_step(&gradients, self.learning_rate)?;
+        }
+        if self.features.is_ahead() {
+            // Everything is asked for; while the device works on it, the next batch goes on its way.
+            self.ahead = Some(self.fetch()?);
+        }
         let _optimizer = span(&phase::OPTIMIZER);
-        self.trainer.optimizer_step(&gradients, self.learning_rate)?;
         Ok((f64::from(outcome.loss.to_scalar::<f32>()?), outcome.accuracy(&batch.labels)?))
+    }
+
+    /// The next batch of the loader, with its features on their way.
+    fn fetch(&mut self) -> Result<LoadedBatch<NodeBatch>, TrainError> {
+        let batch = wait_for_batch(&mut self.training)?;
+        self.features.send(&batch)?;
+        Ok(batch)
     }
 
     /// Right answers of all ranks together.
@@ -157,18 +179,18 @@ impl<M: NodeModel> Training for SampledTraining<'_, M> {
     }
 
     fn step(&mut self, _position: Position) -> Result<StepOutcome, TrainError> {
-        let mut batch = wait_for_batch(&mut self.training)?;
-        let Input { host, features, labelled } = {
+        let mut batch = self.ahead.take().map_or_else(|| self.fetch(), Ok)?;
+        let (arrived, labelled) = {
             let _transfer = span(&phase::TRANSFER);
-            Input::of(&mut batch, &self.device)?
+            let labelled = prepare(&batch, &self.device)?;
+            (self.features.receive(&mut batch, &self.device)?, labelled)
         };
-        let (loss, accuracy) = self.learn(&batch, &features, &labelled)?;
-        drop(features);
+        let (loss, accuracy) = self.learn(&batch, &arrived.features, &labelled)?;
         self.steps += 1;
         counter(&TRAINING_F1, accuracy.share());
         let count = |count: usize| Some(count as u64);
         let (nodes, edges, seeds) = (count(batch.nodes.len()), count(batch.edges()), count(batch.seeds));
-        batch.return_features(host)?;
+        arrived.give_back(&mut batch)?;
         Ok(StepOutcome { loss, shape: BatchShape { graphs: None, nodes, edges, seeds } })
     }
 
@@ -177,11 +199,11 @@ impl<M: NodeModel> Training for SampledTraining<'_, M> {
     }
 
     fn end_epoch(&mut self, epoch: u64, observer: &mut dyn Observer) -> Result<(), TrainError> {
-        let validation = judge(&self.trainer, &self.device, self.validation.as_mut())?;
+        let validation = judge(&self.trainer, (&self.device, &self.features), self.validation.as_mut())?;
         let validation = self.of_all_ranks(validation)?;
         counter(&VALIDATION_F1, validation.share());
         if epoch + 1 == self.epochs {
-            let test = judge(&self.trainer, &self.device, self.test.as_mut())?;
+            let test = judge(&self.trainer, (&self.device, &self.features), self.test.as_mut())?;
             let test = self.of_all_ranks(test)?;
             observer.tell(&format!("micro-F1: validation {:.4}, test {:.4}", validation.share(), test.share()));
         }
@@ -189,28 +211,16 @@ impl<M: NodeModel> Training for SampledTraining<'_, M> {
     }
 }
 
-/// What a model is given of a batch.
-struct Input {
-    /// The features as they were loaded, whose memory goes back to the batch.
-    host: Tensor,
-    /// The same on the device.
-    features: Tensor,
-    labelled: LabelledRows,
-}
-
-impl Input {
-    fn of(batch: &mut LoadedBatch<NodeBatch>, device: &Device) -> candle_core::Result<Self> {
-        let labelled = LabelledRows::new(0..batch.seeds as u32, &batch.labels)?;
-        batch.layers.iter().try_for_each(|edges| edges.prepare(device))?;
-        let host = batch.take_features()?;
-        Ok(Self { features: host.to_device(device)?, host, labelled })
-    }
+/// Copies the edges of a batch to the device, and gives its labels.
+fn prepare(batch: &NodeBatch, device: &Device) -> candle_core::Result<LabelledRows> {
+    batch.layers.iter().try_for_each(|edges| edges.prepare(device))?;
+    LabelledRows::new(0..batch.seeds as u32, &batch.labels)
 }
 
 /// Right answers on all nodes of a loader; none where there is no loader.
 fn judge<M: NodeModel>(
     trainer: &NodeTrainer<M>,
-    device: &Device,
+    (device, features): (&Device, &FeaturePath),
     loader: Option<&mut Loader<NodeBatches>>,
 ) -> Result<Accuracy, TrainError> {
     let _evaluate = span(&EVALUATE);
@@ -218,12 +228,13 @@ fn judge<M: NodeModel>(
     let Some(loader) = loader else { return Ok(all) };
     for _ in 0..loader.batches_per_epoch() {
         let mut batch = loader.next_batch()?;
-        let Input { host, features, labelled } = Input::of(&mut batch, device)?;
-        let input = NodeInput { features: &features, layers: &batch.layers, labelled: &labelled };
+        let labelled = prepare(&batch, device)?;
+        let arrived: Arrived = features.for_judging(&mut batch, device)?;
+        let input = NodeInput { features: &arrived.features, layers: &batch.layers, labelled: &labelled };
         let outcome = trainer.forward(&input, Pass::Evaluate)?;
         all = all.and(outcome.accuracy(&batch.labels)?);
-        drop((outcome, features));
-        batch.return_features(host)?;
+        drop(outcome);
+        arrived.give_back(&mut batch)?;
     }
     Ok(all)
 }

@@ -136,6 +136,8 @@ pub struct NodeBatches {
     labels: Arc<Vec<u32>>,
     sampler: NeighbourSampler,
     without_zeros: bool,
+    without_features: bool,
+    for_gpu: bool,
     use_all_threads: bool,
     seeds: Vec<u32>,
     sample: Sample,
@@ -165,6 +167,8 @@ impl NodeBatches {
             labels: Arc::clone(&dataset.labels),
             sampler,
             without_zeros: false,
+            without_features: false,
+            for_gpu: false,
             use_all_threads: false,
             seeds: Vec::new(),
             sample: Sample::default(),
@@ -178,8 +182,26 @@ impl NodeBatches {
         self
     }
 
+    /// The batches have no features: who takes them has those of all nodes.
+    #[must_use]
+    pub fn without_features(mut self) -> Self {
+        self.without_features = true;
+        self
+    }
+
+    /// The edges are put together as a GPU takes them, see [`Adjacency::stage`].
+    #[must_use]
+    pub fn for_gpu(mut self) -> Self {
+        self.for_gpu = true;
+        self
+    }
+
     fn gather(&self, out: &mut NodeBatch) -> Result<(), NodeBatchError> {
         out.width = self.features.width();
+        if self.without_features {
+            out.features.clear();
+            return Ok(());
+        }
         if self.without_zeros {
             let gathered = gather_without_zeros(&self.features, &self.sample.nodes);
             out.sparse_features = gathered.map_err(NodeBatchError::Entries)?;
@@ -201,6 +223,9 @@ impl NodeBatches {
             if let Some(adjacency) = Arc::get_mut(layer) {
                 let rebuilt = adjacency.rebuild(&mut edges.row_start, &mut edges.source, edges.sources);
                 rebuilt.map_err(NodeBatchError::Adjacency)?;
+                if self.for_gpu {
+                    adjacency.stage();
+                }
             }
         }
         std::mem::swap(&mut out.nodes, &mut self.sample.nodes);
@@ -235,7 +260,11 @@ impl Assemble for NodeBatches {
         observer.stage(Stage::Sample, &mut || sampled = self.sampler.sample(&self.seeds, batch, &mut self.sample));
         sampled?;
         let mut gathered = Ok(());
-        observer.stage(Stage::Gather, &mut || gathered = self.gather(out));
+        if self.without_features {
+            gathered = self.gather(out);
+        } else {
+            observer.stage(Stage::Gather, &mut || gathered = self.gather(out));
+        }
         gathered?;
         let mut built = Ok(());
         observer.stage(Stage::Assemble, &mut || built = self.build(out));

@@ -14,11 +14,13 @@ use crate::nodes::Features;
 pub fn gather_features(features: &Features, nodes: &[u32], out: &mut Vec<f32>, use_all_threads: bool) {
     let width = features.width();
     resize(out, nodes.len() * width);
-    if !use_all_threads {
-        return gather_rows(features, nodes, out);
-    }
+    if use_all_threads { gather_into(features, nodes, out) } else { gather_rows(features, nodes, out) }
+}
+
+/// The same into memory that is there, `[nodes.len(), width]`, with all threads of the current rayon pool.
+pub(crate) fn gather_into(features: &Features, nodes: &[u32], out: &mut [f32]) {
     let ranges = even_ranges(nodes.len());
-    let parts = split_rows(out, &ranges, width);
+    let parts = split_rows(out, &ranges, features.width());
     run_tasks(ranges.into_iter().zip(parts), |(range, part)| gather_rows(features, &nodes[range], part));
 }
 

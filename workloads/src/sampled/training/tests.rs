@@ -54,6 +54,13 @@ fn largest_difference(a: &[f32], b: &[f32]) -> f32 {
 }
 
 #[test]
+fn features_that_the_device_holds_teach_the_same() {
+    let words = ["--batch-size", "24", "--steps", "12"];
+    let with_batches = train_with(&words, 0.5);
+    assert_eq!(train_with(&[&words[..], &["--features-on-device"]].concat(), 0.5), with_batches);
+}
+
+#[test]
 fn ranks_with_parts_of_a_batch_learn_what_one_does_with_all_of_it() {
     let one = train_with(&["--batch-size", "24", "--steps", "4"], 0.0);
     let initial = train_with(&["--batch-size", "24", "--steps", "0"], 0.0);
@@ -87,7 +94,7 @@ fn shards_divide_the_steps_of_an_epoch_and_no_shards_do_not() {
         let options = Line::try_parse_from(words).unwrap().options;
         let dataset = options.dataset(&mut Silent).unwrap();
         let whose = Part { number: 0, of: options.ranks.ranks };
-        let loader = options.training_loader(&dataset, false, whose).unwrap();
+        let loader = options.training_loader(&dataset, false, whose, |batches| batches).unwrap();
         (loader.batches_per_epoch(), options.describe_shards(&dataset, whose.of))
     };
     let (alone, _) = steps(&[]);
