@@ -28,4 +28,7 @@ pub mod sampling;
 pub mod train;
 pub mod vig;
 
+#[cfg(feature = "cuda")]
+pub use cuda::rates as device_rates;
+
 pub use gnntop_probe::{BatchShape, TrackingAllocator, Warning};

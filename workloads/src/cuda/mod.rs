@@ -33,6 +33,8 @@ mod messages;
 mod norm;
 #[cfg(feature = "cuda")]
 mod open;
+#[cfg(any(feature = "cuda", test))]
+pub mod rates;
 mod scaled;
 mod segments;
 mod softmax;
