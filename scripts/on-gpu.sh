@@ -1,0 +1,170 @@
+#!/usr/bin/env bash
+# Everything that waits for a GPU, in one run of about 25 minutes.
+#
+#   scripts/on-gpu.sh pack DIR [CORA]     here: build with CUDA and put all that is needed into DIR (about 60 MB), to be
+#                                         carried; CORA is a folder with Cora's tables
+#   DIR/on-gpu.sh run RESULTS [DEVICE [PART...]]
+#                                         there: run all of it on DEVICE (cuda:0) and write one folder of results. Needs a
+#                                         driver for CUDA 13.0, Python 3 and its PyTorch; no cargo, no network. Parts, to
+#                                         be run one after the other into the same folder where time is given in pieces:
+#                                         tests kernels pna gcn sage gat vig publish sanitize
+#   DIR/on-gpu.sh try RESULTS             the same with small sizes on the CPU: whether everything starts
+#
+# RESULTS/summary.md has the figures beside their targets; each run has its output in a file of its own and, where it is
+# a training of gnntop's, its recording. What fails or takes too long is said there, and the rest runs on.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+
+usage() {
+    sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"
+    exit 2
+}
+
+# The path of the newest program that cargo built for a test or benchmark.
+built() { find "${CARGO_TARGET_DIR:-$here/../target/cuda}/release/deps" -maxdepth 1 -name "$1-*" -type f -executable -printf '%T@ %p\n' | sort -n | tail -1 | cut -d' ' -f2-; }
+
+pack() {
+    mkdir -p "$1/wheels"
+    local target=$1 cora=${2:-}
+    (cd "$here/.." && cargo build --release --features cuda &&
+        cargo test --release --no-run -p gnntop-workloads --features cuda --test cuda &&
+        cargo bench --no-run -p gnntop-workloads --features cuda --bench device)
+    cp "${CARGO_TARGET_DIR:-$here/../target/cuda}/release/gnntop" "$target/gnntop"
+    cp "$(built cuda)" "$target/cuda-test"
+    cp "$(built device)" "$target/device-bench"
+    strip "$target/gnntop" "$target/cuda-test" "$target/device-bench"
+    cp "$here/on-gpu.sh" "$here/on-gpu.py" "$here/peer-on-gpu.py" "$target/"
+    if [ -n "$cora" ]; then mkdir -p "$target/cora" && cp "$cora"/cora.*.tsv "$target/cora/"; fi
+    # PyTorch Geometric is Python alone; PyTorch itself is there already.
+    python3 -m pip download --quiet --dest "$target/wheels" --no-deps torch_geometric==2.8.1 aiohttp aiosignal aiohappyeyeballs \
+        attrs frozenlist multidict propcache yarl idna fsspec jinja2 markupsafe psutil pyparsing requests urllib3 certifi \
+        charset-normalizer tqdm xxhash || echo "without PyTorch Geometric's wheels: the GPU machine must have it"
+}
+
+# One run: its name, the most seconds it may take, the command. Its output goes into a file, its time into another.
+one() {
+    local name=$1 seconds=$2 begin=$SECONDS status=0
+    shift 2
+    echo "== $name"
+    timeout --kill-after=10 "$seconds" "$@" >"$results/$name.log" 2>&1 || status=$?
+    echo "$name $status $((SECONDS - begin))" >>"$results/runs.txt"
+    if [ "$status" != 0 ]; then echo "   status $status after $((SECONDS - begin)) s: $(tail -n 1 "$results/$name.log")"; fi
+}
+
+# A training of ours, recorded, with its report.
+ours() {
+    local name=$1 seconds=$2
+    shift 2
+    one "$name" "$seconds" "$here/gnntop" train "$@" --device "$device" --record "$results/$name.gnntop"
+    if [ -e "$results/$name.gnntop" ]; then
+        "$here/gnntop" report "$results/$name.gnntop" --json --skip-steps 5 >"$results/$name.json" 2>/dev/null || true
+    fi
+}
+
+peer() {
+    local name=$1 seconds=$2
+    shift 2
+    one "$name" "$seconds" "$python" "$here/peer-on-gpu.py" "$@" --device "${device%%:*}" --steps "$peer_steps"
+}
+
+# The machine, its libraries, and Python with PyTorch Geometric.
+prepare() {
+    touch "$results/runs.txt"
+    { date; uname -a; nvidia-smi; nvcc --version; } >"$results/machine.log" 2>&1 || true
+    local wheels
+    wheels=$(python3 -c 'import nvidia; print(":".join(p + "/" + d + "/lib" for p in nvidia.__path__ for d in ("cu13", "cublas", "curand", "cuda_nvrtc")))' 2>/dev/null || true)
+    export LD_LIBRARY_PATH="$wheels:/usr/local/cuda/lib64:/usr/local/nvidia/lib64:${LD_LIBRARY_PATH:-}"
+    # What the driver compiles of the kernels is kept, so that only the first run waits for it.
+    export CUDA_CACHE_PATH="$results/cache" CUDA_CACHE_MAXSIZE=4294967296
+    python=python3
+    if [ -x "$results/venv/bin/python" ]; then python="$results/venv/bin/python"
+    elif ! python3 -c 'import torch_geometric' 2>/dev/null; then
+        python3 -m venv --system-site-packages "$results/venv" >/dev/null &&
+            "$results/venv/bin/pip" install --quiet --no-index --no-deps "$here"/wheels/*.whl &&
+            python="$results/venv/bin/python" || echo "PyTorch Geometric cannot be installed: no peers"
+    fi
+}
+
+# The parts, in the order of what is missed most if the time runs out.
+parts="tests kernels pna gcn sage gat vig publish sanitize"
+
+tests() { one device-test "$long" "$here/cuda-test" --nocapture; }
+
+kernels() { one device-bench "$long" "$here/device-bench" "$device"; }
+
+pna() {
+    for batch in $pna_batches; do
+        ours "pna-$batch" "$long" pna --preset "$preset" --graphs "$graphs" --batch-size "$batch" --steps "$steps" --workers "$workers"
+        peer "peer-pna-$batch" "$long" pna --batch "$batch" $peer_pna
+    done
+}
+
+gcn() {
+    local data="" cora=""
+    if [ -d "$here/cora" ]; then data="--data $here/cora" cora="--cora $here/cora"; fi
+    ours gcn "$long" gcn --mode all --recipe study --runs 4 --epochs "$epochs" $data
+    peer peer-gcn "$short" gcn $cora
+}
+
+sampled() {
+    local all="--preset $preset $reddit $reddit_batch --steps $steps --workers $workers"
+    ours "$1" "$long" "$1" $all
+    ours "$1-held" "$long" "$1" $all --features-on-device
+    ours "$1-held-subgraph" "$long" "$1" $all --features-on-device --form subgraph
+    peer "peer-$1" "$long" "$1" $reddit
+    peer "peer-$1-resident" "$long" "$1" $reddit --resident
+}
+
+sage() { sampled sage; }
+
+gat() { sampled gat; }
+
+vig() { ours vig "$long" vig $vig_size --steps "$steps" --workers "$workers"; }
+
+# Publishing on and off, in the order ABBA, by the median epoch that GCN tells of itself: its steps are the shortest. And
+# what a step costs where the device is waited for after every span, if this gnntop has the option.
+publish() {
+    local turn=0 options="gcn --mode compiled --recipe study --runs 1 --epochs $overhead_steps"
+    for state in on off off on on off off on; do
+        turn=$((turn + 1))
+        if [ "$state" = on ]; then one "publish-$turn-on" "$short" "$here/gnntop" train $options --device "$device" --record "$results/publish-$turn.gnntop"
+        else one "publish-$turn-off" "$short" env GNNTOP=0 "$here/gnntop" train $options --device "$device"; fi
+    done
+    if "$here/gnntop" train pna --help 2>/dev/null | grep -q -- '--sync'; then
+        ours publish-sync "$short" pna --preset "$preset" --graphs "$graphs" --steps "$steps" --workers "$workers" --sync
+    fi
+}
+
+# Accesses out of bounds and races, where CUDA's tool is there.
+sanitize() {
+    if ! command -v compute-sanitizer >/dev/null; then echo "sanitizer: compute-sanitizer is not here" >"$results/sanitizer.log"; return; fi
+    for tool in memcheck racecheck; do
+        one "sanitize-$tool" "$long" compute-sanitizer --tool "$tool" --error-exitcode 1 "$here/gnntop" train gat --device "$device" --nodes 2000 --edges 40000 --steps 2 --workers 0
+    done
+}
+
+full() {
+    preset=study graphs=100000 steps=200 epochs=50 workers=8 peer_steps=30 overhead_steps=4000 long=180 short=60
+    pna_batches="512 4096" peer_pna="" reddit="" reddit_batch="" vig_size="--preset study"
+}
+
+small() {
+    device=cpu preset=default graphs=200 steps=12 epochs=2 workers=1 peer_steps=2 overhead_steps=20 long=100 short=60
+    pna_batches="32" peer_pna="--layers 2 --hidden 8" reddit="--nodes 2000 --edges 20000" reddit_batch="--batch-size 32" vig_size="--batch-size 2"
+}
+
+case ${1:-} in
+pack) [ $# -ge 2 ] || usage; pack "$(mkdir -p "$2" && cd "$2" && pwd)" "${3:-}" ;;
+run | try)
+    [ $# -ge 2 ] || usage
+    results=$(mkdir -p "$2" && cd "$2" && pwd)
+    device=${3:-cuda:0}
+    full
+    if [ "$1" = try ]; then small; fi
+    prepare
+    if [ $# -gt 3 ]; then parts=${*:4}; fi
+    for part in $parts; do "$part"; done
+    python3 "$here/on-gpu.py" "$results" | tee "$results/summary.md"
+    ;;
+*) usage ;;
+esac
