@@ -21,6 +21,7 @@
 //!   and goes on.
 //! - It never notices viewers: they follow files that are written whether or not anyone looks.
 //! - `GNNTOP=0` in the environment turns everything off; a span then costs one relaxed load.
+//! - It does not wait for a GPU either: [`device`] times one by its own clock, and tells its memory by phase.
 //!
 //! A forked child records nothing and leaves its parent's session alone.
 

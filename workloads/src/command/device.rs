@@ -3,13 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use candle_core::Device;
-use gnntop_probe::{Name, counter};
+use candle_core::{Device, DeviceLocation};
+use gnntop_probe::device::memory;
 
-use super::TrainError;
-
-static PEAK: Name = Name::counter("GPU MiB peak");
-static RESERVED: Name = Name::counter("GPU MiB held");
+use super::{OutOfMemory, TrainError};
 
 /// A device by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,69 +78,45 @@ pub enum DeviceError {
     Unsupported(&'static str),
 }
 
-/// Memory of a GPU that this program uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeviceMemory {
-    /// In tensors now.
-    pub used_bytes: u64,
-    /// In tensors, the most since it was last asked.
-    pub peak_bytes: u64,
-    /// Taken from the GPU, in tensors or kept for the next ones.
-    pub reserved_bytes: u64,
-    /// What no program has taken.
-    pub free_bytes: u64,
-    /// Of the GPU.
-    pub total_bytes: u64,
-}
-
-const MIB: u64 = 1 << 20;
-
-impl fmt::Display for DeviceMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [used, peak, reserved, free, total] =
-            [self.used_bytes, self.peak_bytes, self.reserved_bytes, self.free_bytes, self.total_bytes]
-                .map(|bytes| bytes / MIB);
-        write!(
-            f,
-            "{used} MiB in tensors, {peak} at most in this step, {reserved} reserved; {free} of {total} MiB are free"
-        )
-    }
-}
-
-/// Publishes the memory that a step took, where it is a GPU's.
-pub(crate) fn publish_memory(device: &Device) {
-    if let Some(memory) = memory_of(device) {
-        counter(&PEAK, (memory.peak_bytes / MIB) as f64);
-        counter(&RESERVED, (memory.reserved_bytes / MIB) as f64);
-    }
-}
-
-/// Nothing where the device is no GPU, or its driver does not say.
-fn memory_of(device: &Device) -> Option<DeviceMemory> {
-    #[cfg(feature = "cuda")]
-    return crate::cuda::take_memory(device).ok().flatten();
-    #[cfg(not(feature = "cuda"))]
-    {
-        let _ = device;
-        None
-    }
-}
-
-/// Says what memory was in use where a step failed for want of it. Other errors stay what they are.
+/// Says what is known of the memory where a step failed for want of it. Other errors stay what they are.
 pub(crate) fn explain(error: TrainError, device: &Device) -> TrainError {
     match error {
-        TrainError::Model(reason) if is_out_of_memory(&reason) => match memory_of(device) {
-            Some(memory) => TrainError::OutOfMemory { memory },
+        TrainError::Model(reason) if is_out_of_memory(&reason) => match memory() {
+            Some(memory) => {
+                let (device, asked_bytes) = (name_of(device), asked_bytes(&reason.to_string()));
+                TrainError::OutOfMemory(Box::new(OutOfMemory { device, memory, asked_bytes }))
+            }
             None => TrainError::Model(reason),
         },
         other => other,
     }
 }
 
+fn name_of(device: &Device) -> String {
+    match device.location() {
+        DeviceLocation::Cuda { gpu_id } => DeviceChoice::Cuda(gpu_id).to_string(),
+        _ => "the device".to_owned(),
+    }
+}
+
 /// The driver's and cuBLAS's words; candle hands them on as text only.
 fn is_out_of_memory(error: &candle_core::Error) -> bool {
-    let text = format!("{error:?}");
+    let text = format!("{error} {error:?}");
     text.contains("CUDA_ERROR_OUT_OF_MEMORY") || text.contains("CUBLAS_STATUS_ALLOC_FAILED")
+}
+
+/// What an allocation that failed had asked for, where it was one of ours: [`asked_for`] is in its error.
+fn asked_bytes(error: &str) -> Option<u64> {
+    let (_, after) = error.split_once(ASKED)?;
+    after.split_whitespace().next()?.parse().ok()
+}
+
+const ASKED: &str = "asked for ";
+
+/// The words by which an allocation's error says how much it was.
+#[cfg(any(feature = "cuda", test))]
+pub(crate) fn asked_for(bytes: usize) -> String {
+    format!("{ASKED}{bytes} bytes")
 }
 
 impl DeviceChoice {
@@ -194,10 +167,9 @@ mod tests {
         assert!(!is_out_of_memory(&message("DriverError(CUDA_ERROR_NO_DEVICE)")));
         let kept = explain(TrainError::Model(message("shape mismatch")), &Device::Cpu).to_string();
         assert!(kept.contains("shape mismatch"));
-        let [used_bytes, peak_bytes, reserved_bytes, free_bytes, total_bytes] = [1, 2, 3, 4, 5].map(|n| n * MIB);
-        let memory = DeviceMemory { used_bytes, peak_bytes, reserved_bytes, free_bytes, total_bytes };
-        let text = TrainError::OutOfMemory { memory }.to_string();
-        assert!(text.contains("1 MiB in tensors, 2 at most in this step, 3 reserved; 4 of 5 MiB"), "{text}");
+        let error = message("CUDA_ERROR_OUT_OF_MEMORY").context(asked_for(4096));
+        assert!(is_out_of_memory(&error));
+        assert_eq!((asked_bytes(&error.to_string()), asked_bytes("out of memory")), (Some(4096), None));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod device;
 mod options;
+mod out_of_memory;
 mod training;
 
 use std::ffi::OsString;
@@ -25,9 +26,12 @@ use crate::sage::SageCommand;
 use crate::sampling::NodeBatchError;
 use crate::vig::VigCommand;
 
-pub use device::{DeviceChoice, DeviceError, DeviceMemory};
+#[cfg(any(feature = "cuda", test))]
+pub(crate) use device::asked_for;
+pub use device::{DeviceChoice, DeviceError};
 pub use options::RunOptions;
 pub(crate) use options::at_least_one;
+pub use out_of_memory::OutOfMemory;
 pub(crate) use training::{Position, StepOutcome, Training, train};
 
 /// Names of all workloads, each with a line on what it is.
@@ -142,11 +146,8 @@ pub enum TrainError {
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// A GPU's memory does not suffice.
-    #[error("the GPU has not enough memory: {memory}; take a smaller batch or model")]
-    OutOfMemory {
-        /// What was in use.
-        memory: DeviceMemory,
-    },
+    #[error("{0}")]
+    OutOfMemory(Box<OutOfMemory>),
     /// A rank failed, and the others with it.
     #[error("rank {rank}: {source}")]
     Rank {

@@ -31,6 +31,9 @@ pub struct RunOptions {
     /// Let a GPU multiply matrices with 10 bits of mantissa instead of 23 (TF32), which is faster.
     #[arg(long)]
     pub tf32: bool,
+    /// Wait for the GPU at both ends of every phase: the control, whose host times are the GPU's. It slows the training.
+    #[arg(long)]
+    pub sync: bool,
     /// Seed of parameters, order and generated data.
     #[arg(long, value_name = "N", default_value_t = 1234)]
     pub seed: u64,
@@ -108,10 +111,27 @@ impl RunOptions {
         if self.tf32 && !self.device.is_cuda() {
             return Err(DeviceError::Unsupported("--tf32 is for GPUs; give --device cuda as well, or leave it out"));
         }
+        if self.sync && !self.device.is_cuda() {
+            return Err(DeviceError::Unsupported("--sync is for GPUs; give --device cuda as well, or leave it out"));
+        }
         let device = self.device.open()?;
         #[cfg(feature = "cuda")]
         candle_core::cuda_backend::set_gemm_reduced_precision_f32(self.tf32);
         Ok(device)
+    }
+
+    /// Begins to publish the device's time and memory on the calling thread's track, where it is a GPU.
+    ///
+    /// # Errors
+    /// The driver refuses.
+    pub(crate) fn observe(&self, device: &Device) -> candle_core::Result<()> {
+        #[cfg(feature = "cuda")]
+        return crate::cuda::observe(device, &self.device.to_string(), self.sync);
+        #[cfg(not(feature = "cuda"))]
+        {
+            let _ = device;
+            Ok(())
+        }
     }
 
     /// Starts what is to go wrong beside the training.

@@ -5,9 +5,10 @@ use std::ops::Range;
 use std::time::Instant;
 
 use candle_core::Device;
+use gnntop_probe::device::{Holdings, holds};
 use gnntop_probe::{BatchShape, Name, mark, step};
 
-use super::device::{explain, publish_memory};
+use super::device::explain;
 use super::{Observer, StepReport, Summary, TrainError};
 
 static EPOCH: Name = Name::mark("epoch");
@@ -48,6 +49,11 @@ pub(crate) trait Training {
     /// Where it computes.
     fn device(&self) -> &Device;
 
+    /// What it holds there all along, where that is known.
+    fn holdings(&self) -> Option<Holdings> {
+        None
+    }
+
     /// Whether the ranks that train together have agreed to stop.
     fn is_over(&self) -> bool {
         false
@@ -67,6 +73,9 @@ pub(crate) fn train(
     observer: &mut dyn Observer,
 ) -> Result<Summary, TrainError> {
     let mut summary = Summary::default();
+    if let Some(holdings) = training.holdings() {
+        holds(holdings);
+    }
     let batches = training.batches_per_epoch();
     let end = epochs.end;
     for epoch in epochs {
@@ -90,7 +99,6 @@ fn one_step(training: &mut dyn Training, position: Position) -> Result<StepRepor
     let mut step = step(position.epoch);
     let done = training.step(position);
     let StepOutcome { loss, shape } = done.map_err(|error| explain(error, training.device()))?;
-    publish_memory(training.device());
     step.batch(shape);
     step.loss(loss);
     drop(step);
@@ -101,9 +109,91 @@ fn one_step(training: &mut dyn Training, position: Position) -> Result<StepRepor
 }
 
 #[cfg(test)]
+#[path = "../../../probe/tests/simulated/mod.rs"]
+mod simulated;
+
+#[cfg(test)]
 mod tests {
+    use gnntop_probe::device::Attach;
+    use gnntop_probe::{Session, TrackRole, phase, span};
+    use gnntop_wire::{Event, Item, StreamReader};
+
+    use super::simulated::SimulatedPool;
     use super::*;
-    use crate::command::Silent;
+    use crate::command::{Silent, asked_for};
+
+    const MIB: u64 = 1 << 20;
+
+    /// Needs more memory than there is in the backward phase of its third step.
+    struct Hungry {
+        pool: SimulatedPool,
+        steps: u64,
+    }
+
+    impl Hungry {
+        /// Takes memory until the end of a phase, as tensors do.
+        fn phase(&self, name: &'static Name, mib: u64) -> Result<(), TrainError> {
+            let _phase = span(name);
+            let bytes = mib * MIB;
+            let failed = |error| candle_core::Error::Msg(error).context(asked_for(bytes as usize));
+            self.pool.take(bytes).map_err(failed)?;
+            self.pool.give(bytes);
+            Ok(())
+        }
+    }
+
+    impl Training for Hungry {
+        fn device(&self) -> &Device {
+            &Device::Cpu
+        }
+
+        fn batches_per_epoch(&self) -> u64 {
+            10
+        }
+
+        fn holdings(&self) -> Option<Holdings> {
+            Some(Holdings { parameters: 16 * MIB, gradients: 16 * MIB, optimizer: 32 * MIB })
+        }
+
+        fn step(&mut self, _position: Position) -> Result<StepOutcome, TrainError> {
+            self.steps += 1;
+            self.phase(&phase::FORWARD, 100)?;
+            self.phase(&phase::BACKWARD, if self.steps == 3 { 900 } else { 200 })?;
+            Ok(StepOutcome { loss: 0.5, shape: BatchShape::default() })
+        }
+    }
+
+    #[test]
+    fn want_of_memory_ends_a_training_in_a_line_and_its_recording_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("hungry.gnntop");
+        let session = Session::builder("hungry").record_to(&file).sensors(None).start();
+        let track = session.track("train", TrackRole::Training);
+        let pool = SimulatedPool::new(512 * MIB);
+        pool.take(48 * MIB).unwrap();
+        assert!(Attach::new("simulated").pool(Box::new(pool.clone())).start());
+        let error = train(&mut Hungry { pool, steps: 0 }, 0..1, u64::MAX, &mut Silent).unwrap_err();
+        drop((track, session));
+        assert_eq!(
+            error.to_string(),
+            "the device ran out of memory in backward of step 3: 900 MiB asked for; 248 MiB in tensors at most, 48 MiB now, \
+             248 MiB reserved; 264 MiB of 512 MiB are free; largest in the last measured step: workspace 184 MiB, \
+             optimizer state 32 MiB, parameters 16 MiB; take a smaller batch or model"
+        );
+        let mut reader = StreamReader::new();
+        reader.fill(&std::fs::read(&file).unwrap());
+        reader.finish();
+        let (mut steps, mut ended) = (0, false);
+        while let Some(item) = reader.next() {
+            match item {
+                Item::Block(_, events) => steps += events.filter(|event| matches!(event, Event::Step(_))).count(),
+                Item::End(_) => ended = true,
+                Item::Damage(damage) => panic!("{damage:?}"),
+                _ => {}
+            }
+        }
+        assert_eq!((steps, ended), (3, true), "the step that failed is there too");
+    }
 
     /// Notes where it was.
     #[derive(Default)]

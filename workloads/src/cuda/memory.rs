@@ -1,55 +1,65 @@
 //! The memory of a GPU: what the driver's pool, from which all tensors come, holds for this program.
 
-use candle_core::cuda_backend::cudarc::driver::{result, sys};
-use candle_core::cuda_backend::{CudaDevice, WrapErr};
-use candle_core::{Device, Result};
+use std::sync::Arc;
+
+use candle_core::Result;
+use candle_core::cuda_backend::WrapErr;
+use candle_core::cuda_backend::cudarc::driver::{CudaStream, result, sys};
+use gnntop_probe::device::{Pool, PoolUse};
 use sys::CUmemPool_attribute_enum as Attribute;
 
-use crate::command::DeviceMemory;
+use super::timing::bind;
 
 /// Keeps memory that tensors give back for the next ones. The driver's pool would give it back to the system whenever
 /// the host waits for the device, which is once a step.
-pub(super) fn keep_freed_memory(device: &CudaDevice) -> Result<()> {
-    set(device, Attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, u64::MAX)
+pub(super) fn keep_freed_memory(stream: &CudaStream) -> Result<()> {
+    set(stream, Attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, u64::MAX)
 }
 
-/// What is in use now, and the most since the last call; nothing where the device is no GPU.
-///
-/// # Errors
-/// The driver refuses.
-pub(crate) fn take_memory(device: &Device) -> Result<Option<DeviceMemory>> {
-    let Device::Cuda(device) = device else { return Ok(None) };
-    let (free_bytes, total_bytes) = device.cuda_stream().context().mem_get_info().w()?;
-    let memory = DeviceMemory {
-        used_bytes: get(device, Attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)?,
-        peak_bytes: get(device, Attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH)?,
-        reserved_bytes: get(device, Attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?,
-        free_bytes: free_bytes as u64,
-        total_bytes: total_bytes as u64,
-    };
-    // Only 0 may be written, which means the present use.
-    set(device, Attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH, 0)?;
-    Ok(Some(memory))
+/// The pool of the driver that the tensors of a stream's device come from.
+pub(super) struct DriverPool(pub(super) Arc<CudaStream>);
+
+impl Pool for DriverPool {
+    fn read(&mut self) -> Option<PoolUse> {
+        bind(&self.0).ok()?;
+        let (free, total) = result::mem_get_info().ok()?;
+        let attribute = |attribute| get(&self.0, attribute).ok();
+        Some(PoolUse {
+            used: attribute(Attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)?,
+            used_peak: attribute(Attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH)?,
+            reserved: attribute(Attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?,
+            reserved_peak: attribute(Attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH)?,
+            free: free as u64,
+            total: total as u64,
+            // The driver does not count them, and candle tells nobody of its own.
+            allocations: None,
+        })
+    }
+
+    fn reset_peaks(&mut self) {
+        // Only 0 may be written, which means the present use. Where that is refused peaks stay those of the whole run.
+        for attribute in [Attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH, Attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH] {
+            let _ = set(&self.0, attribute, 0);
+        }
+    }
 }
 
-fn get(device: &CudaDevice, attribute: Attribute) -> Result<u64> {
+fn get(stream: &CudaStream, attribute: Attribute) -> Result<u64> {
     let mut value = 0u64;
-    let pool = pool(device)?;
+    let pool = pool(stream)?;
     // SAFETY: the pool is the open device's, and these attributes are 64-bit numbers, written during the call.
     unsafe { result::mem_pool::get_attribute(pool, attribute, std::ptr::from_mut(&mut value).cast()).w()? };
     Ok(value)
 }
 
-fn set(device: &CudaDevice, attribute: Attribute, mut value: u64) -> Result<()> {
-    let pool = pool(device)?;
+fn set(stream: &CudaStream, attribute: Attribute, mut value: u64) -> Result<()> {
+    let pool = pool(stream)?;
     // SAFETY: as in `get`; the number is read during the call.
     unsafe { result::mem_pool::set_attribute(pool, attribute, std::ptr::from_mut(&mut value).cast()).w() }
 }
 
-fn pool(device: &CudaDevice) -> Result<sys::CUmemoryPool> {
-    let stream = device.cuda_stream();
-    let context = stream.context();
-    context.bind_to_thread().w()?;
+fn pool(stream: &CudaStream) -> Result<sys::CUmemoryPool> {
+    bind(stream).w()?;
     // SAFETY: the context is that of an open device and this thread's.
-    unsafe { result::device::get_mem_pool(context.cu_device()).w() }
+    unsafe { result::device::get_mem_pool(stream.context().cu_device()).w() }
 }

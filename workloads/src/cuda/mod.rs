@@ -32,6 +32,8 @@ mod memory;
 mod messages;
 mod norm;
 #[cfg(feature = "cuda")]
+mod observe;
+#[cfg(feature = "cuda")]
 mod open;
 #[cfg(any(feature = "cuda", test))]
 pub mod rates;
@@ -41,6 +43,8 @@ mod softmax;
 mod sparse;
 #[cfg(test)]
 pub(crate) mod tests;
+#[cfg(feature = "cuda")]
+mod timing;
 mod work;
 
 pub(crate) use adam::{Rates, Slot, are_finite, update};
@@ -59,10 +63,12 @@ pub(crate) use loss::LabelsOnDevice;
 pub(crate) use machine::device_of;
 pub(crate) use machine::{Memory, View};
 pub(crate) use mean::{add_first, behind_relu, gradient_of_mean_rows, mean_beside, mean_finish};
-#[cfg(feature = "cuda")]
-pub(crate) use memory::take_memory;
 pub(crate) use messages::{Messages, Operand, collect, edge_rows, extreme_rows, sum_rows};
 pub(crate) use norm::BatchMoments;
+#[cfg(feature = "cuda")]
+pub(crate) use observe::observe;
+#[cfg(feature = "cuda")]
+use open::one_line;
 #[cfg(feature = "cuda")]
 pub(crate) use open::open;
 pub(crate) use scaled::add_scaled;

@@ -40,11 +40,11 @@ pub(crate) fn open(ordinal: usize) -> std::result::Result<Device, DeviceError> {
     // SAFETY: everything runs on the device's one stream, in the order in which it was asked for, so no event is needed
     // to order a use after a copy or a free after a use.
     unsafe { cuda.disable_event_tracking() };
-    memory::keep_freed_memory(cuda).map_err(|error| refused(&error))?;
+    memory::keep_freed_memory(&cuda.cuda_stream()).map_err(|error| refused(&error))?;
     Ok(device)
 }
 
-fn one_line(error: &dyn std::fmt::Debug) -> String {
+pub(super) fn one_line(error: &dyn std::fmt::Debug) -> String {
     format!("{error:?}").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

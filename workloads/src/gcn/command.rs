@@ -103,6 +103,7 @@ impl GcnCommand {
         observer.tell(&self.describe(&dataset, &recipe));
         let session = self.options.start("gcn", observer);
         let track = session.track("train", TrackRole::Training);
+        self.options.observe(&device)?;
         let done = self.modes(&dataset, &recipe, &device, observer);
         drop((track, session));
         done

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use candle_core::{Device, Result, Tensor};
+use gnntop_probe::device::Holdings;
 use gnntop_probe::{BatchShape, Name, counter, mark, phase, span};
 
 use super::judge::{Best, Judge};
@@ -149,6 +150,10 @@ impl Learning {
 impl Training for Learning {
     fn device(&self) -> &Device {
         &self.device
+    }
+
+    fn holdings(&self) -> Option<Holdings> {
+        Some(self.trainer.holdings())
     }
 
     fn batches_per_epoch(&self) -> u64 {

@@ -1,6 +1,7 @@
 //! A network with its optimizer, one step at a time.
 
 use candle_core::{DType, Device, Result, Tensor};
+use gnntop_probe::device::Holdings;
 use gnntop_probe::{Name, NameKind, NameRef, intern, phase, span};
 
 use super::{Computation, Gcn, GcnConfig, Mode, NodeFeatures, Normalised};
@@ -71,6 +72,12 @@ impl Trainer {
     #[must_use]
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
+    }
+
+    /// What parameters, gradients and optimizer take on the device.
+    #[must_use]
+    pub fn holdings(&self) -> Holdings {
+        self.adam.holdings()
     }
 
     /// Steps that were left out because a gradient overflowed.

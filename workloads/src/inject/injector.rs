@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use candle_core::Device;
+use gnntop_probe::device::Holdings;
 use gnntop_probe::{Name, NameKind, NameRef, counter, intern, phase, span};
 
 use super::causes::{Spinners, fault, multiply_subnormals, occupied, pause};
@@ -130,6 +131,10 @@ impl Training for Injected<'_> {
 
     fn device(&self) -> &Device {
         self.training.device()
+    }
+
+    fn holdings(&self) -> Option<Holdings> {
+        self.training.holdings()
     }
 
     fn is_over(&self) -> bool {

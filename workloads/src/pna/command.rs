@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use candle_core::{DType, Device};
 use clap::{Parser, ValueEnum};
+use gnntop_probe::device::Holdings;
 use gnntop_probe::{BatchShape, Name, NameKind, NameRef, TrackRole, counter, intern, phase, span};
 
 use super::validation::Validation;
@@ -87,6 +88,7 @@ impl PnaCommand {
 
         let session = self.options.start("pna", observer);
         let track = session.track("train", TrackRole::Training);
+        self.options.observe(&device)?;
         let scale = TargetScale::of(molecules.graphs.iter().map(|graph| graph.y));
         let adam = AdamSettings { weight_decay: training.weight_decay, ..AdamSettings::default() };
         let mut run = Run {
@@ -194,6 +196,10 @@ struct Run {
 impl Training for Run {
     fn device(&self) -> &Device {
         &self.device
+    }
+
+    fn holdings(&self) -> Option<Holdings> {
+        Some(self.trainer.holdings())
     }
 
     fn batches_per_epoch(&self) -> u64 {

@@ -2,6 +2,7 @@
 
 use candle_core::backprop::GradStore;
 use candle_core::{DType, Device, Result, Tensor};
+use gnntop_probe::device::Holdings;
 
 use super::{DeviceBatch, Pna, PnaConfig};
 use crate::train::{Adam, AdamSettings, Parameters};
@@ -71,6 +72,12 @@ impl Trainer {
     #[must_use]
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
+    }
+
+    /// What parameters, gradients and optimizer take on the device.
+    #[must_use]
+    pub fn holdings(&self) -> Holdings {
+        self.adam.holdings()
     }
 
     /// How targets are scaled for the loss.

@@ -1,6 +1,7 @@
 //! The training itself: a step on a sampled batch, on one rank or with others, and judging after each epoch.
 
 use candle_core::{Device, Tensor};
+use gnntop_probe::device::Holdings;
 use gnntop_probe::{BatchShape, Name, NameKind, NameRef, TrackRole, counter, intern, mark, phase, span};
 
 use super::SampledOptions;
@@ -41,12 +42,14 @@ impl SampledRun<'_> {
             // Before the loaders start, whose tracks are opened on it.
             let session = run.start(self.name, observer);
             let _track = session.track("train", TrackRole::Training);
+            run.observe(&device)?;
             return SampledTraining::new(self, make(&device)?, device, None)?.run(self, observer);
         }
         let launch = Launch { name: self.name, ranks: &self.options.ranks, run, stages: 1 };
         launch.run(observer, |rank, observer| {
             observer.tell(&self.options.describe_shards(self.dataset, rank.collective().ranks()));
             let device = run.open_device()?;
+            run.observe(&device)?;
             SampledTraining::new(self, make(&device)?, device, Some(rank))?.run(self, observer)
         })
     }
@@ -172,6 +175,10 @@ impl<'a, M: NodeModel> SampledTraining<'a, M> {
 impl<M: NodeModel> Training for SampledTraining<'_, M> {
     fn device(&self) -> &Device {
         &self.device
+    }
+
+    fn holdings(&self) -> Option<Holdings> {
+        Some(self.trainer.holdings())
     }
 
     fn batches_per_epoch(&self) -> u64 {

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use candle_core::backprop::GradStore;
 use candle_core::{CpuStorage, DType, InplaceOp2, Layout, Result, Tensor, bail};
+use gnntop_probe::device::Holdings;
 use rayon::prelude::*;
 
 use super::Parameter;
@@ -85,6 +86,14 @@ impl Adam {
             slot.weight_decay = 0.0;
         }
         self
+    }
+
+    /// Bytes of the parameters, of one gradient for each, and of the moments, which a GPU has from the first step on.
+    #[must_use]
+    pub fn holdings(&self) -> Holdings {
+        let values: usize = self.slots.iter().map(|slot| slot.parameter.var.elem_count()).sum();
+        let bytes = (values * DType::F32.size_in_bytes()) as u64;
+        Holdings { parameters: bytes, gradients: bytes, optimizer: 2 * bytes }
     }
 
     /// One step. Parameters without a gradient stay as they are; the others are updated in parallel, in place.

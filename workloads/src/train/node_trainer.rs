@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use candle_core::backprop::GradStore;
 use candle_core::{Result, Tensor, bail};
+use gnntop_probe::device::Holdings;
 
 use super::{Accuracy, Adam, AdamSettings, LabelledRows, Parameters, cross_entropy};
 use crate::kernels::Adjacency;
@@ -155,6 +156,12 @@ impl<M: NodeModel> NodeTrainer<M> {
     #[must_use]
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
+    }
+
+    /// What parameters, gradients and optimizer take on the device.
+    #[must_use]
+    pub fn holdings(&self) -> Holdings {
+        self.adam.holdings()
     }
 
     /// Logits and loss.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use candle_core::{DType, Device};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, ValueEnum};
+use gnntop_probe::device::Holdings;
 use gnntop_probe::{BatchShape, Name, NameKind, NameRef, TrackRole, counter, intern, phase, span};
 
 use super::network::{Network, NetworkConfig};
@@ -88,6 +89,7 @@ impl VigCommand {
         observer.tell(&self.describe(&model, &training, &data));
         let session = self.options.start("vig", observer);
         let track = session.track("train", TrackRole::Training);
+        self.options.observe(&device)?;
         let mut run = Run::new(self, &model, training, data, device)?;
         let epochs = run.training.epochs as u64;
         let mut injector = self.options.injector(observer);
@@ -237,6 +239,10 @@ impl Run {
 impl Training for Run {
     fn device(&self) -> &Device {
         &self.device
+    }
+
+    fn holdings(&self) -> Option<Holdings> {
+        Some(self.adam.holdings())
     }
 
     fn batches_per_epoch(&self) -> u64 {

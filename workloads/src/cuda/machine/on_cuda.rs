@@ -6,6 +6,7 @@ use candle_core::cuda_backend::{CudaDevice, CudaStorageSlice, WrapErr};
 use candle_core::{CudaStorage, DType, Result, bail};
 
 use super::{Address, Arguments, Grid, Kernel};
+use crate::command::asked_for;
 
 /// The arguments of a kernel, to be copied into its launch.
 #[repr(transparent)]
@@ -47,12 +48,15 @@ pub(super) fn cuda_address(storage: &CudaStorage) -> Result<Address> {
 }
 
 pub(super) fn cuda_memory(device: &CudaDevice, dtype: DType, length: usize) -> Result<CudaStorage> {
+    // Said where it fails, so that a want of memory can tell how much was wanted.
+    let bytes = length.max(1) * dtype.size_in_bytes();
+    let asked = |error: candle_core::Error| error.context(asked_for(bytes));
     macro_rules! memory {
         ($($variant:ident $number:ty,)*) => {
             match dtype {
                 // SAFETY: the contents are unspecified; the number types have no invalid bits, and the kernel
                 // that the memory is for writes all of it before anything reads it.
-                $(DType::$variant => CudaStorageSlice::$variant(unsafe { device.alloc::<$number>(length.max(1))? }),)*
+                $(DType::$variant => CudaStorageSlice::$variant(unsafe { device.alloc::<$number>(length.max(1)).map_err(asked)? }),)*
                 other => bail!("graph kernels give f32, f64, bf16, f16 or u32, not {other:?}"),
             }
         };

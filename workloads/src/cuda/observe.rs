@@ -1,0 +1,21 @@
+//! What the calling thread's session is told of a GPU: its time by phase, its memory.
+
+use std::sync::Arc;
+
+use candle_core::{Device, Result};
+use gnntop_probe::device::Attach;
+
+use super::memory::DriverPool;
+use super::timing::Events;
+
+/// Begins to publish a device's time and memory on the calling thread's track; nothing where the device is no GPU.
+///
+/// # Errors
+/// The driver refuses to make events.
+pub(crate) fn observe(device: &Device, name: &str, synchronise: bool) -> Result<()> {
+    let Device::Cuda(device) = device else { return Ok(()) };
+    let stream = device.cuda_stream();
+    let attach = Attach::new(name).synchronise(synchronise).pool(Box::new(DriverPool(stream.clone())));
+    attach.stream(Arc::new(Events::new(stream)?)).start();
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! When a GPU does the work that the training thread hands over: CUDA events on the one stream that everything runs on.
+//!
+//! cudarc's own methods take an error that a freed tensor left behind in the context, to return it from whatever is called
+//! next. Observing must not be what is called next, so the driver's functions are called here.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use candle_core::Result;
+use candle_core::cuda_backend::WrapErr;
+use candle_core::cuda_backend::cudarc::driver::{CudaEvent, CudaStream, DriverError, result, sys};
+use gnntop_probe::device::{Lost, Stream};
+
+/// Events that are made at the start: over a hundred steps of phases before the oldest must have been reached.
+const EVENTS: u32 = 1024;
+
+/// Events on a device's stream.
+pub(super) struct Events {
+    stream: Arc<CudaStream>,
+    events: Vec<CudaEvent>,
+}
+
+impl Events {
+    /// # Errors
+    /// The driver refuses.
+    pub(super) fn new(stream: Arc<CudaStream>) -> Result<Self> {
+        // The default of cudarc is an event that keeps no time.
+        let timed = Some(sys::CUevent_flags::CU_EVENT_DEFAULT);
+        let events = (0..EVENTS).map(|_| stream.context().new_event(timed));
+        Ok(Self { events: events.collect::<std::result::Result<_, _>>().w()?, stream })
+    }
+
+    fn event(&self, mark: u32) -> std::result::Result<sys::CUevent, Lost> {
+        let event = self.events.get(mark as usize).ok_or_else(|| Lost(format!("there is no event {mark}")))?;
+        Ok(event.cu_event())
+    }
+
+    /// Makes the context this thread's, and this thread one whose questions do not end a capture of another.
+    fn bind(&self) -> std::result::Result<(), Lost> {
+        bind(&self.stream).map_err(lost)?;
+        thread_local!(static IS_RELAXED: Cell<bool> = const { Cell::new(false) });
+        if !IS_RELAXED.replace(true) {
+            let mut mode = sys::CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_RELAXED;
+            // SAFETY: the mode is written and read during the call, and belongs to the calling thread.
+            unsafe { sys::cuThreadExchangeStreamCaptureMode(&raw mut mode) }.result().map_err(lost)?;
+        }
+        Ok(())
+    }
+
+    fn is_capturing(&self) -> std::result::Result<bool, DriverError> {
+        let mut status = sys::CUstreamCaptureStatus_enum::CU_STREAM_CAPTURE_STATUS_NONE;
+        // SAFETY: the stream is alive; the status is written during the call.
+        unsafe { sys::cuStreamIsCapturing(self.stream.cu_stream(), &raw mut status) }.result()?;
+        Ok(status != sys::CUstreamCaptureStatus_enum::CU_STREAM_CAPTURE_STATUS_NONE)
+    }
+}
+
+/// Makes a stream's context the calling thread's, where it is not yet.
+pub(super) fn bind(stream: &CudaStream) -> std::result::Result<(), DriverError> {
+    let context = stream.context().cu_ctx();
+    if result::ctx::get_current()? != Some(context) {
+        // SAFETY: the stream keeps its context alive.
+        unsafe { result::ctx::set_current(context) }?;
+    }
+    Ok(())
+}
+
+impl Stream for Events {
+    fn marks(&self) -> u32 {
+        EVENTS
+    }
+
+    fn record(&self, mark: u32) -> std::result::Result<bool, Lost> {
+        let event = self.event(mark)?;
+        bind(&self.stream).map_err(lost)?;
+        // An event that a graph is captured with is never reached by itself.
+        if self.is_capturing().map_err(lost)? {
+            return Ok(false);
+        }
+        // SAFETY: event and stream are alive and of one context.
+        unsafe { result::event::record(event, self.stream.cu_stream()) }.map_err(lost)?;
+        Ok(true)
+    }
+
+    fn is_reached(&self, mark: u32) -> std::result::Result<bool, Lost> {
+        let event = self.event(mark)?;
+        self.bind()?;
+        // SAFETY: the event is alive.
+        match unsafe { result::event::query(event) } {
+            Ok(()) => Ok(true),
+            Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),
+            Err(error) => Err(lost(error)),
+        }
+    }
+
+    fn between_ns(&self, from: u32, to: u32) -> std::result::Result<f64, Lost> {
+        let (from, to) = (self.event(from)?, self.event(to)?);
+        self.bind()?;
+        // SAFETY: both events are alive, of this context and recorded on its one stream.
+        let milliseconds = unsafe { result::event::elapsed(from, to) }.map_err(lost)?;
+        Ok(f64::from(milliseconds) * 1e6)
+    }
+
+    fn wait(&self) -> std::result::Result<(), Lost> {
+        bind(&self.stream).map_err(lost)?;
+        // SAFETY: the stream is alive.
+        unsafe { result::stream::synchronize(self.stream.cu_stream()) }.map_err(lost)
+    }
+}
+
+fn lost(error: DriverError) -> Lost {
+    Lost(super::one_line(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::process::Command;
+    use std::time::{Duration, Instant};
+
+    use candle_core::cuda_backend::cudarc::driver::CudaContext;
+    use gnntop_probe::device::Pool;
+
+    use super::super::memory::{DriverPool, keep_freed_memory};
+    use super::*;
+
+    /// cudarc opens the driver once in a process, and other tests want the real one: this runs the next test with a driver
+    /// that is none.
+    #[test]
+    fn events_and_pool_work_on_a_driver_that_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake-cuda/fake_cuda.c");
+        let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+        let library = folder.path().join("libcuda.so");
+        let mut compile = Command::new(&compiler);
+        compile.args(["-O1", "-shared", "-fPIC", "-Wall", "-Werror", "-o"]).arg(&library).arg(source);
+        match compile.status() {
+            Ok(status) => assert!(status.success(), "the driver that is none is no C"),
+            Err(reason) => return eprintln!("skipped: {compiler}: {reason}"),
+        }
+        std::fs::copy(&library, folder.path().join("libcuda.so.1")).unwrap();
+        let name = "cuda::timing::tests::on_a_driver_that_is_none";
+        let mut alone = Command::new(std::env::current_exe().unwrap());
+        alone.args(["--exact", name, "--ignored"]).env("LD_LIBRARY_PATH", folder.path());
+        let output = alone.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && text.contains("1 passed"), "{text}\n{errors}");
+    }
+
+    #[test]
+    #[ignore = "run by the test above, in a process of its own"]
+    fn on_a_driver_that_is_none() {
+        let context = CudaContext::new(0).unwrap();
+        let stream = context.new_stream().unwrap();
+        let events = Events::new(Arc::clone(&stream)).unwrap();
+        assert_eq!(events.marks(), EVENTS);
+        // The driver that is none takes a millisecond for what is recorded on a stream.
+        assert_eq!(events.record(0), Ok(true));
+        assert_eq!(events.record(1), Ok(true));
+        assert_eq!(events.is_reached(1), Ok(false), "asking does not wait");
+        assert!(events.between_ns(0, 1).is_err(), "nor does this");
+        events.wait().unwrap();
+        assert_eq!((events.is_reached(0), events.is_reached(1)), (Ok(true), Ok(true)));
+        assert_eq!(events.between_ns(0, 1), Ok(1e6));
+        assert!(events.record(EVENTS).is_err());
+        // From another thread, as the drain thread asks.
+        assert_eq!(std::thread::scope(|scope| scope.spawn(|| events.is_reached(1)).join().unwrap()), Ok(true));
+
+        let mut pool = DriverPool(Arc::clone(&stream));
+        keep_freed_memory(&stream).unwrap();
+        let before = pool.read().unwrap();
+        // SAFETY: the memory is given back below and never read.
+        let memory = unsafe { stream.alloc::<u8>(3 << 20) }.unwrap();
+        let with = pool.read().unwrap();
+        assert_eq!(with.used - before.used, 3 << 20);
+        drop(memory);
+        let after = pool.read().unwrap();
+        assert_eq!((after.used, after.used_peak, after.reserved), (before.used, with.used, with.reserved));
+        pool.reset_peaks();
+        assert_eq!(pool.read().unwrap().used_peak, before.used);
+        assert_eq!((after.free + after.reserved, after.allocations), (after.total, None));
+        // SAFETY: nothing is allocated where there is not so much.
+        let refused = unsafe { stream.alloc::<u8>(1 << 40) }.unwrap_err();
+        assert!(format!("{refused:?}").contains("CUDA_ERROR_OUT_OF_MEMORY"), "{refused:?}");
+        assert!(pool.read().is_some());
+
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_millis(1) {}
+        assert_eq!(events.record(2), Ok(true), "marks are used again and again");
+    }
+}

@@ -1,0 +1,123 @@
+// As much of libcuda.so as the tests of events and pools need: a stream on which each recorded event takes a millisecond of real
+// time, and a pool of a gigabyte that keeps what is freed.
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { SUCCESS = 0, INVALID = 1, OUT_OF_MEMORY = 2, NOT_READY = 600 };
+enum { THRESHOLD = 4, RESERVED = 5, RESERVED_HIGH = 6, USED = 7, USED_HIGH = 8 };
+
+static const uint64_t TOTAL = 1ull << 30;
+static uint64_t used, used_high, reserved, reserved_high, threshold;
+static double done_ms;
+static _Thread_local void *current;
+
+typedef struct { double reached_ms; } Event;
+
+static double now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
+}
+
+int cuInit(unsigned flags) { return SUCCESS; }
+int cuDeviceGetCount(int *count) { *count = 1; return SUCCESS; }
+int cuDeviceGet(int *device, int ordinal) { *device = ordinal; return ordinal == 0 ? SUCCESS : INVALID; }
+int cuDeviceGetAttribute(int *value, int attribute, int device) { *value = 1; return SUCCESS; }
+int cuDevicePrimaryCtxRetain(void **context, int device) { *context = &threshold; return SUCCESS; }
+int cuDevicePrimaryCtxRelease_v2(int device) { return SUCCESS; }
+int cuCtxGetCurrent(void **context) { *context = current; return SUCCESS; }
+int cuCtxSetCurrent(void *context) { current = context; return SUCCESS; }
+int cuCtxSynchronize(void) { return SUCCESS; }
+
+int cuStreamCreate(void **stream, unsigned flags) { *stream = &done_ms; return current ? SUCCESS : INVALID; }
+int cuStreamDestroy_v2(void *stream) { return SUCCESS; }
+int cuStreamIsCapturing(void *stream, int *status) { *status = 0; return SUCCESS; }
+int cuThreadExchangeStreamCaptureMode(int *mode) { *mode = 0; return SUCCESS; }
+int cuStreamWaitEvent(void *stream, void *event, unsigned flags) { return SUCCESS; }
+
+int cuStreamSynchronize(void *stream) {
+    while (now_ms() < done_ms) { }
+    return current ? SUCCESS : INVALID;
+}
+
+int cuEventCreate(void **event, unsigned flags) {
+    *event = calloc(1, sizeof(Event));
+    return *event && current ? SUCCESS : INVALID;
+}
+
+int cuEventDestroy_v2(void *event) { free(event); return SUCCESS; }
+
+int cuEventRecord(Event *event, void *stream) {
+    double now = now_ms();
+    done_ms = (now > done_ms ? now : done_ms) + 1;
+    event->reached_ms = done_ms;
+    return current ? SUCCESS : INVALID;
+}
+
+int cuEventQuery(Event *event) { return !current ? INVALID : now_ms() < event->reached_ms ? NOT_READY : SUCCESS; }
+
+int cuEventSynchronize(Event *event) {
+    while (now_ms() < event->reached_ms) { }
+    return SUCCESS;
+}
+
+int cuEventElapsedTime_v2(float *ms, Event *from, Event *to) {
+    if (now_ms() < from->reached_ms || now_ms() < to->reached_ms) return NOT_READY;
+    *ms = (float)(to->reached_ms - from->reached_ms);
+    return SUCCESS;
+}
+
+int cuEventElapsedTime(float *ms, Event *from, Event *to) { return cuEventElapsedTime_v2(ms, from, to); }
+
+int cuDeviceGetMemPool(void **pool, int device) { *pool = &used; return SUCCESS; }
+
+int cuMemPoolGetAttribute(void *pool, int attribute, uint64_t *value) {
+    switch (attribute) {
+    case THRESHOLD: *value = threshold; return SUCCESS;
+    case RESERVED: *value = reserved; return SUCCESS;
+    case RESERVED_HIGH: *value = reserved_high; return SUCCESS;
+    case USED: *value = used; return SUCCESS;
+    case USED_HIGH: *value = used_high; return SUCCESS;
+    }
+    return INVALID;
+}
+
+int cuMemPoolSetAttribute(void *pool, int attribute, uint64_t *value) {
+    switch (attribute) {
+    case THRESHOLD: threshold = *value; return SUCCESS;
+    case RESERVED_HIGH: reserved_high = reserved; return *value ? INVALID : SUCCESS;
+    case USED_HIGH: used_high = used; return *value ? INVALID : SUCCESS;
+    }
+    return INVALID;
+}
+
+int cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
+    *free_bytes = TOTAL - reserved;
+    *total = TOTAL;
+    return current ? SUCCESS : INVALID;
+}
+
+// An address holds its size, so that it can be freed.
+int cuMemAllocAsync(uint64_t *address, size_t bytes, void *stream) {
+    if (used + bytes > TOTAL) return OUT_OF_MEMORY;
+    used += bytes;
+    if (used > reserved) reserved = used;
+    if (used > used_high) used_high = used;
+    if (reserved > reserved_high) reserved_high = reserved;
+    *address = bytes;
+    return SUCCESS;
+}
+
+int cuMemFreeAsync(uint64_t address, void *stream) { used -= address; return SUCCESS; }
+
+int cuGetErrorName(int error, const char **name) {
+    *name = error == OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_INVALID_VALUE";
+    return SUCCESS;
+}
+
+int cuGetErrorString(int error, const char **text) {
+    *text = error == OUT_OF_MEMORY ? "out of memory" : "invalid argument";
+    return SUCCESS;
+}
