@@ -119,7 +119,9 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use candle_core::cuda_backend::cudarc::driver::CudaContext;
-    use gnntop_probe::device::Pool;
+    use gnntop_probe::device::{Attach, Pool};
+    use gnntop_probe::{Session, TrackRole, phase, span, step};
+    use gnntop_wire::{Event, Item, NameId, StreamReader};
 
     use super::super::memory::{DriverPool, keep_freed_memory};
     use super::*;
@@ -188,5 +190,44 @@ mod tests {
         let begin = Instant::now();
         while begin.elapsed() < Duration::from_millis(1) {}
         assert_eq!(events.record(2), Ok(true), "marks are used again and again");
+        a_training_is_timed(&stream);
+    }
+
+    /// The whole way: a session that times a phase by events of the driver, read back.
+    fn a_training_is_timed(stream: &Arc<CudaStream>) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("timed.gnntop");
+        let session = Session::builder("timed").record_to(&file).sensors(None).start();
+        let track = session.track("train", TrackRole::Training);
+        let events = Arc::new(Events::new(Arc::clone(stream)).unwrap());
+        let attach = Attach::new("none").stream(events.clone()).pool(Box::new(DriverPool(Arc::clone(stream))));
+        assert!(attach.start());
+        for _ in 0..20 {
+            let _step = step(0);
+            let _forward = span(&phase::FORWARD);
+        }
+        events.wait().unwrap();
+        std::thread::sleep(Duration::from_millis(60));
+        drop((track, session));
+        let mut reader = StreamReader::new();
+        reader.fill(&std::fs::read(&file).unwrap());
+        let (mut spans, mut peaks) = (Vec::new(), 0);
+        while let Some(item) = reader.next() {
+            let Item::Block(_, events) = item else { continue };
+            for event in events {
+                match event {
+                    Event::DeviceSpan(span) if span.name != NameId::NONE => spans.push(span),
+                    Event::Counter(counter) => peaks += usize::from(counter.value >= f64::from(3 << 20)),
+                    _ => {}
+                }
+            }
+        }
+        assert_eq!(spans.len(), 20);
+        for span in &spans {
+            let took = span.end_ns - span.start_ns;
+            assert!(took.abs_diff(1_000_000) < 3_000, "a phase is a millisecond of the driver that is none: {span:?}");
+            assert!(span.end_ns + span.error_ns >= span.issued_end_ns, "done after it was handed over: {span:?}");
+        }
+        assert!(peaks > 0, "the pool's counters are there: it keeps what was taken before");
     }
 }
