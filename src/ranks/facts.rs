@@ -1,5 +1,5 @@
-//! What a rank says once about itself, in marks: its schedule, its blocks, the size of the training set. A counter of the
-//! same name does as well, since a session that is long keeps its newest part only.
+//! What a rank says about itself: its schedule, its blocks, the size of the training set. In counters that are told again
+//! and again, since a session that is long keeps its newest part only, or in marks.
 
 use super::Rank;
 use super::schedule::Schedule;
@@ -10,7 +10,7 @@ pub const BLOCKS: &str = "blocks";
 pub const MICRO_BATCHES: &str = "micro-batches";
 /// Seeds or graphs in the training set.
 pub const TRAINING_SET: &str = "training set";
-/// What the mark with the schedule's name begins with.
+/// What the counter or mark with the schedule's name begins with.
 const SCHEDULE: &str = "schedule ";
 
 /// The newest value of the mark or counter with this name; `None` where none that is finite is kept.
@@ -30,6 +30,7 @@ pub fn count(rank: &Rank<'_>, name: &str) -> Option<usize> {
 /// The schedule that the rank's pipeline says it follows.
 pub fn schedule(rank: &Rank<'_>) -> Option<Schedule> {
     let store = rank.store;
-    let names = store.marks().iter().rev().map(|mark| store.name(mark.name));
+    let marks = store.marks().iter().rev().map(|mark| mark.name);
+    let names = marks.chain(store.counters().iter().map(|counter| counter.name)).map(|name| store.name(name));
     names.filter_map(|name| name.strip_prefix(SCHEDULE)).find_map(Schedule::named)
 }
