@@ -24,12 +24,27 @@ pub struct Part {
     pub wait_ns: Option<u64>,
     /// The all-reduce without the wait; `None` as above.
     pub reduce_ns: Option<u64>,
+    /// Waiting for what other stages of a pipeline send.
+    pub receive_ns: u64,
 }
 
 impl Part {
     /// The step without the wait for others: what makes a rank slow or fast.
     pub fn own_ns(&self) -> u64 {
-        self.period_ns.saturating_sub(self.wait_ns.unwrap_or(0))
+        self.period_ns.saturating_sub(self.wait_ns.unwrap_or(0)).saturating_sub(self.receive_ns)
+    }
+}
+
+impl Part {
+    /// Takes in a span of this name in which the rank is with other ranks. An all-reduce that has one part has both.
+    fn add(&mut self, name: &str, ns: u64) {
+        let (wait_ns, reduce_ns) = match name {
+            WAIT => (ns, 0),
+            REDUCE => (0, ns),
+            _ => return self.receive_ns = self.receive_ns.saturating_add(ns),
+        };
+        self.wait_ns = Some(self.wait_ns.unwrap_or(0).saturating_add(wait_ns));
+        self.reduce_ns = Some(self.reduce_ns.unwrap_or(0).saturating_add(reduce_ns));
     }
 }
 
@@ -214,18 +229,18 @@ fn parts(rank: &Rank<'_>, rows: &[Option<StepRow<'_>>]) -> Vec<Option<Part>> {
         around.push(inner.name);
         let is_outer = depth == 1 && rank.store.name(around[0]) == phase::ALL_REDUCE;
         let ns = inner.end_ns - inner.start_ns;
-        let (wait_ns, reduce_ns) = match rank.store.name(inner.name) {
-            WAIT if is_outer => (ns, 0),
-            REDUCE if is_outer => (0, ns),
-            _ => return,
-        };
+        let name = rank.store.name(inner.name);
+        let is_receive = depth == 0 && name == phase::RECEIVE;
+        let is_of_all_reduce = is_outer && [WAIT, REDUCE].contains(&name);
+        if !is_receive && !is_of_all_reduce {
+            return;
+        }
         // Both go backwards in time.
         while rows.get(at).is_some_and(|row| row.is_none_or(|row| row.period_start_ns() >= inner.end_ns)) {
             at += 1;
         }
         if let Some(Some(part)) = parts.get_mut(at) {
-            part.wait_ns = Some(part.wait_ns.unwrap_or(0).saturating_add(wait_ns));
-            part.reduce_ns = Some(part.reduce_ns.unwrap_or(0).saturating_add(reduce_ns));
+            part.add(name, ns);
         }
     });
     parts
@@ -256,6 +271,7 @@ fn summed(steps: Vec<StepWork>, ranks: usize) -> Work {
 mod tests {
     use super::super::Run;
     use super::*;
+    use crate::store::fixture::pipeline::PipelineRun;
     use crate::store::fixture::{MS, ParallelRun, each_item};
 
     fn run_of(parallel: &ParallelRun) -> Run {
@@ -295,8 +311,22 @@ mod tests {
         // One rank of its own has no all-reduce.
         let run = run_of(&ParallelRun { ranks: 1, ..ParallelRun::default() });
         let work = run.ranks().work(10);
-        assert_eq!(work.steps[0].parts[0], Some(Part { period_ns: 36 * MS, wait_ns: None, reduce_ns: None }));
+        let alone = Part { period_ns: 36 * MS, wait_ns: None, reduce_ns: None, receive_ns: 0 };
+        assert_eq!(work.steps[0].parts[0], Some(alone));
         assert_eq!((work.steps[0].slowest(), work.usually_slowest(), work.ranks[0].wait_ns), (None, None, None));
+    }
+
+    #[test]
+    fn what_a_stage_waits_for_others_is_not_its_own() {
+        let unequal = PipelineRun { blocks: vec![6, 2, 2, 2], ..PipelineRun::default() };
+        let run = crate::ranks::fixture::run(&unequal.sessions());
+        let work = run.ranks().work(10);
+        let parts: Vec<Part> = work.steps[0].parts.iter().map(|part| part.unwrap()).collect();
+        // Five micro-batches of three milliseconds a block, and what lies between the last of them and the end of the step.
+        let period_ns = parts[0].period_ns;
+        assert!(parts.iter().all(|part| part.period_ns == period_ns && part.receive_ns > 0), "{parts:?}");
+        assert!(parts[0].own_ns() >= 6 * 15 * MS && parts[0].receive_ns < parts[1].receive_ns, "{parts:?}");
+        assert_eq!(work.usually_slowest(), Some((0, 1.0)));
     }
 
     #[test]

@@ -111,7 +111,7 @@ fn clocks(ranks: &Ranks<'_>) -> Option<String> {
 fn legend(scene: &Scene<'_>) -> String {
     let theme = scene.theme;
     format!(
-        "{} wait for other ranks in the all-reduce, A the all-reduce itself; own: a step without the wait; {} slowest",
+        "{} wait for other ranks in the all-reduce, A the all-reduce itself; own: a step without waits; {} slowest",
         theme.glyph('·', '.'),
         theme.text("◀", "<")
     )
