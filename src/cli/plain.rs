@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::{SUCCESS, output, signals};
 use crate::figures;
 use crate::findings;
-use crate::ranks::Run;
+use crate::ranks::{Run, watchdog};
 use crate::source::{Source, State, Status};
 use crate::store::{Phase, StepRow, Store};
 
@@ -57,6 +57,8 @@ pub(super) struct PlainView {
     steps_before: u64,
     /// The title and hint that were printed, so that each is printed once.
     told: Option<String>,
+    /// Whether the run hung at the line before.
+    hung: bool,
     /// The verdict that was printed last, and lines since then.
     verdict: (String, u32),
     /// Warnings that were printed.
@@ -76,6 +78,7 @@ impl PlainView {
             has_news: false,
             steps_before: 0,
             told: None,
+            hung: false,
             verdict: (String::new(), 0),
             warned: Vec::new(),
         }
@@ -113,13 +116,16 @@ impl PlainView {
     /// What there is to say now: a line of facts and, now and then, the verdict.
     fn lines(&mut self, silence: Duration) -> Vec<String> {
         let elapsed = figures::elapsed(self.run.store().elapsed_ns());
+        let hang = self.hang();
         if !std::mem::take(&mut self.has_news) {
-            return vec![format!("{elapsed}: nothing new for {}", figures::elapsed_time(silence))];
+            let silence = format!("{elapsed}: nothing new for {}", figures::elapsed_time(silence));
+            return std::iter::once(silence).chain(hang).collect();
         }
         let mut facts = facts(self.run.store(), self.interval, self.steps_before);
         facts.extend(ranks(&self.run));
         self.steps_before = self.run.store().steps().total();
         let mut lines = vec![format!("{elapsed}: {}", facts.join(", "))];
+        lines.extend(hang);
         self.verdict.1 = self.verdict.1.saturating_add(1);
         let verdict = findings::of_run(&self.run).to_string();
         let is_due = self.verdict.0.is_empty() || self.verdict.1 >= VERDICT_EVERY;
@@ -128,6 +134,13 @@ impl PlainView {
             self.verdict = (verdict, 0);
         }
         lines
+    }
+
+    /// Who holds the run up, once for every time that it hangs.
+    fn hang(&mut self) -> Option<String> {
+        let hang = watchdog::look(&self.run.ranks());
+        let hung = std::mem::replace(&mut self.hung, hang.is_some());
+        hang.filter(|_| !hung).map(|hang| format!("hang: {}", hang.sentence()))
     }
 
     /// Says on standard error what is missing, each thing once.

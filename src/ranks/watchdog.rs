@@ -113,19 +113,37 @@ impl Hang {
         let usual = self.usual_step_ns.map(|ns| format!(", a step usually takes {}", duration(ns))).unwrap_or_default();
         let holding: Vec<String> = self.holding.iter().map(Stuck::sentence).collect();
         let mut text = format!("nothing advances for {}{usual}: {}", duration(self.for_ns), listed(&holding, "; "));
-        if let Some(first) = self.waiting.first() {
-            let ranks: Vec<String> = self.waiting.iter().map(|stuck| stuck.rank.to_string()).collect();
-            let (word, wait) = if ranks.len() == 1 { ("rank", "waits") } else { ("ranks", "wait") };
-            let whom = if self.holding.len() == 1 { "it" } else { "them" };
-            let place = match &first.doing {
-                Doing::Together(name) | Doing::Neighbour(name) => format!(" in {name}"),
-                _ => String::new(),
-            };
-            text.push_str(&format!("; {word} {} {wait} for {whom}{place}", listed(&ranks, ", ")));
+        if !self.waiting.is_empty() {
+            text.push_str(&self.waiting_words());
         } else if self.holding.len() > 1 {
             text.push_str(&format!("; each waits for another{}", self.odd_one()));
         }
         text
+    }
+
+    /// Who waits for those that hold them up, and in what: first those that wait for them themselves.
+    fn waiting_words(&self) -> String {
+        let whom = if self.holding.len() == 1 { "it" } else { "them" };
+        let mut places: Vec<(&str, Vec<String>)> = Vec::new();
+        for stuck in &self.waiting {
+            let first = places.first().map_or("", |place| place.0);
+            let place = match &stuck.doing {
+                Doing::Together(name) | Doing::Neighbour(name) => name,
+                _ => first,
+            };
+            match places.iter_mut().find(|(known, _)| *known == place) {
+                Some((_, ranks)) => ranks.push(stuck.rank.to_string()),
+                None => places.push((place, vec![stuck.rank.to_string()])),
+            }
+        }
+        let words = |(at, (place, ranks)): (usize, &(&str, Vec<String>))| {
+            let (word, wait) = if ranks.len() == 1 { ("rank", "waits") } else { ("ranks", "wait") };
+            let (ranks, place) =
+                (listed(ranks, ", "), if place.is_empty() { String::new() } else { format!(" in {place}") });
+            let whom = if at == 0 { format!(" for {whom}") } else { String::new() };
+            format!("; {word} {ranks} {wait}{whom}{place}")
+        };
+        places.iter().enumerate().map(words).collect()
     }
 
     /// Of ranks that all wait, the one whose step is another than the others'.
@@ -186,7 +204,7 @@ pub fn look(ranks: &Ranks<'_>) -> Option<Hang> {
         holding.retain(|stuck| matches!(stuck.doing, Doing::Data(_) | Doing::In(_)));
     }
     if holding.is_empty() {
-        std::mem::swap(&mut holding, &mut waiting);
+        (holding, waiting) = who_left_out(ranks, waiting);
     }
     let usual_step_ns = usual_step_ns(ranks);
     let patience_ns = |stuck: &Stuck| patience_ns(ranks, stuck, usual_step_ns, someone_waits);
@@ -198,6 +216,21 @@ pub fn look(ranks: &Ranks<'_>) -> Option<Hang> {
     }
     let patience_ns = holding.iter().map(patience_ns).max()?;
     (for_ns >= patience_ns).then_some(Hang { for_ns, usual_step_ns, holding, waiting })
+}
+
+/// Ranks that all wait, as those who hold up and those who are held up: whoever is somewhere else than in the all-reduce in
+/// which another rank of its stage waits has left it out. Where nobody has, all hold up all.
+fn who_left_out(ranks: &Ranks<'_>, all: Vec<Stuck>) -> (Vec<Stuck>, Vec<Stuck>) {
+    let stage = |stuck: &Stuck| ranks.get(stuck.rank).map(|rank| rank.place.stage);
+    let is_there = |stuck: &Stuck| stuck.doing == Doing::Together(ALL_REDUCE.to_owned());
+    let stages: Vec<Option<u32>> = all.iter().filter(|stuck| is_there(stuck)).map(stage).collect();
+    let (absent, mut rest): (Vec<Stuck>, Vec<Stuck>) =
+        all.into_iter().partition(|stuck| !is_there(stuck) && stages.contains(&stage(stuck)));
+    if absent.is_empty() {
+        return (rest, absent);
+    }
+    rest.sort_by_key(|stuck| !is_there(stuck));
+    (absent, rest)
 }
 
 /// The ranks whose processes are gone, where all are: what was open then is still to be told.
@@ -372,6 +405,27 @@ mod tests {
         });
         let said = sentence(&run(&streams.collect::<Vec<_>>())).unwrap();
         assert!(said.contains("rank 3 is at step 62 and the others at step 61"), "{said}");
+    }
+
+    #[test]
+    fn where_all_wait_the_one_that_is_not_in_the_all_reduce_is_named() {
+        let left: Left = |rank| Some(if rank == 1 { "broadcast" } else { "wait" });
+        let said = sentence(&standing(&UnevenRun::default(), left, 4 * SECOND)).unwrap();
+        assert!(
+            said.contains(
+                "rank 1 has waited in broadcast for 4.00 s, at step 61; ranks 0, 2, 3 wait for it in all-reduce"
+            ),
+            "{said}"
+        );
+        // Two copies of two stages: rank 3 left out the all-reduce of the second stages, and the first ones wait for those.
+        let stages: fn(&mut gnntop_wire::Place) = |place| {
+            (place.stage, place.stages, place.copy, place.copies) = (place.rank % 2, 2, place.rank / 2, 2);
+        };
+        let left: Left = |rank| Some(["receive", "wait", "broadcast", "broadcast"][rank as usize]);
+        let said = sentence(&standing(&UnevenRun { place: stages, ..UnevenRun::default() }, left, 4 * SECOND)).unwrap();
+        assert!(said.contains("rank 3 has waited in broadcast"), "{said}");
+        let whole = "; rank 1 waits for it in all-reduce; rank 0 waits in receive; rank 2 waits in broadcast";
+        assert!(said.ends_with(whole), "{said}");
     }
 
     #[test]
