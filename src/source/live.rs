@@ -197,6 +197,7 @@ impl Source for Live {
             lost_segments: self.lost_segments,
             damage: self.tally.damage,
             left_out: 0,
+            ranks_in_turn: false,
             newer_format: self.tally.newer_format,
             hint: None,
             transport: None,

@@ -109,6 +109,8 @@ pub struct Status {
     pub damage: DamageTotal,
     /// Frames behind damage of which nobody knows whose they are.
     pub left_out: u64,
+    /// Ranks that went on beside each other come one after the other: what has gone by on one is over when the next comes.
+    pub ranks_in_turn: bool,
     /// The format version of segments that were left out because they are newer than this program.
     pub newer_format: Option<u64>,
     /// How to get more than this source has.
@@ -129,6 +131,11 @@ impl Status {
         }
         if self.left_out > 0 {
             warnings.push(format!("{} pieces behind damage could not be told to belong to a rank", self.left_out));
+        }
+        if self.ranks_in_turn {
+            let words =
+                "the ranks come one after the other through this pipe: replay the file itself to see them in step";
+            warnings.push(words.to_owned());
         }
         if self.lost_segments > 0 {
             warnings.push(format!("{} segments were dropped before they could be read", self.lost_segments));

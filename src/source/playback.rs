@@ -258,6 +258,7 @@ impl Source for Playback {
             (None, false) if matches!(status.state, State::Ended(_)) => State::Running,
             (None, false) => status.state,
         };
+        status.ranks_in_turn = self.strands.iter().any(Strand::is_in_turn);
         status.hint = self.total_ns.is_none().then(|| "a pipe cannot be played backwards".to_owned());
         status.transport = Some(Transport {
             position_ns: self.position_ns,

@@ -6,12 +6,15 @@ use gnntop_wire::{Anchor, BlockEncoder, BlockInfo, End, Event, Item, SessionInfo
 
 use super::super::Sink;
 use super::super::clocks::Clocks;
+use crate::ranks::MOST_SESSIONS;
 
 /// The recording is read this far ahead of the position: a recorder puts up to a second of one track into one
 /// block before it writes the next track's, so what is due may stand behind what is not.
 const READ_AHEAD_NS: u64 = 1_500_000_000;
 /// A block that starts this long before the position is handed over whole.
 const WHOLE_BLOCK_NS: u64 = 2_000_000_000;
+/// A session whose first event lies so far before the position comes after others that went on beside it.
+const IN_TURN_NS: u64 = 3_000_000_000;
 /// Events held back at most; beyond it, reading ahead stops.
 const MAX_HELD_EVENTS: usize = 1 << 20;
 
@@ -28,6 +31,9 @@ pub(super) struct Pacer {
     /// The session whose items are read now, and the one that the sink was last told of.
     reading: Option<u128>,
     told: Option<u128>,
+    /// Sessions whose first event was read, and whether one of them came after others that went on beside it.
+    heard: Vec<u128>,
+    is_in_turn: bool,
     held: VecDeque<Held>,
     held_events: usize,
     position_ns: u64,
@@ -80,6 +86,20 @@ impl Pacer {
     pub(super) fn is_ahead(&self) -> bool {
         let enough_ns = self.due_ns.saturating_add(READ_AHEAD_NS);
         self.origin_ns.is_some() && self.ahead_ns >= enough_ns || self.held_events >= MAX_HELD_EVENTS
+    }
+
+    /// Whether sessions that went on beside each other come one after the other.
+    pub(super) fn is_in_turn(&self) -> bool {
+        self.is_in_turn
+    }
+
+    /// Notes when the first event of the session that is read now was.
+    fn hear(&mut self, t_ns: u64) {
+        let Some(session_id) = self.reading.filter(|id| !self.heard.contains(id)) else { return };
+        self.is_in_turn |= !self.heard.is_empty() && t_ns.saturating_add(IN_TURN_NS) < self.due_ns;
+        if self.heard.len() < MOST_SESSIONS {
+            self.heard.push(session_id);
+        }
     }
 
     /// Whether nothing is held back.
@@ -186,6 +206,7 @@ impl Sink for Gate<'_> {
             Item::Block(info, events) => {
                 let base_ns = pacer.clocks.common_ns(info.base_ns);
                 pacer.reach(base_ns);
+                pacer.hear(base_ns);
                 if base_ns.saturating_add(WHOLE_BLOCK_NS) <= pacer.due_ns {
                     return self.sink.apply(Item::Block(info, events));
                 }

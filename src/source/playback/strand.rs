@@ -70,6 +70,11 @@ impl Strand {
         self.pacer.is_empty()
     }
 
+    /// Whether sessions that went on beside each other come one after the other in it.
+    pub(super) fn is_in_turn(&self) -> bool {
+        self.pacer.is_in_turn()
+    }
+
     /// What is known of the stretch.
     pub(super) fn status(&self) -> Status {
         self.recording.status()
