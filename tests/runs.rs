@@ -127,6 +127,23 @@ fn a_report_has_a_line_for_each_rank_and_the_run_as_a_whole() {
 }
 
 #[test]
+fn the_efficiency_of_a_run_is_measured_by_one_rank_alone() {
+    let sessions = Sessions::new();
+    let alone = ParallelRun { ranks: 1, run: "job-16", ..ParallelRun::default() };
+    sessions.file("one.gnntop", &alone.bytes());
+    sessions.file("two.gnntop", &ParallelRun::default().bytes());
+    let unknown = sessions.run(["report", "two.gnntop"]);
+    assert!(unknown.out.contains("efficiency not known: no counter"), "{unknown:?}");
+    let known = sessions.run(["report", "two.gnntop", "--against", "one.gnntop", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&known.out).unwrap();
+    // Steps of 40 ms for two beside 36 ms for one, which has nobody to exchange anything with.
+    assert_eq!((json["run"]["efficiency"].as_f64().unwrap() * 100.0).round(), 90.0);
+    let text = sessions.run(["report", "two.gnntop", "--against", "one.gnntop"]);
+    assert!(text.out.contains("efficiency 90 % of as many times one rank alone"), "{text:?}");
+    sessions.run(["report", "one.gnntop", "--against", "two.gnntop"]).refused("is a run of 2 ranks");
+}
+
+#[test]
 fn lines_without_a_screen_are_about_a_rank_of_a_run() {
     let sessions = Sessions::new();
     let files = recordings(&sessions);
@@ -142,6 +159,40 @@ fn lines_without_a_screen_are_about_a_rank_of_a_run() {
     let piped =
         sessions.run_with(["replay", "-", "--plain", "--speed", "100", "--interval", "100ms"], &recorded.out_bytes);
     assert!(piped.out.contains("this is rank 0 of 2"), "{piped:?}");
+}
+
+#[test]
+fn ranks_that_come_one_after_the_other_through_a_pipe_are_told() {
+    let sessions = Sessions::new();
+    let parallel = ParallelRun { steps: 400, ..ParallelRun::default() };
+    let replay = |input: &[u8]| sessions.run_with(["replay", "-", "--plain", "--speed", "100"], input);
+    // As `cat` puts recordings together.
+    let told = "the ranks come one after the other through this pipe: replay the file itself";
+    let ran = replay(&parallel.bytes());
+    assert!(ran.code == Some(0) && ran.err.contains(told), "{ran:?}");
+    sessions.file("run.gnntop", &parallel.bytes());
+    let ran = sessions.run(["replay", "run.gnntop", "--plain", "--speed", "100"]);
+    assert!(ran.code == Some(0) && !ran.err.contains(told), "a file is read at both places: {ran:?}");
+}
+
+#[test]
+fn two_runs_under_one_id_are_told_by_every_command() {
+    let sessions = Sessions::new();
+    let one = ParallelRun { steps: 400, ends: false, ..ParallelRun::default() };
+    let other = ParallelRun { start: 1, later_ns: 1_000_000_000, ..one.clone() };
+    for (start, parallel) in [&one, &other].into_iter().enumerate() {
+        for rank in 0..2 {
+            sessions.ended(&format!("start{start}-rank{rank}"), &parallel.session(rank));
+        }
+    }
+    let told = "TWO RUNS SHARE THE ID job-17: 2 ranks are claimed by two sessions";
+    let attached = sessions.run(["attach", "job-17", "--plain"]);
+    assert!(attached.err.contains(told), "{attached:?}");
+    let report = sessions.run(["report", "job-17"]);
+    assert!(report.out.contains(told), "{report:?}");
+    assert_eq!(sessions.run(["record", "job-17", "-o", "a.gnntop"]).code, Some(0));
+    assert!(sessions.run(["report", "a.gnntop"]).out.contains(told), "and the recording of all four is whole");
+    assert_eq!(run_of(&fs::read(sessions.path().join("a.gnntop")).unwrap()).members().len(), 4);
 }
 
 #[test]

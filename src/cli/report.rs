@@ -26,6 +26,7 @@ Examples:
   gnntop report a.gnntop b.gnntop --html -o report.html
   gnntop report pna.gnntop --region CA-QC --tdp 205   energy and carbon under other assumptions
   gnntop report pna                         a session so far, by name, process id or directory
+  gnntop report four.gnntop --against one.gnntop      how much of four times one rank four ranks get through
   gnntop report rank0.gnntop rank1.gnntop   files of one run become one report, with a line for each rank
 
 Exit codes: 0 also where a part of a recording is damaged, which is then said on standard error; 1 where there
@@ -63,6 +64,9 @@ pub(super) struct ReportArguments {
     /// Of a run of several ranks, the one to report on in full
     #[arg(long, value_name = "N")]
     rank: Option<u32>,
+    /// Of a run of several ranks: the same training on one, which its efficiency is measured by
+    #[arg(long, value_name = "FILE|PID|NAME")]
+    against: Option<String>,
     #[command(flatten)]
     energy: EnergyArguments,
 }
@@ -76,7 +80,8 @@ pub(super) fn percentile(text: &str) -> Result<f64, String> {
 pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
     let assumptions = Settings::assumptions(&arguments.energy)?;
     let (percentiles, skip_steps) = (arguments.percentiles.clone(), arguments.skip_steps);
-    let options = Options { percentiles, skip_steps, assumptions, ..Options::default() };
+    let one_rank_per_s = arguments.against.as_deref().map(one_rank_per_s).transpose()?;
+    let options = Options { percentiles, skip_steps, assumptions, one_rank_per_s, ..Options::default() };
     let named = arguments.inputs.iter().map(|input| Some(input.as_str()));
     let inputs: Vec<Option<&str>> = if arguments.inputs.is_empty() { vec![None] } else { named.collect() };
     let runs = read_runs(&inputs)?;
@@ -98,6 +103,18 @@ pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
         None => output::say(written.trim_end())?,
     }
     Ok(SUCCESS)
+}
+
+/// What the run of one rank with this name gets through in a second.
+fn one_rank_per_s(name: &str) -> anyhow::Result<f64> {
+    let run = read_run(Some(name))?;
+    if run.is_parallel() {
+        bail!("{name} is a run of {} ranks: --against takes the same training on one", run.expected());
+    }
+    let rate = run.store().statistics().throughput();
+    rate.graphs_per_s
+        .or(rate.seeds_per_s)
+        .with_context(|| format!("{name} does not say how many graphs or seeds its steps have"))
 }
 
 /// Reads all inputs; files that hold ranks of the same run become one.

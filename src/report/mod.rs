@@ -74,11 +74,14 @@ pub struct Options {
     pub top_spans: usize,
     /// Under which energy and carbon are computed.
     pub assumptions: Assumptions,
+    /// What one rank alone gets through in a second, graphs or seeds, where that was measured in a run of its own.
+    pub one_rank_per_s: Option<f64>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { percentiles: vec![50.0, 90.0, 99.0], skip_steps: 0, top_spans: 12, assumptions: Assumptions::default() }
+        let percentiles = vec![50.0, 90.0, 99.0];
+        Self { percentiles, skip_steps: 0, top_spans: 12, assumptions: Assumptions::default(), one_rank_per_s: None }
     }
 }
 
@@ -171,7 +174,7 @@ impl Report {
     pub fn of_run(run: &Run, options: &Options) -> Self {
         let judgement = Judgement::of(run.store(), options.skip_steps..u64::MAX);
         let mut report = Self::judged(run.store(), options, judgement.and(findings::of_ranks(&run.ranks())));
-        report.run = RunReport::of(run);
+        report.run = RunReport::of(run, options.one_rank_per_s);
         report
     }
 

@@ -23,7 +23,7 @@ pub struct RunReport {
     pub engine: String,
     /// Work per second of the whole run: its copies of the model together, steps of the slowest rank.
     pub throughput: Throughput,
-    /// What one rank alone gets through in a second, graphs or seeds, where the program tells.
+    /// What one rank alone gets through in a second, graphs or seeds, where a run of one tells or the program does.
     pub one_rank_per_s: Option<f64>,
     /// The run's graphs or seeds a second over as many times one rank alone; `None` where that is not known.
     pub efficiency: Option<f64>,
@@ -81,8 +81,9 @@ pub struct RankLine {
 }
 
 impl RunReport {
-    /// The section on this run; `None` where it is one session alone.
-    pub fn of(run: &Run) -> Option<Self> {
+    /// The section on this run; `None` where it is one session alone. `alone_per_s` is what one rank alone gets through in a
+    /// second, where that was measured in another run; else what the program says counts.
+    pub fn of(run: &Run, alone_per_s: Option<f64>) -> Option<Self> {
         if !run.is_parallel() {
             return None;
         }
@@ -90,7 +91,7 @@ impl RunReport {
         let going = ranks.going();
         let work = going.work(MOST_STEPS);
         let throughput = going.throughput(|rank| rank.store.statistics().throughput());
-        let alone = going.alone_per_s();
+        let alone = alone_per_s.or_else(|| going.alone_per_s());
         let mut notes = run.notes();
         notes.extend(ranks.oversubscribed());
         let steps = work.skew_ns.len() as u64;
@@ -167,7 +168,7 @@ pub(super) fn sentences(run: &RunReport) -> Vec<String> {
     }
     lines.push(match run.efficiency {
         Some(share) => format!("efficiency {} of as many times one rank alone", percent(share)),
-        None => format!("efficiency not known: no counter \"{}\"", crate::ranks::ONE_RANK),
+        None => format!("efficiency not known: no counter \"{}\", no --against with one rank", crate::ranks::ONE_RANK),
     });
     if let (Some(median), Some(high), Some(most)) = (run.skew_p50_ns, run.skew_p90_ns, run.skew_max_ns) {
         let (median, high, most) = (duration(median), duration(high), duration(most));
