@@ -11,6 +11,11 @@ fn every_cause_is_found_and_nothing_else_is() {
     let scored = score::all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings/labelled"));
     assert!(scored.len() >= 30, "{} recordings", scored.len());
     assert!(scored.iter().filter(|one| one.name.starts_with("clean-")).count() >= 10);
+    let between_ranks = ["straggler", "starved-rank", "imbalance", "work-not-conserved", "communication-bound"];
+    let others = ["oversubscribed", "hang", "above-ideal", "confounded"];
+    for kind in between_ranks.into_iter().chain(others) {
+        assert!(scored.iter().any(|one| one.expected.contains(kind)), "no recording with {kind}");
+    }
     let wrong: Vec<_> = scored.iter().filter(|one| !one.is_right()).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }

@@ -3,14 +3,19 @@
 //! ```sh
 //! cargo run --no-default-features --example labelled -- record recordings/labelled          # all, two minutes
 //! cargo run --no-default-features --example labelled -- record recordings/labelled stall-gc # only that one
+//! cargo run --no-default-features --example labelled -- record recordings/labelled ranks    # those of several ranks
 //! cargo run --no-default-features --example labelled -- score recordings/labelled           # the table of docs/findings.md
 //! ```
 //!
 //! `record` runs a small training loop for each cause, which really does what it is named after: it sleeps, faults
-//! pages in, leaks, fights for the CPU. What a machine without GPU cannot do is imported from a made-up table.
+//! pages in, leaks, fights for the CPU. What a machine without GPU cannot do is imported from a made-up table, and what
+//! goes on between ranks is made up as well (`ranks.rs`): the same bytes every time.
 #![allow(missing_docs, clippy::print_stdout, clippy::print_stderr, clippy::expect_used, clippy::unwrap_used)]
 
 mod causes;
+#[path = "../../tests/fixtures/mod.rs"]
+mod fixtures;
+mod ranks;
 mod score;
 mod training;
 
@@ -25,10 +30,15 @@ use gnntop_wire::Item;
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<&str>>().as_slice() {
-        ["record", dir] => causes::ALL.iter().for_each(|cause| record(cause, Path::new(dir))),
+        ["record", dir] => {
+            causes::ALL.iter().for_each(|cause| record(cause, Path::new(dir)));
+            ranks::ALL.iter().for_each(|cause| make_up(cause, Path::new(dir)));
+        }
         ["record", dir, names @ ..] => {
             let named = causes::ALL.iter().filter(|cause| names.contains(&cause.name));
             named.for_each(|cause| record(cause, Path::new(dir)));
+            let named = ranks::ALL.iter().filter(|cause| names.contains(&cause.name) || names == ["ranks"]);
+            named.for_each(|cause| make_up(cause, Path::new(dir)));
         }
         ["score", dir] => print!("{}", score::table(&score::all(Path::new(dir)))),
         _ => eprintln!("usage: labelled record DIR [NAME...] | labelled score DIR"),
@@ -43,10 +53,29 @@ fn record(cause: &causes::Cause, dir: &Path) {
     (cause.make)(&raw);
     anonymous(cause.name, &raw, &path);
     fs::remove_file(&raw).unwrap();
-    let label = format!("expect: {}\nalso: {}\n", cause.expect.join(" "), cause.also.join(" "));
-    fs::write(dir.join(format!("{}.label", cause.name)), label).unwrap();
-    let scored = score::of(&path);
-    println!("{}: {}", cause.name, if scored.is_right() { "as labelled".to_owned() } else { format!("{scored:?}") });
+    label(&path, cause.expect, cause.also, None);
+}
+
+/// Writes a run of several ranks as a recording, and its label beside it.
+fn make_up(cause: &ranks::RunCause, dir: &Path) {
+    let path = dir.join(format!("{}.gnntop", cause.name));
+    let raw = path.with_extension("raw");
+    fs::write(&raw, (cause.make)().concat()).unwrap();
+    let out = BufWriter::new(File::create(&path).unwrap());
+    let mut recorder = Recorder::new(out, RecorderOptions::default());
+    Recording::open(&raw).unwrap().read_all(&mut recorder);
+    recorder.flush().unwrap();
+    fs::remove_file(&raw).unwrap();
+    label(&path, cause.expect, cause.also, cause.against);
+}
+
+/// Writes what must be found in a recording, and says whether it is.
+fn label(path: &Path, expect: &[&str], also: &[&str], against: Option<&str>) {
+    let mut label = format!("expect: {}\nalso: {}\n", expect.join(" "), also.join(" "));
+    label += &against.map_or_else(String::new, |name| format!("against: {name}\n"));
+    fs::write(path.with_extension("label"), label).unwrap();
+    let scored = score::of(path);
+    println!("{}: {}", scored.name, if scored.is_right() { "as labelled".to_owned() } else { format!("{scored:?}") });
 }
 
 /// Copies a recording without what it says about the machine it was made on.

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use gnntop::findings::{self, Kind};
+use gnntop::findings::sweep::{Configuration, scaling};
+use gnntop::findings::{self, Finding, Kind};
+use gnntop::ranks::Run;
 use gnntop::source::Recording;
-use gnntop::store::Store;
 
 /// What was found in one recording and what should have been.
 #[derive(Debug)]
@@ -33,19 +34,36 @@ impl Scored {
 
 /// Scores the recording at `path` by the label beside it.
 pub fn of(path: &Path) -> Scored {
-    let mut store = Store::new();
-    Recording::open(path).unwrap().read_all(&mut store);
+    let run = read(path);
     let label = fs::read_to_string(path.with_extension("label")).unwrap();
-    let line = |name: &str| {
-        let line = label.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-        line.split_whitespace().map(str::to_owned).collect::<BTreeSet<String>>()
-    };
+    let line = |name: &str| label.lines().find_map(|line| line.strip_prefix(name));
+    let words = |name: &str| line(name).unwrap().split_whitespace().map(str::to_owned).collect::<BTreeSet<String>>();
+    let mut found = of_run(&run);
+    if let Some(name) = line("against:") {
+        let other = read(&path.with_file_name(format!("{}.gnntop", name.trim())));
+        let configurations =
+            [("other", &other), ("this", &run)].map(|(name, run)| Configuration::of(name, run).unwrap());
+        let [first, second] = configurations;
+        found.extend(scaling(&first, &second).into_iter().flat_map(|scaling| scaling.findings));
+    }
     Scored {
         name: path.file_stem().unwrap().to_string_lossy().into_owned(),
-        expected: line("expect:"),
-        also: line("also:"),
-        found: findings::all(&store).found.iter().map(|finding| finding.kind.id().to_owned()).collect(),
+        expected: words("expect:"),
+        also: words("also:"),
+        found: found.iter().map(|finding| finding.kind.id().to_owned()).collect(),
     }
+}
+
+/// What is found in each session, and over all ranks.
+fn of_run(run: &Run) -> Vec<Finding> {
+    let alone = run.members().iter().flat_map(|member| findings::all(&member.store).found);
+    alone.chain(findings::of_ranks(&run.ranks()).found).collect()
+}
+
+fn read(path: &Path) -> Run {
+    let mut run = Run::default();
+    Recording::open(path).unwrap().read_all(&mut run);
+    run
 }
 
 /// Scores every recording in a directory, by name.
