@@ -1,5 +1,5 @@
 //! What ranks as threads of one process cost and gain: the all-reduce of 16 MiB beside a copy of as much, and steps of
-//! GraphSAGE on two ranks of one thread beside one rank of one thread.
+//! GraphSAGE, GAT and ViG on two ranks of one thread beside one rank of one thread.
 //!
 //! `cargo bench -p gnntop-workloads --bench parallel` prints medians; everything compared is measured in turn.
 
@@ -64,27 +64,31 @@ fn all_reduce(threads: usize) {
 #[derive(Default)]
 struct Clock {
     times: Vec<Duration>,
-    seeds: u64,
+    /// Seeds or images of a step.
+    work: u64,
 }
 
 impl Observer for Clock {
     fn step(&mut self, report: &StepReport) {
         self.times.push(report.time);
-        self.seeds = report.shape.seeds.unwrap_or(0);
+        self.work = report.shape.seeds.or(report.shape.graphs).unwrap_or(0);
     }
 }
 
-/// Seeds per second of a whole run, by the median step of rank 0 after warming up.
+/// Seeds or images per second of a whole run, by the median step of rank 0 after warming up.
 fn rate(name: &str, ranks: usize) -> f64 {
     let steps = (WARM_UP + STEPS).to_string();
     let ranks_given = ranks.to_string();
     let words = ["--ranks", &ranks_given, "--threads-per-rank", "1", "--workers", "0", "--steps", &steps];
-    let sizes = ["--batch-size", "256", "--nodes", "20000", "--edges", "1000000", "--epochs", "1"];
-    let words: Vec<_> = words.iter().chain(&sizes).map(Into::into).collect();
+    let sizes = match name {
+        "vig" => "--batch-size 20 --images 1000 --epochs 100",
+        _ => "--batch-size 256 --nodes 20000 --edges 1000000 --epochs 1",
+    };
+    let words: Vec<_> = words.into_iter().chain(sizes.split(' ')).map(Into::into).collect();
     let mut clock = Clock::default();
     Workload::parse(name, &words).unwrap().run(&mut clock).unwrap();
     let times = clock.times[WARM_UP as usize..].iter().map(Duration::as_secs_f64).collect();
-    (ranks as u64 * clock.seeds) as f64 / median(times)
+    (ranks as u64 * clock.work) as f64 / median(times)
 }
 
 fn data_parallel(name: &str) {
@@ -92,7 +96,8 @@ fn data_parallel(name: &str) {
     let one = median(turns.iter().map(|turn| turn.0).collect());
     let two = median(turns.iter().map(|turn| turn.1).collect());
     let gain = median(turns.iter().map(|turn| turn.1 / turn.0).collect());
-    println!("{name}: 1 rank {one:.0} seeds/s, 2 ranks {two:.0} seeds/s: {gain:.2} times (median of {TURNS} turns)");
+    let unit = if name == "vig" { "images" } else { "seeds" };
+    println!("{name}: 1 rank {one:.0} {unit}/s, 2 ranks {two:.0} {unit}/s: {gain:.2} times (median of {TURNS} turns)");
 }
 
 fn main() {
@@ -103,7 +108,7 @@ fn main() {
     if is_wanted("all-reduce") {
         all_reduce(2);
     }
-    for name in ["sage", "gat"] {
+    for name in ["sage", "gat", "vig"] {
         if is_wanted(name) {
             data_parallel(name);
         }
