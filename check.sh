@@ -3,6 +3,7 @@
 #
 #   ./check.sh            all of it
 #   ./check.sh fmt lint   only these: fmt lint members workspace small docs deny
+#   ./check.sh mpi        not part of all: ranks as processes, which needs Open MPI and libclang (docs/cluster.md)
 #   ./check.sh cuda       not part of all: the build for GPUs, which needs CUDA's compiler (docs/cuda.md)
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -27,6 +28,11 @@ small() { cargo test -p gnntop --no-default-features; }
 docs() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps; }
 deny() {
     if command -v cargo-deny >/dev/null; then cargo deny check; else echo "skipped: cargo-deny is not installed"; fi
+}
+# The feature with lints, and faults of real processes. As root also two machines, made of network namespaces.
+mpi() {
+    cargo clippy -p gnntop-workloads -p gnntop --all-targets --features gnntop/mpi -- -D warnings
+    cargo test -p gnntop --features mpi --test mpi
 }
 # The feature with lints, its tests (on the host where there is no GPU), and what each kernel takes of a GPU.
 cuda() {

@@ -4,15 +4,25 @@
 
 mod sessions;
 
+use std::sync::{Mutex, PoisonError};
+
 use serde_json::Value;
-use sessions::Sessions;
+use sessions::{Ran, Sessions};
+
+/// Trainings run one at a time: what one does to the times of another is no injected cause.
+fn train(sessions: &Sessions, words: &[&str]) -> Ran {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    sessions.run([&["train"][..], words].concat())
+}
 
 /// Trains a tiny PNA for 140 steps into `a.gnntop` and gives its report.
 fn trained(sessions: &Sessions, injections: &[&str]) -> Value {
     let size = ["--graphs", "200", "--batch-size", "32", "--layers", "2", "--hidden", "8", "--validation", "0"];
     let run = ["--epochs", "20", "--workers", "0", "--record", "a.gnntop"];
     let injections = injections.iter().flat_map(|words| ["--inject", words]);
-    let ran = sessions.run(["train", "pna"].into_iter().chain(size).chain(run).chain(injections));
+    let words: Vec<&str> = ["pna"].into_iter().chain(size).chain(run).chain(injections).collect();
+    let ran = train(sessions, &words);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let report = sessions.run(["report", "a.gnntop", "--json"]);
     assert_eq!(report.code, Some(0), "{report:?}");
@@ -60,6 +70,63 @@ fn several_causes_do_what_they_say() {
     // What sleeps takes at least so long.
     assert!(phase_mean_ms(&report, "assemble") >= 5.0 && phase_mean_ms(&report, "optimizer") >= 3.0);
     assert!(report["session"]["command"].as_str().unwrap().contains("--inject leak:64KiB"));
+}
+
+/// Trains a small GraphSAGE on two ranks and gives the report of the run.
+fn trained_on_two_ranks(sessions: &Sessions, injection: &str) -> Value {
+    let size = ["--nodes", "600", "--edges", "6000", "--batch-size", "16", "--fanouts", "4,4", "--hidden", "8"];
+    let run = ["--ranks", "2", "--epochs", "3", "--record", "a.gnntop", "--inject", injection];
+    let ran = train(sessions, &[&["sage"][..], &size, &run].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.err.contains(&format!("injected: {injection}")), "{ran:?}");
+    let report = sessions.run(["report", "a.gnntop", "--json"]);
+    assert_eq!(report.code, Some(0), "{report:?}");
+    serde_json::from_str(&report.out).unwrap()
+}
+
+#[test]
+fn one_rank_of_two_is_made_slow_and_is_the_straggler() {
+    let sessions = Sessions::new();
+    let report = trained_on_two_ranks(&sessions, "stall:60ms@rank=1,in=backward");
+    let straggler = finding(&report, "straggler")["summary"].as_str().unwrap();
+    assert!(straggler.starts_with("rank 1 is a straggler") && straggler.contains("longer in backward"), "{straggler}");
+    assert_eq!(report["run"]["ranks"][1]["slowest_share"], 1.0);
+}
+
+#[test]
+fn one_rank_of_two_is_starved_by_its_loader() {
+    let sessions = Sessions::new();
+    let report = trained_on_two_ranks(&sessions, "slow-loader:80ms@rank=1");
+    let starved = finding(&report, "starved-rank")["summary"].as_str().unwrap();
+    assert!(starved.starts_with("the loader starves rank 1: it waits"), "{starved}");
+}
+
+#[test]
+fn ranks_that_leave_out_a_meeting_or_are_not_there_end_the_training_with_one_line() {
+    let sessions = Sessions::new();
+    let size = ["--nodes", "600", "--edges", "6000", "--batch-size", "16", "--fanouts", "4,4", "--hidden", "8"];
+    let train = |injection: &str| {
+        let run = ["sage", "--ranks", "2", "--record", "a.gnntop", "--inject", injection];
+        let ran = train(&sessions, &[&run[..], &size].concat());
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        let told: Vec<&str> = ran.err.lines().filter(|line| line.starts_with("gnntop: ")).collect();
+        assert_eq!(told.len(), 1, "{ran:?}");
+        told[0].to_owned()
+    };
+    let said = train("skip-all-reduce@at=8,rank=1");
+    let words = "the ranks are out of step: rank 0 calls barrier, rank 1 broadcast of 1 values";
+    assert_eq!(said.matches(words).count(), 1, "told once: {said}");
+    let report = sessions.run(["report", "a.gnntop", "--json"]);
+    assert!(!report.err.contains("damaged"), "{report:?}");
+    let report: Value = serde_json::from_str(&report.out).unwrap();
+    for rank in report["run"]["ranks"].as_array().unwrap() {
+        assert!(rank["steps"].as_u64() >= Some(7) && rank["state"] == "ended", "what was published is whole: {rank:#}");
+    }
+    let said = train("stall:1ms@rank=2");
+    assert!(
+        said.contains("--inject stall:1ms@rank=2 names a rank that is not there: there are ranks 0 to 1"),
+        "{said}"
+    );
 }
 
 #[test]

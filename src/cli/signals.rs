@@ -2,10 +2,14 @@
 
 use std::io;
 use std::sync::Arc;
+#[cfg(feature = "workloads")]
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+#[cfg(feature = "workloads")]
+use signal_hook::flag::register_conditional_shutdown;
 use signal_hook::low_level::unregister;
 
 /// Notes the signals that ask a program to end, for as long as this lives; nothing else happens on them.
@@ -41,6 +45,22 @@ impl Drop for Interruption {
             unregister(handler);
         }
     }
+}
+
+/// From now on ends the process at once when one of these signals comes a second time: the first one asks for an end in good
+/// order, which a program that hangs does not come to.
+///
+/// # Errors
+/// When the system refuses a handler.
+#[cfg(feature = "workloads")]
+pub(super) fn end_at_the_second() -> io::Result<()> {
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let was_asked = Arc::new(AtomicBool::new(false));
+        // Handlers run in the order in which they were registered: the first signal finds the flag down.
+        register_conditional_shutdown(signal, i32::from(exit_code(signal)), Arc::clone(&was_asked))?;
+        signal_hook::flag::register(signal, was_asked)?;
+    }
+    Ok(())
 }
 
 /// The exit code of a program that a signal ended.

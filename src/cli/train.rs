@@ -77,6 +77,7 @@ mod workload {
         if let Some(processes) = workload.processes_to_launch()? {
             return Err(under_mpirun(processes, name, settings));
         }
+        signals::end_at_the_second()?;
         let mut progress = Progress::new()?;
         let summary = workload.run(&mut progress);
         progress.bar.finish_and_clear();

@@ -149,12 +149,12 @@ pub enum TrainError {
     #[error("{0}")]
     OutOfMemory(Box<OutOfMemory>),
     /// A rank failed, and the others with it.
-    #[error("rank {rank}: {source}")]
+    #[error("rank {rank}: {error}")]
     Rank {
         /// The rank that failed first.
         rank: u32,
-        /// What happened to it.
-        source: Box<TrainError>,
+        /// What happened to it; a part of the message, and no source that would be told a second time.
+        error: Box<TrainError>,
     },
     /// The ranks cannot go on together.
     #[error(transparent)]
@@ -175,6 +175,20 @@ pub enum TrainError {
         /// The system's words.
         source: std::io::Error,
     },
+    /// What is to go wrong is meant for a rank that there is not.
+    #[error("--inject {words} names a rank that is not there: {}", ranks_in_words(*.ranks))]
+    InjectRank {
+        /// What was asked for.
+        words: String,
+        /// Ranks that there are.
+        ranks: u32,
+    },
+    /// A rank ended in a way that nobody foresaw.
+    #[error("it panicked: {message}")]
+    Panicked {
+        /// What it said.
+        message: String,
+    },
     /// The model cannot be computed.
     #[error("the model cannot be computed: {0}")]
     Model(#[from] candle_core::Error),
@@ -187,6 +201,10 @@ impl From<SyncError> for TrainError {
             SyncError::Model(error) => Self::Model(error),
         }
     }
+}
+
+fn ranks_in_words(ranks: u32) -> String {
+    if ranks <= 1 { "there is only rank 0".to_owned() } else { format!("there are ranks 0 to {}", ranks - 1) }
 }
 
 fn names() -> String {

@@ -9,8 +9,9 @@ use candle_core::Device;
 use clap::Args;
 use gnntop_probe::{Place, Session, Warning};
 
-use super::{DeviceChoice, DeviceError, Observer};
+use super::{DeviceChoice, DeviceError, Observer, TrainError};
 use crate::inject::{self, Injection, Injector};
+use crate::parallel::Settings;
 use crate::train::{Subnormals, keep_freed_memory, set_subnormals};
 
 /// How long and how a training runs, whatever it trains.
@@ -100,6 +101,17 @@ impl RunOptions {
         Ok(())
     }
 
+    /// What ranks that train together must be started with alike.
+    pub(crate) fn alike(&self) -> Settings {
+        let or_usual = |value: Option<String>| value.unwrap_or_else(|| "as usual".to_owned());
+        vec![
+            ("--epochs", or_usual(self.epochs.map(|epochs| epochs.to_string()))),
+            ("--steps", or_usual(self.steps.map(|steps| steps.to_string()))),
+            ("--learning-rate", or_usual(self.learning_rate.map(|rate| rate.to_string()))),
+            ("--seed", self.seed.to_string()),
+        ]
+    }
+
     /// Makes the threads of this pool and the allocator fit for training.
     fn prepare(&self) {
         keep_freed_memory();
@@ -134,14 +146,17 @@ impl RunOptions {
         }
     }
 
-    /// Starts what is to go wrong beside the training.
-    pub(crate) fn injector(&self, observer: &mut dyn Observer) -> Injector {
-        Injector::start(&self.inject, observer)
+    /// Starts what is to go wrong beside the training on one rank among so many.
+    ///
+    /// # Errors
+    /// Something is meant for a rank that is not there.
+    pub(crate) fn injector(&self, rank: (u32, u32), observer: &mut dyn Observer) -> Result<Injector, TrainError> {
+        Injector::start(&self.inject, rank, observer)
     }
 
-    /// By how much longer the loader is to take for a batch.
-    pub(crate) fn loader_delay(&self) -> Duration {
-        inject::loader_delay(&self.inject)
+    /// By how much longer the loader of this rank is to take for a batch.
+    pub(crate) fn loader_delay(&self, rank: u32) -> Duration {
+        inject::loader_delay(&self.inject, rank)
     }
 
     /// Most steps to do.

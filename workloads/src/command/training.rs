@@ -46,6 +46,10 @@ pub(crate) trait Training {
     /// What is to be done between this step and the next.
     fn after_step(&mut self) {}
 
+    /// The exchange of gradients with other ranks is to be left out of the next step: a fault on purpose. Nothing where a
+    /// training has no other ranks.
+    fn skip_all_reduce(&mut self) {}
+
     /// Where it computes.
     fn device(&self) -> &Device;
 

@@ -11,6 +11,7 @@ use super::judge::{Judge, mean_and_deviation};
 use super::learning::{Batches, Learning, Schedule};
 use super::{GcnConfig, LoopedGraph, Mode, NodeFeatures, Recipe};
 use crate::command::{Observer, RunOptions, Summary, TrainError, at_least_one, train};
+use crate::inject::ALONE;
 use crate::kernels::{Adjacency, KernelFamily, SparseMatrix};
 use crate::loading::{Loader, LoaderSettings};
 use crate::nodes::{self, Features, NodeDataset};
@@ -117,7 +118,7 @@ impl GcnCommand {
         observer: &mut dyn Observer,
     ) -> Result<Summary, TrainError> {
         let mut summary = Summary::default();
-        let mut injector = self.options.injector(observer);
+        let mut injector = self.options.injector(ALONE, observer)?;
         let epochs = (self.runs * self.epochs()) as u64;
         for (number, &mode) in self.mode.modes().iter().enumerate() {
             mark(&MODE, Some(number as f64));
@@ -219,7 +220,7 @@ impl GcnCommand {
             batch_size: self.batch_size,
             workers: self.workers,
             seed,
-            delay: self.options.loader_delay(),
+            delay: self.options.loader_delay(ALONE.0),
             ..LoaderSettings::default()
         };
         Ok(Loader::published(batches, settings)?)

@@ -24,6 +24,13 @@ pub(super) fn pause(time: Duration, name: Option<NameRef>) {
     }
 }
 
+/// Waits as for a lock that nobody gives back: without using the processor, and until the process ends.
+pub(super) fn wait_for_ever() {
+    loop {
+        thread::park();
+    }
+}
+
 /// Takes fresh pages from the system past the allocator, which would have kept some; touches each and gives all back.
 pub(super) fn fault(bytes: usize) -> std::io::Result<()> {
     let mut pages = MmapMut::map_anon(bytes)?;

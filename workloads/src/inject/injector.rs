@@ -6,7 +6,7 @@ use candle_core::Device;
 use gnntop_probe::device::Holdings;
 use gnntop_probe::{Name, NameKind, NameRef, counter, intern, phase, span};
 
-use super::causes::{Spinners, fault, multiply_subnormals, occupied, pause};
+use super::causes::{Spinners, fault, multiply_subnormals, occupied, pause, wait_for_ever};
 use super::{Cause, Injection, Place, When};
 use crate::command::{Observer, Position, StepOutcome, TrainError, Training};
 
@@ -30,14 +30,30 @@ enum Act {
     Faults { bytes: usize },
     Leak { bytes: usize },
     Denormals { count: u32 },
+    Hang { place: Place },
+    SkipAllReduce,
 }
 
 impl Injector {
-    /// Prepares all that is asked for, says so, and starts what lasts the whole run.
-    pub(crate) fn start(injections: &[Injection], observer: &mut dyn Observer) -> Self {
+    /// Prepares all that is asked for of one rank among so many, says all of it, and starts what lasts the whole run.
+    ///
+    /// # Errors
+    /// There is no such rank.
+    pub(crate) fn start(
+        injections: &[Injection],
+        (rank, ranks): (u32, u32),
+        observer: &mut dyn Observer,
+    ) -> Result<Self, TrainError> {
         let mut injector = Self::default();
-        for Injection { words, cause, when } in injections {
+        for injection in injections {
+            let Injection { words, cause, when, rank: meant } = injection;
+            if meant.is_some_and(|meant| meant >= ranks) {
+                return Err(TrainError::InjectRank { words: words.clone(), ranks });
+            }
             observer.tell(&format!("injected: {words}"));
+            if !injection.is_for(rank) {
+                continue;
+            }
             let act = match cause {
                 Cause::Stall { pause, place, mark } => {
                     let mark = mark.as_ref().map(|mark| intern(NameKind::Text, mark));
@@ -46,6 +62,8 @@ impl Injector {
                 Cause::Faults { bytes } => Act::Faults { bytes: *bytes },
                 Cause::Leak { bytes } => Act::Leak { bytes: *bytes },
                 Cause::Denormals { count } => Act::Denormals { count: *count },
+                Cause::Hang { place } => Act::Hang { place: *place },
+                Cause::SkipAllReduce => Act::SkipAllReduce,
                 Cause::Contention { threads } => {
                     let spinners = Spinners::start(*threads);
                     observer.tell(&format!("{} threads compute beside the training", spinners.count()));
@@ -57,7 +75,7 @@ impl Injector {
             };
             injector.acts.push((*when, act));
         }
-        injector
+        Ok(injector)
     }
 
     /// The training with the injections around its steps.
@@ -74,7 +92,12 @@ impl Injector {
                     counter(&DENORMALS, if is_due { multiply_subnormals(count) } else { 0 } as f64)
                 }
                 _ if !is_due => (),
-                Act::Stall { place: Place::Between, .. } => (),
+                Act::Stall { place: Place::Between, .. } | Act::Hang { place: Place::Between } => (),
+                Act::SkipAllReduce => (),
+                Act::Hang { place } => {
+                    let _charged = phase_of(place).map(span);
+                    wait_for_ever();
+                }
                 Act::Stall { pause: time, place, mark } => {
                     let _charged = phase_of(place).map(span);
                     pause(time, mark);
@@ -88,12 +111,17 @@ impl Injector {
 
     fn after_step(&self) {
         for (when, act) in &self.acts {
-            if let Act::Stall { pause: time, place: Place::Between, mark } = *act
-                && when.is_due(self.step)
-            {
-                pause(time, mark);
+            match *act {
+                _ if !when.is_due(self.step) => (),
+                Act::Stall { pause: time, place: Place::Between, mark } => pause(time, mark),
+                Act::Hang { place: Place::Between } => wait_for_ever(),
+                _ => (),
             }
         }
+    }
+
+    fn skips_all_reduce(&self) -> bool {
+        self.acts.iter().any(|(when, act)| matches!(act, Act::SkipAllReduce) && when.is_due(self.step))
     }
 }
 
@@ -121,12 +149,19 @@ impl Training for Injected<'_> {
     fn step(&mut self, position: Position) -> Result<StepOutcome, TrainError> {
         self.injector.step += 1;
         self.injector.inside_step()?;
+        if self.injector.skips_all_reduce() {
+            self.training.skip_all_reduce();
+        }
         self.training.step(position)
     }
 
     fn after_step(&mut self) {
         self.training.after_step();
         self.injector.after_step();
+    }
+
+    fn skip_all_reduce(&mut self) {
+        self.training.skip_all_reduce();
     }
 
     fn device(&self) -> &Device {
@@ -171,7 +206,7 @@ mod tests {
 
     fn started(words: &[&str]) -> Injector {
         let injections: Vec<Injection> = words.iter().map(|words| words.parse().unwrap()).collect();
-        Injector::start(&injections, &mut Silent)
+        Injector::start(&injections, (0, 2), &mut Silent).unwrap()
     }
 
     #[test]
@@ -188,8 +223,48 @@ mod tests {
         let injector = started(&["contention:2", "slow-loader:5ms", "slow-loader:2ms", "stall:1ms"]);
         assert_eq!(injector.spinners.iter().map(Spinners::count).sum::<usize>(), 2);
         assert_eq!(injector.acts.len(), 1);
-        let injections: Vec<Injection> = ["slow-loader:5ms", "slow-loader:2ms"].map(|w| w.parse().unwrap()).into();
-        assert_eq!(super::super::loader_delay(&injections), Duration::from_millis(7));
+        let injections: Vec<Injection> =
+            ["slow-loader:5ms", "slow-loader:2ms@rank=1"].map(|w| w.parse().unwrap()).into();
+        let delays = [0, 1].map(|rank| super::super::loader_delay(&injections, rank));
+        assert_eq!(delays, [5, 7].map(Duration::from_millis));
+    }
+
+    #[test]
+    fn a_rank_does_what_is_meant_for_it_and_a_rank_that_is_not_there_is_an_error() {
+        let injections: Vec<Injection> = ["leak:1KiB@rank=1", "contention:3@rank=0", "skip-all-reduce@at=2,rank=1"]
+            .map(|w| w.parse().unwrap())
+            .into();
+        let start = |rank, ranks| Injector::start(&injections, (rank, ranks), &mut Silent);
+        let (zero, mut one) = (start(0, 2).unwrap(), start(1, 2).unwrap());
+        assert_eq!((zero.acts.len(), zero.spinners.len(), one.acts.len(), one.spinners.len()), (0, 1, 2, 0));
+        let mut skipped = Skipped::default();
+        train(&mut one.around(&mut skipped), 0..1, u64::MAX, &mut Silent).unwrap();
+        assert_eq!(skipped.0, [false, true, false]);
+        let error = start(0, 1).unwrap_err().to_string();
+        assert_eq!(error, "--inject leak:1KiB@rank=1 names a rank that is not there: there is only rank 0");
+    }
+
+    /// Notes in which of its steps the exchange with other ranks is to be left out.
+    #[derive(Default)]
+    struct Skipped(Vec<bool>, bool);
+
+    impl Training for Skipped {
+        fn batches_per_epoch(&self) -> u64 {
+            3
+        }
+
+        fn skip_all_reduce(&mut self) {
+            self.1 = true;
+        }
+
+        fn step(&mut self, _position: Position) -> Result<StepOutcome, TrainError> {
+            self.0.push(std::mem::take(&mut self.1));
+            Ok(StepOutcome { loss: 0.0, shape: BatchShape::default() })
+        }
+
+        fn device(&self) -> &Device {
+            &Device::Cpu
+        }
     }
 
     #[test]
@@ -209,7 +284,8 @@ mod tests {
             }
         }
         let mut told = Told(Vec::new());
-        Injector::start(&["stall:1ms@at=3".parse().unwrap()], &mut told);
-        assert_eq!(told.0, ["injected: stall:1ms@at=3"]);
+        let injections = ["stall:1ms@at=3", "stall:1ms@rank=1"].map(|words| words.parse().unwrap());
+        Injector::start(&injections, (0, 2), &mut told).unwrap();
+        assert_eq!(told.0, ["injected: stall:1ms@at=3", "injected: stall:1ms@rank=1"], "those of other ranks too");
     }
 }

@@ -16,6 +16,9 @@ use std::time::Duration;
 
 pub(crate) use injector::Injector;
 
+/// The one rank of a training that is not one of several: its number, and how many there are.
+pub(crate) const ALONE: (u32, u32) = (0, 1);
+
 /// Help for `--inject`.
 pub(crate) const HELP: &str = "\
 Make something go wrong, to see whether it is found. May be given several times. CAUSE is one of:
@@ -25,15 +28,20 @@ Make something go wrong, to see whether it is found. May be given several times.
   contention[:THREADS]   threads that compute and publish nothing; three a core if not said
   leak:SIZE              memory that is never given back
   denormals[:COUNT]      multiplications of subnormal numbers, counted; 400000 if not said
-Stall, faults, leak and denormals befall every step, or those named behind an @:
+  hang                   waits for ever, as for a lock that nobody gives back
+  skip-all-reduce        leaves out the exchange of gradients in which the other ranks wait
+All but slow-loader and contention befall every step, or those named behind an @:
   every=N                steps N, 2N, ...
   at=N                   only step N, from 1
   from=N                 none before step N
-and for a stall, behind a comma:
-  in=PLACE               charged to forward (if not said), backward, optimizer, data-wait, step (no phase) or between
-  mark=NAME              the mark at its end, \"injected stall\" if not said; none for no mark
+and behind a comma:
+  in=PLACE               where a stall or hang is: forward (if not said), backward, optimizer, data-wait, step (no phase)
+                         or between
+  mark=NAME              the mark at a stall's end, \"injected stall\" if not said; none for no mark
+  rank=N                 only on this rank, from 0; for every cause
 Examples: stall:130ms@every=40   stall:80ms@every=50,in=between,mark=checkpoint   faults:256MiB@every=37
-          slow-loader:60ms   contention:6   leak:1MiB   denormals@every=3";
+          slow-loader:60ms   contention:6   leak:1MiB   denormals@every=3
+          stall:20ms@rank=1   slow-loader:60ms@rank=1   hang@at=100,rank=1";
 
 /// Something that is to go wrong, as `--inject` describes it.
 ///
@@ -54,6 +62,16 @@ pub struct Injection {
     pub cause: Cause,
     /// In which steps, where the cause is one of steps.
     pub when: When,
+    /// On which rank; on all where `None`.
+    pub rank: Option<u32>,
+}
+
+impl Injection {
+    /// Whether the rank with this number is meant.
+    #[must_use]
+    pub fn is_for(&self, rank: u32) -> bool {
+        self.rank.is_none_or(|meant| meant == rank)
+    }
 }
 
 /// What goes wrong.
@@ -93,6 +111,13 @@ pub enum Cause {
         /// How many.
         count: u32,
     },
+    /// The training thread waits for what never comes.
+    Hang {
+        /// In what.
+        place: Place,
+    },
+    /// The gradients of a step are not exchanged, while other ranks wait for that.
+    SkipAllReduce,
 }
 
 /// Which steps are meant. Steps are counted from 1, through all epochs, as gnntop shows them.
@@ -120,7 +145,7 @@ impl When {
     }
 }
 
-/// To what the time of a stall is charged.
+/// To what the time of a stall or hang is charged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Place {
     /// The phase of this name.
@@ -138,11 +163,11 @@ pub enum Place {
     Between,
 }
 
-/// By how much longer a batch takes with all of these: what a loader is told.
-pub(crate) fn loader_delay(injections: &[Injection]) -> Duration {
+/// By how much longer a batch takes on this rank with all of these: what its loader is told.
+pub(crate) fn loader_delay(injections: &[Injection], rank: u32) -> Duration {
     let delay = |injection: &Injection| match injection.cause {
         Cause::SlowLoader { delay } => Some(delay),
         _ => None,
     };
-    injections.iter().filter_map(delay).sum()
+    injections.iter().filter(|injection| injection.is_for(rank)).filter_map(delay).sum()
 }

@@ -19,7 +19,7 @@ const STALL_MARK: &str = "injected stall";
 /// The longest name of a mark.
 const LONGEST_MARK: usize = 64;
 
-const CAUSES: &str = "stall, faults, slow-loader, contention, leak, denormals";
+const CAUSES: &str = "stall, faults, slow-loader, contention, leak, denormals, hang, skip-all-reduce";
 const PLACES: [(&str, Place); 6] = [
     ("forward", Place::Forward),
     ("backward", Place::Backward),
@@ -35,7 +35,8 @@ impl FromStr for Injection {
     fn from_str(text: &str) -> Result<Self, String> {
         let (what, details) = text.split_once('@').map_or((text, None), |(what, details)| (what, Some(details)));
         let (name, amount) = what.split_once(':').map_or((what, None), |(name, amount)| (name, Some(amount)));
-        let mut injection = Self { words: text.to_owned(), cause: cause(name, amount)?, when: When::default() };
+        let (cause, when) = (cause(name, amount)?, When::default());
+        let mut injection = Self { words: text.to_owned(), cause, when, rank: None };
         for detail in details.into_iter().flat_map(|details| details.split(',')) {
             injection.refine(name, detail)?;
         }
@@ -64,6 +65,11 @@ fn cause(name: &str, amount: Option<&str>) -> Result<Cause, String> {
             let count = amount.map(|amount| whole("a number of multiplications", amount, MOST_NUMBERS)).transpose()?;
             Ok(Cause::Denormals { count: count.map_or(USUAL_NUMBERS, |count| count as u32) })
         }
+        "hang" | "skip-all-reduce" if amount.is_some() => {
+            Err(format!("{name} has no amount: leave out what is behind the :"))
+        }
+        "hang" => Ok(Cause::Hang { place: Place::default() }),
+        "skip-all-reduce" => Ok(Cause::SkipAllReduce),
         _ => Err(format!("no cause is called {name:?}; there is: {CAUSES}")),
     }
 }
@@ -73,18 +79,22 @@ impl Injection {
     fn refine(&mut self, name: &str, detail: &str) -> Result<(), String> {
         let (key, value) =
             detail.split_once('=').ok_or_else(|| format!("behind the @ stands key=value, as every=40: {detail:?}"))?;
-        if matches!(self.cause, Cause::SlowLoader { .. } | Cause::Contention { .. }) {
-            return Err(format!("{name} lasts from the first step to the last one: leave out what is behind the @"));
+        let lasts = matches!(self.cause, Cause::SlowLoader { .. } | Cause::Contention { .. });
+        if lasts && key != "rank" {
+            return Err(format!("{name} lasts from the first step to the last one: only rank= may stand behind the @"));
         }
         let step = |value| whole("a step", value, u64::MAX);
         match (key, &mut self.cause) {
             ("every", _) => self.when.every = step(value)?,
             ("from", _) => self.when.from = step(value)?,
             ("at", _) => self.when.at = Some(step(value)?),
-            ("in", Cause::Stall { place, .. }) => *place = place_of(value)?,
+            ("rank", _) => self.rank = Some(rank_of(value)?),
+            ("in", Cause::Stall { place, .. } | Cause::Hang { place }) => *place = place_of(value)?,
             ("mark", Cause::Stall { mark, .. }) => *mark = mark_of(value)?,
             ("in" | "mark", _) => return Err(format!("{key}= is for a stall, not for {name}")),
-            _ => return Err(format!("there is no {key}=; give every=, from=, at=, or in= and mark= of a stall")),
+            _ => {
+                return Err(format!("there is no {key}=; give every=, from=, at=, rank=, or in= and mark= of a stall"));
+            }
         }
         Ok(())
     }
@@ -102,6 +112,10 @@ fn mark_of(text: &str) -> Result<Option<String>, String> {
         long if long.len() > LONGEST_MARK => Err(format!("a mark's name has at most {LONGEST_MARK} bytes")),
         name => Ok(Some(name.to_owned())),
     }
+}
+
+fn rank_of(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| format!("rank= needs the number of a rank, from 0: {text:?}"))
 }
 
 /// A whole number from 1 on.
@@ -157,7 +171,7 @@ mod tests {
     fn every_example_of_the_help_is_understood() {
         let examples = super::super::HELP.split("Examples: ").nth(1).unwrap();
         let examples: Vec<&str> = examples.split_whitespace().collect();
-        assert_eq!(examples.len(), 7);
+        assert_eq!(examples.len(), 10);
         examples.into_iter().for_each(|example| drop(parsed(example)));
     }
 
@@ -181,6 +195,18 @@ mod tests {
         assert_eq!(due("stall:1ms@every=4"), [4, 8, 12]);
         assert_eq!(due("stall:1ms@at=7"), [7]);
         assert_eq!(due("leak:1MiB@every=3,from=8"), [9, 12]);
+    }
+
+    #[test]
+    fn a_rank_is_chosen_for_every_cause() {
+        for cause in ["stall:1ms", "faults:1MiB", "slow-loader:1ms", "contention", "leak:1MiB", "denormals", "hang"] {
+            assert!((0..3).all(|rank| parsed(cause).is_for(rank)), "{cause}");
+            let chosen = parsed(&format!("{cause}@rank=1"));
+            assert_eq!([0, 1, 2].map(|rank| chosen.is_for(rank)), [false, true, false], "{cause}");
+        }
+        let hang = parsed("hang@at=60,rank=0,in=backward");
+        assert_eq!((hang.cause, hang.when.at, hang.rank), (Cause::Hang { place: Place::Backward }, Some(60), Some(0)));
+        assert_eq!(parsed("skip-all-reduce@at=3,rank=2").cause, Cause::SkipAllReduce);
     }
 
     #[test]
@@ -219,6 +245,9 @@ mod tests {
             ("leak:1MiB@in=forward", "in= is for a stall, not for leak"),
             ("slow-loader:1ms@every=2", "slow-loader lasts from the first step to the last one"),
             ("contention@from=2", "contention lasts from"),
+            ("stall:1ms@rank=-1", "rank= needs the number of a rank, from 0: \"-1\""),
+            ("hang:1s", "hang has no amount"),
+            ("hang@mark=x", "mark= is for a stall, not for hang"),
         ] {
             let error = text.parse::<Injection>().unwrap_err();
             assert!(error.contains(words), "{text}: {error}");

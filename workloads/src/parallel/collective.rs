@@ -88,6 +88,14 @@ pub enum CollectiveError {
         /// Its call.
         other_call: String,
     },
+    /// A rank was started in another way than the others.
+    #[error("rank {rank} was started with other settings than rank 0: here {what}; start all ranks alike")]
+    OtherSettings {
+        /// The rank.
+        rank: usize,
+        /// The settings, its own first.
+        what: String,
+    },
     /// What carries the data failed.
     #[error("{engine} failed: {message}")]
     Engine {

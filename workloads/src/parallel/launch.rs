@@ -1,6 +1,7 @@
 //! Starts the ranks of a training, each on a thread with its own pool of threads and its own published session, and brings
 //! what they say to the one observer.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,14 +9,16 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use gnntop_probe::{Place, TrackRole, Warning};
+use gnntop_probe::{Name, Place, TrackRole, Warning, span};
 
 #[cfg(feature = "mpi")]
 use super::Engine;
 use super::hosts::{Host, Hosts};
-use super::{Collective, CollectiveError, RankOptions};
+use super::{Collective, CollectiveError, RankOptions, Settings, alike};
 use crate::command::{Observer, RunOptions, StepReport, Summary, TrainError};
 
+/// The ranks agree whether to go on.
+static BROADCAST: Name = Name::span("broadcast");
 /// How often the observer is asked whether to stop while no rank has news.
 const ASK_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -30,6 +33,8 @@ pub struct Launch<'a> {
     pub run: &'a RunOptions,
     /// Stages of a pipeline that the ranks form, 1 without one. Rank `r` computes stage `r % stages` of copy `r / stages`.
     pub stages: usize,
+    /// What every rank must have been started with alike, beside what `run` says.
+    pub settings: &'a Settings,
 }
 
 /// One rank of a training, as its body sees it.
@@ -59,6 +64,7 @@ impl Rank {
     /// # Errors
     /// A rank is gone.
     pub fn agree_to_stop(&self) -> Result<bool, CollectiveError> {
+        let _broadcast = span(&BROADCAST);
         let mut wish = [f32::from(self.wants_stop.load(Ordering::Relaxed))];
         self.group.broadcast(0, &mut wish)?;
         Ok(wish[0] != 0.0)
@@ -110,6 +116,14 @@ impl Launch<'_> {
         Ok(summary)
     }
 
+    /// All that ranks must have in common.
+    fn alike(&self) -> Settings {
+        let mut settings = vec![("workload", self.name.to_owned()), ("--stages", self.stages.to_string())];
+        settings.extend(self.settings.iter().cloned());
+        settings.extend(self.run.alike());
+        settings
+    }
+
     /// Where a rank stands; asks the others.
     fn place(&self, group: &dyn Collective) -> Result<(Place, bool), CollectiveError> {
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
@@ -148,6 +162,7 @@ impl Launch<'_> {
         F: Fn(&Rank, &mut dyn Observer) -> Result<Summary, TrainError> + Sync,
     {
         let live = || {
+            alike::check(&*group, &self.alike())?;
             let (place, is_first_here) = self.place(&*group)?;
             voice.tell(&describe(&place));
             let rank = Rank { group: Arc::clone(&group), place, is_first_here, wants_stop };
@@ -167,8 +182,9 @@ impl Launch<'_> {
                 Err(error)
             }
             Err(panic) => {
-                group.leave("has panicked");
-                resume_unwind(panic)
+                let message = words_of(&*panic);
+                group.leave(&format!("has panicked: {}", message.lines().next().unwrap_or_default()));
+                Err(TrainError::Panicked { message })
             }
         }
     }
@@ -183,6 +199,12 @@ impl Launch<'_> {
 }
 
 type WarningHook = Box<dyn FnMut(&Warning) + Send>;
+
+/// What a panic says.
+fn words_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a word".to_owned())
+}
 
 /// The ranks publish into one folder: what is wrong with it needs to be said once.
 fn warning(group: &dyn Collective, observer: &mut dyn Observer) -> WarningHook {
@@ -264,7 +286,9 @@ fn first_failure(
             Ok(Ok(Ok(_))) => (),
             // It only says that another rank is gone.
             Ok(Ok(Err(error @ TrainError::Ranks(CollectiveError::Gone { .. })))) => follows = follows.or(Some(error)),
-            Ok(Ok(Err(error))) => return Err(TrainError::Rank { rank: rank as u32, source: Box::new(error) }),
+            // It says which ranks it is about.
+            Ok(Ok(Err(error @ TrainError::Ranks(_)))) => return Err(error),
+            Ok(Ok(Err(error))) => return Err(TrainError::Rank { rank: rank as u32, error: Box::new(error) }),
         }
     }
     follows.map_or(Ok(summary), Err)

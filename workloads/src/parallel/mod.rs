@@ -1,8 +1,10 @@
 //! Training on several ranks: what they do together ([`Collective`]), what carries it ([`ThreadRank`]), how they are started
 //! ([`Launch`]), and how their gradients become one ([`GradientSync`]).
 
+mod alike;
 mod collective;
 mod engine;
+mod facts;
 mod gradients;
 mod hosts;
 mod launch;
@@ -12,8 +14,10 @@ mod options;
 pub mod pipeline;
 mod threads;
 
+pub use alike::Settings;
 pub use collective::{Collective, CollectiveError};
 pub use engine::{Engine, launched_by_mpi};
+pub use facts::Facts;
 pub use gradients::{GradientSync, SyncError};
 pub use launch::{Launch, Rank};
 pub use options::{RankOptions, Shard, available_cores};

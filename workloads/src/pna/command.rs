@@ -11,6 +11,7 @@ use super::validation::Validation;
 use super::{DeviceBatch, PnaConfig, PnaTraining, TargetScale, Trainer};
 use crate::command::{Observer, Position, RunOptions, StepOutcome, Summary, TrainError, Training, at_least_one, train};
 use crate::graph::in_degree_histogram;
+use crate::inject::ALONE;
 use crate::loading::{LoaderSettings, wait_for_batch};
 use crate::molecule::{self, GraphBatches, Loader, MoleculeSet};
 use crate::train::{AdamSettings, cosine_learning_rate};
@@ -100,7 +101,7 @@ impl PnaCommand {
             device,
         };
         let epochs = run.training.epochs as u64;
-        let mut injector = self.options.injector(observer);
+        let mut injector = self.options.injector(ALONE, observer)?;
         let done = train(&mut injector.around(&mut run), 0..epochs, self.options.max_steps(), observer);
         drop((track, session));
         done
@@ -176,7 +177,7 @@ impl PnaCommand {
             batch_size: training.batch_graphs,
             workers: self.workers,
             seed: self.options.seed,
-            delay: self.options.loader_delay(),
+            delay: self.options.loader_delay(ALONE.0),
             ..LoaderSettings::default()
         };
         Ok(Loader::published(GraphBatches::new(molecules.graphs), settings)?)

@@ -8,7 +8,7 @@ use crate::command::{Observer, RunOptions, TrainError, at_least_one};
 use crate::kernels::KernelFamily;
 use crate::loading::{Loader, LoaderSettings, Part};
 use crate::nodes::{self, NodeDataset};
-use crate::parallel::{RankOptions, Shard};
+use crate::parallel::{RankOptions, Settings, Shard};
 use crate::sampling::{NodeBatches, SampleForm, SamplerSettings};
 
 /// What GraphSAGE and GAT share on the command line.
@@ -98,6 +98,17 @@ impl SampledOptions {
         SamplerSettings { fanouts: self.fanouts.clone(), form: self.form, self_loops, seed: self.run.seed }
     }
 
+    /// What ranks that train together must be started with alike.
+    pub(crate) fn alike(&self, dataset: &NodeDataset) -> Settings {
+        let fanouts = self.fanouts.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+        vec![
+            ("training nodes", dataset.split.train.len().to_string()),
+            ("--batch-size", self.batch_size.to_string()),
+            ("--fanouts", fanouts),
+            ("--shard", format!("{:?}", self.ranks.shard).to_lowercase()),
+        ]
+    }
+
     /// Batches of the training nodes for the rank whose part is `whose`, shuffled anew each epoch; `adapted` as they are
     /// to come.
     pub(crate) fn training_loader(
@@ -117,7 +128,7 @@ impl SampledOptions {
             workers: self.workers,
             seed: self.run.seed.wrapping_add(own_order),
             part,
-            delay: self.run.loader_delay(),
+            delay: self.run.loader_delay(whose.number as u32),
             ..LoaderSettings::default()
         };
         let batches = NodeBatches::new(dataset, &dataset.split.train, self.sampler(self_loops))?;

@@ -2,19 +2,18 @@
 
 use candle_core::{Device, Tensor};
 use gnntop_probe::device::Holdings;
-use gnntop_probe::{BatchShape, Name, NameKind, NameRef, TrackRole, counter, intern, mark, phase, span};
+use gnntop_probe::{BatchShape, Name, NameKind, NameRef, TrackRole, counter, intern, phase, span};
 
 use super::SampledOptions;
 use super::features::{Arrived, FeaturePath};
 use crate::command::{Observer, Position, StepOutcome, Summary, TrainError, Training, train};
+use crate::inject::ALONE;
 use crate::loading::{LoadedBatch, Loader, Part, wait_for_batch};
 use crate::nodes::NodeDataset;
-use crate::parallel::{GradientSync, Launch, Rank};
+use crate::parallel::{Facts, GradientSync, Launch, Rank};
 use crate::sampling::{NodeBatch, NodeBatches};
 use crate::train::{Accuracy, LabelledRows, NodeInput, NodeModel, NodeTrainer, Pass};
 
-/// How many seeds an epoch is, whoever trains on them.
-static TRAINING_SET: Name = Name::mark("training set");
 static EVALUATE: Name = Name::span("evaluate");
 static TRAINING_F1: Name = Name::counter("F1 train");
 static VALIDATION_F1: Name = Name::counter("F1 valid");
@@ -45,7 +44,8 @@ impl SampledRun<'_> {
             run.observe(&device)?;
             return SampledTraining::new(self, make(&device)?, device, None)?.run(self, observer);
         }
-        let launch = Launch { name: self.name, ranks: &self.options.ranks, run, stages: 1 };
+        let settings = self.options.alike(self.dataset);
+        let launch = Launch { name: self.name, ranks: &self.options.ranks, run, stages: 1, settings: &settings };
         launch.run(observer, |rank, observer| {
             observer.tell(&self.options.describe_shards(self.dataset, rank.collective().ranks()));
             let device = run.open_device()?;
@@ -66,6 +66,7 @@ struct SampledTraining<'a, M> {
     validation: Option<Loader<NodeBatches>>,
     test: Option<Loader<NodeBatches>>,
     layers: Vec<NameRef>,
+    facts: Facts,
     learning_rate: f64,
     epochs: u64,
     steps: u64,
@@ -79,6 +80,8 @@ struct Group<'a> {
     gradients: GradientSync,
     /// All have agreed to stop.
     is_over: bool,
+    /// The gradients of the next step stay this rank's: a fault on purpose.
+    skips: bool,
 }
 
 impl<'a, M: NodeModel> SampledTraining<'a, M> {
@@ -102,9 +105,11 @@ impl<'a, M: NodeModel> SampledTraining<'a, M> {
             validation: options.judging_loader(dataset, &split.validation, run.self_loops, whose)?,
             test: options.judging_loader(dataset, &split.test, run.self_loops, whose)?,
             layers: layers.map(|i| intern(NameKind::Span, &format!("layer {i}"))).collect(),
-            group: rank.map(|rank| Group { rank, gradients: gradients(), is_over: false }),
+            group: rank.map(|rank| Group { rank, gradients: gradients(), is_over: false, skips: false }),
             trainer,
             device,
+            // How many seeds an epoch is, whoever trains on them.
+            facts: Facts::default().with("training set", split.train.len() as f64),
             learning_rate: options.learning_rate(),
             epochs: options.epochs(),
             steps: 0,
@@ -115,12 +120,13 @@ impl<'a, M: NodeModel> SampledTraining<'a, M> {
 
     /// Trains to the end, on a thread that has its track.
     fn run(mut self, run: &SampledRun<'_>, observer: &mut dyn Observer) -> Result<Summary, TrainError> {
-        mark(&TRAINING_SET, Some(run.dataset.split.train.len() as f64));
         if let Some(group) = &self.group {
             group.gradients.share_parameters(group.rank.collective())?;
         }
         let epochs = self.epochs;
-        let mut injector = run.options.run.injector(observer);
+        let place = self.group.as_ref().map(|group| group.rank.place());
+        let rank = place.map_or(ALONE, |place| (place.rank, place.ranks));
+        let mut injector = run.options.run.injector(rank, observer)?;
         train(&mut injector.around(&mut self), 0..epochs, run.options.run.max_steps(), observer)
     }
 
@@ -142,7 +148,10 @@ impl<'a, M: NodeModel> SampledTraining<'a, M> {
             self.trainer.backward(&outcome)?
         };
         if let Some(group) = &mut self.group {
-            group.gradients.all_reduce(&mut gradients, group.rank.collective())?;
+            if !std::mem::take(&mut group.skips) {
+                group.gradients.all_reduce(&mut gradients, group.rank.collective())?;
+            }
+            let _agree = span(&phase::ALL_REDUCE);
             group.is_over = group.rank.agree_to_stop()?;
         }
         {
@@ -186,6 +195,7 @@ impl<M: NodeModel> Training for SampledTraining<'_, M> {
     }
 
     fn step(&mut self, _position: Position) -> Result<StepOutcome, TrainError> {
+        self.facts.tell();
         let mut batch = self.ahead.take().map_or_else(|| self.fetch(), Ok)?;
         let (arrived, labelled) = {
             let _transfer = span(&phase::TRANSFER);
@@ -199,6 +209,12 @@ impl<M: NodeModel> Training for SampledTraining<'_, M> {
         let (nodes, edges, seeds) = (count(batch.nodes.len()), count(batch.edges()), count(batch.seeds));
         arrived.give_back(&mut batch)?;
         Ok(StepOutcome { loss, shape: BatchShape { graphs: None, nodes, edges, seeds } })
+    }
+
+    fn skip_all_reduce(&mut self) {
+        if let Some(group) = &mut self.group {
+            group.skips = true;
+        }
     }
 
     fn is_over(&self) -> bool {

@@ -15,6 +15,7 @@ use super::pipeline::{PipelineOptions, Plan, StagedTraining};
 use super::{Form, Mode, VigConfig, VigTraining};
 use crate::command::{Observer, Position, RunOptions, StepOutcome, Summary, TrainError, Training, at_least_one, train};
 use crate::images::{self, ImageBatch, ImageBatches, ImageData, ImageSet};
+use crate::inject::ALONE;
 use crate::loading::{Loader, LoaderSettings, wait_for_batch};
 use crate::parallel::RankOptions;
 use crate::train::{Accuracy, Adam, AdamSettings, LabelledRows, Parameters, cross_entropy};
@@ -92,7 +93,7 @@ impl VigCommand {
         self.options.observe(&device)?;
         let mut run = Run::new(self, &model, training, data, device)?;
         let epochs = run.training.epochs as u64;
-        let mut injector = self.options.injector(observer);
+        let mut injector = self.options.injector(ALONE, observer)?;
         let done = train(&mut injector.around(&mut run), 0..epochs, self.options.max_steps(), observer);
         drop((track, session));
         done
@@ -206,7 +207,7 @@ impl Run {
             batch_size: training.batch_images,
             workers: command.workers,
             seed: command.options.seed,
-            delay: command.options.loader_delay(),
+            delay: command.options.loader_delay(ALONE.0),
             ..LoaderSettings::default()
         };
         Ok(Self {

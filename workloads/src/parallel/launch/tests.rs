@@ -48,7 +48,7 @@ fn launch(
     let file = folder.path().join("run.gnntop");
     let Line { mut run, ranks } = line(words);
     run.record = Some(file);
-    Launch { name: "test", ranks: &ranks, run: &run, stages: 1 }.run(ear, body)
+    Launch { name: "test", ranks: &ranks, run: &run, stages: 1, settings: &Vec::new() }.run(ear, body)
 }
 
 fn report(steps: u64) -> StepReport {
@@ -101,9 +101,35 @@ fn the_rank_that_failed_is_named_and_nobody_waits_for_it() {
     });
     let error = error.unwrap_err();
     assert!(
-        matches!(&error, TrainError::Rank { rank: 1, source } if matches!(**source, TrainError::Unknown { .. })),
+        matches!(&error, TrainError::Rank { rank: 1, error } if matches!(**error, TrainError::Unknown { .. })),
         "{error}"
     );
+}
+
+#[test]
+fn a_rank_that_panics_is_named_with_its_words() {
+    let error = launch(&["--ranks", "3"], &mut Ear::default(), |rank, _| {
+        assert!(rank.place().rank != 2, "the {} of rank 2", "order");
+        rank.collective().all_reduce(&mut [0.0; 4])?;
+        Ok(Summary::default())
+    });
+    assert_eq!(error.unwrap_err().to_string(), "rank 2: it panicked: the order of rank 2");
+}
+
+#[test]
+fn a_rank_that_leaves_out_a_meeting_ends_all_with_an_error_that_names_it() {
+    let error = launch(&["--ranks", "2"], &mut Ear::default(), |rank, _| {
+        for step in 0..3 {
+            if step != 1 || rank.place().rank != 1 {
+                rank.collective().all_reduce(&mut [0.0; 4])?;
+            }
+            rank.agree_to_stop()?;
+        }
+        Ok(Summary::default())
+    });
+    let error = error.unwrap_err().to_string();
+    let words = "the ranks are out of step: rank 0 calls all-reduce of 4 values, rank 1 broadcast of 1 values";
+    assert!(error.starts_with(words), "{error}");
 }
 
 #[test]
@@ -112,7 +138,7 @@ fn ranks_of_a_pipeline_are_numbered_copy_by_copy() {
     let Line { mut run, ranks } = line(&["--ranks", "4"]);
     run.record = Some(folder.path().join("run.gnntop"));
     let places = std::sync::Mutex::new(Vec::new());
-    Launch { name: "test", ranks: &ranks, run: &run, stages: 2 }
+    Launch { name: "test", ranks: &ranks, run: &run, stages: 2, settings: &Vec::new() }
         .run(&mut Ear::default(), |rank, _| {
             places.lock().unwrap().push(rank.place().clone());
             Ok(Summary::default())

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use candle_core::Device;
-use gnntop_probe::{BatchShape, Name, NameKind, counter, intern, mark, phase, span};
+use gnntop_probe::{BatchShape, Name, counter, phase, span};
 
 use super::options::Plan;
 use super::{VigStage, costs};
@@ -12,15 +12,12 @@ use crate::command::{Observer, Position, RunOptions, StepOutcome, Summary, Train
 use crate::images::{self, ImageBatch, ImageBatches, ImageSet};
 use crate::loading::{Loader, LoaderSettings, Part, wait_for_batch};
 use crate::parallel::pipeline::{PartitionError, Pipeline, PipelineSettings, balanced_parts};
-use crate::parallel::{Collective, GradientSync, Launch, Rank, RankOptions, Shard};
+use crate::parallel::{Collective, Facts, GradientSync, Launch, Rank, RankOptions, Settings, Shard};
 use crate::train::{Accuracy, Adam, AdamSettings};
 use crate::vig::{CHANNELS, Form, Mode, VigConfig, VigTraining};
 
 static MEASURE: Name = Name::span("measure blocks");
 static EVALUATE: Name = Name::span("evaluate");
-static BLOCKS: Name = Name::mark("blocks");
-static MICRO_BATCHES: Name = Name::mark("micro-batches");
-static TRAINING_SET: Name = Name::mark("training set");
 static TRAINING_ACCURACY: Name = Name::counter("acc train");
 static TEST_ACCURACY: Name = Name::counter("acc test");
 
@@ -41,11 +38,30 @@ impl<'a> StagedTraining<'a> {
     /// Publishes and trains to the end, each stage of each copy on a rank of its own.
     pub(in crate::vig) fn run(&self, observer: &mut dyn Observer) -> Result<Summary, TrainError> {
         let ranks = self.plan.ranks(self.ranks);
-        let launch = Launch { name: "vig", ranks: &ranks, run: self.options, stages: self.plan.stages };
+        let settings = self.alike();
+        let launch =
+            Launch { name: "vig", ranks: &ranks, run: self.options, stages: self.plan.stages, settings: &settings };
         launch.run(observer, |rank, observer| {
             let mut stage = StageRun::new(self, rank, observer)?;
-            train(&mut stage, 0..self.training.epochs as u64, self.options.max_steps(), observer)
+            let mut injector = self.options.injector((rank.place().rank, rank.place().ranks), observer)?;
+            let epochs = 0..self.training.epochs as u64;
+            train(&mut injector.around(&mut stage), epochs, self.options.max_steps(), observer)
         })
+    }
+
+    /// What all ranks must be started with alike.
+    fn alike(&self) -> Settings {
+        let plan = &self.plan;
+        let parts = plan.parts.iter().flatten().map(|part| part.len().to_string()).collect::<Vec<_>>().join(",");
+        vec![
+            ("training images", self.train.len().to_string()),
+            ("--blocks", self.config.blocks.to_string()),
+            ("--batch-size", self.training.batch_images.to_string()),
+            ("--micro-batches", plan.micro_batches.to_string()),
+            ("--schedule", plan.schedule.name().to_owned()),
+            ("--split", if parts.is_empty() { "balanced".to_owned() } else { parts }),
+            ("--shard", format!("{:?}", self.ranks.shard).to_lowercase()),
+        ]
     }
 
     /// Copies that so many ranks make.
@@ -85,7 +101,12 @@ impl<'a> StagedTraining<'a> {
     }
 
     /// Batches of a copy's images: with pixels on the first stage, elsewhere only with their classes.
-    fn loader(&self, (copy, copies): (usize, usize), with_pixels: bool) -> Result<Loader<ImageBatches>, TrainError> {
+    fn loader(
+        &self,
+        rank: u32,
+        (copy, copies): (usize, usize),
+        with_pixels: bool,
+    ) -> Result<Loader<ImageBatches>, TrainError> {
         let (part, own_order) = match self.ranks.shard {
             Shard::Split => (Part { number: copy, of: copies }, 0),
             // Copies that share nothing go through everything in orders of their own.
@@ -96,6 +117,7 @@ impl<'a> StagedTraining<'a> {
             workers: if with_pixels { self.workers } else { self.workers.min(1) },
             seed: self.options.seed.wrapping_add(own_order),
             part,
+            delay: self.options.loader_delay(rank),
             ..LoaderSettings::default()
         };
         let batches = ImageBatches::new(Arc::clone(&self.train));
@@ -125,10 +147,13 @@ struct StageRun<'a> {
     device: Device,
     model: VigStage,
     pipeline: Pipeline,
+    facts: Facts,
     adam: Adam,
     loader: Loader<ImageBatches>,
     copies: Option<Copies>,
     is_over: bool,
+    /// The gradients of the next step stay this rank's: a fault on purpose.
+    skips: bool,
 }
 
 /// The same stage of all copies.
@@ -157,17 +182,18 @@ impl<'a> StageRun<'a> {
             columns: CHANNELS,
             device: device.clone(),
         };
-        publish_start(shared, model.blocks().len());
         Ok(Self {
             shared,
             rank,
             device,
+            facts: facts(shared, model.blocks().len()),
             pipeline: Pipeline::new(settings, model.parameters().to_vec()),
             adam: Adam::new(model.parameters().to_vec(), AdamSettings::default())?,
-            loader: shared.loader((copy, copies), stage == 0)?,
+            loader: shared.loader(rank.place().rank, (copy, copies), stage == 0)?,
             copies: Copies::of(copies, stage, rank, &model)?,
             model,
             is_over: false,
+            skips: false,
         })
     }
 
@@ -229,14 +255,13 @@ impl Copies {
 }
 
 /// What a viewer needs to know of a stage.
-fn publish_start(shared: &StagedTraining<'_>, blocks: usize) {
+fn facts(shared: &StagedTraining<'_>, blocks: usize) -> Facts {
     let plan = &shared.plan;
-    if plan.stages > 1 {
-        mark(intern(NameKind::Text, &format!("schedule {}", plan.schedule.name())), None);
-    }
-    mark(&BLOCKS, Some(blocks as f64));
-    mark(&MICRO_BATCHES, Some(plan.micro_batches as f64));
-    mark(&TRAINING_SET, Some(shared.train.len() as f64));
+    let facts = Facts::default()
+        .with("blocks", blocks as f64)
+        .with("micro-batches", plan.micro_batches as f64)
+        .with("training set", shared.train.len() as f64);
+    if plan.stages > 1 { facts.with(&format!("schedule {}", plan.schedule.name()), 1.0) } else { facts }
 }
 
 impl Training for StageRun<'_> {
@@ -249,10 +274,12 @@ impl Training for StageRun<'_> {
     }
 
     fn step(&mut self, _position: Position) -> Result<StepOutcome, TrainError> {
+        self.facts.tell();
         let batch = wait_for_batch(&mut self.loader)?;
         let micro_batches = self.prepare(&batch)?;
         let mut outcome = self.pipeline.batch(&mut self.model, micro_batches, self.rank.collective())?;
-        if let Some(copies) = &mut self.copies {
+        let skips = std::mem::take(&mut self.skips);
+        if let Some(copies) = self.copies.as_mut().filter(|_| !skips) {
             copies.gradients.all_reduce(&mut outcome.gradients, &*copies.ranks)?;
         }
         {
@@ -265,6 +292,10 @@ impl Training for StageRun<'_> {
         let count = |count: usize| Some(count as u64);
         let (nodes, edges) = (count(images * grid.nodes()), count(images * grid.edges()));
         Ok(StepOutcome { loss, shape: BatchShape { graphs: count(images), nodes, edges, seeds: None } })
+    }
+
+    fn skip_all_reduce(&mut self) {
+        self.skips = true;
     }
 
     fn is_over(&self) -> bool {

@@ -1,0 +1,32 @@
+//! What a viewer needs to know of a rank beside its spans: its schedule, its blocks, the size of the training set.
+//!
+//! A session that is long keeps only its newest part, so these are counters that are told again and again.
+
+use gnntop_probe::{NameKind, NameRef, counter, intern};
+
+/// Steps between two times that all are told: nothing beside what the steps themselves tell.
+const EVERY: u64 = 64;
+
+/// What a rank says about itself.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    all: Vec<(NameRef, f64)>,
+    steps: u64,
+}
+
+impl Facts {
+    /// Adds a number.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: f64) -> Self {
+        self.all.push((intern(NameKind::Counter, name), value));
+        self
+    }
+
+    /// Called in every step, on a thread that has its track. Tells all in the first step and in every 64th after it.
+    pub fn tell(&mut self) {
+        if self.steps.is_multiple_of(EVERY) {
+            self.all.iter().for_each(|(name, value)| counter(*name, *value));
+        }
+        self.steps += 1;
+    }
+}
