@@ -22,8 +22,8 @@ def ours(name):
     except (OSError, ValueError):
         return None
     step = next((phase for phase in report.get("phases", []) if phase.get("name") == "step"), None)
-    peak = next((c.get("max") for c in report.get("counters", []) if c.get("name") == "GPU MiB peak"), None)
-    return dict(ms=step["p50_ns"] / 1e6, report=report, mib=peak) if step else None
+    peak = ((report.get("memory") or {}).get("device") or {}).get("peak_bytes")
+    return dict(ms=step["p50_ns"] / 1e6, mib=peak and peak / (1 << 20)) if step else None
 
 
 def peer(name):
