@@ -2,8 +2,8 @@
 //! panics.
 
 use gnntop_wire::{
-    Absent, Allocation, Anchor, Counter, Event, Item, Mark, NameId, NameKind, Open, PhaseMemory, Sample, SignalId,
-    SignalKind, Span, Step, StepId, TrackId, TrackRole, Unit,
+    Absent, Allocation, Anchor, Counter, DeviceSpan, Event, Item, Mark, NameId, NameKind, Open, PhaseMemory, Sample,
+    SignalId, SignalKind, Span, Step, StepId, TrackId, TrackRole, Unit,
 };
 use proptest::prelude::*;
 
@@ -25,6 +25,11 @@ fn every_row_tiles(store: &Store) -> Result<(), TestCaseError> {
         prop_assert_eq!(sum, Some(row.period_ns()));
         prop_assert_eq!(row.period_start_ns().checked_add(row.period_ns()), Some(row.end_ns()));
         totals.iter_mut().zip(parts).for_each(|(total, ns)| *total = total.saturating_add(ns));
+    }
+    for row in store.device().into_iter().flat_map(|device| device.steps().all()) {
+        let parts = store.phases().iter().map(|phase| row.phase_ns(phase.slot));
+        let sum = parts.fold(Some(0u64), |sum, ns| sum?.checked_add(ns));
+        prop_assert_eq!(sum, Some(row.period_ns()), "the device's time is tiled too");
     }
     for (phase, total) in store.phases().iter().zip(totals) {
         let recorded = store.statistics().phase(phase.slot).map_or(0, Distribution::total_ns);
@@ -58,7 +63,7 @@ fn event() -> impl Strategy<Value = Event> {
             Event::Step(Step { step: StepId(step), epoch: step / 7, start_ns, end_ns, batch, loss, usage })
         });
     let other =
-        (id, time(), time(), number, any::<i64>(), 0u8..7).prop_map(|(id, t_ns, other_ns, value, raw, kind)| {
+        (id, time(), time(), number, any::<i64>(), 0u8..11).prop_map(|(id, t_ns, other_ns, value, raw, kind)| {
             let (name, signal) = (NameId(id), SignalId(id));
             match kind {
                 0 => Event::Counter(Counter { name, t_ns, value }),
@@ -67,6 +72,21 @@ fn event() -> impl Strategy<Value = Event> {
                 3 => Event::Sample(Sample { signal, t_ns, value: raw }),
                 4 => Event::Absent(Absent { signal, t_ns, reason: name }),
                 5 => Event::Allocation(Allocation { phase: name, t_ns, bytes: raw, live_bytes: other_ns }),
+                6..=9 => {
+                    let (start_ns, end_ns, step) =
+                        (t_ns.min(other_ns), t_ns.max(other_ns), StepId(raw as u64 >> (raw & 63)));
+                    let name = if kind == 6 { NameId::NONE } else { name };
+                    let (issued_start_ns, issued_end_ns, error_ns) = (other_ns, other_ns, t_ns);
+                    Event::DeviceSpan(DeviceSpan {
+                        name,
+                        start_ns,
+                        end_ns,
+                        error_ns,
+                        issued_start_ns,
+                        issued_end_ns,
+                        step,
+                    })
+                }
                 _ => Event::PhaseMemory(PhaseMemory { phase: name, t_ns, live_bytes: other_ns, ..Default::default() }),
             }
         });
@@ -137,7 +157,7 @@ fn stream(roles: [TrackRole; 3], acts: Vec<Act>) -> StreamBuilder {
 }
 
 fn roles() -> impl Strategy<Value = [TrackRole; 3]> {
-    proptest::array::uniform3((0u8..3).prop_map(TrackRole::from_code))
+    proptest::array::uniform3((0u8..6).prop_map(TrackRole::from_code))
 }
 
 /// What charts over time ask, over short and long times.
