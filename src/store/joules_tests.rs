@@ -97,7 +97,7 @@ fn a_measured_processor_is_shared_by_cpu_time_and_its_idle_part_stands_apart() {
     let book = store.energy(&shared);
     assert!((book.figure(&book.components[1], Scope::Job, RUN).unwrap().joules - 600.0).abs() < 1.0);
     let memory = &book.components[2];
-    assert_eq!((memory.name.as_str(), memory.source.as_str()), ("dram 0", "fixture "), "the model is off");
+    assert_eq!((memory.name.as_str(), memory.source.as_str()), ("dram 0", "fixture"), "the model is off");
 }
 
 #[test]
