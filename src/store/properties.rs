@@ -27,8 +27,8 @@ fn every_row_tiles(store: &Store) -> Result<(), TestCaseError> {
         totals.iter_mut().zip(parts).for_each(|(total, ns)| *total = total.saturating_add(ns));
     }
     for row in store.device().into_iter().flat_map(|device| device.steps().all()) {
-        let parts = store.phases().iter().map(|phase| row.phase_ns(phase.slot));
-        let sum = parts.fold(Some(0u64), |sum, ns| sum?.checked_add(ns));
+        let mut parts = store.phases().iter().map(|phase| row.phase_ns(phase.slot));
+        let sum = parts.try_fold(0u64, |sum: u64, ns| sum.checked_add(ns));
         prop_assert_eq!(sum, Some(row.period_ns()), "the device's time is tiled too");
     }
     for (phase, total) in store.phases().iter().zip(totals) {
