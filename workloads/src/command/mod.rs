@@ -168,7 +168,7 @@ pub enum TrainError {
         message: String,
     },
     /// The memory that a cause needs is not there.
-    #[error("the system does not give the {bytes} bytes to inject: {source}; ask for less")]
+    #[error("the system does not give the {bytes} bytes to inject; ask for less")]
     Inject {
         /// How much was asked for.
         bytes: usize,
