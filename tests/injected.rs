@@ -105,15 +105,15 @@ fn one_rank_of_two_is_starved_by_its_loader() {
 fn ranks_that_leave_out_a_meeting_or_are_not_there_end_the_training_with_one_line() {
     let sessions = Sessions::new();
     let size = ["--nodes", "600", "--edges", "6000", "--batch-size", "16", "--fanouts", "4,4", "--hidden", "8"];
-    let train = |injection: &str| {
-        let run = ["sage", "--ranks", "2", "--record", "a.gnntop", "--inject", injection];
+    let train = |injection: &str, recording: &str| {
+        let run = ["sage", "--ranks", "2", "--record", recording, "--inject", injection];
         let ran = train(&sessions, &[&run[..], &size].concat());
         assert_eq!(ran.code, Some(1), "{ran:?}");
         let told: Vec<&str> = ran.err.lines().filter(|line| line.starts_with("gnntop: ")).collect();
         assert_eq!(told.len(), 1, "{ran:?}");
         told[0].to_owned()
     };
-    let said = train("skip-all-reduce@at=8,rank=1");
+    let said = train("skip-all-reduce@at=8,rank=1", "a.gnntop");
     let words = "the ranks are out of step: rank 0 calls barrier, rank 1 broadcast of 1 values";
     assert_eq!(said.matches(words).count(), 1, "told once: {said}");
     let report = sessions.run(["report", "a.gnntop", "--json"]);
@@ -122,7 +122,7 @@ fn ranks_that_leave_out_a_meeting_or_are_not_there_end_the_training_with_one_lin
     for rank in report["run"]["ranks"].as_array().unwrap() {
         assert!(rank["steps"].as_u64() >= Some(7) && rank["state"] == "ended", "what was published is whole: {rank:#}");
     }
-    let said = train("stall:1ms@rank=2");
+    let said = train("stall:1ms@rank=2", "b.gnntop");
     assert!(
         said.contains("--inject stall:1ms@rank=2 names a rank that is not there: there are ranks 0 to 1"),
         "{said}"
