@@ -13,7 +13,7 @@ use super::statistics::StepStatistics;
 use super::steps::{Period, StepRow, StepTable};
 use super::tiling::{Tiled, Tiling};
 
-/// The device that the training thread hands its work to. See the [module](self).
+/// The device that the training thread hands its work to.
 #[derive(Clone, Debug)]
 pub struct DeviceTime {
     track: TrackId,

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! All marks are made at the start. Where none is free, or the device is lost, spans go untimed and are counted as dropped
-//! on the device's track. [`DeviceClock`](clock::DeviceClock) says how the device's clock is laid over the host's, and how
+//! on the device's track. `DeviceClock` in `clock` says how the device's clock is laid over the host's, and how
 //! far that may be off.
 //!
 //! [`Pool`] is the same for memory: read at the edges of phases, ten times a second at most.
