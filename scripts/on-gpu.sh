@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Everything that waits for a GPU, in one run of about 25 minutes.
+# Everything that waits for a GPU, in one run: 25 minutes by estimate.
 #
 #   scripts/on-gpu.sh pack DIR [CORA]     here: build with CUDA and put all that is needed into DIR (about 60 MB), to be
 #                                         carried; CORA is a folder with Cora's tables
