@@ -118,16 +118,10 @@ impl App {
             }
             Command::Back => self.back(),
             Command::OpenSelected => return self.open_selected(),
-            Command::ToggleSessions => {
-                self.toggle(View::Sessions);
-                return (self.view() == View::Sessions).then_some(Effect::ListSessions);
-            }
+            Command::ToggleSessions => return self.toggle_read(View::Sessions, Effect::ListSessions),
             Command::ToggleHelp => self.toggle(View::Help),
             Command::ToggleDetail => self.toggle(View::Step),
-            Command::ToggleOutput => {
-                self.toggle(View::Log);
-                return (self.view() == View::Log).then_some(Effect::ReadLog);
-            }
+            Command::ToggleOutput => return self.toggle_read(View::Log, Effect::ReadLog),
             Command::NextPanel => self.turn_focus(1),
             Command::PreviousPanel => self.turn_focus(Panel::ALL.len() - 1),
             Command::ToggleClock => self.toggle_clock(),
@@ -156,6 +150,12 @@ impl App {
             | Command::NextMeasure => self.move_window(command),
         }
         None
+    }
+
+    /// Opens or leaves a view; opened, it first needs something to be read.
+    fn toggle_read(&mut self, view: View, read: Effect) -> Option<Effect> {
+        self.toggle(view);
+        (self.view() == view).then_some(read)
     }
 
     /// Leaves the innermost thing: what lies on top, then the selected step, then the view.
