@@ -31,11 +31,22 @@ impl App {
 
     /// The row of a step by the clock that is shown; `None` where the device told nothing of it, or not yet.
     pub fn phase_row(&self, ordinal: u64) -> Option<StepRow<'_>> {
-        let row = self.run.store().steps().known_row(ordinal)?;
+        self.by_clock(self.run.store().steps().known_row(ordinal)?)
+    }
+
+    /// A row of the host by the clock that is shown; `None` where the device told nothing of that step, or not yet.
+    pub fn by_clock<'a>(&'a self, row: StepRow<'a>) -> Option<StepRow<'a>> {
         match self.shown_device() {
             Some(device) => device.row(row.step()),
             None => Some(row),
         }
+    }
+
+    /// How long a step took by the clock that is shown, as steps are measured now, in nanoseconds. `None` where the device
+    /// told nothing of it, or the step does not tell the number that it is measured by.
+    pub fn step_ns(&self, row: StepRow<'_>) -> Option<u64> {
+        // A device knows nothing of batches: what it is measured by comes from the host's row.
+        self.window.measure().part(&row, self.by_clock(row)?.period_ns())
     }
 
     /// The clock that is shown, in a few words; `None` where there is but one.

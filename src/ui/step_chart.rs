@@ -23,7 +23,7 @@ use super::theme::{PhaseLook, Theme};
 use super::{OpenPhase, Scene, epochs};
 use crate::app::{AXIS_WIDTH, Target};
 use crate::figures::{count, duration};
-use crate::store::{Measure, StepColumn, StepRow};
+use crate::store::{Phase, StepColumn, StepRow};
 
 /// Lower parts of a cell, by eighths.
 pub const EIGHTHS: [char; 8] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇'];
@@ -32,7 +32,6 @@ pub const EIGHTHS: [char; 8] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '
 pub struct Chart<'a> {
     columns: Vec<Option<StepColumn<'a>>>,
     open: Option<OpenPhase<'a>>,
-    measure: Measure,
     /// The time of a column, where all are equally long.
     ns_per_column: Option<u64>,
     scale: Scale,
@@ -60,32 +59,21 @@ impl<'a> Chart<'a> {
         let open = if window.newest().is_none() { scene.open_phase() } else { None };
         let room = (width - axis).saturating_sub(if open.is_some() { 2 } else { 0 });
         let columns = window.columns(scene.store.steps(), usize::from(room));
-        let measure = window.measure();
         let ns_per_column = window.ns_per_column(scene.store.steps(), u64::from(room));
-        let mut lengths: Vec<u64> = columns.iter().flatten().filter_map(|column| measure.of(&column.worst)).collect();
+        let mut lengths: Vec<u64> =
+            columns.iter().flatten().filter_map(|column| scene.app.step_ns(column.worst)).collect();
         if columns.is_empty() {
             lengths.extend(open.iter().map(|open| open.ns));
         }
         let scale = if window.is_log() {
-            lengths.extend(columns.iter().flatten().filter_map(|column| measure.of(&column.median)));
+            lengths.extend(columns.iter().flatten().filter_map(|column| scene.app.step_ns(column.median)));
             Scale::logarithmic(&lengths)
         } else {
             Scale::linear(&mut lengths)
         };
         let left = axis + room - (columns.len() as u16).min(room);
-        let mut chart = Self {
-            columns,
-            open,
-            measure,
-            ns_per_column,
-            scale,
-            axis,
-            has_labels,
-            has_numbers,
-            flags: None,
-            rows,
-            left,
-        };
+        let mut chart =
+            Self { columns, open, ns_per_column, scale, axis, has_labels, has_numbers, flags: None, rows, left };
         chart.flags = has_flags.then(|| Flags::of(chart.shown(), scene));
         chart
     }
@@ -161,12 +149,12 @@ impl<'a> Chart<'a> {
     }
 
     fn draw_bar(&self, sheet: &mut Sheet<'_>, x: u16, column: &StepColumn<'_>, stack: &mut Stack, scene: &Scene<'_>) {
-        let Some(worst_ns) = self.measure.of(&column.worst) else {
+        let Some(worst_ns) = scene.app.step_ns(column.worst) else {
             // Absent is not short.
             return sheet.cell(x, self.rows.saturating_sub(1), scene.theme.glyph('—', '-'), scene.theme.dim());
         };
         let mut height = 0;
-        for (row, cell) in self.cut(&column.median, stack, scene).iter().enumerate() {
+        for (row, cell) in self.cut(column.median, stack, scene).iter().enumerate() {
             if *cell != Cell::Empty {
                 let (c, style) = ink(*cell, &scene.looks, scene.theme);
                 height = row as u16 + 1;
@@ -185,10 +173,11 @@ impl<'a> Chart<'a> {
     }
 
     /// The cells of a step's bar.
-    fn cut<'s>(&self, row: &StepRow<'_>, stack: &'s mut Stack, scene: &Scene<'_>) -> &'s [Cell] {
-        let phases = scene.store.phases();
-        let parts = phases.iter().map(|phase| self.measure.part(row, row.phase_ns(phase.slot)).unwrap_or(0));
-        let top_ns = self.scale.linear_top_ns(self.measure.of(row).unwrap_or(0), self.rows);
+    fn cut<'s>(&self, row: StepRow<'_>, stack: &'s mut Stack, scene: &Scene<'_>) -> &'s [Cell] {
+        let (measure, shown) = (scene.app.window().measure(), scene.app.by_clock(row));
+        let part = |phase: &Phase| measure.part(&row, shown?.phase_ns(phase.slot));
+        let parts = scene.store.phases().iter().map(|phase| part(phase).unwrap_or(0));
+        let top_ns = self.scale.linear_top_ns(scene.app.step_ns(row).unwrap_or(0), self.rows);
         stack.cut(parts, top_ns, self.rows)
     }
 
@@ -216,7 +205,7 @@ impl<'a> Chart<'a> {
             labels.place_ending(sheet, sheet.width(), &text, scene.theme.warning());
         }
         let over = |(x, column): (u16, &StepColumn<'_>)| {
-            let ns = self.measure.of(&column.worst)?;
+            let ns = scene.app.step_ns(column.worst)?;
             (ns > self.scale.top_ns()).then_some((ns, x))
         };
         let mut cut_off: Vec<(u64, u16)> = self.shown().filter_map(over).collect();

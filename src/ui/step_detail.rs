@@ -93,9 +93,12 @@ pub fn draw_title(sheet: &mut Sheet<'_>, scene: &Scene<'_>, row: &StepRow<'_>) {
     sheet.fill_row(0, 0, theme.glyph('─', '-'), theme.dim());
     let x = sheet.text(1, 0, &format!("step {} ", count(row.step().0)), theme.strong());
     let x = sheet.text(x, 0, &format!(" epoch {} ", count(row.epoch())), theme.dim());
-    let median = scene.store.statistics().period().percentile(0.5).unwrap_or(0);
-    let against = difference(row.period_ns(), median).map(|d| format!(", {d} against the median")).unwrap_or_default();
-    let text = format!(" {}{against} ", duration(row.period_ns()));
+    let median = scene.app.phase_statistics().period().percentile(0.5).unwrap_or(0);
+    let against = |ns| difference(ns, median).map(|d| format!(", {d} against the median")).unwrap_or_default();
+    let text = match scene.app.by_clock(*row).map(|row| row.period_ns()) {
+        Some(ns) => format!(" {}{} ", duration(ns), against(ns)),
+        None => " not told by the device ".to_owned(),
+    };
     sheet.text_ending(x, sheet.width().saturating_sub(1), 0, &text, theme.plain());
 }
 

@@ -103,6 +103,9 @@ fn note(chart: &Chart<'_>, scene: &Scene<'_>) -> String {
     if chart.is_reduced() {
         note.push_str("; older reduced");
     }
+    if scene.app.shown_device().is_some() {
+        note.push_str("; device time");
+    }
     note
 }
 
@@ -113,8 +116,7 @@ fn selected(scene: &Scene<'_>) -> Option<String> {
     Some(match window.range() {
         Some(range) => format!("{} steps selected", count(range.end - range.start)),
         None => {
-            let measure = window.measure();
-            let time = measure.of(&row).map(duration).unwrap_or_else(|| "not told".to_owned());
+            let time = scene.app.step_ns(row).map(duration).unwrap_or_else(|| "not told".to_owned());
             format!("step {} selected: {time}", count(row.step().0))
         }
     })
