@@ -17,8 +17,9 @@ Examples:
   gnntop check new.gnntop --baseline old.gnntop --slower 5%
 
 A rule is NAME.STATISTIC=LIMIT. Names: phases, gap, step, spans; steps, graphs, nodes, edges, seeds with per_s; memory
-and rss with peak. Statistics: p50 or any percentile, mean, min, max, sd, share, per_s, peak. A file of rules has one a
-line, with max or min before it. With a baseline, the step's p50 and p90 may be slower by no more than --slower.
+and rss with peak; device.forward and the like by a GPU's own clock, device.memory and device.reserved with peak.
+Statistics: p50 or any percentile, mean, min, max, sd, share, per_s, peak. A file of rules has one a line, with max or
+min before it. With a baseline, the step's p50 and p90 may be slower by no more than --slower.
 
 Exit codes: 0 all rules are kept, 3 one is broken, 4 none is broken and one cannot be decided.";
 

@@ -7,6 +7,8 @@ use crate::store::{Distribution, Store};
 const BEYOND: f64 = 1.0;
 /// Samples that a mean, an extreme or a share needs.
 const ENOUGH: u64 = 10;
+/// What the names of a device's figures begin with.
+const ON_DEVICE: &str = "device.";
 
 /// Which side of the limit is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +99,9 @@ impl Rule {
     }
 
     fn value(&self, store: &Store, report: &Report) -> Option<f64> {
+        if let Some(name) = self.name.strip_prefix(ON_DEVICE) {
+            return self.value_on_device(name, store, report);
+        }
         match self.statistic {
             Statistic::PerSecond => {
                 let t = &report.throughput;
@@ -115,6 +120,33 @@ impl Rule {
                 line.share.filter(|_| report.steps.reported >= ENOUGH)
             }
             _ => duration_of(store.distribution(&self.name)?, self.statistic),
+        }
+    }
+
+    /// The same by the device's own clock, and of its memory.
+    fn value_on_device(&self, name: &str, store: &Store, report: &Report) -> Option<f64> {
+        match self.statistic {
+            Statistic::PerSecond => None,
+            Statistic::Bytes => {
+                let memory = report.memory.device.as_ref()?;
+                let bytes = match name {
+                    "memory" => memory.peak_bytes,
+                    "reserved" => memory.reserved_peak_bytes,
+                    _ => None,
+                };
+                bytes.map(|bytes| bytes as f64)
+            }
+            Statistic::Share => {
+                let device = report.device.as_ref()?;
+                let line = device.phases.iter().find(|line| line.name == name)?;
+                line.share.filter(|_| device.steps >= ENOUGH)
+            }
+            _ => {
+                let statistics = store.device()?.statistics();
+                let phase = || statistics.phase(store.phase(name)?.slot);
+                let distribution = if name == "step" { Some(statistics.period()) } else { phase() };
+                duration_of(distribution?, self.statistic)
+            }
         }
     }
 
@@ -197,6 +229,7 @@ pub fn ruling_of(compared: &Compared, allowed: f64) -> Ruling {
 mod tests {
     use super::*;
     use crate::report::Options;
+    use crate::store::fixture::device::DeviceRun;
     use crate::store::fixture::{TrainingRun, each_item};
 
     fn ruling(text: &str, bound: Bound) -> Ruling {
@@ -217,6 +250,26 @@ mod tests {
         assert!(matches!(ruling("edges.per_s=1000000", Bound::Min), Ruling::Broken(_)));
         assert_eq!(ruling("backward.p99.9=1s", Bound::Max), Ruling::NotEnough);
         assert_eq!(ruling("nowhere.p50=1s", Bound::Max), Ruling::NotEnough);
+    }
+
+    #[test]
+    fn a_device_is_held_to_rules_of_its_own() {
+        let mut store = Store::new();
+        each_item(&DeviceRun::default().bytes(), |item| store.apply(item));
+        let report = Report::of(&store, &Options::default());
+        let max = |text| Rule::parse(text, Bound::Max).unwrap().ruling(&store, &report);
+        // The host hands forward over in 0.6 ms, the device takes 6 ms for it.
+        assert!(matches!(max("forward.p50=1ms"), Ruling::Kept(_)));
+        assert!(matches!(max("device.forward.p50=7ms"), Ruling::Kept(_)));
+        assert!(matches!(max("device.forward.p50=1ms"), Ruling::Broken(_)));
+        assert!(matches!(max("device.step.max=19ms"), Ruling::Broken(_)));
+        assert!(matches!(max("device.gap.share=11%"), Ruling::Kept(_)));
+        assert!(matches!(max("device.memory.peak=1GiB"), Ruling::Broken(_)));
+        assert!(matches!(max("device.reserved.peak=80GiB"), Ruling::Kept(_)));
+        for text in ["device.nowhere.p50=1s", "device.steps.per_s=1", "device.rss.peak=1G"] {
+            assert_eq!(max(text), Ruling::NotEnough, "{text}");
+        }
+        assert_eq!(ruling("device.forward.p50=1s", Bound::Max), Ruling::NotEnough, "without a device");
     }
 
     #[test]
