@@ -1,7 +1,7 @@
 //! Stalls at marks: steps, or the time between them, that are long where the program says that something happened:
 //! a garbage collection, a checkpoint, an evaluation, an epoch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gnntop_wire::NameId;
 
@@ -9,6 +9,7 @@ use super::{Check, too_few_steps};
 use crate::figures::{count, duration, percent};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED};
+use crate::findings::robust::median;
 use crate::store::Instant;
 
 /// Time that a mark must cost, as a share of a usual step...
@@ -64,12 +65,7 @@ impl Check for Stalls {
         if by_name.is_empty() {
             return Outcome::NotEnough("the program sets no marks during its steps".to_owned());
         }
-        let anywhere = |row: usize| {
-            let inside = long(evidence, row, evidence.excess_ns(row), evidence.noise_ns);
-            inside || long(evidence, row, between_excess(evidence, row), evidence.between_noise_ns)
-        };
-        let base = (0..evidence.rows.len()).filter(|row| anywhere(*row)).count() as f64 / evidence.rows.len() as f64;
-        let found = |(name, marked): (&NameId, &Marked)| finding(evidence, *name, marked, base);
+        let found = |(name, marked): (&NameId, &Marked)| finding(evidence, *name, marked);
         by_name.iter().filter_map(found).collect::<Vec<Finding>>().into()
     }
 }
@@ -103,14 +99,31 @@ fn effect(evidence: &Evidence<'_>, mark: &Instant, is_inside: bool) -> Option<Ef
     Some(Effect { row, is_inside, cost_ns, is_long: long(evidence, row, cost_ns, noise_ns) })
 }
 
-fn finding(evidence: &Evidence<'_>, name: NameId, marked: &Marked, base: f64) -> Option<Finding> {
+/// The share of steps that are about as long as these stalls, or have as much before them, without being one of them. On
+/// a busy machine many steps are a little late: that is no reason to overlook what costs far more.
+fn share_elsewhere(evidence: &Evidence<'_>, stalls: &[&Effect]) -> f64 {
+    let at_stalls: BTreeSet<usize> = stalls.iter().map(|stall| stall.row).collect();
+    let mut costs: Vec<f64> = stalls.iter().map(|stall| stall.cost_ns).collect();
+    let as_long = median(&mut costs).unwrap_or(0.0) / 2.0;
+    let is_as_long = |row: usize| {
+        let (inside, between) = (evidence.excess_ns(row), between_excess(evidence, row));
+        let inside = inside > as_long && long(evidence, row, inside, evidence.noise_ns);
+        inside || between > as_long && long(evidence, row, between, evidence.between_noise_ns)
+    };
+    let elsewhere = (0..evidence.rows.len()).filter(|row| !at_stalls.contains(row) && is_as_long(*row)).count();
+    elsewhere as f64 / evidence.rows.len() as f64
+}
+
+fn finding(evidence: &Evidence<'_>, name: NameId, marked: &Marked) -> Option<Finding> {
     let Marked { effects, inside, outside } = marked;
     let text = evidence.store.name(name);
     let stalls: Vec<&Effect> = effects.iter().filter(|effect| effect.is_long).collect();
     let hit = stalls.len() as f64 / effects.len() as f64;
-    // What the marks themselves make long must not count against them.
-    let elsewhere = (base - stalls.len() as f64 / evidence.rows.len() as f64).max(0.0);
-    if stalls.is_empty() || effects.len() * OFTEN > evidence.rows.len() || hit < MOSTLY.max(MORE_OFTEN * elsewhere) {
+    if stalls.is_empty() || effects.len() * OFTEN > evidence.rows.len() {
+        return None;
+    }
+    let elsewhere = share_elsewhere(evidence, &stalls);
+    if hit < MOSTLY.max(MORE_OFTEN * elsewhere) {
         return None;
     }
     let sentence = |effect: &&&Effect| {

@@ -124,6 +124,18 @@ fn marks_are_joined_with_the_time_lost_in_and_between_steps() {
 }
 
 #[test]
+fn on_a_busy_machine_where_many_steps_are_late_a_stall_is_still_one() {
+    let plan = |step: u64| match step {
+        _ if step.is_multiple_of(25) => Plan { mark_inside: Some("gc"), ..with_phase("forward", 130 * MS) },
+        _ if step.is_multiple_of(4) => with_phase("forward", 40 * MS),
+        _ => Plan::default(),
+    };
+    let findings = all(&run(300, plan, &[]));
+    let stall = findings.found.iter().find(|f| f.kind == Kind::Stall).expect("the stall is named");
+    assert_says(stall, Kind::Stall, &["\"gc\" costs 1", "12 of 12 such marks", "elsewhere 0.0 % of the steps"]);
+}
+
+#[test]
 fn a_warm_up_is_left_out_of_everything_else() {
     let plan = |step: u64| if step <= 6 { with_phase("forward", (200 - 20 * step) * MS) } else { Plan::default() };
     let found = only(&run(300, plan, &[]));
