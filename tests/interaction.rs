@@ -3,39 +3,25 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod fixtures;
+mod pictures;
 
 use std::time::Duration;
 
-use fixtures::{SECOND, TrainingRun, each_item};
+use fixtures::{SECOND, TrainingRun};
 use gnntop::app::keys::Key;
 use gnntop::app::{Action, App, Background, ColorDepth, Gesture, Palette, Preferences, Target, View, update};
-use gnntop::energy::Assumptions;
-use gnntop::findings;
-use gnntop::report::EnergyTold;
 use gnntop::source::catalog::{Entry, EntryKind};
-use gnntop::source::{State, Status, Transport};
+use gnntop::source::{Status, Transport};
 use gnntop::ui::theme::Theme;
 use gnntop::ui::{Spot, draw};
+use pictures::{live, text_of};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Color;
-use unicode_width::UnicodeWidthStr;
 
 fn app_with(preferences: Preferences, status: Status) -> App {
-    let mut app = App::with(true, preferences);
     let run = TrainingRun { ends: false, ..TrainingRun::default() };
-    each_item(&run.bytes(), |item| app.run.apply(item));
-    update(&mut app, Action::Tick { now: Duration::from_secs(10) });
-    update(&mut app, Action::Polled { status, changed: true });
-    let judgement = findings::newest(app.run.store());
-    update(&mut app, Action::Judged(Box::new(judgement)));
-    let told = EnergyTold::of_run(&app.run, &Assumptions::default());
-    update(&mut app, Action::EnergyTold(Box::new(told)));
-    app
-}
-
-fn live() -> Status {
-    Status { title: "pna (pid 4711)".to_owned(), state: State::Running, live: true, ..Status::default() }
+    pictures::app_with(preferences, &run.bytes(), status)
 }
 
 fn app() -> App {
@@ -61,22 +47,6 @@ fn screen(app: &mut App, width: u16, height: u16) -> String {
 
 fn ascii(app: &mut App, width: u16, height: u16) -> String {
     text_of(&picture(app, width, height, Theme::new(ColorDepth::None, true)).0)
-}
-
-fn text_of(buffer: &Buffer) -> String {
-    let mut text = String::new();
-    for y in 0..buffer.area.height {
-        let mut line = String::new();
-        let mut x = 0;
-        while x < buffer.area.width {
-            let symbol = buffer[(x, y)].symbol();
-            line.push_str(symbol);
-            x += symbol.width().max(1) as u16;
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
 }
 
 #[test]

@@ -2,23 +2,19 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
 mod fixtures;
+mod pictures;
 
 use std::time::Duration;
 
 use fixtures::{MS, SECOND, START_NS, StreamBuilder, TrainingRun, each_item};
 use gnntop::app::keys::{BINDINGS, Key};
-use gnntop::app::{Action, App, Effect, OwnCost, update};
-use gnntop::energy::Assumptions;
-use gnntop::findings;
+use gnntop::app::{Action, App, Effect, update};
 use gnntop::ranks::Run;
-use gnntop::report::EnergyTold;
 use gnntop::source::{State, Status, Transport};
 use gnntop::store::Limits;
-use gnntop::ui::draw;
 use gnntop::ui::theme::{ColorDepth, Theme};
 use gnntop_wire::{BatchShape, Event, SignalKind, Step, StepId, TrackRole, Unit};
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use pictures::{Numbers, app_in, app_of, judge, live, picture, press, screen, text_of};
 use unicode_width::UnicodeWidthStr;
 
 /// A run of a few epochs with spikes, the last of them not long ago.
@@ -27,67 +23,19 @@ fn run() -> TrainingRun {
     TrainingRun { spikes, ends: false, ..TrainingRun::default() }
 }
 
-fn live() -> Status {
-    Status { title: "pna (pid 4711)".to_owned(), state: State::Running, live: true, ..Status::default() }
-}
-
-fn app_of(bytes: &[u8], status: Status) -> App {
-    let mut app = App::new(true);
-    each_item(bytes, |item| app.run.apply(item));
-    update(&mut app, Action::Tick { now: Duration::from_secs(10) });
-    update(&mut app, Action::Polled { status, changed: true });
-    let judgement = findings::newest(app.run.store());
-    update(&mut app, Action::Judged(Box::new(judgement)));
-    let told = EnergyTold::of_run(&app.run, &Assumptions::default());
-    update(&mut app, Action::EnergyTold(Box::new(told)));
-    update(&mut app, Action::Measured(OwnCost { cpu_percent: Some(0.84), rss_bytes: Some(9 << 20) }));
-    app
-}
-
-fn press(app: &mut App, keys: &[Key]) -> Option<Effect> {
-    keys.iter().fold(None, |_, key| update(app, Action::Key(*key)))
-}
-
 fn type_text(app: &mut App, text: &str) {
     text.chars().for_each(|c| {
         press(app, &[Key::Char(c)]);
     });
 }
 
-fn picture(app: &mut App, width: u16, height: u16, theme: Theme) -> Buffer {
-    update(app, Action::Resized { width, height });
-    let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
-    draw(app, &theme, &mut buffer);
-    buffer
-}
-
-fn text_of(buffer: &Buffer) -> String {
-    let mut text = String::new();
-    for y in 0..buffer.area.height {
-        let mut line = String::new();
-        let mut x = 0;
-        while x < buffer.area.width {
-            let symbol = buffer[(x, y)].symbol();
-            line.push_str(symbol);
-            x += symbol.width().max(1) as u16;
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
-}
-
 fn colors() -> Theme {
     Theme::new(ColorDepth::True, false)
 }
 
-fn screen(app: &mut App, width: u16, height: u16) -> String {
-    text_of(&picture(app, width, height, colors()))
-}
-
 #[test]
 fn a_live_run() {
-    let mut app = app_of(&run().bytes(), live());
+    let mut app = app_of(&run().bytes());
     insta::assert_snapshot!("live_80x24", screen(&mut app, 80, 24));
     insta::assert_snapshot!("live_120x40", screen(&mut app, 120, 40));
     insta::assert_snapshot!("live_60x15", screen(&mut app, 60, 15));
@@ -97,7 +45,7 @@ fn a_live_run() {
 
 #[test]
 fn nine_views() {
-    let mut app = app_of(&run().bytes(), live());
+    let mut app = app_of(&run().bytes());
     for (digit, name) in [
         ('2', "steps"),
         ('3', "latency"),
@@ -116,7 +64,7 @@ fn nine_views() {
 
 #[test]
 fn findings_by_key() {
-    let mut app = app_of(&run().bytes(), live());
+    let mut app = app_of(&run().bytes());
     press(&mut app, &[Key::Char('8'), Key::Down]);
     insta::assert_snapshot!("findings_spikes_80x24", screen(&mut app, 80, 24));
     insta::assert_snapshot!("findings_spikes_120x40", screen(&mut app, 120, 40));
@@ -139,7 +87,7 @@ fn findings_by_key() {
 fn where_nothing_stands_out_that_is_said() {
     let even = TrainingRun { epoch_steps: 1000, has_hardware: false, ends: false, ..TrainingRun::default() };
     let phases = vec![("forward", 10 * MS), ("backward", 22 * MS)];
-    let mut app = app_of(&TrainingRun { phases, ..even }.bytes(), live());
+    let mut app = app_of(&TrainingRun { phases, ..even }.bytes());
     press(&mut app, &[Key::Char('8')]);
     insta::assert_snapshot!("findings_none_80x24", screen(&mut app, 80, 24));
     assert!(screen(&mut app, 80, 24).contains("nothing stands out in the last 100 steps"));
@@ -150,7 +98,7 @@ fn where_nothing_stands_out_that_is_said() {
 #[test]
 fn signs_say_how_far_findings_reach() {
     let run = TrainingRun { steps: 9000, epoch_steps: 500, has_hardware: false, ends: false, ..TrainingRun::default() };
-    let mut app = app_of(&run.bytes(), live());
+    let mut app = app_of(&run.bytes());
     press(&mut app, &[Key::Char('2'), Key::Char('w')]);
     let shown = screen(&mut app, 120, 40);
     assert!(shown.contains("findings: newest 8,192 steps"), "{shown}");
@@ -162,7 +110,7 @@ fn findings_of_names_of_any_script_and_length() {
         let name: &'static str = name.leak();
         let phases = vec![("forward", 10 * MS), (name, 22 * MS)];
         let spikes = vec![(60, name, 300 * MS), (80, name, 90 * MS)];
-        let mut app = app_of(&TrainingRun { phases, spikes, ends: false, ..TrainingRun::default() }.bytes(), live());
+        let mut app = app_of(&TrainingRun { phases, spikes, ends: false, ..TrainingRun::default() }.bytes());
         press(&mut app, &[Key::Char('8')]);
         for _ in 0..4 {
             for (width, height) in [(80, 24), (120, 40), (60, 15), (20, 6)] {
@@ -177,7 +125,7 @@ fn findings_of_names_of_any_script_and_length() {
 
 #[test]
 fn without_colour_and_in_ascii() {
-    let mut app = app_of(&run().bytes(), live());
+    let mut app = app_of(&run().bytes());
     let no_color = Theme::new(ColorDepth::None, false);
     insta::assert_snapshot!("no_color_80x24", text_of(&picture(&mut app, 80, 24, no_color)));
     let ascii = picture(&mut app, 80, 24, Theme::new(ColorDepth::None, true));
@@ -189,7 +137,7 @@ fn without_colour_and_in_ascii() {
 
 #[test]
 fn a_frozen_picture() {
-    let mut app = app_of(&run().bytes(), live());
+    let mut app = app_of(&run().bytes());
     press(&mut app, &[Key::Char(' ')]);
     update(&mut app, Action::Tick { now: Duration::from_secs(22) });
     insta::assert_snapshot!("frozen_80x24", screen(&mut app, 80, 24));
@@ -199,7 +147,7 @@ fn a_frozen_picture() {
 
 #[test]
 fn help() {
-    let mut app = app_of(&run().bytes(), live());
+    let mut app = app_of(&run().bytes());
     press(&mut app, &[Key::Char('?')]);
     insta::assert_snapshot!("help_80x24", screen(&mut app, 80, 24));
     press(&mut app, &[Key::Char('G')]);
@@ -210,7 +158,7 @@ fn help() {
 
 #[test]
 fn a_step_in_detail() {
-    let mut app = app_of(&run().bytes(), live());
+    let mut app = app_of(&run().bytes());
     screen(&mut app, 80, 24);
     // The spike of step 70.
     press(&mut app, &[Key::Left; 31]);
@@ -225,7 +173,7 @@ fn a_step_in_detail() {
 fn many_steps_a_column() {
     let spikes = vec![(1500, "forward", 90 * MS), (2100, "data wait", 2 * SECOND)];
     let run = TrainingRun { steps: 3000, epoch_steps: 500, spikes, ends: false, ..TrainingRun::default() };
-    let mut app = app_of(&run.bytes(), live());
+    let mut app = app_of(&run.bytes());
     screen(&mut app, 80, 24);
     press(&mut app, &[Key::Char('-'); 9]);
     let zoomed_out = screen(&mut app, 80, 24);
@@ -235,7 +183,7 @@ fn many_steps_a_column() {
 
 #[test]
 fn steps_measured_and_laid_out_in_other_ways() {
-    let mut app = app_of(&run().bytes(), live());
+    let mut app = app_of(&run().bytes());
     press(&mut app, &[Key::Char('2')]);
     screen(&mut app, 80, 24);
     press(&mut app, &[Key::Char('y')]);
@@ -253,7 +201,7 @@ fn steps_measured_and_laid_out_in_other_ways() {
 
 #[test]
 fn from_a_percentile_to_its_step() {
-    let mut app = app_of(&run().bytes(), live());
+    let mut app = app_of(&run().bytes());
     press(&mut app, &[Key::Char('3'), Key::Right, Key::Right]);
     insta::assert_snapshot!("latency_p99_80x24", screen(&mut app, 80, 24));
     assert_eq!(press(&mut app, &[Key::Enter]), None);
@@ -268,7 +216,7 @@ fn from_a_percentile_to_its_step() {
 
 #[test]
 fn two_runs_side_by_side() {
-    let mut app = app_of(&TrainingRun { steps: 400, ..run() }.bytes(), live());
+    let mut app = app_of(&TrainingRun { steps: 400, ..run() }.bytes());
     let phases = vec![("data wait", 4 * MS), ("forward", 7 * MS), ("backward", 15 * MS), ("all-reduce", 2 * MS)];
     let other = TrainingRun { name: "pna-fused", steps: 300, phases, ..TrainingRun::default() };
     each_item(&other.bytes(), |item| app.other_mut().run.apply(item));
@@ -285,14 +233,14 @@ fn two_runs_side_by_side() {
 #[test]
 fn each_step_an_epoch() {
     let run = TrainingRun { steps: 300, epoch_steps: 1, partial_graphs: 256, ..run() };
-    let mut app = app_of(&run.bytes(), live());
+    let mut app = app_of(&run.bytes());
     press(&mut app, &[Key::Char('2')]);
     insta::assert_snapshot!("steps_epochs_80x24", screen(&mut app, 80, 24));
 }
 
 #[test]
 fn percentiles() {
-    let mut app = app_of(&TrainingRun { steps: 2000, ..run() }.bytes(), live());
+    let mut app = app_of(&TrainingRun { steps: 2000, ..run() }.bytes());
     press(&mut app, &[Key::Char('p')]);
     insta::assert_snapshot!("percentiles_80x24", screen(&mut app, 80, 24));
     insta::assert_snapshot!("percentiles_60x15", screen(&mut app, 60, 15));
@@ -312,7 +260,7 @@ fn a_replay() {
         seeking: false,
     };
     let status = Status { transport: Some(transport), live: false, ..live() };
-    let mut app = app_of(&run().bytes(), status.clone());
+    let mut app = app_in(&run().bytes(), status.clone());
     insta::assert_snapshot!("replay_80x24", screen(&mut app, 80, 24));
     press(&mut app, &[Key::Char(':')]);
     type_text(&mut app, "1:3x0");
@@ -328,7 +276,7 @@ fn nothing_yet() {
     let mut app = App::new(false);
     insta::assert_snapshot!("waiting_80x24", screen(&mut app, 80, 24));
     let run = TrainingRun { steps: 0, ends: false, ..TrainingRun::default() };
-    let mut app = app_of(&run.bytes(), live());
+    let mut app = app_of(&run.bytes());
     insta::assert_snapshot!("no_steps_80x24", screen(&mut app, 80, 24));
 }
 
@@ -344,7 +292,7 @@ fn hardware_only() {
         stream.sample(track, busy, t_ns, second * second * 40_000_000);
     }
     let hint = "hardware only: this program publishes no steps; link gnntop-probe into it to see them";
-    let mut app = app_of(&stream.bytes(), Status { hint: Some(hint.to_owned()), ..live() });
+    let mut app = app_in(&stream.bytes(), Status { hint: Some(hint.to_owned()), ..live() });
     insta::assert_snapshot!("hardware_only_80x24", screen(&mut app, 80, 24));
     press(&mut app, &[Key::BackTab, Key::Char('e')]);
     insta::assert_snapshot!("hardware_enlarged_80x24", screen(&mut app, 80, 24));
@@ -366,14 +314,14 @@ fn two_gpus() {
             sample("temperature", Unit::MilliCelsius, 62_000);
         }
     }
-    let mut app = app_of(&stream.bytes(), live());
+    let mut app = app_of(&stream.bytes());
     insta::assert_snapshot!("two_gpus_80x24", screen(&mut app, 80, 24));
 }
 
 #[test]
 fn a_phase_that_hangs() {
     let mut bytes = run().bytes();
-    let mut app = app_of(&bytes, live());
+    let mut app = app_of(&bytes);
     let last_ns = app.run.store().now_ns();
     let mut stream = StreamBuilder::new("pna");
     let main = stream.track(TrackRole::Training, "main");
@@ -383,7 +331,7 @@ fn a_phase_that_hangs() {
     }
     stream.open(main, 101, "forward", last_ns + 5 * MS, last_ns + 3205 * MS);
     bytes.extend(stream.bytes());
-    app = app_of(&bytes, live());
+    app = app_of(&bytes);
     insta::assert_snapshot!("hung_80x24", screen(&mut app, 80, 24));
     assert!(screen(&mut app, 80, 24).contains("forward open for 3.20 s"));
     insta::assert_snapshot!("hung_10x3", screen(&mut app, 10, 3));
@@ -403,22 +351,19 @@ fn what_is_missing_is_loud() {
     stream.step(main, 41, START_NS + 800 * MS, START_NS + 820 * MS);
     let mut status = live();
     status.lost_segments = 2;
-    let mut app = app_of(&stream.bytes(), status);
+    let mut app = app_in(&stream.bytes(), status);
     insta::assert_snapshot!("drops_80x24", screen(&mut app, 80, 24));
     insta::assert_snapshot!("drops_120x40", screen(&mut app, 120, 40));
 }
 
 #[test]
 fn a_silent_run_and_an_ended_one() {
-    let mut app = app_of(&run().bytes(), live());
+    let mut app = app_of(&run().bytes());
     update(&mut app, Action::Tick { now: Duration::from_secs(17) });
     assert!(screen(&mut app, 80, 24).contains("silent for 7s"));
     let ended = State::Ended("ended without a word: killed?".to_owned());
     update(&mut app, Action::Polled { status: Status { state: ended, live: false, ..live() }, changed: true });
-    let judgement = findings::newest(app.run.store());
-    update(&mut app, Action::Judged(Box::new(judgement)));
-    let told = EnergyTold::of_run(&app.run, &Assumptions::default());
-    update(&mut app, Action::EnergyTold(Box::new(told)));
+    judge(&mut app);
     insta::assert_snapshot!("ended_80x24", screen(&mut app, 80, 24));
 }
 
@@ -446,7 +391,7 @@ fn names_of_any_script_and_length() {
         }
         stream.step(main, step + 1, start_ns, start_ns + 60 * MS);
     }
-    let mut app = app_of(&stream.bytes(), live());
+    let mut app = app_of(&stream.bytes());
     insta::assert_snapshot!("names_80x24", screen(&mut app, 80, 24));
     press(&mut app, &[Key::Tab, Key::Char('e')]);
     insta::assert_snapshot!("names_enlarged_80x24", screen(&mut app, 80, 24));
@@ -456,7 +401,7 @@ fn names_of_any_script_and_length() {
 
 #[test]
 fn the_output_of_the_program() {
-    let mut app = app_of(&run().bytes(), live());
+    let mut app = app_of(&run().bytes());
     assert_eq!(press(&mut app, &[Key::Char('o')]), Some(Effect::ReadLog));
     let lines = (1..=100).map(|i| format!("epoch 1 step {i} loss 0.{i}")).collect();
     update(&mut app, Action::LogRead(Ok(lines)));
@@ -469,7 +414,7 @@ fn the_output_of_the_program() {
 
 #[test]
 fn phases_on_the_screen_differ_without_colour() {
-    let mut app = app_of(&run().bytes(), live());
+    let mut app = app_of(&run().bytes());
     let shown = screen(&mut app, 80, 24);
     for (fill, letter, name) in [("╱╱", 'W', "data wait"), ("░░", 'F', "forward"), ("██", 'B', "backward")]
     {
@@ -485,19 +430,6 @@ fn phases_on_the_screen_differ_without_colour() {
     seen.sort_by_key(|seen| format!("{seen:?}"));
     seen.dedup();
     assert_eq!(seen.len(), 4, "{seen:?}");
-}
-
-/// A generator of numbers that look random and are the same every time (SplitMix64).
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self, below: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % below.max(1)
-    }
 }
 
 fn random_stream(numbers: &mut Numbers) -> Vec<u8> {
@@ -558,7 +490,7 @@ fn no_stream_size_or_key_makes_drawing_panic() {
             1 => Status { transport: Some(Transport { position_ns: u64::MAX, ..Transport::default() }), ..live() },
             _ => Status { state: State::Ended("x".repeat(300)), hint: Some("h".repeat(300)), ..live() },
         };
-        let mut app = app_of(&random_stream(&mut numbers), status);
+        let mut app = app_in(&random_stream(&mut numbers), status);
         if round % 4 == 0 {
             each_item(&random_stream(&mut numbers), |item| app.other_mut().run.apply(item));
         }
@@ -578,10 +510,7 @@ fn no_stream_size_or_key_makes_drawing_panic() {
                 if numbers.next(2) == 0 {
                     continue;
                 }
-                let judgement = findings::newest(app.run.store());
-                update(&mut app, Action::Judged(Box::new(judgement)));
-                let told = EnergyTold::of_run(&app.run, &Assumptions::default());
-                update(&mut app, Action::EnergyTold(Box::new(told)));
+                judge(&mut app);
             }
         }
         picture(&mut app, 300, 100, colors());
@@ -603,10 +532,7 @@ fn a_run_longer_than_what_is_kept() {
     app.run = Run::with_limits(Limits { step_rows: 1000, step_groups: 512, ..Limits::default() });
     each_item(&run.bytes(), |item| app.run.apply(item));
     update(&mut app, Action::Polled { status: live(), changed: true });
-    let judgement = findings::newest(app.run.store());
-    update(&mut app, Action::Judged(Box::new(judgement)));
-    let told = EnergyTold::of_run(&app.run, &Assumptions::default());
-    update(&mut app, Action::EnergyTold(Box::new(told)));
+    judge(&mut app);
     screen(&mut app, 80, 24);
     press(&mut app, &[Key::Char('2'), Key::Char('w')]);
     let whole = screen(&mut app, 80, 24);
@@ -626,7 +552,7 @@ fn a_run_longer_than_what_is_kept() {
 /// footer or the header.
 #[test]
 fn views_at_odd_sizes() {
-    let mut app = app_of(&run().bytes(), live());
+    let mut app = app_of(&run().bytes());
     for digit in '1'..='9' {
         press(&mut app, &[Key::Char(digit)]);
         for (width, height) in [(20, 6), (60, 15), (80, 24), (120, 40), (300, 100)] {
@@ -645,7 +571,7 @@ fn views_at_odd_sizes() {
 
 #[test]
 fn every_small_size_is_drawn() {
-    let mut app = app_of(&run().bytes(), live());
+    let mut app = app_of(&run().bytes());
     let others = [None, Some(Key::Enter), Some(Key::Char('o')), Some(Key::Char('?'))];
     for view in others.into_iter().chain(('1'..='9').map(|digit| Some(Key::Char(digit)))) {
         if let Some(key) = view {

@@ -14,7 +14,7 @@ use gnntop_wire::{
     Allocation, BatchShape, Event, NameId, NameKind, PhaseMemory, SignalId, SignalKind, Step, StepId, ThreadUsage,
     TrackId, TrackRole, Unit,
 };
-use pictures::{app_of, picture, press, screen, text_of};
+use pictures::{Numbers, app_of, picture, press, screen, text_of};
 
 const MIB: u64 = 1 << 20;
 
@@ -484,26 +484,13 @@ fn every_size_is_drawn_with_and_without_colour() {
     insta::assert_snapshot!("memory_ascii_80x24", ascii);
 }
 
-/// A generator of numbers that look random and are the same every time (SplitMix64).
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self, below: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % below.max(1)
-    }
-
-    /// Mostly near the run, sometimes absurd.
-    fn time(&mut self) -> u64 {
-        match self.next(30) {
-            0 => self.next(u64::MAX),
-            1 => u64::MAX,
-            2 => 0,
-            _ => START_NS + self.next(3 * SECOND),
-        }
+/// A time mostly near the run, sometimes absurd.
+fn time(numbers: &mut Numbers) -> u64 {
+    match numbers.next(30) {
+        0 => numbers.next(u64::MAX),
+        1 => u64::MAX,
+        2 => 0,
+        _ => START_NS + numbers.next(3 * SECOND),
     }
 }
 
@@ -522,7 +509,7 @@ fn hostile_stream(numbers: &mut Numbers) -> Vec<u8> {
         of_signals.map(|name| stream.signal(name, units[numbers.next(4) as usize], kinds[numbers.next(2) as usize]));
     for _ in 0..numbers.next(600) {
         let (track, name) = (tracks[numbers.next(3) as usize], names[numbers.next(8) as usize]);
-        let (one, other) = (numbers.time(), numbers.time());
+        let (one, other) = (time(numbers), time(numbers));
         let (from, to) = (one.min(other), one.max(other));
         let (signal, raw) = (signals[numbers.next(6) as usize], numbers.next(u64::MAX) as i64 >> numbers.next(64));
         match numbers.next(10) {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use gnntop::app::keys::Key;
-use gnntop::app::{Action, App, Effect, OwnCost, update};
+use gnntop::app::{Action, App, Effect, OwnCost, Preferences, update};
 use gnntop::energy::Assumptions;
 use gnntop::findings;
 use gnntop::report::EnergyTold;
@@ -23,16 +23,32 @@ pub fn live() -> Status {
 
 /// An app that has read these bytes.
 pub fn app_of(bytes: &[u8]) -> App {
-    let mut app = App::new(true);
-    each_item(bytes, |item| app.run.apply(item));
-    update(&mut app, Action::Tick { now: Duration::from_secs(10) });
-    update(&mut app, Action::Polled { status: live(), changed: true });
-    let judgement = findings::newest(app.run.store());
-    update(&mut app, Action::Judged(Box::new(judgement)));
-    let told = EnergyTold::of_run(&app.run, &Assumptions::default());
-    update(&mut app, Action::EnergyTold(Box::new(told)));
+    app_in(bytes, live())
+}
+
+/// An app whose source, in this status, has given these bytes; it has measured what it costs itself.
+pub fn app_in(bytes: &[u8], status: Status) -> App {
+    let mut app = app_with(Preferences::default(), bytes, status);
     update(&mut app, Action::Measured(OwnCost { cpu_percent: Some(0.84), rss_bytes: Some(9 << 20) }));
     app
+}
+
+/// An app with these preferences that has read these bytes and judged them.
+pub fn app_with(preferences: Preferences, bytes: &[u8], status: Status) -> App {
+    let mut app = App::with(true, preferences);
+    each_item(bytes, |item| app.run.apply(item));
+    update(&mut app, Action::Tick { now: Duration::from_secs(10) });
+    update(&mut app, Action::Polled { status, changed: true });
+    judge(&mut app);
+    app
+}
+
+/// Does what the program does in the background: looks for findings and reckons energy.
+pub fn judge(app: &mut App) {
+    let judgement = findings::newest(app.run.store());
+    update(app, Action::Judged(Box::new(judgement)));
+    let told = EnergyTold::of_run(&app.run, &Assumptions::default());
+    update(app, Action::EnergyTold(Box::new(told)));
 }
 
 pub fn press(app: &mut App, keys: &[Key]) -> Option<Effect> {
@@ -64,4 +80,17 @@ pub fn text_of(buffer: &Buffer) -> String {
 
 pub fn screen(app: &mut App, width: u16, height: u16) -> String {
     text_of(&picture(app, width, height, Theme::new(ColorDepth::True, false)))
+}
+
+/// A generator of numbers that look random and are the same every time (SplitMix64).
+pub struct Numbers(pub u64);
+
+impl Numbers {
+    pub fn next(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % below.max(1)
+    }
 }
