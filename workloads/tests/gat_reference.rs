@@ -4,11 +4,11 @@
 
 mod reference;
 
-use candle_core::{DType, Device, Tensor, Var};
+use candle_core::{DType, Device, Var};
 use candle_nn::VarBuilder;
 use gnntop_workloads::gat::{Gat, GatConfig, Trainer, with_self_loops};
 use gnntop_workloads::kernels::KernelFamily;
-use gnntop_workloads::train::{AdamSettings, LabelledRows, NodeInput, NodeModel, Pass};
+use gnntop_workloads::train::{AdamSettings, NodeModel, Pass};
 use reference::case;
 
 /// The three forms of computation.
@@ -33,13 +33,7 @@ fn layer_matches(name: &str, dtype: DType) {
         let model =
             Gat::new(&GatConfig { in_features, classes: width, last_heads: heads, layers: 1, ..form }, vb).unwrap();
         let out = model.forward(&x, &[case.adjacency(nodes)], Pass::Evaluate).unwrap();
-        case.check("out", &out);
-        let objective = (out * case.get("grad_out").to_dtype(dtype).unwrap()).unwrap().sum_all().unwrap();
-        let gradients = objective.backward().unwrap();
-        for (name, var) in &vars {
-            case.check(&format!("grad.param.{name}"), gradients.get(var).unwrap());
-        }
-        case.check("grad.x", gradients.get(&x).unwrap());
+        case.check_layer(&out, &vars, &x);
     }
 }
 
@@ -97,31 +91,8 @@ fn five_steps_of_training_match() {
         let in_features = case.get("x").dim(1).unwrap();
         let config = GatConfig { in_features, hidden: 8, classes: 5, ..form };
         let adam = AdamSettings { weight_decay: 5e-4, ..AdamSettings::default() };
-        let mut trainer = Trainer::new(&config, adam, 1).unwrap();
+        let trainer = Trainer::new(&config, adam, 1).unwrap();
         assert_eq!(trainer.parameters().values(), 271);
-        trainer.parameters().load(&case.with_prefix("init.")).unwrap();
-        let (seeds, y) = (case.indices("seeds"), case.indices("y"));
-        let labels: Vec<u32> = seeds.iter().map(|&node| y[node as usize]).collect();
-        let labelled = LabelledRows::new(seeds, &labels).unwrap();
-        let layers = [case.adjacency(y.len())];
-        let input = NodeInput { features: case.get("x"), layers: &layers, labelled: &labelled };
-        let mut losses = Vec::new();
-        for (step, &rate) in case.values("lr").iter().enumerate() {
-            let outcome = trainer.forward(&input, Pass::Evaluate).unwrap();
-            losses.push(outcome.loss.to_scalar::<f32>().unwrap());
-            let gradients = trainer.backward(&outcome).unwrap();
-            if step == 0 {
-                case.check("out0", &outcome.logits);
-                for parameter in trainer.parameters().list() {
-                    case.check(&format!("grad0.{}", parameter.name), gradients.get(&parameter.var).unwrap());
-                }
-            }
-            trainer.optimizer_step(&gradients, rate).unwrap();
-        }
-        case.check("loss", &Tensor::new(losses, &Device::Cpu).unwrap());
-        for parameter in trainer.parameters().list() {
-            assert!(case.values(&format!("stable.{}", parameter.name)).iter().all(|&stable| stable == 1.0));
-            case.check_final(&parameter.name, &parameter.var);
-        }
+        case.check_training(trainer);
     }
 }

@@ -41,13 +41,7 @@ fn layer_matches(name: &str, dtype: DType) {
         let out = layer
             .forward(&NodeFeatures::Dense(x.as_tensor().clone()), None, Finish::default(), &graph, family, dtype)
             .unwrap();
-        case.check("out", &out);
-        let objective = (out * case.get("grad_out").to_dtype(dtype).unwrap()).unwrap().sum_all().unwrap();
-        let gradients = objective.backward().unwrap();
-        for (name, var) in &vars {
-            case.check(&format!("grad.param.{name}"), gradients.get(var).unwrap());
-        }
-        case.check("grad.x", gradients.get(&x).unwrap());
+        let gradients = case.check_layer(&out, &vars, &x);
         if let Some((weight, _)) = &weights {
             case.check("grad.edge_weight", gradients.get(weight).unwrap());
         }

@@ -2,9 +2,12 @@
 //! computation that makes every message and every concatenation, gradients against finite differences.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
+mod finite_differences;
+
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Tensor, Var};
+use finite_differences::Slopes;
 use gnntop_workloads::graph::{Batch, Graph};
 use gnntop_workloads::kernels::{Adjacency, Workspaces};
 use gnntop_workloads::pna::{DegreeScalers, DeviceBatch, Pna, PnaConfig, PnaConv};
@@ -136,31 +139,6 @@ fn assert_near(a: &Tensor, b: &Tensor, what: &str) {
     assert!(difference <= 1e-9 * (1.0 + largest(b)), "{what}: off by {difference}");
 }
 
-/// Compares the gradient of `objective` with central differences at up to 40 places of each variable.
-fn check_gradients(variables: &[Var], objective: impl Fn() -> Tensor, rng: &mut StdRng) {
-    let gradients = objective().backward().unwrap();
-    let value = || objective().to_scalar::<f64>().unwrap();
-    let step = 1e-6;
-    for (number, variable) in variables.iter().enumerate() {
-        let gradient: Vec<f64> = gradients.get(variable).unwrap().flatten_all().unwrap().to_vec1().unwrap();
-        let start: Vec<f64> = variable.flatten_all().unwrap().to_vec1().unwrap();
-        let set = |values: &[f64]| variable.set(&Tensor::from_slice(values, variable.shape(), &Device::Cpu).unwrap());
-        for _ in 0..40.min(start.len()) {
-            let place = rng.random_range(0..start.len());
-            let mut moved = start.clone();
-            moved[place] = start[place] + step;
-            set(&moved).unwrap();
-            let above = value();
-            moved[place] = start[place] - step;
-            set(&moved).unwrap();
-            let slope = (above - value()) / (2.0 * step);
-            set(&start).unwrap();
-            let (exact, scale) = (gradient[place], 1.0 + gradient[place].abs());
-            assert!((slope - exact).abs() < 1e-5 * scale, "variable {number} at {place}: {exact}, slope {slope}");
-        }
-    }
-}
-
 #[test]
 fn the_layer_gradients_agree_with_finite_differences() {
     let mut rng = StdRng::seed_from_u64(6);
@@ -176,7 +154,7 @@ fn the_layer_gradients_agree_with_finite_differences() {
             let out = layer.forward(&x, &adjacency, &workspaces, relu).unwrap();
             (out * &weights).unwrap().sum_all().unwrap()
         };
-        check_gradients(&variables, objective, &mut rng);
+        Slopes::default().agree(&variables, objective, &mut rng);
     }
 }
 
@@ -205,7 +183,7 @@ fn the_model_gradients_agree_with_finite_differences() {
     let weights = random(&mut rng, (3, 2));
     let objective = || (model.forward(&batch).unwrap() * &weights).unwrap().sum_all().unwrap();
     let variables: Vec<Var> = parameters.list().into_iter().map(|entry| entry.var).collect();
-    check_gradients(&variables, objective, &mut rng);
+    Slopes::default().agree(&variables, objective, &mut rng);
 }
 
 #[test]

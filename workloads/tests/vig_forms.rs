@@ -2,8 +2,11 @@
 //! whole fused block against finite differences in double precision.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
+mod finite_differences;
+
 use candle_core::backprop::GradStore;
 use candle_core::{DType, Device, Tensor, Var};
+use finite_differences::Slopes;
 use gnntop_workloads::kernels::Workspaces;
 use gnntop_workloads::train::{Adam, AdamSettings, LabelledRows, Parameters, cross_entropy};
 use gnntop_workloads::vig::{Block, Form, Grid, Mode, Vig, VigConfig};
@@ -127,23 +130,9 @@ fn the_fused_block_agrees_with_finite_differences() {
         let out = block.forward(&x, SMALL.grid, Form::Fused, Mode::Train, &workspaces).unwrap();
         (out * &weights).unwrap().sum_all().unwrap()
     };
-    let gradients = objective().backward().unwrap();
-    let mut rng = StdRng::seed_from_u64(3);
-    for var in parameters.list().into_iter().map(|parameter| parameter.var).chain([x.clone()]) {
-        let (values, gradient) = (numbers(&var), gradient(&gradients, &var));
-        for _ in 0..8 {
-            let index = rng.random_range(0..values.len());
-            let at = |step: f64| {
-                let mut moved = values.clone();
-                moved[index] += step;
-                var.set(&Tensor::from_vec(moved, var.shape(), &Device::Cpu).unwrap()).unwrap();
-                objective().to_scalar::<f64>().unwrap()
-            };
-            let slope = (at(1e-5) - at(-1e-5)) / 2e-5;
-            at(0.0);
-            assert!((slope - gradient[index]).abs() < 1e-6, "{:?}[{index}]: {slope} {}", var.dims(), gradient[index]);
-        }
-    }
+    let variables: Vec<Var> = parameters.list().into_iter().map(|parameter| parameter.var).chain([x.clone()]).collect();
+    let slopes = Slopes { places: 8, step: 1e-5, tolerance: 1e-6 };
+    slopes.agree(&variables, objective, &mut StdRng::seed_from_u64(3));
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! The vision graph network on patches: its size, its gradients, and that it learns.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
+mod finite_differences;
+
 use candle_core::{DType, Device, Tensor, Var};
+use finite_differences::Slopes;
 use gnntop_workloads::images::{ImageBatch, generate};
 use gnntop_workloads::train::{Accuracy, Adam, AdamSettings, LabelledRows, Parameters, cross_entropy};
 use gnntop_workloads::vig::patches::{PatchVig, PatchVigConfig};
@@ -26,23 +29,8 @@ fn gradients_agree_with_finite_differences() {
     let x = Var::from_tensor(&Tensor::from_vec(values, (48, 3), &Device::Cpu).unwrap()).unwrap();
     let labels = LabelledRows::new(0..2, &[2, 0]).unwrap();
     let objective = || cross_entropy(&model.forward(&x, Mode::Train).unwrap(), &labels).unwrap();
-    let gradients = objective().backward().unwrap();
-    for var in parameters.list().into_iter().map(|parameter| parameter.var).chain([x.clone()]) {
-        let values: Vec<f64> = var.flatten_all().unwrap().to_vec1().unwrap();
-        let gradient: Vec<f64> = gradients.get(&var).unwrap().flatten_all().unwrap().to_vec1().unwrap();
-        for _ in 0..4 {
-            let index = rng.random_range(0..values.len());
-            let at = |step: f64| {
-                let mut moved = values.clone();
-                moved[index] += step;
-                var.set(&Tensor::from_vec(moved, var.shape(), &Device::Cpu).unwrap()).unwrap();
-                objective().to_scalar::<f64>().unwrap()
-            };
-            let slope = (at(1e-6) - at(-1e-6)) / 2e-6;
-            at(0.0);
-            assert!((slope - gradient[index]).abs() < 1e-7, "{:?}[{index}]: {slope} {}", var.dims(), gradient[index]);
-        }
-    }
+    let variables: Vec<Var> = parameters.list().into_iter().map(|parameter| parameter.var).chain([x.clone()]).collect();
+    Slopes { places: 4, step: 1e-6, tolerance: 1e-7 }.agree(&variables, objective, &mut rng);
 }
 
 #[test]

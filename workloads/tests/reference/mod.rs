@@ -6,9 +6,11 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use candle_core::backprop::GradStore;
 use candle_core::{DType, Device, Tensor, Var};
 use candle_nn::VarBuilder;
 use gnntop_workloads::kernels::Adjacency;
+use gnntop_workloads::train::{LabelledRows, NodeInput, NodeModel, NodeTrainer, Pass};
 
 /// One case of the reference vectors, with its tolerances.
 pub struct Case {
@@ -69,6 +71,47 @@ impl Case {
         };
         let difference = largest_difference(&numbers(ours), &expected);
         assert!(difference <= tolerance, "{name} in {:?}: off by {difference:.2e} > {tolerance:.2e}", ours.dtype());
+    }
+
+    /// [`check`](Self::check) of what a layer gives, and of the gradients of its parameters and of `x`.
+    pub fn check_layer(&self, out: &Tensor, vars: &HashMap<String, Var>, x: &Var) -> GradStore {
+        self.check("out", out);
+        let upstream = self.get("grad_out").to_dtype(out.dtype()).unwrap();
+        let gradients = (out * upstream).unwrap().sum_all().unwrap().backward().unwrap();
+        for (name, var) in vars {
+            self.check(&format!("grad.param.{name}"), gradients.get(var).unwrap());
+        }
+        self.check("grad.x", gradients.get(x).unwrap());
+        gradients
+    }
+
+    /// Losses, gradients and parameters of a model of nodes over the steps of training in the file.
+    pub fn check_training<M: NodeModel>(&self, mut trainer: NodeTrainer<M>) {
+        trainer.parameters().load(&self.with_prefix("init.")).unwrap();
+        let (seeds, y) = (self.indices("seeds"), self.indices("y"));
+        let labels: Vec<u32> = seeds.iter().map(|&node| y[node as usize]).collect();
+        let labelled = LabelledRows::new(seeds, &labels).unwrap();
+        let layers = [self.adjacency(y.len())];
+        let input = NodeInput { features: self.get("x"), layers: &layers, labelled: &labelled };
+        let mut losses = Vec::new();
+        for (step, &rate) in self.values("lr").iter().enumerate() {
+            let outcome = trainer.forward(&input, Pass::Evaluate).unwrap();
+            losses.push(outcome.loss.to_scalar::<f32>().unwrap());
+            let gradients = trainer.backward(&outcome).unwrap();
+            if step == 0 {
+                self.check("out0", &outcome.logits);
+                for parameter in trainer.parameters().list() {
+                    self.check(&format!("grad0.{}", parameter.name), gradients.get(&parameter.var).unwrap());
+                }
+            }
+            trainer.optimizer_step(&gradients, rate).unwrap();
+        }
+        assert_eq!(losses.len(), 5);
+        self.check("loss", &Tensor::new(losses, &Device::Cpu).unwrap());
+        for parameter in trainer.parameters().list() {
+            assert!(self.values(&format!("stable.{}", parameter.name)).iter().all(|&stable| stable == 1.0));
+            self.check_final(&parameter.name, &parameter.var);
+        }
     }
 
     /// Edges in the order of the file, by destination.
