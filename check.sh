@@ -42,8 +42,9 @@ cuda() {
         return 1
     fi
     scripts/cuda-home.sh "$home" scripts/cuda-resources.sh
-    scripts/cuda-home.sh "$home" cargo clippy -p gnntop-workloads -p gnntop --all-targets --features gnntop/cuda -- -D warnings
-    scripts/cuda-home.sh "$home" cargo test -p gnntop-workloads --features cuda --lib --test cuda
+    # `nccl` has all of `cuda` in it.
+    scripts/cuda-home.sh "$home" cargo clippy -p gnntop-workloads -p gnntop --all-targets --features gnntop/nccl -- -D warnings
+    scripts/cuda-home.sh "$home" cargo test -p gnntop-workloads --features nccl --lib --test cuda --test nccl
 }
 
 if [ $# -eq 0 ]; then set -- fmt lint members workspace small docs deny; fi

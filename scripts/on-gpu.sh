@@ -7,7 +7,7 @@
 #                                         there: run all of it on DEVICE (cuda:0) and write one folder of results. Needs a
 #                                         driver for CUDA 13.0, Python 3 and its PyTorch; no cargo, no network. Parts, to
 #                                         be run one after the other into the same folder where time is given in pieces:
-#                                         tests kernels pna gcn sage gat vig publish sanitize
+#                                         tests kernels pna gcn sage gat vig ranks publish sanitize
 #   DIR/on-gpu.sh try RESULTS             the same with small sizes on the CPU: whether everything starts
 #
 # RESULTS/summary.md has the figures beside their targets; each run has its output in a file of its own and, where it is
@@ -26,13 +26,14 @@ built() { find "${CARGO_TARGET_DIR:-$here/../target/cuda}/release/deps" -maxdept
 pack() {
     mkdir -p "$1/wheels"
     local target=$1 cora=${2:-}
-    (cd "$here/.." && cargo build --release --features cuda &&
-        cargo test --release --no-run -p gnntop-workloads --features cuda --test cuda &&
-        cargo bench --no-run -p gnntop-workloads --features cuda --bench device)
+    (cd "$here/.." && cargo build --release --features nccl &&
+        cargo test --release --no-run -p gnntop-workloads --features nccl --test cuda --test nccl &&
+        cargo bench --no-run -p gnntop-workloads --features nccl --bench device)
     cp "${CARGO_TARGET_DIR:-$here/../target/cuda}/release/gnntop" "$target/gnntop"
     cp "$(built cuda)" "$target/cuda-test"
+    cp "$(built nccl)" "$target/nccl-test"
     cp "$(built device)" "$target/device-bench"
-    strip "$target/gnntop" "$target/cuda-test" "$target/device-bench"
+    strip "$target/gnntop" "$target/cuda-test" "$target/nccl-test" "$target/device-bench"
     cp "$here/on-gpu.sh" "$here/on-gpu.py" "$here/peer-on-gpu.py" "$target/"
     if [ -n "$cora" ]; then mkdir -p "$target/cora" && cp "$cora"/cora.*.tsv "$target/cora/"; fi
     # PyTorch Geometric is Python alone; PyTorch itself is there already.
@@ -72,7 +73,7 @@ prepare() {
     touch "$results/runs.txt"
     { date; uname -a; nvidia-smi; nvcc --version; } >"$results/machine.log" 2>&1 || true
     local wheels
-    wheels=$(python3 -c 'import nvidia; print(":".join(p + "/" + d + "/lib" for p in nvidia.__path__ for d in ("cu13", "cublas", "curand", "cuda_nvrtc")))' 2>/dev/null || true)
+    wheels=$(python3 -c 'import nvidia; print(":".join(p + "/" + d + "/lib" for p in nvidia.__path__ for d in ("cu13", "cublas", "curand", "cuda_nvrtc", "nccl")))' 2>/dev/null || true)
     export LD_LIBRARY_PATH="$wheels:/usr/local/cuda/lib64:/usr/local/nvidia/lib64:${LD_LIBRARY_PATH:-}"
     # What the driver compiles of the kernels is kept, so that only the first run waits for it.
     export CUDA_CACHE_PATH="$results/cache" CUDA_CACHE_MAXSIZE=4294967296
@@ -86,7 +87,7 @@ prepare() {
 }
 
 # The parts, in the order of what is missed most if the time runs out.
-parts="tests kernels pna gcn sage gat vig publish sanitize"
+parts="tests kernels pna gcn sage gat vig ranks publish sanitize"
 
 tests() { one device-test "$long" "$here/cuda-test" --nocapture; }
 
@@ -120,6 +121,16 @@ sage() { sampled sage; }
 gat() { sampled gat; }
 
 vig() { ours vig "$long" vig $vig_size --steps "$steps" --workers "$workers"; }
+
+# A rank on every GPU: NCCL beside threads, which share the first, and the tests of it.
+ranks() {
+    local gpus engines="threads nccl"
+    gpus=$(nvidia-smi --list-gpus 2>/dev/null | grep -c '^GPU' || true)
+    if [ "$device" = cpu ]; then gpus=2 engines=threads; else one nccl-test "$long" "$here/nccl-test" --nocapture; fi
+    for engine in $engines; do
+        ours "sage-$engine" "$long" sage --preset "$preset" $reddit $reddit_batch --steps "$steps" --workers "$workers" --ranks "$gpus" --engine "$engine"
+    done
+}
 
 # Publishing on and off, in the order ABBA, by the median epoch that GCN tells of itself: its steps are the shortest. And
 # what a step costs where the device is waited for after every span, if this gnntop has the option.

@@ -120,6 +120,17 @@ pub(crate) fn asked_for(bytes: usize) -> String {
 }
 
 impl DeviceChoice {
+    /// GPUs that the driver finds.
+    ///
+    /// # Errors
+    /// The program has no CUDA, or the driver or a library is missing.
+    pub fn gpus() -> Result<usize, DeviceError> {
+        #[cfg(feature = "cuda")]
+        return crate::cuda::count();
+        #[cfg(not(feature = "cuda"))]
+        Err(DeviceError::NotBuilt)
+    }
+
     /// Whether it is a GPU.
     #[must_use]
     pub fn is_cuda(self) -> bool {

@@ -16,6 +16,39 @@ pub(super) fn keep_freed_memory(stream: &CudaStream) -> Result<()> {
     set(stream, Attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, u64::MAX)
 }
 
+/// Where memory is and what may be done with it, as the driver takes it: `CUmemAccessDesc`, whose fields have other names in
+/// other versions of cudarc's.
+#[cfg(any(feature = "nccl", test))]
+#[repr(C)]
+struct Access {
+    kind: u32,
+    device: i32,
+    flags: u32,
+}
+
+/// Lets those of these GPUs that can reach the memory of a stream's device use its tensors. Memory of a pool is its own
+/// device's alone without, whatever other devices may reach besides.
+#[cfg(any(feature = "nccl", test))]
+pub(super) fn let_use(stream: &CudaStream, others: &[usize]) -> Result<()> {
+    let (pool, own) = (pool(stream)?, stream.context().ordinal());
+    for &other in others.iter().filter(|other| **other != own) {
+        let device = i32::try_from(other).unwrap_or(i32::MAX);
+        let peer = result::device::get(device).w()?;
+        let mut can = 0;
+        // SAFETY: the answer is written during the call; both devices are the driver's.
+        unsafe { sys::cuDeviceCanAccessPeer(&raw mut can, peer, stream.context().cu_device()) }.result().w()?;
+        if can == 0 {
+            continue;
+        }
+        // A device, to be read and written.
+        let access = Access { kind: 1, device, flags: 3 };
+        // SAFETY: the pool is the open device's. The driver reads one description during the call, which has the fields of
+        // `CUmemAccessDesc`: an enumeration, a number that is the device's for this kind, and an enumeration.
+        unsafe { sys::cuMemPoolSetAccess(pool, (&raw const access).cast(), 1) }.result().w()?;
+    }
+    Ok(())
+}
+
 /// The pool of the driver that the tensors of a stream's device come from.
 pub(super) struct DriverPool(pub(super) Arc<CudaStream>);
 

@@ -41,6 +41,8 @@ mod scaled;
 mod segments;
 mod softmax;
 mod sparse;
+#[cfg(any(feature = "nccl", test))]
+mod stream;
 #[cfg(test)]
 pub(crate) mod tests;
 #[cfg(feature = "cuda")]
@@ -70,8 +72,10 @@ pub(crate) use observe::observe;
 #[cfg(feature = "cuda")]
 use open::one_line;
 #[cfg(feature = "cuda")]
-pub(crate) use open::open;
+pub(crate) use open::{count, open};
 pub(crate) use scaled::add_scaled;
 pub(crate) use segments::{SegmentsOnDevice, gradient_of_segment_max, segment_max};
 pub(crate) use softmax::{Logits, gradient_of_logits, softmax_rows};
 pub(crate) use sparse::{Entries, SparseOnDevice, SparseProduct};
+#[cfg(any(feature = "nccl", test))]
+pub(crate) use stream::{OnStream, let_use};

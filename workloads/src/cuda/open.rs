@@ -16,22 +16,33 @@ const LIBRARIES: [(&str, &[&str]); 3] = [
     ("libcurand.so.10", &["libcurand.so", "libcurand.so.10"]),
 ];
 
-/// Opens the GPU of this number.
+/// GPUs that the driver finds.
 ///
 /// # Errors
-/// A library, the driver or the GPU is missing, or the driver refuses.
-pub(crate) fn open(ordinal: usize) -> std::result::Result<Device, DeviceError> {
+/// A library or the driver is missing, or the driver refuses.
+pub(crate) fn count() -> std::result::Result<usize, DeviceError> {
     for (number, (library, names)) in LIBRARIES.into_iter().enumerate() {
         if !names.iter().any(|name| can_be_loaded(name)) {
             return Err(DeviceError::NoLibrary { library, driver: number == 0 });
         }
     }
+    match CudaContext::device_count() {
+        Ok(count) => Ok(usize::try_from(count).unwrap_or(0)),
+        Err(error) if error.0 == sys::CUresult::CUDA_ERROR_NO_DEVICE => Ok(0),
+        Err(error) => Err(DeviceError::Refused { ordinal: 0, reason: one_line(&error) }),
+    }
+}
+
+/// Opens the GPU of this number.
+///
+/// # Errors
+/// A library, the driver or the GPU is missing, or the driver refuses.
+pub(crate) fn open(ordinal: usize) -> std::result::Result<Device, DeviceError> {
     let refused = |error: &dyn std::fmt::Debug| DeviceError::Refused { ordinal, reason: one_line(error) };
-    let count = match CudaContext::device_count() {
-        Ok(count) => usize::try_from(count).unwrap_or(0),
-        Err(error) if error.0 == sys::CUresult::CUDA_ERROR_NO_DEVICE => 0,
-        Err(error) => return Err(refused(&error)),
-    };
+    let count = count().map_err(|error| match error {
+        DeviceError::Refused { reason, .. } => DeviceError::Refused { ordinal, reason },
+        other => other,
+    })?;
     if ordinal >= count {
         return Err(DeviceError::NoSuchDevice { ordinal, count });
     }

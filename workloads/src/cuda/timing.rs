@@ -123,7 +123,7 @@ mod tests {
     use gnntop_probe::{Session, TrackRole, phase, span, step};
     use gnntop_wire::{Event, Item, NameId, StreamReader};
 
-    use super::super::memory::{DriverPool, keep_freed_memory};
+    use super::super::memory::{DriverPool, keep_freed_memory, let_use};
     use super::*;
 
     /// cudarc opens the driver once in a process, and other tests want the real one: this runs the next test with a driver
@@ -191,6 +191,26 @@ mod tests {
         while begin.elapsed() < Duration::from_millis(1) {}
         assert_eq!(events.record(2), Ok(true), "marks are used again and again");
         a_training_is_timed(&stream);
+        others_may_use_it(&stream);
+    }
+
+    /// The driver that is none has two more devices behind its one, of which the second cannot reach it.
+    fn others_may_use_it(stream: &CudaStream) {
+        // SAFETY: the context is that of an open device and this thread's.
+        let pool = unsafe { result::device::get_mem_pool(stream.context().cu_device()) }.unwrap();
+        let may = || {
+            [0, 1, 2].map(|device| {
+                let (mut flags, location) = (sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_NONE, [1, device]);
+                // SAFETY: the flags are written during the call; a location is two numbers.
+                unsafe { sys::cuMemPoolGetAccess(&raw mut flags, pool, location.as_ptr().cast_mut().cast()) }
+                    .result()
+                    .unwrap();
+                flags as u32
+            })
+        };
+        assert_eq!(may(), [3, 0, 0]);
+        let_use(stream, &[0, 1, 2]).unwrap();
+        assert_eq!(may(), [3, 3, 0]);
     }
 
     /// The whole way: a session that times a phase by events of the driver, read back.

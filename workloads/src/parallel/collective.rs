@@ -1,6 +1,9 @@
 //! What ranks do together, whatever carries their data.
 
+use candle_core::Tensor;
 use thiserror::Error;
+
+use super::SyncError;
 
 /// A rank's way to the others of its group. Every rank makes the same calls in the same order; [`send`](Self::send) and
 /// [`receive`](Self::receive) are between two of them.
@@ -60,6 +63,27 @@ pub trait Collective: Send + Sync {
     /// This rank will make no further call, for this reason, such as `has failed`: whoever waits for anybody, in this group
     /// or in those split from it, now or later, gets an error that says so, where the engine can tell them.
     fn leave(&self, reason: &str);
+
+    /// The way past the host, for an engine that has one: tensors of the ranks' devices, joined where they lie.
+    fn on_device(&self) -> Option<&dyn OnDevice> {
+        None
+    }
+}
+
+/// What ranks do with contiguous f32 tensors in the memory of their own devices. The work is put on the device's stream, and
+/// the host does not wait for it. As with [`Collective`], every rank makes the same calls in the same order.
+pub trait OnDevice: Send + Sync {
+    /// Replaces the values of a tensor by their mean over the ranks, in its own memory: whoever shares that sees the mean.
+    ///
+    /// # Errors
+    /// A rank is gone, what carries the data fails, or the tensor is not such a one.
+    fn mean(&self, values: &Tensor) -> Result<(), SyncError>;
+
+    /// Replaces the values of a tensor by those of rank `root`, in its own memory.
+    ///
+    /// # Errors
+    /// As [`mean`](Self::mean).
+    fn broadcast(&self, root: usize, values: &Tensor) -> Result<(), SyncError>;
 }
 
 /// Why ranks cannot go on together.
@@ -95,6 +119,19 @@ pub enum CollectiveError {
         rank: usize,
         /// The settings, its own first.
         what: String,
+    },
+    /// Every rank needs a GPU of its own, and there are fewer.
+    #[error(
+        "{ranks} ranks need {ranks} GPUs, and the driver finds {gpus} from cuda:{first} on: start fewer ranks, or leave --engine \
+         nccl out, without which ranks share a GPU"
+    )]
+    TooFewGpus {
+        /// Ranks on this machine.
+        ranks: usize,
+        /// GPUs for them.
+        gpus: usize,
+        /// The number of the first of these.
+        first: usize,
     },
     /// What carries the data failed.
     #[error("{engine} failed: {message}")]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use clap::ValueEnum;
 
 use super::{Collective, CollectiveError, RankOptions, available_cores, thread_ranks};
+use crate::command::{DeviceChoice, DeviceError, TrainError};
 
 /// What carries data between ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -13,6 +14,8 @@ pub enum Engine {
     Threads,
     /// Ranks are processes that MPI starts, on this machine or several.
     Mpi,
+    /// Ranks have a GPU each and NCCL joins these; else they are threads of this process, or processes where MPI started them.
+    Nccl,
 }
 
 /// Whether this program was built with MPI.
@@ -39,20 +42,52 @@ impl RankOptions {
         self.ranks == 1 && self.threads_per_rank.is_none() && self.engine() == Engine::Threads
     }
 
-    /// The ranks that live in this process.
+    /// Whether the ranks are processes of MPI, whatever carries their tensors.
+    pub(super) fn are_processes(&self) -> bool {
+        match self.engine() {
+            Engine::Threads => false,
+            Engine::Mpi => true,
+            Engine::Nccl => launched_by_mpi(),
+        }
+    }
+
+    /// The ranks that live in this process, to train on such a device.
     ///
     /// # Errors
-    /// The engine is not there, or started another number of ranks than the options say.
-    pub(super) fn join(&self) -> Result<Vec<Arc<dyn Collective>>, CollectiveError> {
-        match self.engine() {
-            Engine::Threads => {
-                let cores = available_cores();
-                let has_cores = self.ranks * self.threads_per_rank.unwrap_or(1) <= cores;
-                let ranks = thread_ranks(self.ranks, has_cores);
-                Ok(ranks.into_iter().map(|rank| Arc::new(rank) as Arc<dyn Collective>).collect())
+    /// The engine is not there, does not join such devices, or started another number of ranks than the options say.
+    pub(super) fn join(&self, device: DeviceChoice) -> Result<Vec<Arc<dyn Collective>>, TrainError> {
+        if self.engine() == Engine::Nccl {
+            if !device.is_cuda() {
+                const WORDS: &str = "--engine nccl joins GPUs; give --device cuda as well, or leave it out";
+                return Err(DeviceError::Unsupported(WORDS).into());
             }
-            Engine::Mpi => self.join_mpi(),
+            return self.join_nccl();
         }
+        Ok(self.join_hosts()?)
+    }
+
+    /// The ranks as threads or processes, which have the host's memory in common or nothing.
+    fn join_hosts(&self) -> Result<Vec<Arc<dyn Collective>>, CollectiveError> {
+        if self.are_processes() {
+            return self.join_mpi();
+        }
+        let cores = available_cores();
+        let has_cores = self.ranks * self.threads_per_rank.unwrap_or(1) <= cores;
+        let ranks = thread_ranks(self.ranks, has_cores);
+        Ok(ranks.into_iter().map(|rank| Arc::new(rank) as Arc<dyn Collective>).collect())
+    }
+
+    #[cfg(feature = "nccl")]
+    fn join_nccl(&self) -> Result<Vec<Arc<dyn Collective>>, TrainError> {
+        // Without a driver there is no use in asking for more.
+        DeviceChoice::gpus()?;
+        let library = super::nccl::library()?;
+        Ok(super::nccl::ranks(library, self.join_hosts()?))
+    }
+
+    #[cfg(not(feature = "nccl"))]
+    fn join_nccl(&self) -> Result<Vec<Arc<dyn Collective>>, TrainError> {
+        Err(built_without("NCCL", "nccl").into())
     }
 
     /// How many processes a launcher of MPI has to start; `None` where it has, or where none are needed.
@@ -60,7 +95,7 @@ impl RankOptions {
         if self.engine() != Engine::Mpi || launched_by_mpi() {
             return Ok(None);
         }
-        if HAS_MPI { Ok(Some(self.ranks)) } else { Err(built_without_mpi()) }
+        if HAS_MPI { Ok(Some(self.ranks)) } else { Err(built_without("MPI", "mpi")) }
     }
 
     #[cfg(feature = "mpi")]
@@ -76,11 +111,12 @@ impl RankOptions {
 
     #[cfg(not(feature = "mpi"))]
     fn join_mpi(&self) -> Result<Vec<Arc<dyn Collective>>, CollectiveError> {
-        Err(built_without_mpi())
+        Err(built_without("MPI", "mpi"))
     }
 }
 
-fn built_without_mpi() -> CollectiveError {
-    let message = "this program was built without it; docs/cluster.md says how to build it with the feature `mpi`";
-    CollectiveError::Engine { engine: "MPI", message: message.to_owned() }
+fn built_without(engine: &'static str, feature: &str) -> CollectiveError {
+    let message =
+        format!("this program was built without it; docs/cluster.md says how to build it with the feature `{feature}`");
+    CollectiveError::Engine { engine, message }
 }

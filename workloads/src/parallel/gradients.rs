@@ -1,10 +1,10 @@
 //! Gradients summed over ranks: many small tensors as a few large buckets.
 
 use candle_core::backprop::GradStore;
-use candle_core::{CpuStorage, Device, InplaceOp1, Layout, Tensor, bail};
+use candle_core::{CpuStorage, DType, Device, InplaceOp1, Layout, Tensor, bail};
 use gnntop_probe::{Name, phase, span};
 
-use super::{Collective, CollectiveError};
+use super::{Collective, CollectiveError, OnDevice};
 use crate::kernels::host_slice;
 use crate::train::Parameter;
 
@@ -50,6 +50,10 @@ impl GradientSync {
     /// A rank is gone, or has other parameters.
     pub fn share_parameters(&self, ranks: &dyn Collective) -> Result<(), SyncError> {
         for parameter in &self.parameters {
+            if let Some(devices) = ranks.on_device() {
+                devices.broadcast(0, parameter.var.as_tensor())?;
+                continue;
+            }
             let mut values = parameter.var.flatten_all()?.to_device(&Device::Cpu)?.to_vec1::<f32>()?;
             ranks.broadcast(0, &mut values)?;
             let shared = Tensor::from_vec(values, parameter.var.shape(), parameter.var.device())?;
@@ -59,7 +63,8 @@ impl GradientSync {
     }
 
     /// Replaces every gradient by its mean over the ranks, as the phase `all-reduce`, in which `wait` and `reduce` are
-    /// told apart. A parameter without a gradient counts as one of zeros, on all ranks or none.
+    /// told apart. Where the engine joins devices, `wait` is until the slowest rank's host is here, and `reduce` is handing over:
+    /// the device waits and moves later, within its own time of the phase. A parameter without a gradient counts as one of zeros, on all ranks or none.
     ///
     /// # Errors
     /// A rank is gone or has other parameters, or a gradient is not f32.
@@ -73,7 +78,10 @@ impl GradientSync {
         let mut first = 0;
         while first < self.parameters.len() {
             let end = self.bucket_end(first);
-            self.reduce_bucket(first..end, gradients, ranks)?;
+            match ranks.on_device() {
+                Some(devices) => mean_of_bucket(&self.parameters[first..end], gradients, devices)?,
+                None => self.reduce_bucket(first..end, gradients, ranks)?,
+            }
             first = end;
         }
         Ok(())
@@ -112,6 +120,34 @@ impl GradientSync {
             }
         }
         Ok(())
+    }
+}
+
+/// The means of a bucket's gradients, in memory of the device that is copied together once and is theirs from then on.
+fn mean_of_bucket(members: &[Parameter], gradients: &mut GradStore, devices: &dyn OnDevice) -> Result<(), SyncError> {
+    let bucket = joined(members, gradients)?;
+    devices.mean(&bucket)?;
+    let mut first = 0;
+    for Parameter { var, .. } in members {
+        if gradients.remove(var).is_some() {
+            gradients.insert(var, bucket.narrow(0, first, var.elem_count())?.reshape(var.shape())?);
+        }
+        first += var.elem_count();
+    }
+    Ok(())
+}
+
+/// The gradients one after the other, in memory that nothing else has.
+fn joined(members: &[Parameter], gradients: &GradStore) -> candle_core::Result<Tensor> {
+    let flat = |Parameter { var, .. }: &Parameter| match gradients.get(var) {
+        Some(gradient) => gradient.detach().flatten_all(),
+        None => Tensor::zeros(var.elem_count(), DType::F32, var.device()),
+    };
+    let all = members.iter().map(flat).collect::<candle_core::Result<Vec<_>>>()?;
+    match &all[..] {
+        // Joining one would give it back.
+        [only] => only.force_contiguous(),
+        all => Tensor::cat(all, 0),
     }
 }
 

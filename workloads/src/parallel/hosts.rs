@@ -43,8 +43,8 @@ pub(super) struct Hosts {
     pub(super) cores_here: usize,
     /// Threads that fit on this rank's processors, beside the ranks that share them: at least 1.
     pub(super) threads: usize,
-    /// Whether this is the first rank on its host.
-    pub(super) is_first_here: bool,
+    /// This rank among those on its host, from 0.
+    pub(super) number_here: usize,
     /// How this host's clock lies to that of rank 0; `None` where it is the same clock.
     pub(super) clock: Option<ClockOffset>,
 }
@@ -72,7 +72,7 @@ impl Hosts {
             ranks_here: here.len(),
             cores_here: cores_here as usize,
             threads: (host.cores / sharing).max(1),
-            is_first_here: here.first() == Some(&own),
+            number_here: here.iter().filter(|rank| **rank < own).count(),
             clock,
         })
     }
@@ -171,8 +171,8 @@ mod tests {
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         assert_eq!(
-            found.iter().map(|hosts| (hosts.ranks_here, hosts.is_first_here)).collect::<Vec<_>>(),
-            [(2, true), (2, false), (1, true)]
+            found.iter().map(|hosts| (hosts.ranks_here, hosts.number_here)).collect::<Vec<_>>(),
+            [(2, 0), (2, 1), (1, 0)]
         );
         assert_eq!(
             found.iter().map(|hosts| (hosts.cores_here, hosts.threads)).collect::<Vec<_>>(),

@@ -9,13 +9,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
+use candle_core::Device;
 use gnntop_probe::{Name, Place, TrackRole, Warning, span};
 
-#[cfg(feature = "mpi")]
-use super::Engine;
 use super::hosts::{Host, Hosts};
-use super::{Collective, CollectiveError, RankOptions, Settings, alike};
-use crate::command::{Observer, RunOptions, StepReport, Summary, TrainError};
+use super::{Collective, CollectiveError, Engine, RankOptions, Settings, alike, gpus};
+use crate::command::{DeviceChoice, DeviceError, Observer, RunOptions, StepReport, Summary, TrainError};
 
 /// The ranks agree whether to go on.
 static BROADCAST: Name = Name::span("broadcast");
@@ -42,6 +41,8 @@ pub struct Rank {
     group: Arc<dyn Collective>,
     place: Place,
     is_first_here: bool,
+    /// What every training has, with the device of this rank.
+    run: RunOptions,
     wants_stop: Arc<AtomicBool>,
 }
 
@@ -56,6 +57,22 @@ impl Rank {
     #[must_use]
     pub fn place(&self) -> &Place {
         &self.place
+    }
+
+    /// Opens the device that this rank trains on: with NCCL a GPU of its own, else what was asked for.
+    ///
+    /// # Errors
+    /// It cannot be used.
+    pub(crate) fn open_device(&self) -> Result<Device, DeviceError> {
+        self.run.open_device()
+    }
+
+    /// Begins to publish the device's time and memory on the calling thread's track, where it is a GPU.
+    ///
+    /// # Errors
+    /// The driver refuses.
+    pub(crate) fn observe(&self, device: &Device) -> candle_core::Result<()> {
+        self.run.observe(device)
     }
 
     /// Whether the observer wants the training to stop: asked by every rank at the same point of the same step, and
@@ -86,7 +103,7 @@ impl Launch<'_> {
     where
         F: Fn(&Rank, &mut dyn Observer) -> Result<Summary, TrainError> + Sync,
     {
-        let members = self.ranks.join()?;
+        let members = self.ranks.join(self.run.device)?;
         let wants_stop = Arc::new(AtomicBool::new(false));
         let (news, heard) = channel();
         let starts: Vec<_> = members.into_iter().map(|group| (warning(&*group, observer), group)).collect();
@@ -110,7 +127,7 @@ impl Launch<'_> {
         }
         let summary = first_failure(results)?;
         #[cfg(feature = "mpi")]
-        if self.ranks.engine() == Engine::Mpi {
+        if self.ranks.are_processes() {
             super::mpi::part();
         }
         Ok(summary)
@@ -121,17 +138,26 @@ impl Launch<'_> {
         let mut settings = vec![("workload", self.name.to_owned()), ("--stages", self.stages.to_string())];
         settings.extend(self.settings.iter().cloned());
         settings.extend(self.run.alike());
+        settings.push(("--engine", format!("{:?}", self.ranks.engine()).to_lowercase()));
         settings
     }
 
-    /// Where a rank stands; asks the others.
-    fn place(&self, group: &dyn Collective) -> Result<(Place, bool), CollectiveError> {
+    /// The device that a rank trains on.
+    fn device(&self, hosts: &Hosts) -> Result<DeviceChoice, TrainError> {
+        let (Engine::Nccl, DeviceChoice::Cuda(first)) = (self.ranks.engine(), self.run.device) else {
+            return Ok(self.run.device);
+        };
+        let shown = gpus::Shown { first, count: DeviceChoice::gpus()?, to_each_its_own: self.ranks.are_processes() };
+        Ok(DeviceChoice::Cuda(shown.of_rank(hosts.number_here, hosts.ranks_here)?))
+    }
+
+    /// Where a rank stands on which host, training on which device; asks the others.
+    fn place(&self, group: &dyn Collective, hosts: &Hosts, device: DeviceChoice) -> Result<Place, CollectiveError> {
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let (rank, ranks, stages) = (group.rank(), group.ranks(), self.stages.max(1));
-        let hosts = Hosts::of(group, &Host::here(), gnntop_probe::monotonic_ns)?;
         // The same on all ranks: a number that rank 0 draws.
         let run = group.gather(f64::from(random()))?[0] as u32;
-        let place = Place {
+        Ok(Place {
             run: format!("{}-{run:08x}", self.name),
             rank: number(rank),
             ranks: number(ranks),
@@ -140,13 +166,12 @@ impl Launch<'_> {
             copy: number(rank / stages),
             copies: number(ranks / stages),
             engine: group.engine().to_owned(),
-            device: if self.run.device.is_cuda() { self.run.device.to_string() } else { "CPU".to_owned() },
+            device: if device.is_cuda() { device.to_string() } else { "CPU".to_owned() },
             threads: number(self.ranks.threads_per_rank.unwrap_or(hosts.threads)),
             host_ranks: number(hosts.ranks_here),
             host_cores: number(hosts.cores_here),
             clock: hosts.clock,
-        };
-        Ok((place, hosts.is_first_here))
+        })
     }
 
     /// A rank's whole life. Where it fails the others are told, so that none waits for it.
@@ -163,9 +188,12 @@ impl Launch<'_> {
     {
         let live = || {
             alike::check(&*group, &self.alike())?;
-            let (place, is_first_here) = self.place(&*group)?;
+            let hosts = Hosts::of(&*group, &Host::here(), gnntop_probe::monotonic_ns)?;
+            let run = RunOptions { device: self.device(&hosts)?, ..self.run.clone() };
+            let place = self.place(&*group, &hosts, run.device)?;
             voice.tell(&describe(&place));
-            let rank = Rank { group: Arc::clone(&group), place, is_first_here, wants_stop };
+            let is_first_here = hosts.number_here == 0;
+            let rank = Rank { group: Arc::clone(&group), place, is_first_here, run, wants_stop };
             let pool = self.pool(&rank)?;
             pool.install(|| {
                 let session = self.run.start_rank(self.name, rank.place.clone(), rank.is_first_here, warning);

@@ -5,17 +5,20 @@ mod alike;
 mod collective;
 mod engine;
 mod facts;
+mod gpus;
 mod gradients;
 mod hosts;
 mod launch;
 #[cfg(feature = "mpi")]
 mod mpi;
+#[cfg(any(feature = "nccl", test))]
+mod nccl;
 mod options;
 pub mod pipeline;
 mod threads;
 
 pub use alike::Settings;
-pub use collective::{Collective, CollectiveError};
+pub use collective::{Collective, CollectiveError, OnDevice};
 pub use engine::{Engine, launched_by_mpi};
 pub use facts::Facts;
 pub use gradients::{GradientSync, SyncError};

@@ -11,8 +11,8 @@ pub struct RankOptions {
     /// Ranks that train together, each on its part of every batch; without, one.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one)]
     pub ranks: usize,
-    /// What carries data between ranks: `threads` of this process, or `mpi`, which starts them with mpirun; without, threads,
-    /// or MPI where a launcher of MPI started this process.
+    /// What carries data between ranks: `threads` of this process, `mpi`, which starts them with mpirun, or `nccl`, with a GPU
+    /// for each rank; without, threads, or MPI where a launcher of MPI started this process.
     #[arg(long, value_enum)]
     pub engine: Option<Engine>,
     /// Threads that each rank computes with; without, the cores divided by the ranks of the host.

@@ -48,8 +48,8 @@ impl SampledRun<'_> {
         let launch = Launch { name: self.name, ranks: &self.options.ranks, run, stages: 1, settings: &settings };
         launch.run(observer, |rank, observer| {
             observer.tell(&self.options.describe_shards(self.dataset, rank.collective().ranks()));
-            let device = run.open_device()?;
-            run.observe(&device)?;
+            let device = rank.open_device()?;
+            rank.observe(&device)?;
             SampledTraining::new(self, make(&device)?, device, Some(rank))?.run(self, observer)
         })
     }

@@ -8,6 +8,10 @@
 enum { SUCCESS = 0, INVALID = 1, OUT_OF_MEMORY = 2, NOT_READY = 600 };
 enum { THRESHOLD = 4, RESERVED = 5, RESERVED_HIGH = 6, USED = 7, USED_HIGH = 8 };
 
+enum { DEVICES = 3, READ_WRITE = 3 };
+typedef struct { int kind, device, flags; } Access;
+static int may_use[DEVICES];
+
 static const uint64_t TOTAL = 1ull << 30;
 static uint64_t used, used_high, reserved, reserved_high, threshold;
 static double done_ms;
@@ -23,7 +27,7 @@ static double now_ms(void) {
 
 int cuInit(unsigned flags) { return SUCCESS; }
 int cuDeviceGetCount(int *count) { *count = 1; return SUCCESS; }
-int cuDeviceGet(int *device, int ordinal) { *device = ordinal; return ordinal == 0 ? SUCCESS : INVALID; }
+int cuDeviceGet(int *device, int ordinal) { *device = ordinal; return ordinal < DEVICES ? SUCCESS : INVALID; }
 int cuDeviceGetAttribute(int *value, int attribute, int device) { *value = 1; return SUCCESS; }
 int cuDevicePrimaryCtxRetain(void **context, int device) { *context = &threshold; return SUCCESS; }
 int cuDevicePrimaryCtxRelease_v2(int device) { return SUCCESS; }
@@ -91,6 +95,23 @@ int cuMemPoolSetAttribute(void *pool, int attribute, uint64_t *value) {
     case USED_HIGH: used_high = used; return *value ? INVALID : SUCCESS;
     }
     return INVALID;
+}
+
+// One device is counted. Of two more, which only share memory, the last cannot reach it.
+int cuDeviceCanAccessPeer(int *can, int device, int peer) {
+    *can = device == 1 && peer == 0;
+    return SUCCESS;
+}
+
+int cuMemPoolSetAccess(void *pool, const Access *access, size_t count) {
+    if (count != 1 || access->kind != 1 || access->device != 1 || access->flags != READ_WRITE) return INVALID;
+    may_use[access->device] = READ_WRITE;
+    return SUCCESS;
+}
+
+int cuMemPoolGetAccess(int *flags, void *pool, const Access *location) {
+    *flags = location->device == 0 ? READ_WRITE : may_use[location->device];
+    return SUCCESS;
 }
 
 int cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {

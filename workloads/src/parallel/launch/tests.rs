@@ -161,3 +161,23 @@ fn more_threads_than_cores_are_said_to_be_so() {
     assert!(describe(&place(4)).starts_with("4 ranks of 1 thread on 2 cores: oversubscribed"));
     assert!(describe(&place(2)).starts_with("4 ranks of 1 thread, 2 of them on 2 cores; "));
 }
+
+#[test]
+fn nccl_is_for_gpus_and_for_programs_that_have_it() {
+    let never = |_: &Rank, _: &mut dyn Observer| -> Result<Summary, TrainError> { unreachable!("no rank starts") };
+    let told = |words: &[&str]| launch(words, &mut Ear::default(), never).unwrap_err().to_string();
+    let error = told(&["--ranks", "2", "--engine", "nccl"]);
+    assert_eq!(error, "--engine nccl joins GPUs; give --device cuda as well, or leave it out");
+    if !cfg!(feature = "nccl") {
+        let error = told(&["--ranks", "2", "--engine", "nccl", "--device", "cuda"]);
+        assert!(error.starts_with("NCCL failed: this program was built without it; docs/cluster.md says"), "{error}");
+    }
+}
+
+#[test]
+fn nccl_is_never_chosen_unasked_and_one_rank_of_it_is_not_alone() {
+    let options = |words: &[&str]| line(words).ranks;
+    assert_ne!(options(&["--ranks", "2", "--device", "cuda"]).engine(), Engine::Nccl);
+    let one = options(&["--engine", "nccl"]);
+    assert!(!one.is_alone() && one.processes_to_launch().unwrap().is_none());
+}

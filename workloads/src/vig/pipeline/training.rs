@@ -167,7 +167,8 @@ impl<'a> StageRun<'a> {
         let StagedTraining { plan, options, .. } = shared;
         let copies = shared.copies(rank.collective().ranks())?;
         observer.tell(&plan.describe(copies));
-        let device = options.open_device()?;
+        let device = rank.open_device()?;
+        rank.observe(&device)?;
         let parts = shared.parts(rank, &device, observer)?;
         let number = rank.collective().rank();
         let (copy, stage) = (number / plan.stages, number % plan.stages);

@@ -1,0 +1,76 @@
+//! A device's stream and a tensor on it, as a library of NVIDIA's takes them.
+
+use std::ffi::c_void;
+use std::marker::PhantomData;
+
+use candle_core::{DType, Device, Result, Tensor};
+
+use super::machine::View;
+
+/// The f32 values of a contiguous tensor and the stream that all work of its device is on.
+#[derive(Debug)]
+pub(crate) struct OnStream<'a> {
+    address: *mut c_void,
+    count: usize,
+    stream: *mut c_void,
+    tensor: PhantomData<&'a Tensor>,
+}
+
+impl<'a> OnStream<'a> {
+    /// Makes the tensor's device the calling thread's, too. The tensor's memory may be written by work on its stream: it is
+    /// the device's, which no reference of the host points to.
+    ///
+    /// # Errors
+    /// The tensor is not f32, not contiguous or not on a device with streams.
+    pub(crate) fn of(tensor: &'a Tensor) -> Result<Self> {
+        let (count, stream) = (tensor.elem_count(), stream_of(tensor.device())?);
+        let address = View::of(tensor)?.address(DType::F32, count)?;
+        Ok(Self { address: address.0 as *mut c_void, count, stream, tensor: PhantomData })
+    }
+
+    /// Where the values are: memory of the device, for as long as work on the stream uses it, since it is freed in the
+    /// stream's order.
+    pub(crate) fn address(&self) -> *mut c_void {
+        self.address
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The stream.
+    pub(crate) fn stream(&self) -> *mut c_void {
+        self.stream
+    }
+}
+
+/// Lets the GPUs of these numbers use the tensors of a device, where they can reach them.
+///
+/// # Errors
+/// The driver refuses.
+pub(crate) fn let_use(device: &Device, others: &[usize]) -> Result<()> {
+    #[cfg(feature = "cuda")]
+    if let Device::Cuda(device) = device {
+        return super::memory::let_use(&device.cuda_stream(), others);
+    }
+    // The host's memory is everybody's.
+    let _ = (device, others);
+    Ok(())
+}
+
+fn stream_of(device: &Device) -> Result<*mut c_void> {
+    match device {
+        #[cfg(feature = "cuda")]
+        Device::Cuda(device) => {
+            use candle_core::cuda_backend::WrapErr;
+            let stream = device.cuda_stream();
+            stream.context().bind_to_thread().w()?;
+            Ok(stream.cu_stream().cast())
+        }
+        // Tests have a library that works on the host's memory, at once.
+        #[cfg(test)]
+        Device::Cpu => Ok(std::ptr::null_mut()),
+        _ => candle_core::bail!("ranks join tensors on CUDA devices; move them there"),
+    }
+}

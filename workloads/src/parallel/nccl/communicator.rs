@@ -1,0 +1,225 @@
+//! One rank's end of a group of GPUs, which can be given up from any thread while work is under way.
+//!
+//! Where a rank is gone, work that needs it stays on the other GPUs for ever, and whoever waits for one of these does not come
+//! back. Only [`Communicator::abort`] takes such work away. The rank in question cannot do that itself, so a process
+//! keeps all of its communicators in [`Peers`], and the rank that fails ends them.
+
+use std::ffi::c_int;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use candle_core::Device;
+
+use super::library::{Config, FLOAT32, Functions, Handle, IN_PROGRESS, MEAN, SUCCESS, Status, UniqueId, failed};
+use crate::cuda::OnStream;
+use crate::parallel::CollectiveError;
+
+/// Questions after a call under way before the thread sleeps between them.
+const SPINS: u32 = 1000;
+const SLEEP: Duration = Duration::from_micros(50);
+/// How long saying goodbye may take, which needs the others, before the communicator is given up instead.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// Where a rank stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// Among all ranks of the run, to be named by.
+    pub(super) number: usize,
+    /// In its group.
+    pub(super) rank: usize,
+    /// Of the group.
+    pub(super) ranks: usize,
+}
+
+/// A rank's membership in a group of GPUs.
+#[derive(Debug)]
+pub(super) struct Communicator {
+    functions: &'static Functions,
+    number: usize,
+    state: Mutex<State>,
+    /// Not closed before NCCL has freed what it has there.
+    device: Device,
+}
+
+#[derive(Debug)]
+enum State {
+    Open(Handle),
+    /// NCCL has freed the handle, or never gave one.
+    Ended(CollectiveError),
+}
+
+// SAFETY: a handle of NCCL is no thread's own. It is used and freed with `state` locked, and there is no copy of it.
+unsafe impl Send for State {}
+
+impl Communicator {
+    /// Joins a group with this device, which is the calling thread's. A call that all ranks make with the same id; returns
+    /// when all have.
+    ///
+    /// # Errors
+    /// NCCL's, or a rank of `peers` is gone.
+    pub(super) fn join(
+        functions: &'static Functions,
+        id: UniqueId,
+        place: Place,
+        device: &Device,
+        peers: &Peers,
+    ) -> Result<Arc<Self>, CollectiveError> {
+        let Place { number, rank, ranks } = place;
+        let (mut handle, mut config) = (std::ptr::null_mut(), Config::NOT_BLOCKING);
+        let [of, at] = [ranks, rank].map(|count| c_int::try_from(count).unwrap_or(c_int::MAX));
+        // SAFETY: handle and configuration are written and read during the call; the id is copied.
+        let status = unsafe { (functions.comm_init)(&raw mut handle, of, id, at, &raw mut config) };
+        let none = || failed(format!("rank {number} in joining {ranks} GPUs: {}", functions.words(status)));
+        let state = Mutex::new(if handle.is_null() { State::Ended(none()) } else { State::Open(handle) });
+        let communicator = Arc::new(Self { functions, number, state, device: device.clone() });
+        peers.add(&communicator);
+        communicator.finish(status, || format!("joining {ranks} GPUs"))?;
+        // Without a handle there was no error either: nothing has been joined.
+        communicator.on_handle(|_| ())?;
+        Ok(communicator)
+    }
+
+    /// The rank's device.
+    pub(super) fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Has the values, which are on [`device`](Self::device), replaced by their mean over the ranks.
+    pub(super) fn mean(&self, values: &OnStream<'_>) -> Result<(), CollectiveError> {
+        let (address, count, stream) = (values.address(), values.count(), values.stream());
+        // SAFETY: the address is that of `count` f32 on the device of `stream` (`OnStream`), and NCCL may have both arguments
+        // alike. The work is done in the stream's order, in which the memory is freed as well: it is on the stream when this
+        // returns, or was taken off by `abort`, which has the lock until it is.
+        let call =
+            |handle| unsafe { (self.functions.all_reduce)(address, address, count, FLOAT32, MEAN, handle, stream) };
+        let status = self.on_handle(call)?;
+        self.finish(status, || format!("all-reduce of {count} values"))
+    }
+
+    /// Has the values, which are on [`device`](Self::device), replaced by those of rank `root`.
+    pub(super) fn broadcast(&self, root: usize, values: &OnStream<'_>) -> Result<(), CollectiveError> {
+        let (address, count, stream) = (values.address(), values.count(), values.stream());
+        let root = c_int::try_from(root).unwrap_or(c_int::MAX);
+        // SAFETY: as in `mean`.
+        let call =
+            |handle| unsafe { (self.functions.broadcast)(address, address, count, FLOAT32, root, handle, stream) };
+        let status = self.on_handle(call)?;
+        self.finish(status, || format!("broadcast of {count} values"))
+    }
+
+    /// Takes what is under way off the device, and has every later call fail with this error. The first one counts.
+    pub(super) fn abort(&self, error: &CollectiveError) {
+        let mut state = self.lock();
+        if let State::Open(handle) = *state {
+            *state = State::Ended(error.clone());
+            // SAFETY: the handle is open, and nobody has it any more. Any thread may call this, also while a call that came
+            // back is under way, which is what a communicator that does not block is for.
+            let _ = unsafe { (self.functions.comm_abort)(handle) };
+        }
+    }
+
+    /// Makes a call of NCCL, which comes back at once.
+    fn on_handle<T>(&self, call: impl FnOnce(Handle) -> T) -> Result<T, CollectiveError> {
+        match &*self.lock() {
+            State::Open(handle) => Ok(call(*handle)),
+            State::Ended(error) => Err(error.clone()),
+        }
+    }
+
+    /// Waits until a call is no longer under way: until then its work may not be on the stream.
+    fn finish(&self, status: Status, what: impl FnOnce() -> String) -> Result<(), CollectiveError> {
+        let status = self.settled(status, None)?;
+        if status == SUCCESS {
+            return Ok(());
+        }
+        let error = failed(format!("rank {} in {}: {}", self.number, what(), self.functions.words(status)));
+        self.abort(&error);
+        Err(error)
+    }
+
+    /// What a call came to, or that it is still under way when the time is up.
+    fn settled(&self, mut status: Status, limit: Option<Duration>) -> Result<Status, CollectiveError> {
+        let (begin, mut asked) = (Instant::now(), 0);
+        while status == IN_PROGRESS && limit.is_none_or(|limit| begin.elapsed() < limit) {
+            if asked < SPINS {
+                std::thread::yield_now()
+            } else {
+                std::thread::sleep(SLEEP)
+            }
+            asked += 1;
+            status = self.on_handle(|handle| {
+                let mut state = SUCCESS;
+                // SAFETY: the handle is open; the state is written during the call.
+                let asking = unsafe { (self.functions.comm_state)(handle, &raw mut state) };
+                if asking == SUCCESS { state } else { asking }
+            })?;
+        }
+        Ok(status)
+    }
+
+    /// Locks even after a panic: what is behind it is changed in one go.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Communicator {
+    /// Says goodbye in good order, for which the others have to do so as well; gives up where they do not.
+    fn drop(&mut self) {
+        let gone = CollectiveError::Gone { rank: self.number, reason: "has ended".to_owned() };
+        if std::thread::panicking() {
+            return self.abort(&gone);
+        }
+        // SAFETY: the handle is open.
+        let parted = self.on_handle(|handle| unsafe { (self.functions.comm_finalize)(handle) });
+        let parted = parted.and_then(|status| self.settled(status, Some(FAREWELL)));
+        let mut state = self.lock();
+        if let (Ok(SUCCESS), State::Open(handle)) = (parted, &*state) {
+            let handle = *handle;
+            *state = State::Ended(gone);
+            // SAFETY: the handle is open, nothing is under way, and nobody has it any more.
+            let _ = unsafe { (self.functions.comm_destroy)(handle) };
+            return;
+        }
+        drop(state);
+        self.abort(&gone);
+    }
+}
+
+/// The communicators of this process's ranks.
+#[derive(Debug, Default)]
+pub(super) struct Peers(Mutex<Members>);
+
+#[derive(Debug, Default)]
+struct Members {
+    communicators: Vec<Weak<Communicator>>,
+    /// Why the first rank that failed did.
+    failure: Option<CollectiveError>,
+}
+
+impl Peers {
+    /// One more, which ends at once where a rank has failed already.
+    fn add(&self, communicator: &Arc<Communicator>) {
+        let mut members = self.lock();
+        members.communicators.retain(|known| known.strong_count() > 0);
+        members.communicators.push(Arc::downgrade(communicator));
+        if let Some(error) = &members.failure {
+            communicator.abort(error);
+        }
+    }
+
+    /// Ends them all, those to come included. The first failure counts: others follow from it.
+    pub(super) fn end(&self, error: CollectiveError) {
+        let mut members = self.lock();
+        let error = members.failure.get_or_insert(error).clone();
+        // Not under the lock: the last owner of one may be here.
+        let all: Vec<_> = members.communicators.iter().filter_map(Weak::upgrade).collect();
+        drop(members);
+        all.iter().for_each(|communicator| communicator.abort(&error));
+    }
+
+    /// Locks even after a panic: the list is changed by whole members.
+    fn lock(&self) -> MutexGuard<'_, Members> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

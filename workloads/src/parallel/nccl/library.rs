@@ -1,0 +1,162 @@
+//! NCCL's functions, looked up in its library when a training first asks for them.
+//!
+//! cudarc has them too, but looks for `libnccl.so`, which only NCCL's development package installs; that of the run time and
+//! PyTorch's wheels have `libnccl.so.2`. Where it finds none it ends the program, and it needs one to link with.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
+
+use crate::parallel::CollectiveError;
+
+/// Names of the library, the one that every installation has first.
+const NAMES: [&str; 2] = ["libnccl.so.2", "libnccl.so"];
+
+/// A communicator of NCCL's.
+pub(super) type Handle = *mut c_void;
+
+/// NCCL's `ncclResult_t`.
+pub(super) type Status = c_int;
+/// `ncclSuccess`
+pub(super) const SUCCESS: Status = 0;
+/// `ncclInProgress`: to be asked again.
+pub(super) const IN_PROGRESS: Status = 7;
+/// `ncclFloat32`
+pub(super) const FLOAT32: c_int = 7;
+/// `ncclAvg`
+pub(super) const MEAN: c_int = 4;
+
+/// What ranks find each other by: `ncclUniqueId`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub(super) struct UniqueId(pub(super) [u8; 128]);
+
+/// `ncclConfig_t` as NCCL 2.14 has it. Later versions add fields, and take those as not given for one of this version.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Config {
+    size: usize,
+    magic: c_uint,
+    version: c_uint,
+    blocking: c_int,
+}
+
+impl Config {
+    /// Calls come back at once and are asked after, so that a communicator can be given up while one is under way.
+    pub(super) const NOT_BLOCKING: Self =
+        Self { size: size_of::<Self>(), magic: 0xcafe_beef, version: 21_400, blocking: 0 };
+}
+
+macro_rules! functions {
+    ($($field:ident = $name:literal ($($argument:ty),*) -> $result:ty;)*) => {
+        /// What is used of NCCL.
+        #[derive(Debug)]
+        pub(crate) struct Functions {
+            $(pub(super) $field: unsafe extern "C" fn($($argument),*) -> $result,)*
+        }
+
+        impl Functions {
+            fn of(library: &Library) -> Result<Self, CollectiveError> {
+                Ok(Self {
+                    $($field: {
+                        let symbol = library.symbol($name)?;
+                        type Function = unsafe extern "C" fn($($argument),*) -> $result;
+                        // SAFETY: nccl.h declares the function of this name with these types, in version 2.14 and, since
+                        // the name of the library has its version, in all that follow.
+                        unsafe { std::mem::transmute::<*mut c_void, Function>(symbol) }
+                    },)*
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    get_unique_id = "ncclGetUniqueId" (*mut UniqueId) -> Status;
+    comm_init = "ncclCommInitRankConfig" (*mut Handle, c_int, UniqueId, c_int, *mut Config) -> Status;
+    comm_state = "ncclCommGetAsyncError" (Handle, *mut Status) -> Status;
+    comm_finalize = "ncclCommFinalize" (Handle) -> Status;
+    comm_destroy = "ncclCommDestroy" (Handle) -> Status;
+    comm_abort = "ncclCommAbort" (Handle) -> Status;
+    all_reduce = "ncclAllReduce" (*const c_void, *mut c_void, usize, c_int, c_int, Handle, *mut c_void) -> Status;
+    broadcast = "ncclBroadcast" (*const c_void, *mut c_void, usize, c_int, c_int, Handle, *mut c_void) -> Status;
+    error_string = "ncclGetErrorString" (Status) -> *const c_char;
+    last_error = "ncclGetLastError" (Handle) -> *const c_char;
+}
+
+impl Functions {
+    /// Of NCCL as it is installed. It stays loaded.
+    ///
+    /// # Errors
+    /// There is none, or one before 2.14.
+    pub(crate) fn installed() -> Result<Self, CollectiveError> {
+        Self::of(&Library::open(&NAMES)?)
+    }
+
+    /// Of the library in this file.
+    #[cfg(test)]
+    pub(super) fn in_file(file: &str) -> Result<Self, CollectiveError> {
+        Self::of(&Library::open(&[file])?)
+    }
+
+    /// A status in words, with what NCCL last said of an error.
+    pub(super) fn words(&self, status: Status) -> String {
+        // SAFETY: both functions may be called at any time, and give text that ends with a zero byte and stays, or nothing.
+        // The second takes no communicator: it is documented as unused.
+        let (what, last) =
+            unsafe { (text((self.error_string)(status)), text((self.last_error)(std::ptr::null_mut()))) };
+        match last.split_whitespace().collect::<Vec<_>>().join(" ") {
+            last if last.is_empty() => what,
+            last => format!("{what}: {last}"),
+        }
+    }
+}
+
+/// A copy of C's text; empty where there is none.
+///
+/// # Safety
+/// `text` is null or points to bytes that end with a zero and do not change meanwhile.
+unsafe fn text(text: *const c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: the caller's promise.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+/// A loaded library.
+struct Library(*mut c_void);
+
+impl Library {
+    /// The first of these that can be loaded.
+    fn open(names: &[&str]) -> Result<Self, CollectiveError> {
+        let mut reason = String::new();
+        for name in names {
+            let Ok(name) = CString::new(*name) else { continue };
+            // SAFETY: the name ends with a zero byte; NCCL may be loaded from any thread.
+            let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW) };
+            if !handle.is_null() {
+                return Ok(Self(handle));
+            }
+            if reason.is_empty() {
+                // SAFETY: the text is this thread's and stays until its next call of the loader.
+                reason = unsafe { text(libc::dlerror()) };
+            }
+        }
+        Err(failed(format!(
+            "it cannot be loaded ({reason}): install NCCL 2.14 or newer (libnccl2, or Python's nvidia-nccl-cu13), or name its \
+             folder in LD_LIBRARY_PATH"
+        )))
+    }
+
+    fn symbol(&self, name: &str) -> Result<*mut c_void, CollectiveError> {
+        let missing = || failed(format!("it has no {name}: install NCCL 2.14 or newer"));
+        let symbol = CString::new(name).map_err(|_| missing())?;
+        // SAFETY: the library is loaded and never unloaded; the name ends with a zero byte.
+        let symbol = unsafe { libc::dlsym(self.0, symbol.as_ptr()) };
+        if symbol.is_null() { Err(missing()) } else { Ok(symbol) }
+    }
+}
+
+/// What NCCL, or its absence, has to say.
+pub(super) fn failed(message: String) -> CollectiveError {
+    CollectiveError::Engine { engine: "NCCL", message }
+}
