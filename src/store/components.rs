@@ -21,7 +21,7 @@ impl Store {
     /// How many processes of the run there are on this session's machine: each rank is one, but for those that are threads.
     pub(super) fn processes_of_the_run(&self) -> u32 {
         let place = self.session().info().and_then(|info| info.place.as_deref());
-        place.filter(|place| place.engine != "threads").map_or(1, |place| place.host_ranks.max(1))
+        place.filter(|place| !place.engine.ends_with("threads")).map_or(1, |place| place.host_ranks.max(1))
     }
 
     /// What is known of the processors from the session's signals.
