@@ -18,6 +18,10 @@ const PRESSURE: f64 = 0.25;
 const TAKEN_PER_S: f64 = 10.0;
 /// Kernels without pressure information tell only by what was taken: then it must be so many times a second.
 const TAKEN_PER_S_ALONE: f64 = 200.0;
+/// Steps that others are compared with.
+const ENOUGH: usize = 10;
+/// The CPU is taken so many times less often from a step that counts as hardly disturbed than from most.
+const FAR_LESS: f64 = 4.0;
 
 /// The check.
 pub(super) struct Contention;
@@ -71,10 +75,11 @@ fn contended(evidence: &Evidence<'_>, span: &Range<u64>, pressure: Option<f64>, 
     if taken < least || pressure.is_some_and(|share| share < PRESSURE) {
         return None;
     }
-    let share = evidence.share(cost_ns(evidence));
+    let quiet = Quiet::of(evidence);
+    let share = quiet.as_ref().map(|quiet| evidence.share(quiet.cost_ns(evidence)));
     let summary = format!("the CPU is taken from the training thread {} times a second", count(taken.round() as u64));
     let confidence = if pressure.is_some() { Confidence::High } else { Confidence::Medium };
-    let mut finding = Finding::of_run(Kind::Contention, confidence, Some(share), summary);
+    let mut finding = Finding::of_run(Kind::Contention, confidence, share, summary);
     if let Some(share) = pressure {
         finding = finding.because(format!("something waits for a CPU {} of the time", percent(share)));
     }
@@ -88,23 +93,47 @@ fn contended(evidence: &Evidence<'_>, span: &Range<u64>, pressure: Option<f64>, 
             finding.advise("see what else runs on the machine, or bind the training to cores of its own")
         };
     }
-    if let Some(ns) = quiet_step_ns(evidence) {
-        finding = finding.because(format!("a step that keeps its CPU takes {}", duration(ns as u64)));
+    Some(match quiet {
+        Some(quiet) => finding.because(quiet.in_words()),
+        None => finding,
+    })
+}
+
+/// The steps that others hardly disturb, to which all are compared.
+struct Quiet {
+    /// Median time inside of them.
+    inside_ns: f64,
+    /// Times that the CPU is taken from them, at most.
+    taken: u64,
+}
+
+impl Quiet {
+    /// The steps that keep their CPU or, where there are few, those from which it is taken far less often than from most;
+    /// `None` where these are few too.
+    fn of(evidence: &Evidence<'_>) -> Option<Self> {
+        let taken = |row: usize| Some(evidence.rows[row].usage()?.involuntary_switches);
+        let full = || (0..evidence.rows.len()).filter(|row| !evidence.shape.is_partial[*row]);
+        let mut all: Vec<f64> = full().filter_map(|row| Some(taken(row)? as f64)).collect();
+        let far_less = (median(&mut all)? / FAR_LESS) as u64;
+        [0, far_less].into_iter().find_map(|most| {
+            let quiet = full().filter(|row| taken(*row).is_some_and(|times| times <= most));
+            let mut times: Vec<f64> = quiet.map(|row| evidence.inside_ns[row]).collect();
+            let inside_ns = if times.len() >= ENOUGH { median(&mut times) } else { None };
+            inside_ns.map(|inside_ns| Self { inside_ns, taken: most })
+        })
     }
-    Some(finding)
-}
 
-/// Time inside of the steps in which the CPU was not taken away; `None` where there are few.
-fn quiet_step_ns(evidence: &Evidence<'_>) -> Option<f64> {
-    let quiet = |row: usize| evidence.rows[row].usage().is_some_and(|usage| usage.involuntary_switches == 0);
-    let full = |row: &usize| !evidence.shape.is_partial[*row] && quiet(*row);
-    let mut times: Vec<f64> = (0..evidence.rows.len()).filter(full).map(|row| evidence.inside_ns[row]).collect();
-    (times.len() >= 10).then(|| median(&mut times)).flatten()
-}
+    /// What steps take more than these.
+    fn cost_ns(&self, evidence: &Evidence<'_>) -> f64 {
+        let full = (0..evidence.rows.len()).filter(|row| !evidence.shape.is_partial[*row]);
+        full.map(|row| (evidence.inside_ns[row] - self.inside_ns).max(0.0)).sum()
+    }
 
-/// What steps take more than those that keep their CPU; 0 where there are none to compare with.
-fn cost_ns(evidence: &Evidence<'_>) -> f64 {
-    let Some(quiet_ns) = quiet_step_ns(evidence) else { return 0.0 };
-    let full = (0..evidence.rows.len()).filter(|row| !evidence.shape.is_partial[*row]);
-    full.map(|row| (evidence.inside_ns[row] - quiet_ns).max(0.0)).sum()
+    fn in_words(&self) -> String {
+        let time = duration(self.inside_ns as u64);
+        match self.taken {
+            0 => format!("a step that keeps its CPU takes {time}"),
+            taken => format!("a step from which it is taken at most {} times takes {time}", count(taken)),
+        }
+    }
 }

@@ -80,6 +80,24 @@ fn gpus_are_idle_or_throttled_only_if_they_take_part() {
 }
 
 #[test]
+fn a_run_that_never_keeps_its_cpu_is_compared_with_its_least_disturbed_steps() {
+    let pressed = [counted("machine.pressure.cpu.some", Unit::Nanoseconds, |t| t * 9e8)];
+    let taken = |spared: u64| {
+        move |step: u64| {
+            let is_spared = step.is_multiple_of(10) && step <= 10 * spared;
+            let mut plan = if is_spared { Plan::default() } else { with_phase("backward", 12 * MS) };
+            plan.usage.involuntary_switches = if is_spared { 3 } else { 40 };
+            plan
+        }
+    };
+    let found = only(&run(300, taken(30), &pressed));
+    assert_says(&found, Kind::Contention, &["a step from which it is taken at most 10 times takes 3"]);
+    assert!(found.share.is_some_and(|share| (0.15..0.35).contains(&share)), "{found:?}");
+    let found = only(&run(300, taken(5), &pressed));
+    assert_eq!(found.share, None, "with nothing to compare with nothing is said, least of all that it costs nothing");
+}
+
+#[test]
 fn memory_that_grows_is_told_from_memory_that_levels_off() {
     let leak = [gauge("process.rss", Unit::Bytes, |t| 5e8 + t * 2e7)];
     assert_says(
