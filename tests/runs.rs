@@ -5,6 +5,8 @@ mod fixtures;
 mod sessions;
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
 
 use fixtures::{MS, ParallelRun, each_item};
 
@@ -161,18 +163,43 @@ fn lines_without_a_screen_are_about_a_rank_of_a_run() {
     assert!(piped.out.contains("this is rank 0 of 2"), "{piped:?}");
 }
 
+/// What is said where ranks that went on beside each other come one after the other.
+const IN_TURN: &str = "the ranks come one after the other through this pipe";
+
 #[test]
-fn ranks_that_come_one_after_the_other_through_a_pipe_are_told() {
+fn a_recording_that_comes_through_a_pipe_as_a_whole_is_played_as_the_file_is() {
     let sessions = Sessions::new();
     let parallel = ParallelRun { steps: 400, ..ParallelRun::default() };
-    let replay = |input: &[u8]| sessions.run_with(["replay", "-", "--plain", "--speed", "100"], input);
     // As `cat` puts recordings together.
-    let told = "the ranks come one after the other through this pipe: replay the file itself";
-    let ran = replay(&parallel.bytes());
-    assert!(ran.code == Some(0) && ran.err.contains(told), "{ran:?}");
     sessions.file("run.gnntop", &parallel.bytes());
-    let ran = sessions.run(["replay", "run.gnntop", "--plain", "--speed", "100"]);
-    assert!(ran.code == Some(0) && !ran.err.contains(told), "a file is read at both places: {ran:?}");
+    let words = |file| ["replay", file, "--plain", "--speed", "100", "--interval", "100ms"];
+    let (piped, read) = (sessions.run_with(words("-"), &parallel.bytes()), sessions.run(words("run.gnntop")));
+    for ran in [&piped, &read] {
+        assert!(ran.code == Some(0) && !ran.err.contains(IN_TURN), "read at both places: {ran:?}");
+        assert!(ran.out.contains("step 400") && ran.out.contains("this is rank 0 of 2"), "{ran:?}");
+    }
+    assert!(piped.out.contains("standard input"), "{piped:?}");
+    let started_in_the_middle = sessions.run_with([&words("-")[..], &["--from", "15s"]].concat(), &parallel.bytes());
+    assert!(started_in_the_middle.out.contains("step 400"), "{started_in_the_middle:?}");
+}
+
+#[test]
+fn ranks_that_come_one_after_the_other_through_a_pipe_that_goes_on_are_told() {
+    let sessions = Sessions::new();
+    let parallel = ParallelRun { steps: 400, ..ParallelRun::default() };
+    let mut command = sessions.gnntop(["replay", "-", "--plain", "--speed", "100", "--interval", "100ms"]);
+    let mut replay = spawn(command.stdin(Stdio::piped()));
+    let mut pipe = replay.stdin.take().unwrap();
+    pipe.write_all(&parallel.session(0)).unwrap();
+    let mut out = BufReader::new(replay.stdout.take().unwrap()).lines().map(|line| line.unwrap());
+    let mut before = String::new();
+    let stands = |line: String| std::mem::replace(&mut before, line.clone()) == line;
+    assert!(out.by_ref().any(stands), "rank 0 is played as far as it goes while the pipe is open");
+    pipe.write_all(&parallel.session(1)).unwrap();
+    let mut err = BufReader::new(replay.stderr.take().unwrap()).lines().map(|line| line.unwrap());
+    assert!(err.any(|line| line.contains(IN_TURN)), "this rank comes too late");
+    drop(pipe);
+    assert!(out.any(|line| line.contains("step 400")) && replay.wait().unwrap().success(), "played in step in the end");
 }
 
 #[test]

@@ -451,6 +451,25 @@ fn a_recording_is_replayed() {
 }
 
 #[test]
+fn a_recording_that_comes_through_a_pipe_is_replayed_like_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run.gnntop");
+    // Two ranks one after the other, of which each goes on for 16 s.
+    fs::write(&path, ParallelRun { steps: 400, ..ParallelRun::default() }.bytes()).unwrap();
+    let gnntop = env!("CARGO_BIN_EXE_gnntop");
+    let script = r#"cat "$0" | "$1" replay -"#;
+    let mut terminal = Terminal::start(Path::new("/bin/sh"), &["-c", script, path.to_str().unwrap(), gnntop], &[]);
+    terminal.wait_for("replay 1x");
+    terminal.wait_for(" of 00:16");
+    terminal.press(" R:100%\r");
+    terminal.wait_for("step 400");
+    terminal.press(":4s\r");
+    terminal.wait_for("step 97");
+    terminal.press("q");
+    assert_eq!(terminal.wait_for_end().exit_code(), 0);
+}
+
+#[test]
 fn findings_are_there_at_once_after_a_jump_and_lead_to_their_steps() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.gnntop");

@@ -24,6 +24,7 @@ pub mod process;
 pub mod recording;
 pub mod runs;
 mod segments;
+mod spool;
 pub mod target;
 mod whose;
 

@@ -1,16 +1,20 @@
-//! Reads a pipe without ever making the caller wait: a thread reads ahead, by a bounded amount.
+//! Reads a pipe without ever making the caller wait: a thread reads ahead, by a bounded amount, in memory or in a file.
 
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, RecvError, TryRecvError, sync_channel};
 use std::thread;
 
-/// Bytes that are read at a time.
-const CHUNK_LEN: usize = 64 * 1024;
+use super::spool::{CHUNK_LEN, Given, Kept, Spool};
+
+/// Name of the thread that reads.
+const THREAD: &str = "gnntop pipe";
 /// Chunks that are read ahead.
 const CHUNKS_AHEAD: usize = 16;
 
 /// The reading end of a pipe.
 pub(super) struct Pipe {
+    /// What was put into a file, and comes before the chunks.
+    kept: Option<Kept>,
     chunks: Receiver<io::Result<Vec<u8>>>,
 }
 
@@ -48,12 +52,30 @@ impl Pipe {
                 }
             }
         };
-        thread::Builder::new().name("gnntop pipe".to_owned()).spawn(read_all)?;
-        Ok(Self { chunks })
+        thread::Builder::new().name(THREAD.to_owned()).spawn(read_all)?;
+        Ok(Self { kept: None, chunks })
+    }
+
+    /// The same, with so many bytes of what comes kept in a file.
+    ///
+    /// # Errors
+    /// There is no room for temporary files.
+    pub(super) fn keep(input: impl Read + Send + 'static, most_bytes: u64) -> io::Result<(Self, Spool)> {
+        let (sender, chunks) = sync_channel(CHUNKS_AHEAD);
+        let (spool, kept, filler) = Spool::create()?;
+        let read_all = move || filler.fill(input, most_bytes, &sender);
+        thread::Builder::new().name(THREAD.to_owned()).spawn(read_all)?;
+        Ok((Self { kept: Some(kept), chunks }, spool))
     }
 
     /// What is there now.
-    pub(super) fn take(&self) -> io::Result<Piped> {
+    pub(super) fn take(&mut self) -> io::Result<Piped> {
+        match self.kept.as_mut().map(Kept::take).transpose()? {
+            Some(Given::Chunk(chunk)) => return Ok(Piped::Chunk(chunk)),
+            Some(Given::Nothing) => return Ok(Piped::Nothing),
+            Some(Given::End) => return Ok(Piped::End),
+            Some(Given::Elsewhere) | None => (),
+        }
         match self.chunks.try_recv() {
             Ok(chunk) => chunk.map(Piped::Chunk),
             Err(TryRecvError::Empty) => Ok(Piped::Nothing),
@@ -62,10 +84,73 @@ impl Pipe {
     }
 
     /// The next bytes, however long they take to come; `None` at the end.
-    pub(super) fn wait(&self) -> io::Result<Option<Vec<u8>>> {
+    pub(super) fn wait(&mut self) -> io::Result<Option<Vec<u8>>> {
+        match self.kept.as_mut().map(Kept::wait).transpose()? {
+            Some(Given::Chunk(chunk)) => return Ok(Some(chunk)),
+            Some(Given::End | Given::Nothing) => return Ok(None),
+            Some(Given::Elsewhere) | None => (),
+        }
         match self.chunks.recv() {
             Ok(chunk) => chunk.map(Some),
             Err(RecvError) => Ok(None),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    /// What comes through a pipe of which this much is kept, read to the end.
+    fn read(bytes: &[u8], most_bytes: u64) -> (Vec<u8>, Spool) {
+        let (reading, mut writing) = io::pipe().unwrap();
+        let (mut pipe, spool) = Pipe::keep(reading, most_bytes).unwrap();
+        let mut all = Vec::new();
+        thread::scope(|scope| {
+            scope.spawn(move || bytes.chunks(100_000).for_each(|piece| writing.write_all(piece).unwrap()));
+            while let Some(chunk) = pipe.wait().unwrap() {
+                all.extend(chunk);
+            }
+        });
+        assert!(matches!(pipe.take(), Ok(Piped::End)));
+        (all, spool)
+    }
+
+    #[test]
+    fn what_is_kept_is_all_in_the_file() {
+        let bytes: Vec<u8> = (0..500_000_u32).map(|n| n as u8).collect();
+        let (all, spool) = read(&bytes, 1 << 20);
+        assert!(all == bytes && spool.is_whole() && !spool.is_full());
+        spool.settle();
+        let path = spool.path().to_owned();
+        assert!(std::fs::read(&path).unwrap() == bytes);
+        drop(spool);
+        assert!(!path.exists(), "nothing is left behind");
+    }
+
+    #[test]
+    fn behind_the_bound_it_is_a_pipe_like_any_other() {
+        let bytes: Vec<u8> = (0..3_000_000_u32).map(|n| (n / 7) as u8).collect();
+        let (all, spool) = read(&bytes, 200_000);
+        assert!(all == bytes, "in order and whole");
+        assert!(spool.is_full() && !spool.is_whole());
+        assert!(spool.path().metadata().unwrap().len() <= 200_000);
+    }
+
+    #[test]
+    fn a_pipe_that_is_written_as_things_happen_is_not_waited_for() {
+        let (reading, mut writing) = io::pipe().unwrap();
+        let (mut pipe, spool) = Pipe::keep(reading, 1 << 20).unwrap();
+        assert!(matches!(pipe.take(), Ok(Piped::Nothing)));
+        writing.write_all(b"now").unwrap();
+        assert_eq!(pipe.wait().unwrap().as_deref(), Some(&b"now"[..]));
+        spool.settle();
+        assert!(!spool.is_whole());
+        drop(writing);
+        spool.settle();
+        assert!(spool.is_whole());
+        assert_eq!(pipe.wait().unwrap(), None);
     }
 }

@@ -2,11 +2,13 @@
 //!
 //! The recording is read a little ahead of the position. Blocks that are long past go through as they are; one
 //! that the position stands in is decoded, and its events are handed over in smaller blocks as they become due.
-//! Going back is starting over and reading up to the new position as fast as it goes.
+//! Going back is starting over and reading up to the new position as fast as it goes. What comes through a pipe is kept in
+//! a file meanwhile, and played as that file once all of it has come.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::outline::Outline;
 use super::recording::RecordingError;
 use super::{Control, Progress, Recording, Sink, Source, State, Status, Transport};
 
@@ -15,7 +17,7 @@ mod step_search;
 mod strand;
 
 use step_search::StepSearch;
-use strand::{Fed, Strand};
+use strand::{Fed, Piped, Strand};
 
 /// How far one frame step moves, in nanoseconds.
 pub const FRAME_NS: u64 = 100_000_000;
@@ -47,6 +49,8 @@ impl Default for PlaybackOptions {
 /// A recording that is being played.
 pub struct Playback {
     path: PathBuf,
+    /// Where the recording comes through a pipe: what is kept of it.
+    piped: Option<Piped>,
     /// Stretches that are read beside each other: several where recordings were put one after the other.
     strands: Vec<Strand>,
     clock: Clock,
@@ -86,13 +90,17 @@ impl Playback {
     /// # Errors
     /// As [`Recording::open`].
     pub fn with_clock(path: PathBuf, options: PlaybackOptions, clock: Clock) -> Result<Self, RecordingError> {
-        let outline = strand::outline(&path);
-        let strands = Strand::open_all(&path, outline.as_ref())?;
-        let span = outline.map(|outline| outline.span).or_else(|| Recording::time_span(&path));
-        let total_ns = span.map(|span| span.last_ns - span.first_ns);
+        let (strands, piped, total_ns) = match Strand::open_pipe(&path)? {
+            Some((strand, piped)) => (vec![strand], Some(piped), None),
+            None => {
+                let outline = strand::outline(&path);
+                (Strand::open_all(&path, None, outline.as_ref())?, None, total_ns(&path, outline.as_ref()))
+            }
+        };
         let from_ns = u64::try_from(options.from.as_nanos()).unwrap_or(u64::MAX);
-        Ok(Self {
+        let mut playback = Self {
             path,
+            piped,
             strands,
             last_tick: clock(),
             clock,
@@ -107,7 +115,24 @@ impl Playback {
             arrived: false,
             finished: false,
             failed: None,
-        })
+        };
+        playback.take_over();
+        Ok(playback)
+    }
+
+    /// Plays what came through a pipe as a file from now on, if all of it has come.
+    fn take_over(&mut self) {
+        let file = self.piped.as_ref().filter(|_| self.total_ns.is_none()).and_then(Piped::file);
+        let Some(file) = file.filter(|file| *file != self.path) else { return };
+        let outline = strand::outline(&file);
+        self.total_ns = total_ns(&file, outline.as_ref());
+        self.path = file;
+        self.position_ns = self.clamped(self.position_ns);
+        // Ranks that came one after the other are read beside each other, from the beginning.
+        if outline.is_some_and(|outline| outline.parts.len() > 1) {
+            (self.rewound, self.arrived, self.finished) = (true, false, false);
+        }
+        self.finished &= !self.looping;
     }
 
     /// Moves the position with the clock. While the data has not caught up with the position, it stands.
@@ -176,7 +201,8 @@ impl Playback {
     /// Starts over at the beginning of the recording.
     fn reopen(&mut self, sink: &mut dyn Sink) {
         self.rewound = false;
-        match Strand::open_all(&self.path, strand::outline(&self.path).as_ref()) {
+        let title = self.piped.as_ref().map(Piped::title);
+        match Strand::open_all(&self.path, title, strand::outline(&self.path).as_ref()) {
             Ok(strands) => {
                 self.strands = strands;
                 sink.reset();
@@ -218,8 +244,15 @@ impl Playback {
     }
 }
 
+/// How long the recording at `path` is, of which this is known; `None` where nothing in it has a time.
+fn total_ns(path: &Path, outline: Option<&Outline>) -> Option<u64> {
+    let span = outline.map(|outline| outline.span).or_else(|| Recording::time_span(path))?;
+    Some(span.last_ns - span.first_ns)
+}
+
 impl Source for Playback {
     fn poll(&mut self, sink: &mut dyn Sink, budget: Duration) -> Progress {
+        self.take_over();
         self.tick();
         if self.look_for_step(budget) {
             return Progress { changed: true, more: true };
@@ -259,7 +292,7 @@ impl Source for Playback {
             (None, false) => status.state,
         };
         status.ranks_in_turn = self.strands.iter().any(Strand::is_in_turn);
-        status.hint = self.total_ns.is_none().then(|| "a pipe cannot be played backwards".to_owned());
+        status.hint = self.piped.as_ref().filter(|_| self.total_ns.is_none()).map(Piped::hint);
         status.transport = Some(Transport {
             position_ns: self.position_ns,
             total_ns: self.total_ns,
@@ -513,5 +546,65 @@ mod tests {
         player.wait(1200);
         assert_eq!((player.heard.steps().len() as u64, player.heard.damages), (STEPS - 100, 1));
         assert!(matches!(player.playback.status().state, State::Ended(_)));
+    }
+
+    /// What comes through a pipe into which `first` is written at once; with the pipe's writing end.
+    fn piped(first: &[u8]) -> (Player, std::io::PipeWriter) {
+        use std::io::Write;
+        use std::os::fd::AsRawFd;
+        let (reading, mut writing) = std::io::pipe().unwrap();
+        let path = PathBuf::from(format!("/dev/fd/{}", reading.as_raw_fd()));
+        let now = Arc::new(Mutex::new(Duration::ZERO));
+        let shared = Arc::clone(&now);
+        let playback = std::thread::scope(|scope| {
+            scope.spawn(|| writing.write_all(first).unwrap());
+            let clock = Box::new(move || *shared.lock().unwrap());
+            Playback::with_clock(path, PlaybackOptions::default(), clock).unwrap()
+        });
+        let player = Player { _dir: tempfile::tempdir().unwrap(), playback, heard: Heard::default(), now };
+        (player, writing)
+    }
+
+    #[test]
+    fn what_comes_through_a_pipe_is_a_file_once_all_of_it_has_come() {
+        use std::io::Write;
+        let bytes = fixture::recording(STEPS, 100);
+        let (first, rest) = bytes.split_at(bytes.len() / 2);
+        let (mut player, mut writing) = piped(first);
+        player.poll();
+        player.wait(1000);
+        assert_eq!((player.steps(), player.transport().total_ns), (100, None));
+        assert!(player.playback.status().hint.unwrap().contains("once all of it has come"));
+        player.control(Control::Seek(0));
+        player.control(Control::MarkRange);
+        assert_eq!((player.steps(), player.heard.resets, player.transport().part), (100, 0, (None, None)), "not yet");
+        writing.write_all(rest).unwrap();
+        drop(writing);
+        while player.transport().total_ns.is_none() {
+            player.poll();
+        }
+        assert_eq!((player.transport().total_ns, player.playback.status().hint), (Some(STEPS * STEP_NS), None));
+        assert_eq!((player.steps(), player.heard.resets), (100, 0), "it goes on where it was");
+        player.control(Control::Seek(500_000_000));
+        assert_eq!((player.steps(), player.heard.resets), (50, 1), "backwards");
+        player.control(Control::SeekStep(700));
+        player.poll();
+        assert_eq!(player.steps(), 700);
+        assert!(player.playback.status().title.contains("/dev/fd/"), "{}", player.playback.status().title);
+        player.wait(4000);
+        assert_eq!((player.steps(), player.heard.ends.len()), (STEPS, 1));
+    }
+
+    #[test]
+    fn a_pipe_that_has_ended_at_once_is_a_file_from_the_start() {
+        let bytes = fixture::recording(50, 10);
+        let (mut player, writing) = piped(&bytes);
+        drop(writing);
+        while player.transport().total_ns.is_none() {
+            player.poll();
+        }
+        player.control(Control::SeekShare(1.0));
+        player.control(Control::SeekShare(0.5));
+        assert_eq!(player.steps(), 25);
     }
 }

@@ -22,6 +22,9 @@ const CHUNK_LEN: usize = 256 * 1024;
 /// A file without one good frame in so many bytes is no recording.
 const SNIFF_LEN: usize = 4 << 20;
 
+/// What standard input is called.
+pub(super) const STDIN: &str = "standard input";
+
 /// Why a recording cannot be opened. One line each, with the file's name.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
@@ -105,7 +108,7 @@ impl Recording {
         let title = path.display().to_string();
         let failed = |error| RecordingError::Io { path: title.clone(), error };
         if path == Path::new("-") {
-            return Self::from_pipe("standard input", io::stdin());
+            return Self::from_pipe(STDIN, io::stdin());
         }
         if path.is_dir() {
             return Self::from_session(path, title);
@@ -116,6 +119,12 @@ impl Recording {
             return Self::from_pipe(&title, open);
         }
         Self::start(title, Input::Files { open, later: VecDeque::new() })
+    }
+
+    /// The same recording under another name.
+    pub(super) fn titled(self, title: Option<&str>) -> Self {
+        let title = title.map_or(self.title, str::to_owned);
+        Self { title, ..self }
     }
 
     fn from_session(dir: &Path, title: String) -> Result<Self, RecordingError> {
@@ -132,9 +141,14 @@ impl Recording {
     fn from_pipe(title: &str, input: impl Read + Send + 'static) -> Result<Self, RecordingError> {
         let title = title.to_owned();
         match Pipe::read_ahead(input) {
-            Ok(pipe) => Self::start(title, Input::Pipe(pipe)),
+            Ok(pipe) => Self::through(pipe, title),
             Err(error) => Err(RecordingError::Io { path: title, error }),
         }
+    }
+
+    /// Reads what comes through this pipe.
+    pub(super) fn through(pipe: Pipe, title: String) -> Result<Self, RecordingError> {
+        Self::start(title, Input::Pipe(pipe))
     }
 
     fn start(title: String, input: Input) -> Result<Self, RecordingError> {

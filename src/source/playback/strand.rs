@@ -1,10 +1,14 @@
 //! One stretch of a recording that is played: the reading of it, and what is held back until it is due.
 
-use std::path::Path;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::super::outline::Outline;
-use super::super::recording::{Advance, RecordingError};
+use super::super::pipe::Pipe;
+use super::super::recording::{Advance, RecordingError, STDIN};
+use super::super::spool::{MOST_BYTES, Spool};
 use super::super::{Recording, Sink, Source, Status};
 use super::pacer::Pacer;
 
@@ -21,6 +25,36 @@ pub(super) enum Fed {
     End,
 }
 
+/// What comes through a pipe and is kept.
+pub(super) struct Piped {
+    spool: Spool,
+    /// What it is called.
+    title: String,
+}
+
+impl Piped {
+    /// The file in which all of it lies; `None` while more may come, or where it is too much.
+    pub(super) fn file(&self) -> Option<PathBuf> {
+        self.spool.is_whole().then(|| self.spool.path().to_owned())
+    }
+
+    /// What it is called.
+    pub(super) fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Why it cannot be played backwards.
+    pub(super) fn hint(&self) -> String {
+        match self.spool.is_full() {
+            true => format!(
+                "it has more than {} MiB: what comes through a pipe then is not played backwards",
+                MOST_BYTES >> 20
+            ),
+            false => "what comes through a pipe is played backwards once all of it has come".to_owned(),
+        }
+    }
+}
+
 /// One stretch of a recording.
 pub(super) struct Strand {
     recording: Recording,
@@ -28,16 +62,39 @@ pub(super) struct Strand {
 }
 
 impl Strand {
-    /// Opens all stretches of the recording at `path` that are to be read beside each other.
-    pub(super) fn open_all(path: &Path, outline: Option<&Outline>) -> Result<Vec<Self>, RecordingError> {
+    /// Opens all stretches of the recording at `path` that are to be read beside each other, to be called `title` where that
+    /// is not its path.
+    pub(super) fn open_all(
+        path: &Path,
+        title: Option<&str>,
+        outline: Option<&Outline>,
+    ) -> Result<Vec<Self>, RecordingError> {
         let pacer = || Pacer::new(outline.map(|outline| (outline.span.first_ns, outline.reference.clone())));
+        let strand = |recording: Recording| Self { recording: recording.titled(title), pacer: pacer() };
         match outline.filter(|outline| outline.parts.len() > 1) {
-            Some(outline) => {
-                let open = |part| Ok(Self { recording: Recording::open_part(path, part)?, pacer: pacer() });
-                outline.parts.iter().map(open).collect()
-            }
-            None => Ok(vec![Self { recording: Recording::open(path)?, pacer: pacer() }]),
+            Some(outline) => outline.parts.iter().map(|part| Recording::open_part(path, part).map(strand)).collect(),
+            None => Ok(vec![strand(Recording::open(path)?)]),
         }
+    }
+
+    /// Opens what comes through a pipe so that it can be played as a file once all of it has come; `None` for what is no pipe,
+    /// and where there is no room for temporary files.
+    pub(super) fn open_pipe(path: &Path) -> Result<Option<(Self, Piped)>, RecordingError> {
+        let is_stdin = path == Path::new("-");
+        // What a shell redirects (`< a.gnntop`) is read as what comes through a pipe.
+        if !is_stdin && !path.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
+            return Ok(None);
+        }
+        let kept = if is_stdin {
+            Pipe::keep(io::stdin(), MOST_BYTES)
+        } else {
+            File::open(path).and_then(|open| Pipe::keep(open, MOST_BYTES))
+        };
+        let Ok((pipe, spool)) = kept else { return Ok(None) };
+        let title = if is_stdin { STDIN.to_owned() } else { path.display().to_string() };
+        let recording = Recording::through(pipe, title.clone())?;
+        spool.settle();
+        Ok(Some((Self { recording, pacer: Pacer::default() }, Piped { spool, title })))
     }
 
     /// Hands over what has become due by this position; false if that was nothing.

@@ -1,0 +1,217 @@
+//! Keeps what comes through a pipe in a file, as far as a bound, so that a recording can be played as a file once all of it
+//! has come: backwards too, and its ranks beside each other.
+//!
+//! ```text
+//! pipe ─▶ thread ─▶ temporary file, up to the bound ─▶ reader
+//!             └───▶ a few chunks in memory, behind it ──┘
+//! ```
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tempfile::{NamedTempFile, TempPath};
+
+/// Bytes that are kept at most: days of a training's recording. What comes behind them is read as it is played.
+pub(super) const MOST_BYTES: u64 = 256 << 20;
+/// Bytes that are read at a time.
+pub(super) const CHUNK_LEN: usize = 64 * 1024;
+/// A pipe that gives nothing for so long is one that is written as things happen...
+const PAUSE: Duration = Duration::from_millis(100);
+/// ...and one that takes longer to be read is not waited for.
+const MOST_WAIT: Duration = Duration::from_secs(1);
+
+/// The file. It is removed with this.
+pub(super) struct Spool {
+    path: TempPath,
+    filling: Arc<Filling>,
+}
+
+/// The reading end of the file.
+pub(super) struct Kept {
+    file: File,
+    read: u64,
+    filling: Arc<Filling>,
+}
+
+/// What [`Kept`] has to give.
+pub(super) enum Given {
+    /// These bytes came.
+    Chunk(Vec<u8>),
+    /// Nothing more is there now.
+    Nothing,
+    /// That was all.
+    End,
+    /// What follows is not in the file.
+    Elsewhere,
+}
+
+/// How far the file is filled.
+#[derive(Default)]
+struct Filling {
+    state: Mutex<Filled>,
+    changed: Condvar,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Filled {
+    len: u64,
+    phase: Phase,
+}
+
+/// Whether more comes into the file.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Phase {
+    /// It does.
+    #[default]
+    Open,
+    /// The pipe has ended: all of it is there.
+    Whole,
+    /// It has reached its bound, or the system takes no more: what follows is elsewhere.
+    Full,
+}
+
+impl Filling {
+    fn get(&self) -> MutexGuard<'_, Filled> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, change: impl FnOnce(&mut Filled)) {
+        change(&mut self.get());
+        self.changed.notify_all();
+    }
+}
+
+impl Spool {
+    /// A file that is filled by [`fill`](Self::filler), and what reads it.
+    ///
+    /// # Errors
+    /// There is no room for temporary files.
+    pub(super) fn create() -> io::Result<(Self, Kept, Filler)> {
+        let (file, path) = NamedTempFile::with_prefix("gnntop-pipe-")?.into_parts();
+        let (reading, filling) = (File::open(&path)?, Arc::<Filling>::default());
+        let kept = Kept { file: reading, read: 0, filling: Arc::clone(&filling) };
+        let filler = Filler { file, filling: Arc::clone(&filling) };
+        Ok((Self { path, filling }, kept, filler))
+    }
+
+    /// Where the file is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the pipe has ended, and all that came is in the file.
+    pub(super) fn is_whole(&self) -> bool {
+        self.filling.get().phase == Phase::Whole
+    }
+
+    /// Whether more has come than the file takes.
+    pub(super) fn is_full(&self) -> bool {
+        self.filling.get().phase == Phase::Full
+    }
+
+    /// Waits as long as the pipe gives all that it has, for a moment at most: what `cat` puts into a pipe is there as a whole.
+    pub(super) fn settle(&self) {
+        let give_up = Instant::now() + MOST_WAIT;
+        let mut filled = self.filling.get();
+        while filled.phase == Phase::Open {
+            let rest = give_up.saturating_duration_since(Instant::now()).min(PAUSE);
+            let (woken, waited) =
+                self.filling.changed.wait_timeout(filled, rest).unwrap_or_else(PoisonError::into_inner);
+            if waited.timed_out() {
+                return;
+            }
+            filled = woken;
+        }
+    }
+}
+
+/// The writing end of the file.
+pub(super) struct Filler {
+    file: File,
+    filling: Arc<Filling>,
+}
+
+impl Filler {
+    /// Reads `input` to its end: into the file up to `most_bytes`, then into `rest`.
+    pub(super) fn fill(mut self, mut input: impl Read, most_bytes: u64, rest: &SyncSender<io::Result<Vec<u8>>>) {
+        loop {
+            let mut chunk = vec![0; CHUNK_LEN];
+            let read = match input.read(&mut chunk) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Ok(0) => return self.close(Phase::Whole),
+                read => read,
+            };
+            let failed = read.is_err();
+            let result = read.map(|len| {
+                chunk.truncate(len);
+                chunk
+            });
+            if let Ok(chunk) = &result
+                && self.keep(chunk, most_bytes)
+            {
+                continue;
+            }
+            self.close(Phase::Full);
+            if rest.send(result).is_err() || failed {
+                return;
+            }
+        }
+    }
+
+    /// Puts a chunk into the file, if that still takes it.
+    fn keep(&mut self, chunk: &[u8], most_bytes: u64) -> bool {
+        let Filled { len, phase } = *self.filling.get();
+        let has_room = phase == Phase::Open && len + chunk.len() as u64 <= most_bytes;
+        let is_kept = has_room && self.file.write_all(chunk).is_ok();
+        if is_kept {
+            self.filling.set(|filled| filled.len += chunk.len() as u64);
+        }
+        is_kept
+    }
+
+    /// Nothing more comes into the file.
+    fn close(&self, phase: Phase) {
+        self.filling.set(|filled| {
+            if filled.phase == Phase::Open {
+                filled.phase = phase;
+            }
+        });
+    }
+}
+
+impl Kept {
+    /// What is there now.
+    pub(super) fn take(&mut self) -> io::Result<Given> {
+        let filled = *self.filling.get();
+        self.next(filled)
+    }
+
+    /// The same, once it is not nothing.
+    pub(super) fn wait(&mut self) -> io::Result<Given> {
+        let read = self.read;
+        let is_dry = |filled: &mut Filled| filled.phase == Phase::Open && filled.len <= read;
+        let filled = self.filling.changed.wait_while(self.filling.get(), is_dry);
+        let filled = *filled.unwrap_or_else(PoisonError::into_inner);
+        self.next(filled)
+    }
+
+    fn next(&mut self, filled: Filled) -> io::Result<Given> {
+        if self.read < filled.len {
+            let room = usize::try_from(filled.len - self.read).unwrap_or(CHUNK_LEN).min(CHUNK_LEN);
+            let mut chunk = vec![0; room];
+            self.file.read_exact_at(&mut chunk, self.read)?;
+            self.read += room as u64;
+            return Ok(Given::Chunk(chunk));
+        }
+        Ok(match filled.phase {
+            Phase::Open => Given::Nothing,
+            Phase::Whole => Given::End,
+            Phase::Full => Given::Elsewhere,
+        })
+    }
+}
