@@ -5,13 +5,16 @@ mod fixtures;
 mod sessions;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::process::Stdio;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use fixtures::{MS, ParallelRun, each_item};
 
 use gnntop::ranks::Run;
-use sessions::{Published, Sessions, spawn, wait_until};
+use gnntop_probe::{NameKind, Place, Session, TrackRole, intern, span, step};
+use sessions::{Published, Sessions, signal, spawn, wait_until};
 
 /// The sessions of a run, living.
 fn publish(sessions: &Sessions, parallel: &ParallelRun) -> Vec<Published> {
@@ -220,6 +223,88 @@ fn two_runs_under_one_id_are_told_by_every_command() {
     assert_eq!(sessions.run(["record", "job-17", "-o", "a.gnntop"]).code, Some(0));
     assert!(sessions.run(["report", "a.gnntop"]).out.contains(told), "and the recording of all four is whole");
     assert_eq!(run_of(&fs::read(sessions.path().join("a.gnntop")).unwrap()).members().len(), 4);
+}
+
+/// A training of two ranks in a process of its own, which ends with its input.
+struct Training(Child);
+
+impl Training {
+    /// Starts it under the id `job-17`; `work` is what its steps consist of.
+    fn start(sessions: &Sessions, work: &str) -> Self {
+        let mut own = Command::new(std::env::current_exe().unwrap());
+        own.args(["--ignored", "--exact", "train_under_an_id"]).env("WORK", work);
+        own.env("GNNTOP_DIR", sessions.path()).env_remove("GNNTOP").stdin(Stdio::piped());
+        Self(spawn(&mut own))
+    }
+
+    /// Ends it in good order.
+    fn end(&mut self) {
+        drop(self.0.stdin.take());
+        assert!(self.0.wait().unwrap().success());
+    }
+}
+
+impl Drop for Training {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+#[ignore = "goes on until its input ends: another test starts it in a process of its own"]
+fn train_under_an_id() {
+    let work = intern(NameKind::Span, &std::env::var("WORK").unwrap());
+    let is_over = AtomicBool::new(false);
+    let train = |rank| {
+        let place = Place { run: "job-17".to_owned(), rank, ranks: 2, copy: rank, copies: 2, ..Place::default() };
+        let session = Session::builder("mine").sensors(None).place(place).start();
+        let _track = session.track("train", TrackRole::Training);
+        while !is_over.load(Ordering::Relaxed) {
+            let _step = step(0);
+            let _work = span(work);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    std::thread::scope(|scope| {
+        (0..2).for_each(|rank| drop(scope.spawn(move || train(rank))));
+        std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+        is_over.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn two_trainings_that_are_started_under_one_id_are_told_and_kept_apart() {
+    let sessions = Sessions::new();
+    let mut first = Training::start(&sessions, "first work");
+    wait_until(|| sessions.run(["report", "job-17"]).code == Some(0));
+    let mut second = Training::start(&sessions, "second work");
+    let told = "TWO RUNS SHARE THE ID";
+    let both = "2 ranks are claimed by two sessions";
+    wait_until(|| sessions.run(["report", "job-17"]).out.contains(both));
+    let list = sessions.run(["list"]);
+    let line = list.out.lines().find(|line| line.starts_with("job-17")).unwrap();
+    assert!(line.contains(told) && line.contains(both) && list.out.lines().count() == 6, "{list:?}");
+    let mut attach = spawn(&mut sessions.gnntop(["attach", "job-17", "--plain", "--interval", "100ms"]));
+    let mut err = BufReader::new(attach.stderr.take().unwrap()).lines().map(|line| line.unwrap());
+    assert!(err.any(|line| line.contains(told) && line.contains(both)), "a live view says it");
+    signal(&attach, "TERM");
+    attach.wait().unwrap();
+    first.end();
+    second.end();
+    assert_eq!(sessions.run(["record", "job-17", "-o", "a.gnntop"]).code, Some(0));
+    for of in ["job-17", "a.gnntop"] {
+        let report = sessions.run(["report", of]);
+        assert!(report.out.contains(told) && !report.err.contains("damaged"), "{report:?}");
+        let json: serde_json::Value = serde_json::from_str(&sessions.run(["report", of, "--json"]).out).unwrap();
+        for rank in json["run"]["ranks"].as_array().unwrap() {
+            assert_eq!(rank["pid"], second.0.id(), "the later start is shown: {json:#}");
+        }
+        assert!(!json.to_string().contains("first work"), "nothing of the other is mixed in: {json:#}");
+        assert!(json.to_string().contains("second work"), "{json:#}");
+    }
+    let members = run_of(&fs::read(sessions.path().join("a.gnntop")).unwrap());
+    assert_eq!(members.members().len(), 4, "both are recorded");
 }
 
 #[test]

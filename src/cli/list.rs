@@ -72,8 +72,11 @@ fn run_row(group: &Group, now: SystemTime) -> Option<[String; 7]> {
     };
     let started = sessions.iter().map(|session| session.info.start.wall_ns).min();
     let size: u64 = sessions.iter().map(|session| session.size_bytes).sum();
-    let missing =
-        if (published as u32) < ranks { format!("{published} of {ranks} ranks have published") } else { String::new() };
+    let note = match group.rivals() {
+        0 if (published as u32) < ranks => format!("{published} of {ranks} ranks have published"),
+        0 => String::new(),
+        rivals => format!("TWO RUNS SHARE THE ID: {rivals} ranks are claimed by two sessions at the same time"),
+    };
     Some([
         id.to_owned(),
         format!("{ranks} ranks"),
@@ -81,7 +84,7 @@ fn run_row(group: &Group, now: SystemTime) -> Option<[String; 7]> {
         ago(started.and_then(wall), now),
         ago(sessions.iter().filter_map(|session| session.last_active).max(), now),
         figures::bytes(size as f64),
-        missing,
+        note,
     ])
 }
 

@@ -30,7 +30,7 @@ use crate::store::{StepRow, Store, Track};
 
 pub use clock::{Alignment, Evidence};
 pub use energy::RunEnergy;
-pub use run::{MOST_SESSIONS, Member, Presence, Run};
+pub use run::{MOST_SESSIONS, Member, Presence, RIVAL_NS, Run};
 pub use strip::{StripColumn, What, strip};
 pub use work::{ONE_RANK, Part, REDUCE, RankWork, StepWork, WAIT, Work, quantile};
 

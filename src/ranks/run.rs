@@ -13,7 +13,7 @@ use crate::store::{Limits, SessionState, Store};
 /// Sessions that are kept, those that were replaced among them. What lies beyond is counted.
 pub const MOST_SESSIONS: usize = 256;
 /// A session that goes on for this long after the one that replaces it has started is no predecessor but a rival.
-const RIVAL_NS: u64 = 2_000_000_000;
+pub const RIVAL_NS: u64 = 2_000_000_000;
 
 /// One session of a run.
 #[derive(Clone, Debug, Default)]

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::discover::Session;
+use crate::ranks::RIVAL_NS;
 
 /// Sessions that lie further apart than this belong to different starts. Ranks of one start come up within seconds.
 const APART: Duration = Duration::from_secs(10);
@@ -30,6 +31,22 @@ impl Group {
         let mut published: Vec<u32> = places().map(|place| place.rank).collect();
         published.dedup();
         (places().map(|place| place.ranks).max().unwrap_or(1), published.len())
+    }
+
+    /// Ranks that two sessions claimed at the same time: two runs share the id.
+    pub fn rivals(&self) -> usize {
+        let same_rank = |a: &Session, b: &Session| {
+            let rank = |session: &Session| session.info.place.as_ref().map(|place| place.rank);
+            rank(a) == rank(b)
+        };
+        let is_rival = |of: &[Session]| {
+            let starts = of.iter().map(|session| u128::from(session.info.start.wall_ns));
+            let ends = of.iter().map(|session| (u128::from(session.info.start.wall_ns), end_ns(session)));
+            let latest_ns = starts.max().unwrap_or_default();
+            ends.filter(|(start_ns, _)| *start_ns < latest_ns)
+                .any(|(_, end_ns)| end_ns > latest_ns + u128::from(RIVAL_NS))
+        };
+        self.sessions.chunk_by(same_rank).filter(|of| is_rival(of)).count()
     }
 
     /// Sessions whose publisher lives.
@@ -139,6 +156,21 @@ mod tests {
         let all = [session(&again, 0, 60, true), session(&first, 0, 20, false), session(&first, 1, 20, false)];
         let pids = |rank: u32| again.info(rank).pid;
         assert_eq!(shape(&group(&all)), [vec![pids(0)], vec![5000, 5001]]);
+    }
+
+    #[test]
+    fn sessions_of_one_rank_that_go_on_beside_each_other_are_rivals() {
+        let first = ParallelRun::default();
+        let again = ParallelRun { start: 1, later_ns: 5 * SECOND, ..ParallelRun::default() };
+        let rivals = |sessions: &[Session]| group(sessions)[0].rivals();
+        let both = |seconds: u64| {
+            let of = |run: &ParallelRun, seconds: u64| [0, 1].map(|rank| session(run, rank, seconds, false));
+            [of(&first, seconds), of(&again, 60)].concat()
+        };
+        assert_eq!((rivals(&both(60)), rivals(&both(8))), (2, 2));
+        assert_eq!(rivals(&both(6)), 0, "the second was started while the first still ended");
+        assert_eq!(rivals(&both(60)[1..]), 1);
+        assert_eq!(rivals(&both(60)[..2]), 0);
     }
 
     #[test]
