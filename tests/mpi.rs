@@ -138,6 +138,17 @@ fn is_named_afterwards(sessions: &Sessions, words: &str) {
     assert!(replayed.out.contains("hang: ") && replayed.out.contains(words), "{replayed:?}");
 }
 
+/// What the ranks of a run that is over have published is read without damage, and has these steps at least.
+fn is_whole(sessions: &Sessions, before: &[u64]) {
+    assert_eq!(sessions.run(["record", "sage", "--last", "1h", "-o", "a.gnntop"]).code, Some(0));
+    let read = sessions.run(["report", "a.gnntop", "--json"]);
+    assert!(read.code == Some(0) && !read.err.contains("damaged"), "{read:?}");
+    let report: Value = serde_json::from_str(&read.out).unwrap();
+    let ranks = report["run"]["ranks"].as_array().unwrap();
+    assert_eq!(ranks.len(), before.len());
+    assert!(ranks.iter().zip(before).all(|(rank, before)| rank["steps"].as_u64() >= Some(*before)), "{ranks:#?}");
+}
+
 #[test]
 fn a_rank_that_is_killed_ends_the_run_with_its_name_and_the_others_are_whole() {
     let Some(_alone) = mpirun() else { return };
@@ -148,12 +159,7 @@ fn a_rank_that_is_killed_ends_the_run_with_its_name_and_the_others_are_whole() {
     let ran = training.ended();
     assert_ne!(ran.code, Some(0), "{ran:?}");
     assert!(ran.err.contains("process rank 1") && ran.err.contains("signal 9"), "{ran:?}");
-    assert_eq!(sessions.run(["record", "sage", "--last", "1h", "-o", "a.gnntop"]).code, Some(0));
-    let read = sessions.run(["report", "a.gnntop", "--json"]);
-    assert!(read.code == Some(0) && !read.err.contains("damaged"), "{read:?}");
-    let report: Value = serde_json::from_str(&read.out).unwrap();
-    let ranks = report["run"]["ranks"].as_array().unwrap();
-    assert!(ranks.iter().zip(before).all(|(rank, before)| rank["steps"].as_u64() >= Some(before)), "{ranks:#?}");
+    is_whole(&sessions, &before);
 }
 
 #[test]
@@ -200,16 +206,25 @@ fn a_rank_that_is_started_with_other_settings_ends_the_run_with_both_of_them() {
     let Some(_alone) = mpirun() else { return };
     let sessions = Sessions::new();
     let gnntop = env!("CARGO_BIN_EXE_gnntop");
-    let one = |batch: &'static str| [&["-n", "1", gnntop, "train", "sage"][..], &small(batch)].concat();
-    let words = [one("16"), vec![":"], one("32")].concat();
-    let mut command = Command::new("mpirun");
-    command.args(words).env("GNNTOP_DIR", sessions.path()).env_remove("GNNTOP").current_dir(sessions.path());
-    let ran = Ran::of(&permissive(&mut command).output().unwrap());
-    assert_ne!(ran.code, Some(0), "{ran:?}");
-    let told: Vec<&str> = ran.err.lines().filter(|line| line.contains("other settings")).collect();
-    assert_eq!(told.len(), 1, "{ran:?}");
-    let words = "rank 1 was started with other settings than rank 0: here --batch-size 32, there --batch-size 16";
-    assert!(told[0].contains(words), "{ran:?}");
+    let one = |batch: &'static str, more: &[&'static str]| {
+        [&["-n", "1", gnntop, "train", "sage"][..], &small(batch), more].concat()
+    };
+    for (other, here, there) in [
+        (one("32", &[]), "--batch-size 32", "--batch-size 16"),
+        // The exchange of gradients would notice neither of these.
+        (one(BATCH, &["--plain"]), "--plain true", "--plain false"),
+        (one(BATCH, &["--seed", "7"]), "--seed 7", "--seed 1234"),
+    ] {
+        let words = [one(BATCH, &[]), vec![":"], other].concat();
+        let mut command = Command::new("mpirun");
+        command.args(words).env("GNNTOP_DIR", sessions.path()).env_remove("GNNTOP").current_dir(sessions.path());
+        let ran = Ran::of(&permissive(&mut command).output().unwrap());
+        assert_ne!(ran.code, Some(0), "{ran:?}");
+        let told: Vec<&str> = ran.err.lines().filter(|line| line.contains("other settings")).collect();
+        assert_eq!(told.len(), 1, "{ran:?}");
+        let words = format!("rank 1 was started with other settings than rank 0: here {here}, there {there}");
+        assert!(told[0].contains(&words), "{ran:?}");
+    }
 }
 
 #[test]

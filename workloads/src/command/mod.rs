@@ -20,7 +20,7 @@ use crate::loading::LoaderError;
 use crate::molecule::MoleculeError;
 use crate::nodes::ReadError;
 use crate::nodes::generate::GenerateError;
-use crate::parallel::{CollectiveError, SyncError};
+use crate::parallel::{CollectiveError, Settings, SyncError, given};
 use crate::pna::{PnaCommand, ValidationError};
 use crate::sage::SageCommand;
 use crate::sampling::NodeBatchError;
@@ -234,13 +234,26 @@ impl Workload {
     pub fn parse(name: &str, options: &[OsString]) -> Result<Self, TrainError> {
         // The first argument is the program's name, which clap shows in its usage line.
         let arguments = std::iter::once(OsString::from(format!("gnntop train {name}"))).chain(options.iter().cloned());
-        match name {
-            "gat" => Ok(Self::Gat(GatCommand::try_parse_from(arguments)?)),
-            "gcn" => Ok(Self::Gcn(GcnCommand::try_parse_from(arguments)?)),
-            "pna" => Ok(Self::Pna(PnaCommand::try_parse_from(arguments)?)),
-            "sage" => Ok(Self::Sage(SageCommand::try_parse_from(arguments)?)),
-            "vig" => Ok(Self::Vig(VigCommand::try_parse_from(arguments)?)),
-            _ => Err(TrainError::Unknown { name: name.to_owned() }),
+        let (mut workload, given) = match name {
+            "gat" => parsed(Self::Gat, arguments)?,
+            "gcn" => parsed(Self::Gcn, arguments)?,
+            "pna" => parsed(Self::Pna, arguments)?,
+            "sage" => parsed(Self::Sage, arguments)?,
+            "vig" => parsed(Self::Vig, arguments)?,
+            _ => return Err(TrainError::Unknown { name: name.to_owned() }),
+        };
+        workload.run_options().given = given;
+        Ok(workload)
+    }
+
+    /// The options that every training has.
+    pub(crate) fn run_options(&mut self) -> &mut RunOptions {
+        match self {
+            Self::Gat(command) => command.run_options(),
+            Self::Gcn(command) => command.run_options(),
+            Self::Pna(command) => command.run_options(),
+            Self::Sage(command) => command.run_options(),
+            Self::Vig(command) => command.run_options(),
         }
     }
 
@@ -272,6 +285,18 @@ impl Workload {
             Self::Vig(command) => command.run(observer),
         }
     }
+}
+
+/// What a command line says, and what of it all ranks of a training must have in common.
+fn parsed<C: Parser>(
+    workload: impl FnOnce(C) -> Workload,
+    arguments: impl Iterator<Item = OsString>,
+) -> Result<(Workload, Settings), clap::Error> {
+    let mut command = C::command();
+    let mut matches = command.try_get_matches_from_mut(arguments)?;
+    let settings = given(&command, &matches);
+    let options = C::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))?;
+    Ok((workload(options), settings))
 }
 
 #[cfg(test)]

@@ -50,6 +50,9 @@ pub struct RunOptions {
     /// Write straight into a recording instead of publishing a live session.
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    /// What ranks that train together must have been started with alike, of all options of the training.
+    #[arg(skip)]
+    pub(crate) given: Settings,
 }
 
 impl RunOptions {
@@ -99,17 +102,6 @@ impl RunOptions {
             fs::remove_file(&own)?;
         }
         Ok(())
-    }
-
-    /// What ranks that train together must be started with alike.
-    pub(crate) fn alike(&self) -> Settings {
-        let or_usual = |value: Option<String>| value.unwrap_or_else(|| "as usual".to_owned());
-        vec![
-            ("--epochs", or_usual(self.epochs.map(|epochs| epochs.to_string()))),
-            ("--steps", or_usual(self.steps.map(|steps| steps.to_string()))),
-            ("--learning-rate", or_usual(self.learning_rate.map(|rate| rate.to_string()))),
-            ("--seed", self.seed.to_string()),
-        ]
     }
 
     /// Makes the threads of this pool and the allocator fit for training.

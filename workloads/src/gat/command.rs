@@ -3,7 +3,7 @@
 use clap::{Parser, ValueEnum};
 
 use super::{GatConfig, SelfLoops, Trainer};
-use crate::command::{Observer, Summary, TrainError, at_least_one};
+use crate::command::{Observer, RunOptions, Summary, TrainError, at_least_one};
 use crate::parallel::RankOptions;
 use crate::sampled::{SampledOptions, SampledRun, WEIGHT_DECAY};
 use crate::train::AdamSettings;
@@ -41,6 +41,11 @@ enum Variant {
 }
 
 impl GatCommand {
+    /// The options that every training has.
+    pub(crate) fn run_options(&mut self) -> &mut RunOptions {
+        &mut self.options.run
+    }
+
     /// The ranks that are to train together.
     pub(crate) fn ranks(&self) -> &RankOptions {
         &self.options.ranks

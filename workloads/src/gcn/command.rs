@@ -93,6 +93,11 @@ enum RecipeChoice {
 }
 
 impl GcnCommand {
+    /// The options that every training has.
+    pub(crate) fn run_options(&mut self) -> &mut RunOptions {
+        &mut self.options
+    }
+
     /// Trains until the epochs or steps are done or the observer says stop.
     ///
     /// # Errors

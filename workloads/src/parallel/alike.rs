@@ -1,10 +1,45 @@
-//! Whether all ranks were started with the same settings. Where they were not, they do not make the same calls, and would
-//! wait for each other without an end.
+//! Whether all ranks were started with the same settings. Where they were not, they train different things, or do not make
+//! the same calls and wait for each other without an end.
+//!
+//! Every option of a training counts, also one that is yet to be added; only those in [`MAY_DIFFER`] do not.
+
+use clap::{ArgAction, ArgMatches, Command};
 
 use super::{Collective, CollectiveError};
 
 /// What every rank of a training must be started with alike: names and values.
-pub type Settings = Vec<(&'static str, String)>;
+pub type Settings = Vec<(String, String)>;
+
+/// Options that may be another on each rank: they say where and how it works, not what is trained.
+const MAY_DIFFER: [&str; 10] = [
+    // Each machine has its own places, cores and devices. What the data holds is compared apart.
+    "data",
+    "record",
+    "threads-per-rank",
+    "workers",
+    "device",
+    "features-on-device",
+    // How many ranks there are the launcher of MPI has decided, and what connects them where nothing is said: that is
+    // compared as it came out.
+    "ranks",
+    "engine",
+    // What one rank alone is told to suffer, or to publish.
+    "inject",
+    "no-sensors",
+];
+
+/// The settings that a command line comes to, usual values included; the version too, which decides about those.
+pub(crate) fn given(command: &Command, matches: &ArgMatches) -> Settings {
+    let version = ("gnntop".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+    let asks = |action: &ArgAction| matches!(action, ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong);
+    let setting = |arg: &clap::Arg| {
+        let name = arg.get_long().filter(|name| !MAY_DIFFER.contains(name) && !asks(arg.get_action()))?;
+        let words = matches.try_get_raw(arg.get_id().as_str()).ok().flatten();
+        let words = words.map(|words| words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(","));
+        Some((format!("--{name}"), words.unwrap_or_else(|| "as usual".to_owned())))
+    };
+    std::iter::once(version).chain(command.get_arguments().filter_map(setting)).collect()
+}
 
 /// Compares this rank's settings with those of rank 0. A call that all ranks make.
 ///
@@ -43,14 +78,21 @@ fn difference(first: &str, own: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::super::thread_ranks;
     use super::*;
+    use crate::command::Workload;
+    use crate::gat::GatCommand;
+    use crate::sage::SageCommand;
+    use crate::vig::VigCommand;
 
     /// What ranks with these batch sizes are told.
     fn told(batches: &[u32]) -> Vec<Result<(), CollectiveError>> {
         std::thread::scope(|scope| {
             let on_rank = |(rank, batch): (super::super::ThreadRank, u32)| {
-                let settings = vec![("workload", "sage".to_owned()), ("--batch-size", batch.to_string())];
+                let settings =
+                    vec![("workload".to_owned(), "sage".to_owned()), ("--batch-size".to_owned(), batch.to_string())];
                 let checked = check(&rank, &settings);
                 if checked.is_err() {
                     rank.leave("has failed");
@@ -81,5 +123,86 @@ mod tests {
                 "{told:?}"
             );
         }
+    }
+    /// The trainings on several ranks, with these words behind the name.
+    fn settings(workload: &str, words: &[&str]) -> Option<Settings> {
+        let words: Vec<_> = words.iter().map(Into::into).collect();
+        let mut workload = Workload::parse(workload, &words).ok()?;
+        Some(workload.run_options().given.clone())
+    }
+
+    fn command(workload: &str) -> Command {
+        match workload {
+            "gat" => GatCommand::command(),
+            "sage" => SageCommand::command(),
+            _ => VigCommand::command(),
+        }
+    }
+
+    /// Values of which every option takes one that is not its usual one.
+    const VALUES: [&str; 7] = ["7", "cuda:1", "stall:1ms", "threads", "none", "study", "scatter"];
+
+    /// The settings with this option as nobody has it who does not ask for it.
+    fn with_another(workload: &str, option: &clap::Arg) -> Settings {
+        let name = format!("--{}", option.get_long().unwrap());
+        let usual = settings(workload, &[]).unwrap();
+        let choices: Vec<String> =
+            option.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+        let values = choices.iter().map(String::as_str).chain(VALUES);
+        let given = values.filter_map(|value| settings(workload, &[&name, value]));
+        let mut tried: Vec<Settings> = given.chain(settings(workload, &[&name])).collect();
+        assert!(!tried.is_empty(), "{workload}: no value is known for {name}");
+        tried.sort_by_key(|settings| *settings == usual);
+        tried.swap_remove(0)
+    }
+
+    #[test]
+    fn every_option_that_changes_what_is_trained_is_compared() {
+        let mut compared = Vec::new();
+        for workload in ["gat", "sage", "vig"] {
+            let usual = settings(workload, &[]).unwrap();
+            let command = command(workload);
+            let mut not_compared = Vec::new();
+            for option in command.get_arguments() {
+                let name = option.get_long().unwrap();
+                let other = with_another(workload, option);
+                if other == usual {
+                    not_compared.push(name);
+                    continue;
+                }
+                let words = difference(&written(&usual), &written(&other));
+                assert!(words.starts_with(&format!("--{name} ")), "{workload} {name}: {words}");
+                compared.push(name.to_owned());
+            }
+            not_compared.sort_unstable();
+            let mut may_differ: Vec<&str> = MAY_DIFFER
+                .into_iter()
+                .filter(|name| command.get_arguments().any(|a| a.get_long() == Some(name)))
+                .collect();
+            may_differ.sort_unstable();
+            assert_eq!(not_compared, may_differ, "{workload}");
+        }
+        for name in
+            ["hidden", "heads", "fanouts", "blocks", "seed", "learning-rate", "tf32", "keep-subnormals", "split"]
+        {
+            assert!(compared.iter().any(|compared| compared == name), "{name} is not compared");
+        }
+    }
+
+    #[test]
+    fn what_may_differ_is_an_option() {
+        let commands = ["gat", "sage", "vig"].map(command);
+        for name in MAY_DIFFER {
+            let has_it = |command: &Command| command.get_arguments().any(|option| option.get_long() == Some(name));
+            assert!(commands.iter().any(has_it), "no training has --{name}");
+        }
+    }
+
+    #[test]
+    fn usual_values_are_those_of_whoever_writes_them_out() {
+        let usual = settings("sage", &[]);
+        assert_eq!(settings("sage", &["--hidden", "256", "--fanouts", "10,10,10"]), usual);
+        assert_ne!(settings("sage", &["--hidden", "128"]), usual);
+        assert!(usual.unwrap().contains(&("--plain".to_owned(), "false".to_owned())));
     }
 }

@@ -32,7 +32,7 @@ pub struct Launch<'a> {
     pub run: &'a RunOptions,
     /// Stages of a pipeline that the ranks form, 1 without one. Rank `r` computes stage `r % stages` of copy `r / stages`.
     pub stages: usize,
-    /// What every rank must have been started with alike, beside what `run` says.
+    /// What every rank must find alike, beside the options that it was started with.
     pub settings: &'a Settings,
 }
 
@@ -135,11 +135,9 @@ impl Launch<'_> {
 
     /// All that ranks must have in common.
     fn alike(&self) -> Settings {
-        let mut settings = vec![("workload", self.name.to_owned()), ("--stages", self.stages.to_string())];
-        settings.extend(self.settings.iter().cloned());
-        settings.extend(self.run.alike());
-        settings.push(("--engine", format!("{:?}", self.ranks.engine()).to_lowercase()));
-        settings
+        let workload = ("workload".to_owned(), self.name.to_owned());
+        let engine = ("--engine".to_owned(), format!("{:?}", self.ranks.engine()).to_lowercase());
+        [workload, engine].into_iter().chain(self.run.given.iter().chain(self.settings).cloned()).collect()
     }
 
     /// The device that a rank trains on.

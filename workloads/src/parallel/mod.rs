@@ -18,6 +18,7 @@ pub mod pipeline;
 mod threads;
 
 pub use alike::Settings;
+pub(crate) use alike::given;
 pub use collective::{Collective, CollectiveError, OnDevice};
 pub use engine::{Engine, launched_by_mpi};
 pub use facts::Facts;

@@ -75,6 +75,11 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 impl PnaCommand {
+    /// The options that every training has.
+    pub(crate) fn run_options(&mut self) -> &mut RunOptions {
+        &mut self.options
+    }
+
     /// Trains until the epochs or steps are done or the observer says stop.
     ///
     /// # Errors

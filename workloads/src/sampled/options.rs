@@ -98,15 +98,17 @@ impl SampledOptions {
         SamplerSettings { fanouts: self.fanouts.clone(), form: self.form, self_loops, seed: self.run.seed }
     }
 
-    /// What ranks that train together must be started with alike.
-    pub(crate) fn alike(&self, dataset: &NodeDataset) -> Settings {
-        let fanouts = self.fanouts.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
-        vec![
-            ("training nodes", dataset.split.train.len().to_string()),
-            ("--batch-size", self.batch_size.to_string()),
-            ("--fanouts", fanouts),
-            ("--shard", format!("{:?}", self.ranks.shard).to_lowercase()),
-        ]
+    /// What ranks that train together must find alike in their data.
+    pub(crate) fn alike(dataset: &NodeDataset) -> Settings {
+        let NodeDataset { graph, split, classes, features, .. } = dataset;
+        let counts = [
+            ("nodes", graph.nodes()),
+            ("edges", graph.edges()),
+            ("features", features.width()),
+            ("classes", *classes),
+            ("training nodes", split.train.len()),
+        ];
+        counts.map(|(name, count)| (name.to_owned(), count.to_string())).into()
     }
 
     /// Batches of the training nodes for the rank whose part is `whose`, shuffled anew each epoch; `adapted` as they are

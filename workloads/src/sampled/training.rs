@@ -44,7 +44,7 @@ impl SampledRun<'_> {
             run.observe(&device)?;
             return SampledTraining::new(self, make(&device)?, device, None)?.run(self, observer);
         }
-        let settings = self.options.alike(self.dataset);
+        let settings = SampledOptions::alike(self.dataset);
         let launch = Launch { name: self.name, ranks: &self.options.ranks, run, stages: 1, settings: &settings };
         launch.run(observer, |rank, observer| {
             observer.tell(&self.options.describe_shards(self.dataset, rank.collective().ranks()));

@@ -76,6 +76,11 @@ enum Preset {
 }
 
 impl VigCommand {
+    /// The options that every training has.
+    pub(crate) fn run_options(&mut self) -> &mut RunOptions {
+        &mut self.options
+    }
+
     /// Trains until the epochs or steps are done or the observer says stop.
     ///
     /// # Errors

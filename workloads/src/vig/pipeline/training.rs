@@ -49,19 +49,10 @@ impl<'a> StagedTraining<'a> {
         })
     }
 
-    /// What all ranks must be started with alike.
+    /// What all ranks must find alike in their data.
     fn alike(&self) -> Settings {
-        let plan = &self.plan;
-        let parts = plan.parts.iter().flatten().map(|part| part.len().to_string()).collect::<Vec<_>>().join(",");
-        vec![
-            ("training images", self.train.len().to_string()),
-            ("--blocks", self.config.blocks.to_string()),
-            ("--batch-size", self.training.batch_images.to_string()),
-            ("--micro-batches", plan.micro_batches.to_string()),
-            ("--schedule", plan.schedule.name().to_owned()),
-            ("--split", if parts.is_empty() { "balanced".to_owned() } else { parts }),
-            ("--shard", format!("{:?}", self.ranks.shard).to_lowercase()),
-        ]
+        let counts = [("training images", self.train.len()), ("test images", self.test.len())];
+        counts.map(|(name, count)| (name.to_owned(), count.to_string())).into()
     }
 
     /// Copies that so many ranks make.
