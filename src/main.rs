@@ -2,11 +2,14 @@
 
 use std::process::ExitCode;
 
-/// Counts what the built-in trainings allocate, by phase.
+#[cfg(feature = "workloads")]
+use gnntop_workloads::{EndsWhenRefused, TrackingAllocator};
+
+/// Counts what the built-in trainings allocate, by phase, and ends them with a line where the system has no more to give.
 #[cfg(feature = "workloads")]
 #[global_allocator]
-static ALLOCATOR: gnntop_workloads::TrackingAllocator<std::alloc::System> =
-    gnntop_workloads::TrackingAllocator::new(std::alloc::System);
+static ALLOCATOR: TrackingAllocator<EndsWhenRefused<std::alloc::System>> =
+    TrackingAllocator::new(EndsWhenRefused::new(std::alloc::System));
 
 fn main() -> ExitCode {
     ExitCode::from(gnntop::cli::main(std::env::args_os()))

@@ -4,15 +4,19 @@
 
 mod sessions;
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 use sessions::{Ran, Sessions};
 
 /// Trainings run one at a time: what one does to the times of another is no injected cause.
-fn train(sessions: &Sessions, words: &[&str]) -> Ran {
+fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn train(sessions: &Sessions, words: &[&str]) -> Ran {
+    let _alone = alone();
     sessions.run([&["train"][..], words].concat())
 }
 
@@ -127,6 +131,34 @@ fn ranks_that_leave_out_a_meeting_or_are_not_there_end_the_training_with_one_lin
         said.contains("--inject stall:1ms@rank=2 names a rank that is not there: there are ranks 0 to 1"),
         "{said}"
     );
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_rank_out_of_memory_is_named_in_one_line_and_what_was_published_is_whole() {
+    use sessions::{limit_memory, spawn, wait_until};
+    let (sessions, _alone) = (Sessions::new(), alone());
+    let size = ["--nodes", "600", "--edges", "6000", "--batch-size", "16", "--fanouts", "4,4", "--hidden", "8"];
+    let leak = ["--inject", "leak:64MiB@rank=1,from=40,every=4"];
+    let run = ["train", "sage", "--ranks", "2", "--epochs", "1000000"];
+    let child = spawn(&mut sessions.gnntop([&run[..], &leak, &size].concat()));
+    let ranks = || {
+        let report = sessions.run(["report", "sage", "--json"]);
+        let report: Option<Value> = serde_json::from_str(&report.out).ok();
+        report.and_then(|report| report["run"]["ranks"].as_array().cloned()).unwrap_or_default()
+    };
+    let steps = || ranks().iter().filter_map(|rank| rank["steps"].as_u64()).collect::<Vec<u64>>();
+    wait_until(|| steps().len() == 2 && steps().iter().all(|steps| *steps >= 20));
+    let before = steps();
+    limit_memory(child.id(), 512 << 20);
+    let ran = Ran::of(&child.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let told: Vec<&str> = ran.err.lines().filter(|line| line.starts_with("gnntop: ")).collect();
+    assert_eq!(told.len(), 1, "{ran:?}");
+    assert!(told[0].starts_with("gnntop: rank 1: it is out of memory: the system refuses "), "{ran:?}");
+    let report = sessions.run(["report", "sage"]);
+    assert!(report.code == Some(0) && !report.err.contains("damaged"), "{report:?}");
+    assert!(ranks().iter().zip(before).all(|(rank, before)| rank["steps"].as_u64() >= Some(before)), "{report:?}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use hosts::Hosts;
 use serde_json::Value;
-use sessions::{Ran, Sessions, spawn, wait_until};
+use sessions::{Ran, Sessions, limit_memory, spawn, wait_until};
 
 /// A training whose steps take a few milliseconds.
 const SMALL: &str = "--nodes 600 --edges 6000 --fanouts 4,4 --hidden 8 --threads-per-rank 1 --batch-size";
@@ -159,6 +159,22 @@ fn a_rank_that_is_killed_ends_the_run_with_its_name_and_the_others_are_whole() {
     let ran = training.ended();
     assert_ne!(ran.code, Some(0), "{ran:?}");
     assert!(ran.err.contains("process rank 1") && ran.err.contains("signal 9"), "{ran:?}");
+    is_whole(&sessions, &before);
+}
+
+#[test]
+fn a_rank_that_is_out_of_memory_ends_the_run_with_one_line_that_names_it_and_the_others_are_whole() {
+    let Some(_alone) = mpirun() else { return };
+    let sessions = Sessions::new();
+    let training = Training::start(&sessions, &["--inject", "leak:32MiB@rank=1,from=60,every=4"]);
+    let before = steps(&sessions).unwrap();
+    limit_memory(pid(&sessions, 1).parse().unwrap(), 256 << 20);
+    let ran = training.ended();
+    assert_ne!(ran.code, Some(0), "{ran:?}");
+    let told: Vec<&str> = ran.err.lines().filter(|line| line.contains("gnntop: ")).collect();
+    assert_eq!(told.len(), 1, "{ran:?}");
+    assert!(told[0].contains("gnntop: rank 1: it is out of memory: the system refuses "), "{ran:?}");
+    assert!(!ran.err.contains("Process received signal"), "no page of addresses: {ran:?}");
     is_whole(&sessions, &before);
 }
 

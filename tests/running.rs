@@ -1,5 +1,5 @@
 //! `gnntop run` and `gnntop train`: starting programs, their output, their exit codes, their sessions.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
 mod sessions;
 
@@ -211,4 +211,61 @@ mod workloads {
         let help = sessions.run(["train", "pna", "--help"]);
         assert!(help.code == Some(0) && help.out.contains("--steps"), "{help:?}");
     }
+}
+
+/// A control group with little memory; it is gone when this is dropped.
+struct Cramped(PathBuf);
+
+impl Cramped {
+    /// Makes it within the group that this process is in. An error is why it cannot be.
+    fn new(bytes: u64) -> Result<Self, String> {
+        let groups = fs::read_to_string("/proc/self/cgroup").map_err(|error| format!("/proc/self/cgroup: {error}"))?;
+        let of = |line: &str| match line.splitn(3, ':').collect::<Vec<_>>()[..] {
+            [_, "memory", path] => Some((format!("/sys/fs/cgroup/memory{path}"), "memory.limit_in_bytes")),
+            ["0", "", path] => Some((format!("/sys/fs/cgroup{path}"), "memory.max")),
+            _ => None,
+        };
+        let mut why = "no control group is told".to_owned();
+        for (parent, limit) in groups.lines().filter_map(of) {
+            let group = Self(PathBuf::from(parent).join(format!("gnntop-test-{}", std::process::id())));
+            let made = fs::create_dir(&group.0).and_then(|()| {
+                // Without the controller there is no such file, and none can be made here.
+                let mut file = fs::OpenOptions::new().write(true).open(group.0.join(limit))?;
+                std::io::Write::write_all(&mut file, bytes.to_string().as_bytes())
+            });
+            match made {
+                Ok(()) => return Ok(group),
+                Err(error) => why = format!("a control group with {limit} cannot be made: {error}"),
+            }
+        }
+        Err(why)
+    }
+}
+
+impl Drop for Cramped {
+    fn drop(&mut self) {
+        // The kernel needs a moment to forget what was in it.
+        for _ in 0..100 {
+            if fs::remove_dir(&self.0).is_ok() || !self.0.exists() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+}
+
+#[test]
+fn a_program_that_was_killed_for_want_of_memory_is_told_to_have_been() {
+    let cramped = match Cramped::new(32 << 20) {
+        Ok(cramped) => cramped,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let sessions = Sessions::new();
+    // tail keeps the last line, which never ends.
+    let script = format!("echo $$ > {}/cgroup.procs && exec tail /dev/zero", cramped.0.display());
+    let ran = sessions.run(["run", "--", "sh", "-c", &script]);
+    assert_eq!(ran.code, Some(128 + 9), "{ran:?}");
+    assert!(ran.err.contains("the kernel killed a program of this machine for want of memory meanwhile"), "{ran:?}");
+    let other = sessions.run(["run", "--", "sh", "-c", "kill -9 $$"]);
+    assert!(other.code == Some(128 + 9) && !other.err.contains("want of memory"), "{other:?}");
 }

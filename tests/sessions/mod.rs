@@ -141,3 +141,15 @@ pub fn wait_until(mut condition: impl FnMut() -> bool) {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }
+
+/// Lets a process have so many bytes of address space more than it has now, and no more.
+#[cfg(target_os = "linux")]
+pub fn limit_memory(pid: u32, more_bytes: u64) {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();
+    let now = line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024;
+    let limit = libc::rlimit { rlim_cur: now + more_bytes, rlim_max: now + more_bytes };
+    // SAFETY: prlimit reads a live struct of its type, and writes nothing where the last pointer is null.
+    let done = unsafe { libc::prlimit(pid as libc::pid_t, libc::RLIMIT_AS, &raw const limit, std::ptr::null_mut()) };
+    assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+}

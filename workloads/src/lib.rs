@@ -31,4 +31,5 @@ pub mod vig;
 #[cfg(feature = "cuda")]
 pub use cuda::rates as device_rates;
 
+pub use command::EndsWhenRefused;
 pub use gnntop_probe::{BatchShape, TrackingAllocator, Warning};

@@ -11,6 +11,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
+use signal_hook::consts::SIGKILL;
 
 use super::super::{output, signals};
 use crate::source::discover;
@@ -30,6 +31,8 @@ pub(super) struct Child {
     child: std::process::Child,
     name: String,
     log_path: Option<PathBuf>,
+    /// Programs that the kernel had killed for want of memory when it began; `None` where that is not told.
+    killed_before: Option<u64>,
 }
 
 impl Child {
@@ -64,7 +67,7 @@ impl Child {
         // Ctrl-C at the terminal comes to us alone, and is passed on once.
         let child = command.process_group(0).spawn();
         let child = child.with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
-        Ok(Self { child, name: name.to_owned(), log_path })
+        Ok(Self { child, name: name.to_owned(), log_path, killed_before: killed_for_memory() })
     }
 
     pub(super) fn pid(&self) -> u32 {
@@ -105,7 +108,19 @@ impl Child {
         for line in last_lines(path).unwrap_or_default() {
             output::note(&format!("  {line}"));
         }
+        let killed = killed_for_memory().zip(self.killed_before).map_or(0, |(now, before)| now.saturating_sub(before));
+        if code == signals::exit_code(SIGKILL) && killed > 0 {
+            let words =
+                "the kernel killed a program of this machine for want of memory meanwhile (oom_kill in /proc/vmstat)";
+            output::note(&format!("{words}: it may have been this one; give it a smaller batch, or fewer ranks"));
+        }
     }
+}
+
+/// Programs that the kernel has killed for want of memory since it started, those of control groups included. Anyone may ask.
+fn killed_for_memory() -> Option<u64> {
+    let counts = fs::read_to_string("/proc/vmstat").ok()?;
+    counts.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
 }
 
 /// The child's own code, 128 + N where signal N ended it.

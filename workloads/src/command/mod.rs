@@ -4,6 +4,7 @@
 mod device;
 mod options;
 mod out_of_memory;
+mod refused;
 mod training;
 
 use std::ffi::OsString;
@@ -32,6 +33,8 @@ pub use device::{DeviceChoice, DeviceError};
 pub use options::RunOptions;
 pub(crate) use options::at_least_one;
 pub use out_of_memory::OutOfMemory;
+pub use refused::EndsWhenRefused;
+pub(crate) use refused::this_process_is;
 pub(crate) use training::{Position, StepOutcome, Training, train};
 
 /// Names of all workloads, each with a line on what it is.
@@ -277,6 +280,7 @@ impl Workload {
     /// # Errors
     /// Data, loader or model fail.
     pub fn run(&self, observer: &mut dyn Observer) -> Result<Summary, TrainError> {
+        refused::training_begins();
         match self {
             Self::Gat(command) => command.run(observer),
             Self::Gcn(command) => command.run(observer),

@@ -14,7 +14,9 @@ use gnntop_probe::{Name, Place, TrackRole, Warning, span};
 
 use super::hosts::{Host, Hosts};
 use super::{Collective, CollectiveError, Engine, RankOptions, Settings, alike, gpus};
-use crate::command::{DeviceChoice, DeviceError, Observer, RunOptions, StepReport, Summary, TrainError};
+use crate::command::{
+    DeviceChoice, DeviceError, Observer, RunOptions, StepReport, Summary, TrainError, this_process_is,
+};
 
 /// The ranks agree whether to go on.
 static BROADCAST: Name = Name::span("broadcast");
@@ -104,6 +106,9 @@ impl Launch<'_> {
         F: Fn(&Rank, &mut dyn Observer) -> Result<Summary, TrainError> + Sync,
     {
         let members = self.ranks.join(self.run.device)?;
+        if let [only] = members.as_slice() {
+            this_process_is(u32::try_from(only.rank()).unwrap_or(u32::MAX));
+        }
         let wants_stop = Arc::new(AtomicBool::new(false));
         let (news, heard) = channel();
         let starts: Vec<_> = members.into_iter().map(|group| (warning(&*group, observer), group)).collect();
