@@ -1,5 +1,5 @@
-//! Ranks that are processes of MPI, and what becomes of a run when one of them is killed, stopped, slow, started with other
-//! settings, or on a machine whose clock is off. Where MPI or the rights are missing, tests say so and are skipped.
+//! Ranks that are processes of MPI, and what becomes of a run when one of them is killed, stopped, slow, out of memory,
+//! started with other settings, on a machine whose clock is off, or on one that is gone. Where MPI or the rights are missing, tests say so and are skipped.
 #![cfg(feature = "mpi")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
@@ -67,7 +67,12 @@ impl Training {
         let words = ["train", "sage", "--ranks", "2", "--engine", "mpi", "--epochs", "1000000"];
         let words = [&words[..], &small(BATCH), more].concat();
         let mut command = sessions.gnntop(words);
-        let training = Self { child: Some(spawn(permissive(&mut command))) };
+        Self::running(sessions, permissive(&mut command))
+    }
+
+    /// The same, started by this command.
+    fn running(sessions: &Sessions, command: &mut Command) -> Self {
+        let training = Self { child: Some(spawn(command)) };
         wait_until(|| steps(sessions).is_some_and(|steps| steps.iter().all(|steps| *steps >= 40)));
         training
     }
@@ -131,7 +136,7 @@ fn hang(sessions: &Sessions) -> String {
 
 /// The recording of a run that is over says the same, read as a whole and replayed.
 fn is_named_afterwards(sessions: &Sessions, words: &str) {
-    assert_eq!(sessions.run(["record", "sage", "--last", "1h", "-o", "a.gnntop"]).code, Some(0));
+    assert_eq!(sessions.run(["record", "sage", "--last", "1h", "-o", "a.gnntop", "--force"]).code, Some(0));
     let said = finding(&report(sessions, "a.gnntop").unwrap(), "hang").unwrap();
     assert!(said.contains(words), "{said}");
     let replayed = sessions.run(["replay", "a.gnntop", "--plain", "--speed", "20", "--interval", "100ms"]);
@@ -140,7 +145,7 @@ fn is_named_afterwards(sessions: &Sessions, words: &str) {
 
 /// What the ranks of a run that is over have published is read without damage, and has these steps at least.
 fn is_whole(sessions: &Sessions, before: &[u64]) {
-    assert_eq!(sessions.run(["record", "sage", "--last", "1h", "-o", "a.gnntop"]).code, Some(0));
+    assert_eq!(sessions.run(["record", "sage", "--last", "1h", "-o", "a.gnntop", "--force"]).code, Some(0));
     let read = sessions.run(["report", "a.gnntop", "--json"]);
     assert!(read.code == Some(0) && !read.err.contains("damaged"), "{read:?}");
     let report: Value = serde_json::from_str(&read.out).unwrap();
@@ -266,4 +271,52 @@ fn two_machines_train_together_and_clocks_that_are_five_seconds_apart_are_brough
     let off_ns = number("clock_offset_ns") + hosts::AHEAD_S as f64 * 1e9;
     assert!(off_ns.abs() <= number("clock_error_ns"), "off by {off_ns} ns: {ranks:#?}");
     println!("the clock of oak was measured to {} us", number("clock_error_ns") / 1e3);
+}
+
+#[test]
+fn a_machine_that_is_gone_is_suspected_live_and_ends_the_training_and_what_was_published_is_whole() {
+    let Some(_alone) = mpirun() else { return };
+    let sessions = Sessions::new();
+    let hosts = match Hosts::start(sessions.path()) {
+        Ok(hosts) => hosts,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let train = [&[env!("CARGO_BIN_EXE_gnntop"), "train", "sage", "--epochs", "1000000"][..], &small(BATCH)].concat();
+    let mut command = hosts.mpirun(&train);
+    command.env("GNNTOP_DIR", sessions.path()).env_remove("GNNTOP").current_dir(sessions.path());
+    // Long enough for the hang to be seen, and shorter than what mpirun waits for by itself.
+    for (name, seconds) in [("time", "6"), ("intvl", "1"), ("probes", "3")] {
+        command.env(format!("OMPI_MCA_oob_tcp_keepalive_{name}"), seconds);
+    }
+    let training = Training::running(&sessions, permissive(&mut command));
+    let before = steps(&sessions).unwrap();
+    hosts.pull_the_cable();
+    let said = hang(&sessions);
+    let words = "or the connection between their machines is gone (";
+    assert!(said.contains("waited in ") && said.contains(words) && said.contains("oak"), "{said}");
+    let ran = training.ended();
+    assert_ne!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.err.contains("lost communication") && ran.err.contains("10.213.77.2"), "the machine is named: {ran:?}");
+    is_whole(&sessions, &before);
+    is_named_afterwards(&sessions, words);
+}
+
+#[test]
+fn mpirun_is_told_what_nobody_else_has_told_it() {
+    let sessions = Sessions::new();
+    let fake = sessions.file("mpirun", b"#!/bin/sh\nenv | grep ^OMPI_MCA_ | sort\n");
+    std::fs::set_permissions(&fake, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", sessions.path().display(), std::env::var("PATH").unwrap());
+    let told = |own: &[(&str, &str)]| {
+        let mut command = sessions.gnntop(["train", "sage", "--ranks", "2", "--engine", "mpi"]);
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("OMPI_MCA_")) {
+            command.env_remove(name);
+        }
+        Ran::of(&command.env("PATH", &path).envs(own.iter().copied()).output().unwrap()).out
+    };
+    let usual = told(&[]);
+    assert!(usual.contains("OMPI_MCA_rmaps_base_oversubscribe=1\n"), "{usual}");
+    assert!(usual.contains("OMPI_MCA_oob_tcp_keepalive_time=10\n"), "{usual}");
+    let own = told(&[("OMPI_MCA_oob_tcp_keepalive_time", "300")]);
+    assert!(own.contains("OMPI_MCA_oob_tcp_keepalive_time=300\n"), "{own}");
 }

@@ -8,6 +8,8 @@
 //! before, k times that. Evaluations, checkpoints and whatever lies between steps get the most patience, since nobody
 //! knows how long they take.
 
+use std::collections::BTreeSet;
+
 use gnntop_wire::phase::{ALL_REDUCE, DATA_WAIT, RECEIVE, SEND};
 use gnntop_wire::{Open, TrackRole};
 
@@ -105,6 +107,8 @@ pub struct Hang {
     pub holding: Vec<Stuck>,
     /// The ranks that wait for these.
     pub waiting: Vec<Stuck>,
+    /// The machines of the ranks where all of them wait for others and they are on several.
+    pub machines: Vec<String>,
 }
 
 impl Hang {
@@ -117,6 +121,10 @@ impl Hang {
             text.push_str(&self.waiting_words());
         } else if self.holding.len() > 1 {
             text.push_str(&format!("; each waits for another{}", self.odd_one()));
+        }
+        if self.machines.len() > 1 {
+            let machines = listed(&self.machines, ", ");
+            text.push_str(&format!("; or the connection between their machines is gone ({machines})"));
         }
         text
     }
@@ -215,7 +223,15 @@ pub fn look(ranks: &Ranks<'_>) -> Option<Hang> {
         waiting.extend(present);
     }
     let patience_ns = holding.iter().map(patience_ns).max()?;
-    (for_ns >= patience_ns).then_some(Hang { for_ns, usual_step_ns, holding, waiting })
+    let machines = machines(ranks, holding.iter().chain(&waiting));
+    (for_ns >= patience_ns).then_some(Hang { for_ns, usual_step_ns, holding, waiting, machines })
+}
+
+/// The machines of these ranks, each once; none unless all of them wait for others.
+fn machines<'s>(ranks: &Ranks<'_>, mut all: impl Iterator<Item = &'s Stuck> + Clone) -> Vec<String> {
+    let host = |stuck: &Stuck| Some(ranks.get(stuck.rank)?.store.session().info()?.host.clone());
+    let hosts: BTreeSet<String> = all.clone().filter_map(host).collect();
+    if all.all(|stuck| stuck.doing.waits()) { hosts.into_iter().collect() } else { Vec::new() }
 }
 
 /// Ranks that all wait, as those who hold up and those who are held up: whoever is somewhere else than in the all-reduce in
@@ -393,6 +409,19 @@ mod tests {
             ),
             "{said}"
         );
+    }
+
+    #[test]
+    fn where_all_wait_on_several_machines_the_connection_is_suspected() {
+        let planned = UnevenRun { host: |rank| if rank < 2 { "elm" } else { "oak" }, ..UnevenRun::default() };
+        let said = sentence(&standing(&planned, |_| Some("wait"), 4 * SECOND)).unwrap();
+        let words = "each waits for another; or the connection between their machines is gone (elm, oak)";
+        assert!(said.ends_with(words), "{said}");
+        let computes: Left = |rank| Some(if rank == 2 { "backward" } else { "wait" });
+        let said = sentence(&standing(&planned, computes, 4 * SECOND)).unwrap();
+        assert!(!said.contains("connection"), "that rank has it in hand: {said}");
+        let said = sentence(&standing(&UnevenRun::default(), |_| Some("wait"), 4 * SECOND)).unwrap();
+        assert!(said.ends_with("each waits for another"), "all are on one machine: {said}");
     }
 
     #[test]

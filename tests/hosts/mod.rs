@@ -58,6 +58,11 @@ impl Hosts {
         fs::set_permissions(&self.agent, fs::Permissions::from_mode(0o755))
     }
 
+    /// Pulls the cable: nothing that one of them sends comes to the other any more.
+    pub fn pull_the_cable(&self) {
+        done("ip", &["-n", &self.names[0], "link", "set", "cable0", "down"]).unwrap();
+    }
+
     /// An mpirun on the first machine that starts this there and on the second one.
     pub fn mpirun(&self, words: &[&str]) -> Command {
         let mut command = Command::new("ip");
