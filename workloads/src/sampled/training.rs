@@ -15,6 +15,7 @@ use crate::sampling::{NodeBatch, NodeBatches};
 use crate::train::{Accuracy, LabelledRows, NodeInput, NodeModel, NodeTrainer, Pass};
 
 static EVALUATE: Name = Name::span("evaluate");
+static BARRIER: Name = Name::span("barrier");
 static TRAINING_F1: Name = Name::counter("F1 train");
 static VALIDATION_F1: Name = Name::counter("F1 valid");
 
@@ -176,6 +177,8 @@ impl<'a, M: NodeModel> SampledTraining<'a, M> {
     /// Right answers of all ranks together.
     fn of_all_ranks(&self, own: Accuracy) -> Result<Accuracy, TrainError> {
         let Some(group) = &self.group else { return Ok(own) };
+        // Whoever looks on is to see that it waits here, should a rank not come.
+        let _barrier = span(&BARRIER);
         let sum = |value: usize| Ok::<_, TrainError>(group.rank.collective().gather(value as f64)?.iter().sum::<f64>());
         Ok(Accuracy { right: sum(own.right)? as usize, of: sum(own.of)? as usize })
     }
