@@ -29,6 +29,12 @@ pub fn launched_by_mpi() -> bool {
     ALL.iter().any(|name| std::env::var_os(name).is_some())
 }
 
+/// Whether the launcher says that it started one process; `variable` reads the environment.
+fn is_launched_alone(variable: impl Fn(&str) -> Option<String>) -> bool {
+    const SIZES: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "MPI_LOCALNRANKS"];
+    SIZES.into_iter().find_map(variable).is_some_and(|size| size.trim() == "1")
+}
+
 impl RankOptions {
     /// What carries the data: as asked for, else MPI where a launcher of MPI started this process.
     #[must_use]
@@ -47,7 +53,10 @@ impl RankOptions {
         match self.engine() {
             Engine::Threads => false,
             Engine::Mpi => true,
-            Engine::Nccl => launched_by_mpi(),
+            // A launcher that was asked for one process, as in a job of one task, is no launcher of ranks.
+            Engine::Nccl => {
+                launched_by_mpi() && (self.ranks == 1 || !is_launched_alone(|name| std::env::var(name).ok()))
+            }
         }
     }
 
@@ -119,4 +128,19 @@ fn built_without(engine: &'static str, feature: &str) -> CollectiveError {
     let message =
         format!("this program was built without it; docs/cluster.md says how to build it with the feature `{feature}`");
     CollectiveError::Engine { engine, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launcher_of_one_process_is_told_from_one_of_several() {
+        let says = |said: &'static [(&str, &str)]| {
+            move |name: &str| said.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
+        assert!(is_launched_alone(says(&[("OMPI_COMM_WORLD_SIZE", "1"), ("SLURM_STEP_NUM_TASKS", "4")])));
+        assert!(is_launched_alone(says(&[("SLURM_STEP_NUM_TASKS", "1")])));
+        assert!(!is_launched_alone(says(&[("PMI_SIZE", "8")])) && !is_launched_alone(says(&[])));
+    }
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SUCCESS = 0, CUDA_ERROR = 1, INVALID_ARGUMENT = 4, INVALID_USAGE = 5, IN_PROGRESS = 7 };
+enum { SUCCESS = 0, CUDA_ERROR = 1, INVALID_ARGUMENT = 4, INVALID_USAGE = 5, REMOTE_ERROR = 6, IN_PROGRESS = 7 };
 enum { FLOAT32 = 7, AVERAGE = 4 };
 enum { MOST_RANKS = 16, MOST_GROUPS = 64, LOG = 4096 };
 
@@ -18,7 +18,7 @@ typedef struct Comm Comm;
 typedef struct { Id id; int ranks; Comm *members[MOST_RANKS]; } Group;
 struct Comm {
     Group *group;
-    int rank, state, is_over;
+    int rank, state, is_over, is_broken;
     const char *call; // Under way: of `count` values at `values`, from `root`.
     float *values;
     size_t count;
@@ -36,6 +36,19 @@ int fake_misuses(void) { return misuses; }
 void fake_fail(int rank, const char *call) {
     fail_rank = rank;
     snprintf(fail_call, sizeof fail_call, "%s", call);
+}
+
+int fake_has_called(int rank, const char *call) {
+    pthread_mutex_lock(&lock);
+    int has = strstr(logs[rank], call) != NULL;
+    pthread_mutex_unlock(&lock);
+    return has;
+}
+// The way from this rank of the first group is lost, as NCCL notices by itself.
+void fake_break(int rank) {
+    pthread_mutex_lock(&lock);
+    groups[0].members[rank]->is_broken = 1;
+    pthread_mutex_unlock(&lock);
 }
 
 static int write_down(int rank, const char *call, const char *more) {
@@ -123,7 +136,7 @@ int ncclCommInitRankConfig(Comm **comm, int ranks, Id id, int rank, Config *conf
 
 int ncclCommGetAsyncError(Comm *comm, int *state) {
     pthread_mutex_lock(&lock);
-    if (is_usable(comm)) *state = comm->state;
+    if (is_usable(comm)) *state = comm->is_broken ? REMOTE_ERROR : comm->state;
     pthread_mutex_unlock(&lock);
     return SUCCESS;
 }
@@ -167,7 +180,8 @@ int ncclCommDestroy(Comm *comm) { return end(comm, "destroy"); }
 int ncclCommAbort(Comm *comm) { return end(comm, "abort"); }
 
 const char *ncclGetErrorString(int result) {
-    return result == CUDA_ERROR ? "unhandled cuda error" : result == INVALID_USAGE ? "invalid usage" : "invalid argument";
+    return result == CUDA_ERROR ? "unhandled cuda error" : result == INVALID_USAGE  ? "invalid usage"
+        : result == REMOTE_ERROR ? "remote process exited or there was a network error" : "invalid argument";
 }
 
 const char *ncclGetLastError(Comm *comm) { return last_error; }

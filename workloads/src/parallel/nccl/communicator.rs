@@ -1,8 +1,8 @@
 //! One rank's end of a group of GPUs, which can be given up from any thread while work is under way.
 //!
-//! Where a rank is gone, work that needs it stays on the other GPUs for ever, and whoever waits for one of these does not come
-//! back. Only [`Communicator::abort`] takes such work away. The rank in question cannot do that itself, so a process
-//! keeps all of its communicators in [`Peers`], and the rank that fails ends them.
+//! Where a rank is gone, or the way to it, work that needs it stays on the other GPUs for ever, and whoever waits for one of
+//! these does not come back. Only [`Line::abort`] takes such work away. Who waits cannot do that, so a process keeps all of its
+//! lines in [`Peers`]: the rank that fails ends them, and a thread looks whether NCCL has noticed something.
 
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -19,6 +19,8 @@ const SPINS: u32 = 1000;
 const SLEEP: Duration = Duration::from_micros(50);
 /// How long saying goodbye may take, which needs the others, before the communicator is given up instead.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// How often NCCL is asked whether it has noticed something.
+const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Where a rank stands.
 #[derive(Clone, Copy, Debug)]
@@ -34,11 +36,17 @@ pub(super) struct Place {
 /// A rank's membership in a group of GPUs.
 #[derive(Debug)]
 pub(super) struct Communicator {
+    line: Arc<Line>,
+    /// Not closed before NCCL has freed what it has there.
+    device: Device,
+}
+
+/// What other threads have of a communicator. Its owner alone says goodbye.
+#[derive(Debug)]
+struct Line {
     functions: &'static Functions,
     number: usize,
     state: Mutex<State>,
-    /// Not closed before NCCL has freed what it has there.
-    device: Device,
 }
 
 #[derive(Debug)]
@@ -62,8 +70,8 @@ impl Communicator {
         id: UniqueId,
         place: Place,
         device: &Device,
-        peers: &Peers,
-    ) -> Result<Arc<Self>, CollectiveError> {
+        peers: &Arc<Peers>,
+    ) -> Result<Self, CollectiveError> {
         let Place { number, rank, ranks } = place;
         let (mut handle, mut config) = (std::ptr::null_mut(), Config::NOT_BLOCKING);
         let [of, at] = [ranks, rank].map(|count| c_int::try_from(count).unwrap_or(c_int::MAX));
@@ -71,11 +79,12 @@ impl Communicator {
         let status = unsafe { (functions.comm_init)(&raw mut handle, of, id, at, &raw mut config) };
         let none = || failed(format!("rank {number} in joining {ranks} GPUs: {}", functions.words(status)));
         let state = Mutex::new(if handle.is_null() { State::Ended(none()) } else { State::Open(handle) });
-        let communicator = Arc::new(Self { functions, number, state, device: device.clone() });
-        peers.add(&communicator);
-        communicator.finish(status, || format!("joining {ranks} GPUs"))?;
+        let line = Arc::new(Line { functions, number, state });
+        let communicator = Self { line: Arc::clone(&line), device: device.clone() };
+        peers.add(&line);
+        line.finish(status, || format!("joining {ranks} GPUs"))?;
         // Without a handle there was no error either: nothing has been joined.
-        communicator.on_handle(|_| ())?;
+        line.on_handle(|_| ())?;
         Ok(communicator)
     }
 
@@ -90,10 +99,11 @@ impl Communicator {
         // SAFETY: the address is that of `count` f32 on the device of `stream` (`OnStream`), and NCCL may have both arguments
         // alike. The work is done in the stream's order, in which the memory is freed as well: it is on the stream when this
         // returns, or was taken off by `abort`, which has the lock until it is.
-        let call =
-            |handle| unsafe { (self.functions.all_reduce)(address, address, count, FLOAT32, MEAN, handle, stream) };
-        let status = self.on_handle(call)?;
-        self.finish(status, || format!("all-reduce of {count} values"))
+        let call = |handle| unsafe {
+            (self.line.functions.all_reduce)(address, address, count, FLOAT32, MEAN, handle, stream)
+        };
+        let status = self.line.on_handle(call)?;
+        self.line.finish(status, || format!("all-reduce of {count} values"))
     }
 
     /// Has the values, which are on [`device`](Self::device), replaced by those of rank `root`.
@@ -102,13 +112,15 @@ impl Communicator {
         let root = c_int::try_from(root).unwrap_or(c_int::MAX);
         // SAFETY: as in `mean`.
         let call =
-            |handle| unsafe { (self.functions.broadcast)(address, address, count, FLOAT32, root, handle, stream) };
-        let status = self.on_handle(call)?;
-        self.finish(status, || format!("broadcast of {count} values"))
+            |handle| unsafe { (self.line.functions.broadcast)(address, address, count, FLOAT32, root, handle, stream) };
+        let status = self.line.on_handle(call)?;
+        self.line.finish(status, || format!("broadcast of {count} values"))
     }
+}
 
+impl Line {
     /// Takes what is under way off the device, and has every later call fail with this error. The first one counts.
-    pub(super) fn abort(&self, error: &CollectiveError) {
+    fn abort(&self, error: &CollectiveError) {
         let mut state = self.lock();
         if let State::Open(handle) = *state {
             *state = State::Ended(error.clone());
@@ -147,14 +159,30 @@ impl Communicator {
                 std::thread::sleep(SLEEP)
             }
             asked += 1;
-            status = self.on_handle(|handle| {
-                let mut state = SUCCESS;
-                // SAFETY: the handle is open; the state is written during the call.
-                let asking = unsafe { (self.functions.comm_state)(handle, &raw mut state) };
-                if asking == SUCCESS { state } else { asking }
-            })?;
+            status = self.ask()?;
         }
         Ok(status)
+    }
+
+    /// What has become of the last call, or else whether NCCL has noticed that the group is broken.
+    fn ask(&self) -> Result<Status, CollectiveError> {
+        self.on_handle(|handle| {
+            let mut state = SUCCESS;
+            // SAFETY: the handle is open; the state is written during the call.
+            let asking = unsafe { (self.functions.comm_state)(handle, &raw mut state) };
+            if asking == SUCCESS { state } else { asking }
+        })
+    }
+
+    /// Gives up where NCCL has noticed that the group is broken: whoever waits for the device comes back, and hears of it.
+    fn look(&self) {
+        if let Ok(status) = self.ask()
+            && status != SUCCESS
+            && status != IN_PROGRESS
+        {
+            let words = self.functions.words(status);
+            self.abort(&failed(format!("rank {} in work under way: {words}", self.number)));
+        }
     }
 
     /// Locks even after a panic: what is behind it is changed in one go.
@@ -166,60 +194,77 @@ impl Communicator {
 impl Drop for Communicator {
     /// Says goodbye in good order, for which the others have to do so as well; gives up where they do not.
     fn drop(&mut self) {
-        let gone = CollectiveError::Gone { rank: self.number, reason: "has ended".to_owned() };
+        let line = &*self.line;
+        let gone = CollectiveError::Gone { rank: line.number, reason: "has ended".to_owned() };
         if std::thread::panicking() {
-            return self.abort(&gone);
+            return line.abort(&gone);
         }
         // SAFETY: the handle is open.
-        let parted = self.on_handle(|handle| unsafe { (self.functions.comm_finalize)(handle) });
-        let parted = parted.and_then(|status| self.settled(status, Some(FAREWELL)));
-        let mut state = self.lock();
+        let parted = line.on_handle(|handle| unsafe { (line.functions.comm_finalize)(handle) });
+        let parted = parted.and_then(|status| line.settled(status, Some(FAREWELL)));
+        let mut state = line.lock();
         if let (Ok(SUCCESS), State::Open(handle)) = (parted, &*state) {
             let handle = *handle;
             *state = State::Ended(gone);
             // SAFETY: the handle is open, nothing is under way, and nobody has it any more.
-            let _ = unsafe { (self.functions.comm_destroy)(handle) };
+            let _ = unsafe { (line.functions.comm_destroy)(handle) };
             return;
         }
         drop(state);
-        self.abort(&gone);
+        line.abort(&gone);
     }
 }
 
-/// The communicators of this process's ranks.
+/// The lines of this process's ranks.
 #[derive(Debug, Default)]
 pub(super) struct Peers(Mutex<Members>);
 
 #[derive(Debug, Default)]
 struct Members {
-    communicators: Vec<Weak<Communicator>>,
+    lines: Vec<Weak<Line>>,
     /// Why the first rank that failed did.
     failure: Option<CollectiveError>,
+    is_watched: bool,
 }
 
 impl Peers {
     /// One more, which ends at once where a rank has failed already.
-    fn add(&self, communicator: &Arc<Communicator>) {
+    fn add(self: &Arc<Self>, line: &Arc<Line>) {
         let mut members = self.lock();
-        members.communicators.retain(|known| known.strong_count() > 0);
-        members.communicators.push(Arc::downgrade(communicator));
+        members.lines.retain(|known| known.strong_count() > 0);
+        members.lines.push(Arc::downgrade(line));
         if let Some(error) = &members.failure {
-            communicator.abort(error);
+            line.abort(error);
+        }
+        if !members.is_watched {
+            let peers = Arc::downgrade(self);
+            let watcher = std::thread::Builder::new().name("nccl watch".to_owned());
+            // Without it a broken network is a hang, as without NCCL.
+            members.is_watched = watcher.spawn(move || watch(&peers)).is_ok();
         }
     }
 
     /// Ends them all, those to come included. The first failure counts: others follow from it.
     pub(super) fn end(&self, error: CollectiveError) {
-        let mut members = self.lock();
-        let error = members.failure.get_or_insert(error).clone();
-        // Not under the lock: the last owner of one may be here.
-        let all: Vec<_> = members.communicators.iter().filter_map(Weak::upgrade).collect();
-        drop(members);
-        all.iter().for_each(|communicator| communicator.abort(&error));
+        let error = self.lock().failure.get_or_insert(error).clone();
+        self.all().iter().for_each(|line| line.abort(&error));
+    }
+
+    fn all(&self) -> Vec<Arc<Line>> {
+        self.lock().lines.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Locks even after a panic: the list is changed by whole members.
     fn lock(&self) -> MutexGuard<'_, Members> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Looks after the lines for as long as there are ranks.
+fn watch(peers: &Weak<Peers>) {
+    while let Some(peers) = peers.upgrade() {
+        peers.all().iter().for_each(|line| line.look());
+        drop(peers);
+        std::thread::sleep(LOOK_INTERVAL);
     }
 }

@@ -65,7 +65,7 @@ impl NcclRank {
         }
         self.let_each_other_use(device)?;
         let place = Place { number: self.number, rank: self.host.rank(), ranks: self.host.ranks() };
-        let made = Communicator::join(self.functions, self.exchange_id()?, place, device, &self.peers)?;
+        let made = Arc::new(Communicator::join(self.functions, self.exchange_id()?, place, device, &self.peers)?);
         *communicator = Some(Arc::clone(&made));
         Ok(made)
     }

@@ -2,7 +2,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::Path;
 use std::process::Command;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use candle_core::backprop::GradStore;
 use candle_core::{DType, Var};
@@ -17,6 +17,8 @@ struct Fake {
     log: unsafe extern "C" fn(c_int) -> *const c_char,
     misuses: unsafe extern "C" fn() -> c_int,
     fail: unsafe extern "C" fn(c_int, *const c_char),
+    has_called: unsafe extern "C" fn(c_int, *const c_char) -> c_int,
+    lose: unsafe extern "C" fn(c_int),
     _folder: tempfile::TempDir,
 }
 
@@ -45,7 +47,7 @@ impl Fake {
             assert!(!symbol.is_null());
             symbol
         };
-        // SAFETY: fake_nccl.c has these functions with these types.
+        // SAFETY: fake_nccl.c has these functions, each with the type of the field that it becomes.
         unsafe {
             Some(Self {
                 functions,
@@ -56,6 +58,10 @@ impl Fake {
                 fail: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(c_int, *const c_char)>(find(
                     c"fake_fail",
                 )),
+                has_called: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(c_int, *const c_char) -> c_int>(
+                    find(c"fake_has_called"),
+                ),
+                lose: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(c_int)>(find(c"fake_break")),
                 _folder: folder,
             })
         }
@@ -275,6 +281,30 @@ fn ranks_that_wait_on_a_device_for_one_that_is_gone_are_let_go() {
     });
     assert_eq!(ended, ["rank 2 has failed: no more memory", "rank 2 has failed: no more memory", "no more memory"]);
     assert!((0..3).all(|rank| nccl.calls(rank).last().unwrap() == "abort"), "nothing is left on a device");
+}
+
+#[test]
+fn what_nccl_notices_by_itself_is_told_and_its_work_taken_off_the_device() {
+    let Some(nccl) = Fake::load() else { return };
+    let ended = ends(&nccl, 2, |rank| {
+        let values = tensor(&[1.0]);
+        device(rank).mean(&values)?;
+        if rank.rank() == 1 {
+            // SAFETY: the rank has joined.
+            unsafe { (nccl.lose)(1) };
+            // Where a rank waits for its device it makes no call: it is done for it.
+            let begin = Instant::now();
+            // SAFETY: the text ends with a zero byte.
+            while unsafe { (nccl.has_called)(1, c"abort".as_ptr()) } == 0 {
+                assert!(begin.elapsed() < Duration::from_secs(60), "nobody looks after it");
+                thread::sleep(Duration::from_millis(5));
+            }
+        }
+        device(rank).mean(&values)
+    });
+    let words = "rank 1 in work under way: remote process exited or there was a network error";
+    assert_eq!(ended[1], format!("NCCL failed: {words}"));
+    assert_eq!(ended[0], format!("rank 1 has failed: NCCL failed: {words}"));
 }
 
 #[test]
