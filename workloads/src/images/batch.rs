@@ -22,8 +22,15 @@ impl ImageBatch {
     /// # Errors
     /// The device has no room.
     pub fn pixels(&self, device: &Device) -> candle_core::Result<Tensor> {
-        let rows = self.features.len() / CHANNELS;
-        Tensor::from_slice(&self.features, (rows, CHANNELS), device)
+        self.as_pixels(&Tensor::from_slice(&self.features, self.features.len(), device)?)
+    }
+
+    /// The features of this batch, one list on any device, as nodes.
+    ///
+    /// # Errors
+    /// The list has another length.
+    pub(crate) fn as_pixels(&self, features: &Tensor) -> candle_core::Result<Tensor> {
+        features.reshape((self.features.len() / CHANNELS, CHANNELS))
     }
 
     /// Number of images.

@@ -4,6 +4,7 @@
 //! neighbourhood, images. A [`Loader`] shuffles the items of a set, cuts their order into batches and has them made.
 //! A [`LoaderObserver`] sees who works on what; [`LoaderTracks`] is the one that publishes it.
 
+mod ahead;
 mod assemble;
 mod loader;
 mod plan;
@@ -11,6 +12,7 @@ mod plan;
 mod ring;
 mod tracks;
 
+pub(crate) use ahead::CopiesAhead;
 pub use assemble::{Assemble, BatchId, LoaderObserver, Stage, Unobserved};
 pub use loader::{LoadedBatch, Loader};
 pub use plan::{LoaderError, LoaderSettings, Part};

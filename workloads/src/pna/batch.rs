@@ -23,18 +23,11 @@ impl DeviceBatch {
     /// # Errors
     /// The batch has no graphs, its layouts are inconsistent, or the device refuses.
     pub fn new(batch: &Batch, dtype: DType, device: &Device) -> Result<Self> {
-        if batch.graphs == 0 || batch.nodes == 0 {
-            bail!("the batch has no graphs; there is nothing to train on");
-        }
-        let numbering = Numbering::by_degree(&batch.row_start, batch.nodes)?;
-        let (row_start, source) = numbering.edges(&batch.row_start, &batch.source)?;
-        let features = numbering.rows(&batch.features, batch.feature_width)?;
-        let features = Tensor::from_vec(features, (batch.nodes, batch.feature_width), device)?.to_dtype(dtype)?;
-        let targets = Tensor::from_slice(&batch.y, batch.graphs, device)?.to_dtype(dtype)?;
-        let adjacency = Arc::new(Adjacency::new(row_start, source)?);
-        adjacency.prepare(device)?;
-        let segments = Arc::new(Segments::new(batch.graph_start.clone(), numbering.new_of_old)?);
-        Ok(Self { features, targets, adjacency, segments })
+        let numbered = Numbered::new(batch)?;
+        let mut values = vec![0.0; numbered.values(batch)];
+        numbered.write(batch, &mut values);
+        let length = values.len();
+        numbered.arrive(batch, &Tensor::from_vec(values, length, device)?.to_dtype(dtype)?)
     }
 
     /// Node features, `[nodes, features]`, in the order of this batch's own numbering.
@@ -59,6 +52,73 @@ impl DeviceBatch {
     #[must_use]
     pub fn segments(&self) -> &Arc<Segments> {
         &self.segments
+    }
+}
+
+/// A batch with its own numbering, still in host memory. Its floating-point values go to the device as one list, features
+/// first, then targets.
+#[derive(Debug)]
+pub(super) struct Numbered {
+    old_of_new: Vec<u32>,
+    adjacency: Arc<Adjacency>,
+    segments: Arc<Segments>,
+}
+
+impl Numbered {
+    /// Numbers the nodes of `batch`.
+    ///
+    /// # Errors
+    /// The batch has no graphs, or its layouts are inconsistent.
+    pub(super) fn new(batch: &Batch) -> Result<Self> {
+        if batch.graphs == 0 || batch.nodes == 0 {
+            bail!("the batch has no graphs; there is nothing to train on");
+        }
+        if batch.features.len() != batch.nodes * batch.feature_width || batch.y.len() != batch.graphs {
+            let (values, width, targets) = (batch.features.len(), batch.feature_width, batch.y.len());
+            bail!(
+                "{values} feature values do not make {} rows of {width}, or {targets} targets are not one a graph",
+                batch.nodes
+            );
+        }
+        let numbering = Numbering::by_degree(&batch.row_start, batch.nodes)?;
+        let (row_start, source) = numbering.edges(&batch.row_start, &batch.source)?;
+        let adjacency = Arc::new(Adjacency::new(row_start, source)?);
+        let segments = Arc::new(Segments::new(batch.graph_start.clone(), numbering.new_of_old)?);
+        Ok(Self { old_of_new: numbering.old_of_new, adjacency, segments })
+    }
+
+    /// Puts the edges together as a GPU takes them, which `arrive` does otherwise.
+    pub(super) fn stage(&self) {
+        self.adjacency.stage();
+    }
+
+    /// How many values go to the device.
+    pub(super) fn values(&self, batch: &Batch) -> usize {
+        batch.features.len() + batch.y.len()
+    }
+
+    /// Writes them, for the batch that was numbered.
+    pub(super) fn write(&self, batch: &Batch, out: &mut [f32]) {
+        let (width, (features, targets)) = (batch.feature_width, out.split_at_mut(batch.features.len()));
+        for (row, &old) in features.chunks_exact_mut(width.max(1)).zip(&self.old_of_new) {
+            row.copy_from_slice(&batch.features[old as usize * width..][..width]);
+        }
+        targets.copy_from_slice(&batch.y);
+    }
+
+    /// The batch on the device where its values are.
+    ///
+    /// # Errors
+    /// There are others than were written, or the device refuses.
+    pub(super) fn arrive(self, batch: &Batch, values: &Tensor) -> Result<DeviceBatch> {
+        let (graphs, features) = (batch.graphs, batch.features.len());
+        self.adjacency.prepare(values.device())?;
+        Ok(DeviceBatch {
+            features: values.narrow(0, 0, features)?.reshape((batch.nodes, batch.feature_width))?,
+            targets: values.narrow(0, features, graphs)?,
+            adjacency: self.adjacency,
+            segments: self.segments,
+        })
     }
 }
 
@@ -103,18 +163,6 @@ impl Numbering {
             bail!("row_start ends at {}, but there are {} edges", sources.len(), source.len());
         }
         Ok((starts, sources))
-    }
-
-    /// Rows of `width` values in the new order.
-    fn rows(&self, values: &[f32], width: usize) -> Result<Vec<f32>> {
-        if values.len() != self.old_of_new.len() * width {
-            bail!("{} feature values do not make {} rows of {width}", values.len(), self.old_of_new.len());
-        }
-        let mut sorted = Vec::with_capacity(values.len());
-        for &old in &self.old_of_new {
-            sorted.extend_from_slice(&values[old as usize * width..][..width]);
-        }
-        Ok(sorted)
     }
 }
 

@@ -7,12 +7,13 @@ use clap::{Parser, ValueEnum};
 use gnntop_probe::device::Holdings;
 use gnntop_probe::{BatchShape, Name, NameKind, NameRef, TrackRole, counter, intern, phase, span};
 
+use super::batch::Numbered;
 use super::validation::Validation;
 use super::{DeviceBatch, PnaConfig, PnaTraining, TargetScale, Trainer};
 use crate::command::{Observer, Position, RunOptions, StepOutcome, Summary, TrainError, Training, at_least_one, train};
-use crate::graph::in_degree_histogram;
+use crate::graph::{Batch, in_degree_histogram};
 use crate::inject::ALONE;
-use crate::loading::{LoaderSettings, wait_for_batch};
+use crate::loading::{CopiesAhead, LoadedBatch, LoaderSettings, wait_for_batch};
 use crate::molecule::{self, GraphBatches, Loader, MoleculeSet};
 use crate::train::{AdamSettings, cosine_learning_rate};
 
@@ -103,6 +104,8 @@ impl PnaCommand {
             validation,
             layers: (0..model.layers).map(|i| intern(NameKind::Span, &format!("layer {i}"))).collect(),
             training,
+            copies: CopiesAhead::to(&device)?,
+            ahead: None,
             device,
         };
         let epochs = run.training.epochs as u64;
@@ -197,6 +200,16 @@ struct Run {
     layers: Vec<NameRef>,
     training: PnaTraining,
     device: Device,
+    copies: Option<CopiesAhead>,
+    /// The next batch, where it was sent while the device computed.
+    ahead: Option<Fetched>,
+}
+
+/// A batch as the loader made it, and what goes to the device.
+struct Fetched {
+    batch: LoadedBatch<Batch>,
+    /// With its values on their way.
+    sent: Option<Numbered>,
 }
 
 impl Training for Run {
@@ -213,10 +226,10 @@ impl Training for Run {
     }
 
     fn step(&mut self, position: Position) -> Result<StepOutcome, TrainError> {
-        let batch = wait_for_batch(&mut self.loader)?;
+        let Fetched { batch, sent } = self.ahead.take().map_or_else(|| self.fetch(), Ok)?;
         let device_batch = {
             let _transfer = span(&phase::TRANSFER);
-            DeviceBatch::new(&batch, DType::F32, &self.device)?
+            self.arrived(&batch, sent)?
         };
         let loss = {
             let _forward = span(&phase::FORWARD);
@@ -229,6 +242,10 @@ impl Training for Run {
         {
             let _optimizer = span(&phase::OPTIMIZER);
             self.trainer.optimizer_step(&gradients, self.learning_rate(position))?;
+        }
+        if self.copies.is_some() {
+            // Everything is asked for; while the device works on it, the next batch goes on its way.
+            self.ahead = Some(self.fetch()?);
         }
         let count = |count: usize| Some(count as u64);
         let (graphs, nodes, edges) = (count(batch.graphs), count(batch.nodes), count(batch.edges));
@@ -252,6 +269,28 @@ impl Training for Run {
 }
 
 impl Run {
+    /// The next batch of the loader, on its way where batches go ahead.
+    fn fetch(&mut self) -> Result<Fetched, TrainError> {
+        let batch = wait_for_batch(&mut self.loader)?;
+        let Some(copies) = &mut self.copies else { return Ok(Fetched { batch, sent: None }) };
+        let numbered = {
+            let _gather = span(&phase::GATHER);
+            let numbered = Numbered::new(&batch)?;
+            numbered.stage();
+            numbered
+        };
+        copies.send(numbered.values(&batch), |out| numbered.write(&batch, out))?;
+        Ok(Fetched { batch, sent: Some(numbered) })
+    }
+
+    /// A batch on the device: waited for, or copied now.
+    fn arrived(&mut self, batch: &Batch, sent: Option<Numbered>) -> candle_core::Result<DeviceBatch> {
+        match (&mut self.copies, sent) {
+            (Some(copies), Some(numbered)) => numbered.arrive(batch, &copies.receive()?),
+            _ => DeviceBatch::new(batch, DType::F32, &self.device),
+        }
+    }
+
     fn learning_rate(&self, position: Position) -> f64 {
         let Position { epoch, index, batches, .. } = position;
         let (epoch, index, batches) = (epoch as usize + 1, index as usize, batches as usize);

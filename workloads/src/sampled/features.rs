@@ -2,29 +2,20 @@
 //! page-locked memory and on a stream of their own, while the device computes with the batch before; or not at all,
 //! where the device holds those of all nodes.
 
-#[cfg(feature = "cuda")]
 use std::sync::Arc;
 
 use candle_core::{Device, Result, Tensor};
 
-#[cfg(feature = "cuda")]
-use crate::loading::Ring;
-#[cfg(feature = "cuda")]
-use crate::nodes::Features;
-use crate::nodes::NodeDataset;
-use crate::sampling::{NodeBatch, NodeBatches};
-
-/// Buffers on the way to a device: one in use, one that is filled.
-#[cfg(feature = "cuda")]
-const BUFFERS: usize = 2;
+use crate::loading::CopiesAhead;
+use crate::nodes::{Features, NodeDataset};
+use crate::sampling::{NodeBatch, NodeBatches, gather_into};
 
 /// The way of the features.
 pub(super) enum FeaturePath {
     /// Loaders gather them.
     WithBatch,
     /// They are gathered into page-locked memory.
-    #[cfg(feature = "cuda")]
-    Ahead(Box<Ring<crate::cuda::CudaCopies>>, Arc<Features>),
+    Ahead(CopiesAhead, Arc<Features>),
     /// All of them, `[nodes, width]`, on the device.
     Held(Tensor),
 }
@@ -47,12 +38,10 @@ impl FeaturePath {
             let table = Tensor::from_vec(dataset.features.to_dense(), (dataset.graph.nodes(), width), device)?;
             return Ok(Self::Held(table));
         }
-        #[cfg(feature = "cuda")]
-        if device.is_cuda() {
-            let copies = crate::cuda::CudaCopies::new(device)?;
-            return Ok(Self::Ahead(Box::new(Ring::new(copies, BUFFERS)), Arc::clone(&dataset.features)));
-        }
-        Ok(Self::WithBatch)
+        Ok(match CopiesAhead::to(device)? {
+            Some(copies) => Self::Ahead(copies, Arc::clone(&dataset.features)),
+            None => Self::WithBatch,
+        })
     }
 
     /// Batches for a training on `device` as this way wants them.
@@ -63,11 +52,7 @@ impl FeaturePath {
 
     /// Whether the next batch is to be sent while the device computes.
     pub(super) fn is_ahead(&self) -> bool {
-        #[cfg(feature = "cuda")]
-        if matches!(self, Self::Ahead(..)) {
-            return true;
-        }
-        false
+        matches!(self, Self::Ahead(..))
     }
 
     /// Sends the features of a batch on their way, where they go ahead.
@@ -75,14 +60,8 @@ impl FeaturePath {
     /// # Errors
     /// The device has not enough memory, or refuses.
     pub(super) fn send(&mut self, batch: &NodeBatch) -> Result<()> {
-        #[cfg(feature = "cuda")]
-        if let Self::Ahead(ring, features) = self {
-            let _gather = gnntop_probe::span(&gnntop_probe::phase::GATHER);
-            let values = batch.nodes.len() * features.width();
-            return ring.fill(values, |out| crate::sampling::gather_into(features, &batch.nodes, out));
-        }
-        let _ = batch;
-        Ok(())
+        let Self::Ahead(copies, features) = self else { return Ok(()) };
+        copies.send(batch.nodes.len() * features.width(), |out| gather_into(features, &batch.nodes, out))
     }
 
     /// The features of the batch that was sent first and not yet received, which is this one.
@@ -93,10 +72,8 @@ impl FeaturePath {
         match self {
             Self::Held(table) => Ok(Arrived { features: held_rows(table, &batch.nodes)?, host: None }),
             Self::WithBatch => Arrived::with_batch(batch, device),
-            #[cfg(feature = "cuda")]
-            Self::Ahead(ring, features) => {
-                let (place, values) = ring.take()?;
-                let features = place.narrow(0, 0, values)?.reshape((batch.nodes.len(), features.width()))?;
+            Self::Ahead(copies, features) => {
+                let features = copies.receive()?.reshape((batch.nodes.len(), features.width()))?;
                 Ok(Arrived { features, host: None })
             }
         }

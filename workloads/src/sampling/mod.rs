@@ -11,7 +11,6 @@ mod neighbours;
 mod random;
 
 pub use batches::{NodeBatch, NodeBatchError, NodeBatches, NodeLoader};
-#[cfg(feature = "cuda")]
 pub(crate) use gather::gather_into;
 pub use gather::{FeatureError, check_features, gather_features, gather_without_zeros};
 pub use neighbours::{NeighbourSampler, Sample, SampleError, SampleForm, SampledEdges, SamplerSettings};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use candle_core::{DType, Device};
+use candle_core::{DType, Device, Tensor};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, ValueEnum};
 use gnntop_probe::device::Holdings;
@@ -16,7 +16,7 @@ use super::{Form, Mode, VigConfig, VigTraining};
 use crate::command::{Observer, Position, RunOptions, StepOutcome, Summary, TrainError, Training, at_least_one, train};
 use crate::images::{self, ImageBatch, ImageBatches, ImageData, ImageSet};
 use crate::inject::ALONE;
-use crate::loading::{Loader, LoaderSettings, wait_for_batch};
+use crate::loading::{CopiesAhead, LoadedBatch, Loader, LoaderSettings, wait_for_batch};
 use crate::parallel::RankOptions;
 use crate::train::{Accuracy, Adam, AdamSettings, LabelledRows, Parameters, cross_entropy};
 
@@ -196,6 +196,9 @@ struct Run {
     loader: Loader<ImageBatches>,
     test: ImageSet,
     blocks: Vec<NameRef>,
+    copies: Option<CopiesAhead>,
+    /// The next batch, where it was sent while the device computed.
+    ahead: Option<LoadedBatch<ImageBatch>>,
 }
 
 impl Run {
@@ -217,6 +220,8 @@ impl Run {
         };
         Ok(Self {
             config: config.clone(),
+            copies: CopiesAhead::to(&device)?,
+            ahead: None,
             device,
             model,
             adam: Adam::new(parameters.list(), AdamSettings::default())?,
@@ -225,6 +230,23 @@ impl Run {
             test: data.test,
             blocks: (0..config.blocks()).map(|i| intern(NameKind::Span, &format!("block {i}"))).collect(),
         })
+    }
+
+    /// The next batch of the loader, on its way where batches go ahead.
+    fn fetch(&mut self) -> Result<LoadedBatch<ImageBatch>, TrainError> {
+        let batch = wait_for_batch(&mut self.loader)?;
+        if let Some(copies) = &mut self.copies {
+            copies.send(batch.features.len(), |out| out.copy_from_slice(&batch.features))?;
+        }
+        Ok(batch)
+    }
+
+    /// The pixels of a batch on the device: waited for, or copied now.
+    fn arrived(&mut self, batch: &ImageBatch) -> candle_core::Result<Tensor> {
+        match &mut self.copies {
+            Some(copies) => batch.as_pixels(&copies.receive()?),
+            None => batch.pixels(&self.device),
+        }
     }
 
     /// Share of right answers on the test images, some at a time.
@@ -256,10 +278,10 @@ impl Training for Run {
     }
 
     fn step(&mut self, _position: Position) -> Result<StepOutcome, TrainError> {
-        let batch = wait_for_batch(&mut self.loader)?;
+        let batch = self.ahead.take().map_or_else(|| self.fetch(), Ok)?;
         let (pixels, labelled) = {
             let _transfer = span(&phase::TRANSFER);
-            (batch.pixels(&self.device)?, LabelledRows::new(0..batch.images() as u32, &batch.labels)?)
+            (self.arrived(&batch)?, LabelledRows::new(0..batch.images() as u32, &batch.labels)?)
         };
         let (loss, logits) = {
             let _forward = span(&phase::FORWARD);
@@ -273,6 +295,10 @@ impl Training for Run {
         {
             let _optimizer = span(&phase::OPTIMIZER);
             self.adam.step(&gradients, self.training.learning_rate)?;
+        }
+        if self.copies.is_some() {
+            // Everything is asked for; while the device works on it, the next batch goes on its way.
+            self.ahead = Some(self.fetch()?);
         }
         counter(&TRAINING_ACCURACY, Accuracy::of(&logits.detach(), &batch.labels)?.share());
         let count = |count: usize| Some(count as u64);
