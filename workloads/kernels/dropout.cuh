@@ -10,6 +10,19 @@ struct Mask {
     u32 is_any;
 };
 
+// A mask of a step that may be handed over again as it was.
+struct ShiftedMask {
+    Mask mask;
+    // Added to the seed, where there is one: what such a step has instead of a new seed.
+    const u64* shift;
+};
+
+__device__ inline Mask shifted(const ShiftedMask& a) {
+    Mask mask = a.mask;
+    if (a.shift) mask.seed += *a.shift;
+    return mask;
+}
+
 __device__ inline u64 mix64(u64 value) {
     value += 0x9e3779b97f4a7c15ull;
     value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ull;

@@ -6,16 +6,17 @@ struct DropoutArguments {
     const void* x;
     void* out;
     u64 count;
-    Mask mask;
+    ShiftedMask mask;
 };
 
 template <class T, int N> __device__ inline void dropout(const DropoutArguments& a) {
-    Wide<T> factor = Wide<T>(a.mask.factor);
-    Stream stream(a.mask, first_element() * N);
+    Mask mask = shifted(a.mask);
+    Wide<T> factor = Wide<T>(mask.factor);
+    Stream stream(mask, first_element() * N);
     for (u64 i = first_element(); i < a.count / N; i += all_threads()) {
         Pack<T, N> pack = load<N, T>(a.x, i * N), out;
         for (int lane = 0; lane < N; ++lane) {
-            bool kept = stays(a.mask, stream, i * N + lane);
+            bool kept = stays(mask, stream, i * N + lane);
             out.v[lane] = narrow<T>(kept ? widen(pack.v[lane]) * factor : Wide<T>(0));
         }
         store<N, T>(a.out, i * N, out);
@@ -28,13 +29,14 @@ struct DroppedValuesArguments {
     const u32* number;
     float* out;
     u64 count;
-    Mask mask;
+    ShiftedMask mask;
 };
 
 KERNEL(dropped_values, DroppedValuesArguments, {
-    Stream stream(a.mask, 0);
+    Mask mask = shifted(a.mask);
+    Stream stream(mask, 0);
     for (u64 i = first_element(); i < a.count; i += all_threads())
-        a.out[i] = stays(a.mask, stream, a.number[i]) ? a.value[i] * float(a.mask.factor) : 0.f;
+        a.out[i] = stays(mask, stream, a.number[i]) ? a.value[i] * float(mask.factor) : 0.f;
 })
 
 // Bias, ReLU and dropout of `[rows, width]`; forward, or the gradient of `x` where there is one.
@@ -47,19 +49,20 @@ struct FinishArguments {
     u64 count;
     u32 width;
     u32 relu;
-    Mask mask;
+    ShiftedMask mask;
 };
 
 template <class T, int N> __device__ inline void finish(const FinishArguments& a) {
     typedef Wide<T> W;
-    W factor = a.mask.is_any ? W(a.mask.factor) : W(1);
-    Stream stream(a.mask, first_element() * N);
+    Mask mask = shifted(a.mask);
+    W factor = mask.is_any ? W(mask.factor) : W(1);
+    Stream stream(mask, first_element() * N);
     for (u64 i = first_element() * N; i < a.count; i += all_threads() * N) {
         Pack<T, N> x = load<N, T>(a.x, i), bias = load<N, T>(a.bias, position_of(i, a.width).column), passed = x, out;
         if (a.gradient) passed = load<N, T>(a.gradient, i);
         for (int lane = 0; lane < N; ++lane) {
             W value = widen(x.v[lane]) + widen(bias.v[lane]);
-            bool kept = !(a.relu && value <= 0) && stays(a.mask, stream, i + lane);
+            bool kept = !(a.relu && value <= 0) && stays(mask, stream, i + lane);
             W given = a.gradient ? widen(passed.v[lane]) : value;
             out.v[lane] = narrow<T>(kept ? given * factor : W(0));
         }

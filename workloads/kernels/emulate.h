@@ -18,6 +18,10 @@
 #define __shared__ static
 #define __restrict__
 #define KERNEL(name, Arguments, ...)                                                                                   \
+    extern "C" {                                                                                                       \
+    extern unsigned name##_bytes;                                                                                      \
+    unsigned name##_bytes = sizeof(Arguments);                                                                         \
+    }                                                                                                                  \
     extern "C" void name(const void* arguments) {                                                                      \
         const Arguments& a = *static_cast<const Arguments*>(arguments);                                                \
         __VA_ARGS__;                                                                                                   \

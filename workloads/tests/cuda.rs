@@ -5,10 +5,11 @@
 
 mod multigraph;
 
+use std::ffi::OsString;
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor};
-use gnntop_workloads::command::DeviceChoice;
+use gnntop_workloads::command::{DeviceChoice, Observer, StepReport, Workload};
 use gnntop_workloads::gat::{self, GatConfig};
 use gnntop_workloads::gcn::{GcnConfig, Mode, NodeFeatures, Recipe};
 use gnntop_workloads::graph::{Batch, Graph};
@@ -344,4 +345,44 @@ fn vig_learns_the_same() {
         parameters
     };
     assert_learnt_alike(&run(&Device::Cpu), &run(&device), "ViG");
+}
+
+/// Notes the losses.
+#[derive(Default)]
+struct Losses(Vec<f64>);
+
+impl Observer for Losses {
+    fn step(&mut self, report: &StepReport) {
+        self.0.push(report.loss);
+    }
+}
+
+/// What the trainings do beside computing: batches that go ahead, steps that are captured.
+#[test]
+fn trainings_by_name_have_the_losses_of_the_cpu() {
+    if gpu().is_none() {
+        return;
+    }
+    let gpu = std::env::var("GNNTOP_DEVICE").unwrap_or_else(|_| "cuda:0".to_owned());
+    for (name, options, tolerance) in [
+        ("gcn", "--mode compiled --runs 2 --epochs 12", 1e-3),
+        ("gcn", "--mode compiled --plain --recipe study --runs 1 --epochs 12", 1e-3),
+        ("gcn", "--mode compiled --kernels scatter --runs 1 --epochs 12", 1e-3),
+        ("pna", "--graphs 200 --batch-size 32 --layers 2 --hidden 16 --epochs 2", 1e-3),
+        ("vig", "--images 24 --batch-size 4 --blocks 2 --epochs 2", 1e-2),
+    ] {
+        let [expected, found] = ["cpu", gpu.as_str()].map(|device| {
+            let folder = tempfile::tempdir().unwrap();
+            let mut words: Vec<_> = options.split_whitespace().map(OsString::from).collect();
+            words.extend(["--device".into(), device.into(), "--record".into(), folder.path().join("a.gnntop").into()]);
+            let mut losses = Losses::default();
+            Workload::parse(name, &words).unwrap().run(&mut losses).unwrap();
+            losses.0
+        });
+        assert_eq!(found.len(), expected.len(), "{name} {options}");
+        for (step, (found, expected)) in found.iter().zip(&expected).enumerate() {
+            let same = (found - expected).abs() <= tolerance * (1.0 + expected.abs());
+            assert!(same, "{name} {options}, step {step}: {found} instead of {expected}");
+        }
+    }
 }

@@ -1,9 +1,12 @@
 //! Adam over all parameters in one launch, on a device.
 
+use std::sync::Arc;
+
 use candle_core::{DType, Device, Result, Tensor, bail};
 
 use super::edges::{Lists, list};
 use super::machine::{Address, Arguments, Grid, Kernel, Module, THREADS, View, launch};
+use super::progress::Progress;
 
 /// Elements that a block of threads updates.
 const LENGTH: usize = 4096;
@@ -36,6 +39,7 @@ struct AdamArguments {
     block_slot: Address,
     block_run: Address,
     is_bad: Address,
+    rates: Address,
     length: u64,
     beta1: f32,
     beta2: f32,
@@ -54,6 +58,7 @@ unsafe impl Arguments for AdamArguments {}
 const WORDS: usize = 6;
 
 /// The slots on a device, and which block takes which run of which.
+#[derive(Debug)]
 struct Table {
     slots: Tensor,
     lists: Tensor,
@@ -80,7 +85,7 @@ impl Table {
         Ok(Self { slots: Tensor::from_vec(words, length, device)?, lists: lists.copy_to(device)?, blocks })
     }
 
-    fn launch(&self, name: &str, rates: Rates, is_bad: Address) -> Result<()> {
+    fn launch(&self, name: &str, rates: Rates, [is_bad, changing]: [Address; 2]) -> Result<()> {
         let Ok(blocks) = u32::try_from(self.blocks[0].len()) else {
             bail!("adam: there are more parameters than a kernel can be launched for");
         };
@@ -89,6 +94,7 @@ impl Table {
             block_slot: list(&self.lists, &self.blocks[0])?,
             block_run: list(&self.lists, &self.blocks[1])?,
             is_bad,
+            rates: changing,
             length: LENGTH as u64,
             beta1: rates.beta1,
             beta2: rates.beta2,
@@ -110,7 +116,58 @@ impl Table {
 /// A tensor is not f32, not contiguous or of another size, or the device refuses.
 pub(crate) fn update(slots: &[Slot<'_>], rates: Rates) -> Result<()> {
     let Some(first) = slots.first() else { return Ok(()) };
-    Table::new(slots, first.value.device())?.launch("adam", rates, Address::NONE)
+    Table::new(slots, first.value.device())?.launch("adam", rates, [Address::NONE; 2])
+}
+
+/// A [`Slot`] whose tensors stay where they are.
+#[derive(Debug)]
+pub(crate) struct RepeatedSlot {
+    pub(crate) value: Tensor,
+    pub(crate) gradient: Tensor,
+    pub(crate) moments: [Tensor; 2],
+    pub(crate) weight_decay: f32,
+}
+
+impl RepeatedSlot {
+    fn borrowed(&self) -> Slot<'_> {
+        let Self { value, gradient, moments, weight_decay } = self;
+        Slot { value, gradient, moments, weight_decay: *weight_decay }
+    }
+}
+
+/// An update that does not change from step to step, because the constants that do are in memory of the device.
+#[derive(Debug)]
+pub(crate) struct Repeated {
+    slots: Vec<RepeatedSlot>,
+    table: Table,
+    rates: Rates,
+    progress: Arc<Progress>,
+}
+
+impl Repeated {
+    /// Of these parameters, at least one. What `rates` says of step size and correction is not used.
+    ///
+    /// # Errors
+    /// As [`update`].
+    pub(crate) fn new(slots: Vec<RepeatedSlot>, rates: Rates, progress: Arc<Progress>) -> Result<Self> {
+        let Some(first) = slots.first() else { bail!("adam: there are no parameters") };
+        let borrowed: Vec<Slot<'_>> = slots.iter().map(RepeatedSlot::borrowed).collect();
+        let table = Table::new(&borrowed, first.value.device())?;
+        Ok(Self { slots, table, rates, progress })
+    }
+
+    pub(crate) fn slots(&self) -> &[RepeatedSlot] {
+        &self.slots
+    }
+
+    /// Goes on to the next step and updates.
+    ///
+    /// # Errors
+    /// The device refuses.
+    pub(crate) fn launch(&self) -> Result<()> {
+        self.progress.advance()?;
+        self.table.launch("adam", self.rates, [Address::NONE, self.progress.rates()?])
+    }
 }
 
 /// Whether every gradient is a finite number. Waits for the device.
@@ -131,6 +188,7 @@ pub(crate) fn are_finite(slots: &[Slot<'_>]) -> Result<bool> {
         step_size: 0.0,
         root_correction: 1.0,
     };
-    Table::new(slots, device)?.launch("find_bad_gradients", rates, View::of(&is_bad)?.address(DType::U32, 1)?)?;
+    let is_bad_at = View::of(&is_bad)?.address(DType::U32, 1)?;
+    Table::new(slots, device)?.launch("find_bad_gradients", rates, [is_bad_at, Address::NONE])?;
     Ok(is_bad.to_vec1::<u32>()? == [0])
 }

@@ -157,7 +157,7 @@ impl Attended {
             targets: targets as u64,
             heads: heads as u32,
             width: width as u32,
-            output: MaskArguments::of(layer.output),
+            output: MaskArguments::of(layer.output)?,
             elu: layer.elu.into(),
             unused: 0,
         };
@@ -191,7 +191,7 @@ impl Attended {
             heads: heads as u32,
             width: width as u32,
             slope: layer.negative_slope,
-            attention: MaskArguments::of(layer.attention),
+            attention: MaskArguments::of(layer.attention)?,
         };
         let of = (rows, layer.columns);
         launch_rows(edges, walk, (Module::AttentionBack, "attend_back"), of, &[arguments.rows], &arguments)?;

@@ -3,6 +3,7 @@
 use candle_core::{CpuStorage, CudaStorage, CustomOp2, DType, Device, Layout, Result, Shape, Tensor, bail};
 
 use super::machine::{Address, Arguments, Grid, Memory, Module, View, device_of, launch, wide};
+use super::progress::seed_shift;
 use super::work::pack_for;
 use crate::kernels::DropMask;
 
@@ -21,7 +22,16 @@ pub(super) struct MaskArguments {
 }
 
 impl MaskArguments {
-    pub(super) fn of(mask: Option<DropMask>) -> Self {
+    /// # Errors
+    /// The mask is to be shifted, which the kernels that take these cannot.
+    pub(super) fn of(mask: Option<DropMask>) -> Result<Self> {
+        if mask.is_some() && seed_shift() != Address::NONE {
+            bail!("the dropout of this layer cannot be repeated: its seed is an argument");
+        }
+        Ok(Self::unshifted(mask))
+    }
+
+    fn unshifted(mask: Option<DropMask>) -> Self {
         match mask {
             Some(mask) => {
                 let (seed, threshold) = mask.seed_and_threshold();
@@ -32,12 +42,25 @@ impl MaskArguments {
     }
 }
 
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct ShiftedMaskArguments {
+    mask: MaskArguments,
+    shift: Address,
+}
+
+impl ShiftedMaskArguments {
+    fn of(mask: Option<DropMask>) -> Self {
+        Self { mask: MaskArguments::unshifted(mask), shift: seed_shift() }
+    }
+}
+
 #[repr(C)]
 struct DropoutArguments {
     x: Address,
     out: Address,
     count: u64,
-    mask: MaskArguments,
+    mask: ShiftedMaskArguments,
 }
 
 #[repr(C)]
@@ -46,7 +69,7 @@ struct DroppedValuesArguments {
     number: Address,
     out: Address,
     count: u64,
-    mask: MaskArguments,
+    mask: ShiftedMaskArguments,
 }
 
 #[repr(C)]
@@ -58,7 +81,7 @@ struct FinishArguments {
     count: u64,
     width: u32,
     relu: u32,
-    mask: MaskArguments,
+    mask: ShiftedMaskArguments,
 }
 
 #[repr(C)]
@@ -97,8 +120,12 @@ pub(crate) fn dropout(device: &Device, x: View<'_>, mask: DropMask) -> Result<Me
     let out = Memory::new(device, dtype, length)?;
     let from = x.address(dtype, length)?;
     let pack = pack_for(&[1, 4], length, dtype, &[from, out.address()]);
-    let arguments =
-        DropoutArguments { x: from, out: out.address(), count: length as u64, mask: MaskArguments::of(Some(mask)) };
+    let arguments = DropoutArguments {
+        x: from,
+        out: out.address(),
+        count: length as u64,
+        mask: ShiftedMaskArguments::of(Some(mask)),
+    };
     let kernel = Module::Elements.kernel(&format!("dropout_{pack}"), dtype)?;
     launch(device, &kernel, Grid::over((length / pack) as u64), &arguments)?;
     Ok(out)
@@ -113,7 +140,7 @@ pub(super) fn dropped_values(device: &Device, value: View<'_>, number: Address, 
         number,
         out: out.address(),
         count: count as u64,
-        mask: MaskArguments::of(Some(mask)),
+        mask: ShiftedMaskArguments::of(Some(mask)),
     };
     let kernel = super::machine::Kernel { module: Module::Elements, name: "dropped_values".to_owned() };
     launch(device, &kernel, Grid::over(count as u64), &arguments)?;
@@ -146,7 +173,7 @@ impl Finished {
             count: length as u64,
             width: bias.length() as u32,
             relu: self.relu.into(),
-            mask: MaskArguments::of(self.mask),
+            mask: ShiftedMaskArguments::of(self.mask),
         };
         let addresses = [arguments.x, arguments.bias, arguments.gradient, arguments.out];
         let pack = pack_for(&[1, 4], bias.length(), dtype, &addresses);

@@ -41,20 +41,26 @@ fn library() -> std::result::Result<&'static Library, &'static String> {
 
 /// Compiles all kernels into one library and loads it.
 fn build() -> std::result::Result<Library, String> {
-    let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let file = folder.path().join("kernels.so");
-    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
-    let mut command = Command::new(&compiler);
-    command.args(["-O1", "-std=c++17", "-shared", "-fPIC", "-Wall", "-Werror", "-include"]);
-    command.arg(kernels.join("emulate.h")).args(["-x", "c++"]).args(sources(&kernels)?).arg("-o").arg(&file);
-    let output = command.output().map_err(|error| format!("{compiler}: {error}"))?;
-    assert!(output.status.success(), "the kernels are no C++: {}", String::from_utf8_lossy(&output.stderr));
+    compile(&file)?;
     let name = CString::new(file.to_string_lossy().as_bytes()).map_err(|error| error.to_string())?;
     // SAFETY: the library was just built from our kernels and runs nothing when it is loaded. It is never unloaded.
     let handle = unsafe { dlopen(name.as_ptr(), libc::RTLD_NOW) };
     assert!(!handle.is_null(), "the compiled kernels cannot be loaded");
     Ok(Library { handle: handle as usize, turn: Mutex::new(()) })
+}
+
+/// Compiles all kernels into one library, or says why that cannot be done here.
+pub(super) fn compile(file: &Path) -> std::result::Result<(), String> {
+    let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
+    let mut command = Command::new(&compiler);
+    command.args(["-O1", "-std=c++17", "-shared", "-fPIC", "-Wall", "-Werror", "-include"]);
+    command.arg(kernels.join("emulate.h")).args(["-x", "c++"]).args(sources(&kernels)?).arg("-o").arg(file);
+    let output = command.output().map_err(|error| format!("{compiler}: {error}"))?;
+    assert!(output.status.success(), "the kernels are no C++: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
 }
 
 fn sources(kernels: &Path) -> std::result::Result<Vec<PathBuf>, String> {

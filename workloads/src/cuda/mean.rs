@@ -60,7 +60,7 @@ fn arguments(edges: &Edges, walk: &Walk, x: Address, width: usize) -> Result<Mea
         width: width as u64,
         stride: width as u64,
         targets: edges.incoming.nodes as u64,
-        mask: MaskArguments::of(None),
+        mask: MaskArguments::of(None)?,
         relu: 0,
         unused: 0,
     })
@@ -116,7 +116,7 @@ pub(crate) fn mean_finish(
         own: own.address(dtype, walk.nodes * width)?,
         bias: bias.address(dtype, width)?,
         out: out.address(),
-        mask: MaskArguments::of(finished.mask),
+        mask: MaskArguments::of(finished.mask)?,
         relu: finished.relu.into(),
         ..arguments(edges, walk, x, width)?
     };

@@ -14,6 +14,7 @@ mod adam;
 mod aggregate;
 mod attention;
 mod attention_back;
+mod capture;
 mod chain;
 #[cfg(feature = "cuda")]
 mod copies;
@@ -21,6 +22,8 @@ mod edges;
 mod elements;
 #[cfg(test)]
 pub(crate) mod emulation;
+#[cfg(all(feature = "cuda", test))]
+pub(crate) mod fake;
 mod gather;
 mod gradients;
 mod images;
@@ -35,6 +38,7 @@ mod norm;
 mod observe;
 #[cfg(feature = "cuda")]
 mod open;
+mod progress;
 #[cfg(any(feature = "cuda", test))]
 pub mod rates;
 mod scaled;
@@ -49,9 +53,10 @@ pub(crate) mod tests;
 mod timing;
 mod work;
 
-pub(crate) use adam::{Rates, Slot, are_finite, update};
+pub(crate) use adam::{Rates, Repeated, RepeatedSlot, Slot, are_finite, update};
 pub(crate) use aggregate::fused_aggregates;
 pub(crate) use attention::{Attended, Attending, attend};
+pub(crate) use capture::{Captured, capture, rehearse};
 pub(crate) use chain::{Chain, ChainLayer, Gradients};
 #[cfg(feature = "cuda")]
 pub(crate) use copies::CudaCopies;
@@ -73,6 +78,7 @@ pub(crate) use observe::observe;
 use open::one_line;
 #[cfg(feature = "cuda")]
 pub(crate) use open::{count, open};
+pub(crate) use progress::{Advance, Progress};
 pub(crate) use scaled::add_scaled;
 pub(crate) use segments::{SegmentsOnDevice, gradient_of_segment_max, segment_max};
 pub(crate) use softmax::{Logits, gradient_of_logits, softmax_rows};

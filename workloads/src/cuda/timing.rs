@@ -114,8 +114,6 @@ fn lost(error: DriverError) -> Lost {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-    use std::process::Command;
     use std::time::{Duration, Instant};
 
     use candle_core::cuda_backend::cudarc::driver::CudaContext;
@@ -126,28 +124,9 @@ mod tests {
     use super::super::memory::{DriverPool, keep_freed_memory, let_use};
     use super::*;
 
-    /// cudarc opens the driver once in a process, and other tests want the real one: this runs the next test with a driver
-    /// that is none.
     #[test]
     fn events_and_pool_work_on_a_driver_that_is_none() {
-        let folder = tempfile::tempdir().unwrap();
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake-cuda/fake_cuda.c");
-        let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
-        let library = folder.path().join("libcuda.so");
-        let mut compile = Command::new(&compiler);
-        compile.args(["-O1", "-shared", "-fPIC", "-Wall", "-Werror", "-o"]).arg(&library).arg(source);
-        match compile.status() {
-            Ok(status) => assert!(status.success(), "the driver that is none is no C"),
-            Err(reason) => return eprintln!("skipped: {compiler}: {reason}"),
-        }
-        std::fs::copy(&library, folder.path().join("libcuda.so.1")).unwrap();
-        let name = "cuda::timing::tests::on_a_driver_that_is_none";
-        let mut alone = Command::new(std::env::current_exe().unwrap());
-        alone.args(["--exact", name, "--ignored"]).env("LD_LIBRARY_PATH", folder.path());
-        let output = alone.output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout);
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && text.contains("1 passed"), "{text}\n{errors}");
+        super::super::fake::run_alone("cuda::timing::tests::on_a_driver_that_is_none", &[]);
     }
 
     #[test]

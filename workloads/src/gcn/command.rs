@@ -241,8 +241,9 @@ fn outcome(mode: Mode, learning: &Learning, begin: Instant) -> String {
         0 => String::new(),
         steps => format!("; {steps} steps left out for overflow"),
     };
+    let handed_over = learning.handed_over().map_or_else(String::new, |how| format!("; {how}"));
     format!(
-        "{}: {times}, {:.1} s in all, {accuracy}{skipped}; {}",
+        "{}: {times}, {:.1} s in all, {accuracy}{skipped}; {}{handed_over}",
         mode.name(),
         begin.elapsed().as_secs_f64(),
         mode.trade()

@@ -7,6 +7,8 @@ use gnntop_probe::device::Holdings;
 use gnntop_probe::{BatchShape, Name, counter, mark, phase, span};
 
 use super::judge::{Best, Judge};
+#[cfg(feature = "cuda")]
+use super::repeated::{Inputs, Repeated};
 use super::{LoopedGraph, Mode, NodeFeatures, Normalised, Recipe, Trainer};
 use crate::command::{Observer, Position, StepOutcome, TrainError, Training};
 use crate::kernels::{Adjacency, KernelFamily};
@@ -49,6 +51,24 @@ impl Batches {
         let labelled = LabelledRows::new(seeds.iter().copied(), &labels)?;
         Ok(Self::Whole(Box::new(WholeGraph { x, adjacency, normalised, labelled, seeds, labels })))
     }
+
+    /// The steps of a new trainer as work that repeats: on a GPU, where nothing changes between them.
+    #[cfg(feature = "cuda")]
+    fn repeated(&self, trainer: &Trainer, classes: usize, device: &Device) -> Result<Option<Repeated>> {
+        let Self::Whole(whole) = self else { return Ok(None) };
+        let Some(graph) = whole.normalised.clone().filter(|_| device.is_cuda()) else { return Ok(None) };
+        let seeds = Tensor::from_slice(&whole.seeds, whole.seeds.len(), device)?;
+        let inputs = Inputs { x: whole.x.clone(), graph, labelled: whole.labelled.clone(), seeds };
+        Repeated::new(trainer, inputs, classes).map(Some)
+    }
+}
+
+impl WholeGraph {
+    fn outcome(&self, loss: f64) -> StepOutcome {
+        let count = |count: usize| Some(count as u64);
+        let (nodes, edges) = (count(self.adjacency.nodes()), count(self.adjacency.edges()));
+        StepOutcome { loss, shape: BatchShape { graphs: None, nodes, edges, seeds: count(self.seeds.len()) } }
+    }
 }
 
 /// How long a run is and what decides about it.
@@ -71,6 +91,10 @@ pub(super) struct Learning {
     batches: Batches,
     judge: Judge,
     trainer: Trainer,
+    #[cfg(feature = "cuda")]
+    repeated: Option<Repeated>,
+    /// How steps are handed over to a GPU, as it was told.
+    handed_over: Option<String>,
     best: Best,
     finished: Vec<f64>,
     skipped: u64,
@@ -90,6 +114,8 @@ impl Learning {
     ) -> Result<Self> {
         let trainer = Trainer::on(device, &recipe, mode, family, seed)?;
         Ok(Self {
+            #[cfg(feature = "cuda")]
+            repeated: batches.repeated(&trainer, recipe.model.classes, device)?,
             recipe,
             mode,
             family,
@@ -99,6 +125,7 @@ impl Learning {
             batches,
             judge,
             trainer,
+            handed_over: None,
             best: Best::default(),
             finished: Vec::new(),
             skipped: 0,
@@ -132,6 +159,21 @@ impl Learning {
         }
     }
 
+    /// How steps are handed over to a GPU, where that is known and not kernel by kernel as ever.
+    pub(super) fn handed_over(&self) -> Option<&str> {
+        self.handed_over.as_deref()
+    }
+
+    /// Says how steps are handed over, once it is known, and again if it changes.
+    #[cfg(feature = "cuda")]
+    fn tell_how(&mut self, observer: &mut dyn Observer) {
+        let how = self.repeated.as_ref().and_then(Repeated::told);
+        if let Some(how) = how.filter(|how| self.handed_over.as_ref() != Some(how)) {
+            observer.tell(&format!("{}: {how}", self.mode.name()));
+            self.handed_over = Some(how);
+        }
+    }
+
     /// Judges the run that is over and begins the next.
     fn finish_run(&mut self) -> Result<()> {
         let test = match self.best.take() {
@@ -143,6 +185,10 @@ impl Learning {
         mark(&RUN, Some(self.finished.len() as f64));
         let seed = self.seed.wrapping_add(self.finished.len() as u64);
         self.trainer = Trainer::on(&self.device, &self.recipe, self.mode, self.family, seed)?;
+        #[cfg(feature = "cuda")]
+        {
+            self.repeated = self.batches.repeated(&self.trainer, self.recipe.model.classes, &self.device)?;
+        }
         Ok(())
     }
 }
@@ -168,12 +214,22 @@ impl Training for Learning {
             self.epoch_begin = Some(Instant::now());
         }
         match &mut self.batches {
+            #[cfg(feature = "cuda")]
+            Batches::Whole(whole) if let Some(repeated) = &mut self.repeated => {
+                let found = repeated.step()?;
+                publish_accuracy(&found.scores, &whole.labels)?;
+                Ok(whole.outcome(found.loss))
+            }
             Batches::Whole(whole) => whole_step(&mut self.trainer, whole, &self.device),
             Batches::Sampled(loader) => sampled_step(&mut self.trainer, loader, &self.device),
         }
     }
 
-    fn end_epoch(&mut self, epoch: u64, _observer: &mut dyn Observer) -> std::result::Result<(), TrainError> {
+    fn end_epoch(&mut self, epoch: u64, observer: &mut dyn Observer) -> std::result::Result<(), TrainError> {
+        #[cfg(feature = "cuda")]
+        self.tell_how(observer);
+        #[cfg(not(feature = "cuda"))]
+        let _ = observer;
         self.epoch_times.extend(self.epoch_begin.take().map(|begin| begin.elapsed()));
         if self.schedule.chooses_by_validation {
             self.best.heed(self.judge.judge(self.trainer.model())?);
@@ -199,9 +255,7 @@ fn whole_step(
         publish_accuracy(&logits.detach().index_select(&rows, 0)?, &whole.labels)
     };
     let loss = trainer.step(&whole.x, &whole.labelled, normalise, predicted)?;
-    let count = |count: usize| Some(count as u64);
-    let (nodes, edges) = (count(whole.adjacency.nodes()), count(whole.adjacency.edges()));
-    Ok(StepOutcome { loss, shape: BatchShape { graphs: None, nodes, edges, seeds: count(whole.seeds.len()) } })
+    Ok(whole.outcome(loss))
 }
 
 fn sampled_step(

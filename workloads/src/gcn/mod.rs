@@ -11,6 +11,8 @@ mod learning;
 mod mode;
 mod model;
 mod normalise;
+#[cfg(any(feature = "cuda", test))]
+mod repeated;
 mod trainer;
 
 pub use command::GcnCommand;

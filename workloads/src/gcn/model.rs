@@ -8,6 +8,9 @@ use super::finish::Finish;
 use super::normalise::Normalised;
 use crate::kernels::KernelFamily;
 
+/// Seeds of dropout from one step to the next: more than there are layers.
+pub(super) const SEEDS_OF_STEP: u64 = 31;
+
 /// Sizes and rates of a [`Gcn`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct GcnConfig {
@@ -140,7 +143,7 @@ impl Gcn {
 
     /// Each layer of each step drops other values.
     fn input_dropout(&self, pass: Computation, layer: usize) -> Option<Dropout> {
-        let seed = pass.dropout_seed?.wrapping_mul(31).wrapping_add(layer as u64);
+        let seed = pass.dropout_seed?.wrapping_mul(SEEDS_OF_STEP).wrapping_add(layer as u64);
         (self.dropout > 0.0).then_some(Dropout { p: self.dropout, seed })
     }
 }

@@ -104,7 +104,8 @@ impl Trainer {
                 let _normalise = span(&NORMALISE);
                 normalise()?
             };
-            let logits = self.model.forward_with(x, &graph, self.training_pass(), |layer| span(self.layers[layer]))?;
+            let logits =
+                self.model.forward_with(x, &graph, self.pass_of(self.steps), |layer| span(self.layers[layer]))?;
             predicted(&logits)?;
             cross_entropy(&logits, labelled)?
         };
@@ -125,10 +126,16 @@ impl Trainer {
     }
 
     /// Every step drops other values.
-    fn training_pass(&self) -> Computation {
+    pub(super) fn pass_of(&self, step: u64) -> Computation {
         Computation {
-            dropout_seed: Some(self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(self.steps)),
+            dropout_seed: Some(self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(step)),
             ..self.pass
         }
+    }
+
+    /// The optimizer's steps as work that does not change, see [`Adam::repeated`].
+    #[cfg(any(feature = "cuda", test))]
+    pub(super) fn repeated_adam(&self, seeds: u64) -> Result<crate::train::RepeatedAdam> {
+        self.adam.repeated(self.recipe.learning_rate, seeds)
     }
 }

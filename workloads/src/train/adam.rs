@@ -12,6 +12,8 @@ use rayon::prelude::*;
 
 use super::Parameter;
 use crate::kernels::host_slice;
+#[cfg(any(feature = "cuda", test))]
+pub(crate) use on_device::RepeatedAdam;
 
 /// Constants of [`Adam`]; the defaults are PyTorch's.
 #[derive(Debug, Clone, Copy, PartialEq)]

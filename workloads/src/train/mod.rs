@@ -11,6 +11,8 @@ mod scaler;
 mod schedule;
 mod subnormals;
 
+#[cfg(any(feature = "cuda", test))]
+pub(crate) use adam::RepeatedAdam;
 pub use adam::{Adam, AdamSettings};
 pub use loss::{LabelledRows, cross_entropy};
 pub use memory::keep_freed_memory;

@@ -1,11 +1,11 @@
-// As much of libcuda.so as the tests of events and pools need: a stream on which each recorded event takes a millisecond of real
-// time, and a pool of a gigabyte that keeps what is freed.
+// As much of libcuda.so as the tests need: a stream on which each recorded event takes a millisecond of real time, and a pool of
+// a gigabyte that keeps what is freed. What is done on the stream is in fake_work.c.
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
 
-enum { SUCCESS = 0, INVALID = 1, OUT_OF_MEMORY = 2, NOT_READY = 600 };
+enum { SUCCESS = 0, INVALID = 1, OUT_OF_MEMORY = 2, NOT_FOUND = 500, NOT_READY = 600, CAPTURE_UNSUPPORTED = 900, CAPTURE_INVALIDATED = 901 };
 enum { THRESHOLD = 4, RESERVED = 5, RESERVED_HIGH = 6, USED = 7, USED_HIGH = 8 };
 
 enum { DEVICES = 3, READ_WRITE = 3 };
@@ -18,6 +18,9 @@ static double done_ms;
 static _Thread_local void *current;
 
 typedef struct { double reached_ms; } Event;
+
+// Ends a capture that runs, in which a call cannot be; 0 where none runs.
+static int refuse_in_capture(void);
 
 static double now_ms(void) {
     struct timespec t;
@@ -33,15 +36,15 @@ int cuDevicePrimaryCtxRetain(void **context, int device) { *context = &threshold
 int cuDevicePrimaryCtxRelease_v2(int device) { return SUCCESS; }
 int cuCtxGetCurrent(void **context) { *context = current; return SUCCESS; }
 int cuCtxSetCurrent(void *context) { current = context; return SUCCESS; }
-int cuCtxSynchronize(void) { return SUCCESS; }
+int cuCtxSynchronize(void) { return refuse_in_capture(); }
 
 int cuStreamCreate(void **stream, unsigned flags) { *stream = &done_ms; return current ? SUCCESS : INVALID; }
 int cuStreamDestroy_v2(void *stream) { return SUCCESS; }
-int cuStreamIsCapturing(void *stream, int *status) { *status = 0; return SUCCESS; }
 int cuThreadExchangeStreamCaptureMode(int *mode) { *mode = 0; return SUCCESS; }
 int cuStreamWaitEvent(void *stream, void *event, unsigned flags) { return SUCCESS; }
 
 int cuStreamSynchronize(void *stream) {
+    if (refuse_in_capture()) return CAPTURE_UNSUPPORTED;
     while (now_ms() < done_ms) { }
     return current ? SUCCESS : INVALID;
 }
@@ -54,6 +57,8 @@ int cuEventCreate(void **event, unsigned flags) {
 int cuEventDestroy_v2(void *event) { free(event); return SUCCESS; }
 
 int cuEventRecord(Event *event, void *stream) {
+    // A driver would make it a node; nobody here wants one.
+    if (refuse_in_capture()) return CAPTURE_UNSUPPORTED;
     double now = now_ms();
     done_ms = (now > done_ms ? now : done_ms) + 1;
     event->reached_ms = done_ms;
@@ -120,18 +125,18 @@ int cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
     return current ? SUCCESS : INVALID;
 }
 
-// An address holds its size, so that it can be freed.
-int cuMemAllocAsync(uint64_t *address, size_t bytes, void *stream) {
+static int pool_take(size_t bytes) {
     if (used + bytes > TOTAL) return OUT_OF_MEMORY;
     used += bytes;
     if (used > reserved) reserved = used;
     if (used > used_high) used_high = used;
     if (reserved > reserved_high) reserved_high = reserved;
-    *address = bytes;
     return SUCCESS;
 }
 
-int cuMemFreeAsync(uint64_t address, void *stream) { used -= address; return SUCCESS; }
+static void pool_give(size_t bytes) { used -= bytes; }
+
+#include "fake_work.c"
 
 int cuGetErrorName(int error, const char **name) {
     *name = error == OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_INVALID_VALUE";

@@ -1,9 +1,11 @@
 //! Adam on a GPU: all parameters in one launch.
 
+use std::sync::Arc;
+
 use candle_core::backprop::GradStore;
 use candle_core::{Result, Tensor, bail};
 
-use super::{Adam, Rates, Slot};
+use super::{Adam, AdamSettings, Rates, Slot};
 use crate::cuda;
 
 impl Slot {
@@ -25,17 +27,31 @@ impl Adam {
     }
 
     pub(super) fn step_on_device(&self, gradients: &GradStore, rates: Rates) -> Result<()> {
-        let constants = cuda::Rates {
-            beta1: rates.beta1,
-            beta2: rates.beta2,
-            one_minus_beta1: rates.one_minus_beta1,
-            one_minus_beta2: rates.one_minus_beta2,
-            epsilon: rates.epsilon,
-            gradient_scale: rates.gradient_scale,
-            step_size: rates.step_size,
-            root_correction: rates.root_correction,
+        self.with_slots(gradients, |slots| cuda::update(slots, rates.into()))
+    }
+
+    /// The same steps as of [`step`](Self::step), from the first one on, as work that does not change: the gradients are
+    /// copied to one place, and what follows from the number of the step is in `progress`. `seeds` is by how much the seeds
+    /// of masks change in a step.
+    ///
+    /// # Errors
+    /// There are no parameters, a step was done already, or the device has not enough memory.
+    pub(crate) fn repeated(&self, learning_rate: f64, seeds: u64) -> Result<RepeatedAdam> {
+        let Some(first) = self.slots.first().filter(|_| self.steps == 0) else {
+            bail!("adam: steps that repeat begin with the first one, of at least one parameter")
         };
-        self.with_slots(gradients, |slots| cuda::update(slots, constants))
+        let AdamSettings { beta1, beta2, .. } = self.settings;
+        let advance = cuda::Advance { seeds, beta1, beta2, learning_rate };
+        let progress = Arc::new(cuda::Progress::new(advance, first.parameter.var.device())?);
+        let values: Vec<Tensor> = self.slots.iter().map(|slot| slot.parameter.var.as_tensor().clone()).collect();
+        let gradients: Vec<Tensor> = values.iter().map(Tensor::zeros_like).collect::<Result<_>>()?;
+        let slot = |((slot, value), gradient): ((&Slot, _), _)| {
+            let (moments, weight_decay) = (slot.moments_on_device()?.clone(), slot.weight_decay as f32);
+            Ok(cuda::RepeatedSlot { value, gradient, moments, weight_decay })
+        };
+        let slots = self.slots.iter().zip(values).zip(gradients).map(slot).collect::<Result<_>>()?;
+        let rates = self.rates(learning_rate, 1.0).into();
+        Ok(RepeatedAdam { update: cuda::Repeated::new(slots, rates, Arc::clone(&progress))?, progress })
     }
 
     /// Waits for the device.
@@ -64,6 +80,45 @@ impl Adam {
     }
 }
 
+impl From<Rates> for cuda::Rates {
+    fn from(rates: Rates) -> Self {
+        Self {
+            beta1: rates.beta1,
+            beta2: rates.beta2,
+            one_minus_beta1: rates.one_minus_beta1,
+            one_minus_beta2: rates.one_minus_beta2,
+            epsilon: rates.epsilon,
+            gradient_scale: rates.gradient_scale,
+            step_size: rates.step_size,
+            root_correction: rates.root_correction,
+        }
+    }
+}
+
+/// Adam's steps as work that does not change.
+#[derive(Debug)]
+pub(crate) struct RepeatedAdam {
+    update: cuda::Repeated,
+    /// Where the training is.
+    pub(crate) progress: Arc<cuda::Progress>,
+}
+
+impl RepeatedAdam {
+    /// One step.
+    ///
+    /// # Errors
+    /// A parameter has no gradient, or one of another shape.
+    pub(crate) fn step(&self, gradients: &GradStore) -> Result<()> {
+        for slot in self.update.slots() {
+            match gradients.get(&slot.value) {
+                Some(gradient) => slot.gradient.slice_set(&gradient.contiguous()?, 0, 0)?,
+                None => bail!("adam: a parameter of a step that repeats has no gradient"),
+            }
+        }
+        self.update.launch()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use candle_core::{DType, Device};
@@ -77,18 +132,25 @@ mod tests {
         if !cuda::emulation::is_possible() {
             return;
         }
-        let run = |at_once: bool| {
+        let run = |how: &str| {
             let parameters = Parameters::new(1);
             let vb = parameters.var_builder(DType::F32, &Device::Cpu);
             let init = Init::Uniform { lo: -1.0, up: 1.0 };
-            let [used, _, spared] =
-                [5000, 3, 70].map(|length| vb.get_with_hints(length, &format!("p{length}"), init).unwrap());
+            let parameter = |length: usize| vb.get_with_hints(length, &format!("p{length}"), init).unwrap();
+            let (used, spared) = (parameter(5000), parameter(70));
+            if how != "repeated" {
+                // Steps that repeat have a gradient for every parameter, others may leave some alone.
+                parameter(3);
+            }
             let settings = AdamSettings { weight_decay: 0.1, ..AdamSettings::default() };
             let mut adam = Adam::new(parameters.list(), settings).unwrap().without_decay(|name| name == "p70");
+            let repeated = (how == "repeated").then(|| adam.repeated(0.1, 0).unwrap());
             for _ in 0..3 {
                 let loss = (used.sqr().unwrap().sum_all().unwrap() + spared.sum_all().unwrap()).unwrap();
                 let gradients = loss.backward().unwrap();
-                if at_once {
+                if let Some(repeated) = &repeated {
+                    repeated.step(&gradients).unwrap();
+                } else if how == "at once" {
                     assert!(adam.are_finite_on_device(&gradients).unwrap());
                     adam.steps += 1;
                     adam.step_on_device(&gradients, adam.rates(0.1, 1.0)).unwrap();
@@ -101,7 +163,10 @@ mod tests {
             let values = parameters.list().into_iter().map(|parameter| parameter.var.to_vec1::<f32>().unwrap());
             values.collect::<Vec<_>>().concat()
         };
-        let (found, expected) = (run(true), run(false));
-        assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-5), "{:?}", &found[..9]);
+        let expected = run("one by one");
+        for how in ["at once", "repeated"] {
+            let found = run(how);
+            assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-5), "{how}: {:?}", &found[..9]);
+        }
     }
 }

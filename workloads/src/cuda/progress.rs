@@ -1,0 +1,158 @@
+//! What changes from step to step, in memory of the device: the seeds of dropout and Adam's bias corrections. A step that
+//! reads them there can be handed over again as it was, which is what a captured graph does.
+
+use std::cell::Cell;
+
+use candle_core::{DType, Device, Result, Tensor};
+
+use super::machine::{Address, Arguments, Grid, Kernel, Module, View, launch};
+
+thread_local! {
+    /// Where the seeds of masks that are handed over by this thread are shifted from.
+    static SHIFT: Cell<Address> = const { Cell::new(Address::NONE) };
+}
+
+/// What a step changes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Advance {
+    /// By how much the seed of a mask differs from that of the same mask in the step before.
+    pub(crate) seeds: u64,
+    pub(crate) beta1: f64,
+    pub(crate) beta2: f64,
+    pub(crate) learning_rate: f64,
+}
+
+/// Where a training is.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    advance: Advance,
+    shift: Tensor,
+    /// Each beta to the power of the steps done. A product for each step is off by less than the steps times 1e-16, which
+    /// an f32 does not show before both are 0.
+    powers: Tensor,
+    rates: Tensor,
+}
+
+#[repr(C)]
+struct AdvanceArguments {
+    shift: Address,
+    powers: Address,
+    rates: Address,
+    seeds: u64,
+    beta1: f64,
+    beta2: f64,
+    learning_rate: f64,
+}
+
+// SAFETY: the struct of the same name in adam.cu, with the same fields.
+unsafe impl Arguments for AdvanceArguments {}
+
+impl Progress {
+    /// Before the first step.
+    ///
+    /// # Errors
+    /// The device has not enough memory.
+    pub(crate) fn new(advance: Advance, device: &Device) -> Result<Self> {
+        Ok(Self {
+            advance,
+            shift: Tensor::new(&[0i64], device)?,
+            powers: Tensor::new(&[1f64, 1.0], device)?,
+            rates: Tensor::new(&[0f32, 1.0], device)?,
+        })
+    }
+
+    /// Goes on to the next step: the constants of Adam are those of the step that is being done from then on, the seeds
+    /// those of the step after it.
+    ///
+    /// # Errors
+    /// The device refuses.
+    pub(crate) fn advance(&self) -> Result<()> {
+        let Advance { seeds, beta1, beta2, learning_rate } = self.advance;
+        let arguments = AdvanceArguments {
+            shift: View::of(&self.shift)?.address(DType::I64, 1)?,
+            powers: View::of(&self.powers)?.address(DType::F64, 2)?,
+            rates: self.rates()?,
+            seeds,
+            beta1,
+            beta2,
+            learning_rate,
+        };
+        let kernel = Kernel { module: Module::Adam, name: "advance".to_owned() };
+        launch(self.shift.device(), &kernel, Grid { blocks: [1, 1], threads: [1, 1] }, &arguments)
+    }
+
+    /// Adam's step size and root of the second correction.
+    pub(super) fn rates(&self) -> Result<Address> {
+        View::of(&self.rates)?.address(DType::F32, 2)
+    }
+
+    /// Does `work`. Masks that it hands over are those of its first step, shifted to the step that is being done when they
+    /// are used; `self` must outlive that use.
+    ///
+    /// # Errors
+    /// Those of `work`.
+    pub(crate) fn during<R>(&self, work: impl FnOnce() -> Result<R>) -> Result<R> {
+        let before = Before(SHIFT.replace(View::of(&self.shift)?.address(DType::I64, 1)?));
+        let done = work();
+        drop(before);
+        done
+    }
+}
+
+/// Sets back what was before, also where a panic passes.
+struct Before(Address);
+
+impl Drop for Before {
+    fn drop(&mut self) {
+        SHIFT.set(self.0);
+    }
+}
+
+/// Where the shift of a mask that is handed over now is read.
+pub(super) fn seed_shift() -> Address {
+    SHIFT.get()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::elements::dropout;
+    use super::super::emulation::is_possible;
+    use super::*;
+    use crate::kernels::DropMask;
+
+    const ADVANCE: Advance = Advance { seeds: 31, beta1: 0.9, beta2: 0.999, learning_rate: 0.01 };
+
+    #[test]
+    fn the_masks_of_a_step_are_those_of_its_own_seed() {
+        if !is_possible() {
+            return;
+        }
+        let x = Tensor::ones(300, DType::F32, &Device::Cpu).unwrap();
+        let dropped = |seed: u64| {
+            let mask = DropMask::new(0.4, seed).unwrap();
+            dropout(&Device::Cpu, View::of(&x).unwrap(), mask).unwrap().into_tensor(300).to_vec1::<f32>().unwrap()
+        };
+        let progress = Progress::new(ADVANCE, &Device::Cpu).unwrap();
+        for step in 0..4 {
+            let found = progress.during(|| Ok(dropped(u64::MAX - 5))).unwrap();
+            assert_eq!(found, dropped((u64::MAX - 5).wrapping_add(31 * step)), "step {step}");
+            progress.advance().unwrap();
+        }
+        assert_eq!(seed_shift(), Address::NONE, "masks outside are not shifted");
+    }
+
+    #[test]
+    fn the_rates_are_those_of_the_step_being_done() {
+        if !is_possible() {
+            return;
+        }
+        let progress = Progress::new(ADVANCE, &Device::Cpu).unwrap();
+        for step in 1..=2000 {
+            progress.advance().unwrap();
+            let rates = progress.rates.to_vec1::<f32>().unwrap();
+            let expected = [0.01 / (1.0 - 0.9f64.powi(step)), (1.0 - 0.999f64.powi(step)).sqrt()];
+            let is_near = |(found, expected): (&f32, &f64)| (f64::from(*found) / expected - 1.0).abs() < 1e-6;
+            assert!(rates.iter().zip(&expected).all(is_near), "step {step}: {rates:?} {expected:?}");
+        }
+    }
+}
