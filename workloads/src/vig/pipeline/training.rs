@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use candle_core::Device;
+use gnntop_probe::device::Holdings;
 use gnntop_probe::{BatchShape, Name, counter, phase, span};
 
 use super::options::Plan;
@@ -259,6 +260,10 @@ fn facts(shared: &StagedTraining<'_>, blocks: usize) -> Facts {
 impl Training for StageRun<'_> {
     fn device(&self) -> &Device {
         &self.device
+    }
+
+    fn holdings(&self) -> Option<Holdings> {
+        Some(self.adam.holdings())
     }
 
     fn batches_per_epoch(&self) -> u64 {
