@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that waits for a GPU, in one run: 25 minutes by estimate.
 #
-#   scripts/on-gpu.sh pack DIR [CORA]     here: build with CUDA and put all that is needed into DIR (about 60 MB), to be
+#   scripts/on-gpu.sh pack DIR [CORA]     here: build with CUDA and put all that is needed into DIR (50 MB by estimate), to be
 #                                         carried; CORA is a folder with Cora's tables
 #   DIR/on-gpu.sh run RESULTS [DEVICE [PART...]]
 #                                         there: run all of it on DEVICE (cuda:0) and write one folder of results. Needs a
@@ -20,6 +20,13 @@ usage() {
     exit 2
 }
 
+# PyTorch Geometric, and what it needs besides PyTorch.
+geometric="torch_geometric==2.8.1 aiohttp aiosignal aiohappyeyeballs attrs frozenlist multidict propcache yarl idna fsspec jinja2
+    markupsafe psutil pyparsing requests urllib3 certifi charset-normalizer tqdm xxhash typing_extensions"
+
+# What is built, and carried compressed: much of it is kernels of candle's that are not used.
+programs="gnntop cuda-test nccl-test device-bench"
+
 # The path of the newest program that cargo built for a test or benchmark.
 built() { find "${CARGO_TARGET_DIR:-$here/../target/cuda}/release/deps" -maxdepth 1 -name "$1-*" -type f -executable -printf '%T@ %p\n' | sort -n | tail -1 | cut -d' ' -f2-; }
 
@@ -33,13 +40,16 @@ pack() {
     cp "$(built cuda)" "$target/cuda-test"
     cp "$(built nccl)" "$target/nccl-test"
     cp "$(built device)" "$target/device-bench"
-    strip "$target/gnntop" "$target/cuda-test" "$target/nccl-test" "$target/device-bench"
+    for program in $programs; do strip "$target/$program" && gzip -9 --force "$target/$program"; done
     cp "$here/on-gpu.sh" "$here/on-gpu.py" "$here/peer-on-gpu.py" "$target/"
     if [ -n "$cora" ]; then mkdir -p "$target/cora" && cp "$cora"/cora.*.tsv "$target/cora/"; fi
-    # PyTorch Geometric is Python alone; PyTorch itself is there already.
-    python3 -m pip download --quiet --dest "$target/wheels" --no-deps torch_geometric==2.8.1 aiohttp aiosignal aiohappyeyeballs \
-        attrs frozenlist multidict propcache yarl idna fsspec jinja2 markupsafe psutil pyparsing requests urllib3 certifi \
-        charset-normalizer tqdm xxhash || echo "without PyTorch Geometric's wheels: the GPU machine must have it"
+    # PyTorch Geometric is Python alone, some of what it needs is not: for each Python that may be there. PyTorch is there already.
+    for python in 3.10 3.11 3.12 3.13; do
+        python3 -m pip download --quiet --disable-pip-version-check --dest "$target/wheels" --no-deps --only-binary=:all: \
+            --python-version "$python" --platform manylinux_2_28_x86_64 --platform manylinux2014_x86_64 --platform manylinux2010_x86_64 \
+            $geometric || echo "without PyTorch Geometric's wheels for Python $python: a GPU machine with that must have it"
+    done
+    echo "$target: $(du -sm "$target" | cut -f1) MiB to be carried"
 }
 
 # One run: its name, the most seconds it may take, the command. Its output goes into a file, its time into another.
@@ -68,8 +78,11 @@ peer() {
     one "$name" "$seconds" "$python" "$here/peer-on-gpu.py" "$@" --device "${device%%:*}" --steps "$peer_steps"
 }
 
-# The machine, its libraries, and Python with PyTorch Geometric.
+# The programs, the machine, its libraries, and Python with PyTorch Geometric.
 prepare() {
+    for program in $programs; do
+        if [ -e "$here/$program.gz" ]; then gzip -dc "$here/$program.gz" >"$here/$program" && chmod +x "$here/$program"; fi
+    done
     touch "$results/runs.txt"
     { date; uname -a; nvidia-smi; nvcc --version; } >"$results/machine.log" 2>&1 || true
     local wheels
@@ -81,7 +94,7 @@ prepare() {
     if [ -x "$results/venv/bin/python" ]; then python="$results/venv/bin/python"
     elif ! python3 -c 'import torch_geometric' 2>/dev/null; then
         python3 -m venv --system-site-packages "$results/venv" >/dev/null &&
-            "$results/venv/bin/pip" install --quiet --no-index --no-deps "$here"/wheels/*.whl &&
+            "$results/venv/bin/pip" install --quiet --no-index --no-deps --find-links "$here/wheels" $geometric &&
             python="$results/venv/bin/python" || echo "PyTorch Geometric cannot be installed: no peers"
     fi
 }
