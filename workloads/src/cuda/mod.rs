@@ -22,7 +22,8 @@ mod edges;
 mod elements;
 #[cfg(test)]
 pub(crate) mod emulation;
-#[cfg(all(feature = "cuda", test))]
+#[cfg(test)]
+#[cfg(feature = "cuda")]
 pub(crate) mod fake;
 mod gather;
 mod gradients;
