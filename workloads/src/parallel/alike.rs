@@ -124,6 +124,7 @@ mod tests {
             );
         }
     }
+
     /// The trainings on several ranks, with these words behind the name.
     fn settings(workload: &str, words: &[&str]) -> Option<Settings> {
         let words: Vec<_> = words.iter().map(Into::into).collect();
