@@ -55,12 +55,7 @@ impl Sessions {
     /// The binary with this sessions directory and nothing else of the environment that matters.
     pub fn gnntop<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gnntop"));
-        command
-            .args(arguments)
-            .env("GNNTOP_DIR", self.path())
-            .env("XDG_CONFIG_HOME", self.path())
-            .env_remove("GNNTOP")
-            .env_remove("GNNTOP_RUN_ID");
+        command.args(arguments).env("GNNTOP_DIR", self.path()).env("XDG_CONFIG_HOME", self.path()).env_remove("GNNTOP");
         command.stdin(Stdio::null()).current_dir(self.path());
         command
     }

@@ -61,9 +61,6 @@ impl Child {
         let mut command = Command::new(program);
         command.args(arguments).stdin(stdin).stdout(stream()).stderr(stream()).env("GNNTOP_DIR", &dir);
         command.envs(variables);
-        if std::env::var_os("GNNTOP_RUN_ID").is_none() {
-            command.env("GNNTOP_RUN_ID", run_id());
-        }
         // Ctrl-C at the terminal comes to us alone, and is passed on once.
         let child = command.process_group(0).spawn();
         let child = child.with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
@@ -130,12 +127,6 @@ fn exit_code(status: ExitStatus) -> u8 {
         (None, Some(signal)) => signals::exit_code(signal),
         (None, None) => super::super::FAILURE,
     }
-}
-
-/// An id that all processes of this run have in their environment.
-fn run_id() -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    format!("{:x}-{:x}", now.as_nanos(), std::process::id())
 }
 
 /// Makes a log in `dir`, for this user alone, and removes those that are too old.
