@@ -37,6 +37,19 @@ fn output_goes_into_a_log_and_its_end_is_shown_after_a_failure() {
 }
 
 #[test]
+#[cfg(feature = "workloads")]
+fn a_training_that_is_recorded_is_published_too_wherever_the_file_is_named() {
+    let sessions = Sessions::new();
+    let size = ["--graphs", "64", "--batch-size", "32", "--layers", "1", "--hidden", "8", "--workers", "0"];
+    let ran = sessions.run([&["run", "pna"][..], &size, &["--epochs", "3", "--record", "a.gnntop"]].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.err.contains("recorded"), "{ran:?}");
+    assert!(sessions.run(["list"]).out.contains("pna"), "it was published");
+    let report = sessions.run(["report", "a.gnntop"]);
+    assert!(report.out.contains("forward"), "{report:?}");
+}
+
+#[test]
 fn the_program_gets_what_it_needs() {
     let sessions = Sessions::new();
     let script = r#"read line; echo "$line $GNNTOP_DIR""#;

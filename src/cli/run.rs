@@ -7,12 +7,13 @@ mod child;
 mod recording;
 mod unattended;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 
 use super::plain::PlainView;
 use super::sensing::SensorArguments;
@@ -66,8 +67,33 @@ pub(super) struct RunArguments {
     command: Vec<OsString>,
 }
 
+impl RunArguments {
+    /// `--record` and `--force` behind a training's name mean what they mean before it. To the training itself `--record` would
+    /// say to write that file in the place of publishing, and there would be nothing to watch.
+    fn take_own_from_words(&mut self) -> anyhow::Result<()> {
+        if let Some(at) = self.words.iter().position(|word| word == "--force") {
+            self.words.remove(at);
+            self.force = true;
+        }
+        let is_record = |word: &OsString| word == "--record" || word.as_bytes().starts_with(b"--record=");
+        while let Some(at) = self.words.iter().position(is_record) {
+            let word = self.words.remove(at);
+            let file = match word.as_bytes().strip_prefix(b"--record=") {
+                Some(file) => OsStr::from_bytes(file).to_owned(),
+                None if at < self.words.len() => self.words.remove(at),
+                None => bail!("--record needs a file, such as --record a.gnntop"),
+            };
+            if self.record.replace(file.into()).is_some() {
+                bail!("--record is given twice; one file is recorded");
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Does `gnntop run`.
-pub(super) fn run(arguments: RunArguments) -> anyhow::Result<u8> {
+pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
+    arguments.take_own_from_words()?;
     let settings = Settings::of(&arguments.screen)?;
     arguments.sensors.apply();
     let (command, name) = command(&arguments)?;
@@ -157,5 +183,41 @@ fn wait(
                 return Ok(interrupted.map_or(code, signals::exit_code));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        run: RunArguments,
+    }
+
+    fn taken(words: &[&str]) -> anyhow::Result<(Option<PathBuf>, bool, Vec<OsString>)> {
+        let mut run = Line::try_parse_from([&["run"][..], words].concat())?.run;
+        run.take_own_from_words()?;
+        Ok((run.record, run.force, run.words))
+    }
+
+    #[test]
+    fn where_to_record_may_stand_before_the_training_or_behind_it() {
+        for words in [
+            &["--record", "a.gnntop", "pna", "--steps", "9"][..],
+            &["pna", "--record", "a.gnntop", "--steps", "9"],
+            &["pna", "--steps", "9", "--record=a.gnntop"],
+        ] {
+            let (record, force, words) = taken(words).unwrap();
+            assert_eq!((record, force), (Some(PathBuf::from("a.gnntop")), false));
+            assert_eq!(words, ["pna", "--steps", "9"]);
+        }
+        assert!(taken(&["pna", "--record", "a.gnntop", "--force"]).unwrap().1);
+        assert!(taken(&["pna", "--record"]).is_err());
+        assert!(taken(&["--record", "a", "pna", "--record", "b"]).is_err());
+        let program = taken(&["--", "sh", "--record", "a"]).unwrap();
+        assert_eq!((program.0, program.2.len()), (None, 0), "a program's words are its own");
     }
 }
