@@ -87,6 +87,9 @@ impl RunArguments {
                 bail!("--record is given twice; one file is recorded");
             }
         }
+        if self.force && self.record.is_none() {
+            bail!("--force is about the file of --record, which is not given");
+        }
         Ok(())
     }
 }
@@ -216,6 +219,7 @@ mod tests {
         }
         assert!(taken(&["pna", "--record", "a.gnntop", "--force"]).unwrap().1);
         assert!(taken(&["pna", "--record"]).is_err());
+        assert!(taken(&["pna", "--force"]).is_err());
         assert!(taken(&["--record", "a", "pna", "--record", "b"]).is_err());
         let program = taken(&["--", "sh", "--record", "a"]).unwrap();
         assert_eq!((program.0, program.2.len()), (None, 0), "a program's words are its own");
