@@ -87,7 +87,7 @@ impl Filling {
 }
 
 impl Spool {
-    /// A file that is filled by [`fill`](Self::filler), and what reads it.
+    /// A file, what reads it, and what fills it.
     ///
     /// # Errors
     /// There is no room for temporary files.

@@ -110,7 +110,7 @@ fn share_elsewhere(evidence: &Evidence<'_>, stalls: &[&Effect]) -> f64 {
         let inside = inside > as_long && long(evidence, row, inside, evidence.noise_ns);
         inside || between > as_long && long(evidence, row, between, evidence.between_noise_ns)
     };
-    let elsewhere = (0..evidence.rows.len()).filter(|row| !at_stalls.contains(row) && is_as_long(*row)).count();
+    let elsewhere = (0..evidence.rows.len()).filter(|row| is_as_long(*row) && !at_stalls.contains(row)).count();
     elsewhere as f64 / evidence.rows.len() as f64
 }
 
