@@ -1,0 +1,263 @@
+"""The native part of gnntop, called through ctypes.
+
+How hooks call it
+=================
+Importing this module loads the library (about a millisecond after ``ctypes`` itself); it opens no session and starts
+no thread. Where the library cannot be loaded, or ``GNNTOP=0`` is set, every function is there and does nothing:
+``available`` is False and ``problem`` says why. No function raises, but for arguments of a wrong type.
+
+Take a function into a local or global of your own once, and call that::
+
+    from gnntop import _native
+    begin, end, end_to = _native.begin, _native.end, _native.end_to
+    FORWARD = _native.phase("forward")          # a small int; ask once
+
+    def hook(...):
+        depth = begin(FORWARD)                  # about 90 ns
+        try:
+            return original(...)
+        finally:
+            end_to(depth)                       # ends what an exception left open inside, too
+
+Without exceptions to fear ``end()`` (50 ns) does. Spans that are known only later are noted with ``stamp(slot)``
+(16 slots a thread, 90 ns) and recorded with ``span_between(name, begin_slot, end_slot)``, where ``NOW`` stands for
+this instant; with times from elsewhere, ``now()`` and ``span_at``.
+
+- **Before the session is open everything works**: the last 512 events of a thread are kept, and written once that thread
+  has a track. So hooks just call; at the outermost backward they call ``open_session(name, facts)`` and
+  ``track("train", TRAINING)`` when ``status() == NOT_OPEN``.
+- **A step ends by ``step()``**, or by ``step_between(begin_slot, end_slot)`` at a time that was stamped earlier. What
+  is recorded on the thread before belongs to it. ``batch(...)`` and ``epoch(n)`` say what is known, in advance.
+- **Micro-batches** are spans (``span_name("micro-batch")``) after the fact. **Marks with a duration**: ``stamp`` at the
+  begin, ``mark_since(name, slot)`` at the end.
+- **Inferred phases**: ``inferred(FORWARD, "from the batch's arrival to backward")``, once.
+- **Workers**: the parent calls ``worker_ring("loader 0")`` before the worker starts, which gives ``(handle,
+  address)``; the worker calls ``worker_attach(address)`` first, whichever way it was started, and then ``begin`` and so
+  on; the parent calls ``worker_close(handle)`` when the iterator is done (a death is noticed without).
+- **After a fork** the child is inert until it attaches as a worker: no need to check. ``status()`` tells.
+- **GPU**: ``cuda(device, stream)`` on the training thread after ``track``.
+
+Arguments marked "int" must fit 31 bits: they are passed without ``argtypes``, which would cost 80 ns a call.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from typing import Any
+
+ABI = 1
+MARK, SPAN, PHASE, COUNTER = 0, 1, 2, 3
+OTHER, TRAINING, LOADER = 0, 1, 2
+NOT_OPEN, PUBLISHING, OFF, FORKED, FAILED, WORKER = 0, 1, 2, 3, 4, 5
+NOW = -1
+_DIRECTORY, _WARNING, _REPORT = 0, 1, 2
+
+available: bool = False
+"""Whether calls reach the native part."""
+problem: str = ""
+"""Why they do not."""
+
+
+def _nothing(*_: Any) -> Any:
+    return 0
+
+
+# What hooks call; each is a function of the library once it is loaded. See include/gnntop.h for what they do.
+begin: Callable[[int], int] = _nothing
+end: Callable[[], None] = _nothing
+end_to: Callable[[int], None] = _nothing
+stamp: Callable[[int], None] = _nothing
+span_between: Callable[[int, int, int], None] = _nothing
+now: Callable[[], int] = _nothing
+span_at: Callable[[int, int, int], None] = _nothing
+ns: Callable[[int], float] = _nothing
+step: Callable[[], int] = _nothing
+step_between: Callable[[int, int], int] = _nothing
+epoch: Callable[[int], None] = _nothing
+counter: Callable[[int, float], None] = _nothing
+counter_int: Callable[[int, int], None] = _nothing
+mark: Callable[[int], None] = _nothing
+mark_value: Callable[[int, float], None] = _nothing
+mark_since: Callable[[int, int], None] = _nothing
+allocation: Callable[[int, int], None] = _nothing
+status: Callable[[], int] = _nothing
+track_end: Callable[[], None] = _nothing
+close: Callable[[], None] = _nothing
+worker_close: Callable[[int], None] = _nothing
+cuda: Callable[[int, int], int] = _nothing
+
+_name: Callable[[int, bytes], int] = _nothing
+_open: Callable[[bytes, bytes], int] = _nothing
+_fact: Callable[[bytes, bytes], None] = _nothing
+_inferred: Callable[[int, bytes], None] = _nothing
+_track: Callable[[bytes, int], int] = _nothing
+_batch: Callable[[int, int, int, int, int], None] = _nothing
+_worker_ring: Callable[[bytes, Any, int], int] = _nothing
+_worker_attach: Callable[[bytes], int] = _nothing
+_text: Callable[[int, Any, int], int] = _nothing
+
+_I32, _I64, _U64, _F64 = ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64, ctypes.c_double
+_TEXT = ctypes.c_char_p
+# Result, and argument types where a plain int does not do. PyDLL, not CDLL: to drop the GIL and get it back costs more
+# than any of these calls, and up to 5 ms where another thread takes it.
+_SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
+    "abi": (_I32, None),
+    "begin": (_I32, None),
+    "end": (None, None),
+    "end_to": (None, None),
+    "stamp": (None, None),
+    "span_between": (None, None),
+    "now": (_U64, None),
+    "span_at": (None, [_I32, _U64, _U64]),
+    "ns": (_F64, [_U64]),
+    "step": (_I32, None),
+    "step_between": (_I32, None),
+    "epoch": (None, [_I64]),
+    "counter": (None, [_I32, _F64]),
+    "counter_int": (None, None),
+    "mark": (None, None),
+    "mark_value": (None, [_I32, _F64]),
+    "mark_since": (None, None),
+    "allocation": (None, [_I64, _U64]),
+    "status": (_I32, None),
+    "track_end": (None, None),
+    "close": (None, None),
+    "worker_close": (None, None),
+    "cuda": (_I32, [_I32, _U64]),
+    "_name": (_I32, [_I32, _TEXT]),
+    "_open": (_I32, [_TEXT, _TEXT]),
+    "_fact": (None, [_TEXT, _TEXT]),
+    "_inferred": (None, [_I32, _TEXT]),
+    "_track": (_I32, [_TEXT, _I32]),
+    "_batch": (None, [_I64, _I64, _I64, _I64, _I64]),
+    "_worker_ring": (_I32, [_TEXT, _TEXT, _I32]),
+    "_worker_attach": (_I32, [_TEXT]),
+    "_text": (_I32, [_I32, _TEXT, _I32]),
+}
+
+
+def phase(text: str) -> int:
+    """The number of a phase: a span that, with the other phases, tiles a step."""
+    return _name(PHASE, text.encode())
+
+
+def span_name(text: str) -> int:
+    """The number of a span's name."""
+    return _name(SPAN, text.encode())
+
+
+def counter_name(text: str) -> int:
+    """The number of a counter's name."""
+    return _name(COUNTER, text.encode())
+
+
+def mark_name(text: str) -> int:
+    """The number of a mark's text."""
+    return _name(MARK, text.encode())
+
+
+def open_session(name: str, facts: dict[str, str] | None = None) -> bool:
+    """Opens this process's session; whether one is open now.
+
+    ``run``, ``rank``, ``ranks``, ``engine``, ``device``, ``threads``, ``host_ranks``, ``host_cores``, ``stage``,
+    ``stages``, ``copy`` and ``copies`` place it among the sessions of a run; ``ranks`` below 2 is a run by itself.
+    ``run`` is ``GNNTOP_RUN`` where ``gnntop run`` has set it. Everything else is a fact that is shown.
+    """
+    lines = (f"{key}={_line(value)}" for key, value in (facts or {}).items())
+    return bool(_open(_line(name).encode(), "\n".join(lines).encode()))
+
+
+def track(name: str, role: int = OTHER) -> bool:
+    """Opens a track for the calling thread; whether it records."""
+    return bool(_track(_line(name).encode(), role))
+
+
+def fact(key: str, value: str) -> None:
+    """Adds a fact of the session, or changes it."""
+    _fact(_line(key).encode(), _line(value).encode())
+
+
+def inferred(name: int, how: str) -> None:
+    """Says that this phase is inferred, and how."""
+    _inferred(name, _line(how).encode())
+
+
+def batch(nodes: int = -1, edges: int = -1, graphs: int = -1, seeds: int = -1, samples: int = -1) -> None:
+    """Says how large the batch is of the step that ends next; what is left out is not known."""
+    _batch(nodes, edges, graphs, seeds, samples)
+
+
+def worker_ring(name: str) -> tuple[int, str] | None:
+    """Makes a ring for a worker to be started: its handle, and the address that the worker attaches by."""
+    address = ctypes.create_string_buffer(64)
+    handle = _worker_ring(_line(name).encode(), address, 64)
+    return (handle, address.value.decode()) if available and handle >= 0 else None
+
+
+def worker_attach(address: str) -> bool:
+    """In a worker: the calling thread records into its parent's ring from now on."""
+    return bool(_worker_attach(address.encode()))
+
+
+def directory() -> str:
+    """The session's directory, which ``gnntop attach`` takes; empty without one."""
+    return _text_of(_DIRECTORY)
+
+
+def warning() -> str:
+    """Why nothing is published (any more); empty where all is well."""
+    return _text_of(_WARNING)
+
+
+def report_json() -> str:
+    """What this process has measured so far, as JSON."""
+    return _text_of(_REPORT)
+
+
+def _text_of(which: int) -> str:
+    size = 4096
+    while True:
+        buffer = ctypes.create_string_buffer(size)
+        length = _text(which, buffer, size)
+        if length < size:
+            return buffer.value.decode("utf-8", "replace")
+        size = length + 1024
+
+
+def _line(text: str) -> str:
+    """What goes into one line of C text: no NUL, no line's end, no half of a surrogate pair."""
+    cleaned = str(text).replace("\0", " ").replace("\n", " ")
+    return cleaned.encode("utf-8", "replace").decode("utf-8")
+
+
+def _path() -> str:
+    """The library: ``GNNTOP_NATIVE``, else beside this file."""
+    return os.environ.get("GNNTOP_NATIVE") or os.path.join(os.path.dirname(__file__), "libgnntop.so")
+
+
+def _load() -> str:
+    """Loads the library; gives the problem, empty where there is none."""
+    if os.environ.get("GNNTOP") == "0":
+        return "GNNTOP=0 is set"
+    path = _path()
+    try:
+        library = ctypes.PyDLL(path)
+        functions: dict[str, Any] = {}
+        for name, (result, arguments) in _SIGNATURES.items():
+            function = library[f"gnntop_{name.lstrip('_')}"]
+            function.restype = result
+            if arguments is not None:
+                function.argtypes = arguments
+            functions[name] = function
+    except (OSError, AttributeError) as error:
+        return f"{path}: {error}"
+    if functions.pop("abi")() != ABI:
+        return f"{path} belongs to another version of gnntop"
+    globals().update(functions)
+    return ""
+
+
+problem = _load()
+available = not problem
