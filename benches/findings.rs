@@ -7,8 +7,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use gnntop::findings;
-use gnntop::store::{Limits, Store};
+use gnntop_analysis::findings;
+use gnntop_analysis::store::{Limits, Store};
 use gnntop_wire::{
     BatchShape, BlockEncoder, Definition, Event, Mark, NameId, NameKind, Span, Step, StepId, StreamReader, ThreadUsage,
     TrackId, TrackRole, put_definitions,

@@ -12,10 +12,10 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use gnntop::export::{Exporter, Form};
-use gnntop::recorder::{Recorder, RecorderOptions};
-use gnntop::source::playback::PlaybackOptions;
-use gnntop::source::{Playback, Recording, Source};
-use gnntop::store::Store;
+use gnntop_analysis::recorder::{Recorder, RecorderOptions};
+use gnntop_analysis::source::playback::PlaybackOptions;
+use gnntop_analysis::source::{Playback, Recording, Source};
+use gnntop_analysis::store::Store;
 use gnntop_wire::{
     Anchor, BlockEncoder, Definition, Event, NameId, NameKind, SessionInfo, Span, Step, StepId, TrackId, TrackRole,
     put_anchor, put_definitions, put_segment,

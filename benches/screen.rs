@@ -9,12 +9,12 @@ use std::time::Instant;
 
 use gnntop::app::keys::Key;
 use gnntop::app::{Action, App, View, update};
-use gnntop::energy::Assumptions;
-use gnntop::findings;
 use gnntop::report::EnergyTold;
-use gnntop::source::{State, Status};
 use gnntop::ui::draw;
 use gnntop::ui::theme::{ColorDepth, Theme};
+use gnntop_analysis::energy::Assumptions;
+use gnntop_analysis::findings;
+use gnntop_analysis::source::{State, Status};
 use gnntop_wire::{
     BatchShape, BlockEncoder, Definition, Event, NameId, NameKind, Sample, SignalId, SignalKind, Span, Step, StepId,
     StreamReader, TrackId, TrackRole, Unit, put_definitions, put_segment,

@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use gnntop::report::{Options, Report};
-use gnntop::store::Store;
+use gnntop_analysis::store::Store;
 use gnntop_wire::{
     BatchShape, BlockEncoder, Definition, Event, Item, NameId, NameKind, Span, Step, StepId, StreamReader, TrackId,
     TrackRole, put_definitions, put_segment,

@@ -5,7 +5,7 @@
 #[path = "../tests/simulator/mod.rs"]
 mod simulator;
 
-use gnntop::energy::Fit;
+use gnntop_analysis::energy::Fit;
 use simulator::{Errors, GRID, Setting, Simulation, grid_setting, mean_errors};
 
 /// Seeds that each row is the mean of.

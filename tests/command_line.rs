@@ -1,14 +1,13 @@
 //! The commands that read: list, attach, replay, report and doctor, on hand-written sessions and recordings.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
-mod fixtures;
 mod sessions;
 
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::symlink;
 
-use fixtures::{StreamBuilder, TrainingRun};
+use gnntop_fixtures::{StreamBuilder, TrainingRun};
 use sessions::{Sessions, spawn, wait_until};
 
 fn run_of(name: &'static str) -> Vec<u8> {
@@ -191,8 +190,14 @@ fn names_cannot_drive_the_terminal() {
     let sessions = Sessions::new();
     let mut stream = StreamBuilder::new("\x1b[2Jboom\x07\n");
     let track = stream.track(gnntop_wire::TrackRole::Training, "\x1b]0;title\x07");
-    stream.phase(track, 1, "\x1b[31mred\u{9b}1m", fixtures::START_NS, fixtures::START_NS + fixtures::MS);
-    stream.step(track, 1, fixtures::START_NS, fixtures::START_NS + fixtures::MS);
+    stream.phase(
+        track,
+        1,
+        "\x1b[31mred\u{9b}1m",
+        gnntop_fixtures::START_NS,
+        gnntop_fixtures::START_NS + gnntop_fixtures::MS,
+    );
+    stream.step(track, 1, gnntop_fixtures::START_NS, gnntop_fixtures::START_NS + gnntop_fixtures::MS);
     let bytes = stream.bytes();
     sessions.file("a.gnntop", &bytes);
     let session = sessions.ended("one", &bytes);

@@ -1,13 +1,12 @@
 //! A training on a device: phases by its clock or the host's, and its memory.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
-mod fixtures;
 mod pictures;
 
-use fixtures::TrainingRun;
-use fixtures::device::DeviceRun;
 use gnntop::app::View;
 use gnntop::app::keys::Key;
+use gnntop_fixtures::TrainingRun;
+use gnntop_fixtures::device::DeviceRun;
 use pictures::{app_of, press, screen};
 
 #[test]

@@ -3,12 +3,11 @@
 //! Needs a Python with `codecarbon==3.3.2` (and pandas, which it brings): `$GNNTOP_CODECARBON_PYTHON`, else `python3`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
-mod fixtures;
 mod sessions;
 
 use std::process::Command;
 
-use fixtures::TrainingRun;
+use gnntop_fixtures::TrainingRun;
 use sessions::Sessions;
 
 const READ_BACK: &str = r#"

@@ -3,7 +3,7 @@
 
 mod simulator;
 
-use gnntop::energy::{Account, Fit, FitRefusal, Label, PhaseShare};
+use gnntop_analysis::energy::{Account, Fit, FitRefusal, Label, PhaseShare};
 use simulator::{GRID, PHASES, Setting, Simulation, errors, grid_setting, mean_errors};
 
 const SEEDS: u64 = 6;

@@ -3,16 +3,14 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 #![cfg(target_os = "linux")]
 
-mod fixtures;
-
 use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use fixtures::{MS, SECOND, START_NS, StreamBuilder, each_item};
-use gnntop::energy::{Assumptions, GapReason, Label};
-use gnntop::store::{EnergyBook, Scope, Store};
+use gnntop_analysis::energy::{Assumptions, GapReason, Label};
+use gnntop_analysis::store::{EnergyBook, Scope, Store};
+use gnntop_fixtures::{MS, SECOND, START_NS, StreamBuilder, each_item};
 use gnntop_sensors::{Reading, SensorOptions, SensorSet};
 use gnntop_wire::TrackRole;
 

@@ -1,7 +1,6 @@
 //! `gnntop export`: every form is read back and compared with the recording.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-mod fixtures;
 mod sessions;
 
 use std::collections::{HashMap, HashSet};
@@ -11,7 +10,7 @@ use std::net::{TcpListener, TcpStream};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use fixtures::{MS, START_NS, START_WALL_NS, StreamBuilder, TrainingRun};
+use gnntop_fixtures::{MS, START_NS, START_WALL_NS, StreamBuilder, TrainingRun};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};

@@ -1,12 +1,11 @@
 //! What is no recording, or only a part of one, given to the commands that read recordings.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-mod fixtures;
 mod sessions;
 
 use std::fs;
 
-use fixtures::TrainingRun;
+use gnntop_fixtures::TrainingRun;
 use sessions::Sessions;
 
 fn short_run() -> Vec<u8> {

@@ -9,11 +9,11 @@ mod sessions;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gnntop::energy::{Assumptions, Label};
-use gnntop::findings::{self, Finding, Kind};
 use gnntop::import::{self, Given, ImportError, Imported, Mapping, MarkFile};
-use gnntop::source::Recording;
-use gnntop::store::{ComponentKind, Store};
+use gnntop_analysis::energy::{Assumptions, Label};
+use gnntop_analysis::findings::{self, Finding, Kind};
+use gnntop_analysis::source::Recording;
+use gnntop_analysis::store::{ComponentKind, Store};
 use sessions::Sessions;
 
 /// The published traces of the PNA study, where they are.

@@ -2,18 +2,17 @@
 //! terminal: drawn into a buffer.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-mod fixtures;
 mod pictures;
 
 use std::time::Duration;
 
-use fixtures::{SECOND, TrainingRun};
 use gnntop::app::keys::Key;
 use gnntop::app::{Action, App, Background, ColorDepth, Gesture, Palette, Preferences, Target, View, update};
-use gnntop::source::catalog::{Entry, EntryKind};
-use gnntop::source::{Status, Transport};
 use gnntop::ui::theme::Theme;
 use gnntop::ui::{Spot, draw};
+use gnntop_analysis::source::catalog::{Entry, EntryKind};
+use gnntop_analysis::source::{Status, Transport};
+use gnntop_fixtures::{SECOND, TrainingRun};
 use pictures::{live, text_of};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -32,6 +32,7 @@ fn members_do_not_know_what_they_must_not() {
     assert_free_of("gnntop-wire", &[], &["ratatui", "crossterm", "candle", "tokio", "libc", "rayon", "gnntop-sensors"]);
     assert_free_of("gnntop-sensors", &[], &heavy);
     assert_free_of("gnntop-probe", &["--all-features"], &heavy);
+    assert_free_of("gnntop-analysis", &[], &heavy);
     assert_free_of("gnntop-workloads", &[], &screen);
     assert_free_of("gnntop", &["--no-default-features"], &["candle", "gnntop-workloads", "gnntop-probe", "tokio"]);
 }
@@ -50,13 +51,12 @@ fn rust_files(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn assert_no_mention(folder: &str, words: &[&str]) {
+fn assert_no_mention(place: &str, words: &[&str]) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let single = root.join(format!("src/{folder}.rs"));
-    let mut files =
-        if root.join("src").join(folder).is_dir() { rust_files(&root.join("src").join(folder)) } else { vec![] };
+    let single = root.join(format!("{place}.rs"));
+    let mut files = if root.join(place).is_dir() { rust_files(&root.join(place)) } else { vec![] };
     files.extend(single.is_file().then_some(single));
-    assert!(!files.is_empty(), "src/{folder} is there");
+    assert!(!files.is_empty(), "{place} exists");
     // Modules that are only built for tests may look at everything.
     let is_tests = |file: &PathBuf| file.ends_with("tests.rs") || file.ends_with("properties.rs");
     for file in files.into_iter().filter(|file| !is_tests(file)) {
@@ -69,27 +69,28 @@ fn assert_no_mention(folder: &str, words: &[&str]) {
 
 #[test]
 fn only_the_screen_knows_the_terminal() {
-    for folder in ["energy", "source", "store", "ranks", "findings", "report", "import", "export", "study"] {
-        assert_no_mention(folder, &["ratatui", "crossterm", "crate::ui", "crate::app", "crate::cli"]);
+    for folder in ["report", "import", "export", "study"] {
+        assert_no_mention(&format!("src/{folder}"), &["ratatui", "crossterm", "crate::ui", "crate::app", "crate::cli"]);
     }
-    assert_no_mention("app", &["ratatui", "crossterm", "crate::ui", "crate::cli"]);
+    assert_no_mention("src/app", &["ratatui", "crossterm", "crate::ui", "crate::cli"]);
 }
 
 #[test]
 fn data_flows_one_way() {
-    assert_no_mention("energy", &["crate::store", "crate::findings", "crate::report", "crate::source"]);
-    assert_no_mention("store", &["crate::findings", "crate::report", "crate::source"]);
-    assert_no_mention("ranks", &["crate::findings", "crate::report", "crate::source"]);
-    assert_no_mention("findings", &["crate::report", "crate::source"]);
-    assert_no_mention("report", &["crate::source", "crate::study"]);
-    assert_no_mention("study", &["crate::source", "std::process"]);
-    assert_no_mention("ui", &["crate::cli"]);
+    let analysis = |folder: &str, words: &[&str]| assert_no_mention(&format!("analysis/src/{folder}"), words);
+    analysis("energy", &["crate::store", "crate::findings", "crate::source"]);
+    analysis("store", &["crate::findings", "crate::source", "crate::ranks"]);
+    analysis("ranks", &["crate::findings", "crate::source"]);
+    analysis("findings", &["crate::source"]);
+    assert_no_mention("src/report", &["gnntop_analysis::source", "crate::study"]);
+    assert_no_mention("src/study", &["gnntop_analysis::source", "std::process"]);
+    assert_no_mention("src/ui", &["crate::cli"]);
 }
 
 #[test]
 fn a_file_is_a_room_not_a_hall() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for folder in ["src", "wire/src", "sensors/src", "probe/src", "workloads/src"] {
+    for folder in ["src", "analysis/src", "wire/src", "sensors/src", "probe/src", "workloads/src"] {
         for file in rust_files(&root.join(folder)) {
             let text = fs::read_to_string(&file).unwrap();
             let lines = text.lines().take_while(|line| *line != "#[cfg(test)]").count();

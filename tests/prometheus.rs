@@ -2,7 +2,6 @@
 //! Skipped, and saying so, where there is none.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
-mod fixtures;
 mod sessions;
 
 use std::fs;
@@ -10,7 +9,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
-use fixtures::TrainingRun;
+use gnntop_fixtures::TrainingRun;
 use serde_json::Value;
 use sessions::{Sessions, spawn, wait_until};
 

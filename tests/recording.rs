@@ -1,14 +1,13 @@
 //! `gnntop record`: from hand-written sessions into files that say the same.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-mod fixtures;
 mod sessions;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use fixtures::{SECOND, TrainingRun};
-use gnntop::store::Store;
+use gnntop_analysis::store::Store;
+use gnntop_fixtures::{SECOND, TrainingRun};
 use sessions::{Sessions, signal, spawn, wait_until};
 
 /// 400 steps of 40 ms: sixteen seconds.
@@ -18,7 +17,7 @@ fn long_run() -> TrainingRun {
 
 fn store_of(bytes: &[u8]) -> Store {
     let mut store = Store::new();
-    fixtures::each_item(bytes, |item| store.apply(item));
+    gnntop_fixtures::each_item(bytes, |item| store.apply(item));
     store
 }
 

@@ -1,7 +1,6 @@
 //! The real program on runs of several ranks: list, record, replay and report take all of their sessions.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
-mod fixtures;
 mod sessions;
 
 use std::fs;
@@ -10,9 +9,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fixtures::{MS, ParallelRun, each_item};
+use gnntop_fixtures::{MS, ParallelRun, each_item};
 
-use gnntop::ranks::Run;
+use gnntop_analysis::ranks::Run;
 use gnntop_probe::{NameKind, Place, Session, TrackRole, intern, span, step};
 use sessions::{Published, Sessions, signal, spawn, wait_until};
 

@@ -3,8 +3,6 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
-mod fixtures;
-
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::num::NonZero;
@@ -13,9 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use fixtures::{MS, ParallelRun, SECOND, START_NS, StreamBuilder, TrainingRun};
-use gnntop::source::{Progress, Sink, Source, State, Status};
 use gnntop::ui::{ScreenOptions, run_screen};
+use gnntop_analysis::source::{Progress, Sink, Source, State, Status};
+use gnntop_fixtures::{MS, ParallelRun, SECOND, START_NS, StreamBuilder, TrainingRun};
 use gnntop_wire::{TrackRole, layout};
 use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
 use tempfile::TempDir;

@@ -1,18 +1,17 @@
 //! Whole screens: a stream goes into the store, keys are pressed, and the picture is compared with the one on file.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
-mod fixtures;
 mod pictures;
 
 use std::time::Duration;
 
-use fixtures::{MS, SECOND, START_NS, StreamBuilder, TrainingRun, each_item};
 use gnntop::app::keys::{BINDINGS, Key};
 use gnntop::app::{Action, App, Effect, update};
-use gnntop::ranks::Run;
-use gnntop::source::{State, Status, Transport};
-use gnntop::store::Limits;
 use gnntop::ui::theme::{ColorDepth, Theme};
+use gnntop_analysis::ranks::Run;
+use gnntop_analysis::source::{State, Status, Transport};
+use gnntop_analysis::store::Limits;
+use gnntop_fixtures::{MS, SECOND, START_NS, StreamBuilder, TrainingRun, each_item};
 use gnntop_wire::{BatchShape, Event, SignalKind, Step, StepId, TrackRole, Unit};
 use pictures::{Numbers, app_in, app_of, judge, live, picture, press, screen, text_of};
 use unicode_width::UnicodeWidthStr;
@@ -265,7 +264,10 @@ fn a_replay() {
     press(&mut app, &[Key::Char(':')]);
     type_text(&mut app, "1:3x0");
     insta::assert_snapshot!("replay_go_to_80x24", screen(&mut app, 80, 24));
-    assert_eq!(press(&mut app, &[Key::Enter]), Some(Effect::Control(gnntop::source::Control::Seek(90 * SECOND))));
+    assert_eq!(
+        press(&mut app, &[Key::Enter]),
+        Some(Effect::Control(gnntop_analysis::source::Control::Seek(90 * SECOND)))
+    );
     let paused = Status { transport: Some(Transport { paused: true, ..transport }), ..status };
     update(&mut app, Action::Polled { status: paused, changed: false });
     assert!(screen(&mut app, 80, 24).contains("❚❚ replay 2x at 00:12 of 01:30"));

@@ -1,15 +1,14 @@
 //! The views of memory, hardware, energy and tracks on a run that tells everything, and on one that tells hardly anything.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
-mod fixtures;
 mod pictures;
 
-use fixtures::{MS, SECOND, START_NS, StreamBuilder, TrainingRun, each_item};
 use gnntop::app::keys::Key;
 use gnntop::app::{Action, App, update};
-use gnntop::energy::Assumptions;
 use gnntop::report::EnergyTold;
 use gnntop::ui::theme::{ColorDepth, Theme};
+use gnntop_analysis::energy::Assumptions;
+use gnntop_fixtures::{MS, SECOND, START_NS, StreamBuilder, TrainingRun, each_item};
 use gnntop_wire::{
     Allocation, BatchShape, Event, NameId, NameKind, PhaseMemory, SignalId, SignalKind, Step, StepId, ThreadUsage,
     TrackId, TrackRole, Unit,
@@ -375,7 +374,7 @@ fn components_are_added_up() {
 fn ranks_of_a_run_are_told_together_and_their_machine_once() {
     let mut app = App::new(false);
     for rank in 0..2u32 {
-        let mut info = fixtures::session_info("pna");
+        let mut info = gnntop_fixtures::session_info("pna");
         (info.session_id, info.pid) = (700 + u128::from(rank), 50 + rank);
         info.place = Some(Box::new(gnntop_wire::Place {
             run: "job".to_owned(),

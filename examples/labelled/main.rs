@@ -13,8 +13,6 @@
 #![allow(missing_docs, clippy::print_stdout, clippy::print_stderr, clippy::expect_used, clippy::unwrap_used)]
 
 mod causes;
-#[path = "../../tests/fixtures/mod.rs"]
-mod fixtures;
 mod ranks;
 mod score;
 mod training;
@@ -23,8 +21,8 @@ use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::Path;
 
-use gnntop::recorder::{Recorder, RecorderOptions};
-use gnntop::source::{Recording, Sink};
+use gnntop_analysis::recorder::{Recorder, RecorderOptions};
+use gnntop_analysis::source::{Recording, Sink};
 use gnntop_wire::Item;
 
 fn main() {

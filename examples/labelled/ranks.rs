@@ -3,9 +3,9 @@
 
 use gnntop_wire::{Place, TrackRole};
 
-use crate::fixtures::pipeline::PipelineRun;
-use crate::fixtures::uneven::{OwnStep, UnevenRun};
-use crate::fixtures::{MS, SECOND};
+use gnntop_fixtures::pipeline::PipelineRun;
+use gnntop_fixtures::uneven::{OwnStep, UnevenRun};
+use gnntop_fixtures::{MS, SECOND};
 
 /// A run of several ranks whose cause is known.
 pub struct RunCause {

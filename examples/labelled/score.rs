@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use gnntop::findings::sweep::{Configuration, scaling};
-use gnntop::findings::{self, Finding, Kind};
-use gnntop::ranks::Run;
-use gnntop::source::Recording;
+use gnntop_analysis::findings::sweep::{Configuration, scaling};
+use gnntop_analysis::findings::{self, Finding, Kind};
+use gnntop_analysis::ranks::Run;
+use gnntop_analysis::source::Recording;
 
 /// What was found in one recording and what should have been.
 #[derive(Debug)]

@@ -16,13 +16,13 @@ use anyhow::{Context, bail};
 use clap::Parser;
 use gnntop::app::keys::Key;
 use gnntop::app::{Action, App, Effect, Palette, Preferences, update};
-use gnntop::energy::Assumptions;
-use gnntop::findings;
 use gnntop::report::EnergyTold;
-use gnntop::source::playback::PlaybackOptions;
-use gnntop::source::{Control, Playback, Source};
 use gnntop::ui::draw;
 use gnntop::ui::theme::{Background, ColorDepth, Theme};
+use gnntop_analysis::energy::Assumptions;
+use gnntop_analysis::findings;
+use gnntop_analysis::source::playback::PlaybackOptions;
+use gnntop_analysis::source::{Control, Playback, Source};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

@@ -1,7 +1,7 @@
 //! Whose clock phases are shown by: the device's, where the program has one timed, or the host's.
 
 use super::App;
-use crate::store::{DeviceTime, StepRow, StepStatistics};
+use gnntop_analysis::store::{DeviceTime, StepRow, StepStatistics};
 
 /// Whose clock phases are shown by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Another session beside the one that is shown, and what the two have in common.
 
 use super::App;
-use crate::ranks::Run;
-use crate::source::Status;
-use crate::store::{Distribution, GAP, PhaseSlot, Store};
+use gnntop_analysis::ranks::Run;
+use gnntop_analysis::source::Status;
+use gnntop_analysis::store::{Distribution, GAP, PhaseSlot, Store};
 
 /// A session to compare with.
 #[derive(Default)]

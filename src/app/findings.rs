@@ -2,7 +2,7 @@
 //! selected, and the way from a finding to its steps.
 
 use super::{App, Command, View};
-use crate::findings::{Finding, Findings, Judgement, Kind, NotEnough, Place};
+use gnntop_analysis::findings::{Finding, Findings, Judgement, Kind, NotEnough, Place};
 
 /// What there is to say about the run, and what of it is selected.
 #[derive(Debug, Default)]
@@ -155,9 +155,9 @@ mod tests {
     use super::*;
     use crate::app::keys::Key;
     use crate::app::{Action, update};
-    use crate::findings;
-    use crate::source::{State, Status};
-    use crate::store::fixture::{MS, TrainingRun, each_item};
+    use gnntop_analysis::findings;
+    use gnntop_analysis::source::{State, Status};
+    use gnntop_fixtures::{MS, TrainingRun, each_item};
 
     /// 100 steps in epochs of 25, the last of each a partial batch, with two spikes at the ordinals 40 and 69.
     fn app() -> App {

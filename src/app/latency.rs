@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::{App, Command, View};
-use crate::store::{Phase, PhaseSlot, SpanStatistics, StepRow, StepStatistics};
+use gnntop_analysis::store::{Phase, PhaseSlot, SpanStatistics, StepRow, StepStatistics};
 
 /// Percentiles of the table, as quantiles; the last one is the longest duration.
 pub const QUANTILES: [f64; 6] = [0.5, 0.9, 0.99, 0.999, 0.9999, 1.0];
@@ -32,7 +32,7 @@ impl Over {
 pub enum LatencyLine<'a> {
     /// The whole step.
     Step,
-    /// A phase, or the gap, by its place among [`crate::store::Store::phases`].
+    /// A phase, or the gap, by its place among [`gnntop_analysis::store::Store::phases`].
     Phase(usize, &'a Phase),
     /// A span inside the phases, or beside them.
     Span(&'a SpanStatistics),

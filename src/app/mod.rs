@@ -28,12 +28,12 @@ mod window;
 
 use std::time::Duration;
 
-use crate::findings::Judgement;
-use crate::ranks::Run;
 use crate::report::EnergyTold;
-use crate::source::catalog::Entry;
-use crate::source::{Control, State, Status};
-use crate::store::PhaseSlot;
+use gnntop_analysis::findings::Judgement;
+use gnntop_analysis::ranks::Run;
+use gnntop_analysis::source::catalog::Entry;
+use gnntop_analysis::source::{Control, State, Status};
+use gnntop_analysis::store::PhaseSlot;
 
 pub use clock::PhaseClock;
 pub use compare::{Other, Pair};

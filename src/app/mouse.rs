@@ -3,7 +3,7 @@
 use super::keys::Key;
 use super::situation::When;
 use super::{App, Command, Effect, KeyMap, Panel, View};
-use crate::store::PhaseSlot;
+use gnntop_analysis::store::PhaseSlot;
 
 /// Lines that one turn of the wheel scrolls.
 const WHEEL_LINES: i32 = 3;
@@ -121,8 +121,8 @@ impl App {
 mod tests {
     use super::*;
     use crate::app::{Action, update};
-    use crate::source::{State, Status};
-    use crate::store::fixture::{TrainingRun, each_item};
+    use gnntop_analysis::source::{State, Status};
+    use gnntop_fixtures::{TrainingRun, each_item};
 
     fn app() -> App {
         let mut app = App::new(false);

@@ -1,7 +1,7 @@
 //! How a person wants the screen to be, at its start and as keys have changed it since.
 
 use super::{App, Background, KeyMap, LogView, Palette, View};
-use crate::store::PhaseSlot;
+use gnntop_analysis::store::PhaseSlot;
 
 /// How a person wants the screen to be.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,6 @@
 //! The questions that the screen asks in its last row: where in a replay to go, and what to look for.
 
-use crate::source::Control;
+use gnntop_analysis::source::Control;
 
 /// Longest answer taken, in characters.
 const LONGEST: usize = 32;

@@ -1,8 +1,8 @@
 //! The choice of what to look at: living sessions, ended ones, and the recordings of the folder.
 
 use super::{App, Effect, View};
-use crate::ranks::Run;
-use crate::source::catalog::Entry;
+use gnntop_analysis::ranks::Run;
+use gnntop_analysis::source::catalog::Entry;
 
 /// What there is to choose from.
 #[derive(Clone, Debug, Default)]
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use crate::app::keys::Key;
     use crate::app::{Action, Gesture, Target, update};
-    use crate::source::catalog::EntryKind;
+    use gnntop_analysis::source::catalog::EntryKind;
 
     fn entry(name: &str) -> Entry {
         let (pid, command, age) = (None, String::new(), None);

@@ -1,7 +1,7 @@
 //! What decides whether a key does something: conditions, and the facts about the screen that they are held against.
 
 use super::{App, Panel, View};
-use crate::source::State;
+use gnntop_analysis::source::State;
 
 /// What must be so for a key to do something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::Window;
-use crate::store::Store;
+use gnntop_analysis::store::Store;
 
 /// Usual steps in view before anyone zooms.
 const STEPS_IN_VIEW: u64 = 3;
@@ -114,7 +114,7 @@ mod tests {
     use gnntop_wire::TrackRole;
 
     use super::*;
-    use crate::store::fixture::{MS, SECOND, START_NS, StreamBuilder, each_item};
+    use gnntop_fixtures::{MS, SECOND, START_NS, StreamBuilder, each_item};
 
     /// 100 steps of 10 ms from the start on.
     fn store() -> Store {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::keys::Key;
 use super::{AXIS_WIDTH, Action, App, Command, Effect, LogView, Panel, Prompt, Question, View, prompt};
-use crate::source::{Control, Status};
+use gnntop_analysis::source::{Control, Status};
 
 /// Eighths of the time in view that a page of it is.
 const PAGE_PARTS: i64 = 7;
@@ -285,8 +285,8 @@ impl App {
 mod tests {
     use super::*;
     use crate::app::Palette;
-    use crate::source::{State, Transport};
-    use crate::store::fixture::{TrainingRun, each_item};
+    use gnntop_analysis::source::{State, Transport};
+    use gnntop_fixtures::{TrainingRun, each_item};
 
     fn live() -> Status {
         Status { state: State::Running, live: true, ..Status::default() }

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::store::{BatchTotals, Measure, StepColumn, StepTable};
+use gnntop_analysis::store::{BatchTotals, Measure, StepColumn, StepTable};
 
 /// Columns left of the bars: the axis with its figures.
 pub const AXIS_WIDTH: u16 = 8;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::energy::{Assumptions, Basis, IntensitySeries};
+use gnntop_analysis::energy::{Assumptions, Basis, IntensitySeries};
 
 /// Of a longer file the rest is not read.
 const LONGEST_FILE: u64 = 16 << 20;

@@ -8,8 +8,8 @@ use anyhow::Context;
 use super::sensing::SensorArguments;
 use super::settings::{ScreenArguments, Settings};
 use super::{FAILURE, SUCCESS, output, screen};
-use crate::source::target::{self, Target, TargetError};
-use crate::source::{Launched, Playback, Source, discover, follow, playback::PlaybackOptions};
+use gnntop_analysis::source::target::{self, Target, TargetError};
+use gnntop_analysis::source::{Launched, Playback, Source, discover, follow, playback::PlaybackOptions};
 
 const EXAMPLES: &str = "\
 Examples:

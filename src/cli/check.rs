@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use super::report::read;
 use super::{REGRESSED, SUCCESS, UNDECIDED, output};
 use crate::report::{Bound, Options, Report, Rule, Ruling, compare, ruling_of};
-use crate::store::Store;
+use gnntop_analysis::store::Store;
 
 const EXAMPLES: &str = "\
 Examples:

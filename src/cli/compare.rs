@@ -2,9 +2,9 @@
 
 use super::report::{read_run, say_rank, select};
 use super::{SUCCESS, output};
-use crate::figures::{count, duration};
-use crate::findings::sweep::{self, Configuration, Scaling};
 use crate::report::{Compared, compare};
+use gnntop_analysis::figures::{count, duration};
+use gnntop_analysis::findings::sweep::{self, Configuration, Scaling};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::sensing::SensorArguments;
 use super::{FAILURE, SUCCESS, output, screen};
-use crate::source::discover;
+use gnntop_analysis::source::discover;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -12,10 +12,10 @@ use super::assumptions::EnergyArguments;
 use super::settings::Settings;
 use super::{SUCCESS, output, quantities, record};
 use crate::export::{Exporter, Form, emissions, openmetrics};
-use crate::figures::{bytes, count};
-use crate::findings;
-use crate::source::{OneRank, Recording};
-use crate::store::{Scope, Store};
+use gnntop_analysis::figures::{bytes, count};
+use gnntop_analysis::findings;
+use gnntop_analysis::source::{OneRank, Recording};
+use gnntop_analysis::store::{Scope, Store};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -179,7 +179,7 @@ fn into(
     let mut one = OneRank::new(arguments.rank, &mut exporter);
     recording.read_all(&mut one);
     let (rank, left_out) = (one.rank().unwrap_or_default(), one.left_out());
-    for warning in crate::source::Source::status(&recording).warnings() {
+    for warning in gnntop_analysis::source::Source::status(&recording).warnings() {
         output::complain(&format!("warning: {}: {warning}", file.display()));
     }
     if left_out > 0 {

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use gnntop_wire::Place;
 
 use super::{SUCCESS, output, record};
-use crate::figures::count;
 use crate::import::{self, Given, ImportError, Imported, Mapping, MarkFile};
+use gnntop_analysis::figures::count;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -3,9 +3,9 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{SUCCESS, output};
-use crate::figures;
-use crate::source::discover::{self, Session};
-use crate::source::runs::{self, Group};
+use gnntop_analysis::figures;
+use gnntop_analysis::source::discover::{self, Session};
+use gnntop_analysis::source::runs::{self, Group};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -10,11 +10,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{SUCCESS, output, signals};
-use crate::figures;
-use crate::findings;
-use crate::ranks::{Run, watchdog};
-use crate::source::{Source, State, Status};
-use crate::store::{Phase, StepRow, Store};
+use gnntop_analysis::figures;
+use gnntop_analysis::findings;
+use gnntop_analysis::ranks::{Run, watchdog};
+use gnntop_analysis::source::{Source, State, Status};
+use gnntop_analysis::store::{Phase, StepRow, Store};
 
 /// Lines between two verdicts that differ.
 const VERDICT_EVERY: u32 = 10;
@@ -247,8 +247,8 @@ fn shares(store: &Store) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::{Progress, Sink};
-    use crate::store::fixture::{MS, ParallelRun, TrainingRun, each_item};
+    use gnntop_analysis::source::{Progress, Sink};
+    use gnntop_fixtures::{MS, ParallelRun, TrainingRun, each_item};
 
     fn store(run: &TrainingRun) -> Store {
         let mut store = Store::new();

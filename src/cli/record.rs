@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 
 use super::{SUCCESS, output, quantities, signals};
-use crate::figures;
-use crate::ranks::clock;
-use crate::recorder::{RecorderOptions, RunRecorder};
-use crate::source::discover::{self, Session};
-use crate::source::runs::Group;
-use crate::source::target::{self, Target};
-use crate::source::{Hardware, Recording, Source, State, follow, runs};
+use gnntop_analysis::figures;
+use gnntop_analysis::ranks::clock;
+use gnntop_analysis::recorder::{RecorderOptions, RunRecorder};
+use gnntop_analysis::source::discover::{self, Session};
+use gnntop_analysis::source::runs::Group;
+use gnntop_analysis::source::target::{self, Target};
+use gnntop_analysis::source::{Hardware, Recording, Source, State, follow, runs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -234,7 +234,7 @@ impl<W: Write> Recorded<W> {
     }
 
     /// Takes what has come, and writes it out once a second.
-    pub(super) fn poll(&mut self) -> anyhow::Result<crate::source::Progress> {
+    pub(super) fn poll(&mut self) -> anyhow::Result<gnntop_analysis::source::Progress> {
         let progress = self.source.poll(&mut self.recorder, POLL_BUDGET);
         // While there is more, blocks are best merged by the time in the stream alone.
         if !progress.more && Instant::now() >= self.next_flush {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::settings::{ScreenArguments, Settings};
 use super::{quantities, screen};
-use crate::source::Playback;
-use crate::source::playback::PlaybackOptions;
+use gnntop_analysis::source::Playback;
+use gnntop_analysis::source::playback::PlaybackOptions;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -9,11 +9,11 @@ use anyhow::{Context, bail};
 use super::assumptions::EnergyArguments;
 use super::settings::Settings;
 use super::{SUCCESS, output};
-use crate::ranks::Run;
 use crate::report::{Document, Options, Report, to_csv};
-use crate::source::target::{self, Target, TargetError};
-use crate::source::{Recording, Source, Status, discover, follow};
-use crate::store::{Limits, Store};
+use gnntop_analysis::ranks::Run;
+use gnntop_analysis::source::target::{self, Target, TargetError};
+use gnntop_analysis::source::{Recording, Source, Status, discover, follow};
+use gnntop_analysis::store::{Limits, Store};
 
 /// Steps that findings and `--skip-steps` can look at: 250 MiB at the most, where a screen keeps less.
 const STEP_ROWS: usize = 1 << 20;

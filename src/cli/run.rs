@@ -19,8 +19,8 @@ use super::plain::PlainView;
 use super::sensing::SensorArguments;
 use super::settings::{ScreenArguments, Settings};
 use super::{output, screen, signals, train};
-use crate::source::{Launched, Source, discover};
 use child::Child;
+use gnntop_analysis::source::{Launched, Source, discover};
 use recording::Recording;
 
 pub(super) use unattended::{Ended, Unattended};

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use super::settings::Settings;
 use super::{SUCCESS, plain, signals};
-use crate::source::catalog::Catalog;
-use crate::source::target::{self, Target};
-use crate::source::{Recording, Source, discover, follow};
 use crate::ui::{Outcome, ScreenOptions, run_choice, run_comparison, run_screen};
+use gnntop_analysis::source::catalog::Catalog;
+use gnntop_analysis::source::target::{self, Target};
+use gnntop_analysis::source::{Recording, Source, discover, follow};
 
 /// Whether a screen can be shown: standard output is a terminal that can be drawn on, and there are keys to
 /// read, if need be beside a recording that comes in through standard input.

@@ -11,9 +11,9 @@ use anyhow::{Context, bail};
 
 use super::{SUCCESS, attach, output, signals};
 use crate::export::openmetrics;
-use crate::findings::{Judgement, Watch};
-use crate::ranks::Run;
-use crate::source::{Source, State, discover, target};
+use gnntop_analysis::findings::{Judgement, Watch};
+use gnntop_analysis::ranks::Run;
+use gnntop_analysis::source::{Source, State, discover, target};
 use http::{Answer, Request};
 
 const EXAMPLES: &str = "\

@@ -26,8 +26,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use super::assumptions::EnergyArguments;
 use super::quantities;
 use crate::app::{Background, ColorDepth, KeyMap, KeyMapError, Palette, Preferences, View};
-use crate::energy::Assumptions;
 use crate::ui::ScreenOptions;
+use gnntop_analysis::energy::Assumptions;
 
 /// Word for what the environment decides.
 const AUTO: &str = "auto";

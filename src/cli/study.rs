@@ -8,10 +8,10 @@ use anyhow::Context;
 
 use super::run::{Ended, Unattended};
 use super::{FAILURE, SUCCESS, output, report, signals, train};
-use crate::energy::Assumptions;
-use crate::figures::elapsed_time;
 use crate::report::Options;
 use crate::study::{Measured, Numbers, Program, Run, Study, document};
+use gnntop_analysis::energy::Assumptions;
+use gnntop_analysis::figures::elapsed_time;
 
 /// What a recording that is being written ends with.
 const UNFINISHED: &str = "part";

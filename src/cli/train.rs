@@ -51,7 +51,7 @@ mod workload {
     use indicatif::{ProgressBar, ProgressStyle};
 
     use super::super::{SUCCESS, output, signals};
-    use crate::figures;
+    use gnntop_analysis::figures;
 
     /// Time between two lines where progress cannot be shown in place.
     const LINE_INTERVAL: Duration = Duration::from_secs(5);

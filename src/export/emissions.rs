@@ -6,9 +6,9 @@
 
 use std::ops::Range;
 
-use crate::energy::{Assumptions, Figure, Intensity, kilowatt_hours};
-use crate::figures::utc;
-use crate::store::{ComponentEnergy, ComponentKind, EnergyBook, Scope, Store};
+use gnntop_analysis::energy::{Assumptions, Figure, Intensity, kilowatt_hours};
+use gnntop_analysis::figures::utc;
+use gnntop_analysis::store::{ComponentEnergy, ComponentKind, EnergyBook, Scope, Store};
 
 /// CodeCarbon 3.3.2's columns (`codecarbon/output_methods/emissions_data.py`).
 pub const COLUMNS: &str = "timestamp,project_name,run_id,experiment_id,duration,emissions,emissions_rate,cpu_power,gpu_power,\
@@ -178,7 +178,7 @@ fn joined(cells: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::fixture::{MS, START_NS, StreamBuilder, each_item};
+    use gnntop_fixtures::{MS, START_NS, StreamBuilder, each_item};
 
     /// Ten seconds of two threads at half load, and no counter.
     fn store() -> Store {

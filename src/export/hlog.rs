@@ -15,7 +15,7 @@ use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, IntervalLogWriterError, Tag};
 
 use super::{Entry, Format};
-use crate::store::{LONGEST_NS, SIGNIFICANT_DIGITS};
+use gnntop_analysis::store::{LONGEST_NS, SIGNIFICANT_DIGITS};
 
 /// Intervals that still take durations; what comes later than that counts to the oldest of them.
 const OPEN_INTERVALS: usize = 8;

@@ -7,8 +7,8 @@ use std::fmt::Write;
 
 use gnntop_wire::{SignalKind, Unit};
 
-use crate::findings::{Findings, Kind};
-use crate::store::{Distribution, SessionState, Signal, Store};
+use gnntop_analysis::findings::{Findings, Kind};
+use gnntop_analysis::store::{Distribution, SessionState, Signal, Store};
 
 /// Quantiles of the summaries.
 const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::figure::{COLOURS, GREY, HEIGHT, LEFT, WIDTH, open};
 use super::html::escaped;
-use crate::figures::{count, duration};
-use crate::store::{GAP, StepRow, Store};
+use gnntop_analysis::figures::{count, duration};
+use gnntop_analysis::store::{GAP, StepRow, Store};
 
 /// Steps that are drawn one by one.
 const STEPS: u64 = 60;

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::Durations;
-use crate::findings::{self, Class};
-use crate::store::{BatchTotals, Distribution, StepRow, Store, Total};
+use gnntop_analysis::findings::{self, Class};
+use gnntop_analysis::store::{BatchTotals, Distribution, StepRow, Store, Total};
 
 /// Steps of one kind.
 #[derive(Clone, Debug, Serialize)]

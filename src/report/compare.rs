@@ -6,8 +6,8 @@
 
 use serde::Serialize;
 
-use crate::findings::{self, Class};
-use crate::store::{PhaseSlot, StepRow, Store};
+use gnntop_analysis::findings::{self, Class};
+use gnntop_analysis::store::{PhaseSlot, StepRow, Store};
 
 /// Resamples.
 const RESAMPLES: usize = 1000;

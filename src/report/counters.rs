@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::store::{CounterSeries, Store};
+use gnntop_analysis::store::{CounterSeries, Store};
 
 /// What a counter was over the whole session.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::durations::{PhaseLine, phase_lines};
 use super::{Options, table, text};
-use crate::figures::{count, duration};
-use crate::store::{DeviceTime, StepStatistics, Store};
+use gnntop_analysis::figures::{count, duration};
+use gnntop_analysis::store::{DeviceTime, StepStatistics, Store};
 
 /// What a device did, by its own clock. The other phases of the report are the host's.
 #[derive(Clone, Debug, Serialize)]
@@ -91,8 +91,8 @@ pub(super) fn write(out: &mut String, device: Option<&Device>) {
 mod tests {
     use super::*;
     use crate::report::Report;
-    use crate::store::fixture::device::DeviceRun;
-    use crate::store::fixture::{MS, each_item};
+    use gnntop_fixtures::device::DeviceRun;
+    use gnntop_fixtures::{MS, each_item};
 
     fn report(run: &DeviceRun, options: &Options) -> Report {
         let mut store = Store::new();
@@ -138,7 +138,7 @@ mod tests {
         let silent = report(&DeviceRun { is_timed: false, ..DeviceRun::default() }, &Options::default());
         assert!(silent.to_text().contains("0 steps by the device clock ± not told"), "{}", silent.to_text());
         let mut store = Store::new();
-        each_item(&crate::store::fixture::TrainingRun::default().bytes(), |item| store.apply(item));
+        each_item(&gnntop_fixtures::TrainingRun::default().bytes(), |item| store.apply(item));
         let json = Report::of(&store, &Options::default()).to_json().unwrap();
         assert!(json.contains("\"device\": null"), "{json}");
     }

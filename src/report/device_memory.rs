@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::table;
-use crate::figures::{bytes, percent, quantity};
-use crate::store::{CounterSeries, Store};
+use gnntop_analysis::figures::{bytes, percent, quantity};
+use gnntop_analysis::store::{CounterSeries, Store};
 
 /// A device's memory, in bytes. What the program does not tell is `null`.
 #[derive(Clone, Debug, Serialize)]

@@ -5,7 +5,7 @@ use super::energy;
 use super::ranks;
 use super::text;
 use super::{Chart, ClassLine, Report, figure, readings};
-use crate::figures::{bytes, count, duration, percent, quantity, utc};
+use gnntop_analysis::figures::{bytes, count, duration, percent, quantity, utc};
 
 /// One part of a document.
 #[derive(Clone, Debug, PartialEq)]
@@ -201,14 +201,14 @@ fn pictures(report: &Report) -> [Block; 4] {
 fn findings(blocks: &mut Vec<Block>, name: Option<&str>, report: &Report) {
     let of = name.map_or_else(String::new, |name| format!(" of {name}"));
     blocks.push(Block::Heading(format!("Findings{of}")));
-    let line = |finding: &crate::findings::Finding| {
+    let line = |finding: &gnntop_analysis::findings::Finding| {
         let parts = [finding.evidence.join("; "), finding.advice.join("; ")];
         let [evidence, advice] = parts.map(|part| if part.is_empty() { String::new() } else { format!(". {part}") });
         format!("{} ({}): {}{evidence}{advice}", finding.kind.title(), finding.confidence.word(), finding.summary)
     };
     blocks.push(list_or(report.findings.found.iter().map(line).collect(), "none"));
     if name.is_none() && !report.findings.not_enough.is_empty() {
-        let why = |n: &crate::findings::NotEnough| format!("{}: {}", n.kind.title(), n.reason);
+        let why = |n: &gnntop_analysis::findings::NotEnough| format!("{}: {}", n.kind.title(), n.reason);
         blocks.push(Block::Paragraph("Not enough evidence to say anything on:".to_owned()));
         blocks.push(Block::List(report.findings.not_enough.iter().map(why).collect()));
     }

@@ -6,7 +6,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::Options;
-use crate::store::{Distribution, Phase, StepStatistics, Store};
+use gnntop_analysis::store::{Distribution, Phase, StepStatistics, Store};
 
 /// Durations of one thing. `null` where there is none, or where percentiles were not kept.
 #[derive(Clone, Debug, Serialize)]
@@ -123,7 +123,7 @@ pub(super) fn span_lines(store: &Store, options: &Options) -> Vec<SpanLine> {
     let mut spans: Vec<_> = store.spans().iter().filter(|span| !(span.is_phase && has_steps)).collect();
     spans.sort_by_key(|span| (Reverse(span.durations.total_ns()), span.name));
     let covered = store.elapsed_ns();
-    let line = |span: &&crate::store::SpanStatistics| SpanLine {
+    let line = |span: &&gnntop_analysis::store::SpanStatistics| SpanLine {
         name: store.name(span.name).to_owned(),
         durations: Durations::of(&span.durations, &options.percentiles),
         share: (covered > 0).then(|| span.durations.total_ns() as f64 / covered as f64),

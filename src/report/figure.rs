@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use super::Report;
-use crate::figures::{duration, percent};
-use crate::findings::Kind;
-use crate::store::Store;
+use gnntop_analysis::figures::{duration, percent};
+use gnntop_analysis::findings::Kind;
+use gnntop_analysis::store::Store;
 
 /// Columns of a trace; more steps share one.
 const COLUMNS: usize = 600;
@@ -33,7 +33,7 @@ pub struct TracePoint {
 
 pub(super) fn trace(store: &Store, skip: u64) -> Vec<TracePoint> {
     let columns = store.steps().columns(skip..u64::MAX, COLUMNS);
-    let point = |column: &crate::store::StepColumn<'_>| TracePoint {
+    let point = |column: &gnntop_analysis::store::StepColumn<'_>| TracePoint {
         first: column.first,
         worst_ns: column.worst.period_ns(),
         median_ns: column.median.period_ns(),
@@ -100,7 +100,7 @@ pub(super) fn phase_shares(report: &Report) -> String {
     let mut svg = open("Shares of the wall time", height);
     let mut at = 0.0;
     for (i, (name, share)) in shares.iter().enumerate() {
-        let colour = if *name == crate::store::GAP { GREY } else { COLOURS[i % COLOURS.len()] };
+        let colour = if *name == gnntop_analysis::store::GAP { GREY } else { COLOURS[i % COLOURS.len()] };
         let (width, name) = (share * WIDTH, super::html::escaped(name));
         let _ = write!(
             svg,

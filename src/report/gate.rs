@@ -1,7 +1,7 @@
 //! Rules that a recording must keep, such as `forward.p99=12ms`: what `gnntop check` holds a run to.
 
 use super::{Change, Compared, Figure, Report};
-use crate::store::{Distribution, Store};
+use gnntop_analysis::store::{Distribution, Store};
 
 /// Samples beyond a percentile that must be there before a rule on it can be decided.
 const BEYOND: f64 = 1.0;
@@ -153,10 +153,10 @@ impl Rule {
     /// A value or limit of this rule as people read it.
     pub fn written(&self, value: f64) -> String {
         match self.statistic {
-            Statistic::Share => crate::figures::percent(value),
-            Statistic::PerSecond => format!("{}/s", crate::figures::quantity(value)),
-            Statistic::Bytes => crate::figures::bytes(value),
-            _ => crate::figures::duration(value.max(0.0) as u64),
+            Statistic::Share => gnntop_analysis::figures::percent(value),
+            Statistic::PerSecond => format!("{}/s", gnntop_analysis::figures::quantity(value)),
+            Statistic::Bytes => gnntop_analysis::figures::bytes(value),
+            _ => gnntop_analysis::figures::duration(value.max(0.0) as u64),
         }
     }
 }
@@ -229,8 +229,8 @@ pub fn ruling_of(compared: &Compared, allowed: f64) -> Ruling {
 mod tests {
     use super::*;
     use crate::report::Options;
-    use crate::store::fixture::device::DeviceRun;
-    use crate::store::fixture::{TrainingRun, each_item};
+    use gnntop_fixtures::device::DeviceRun;
+    use gnntop_fixtures::{TrainingRun, each_item};
 
     fn ruling(text: &str, bound: Bound) -> Ruling {
         let mut store = Store::new();

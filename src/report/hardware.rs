@@ -6,7 +6,7 @@ use gnntop_wire::SignalKind;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::store::{Absence, Point, Signal, Store};
+use gnntop_analysis::store::{Absence, Point, Signal, Store};
 
 /// Names of signals that are listed for one reason.
 const NAMES_LISTED: usize = 3;

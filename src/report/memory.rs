@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::DeviceMemory;
-use crate::store::Store;
+use gnntop_analysis::store::Store;
 
 /// Memory, as the program's allocator told it, empty where it does not count; and that of its device.
 #[derive(Clone, Debug, Default, Serialize)]

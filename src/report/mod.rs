@@ -35,10 +35,10 @@ mod text;
 
 use serde::Serialize;
 
-use crate::energy::Assumptions;
-use crate::findings::{self, Findings, Judgement};
-use crate::ranks::Run;
-use crate::store::{Losses, Phase, StepStatistics, Store, Throughput};
+use gnntop_analysis::energy::Assumptions;
+use gnntop_analysis::findings::{self, Findings, Judgement};
+use gnntop_analysis::ranks::Run;
+use gnntop_analysis::store::{Losses, Phase, StepStatistics, Store, Throughput};
 
 pub use breakdown::{Breakdown, StepParts};
 pub use chart::{Bar, Chart};
@@ -140,7 +140,7 @@ impl Report {
     }
 
     fn judged(store: &Store, options: &Options, judgement: Judgement) -> Self {
-        let skipped = StepStatistics::of_rows_from(store, options.skip_steps);
+        let skipped = statistics_from(store, options.skip_steps);
         let statistics = skipped.as_ref().unwrap_or(store.statistics());
         let steps = Steps::of(store, statistics, options.skip_steps);
         let hardware = Hardware::of(store);
@@ -194,11 +194,9 @@ impl Report {
     }
 }
 
-impl StepStatistics {
-    /// Figures without the first `skip` steps, over the rows that are kept; `None` where nothing is to be skipped.
-    fn of_rows_from(store: &Store, skip: u64) -> Option<Self> {
-        (skip > 0).then(|| Self::of(store.steps().rows(skip..u64::MAX)))
-    }
+/// Figures without the first `skip` steps, over the rows that are kept; `None` where nothing is to be skipped.
+fn statistics_from(store: &Store, skip: u64) -> Option<StepStatistics> {
+    (skip > 0).then(|| StepStatistics::of(store.steps().rows(skip..u64::MAX)))
 }
 
 /// Rows of cells under each other, the first column to the left, the others to the right.

@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::document::Block;
-use crate::figures::{count, duration, percent, quantity};
-use crate::ranks::{Evidence, Presence, Rank, RankWork, Ranks, Run, quantile};
-use crate::store::Throughput;
+use gnntop_analysis::figures::{count, duration, percent, quantity};
+use gnntop_analysis::ranks::{Evidence, Presence, Rank, RankWork, Ranks, Run, quantile};
+use gnntop_analysis::store::Throughput;
 
 /// Steps that skew and waits are over, at most the newest of those that all ranks have.
 const MOST_STEPS: usize = 100_000;
@@ -168,7 +168,10 @@ pub(super) fn sentences(run: &RunReport) -> Vec<String> {
     }
     lines.push(match run.efficiency {
         Some(share) => format!("efficiency {} of as many times one rank alone", percent(share)),
-        None => format!("efficiency not known: no counter \"{}\", no --against with one rank", crate::ranks::ONE_RANK),
+        None => format!(
+            "efficiency not known: no counter \"{}\", no --against with one rank",
+            gnntop_analysis::ranks::ONE_RANK
+        ),
     });
     if let (Some(median), Some(high), Some(most)) = (run.skew_p50_ns, run.skew_p90_ns, run.skew_max_ns) {
         let (median, high, most) = (duration(median), duration(high), duration(most));

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::figure::{LEFT, WIDTH, open};
 use super::html::escaped;
-use crate::figures::{bytes, percent, quantity};
-use crate::store::{Store, TimeColumns};
+use gnntop_analysis::figures::{bytes, percent, quantity};
+use gnntop_analysis::store::{Store, TimeColumns};
 
 /// Columns of a curve.
 const COLUMNS: usize = 240;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::store::{SessionState, Store};
+use gnntop_analysis::store::{SessionState, Store};
 
 /// Who published what, when. Texts are empty where nothing is known.
 #[derive(Clone, Debug, Default, Serialize)]

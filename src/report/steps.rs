@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::store::{StepStatistics, Store};
+use gnntop_analysis::store::{StepStatistics, Store};
 
 /// Which steps the numbers are about.
 #[derive(Clone, Debug, Default, Serialize)]

@@ -1,10 +1,12 @@
 //! Reports as a whole.
 
+use gnntop_fixtures::any::any_stream;
+use proptest::test_runner::Config as ProptestConfig;
 use serde_json::Value;
 
 use super::{Document, Options, Report, to_csv};
-use crate::store::fixture::{MS, TrainingRun, each_item};
-use crate::store::{Limits, Store};
+use gnntop_analysis::store::{Limits, Store};
+use gnntop_fixtures::{MS, TrainingRun, each_item};
 
 fn store(bytes: &[u8], limits: Limits) -> Store {
     let mut store = Store::with_limits(limits);
@@ -117,7 +119,7 @@ fn an_empty_store_makes_a_report_too() {
 #[test]
 fn a_loss_that_is_not_a_number_becomes_null() {
     use gnntop_wire::{Event, Step, StepId, TrackRole};
-    let mut stream = crate::store::fixture::StreamBuilder::new("nan");
+    let mut stream = gnntop_fixtures::StreamBuilder::new("nan");
     let track = stream.track(TrackRole::Training, "main");
     let step = Step { step: StepId(1), start_ns: 9, end_ns: 12, loss: Some(f64::NAN), ..Step::default() };
     stream.event(track, Event::Step(step));
@@ -197,4 +199,15 @@ fn kinds_of_steps_are_told_apart_and_cost_by_edge() {
     assert_eq!([&kinds[0]["count"], &kinds[1]["count"]], [96, 4]);
     assert!(kinds[0]["per_edge_ns"].as_f64().unwrap() < kinds[1]["per_edge_ns"].as_f64().unwrap());
     assert!(kinds[0]["p50_ci_ns"][0].as_u64() <= kinds[0]["p50_ns"].as_u64());
+}
+
+proptest::proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_stream_can_be_reported(stream in any_stream(100)) {
+        let options = Options { skip_steps: 2, ..Options::default() };
+        let report = Report::of(&store(&stream.build().bytes(), Limits::default()), &options);
+        proptest::prop_assert!(report.to_json().is_ok() && !report.to_text().is_empty());
+    }
 }

@@ -6,9 +6,9 @@ use unicode_width::UnicodeWidthStr;
 use super::durations::Durations;
 use super::hardware::{Figure, Gpu};
 use super::{Counter, PhaseMemory, Report, device, device_memory, energy, ranks, table};
-use crate::figures::{bytes, count, duration, percent, quantity, utc};
-use crate::findings::{Findings, Severity};
-use crate::store::Losses;
+use gnntop_analysis::figures::{bytes, count, duration, percent, quantity, utc};
+use gnntop_analysis::findings::{Findings, Severity};
+use gnntop_analysis::store::Losses;
 
 pub(super) fn write(report: &Report) -> String {
     let mut out = String::new();

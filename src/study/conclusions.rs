@@ -4,8 +4,8 @@ use super::document::Measured;
 use super::pictures::ratios;
 use super::tables::{cell, times};
 use super::{Claim, Comparison, Holds, Published, Study, Subject};
-use crate::figures::count;
 use crate::report::Document;
+use gnntop_analysis::figures::count;
 
 /// What becomes of everything that was published, a sentence each; nothing where nothing was.
 pub(super) fn in_words(document: &mut Document, study: &Study, measured: &[Measured]) {

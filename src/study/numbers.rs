@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use gnntop_wire::phase::{DATA_WAIT, GATHER, SAMPLE};
 
 use super::published::median;
-use crate::findings::{Class, Kind, classes};
-use crate::ranks::Run;
 use crate::report::{Component, Options, Report};
-use crate::store::{PhaseSlot, StepRow, Store};
+use gnntop_analysis::findings::{Class, Kind, classes};
+use gnntop_analysis::ranks::Run;
+use gnntop_analysis::store::{PhaseSlot, StepRow, Store};
 
 /// Phases in which a loop gets its batch. What a step takes without them and without the gap is its work, which is
 /// what timers around a step see.

@@ -3,8 +3,8 @@
 use super::document::Measured;
 use super::numbers::Numbers;
 use super::{Unit, unit_of};
-use crate::figures::{bytes, count, duration, percent, quantity};
 use crate::report::Document;
+use gnntop_analysis::figures::{bytes, count, duration, percent, quantity};
 
 /// Columns of the first table: what is measured, and its head.
 pub(super) const TIMES: [(&str, &str); 10] = [

@@ -5,7 +5,7 @@ use ratatui::style::Style;
 
 use super::sheet::Sheet;
 use super::theme::Theme;
-use crate::store::Bin;
+use gnntop_analysis::store::Bin;
 
 /// Dots up a cell.
 const DOTS: u16 = 4;

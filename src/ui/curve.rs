@@ -16,8 +16,8 @@ use super::scene::Scene;
 use super::sheet::Sheet;
 use super::step_chart::{EIGHTHS, draw_axis};
 use crate::app::AXIS_WIDTH;
-use crate::figures::duration;
-use crate::store::Distribution;
+use gnntop_analysis::figures::duration;
+use gnntop_analysis::store::Distribution;
 
 /// Quantiles with a label.
 const LABELLED: [(f64, &str); 6] =

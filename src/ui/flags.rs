@@ -6,9 +6,9 @@ use super::Scene;
 use super::labels::Labels;
 use super::sheet::{Sheet, clip};
 use super::theme::Theme;
-use crate::figures::count;
-use crate::findings::{Finding, Kind, Severity};
-use crate::store::StepColumn;
+use gnntop_analysis::figures::count;
+use gnntop_analysis::findings::{Finding, Kind, Severity};
+use gnntop_analysis::store::StepColumn;
 
 /// Longest name of a mark, in columns.
 const NAME_MOST: u16 = 20;

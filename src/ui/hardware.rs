@@ -12,8 +12,8 @@ use super::sheet::{Sheet, clip};
 use super::spark::{self, Columns};
 use super::{Scene, Title, strip_items};
 use crate::app::Panel;
-use crate::figures::{bytes, percent, quantity};
-use crate::store::{Absence, CounterSeries, Reading, Signal};
+use gnntop_analysis::figures::{bytes, percent, quantity};
+use gnntop_analysis::store::{Absence, CounterSeries, Reading, Signal};
 
 /// Narrowest cell.
 const CELL_LEAST: u16 = 30;

@@ -8,8 +8,8 @@ use ratatui::style::Style;
 use super::Scene;
 use super::sheet::{Sheet, clip, width};
 use super::theme::Theme;
-use crate::figures::{count, elapsed, elapsed_time, quantity, timecode};
-use crate::source::{State, Transport};
+use gnntop_analysis::figures::{count, elapsed, elapsed_time, quantity, timecode};
+use gnntop_analysis::source::{State, Transport};
 
 /// Draws the header.
 pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {

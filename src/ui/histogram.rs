@@ -11,8 +11,8 @@ use super::labels::Labels;
 use super::scene::Scene;
 use super::sheet::Sheet;
 use super::step_chart::EIGHTHS;
-use crate::figures::{count, duration};
-use crate::store::Distribution;
+use gnntop_analysis::figures::{count, duration};
+use gnntop_analysis::store::Distribution;
 
 /// Columns of the axis with its count.
 const AXIS: u16 = 8;

@@ -15,7 +15,7 @@ use ratatui::style::{Color, Modifier, Style};
 use super::Scene;
 use super::sheet::{Sheet, clip, width};
 use super::theme::PhaseLook;
-use crate::store::Lane;
+use gnntop_analysis::store::Lane;
 
 /// Boxes that cover less of a cell than this are drawn thin.
 const THIN: f64 = 0.5;

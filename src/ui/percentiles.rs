@@ -11,8 +11,8 @@ use super::Scene;
 use super::sheet::{Sheet, clip, width};
 use super::views::{first_shown, rule};
 use crate::app::{LatencyLine, QUANTILES, View};
-use crate::figures::{count, duration};
-use crate::store::Distribution;
+use gnntop_analysis::figures::{count, duration};
+use gnntop_analysis::store::Distribution;
 
 /// Columns of swatch and letter.
 const SWATCH: u16 = 6;
@@ -115,7 +115,7 @@ fn draw_line(sheet: &mut Sheet<'_>, line: &LatencyLine<'_>, is_selected: bool, l
     let mut n = 0;
     if layout.has_count {
         let count = all.map_or(0, Distribution::count);
-        sheet.text_ending(SWATCH, layout.end(0), 0, &crate::figures::count(count), theme.dim());
+        sheet.text_ending(SWATCH, layout.end(0), 0, &gnntop_analysis::figures::count(count), theme.dim());
         n = 1;
     }
     for (n, column) in (n..).zip(&layout.columns) {

@@ -15,8 +15,8 @@ use ratatui::style::Style;
 use super::sheet::{Sheet, clip, width};
 use super::{Scene, Title, spans};
 use crate::app::{Panel, Target};
-use crate::figures::{count, duration, percent};
-use crate::store::{DeviceTime, Distribution, Phase, StepRow};
+use gnntop_analysis::figures::{count, duration, percent};
+use gnntop_analysis::store::{DeviceTime, Distribution, Phase, StepRow};
 
 /// Columns of swatch and letter.
 const SWATCH: u16 = 6;

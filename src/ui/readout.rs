@@ -10,8 +10,8 @@
 use super::Scene;
 use super::sheet::{Sheet, clip, width};
 use super::step_detail::{self, draw_title};
-use crate::figures::{count, difference, duration};
-use crate::store::{Phase, StepRow};
+use gnntop_analysis::figures::{count, difference, duration};
+use gnntop_analysis::store::{Phase, StepRow};
 
 /// Narrowest cell of a phase: fill, letter, name, time.
 const CELL_LEAST: u16 = 26;

@@ -12,9 +12,9 @@ use super::theme::Theme;
 use super::watches::Watches;
 use super::{Spot, draw, input, tail};
 use crate::app::{Action, App, Background, ColorDepth, Effect, Preferences, View, update};
-use crate::energy::Assumptions;
-use crate::source::catalog::{self, Catalog, Entry, Nothing};
-use crate::source::{Control, Progress, Source};
+use gnntop_analysis::energy::Assumptions;
+use gnntop_analysis::source::catalog::{self, Catalog, Entry, Nothing};
+use gnntop_analysis::source::{Control, Progress, Source};
 
 /// The shortest time between two frames that nobody asked for: 30 a second at most.
 const FRAME: Duration = Duration::from_millis(33);

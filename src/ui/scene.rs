@@ -4,7 +4,7 @@ use super::sheet::{Sheet, clip, width};
 use super::spots::Spots;
 use super::theme::{PhaseLook, Theme};
 use crate::app::{App, Panel, View};
-use crate::store::{Phase, Store};
+use gnntop_analysis::store::{Phase, Store};
 
 /// A phase counts as slow when it has been open for this many usual steps...
 const SLOW_STEPS: u64 = 2;

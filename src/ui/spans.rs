@@ -2,8 +2,8 @@
 
 use super::Scene;
 use super::sheet::{Sheet, clip};
-use crate::figures::{count, duration};
-use crate::store::SpanStatistics;
+use gnntop_analysis::figures::{count, duration};
+use gnntop_analysis::store::SpanStatistics;
 
 /// Columns of a figure with the space before it.
 const FIGURE: u16 = 9;

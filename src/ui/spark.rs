@@ -5,7 +5,7 @@ use gnntop_wire::SignalKind;
 
 use super::sheet::Sheet;
 use super::theme::Theme;
-use crate::store::{CounterSeries, Signal};
+use gnntop_analysis::store::{CounterSeries, Signal};
 
 /// Time in a column.
 const COLUMN_NS: u64 = 1_000_000_000;

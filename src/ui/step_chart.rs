@@ -22,8 +22,8 @@ use super::sheet::Sheet;
 use super::theme::{PhaseLook, Theme};
 use super::{OpenPhase, Scene, epochs};
 use crate::app::{AXIS_WIDTH, Target};
-use crate::figures::{count, duration};
-use crate::store::{Phase, StepColumn, StepRow};
+use gnntop_analysis::figures::{count, duration};
+use gnntop_analysis::store::{Phase, StepColumn, StepRow};
 
 /// Lower parts of a cell, by eighths.
 pub const EIGHTHS: [char; 8] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇'];

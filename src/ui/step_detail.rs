@@ -12,9 +12,9 @@ use super::sheet::{Sheet, clip};
 use super::theme::PhaseLook;
 use super::{Scene, steps};
 use crate::app::View;
-use crate::figures::{count, difference, duration, elapsed, quantity};
 use crate::report::energy::in_words;
-use crate::store::{Phase, Scope, StepRow, Total};
+use gnntop_analysis::figures::{count, difference, duration, elapsed, quantity};
+use gnntop_analysis::store::{Phase, Scope, StepRow, Total};
 
 /// Columns before a phase's name.
 const SWATCH: u16 = 6;

@@ -10,7 +10,7 @@ use super::sheet::{Sheet, clip};
 use super::step_chart::Chart;
 use super::{Scene, Title, curve};
 use crate::app::Panel;
-use crate::figures::{count, duration, quantity};
+use gnntop_analysis::figures::{count, duration, quantity};
 
 /// Throughput is that of this last while.
 const THROUGHPUT_WINDOW_NS: u64 = 2_000_000_000;

@@ -3,8 +3,8 @@
 use super::Scene;
 use super::hardware::Item;
 use super::spark;
-use crate::figures::{bytes, quantity};
-use crate::store::Scope;
+use gnntop_analysis::figures::{bytes, quantity};
+use gnntop_analysis::store::Scope;
 
 /// Time in a column, and that power is told over.
 const SECOND_NS: u64 = 1_000_000_000;

@@ -16,7 +16,7 @@ use super::sheet::{Sheet, clip, width};
 use super::time_axis::TimeAxis;
 use super::{Scene, steps};
 use crate::app::AXIS_WIDTH;
-use crate::store::{Bin, ComponentEnergy, CounterSeries, EnergyBook, Scope, Series, Signal, TimeColumns};
+use gnntop_analysis::store::{Bin, ComponentEnergy, CounterSeries, EnergyBook, Scope, Series, Signal, TimeColumns};
 
 /// Columns of what a fact is about.
 const ABOUT: u16 = 16;

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use super::Scene;
 use crate::app::AXIS_WIDTH;
-use crate::figures::{count, duration};
-use crate::store::TimeColumns;
+use gnntop_analysis::figures::{count, duration};
+use gnntop_analysis::store::TimeColumns;
 
 /// Time in a column where there are no steps.
 const SECOND_NS: u64 = 1_000_000_000;

@@ -2,7 +2,7 @@
 
 use super::sheet::{Sheet, clip};
 use super::{Scene, header};
-use crate::figures::{count, duration};
+use gnntop_analysis::figures::{count, duration};
 
 /// Below this width the screen is tiny...
 pub const WIDTH: u16 = 30;

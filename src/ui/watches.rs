@@ -1,10 +1,10 @@
 //! What is looked at again and again while a session goes on: its findings and its energy.
 
 use crate::app::Action;
-use crate::energy::Assumptions;
-use crate::findings::Watch;
-use crate::ranks::Run;
 use crate::report::EnergyWatch;
+use gnntop_analysis::energy::Assumptions;
+use gnntop_analysis::findings::Watch;
+use gnntop_analysis::ranks::Run;
 
 /// Findings and energy of the session that is shown, each as old as it may be.
 #[derive(Debug)]

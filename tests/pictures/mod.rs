@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use gnntop::app::keys::Key;
 use gnntop::app::{Action, App, Effect, OwnCost, Preferences, update};
-use gnntop::energy::Assumptions;
-use gnntop::findings;
 use gnntop::report::EnergyTold;
-use gnntop::source::{State, Status};
 use gnntop::ui::draw;
 use gnntop::ui::theme::{ColorDepth, Theme};
+use gnntop_analysis::energy::Assumptions;
+use gnntop_analysis::findings;
+use gnntop_analysis::source::{State, Status};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
-use crate::fixtures::each_item;
+use gnntop_fixtures::each_item;
 
 pub fn live() -> Status {
     Status { title: "pna (pid 4711)".to_owned(), state: State::Running, live: true, ..Status::default() }

@@ -2,7 +2,7 @@
 //! Seeded, so that every run of it is the same. The settings are those of `docs/energy.md`.
 #![allow(missing_docs, clippy::unwrap_used, dead_code, reason = "each user takes a part of it")]
 
-use gnntop::energy::{Account, Counter, CounterRules, Label, Line, PhaseSpan, PowerRange, Profile, Source};
+use gnntop_analysis::energy::{Account, Counter, CounterRules, Label, Line, PhaseSpan, PowerRange, Profile, Source};
 
 const MS: f64 = 1e6;
 /// Phases: name, milliseconds, watts.

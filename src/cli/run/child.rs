@@ -14,8 +14,8 @@ use anyhow::Context;
 use signal_hook::consts::SIGKILL;
 
 use super::super::{output, signals};
-use crate::source::discover;
-use crate::source::process::Process;
+use gnntop_analysis::source::discover;
+use gnntop_analysis::source::process::Process;
 
 /// Logs that are older are removed when a program is started.
 const KEEP_LOGS: Duration = Duration::from_secs(7 * 24 * 3600);

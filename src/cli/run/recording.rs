@@ -11,8 +11,8 @@ use anyhow::Context;
 
 use super::super::output;
 use super::super::record::{Recorded, create};
-use crate::recorder::RecorderOptions;
-use crate::source::{discover, follow, session_of};
+use gnntop_analysis::recorder::RecorderOptions;
+use gnntop_analysis::source::{discover, follow, session_of};
 
 /// Time between two looks at the session.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);

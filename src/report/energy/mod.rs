@@ -9,8 +9,10 @@ use std::ops::Range;
 use serde::Serialize;
 
 use super::Options;
-use crate::energy::{Assumptions, Basis, CrossCheck, Figure, Intensity, Label, PhaseFigure, PhaseShare, watt_hours};
-use crate::store::{ComponentEnergy, EnergyBook, Scope, SessionState, Store};
+use gnntop_analysis::energy::{
+    Assumptions, Basis, CrossCheck, Figure, Intensity, Label, PhaseFigure, PhaseShare, watt_hours,
+};
+use gnntop_analysis::store::{ComponentEnergy, EnergyBook, Scope, SessionState, Store};
 
 pub use watch::{EnergyTold, EnergyWatch};
 pub use words::{carbon_in_words, doubt_in_words, in_words, phase_in_words, title, total_in_words};

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use super::Energy;
-use crate::energy::Assumptions;
-use crate::ranks::{Run, RunEnergy};
-use crate::store::{EnergyBook, Store};
+use gnntop_analysis::energy::Assumptions;
+use gnntop_analysis::ranks::{Run, RunEnergy};
+use gnntop_analysis::store::{EnergyBook, Store};
 
 /// Between two looks this many times as long as the last one took: at most 1 % of a core.
 const REST: u32 = 99;
@@ -79,7 +79,7 @@ impl EnergyWatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::fixture::{TrainingRun, each_item};
+    use gnntop_fixtures::{TrainingRun, each_item};
 
     #[test]
     fn it_looks_when_there_is_something_new_and_rests_between() {

@@ -1,8 +1,8 @@
 //! Energy and carbon in words, the same on the screen and in a report.
 
 use super::{Carbon, Doubt, Energy, Joules, PhaseEnergy};
-use crate::energy::{Label, kilowatt_hours, watt_hours};
-use crate::figures::{percent, quantity};
+use gnntop_analysis::energy::{Label, kilowatt_hours, watt_hours};
+use gnntop_analysis::figures::{percent, quantity};
 
 /// Columns of a page.
 const WIDTH: usize = 80;

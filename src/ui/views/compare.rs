@@ -12,10 +12,10 @@
 
 use super::{first_shown, rule};
 use crate::app::{Other, Pair, View};
-use crate::figures::{count, difference, duration, percent, quantity};
-use crate::store::{Distribution, Store};
 use crate::ui::sheet::{Sheet, clip};
 use crate::ui::{Scene, curve};
+use gnntop_analysis::figures::{count, difference, duration, percent, quantity};
+use gnntop_analysis::store::{Distribution, Store};
 
 /// Columns of swatch and letter.
 const SWATCH: u16 = 6;

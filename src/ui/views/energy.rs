@@ -16,18 +16,18 @@
 //! ```
 
 use crate::app::View;
-use crate::energy::{Figure, Label as Known};
-use crate::figures::{count, duration, quantity};
-use crate::ranks::RunEnergy;
 use crate::report::EnergyTold;
 use crate::report::energy::{
     Component, Joules, PhaseEnergy, carbon_in_words, doubt_in_words, in_words, phase_in_words, title, total_in_words,
 };
-use crate::store::{ComponentEnergy, Scope, StepRow};
 use crate::ui::Scene;
 use crate::ui::sheet::Sheet;
 use crate::ui::strips::{self, Label, Line, Source};
 use crate::ui::time_axis::TimeAxis;
+use gnntop_analysis::energy::{Figure, Label as Known};
+use gnntop_analysis::figures::{count, duration, quantity};
+use gnntop_analysis::ranks::RunEnergy;
+use gnntop_analysis::store::{ComponentEnergy, Scope, StepRow};
 
 /// Bodies with this many rows have charts of three.
 const TALL: u16 = 30;

@@ -17,11 +17,11 @@ use ratatui::style::Style;
 
 use super::{first_shown, rule};
 use crate::app::{FindingLine, Target, View};
-use crate::figures::{count, percent};
-use crate::findings::{Finding, Severity};
 use crate::ui::Scene;
 use crate::ui::flags::sign;
 use crate::ui::sheet::{Sheet, clip, width};
+use gnntop_analysis::figures::{count, percent};
+use gnntop_analysis::findings::{Finding, Severity};
 
 /// Columns before a finding's name: whether it is selected, and its sign above bars.
 const SIGN: u16 = 4;
@@ -101,7 +101,7 @@ fn draw_line(sheet: &mut Sheet<'_>, line: &FindingLine<'_>, is_selected: bool, s
     let theme = scene.theme;
     let is_narrow = sheet.width() < NARROW;
     let end = if is_narrow { sheet.width().saturating_sub(SHARE + 1).max(SIGN) } else { name_end(sheet.width()) };
-    let name = |kind: crate::findings::Kind| clip(kind.title(), (end - SIGN).saturating_sub(1), theme);
+    let name = |kind: gnntop_analysis::findings::Kind| clip(kind.title(), (end - SIGN).saturating_sub(1), theme);
     match line {
         FindingLine::Found(finding) => {
             let style = weight(finding, scene);

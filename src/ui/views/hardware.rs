@@ -11,12 +11,12 @@
 
 use super::reading::{Quantity, Readings};
 use crate::app::View;
-use crate::figures::{bytes, percent, quantity};
-use crate::store::Absence;
 use crate::ui::sheet::Sheet;
 use crate::ui::strips::{self, Label, Line, Source};
 use crate::ui::time_axis::TimeAxis;
 use crate::ui::{Scene, hardware};
+use gnntop_analysis::figures::{bytes, percent, quantity};
+use gnntop_analysis::store::Absence;
 
 /// One core's time in a second, in nanoseconds.
 const CORE_NS: f64 = 1e9;
@@ -283,6 +283,6 @@ fn reduced<'a>(read: &Readings<'_, 'a>) -> Option<Line<'a>> {
     let signals = read.scene.store.signals().all();
     let widest = signals.iter().filter_map(|signal| signal.series.reduced_to_ns()).max()?;
     let kept: usize = signals.iter().map(|signal| signal.series.len()).min_by_key(|len| usize::MAX - len)?;
-    let time = crate::figures::duration(widest);
+    let time = gnntop_analysis::figures::duration(widest);
     Some(Line::Text(format!("the newest {kept} readings are kept each, older ones as mean and extremes of {time}")))
 }

@@ -11,9 +11,9 @@
 
 use super::rule;
 use crate::app::QUANTILES;
-use crate::store::Distribution;
 use crate::ui::sheet::{Sheet, clip};
 use crate::ui::{Scene, curve, histogram, percentiles};
+use gnntop_analysis::store::Distribution;
 
 /// Rows of a curve that says something, with its title.
 const CURVE_LEAST: u16 = 6;

@@ -17,12 +17,12 @@ use gnntop_wire::{NameId, PhaseMemory};
 
 use super::reading::{Quantity, Readings};
 use crate::app::View;
-use crate::figures::{bytes, count, duration, percent, quantity};
-use crate::store::{Allocated, FEWEST_POINTS, Growth, GrowthOf, Series, Store, Trend};
 use crate::ui::Scene;
 use crate::ui::sheet::Sheet;
 use crate::ui::strips::{self, Label, Line, Source};
 use crate::ui::time_axis::TimeAxis;
+use gnntop_analysis::figures::{bytes, count, duration, percent, quantity};
+use gnntop_analysis::store::{Allocated, FEWEST_POINTS, Growth, GrowthOf, Series, Store, Trend};
 
 /// Allocations of the peak that are listed.
 const PEAK_LINES: usize = 6;

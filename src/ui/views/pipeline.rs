@@ -16,12 +16,12 @@ use ratatui::style::{Modifier, Style};
 
 use super::rule;
 use crate::app::View;
-use crate::figures::{count, duration, percent};
-use crate::ranks::Ranks;
-use crate::ranks::pipeline::{PipelineStep, Stage, WorkBox};
-use crate::ranks::schedule::Direction;
 use crate::ui::Scene;
 use crate::ui::sheet::{Sheet, clip, width};
+use gnntop_analysis::figures::{count, duration, percent};
+use gnntop_analysis::ranks::Ranks;
+use gnntop_analysis::ranks::pipeline::{PipelineStep, Stage, WorkBox};
+use gnntop_analysis::ranks::schedule::Direction;
 
 /// Columns before the lanes, by the width of the screen: narrow, and with room for what is live.
 const LEFT: [u16; 2] = [14, 21];

@@ -15,13 +15,13 @@ use ratatui::style::{Color, Modifier, Style};
 use super::ranks_facts::facts;
 use super::{first_shown, rule};
 use crate::app::Target;
-use crate::figures::{count, duration, percent};
-use crate::ranks::{Presence, Rank, Ranks, StripColumn, What, Work, quantile, strip};
-use crate::store::StepRow;
 use crate::ui::Scene;
 use crate::ui::labels::Labels;
 use crate::ui::sheet::{Sheet, clip, width};
 use crate::ui::theme::PhaseLook;
+use gnntop_analysis::figures::{count, duration, percent};
+use gnntop_analysis::ranks::{Presence, Rank, Ranks, StripColumn, What, Work, quantile, strip};
+use gnntop_analysis::store::StepRow;
 
 /// Steps that the figures are over, the newest that all ranks have.
 const STEPS: usize = 100;

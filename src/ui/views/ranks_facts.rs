@@ -2,9 +2,9 @@
 
 use ratatui::style::Style;
 
-use crate::figures::{count, duration, percent, quantity};
-use crate::ranks::{Evidence, ONE_RANK, Rank, Ranks, StepWork, Work, quantile};
 use crate::ui::Scene;
+use gnntop_analysis::figures::{count, duration, percent, quantity};
+use gnntop_analysis::ranks::{Evidence, ONE_RANK, Rank, Ranks, StepWork, Work, quantile};
 
 /// Time over which rates are counted.
 const RATE_NS: u64 = 5_000_000_000;

@@ -1,10 +1,10 @@
 //! One quantity as lines of a view: what it is now, or was at the selected step, with its source and age, and its chart.
 
-use crate::figures::duration;
-use crate::store::Signal;
 use crate::ui::Scene;
 use crate::ui::strips::{Label, Line, Source};
 use crate::ui::time_axis::TimeAxis;
+use gnntop_analysis::figures::duration;
+use gnntop_analysis::store::Signal;
 
 /// A value that is not older than this is of now.
 const NOW_NS: u64 = 1_000_000;

@@ -8,10 +8,10 @@
 
 use super::{first_shown, rule};
 use crate::app::{Target, View};
-use crate::figures::{bytes, elapsed_time};
-use crate::source::catalog::{Entry, EntryKind};
 use crate::ui::Scene;
 use crate::ui::sheet::{Sheet, clip};
+use gnntop_analysis::figures::{bytes, elapsed_time};
+use gnntop_analysis::source::catalog::{Entry, EntryKind};
 
 /// Columns of what an entry is.
 const KIND: u16 = 11;

@@ -13,10 +13,10 @@ use std::ops::Range;
 use gnntop_wire::NameId;
 
 use super::rule;
-use crate::figures::{count, duration, percent};
-use crate::store::Track;
 use crate::ui::Scene;
 use crate::ui::sheet::{Sheet, clip};
+use gnntop_analysis::figures::{count, duration, percent};
+use gnntop_analysis::store::Track;
 
 /// Rows below which there is no table.
 const LEAST_ROWS: u16 = 4;

@@ -16,13 +16,13 @@ use gnntop_wire::TrackRole;
 
 use super::span_table;
 use crate::app::View;
-use crate::figures::{count, duration, percent, quantity};
-use crate::store::{StepRow, Store, TimeColumns, Track};
 use crate::ui::Scene;
 use crate::ui::braille;
 use crate::ui::labels::Labels;
 use crate::ui::lanes::LaneCells;
 use crate::ui::sheet::{Sheet, clip, width};
+use gnntop_analysis::figures::{count, duration, percent, quantity};
+use gnntop_analysis::store::{StepRow, Store, TimeColumns, Track};
 
 /// Columns of a track's name and its idle share, by the width of the screen: narrow, and with room.
 const NAME: [u16; 2] = [9, 22];

@@ -1,9 +1,9 @@
 //! The device's memory: in tensors and reserved over time, at its peak by phase, and what it is for.
 
-use crate::figures::{bytes, percent, quantity};
-use crate::store::{CounterSeries, DeviceMemory};
 use crate::ui::strips::{Label, Line, Source};
 use crate::ui::views::reading::Readings;
+use gnntop_analysis::figures::{bytes, percent, quantity};
+use gnntop_analysis::store::{CounterSeries, DeviceMemory};
 
 /// Lines of the device's memory; none where the program does not publish it.
 pub fn lines<'a>(read: &Readings<'_, 'a>) -> Vec<Line<'a>> {

@@ -1,0 +1,146 @@
+//! Verdict and findings of the same steps, as a running session shows them: one line, and all that is behind it.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::evidence::Evidence;
+use super::verdict::plural;
+use super::{Finding, Findings, Kind, Severity, Verdict};
+use crate::figures::percent;
+use crate::store::Store;
+
+/// Kinds of findings that the line names.
+const KINDS_NAMED: usize = 4;
+
+/// What there is to say about a range of steps. Written out, it is one line: what bounds the run, then the weightiest
+/// findings.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Judgement {
+    /// What bounds the steps and how even they are.
+    pub verdict: Verdict,
+    /// What was found in them, and what could not be looked for.
+    pub findings: Findings,
+    /// The steps that were looked at, by their ordinals.
+    pub ordinals: Range<u64>,
+}
+
+impl Judgement {
+    /// Of the steps with these ordinals, as far as they are kept. Takes some milliseconds for 10,000.
+    pub fn of(store: &Store, ordinals: Range<u64>) -> Self {
+        let evidence = Evidence::of(store, ordinals);
+        let rows = || evidence.warm_up.iter().chain(&evidence.rows);
+        let first = rows().next().map_or(0, |row| row.ordinal());
+        let end = rows().next_back().map_or(0, |row| row.ordinal() + 1);
+        let verdict = Verdict::of_evidence(&evidence);
+        Self { verdict, findings: Findings::of_evidence(&evidence), ordinals: first..end }
+    }
+
+    /// The same, with what was found over the ranks of the run.
+    pub fn and(mut self, of_ranks: Findings) -> Self {
+        self.findings = self.findings.and(of_ranks);
+        self
+    }
+
+    /// How many steps were looked at.
+    pub fn steps(&self) -> u64 {
+        self.ordinals.end.saturating_sub(self.ordinals.start)
+    }
+
+    /// The line's parts: what bounds the run, the weightiest findings, how even steps are. At least one.
+    pub fn parts(&self) -> Vec<String> {
+        // Nothing else matters while nothing advances.
+        if let Some(hang) = self.findings.found.iter().find(|finding| finding.kind == Kind::Hang) {
+            return vec![hang.summary.clone()];
+        }
+        if !self.verdict.is_settled {
+            return vec![self.verdict.unsettled()];
+        }
+        let mut kinds: Vec<&Finding> = Vec::new();
+        for finding in self.findings.found.iter().filter(|finding| self.is_worth_naming(finding)) {
+            if !kinds.iter().any(|named| named.kind == finding.kind) {
+                kinds.push(finding);
+            }
+        }
+        let mut parts = self.verdict.shares();
+        parts.extend(kinds.iter().take(KINDS_NAMED).map(|finding| named(finding)));
+        parts.extend((kinds.len() > KINDS_NAMED).then(|| format!("and {} more findings", kinds.len() - KINDS_NAMED)));
+        parts.extend(self.verdict.spread());
+        parts
+    }
+
+    /// Whether a finding costs time and is not said already by the shares of data wait and gap. Partial batches cost
+    /// none, but nobody reads the numbers right who does not know of them.
+    fn is_worth_naming(&self, finding: &Finding) -> bool {
+        match finding.kind {
+            Kind::DataBound => !self.verdict.tells_data_wait(),
+            Kind::Gap => !self.verdict.tells_gap(),
+            Kind::PartialBatch => true,
+            _ => finding.severity > Severity::Note,
+        }
+    }
+}
+
+/// A finding in the line: how often or what, and the share of the time that it costs.
+fn named(finding: &Finding) -> String {
+    match (finding.kind, finding.share) {
+        (Kind::Spike, Some(share)) => {
+            format!("{} ({})", plural(finding.count, "spike", "spikes"), percent(share))
+        }
+        (Kind::PartialBatch, _) => plural(finding.count, "partial batch", "partial batches"),
+        (kind, Some(share)) => format!("{} ({})", kind.title(), percent(share)),
+        (kind, None) => kind.title().to_owned(),
+    }
+}
+
+impl fmt::Display for Judgement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.parts().join("; "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gnntop_fixtures::{MS, TrainingRun, each_item};
+
+    fn of(run: &TrainingRun) -> Judgement {
+        let mut store = Store::new();
+        each_item(&run.bytes(), |item| store.apply(item));
+        super::super::newest(&store)
+    }
+
+    #[test]
+    fn the_line_names_what_the_list_has() {
+        let spikes = vec![(30, "backward", 84 * MS), (60, "data wait", 30 * MS), (2, "forward", 900 * MS)];
+        let run = TrainingRun { steps: 200, spikes, ..TrainingRun::default() };
+        let judgement = of(&run);
+        let text = judgement.to_string();
+        assert!(text.contains("; 2 spikes ("), "{text}");
+        assert!(text.contains("; 8 partial batches; "), "{text}");
+        let count = |kind| judgement.findings.found.iter().find(|f| f.kind == kind).map(|f| f.count);
+        assert_eq!((count(Kind::Spike), count(Kind::PartialBatch)), (Some(2), Some(8)));
+        assert_eq!((judgement.ordinals.clone(), judgement.steps()), (0..200, 200));
+    }
+
+    #[test]
+    fn the_line_is_bounded_and_leaves_out_what_it_says_already() {
+        let mut judgement = of(&TrainingRun { steps: 200, ..TrainingRun::default() });
+        assert_eq!(judgement.verdict.shares().len(), 3, "bound, data wait, gap");
+        let made_up = |kind| Finding::of_run(kind, super::super::Confidence::High, Some(0.2), String::new());
+        let others = Kind::ALL.iter().filter(|kind| **kind != Kind::Hang);
+        judgement.findings.found = others.flat_map(|kind| [made_up(*kind), made_up(*kind)]).collect();
+        let parts = judgement.parts();
+        assert!(parts.len() <= 3 + KINDS_NAMED + 2, "{parts:?}");
+        assert!(parts.contains(&"and 20 more findings".to_owned()), "{parts:?}");
+        assert!(!parts.iter().any(|part| part.contains("waiting for data")), "{parts:?}");
+        let hang = Finding { summary: "nothing advances for 4 s".to_owned(), ..made_up(Kind::Hang) };
+        judgement.findings.found.push(hang);
+        assert_eq!(judgement.parts(), ["nothing advances for 4 s"], "and nothing else");
+    }
+
+    #[test]
+    fn of_few_steps_it_says_no_more_than_that() {
+        assert_eq!(of(&TrainingRun { steps: 7, ..TrainingRun::default() }).to_string(), "warming up: 7 steps");
+        assert_eq!(of(&TrainingRun { steps: 0, ..TrainingRun::default() }).ordinals, 0..0);
+    }
+}

@@ -1,0 +1,186 @@
+//! What the machine tells: faults, switches, signals, losses.
+
+use gnntop_wire::{Event, PhaseMemory, SignalKind, TrackRole, Unit};
+
+use super::*;
+use gnntop_fixtures::SECOND;
+
+#[test]
+fn a_page_fault_storm_is_found_with_its_cost() {
+    let plan = |step: u64| {
+        let mut plan = if step.is_multiple_of(50) { with_phase("forward", 12 * MS) } else { Plan::default() };
+        plan.usage.minor_faults = if step.is_multiple_of(50) { 40_000 } else { 20 };
+        plan
+    };
+    let storm = only(&run(300, plan, &[]));
+    assert_says(
+        &storm,
+        Kind::PageFaults,
+        &["6 steps have page-fault storms, 240,000 faults", "20 page faults in a usual step"],
+    );
+    let readings = [counted("machine.pressure.memory.some", Unit::Nanoseconds, |t| t * 2e8)];
+    assert_says(&only(&run(300, |_| Plan::default(), &readings)), Kind::PageFaults, &["waits 20 % of the time"]);
+}
+
+#[test]
+fn denormals_are_claimed_only_where_they_are_counted() {
+    let slow = |step: u64| if step.is_multiple_of(3) { with_phase("forward", 4 * MS) } else { Plan::default() };
+    let not_counted = all(&run(300, slow, &[]));
+    assert!(not_counted.found.is_empty() && not_counted.not_enough.iter().any(|n| n.kind == Kind::Denormals));
+    let counted =
+        |step: u64| Plan { counter: Some(("denormals", if step.is_multiple_of(3) { 5e4 } else { 0.0 })), ..slow(step) };
+    assert_says(&only(&run(300, counted, &[])), Kind::Denormals, &["take 3.", "(r = 0.9", "flush"]);
+}
+
+#[test]
+fn contention_needs_pressure_and_a_cpu_that_was_taken() {
+    let taken = |step: u64| {
+        let mut plan = if step.is_multiple_of(2) { with_phase("backward", 10 * MS) } else { Plan::default() };
+        plan.usage.involuntary_switches = if step.is_multiple_of(2) { 12 } else { 0 };
+        plan
+    };
+    let pressed = [counted("machine.pressure.cpu.some", Unit::Nanoseconds, |t| t * 6e8)];
+    let found = only(&run(300, taken, &pressed));
+    assert_says(&found, Kind::Contention, &["times a second", "waits for a CPU 60 %", "keeps its CPU takes 3"]);
+    let calm = [counted("machine.pressure.cpu.some", Unit::Nanoseconds, |t| t * 1e7)];
+    assert_eq!(all(&run(300, taken, &calm)).found, []);
+    let steal = [counted("machine.cpu.steal", Unit::Nanoseconds, |t| t * 2e8)];
+    assert_says(&only(&run(300, |_| Plan::default(), &steal)), Kind::Contention, &["the host takes 20 %"]);
+}
+
+#[test]
+fn gpus_are_idle_or_throttled_only_if_they_take_part() {
+    let idle = [gauge("gpu.0.util", Unit::MilliPercent, |t| if (t * 3.0).sin() > 0.0 { 80e3 } else { 10e3 })];
+    assert_says(
+        &only(&run(300, |_| Plan::default(), &idle)),
+        Kind::GpuIdle,
+        &["GPU 0 has no kernel running 5", "backward"],
+    );
+    let unused = [gauge("gpu.0.util", Unit::MilliPercent, |_| 0.0)];
+    assert_eq!(all(&run(300, |_| Plan::default(), &unused)).found, []);
+    let hot = [
+        gauge("gpu.0.util", Unit::MilliPercent, |_| 99e3),
+        gauge("gpu.0.throttle", Unit::Bits, |t| if t > 5.0 { 64.0 } else { 0.0 }),
+        gauge("gpu.0.clock.sm", Unit::Megahertz, |t| if t > 5.0 { 1200.0 } else { 1980.0 }),
+    ];
+    let found = only(&run(300, |_| Plan::default(), &hot));
+    assert_says(&found, Kind::GpuThrottled, &["mostly by heat, by the hardware", "between 1200 and 1980 MHz"]);
+    assert_says(
+        &only(&run(
+            300,
+            |_| Plan::default(),
+            &[
+                gauge("gpu.0.util", Unit::MilliPercent, |_| 99e3),
+                gauge("gpu.0.clock.sm", Unit::Megahertz, |t| if t > 5.0 { 1200.0 } else { 1980.0 }),
+            ],
+        )),
+        Kind::GpuThrottled,
+        &["drops from 1980 to 1200"],
+    );
+}
+
+#[test]
+fn a_run_that_never_keeps_its_cpu_is_compared_with_its_least_disturbed_steps() {
+    let pressed = [counted("machine.pressure.cpu.some", Unit::Nanoseconds, |t| t * 9e8)];
+    let taken = |spared: u64| {
+        move |step: u64| {
+            let is_spared = step.is_multiple_of(10) && step <= 10 * spared;
+            let mut plan = if is_spared { Plan::default() } else { with_phase("backward", 12 * MS) };
+            plan.usage.involuntary_switches = if is_spared { 3 } else { 40 };
+            plan
+        }
+    };
+    let found = only(&run(300, taken(30), &pressed));
+    assert_says(&found, Kind::Contention, &["a step from which it is taken at most 10 times takes 3"]);
+    assert!(found.share.is_some_and(|share| (0.15..0.35).contains(&share)), "{found:?}");
+    let found = only(&run(300, taken(5), &pressed));
+    assert_eq!(found.share, None, "with nothing to compare with nothing is said, least of all that it costs nothing");
+}
+
+#[test]
+fn memory_that_grows_is_told_from_memory_that_levels_off() {
+    let leak = [gauge("process.rss", Unit::Bytes, |t| 5e8 + t * 2e7)];
+    assert_says(
+        &only(&run(300, |_| Plan::default(), &leak)),
+        Kind::MemoryGrowth,
+        &["resident memory grows from", "a step"],
+    );
+    let level = [gauge("process.rss", Unit::Bytes, |t| 5e8 + 2e8 * (1.0 - (-t).exp()))];
+    assert_eq!(all(&run(300, |_| Plan::default(), &level)).found, []);
+}
+
+#[test]
+fn allocation_churn_needs_faults_and_time_in_the_kernel() {
+    let plan = |_| {
+        let mut plan = Plan::default();
+        plan.usage.minor_faults = 5000;
+        plan
+    };
+    let readings = |system: fn(f64) -> f64| {
+        [
+            counted("process.cpu_time", Unit::Nanoseconds, |t| t * 1e9),
+            counted("process.cpu_time.system", Unit::Nanoseconds, system),
+        ]
+    };
+    let found = only(&run(300, plan, &readings(|t| t * 3e8)));
+    assert_says(&found, Kind::AllocationChurn, &["(5,000 page faults)", "30 % of the CPU time"]);
+    assert_eq!(all(&run(300, plan, &readings(|t| t * 3e7))).found, []);
+}
+
+#[test]
+fn energy_at_constant_power_is_taken_for_modelled() {
+    let model = [counted("cpu.energy", Unit::Microjoules, |t| t * 360e6)];
+    assert_says(&only(&run(300, |_| Plan::default(), &model)), Kind::ModelledEnergy, &["a constant 360 W"]);
+    let measured = [counted("cpu.energy", Unit::Microjoules, |t| t * 100e6 + 4e6 * (t * 2.0).sin())];
+    assert_eq!(all(&run(300, |_| Plan::default(), &measured)).found, []);
+}
+
+#[test]
+fn readings_in_step_with_the_steps_are_found() {
+    let mut stream = StreamBuilder::new("in step");
+    let (main, sensors) = (stream.track(TrackRole::Training, "main"), stream.track(TrackRole::Sensors, "sensors"));
+    let util = stream.signal("gpu.0.util", Unit::MilliPercent, SignalKind::Gauge);
+    for step in 1..=100 {
+        let start_ns = START_NS + step * SECOND / 10;
+        stream.phase(main, step, "forward", start_ns, start_ns + 99 * MS);
+        stream.step(main, step, start_ns, start_ns + 99 * MS);
+        stream.sample(sensors, util, start_ns + 30 * MS, 90_000 + (step % 5) as i64 * 1000);
+    }
+    assert_says(&only(&store_of(stream)), Kind::Aliasing, &["mostly 31 % into a step", "100 ms apart"]);
+}
+
+#[test]
+fn phases_that_overlap_and_events_that_are_lost_are_found() {
+    let mut stream = StreamBuilder::new("overlap");
+    let (main, other) = (stream.track(TrackRole::Training, "main"), stream.track(TrackRole::Other, "other"));
+    for step in 1..=100 {
+        let start_ns = START_NS + step * 50 * MS;
+        stream.phase(main, step, "forward", start_ns, start_ns + 49 * MS);
+        stream.phase(other, step, "backward", start_ns + 20 * MS, start_ns + 40 * MS);
+        stream.step(main, step, start_ns, start_ns + 49 * MS);
+    }
+    assert_says(&only(&store_of(stream)), Kind::Bookkeeping, &["phases take 39 %", "twice"]);
+    let mut stream = StreamBuilder::new("lost");
+    let main = stream.track(TrackRole::Training, "main");
+    for step in 1..=100 {
+        let start_ns = START_NS + step * 50 * MS;
+        stream.phase(main, step, "forward", start_ns, start_ns + 49 * MS);
+        stream.step(main, step, start_ns, start_ns + 49 * MS);
+    }
+    stream.dropped(main, 40);
+    assert_says(&only(&store_of(stream)), Kind::Bookkeeping, &["40 events are missing, 17 % of all"]);
+}
+
+#[test]
+fn live_memory_of_the_allocator_counts_too() {
+    let mut stream = StreamBuilder::new("leak");
+    let main = stream.track(TrackRole::Training, "main");
+    for step in 1..=200 {
+        let start_ns = START_NS + step * 50 * MS;
+        stream.phase(main, step, "forward", start_ns, start_ns + 49 * MS);
+        stream.step(main, step, start_ns, start_ns + 49 * MS);
+        let live_bytes = 100_000_000 + step * 1_000_000;
+        stream.event(main, Event::PhaseMemory(PhaseMemory { t_ns: start_ns, live_bytes, ..PhaseMemory::default() }));
+    }
+    assert_says(&only(&store_of(stream)), Kind::MemoryGrowth, &["live memory grows from", "980 KiB a step"]);
+}

@@ -1,0 +1,170 @@
+//! A rank's training in time, column by column: which phase takes most of each, and whether that is waiting for others.
+
+use std::ops::Range;
+
+use gnntop_wire::{NameId, phase};
+
+use super::Rank;
+use super::work::WAIT;
+
+/// What takes most of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What<'a> {
+    /// A phase.
+    Phase(&'a str),
+    /// The part of an all-reduce in which the rank waits for the others.
+    Wait,
+    /// A phase that is still open.
+    Open(&'a str),
+}
+
+/// One column of a strip.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StripColumn<'a> {
+    /// What takes most of it.
+    pub what: What<'a>,
+    /// The share (0 to 1) of the column that anything takes.
+    pub share: f64,
+}
+
+/// Phases that are told apart in a column.
+const SLOTS: usize = 4;
+
+/// Time by phase in one column.
+#[derive(Clone, Copy, Default)]
+struct Filling {
+    phases: [(NameId, u64); SLOTS],
+    wait_ns: u64,
+}
+
+impl Filling {
+    fn add(&mut self, name: NameId, ns: u64) {
+        let known = self.phases.iter().position(|(known, has)| *known == name && *has > 0);
+        let least = || (0..SLOTS).min_by_key(|at| self.phases[*at].1).unwrap_or(0);
+        let at = known.unwrap_or_else(least);
+        if known.is_some() {
+            self.phases[at].1 = self.phases[at].1.saturating_add(ns);
+        } else if ns > self.phases[at].1 {
+            self.phases[at] = (name, ns);
+        }
+    }
+
+    /// Takes the wait out of the phase that it lies in.
+    fn wait(&mut self, name: NameId, ns: u64) {
+        if let Some(phase) = self.phases.iter_mut().find(|(known, _)| *known == name) {
+            phase.1 = phase.1.saturating_sub(ns);
+            self.wait_ns = self.wait_ns.saturating_add(ns);
+        }
+    }
+
+    fn column<'a>(&self, column_ns: f64, rank: &Rank<'a>) -> Option<StripColumn<'a>> {
+        let most = self.phases.iter().max_by_key(|(_, ns)| *ns)?;
+        let all_ns = self.phases.iter().fold(self.wait_ns, |sum, (_, ns)| sum.saturating_add(*ns));
+        let what = if self.wait_ns > most.1 { What::Wait } else { What::Phase(rank.store.name(most.0)) };
+        (all_ns > 0).then(|| StripColumn { what, share: (all_ns as f64 / column_ns).min(1.0) })
+    }
+}
+
+/// The columns of a rank over a time of the run's clock; `None` where nothing is known to have gone on.
+pub fn strip<'a>(rank: &Rank<'a>, run_ns: &Range<u64>, columns: usize) -> Vec<Option<StripColumn<'a>>> {
+    let range = rank.own_ns(run_ns.start)..rank.own_ns(run_ns.end);
+    if range.is_empty() || columns == 0 {
+        return vec![None; columns];
+    }
+    let column_ns = ((range.end - range.start) as f64 / columns as f64).max(1.0);
+    let mut filled = vec![Filling::default(); columns];
+    let training = rank.training();
+    if let Some(lane) = training.and_then(|track| track.lane()) {
+        let each =
+            |time: Range<u64>, take: &mut dyn FnMut(usize, u64)| each_column(&range, column_ns, columns, time, take);
+        for (start_ns, end_ns, left) in lane.older(range.clone()) {
+            let busy = left.busy_ns as f64 / end_ns.saturating_sub(start_ns).max(1) as f64;
+            each(start_ns..end_ns, &mut |at, ns| filled[at].add(left.longest, (ns as f64 * busy.min(1.0)) as u64));
+        }
+        let mut outer = NameId::NONE;
+        lane.each_box(range.clone(), |inner, depth| {
+            let time = inner.start_ns..inner.end_ns;
+            if depth == 0 {
+                outer = inner.name;
+                each(time, &mut |at, ns| filled[at].add(outer, ns));
+            } else if depth == 1 && rank.store.name(inner.name) == WAIT && rank.store.name(outer) == phase::ALL_REDUCE {
+                each(time, &mut |at, ns| filled[at].wait(outer, ns));
+            }
+        });
+    }
+    let mut strip: Vec<_> = filled.iter().map(|filling| filling.column(column_ns, rank)).collect();
+    let open = rank.store.open_spans().find(|(track, _)| training.is_none_or(|training| training.id == track.id));
+    if let Some((_, open)) = open {
+        let what = What::Open(rank.store.name(open.name));
+        let to_now = open.since_ns..rank.store.now_ns();
+        each_column(&range, column_ns, columns, to_now, &mut |at, _| {
+            strip[at].get_or_insert(StripColumn { what, share: 1.0 });
+        });
+    }
+    strip
+}
+
+/// Calls `take` with each column that a time reaches into, and how much of it.
+fn each_column(range: &Range<u64>, column_ns: f64, columns: usize, time: Range<u64>, take: &mut dyn FnMut(usize, u64)) {
+    let (start, end) = (time.start.max(range.start), time.end.min(range.end));
+    if start >= end {
+        return;
+    }
+    let (start, end) = ((start - range.start) as f64, (end - range.start) as f64);
+    let column = |at: f64| ((at / column_ns) as usize).min(columns - 1);
+    for at in column(start)..=column(end - 1.0) {
+        let from = at as f64 * column_ns;
+        take(at, (end.min(from + column_ns) - start.max(from)).max(0.0) as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Run;
+    use super::*;
+    use gnntop_fixtures::{MS, ParallelRun, SECOND, START_NS, StreamBuilder, each_item};
+
+    /// One step of two ranks as text, a millisecond a column: a letter a phase, `w` waiting, `?` open.
+    fn drawn(run: &Run, rank: u32, range: Range<u64>) -> String {
+        let columns = ((range.end - range.start) / MS) as usize;
+        let ranks = run.ranks();
+        let letter = |column: &Option<StripColumn<'_>>| match column.map(|column| column.what) {
+            None => ' ',
+            Some(What::Wait) => 'w',
+            Some(What::Open(_)) => '?',
+            Some(What::Phase(name)) => name.chars().next().unwrap(),
+        };
+        strip(ranks.get(rank).unwrap(), &range, columns).iter().map(letter).collect()
+    }
+
+    #[test]
+    fn waiting_is_told_from_reducing_on_every_clock() {
+        let slow = vec![(1, 0..100, "backward", 5 * MS)];
+        let elsewhere = vec![(1, 7 * SECOND as i64, Some(MS))];
+        let parallel = ParallelRun { slow, elsewhere, ..ParallelRun::default() };
+        let mut run = Run::default();
+        parallel.sessions().iter().for_each(|stream| each_item(stream, |item| run.apply(item)));
+        let start = START_NS + 100 * MS;
+        let range = start..start + 45 * MS;
+        assert_eq!(drawn(&run, 0, range.clone()), "dddffffffffffbbbbbbbbbbbbbbbbbbbbwwwwwaaaaoo ");
+        assert_eq!(drawn(&run, 1, range), "dddffffffffffbbbbbbbbbbbbbbbbbbbbbbbbbaaaaoo ");
+        // Many steps in a column: what takes most of it.
+        let whole = start..start + 2000 * MS;
+        let ranks = run.ranks();
+        let strip = strip(ranks.get(0).unwrap(), &whole, 4);
+        assert!(strip.iter().all(|column| column.unwrap().what == What::Phase("backward")), "{strip:?}");
+    }
+
+    #[test]
+    fn what_is_open_is_shown_up_to_now() {
+        let parallel = ParallelRun::default();
+        let mut stream = StreamBuilder::of(&parallel.info(0));
+        let main = stream.track(gnntop_wire::TrackRole::Training, "main");
+        stream.phase(main, 1, "forward", START_NS, START_NS + 2 * MS);
+        stream.open(main, 1, "all-reduce", START_NS + 2 * MS, START_NS + 6 * MS);
+        let mut run = Run::default();
+        each_item(&stream.bytes(), |item| run.apply(item));
+        assert_eq!(drawn(&run, 0, START_NS..START_NS + 8 * MS), "ff????  ");
+        assert_eq!(drawn(&run, 0, START_NS + 8 * MS..START_NS + 8 * MS), "");
+    }
+}

@@ -1,0 +1,572 @@
+//! Watches whether a run advances, and where it does not, says which rank holds it up, in what, since when, and who
+//! waits for it.
+//!
+//! A run advances as long as any of its ranks ends a span or a step on its training track or on one of its loaders. When
+//! none does, what is open on each rank tells who waits (in an all-reduce, for a neighbour's activations) and who is
+//! waited for. Who waits for others is never the cause; who is not there, waits for data or is in the middle of its work
+//! is. How long that must last follows from what is usual: k times the usual step, and for work that has taken long
+//! before, k times that. Evaluations, checkpoints and whatever lies between steps get the most patience, since nobody
+//! knows how long they take.
+
+use std::collections::BTreeSet;
+
+use gnntop_wire::phase::{ALL_REDUCE, DATA_WAIT, RECEIVE, SEND};
+use gnntop_wire::{Open, TrackRole};
+
+use super::{Presence, Rank, Ranks};
+use crate::figures::{count, duration};
+use crate::store::{Distribution, Store};
+
+/// A run hangs after this many usual steps without an advance...
+const USUAL_STEPS: u64 = 10;
+/// ...and never before this.
+const FLOOR_NS: u64 = 3_000_000_000;
+/// Before it is known how long a step takes, patience is this long.
+const START_FLOOR_NS: u64 = 60_000_000_000;
+/// Work that has taken long before may take this many times its longest.
+const LONGEST_TIMES: u64 = 3;
+/// What lies outside of a step gets this much at least, where it was seen before...
+const OUTSIDE_FLOOR_NS: u64 = 60_000_000_000;
+/// ...and this much the first time.
+const FIRST_FLOOR_NS: u64 = 600_000_000_000;
+/// Steps after which the usual one is known.
+const KNOWN_STEPS: u64 = 5;
+/// Names of spans in which a rank waits until all others have come.
+const TOGETHER: [&str; 3] = [ALL_REDUCE, "barrier", "broadcast"];
+
+/// What a rank is at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// It waits for all others, in the span of this name.
+    Together(String),
+    /// It waits for a neighbouring stage, in the span of this name.
+    Neighbour(String),
+    /// It waits for its next batch; with what its loader is at, where that is known.
+    Data(Option<String>),
+    /// It is in this span.
+    In(String),
+    /// It is in no span.
+    Between,
+    /// It has ended in good order.
+    Ended,
+    /// Its process is gone.
+    Gone,
+    /// It has said nothing for a while.
+    Silent,
+    /// It has never published.
+    Missing,
+}
+
+impl Doing {
+    /// Whether it waits for another rank.
+    pub fn waits(&self) -> bool {
+        matches!(self, Self::Together(_) | Self::Neighbour(_))
+    }
+
+    /// Whether it cannot do anything any more, as far as one can see.
+    pub fn is_absent(&self) -> bool {
+        matches!(self, Self::Ended | Self::Gone | Self::Silent | Self::Missing)
+    }
+
+    /// After "rank 2", in words.
+    fn words(&self) -> String {
+        match self {
+            Self::Together(name) | Self::Neighbour(name) => format!("has waited in {name}"),
+            Self::Data(_) => "has waited for data".to_owned(),
+            Self::In(name) => format!("has been in {name}"),
+            Self::Between => "has been in no phase".to_owned(),
+            Self::Ended => "has ended and been away".to_owned(),
+            Self::Gone => "has been gone without a word".to_owned(),
+            Self::Silent => "has said nothing".to_owned(),
+            Self::Missing => "has never published".to_owned(),
+        }
+    }
+}
+
+/// A rank of a run that does not advance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// The rank.
+    pub rank: u32,
+    /// What it is at.
+    pub doing: Doing,
+    /// For how long, in nanoseconds; `None` for a rank that has never published.
+    pub for_ns: Option<u64>,
+    /// The step that it is in, as the program counts; 0 where that is not known.
+    pub step: u64,
+}
+
+/// A run that does not advance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hang {
+    /// For how long nothing has advanced, in nanoseconds.
+    pub for_ns: u64,
+    /// The usual step; `None` before it is known.
+    pub usual_step_ns: Option<u64>,
+    /// The ranks that hold the others up; all of them where each waits for another.
+    pub holding: Vec<Stuck>,
+    /// The ranks that wait for these.
+    pub waiting: Vec<Stuck>,
+    /// The machines of the ranks where all of them wait for others and they are on several.
+    pub machines: Vec<String>,
+}
+
+impl Hang {
+    /// The whole of it in one sentence.
+    pub fn sentence(&self) -> String {
+        let usual = self.usual_step_ns.map(|ns| format!(", a step usually takes {}", duration(ns))).unwrap_or_default();
+        let holding: Vec<String> = self.holding.iter().map(Stuck::sentence).collect();
+        let mut text = format!("nothing advances for {}{usual}: {}", duration(self.for_ns), listed(&holding, "; "));
+        if !self.waiting.is_empty() {
+            text.push_str(&self.waiting_words());
+        } else if self.holding.len() > 1 {
+            text.push_str(&format!("; each waits for another{}", self.odd_one()));
+        }
+        if self.machines.len() > 1 {
+            let machines = listed(&self.machines, ", ");
+            text.push_str(&format!("; or the connection between their machines is gone ({machines})"));
+        }
+        text
+    }
+
+    /// Who waits for those that hold them up, and in what: first those that wait for them themselves.
+    fn waiting_words(&self) -> String {
+        let whom = if self.holding.len() == 1 { "it" } else { "them" };
+        let mut places: Vec<(&str, Vec<String>)> = Vec::new();
+        for stuck in &self.waiting {
+            let first = places.first().map_or("", |place| place.0);
+            let place = match &stuck.doing {
+                Doing::Together(name) | Doing::Neighbour(name) => name,
+                _ => first,
+            };
+            match places.iter_mut().find(|(known, _)| *known == place) {
+                Some((_, ranks)) => ranks.push(stuck.rank.to_string()),
+                None => places.push((place, vec![stuck.rank.to_string()])),
+            }
+        }
+        let words = |(at, (place, ranks)): (usize, &(&str, Vec<String>))| {
+            let (word, wait) = if ranks.len() == 1 { ("rank", "waits") } else { ("ranks", "wait") };
+            let (ranks, place) =
+                (listed(ranks, ", "), if place.is_empty() { String::new() } else { format!(" in {place}") });
+            let whom = if at == 0 { format!(" for {whom}") } else { String::new() };
+            format!("; {word} {ranks} {wait}{whom}{place}")
+        };
+        places.iter().enumerate().map(words).collect()
+    }
+
+    /// Of ranks that all wait, the one whose step is another than the others'.
+    fn odd_one(&self) -> String {
+        let of = |step: u64| self.holding.iter().filter(move |stuck| stuck.step == step).count();
+        let Some(usual) = self.holding.iter().map(|stuck| stuck.step).max_by_key(|step| of(*step)) else {
+            return String::new();
+        };
+        let odd: Vec<&Stuck> = self.holding.iter().filter(|stuck| stuck.step != usual && stuck.step != 0).collect();
+        match odd.as_slice() {
+            [one] if of(usual) > 1 || one.step > usual => format!(
+                ": rank {} is at step {} and the others at step {}, so one of them left out a meeting",
+                one.rank,
+                count(one.step),
+                count(usual)
+            ),
+            _ => String::new(),
+        }
+    }
+}
+
+impl Stuck {
+    /// Who, in what, for how long, in words.
+    pub fn sentence(&self) -> String {
+        let time = self.for_ns.map(|ns| format!(" for {}", duration(ns))).unwrap_or_default();
+        let step = if self.step == 0 { String::new() } else { format!(", at step {}", count(self.step)) };
+        let loader = match &self.doing {
+            Doing::Data(Some(loader)) => format!(" ({loader})"),
+            _ => String::new(),
+        };
+        format!("rank {} {}{time}{step}{loader}", self.rank, self.doing.words())
+    }
+}
+
+/// At most eight of these, and how many more there are.
+fn listed(texts: &[String], between: &str) -> String {
+    const MOST: usize = 8;
+    let more = texts.len().saturating_sub(MOST);
+    let shown = texts.iter().take(MOST).cloned().collect::<Vec<String>>().join(between);
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
+}
+
+/// Looks whether the run advances; `None` where it does, or where it has ended. Of a run whose recordings simply end: as
+/// it was then.
+pub fn look(ranks: &Ranks<'_>) -> Option<Hang> {
+    let mut all: Vec<Stuck> = ranks.all().iter().map(|rank| stuck(ranks, rank)).collect();
+    let here = || ranks.all().iter().filter(|rank| ranks.presence(rank) == Presence::Here);
+    let living = if here().next().is_some() { here().collect::<Vec<_>>() } else { at_the_end(ranks) };
+    let for_ns = living.iter().map(|rank| idle_ns(rank.store)).min()?;
+    if for_ns < FLOOR_NS {
+        return None;
+    }
+    all.extend(missing(ranks));
+    let (mut waiting, mut holding): (Vec<Stuck>, Vec<Stuck>) = all.into_iter().partition(|stuck| stuck.doing.waits());
+    let someone_waits = !waiting.is_empty();
+    // Who has left, or does nothing that anybody waits for, does not hold anybody up.
+    if !someone_waits {
+        holding.retain(|stuck| matches!(stuck.doing, Doing::Data(_) | Doing::In(_)));
+    }
+    if holding.is_empty() {
+        (holding, waiting) = who_left_out(ranks, waiting);
+    }
+    let usual_step_ns = usual_step_ns(ranks);
+    let patience_ns = |stuck: &Stuck| patience_ns(ranks, stuck, usual_step_ns, someone_waits);
+    // Whoever is away for good is blamed before those who may yet come.
+    if holding.iter().any(|stuck| stuck.doing.is_absent()) {
+        let (absent, present) = holding.into_iter().partition(|stuck| stuck.doing.is_absent());
+        holding = absent;
+        waiting.extend(present);
+    }
+    let patience_ns = holding.iter().map(patience_ns).max()?;
+    let machines = machines(ranks, holding.iter().chain(&waiting));
+    (for_ns >= patience_ns).then_some(Hang { for_ns, usual_step_ns, holding, waiting, machines })
+}
+
+/// The machines of these ranks, each once; none unless all of them wait for others.
+fn machines<'s>(ranks: &Ranks<'_>, mut all: impl Iterator<Item = &'s Stuck> + Clone) -> Vec<String> {
+    let host = |stuck: &Stuck| Some(ranks.get(stuck.rank)?.store.session().info()?.host.clone());
+    let hosts: BTreeSet<String> = all.clone().filter_map(host).collect();
+    if all.all(|stuck| stuck.doing.waits()) { hosts.into_iter().collect() } else { Vec::new() }
+}
+
+/// Ranks that all wait, as those who hold up and those who are held up: whoever is somewhere else than in the all-reduce in
+/// which another rank of its stage waits has left it out. Where nobody has, all hold up all.
+fn who_left_out(ranks: &Ranks<'_>, all: Vec<Stuck>) -> (Vec<Stuck>, Vec<Stuck>) {
+    let stage = |stuck: &Stuck| ranks.get(stuck.rank).map(|rank| rank.place.stage);
+    let is_there = |stuck: &Stuck| stuck.doing == Doing::Together(ALL_REDUCE.to_owned());
+    let stages: Vec<Option<u32>> = all.iter().filter(|stuck| is_there(stuck)).map(stage).collect();
+    let (absent, mut rest): (Vec<Stuck>, Vec<Stuck>) =
+        all.into_iter().partition(|stuck| !is_there(stuck) && stages.contains(&stage(stuck)));
+    if absent.is_empty() {
+        return (rest, absent);
+    }
+    rest.sort_by_key(|stuck| !is_there(stuck));
+    (absent, rest)
+}
+
+/// The ranks whose processes are gone, where all are: what was open then is still to be told.
+fn at_the_end<'a, 'r>(ranks: &'r Ranks<'a>) -> Vec<&'r Rank<'a>> {
+    ranks.all().iter().filter(|rank| ranks.presence(rank) == Presence::Gone).collect()
+}
+
+/// Time since the newest span or step of a training or loader track ended.
+fn idle_ns(store: &Store) -> u64 {
+    let works = |role: TrackRole| matches!(role, TrackRole::Training | TrackRole::Loader);
+    let main = store.training_track().map(|track| track.id);
+    let tracks = store.tracks().iter().filter(|track| works(track.role) || Some(track.id) == main);
+    let spans = tracks.filter_map(|track| track.lane()?.last_end_ns());
+    let step = store.steps().last().map(|row| row.end_ns());
+    let last_ns = spans.chain(step).max().or(store.first_ns()).unwrap_or(0);
+    store.now_ns().saturating_sub(last_ns)
+}
+
+/// What is open on the training track.
+fn open(store: &Store) -> Option<&Open> {
+    let main = store.training_track().map(|track| track.id);
+    let is_main = |id, role| main.map_or(role == TrackRole::Training, |main| main == id);
+    store.open_spans().find(|(track, _)| is_main(track.id, track.role)).map(|(_, open)| open)
+}
+
+fn stuck(ranks: &Ranks<'_>, rank: &Rank<'_>) -> Stuck {
+    let store = rank.store;
+    let next = store.steps().last().map_or(0, |row| row.step().0.saturating_add(1));
+    let (open, idle_ns) = (open(store), idle_ns(store));
+    let silent = |doing: Doing, ns: u64| (doing, idle_ns.saturating_add(ns));
+    let late_ns = ranks.now_ns().saturating_sub(rank.run_ns(store.now_ns()));
+    let was = || match open {
+        Some(open) => (doing(store, open), store.now_ns().saturating_sub(open.since_ns)),
+        None => (Doing::Between, idle_ns),
+    };
+    let (doing, for_ns) = match ranks.presence(rank) {
+        Presence::Ended => silent(Doing::Ended, late_ns),
+        Presence::Gone if late_ns > FLOOR_NS / 3 => silent(Doing::Gone, late_ns),
+        Presence::Silent(ns) => silent(Doing::Silent, ns),
+        Presence::Gone | Presence::Here => was(),
+    };
+    let step = open.map(|open| open.step.0).filter(|step| *step > 0).unwrap_or(next);
+    let step = if doing.is_absent() { next } else { step };
+    Stuck { rank: rank.place.rank, doing, for_ns: Some(for_ns), step }
+}
+
+/// What an open span says that its rank is at.
+fn doing(store: &Store, open: &Open) -> Doing {
+    let name = store.name(open.name);
+    match name {
+        DATA_WAIT => Doing::Data(loader(store)),
+        RECEIVE | SEND => Doing::Neighbour(name.to_owned()),
+        // Of an all-reduce only what lies innermost is said to be open.
+        "wait" | "reduce" => Doing::Together(ALL_REDUCE.to_owned()),
+        _ if TOGETHER.contains(&name) => Doing::Together(name.to_owned()),
+        _ => Doing::In(name.to_owned()),
+    }
+}
+
+/// What the loader that has been at something for longest is at.
+fn loader(store: &Store) -> Option<String> {
+    let loaders = store.open_spans().filter(|(track, _)| track.role == TrackRole::Loader);
+    let (track, open) = loaders.min_by_key(|(_, open)| open.since_ns)?;
+    let for_ns = store.now_ns().saturating_sub(open.since_ns);
+    Some(format!("its loader \"{}\" has been in {} for {}", track.text, store.name(open.name), duration(for_ns)))
+}
+
+/// Ranks that the run should have and that nobody has heard of; the first few.
+fn missing(ranks: &Ranks<'_>) -> Vec<Stuck> {
+    const MOST: usize = 64;
+    let unheard = (0..ranks.expected()).filter(|rank| ranks.get(*rank).is_none()).take(MOST);
+    unheard.map(|rank| Stuck { rank, doing: Doing::Missing, for_ns: None, step: 0 }).collect()
+}
+
+/// The usual step of the rank whose is longest; `None` where none has done enough of them.
+fn usual_step_ns(ranks: &Ranks<'_>) -> Option<u64> {
+    let known = ranks.all().iter().filter(|rank| rank.store.statistics().steps() >= KNOWN_STEPS);
+    known.filter_map(|rank| rank.store.statistics().period().percentile(0.5)).max()
+}
+
+/// How long this may last before it counts as a hang.
+fn patience_ns(ranks: &Ranks<'_>, stuck: &Stuck, usual_step_ns: Option<u64>, someone_waits: bool) -> u64 {
+    let floor_ns = usual_step_ns.map_or(START_FLOOR_NS, |ns| ns.saturating_mul(USUAL_STEPS).max(FLOOR_NS));
+    let longest = |name: &str| {
+        let store = ranks.get(stuck.rank)?.store;
+        let spans = || store.spans().iter().find(|span| store.name(span.name) == name);
+        store.phase(name).and_then(|phase| store.statistics().phase(phase.slot)).or(spans().map(|s| &s.durations))
+    };
+    let longest_ns = |name: &str| longest(name).and_then(Distribution::max_ns);
+    match &stuck.doing {
+        Doing::Data(_) => longest_ns(DATA_WAIT).unwrap_or(0).saturating_mul(LONGEST_TIMES).max(floor_ns),
+        // One that was seen in every few steps is part of a step.
+        Doing::In(name) => match longest(name).filter(|seen| seen.count() >= KNOWN_STEPS) {
+            Some(seen) => seen.max_ns().unwrap_or(0).saturating_mul(LONGEST_TIMES).max(floor_ns),
+            None if someone_waits => outside_ns(longest_ns(name)).max(floor_ns),
+            None => u64::MAX,
+        },
+        Doing::Between => {
+            let periods = ranks.get(stuck.rank).map(|rank| rank.store.statistics().period());
+            // A pause between steps has been seen where a period was much longer than a step.
+            let pause_ns = periods.and_then(Distribution::max_ns);
+            let pause_ns =
+                pause_ns.filter(|ns| usual_step_ns.is_some_and(|usual| *ns > usual.saturating_mul(USUAL_STEPS)));
+            outside_ns(pause_ns).max(floor_ns)
+        }
+        Doing::Missing => START_FLOOR_NS.max(floor_ns),
+        Doing::Together(_) | Doing::Neighbour(_) | Doing::Ended | Doing::Gone | Doing::Silent => floor_ns,
+    }
+}
+
+/// Patience with what lies outside of a step, whose longest so far is this.
+fn outside_ns(longest_ns: Option<u64>) -> u64 {
+    longest_ns.map_or(FIRST_FLOOR_NS, |ns| ns.saturating_mul(LONGEST_TIMES).max(OUTSIDE_FLOOR_NS))
+}
+
+#[cfg(test)]
+mod tests {
+    use gnntop_wire::{TrackId, TrackRole};
+
+    use super::*;
+    use crate::ranks::Run;
+    use crate::ranks::fixture::run;
+    use gnntop_fixtures::uneven::{OwnStep, UnevenRun, rank_session};
+    use gnntop_fixtures::{MS, SECOND, START_NS, StreamBuilder, each_item};
+
+    /// What stays open on a rank's training track: name, and for how long it has been so at the end.
+    type Left = fn(u32) -> Option<&'static str>;
+
+    /// A run that stands still after its last step, as its streams tell `after_ns` later: the drain threads go on.
+    fn standing(planned: &UnevenRun, left: Left, after_ns: u64) -> Run {
+        let streams = planned.builders().into_iter().zip(0..).map(|((mut stream, track, t_ns), rank)| {
+            let now_ns = t_ns + after_ns;
+            if let Some(name) = left(rank) {
+                stream.open_span(track, planned.steps + 1, name, t_ns + MS, now_ns);
+            }
+            finish(stream, track, now_ns)
+        });
+        run(&streams.collect::<Vec<_>>())
+    }
+
+    fn finish(mut stream: StreamBuilder, _: TrackId, now_ns: u64) -> Vec<u8> {
+        stream.anchor(now_ns);
+        stream.bytes()
+    }
+
+    fn sentence(run: &Run) -> Option<String> {
+        look(&run.ranks()).map(|hang| hang.sentence())
+    }
+
+    #[test]
+    fn one_rank_that_leaves_out_an_all_reduce_is_named_within_five_seconds() {
+        let planned = UnevenRun::default();
+        let left: Left = |rank| Some(if rank == 2 { "backward" } else { "wait" });
+        assert_eq!(sentence(&standing(&planned, left, 2 * SECOND)), None, "too early to say");
+        let said = sentence(&standing(&planned, left, 4 * SECOND)).unwrap();
+        assert!(said.starts_with("nothing advances for 4.00 s, a step usually takes 34."), "{said}");
+        assert!(
+            said.contains(
+                "rank 2 has been in backward for 4.00 s, at step 61; ranks 0, 1, 3 wait for it in all-reduce"
+            ),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn where_all_wait_on_several_machines_the_connection_is_suspected() {
+        let planned = UnevenRun { host: |rank| if rank < 2 { "elm" } else { "oak" }, ..UnevenRun::default() };
+        let said = sentence(&standing(&planned, |_| Some("wait"), 4 * SECOND)).unwrap();
+        let words = "each waits for another; or the connection between their machines is gone (elm, oak)";
+        assert!(said.ends_with(words), "{said}");
+        let computes: Left = |rank| Some(if rank == 2 { "backward" } else { "wait" });
+        let said = sentence(&standing(&planned, computes, 4 * SECOND)).unwrap();
+        assert!(!said.contains("connection"), "that rank has it in hand: {said}");
+        let said = sentence(&standing(&UnevenRun::default(), |_| Some("wait"), 4 * SECOND)).unwrap();
+        assert!(said.ends_with("each waits for another"), "all are on one machine: {said}");
+    }
+
+    #[test]
+    fn where_all_wait_the_one_at_another_step_is_named() {
+        let streams = UnevenRun::default().builders().into_iter().zip(0..).map(|((mut stream, track, t_ns), rank)| {
+            // Rank 3 did not meet the others at step 61 and now waits for them at step 62.
+            let step = if rank == 3 { 62 } else { 61 };
+            stream.open_span(track, step, "wait", t_ns + MS, t_ns + 4 * SECOND);
+            finish(stream, track, t_ns + 4 * SECOND)
+        });
+        let said = sentence(&run(&streams.collect::<Vec<_>>())).unwrap();
+        assert!(said.contains("rank 3 is at step 62 and the others at step 61"), "{said}");
+    }
+
+    #[test]
+    fn where_all_wait_the_one_that_is_not_in_the_all_reduce_is_named() {
+        let left: Left = |rank| Some(if rank == 1 { "broadcast" } else { "wait" });
+        let said = sentence(&standing(&UnevenRun::default(), left, 4 * SECOND)).unwrap();
+        assert!(
+            said.contains(
+                "rank 1 has waited in broadcast for 4.00 s, at step 61; ranks 0, 2, 3 wait for it in all-reduce"
+            ),
+            "{said}"
+        );
+        // Two copies of two stages: rank 3 left out the all-reduce of the second stages, and the first ones wait for those.
+        let stages: fn(&mut gnntop_wire::Place) = |place| {
+            (place.stage, place.stages, place.copy, place.copies) = (place.rank % 2, 2, place.rank / 2, 2);
+        };
+        let left: Left = |rank| Some(["receive", "wait", "broadcast", "broadcast"][rank as usize]);
+        let said = sentence(&standing(&UnevenRun { place: stages, ..UnevenRun::default() }, left, 4 * SECOND)).unwrap();
+        assert!(said.contains("rank 3 has waited in broadcast"), "{said}");
+        let whole = "; rank 1 waits for it in all-reduce; rank 0 waits in receive; rank 2 waits in broadcast";
+        assert!(said.ends_with(whole), "{said}");
+    }
+
+    #[test]
+    fn a_loader_that_blocks_is_named_with_what_it_is_in() {
+        let streams = UnevenRun::default().builders().into_iter().zip(0..).map(|((mut stream, track, t_ns), rank)| {
+            let now_ns = t_ns + 4 * SECOND;
+            let loader = stream.track(TrackRole::Loader, "loader 0");
+            stream.span(loader, 60, "sample", t_ns - MS, t_ns);
+            if rank == 1 {
+                stream.open_span(loader, 62, "sample", t_ns, now_ns);
+            }
+            stream.open_span(track, 61, if rank == 1 { "data wait" } else { "wait" }, t_ns, now_ns);
+            finish(stream, track, now_ns)
+        });
+        let said = sentence(&run(&streams.collect::<Vec<_>>())).unwrap();
+        assert!(said.contains("rank 1 has waited for data for 4.00 s, at step 61 (its loader \"loader 0\" has been in sample for 4.00 s)"), "{said}");
+        assert!(said.ends_with("ranks 0, 2, 3 wait for it in all-reduce"), "{said}");
+    }
+
+    #[test]
+    fn a_rank_that_died_or_was_stopped_is_named_afterwards_too() {
+        let streams = UnevenRun::default().builders().into_iter().zip(0..).map(|((mut stream, track, t_ns), rank)| {
+            if rank == 2 {
+                return finish(stream, track, t_ns);
+            }
+            stream.open_span(track, 61, "wait", t_ns + MS, t_ns + 4 * SECOND);
+            finish(stream, track, t_ns + 4 * SECOND)
+        });
+        let streams: Vec<Vec<u8>> = streams.collect();
+        let said = sentence(&run(&streams)).unwrap();
+        assert!(said.contains("rank 2 has said nothing for 4.00 s, at step 61; ranks 0, 1, 3 wait for it"), "{said}");
+        let said = sentence(&run(&streams[..2])).unwrap_or_default();
+        assert_eq!(said, "", "ranks that nobody has heard of may yet come");
+    }
+
+    #[test]
+    fn a_slow_loader_that_still_makes_batches_is_no_hang() {
+        let streams = UnevenRun::default().builders().into_iter().map(|(mut stream, track, t_ns)| {
+            let now_ns = t_ns + 20 * SECOND;
+            let loader = stream.track(TrackRole::Loader, "loader 0");
+            stream.span(loader, 62, "sample", t_ns, now_ns - SECOND);
+            stream.open_span(track, 61, "data wait", t_ns, now_ns);
+            finish(stream, track, now_ns)
+        });
+        assert_eq!(sentence(&run(&streams.collect::<Vec<_>>())), None);
+    }
+
+    #[test]
+    fn a_pause_for_evaluation_or_a_checkpoint_is_no_hang() {
+        let lefts: [Left; 4] = [
+            |rank| Some(if rank == 0 { "evaluation" } else { "wait" }),
+            |rank| (rank > 0).then_some("wait"),
+            |_| None,
+            |_| Some("checkpoint"),
+        ];
+        for (at, left) in lefts.into_iter().enumerate() {
+            assert_eq!(sentence(&standing(&UnevenRun::default(), left, 50 * SECOND)), None, "{at}");
+        }
+        let said = sentence(&standing(&UnevenRun::default(), lefts[0], 700 * SECOND)).unwrap();
+        assert!(said.contains("rank 0 has been in evaluation for 11m 39s"), "it has an end, though: {said}");
+        assert_eq!(sentence(&standing(&UnevenRun::default(), lefts[2], 7000 * SECOND)), None, "nobody waits for it");
+    }
+
+    #[test]
+    fn a_run_that_ended_does_not_hang() {
+        assert_eq!(sentence(&run(&UnevenRun::default().sessions())), None);
+        assert_eq!(sentence(&Run::default()), None);
+    }
+
+    /// Hands what was published since the last time to the run.
+    fn feed(run: &mut Run, streams: &mut [(StreamBuilder, TrackId)]) {
+        for (rank, (stream, _)) in (0..).zip(streams) {
+            run.turn_to(rank_session(rank));
+            each_item(&stream.take(), |item| run.apply(item));
+        }
+    }
+
+    #[test]
+    fn an_hour_of_noisy_steps_with_evaluations_and_checkpoints_gives_no_alarm() {
+        let own: fn(u32, u64) -> OwnStep = |rank, step| match (rank, step % 200) {
+            (0, 1) => OwnStep::but("data wait", 2600 * MS),
+            (1, n) if n % 7 == 0 => OwnStep::but("backward", 400 * MS),
+            (_, n) if n % 50 == 3 => OwnStep::but("data wait", 700 * MS),
+            _ => OwnStep::but("forward", 150 * MS),
+        };
+        let planned = UnevenRun { ranks: 2, epoch_steps: 200, own, ..UnevenRun::default() };
+        let mut streams: Vec<(StreamBuilder, TrackId)> = (0..2).map(|rank| planned.begin(rank)).collect();
+        let (mut run, mut t_ns, mut step) = (Run::default(), START_NS, 0);
+        while t_ns < START_NS + 3600 * SECOND {
+            step += 1;
+            t_ns = planned.step(&mut streams, step, t_ns);
+            // Rank 0 evaluates every second epoch and writes a checkpoint after the others; rank 1 waits for it.
+            let pause = if step.is_multiple_of(400) { Some(("evaluation", 9)) } else { None };
+            let pause = pause.or(step.is_multiple_of(200).then_some(("checkpoint", 5)));
+            for second in 1..=pause.map_or(0, |pause| pause.1) {
+                let now_ns = t_ns + second * SECOND;
+                for ((stream, track), name) in streams.iter_mut().zip([pause.map_or("", |p| p.0), "wait"]) {
+                    stream.open_span(*track, step + 1, name, t_ns, now_ns);
+                }
+                feed(&mut run, &mut streams);
+                assert_eq!(sentence(&run), None, "in {pause:?} after step {step}");
+            }
+            if let Some((name, seconds)) = pause {
+                let (stream, track) = &mut streams[0];
+                stream.span(*track, step + 1, name, t_ns, t_ns + seconds * SECOND);
+                t_ns += seconds * SECOND;
+            }
+            if step.is_multiple_of(10) {
+                feed(&mut run, &mut streams);
+                assert_eq!(sentence(&run), None, "after step {step}");
+            }
+        }
+        assert!(step > 10_000, "{step}");
+    }
+}

@@ -1,0 +1,288 @@
+//! Writes all sessions of a run into one recording: a piece of each in turn, and before a piece its session's head, by which
+//! a reader tells them apart.
+
+use std::io::{self, Write};
+
+use gnntop_wire::{Item, SessionInfo, put_segment};
+
+use super::{Recorder, RecorderOptions, WRITE_LEN};
+use crate::ranks::{MOST_SESSIONS, clock};
+use crate::source::Sink;
+
+/// A recording of a run, or of a session that is a run by itself.
+pub struct RunRecorder<W: Write> {
+    out: W,
+    options: RecorderOptions,
+    parts: Vec<Part>,
+    /// Whose the items are that come now.
+    current: Option<usize>,
+    /// Whose piece was written last.
+    last: Option<usize>,
+    written_bytes: u64,
+    is_full: bool,
+    error: Option<io::Error>,
+    left_out: u64,
+}
+
+/// What is recorded of one session.
+struct Part {
+    /// What its newest segment says; `None` where the stream began within one.
+    info: Option<SessionInfo>,
+    /// What it said when a piece was last written.
+    written: Option<SessionInfo>,
+    recorder: Recorder<Vec<u8>>,
+}
+
+impl<W: Write> RunRecorder<W> {
+    /// A recorder that writes to `out`. The options' window is on the clock of the first session that is heard of.
+    pub fn new(out: W, options: RecorderOptions) -> Self {
+        Self {
+            out,
+            options,
+            parts: Vec::new(),
+            current: None,
+            last: None,
+            written_bytes: 0,
+            is_full: false,
+            error: None,
+            left_out: 0,
+        }
+    }
+
+    /// Bytes written so far.
+    pub fn written_bytes(&self) -> u64 {
+        self.written_bytes
+    }
+
+    /// Events recorded so far, of all sessions.
+    pub fn events(&self) -> u64 {
+        self.parts.iter().map(|part| part.recorder.events()).sum()
+    }
+
+    /// Sessions recorded so far.
+    pub fn sessions(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Sessions for which there was no room.
+    pub fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// Whether recording stopped because of its size.
+    pub fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// Whether nothing more will be recorded: the size is reached, the window of all sessions has passed, or writing failed.
+    pub fn is_done(&self) -> bool {
+        let has_passed = !self.parts.is_empty() && self.parts.iter().all(|part| part.recorder.is_done());
+        self.is_full || self.error.is_some() || has_passed
+    }
+
+    /// Ends all blocks and writes everything out. To be called each second, so that little is lost in a crash.
+    ///
+    /// # Errors
+    /// The first error in writing, now or earlier.
+    pub fn flush(&mut self) -> io::Result<()> {
+        for at in 0..self.parts.len() {
+            // Memory takes everything.
+            self.parts[at].recorder.flush()?;
+            self.write_piece(at);
+        }
+        if let Some(error) = self.error.take() {
+            self.is_full = true;
+            return Err(error);
+        }
+        self.out.flush()
+    }
+
+    /// Writes what one session has ready, after a head where another session's piece lies before it.
+    fn write_piece(&mut self, at: usize) {
+        let part = &mut self.parts[at];
+        let piece = std::mem::take(&mut part.recorder.out);
+        if piece.is_empty() || self.is_full || self.error.is_some() {
+            return;
+        }
+        let mut head = Vec::new();
+        if let Some(info) = part.written.as_ref().filter(|_| self.last != Some(at)) {
+            put_segment(&mut head, info);
+        }
+        let after = self.written_bytes + (head.len() + piece.len()) as u64;
+        if after > self.options.max_bytes {
+            self.is_full = true;
+            return;
+        }
+        self.error = self.out.write_all(&head).and_then(|()| self.out.write_all(&piece)).err();
+        part.written = part.recorder.head.as_ref().map(|head| head.info.clone()).or_else(|| part.info.clone());
+        (self.written_bytes, self.last) = (after, Some(at));
+    }
+
+    /// Finds the session that begins, or makes room for it.
+    fn begin(&mut self, info: &SessionInfo) {
+        let known = |part: &Part| part.info.as_ref().is_some_and(|known| known.session_id == info.session_id);
+        self.current = self.parts.iter().position(known);
+        if self.current.is_none() && self.parts.len() >= MOST_SESSIONS {
+            self.left_out += 1;
+            return;
+        }
+        if self.current.is_none() {
+            let reference = self.parts.iter().find_map(|part| part.info.as_ref());
+            let offset_ns = reference.map_or(0, |reference| clock::align(info, reference).offset_ns);
+            self.add_part(offset_ns);
+        }
+        if let Some(at) = self.current {
+            self.parts[at].info = Some(info.clone());
+        }
+    }
+
+    /// Makes room for a session whose times become those of the window by adding `offset_ns`.
+    fn add_part(&mut self, offset_ns: i64) {
+        let own = |t_ns: u64| match t_ns {
+            // No bound stays no bound.
+            0 | u64::MAX => t_ns,
+            bound => bound.saturating_add_signed(offset_ns.saturating_neg()),
+        };
+        let window = &self.options.window_ns;
+        let options = RecorderOptions { window_ns: own(*window.start())..=own(*window.end()), max_bytes: u64::MAX };
+        self.parts.push(Part { info: None, written: None, recorder: Recorder::new(Vec::new(), options) });
+        self.current = Some(self.parts.len() - 1);
+    }
+}
+
+impl<W: Write> Sink for RunRecorder<W> {
+    fn apply(&mut self, item: Item<'_>) {
+        if let Item::Segment(info) = &item {
+            self.begin(info);
+        } else if self.parts.is_empty() {
+            self.add_part(0);
+        }
+        let Some(at) = self.current else { return };
+        self.parts[at].recorder.apply(item);
+        if self.parts[at].recorder.out.len() > WRITE_LEN {
+            self.write_piece(at);
+        }
+    }
+
+    /// What was written cannot be taken back; the other stream's segments follow it.
+    fn reset(&mut self) {
+        self.parts.iter_mut().for_each(|part| part.recorder.reset());
+    }
+
+    fn turn_to(&mut self, session_id: u128) {
+        let is_it = |part: &Part| part.info.as_ref().is_some_and(|info| info.session_id == session_id);
+        self.current = self.parts.iter().position(is_it);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ranks::Run;
+    use crate::source::fixture::Heard;
+    use gnntop_fixtures::{MS, ParallelRun, SECOND, START_NS, TrainingRun, each_item};
+
+    fn recorded(streams: &[Vec<u8>], options: RecorderOptions) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut recorder = RunRecorder::new(&mut out, options);
+        streams.iter().for_each(|stream| each_item(stream, |item| recorder.apply(item)));
+        recorder.flush().unwrap();
+        out
+    }
+
+    fn steps(run: &Run) -> Vec<(u32, u64)> {
+        run.ranks().all().iter().map(|rank| (rank.place.rank, rank.store.steps().total())).collect()
+    }
+
+    fn run_of(bytes: &[u8]) -> Run {
+        let mut run = Run::default();
+        each_item(bytes, |item| run.apply(item));
+        run
+    }
+
+    #[test]
+    fn pieces_of_sessions_that_take_turns_are_told_apart() {
+        let parallel = ParallelRun { ranks: 3, ..ParallelRun::default() };
+        let mut out = Vec::new();
+        let mut recorder = RunRecorder::new(&mut out, RecorderOptions::default());
+        // Each session item by item, the others in between, written out now and then.
+        let mut streams: Vec<Vec<Vec<u8>>> = parallel.sessions().iter().map(|stream| frames(stream)).collect();
+        let ids: Vec<u128> = (0..3).map(|rank| parallel.info(rank).session_id).collect();
+        let mut turn = 0;
+        while streams.iter().any(|stream| !stream.is_empty()) {
+            let at = turn % 3;
+            recorder.turn_to(ids[at]);
+            let end = streams[at].len().min(2);
+            let rest = streams[at].split_off(end);
+            let frames = std::mem::replace(&mut streams[at], rest);
+            frames.iter().for_each(|frame| each_item(frame, |item| recorder.apply(item)));
+            if turn % 7 == 0 {
+                recorder.flush().unwrap();
+            }
+            turn += 1;
+        }
+        recorder.flush().unwrap();
+        assert_eq!(recorder.sessions(), 3);
+        let run = run_of(&out);
+        assert_eq!(steps(&run), [(0, 60), (1, 60), (2, 60)]);
+        assert!(run.members().iter().all(|member| member.store.losses().is_complete()), "{:?}", run.notes());
+        let alone = run_of(&parallel.session(1));
+        let same = |run: &Run| run.ranks().get(1).map(|rank| rank.store.percentile("step", 0.5));
+        assert_eq!(same(&run), same(&alone));
+    }
+
+    /// The stream cut where its frames end, found by how much of it is needed for another item.
+    fn frames(stream: &[u8]) -> Vec<Vec<u8>> {
+        let count = |len: usize| {
+            let mut items = 0;
+            each_item(&stream[..len], |item| items += usize::from(!matches!(item, Item::Damage(_))));
+            items
+        };
+        let total = count(stream.len());
+        let mut cuts = vec![0];
+        for items in 1..=total {
+            let (mut low, mut high) = (cuts[cuts.len() - 1], stream.len());
+            while low < high {
+                let middle = low + (high - low) / 2;
+                if count(middle) >= items { high = middle } else { low = middle + 1 }
+            }
+            cuts.push(low);
+        }
+        cuts.windows(2).map(|cut| stream[cut[0]..cut[1]].to_vec()).collect()
+    }
+
+    #[test]
+    fn recordings_of_ranks_put_together_are_a_run() {
+        let run = run_of(&recorded(&ParallelRun::default().sessions(), RecorderOptions::default()));
+        assert_eq!(steps(&run), [(0, 60), (1, 60)]);
+    }
+
+    #[test]
+    fn the_window_is_on_each_sessions_own_clock() {
+        let ahead = 3600 * SECOND as i64;
+        let parallel = ParallelRun { elsewhere: vec![(1, ahead, Some(MS))], ..ParallelRun::default() };
+        let from = START_NS + 1000 * MS;
+        let options = RecorderOptions { window_ns: from..=from + 400 * MS, ..RecorderOptions::default() };
+        let run = run_of(&recorded(&parallel.sessions(), options));
+        let counts = steps(&run);
+        assert_eq!(counts.len(), 2);
+        assert!(counts.iter().all(|(_, steps)| (8..=12).contains(steps)), "{counts:?}");
+    }
+
+    #[test]
+    fn one_session_is_recorded_as_before() {
+        let stream = TrainingRun::default().bytes();
+        let (mut alone, mut heard) = (Heard::default(), Heard::default());
+        each_item(&stream, |item| alone.apply(item));
+        each_item(&recorded(&[stream], RecorderOptions::default()), |item| heard.apply(item));
+        assert_eq!((heard.segments.len(), heard.steps()), (1, alone.steps()));
+        assert_eq!(heard.events.len(), alone.events.len());
+    }
+
+    #[test]
+    fn the_size_holds_for_all_together() {
+        let options = RecorderOptions { max_bytes: 3000, ..RecorderOptions::default() };
+        let out = recorded(&ParallelRun { ranks: 4, ..ParallelRun::default() }.sessions(), options);
+        assert!(!out.is_empty() && out.len() <= 3000, "{}", out.len());
+    }
+}

@@ -1,0 +1,206 @@
+//! Everything that can be opened from here: living sessions, those that have ended, and the recordings of a folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::discover::{self, DiscoverError, Session};
+use super::playback::PlaybackOptions;
+use super::recording::RecordingError;
+use super::runs::{self, Group};
+use super::{Live, Playback, Progress, Sink, Source, Status, follow};
+
+/// How the name of a recording ends.
+const RECORDING: &str = "gnntop";
+/// Recordings that are listed at most, the newest of them.
+const MOST_RECORDINGS: usize = 500;
+/// Entries of the folder that are looked at.
+const MOST_ENTRIES: usize = 10_000;
+
+/// What can be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A session whose publisher lives.
+    Live,
+    /// A session whose publisher has ended.
+    Ended,
+    /// A recording.
+    Recording,
+}
+
+/// Something that can be opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// What it is.
+    pub kind: EntryKind,
+    /// The session's name, or the recording's file.
+    pub name: String,
+    /// The publisher's process id, where it is known.
+    pub pid: Option<u32>,
+    /// The publisher's command line; empty where it is not known.
+    pub command: String,
+    /// Bytes on disk.
+    pub size_bytes: u64,
+    /// How long ago it grew.
+    pub age: Option<Duration>,
+    /// Directory of the session, or the recording's file.
+    pub path: PathBuf,
+}
+
+/// Where to look for what can be opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Catalog {
+    /// Directory of sessions.
+    pub sessions_dir: PathBuf,
+    /// Folder with recordings.
+    pub recordings_dir: PathBuf,
+}
+
+impl Catalog {
+    /// Everything there is now: living sessions, then ended ones, then recordings, each the newest first.
+    ///
+    /// # Errors
+    /// When the directory of sessions cannot be read. A folder that cannot be read has no recordings.
+    pub fn entries(&self) -> Result<Vec<Entry>, DiscoverError> {
+        let now = SystemTime::now();
+        let sessions = discover::list(&self.sessions_dir)?.sessions;
+        let mut entries: Vec<Entry> = runs::group(&sessions).iter().filter_map(|group| of_group(group, now)).collect();
+        entries.extend(recordings(&self.recordings_dir, now));
+        Ok(entries)
+    }
+}
+
+/// Opens what an entry names: a session is followed, a recording is played.
+///
+/// # Errors
+/// When a recording cannot be read.
+pub fn open(entry: &Entry) -> Result<Box<dyn Source>, RecordingError> {
+    Ok(match entry.kind {
+        EntryKind::Live | EntryKind::Ended => match discover::read_session(&entry.path) {
+            Ok(session) => follow(&session),
+            // What cannot be read says so itself.
+            Err(_) => Box::new(Live::follow(&entry.path)),
+        },
+        EntryKind::Recording => Box::new(Playback::open(entry.path.clone(), PlaybackOptions::default())?),
+    })
+}
+
+/// A source that yields nothing, for as long as nothing is opened.
+pub struct Nothing;
+
+impl Source for Nothing {
+    fn poll(&mut self, _sink: &mut dyn Sink, _budget: Duration) -> Progress {
+        Progress::default()
+    }
+
+    fn status(&self) -> Status {
+        Status { title: "nothing is open".to_owned(), ..Status::default() }
+    }
+}
+
+/// A run of several ranks is one entry, opened by any of its sessions.
+fn of_group(group: &Group, now: SystemTime) -> Option<Entry> {
+    let first = of_session(group.sessions.first()?, now);
+    let (ranks, _) = group.ranks();
+    let Some(id) = group.id().filter(|_| ranks > 1) else { return Some(first) };
+    Some(Entry {
+        kind: if group.living() > 0 { EntryKind::Live } else { EntryKind::Ended },
+        name: format!("{id}, {ranks} ranks"),
+        pid: None,
+        size_bytes: group.sessions.iter().map(|session| session.size_bytes).sum(),
+        age: group.sessions.iter().filter_map(|session| of_session(session, now).age).min(),
+        ..first
+    })
+}
+
+fn of_session(session: &Session, now: SystemTime) -> Entry {
+    Entry {
+        kind: if session.alive { EntryKind::Live } else { EntryKind::Ended },
+        name: session.info.name.clone(),
+        pid: Some(session.info.pid),
+        command: session.info.command.clone(),
+        size_bytes: session.size_bytes,
+        age: session.last_active.and_then(|at| now.duration_since(at).ok()),
+        path: session.dir.clone(),
+    }
+}
+
+fn recordings(dir: &Path, now: SystemTime) -> Vec<Entry> {
+    let Ok(listed) = fs::read_dir(dir) else { return Vec::new() };
+    let paths = listed.take(MOST_ENTRIES).filter_map(|entry| Some(entry.ok()?.path()));
+    let is_recording = |path: &PathBuf| path.extension().is_some_and(|extension| extension == RECORDING);
+    let mut found: Vec<Entry> = paths.filter(is_recording).filter_map(|path| of_recording(path, now)).collect();
+    found.sort_by(|a, b| (a.age, &a.name).cmp(&(b.age, &b.name)));
+    found.truncate(MOST_RECORDINGS);
+    found
+}
+
+fn of_recording(path: PathBuf, now: SystemTime) -> Option<Entry> {
+    let meta = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
+    // A file may be called anything.
+    let name: String = path.file_name()?.to_string_lossy().chars().filter(|c| !c.is_control()).collect();
+    let age = meta.modified().ok().and_then(|at| now.duration_since(at).ok());
+    let (pid, command) = (None, String::new());
+    Some(Entry { kind: EntryKind::Recording, name, pid, command, size_bytes: meta.len(), age, path })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{self, SessionDir};
+    use super::*;
+    use gnntop_fixtures::ParallelRun;
+
+    fn named(entries: &[Entry]) -> Vec<(EntryKind, &str)> {
+        entries.iter().map(|entry| (entry.kind, entry.name.as_str())).collect()
+    }
+
+    #[test]
+    fn sessions_come_before_recordings() {
+        let (sessions, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let catalog = Catalog { sessions_dir: sessions.path().to_owned(), recordings_dir: folder.path().to_owned() };
+        assert_eq!(catalog.entries().unwrap(), []);
+        SessionDir::create(sessions.path(), "over", 11).write_segment(0, &fixture::segment("over", 11, 0));
+        let live = SessionDir::create(sessions.path(), "alive", 12);
+        live.write_segment(0, &fixture::segment("alive", 12, 0));
+        let _lock = live.lock();
+        fs::write(folder.path().join("a.gnntop"), fixture::recording(3, 1)).unwrap();
+        fs::write(folder.path().join("notes.txt"), "no recording").unwrap();
+        fs::create_dir(folder.path().join("dir.gnntop")).unwrap();
+        let entries = catalog.entries().unwrap();
+        let expected = [(EntryKind::Live, "alive"), (EntryKind::Ended, "over"), (EntryKind::Recording, "a.gnntop")];
+        assert_eq!(named(&entries), expected);
+        for entry in &entries {
+            assert!(open(entry).is_ok() && entry.size_bytes > 0 && entry.age.is_some(), "{entry:?}");
+        }
+    }
+
+    #[test]
+    fn a_run_is_one_entry() {
+        let sessions = tempfile::tempdir().unwrap();
+        let parallel = ParallelRun::default();
+        for rank in 0..2 {
+            SessionDir::create(sessions.path(), "sage", 5000 + rank).write_segment(0, &parallel.session(rank));
+        }
+        let catalog = Catalog { sessions_dir: sessions.path().to_owned(), recordings_dir: "/nowhere".into() };
+        let entries = catalog.entries().unwrap();
+        assert_eq!(named(&entries), [(EntryKind::Ended, "job-17, 2 ranks")]);
+        assert!(entries[0].size_bytes as usize >= parallel.bytes().len());
+        let mut run = crate::ranks::Run::default();
+        open(&entries[0]).unwrap().poll(&mut run, Duration::from_secs(1));
+        assert_eq!(run.ranks().all().len(), 2);
+    }
+
+    #[test]
+    fn names_cannot_drive_a_terminal() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("\u{1b}[2Jevil.gnntop"), "x").unwrap();
+        let found = recordings(folder.path(), SystemTime::now());
+        assert_eq!(named(&found), [(EntryKind::Recording, "[2Jevil.gnntop")]);
+        assert!(open(&found[0]).is_err(), "is no recording");
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_has_none() {
+        assert!(recordings(Path::new("/nowhere/at/all"), SystemTime::now()).is_empty());
+    }
+}

@@ -1,0 +1,220 @@
+//! Follows all sessions of a run, taking turns, and takes in those that come later.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::discover::{self, Session};
+use super::runs;
+use super::{Live, Progress, Sink, Source, State, Status};
+use crate::ranks::MOST_SESSIONS;
+
+/// Time between two looks for sessions that have come.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// Time between two looks whether a session that says nothing still lives: with many ranks each look counts.
+const LIFE_INTERVAL: Duration = Duration::from_millis(250);
+/// A turn takes at most this part of the budget, so that one busy rank does not keep the others from being heard.
+const TURNS: u32 = 4;
+
+/// Follows the run that this session belongs to, or the session where it is a run by itself.
+pub fn follow(session: &Session) -> Box<dyn Source> {
+    match (&session.info.place, session.dir.parent()) {
+        (Some(place), Some(dir)) => Box::new(LiveRun::follow(&place.run, session, dir)),
+        _ => Box::new(Live::follow(&session.dir)),
+    }
+}
+
+/// All sessions of a run.
+pub struct LiveRun {
+    sessions_dir: PathBuf,
+    run: String,
+    members: Vec<Member>,
+    /// Directories that are followed already, or are none of this run's.
+    known: HashSet<OsString>,
+    next_look: Instant,
+    /// Whose turn is first.
+    turn: usize,
+    /// Ranks by the run's own word.
+    expected: u32,
+}
+
+struct Member {
+    session_id: u128,
+    rank: u32,
+    live: Live,
+}
+
+impl LiveRun {
+    /// Follows the sessions of the same start as `session`, and those that come to `sessions_dir` from now on.
+    fn follow(run: &str, session: &Session, sessions_dir: &Path) -> Self {
+        let listed = discover::list(sessions_dir).map(|listing| listing.sessions).unwrap_or_default();
+        let mut all = Self {
+            sessions_dir: sessions_dir.to_owned(),
+            run: run.to_owned(),
+            members: Vec::new(),
+            known: listed.iter().filter_map(|session| Some(session.dir.file_name()?.to_owned())).collect(),
+            next_look: Instant::now() + LOOK_INTERVAL,
+            turn: 0,
+            expected: session.info.place.as_ref().map_or(1, |place| place.ranks),
+        };
+        runs::siblings(session, &listed).sessions.iter().for_each(|session| all.join(session));
+        all
+    }
+
+    fn join(&mut self, session: &Session) {
+        if self.members.len() < MOST_SESSIONS {
+            let live = Live::follow_leisurely(&session.dir, LIFE_INTERVAL);
+            let rank = session.info.place.as_ref().map_or(0, |place| place.rank);
+            self.members.push(Member { session_id: session.info.session_id, rank, live });
+        }
+    }
+
+    /// Takes in sessions of the run that have come since the last look. One whose first segment is still empty is looked at
+    /// again.
+    fn look(&mut self) -> bool {
+        self.next_look = Instant::now() + LOOK_INTERVAL;
+        let Ok(entries) = fs::read_dir(&self.sessions_dir) else { return false };
+        let before = self.members.len();
+        for entry in entries.take(discover::MAX_ENTRIES).flatten() {
+            let name = entry.file_name();
+            if self.known.contains(&name) {
+                continue;
+            }
+            let Ok(session) = discover::inspect(&entry.path()) else { continue };
+            self.known.insert(name);
+            if session.info.place.as_ref().is_some_and(|place| place.run == self.run) {
+                self.join(&session);
+            }
+        }
+        self.members.len() > before
+    }
+
+    fn title(&self) -> String {
+        match self.members.as_slice() {
+            [only] if self.expected <= 1 => only.live.status().title,
+            members => {
+                format!("run {}, {} of {} ranks", self.run, members.len().min(self.expected as usize), self.expected)
+            }
+        }
+    }
+}
+
+/// How all of them stand: what most of them say at their end, and which ranks say otherwise.
+fn state_of(states: &[(u32, State)]) -> State {
+    let ends: Vec<(u32, &str)> = states
+        .iter()
+        .filter_map(|(rank, state)| if let State::Ended(why) = state { Some((*rank, why.as_str())) } else { None })
+        .collect();
+    if ends.len() < states.len() || ends.is_empty() {
+        let is_waiting = states.iter().all(|(_, state)| *state == State::Waiting);
+        return if is_waiting { State::Waiting } else { State::Running };
+    }
+    let usual =
+        ends.iter().map(|(_, why)| *why).max_by_key(|why| ends.iter().filter(|(_, other)| other == why).count());
+    let usual = usual.unwrap_or_default();
+    let others = ends.iter().filter(|(_, why)| *why != usual).map(|(rank, why)| format!("; rank {rank} {why}"));
+    State::Ended(std::iter::once(usual.to_owned()).chain(others.take(4)).collect())
+}
+
+impl Source for LiveRun {
+    fn poll(&mut self, sink: &mut dyn Sink, budget: Duration) -> Progress {
+        let began = Instant::now();
+        let mut progress = Progress { changed: began >= self.next_look && self.look(), more: false };
+        let members = self.members.len();
+        for by in 0..members {
+            let at = (self.turn + by) % members;
+            let left = budget.saturating_sub(began.elapsed());
+            if left.is_zero() {
+                (self.turn, progress.more) = (at, true);
+                return progress;
+            }
+            let member = &mut self.members[at];
+            sink.turn_to(member.session_id);
+            let turn = member.live.poll(sink, left.min(budget / TURNS));
+            progress.changed |= turn.changed;
+            progress.more |= turn.more;
+        }
+        progress
+    }
+
+    fn status(&self) -> Status {
+        let all: Vec<(u32, Status)> = self.members.iter().map(|member| (member.rank, member.live.status())).collect();
+        let mut sum = Status { title: self.title(), ..Status::default() };
+        for (_, status) in &all {
+            sum.live |= status.live;
+            sum.lost_segments += status.lost_segments;
+            sum.damage.add(&status.damage);
+            sum.newer_format = sum.newer_format.max(status.newer_format);
+        }
+        sum.state = state_of(&all.into_iter().map(|(rank, status)| (rank, status.state)).collect::<Vec<_>>());
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::SessionDir;
+    use super::*;
+    use crate::ranks::{Presence, Run};
+    use gnntop_fixtures::ParallelRun;
+
+    /// A rank's session on disk.
+    fn publish(dir: &Path, parallel: &ParallelRun, rank: u32) -> SessionDir {
+        let session = SessionDir::create(dir, "sage", parallel.info(rank).pid);
+        session.write_segment(0, &parallel.session(rank));
+        session
+    }
+
+    fn poll(source: &mut dyn Source, run: &mut Run) {
+        while source.poll(run, Duration::from_secs(1)).more {}
+    }
+
+    #[test]
+    fn all_ranks_are_followed_and_late_ones_taken_in() {
+        let dir = tempfile::tempdir().unwrap();
+        let parallel = ParallelRun { ranks: 3, ends: false, ..ParallelRun::default() };
+        let (one, zero) = (publish(dir.path(), &parallel, 1), publish(dir.path(), &parallel, 0));
+        let locks = [one.lock(), zero.lock()];
+        let session = discover::read_session(one.path()).unwrap();
+        let mut source = LiveRun::follow("job-17", &session, dir.path());
+        let mut run = Run::default();
+        poll(&mut source, &mut run);
+        assert_eq!((run.ranks().all().len(), run.rank()), (2, Some(0)));
+        assert_eq!(source.status().title, "run job-17, 2 of 3 ranks");
+        assert_eq!((source.status().state, source.status().live), (State::Running, true));
+        // A rank of another run comes, one whose segment is still empty, and the third.
+        publish(dir.path(), &ParallelRun { run: "job-18", start: 1, ..parallel.clone() }, 0);
+        let late = SessionDir::create(dir.path(), "sage", parallel.info(2).pid);
+        late.write_segment(0, b"");
+        assert!(!source.look());
+        late.write_segment(0, &parallel.session(2));
+        let late_lock = late.lock();
+        assert!(source.look());
+        poll(&mut source, &mut run);
+        assert_eq!(run.ranks().all().len(), 3);
+        assert!(run.notes().is_empty(), "{:?}", run.notes());
+        // Rank 2 is killed, the others go on.
+        drop(late_lock);
+        while run.ranks().presence(run.ranks().get(2).unwrap()) != Presence::Gone {
+            poll(&mut source, &mut run);
+        }
+        assert_eq!(source.status().state, State::Running);
+        drop(locks);
+        while !matches!(source.status().state, State::Ended(_)) {
+            poll(&mut source, &mut run);
+        }
+        assert_eq!(source.status().state, State::Ended("ended without a word: killed?".to_owned()));
+    }
+
+    #[test]
+    fn the_end_says_what_most_ranks_say_and_who_says_otherwise() {
+        let ended = |why: &str| State::Ended(why.to_owned());
+        let states = [(0, ended("ended")), (1, ended("ended without a word: killed?")), (2, ended("ended"))];
+        assert_eq!(state_of(&states), ended("ended; rank 1 ended without a word: killed?"));
+        assert_eq!(state_of(&[(0, ended("ended")), (1, State::Running)]), State::Running);
+        assert_eq!(state_of(&[(0, State::Waiting)]), State::Waiting);
+        assert_eq!(state_of(&[]), State::Waiting);
+    }
+}

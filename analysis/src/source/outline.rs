@@ -1,0 +1,225 @@
+//! A look over a recording before it is read: when it begins and ends, and where recordings were put one after the other,
+//! as `cat` does with those of the ranks of a run. Only headers and a few frames are read.
+
+use std::collections::{HashSet, VecDeque};
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+
+use gnntop_wire::{HEADER_LEN, Item, SessionInfo, StreamReader, peek};
+
+use super::clocks::Clocks;
+use super::recording::TimeSpan;
+use crate::ranks::MOST_SESSIONS;
+
+/// Bytes read at a time.
+const CHUNK_LEN: usize = 256 * 1024;
+/// A recording without a time in so many bytes has none.
+const HEAD_LEN: u64 = 4 << 20;
+/// Bytes from the end that are searched for the last time stamp; more than the longest frame.
+const TAIL_LEN: u64 = 2 << 20;
+/// Frames before a seam that are searched for a time.
+const FRAMES_BEFORE: usize = 4;
+/// Where time goes back by this much, another recording begins. Sessions that take turns are at most a second apart.
+const SEAM_NS: u64 = 1_500_000_000;
+
+/// What a look over a recording tells.
+pub(super) struct Outline {
+    /// Stretches in which time goes on, by their bytes; to be read beside each other.
+    pub(super) parts: Vec<Range<u64>>,
+    /// First and last instant, on the clock of the first session.
+    pub(super) span: TimeSpan,
+    /// The first session; `None` where the recording begins within one.
+    pub(super) reference: Option<SessionInfo>,
+}
+
+impl Outline {
+    /// Looks over a file; `None` where nothing in it has a time.
+    pub(super) fn of(file: &File) -> Option<Self> {
+        let len = file.metadata().ok()?.len();
+        let (seams, reference) = seams(file, len);
+        let ends = seams.iter().skip(1).copied().chain([len]);
+        let parts: Vec<Range<u64>> = seams.iter().copied().zip(ends).map(|(start, end)| start..end).collect();
+        let clocks = || Clocks::of(reference.clone());
+        let first_ns = parts.iter().filter_map(|part| first_time(file, part.clone(), clocks())).min()?;
+        let last_ns = parts.iter().filter_map(|part| last_time(file, part.clone(), clocks())).max()?;
+        Some(Self { parts, span: TimeSpan { first_ns, last_ns: last_ns.max(first_ns) }, reference })
+    }
+}
+
+/// Where recordings begin in a file, the first at 0, and the first session. Looks up to the first damage.
+fn seams(file: &File, len: u64) -> (Vec<u64>, Option<SessionInfo>) {
+    let (mut seams, mut known, mut reference) = (vec![0], HashSet::new(), None);
+    let (mut offset, mut current) = (0, None::<SessionInfo>);
+    // The newest frames of the session that is read now.
+    let mut before: VecDeque<u64> = VecDeque::new();
+    let mut header = [0; HEADER_LEN];
+    while file.read_exact_at(&mut header, offset).is_ok() {
+        let Some((frame_len, is_segment)) = peek(&header) else { break };
+        let end = offset + frame_len as u64;
+        let begins = is_segment.then(|| segment(file, offset..end)).flatten();
+        if let Some(info) = begins {
+            reference.get_or_insert_with(|| info.clone());
+            if known.len() < MOST_SESSIONS && known.insert(info.session_id) && !before.is_empty() {
+                let clocks = |session: &Option<SessionInfo>| clocks_in(session.as_ref(), &reference);
+                let newest = last_time(file, before[0]..offset, clocks(&current));
+                let next = first_time(file, offset..len, clocks(&Some(info.clone())));
+                seams.extend(
+                    newest.zip(next).filter(|(newest, next)| next.saturating_add(SEAM_NS) < *newest).map(|_| offset),
+                );
+            }
+            current = Some(info);
+            before.clear();
+        }
+        before.push_back(offset);
+        if before.len() > FRAMES_BEFORE {
+            before.pop_front();
+        }
+        offset = end;
+    }
+    (seams, reference)
+}
+
+/// The clocks as they are within a session.
+fn clocks_in(session: Option<&SessionInfo>, reference: &Option<SessionInfo>) -> Clocks {
+    let mut clocks = Clocks::of(reference.clone());
+    session.into_iter().for_each(|info| clocks.begin(info));
+    clocks
+}
+
+/// The session of the segment that begins in these bytes.
+fn segment(file: &File, range: Range<u64>) -> Option<SessionInfo> {
+    let mut found = None;
+    each_item(file, range, |item| {
+        if let Item::Segment(info) = item {
+            found = Some(info);
+        }
+        true
+    });
+    found
+}
+
+/// When the first thing in these bytes happened.
+fn first_time(file: &File, range: Range<u64>, mut clocks: Clocks) -> Option<u64> {
+    let mut first_ns = None;
+    let end = range.end.min(range.start.saturating_add(HEAD_LEN));
+    each_item(file, range.start..end, |item| {
+        first_ns = match item {
+            Item::Segment(info) => {
+                clocks.begin(&info);
+                None
+            }
+            Item::Anchor(anchor) => Some(clocks.common_ns(anchor.monotonic_ns)),
+            Item::Block(info, _) => Some(clocks.common_ns(info.base_ns)),
+            _ => None,
+        };
+        first_ns.is_some()
+    });
+    first_ns
+}
+
+/// When the last thing in these bytes happened.
+fn last_time(file: &File, range: Range<u64>, mut clocks: Clocks) -> Option<u64> {
+    let mut last_ns = None;
+    let start = range.end.saturating_sub(TAIL_LEN).max(range.start);
+    // The tail begins within some session; the clocks of the part's first one stand in for it until the next head.
+    if start > range.start
+        && let Some(info) = segment(file, range.start..(range.start + CHUNK_LEN as u64).min(range.end))
+    {
+        clocks.begin(&info);
+    }
+    each_item(file, start..range.end, |item| {
+        last_ns = last_ns.max(match item {
+            Item::Segment(info) => {
+                clocks.begin(&info);
+                None
+            }
+            Item::Anchor(anchor) => Some(clocks.common_ns(anchor.monotonic_ns)),
+            Item::Block(_, events) => events.map(|event| clocks.common_ns(event.t_ns())).max(),
+            Item::End(end) => Some(clocks.common_ns(end.t_ns)),
+            _ => None,
+        });
+        false
+    });
+    last_ns
+}
+
+/// Hands over the items in these bytes until `is_enough`.
+fn each_item(file: &File, range: Range<u64>, mut is_enough: impl FnMut(Item<'_>) -> bool) {
+    let mut reader = StreamReader::starting_at(range.start);
+    let mut chunk = vec![0; CHUNK_LEN];
+    let mut offset = range.start;
+    while offset < range.end {
+        let room = chunk.len().min(usize::try_from(range.end - offset).unwrap_or(usize::MAX));
+        let Ok(len @ 1..) = file.read_at(&mut chunk[..room], offset) else { return };
+        reader.fill(&chunk[..len]);
+        offset += len as u64;
+        while let Some(item) = reader.next() {
+            if is_enough(item) {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+    use crate::recorder::{RecorderOptions, RunRecorder};
+    use crate::source::Sink;
+    use gnntop_fixtures::{MS, ParallelRun, SECOND, START_NS, TrainingRun};
+
+    fn outline(bytes: &[u8]) -> Outline {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        Outline::of(&file).unwrap()
+    }
+
+    #[test]
+    fn recordings_put_together_are_read_beside_each_other() {
+        let sessions = ParallelRun { ranks: 3, ..ParallelRun::default() }.sessions();
+        let Outline { parts, span, reference } = outline(&sessions.concat());
+        let starts: Vec<u64> = parts.iter().map(|part| part.start).collect();
+        assert_eq!(starts, [0, sessions[0].len() as u64, (sessions[0].len() + sessions[1].len()) as u64]);
+        assert_eq!(reference.unwrap().pid, 5000);
+        assert_eq!(span, TimeSpan { first_ns: START_NS, last_ns: START_NS + 100 * MS + 60 * 40 * MS });
+        let alone = outline(&TrainingRun::default().bytes());
+        assert_eq!(alone.parts.len(), 1);
+    }
+
+    #[test]
+    fn what_a_recorder_wrote_in_turns_is_one_part() {
+        let mut out = Vec::new();
+        let mut recorder = RunRecorder::new(&mut out, RecorderOptions::default());
+        let sessions = ParallelRun { ranks: 3, ..ParallelRun::default() }.sessions();
+        sessions.iter().for_each(|stream| gnntop_fixtures::each_item(stream, |item| recorder.apply(item)));
+        recorder.flush().unwrap();
+        // Each session's blocks of a second and more lie together here, at most as far apart as a seam.
+        assert!(outline(&out).parts.len() <= 3);
+        let later = ParallelRun { ranks: 3, later_ns: 60 * SECOND, start: 1, ..ParallelRun::default() };
+        let bytes = [ParallelRun::default().session(0), later.session(1)].concat();
+        assert_eq!(outline(&bytes).parts.len(), 1, "one after the other also in time");
+    }
+
+    #[test]
+    fn times_are_on_the_first_sessions_clock() {
+        let elsewhere = vec![(1, 1000 * SECOND as i64, Some(MS))];
+        let sessions = ParallelRun { elsewhere, ..ParallelRun::default() }.sessions();
+        let Outline { parts, span, .. } = outline(&sessions.concat());
+        assert_eq!((parts.len(), span.first_ns), (2, START_NS));
+        assert!(span.last_ns < START_NS + 3 * SECOND, "{span:?}");
+    }
+
+    #[test]
+    fn damage_ends_the_look() {
+        let mut bytes = ParallelRun::default().sessions().concat();
+        let middle = bytes.len() / 2;
+        bytes[middle..middle + 100].fill(7);
+        assert!(!outline(&bytes).parts.is_empty());
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"no recording").unwrap();
+        assert!(Outline::of(&file).is_none());
+    }
+}

@@ -1,0 +1,279 @@
+//! One stretch of a recording that is played: the reading of it, and what is held back until it is due.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::super::outline::Outline;
+use super::super::pipe::Pipe;
+use super::super::recording::{Advance, RecordingError, STDIN};
+use super::super::spool::{MOST_BYTES, Spool};
+use super::super::{Recording, Sink, Source, Status};
+use super::pacer::Pacer;
+
+/// How far [`Strand::feed`] got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fed {
+    /// Far enough ahead of the position.
+    Ahead,
+    /// The budget was used up before.
+    Behind,
+    /// A pipe has nothing to give now.
+    Waiting,
+    /// The recording ends before.
+    End,
+}
+
+/// What comes through a pipe and is kept.
+pub(super) struct Piped {
+    spool: Spool,
+    /// What it is called.
+    title: String,
+}
+
+impl Piped {
+    /// The file in which all of it lies; `None` while more may come, or where it is too much.
+    pub(super) fn file(&self) -> Option<PathBuf> {
+        self.spool.is_whole().then(|| self.spool.path().to_owned())
+    }
+
+    /// What it is called.
+    pub(super) fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Why it cannot be played backwards.
+    pub(super) fn hint(&self) -> String {
+        match self.spool.is_full() {
+            true => format!(
+                "it has more than {} MiB: what comes through a pipe then is not played backwards",
+                MOST_BYTES >> 20
+            ),
+            false => "what comes through a pipe is played backwards once all of it has come".to_owned(),
+        }
+    }
+}
+
+/// One stretch of a recording.
+pub(super) struct Strand {
+    recording: Recording,
+    pacer: Pacer,
+}
+
+impl Strand {
+    /// Opens all stretches of the recording at `path` that are to be read beside each other, to be called `title` where that
+    /// is not its path.
+    pub(super) fn open_all(
+        path: &Path,
+        title: Option<&str>,
+        outline: Option<&Outline>,
+    ) -> Result<Vec<Self>, RecordingError> {
+        let pacer = || Pacer::new(outline.map(|outline| (outline.span.first_ns, outline.reference.clone())));
+        let strand = |recording: Recording| Self { recording: recording.titled(title), pacer: pacer() };
+        match outline.filter(|outline| outline.parts.len() > 1) {
+            Some(outline) => outline.parts.iter().map(|part| Recording::open_part(path, part).map(strand)).collect(),
+            None => Ok(vec![strand(Recording::open(path)?)]),
+        }
+    }
+
+    /// Opens what comes through a pipe so that it can be played as a file once all of it has come; `None` for what is no pipe,
+    /// and where there is no room for temporary files.
+    pub(super) fn open_pipe(path: &Path) -> Result<Option<(Self, Piped)>, RecordingError> {
+        let is_stdin = path == Path::new("-");
+        // What a shell redirects (`< a.gnntop`) is read as what comes through a pipe.
+        if !is_stdin && !path.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
+            return Ok(None);
+        }
+        let kept = if is_stdin {
+            Pipe::keep(io::stdin(), MOST_BYTES)
+        } else {
+            File::open(path).and_then(|open| Pipe::keep(open, MOST_BYTES))
+        };
+        let Ok((pipe, spool)) = kept else { return Ok(None) };
+        let title = if is_stdin { STDIN.to_owned() } else { path.display().to_string() };
+        let recording = Recording::through(pipe, title.clone())?;
+        spool.settle();
+        Ok(Some((Self { recording, pacer: Pacer::default() }, Piped { spool, title })))
+    }
+
+    /// Hands over what has become due by this position; false if that was nothing.
+    pub(super) fn release(&mut self, position_ns: u64, sink: &mut dyn Sink) -> bool {
+        self.pacer.set_position(position_ns);
+        self.pacer.release(sink)
+    }
+
+    /// Reads ahead of the position until `deadline`.
+    pub(super) fn feed(&mut self, position_ns: u64, sink: &mut dyn Sink, began: Instant, budget: Duration) -> Fed {
+        self.pacer.resume(sink);
+        loop {
+            self.pacer.set_position(position_ns);
+            if self.pacer.is_ahead() {
+                return Fed::Ahead;
+            }
+            match self.recording.advance(&mut self.pacer.gate(sink)) {
+                Advance::Read => (),
+                Advance::Idle => return Fed::Waiting,
+                Advance::End => return Fed::End,
+            }
+            if began.elapsed() >= budget {
+                return Fed::Behind;
+            }
+        }
+    }
+
+    /// Whether nothing is held back.
+    pub(super) fn is_empty(&self) -> bool {
+        self.pacer.is_empty()
+    }
+
+    /// Whether sessions that went on beside each other come one after the other in it.
+    pub(super) fn is_in_turn(&self) -> bool {
+        self.pacer.is_in_turn()
+    }
+
+    /// What is known of the stretch.
+    pub(super) fn status(&self) -> Status {
+        self.recording.status()
+    }
+}
+
+/// Looks over the file at `path`; `None` for a pipe, and for a session's directory.
+pub(super) fn outline(path: &Path) -> Option<Outline> {
+    (path != Path::new("-")).then(|| Recording::outline(path))?
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::super::super::{Control, State};
+    use super::super::{Playback, PlaybackOptions};
+    use super::*;
+    use crate::ranks::Run;
+    use crate::recorder::{RecorderOptions, RunRecorder};
+    use gnntop_fixtures::{MS, ParallelRun, SECOND, each_item};
+
+    /// A recording that is played into a run, on a clock that the test moves.
+    struct Player {
+        playback: Playback,
+        now_ms: Arc<AtomicU64>,
+        run: Run,
+        _dir: tempfile::TempDir,
+    }
+
+    impl Player {
+        fn play(bytes: &[u8]) -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("run.gnntop");
+            fs::write(&path, bytes).unwrap();
+            let now_ms = Arc::new(AtomicU64::new(0));
+            let clock = Arc::clone(&now_ms);
+            let clock = Box::new(move || Duration::from_millis(clock.load(Ordering::Relaxed)));
+            let playback = Playback::with_clock(path, PlaybackOptions::default(), clock).unwrap();
+            let mut player = Self { playback, now_ms, run: Run::default(), _dir: dir };
+            player.poll();
+            player
+        }
+
+        fn poll(&mut self) {
+            while self.playback.poll(&mut self.run, Duration::from_secs(1)).more {}
+        }
+
+        fn wait(&mut self, ms: u64) {
+            for _ in 0..ms / 100 {
+                self.now_ms.fetch_add(100, Ordering::Relaxed);
+                self.poll();
+            }
+        }
+
+        /// Steps that each rank has come to.
+        fn steps(&self) -> Vec<u64> {
+            self.run.ranks().all().iter().map(|rank| rank.store.steps().total()).collect()
+        }
+    }
+
+    /// Three ranks, one of them on a machine whose clock is far off.
+    fn parallel() -> ParallelRun {
+        let elsewhere = vec![(2, 5000 * SECOND as i64, Some(MS))];
+        ParallelRun { ranks: 3, elsewhere, ..ParallelRun::default() }
+    }
+
+    /// What a recorder makes of the ranks, in turns of 300 ms.
+    fn interleaved(parallel: &ParallelRun) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut recorder = RunRecorder::new(&mut out, RecorderOptions::default());
+        let sessions = parallel.sessions();
+        let longest = sessions.iter().map(Vec::len).max().unwrap();
+        let mut readers: Vec<_> = sessions.iter().map(|_| gnntop_wire::StreamReader::new()).collect();
+        for at in (0..longest).step_by(200) {
+            for (rank, (stream, reader)) in (0u32..).zip(sessions.iter().zip(&mut readers)) {
+                recorder.turn_to(parallel.info(rank).session_id);
+                reader.fill(&stream[at.min(stream.len())..(at + 200).min(stream.len())]);
+                while let Some(item) = reader.next() {
+                    recorder.apply(item);
+                }
+            }
+            recorder.flush().unwrap();
+        }
+        out
+    }
+
+    #[test]
+    fn all_ranks_are_played_in_step() {
+        for bytes in [parallel().bytes(), interleaved(&parallel())] {
+            let mut player = Player::play(&bytes);
+            player.wait(1200);
+            // The first step ends after 139 ms, the others each 40 ms later.
+            assert_eq!(player.steps(), [27, 27, 27]);
+            player.playback.control(Control::Seek(500 * MS));
+            player.poll();
+            assert_eq!(player.steps(), [10, 10, 10], "also backwards");
+            player.playback.control(Control::SeekStep(40));
+            player.poll();
+            player.poll();
+            assert_eq!(player.steps(), [40, 40, 40]);
+            player.wait(3000);
+            assert_eq!(player.steps(), [60, 60, 60]);
+            assert!(matches!(player.playback.status().state, State::Ended(_)), "{:?}", player.playback.status());
+            assert!(player.run.members().iter().all(|member| member.store.losses().is_complete()));
+            assert!(player.run.notes().is_empty(), "{:?}", player.run.notes());
+        }
+    }
+
+    #[test]
+    fn a_rank_that_came_late_comes_late_again() {
+        let late = ParallelRun { later_ns: SECOND, ..parallel() };
+        let mut player = Player::play(&[parallel().session(0), late.session(1)].concat());
+        player.wait(500);
+        assert_eq!(player.steps()[0], 10);
+        assert_eq!(player.steps().get(1).copied().unwrap_or(0), 0);
+        player.wait(1000);
+        assert_eq!(player.steps(), [35, 10]);
+    }
+
+    #[test]
+    fn behind_damage_nothing_is_given_to_the_wrong_rank() {
+        let mut bytes = interleaved(&parallel());
+        let middle = bytes.len() / 2;
+        bytes[middle..middle + 40].fill(0);
+        let mut run = Run::default();
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("a.gnntop"), &bytes).unwrap();
+        let mut recording = Recording::open(&dir.path().join("a.gnntop")).unwrap();
+        recording.read_all(&mut run);
+        assert_eq!(recording.status().damage.holes, 1);
+        for (rank, member) in run.members().iter().enumerate() {
+            let alone = {
+                let mut alone = Run::default();
+                each_item(&parallel().session(rank as u32), |item| alone.apply(item));
+                alone
+            };
+            let store = &member.store;
+            assert!(store.steps().total() > 30 && store.losses().repeated_blocks == 0, "{:?}", store.losses());
+            assert_eq!(store.steps().last().unwrap().end_ns(), alone.store().steps().last().unwrap().end_ns());
+        }
+    }
+}

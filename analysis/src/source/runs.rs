@@ -1,0 +1,184 @@
+//! Which sessions of a folder are one run: those with the same run id that were there at the same time.
+//!
+//! A folder may hold what an earlier start of the same run left behind, under the same id. It is told apart by time: sessions
+//! of one start overlap, also where one rank died and was started anew beside the others.
+
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::discover::Session;
+use crate::ranks::RIVAL_NS;
+
+/// Sessions that lie further apart than this belong to different starts. Ranks of one start come up within seconds.
+const APART: Duration = Duration::from_secs(10);
+
+/// The sessions of one start of a run, by rank; or a session that is a run by itself.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// Its sessions; at least one.
+    pub sessions: Vec<Session>,
+}
+
+impl Group {
+    /// The run's id; `None` for a session by itself.
+    pub fn id(&self) -> Option<&str> {
+        Some(self.sessions.first()?.info.place.as_ref()?.run.as_str())
+    }
+
+    /// Ranks that the run has by its own word, and how many of them have published.
+    pub fn ranks(&self) -> (u32, usize) {
+        let places = || self.sessions.iter().filter_map(|session| session.info.place.as_ref());
+        let mut published: Vec<u32> = places().map(|place| place.rank).collect();
+        published.dedup();
+        (places().map(|place| place.ranks).max().unwrap_or(1), published.len())
+    }
+
+    /// Ranks that two sessions claimed at the same time: two runs share the id.
+    pub fn rivals(&self) -> usize {
+        let same_rank = |a: &Session, b: &Session| {
+            let rank = |session: &Session| session.info.place.as_ref().map(|place| place.rank);
+            rank(a) == rank(b)
+        };
+        let is_rival = |of: &[Session]| {
+            let starts = of.iter().map(|session| u128::from(session.info.start.wall_ns));
+            let ends = of.iter().map(|session| (u128::from(session.info.start.wall_ns), end_ns(session)));
+            let latest_ns = starts.max().unwrap_or_default();
+            ends.filter(|(start_ns, _)| *start_ns < latest_ns)
+                .any(|(_, end_ns)| end_ns > latest_ns + u128::from(RIVAL_NS))
+        };
+        self.sessions.chunk_by(same_rank).filter(|of| is_rival(of)).count()
+    }
+
+    /// Sessions whose publisher lives.
+    pub fn living(&self) -> usize {
+        self.sessions.iter().filter(|session| session.alive).count()
+    }
+}
+
+/// Puts sessions together by run and start. Runs stand where their first session stood.
+pub fn group(sessions: &[Session]) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut of_run: HashMap<&str, Vec<&Session>> = HashMap::new();
+    for session in sessions {
+        if let Some(place) = &session.info.place {
+            of_run.entry(&place.run).or_default().push(session);
+        }
+    }
+    let mut starts: HashMap<&str, Vec<Group>> = of_run.into_iter().map(|(run, all)| (run, by_start(all))).collect();
+    for session in sessions {
+        let Some(place) = &session.info.place else {
+            groups.push(Group { sessions: vec![session.clone()] });
+            continue;
+        };
+        let Some(starts) = starts.get_mut(place.run.as_str()) else { continue };
+        let has_it = |group: &Group| group.sessions.iter().any(|member| member.dir == session.dir);
+        if let Some(at) = starts.iter().position(has_it) {
+            groups.push(starts.swap_remove(at));
+        }
+    }
+    groups
+}
+
+/// The sessions of the same start of the same run as this one, itself among them, by rank.
+pub fn siblings(session: &Session, all: &[Session]) -> Group {
+    let has_it = |group: &Group| group.sessions.iter().any(|member| member.dir == session.dir);
+    let found = group(all).into_iter().find(has_it);
+    found.unwrap_or_else(|| Group { sessions: vec![session.clone()] })
+}
+
+/// Splits the sessions of one run where nothing went on for a while.
+fn by_start(mut sessions: Vec<&Session>) -> Vec<Group> {
+    sessions.sort_by_key(|session| session.info.start.wall_ns);
+    let mut groups: Vec<Group> = Vec::new();
+    let mut until_ns = 0u128;
+    for session in sessions {
+        let start_ns = u128::from(session.info.start.wall_ns);
+        let goes_on = start_ns <= until_ns + APART.as_nanos();
+        match groups.last_mut().filter(|_| goes_on) {
+            Some(group) => group.sessions.push(session.clone()),
+            None => groups.push(Group { sessions: vec![session.clone()] }),
+        }
+        until_ns = until_ns.max(end_ns(session)).max(start_ns);
+    }
+    for group in &mut groups {
+        group.sessions.sort_by_key(|session| session.info.place.as_ref().map(|place| place.rank));
+    }
+    groups
+}
+
+/// Until when a session went on, in nanoseconds since 1970; a living one goes on.
+fn end_ns(session: &Session) -> u128 {
+    let end = if session.alive { Some(SystemTime::now()) } else { session.last_active };
+    end.and_then(|end| end.duration_since(UNIX_EPOCH).ok()).unwrap_or_default().as_nanos()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use gnntop_fixtures::ParallelRun;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// A session of a rank that went on for `seconds` after it started.
+    fn session(run: &ParallelRun, rank: u32, seconds: u64, alive: bool) -> Session {
+        let info = run.info(rank);
+        let end = UNIX_EPOCH + Duration::from_nanos(info.start.wall_ns + seconds * SECOND);
+        let dir = PathBuf::from(format!("/sessions/{:x}", info.session_id));
+        Session { dir, info, alive, size_bytes: 1, last_active: Some(end) }
+    }
+
+    fn shape(groups: &[Group]) -> Vec<Vec<u32>> {
+        groups.iter().map(|group| group.sessions.iter().map(|session| session.info.pid).collect()).collect()
+    }
+
+    #[test]
+    fn sessions_of_one_start_are_together_by_rank() {
+        let (one, other) = (ParallelRun::default(), ParallelRun { run: "job-18", start: 3, ..ParallelRun::default() });
+        let mut alone = session(&ParallelRun { start: 9, ..one.clone() }, 0, 5, true);
+        alone.info.place = None;
+        let all = [session(&one, 1, 10, true), alone, session(&other, 0, 10, true), session(&one, 0, 10, true)];
+        let groups = group(&all);
+        assert_eq!(shape(&groups), [vec![5000, 5001], vec![14_000], vec![8000]]);
+        assert_eq!((groups[0].id(), groups[0].ranks(), groups[0].living()), (Some("job-17"), (2, 2), 2));
+        assert_eq!((groups[1].id(), groups[1].ranks().0), (None, 1));
+        assert_eq!(groups[2].ranks(), (2, 1), "one has published");
+        assert_eq!(shape(&[siblings(&all[0], &all)]), [vec![5000, 5001]]);
+        assert_eq!(shape(&[siblings(&all[1], &all)]), [vec![14_000]]);
+    }
+
+    #[test]
+    fn an_earlier_start_under_the_same_id_is_another_run() {
+        let first = ParallelRun::default();
+        // Half an hour later.
+        let again = ParallelRun { start: 1, later_ns: 1800 * SECOND, ..ParallelRun::default() };
+        let all = [session(&again, 0, 60, true), session(&first, 0, 20, false), session(&first, 1, 20, false)];
+        let pids = |rank: u32| again.info(rank).pid;
+        assert_eq!(shape(&group(&all)), [vec![pids(0)], vec![5000, 5001]]);
+    }
+
+    #[test]
+    fn sessions_of_one_rank_that_go_on_beside_each_other_are_rivals() {
+        let first = ParallelRun::default();
+        let again = ParallelRun { start: 1, later_ns: 5 * SECOND, ..ParallelRun::default() };
+        let rivals = |sessions: &[Session]| group(sessions)[0].rivals();
+        let both = |seconds: u64| {
+            let of = |run: &ParallelRun, seconds: u64| [0, 1].map(|rank| session(run, rank, seconds, false));
+            [of(&first, seconds), of(&again, 60)].concat()
+        };
+        assert_eq!((rivals(&both(60)), rivals(&both(8))), (2, 2));
+        assert_eq!(rivals(&both(6)), 0, "the second was started while the first still ended");
+        assert_eq!(rivals(&both(60)[1..]), 1);
+        assert_eq!(rivals(&both(60)[..2]), 0);
+    }
+
+    #[test]
+    fn a_rank_that_was_started_anew_beside_the_others_is_one_of_them() {
+        let first = ParallelRun::default();
+        let again = ParallelRun { start: 1, later_ns: 30 * SECOND, ..ParallelRun::default() };
+        let all = [session(&first, 0, 0, true), session(&first, 1, 10, false), session(&again, 1, 0, true)];
+        assert_eq!(shape(&group(&all)), [vec![5000, 5001, again.info(1).pid]]);
+        assert_eq!(group(&all)[0].ranks(), (2, 2));
+    }
+}
