@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use gnntop_probe::{Name, phase, span, step};
-use gnntop_workloads::command::{RunOptions, Silent, Summary};
+use gnntop_workloads::launch::{Launch, RankOptions, RunOptions};
 use gnntop_workloads::loading::{Assemble, BatchId, Loader, LoaderObserver, LoaderSettings, Stage, wait_for_batch};
-use gnntop_workloads::parallel::{Launch, RankOptions};
+use gnntop_workloads::train::{Silent, Summary};
 use serde_json::Value;
 use sessions::{Sessions, signal, spawn, wait_until};
 

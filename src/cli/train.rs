@@ -46,7 +46,8 @@ mod workload {
     use std::time::{Duration, Instant};
 
     use anyhow::bail;
-    use gnntop_workloads::command::{Observer, StepReport, TrainError, WORKLOADS, Workload};
+    use gnntop_workloads::command::{WORKLOADS, Workload};
+    use gnntop_workloads::train::{Observer, StepReport, TrainError};
     use gnntop_workloads::{BatchShape, Warning};
     use indicatif::{ProgressBar, ProgressStyle};
 
@@ -67,13 +68,12 @@ mod workload {
     ];
 
     pub(super) fn check_name(name: &str) -> anyhow::Result<()> {
-        if WORKLOADS.iter().any(|(known, _)| *known == name) {
+        if WORKLOADS.iter().any(|known| known.name == name) {
             return Ok(());
         }
-        let known: Vec<&str> = WORKLOADS.iter().map(|(known, _)| *known).collect();
         bail!(
             "no workload is called {name}; there is: {}. For a program of yours: gnntop run -- {name}",
-            known.join(", ")
+            WORKLOADS.map(|known| known.name).join(", ")
         )
     }
 

@@ -22,9 +22,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 mod on_gpu {
     use std::sync::Arc;
 
-    use gnntop_workloads::command::DeviceChoice;
     use gnntop_workloads::device_rates::{Rate, measure};
     use gnntop_workloads::kernels::Adjacency;
+    use gnntop_workloads::launch::DeviceChoice;
     use rand::rngs::StdRng;
     use rand::{RngExt, SeedableRng};
 

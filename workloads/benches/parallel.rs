@@ -9,8 +9,9 @@ use std::hint::black_box;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use gnntop_workloads::command::{Observer, StepReport, Workload};
+use gnntop_workloads::command::Workload;
 use gnntop_workloads::parallel::{Collective, thread_ranks};
+use gnntop_workloads::train::{Observer, StepReport};
 
 /// Values of 16 MiB.
 const VALUES: usize = 4 << 20;

@@ -12,8 +12,9 @@ use gnntop_workloads::graph::{Batch, Graph};
 use gnntop_workloads::kernels::{
     Aggregates, Saved, SectionLayout, aggregate, gradient_of_messages, gradient_of_targets,
 };
-use gnntop_workloads::pna::{DeviceBatch, PnaConfig, PnaTraining, TargetScale, Trainer};
+use gnntop_workloads::models::pna::{DeviceBatch, PnaConfig};
 use gnntop_workloads::train::{AdamSettings, Subnormals, set_subnormals};
+use gnntop_workloads::trainers::pna::{PnaTraining, TargetScale, Trainer};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 

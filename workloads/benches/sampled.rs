@@ -9,16 +9,15 @@
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use gnntop_workloads::gat::{self, GatConfig};
 use gnntop_workloads::kernels::KernelFamily;
 use gnntop_workloads::loading::{LoaderObserver, LoaderSettings, Stage};
+use gnntop_workloads::models::gat::{Gat, GatConfig};
+use gnntop_workloads::models::sage::{Sage, SageConfig};
+use gnntop_workloads::models::{NodeModel, Pass};
 use gnntop_workloads::nodes::NodeDataset;
 use gnntop_workloads::nodes::generate::reddit_like;
-use gnntop_workloads::sage::{self, SageConfig};
 use gnntop_workloads::sampling::{NodeBatches, NodeLoader, SampleForm, SamplerSettings};
-use gnntop_workloads::train::{
-    AdamSettings, LabelledRows, NodeInput, NodeModel, NodeTrainer, Pass, Subnormals, set_subnormals,
-};
+use gnntop_workloads::train::{AdamSettings, LabelledRows, NodeInput, NodeTrainer, Subnormals, set_subnormals};
 
 const STEPS: u64 = 8;
 
@@ -141,13 +140,14 @@ fn main() {
                 let sampling = |self_loops| Sampling { form, self_loops };
                 if chosen(&name("sage")) {
                     let config = SageConfig { plain, kernels, ..SageConfig::default() };
-                    let trainer = sage::Trainer::new(&config, adam, 1).unwrap();
+                    let trainer = NodeTrainer::<Sage>::new(&config, adam, 1).unwrap();
                     measure(&dataset, trainer, sampling(false), batch).print(&name("sage"), batch);
                 }
                 let variants = [("gat-dgl", GatConfig::dgl(), true), ("gat-pyg", GatConfig::pyg(), false)];
                 for (model, variant, self_loops) in variants {
                     if chosen(&name(model)) {
-                        let trainer = gat::Trainer::new(&GatConfig { plain, kernels, ..variant }, adam, 1).unwrap();
+                        let trainer =
+                            NodeTrainer::<Gat>::new(&GatConfig { plain, kernels, ..variant }, adam, 1).unwrap();
                         measure(&dataset, trainer, sampling(self_loops), batch).print(&name(model), batch);
                     }
                 }

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use candle_core::{DType, Device, Tensor};
 use candle_nn::loss::cross_entropy;
-use gnntop_workloads::train::{Adam, AdamSettings, Parameters, Subnormals, set_subnormals};
-use gnntop_workloads::vig::{Form, Mode, Vig, VigConfig};
+use gnntop_workloads::models::Parameters;
+use gnntop_workloads::models::vig::{Form, Mode, Vig, VigConfig};
+use gnntop_workloads::train::{Adam, AdamSettings, Subnormals, set_subnormals};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 

@@ -1,8 +1,22 @@
 //! Graph neural network trainings on candle, instrumented with the gnntop probe.
 //!
-//! Data flows one way: [`molecule`] makes many small [`graph::Graph`]s, [`nodes`] one large graph, whose neighbourhoods
-//! [`sampling`] draws; [`loading`] makes batches of them ahead; a model, built from [`kernels`], is trained on them with
-//! [`train`]. [`command`] starts the trainings by name.
+//! Each room uses those above it, never one below:
+//!
+//! ```text
+//! graph          graphs, batches of them, edges sorted by where they go
+//! loading        batches made ahead on threads, whatever a batch is
+//! device         what cannot be done with a GPU
+//! cuda           operations on NVIDIA GPUs
+//! kernels        the operations of the models, on either device
+//! molecule, nodes, images    data that is read or made up; sampling draws neighbourhoods
+//! models         pna, gcn, sage, gat, vig: layers and networks
+//! parallel       what ranks do together: collectives, gradients, the stages of a pipeline
+//! train          the loop, its observer and errors; loss, Adam, metrics
+//! inject         causes of slowness on demand, around the steps
+//! launch         options that every training has, and its ranks
+//! trainers       what trains each model: its batches and the phases of its step
+//! command        the command lines, and the registry that `gnntop train NAME` asks
+//! ```
 
 // The tests of the GPU's kernels take their graphs from `tests/`, which knows this crate by its name.
 #[cfg(test)]
@@ -11,25 +25,23 @@ extern crate self as gnntop_workloads;
 pub mod command;
 #[cfg(any(feature = "cuda", test))]
 mod cuda;
-pub mod gat;
-pub mod gcn;
+pub mod device;
 pub mod graph;
 pub mod images;
 pub mod inject;
 pub mod kernels;
+pub mod launch;
 pub mod loading;
+pub mod models;
 pub mod molecule;
 pub mod nodes;
 pub mod parallel;
-pub mod pna;
-pub mod sage;
-pub mod sampled;
 pub mod sampling;
 pub mod train;
-pub mod vig;
+pub mod trainers;
 
 #[cfg(feature = "cuda")]
 pub use cuda::rates as device_rates;
 
-pub use command::EndsWhenRefused;
 pub use gnntop_probe::{BatchShape, TrackingAllocator, Warning};
+pub use launch::EndsWhenRefused;

@@ -9,20 +9,23 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor};
-use gnntop_workloads::command::{DeviceChoice, Observer, StepReport, Workload};
-use gnntop_workloads::gat::{self, GatConfig};
-use gnntop_workloads::gcn::{GcnConfig, Mode, NodeFeatures, Recipe};
+use gnntop_workloads::command::Workload;
 use gnntop_workloads::graph::{Batch, Graph};
 use gnntop_workloads::kernels::{
     Adjacency, EdgeOp, Endpoint, KernelFamily, Operand, Reduce, Segments, SparseMatrix, dropout, edge_softmax, gather,
     sddmm, segment_max, sparse_linear_dropout, spmm,
 };
-use gnntop_workloads::pna::{self, DeviceBatch, PnaConfig, TargetScale};
-use gnntop_workloads::sage::{self, SageConfig};
+use gnntop_workloads::launch::DeviceChoice;
+use gnntop_workloads::models::gat::{Gat, GatConfig};
+use gnntop_workloads::models::gcn::{GcnConfig, NodeFeatures};
+use gnntop_workloads::models::pna::{DeviceBatch, PnaConfig};
+use gnntop_workloads::models::sage::{Sage, SageConfig};
+use gnntop_workloads::models::{NodeModel, Parameters, Pass, vig};
 use gnntop_workloads::train::{
-    Adam, AdamSettings, LabelledRows, NodeInput, NodeModel, NodeTrainer, Parameters, Pass, cross_entropy,
+    Adam, AdamSettings, LabelledRows, NodeInput, NodeTrainer, Observer, StepReport, cross_entropy,
 };
-use gnntop_workloads::vig;
+use gnntop_workloads::trainers::gcn::{Mode, Recipe};
+use gnntop_workloads::trainers::pna::{self, TargetScale};
 use multigraph::{generator, numbers, random_divisor, random_graph, random_tensor, with_gradients};
 
 const TYPES: [DType; 4] = [DType::F32, DType::F64, DType::BF16, DType::F16];
@@ -258,13 +261,13 @@ fn graphsage_and_gat_learn_the_same() {
     let [cpu, moved] = [Device::Cpu, device].map(|device| (features.to_device(&device).unwrap(), device));
     let config = SageConfig { in_features: 33, hidden: 16, classes: 5, layers: 2, ..SageConfig::default() };
     let [a, b] = [&cpu, &moved].map(|(features, device)| {
-        node_steps(sage::Trainer::on(device, &config, AdamSettings::default(), 1).unwrap(), &graph, features)
+        node_steps(NodeTrainer::<Sage>::on(device, &config, AdamSettings::default(), 1).unwrap(), &graph, features)
     });
     assert_learnt_alike(&a, &b, "GraphSAGE");
     for published in [GatConfig::pyg(), GatConfig::dgl()] {
         let config = GatConfig { in_features: 33, hidden: 8, heads: 3, classes: 5, layers: 2, ..published };
         let [a, b] = [&cpu, &moved].map(|(features, device)| {
-            node_steps(gat::Trainer::on(device, &config, AdamSettings::default(), 1).unwrap(), &graph, features)
+            node_steps(NodeTrainer::<Gat>::on(device, &config, AdamSettings::default(), 1).unwrap(), &graph, features)
         });
         assert_learnt_alike(&a, &b, "GAT");
     }
@@ -273,7 +276,8 @@ fn graphsage_and_gat_learn_the_same() {
 #[test]
 fn gcn_learns_the_same_in_every_precision() {
     let Some(device) = gpu() else { return };
-    use gnntop_workloads::gcn::{LoopedGraph, Trainer};
+    use gnntop_workloads::models::gcn::LoopedGraph;
+    use gnntop_workloads::trainers::gcn::Trainer;
     let graph = random_graph(&mut generator(6), 240, 240, 1500);
     let dense = random_tensor(&mut generator(7), &[240, 50], DType::F32).relu().unwrap();
     let sparse = NodeFeatures::Sparse(SparseMatrix::from_dense(&dense).unwrap().into());
@@ -329,7 +333,7 @@ fn pna_learns_the_same() {
 #[test]
 fn vig_learns_the_same() {
     let Some(device) = gpu() else { return };
-    use gnntop_workloads::vig::{Form, Mode, Vig, VigConfig};
+    use gnntop_workloads::models::vig::{Form, Mode, Vig, VigConfig};
     let config = VigConfig { blocks: 2, hidden: 16, ffn: 24, ..VigConfig::default() };
     let pixels = random_tensor(&mut generator(8), &[2 * config.grid.nodes(), 3], DType::F32);
     let labelled = LabelledRows::new(0..2, &[3, 7]).unwrap();

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use candle_core::{Device, Tensor};
-use gnntop_workloads::gat::{GatConfig, Trainer};
 use gnntop_workloads::kernels::Adjacency;
+use gnntop_workloads::models::gat::{Gat, GatConfig};
+use gnntop_workloads::models::{NodeModel, Pass};
 use gnntop_workloads::nodes::{self, NodeDataset};
 use gnntop_workloads::train::{
-    Accuracy, AdamSettings, LabelledRows, NodeInput, NodeModel, Pass, Subnormals, set_subnormals,
+    Accuracy, AdamSettings, LabelledRows, NodeInput, NodeTrainer, Subnormals, set_subnormals,
 };
 
 fn cora() -> Option<NodeDataset> {
@@ -28,7 +29,7 @@ fn cora() -> Option<NodeDataset> {
 fn accuracy(dataset: &NodeDataset, seed: u64, epochs: u64) -> f64 {
     let width = dataset.features.width();
     let adam = AdamSettings { weight_decay: 5e-4, ..AdamSettings::default() };
-    let mut trainer = Trainer::new(&GatConfig::cora(width, dataset.classes), adam, seed).unwrap();
+    let mut trainer = NodeTrainer::<Gat>::new(&GatConfig::cora(width, dataset.classes), adam, seed).unwrap();
     let rows = dataset.features.row_normalised().to_dense();
     let features = Tensor::from_vec(rows, (dataset.graph.nodes(), width), &Device::Cpu).unwrap();
     let graph = &dataset.graph;

@@ -8,9 +8,9 @@ mod node_models;
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Tensor};
-use gnntop_workloads::gat::{Gat, GatConfig, SelfLoops};
 use gnntop_workloads::kernels::{Adjacency, KernelFamily};
-use gnntop_workloads::train::{NodeModel, Parameters, Pass};
+use gnntop_workloads::models::gat::{Gat, GatConfig, SelfLoops};
+use gnntop_workloads::models::{NodeModel, Parameters, Pass};
 use node_models::{CLASSES, IN_FEATURES, Made, distance};
 
 /// Over 2 heads of 9, in both variants.

@@ -6,9 +6,10 @@ mod reference;
 
 use candle_core::{DType, Device, Var};
 use candle_nn::VarBuilder;
-use gnntop_workloads::gat::{Gat, GatConfig, Trainer, with_self_loops};
 use gnntop_workloads::kernels::KernelFamily;
-use gnntop_workloads::train::{AdamSettings, NodeModel, Pass};
+use gnntop_workloads::models::gat::{Gat, GatConfig, with_self_loops};
+use gnntop_workloads::models::{NodeModel, Pass};
+use gnntop_workloads::train::{AdamSettings, NodeTrainer};
 use reference::case;
 
 /// The three forms of computation.
@@ -91,7 +92,7 @@ fn five_steps_of_training_match() {
         let in_features = case.get("x").dim(1).unwrap();
         let config = GatConfig { in_features, hidden: 8, classes: 5, ..form };
         let adam = AdamSettings { weight_decay: 5e-4, ..AdamSettings::default() };
-        let trainer = Trainer::new(&config, adam, 1).unwrap();
+        let trainer = NodeTrainer::<Gat>::new(&config, adam, 1).unwrap();
         assert_eq!(trainer.parameters().values(), 271);
         case.check_training(trainer);
     }

@@ -7,12 +7,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Tensor, Var};
-use gnntop_workloads::gcn::{
-    Computation, Finish, Gcn, GcnConfig, GcnConv, LoopedGraph, Mode, NodeFeatures, Normalised, Recipe, Trainer,
-};
 use gnntop_workloads::kernels::{Adjacency, KernelFamily, SparseMatrix};
+use gnntop_workloads::models::gcn::{
+    Computation, Finish, Gcn, GcnConfig, GcnConv, LoopedGraph, NodeFeatures, Normalised,
+};
 use gnntop_workloads::nodes::{self, Features, NodeDataset};
 use gnntop_workloads::train::{Accuracy, LabelledRows};
+use gnntop_workloads::trainers::gcn::{Mode, Recipe, Trainer};
 use reference::{Case, builder, case};
 
 const FAMILIES: [KernelFamily; 2] = [KernelFamily::Scatter, KernelFamily::Spmm];

@@ -7,7 +7,9 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-use gnntop_workloads::command::{DeviceChoice, Silent, Summary, TrainError, Workload};
+use gnntop_workloads::command::Workload;
+use gnntop_workloads::launch::DeviceChoice;
+use gnntop_workloads::train::{Silent, Summary, TrainError};
 
 /// A small training on GPUs.
 fn train(ranks: usize, more: &[&str]) -> Result<Summary, TrainError> {

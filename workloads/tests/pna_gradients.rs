@@ -10,8 +10,8 @@ use candle_core::{DType, Device, Tensor, Var};
 use finite_differences::Slopes;
 use gnntop_workloads::graph::{Batch, Graph};
 use gnntop_workloads::kernels::{Adjacency, Workspaces};
-use gnntop_workloads::pna::{DegreeScalers, DeviceBatch, Pna, PnaConfig, PnaConv};
-use gnntop_workloads::train::Parameters;
+use gnntop_workloads::models::Parameters;
+use gnntop_workloads::models::pna::{DegreeScalers, DeviceBatch, Pna, PnaConfig, PnaConv};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 

@@ -9,8 +9,10 @@ use std::sync::Arc;
 use candle_core::{DType, Device, Tensor, Var};
 use gnntop_workloads::graph::{Batch, Graph};
 use gnntop_workloads::kernels::{Segments, Workspaces, segment_max};
-use gnntop_workloads::pna::{DegreeScalers, DeviceBatch, PnaConfig, PnaConv, TargetScale, Trainer};
-use gnntop_workloads::train::{Adam, AdamSettings, Parameter};
+use gnntop_workloads::models::Parameter;
+use gnntop_workloads::models::pna::{DegreeScalers, DeviceBatch, PnaConfig, PnaConv};
+use gnntop_workloads::train::{Adam, AdamSettings};
+use gnntop_workloads::trainers::pna::{TargetScale, Trainer};
 use reference::{Case, builder, case, largest_difference, numbers};
 
 /// In-degree histogram of the training set.

@@ -7,8 +7,8 @@ mod node_models;
 
 use candle_core::{DType, Device};
 use gnntop_workloads::kernels::KernelFamily;
-use gnntop_workloads::sage::{Sage, SageConfig};
-use gnntop_workloads::train::{NodeModel, Parameters};
+use gnntop_workloads::models::sage::{Sage, SageConfig};
+use gnntop_workloads::models::{NodeModel, Parameters};
 use node_models::{CLASSES, IN_FEATURES, Made};
 
 /// Of the samples' layers some project before they aggregate, the others after.

@@ -7,8 +7,9 @@ mod reference;
 use candle_core::{DType, Device, Var};
 use candle_nn::VarBuilder;
 use gnntop_workloads::kernels::KernelFamily;
-use gnntop_workloads::sage::{Sage, SageConfig, Trainer};
-use gnntop_workloads::train::{AdamSettings, NodeModel, Pass};
+use gnntop_workloads::models::sage::{Sage, SageConfig};
+use gnntop_workloads::models::{NodeModel, Pass};
+use gnntop_workloads::train::{AdamSettings, NodeTrainer};
 use reference::case;
 
 /// The three forms of computation.
@@ -55,7 +56,7 @@ fn five_steps_of_training_match() {
         let in_features = case.get("x").dim(1).unwrap();
         let config = SageConfig { in_features, hidden: 16, classes: 5, ..form };
         let adam = AdamSettings { weight_decay: 5e-4, ..AdamSettings::default() };
-        let trainer = Trainer::new(&config, adam, 1).unwrap();
+        let trainer = NodeTrainer::<Sage>::new(&config, adam, 1).unwrap();
         assert_eq!(trainer.parameters().values(), 1125);
         case.check_training(trainer);
     }

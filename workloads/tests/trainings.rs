@@ -3,7 +3,8 @@
 
 use std::ffi::OsString;
 
-use gnntop_workloads::command::{Observer, StepReport, Summary, TrainError, Workload};
+use gnntop_workloads::command::Workload;
+use gnntop_workloads::train::{Observer, StepReport, Summary, TrainError};
 
 /// What a training told.
 #[derive(Default)]

@@ -8,8 +8,9 @@ use candle_core::backprop::GradStore;
 use candle_core::{DType, Device, Tensor, Var};
 use finite_differences::Slopes;
 use gnntop_workloads::kernels::Workspaces;
-use gnntop_workloads::train::{Adam, AdamSettings, LabelledRows, Parameters, cross_entropy};
-use gnntop_workloads::vig::{Block, Form, Grid, Mode, Vig, VigConfig};
+use gnntop_workloads::models::Parameters;
+use gnntop_workloads::models::vig::{Block, Form, Grid, Mode, Vig, VigConfig};
+use gnntop_workloads::train::{Adam, AdamSettings, LabelledRows, cross_entropy};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 

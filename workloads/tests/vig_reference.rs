@@ -6,8 +6,9 @@ mod reference;
 
 use candle_core::{DType, Device, Var};
 use gnntop_workloads::kernels::Workspaces;
-use gnntop_workloads::train::{Adam, AdamSettings, LabelledRows, Parameters, cross_entropy};
-use gnntop_workloads::vig::{BatchNorm, Block, Form, Grid, Mode, RunningStatistics, Vig, VigConfig};
+use gnntop_workloads::models::Parameters;
+use gnntop_workloads::models::vig::{BatchNorm, Block, Form, Grid, Mode, RunningStatistics, Vig, VigConfig};
+use gnntop_workloads::train::{Adam, AdamSettings, LabelledRows, cross_entropy};
 use reference::{Case, builder, case, numbers};
 
 fn grid(case: &Case) -> Grid {

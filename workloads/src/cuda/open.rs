@@ -6,7 +6,7 @@ use candle_core::Device;
 use candle_core::cuda_backend::cudarc::driver::{CudaContext, sys};
 
 use super::memory;
-use crate::command::DeviceError;
+use crate::device::DeviceError;
 
 /// What candle needs of CUDA, each under the names that are tried. It ends the program where one is missing, so they are
 /// looked for first.

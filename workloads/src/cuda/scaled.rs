@@ -27,7 +27,7 @@ unsafe impl Arguments for DegreeArguments {}
 
 /// `x + bias + p_0 + amp p_1 + att p_2` for every node, `[nodes, width]`, from `x` of that shape, `bias`, `[width]`, and
 /// `parts`, `[nodes, 3 width]`, whose thirds are the p. The scalers are those of
-/// [`DegreeScalers`](crate::pna::DegreeScalers) with this mean of `ln(d + 1)`.
+/// [`DegreeScalers`](crate::models::pna::DegreeScalers) with this mean of `ln(d + 1)`.
 ///
 /// # Errors
 /// The shapes do not fit the graph, or number types differ.

@@ -13,8 +13,8 @@ use super::elements::column_sums;
 use super::emulation::is_possible;
 use super::{Finished, Rates, Slot, View, are_finite, dropout, fused_aggregates, gelu, neighbour_sum, update};
 use crate::kernels::{self, Adjacency, DropMask, SparseMatrix};
+use crate::models::vig::Grid;
 use crate::train::{LabelledRows, cross_entropy};
-use crate::vig::Grid;
 
 /// The number types of all kernels.
 pub(crate) const TYPES: [DType; 4] = [DType::F32, DType::F64, DType::BF16, DType::F16];
@@ -135,7 +135,7 @@ fn a_part_of_a_tensor_is_read_from_its_start() {
     let x = random_tensor(&mut generator(2), &[9, 6], DType::F32);
     let part = x.narrow(0, 4, 3).unwrap();
     let found = gelu(&Device::Cpu, View::of(&part).unwrap(), None).unwrap().into_tensor((3, 6));
-    assert_near(&found, &crate::vig::gelu(&part.contiguous().unwrap()).unwrap(), "gelu of a part");
+    assert_near(&found, &crate::models::vig::gelu(&part.contiguous().unwrap()).unwrap(), "gelu of a part");
     assert!(View::of(&x.t().unwrap()).is_err());
 }
 
@@ -148,7 +148,7 @@ fn gelu_and_its_slope_agree() {
     for dtype in [DType::F32, DType::F64] {
         let x = var(&(random_tensor(&mut rng, &[333], dtype) * 4.0).unwrap());
         let upstream = random_tensor(&mut rng, &[333], dtype);
-        let expected = crate::vig::gelu(&x).unwrap();
+        let expected = crate::models::vig::gelu(&x).unwrap();
         let view = View::of(&x).unwrap();
         let found = gelu(&Device::Cpu, view, None).unwrap().into_tensor(333);
         assert_near(&found, &expected, "gelu");
@@ -215,7 +215,7 @@ fn neighbours_on_a_grid_agree() {
     for (height, width, columns) in [(1, 1, 3), (4, 7, 2), (6, 3, 5)] {
         let grid = Grid { height, width };
         let x = random_tensor(&mut generator(6), &[3 * height * width, columns], DType::F64);
-        let expected = crate::vig::neighbour_sum(&x, grid, &kernels::Workspaces::default()).unwrap();
+        let expected = crate::models::vig::neighbour_sum(&x, grid, &kernels::Workspaces::default()).unwrap();
         let found = neighbour_sum(&Device::Cpu, View::of(&x).unwrap(), (height, width), columns).unwrap();
         assert_near(&found.into_tensor(x.shape()), &expected, "neighbour sum");
     }

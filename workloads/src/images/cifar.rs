@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::{CLASSES, IMAGE_BYTES, ImageData, ImageSet};
+use super::set::IMAGE_BYTES;
+use super::{CLASSES, ImageData, ImageSet};
 
 /// Bytes of a record: the class, then the image.
 const RECORD_BYTES: usize = 1 + IMAGE_BYTES;

@@ -3,7 +3,8 @@
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-use super::{CHANNELS, CLASSES, IMAGE_BYTES, ImageSet, PIXELS, SIDE};
+use super::set::IMAGE_BYTES;
+use super::{CHANNELS, CLASSES, ImageSet, PIXELS, SIDE};
 
 /// How far the figure's colour leans to that of its class: the rest is chance.
 const COLOUR_SHARE: f32 = 0.7;

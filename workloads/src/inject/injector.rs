@@ -8,7 +8,7 @@ use gnntop_probe::{Name, NameKind, NameRef, counter, intern, phase, span};
 
 use super::causes::{Spinners, fault, multiply_subnormals, occupied, pause, wait_for_ever};
 use super::{Cause, Injection, Place, When};
-use crate::command::{Observer, Position, StepOutcome, TrainError, Training};
+use crate::train::{Observer, Position, StepOutcome, TrainError, Training};
 
 static DENORMALS: Name = Name::counter("denormals");
 
@@ -184,7 +184,7 @@ impl Training for Injected<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{Silent, train};
+    use crate::train::{Silent, train};
     use gnntop_probe::BatchShape;
 
     /// Notes how much has been leaked by each of its steps.
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(injector.acts.len(), 1);
         let injections: Vec<Injection> =
             ["slow-loader:5ms", "slow-loader:2ms@rank=1"].map(|w| w.parse().unwrap()).into();
-        let delays = [0, 1].map(|rank| super::super::loader_delay(&injections, rank));
+        let delays = [0, 1].map(|rank| crate::inject::loader_delay(&injections, rank));
         assert_eq!(delays, [5, 7].map(Duration::from_millis));
     }
 

@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn every_example_of_the_help_is_understood() {
-        let examples = super::super::HELP.split("Examples: ").nth(1).unwrap();
+        let examples = crate::inject::HELP.split("Examples: ").nth(1).unwrap();
         let examples: Vec<&str> = examples.split_whitespace().collect();
         assert_eq!(examples.len(), 10);
         examples.into_iter().for_each(|example| drop(parsed(example)));

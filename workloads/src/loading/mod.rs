@@ -4,7 +4,6 @@
 //! neighbourhood, images. A [`Loader`] shuffles the items of a set, cuts their order into batches and has them made.
 //! A [`LoaderObserver`] sees who works on what; [`LoaderTracks`] is the one that publishes it.
 
-mod ahead;
 mod assemble;
 mod loader;
 mod plan;
@@ -12,7 +11,6 @@ mod plan;
 mod ring;
 mod tracks;
 
-pub(crate) use ahead::CopiesAhead;
 pub use assemble::{Assemble, BatchId, LoaderObserver, Stage, Unobserved};
 pub use loader::{LoadedBatch, Loader};
 pub use plan::{LoaderError, LoaderSettings, Part};

@@ -1,9 +1,8 @@
 //! What ranks do together, whatever carries their data.
 
 use candle_core::Tensor;
-use thiserror::Error;
 
-use super::SyncError;
+use super::{CollectiveError, SyncError};
 
 /// A rank's way to the others of its group. Every rank makes the same calls in the same order; [`send`](Self::send) and
 /// [`receive`](Self::receive) are between two of them.
@@ -84,61 +83,4 @@ pub trait OnDevice: Send + Sync {
     /// # Errors
     /// As [`mean`](Self::mean).
     fn broadcast(&self, root: usize, values: &Tensor) -> Result<(), SyncError>;
-}
-
-/// Why ranks cannot go on together.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum CollectiveError {
-    /// A rank has ended while others wait for it.
-    #[error("rank {rank} {reason}")]
-    Gone {
-        /// The rank.
-        rank: usize,
-        /// What became of it.
-        reason: String,
-    },
-    /// Two ranks do not do the same.
-    #[error(
-        "the ranks are out of step: rank {rank} calls {call}, rank {other} {other_call}; do they run with the same settings?"
-    )]
-    OutOfStep {
-        /// One rank.
-        rank: usize,
-        /// Its call.
-        call: String,
-        /// Another rank.
-        other: usize,
-        /// Its call.
-        other_call: String,
-    },
-    /// A rank was started in another way than the others.
-    #[error("rank {rank} was started with other settings than rank 0: here {what}; start all ranks alike")]
-    OtherSettings {
-        /// The rank.
-        rank: usize,
-        /// The settings, its own first.
-        what: String,
-    },
-    /// Every rank needs a GPU of its own, and there are fewer.
-    #[error(
-        "{ranks} ranks need {ranks} GPUs, and the driver finds {gpus} from cuda:{first} on: start fewer ranks, or leave --engine \
-         nccl out, without which ranks share a GPU"
-    )]
-    TooFewGpus {
-        /// Ranks on this machine.
-        ranks: usize,
-        /// GPUs for them.
-        gpus: usize,
-        /// The number of the first of these.
-        first: usize,
-    },
-    /// What carries the data failed.
-    #[error("{engine} failed: {message}")]
-    Engine {
-        /// What carries the data.
-        engine: &'static str,
-        /// What it said.
-        message: String,
-    },
 }

@@ -4,9 +4,9 @@ use candle_core::backprop::GradStore;
 use candle_core::{CpuStorage, DType, Device, InplaceOp1, Layout, Tensor, bail};
 use gnntop_probe::{Name, phase, span};
 
-use super::{Collective, CollectiveError, OnDevice};
+use super::{Collective, OnDevice, SyncError};
 use crate::kernels::host_slice;
-use crate::train::Parameter;
+use crate::models::Parameter;
 
 /// Until the slowest rank is here.
 static WAIT: Name = Name::span("wait");
@@ -22,18 +22,6 @@ pub struct GradientSync {
     parameters: Vec<Parameter>,
     /// Kept between steps: fresh memory is slow.
     bucket: Vec<f32>,
-}
-
-/// Why gradients were not summed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SyncError {
-    /// The ranks cannot go on together.
-    #[error(transparent)]
-    Ranks(#[from] CollectiveError),
-    /// A gradient cannot be read or written.
-    #[error(transparent)]
-    Model(#[from] candle_core::Error),
 }
 
 impl GradientSync {

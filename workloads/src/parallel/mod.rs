@@ -1,28 +1,17 @@
-//! Training on several ranks: what they do together ([`Collective`]), what carries it ([`ThreadRank`]), how they are started
-//! ([`Launch`]), and how their gradients become one ([`GradientSync`]).
+//! What the ranks of a training do together: the calls they share ([`Collective`]), what carries these (threads, MPI or
+//! NCCL), gradients that become one ([`GradientSync`]), and models cut into the stages of a [`pipeline`].
 
-mod alike;
 mod collective;
-mod engine;
-mod facts;
-mod gpus;
+mod error;
 mod gradients;
-mod hosts;
-mod launch;
 #[cfg(feature = "mpi")]
-mod mpi;
+pub(crate) mod mpi;
 #[cfg(any(feature = "nccl", test))]
-mod nccl;
-mod options;
+pub(crate) mod nccl;
 pub mod pipeline;
 mod threads;
 
-pub use alike::Settings;
-pub(crate) use alike::given;
-pub use collective::{Collective, CollectiveError, OnDevice};
-pub use engine::{Engine, launched_by_mpi};
-pub use facts::Facts;
-pub use gradients::{GradientSync, SyncError};
-pub use launch::{Launch, Rank};
-pub use options::{RankOptions, Shard, available_cores};
+pub use collective::{Collective, OnDevice};
+pub use error::{CollectiveError, SyncError};
+pub use gradients::GradientSync;
 pub use threads::{ThreadRank, thread_ranks};

@@ -10,8 +10,8 @@ use candle_core::{CpuStorage, DType, InplaceOp2, Layout, Result, Tensor, bail};
 use gnntop_probe::device::Holdings;
 use rayon::prelude::*;
 
-use super::Parameter;
 use crate::kernels::host_slice;
+use crate::models::Parameter;
 #[cfg(any(feature = "cuda", test))]
 pub(crate) use on_device::RepeatedAdam;
 

@@ -1,26 +1,35 @@
-//! What every training here shares: parameters as one ordered list, cross-entropy, Adam, the learning-rate schedule,
-//! loss scaling for half precision, metrics, and the handling of subnormal numbers.
+//! What every training shares: the loop ([`train`]) with the [`Observer`] it reports to and the errors that end it;
+//! cross-entropy, Adam, the learning-rate schedule, loss scaling for half precision and metrics; the way of batches to a
+//! GPU ahead of their use; and what is done about freed memory and subnormal numbers.
 
 mod adam;
+mod ahead;
+mod error;
+mod explain;
 mod loss;
 mod memory;
 mod metrics;
 mod node_trainer;
-mod parameters;
+mod observer;
+mod out_of_memory;
 mod scaler;
 mod schedule;
 mod subnormals;
+mod training;
 
 #[cfg(any(feature = "cuda", test))]
 pub(crate) use adam::RepeatedAdam;
 pub use adam::{Adam, AdamSettings};
+pub(crate) use ahead::CopiesAhead;
+pub use error::TrainError;
 pub use loss::{LabelledRows, cross_entropy};
 pub use memory::keep_freed_memory;
 pub use metrics::Accuracy;
-pub use node_trainer::{NodeInput, NodeModel, NodeOutcome, NodeTrainer, Pass};
-pub(crate) use node_trainer::{check_nodes, edges_of};
-pub use parameters::{Parameter, Parameters};
+pub use node_trainer::{NodeInput, NodeOutcome, NodeTrainer};
+pub use observer::{Observer, Silent, StepReport, Summary};
+pub use out_of_memory::OutOfMemory;
 pub use scaler::{GradScaler, ScalerSettings};
 pub use schedule::cosine_learning_rate;
 pub(crate) use subnormals::keeping_subnormals;
 pub use subnormals::{Subnormals, set_subnormals};
+pub(crate) use training::{Position, StepOutcome, Training, train};

@@ -88,7 +88,8 @@ impl GradScaler {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::{AdamSettings, Parameters};
+    use crate::models::Parameters;
+    use crate::train::AdamSettings;
     use candle_core::{DType, Device};
     use candle_nn::Init;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use candle_core::{DType, Device, Tensor, Var};
 use gnntop_workloads::kernels::Adjacency;
-use gnntop_workloads::train::{NodeModel, Parameters, Pass};
+use gnntop_workloads::models::{NodeModel, Parameters, Pass};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 

@@ -10,7 +10,8 @@ use candle_core::backprop::GradStore;
 use candle_core::{DType, Device, Tensor, Var};
 use candle_nn::VarBuilder;
 use gnntop_workloads::kernels::Adjacency;
-use gnntop_workloads::train::{LabelledRows, NodeInput, NodeModel, NodeTrainer, Pass};
+use gnntop_workloads::models::{NodeModel, Pass};
+use gnntop_workloads::train::{LabelledRows, NodeInput, NodeTrainer};
 
 /// One case of the reference vectors, with its tolerances.
 pub struct Case {

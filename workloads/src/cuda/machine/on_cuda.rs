@@ -6,7 +6,7 @@ use candle_core::cuda_backend::{CudaDevice, CudaStorageSlice, WrapErr};
 use candle_core::{CudaStorage, DType, Result, bail};
 
 use super::{Address, Arguments, Grid, Kernel};
-use crate::command::asked_for;
+use crate::device::asked_for;
 
 /// The arguments of a kernel, to be copied into its launch.
 #[repr(transparent)]

@@ -24,13 +24,13 @@ use library::{SUCCESS, UniqueId, failed};
 /// # Errors
 /// It is not installed.
 #[cfg_attr(not(feature = "nccl"), expect(dead_code, reason = "tests load a library of their own"))]
-pub(super) fn library() -> Result<&'static Functions, CollectiveError> {
+pub(crate) fn library() -> Result<&'static Functions, CollectiveError> {
     static LIBRARY: OnceLock<Result<Functions, CollectiveError>> = OnceLock::new();
     LIBRARY.get_or_init(Functions::installed).as_ref().map_err(Clone::clone)
 }
 
 /// The ranks of this process, to which NCCL is the way between their GPUs.
-pub(super) fn ranks(functions: &'static Functions, hosts: Vec<Arc<dyn Collective>>) -> Vec<Arc<dyn Collective>> {
+pub(crate) fn ranks(functions: &'static Functions, hosts: Vec<Arc<dyn Collective>>) -> Vec<Arc<dyn Collective>> {
     let peers = Arc::new(Peers::default());
     let with_gpu = |host: Arc<dyn Collective>| {
         let number = host.rank();

@@ -9,7 +9,7 @@ use candle_core::{DType, Var};
 
 use super::super::{GradientSync, thread_ranks};
 use super::*;
-use crate::train::Parameter;
+use crate::models::Parameter;
 
 /// NCCL that is none, loaded for one test: no other sees what it is called with.
 struct Fake {

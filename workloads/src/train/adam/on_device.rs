@@ -125,7 +125,8 @@ mod tests {
     use candle_nn::Init;
 
     use super::*;
-    use crate::train::{AdamSettings, Parameters};
+    use crate::models::Parameters;
+    use crate::train::AdamSettings;
 
     #[test]
     fn all_parameters_at_once_are_the_same_as_one_by_one() {

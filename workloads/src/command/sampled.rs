@@ -1,0 +1,154 @@
+//! The options that GraphSAGE and GAT share.
+
+use std::path::PathBuf;
+
+use candle_core::Device;
+use clap::{Args, ValueEnum};
+
+use crate::kernels::KernelFamily;
+use crate::launch::{RankOptions, RunOptions, at_least_one};
+use crate::models::NodeModel;
+use crate::nodes::{self, NodeDataset};
+use crate::sampling::{SampleForm, SamplerSettings};
+use crate::train::{AdamSettings, NodeTrainer, Observer, Summary, TrainError};
+use crate::trainers::sampled::SampledRun;
+
+/// What GraphSAGE and GAT share on the command line.
+#[derive(Clone, Debug, Args)]
+pub struct SampledOptions {
+    /// Size of the generated graph and of the batches: `default` suits a two-core CPU, `study` is Reddit's size.
+    #[arg(long, value_enum, default_value_t)]
+    preset: Preset,
+    /// A graph with features, classes and a split (see the README for the formats); a generated one like Reddit without.
+    #[arg(long, value_name = "PATH")]
+    data: Option<PathBuf>,
+    /// Nodes of the generated graph.
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    nodes: Option<usize>,
+    /// Directed edges of the generated graph.
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    edges: Option<usize>,
+    /// Seed nodes in a batch; the last batch of an epoch has what is left.
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = at_least_one)]
+    batch_size: usize,
+    /// Neighbours to sample at each hop, first hop first: one hop a layer.
+    #[arg(long, value_name = "N,N,...", value_delimiter = ',', default_value = "10,10,10")]
+    pub(super) fanouts: Vec<usize>,
+    /// One subgraph of all hops on which every layer runs (`subgraph`, as PyTorch Geometric), or one block a layer with
+    /// only what it needs (`blocks`, as DGL).
+    #[arg(long, value_enum, default_value_t = SampleForm::Blocks)]
+    form: SampleForm,
+    /// How to sum over neighbours: with a message for every edge in memory, or without.
+    #[arg(long, value_enum, default_value_t = KernelFamily::Spmm)]
+    pub(super) kernels: KernelFamily,
+    /// Compute operation by operation instead of fused, as a control; the results are the same.
+    #[arg(long)]
+    pub(super) plain: bool,
+    /// Loader threads; 0 samples in the training loop.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    workers: usize,
+    /// Keep the features of all nodes on the device and gather them there: for a GPU whose memory holds them.
+    #[arg(long)]
+    features_on_device: bool,
+    #[command(flatten)]
+    pub(super) ranks: RankOptions,
+    #[command(flatten)]
+    pub(super) run: RunOptions,
+}
+
+/// A size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Preset {
+    #[default]
+    Default,
+    Study,
+}
+
+/// Nodes and directed edges that a preset generates.
+const DEFAULT_SIZE: (usize, usize) = (20_000, 1_000_000);
+const STUDY_SIZE: (usize, usize) = (232_965, 114_615_892);
+/// Epochs of a preset.
+const DEFAULT_EPOCHS: usize = 10;
+const STUDY_EPOCHS: usize = 50;
+/// The study's learning rate and L2 penalty.
+const LEARNING_RATE: f64 = 5e-3;
+const WEIGHT_DECAY: f64 = 5e-4;
+
+impl SampledOptions {
+    fn epochs(&self) -> u64 {
+        let published = if self.preset == Preset::Study { STUDY_EPOCHS } else { DEFAULT_EPOCHS };
+        self.run.epochs.unwrap_or(published) as u64
+    }
+
+    fn learning_rate(&self) -> f64 {
+        self.run.learning_rate.unwrap_or(LEARNING_RATE)
+    }
+
+    /// The graph at `--data`, or a generated one.
+    pub(super) fn dataset(&self, observer: &mut dyn Observer) -> Result<NodeDataset, TrainError> {
+        if let Some(path) = &self.data {
+            return Ok(nodes::read(path)?);
+        }
+        let size = if self.preset == Preset::Study { STUDY_SIZE } else { DEFAULT_SIZE };
+        let (nodes, edges) = (self.nodes.unwrap_or(size.0), self.edges.unwrap_or(size.1));
+        Ok(nodes::generate::reddit_like(nodes, edges, self.run.seed, &mut |share| {
+            observer.loading(format_args!("{:.0} % of the graph", share * 100.0));
+        })?)
+    }
+
+    /// Trains a model of these sizes to the end; `header` says what it is. Self-loops are added to the graph before it is
+    /// sampled where `self_loops`.
+    pub(super) fn train<M>(
+        &self,
+        name: &str,
+        header: &str,
+        dataset: &NodeDataset,
+        (config, self_loops): (&M::Config, bool),
+        observer: &mut dyn Observer,
+    ) -> Result<Summary, TrainError>
+    where
+        M: NodeModel,
+        M::Config: Sync,
+    {
+        observer.tell(&format!("{header}; {}", self.describe(dataset)));
+        let adam = AdamSettings { weight_decay: WEIGHT_DECAY, ..AdamSettings::default() };
+        let make = |device: &Device| NodeTrainer::<M>::on(device, config, adam, self.run.seed);
+        self.sampled_run(name, dataset, self_loops).train(make, observer)
+    }
+
+    fn sampled_run<'a>(&'a self, name: &'a str, dataset: &'a NodeDataset, self_loops: bool) -> SampledRun<'a> {
+        SampledRun {
+            name,
+            dataset,
+            sampler: SamplerSettings {
+                fanouts: self.fanouts.clone(),
+                form: self.form,
+                self_loops,
+                seed: self.run.seed,
+            },
+            batch_size: self.batch_size,
+            workers: self.workers,
+            features_on_device: self.features_on_device,
+            epochs: self.epochs(),
+            learning_rate: self.learning_rate(),
+            ranks: &self.ranks,
+            options: &self.run,
+        }
+    }
+
+    /// The header's words on data, batches and loading.
+    fn describe(&self, dataset: &NodeDataset) -> String {
+        format!(
+            "{} nodes, {} edges, {}; batches of {}, fan-out {:?}, {} loader threads",
+            dataset.graph.nodes(),
+            dataset.graph.edges(),
+            dataset.origin,
+            self.batch_size,
+            self.fanouts,
+            self.workers,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+//! What cannot be done with a GPU, and how an allocation that failed says how much it wanted: the words that what opens
+//! and fills GPUs shares with what explains their errors.
+
+/// Why a GPU cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// The program was compiled without the feature `cuda`.
+    #[error("this program was built without CUDA; docs/cuda.md says how to build it with it")]
+    NotBuilt,
+    /// A library is missing.
+    #[error("{library} cannot be loaded: {}", if *.driver { "there is no NVIDIA driver here" } else {
+        "install CUDA's libraries, or name their folder in LD_LIBRARY_PATH"
+    })]
+    NoLibrary {
+        /// Its name.
+        library: &'static str,
+        /// Whether it is the driver's.
+        driver: bool,
+    },
+    /// There are not so many GPUs.
+    #[error("there is no cuda:{ordinal}: the driver finds {count} GPUs")]
+    NoSuchDevice {
+        /// The number asked for.
+        ordinal: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// The driver refuses.
+    #[error("cuda:{ordinal} cannot be used: {reason}")]
+    Refused {
+        /// The number asked for.
+        ordinal: usize,
+        /// The driver's words.
+        reason: String,
+    },
+    /// Options that only a GPU has.
+    #[error("{0}")]
+    Unsupported(&'static str),
+}
+
+/// What an allocation that failed had asked for, where it was one of ours: [`asked_for`] is in its error.
+pub(crate) fn asked_bytes(error: &str) -> Option<u64> {
+    let (_, after) = error.split_once(ASKED)?;
+    after.split_whitespace().next()?.parse().ok()
+}
+
+const ASKED: &str = "asked for ";
+
+/// The words by which an allocation's error says how much it was.
+#[cfg(any(feature = "cuda", test))]
+pub(crate) fn asked_for(bytes: usize) -> String {
+    format!("{ASKED}{bytes} bytes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_asked_for_can_be_read_again() {
+        let error = candle_core::Error::Msg("CUDA_ERROR_OUT_OF_MEMORY".to_owned()).context(asked_for(4096));
+        assert_eq!((asked_bytes(&error.to_string()), asked_bytes("out of memory")), (Some(4096), None));
+    }
+}

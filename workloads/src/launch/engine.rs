@@ -1,0 +1,43 @@
+//! What carries data between ranks, and what a launcher of MPI says that it started.
+
+use clap::ValueEnum;
+
+/// What carries data between ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Engine {
+    /// Ranks are threads of this process.
+    Threads,
+    /// Ranks are processes that MPI starts, on this machine or several.
+    Mpi,
+    /// Ranks have a GPU each and NCCL joins these; else they are threads of this process, or processes where MPI started them.
+    Nccl,
+}
+
+/// Whether this process is one of those that a launcher of MPI started: Open MPI's mpirun, those of MPICH and Intel, or
+/// Slurm's srun with one of its plugins for MPI.
+#[must_use]
+pub fn launched_by_mpi() -> bool {
+    const ALL: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MPI_LOCALRANKID"];
+    ALL.iter().any(|name| std::env::var_os(name).is_some())
+}
+
+/// Whether the launcher says that it started one process; `variable` reads the environment.
+pub(super) fn is_launched_alone(variable: impl Fn(&str) -> Option<String>) -> bool {
+    const SIZES: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "MPI_LOCALNRANKS"];
+    SIZES.into_iter().find_map(variable).is_some_and(|size| size.trim() == "1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launcher_of_one_process_is_told_from_one_of_several() {
+        let says = |said: &'static [(&str, &str)]| {
+            move |name: &str| said.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
+        assert!(is_launched_alone(says(&[("OMPI_COMM_WORLD_SIZE", "1"), ("SLURM_STEP_NUM_TASKS", "4")])));
+        assert!(is_launched_alone(says(&[("SLURM_STEP_NUM_TASKS", "1")])));
+        assert!(!is_launched_alone(says(&[("PMI_SIZE", "8")])) && !is_launched_alone(says(&[])));
+    }
+}

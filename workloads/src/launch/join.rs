@@ -1,0 +1,112 @@
+//! Joins the ranks that live in this process, by the engine that was asked for.
+
+use std::sync::Arc;
+
+use super::engine::is_launched_alone;
+use super::hosts::available_cores;
+use super::{DeviceChoice, Engine, RankOptions, launched_by_mpi};
+use crate::device::DeviceError;
+#[cfg(feature = "mpi")]
+use crate::parallel::mpi;
+#[cfg(feature = "nccl")]
+use crate::parallel::nccl;
+use crate::parallel::{Collective, CollectiveError, thread_ranks};
+use crate::train::TrainError;
+
+/// Whether this program was built with MPI.
+const HAS_MPI: bool = cfg!(feature = "mpi");
+
+impl RankOptions {
+    /// What carries the data: as asked for, else MPI where a launcher of MPI started this process.
+    #[must_use]
+    pub fn engine(&self) -> Engine {
+        self.engine.unwrap_or(if launched_by_mpi() { Engine::Mpi } else { Engine::Threads })
+    }
+
+    /// Whether the training needs no ranks: it is one, on as many threads as there are.
+    #[must_use]
+    pub fn is_alone(&self) -> bool {
+        self.ranks == 1 && self.threads_per_rank.is_none() && self.engine() == Engine::Threads
+    }
+
+    /// Whether the ranks are processes of MPI, whatever carries their tensors.
+    pub(super) fn are_processes(&self) -> bool {
+        match self.engine() {
+            Engine::Threads => false,
+            Engine::Mpi => true,
+            // A launcher that was asked for one process, as in a job of one task, is no launcher of ranks.
+            Engine::Nccl => {
+                launched_by_mpi() && (self.ranks == 1 || !is_launched_alone(|name| std::env::var(name).ok()))
+            }
+        }
+    }
+
+    /// The ranks that live in this process, to train on such a device.
+    ///
+    /// # Errors
+    /// The engine is not there, does not join such devices, or started another number of ranks than the options say.
+    pub(super) fn join(&self, device: DeviceChoice) -> Result<Vec<Arc<dyn Collective>>, TrainError> {
+        if self.engine() == Engine::Nccl {
+            if !device.is_cuda() {
+                const WORDS: &str = "--engine nccl joins GPUs; give --device cuda as well, or leave it out";
+                return Err(DeviceError::Unsupported(WORDS).into());
+            }
+            return self.join_nccl();
+        }
+        Ok(self.join_hosts()?)
+    }
+
+    /// The ranks as threads or processes, which have the host's memory in common or nothing.
+    fn join_hosts(&self) -> Result<Vec<Arc<dyn Collective>>, CollectiveError> {
+        if self.are_processes() {
+            return self.join_mpi();
+        }
+        let cores = available_cores();
+        let has_cores = self.ranks * self.threads_per_rank.unwrap_or(1) <= cores;
+        let ranks = thread_ranks(self.ranks, has_cores);
+        Ok(ranks.into_iter().map(|rank| Arc::new(rank) as Arc<dyn Collective>).collect())
+    }
+
+    #[cfg(feature = "nccl")]
+    fn join_nccl(&self) -> Result<Vec<Arc<dyn Collective>>, TrainError> {
+        // Without a driver there is no use in asking for more.
+        DeviceChoice::gpus()?;
+        let library = nccl::library()?;
+        Ok(nccl::ranks(library, self.join_hosts()?))
+    }
+
+    #[cfg(not(feature = "nccl"))]
+    fn join_nccl(&self) -> Result<Vec<Arc<dyn Collective>>, TrainError> {
+        Err(built_without("NCCL", "nccl").into())
+    }
+
+    /// How many processes a launcher of MPI has to start; `None` where it has, or where none are needed.
+    pub(crate) fn processes_to_launch(&self) -> Result<Option<usize>, CollectiveError> {
+        if self.engine() != Engine::Mpi || launched_by_mpi() {
+            return Ok(None);
+        }
+        if HAS_MPI { Ok(Some(self.ranks)) } else { Err(built_without("MPI", "mpi")) }
+    }
+
+    #[cfg(feature = "mpi")]
+    fn join_mpi(&self) -> Result<Vec<Arc<dyn Collective>>, CollectiveError> {
+        let rank = mpi::join()?;
+        let started = rank.ranks();
+        if self.ranks != 1 && self.ranks != started {
+            let message = format!("{started} processes were started, but --ranks {} asked for", self.ranks);
+            return Err(CollectiveError::Engine { engine: "MPI", message });
+        }
+        Ok(vec![Arc::new(rank)])
+    }
+
+    #[cfg(not(feature = "mpi"))]
+    fn join_mpi(&self) -> Result<Vec<Arc<dyn Collective>>, CollectiveError> {
+        Err(built_without("MPI", "mpi"))
+    }
+}
+
+fn built_without(engine: &'static str, feature: &str) -> CollectiveError {
+    let message =
+        format!("this program was built without it; docs/cluster.md says how to build it with the feature `{feature}`");
+    CollectiveError::Engine { engine, message }
+}

@@ -1,0 +1,257 @@
+//! The options that every training has.
+
+use std::fs::{self, File};
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use candle_core::Device;
+use clap::Args;
+use gnntop_probe::{Place, Session, TrackRole, Warning};
+
+use super::{DeviceChoice, Settings};
+use crate::device::DeviceError;
+use crate::inject::{self, Injection, Injector};
+use crate::train::{Observer, Subnormals, Summary, TrainError, Training, keep_freed_memory, set_subnormals, train};
+
+/// How long and how a training runs, whatever it trains.
+#[derive(Clone, Debug, Args)]
+pub struct RunOptions {
+    /// Epochs to train.
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub epochs: Option<usize>,
+    /// Stop after this many steps.
+    #[arg(long, value_name = "N")]
+    pub steps: Option<u64>,
+    /// Initial learning rate.
+    #[arg(long, value_name = "RATE", value_parser = learning_rate)]
+    pub learning_rate: Option<f64>,
+    /// Where to compute: cpu, cuda or cuda:N (NVIDIA GPUs, in a build with CUDA).
+    #[arg(long, value_name = "DEVICE", default_value_t)]
+    pub device: DeviceChoice,
+    /// Let a GPU multiply matrices with 10 bits of mantissa instead of 23 (TF32), which is faster.
+    #[arg(long)]
+    pub tf32: bool,
+    /// Wait for the GPU at both ends of every phase: the control, whose host times are the GPU's. It slows the training.
+    #[arg(long)]
+    pub sync: bool,
+    /// Seed of parameters, order and generated data.
+    #[arg(long, value_name = "N", default_value_t = 1234)]
+    pub seed: u64,
+    /// Keep subnormal numbers instead of flushing them to zero: shows how slow they make deep stacks.
+    #[arg(long)]
+    pub keep_subnormals: bool,
+    /// Publish without readings of the hardware: shows what reading it costs.
+    #[arg(long)]
+    pub no_sensors: bool,
+    /// Make something go wrong, such as stall:130ms@every=40; --help lists the causes.
+    #[arg(long, value_name = "CAUSE", long_help = inject::HELP)]
+    pub inject: Vec<Injection>,
+    /// Write straight into a recording instead of publishing a live session.
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+    /// What ranks that train together must have been started with alike, of all options of the training.
+    #[arg(skip)]
+    pub(crate) given: Settings,
+}
+
+impl RunOptions {
+    /// Prepares threads and memory and begins to publish as `name`.
+    pub(crate) fn start(&self, name: &str, observer: &mut dyn Observer) -> Session {
+        self.prepare();
+        let builder = Session::builder(name).on_warning(observer.warning());
+        let builder = if self.no_sensors { builder.sensors(None) } else { builder };
+        match &self.record {
+            Some(file) => builder.record_to(file),
+            None => builder,
+        }
+        .start()
+    }
+
+    /// The same for one rank of several, on a thread of its pool. One rank of a host samples its hardware.
+    pub(crate) fn start_rank(
+        &self,
+        name: &str,
+        place: Place,
+        samples_hardware: bool,
+        warning: impl FnMut(&Warning) + Send + 'static,
+    ) -> Session {
+        self.prepare();
+        let rank = place.rank;
+        let mut builder = Session::builder(name).on_warning(warning).place(place);
+        if !samples_hardware {
+            builder = builder.sensors(None);
+        }
+        match &self.record {
+            Some(file) => builder.record_to(rank_file(file, rank)),
+            None => builder,
+        }
+        .start()
+    }
+
+    /// Makes one recording of those of several ranks: a recording holds the sessions of a run one after the other.
+    ///
+    /// # Errors
+    /// A file cannot be read or written; those of the ranks that are not yet part of the first one are left.
+    pub(crate) fn join_recordings(&self, ranks: usize) -> io::Result<()> {
+        let Some(first) = &self.record else { return Ok(()) };
+        let mut whole = File::options().append(true).open(first)?;
+        for rank in 1..ranks {
+            let own = rank_file(first, u32::try_from(rank).unwrap_or(u32::MAX));
+            io::copy(&mut File::open(&own)?, &mut whole)?;
+            fs::remove_file(&own)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the threads of this pool and the allocator fit for training.
+    fn prepare(&self) {
+        keep_freed_memory();
+        set_subnormals(if self.keep_subnormals { Subnormals::Keep } else { Subnormals::Flush });
+    }
+
+    /// Opens the device to train on.
+    pub(crate) fn open_device(&self) -> Result<Device, DeviceError> {
+        if self.tf32 && !self.device.is_cuda() {
+            return Err(DeviceError::Unsupported("--tf32 is for GPUs; give --device cuda as well, or leave it out"));
+        }
+        if self.sync && !self.device.is_cuda() {
+            return Err(DeviceError::Unsupported("--sync is for GPUs; give --device cuda as well, or leave it out"));
+        }
+        let device = self.device.open()?;
+        #[cfg(feature = "cuda")]
+        candle_core::cuda_backend::set_gemm_reduced_precision_f32(self.tf32);
+        Ok(device)
+    }
+
+    /// Begins to publish the device's time and memory on the calling thread's track, where it is a GPU.
+    ///
+    /// # Errors
+    /// The driver refuses.
+    pub(crate) fn observe(&self, device: &Device) -> candle_core::Result<()> {
+        #[cfg(feature = "cuda")]
+        return crate::cuda::observe(device, &self.device.to_string(), self.sync);
+        #[cfg(not(feature = "cuda"))]
+        {
+            let _ = device;
+            Ok(())
+        }
+    }
+
+    /// Publishes as `name`, the device too, while `train` trains on the calling thread.
+    ///
+    /// # Errors
+    /// The driver refuses, or `train` fails.
+    pub(crate) fn published(
+        &self,
+        name: &str,
+        device: &Device,
+        observer: &mut dyn Observer,
+        train: impl FnOnce(&mut dyn Observer) -> Result<Summary, TrainError>,
+    ) -> Result<Summary, TrainError> {
+        let session = self.start(name, observer);
+        let _track = session.track("train", TrackRole::Training);
+        self.observe(device)?;
+        train(observer)
+    }
+
+    /// Trains through these epochs on one rank among so many, with what is to go wrong around the steps.
+    ///
+    /// # Errors
+    /// Something is to go wrong on a rank that is not there, or a step fails.
+    pub(crate) fn train(
+        &self,
+        training: &mut dyn Training,
+        epochs: Range<u64>,
+        rank: (u32, u32),
+        observer: &mut dyn Observer,
+    ) -> Result<Summary, TrainError> {
+        let mut injector = self.injector(rank, observer)?;
+        train(&mut injector.around(training), epochs, self.max_steps(), observer)
+    }
+
+    /// Starts what is to go wrong beside the training on one rank among so many.
+    ///
+    /// # Errors
+    /// Something is meant for a rank that is not there.
+    pub(crate) fn injector(&self, rank: (u32, u32), observer: &mut dyn Observer) -> Result<Injector, TrainError> {
+        Injector::start(&self.inject, rank, observer)
+    }
+
+    /// By how much longer the loader of this rank is to take for a batch.
+    pub(crate) fn loader_delay(&self, rank: u32) -> Duration {
+        inject::loader_delay(&self.inject, rank)
+    }
+
+    /// Most steps to do.
+    pub(crate) fn max_steps(&self) -> u64 {
+        self.steps.unwrap_or(u64::MAX)
+    }
+}
+
+/// Where a rank records, given where the first one does: `a.gnntop`, `a.rank1.gnntop`, ...
+fn rank_file(first: &Path, rank: u32) -> PathBuf {
+    if rank == 0 {
+        return first.to_owned();
+    }
+    let ending = first.extension().map_or_else(String::new, |ending| format!(".{}", ending.to_string_lossy()));
+    first.with_extension(format!("rank{rank}{ending}"))
+}
+
+/// A number that must not be 0, for clap.
+pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("must be at least 1".to_owned()),
+        Ok(number) => Ok(number),
+        Err(error) => Err(format!("{error}")),
+    }
+}
+
+fn learning_rate(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if rate.is_finite() && rate >= 0.0 => Ok(rate),
+        Ok(_) => Err("must be a number that is not negative".to_owned()),
+        Err(error) => Err(format!("{error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[test]
+    fn every_rank_has_a_recording_of_its_own() {
+        let names = |file: &str| [0, 1, 12].map(|rank| rank_file(Path::new(file), rank).display().to_string());
+        assert_eq!(names("x/a.gnntop"), ["x/a.gnntop", "x/a.rank1.gnntop", "x/a.rank12.gnntop"]);
+        assert_eq!(names("a"), ["a", "a.rank1", "a.rank12"]);
+    }
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        run: RunOptions,
+    }
+
+    #[test]
+    fn recordings_of_ranks_become_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = folder.path().join("a.gnntop");
+        for (rank, text) in [(0, "zero "), (1, "one "), (2, "two")] {
+            fs::write(rank_file(&first, rank), text).unwrap();
+        }
+        let run = Line::try_parse_from(["test", "--record", first.to_str().unwrap()]).unwrap().run;
+        run.join_recordings(3).unwrap();
+        assert_eq!(fs::read_to_string(&first).unwrap(), "zero one two");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert!(run.join_recordings(2).is_err());
+    }
+
+    #[test]
+    fn senseless_numbers_are_refused() {
+        assert!(at_least_one("0").is_err() && at_least_one("-1").is_err() && at_least_one("3").is_ok());
+        assert!(learning_rate("nan").is_err() && learning_rate("-1").is_err() && learning_rate("1e-3").is_ok());
+    }
+}

@@ -1,0 +1,16 @@
+//! GCN (graph convolutional network, Kipf and Welling): study 1, node classification on Cora.
+//!
+//! A [`LoopedGraph`] is normalised once or at every step; [`Gcn`] is the model; [`GcnCommand`] trains it in the study's
+//! four ways.
+
+mod conv;
+mod finish;
+mod model;
+mod normalise;
+
+pub use conv::{Dropout, GcnConv, NodeFeatures};
+pub use finish::Finish;
+#[cfg(any(feature = "cuda", test))]
+pub(crate) use model::SEEDS_OF_STEP;
+pub use model::{Computation, Gcn, GcnConfig};
+pub use normalise::{LoopedGraph, Normalised};

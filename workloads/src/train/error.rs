@@ -1,0 +1,124 @@
+//! Why a training cannot be done.
+
+use std::path::PathBuf;
+
+use super::OutOfMemory;
+use crate::device::DeviceError;
+use crate::graph::GraphError;
+use crate::images::{NoSuchImage, ReadImagesError};
+use crate::loading::LoaderError;
+use crate::molecule::MoleculeError;
+use crate::nodes::ReadError;
+use crate::nodes::generate::GenerateError;
+use crate::parallel::{CollectiveError, SyncError};
+use crate::sampling::NodeBatchError;
+
+/// Why a training cannot be done.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrainError {
+    /// No workload has this name.
+    #[error("no workload is called {name}; there is: {known}")]
+    Unknown {
+        /// The name asked for.
+        name: String,
+        /// The names that there are.
+        known: String,
+    },
+    /// The options are wrong, or help was asked for: clap's own message.
+    #[error(transparent)]
+    Usage(#[from] clap::Error),
+    /// The molecules cannot be read.
+    #[error(transparent)]
+    Molecules(#[from] MoleculeError),
+    /// The file has no row that can be trained on.
+    #[error("{path} has no molecule with a gap to train on", path = path.display())]
+    NoMolecules {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The molecules kept apart do not make batches.
+    #[error("the molecules to validate with do not fit together")]
+    Validation(#[from] GraphError),
+    /// The graph cannot be read.
+    #[error(transparent)]
+    Nodes(#[from] ReadError),
+    /// The graph cannot be generated.
+    #[error(transparent)]
+    Generate(#[from] GenerateError),
+    /// Neighbours cannot be sampled as asked.
+    #[error(transparent)]
+    Sample(#[from] NodeBatchError),
+    /// The images cannot be read.
+    #[error(transparent)]
+    Images(#[from] ReadImagesError),
+    /// A batch of images cannot be put together.
+    #[error(transparent)]
+    NoSuchImage(#[from] NoSuchImage),
+    /// A batch cannot be loaded.
+    #[error(transparent)]
+    Loader(#[from] LoaderError),
+    /// The device cannot be used.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// A GPU's memory does not suffice.
+    #[error("{0}")]
+    OutOfMemory(Box<OutOfMemory>),
+    /// A rank failed, and the others with it.
+    #[error("rank {rank}: {error}")]
+    Rank {
+        /// The rank that failed first.
+        rank: u32,
+        /// What happened to it; a part of the message, and no source that would be told a second time.
+        error: Box<TrainError>,
+    },
+    /// The ranks cannot go on together.
+    #[error(transparent)]
+    Ranks(#[from] CollectiveError),
+    /// The system refuses a rank its threads.
+    #[error("rank {rank} cannot start its threads ({message}); use fewer ranks or threads")]
+    Threads {
+        /// The rank.
+        rank: u32,
+        /// What the system said.
+        message: String,
+    },
+    /// The memory that a cause needs is not there.
+    #[error("the system does not give the {bytes} bytes to inject; ask for less")]
+    Inject {
+        /// How much was asked for.
+        bytes: usize,
+        /// The system's words.
+        source: std::io::Error,
+    },
+    /// What is to go wrong is meant for a rank that there is not.
+    #[error("--inject {words} names a rank that is not there: {}", ranks_in_words(*.ranks))]
+    InjectRank {
+        /// What was asked for.
+        words: String,
+        /// Ranks that there are.
+        ranks: u32,
+    },
+    /// A rank ended in a way that nobody foresaw.
+    #[error("it panicked: {message}")]
+    Panicked {
+        /// What it said.
+        message: String,
+    },
+    /// The model cannot be computed.
+    #[error("the model cannot be computed: {0}")]
+    Model(#[from] candle_core::Error),
+}
+
+impl From<SyncError> for TrainError {
+    fn from(error: SyncError) -> Self {
+        match error {
+            SyncError::Ranks(error) => Self::Ranks(error),
+            SyncError::Model(error) => Self::Model(error),
+        }
+    }
+}
+
+fn ranks_in_words(ranks: u32) -> String {
+    if ranks <= 1 { "there is only rank 0".to_owned() } else { format!("there are ranks 0 to {}", ranks - 1) }
+}

@@ -1,0 +1,50 @@
+//! Says more of an error than its text does: where a GPU ran out of memory, and who holds it.
+
+use candle_core::{Device, DeviceLocation};
+use gnntop_probe::device::memory;
+
+use super::{OutOfMemory, TrainError};
+use crate::device::asked_bytes;
+
+/// Says what is known of the memory where a step failed for want of it. Other errors stay what they are.
+pub(super) fn explain(error: TrainError, device: &Device) -> TrainError {
+    match error {
+        TrainError::Model(reason) if is_out_of_memory(&reason) => match memory() {
+            Some(memory) => {
+                let (device, asked_bytes) = (name_of(device), asked_bytes(&reason.to_string()));
+                TrainError::OutOfMemory(Box::new(OutOfMemory { device, memory, asked_bytes }))
+            }
+            None => TrainError::Model(reason),
+        },
+        other => other,
+    }
+}
+
+fn name_of(device: &Device) -> String {
+    match device.location() {
+        DeviceLocation::Cuda { gpu_id } => format!("cuda:{gpu_id}"),
+        _ => "the device".to_owned(),
+    }
+}
+
+/// The driver's and cuBLAS's words; candle hands them on as text only.
+fn is_out_of_memory(error: &candle_core::Error) -> bool {
+    let text = format!("{error} {error:?}");
+    text.contains("CUDA_ERROR_OUT_OF_MEMORY") || text.contains("CUBLAS_STATUS_ALLOC_FAILED")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::asked_for;
+
+    #[test]
+    fn only_want_of_memory_is_explained() {
+        let message = |text: &str| candle_core::Error::Msg(text.to_owned());
+        assert!(is_out_of_memory(&message("DriverError(CUDA_ERROR_OUT_OF_MEMORY, \"out of memory\")")));
+        assert!(!is_out_of_memory(&message("DriverError(CUDA_ERROR_NO_DEVICE)")));
+        assert!(is_out_of_memory(&message("CUDA_ERROR_OUT_OF_MEMORY").context(asked_for(4096))));
+        let kept = explain(TrainError::Model(message("shape mismatch")), &Device::Cpu).to_string();
+        assert!(kept.contains("shape mismatch"));
+    }
+}

@@ -1,0 +1,14 @@
+//! Trains [`Gcn`](crate::models::gcn::Gcn) on one graph in the ways of study 1 ([`Mode`]), each several times, and judges
+//! every training on the whole graph.
+
+mod judge;
+mod learning;
+mod mode;
+#[cfg(any(feature = "cuda", test))]
+mod repeated;
+mod run;
+mod trainer;
+
+pub use mode::Mode;
+pub(crate) use run::GcnRun;
+pub use trainer::{Recipe, Trainer};

@@ -1,0 +1,280 @@
+//! The compiled mode on a GPU: every step is the same work on the same memory, so that it can be captured once, after a few
+//! steps have been done kernel by kernel, and is handed over by one launch from then on. Losses are those of the other way.
+
+use candle_core::backprop::GradStore;
+use candle_core::{DType, Device, Result, Tensor};
+use gnntop_probe::{Name, phase, span};
+
+use super::Trainer;
+use crate::cuda::{Captured, capture, gather_rows, rehearse};
+use crate::models::gcn::{Computation, Gcn, NodeFeatures, Normalised, SEEDS_OF_STEP};
+use crate::train::{LabelledRows, RepeatedAdam, cross_entropy};
+
+/// The one step that is captured: while it is, nothing is computed.
+static CAPTURE: Name = Name::phase("capture");
+/// A whole step in one launch. It has no parts that could be told apart, neither on the host nor on the device.
+static REPLAY: Name = Name::phase("replay");
+
+/// Steps before the capture: libraries, kernels and what is copied once are loaded by them.
+const REHEARSALS: u32 = 3;
+
+/// What every step works on.
+#[derive(Clone)]
+pub(super) struct Inputs {
+    pub(super) x: NodeFeatures,
+    pub(super) graph: Normalised,
+    pub(super) labelled: LabelledRows,
+    /// Nodes whose scores are wanted, `[seeds]`.
+    pub(super) seeds: Tensor,
+}
+
+/// A training whose steps are all the same.
+pub(super) struct Repeated {
+    /// Gone before what it reads and writes.
+    how: How,
+    work: Work,
+}
+
+enum How {
+    /// Kernel by kernel, for so many steps more.
+    Rehearsing(u32),
+    /// By one launch.
+    Captured(Captured),
+    /// Kernel by kernel to the end, for this reason.
+    Refused(String),
+}
+
+/// A step, and where it leaves its results.
+struct Work {
+    device: Device,
+    inputs: Inputs,
+    model: Gcn,
+    pass: Computation,
+    adam: RepeatedAdam,
+    loss: Tensor,
+    scores: Tensor,
+}
+
+/// What a step found out.
+pub(super) struct Found {
+    pub(super) loss: f64,
+    /// Scores of the seeds, `[seeds, classes]`.
+    pub(super) scores: Tensor,
+}
+
+impl Repeated {
+    /// The steps of a trainer that has done none.
+    ///
+    /// # Errors
+    /// The device has not enough memory.
+    pub(super) fn new(trainer: &Trainer, inputs: Inputs, classes: usize) -> Result<Self> {
+        let device = inputs.seeds.device().clone();
+        let work = Work {
+            model: trainer.model().clone(),
+            pass: trainer.pass_of(0),
+            adam: trainer.repeated_adam(SEEDS_OF_STEP)?,
+            loss: Tensor::zeros(1, DType::F32, &device)?,
+            scores: Tensor::zeros((inputs.seeds.elem_count(), classes), DType::F32, &device)?,
+            device,
+            inputs,
+        };
+        Ok(Self { how: How::Rehearsing(REHEARSALS), work })
+    }
+
+    /// One step, whose phases are forward, backward and optimizer, or one for all of it. Waits for the device.
+    ///
+    /// # Errors
+    /// The data do not fit the network, or the device refuses.
+    pub(super) fn step(&mut self) -> Result<Found> {
+        if matches!(self.how, How::Rehearsing(0)) {
+            let _capture = span(&CAPTURE);
+            self.how = match capture(&self.work.device, || self.work.all()) {
+                Ok(captured) => How::Captured(captured),
+                Err(reason) => How::Refused(one_line(&reason)),
+            };
+        }
+        if let How::Captured(captured) = &self.how {
+            let replay = span(&REPLAY);
+            match captured.launch() {
+                Ok(()) => drop(replay),
+                Err(reason) => self.how = How::Refused(one_line(&reason)),
+            }
+        }
+        match &mut self.how {
+            How::Captured(_) => {}
+            How::Refused(_) => self.work.in_phases()?,
+            How::Rehearsing(left) => {
+                *left -= 1;
+                rehearse(&self.work.device, || self.work.in_phases())?;
+            }
+        }
+        let loss = self.work.loss.to_vec1::<f32>()?.into_iter().map(f64::from).sum();
+        Ok(Found { loss, scores: self.work.scores.clone() })
+    }
+
+    /// How steps are handed over from now on, once that is known.
+    pub(super) fn told(&self) -> Option<String> {
+        match &self.how {
+            How::Rehearsing(_) => None,
+            How::Captured(_) => {
+                Some(format!("a step is one launch of a CUDA graph, after {REHEARSALS} kernel by kernel"))
+            }
+            How::Refused(reason) => {
+                Some(format!("not captured in a CUDA graph, steps go on kernel by kernel: {reason}"))
+            }
+        }
+    }
+}
+
+fn one_line(error: &candle_core::Error) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
+}
+
+impl Work {
+    fn forward(&self) -> Result<Tensor> {
+        let Inputs { x, graph, labelled, seeds } = &self.inputs;
+        let logits = self.adam.progress.during(|| self.model.forward(x, graph, self.pass))?;
+        self.scores.slice_set(&gather_rows(&logits.detach(), seeds)?, 0, 0)?;
+        let loss = cross_entropy(&logits, labelled)?;
+        self.loss.slice_set(&loss.detach().reshape(1)?, 0, 0)?;
+        Ok(loss)
+    }
+
+    fn backward(&self, loss: &Tensor) -> Result<GradStore> {
+        self.adam.progress.during(|| loss.backward())
+    }
+
+    /// Without phases: nothing is asked of the device, or timed, while it is captured.
+    fn all(&self) -> Result<()> {
+        let loss = self.forward()?;
+        self.adam.step(&self.backward(&loss)?)
+    }
+
+    fn in_phases(&self) -> Result<()> {
+        let loss = {
+            let _forward = span(&phase::FORWARD);
+            self.forward()?
+        };
+        let gradients = {
+            let _backward = span(&phase::BACKWARD);
+            self.backward(&loss)?
+        };
+        let _optimizer = span(&phase::OPTIMIZER);
+        self.adam.step(&gradients)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::cuda::emulation::is_possible;
+    use crate::kernels::{Adjacency, KernelFamily, SparseMatrix};
+    use crate::models::gcn::{GcnConfig, LoopedGraph};
+    use crate::trainers::gcn::{Mode, Recipe};
+
+    const NODES: usize = 40;
+    const STEPS: u64 = 9;
+
+    /// A training on a small graph with bags of words.
+    fn training(device: &Device, dropout: f64) -> (Trainer, Inputs) {
+        let row_start = (0..=NODES as u32).map(|node| 3 * node).collect();
+        let sources = (0..3 * NODES as u32).map(|edge| edge * 7 % NODES as u32).collect();
+        let adjacency = Adjacency::new(row_start, sources).unwrap();
+        let words = |index: usize| if (index * 11).is_multiple_of(5) { 1.0 } else { 0.0f32 };
+        let dense = Tensor::from_vec((0..NODES * 12).map(words).collect(), (NODES, 12), &Device::Cpu).unwrap();
+        let seeds: Vec<u32> = (0..20).map(|seed| seed * 2).collect();
+        let labels: Vec<u32> = seeds.iter().map(|seed| seed / 2 % 3).collect();
+        let inputs = Inputs {
+            x: NodeFeatures::Sparse(Arc::new(SparseMatrix::from_dense(&dense).unwrap())),
+            graph: LoopedGraph::new(&adjacency).unwrap().normalised(None, DType::F32, device).unwrap(),
+            labelled: LabelledRows::new(seeds.iter().copied(), &labels).unwrap(),
+            seeds: Tensor::new(seeds, device).unwrap(),
+        };
+        let model = GcnConfig { in_features: 12, hidden: 8, classes: 3, layers: 2, dropout };
+        let recipe = Recipe { model, learning_rate: 0.02, weight_decay: 5e-3, decays_first_layer_only: true };
+        (Trainer::on(device, &recipe, Mode::Compiled, KernelFamily::Spmm, 5).unwrap(), inputs)
+    }
+
+    /// Losses and the last scores of steps that are done one by one on the host.
+    fn expected(dropout: f64) -> (Vec<f64>, Vec<f32>) {
+        let (mut trainer, Inputs { x, graph, labelled, seeds }) = training(&Device::Cpu, dropout);
+        let mut scores = Vec::new();
+        let losses = (0..STEPS).map(|_| {
+            let keep = |logits: &Tensor| {
+                scores = logits.index_select(&seeds, 0)?.flatten_all()?.to_vec1::<f32>()?;
+                Ok(())
+            };
+            trainer.step(&x, &labelled, || Ok(graph.clone()), keep).unwrap()
+        });
+        let losses = losses.collect();
+        (losses, scores)
+    }
+
+    /// The same as repeated work, and how it was handed over.
+    fn repeated(device: &Device, dropout: f64) -> (Vec<f64>, Vec<f32>, String) {
+        let (trainer, inputs) = training(device, dropout);
+        let mut repeated = Repeated::new(&trainer, inputs, 3).unwrap();
+        let mut scores = Vec::new();
+        let losses = (0..STEPS).map(|_| {
+            let found = repeated.step().unwrap();
+            scores = found.scores.flatten_all().unwrap().to_vec1().unwrap();
+            found.loss
+        });
+        let losses = losses.collect();
+        (losses, scores, repeated.told().unwrap())
+    }
+
+    fn assert_same((losses, scores): (Vec<f64>, Vec<f32>), expected: &(Vec<f64>, Vec<f32>)) {
+        assert!(losses.iter().zip(&expected.0).all(|(a, b)| (a - b).abs() < 1e-5), "{losses:?} {:?}", expected.0);
+        assert!(scores.iter().zip(&expected.1).all(|(a, b)| (a - b).abs() < 1e-4), "{scores:?} {:?}", expected.1);
+        assert_eq!((losses.len(), scores.len()), (expected.0.len(), expected.1.len()));
+    }
+
+    #[test]
+    fn what_cannot_be_captured_goes_on_with_the_same_numbers_and_says_so() {
+        if !is_possible() {
+            return;
+        }
+        // Without dropout, because the host's own kernels know nothing of shifted seeds.
+        let (losses, scores, told) = repeated(&Device::Cpu, 0.0);
+        assert_same((losses, scores), &expected(0.0));
+        assert!(told.starts_with("not captured in a CUDA graph") && !told.contains('\n'), "{told}");
+    }
+
+    #[test]
+    #[cfg(feature = "cuda")]
+    fn a_captured_step_computes_what_the_host_does() {
+        crate::cuda::fake::run_alone("trainers::gcn::repeated::tests::captured_on_a_driver_that_is_none", &[]);
+    }
+
+    #[test]
+    #[cfg(feature = "cuda")]
+    fn a_driver_that_captures_nothing_goes_on_kernel_by_kernel() {
+        let name = "trainers::gcn::repeated::tests::refused_by_a_driver_that_is_none";
+        crate::cuda::fake::run_alone(name, &[("GNNTOP_NO_GRAPHS", "1")]);
+    }
+
+    #[test]
+    #[cfg(feature = "cuda")]
+    #[ignore = "run by a test above, in a process of its own"]
+    fn captured_on_a_driver_that_is_none() {
+        let device = crate::cuda::open(0).unwrap();
+        for dropout in [0.0, 0.5] {
+            let (losses, scores, told) = repeated(&device, dropout);
+            assert!(told.starts_with("a step is one launch"), "{told}");
+            assert_same((losses, scores), &expected(dropout));
+        }
+    }
+
+    #[test]
+    #[cfg(feature = "cuda")]
+    #[ignore = "run by a test above, in a process of its own"]
+    fn refused_by_a_driver_that_is_none() {
+        let device = crate::cuda::open(0).unwrap();
+        let (losses, scores, told) = repeated(&device, 0.5);
+        assert!(told.starts_with("not captured in a CUDA graph"), "{told}");
+        assert_same((losses, scores), &expected(0.5));
+    }
+}

@@ -1,0 +1,180 @@
+//! The training: its batches, its steps in phases, and what it says after each epoch.
+
+use candle_core::{DType, Device};
+use gnntop_probe::device::Holdings;
+use gnntop_probe::{BatchShape, Name, NameKind, NameRef, counter, intern, phase, span};
+
+use super::validation::Validation;
+use super::{PnaTraining, TargetScale, Trainer};
+use crate::graph::{Batch, Graph, in_degree_histogram};
+use crate::inject::ALONE;
+use crate::launch::RunOptions;
+use crate::loading::{LoadedBatch, LoaderSettings, wait_for_batch};
+use crate::models::pna::{DeviceBatch, Numbered, PnaConfig};
+use crate::molecule::{GraphBatches, Loader};
+use crate::train::{
+    AdamSettings, CopiesAhead, Observer, Position, StepOutcome, Summary, TrainError, Training, cosine_learning_rate,
+};
+
+static EVALUATE: Name = Name::span("evaluate");
+static VALIDATION_ERROR: Name = Name::counter("MAE eV");
+
+/// What is trained, on what and how.
+pub(crate) struct PnaRun<'a> {
+    /// Its degree scalers are set from the graphs.
+    pub(crate) model: PnaConfig,
+    pub(crate) training: PnaTraining,
+    /// To train on.
+    pub(crate) graphs: Vec<Graph>,
+    /// To validate with after each epoch; may be none.
+    pub(crate) validation: Vec<Graph>,
+    /// Loader threads.
+    pub(crate) workers: usize,
+    pub(crate) options: &'a RunOptions,
+}
+
+impl PnaRun<'_> {
+    /// Publishes and trains to the end on this device.
+    ///
+    /// # Errors
+    /// The graphs do not make batches, or the model cannot be computed.
+    pub(crate) fn train(self, device: Device, observer: &mut dyn Observer) -> Result<Summary, TrainError> {
+        let (options, epochs) = (self.options, self.training.epochs as u64);
+        options.published("pna", &device.clone(), observer, |observer| {
+            options.train(&mut Run::new(self, device)?, 0..epochs, ALONE, observer)
+        })
+    }
+
+    fn loader(&self) -> LoaderSettings {
+        LoaderSettings {
+            batch_size: self.training.batch_graphs,
+            workers: self.workers,
+            seed: self.options.seed,
+            delay: self.options.loader_delay(ALONE.0),
+            ..LoaderSettings::default()
+        }
+    }
+}
+
+/// A training under way.
+struct Run {
+    trainer: Trainer,
+    loader: Loader,
+    validation: Option<Validation>,
+    layers: Vec<NameRef>,
+    training: PnaTraining,
+    device: Device,
+    copies: Option<CopiesAhead>,
+    /// The next batch, where it was sent while the device computed.
+    ahead: Option<Fetched>,
+}
+
+/// A batch as the loader made it, and what goes to the device.
+struct Fetched {
+    batch: LoadedBatch<Batch>,
+    /// With its values on their way.
+    sent: Option<Numbered>,
+}
+
+impl Training for Run {
+    fn device(&self) -> &Device {
+        &self.device
+    }
+
+    fn holdings(&self) -> Option<Holdings> {
+        Some(self.trainer.holdings())
+    }
+
+    fn batches_per_epoch(&self) -> u64 {
+        self.loader.batches_per_epoch()
+    }
+
+    fn step(&mut self, position: Position) -> Result<StepOutcome, TrainError> {
+        let Fetched { batch, sent } = self.ahead.take().map_or_else(|| self.fetch(), Ok)?;
+        let device_batch = {
+            let _transfer = span(&phase::TRANSFER);
+            self.arrived(&batch, sent)?
+        };
+        let loss = {
+            let _forward = span(&phase::FORWARD);
+            self.trainer.forward_with(&device_batch, |layer| span(self.layers[layer]))?
+        };
+        let gradients = {
+            let _backward = span(&phase::BACKWARD);
+            self.trainer.backward(&loss)?
+        };
+        {
+            let _optimizer = span(&phase::OPTIMIZER);
+            self.trainer.optimizer_step(&gradients, self.learning_rate(position))?;
+        }
+        if self.copies.is_some() {
+            // Everything is asked for; while the device works on it, the next batch goes on its way.
+            self.ahead = Some(self.fetch()?);
+        }
+        let count = |count: usize| Some(count as u64);
+        let (graphs, nodes, edges) = (count(batch.graphs), count(batch.nodes), count(batch.edges));
+        let loss = f64::from(loss.to_scalar::<f32>()?);
+        Ok(StepOutcome { loss, shape: BatchShape { graphs, nodes, edges, seeds: None } })
+    }
+
+    fn end_epoch(&mut self, epoch: u64, observer: &mut dyn Observer) -> Result<(), TrainError> {
+        let Some(validation) = &self.validation else { return Ok(()) };
+        let error = {
+            let _evaluate = span(&EVALUATE);
+            validation.mean_absolute_error(&self.trainer)?
+        };
+        counter(&VALIDATION_ERROR, error);
+        if epoch + 1 == self.training.epochs as u64 {
+            let mean = validation.error_of_the_mean(self.trainer.scale());
+            observer.tell(&format!("validation MAE {error:.4} eV; always predicting the mean gives {mean:.4} eV"));
+        }
+        Ok(())
+    }
+}
+
+impl Run {
+    fn new(run: PnaRun<'_>, device: Device) -> Result<Self, TrainError> {
+        let model = run.model.clone().with_degrees(&in_degree_histogram(&run.graphs));
+        let scale = TargetScale::of(run.graphs.iter().map(|graph| graph.y));
+        let adam = AdamSettings { weight_decay: run.training.weight_decay, ..AdamSettings::default() };
+        let settings = run.loader();
+        Ok(Self {
+            trainer: Trainer::on(&device, &model, adam, scale, run.options.seed)?,
+            loader: Loader::published(GraphBatches::new(run.graphs), settings)?,
+            validation: Validation::new(&run.validation, run.training.batch_graphs, &device)?,
+            layers: (0..model.layers).map(|i| intern(NameKind::Span, &format!("layer {i}"))).collect(),
+            training: run.training,
+            copies: CopiesAhead::to(&device)?,
+            ahead: None,
+            device,
+        })
+    }
+
+    /// The next batch of the loader, on its way where batches go ahead.
+    fn fetch(&mut self) -> Result<Fetched, TrainError> {
+        let batch = wait_for_batch(&mut self.loader)?;
+        let Some(copies) = &mut self.copies else { return Ok(Fetched { batch, sent: None }) };
+        let numbered = {
+            let _gather = span(&phase::GATHER);
+            let numbered = Numbered::new(&batch)?;
+            numbered.stage();
+            numbered
+        };
+        copies.send(numbered.values(&batch), |out| numbered.write(&batch, out))?;
+        Ok(Fetched { batch, sent: Some(numbered) })
+    }
+
+    /// A batch on the device: waited for, or copied now.
+    fn arrived(&mut self, batch: &Batch, sent: Option<Numbered>) -> candle_core::Result<DeviceBatch> {
+        match (&mut self.copies, sent) {
+            (Some(copies), Some(numbered)) => numbered.arrive(batch, &copies.receive()?),
+            _ => DeviceBatch::new(batch, DType::F32, &self.device),
+        }
+    }
+
+    fn learning_rate(&self, position: Position) -> f64 {
+        let Position { epoch, index, batches, .. } = position;
+        let (epoch, index, batches) = (epoch as usize + 1, index as usize, batches as usize);
+        cosine_learning_rate(self.training.learning_rate, self.training.epochs, epoch, index, batches)
+    }
+}

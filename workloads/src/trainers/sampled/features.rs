@@ -1,0 +1,115 @@
+//! How the features of a batch come to the device: with the batch, from ordinary memory; ahead of their use, through
+//! page-locked memory and on a stream of their own, while the device computes with the batch before; or not at all,
+//! where the device holds those of all nodes.
+
+use std::sync::Arc;
+
+use candle_core::{Device, Result, Tensor};
+
+use crate::nodes::{Features, NodeDataset};
+use crate::sampling::{NodeBatch, NodeBatches, gather_into};
+use crate::train::CopiesAhead;
+
+/// The way of the features.
+pub(super) enum FeaturePath {
+    /// Loaders gather them.
+    WithBatch,
+    /// They are gathered into page-locked memory.
+    Ahead(CopiesAhead, Arc<Features>),
+    /// All of them, `[nodes, width]`, on the device.
+    Held(Tensor),
+}
+
+/// The features of a batch on the device.
+pub(super) struct Arrived {
+    pub(super) features: Tensor,
+    /// As they were loaded, where their memory is to go back to the batch.
+    pub(super) host: Option<Tensor>,
+}
+
+impl FeaturePath {
+    /// The way for a training on `device`, which may hold them all.
+    ///
+    /// # Errors
+    /// The device has not enough memory.
+    pub(super) fn new(dataset: &NodeDataset, device: &Device, on_device: bool) -> Result<Self> {
+        if on_device {
+            let width = dataset.features.width();
+            let table = Tensor::from_vec(dataset.features.to_dense(), (dataset.graph.nodes(), width), device)?;
+            return Ok(Self::Held(table));
+        }
+        Ok(match CopiesAhead::to(device)? {
+            Some(copies) => Self::Ahead(copies, Arc::clone(&dataset.features)),
+            None => Self::WithBatch,
+        })
+    }
+
+    /// Batches for a training on `device` as this way wants them.
+    pub(super) fn adapted(&self, batches: NodeBatches, device: &Device) -> NodeBatches {
+        let batches = if matches!(self, Self::WithBatch) { batches } else { batches.without_features() };
+        if device.is_cuda() { batches.for_gpu() } else { batches }
+    }
+
+    /// Whether the next batch is to be sent while the device computes.
+    pub(super) fn is_ahead(&self) -> bool {
+        matches!(self, Self::Ahead(..))
+    }
+
+    /// Sends the features of a batch on their way, where they go ahead.
+    ///
+    /// # Errors
+    /// The device has not enough memory, or refuses.
+    pub(super) fn send(&mut self, batch: &NodeBatch) -> Result<()> {
+        let Self::Ahead(copies, features) = self else { return Ok(()) };
+        copies.send(batch.nodes.len() * features.width(), |out| gather_into(features, &batch.nodes, out))
+    }
+
+    /// The features of the batch that was sent first and not yet received, which is this one.
+    ///
+    /// # Errors
+    /// The device has not enough memory, or refuses.
+    pub(super) fn receive(&mut self, batch: &mut NodeBatch, device: &Device) -> Result<Arrived> {
+        match self {
+            Self::Held(table) => Ok(Arrived { features: held_rows(table, &batch.nodes)?, host: None }),
+            Self::WithBatch => Arrived::with_batch(batch, device),
+            Self::Ahead(copies, features) => {
+                let features = copies.receive()?.reshape((batch.nodes.len(), features.width()))?;
+                Ok(Arrived { features, host: None })
+            }
+        }
+    }
+
+    /// The features of a batch of another loader, which gathers them unless the device holds all.
+    ///
+    /// # Errors
+    /// The device has not enough memory, or refuses.
+    pub(super) fn for_judging(&self, batch: &mut NodeBatch, device: &Device) -> Result<Arrived> {
+        match self {
+            Self::Held(table) => Ok(Arrived { features: held_rows(table, &batch.nodes)?, host: None }),
+            _ => Arrived::with_batch(batch, device),
+        }
+    }
+}
+
+impl Arrived {
+    fn with_batch(batch: &mut NodeBatch, device: &Device) -> Result<Self> {
+        let host = batch.take_features()?;
+        Ok(Self { features: host.to_device(device)?, host: Some(host) })
+    }
+
+    /// Gives the memory that was loaded back to the batch, once the step is done.
+    pub(super) fn give_back(self, batch: &mut NodeBatch) -> Result<()> {
+        let Self { features, host } = self;
+        drop(features);
+        host.map_or(Ok(()), |host| batch.return_features(host))
+    }
+}
+
+fn held_rows(table: &Tensor, nodes: &[u32]) -> Result<Tensor> {
+    let rows = Tensor::from_slice(nodes, nodes.len(), table.device())?;
+    #[cfg(feature = "cuda")]
+    if table.device().is_cuda() {
+        return crate::cuda::gather_rows(table, &rows);
+    }
+    table.index_select(&rows, 0)
+}

@@ -1,0 +1,20 @@
+//! Trains the networks of [`models::vig`](crate::models::vig): in one piece, or the study's in the stages of a pipeline.
+//!
+//! A [`VigStage`] has some of the blocks, the last one the readout too. From stage to stage go the features of the nodes
+//! and nothing else, `[nodes, 3]`, and their gradients come back: every stage knows the edges of the grid. The study sends
+//! a fourth column, the number of each node, and looks for the edges of a micro-batch among those of the whole batch.
+
+mod costs;
+mod network;
+mod settings;
+mod stage;
+mod staged;
+mod stages;
+mod training;
+
+pub(crate) use network::NetworkConfig;
+pub use settings::VigTraining;
+pub use stage::VigStage;
+pub(crate) use staged::StagedRun;
+pub(crate) use stages::Stages;
+pub(crate) use training::VigRun;
