@@ -1,11 +1,10 @@
-//! A loader in the profiler: a track for every worker, a phase for every part of the work, and the depth of the queue.
+//! A loader in the profiler: a track for every worker, a phase for every part of the work.
 
-use gnntop_probe::{Name, Opener, TrackRole, counter, opener, phase, set_step, span};
+use gnntop_probe::{Name, Opener, TrackRole, opener, phase, set_step, span};
 
-use super::{Assemble, BatchId, LoadedBatch, Loader, LoaderError, LoaderObserver, Stage};
+use super::{BatchId, LoaderObserver, Stage};
 
 static ASSEMBLE: Name = Name::phase("assemble");
-static QUEUE_DEPTH: Name = Name::counter("queue depth");
 
 /// Gives every worker a track of its own, `loader N`, and the parts of every batch a phase in the step that will use
 /// it. Where the consumer makes its batches itself, they are phases of its own step.
@@ -43,18 +42,4 @@ impl LoaderObserver for LoaderTracks {
         });
         work();
     }
-}
-
-/// The loader's next batch, with the wait for it published as the phase `data wait` and what was ready as the counter
-/// `queue depth`. Without workers there is no wait: the parts of the work are the phases then.
-///
-/// # Errors
-/// As [`Loader::next_batch`].
-pub fn wait_for_batch<A: Assemble>(loader: &mut Loader<A>) -> Result<LoadedBatch<A::Batch>, LoaderError> {
-    if loader.settings().workers == 0 {
-        return loader.next_batch();
-    }
-    let _wait = span(&phase::DATA_WAIT);
-    counter(&QUEUE_DEPTH, loader.queue_depth() as f64);
-    loader.next_batch()
 }

@@ -94,7 +94,7 @@ fn a_wish_to_stop_reaches_all_ranks_at_the_same_step() {
 fn the_rank_that_failed_is_named_and_nobody_waits_for_it() {
     let error = launch(&["--ranks", "3"], &mut Ear::default(), |rank, _| {
         if rank.place().rank == 1 {
-            return Err(TrainError::Unknown { name: "it".to_owned() });
+            return Err(TrainError::Unknown { name: "it".to_owned(), known: String::new() });
         }
         rank.collective().barrier()?;
         Ok(Summary::default())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use candle_core::{DType, Result, Tensor};
 use candle_nn::{Init, VarBuilder};
 
-use super::finish::{Finish, finish};
+use super::finish::{Dropout, Finish, finish};
 use super::normalise::Normalised;
 use crate::kernels::{KernelFamily, Reduce, SparseMatrix, dropout, sparse_linear, sparse_linear_dropout};
 
@@ -28,15 +28,6 @@ impl NodeFeatures {
             Self::Sparse(x) => sparse_linear_dropout(x, weight, p, seed),
         }
     }
-}
-
-/// Which values to drop.
-#[derive(Debug, Clone, Copy)]
-pub struct Dropout {
-    /// Probability of a value to be dropped.
-    pub p: f64,
-    /// Decides which ones.
-    pub seed: u64,
 }
 
 /// PyTorch Geometric's `GCNConv`: `S X W^T + b` with the normalised adjacency `S`.

@@ -3,8 +3,16 @@
 
 use candle_core::{CpuStorage, CustomOp2, DType, Layout, Result, Shape, Tensor, bail};
 
-use super::conv::Dropout;
 use crate::kernels::{DropMask, Element, Wide, cpu_slice, dropout, host_slice};
+
+/// Which values to drop.
+#[derive(Debug, Clone, Copy)]
+pub struct Dropout {
+    /// Probability of a value to be dropped.
+    pub p: f64,
+    /// Decides which ones.
+    pub seed: u64,
+}
 
 /// What to do with a layer's sums.
 #[derive(Debug, Clone, Copy, Default)]

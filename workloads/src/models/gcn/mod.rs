@@ -8,8 +8,8 @@ mod finish;
 mod model;
 mod normalise;
 
-pub use conv::{Dropout, GcnConv, NodeFeatures};
-pub use finish::Finish;
+pub use conv::{GcnConv, NodeFeatures};
+pub use finish::{Dropout, Finish};
 #[cfg(any(feature = "cuda", test))]
 pub(crate) use model::SEEDS_OF_STEP;
 pub use model::{Computation, Gcn, GcnConfig};

@@ -3,8 +3,8 @@
 use candle_core::{DType, Result, Tensor, bail};
 use candle_nn::VarBuilder;
 
-use super::conv::{Dropout, GcnConv, NodeFeatures};
-use super::finish::Finish;
+use super::conv::{GcnConv, NodeFeatures};
+use super::finish::{Dropout, Finish};
 use super::normalise::Normalised;
 use crate::kernels::KernelFamily;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor};
 
-use super::conv::{Call, held, parameter_gradients, sum_parts};
+use super::call::{Call, held, parameter_gradients, sum_parts};
 use crate::kernels::{
     Element, Matrix, MatrixMut, add_column_sums, cpu_slice, even_ranges, host_slice, multiply, run_tasks, split_rows,
 };

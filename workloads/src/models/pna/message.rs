@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor, bail};
 
-use super::conv::{Call, held, parameter_gradients, sum_parts, token};
+use super::call::{Call, held, parameter_gradients, sum_parts, token};
 use crate::kernels::{
     Aggregates, Element, Matrix, MatrixMut, Saved, add_column_sums, aggregate, cpu_slice, even_ranges,
     gradient_of_messages, gradient_of_targets, host_slice, multiply, run_tasks, split_rows,

@@ -11,6 +11,7 @@
 //! that end. And activations stay in buffers that live from step to step. The plain form is kept as the control.
 
 mod batch;
+mod call;
 mod config;
 mod conv;
 mod linear;

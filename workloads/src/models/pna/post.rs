@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor};
 
-use super::conv::{Call, held, parameter_gradients, sum_parts, token};
+use super::call::{Call, held, parameter_gradients, sum_parts, token};
 use crate::kernels::{
     Adjacency, Element, Matrix, MatrixMut, add_column_sums, cpu_slice, even_ranges, host_slice, multiply, run_tasks,
     split_rows,

@@ -150,7 +150,7 @@ mod tests {
     use crate::cuda::tests::multigraph::{self, generator, random_tensor};
     use crate::cuda::tests::{TYPES, all_gradients, assert_alike, graphs};
     use crate::models::sage::{Sage, SageConfig};
-    use crate::models::{Parameters, Pass};
+    use crate::models::{NodeModel, Parameters, Pass};
 
     /// Result and gradients of features and parameters, on the device or with the plain form of the CPU.
     fn run(config: &SageConfig, graph: &Arc<Adjacency>, dtype: DType, pass: Pass, on_device: bool) -> Vec<Tensor> {
@@ -164,7 +164,7 @@ mod tests {
         let out = if on_device {
             model.fused_on_device(&features, layers, pass, |_| ()).unwrap()
         } else {
-            crate::models::NodeModel::forward(&model, &features, layers, pass).unwrap()
+            model.forward(&features, layers, pass).unwrap()
         };
         let vars: Vec<Var> = parameters.list().into_iter().map(|parameter| parameter.var).chain([features]).collect();
         all_gradients(&out, &upstream, &vars)

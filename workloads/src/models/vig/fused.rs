@@ -8,9 +8,9 @@
 use candle_core::{CpuStorage, CustomOp2, DType, Layout, Result, Shape, Tensor, bail};
 
 use super::CHANNELS;
-use super::groups::{GROUP, pack, unpack};
+use super::groups::{pack, unpack};
 use super::kernel::{Backward, Forward};
-use super::lanes::Vectorised;
+use super::lanes::{GROUP, Vectorised};
 use crate::kernels::{Buffer, Workspaces, cpu_slice, host_slice, run_tasks};
 
 /// Groups that are computed together: their columns and gradients fit a first-level cache.

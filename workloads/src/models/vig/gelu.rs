@@ -4,8 +4,7 @@
 
 use candle_core::{CpuStorage, CustomOp1, DType, Layout, Result, Shape, Tensor, bail};
 
-use super::groups::GROUP;
-use super::lanes::{Kernel, Lanes, Vectorised};
+use super::lanes::{GROUP, Kernel, Lanes, Vectorised};
 use crate::kernels::{cpu_slice, host_slice, run_tasks};
 
 /// Numbers that one task takes.

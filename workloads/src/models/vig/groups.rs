@@ -6,12 +6,9 @@
 
 use candle_core::{CpuStorage, CustomOp2, DType, Layout, Result, Shape, Tensor, bail};
 
-use super::lanes::Vectorised;
+use super::lanes::{GROUP, Vectorised};
 use super::{CHANNELS, Grid};
 use crate::kernels::{Workspaces, cpu_slice, host_slice, run_tasks};
-
-/// Nodes of a group: one vector of the widest instruction set.
-pub(super) const GROUP: usize = 16;
 
 /// Nodes that one task packs.
 const CHUNK_GROUPS: usize = 64;

@@ -10,8 +10,7 @@
 )]
 
 use super::CHANNELS;
-use super::groups::GROUP;
-use super::lanes::{Kernel, Lanes, Vectorised};
+use super::lanes::{GROUP, Kernel, Lanes, Vectorised};
 
 /// The result, `[groups, 3, GROUP]`, from `inputs` `[groups, COLUMNS, GROUP]`.
 pub(super) struct Forward<'a, T, const COLUMNS: usize> {

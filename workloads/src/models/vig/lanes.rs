@@ -6,8 +6,10 @@
 use candle_core::cpu::erf::{erf_f64, erfc_f64};
 use pulp::{Simd, WithSimd};
 
-use super::groups::GROUP;
 use crate::kernels::Element;
+
+/// Nodes of a group: one vector of the widest instruction set.
+pub(super) const GROUP: usize = 16;
 
 /// Arithmetic on several numbers at once. All methods are compiled into the kernel that calls them.
 pub(super) trait Lanes: Copy {

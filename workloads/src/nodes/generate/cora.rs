@@ -10,8 +10,8 @@ use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::SliceRandom;
 
-use super::super::dataset::{Csr, Features, NodeDataset, Split};
-use super::random_stream;
+use super::random::random_stream;
+use crate::nodes::{Csr, Features, NodeDataset, Split};
 
 const NODES: usize = 2_708;
 const UNDIRECTED_EDGES: usize = 5_278;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use candle_core::backprop::GradStore;
 use candle_core::{Result, Tensor, bail};
 
-use super::{Adam, AdamSettings, Rates, Slot};
+use super::optimizer::{Adam, AdamSettings, Rates, Slot};
 use crate::cuda;
 
 impl Slot {

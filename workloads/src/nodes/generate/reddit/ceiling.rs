@@ -2,8 +2,9 @@
 
 use rayon::prelude::*;
 
-use super::super::super::dataset::{Features, NodeDataset};
-use super::{FEATURES, class_means};
+use super::means::class_means;
+use super::published::FEATURES;
+use crate::nodes::{Features, NodeDataset};
 
 /// Shares of the test nodes that the best classifiers get right, which know the class means and how likely an edge is
 /// within a class.

@@ -11,11 +11,12 @@ use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
-use super::super::super::dataset::Csr;
-use super::super::random_stream;
+use super::super::random::random_stream;
+use super::GenerateError;
 use super::cumulative::Cumulative;
 use super::horizon::draws_for;
-use super::{EDGES, GenerateError, INSIDE};
+use super::published::{EDGES, INSIDE};
+use crate::nodes::Csr;
 
 /// Who attracts edges how strongly, in all and within a class.
 pub(super) struct Communities<'a> {

@@ -1,6 +1,6 @@
 //! How many draws it takes until a number of different pairs is found.
 
-use super::{CLASSES, INSIDE};
+use super::published::{CLASSES, INSIDE};
 
 /// The draws after which `pairs` different pairs are expected, and a little more. Nodes of about equal weight are taken
 /// together and classes as equally strong, so that this is an estimate.

@@ -1,8 +1,5 @@
 //! Adam with PyTorch's semantics, in one pass over each parameter and without temporaries.
 
-#[cfg(any(feature = "cuda", test))]
-mod on_device;
-
 use std::sync::{Mutex, PoisonError};
 
 use candle_core::backprop::GradStore;
@@ -12,8 +9,6 @@ use rayon::prelude::*;
 
 use crate::kernels::host_slice;
 use crate::models::Parameter;
-#[cfg(any(feature = "cuda", test))]
-pub(crate) use on_device::RepeatedAdam;
 
 /// Constants of [`Adam`]; the defaults are PyTorch's.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,19 +32,19 @@ impl Default for AdamSettings {
 /// The optimizer: for every parameter its two moments, in the order of the list it was given.
 #[derive(Debug)]
 pub struct Adam {
-    settings: AdamSettings,
-    steps: i32,
-    slots: Vec<Slot>,
+    pub(super) settings: AdamSettings,
+    pub(super) steps: i32,
+    pub(super) slots: Vec<Slot>,
 }
 
 #[derive(Debug)]
-struct Slot {
-    parameter: Parameter,
-    weight_decay: f64,
+pub(super) struct Slot {
+    pub(super) parameter: Parameter,
+    pub(super) weight_decay: f64,
     moments: Mutex<Moments>,
     /// The same on a GPU, made by the first step there.
     #[cfg(any(feature = "cuda", test))]
-    on_device: std::sync::OnceLock<[Tensor; 2]>,
+    pub(super) on_device: std::sync::OnceLock<[Tensor; 2]>,
 }
 
 #[derive(Debug)]
@@ -147,7 +142,7 @@ impl Adam {
         Ok(true)
     }
 
-    fn rates(&self, learning_rate: f64, gradient_scale: f64) -> Rates {
+    pub(super) fn rates(&self, learning_rate: f64, gradient_scale: f64) -> Rates {
         let AdamSettings { beta1, beta2, epsilon, weight_decay } = self.settings;
         Rates {
             beta1: beta1 as f32,
@@ -165,16 +160,16 @@ impl Adam {
 
 /// The constants of one step, with the bias corrections of PyTorch's `_single_tensor_adam`.
 #[derive(Debug, Clone, Copy)]
-struct Rates {
-    beta1: f32,
-    beta2: f32,
-    one_minus_beta1: f32,
-    one_minus_beta2: f32,
-    epsilon: f32,
-    weight_decay: f32,
-    gradient_scale: f32,
-    step_size: f32,
-    root_correction: f32,
+pub(super) struct Rates {
+    pub(super) beta1: f32,
+    pub(super) beta2: f32,
+    pub(super) one_minus_beta1: f32,
+    pub(super) one_minus_beta2: f32,
+    pub(super) epsilon: f32,
+    pub(super) weight_decay: f32,
+    pub(super) gradient_scale: f32,
+    pub(super) step_size: f32,
+    pub(super) root_correction: f32,
 }
 
 impl Slot {

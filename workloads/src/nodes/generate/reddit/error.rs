@@ -1,0 +1,25 @@
+//! Why no graph can be generated.
+
+use thiserror::Error;
+
+/// Why no graph can be generated.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum GenerateError {
+    /// More nodes or edges than 32-bit numbers count.
+    #[error("{nodes} nodes and {edges} directed edges were asked for; at most {} of each are supported", u32::MAX)]
+    TooLarge {
+        /// Nodes asked for.
+        nodes: usize,
+        /// Directed edges asked for.
+        edges: usize,
+    },
+    /// The pairs of nodes with an edge cannot be found by drawing.
+    #[error("{edges} directed edges are too many for {nodes} nodes; ask for fewer, or for more nodes")]
+    TooDense {
+        /// Nodes asked for.
+        nodes: usize,
+        /// Directed edges asked for.
+        edges: usize,
+    },
+}
