@@ -124,6 +124,7 @@ fn definitions() -> Vec<Definition> {
         signal(CPU_TIME, Unit::Nanoseconds, SignalKind::Counter, "process.cpu_time", "procfs", ""),
         signal(POWER, Unit::Milliwatts, SignalKind::Gauge, "gpu.power", "NVML", "GPU 0"),
         signal(FAR_SIGNAL, Unit::Bits, SignalKind::Gauge, "gpu.throttle", "NVML", "GPU 1"),
+        Definition::Fact { key: "framework".into(), text: "PyTorch 2.9.1".into() },
     ]
 }
 

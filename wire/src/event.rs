@@ -300,6 +300,13 @@ pub enum Definition {
         /// The device measured, empty for the machine or process itself.
         device: String,
     },
+    /// Something known of the program itself, such as `framework` and `PyTorch 2.9.1`. The newest of a key counts.
+    Fact {
+        /// What is said, such as `framework`. A key `inferred NAME` says how the phase of this name is inferred.
+        key: String,
+        /// The text.
+        text: String,
+    },
 }
 
 /// Who publishes. Opens every segment.

@@ -3,7 +3,7 @@
 //! What a program publishes, what lies in a recording, what a viewer follows live and what replay reads are
 //! the same bytes, written and read here and nowhere else. This crate does no I/O and starts no thread.
 //!
-//! # Byte layout (format 1.2)
+//! # Byte layout (format 1.3)
 //!
 //! A stream is a sequence of **segments**; a segment is a sequence of **frames** and can be read alone.
 //! A recording is one or more segments in one file; segments of one session may simply be concatenated.
@@ -26,6 +26,7 @@
 //!             | { 2 | length | track id | role u8 | thread id | text }   role 0 other, 1 training, 2 loader, 3 sensors,
 //!                                                                  4 device, 5 device waited for at phases' edges
 //!             | { 3 | length | signal id | unit u8 | kind u8 | text name | text source | text device }
+//!             | { 4 | length | text key | text }                          a fact of the program
 //! anchor      = monotonic | wall (Unix) | boot time, in ns
 //! end         = time | text reason
 //! block       = track | first sequence number | count | dropped so far | base time | body length | body
@@ -93,6 +94,7 @@
 //! | 1.0 | 0.1.0 | first |
 //! | 1.1 | 0.1.0 | a session's [`Place`] in a run of several ranks, at the end of the segment frame |
 //! | 1.2 | 0.1.0 | [`DeviceSpan`], tag C7, and the roles of its track |
+//! | 1.3 | 0.1.0 | facts of the program, definition 4 |
 //!
 //! A reader reads every older major version for ever (`recordings/golden/` holds one recording of each, decoded by
 //! a test). A minor version only adds frame kinds, event tags from C8 on, or fields at the end of a
@@ -128,4 +130,4 @@ pub use units::{SignalKind, Unit};
 /// Major version of the stream written by this crate, and the newest it reads.
 pub const FORMAT_MAJOR: u16 = 1;
 /// Minor version of the stream written by this crate.
-pub const FORMAT_MINOR: u16 = 2;
+pub const FORMAT_MINOR: u16 = 3;

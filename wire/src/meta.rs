@@ -21,6 +21,7 @@ const MAX_DEFINITIONS_LEN: usize = 2 * DEFINITIONS_FRAME_LEN;
 const DEFINE_NAME: u8 = 1;
 const DEFINE_TRACK: u8 = 2;
 const DEFINE_SIGNAL: u8 = 3;
+const DEFINE_FACT: u8 = 4;
 
 /// Appends the frame that opens a segment. A file starts with one.
 pub fn put_segment(out: &mut Vec<u8>, info: &SessionInfo) {
@@ -99,6 +100,11 @@ fn put_definition(out: &mut Vec<u8>, definition: &Definition) -> u8 {
                 put_text(out, text, MAX_TEXT_LEN);
             }
             DEFINE_SIGNAL
+        }
+        Definition::Fact { key, text } => {
+            put_text(out, key, MAX_TEXT_LEN);
+            put_text(out, text, MAX_TEXT_LEN);
+            DEFINE_FACT
         }
     }
 }
@@ -215,6 +221,7 @@ fn definition(tag: u8, mut p: Cursor<'_>) -> Result<Option<Definition>, Malforme
             source: text(&mut p)?,
             device: text(&mut p)?,
         },
+        DEFINE_FACT => Definition::Fact { key: text(&mut p)?, text: text(&mut p)? },
         _ => return Ok(None),
     }))
 }

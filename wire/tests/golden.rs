@@ -26,7 +26,7 @@ fn every_golden_recording_reads_as_its_listing_says() {
             versions += 1;
         }
     }
-    assert_eq!(versions, 2, "1.0 and 1.2, which adds devices to the places of 1.1");
+    assert_eq!(versions, 3, "1.0, 1.2, which adds devices to the places of 1.1, and 1.3 with facts");
 }
 
 #[test]
@@ -41,6 +41,7 @@ fn the_newest_golden_recording_holds_every_kind_of_thing() {
         "name",
         "track",
         "signal",
+        "fact",
         "anchor",
         "block",
         "end",

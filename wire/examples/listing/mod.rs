@@ -60,6 +60,7 @@ fn definition(definition: &Definition) -> String {
         Definition::Signal { id, unit, kind, name, source, device, .. } => {
             format!("signal {} unit={unit:?} kind={kind:?} {name:?} source={source:?} device={device:?}", id.0)
         }
+        Definition::Fact { key, text, .. } => format!("fact {key:?} {text:?}"),
         other => format!("{other:?}"),
     }
 }
