@@ -20,6 +20,7 @@ use quanta::Clock;
 
 use crate::clock::{self, ClockMap, Reading};
 use crate::device::Resolver;
+use crate::foreign::ForeignTracks;
 use crate::names;
 use crate::output::Output;
 use crate::session::{OWN_TRACK, Publisher, SessionBuilder, lock};
@@ -43,6 +44,7 @@ pub(crate) struct Drain {
     map: ClockMap,
     tracks: Vec<TrackState>,
     devices: Vec<Resolver>,
+    foreign: ForeignTracks,
     own: BlockEncoder,
     /// Everything defined so far, repeated at the start of each segment.
     definitions: Vec<Definition>,
@@ -69,6 +71,7 @@ impl Drain {
             dir,
             tracks: Vec::new(),
             devices: Vec::new(),
+            foreign: ForeignTracks::default(),
             known_names: 0,
             known_signals: 0,
             defined: Vec::new(),
@@ -150,11 +153,35 @@ impl Drain {
         for device in &mut self.devices {
             device.drain(&self.map, &self.publisher.clock, &mut self.out);
         }
+        self.drain_foreign();
+    }
+
+    /// Empties the rings of worker processes.
+    fn drain_foreign(&mut self) {
+        self.foreign.take(self.publisher.take_foreign());
+        let mut defined = Vec::new();
+        let next_id = || self.publisher.next_track_id();
+        self.foreign.drain(&self.map, &mut self.out, next_id, |definition| defined.push(definition));
+        defined.into_iter().for_each(|definition| self.redefine(definition));
     }
 
     fn out_definition(&mut self, definition: Definition) {
         put_definitions(&mut self.defined, [&definition]);
         self.definitions.push(definition);
+    }
+
+    /// Defines what may have been defined before, with another text.
+    fn redefine(&mut self, definition: Definition) {
+        put_definitions(&mut self.defined, [&definition]);
+        let known = self.definitions.iter_mut().find(|known| match (known, &definition) {
+            (Definition::Track { id: known, .. }, Definition::Track { id, .. }) => known == id,
+            (Definition::Fact { key: known, .. }, Definition::Fact { key, .. }) => known == key,
+            _ => false,
+        });
+        match known {
+            Some(known) => *known = definition,
+            None => self.definitions.push(definition),
+        }
     }
 
     fn anchor(&mut self) {
@@ -177,6 +204,7 @@ impl Drain {
             }
         }
         self.devices.iter_mut().for_each(|device| device.finish(&mut self.out));
+        self.foreign.finish(&mut self.out);
         self.own.finish(0, &mut self.out);
         self.devices.retain(|device| !device.is_over());
         self.tracks.retain(|track| !track.is_over());
@@ -201,6 +229,7 @@ impl Drain {
         let signals = lock(&self.publisher.signals).get(self.known_signals..).unwrap_or_default().to_vec();
         self.known_signals += signals.len();
         signals.into_iter().for_each(|signal| self.out_definition(signal));
+        self.publisher.take_facts().into_iter().for_each(|fact| self.redefine(fact));
     }
 
     /// Writes the totals of every phase whose memory has changed.

@@ -30,6 +30,7 @@ mod clock;
 pub mod device;
 mod directory;
 mod drain;
+pub mod foreign;
 mod host;
 mod names;
 mod output;
@@ -52,5 +53,5 @@ pub use names::{Name, NameRef, intern};
 pub use session::{Opener, Session, SessionBuilder, opener, track};
 #[cfg(feature = "tracing")]
 pub use tracing_layer::TracingLayer;
-pub use track::{Span, Step, Track, counter, mark, set_step, span, step};
+pub use track::{Span, Step, Track, after, counter, mark, set_step, span, step};
 pub use warning::Warning;

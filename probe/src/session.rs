@@ -12,6 +12,7 @@ use quanta::Clock;
 
 use crate::device::OpenedDevice;
 use crate::drain::{self, Drain};
+use crate::foreign::Ring;
 use crate::ring::{self, Consumer};
 use crate::sensing;
 use crate::track::{self, Shared, Track};
@@ -130,6 +131,10 @@ pub(crate) struct Publisher {
     opened: Mutex<Vec<OpenedTrack>>,
     /// Devices attached since then.
     opened_devices: Mutex<Vec<OpenedDevice>>,
+    /// Rings of workers since then.
+    foreign: Mutex<Vec<Ring>>,
+    /// What is known of the program, since then.
+    facts: Mutex<Vec<Definition>>,
     /// Definitions of signals, once the sensors are open.
     pub(crate) signals: Mutex<Vec<Definition>>,
     /// Segments begun so far: tells the sensor thread when to repeat every value.
@@ -153,6 +158,8 @@ impl Publisher {
             next_track: AtomicU32::new(OWN_TRACK.0 + 1),
             opened: Mutex::default(),
             opened_devices: Mutex::default(),
+            foreign: Mutex::default(),
+            facts: Mutex::default(),
             signals: Mutex::default(),
             segments: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
@@ -182,6 +189,14 @@ impl Publisher {
 
     pub(crate) fn take_opened_devices(&self) -> Vec<OpenedDevice> {
         std::mem::take(&mut *lock(&self.opened_devices))
+    }
+
+    pub(crate) fn take_foreign(&self) -> Vec<Ring> {
+        std::mem::take(&mut *lock(&self.foreign))
+    }
+
+    pub(crate) fn take_facts(&self) -> Vec<Definition> {
+        std::mem::take(&mut *lock(&self.facts))
     }
 
     pub(crate) fn take_opened(&self) -> Vec<OpenedTrack> {
@@ -230,6 +245,22 @@ impl Session {
         match &self.running {
             Some(running) => running.publisher.track(name, role),
             None => Track::inert(),
+        }
+    }
+
+    /// Takes the ring of a worker process, which becomes a track of this session once the worker has attached.
+    pub fn worker(&self, ring: &Ring) {
+        if let Some(running) = &self.running {
+            lock(&running.publisher.foreign).push(ring.share());
+        }
+    }
+
+    /// Says something of the program that is worth knowing with its figures, such as the framework it uses. The same key
+    /// again changes what was said.
+    pub fn fact(&self, key: &str, text: &str) {
+        if let Some(running) = &self.running {
+            let fact = Definition::Fact { key: key.to_owned(), text: text.to_owned() };
+            lock(&running.publisher.facts).push(fact);
         }
     }
 

@@ -4,6 +4,7 @@
 //! thread-local pointer, so that a library deep inside a model can record a span without being handed
 //! anything. A guard ends on the thread where it began.
 
+pub mod after;
 mod step;
 
 use std::cell::{Cell, OnceCell, UnsafeCell};

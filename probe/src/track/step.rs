@@ -14,7 +14,8 @@ use crate::usage;
 /// and what lies between two steps, is shown as the gap.
 #[inline]
 pub fn step(epoch: u64) -> Step {
-    let mut begun = Step { local: ptr::null(), start: 0, epoch, batch: BatchShape::default(), loss: None };
+    let parts = Parts { epoch, ..Parts::default() };
+    let mut begun = Step { local: ptr::null(), start: 0, parts };
     with_track(|track| {
         begun.local = track;
         track.last_step.set(track.last_step.get() + 1);
@@ -32,23 +33,32 @@ pub fn step(epoch: u64) -> Step {
 pub struct Step {
     local: *const Local,
     start: u64,
-    epoch: u64,
-    batch: BatchShape,
-    loss: Option<f64>,
+    parts: Parts,
+}
+
+/// What is known of a step beside its times.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Parts {
+    pub(super) epoch: u64,
+    pub(super) batch: BatchShape,
+    pub(super) loss: Option<f64>,
 }
 
 impl Step {
     /// The size of the step's batch, as far as known.
     pub fn batch(&mut self, batch: BatchShape) {
-        self.batch = batch;
+        self.parts.batch = batch;
     }
 
     /// The step's loss. On a GPU, reading it waits for the device: leave it out where that disturbs.
     pub fn loss(&mut self, loss: f64) {
-        self.loss = Some(loss);
+        self.parts.loss = Some(loss);
     }
+}
 
-    fn push_parts(&self, track: &Local, step: u64) {
+impl Parts {
+    /// Records them ahead of the step itself.
+    pub(super) fn push(&self, track: &Local, step: u64) {
         let part = |tag, present, a, b, c| RawEvent { a, b, c, id: step as u32, tag, present };
         let known = |value: Option<u64>, bit: u8| u8::from(value.is_some()) << bit;
         let BatchShape { graphs, nodes, edges, seeds } = self.batch;
@@ -76,7 +86,7 @@ impl Drop for Step {
         // SAFETY: it equals CURRENT, which is not null; as in `with_track`.
         let track = unsafe { &*self.local };
         let (end, step) = (track.clock.raw(), track.step.get());
-        self.push_parts(track, step);
+        self.parts.push(track, step);
         track.push(RawEvent { a: self.start, b: end, c: step, id: 0, tag: Tag::Step, present: 0 });
         if let Some(device) = track.device.get() {
             device.end_step(step, self.start, end);

@@ -1,0 +1,331 @@
+//! The ring itself: what lies in the shared memory, and how events get in and out.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use gnntop_wire::NameKind;
+
+use super::memory::Memory;
+
+/// Events that a ring holds: 128 KiB.
+pub(super) const EVENTS: usize = 1 << 12;
+/// Names that a worker may use.
+pub(super) const NAMES: usize = 64;
+/// Longest text, in bytes; the rest is cut.
+pub(super) const TEXT_BYTES: usize = 200;
+/// "gnntop" and the version of the layout below.
+const MAGIC: u64 = u64::from_be_bytes(*b"gnntop\0\x01");
+
+/// Why there is no ring.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RingError {
+    /// The text is no ring's address.
+    #[error("{0:?} is no address of a ring")]
+    Address(String),
+    /// The system does not give the memory.
+    #[error("no shared memory: {0}")]
+    Memory(#[from] io::Error),
+    /// What lies there is not the ring that is meant, or one of another version.
+    #[error("not the ring that is meant")]
+    Other,
+    /// Another process records there.
+    #[error("the ring has a writer already")]
+    Taken,
+}
+
+/// What the shared memory holds. All of it atomic: the other process may write anything at any time.
+#[repr(C)]
+pub(super) struct Shared {
+    magic: AtomicU64,
+    id: AtomicU64,
+    /// The worker, 0 until it has attached.
+    writer: AtomicU32,
+    closed: AtomicU32,
+    pub(super) dropped: AtomicU64,
+    names_known: AtomicU32,
+    written: OwnLine,
+    read: OwnLine,
+    names: [NameSlot; NAMES],
+    events: [[AtomicU64; 4]; EVENTS],
+}
+
+/// A count that only one side changes, away from the other side's.
+#[repr(C, align(64))]
+struct OwnLine(AtomicU64);
+
+#[repr(C)]
+struct NameSlot {
+    kind: AtomicU32,
+    len: AtomicU32,
+    text: [AtomicU8; TEXT_BYTES],
+}
+
+/// What a worker can say; times are ticks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Event {
+    pub(super) kind: EventKind,
+    /// Which of the ring's names.
+    pub(super) name: u32,
+    /// The begin of a span, else the instant.
+    pub(super) at: u64,
+    /// The end of a span, else the bits of the value.
+    pub(super) other: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EventKind {
+    Span,
+    Counter,
+    Mark,
+    MarkWithValue,
+}
+
+impl EventKind {
+    fn of(code: u64) -> Option<Self> {
+        [Self::Span, Self::Counter, Self::Mark, Self::MarkWithValue].get(usize::try_from(code).ok()?).copied()
+    }
+}
+
+/// A ring that a worker records into, seen from either side.
+#[derive(Debug)]
+pub struct Ring {
+    memory: Arc<Memory>,
+    name: String,
+}
+
+impl Ring {
+    /// Makes a ring for a worker that is called `name` on its track.
+    ///
+    /// # Errors
+    /// The system does not give the memory.
+    pub fn create(name: &str) -> Result<Self, RingError> {
+        let ring = Self::in_memory(Memory::create(size_of::<Shared>())?, name);
+        let id = crate::drain::random_id(&quanta::Clock::new()) as u64;
+        ring.shared().id.store(id, Ordering::Relaxed);
+        ring.shared().magic.store(MAGIC, Ordering::Release);
+        Ok(ring)
+    }
+
+    /// The same ring again, in another process or in this one.
+    ///
+    /// # Errors
+    /// There is none by this address, or it cannot be reached.
+    pub(super) fn open(address: &str) -> Result<Self, RingError> {
+        let wrong = || RingError::Address(address.to_owned());
+        let mut parts = address.split(':');
+        let mut next = || parts.next().ok_or_else(wrong);
+        let (process, file, id) = (next()?, next()?, next()?);
+        let process: u32 = process.parse().map_err(|_| wrong())?;
+        let file: u32 = file.parse().map_err(|_| wrong())?;
+        let id = u64::from_str_radix(id, 16).map_err(|_| wrong())?;
+        // A child by fork has the file itself, and may not look into its parent.
+        let mut last = RingError::Other;
+        for path in [format!("/proc/{process}/fd/{file}"), format!("/proc/self/fd/{file}")] {
+            match Memory::open(&path, size_of::<Shared>()) {
+                Ok(memory) => {
+                    let ring = Self::in_memory(memory, "");
+                    let (magic, found) = (&ring.shared().magic, &ring.shared().id);
+                    if magic.load(Ordering::Acquire) == MAGIC && found.load(Ordering::Relaxed) == id {
+                        return Ok(ring);
+                    }
+                }
+                Err(error) => last = error.into(),
+            }
+        }
+        Err(last)
+    }
+
+    fn in_memory(memory: Memory, name: &str) -> Self {
+        Self { memory: Arc::new(memory), name: name.to_owned() }
+    }
+
+    /// What the worker attaches by: under 48 bytes of text.
+    pub fn address(&self) -> String {
+        let id = self.shared().id.load(Ordering::Relaxed);
+        format!("{}:{}:{id:016x}", std::process::id(), self.memory.file_number())
+    }
+
+    /// Says that no more comes: what is in the ring is the last of it.
+    pub fn close(&self) {
+        self.shared().closed.store(1, Ordering::Release);
+    }
+
+    /// The same ring, to be drained.
+    pub(crate) fn share(&self) -> Self {
+        Self { memory: Arc::clone(&self.memory), name: self.name.clone() }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        // SAFETY: the memory is as long as `Shared`, begins at a page's edge, was zero at first and is never unmapped while
+        // `self` lives; every field is an atomic, for which any bytes are valid, whoever writes them.
+        unsafe { self.memory.start().cast::<Shared>().as_ref() }
+    }
+}
+
+impl Shared {
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire) != 0
+    }
+
+    /// The process that records here.
+    pub(super) fn writer(&self) -> Option<u32> {
+        Some(self.writer.load(Ordering::Acquire)).filter(|writer| *writer != 0)
+    }
+
+    /// Makes `process` the one that records here.
+    pub(super) fn claim(&self, process: u32) -> Result<(), RingError> {
+        let claimed = self.writer.compare_exchange(0, process, Ordering::AcqRel, Ordering::Acquire);
+        claimed.map(drop).map_err(|_| RingError::Taken)
+    }
+
+    /// Adds a name; only the writer may. `None` where there are too many.
+    pub(super) fn add_name(&self, kind: NameKind, text: &str) -> Option<u32> {
+        let index = self.names_known.load(Ordering::Relaxed);
+        let slot = self.names.get(index as usize)?;
+        let text = &text[..text.floor_char_boundary(TEXT_BYTES)];
+        slot.kind.store(kind as u32, Ordering::Relaxed);
+        slot.len.store(text.len() as u32, Ordering::Relaxed);
+        for (to, from) in slot.text.iter().zip(text.bytes()) {
+            to.store(from, Ordering::Relaxed);
+        }
+        self.names_known.store(index + 1, Ordering::Release);
+        Some(index)
+    }
+
+    /// A name that the writer has added.
+    pub(super) fn name(&self, index: usize) -> Option<(NameKind, String)> {
+        if index >= self.names_known.load(Ordering::Acquire) as usize {
+            return None;
+        }
+        let slot = self.names.get(index)?;
+        let len = (slot.len.load(Ordering::Relaxed) as usize).min(TEXT_BYTES);
+        let bytes: Vec<u8> = slot.text.iter().take(len).map(|byte| byte.load(Ordering::Relaxed)).collect();
+        let kind = NameKind::from_code(slot.kind.load(Ordering::Relaxed) as u8);
+        Some((kind, String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    /// Adds an event, or counts it as dropped where the ring is full; only the writer may.
+    pub(super) fn push(&self, event: Event) {
+        let written = self.written.0.load(Ordering::Relaxed);
+        if written.wrapping_sub(self.read.0.load(Ordering::Acquire)) >= EVENTS as u64 {
+            let dropped = self.dropped.load(Ordering::Relaxed);
+            self.dropped.store(dropped.wrapping_add(1), Ordering::Relaxed);
+            return;
+        }
+        let kind_and_name = (event.kind as u64) << 32 | u64::from(event.name);
+        let slot = &self.events[written as usize % EVENTS];
+        for (to, from) in slot.iter().zip([event.at, event.other, kind_and_name]) {
+            to.store(from, Ordering::Relaxed);
+        }
+        self.written.0.store(written.wrapping_add(1), Ordering::Release);
+    }
+
+    /// Takes the oldest event; only the reader may. What makes no sense is stepped over.
+    pub(super) fn pop(&self) -> Option<Event> {
+        loop {
+            let read = self.read.0.load(Ordering::Relaxed);
+            let waiting = self.written.0.load(Ordering::Acquire).wrapping_sub(read);
+            if waiting == 0 || waiting > EVENTS as u64 {
+                return None;
+            }
+            let [at, other, kind_and_name, _] =
+                std::array::from_fn(|word| self.events[read as usize % EVENTS][word].load(Ordering::Relaxed));
+            self.read.0.store(read.wrapping_add(1), Ordering::Release);
+            let Some(kind) = EventKind::of(kind_and_name >> 32) else { continue };
+            return Some(Event { kind, name: kind_and_name as u32, at, other });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(at: u64) -> Event {
+        Event { kind: EventKind::Mark, name: 0, at, other: 0 }
+    }
+
+    #[test]
+    fn events_and_names_come_out_as_they_went_in() {
+        let ring = Ring::create("loader 0").unwrap();
+        let other = Ring::open(&ring.address()).unwrap();
+        other.shared().claim(7).unwrap();
+        assert!(other.shared().claim(8).is_err(), "one writer");
+        assert_eq!(other.shared().add_name(NameKind::Span, "fetch"), Some(0));
+        let sent = Event { kind: EventKind::Span, name: 0, at: 5, other: 9 };
+        other.shared().push(sent);
+        drop(other);
+        assert_eq!(ring.shared().writer(), Some(7));
+        assert_eq!(ring.shared().name(0), Some((NameKind::Span, "fetch".to_owned())));
+        assert_eq!(ring.shared().name(1), None);
+        assert_eq!((ring.shared().pop(), ring.shared().pop()), (Some(sent), None));
+    }
+
+    #[test]
+    fn a_full_ring_drops_the_newest_and_counts_it() {
+        let ring = Ring::create("x").unwrap();
+        for round in 0..3 {
+            (0..EVENTS as u64 + 5).for_each(|at| ring.shared().push(event(at)));
+            let times: Vec<u64> = std::iter::from_fn(|| ring.shared().pop()).map(|event| event.at).collect();
+            assert_eq!(times, (0..EVENTS as u64).collect::<Vec<_>>());
+            assert_eq!(ring.shared().dropped.load(Ordering::Relaxed), 5 * (round + 1));
+        }
+    }
+
+    #[test]
+    fn events_cross_threads_in_order() {
+        let ring = Ring::create("x").unwrap();
+        let other = ring.share();
+        let writer = std::thread::spawn(move || {
+            for at in 0..100_000 {
+                while at - other.shared().read.0.load(Ordering::Relaxed) >= EVENTS as u64 {
+                    std::thread::yield_now();
+                }
+                other.shared().push(event(at));
+            }
+        });
+        let mut expected = 0;
+        while expected < 100_000 {
+            match ring.shared().pop() {
+                Some(event) => {
+                    assert_eq!(event.at, expected);
+                    expected += 1;
+                }
+                None => std::thread::yield_now(),
+            }
+        }
+        writer.join().unwrap();
+    }
+
+    #[test]
+    fn addresses_that_are_none_are_refused() {
+        let ring = Ring::create("x").unwrap();
+        assert!(ring.address().len() < 48);
+        let other_id = ring.address().replace(char::is_alphabetic, "0");
+        for address in ["", "1", "1:2", "x:1:0", "1:-1:0", "0:0:zz", &format!("{other_id}0")] {
+            assert!(Ring::open(address).is_err(), "{address}");
+        }
+    }
+
+    #[test]
+    fn nonsense_of_the_other_side_does_no_harm() {
+        let ring = Ring::create("x").unwrap();
+        let shared = ring.shared();
+        shared.written.0.store(u64::MAX, Ordering::Relaxed);
+        assert_eq!(shared.pop(), None);
+        shared.written.0.store(1, Ordering::Relaxed);
+        shared.events[0][2].store(u64::MAX, Ordering::Relaxed);
+        assert_eq!(shared.pop(), None, "an unknown kind");
+        shared.names_known.store(u32::MAX, Ordering::Relaxed);
+        shared.names[0].len.store(u32::MAX, Ordering::Relaxed);
+        assert_eq!(shared.name(0).unwrap().1.len(), TEXT_BYTES);
+        assert_eq!(shared.name(NAMES), None);
+        assert_eq!(shared.add_name(NameKind::Span, "y"), None);
+    }
+}

@@ -1,0 +1,170 @@
+//! The drain thread's side: from the rings of workers to blocks of the stream.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use gnntop_wire::{BlockEncoder, Counter, Definition, Event, Mark, NameId, Span, StepId, TrackId, TrackRole};
+
+use super::ring::{self, EVENTS, EventKind, NAMES, Ring};
+use crate::clock::ClockMap;
+use crate::names::intern;
+
+/// How often it is asked whether a worker still lives.
+const LOOK_AFTER: Duration = Duration::from_secs(1);
+
+/// The tracks of all workers so far.
+#[derive(Default)]
+pub(crate) struct ForeignTracks {
+    /// Rings that no worker has attached to yet.
+    waiting: Vec<Ring>,
+    tracks: Vec<ForeignTrack>,
+}
+
+/// One track. A worker that is started anew under the same name, as those of data loaders are at each epoch, goes on with it.
+struct ForeignTrack {
+    id: TrackId,
+    encoder: BlockEncoder,
+    name: String,
+    ring: Option<Ring>,
+    /// What the ring's names are called here.
+    names: Vec<NameId>,
+    /// Events dropped by the workers before this one.
+    dropped_before: u64,
+    looked: Instant,
+}
+
+impl ForeignTracks {
+    /// Takes rings that were made since the last time.
+    pub(crate) fn take(&mut self, rings: Vec<Ring>) {
+        self.waiting.extend(rings);
+    }
+
+    /// Takes what is in the rings now; full blocks go to `out` at once. `next_id` gives the ids of new tracks, `define`
+    /// is told of them.
+    pub(crate) fn drain(
+        &mut self,
+        map: &ClockMap,
+        out: &mut Vec<u8>,
+        mut next_id: impl FnMut() -> Option<TrackId>,
+        mut define: impl FnMut(Definition),
+    ) {
+        for ring in std::mem::take(&mut self.waiting) {
+            match ring.shared().writer() {
+                Some(writer) => self.begin(ring, writer, &mut next_id, &mut define),
+                None if ring.shared().is_closed() => {}
+                None => self.waiting.push(ring),
+            }
+        }
+        self.tracks.iter_mut().for_each(|track| track.drain(map, out));
+    }
+
+    /// Closes the blocks and appends them to `out`.
+    pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
+        self.tracks.iter_mut().for_each(|track| track.finish(out));
+    }
+
+    fn begin(
+        &mut self,
+        ring: Ring,
+        writer: u32,
+        next_id: &mut impl FnMut() -> Option<TrackId>,
+        define: &mut impl FnMut(Definition),
+    ) {
+        let free = self.tracks.iter_mut().find(|track| track.ring.is_none() && track.name == ring.name());
+        let track = match free {
+            Some(track) => track,
+            None => {
+                let Some(id) = next_id() else { return };
+                self.tracks.push(ForeignTrack::new(id, ring.name()));
+                let Some(track) = self.tracks.last_mut() else { return };
+                track
+            }
+        };
+        let (role, thread_id, text) = (TrackRole::Loader, u64::from(writer), track.name.clone());
+        define(Definition::Track { id: track.id, role, thread_id, text });
+        track.names.clear();
+        track.ring = Some(ring);
+    }
+}
+
+impl ForeignTrack {
+    fn new(id: TrackId, name: &str) -> Self {
+        Self {
+            id,
+            encoder: BlockEncoder::new(id),
+            name: name.to_owned(),
+            ring: None,
+            names: Vec::with_capacity(NAMES),
+            dropped_before: 0,
+            looked: Instant::now(),
+        }
+    }
+
+    fn drain(&mut self, map: &ClockMap, out: &mut Vec<u8>) {
+        let Some(ring) = self.ring.take() else { return };
+        // Looked at before the ring: once it is closed nothing more comes.
+        let is_over = ring.shared().is_closed() || self.is_dead(&ring);
+        for _ in 0..EVENTS {
+            let Some(event) = ring.shared().pop() else { break };
+            if let Some(event) = self.event(&ring, &event, map) {
+                if self.encoder.is_full() {
+                    self.encoder.finish(self.dropped(&ring), out);
+                }
+                self.encoder.push(&event);
+            }
+        }
+        if is_over {
+            self.dropped_before = self.dropped(&ring);
+        } else {
+            self.ring = Some(ring);
+        }
+    }
+
+    fn finish(&mut self, out: &mut Vec<u8>) {
+        let dropped = self.ring.as_ref().map_or(self.dropped_before, |ring| self.dropped(ring));
+        self.encoder.finish(dropped, out);
+    }
+
+    fn dropped(&self, ring: &Ring) -> u64 {
+        self.dropped_before.saturating_add(ring.shared().dropped.load(Ordering::Relaxed))
+    }
+
+    /// Whether the worker is gone without having said so; looked at now and then.
+    fn is_dead(&mut self, ring: &Ring) -> bool {
+        if self.looked.elapsed() < LOOK_AFTER {
+            return false;
+        }
+        self.looked = Instant::now();
+        ring.shared().writer().is_some_and(|writer| !exists(writer))
+    }
+
+    fn event(&mut self, ring: &Ring, event: &ring::Event, map: &ClockMap) -> Option<Event> {
+        let name = self.name(ring, event.name as usize)?;
+        let t_ns = map.ns(event.at);
+        let value = f64::from_bits(event.other);
+        Some(match event.kind {
+            EventKind::Span => {
+                let end_ns = map.ns(event.other).max(t_ns);
+                Event::Span(Span { name, start_ns: t_ns, end_ns, step: StepId::NONE })
+            }
+            EventKind::Counter => Event::Counter(Counter { name, t_ns, value }),
+            EventKind::Mark => Event::Mark(Mark { name, t_ns, value: None }),
+            EventKind::MarkWithValue => Event::Mark(Mark { name, t_ns, value: Some(value) }),
+        })
+    }
+
+    fn name(&mut self, ring: &Ring, index: usize) -> Option<NameId> {
+        while self.names.len() <= index {
+            let (kind, text) = ring.shared().name(self.names.len())?;
+            self.names.push(intern(kind, &text).id());
+        }
+        self.names.get(index).copied()
+    }
+}
+
+fn exists(process: u32) -> bool {
+    let Ok(process) = libc::pid_t::try_from(process) else { return false };
+    // SAFETY: signal 0 is sent to nobody; the call only says whether it could be.
+    let could_be_sent = unsafe { libc::kill(process, 0) } == 0;
+    could_be_sent || std::io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+}

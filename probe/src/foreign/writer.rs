@@ -1,0 +1,58 @@
+//! The worker's side of a ring.
+
+use gnntop_wire::NameKind;
+
+use super::ring::{Event, EventKind, Ring, RingError};
+
+/// Records into the ring of another process; of each ring there is one. Never waits and never allocates.
+#[derive(Debug)]
+pub struct Writer {
+    ring: Ring,
+}
+
+/// A name in a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RingName(u32);
+
+impl Writer {
+    /// Attaches to the ring with this address, which [`Ring::address`] gave.
+    ///
+    /// # Errors
+    /// It cannot be reached, or has a writer already.
+    pub fn attach(address: &str) -> Result<Self, RingError> {
+        let ring = Ring::open(address)?;
+        ring.shared().claim(std::process::id())?;
+        Ok(Self { ring })
+    }
+
+    /// Makes a name known; once each. `None` where there are too many.
+    pub fn name(&mut self, kind: NameKind, text: &str) -> Option<RingName> {
+        self.ring.shared().add_name(kind, text).map(RingName)
+    }
+
+    /// Records a span, in ticks of [`crate::after::ticks`].
+    pub fn span(&mut self, name: RingName, begin: u64, end: u64) {
+        self.push(EventKind::Span, name, begin, end.max(begin));
+    }
+
+    /// Records a counter's value at these ticks.
+    pub fn counter(&mut self, name: RingName, at: u64, value: f64) {
+        self.push(EventKind::Counter, name, at, value.to_bits());
+    }
+
+    /// Records an instant worth naming, with a number where there is one.
+    pub fn mark(&mut self, name: RingName, at: u64, value: Option<f64>) {
+        let kind = if value.is_some() { EventKind::MarkWithValue } else { EventKind::Mark };
+        self.push(kind, name, at, value.unwrap_or(0.0).to_bits());
+    }
+
+    fn push(&mut self, kind: EventKind, name: RingName, at: u64, other: u64) {
+        self.ring.shared().push(Event { kind, name: name.0, at, other });
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.ring.close();
+    }
+}
