@@ -52,7 +52,7 @@ MARK, SPAN, PHASE, COUNTER = 0, 1, 2, 3
 OTHER, TRAINING, LOADER = 0, 1, 2
 NOT_OPEN, PUBLISHING, OFF, FORKED, FAILED, WORKER = 0, 1, 2, 3, 4, 5
 NOW = -1
-_DIRECTORY, _WARNING, _REPORT = 0, 1, 2
+_DIRECTORY, _WARNING = 0, 1
 
 available: bool = False
 """Whether calls reach the native part."""
@@ -209,11 +209,6 @@ def directory() -> str:
 def warning() -> str:
     """Why nothing is published (any more); empty where all is well."""
     return _text_of(_WARNING)
-
-
-def report_json() -> str:
-    """What this process has measured so far, as JSON."""
-    return _text_of(_REPORT)
 
 
 def _text_of(which: int) -> str:

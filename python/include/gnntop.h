@@ -80,7 +80,7 @@ void gnntop_fact(const char *key, const char *value);
 void gnntop_inferred(int32_t name, const char *how);
 
 /* Texts about the session. Copies at most `size` bytes, the NUL included, and returns the length of the whole text. */
-enum { GNNTOP_DIRECTORY = 0, GNNTOP_WARNING = 1, GNNTOP_REPORT = 2 };
+enum { GNNTOP_DIRECTORY = 0, GNNTOP_WARNING = 1 };
 int32_t gnntop_text(int32_t which, char *buffer, int32_t size);
 
 /* ---- tracks ----------------------------------------------------------------------------------------------------- */

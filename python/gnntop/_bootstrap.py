@@ -1,0 +1,59 @@
+"""What runs at the start of every Python program under ``gnntop run``: waits for torch, and hooks it when it comes.
+
+Called by ``bootstrap/sitecustomize.py``. A program that never imports torch pays for this file and nothing else.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+from gnntop import _answers
+
+
+class _TorchFinder:
+    """First in ``sys.meta_path``: at the first look for torch it has the hooks installed, and is gone."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Finds what the finders behind it find."""
+        if name != "torch":
+            return None
+        try:
+            sys.meta_path.remove(self)  # type: ignore[arg-type]
+        except ValueError:
+            return None  # another thread was faster
+        install()
+        # The import goes on with the finder behind this one, and would miss one that was put in front.
+        for finder in list(sys.meta_path):
+            spec = finder.find_spec(name, path, target)
+            if spec is not None:
+                return spec
+        return None
+
+
+def start() -> None:
+    """Hooks torch, now or when it is imported."""
+    _answers.tell(f"python {sys.version.split()[0]}")
+    if "torch" in sys.modules:
+        install()
+    else:
+        sys.meta_path.insert(0, _TorchFinder())  # type: ignore[arg-type]
+
+
+def install() -> None:
+    """Installs the hooks. Whatever goes wrong is told to ``gnntop run`` and stays away from the program."""
+    try:
+        from gnntop import _native, _program, hooks
+
+        if not _native.available:
+            _answers.tell(f"problem {_native.problem}")
+            return
+        _program.close_at_exit()
+        hooks.install()
+        _answers.tell("torch")
+    except Exception as error:
+        _answers.tell(f"problem {type(error).__name__}: {error}")

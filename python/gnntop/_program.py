@@ -1,0 +1,83 @@
+"""The program that is watched: what it is called, which rank it is, what to do at its end."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import shutil
+import subprocess
+import sys
+from typing import Any
+
+# What launchers set: rank, number of ranks, ranks on this machine.
+_LAUNCHERS = (
+    ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"),
+    ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_NTASKS_PER_NODE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"),
+)
+# What all ranks of a run have in common, the first that is there: that of `gnntop run`, of torchrun, of Slurm.
+_RUNS = ("GNNTOP_RUN", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "MASTER_PORT")
+
+
+def name() -> str:
+    """What was started: the script, or the module of ``python -m``."""
+    main = sys.modules.get("__main__")
+    spec = getattr(main, "__spec__", None)
+    if spec is not None and spec.name:
+        return str(spec.name).removesuffix(".__main__")
+    return os.path.basename(getattr(main, "__file__", None) or sys.argv[0]) or "python"
+
+
+def place() -> dict[str, str]:
+    """Where this process stands among the ranks of its run, as its launcher has set it; empty for a run by itself."""
+    for rank, ranks, host_ranks in _LAUNCHERS:
+        if os.environ.get(rank, "").isdigit() and os.environ.get(ranks, "").isdigit():
+            found = {"rank": os.environ[rank], "ranks": os.environ[ranks], "run": run()}
+            if os.environ.get(host_ranks, "").isdigit():
+                found["host_ranks"] = os.environ[host_ranks]
+            return found
+    return {}
+
+
+def run() -> str:
+    """The run's id, the same in all its ranks."""
+    set_to = (os.environ.get(variable, "") for variable in _RUNS)
+    # torchrun without an id calls all its runs "none".
+    return next((value for value in set_to if value not in ("", "none")), "")
+
+
+_closes_at_exit = False
+
+
+def close_at_exit() -> None:
+    """Has the session end in good order when the interpreter does."""
+    global _closes_at_exit
+    if not _closes_at_exit:
+        from gnntop import _native
+
+        _closes_at_exit = True
+        atexit.register(_native.close)
+
+
+def report() -> dict[str, Any]:
+    """See `gnntop.report`."""
+    from gnntop import _native
+
+    directory = _native.directory()
+    if not directory:
+        raise RuntimeError(_native.warning() or _native.problem or "no session is open yet: see gnntop.start()")
+    program = os.environ.get("GNNTOP_PROGRAM") or _beside_python() or shutil.which("gnntop")
+    if not program:
+        raise RuntimeError("the program gnntop is not on PATH; set GNNTOP_PROGRAM to where it is")
+    done = subprocess.run([program, "report", "--json", directory], capture_output=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.decode("utf-8", "replace").strip() or "gnntop report failed")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def _beside_python() -> str | None:
+    """Where `pip install` puts it."""
+    path = os.path.join(sys.prefix, "bin", "gnntop")
+    return path if os.access(path, os.X_OK) else None

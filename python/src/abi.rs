@@ -1,0 +1,311 @@
+//! What C sees: see `include/gnntop.h` for what each call does. Nothing unwinds out of here.
+#![allow(missing_docs, reason = "the header says it, where those who call it look")]
+
+use std::borrow::Cow;
+use std::ffi::{CStr, c_char};
+
+use gnntop_probe::{BatchShape, NameKind, TrackRole, after};
+
+use crate::early::Event;
+use crate::session::Status;
+use crate::silence::guarded;
+use crate::{names, session, silence, thread, worker};
+
+/// The version of the interface.
+const ABI: i32 = 1;
+/// What `gnntop_status` says of a worker.
+const WORKER: i32 = 5;
+
+/// The text at `text`; empty for NULL.
+///
+/// # Safety
+/// `text` is NULL or points to bytes that end with a NUL and stay as they are during the call.
+unsafe fn text<'a>(text: *const c_char) -> Cow<'a, str> {
+    if text.is_null() {
+        return Cow::Borrowed("");
+    }
+    // SAFETY: as the caller promises.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy()
+}
+
+/// Copies as much of `text` as fits, and a NUL; gives the length of all of it.
+///
+/// # Safety
+/// `buffer` is NULL or has room for `size` bytes.
+unsafe fn copy_out(text: &str, buffer: *mut c_char, size: i32) -> i32 {
+    let room = usize::try_from(size).unwrap_or(0);
+    if !buffer.is_null() && room > 0 {
+        let len = text.floor_char_boundary(room - 1).min(text.len());
+        // SAFETY: `len` bytes and the NUL are within the room that the caller promises; the two cannot overlap, as `text` is ours.
+        unsafe {
+            std::ptr::copy_nonoverlapping(text.as_ptr().cast(), buffer, len);
+            *buffer.add(len) = 0;
+        }
+    }
+    i32::try_from(text.len()).unwrap_or(i32::MAX)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_abi() -> i32 {
+    ABI
+}
+
+/// # Safety
+/// `name` is NULL or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gnntop_name(kind: i32, name: *const c_char) -> i32 {
+    guarded(0, || {
+        silence::keep_quiet();
+        session::notice_forks();
+        // SAFETY: as the caller promises.
+        let name = unsafe { text(name) };
+        names::number(NameKind::from_code(u8::try_from(kind).unwrap_or(0)), &name)
+    })
+}
+
+/// # Safety
+/// `name` and `facts` are NULL or C strings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gnntop_open(name: *const c_char, facts: *const c_char) -> i32 {
+    guarded(0, || {
+        // SAFETY: as the caller promises.
+        let (name, facts) = unsafe { (text(name), text(facts)) };
+        let is_worker = thread::with(false, |thread| thread.is_worker());
+        i32::from(!is_worker && thread::open_session(&name, &facts))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_close() {
+    guarded((), session::close);
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_status() -> i32 {
+    guarded(Status::Failed as i32, || match thread::with(false, |thread| thread.is_worker()) {
+        true => WORKER,
+        false => session::state().0 as i32,
+    })
+}
+
+/// # Safety
+/// `key` and `value` are NULL or C strings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gnntop_fact(key: *const c_char, value: *const c_char) {
+    guarded((), || {
+        // SAFETY: as the caller promises.
+        let (key, value) = unsafe { (text(key), text(value)) };
+        session::fact(&key, &value);
+    });
+}
+
+/// # Safety
+/// `how` is NULL or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gnntop_inferred(name: i32, how: *const c_char) {
+    guarded((), || {
+        // SAFETY: as the caller promises.
+        let how = unsafe { text(how) };
+        if let Some(named) = names::get(name) {
+            session::fact(&format!("inferred {}", named.text), &how);
+        }
+    });
+}
+
+/// # Safety
+/// `buffer` is NULL or has room for `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gnntop_text(which: i32, buffer: *mut c_char, size: i32) -> i32 {
+    guarded(0, || {
+        let text = match which {
+            0 => session::directory(),
+            1 => session::warning(),
+            _ => String::new(),
+        };
+        // SAFETY: as the caller promises.
+        unsafe { copy_out(&text, buffer, size) }
+    })
+}
+
+/// # Safety
+/// `name` is NULL or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gnntop_track(name: *const c_char, role: i32) -> i32 {
+    guarded(0, || {
+        // SAFETY: as the caller promises.
+        let name = unsafe { text(name) };
+        let role = match role {
+            1 => TrackRole::Training,
+            2 => TrackRole::Loader,
+            _ => TrackRole::Other,
+        };
+        i32::from(thread::with(false, |thread| thread.track(&name, role)))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_track_end() {
+    guarded((), || thread::with((), |thread| thread.track_end()));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_begin(name: i32) -> i32 {
+    guarded(0, || thread::with(0, |thread| thread.begin(name)))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_end() {
+    guarded((), || thread::with((), |thread| thread.end()));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_end_to(depth: i32) {
+    guarded((), || thread::with((), |thread| thread.end_to(depth)));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_stamp(slot: i32) {
+    guarded((), || thread::with((), |thread| thread.stamp(slot)));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_span_between(name: i32, begin_slot: i32, end_slot: i32) {
+    guarded((), || {
+        thread::with((), |thread| {
+            if let (Some(begin), Some(end)) = (thread.stamped(begin_slot), thread.stamped(end_slot))
+                && end >= begin
+            {
+                thread.record(Event::Span { name, begin, end });
+            }
+        });
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_now() -> u64 {
+    guarded(0, after::ticks)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_span_at(name: i32, begin: u64, end: u64) {
+    guarded((), || {
+        if begin != 0 && end >= begin {
+            thread::with((), |thread| thread.record(Event::Span { name, begin, end }));
+        }
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_ns(ticks: u64) -> f64 {
+    guarded(0.0, || after::ticks_ns(ticks) as f64)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_batch(nodes: i64, edges: i64, graphs: i64, seeds: i64, samples: i64) {
+    guarded((), || {
+        let known = |value: i64| u64::try_from(value).ok();
+        let batch =
+            BatchShape { graphs: known(graphs), nodes: known(nodes), edges: known(edges), seeds: known(seeds) };
+        thread::with((), |thread| thread.set_batch(batch, known(samples)));
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_epoch(epoch: i64) {
+    guarded((), || thread::with((), |thread| thread.set_epoch(u64::try_from(epoch).unwrap_or(0))));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_step() -> i32 {
+    guarded(0, || thread::with(0, |thread| thread.end_step(None, after::ticks())))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_step_between(begin_slot: i32, end_slot: i32) -> i32 {
+    guarded(0, || {
+        thread::with(0, |thread| {
+            let begin = if begin_slot < 0 { None } else { thread.stamped(begin_slot) };
+            thread.stamped(end_slot).map_or(0, |end| thread.end_step(begin, end))
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_counter(name: i32, value: f64) {
+    guarded((), || thread::with((), |thread| thread.record(Event::Counter { name, at: after::ticks(), value })));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_counter_int(name: i32, value: i32) {
+    gnntop_counter(name, f64::from(value));
+}
+
+fn mark(name: i32, value: Option<f64>) {
+    guarded((), || thread::with((), |thread| thread.record(Event::Mark { name, at: after::ticks(), value })));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_mark(name: i32) {
+    mark(name, None);
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_mark_value(name: i32, value: f64) {
+    mark(name, Some(value));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_mark_since(name: i32, slot: i32) {
+    guarded((), || {
+        thread::with((), |thread| {
+            let at = after::ticks();
+            let took = |since: u64| after::ticks_ns(at.saturating_sub(since)) as f64 / 1e6;
+            let value = thread.stamped(slot).map(took);
+            thread.record(Event::Mark { name, at, value });
+        });
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_allocation(bytes: i64, live_bytes: u64) {
+    guarded((), || thread::with((), |thread| thread.allocation(bytes, live_bytes)));
+}
+
+/// # Safety
+/// `name` is NULL or a C string; `address` is NULL or has room for `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gnntop_worker_ring(name: *const c_char, address: *mut c_char, size: i32) -> i32 {
+    guarded(-1, || {
+        // SAFETY: as the caller promises.
+        let name = unsafe { text(name) };
+        let Some((handle, found)) = worker::make(&name) else { return -1 };
+        // SAFETY: as the caller promises.
+        if unsafe { copy_out(&found, address, size) } >= size {
+            worker::close(handle);
+            return -1;
+        }
+        handle
+    })
+}
+
+/// # Safety
+/// `address` is NULL or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gnntop_worker_attach(address: *const c_char) -> i32 {
+    guarded(0, || {
+        silence::keep_quiet();
+        // SAFETY: as the caller promises.
+        let address = unsafe { text(address) };
+        i32::from(!session::is_off() && thread::with(false, |thread| thread.attach(&address)))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_worker_close(handle: i32) {
+    guarded((), || worker::close(handle));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_cuda(device: i32, stream: u64) -> i32 {
+    guarded(0, || i32::from(crate::cuda::attach(device, stream)))
+}

@@ -1,0 +1,105 @@
+//! What a thread records before there is a session: kept, the newest few hundred, and written once it has a track.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use gnntop_probe::after;
+
+use crate::{names, session};
+
+/// Events that a thread keeps.
+const MAX_EVENTS: usize = 512;
+/// Threads that keep any: 20 KiB each.
+const MAX_THREADS: usize = 32;
+
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+
+/// One thing that happened, in ticks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Event {
+    Span { name: i32, begin: u64, end: u64 },
+    Counter { name: i32, at: u64, value: f64 },
+    Mark { name: i32, at: u64, value: Option<f64> },
+}
+
+impl Event {
+    /// Records it on the calling thread's track.
+    pub(crate) fn record(self) {
+        let (Self::Span { name, .. } | Self::Counter { name, .. } | Self::Mark { name, .. }) = self;
+        let Some(name) = names::get(name) else { return };
+        let name = name.probe();
+        match self {
+            Self::Span { begin, end, .. } => after::span(name, begin, end),
+            Self::Counter { at, value, .. } => after::counter(name, at, value),
+            Self::Mark { at, value, .. } => after::mark(name, at, value),
+        }
+    }
+}
+
+/// The newest events of a thread.
+#[derive(Debug)]
+pub(crate) struct Early {
+    events: Vec<Event>,
+    /// Where the next one goes once all places are taken.
+    oldest: usize,
+    /// Which process they are of: a child by fork has a copy, and did not do what it says.
+    process: u32,
+}
+
+impl Early {
+    /// Room for them, unless too many threads have asked for it.
+    pub(crate) fn new() -> Option<Self> {
+        if THREADS.fetch_add(1, Ordering::Relaxed) >= MAX_THREADS {
+            THREADS.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        Some(Self { events: Vec::with_capacity(MAX_EVENTS), oldest: 0, process: session::generation() })
+    }
+
+    pub(crate) fn push(&mut self, event: Event) {
+        self.forget_parent();
+        if self.events.len() < MAX_EVENTS {
+            self.events.push(event);
+        } else if let Some(oldest) = self.events.get_mut(self.oldest) {
+            *oldest = event;
+            self.oldest = (self.oldest + 1) % MAX_EVENTS;
+        }
+    }
+
+    fn forget_parent(&mut self) {
+        if self.process != session::generation() {
+            self.process = session::generation();
+            self.events.clear();
+            self.oldest = 0;
+        }
+    }
+
+    /// All of them, oldest first.
+    pub(crate) fn in_order(&mut self) -> impl Iterator<Item = Event> {
+        self.forget_parent();
+        let (newer, older) = self.events.split_at(self.oldest);
+        older.iter().chain(newer).copied()
+    }
+}
+
+impl Drop for Early {
+    fn drop(&mut self) {
+        THREADS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_are_kept_in_order() {
+        let mut early = Early::new().unwrap();
+        let event = |at| Event::Mark { name: 1, at, value: None };
+        let total = MAX_EVENTS as u64 * 2 + 7;
+        (0..total).for_each(|at| early.push(event(at)));
+        let kept: Vec<Event> = early.in_order().collect();
+        let expected: Vec<Event> = (total - MAX_EVENTS as u64..total).map(event).collect();
+        assert_eq!(kept, expected);
+        assert_eq!(early.events.capacity(), MAX_EVENTS, "never grown");
+    }
+}

@@ -1,0 +1,107 @@
+//! Names by number: a table that is only ever added to, read without a lock.
+//!
+//! The probe has a registry of its own; this one exists because a child by fork must not take that one's lock, which may
+//! have been held by a thread that the child does not have.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
+
+use gnntop_probe::{NameKind, NameRef, intern};
+
+use crate::session;
+
+/// Names that fit; what is beyond is number 0, of which nothing is recorded.
+const MAX_NAMES: usize = 2048;
+/// Longest text, in bytes.
+pub(crate) const MAX_TEXT: usize = 200;
+/// How often a child by fork tries for the lock, in all about a millisecond.
+const TRIES: usize = 1000;
+
+/// A name that was asked for.
+#[derive(Debug)]
+pub(crate) struct Named {
+    pub(crate) kind: NameKind,
+    pub(crate) text: Box<str>,
+    /// What the probe calls it; asked for when it is first recorded there.
+    probe: OnceLock<NameRef>,
+}
+
+impl Named {
+    /// The name as the probe knows it.
+    #[inline]
+    pub(crate) fn probe(&self) -> NameRef {
+        *self.probe.get_or_init(|| intern(self.kind, &self.text))
+    }
+}
+
+static TABLE: [OnceLock<Named>; MAX_NAMES] = [const { OnceLock::new() }; MAX_NAMES];
+/// Entries of the table that are taken; also what keeps two threads from taking the same.
+static TAKEN: Mutex<()> = Mutex::new(());
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// The name with this number.
+#[inline]
+pub(crate) fn get(id: i32) -> Option<&'static Named> {
+    TABLE.get(usize::try_from(id).ok()?.checked_sub(1)?)?.get()
+}
+
+/// The number of a name; 0 where there are too many.
+pub(crate) fn number(kind: NameKind, text: &str) -> i32 {
+    let text = &text[..text.floor_char_boundary(MAX_TEXT)];
+    let Some(_taken) = lock() else { return 0 };
+    let count = COUNT.load(Ordering::Relaxed);
+    let known = TABLE[..count].iter().filter_map(OnceLock::get);
+    let at = match known.enumerate().find(|(_, name)| name.kind == kind && &*name.text == text) {
+        Some((at, _)) => at,
+        None if count == MAX_NAMES => return 0,
+        None => {
+            let name = Named { kind, text: text.into(), probe: OnceLock::new() };
+            TABLE[count].get_or_init(|| name);
+            COUNT.store(count + 1, Ordering::Relaxed);
+            count
+        }
+    };
+    at as i32 + 1
+}
+
+/// The lock; in a child by fork only where it comes soon, as its holder may not exist there.
+fn lock() -> Option<MutexGuard<'static, ()>> {
+    if !session::is_forked() {
+        return Some(TAKEN.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+    }
+    for _ in 0..TRIES {
+        match TAKEN.try_lock() {
+            Ok(guard) => return Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_kind_and_text_are_the_same_number() {
+        let forward = number(NameKind::Phase, "forward in names");
+        assert!(forward > 0);
+        assert_eq!(number(NameKind::Phase, "forward in names"), forward);
+        assert_ne!(number(NameKind::Span, "forward in names"), forward);
+        assert_eq!(&*get(forward).unwrap().text, "forward in names");
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_is_cut_between_characters() {
+        let long = number(NameKind::Span, &"ä".repeat(500));
+        assert_eq!(get(long).unwrap().text.len(), MAX_TEXT);
+    }
+
+    #[test]
+    fn numbers_that_were_never_given_are_no_names() {
+        for id in [i32::MIN, -1, 0, i32::MAX] {
+            assert!(get(id).is_none(), "{id}");
+        }
+    }
+}

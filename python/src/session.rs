@@ -1,0 +1,236 @@
+//! The one session of the process: opened when somebody asks for it, closed at the end, and left alone by children.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+
+use gnntop_probe::{Place, Session, SessionBuilder};
+
+use crate::silence;
+
+/// Facts that a session takes.
+const MAX_FACTS: usize = 64;
+
+/// What becomes of events now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Status {
+    /// There is no session yet, or it was closed.
+    NotOpen = 0,
+    Publishing = 1,
+    /// Turned off by `GNNTOP=0`.
+    Off = 2,
+    /// This is a child of a process that had a session.
+    Forked = 3,
+    /// Publishing is not possible.
+    Failed = 4,
+}
+
+impl Status {
+    fn of(code: u32) -> Self {
+        match code & 0xFF {
+            1 => Self::Publishing,
+            2 => Self::Off,
+            3 => Self::Forked,
+            4 => Self::Failed,
+            _ => Self::NotOpen,
+        }
+    }
+}
+
+/// The status in the low byte; above it how many sessions there have been, so that a thread sees that its track belongs
+/// to an earlier one.
+static STATE: AtomicU32 = AtomicU32::new(Status::NotOpen as u32);
+static FORKS: AtomicU32 = AtomicU32::new(0);
+static OWN: Mutex<Own> = Mutex::new(Own { session: None, facts: Vec::new() });
+static WARNING: Mutex<String> = Mutex::new(String::new());
+
+struct Own {
+    session: Option<Session>,
+    facts: Vec<(String, String)>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What becomes of events now, and which session it is.
+#[inline]
+pub(crate) fn state() -> (Status, u32) {
+    let state = STATE.load(Ordering::Relaxed);
+    (Status::of(state), state >> 8)
+}
+
+pub(crate) fn is_forked() -> bool {
+    state().0 == Status::Forked
+}
+
+/// Whether a person has turned everything off. Looks at the environment.
+pub(crate) fn is_off() -> bool {
+    state().0 == Status::Off || std::env::var_os("GNNTOP").is_some_and(|value| value == "0")
+}
+
+/// How many forks lie between the first process and this one, as far as they were noticed.
+pub(crate) fn generation() -> u32 {
+    FORKS.load(Ordering::Relaxed)
+}
+
+fn set_status(status: Status) {
+    let _ = STATE.fetch_update(Ordering::SeqCst, Ordering::Relaxed, |state| Some(state & !0xFF | status as u32));
+}
+
+/// Opens the session, unless there is one; whether there is one now. `facts` are lines `key=value`.
+pub(crate) fn open(name: &str, facts: &str) -> bool {
+    match state().0 {
+        Status::Publishing => return true,
+        Status::NotOpen => {}
+        Status::Off | Status::Forked | Status::Failed => return false,
+    }
+    if is_off() {
+        set_status(Status::Off);
+        return false;
+    }
+    silence::keep_quiet();
+    notice_forks();
+    let mut own = lock(&OWN);
+    if own.session.is_none() {
+        let (place, facts) = split(facts);
+        facts.into_iter().for_each(|(key, value)| own.set_fact(key, value));
+        let session = placed(Session::builder(name), place).on_warning(|warning| fail(&warning.to_string())).start();
+        own.facts.iter().for_each(|(key, value)| session.fact(key, value));
+        own.session = Some(session);
+        let number = (STATE.load(Ordering::Relaxed) >> 8).wrapping_add(1);
+        // Before `start` returned the drain thread may have found that it cannot publish.
+        let status = if lock(&WARNING).is_empty() { Status::Publishing } else { Status::Failed };
+        STATE.store(number << 8 | status as u32, Ordering::SeqCst);
+    }
+    state().0 == Status::Publishing
+}
+
+/// Ends the session in good order.
+pub(crate) fn close() {
+    if !matches!(state().0, Status::Publishing | Status::Failed) {
+        return;
+    }
+    set_status(Status::NotOpen);
+    let session = lock(&OWN).session.take();
+    drop(session);
+}
+
+/// Runs `f` with the session, if one is open.
+pub(crate) fn with_session<T>(f: impl FnOnce(&Session) -> T) -> Option<T> {
+    if state().0 != Status::Publishing {
+        return None;
+    }
+    lock(&OWN).session.as_ref().map(f)
+}
+
+/// Adds a fact to the session that is open or comes next.
+pub(crate) fn fact(key: &str, value: &str) {
+    if key.is_empty() || matches!(state().0, Status::Off | Status::Forked) {
+        return;
+    }
+    let mut own = lock(&OWN);
+    own.set_fact(key, value);
+    if let Some(session) = &own.session {
+        session.fact(key, value);
+    }
+}
+
+impl Own {
+    fn set_fact(&mut self, key: &str, value: &str) {
+        let has_room = self.facts.len() < MAX_FACTS;
+        match self.facts.iter_mut().find(|(known, _)| known == key) {
+            Some((_, known)) => value.clone_into(known),
+            None if has_room => self.facts.push((key.to_owned(), value.to_owned())),
+            None => {}
+        }
+    }
+}
+
+/// The session's directory; empty without one.
+pub(crate) fn directory() -> String {
+    with_session(|session| session.dir().map(|dir| dir.display().to_string())).flatten().unwrap_or_default()
+}
+
+/// Why nothing is published any more; empty where all is well.
+pub(crate) fn warning() -> String {
+    lock(&WARNING).clone()
+}
+
+/// Keeps the first thing that went wrong.
+pub(crate) fn note_warning(text: &str) {
+    let mut warning = lock(&WARNING);
+    if warning.is_empty() {
+        text.clone_into(&mut warning);
+    }
+}
+
+fn fail(warning: &str) {
+    note_warning(warning);
+    set_status(Status::Failed);
+}
+
+/// After a fork a child of a process that has a session is not that process: it has neither the threads nor the files.
+pub(crate) fn notice_forks() {
+    extern "C" fn in_child() {
+        FORKS.fetch_add(1, Ordering::Relaxed);
+        if matches!(state().0, Status::Publishing | Status::Failed) {
+            set_status(Status::Forked);
+        }
+    }
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: the handler only changes atomics, which is allowed between fork and exec.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    });
+}
+
+/// Tells apart what places the process in a run, and facts.
+fn split(lines: &str) -> (Vec<(&str, &str)>, Vec<(&str, &str)>) {
+    const PLACE: [&str; 12] = [
+        "run",
+        "rank",
+        "ranks",
+        "engine",
+        "device",
+        "threads",
+        "host_ranks",
+        "host_cores",
+        "stage",
+        "stages",
+        "copy",
+        "copies",
+    ];
+    let pairs = lines.lines().filter_map(|line| line.split_once('=')).map(|(key, value)| (key.trim(), value.trim()));
+    pairs.partition(|(key, _)| PLACE.contains(key))
+}
+
+/// The session with its place among several ranks; one that is a run by itself has none.
+fn placed(builder: SessionBuilder, pairs: Vec<(&str, &str)>) -> SessionBuilder {
+    let text = |key: &str| pairs.iter().find(|(known, _)| *known == key).map_or("", |(_, value)| value);
+    let number = |key: &str, otherwise: u32| text(key).parse().unwrap_or(otherwise);
+    let ranks = number("ranks", 1);
+    if ranks < 2 {
+        return builder;
+    }
+    let rank = number("rank", 0);
+    let run = match text("run") {
+        "" => std::env::var("GNNTOP_RUN").unwrap_or_default(),
+        run => run.to_owned(),
+    };
+    builder.place(Place {
+        run,
+        rank,
+        ranks,
+        stage: number("stage", 0),
+        stages: number("stages", 1),
+        copy: number("copy", rank),
+        copies: number("copies", ranks),
+        engine: text("engine").to_owned(),
+        device: text("device").to_owned(),
+        threads: number("threads", 1),
+        host_ranks: number("host_ranks", 1),
+        host_cores: number("host_cores", 1),
+        clock: None,
+    })
+}

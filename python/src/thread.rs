@@ -1,0 +1,297 @@
+//! What a thread has open, and where its events go: to its track, to its parent's ring, or to what is kept until
+//! there is a session.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use gnntop_probe::after::{self, EndedStep};
+use gnntop_probe::{BatchShape, Span, Track, TrackRole};
+
+use crate::early::{Early, Event};
+use crate::session::{self, Status};
+use crate::worker::Attached;
+use crate::{names, worker};
+
+/// Spans that may be open on a thread at once.
+const MAX_OPEN: usize = 64;
+/// Slots for instants.
+const SLOTS: usize = 16;
+/// Threads that get a track without asking for one.
+const MAX_UNASKED: usize = 8;
+
+static UNASKED: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    static THREAD: RefCell<Thread> = RefCell::new(Thread::new());
+}
+
+/// Runs `f` with the calling thread's state; `otherwise` at the thread's very end.
+#[inline]
+pub(crate) fn with<T>(otherwise: T, f: impl FnOnce(&mut Thread) -> T) -> T {
+    let run = |thread: &RefCell<Thread>| thread.try_borrow_mut().ok().map(|mut thread| f(&mut thread));
+    THREAD.try_with(run).ok().flatten().unwrap_or(otherwise)
+}
+
+/// An open span.
+enum Open {
+    /// The probe has it, on this thread's track.
+    Live(#[allow(dead_code, reason = "it is recorded when dropped")] Span),
+    /// Where it goes is seen at its end.
+    Kept { name: i32, begin: u64 },
+}
+
+/// Where events go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Track,
+    Ring,
+    Early,
+    Nowhere,
+}
+
+/// State of one thread. Spans are dropped before the track that they are on.
+pub(crate) struct Thread {
+    open: Vec<Open>,
+    /// Spans open, those too deep to be recorded included.
+    depth: usize,
+    track: Option<Track>,
+    /// Which session the track belongs to.
+    session: u32,
+    ring: Option<Attached>,
+    early: Option<Early>,
+    has_asked: bool,
+    slots: [u64; SLOTS],
+    epoch: u64,
+    batch: BatchShape,
+    samples: Option<u64>,
+    /// When the step that ends next began; 0 where that is not known.
+    step_began: u64,
+}
+
+impl Thread {
+    fn new() -> Self {
+        Self {
+            open: Vec::new(),
+            depth: 0,
+            track: None,
+            session: 0,
+            ring: None,
+            early: None,
+            has_asked: false,
+            slots: [0; SLOTS],
+            epoch: 0,
+            batch: BatchShape::default(),
+            samples: None,
+            step_began: 0,
+        }
+    }
+
+    /// Where events go now. Opens nothing.
+    #[inline]
+    fn way(&mut self) -> Way {
+        if self.ring.is_some() {
+            return Way::Ring;
+        }
+        match session::state() {
+            (Status::Publishing, number) if number == self.session && self.track.is_some() => Way::Track,
+            (Status::NotOpen, _) => Way::Early,
+            _ => Way::Nowhere,
+        }
+    }
+
+    /// Opens a track for the calling thread; whether it records.
+    pub(crate) fn track(&mut self, name: &str, role: TrackRole) -> bool {
+        if self.ring.is_some() {
+            return true;
+        }
+        let (status, number) = session::state();
+        if status != Status::Publishing {
+            return false;
+        }
+        if self.session != number || self.track.is_none() {
+            self.track_end();
+            self.open.reserve_exact(MAX_OPEN);
+            self.track = session::with_session(|session| session.track(name, role));
+            self.session = number;
+            self.write_early();
+        }
+        if role == TrackRole::Training {
+            after::begin_steps();
+        }
+        self.track.as_ref().is_some_and(Track::is_recording)
+    }
+
+    /// Writes what was kept while there was no session.
+    fn write_early(&mut self) {
+        let Some(mut early) = self.early.take() else { return };
+        let begin = |event| if let Event::Span { begin, .. } = event { Some(begin) } else { None };
+        self.step_began = early.in_order().filter_map(begin).min().unwrap_or(0);
+        early.in_order().for_each(Event::record);
+    }
+
+    pub(crate) fn track_end(&mut self) {
+        self.open.clear();
+        self.depth = 0;
+        self.track = None;
+    }
+
+    /// Records into the ring with this address from now on.
+    pub(crate) fn attach(&mut self, address: &str) -> bool {
+        self.track_end();
+        self.early = None;
+        self.ring = Attached::to(address);
+        self.ring.is_some()
+    }
+
+    pub(crate) fn is_worker(&self) -> bool {
+        self.ring.is_some()
+    }
+
+    pub(crate) fn begin(&mut self, name: i32) -> i32 {
+        let depth = self.depth;
+        self.depth += 1;
+        if depth == self.open.len() && depth < MAX_OPEN {
+            let span = self.open_span(name);
+            self.open.push(span);
+        }
+        i32::try_from(depth).unwrap_or(i32::MAX)
+    }
+
+    #[inline]
+    fn open_span(&mut self, name: i32) -> Open {
+        let mut way = self.way();
+        if way == Way::Nowhere && !self.has_asked {
+            way = self.ask_for_track();
+        }
+        match names::get(name) {
+            Some(named) if way == Way::Track => Open::Live(gnntop_probe::span(named.probe())),
+            Some(_) if way != Way::Nowhere => Open::Kept { name, begin: after::ticks() },
+            _ => Open::Kept { name: 0, begin: 0 },
+        }
+    }
+
+    /// A thread that begins a span while a session is open gets a track, unless too many have.
+    #[cold]
+    fn ask_for_track(&mut self) -> Way {
+        if session::state().0 == Status::Publishing {
+            self.has_asked = true;
+            if UNASKED.fetch_add(1, Ordering::Relaxed) < MAX_UNASKED {
+                self.track(&thread_name(), TrackRole::Other);
+            }
+        }
+        self.way()
+    }
+
+    #[inline]
+    pub(crate) fn end(&mut self) {
+        let Some(depth) = self.depth.checked_sub(1) else { return };
+        self.depth = depth;
+        if depth < self.open.len()
+            && let Some(Open::Kept { name, begin }) = self.open.pop()
+            && name != 0
+        {
+            self.record(Event::Span { name, begin, end: after::ticks() });
+        }
+    }
+
+    pub(crate) fn end_to(&mut self, depth: i32) {
+        let depth = usize::try_from(depth).unwrap_or(0);
+        while self.depth > depth {
+            self.end();
+        }
+    }
+
+    /// Records what has happened.
+    pub(crate) fn record(&mut self, event: Event) {
+        match self.way() {
+            Way::Track => event.record(),
+            Way::Ring => {
+                if let Some(ring) = &mut self.ring {
+                    ring.record(event);
+                }
+            }
+            Way::Early => self.keep(event),
+            Way::Nowhere => {}
+        }
+    }
+
+    fn keep(&mut self, event: Event) {
+        if self.early.is_none() && !self.has_asked {
+            self.early = Early::new();
+            self.has_asked = self.early.is_none();
+        }
+        if let Some(early) = &mut self.early {
+            early.push(event);
+        }
+    }
+
+    pub(crate) fn stamp(&mut self, slot: i32) {
+        if let Some(slot) = usize::try_from(slot).ok().and_then(|slot| self.slots.get_mut(slot)) {
+            *slot = after::ticks();
+        }
+    }
+
+    /// What was stamped, or now for a slot below 0; `None` for one never stamped.
+    pub(crate) fn stamped(&self, slot: i32) -> Option<u64> {
+        match usize::try_from(slot) {
+            Ok(slot) => self.slots.get(slot).copied().filter(|ticks| *ticks != 0),
+            Err(_) => Some(after::ticks()),
+        }
+    }
+
+    pub(crate) fn set_epoch(&mut self, epoch: u64) {
+        self.epoch = epoch;
+    }
+
+    pub(crate) fn set_batch(&mut self, batch: BatchShape, samples: Option<u64>) {
+        self.batch = batch;
+        self.samples = samples;
+    }
+
+    /// Ends a step that began at `begin`, or where that is not told at the end of the one before.
+    pub(crate) fn end_step(&mut self, begin: Option<u64>, end: u64) -> i32 {
+        let (batch, samples) = (std::mem::take(&mut self.batch), self.samples.take());
+        if self.way() != Way::Track {
+            return 0;
+        }
+        if let Some(samples) = samples {
+            after::counter(&SAMPLES, end, samples as f64);
+        }
+        let known = Some(self.step_began).filter(|began| *began != 0);
+        let begin = begin.or(known).unwrap_or(end);
+        self.step_began = end;
+        let number = after::end_step(&EndedStep { epoch: self.epoch, batch, begin, end });
+        i32::try_from(number).unwrap_or(i32::MAX)
+    }
+
+    /// Records a large allocation.
+    pub(crate) fn allocation(&mut self, bytes: i64, live_bytes: u64) {
+        if self.way() == Way::Track {
+            after::allocation(bytes, live_bytes);
+        }
+    }
+}
+
+/// Rows of the batch of a step, where it is no graph.
+static SAMPLES: gnntop_probe::Name = gnntop_probe::Name::counter("samples");
+
+/// Opens the session, and has it drain the rings of workers that are there already.
+pub(crate) fn open_session(name: &str, facts: &str) -> bool {
+    let is_open = session::open(name, facts);
+    if is_open {
+        worker::hand_over();
+    }
+    is_open
+}
+
+/// The system's name of the calling thread.
+fn thread_name() -> String {
+    let mut name = [0_u8; 16];
+    #[cfg(target_os = "linux")]
+    // SAFETY: the call writes at most 16 bytes, the NUL included.
+    unsafe {
+        libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr());
+    }
+    let len = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+    String::from_utf8_lossy(&name[..len]).into_owned()
+}

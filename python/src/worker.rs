@@ -1,0 +1,115 @@
+//! Workers: the rings that this process has made for those it starts, and the one it records into where it is one itself.
+
+use std::sync::{Mutex, PoisonError};
+
+use gnntop_probe::foreign::{Ring, RingName, Writer};
+
+use crate::early::Event;
+use crate::{names, session};
+
+/// Rings that a process has at a time, each 128 KiB.
+const MAX_RINGS: usize = 64;
+
+/// Rings by handle. Those made before the session opens wait for it here.
+static RINGS: Mutex<Vec<Option<Made>>> = Mutex::new(Vec::new());
+
+struct Made {
+    ring: Ring,
+    /// The number of the session that drains it; 0 while none does.
+    drained_by: u32,
+}
+
+/// Makes a ring for a worker called `name`; its handle and address.
+pub(crate) fn make(name: &str) -> Option<(i32, String)> {
+    if session::is_off() || session::is_forked() {
+        return None;
+    }
+    let mut rings = RINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    let at = match rings.iter().position(Option::is_none) {
+        Some(at) => at,
+        None if rings.len() < MAX_RINGS => {
+            rings.push(None);
+            rings.len() - 1
+        }
+        None => return None,
+    };
+    let ring = Ring::create(name).ok()?;
+    let address = ring.address();
+    rings[at] = Some(Made { ring, drained_by: 0 });
+    drop(rings);
+    hand_over();
+    Some((i32::try_from(at).ok()?, address))
+}
+
+/// Hands rings that nobody drains to the session that is open.
+pub(crate) fn hand_over() {
+    let (_, number) = session::state();
+    session::with_session(|session| {
+        let mut rings = RINGS.lock().unwrap_or_else(PoisonError::into_inner);
+        for made in rings.iter_mut().flatten().filter(|made| made.drained_by != number) {
+            session.worker(&made.ring);
+            made.drained_by = number;
+        }
+    });
+}
+
+/// The worker is over.
+pub(crate) fn close(handle: i32) {
+    if session::is_forked() {
+        return;
+    }
+    let mut rings = RINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    let made = usize::try_from(handle).ok().and_then(|at| rings.get_mut(at)).and_then(Option::take);
+    if let Some(made) = made {
+        made.ring.close();
+    }
+}
+
+/// A thread of a worker that records into its parent's ring.
+pub(crate) struct Attached {
+    writer: Writer,
+    /// Numbers of names, and what the ring calls them; room for all was reserved.
+    known: Vec<(i32, Option<RingName>)>,
+}
+
+/// Names that are looked for in the ring.
+const MAX_KNOWN: usize = 64;
+
+impl Attached {
+    pub(crate) fn to(address: &str) -> Option<Self> {
+        Some(Self { writer: Writer::attach(address).ok()?, known: Vec::with_capacity(MAX_KNOWN) })
+    }
+
+    pub(crate) fn record(&mut self, event: Event) {
+        match event {
+            Event::Span { name, begin, end } => {
+                if let Some(name) = self.name(name) {
+                    self.writer.span(name, begin, end);
+                }
+            }
+            Event::Counter { name, at, value } => {
+                if let Some(name) = self.name(name) {
+                    self.writer.counter(name, at, value);
+                }
+            }
+            Event::Mark { name, at, value } => {
+                if let Some(name) = self.name(name) {
+                    self.writer.mark(name, at, value);
+                }
+            }
+        }
+    }
+
+    fn name(&mut self, number: i32) -> Option<RingName> {
+        if let Some((_, name)) = self.known.iter().find(|(known, _)| *known == number) {
+            return *name;
+        }
+        if self.known.len() >= MAX_KNOWN {
+            return None;
+        }
+        let named = names::get(number)?;
+        let name = self.writer.name(named.kind, &named.text);
+        self.known.push((number, name));
+        name
+    }
+}
