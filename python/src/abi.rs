@@ -204,8 +204,7 @@ pub extern "C" fn gnntop_ns(ticks: u64) -> f64 {
 pub extern "C" fn gnntop_batch(nodes: i64, edges: i64, graphs: i64, seeds: i64, samples: i64) {
     guarded((), || {
         let known = |value: i64| u64::try_from(value).ok();
-        let batch =
-            BatchShape { graphs: known(graphs), nodes: known(nodes), edges: known(edges), seeds: known(seeds) };
+        let batch = BatchShape { graphs: known(graphs), nodes: known(nodes), edges: known(edges), seeds: known(seeds) };
         thread::with((), |thread| thread.set_batch(batch, known(samples)));
     });
 }
