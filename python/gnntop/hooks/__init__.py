@@ -1,0 +1,60 @@
+"""Hooks into PyTorch and what people train with on top of it: one file a library.
+
+``install()`` imports none of these libraries. Each is hooked when the program has imported it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from types import ModuleType
+
+from gnntop.hooks.importing import when_imported
+
+# The module whose import is waited for, and the file and function that hook it.
+_HOOKS = {
+    "torch": "pytorch.install",
+    "torch.utils.data.dataloader": "dataloader.install",
+    "torch._dynamo.callback": "compiling.install",
+    "torch_geometric.loader": "pyg.install_loader",
+    "torch_geometric.data": "pyg.install_data",
+    "dgl.dataloading.dataloader": "dgl.install_loader",
+    "dgl.heterograph": "dgl.install_graph",
+    "lightning.pytorch.strategies.strategy": "lightning.install",
+    "pytorch_lightning.strategies.strategy": "lightning.install",
+    "transformers.trainer": "transformers.install_trainer",
+    "accelerate.data_loader": "transformers.install_accelerate",
+    "safetensors.torch": "pytorch.install_safetensors",
+}
+
+
+def install() -> None:
+    """Hooks what is imported already, and the rest when it is."""
+    for name, hooks in _HOOKS.items():
+        when_imported(name, _Installer(hooks))
+
+
+class _Installer:
+    """Installs one file of hooks; that it cannot is told like any hook that raises."""
+
+    def __init__(self, hooks: str) -> None:
+        self.hooks = hooks
+
+    def __call__(self, module: ModuleType) -> None:
+        from gnntop.hooks import patching
+
+        patching.guarded(self.hooks, self._install)(module)
+
+    def _install(self, module: ModuleType) -> None:
+        file, function = self.hooks.split(".")
+        getattr(importlib.import_module(f"gnntop.hooks.{file}"), function)(module)
+        if module.__name__ == "torch":
+            self._with_torch()
+
+    def _with_torch(self) -> None:
+        from gnntop.hooks import collector, tracebacks
+        from gnntop.hooks.loop import loop
+
+        collector.install()
+        tracebacks.install()
+        os.register_at_fork(after_in_child=loop.forked)

@@ -1,0 +1,31 @@
+"""Python's garbage collector: its pauses on the training thread."""
+
+from __future__ import annotations
+
+import gc
+
+from gnntop import _native
+from gnntop.hooks.loop import loop
+from gnntop.hooks.patching import guarded
+
+# Collections of the young generations are many and short: only those are recorded that one would notice.
+_SHORT_NS = 100_000
+_began = 0
+
+
+def install() -> None:
+    """Has the collector call us."""
+    gc.callbacks.append(guarded("gc", _collecting))
+
+
+def _collecting(moment: str, info: dict[str, int]) -> None:
+    global _began
+    if not loop.is_here():
+        return
+    if moment == "start":
+        _began = _native.now()
+    elif _began:
+        end = _native.now()
+        if info["generation"] == 2 or _native.ns(end - _began) >= _SHORT_NS:
+            _native.span_at(loop.names.gc, _began, end)
+        _began = 0

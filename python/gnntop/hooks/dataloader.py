@@ -1,0 +1,40 @@
+"""``torch.utils.data``: the wait for a batch, and how many batches lie ready."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from gnntop import _native
+from gnntop.hooks import workers
+from gnntop.hooks.loop import loop
+from gnntop.hooks.patching import patch
+
+_READY = "batches ready"
+
+
+def install(dataloader: ModuleType) -> None:
+    """Hooks ``torch.utils.data.dataloader``."""
+    patch(dataloader._BaseDataLoaderIter, "__next__", _before, _after)
+    workers.install(dataloader)
+
+
+def _before(args: tuple[Any, ...]) -> tuple[int, Any] | None:
+    depth = loop.fetch_begin()
+    return None if depth is None else (depth, args[0])
+
+
+def _after(token: tuple[int, Any], batch: object) -> None:
+    depth, iterator = token
+    loop.fetch_end(depth, batch)
+    if iterator._num_workers:
+        _native.counter_int(_native.counter_name(_READY), _ready(iterator))
+
+
+def _ready(iterator: Any) -> int:
+    """Batches that workers have finished and the loop has not taken: in the queue, or out of their order."""
+    waiting = sum(1 for task in iterator._task_info.values() if len(task) == 2)
+    try:
+        return int(iterator._data_queue.qsize()) + waiting
+    except (NotImplementedError, OSError):  # no such count on this system
+        return waiting

@@ -1,0 +1,78 @@
+"""Calls a function once a module has been imported, whoever imports it."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+
+class _Finder:
+    """First in ``sys.meta_path``: lets the finders behind it find a module, and adds to its loader what to call."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[str, list[Callable[[ModuleType], None]]] = {}
+        # Modules being looked for, so that the finders behind are asked and not this one again.
+        self._busy: set[str] = set()
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name not in self.waiting or name in self._busy:
+            return None
+        self._busy.add(name)
+        try:
+            spec = importlib.util.find_spec(name)
+        except (ImportError, AttributeError, ValueError):
+            return None  # the import itself says what is wrong
+        finally:
+            self._busy.discard(name)
+        if spec is not None and hasattr(spec.loader, "exec_module"):
+            _call_after(spec, self)
+        return spec
+
+    def imported(self, module: ModuleType) -> None:
+        """A module has been imported in full."""
+        for call in self.waiting.pop(module.__name__, ()):
+            call(module)
+
+
+def _call_after(spec: ModuleSpec, finder: _Finder) -> None:
+    """Has the finder told when the module of this spec has been executed."""
+    loader: Any = spec.loader
+    execute = loader.exec_module
+
+    def exec_module(module: ModuleType) -> None:
+        # Modules look at their loader: it is as it was before they run.
+        try:
+            del loader.exec_module
+        except AttributeError:
+            loader.exec_module = execute
+        execute(module)
+        finder.imported(module)
+
+    try:
+        loader.exec_module = exec_module
+    except AttributeError:
+        return  # a loader without attributes of its own: such modules are not hooked
+
+
+_finder = _Finder()
+
+
+def when_imported(name: str, call: Callable[[ModuleType], None]) -> None:
+    """Calls ``call`` with the module of this name: now if it is there already, else right after its import.
+
+    ``call`` must not raise.
+    """
+    module = sys.modules.get(name)
+    spec = getattr(module, "__spec__", None)
+    if module is not None and not getattr(spec, "_initializing", False):
+        call(module)
+        return
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)  # type: ignore[arg-type]
+    _finder.waiting.setdefault(name, []).append(call)

@@ -1,0 +1,43 @@
+"""Lightning: its steps as forward and validation, and the batch's way to the device.
+
+Lightning calls ``training_step`` of its module, not ``forward``; what is seen as forward has the loss in it.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from gnntop.hooks.loop import loop
+from gnntop.hooks.patching import patch
+
+
+def install(strategy: ModuleType) -> None:
+    """Hooks ``lightning.pytorch.strategies.strategy``, or the same of ``pytorch_lightning``."""
+    kind = strategy.Strategy
+    patch(kind, "training_step", _before_training, _after_forward)
+    patch(kind, "validation_step", _before_validation, _after_forward)
+    patch(kind, "batch_to_device", _before_transfer, _after_transfer)
+
+
+def _before_training(args: tuple[Any, ...]) -> int | None:
+    # With manual optimization backward and optimizer lie inside: then the modules' own calls are what is seen.
+    if not args[0].lightning_module.automatic_optimization:
+        return None
+    return loop.forward_begin(has_gradients=True, is_training=True)
+
+
+def _before_validation(_: tuple[Any, ...]) -> int | None:
+    return loop.forward_begin(has_gradients=False, is_training=False)
+
+
+def _after_forward(depth: int, _: object) -> None:
+    loop.forward_end(depth)
+
+
+def _before_transfer(_: tuple[Any, ...]) -> int | None:
+    return loop.transfer_begin()
+
+
+def _after_transfer(depth: int, _: object) -> None:
+    loop.transfer_end(depth)

@@ -1,0 +1,373 @@
+"""What the training thread is doing, as the hooks tell it, and what is recorded of that: phases, steps, batches.
+
+Each pair of methods is one kind of thing that a loop does. A method ``..._begin`` returns None where nothing is to be
+recorded, as inside of another phase or on another thread; then its ``..._end`` is not called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import get_ident, main_thread
+
+from gnntop import _native
+from gnntop.hooks.batches import Shape, shape_of
+from gnntop.hooks.steps import StepRule
+
+# Stamps of the training thread.
+_RESTED, _COMPUTED, _DIFFERENTIATED, _STEPPED, _SAVING = range(5)
+# What the training thread is inside of.
+_NOTHING, _FETCH, _FORWARD, _EVALUATION, _BACKWARD, _OPTIMIZER, _TRANSFER = range(7)
+# Where an inferred forward begins.
+_FROM_ARRIVAL = "from the batch's arrival to backward: no module was called that holds the optimizer's parameters"
+
+
+class Names:
+    """The numbers of the names that are recorded. Made when the first thing is, not at import: see `gnntop_name`."""
+
+    def __init__(self) -> None:
+        phase, span = _native.phase, _native.span_name
+        self.data_wait = phase("data wait")
+        self.sample = phase("sample")
+        self.gather = phase("gather")
+        self.transfer = phase("transfer")
+        self.forward = phase("forward")
+        self.loss = phase("loss")
+        self.backward = phase("backward")
+        self.all_reduce = phase("all-reduce")
+        self.optimizer = phase("optimizer")
+        self.validation = phase("validation")
+        self.gc = phase("gc")
+        self.checkpoint = phase("checkpoint")
+        self.compile = phase("compile")
+        self.micro_batch = span("micro-batch")
+        self.clip = span("clip gradients")
+        self.unscale = span("unscale gradients")
+        self.skipped = _native.mark_name("optimizer step skipped: gradients were not finite")
+        self.saved = _native.mark_name("checkpoint (ms)")
+
+
+class Loop:
+    """The training loop of this process; there is one, `loop`."""
+
+    def __init__(self) -> None:
+        self.rule = StepRule()
+        self.names: Names
+        self.thread = 0
+        """The training thread; 0 before anything has happened, -1 in a process that does not train."""
+        self.is_open = False
+        """Whether a session has been asked for."""
+        self.steps = 0
+        self.is_automatic = True
+        """Whether the rule ends steps; not once the program has called `gnntop.step`."""
+        self.on_open: list[Callable[[], None]] = []
+        """Called when the session opens, on the training thread."""
+        self.describe: Callable[[], tuple[str, dict[str, str]]] = lambda: ("python", {})
+        """Name and facts of the session, asked for when it opens."""
+        self.look_for_roots: Callable[[], None] | None = None
+        """Called before the next fetch, once."""
+        self._state = _NOTHING
+        # How deep in optimizers' closures the thread is.
+        self._closures = 0
+        # Whether a root module was called since the last backward pass, and whether a batch came.
+        self._has_forward = False
+        self._has_batch = False
+        # Whether what has passed since the stamp `_RESTED` is forward, if a backward pass comes before a root's call.
+        self._may_infer = False
+        self._inferred = 0
+        # Backward passes since an optimizer stepped, and in the closure that runs.
+        self._micro_batches = 0
+        self._in_closure = 0
+        # Ticks; 0 for none.
+        self._fetch_began = 0
+        self._validation_began = 0
+        self._evaluated = 0
+        # The phases of loading that the thread is in, the innermost last.
+        self._loading: list[int] = []
+        self._shape: Shape = ()
+        self._sum: Shape = ()
+
+    # ---- threads and processes ------------------------------------------------------------------------------------
+
+    def _is_elsewhere(self) -> bool:
+        """Whether this thread is not the one that trains; the first thing that happens decides for the main thread."""
+        if self.thread == 0 and get_ident() == main_thread().ident:
+            self._start_on_this_thread()
+        return self.thread != get_ident()
+
+    def _start_on_this_thread(self) -> None:
+        if not hasattr(self, "names"):
+            self.names = Names()
+        self.thread = get_ident()
+        self._state = _NOTHING
+
+    def is_here(self) -> bool:
+        """Whether the calling thread is the one that trains."""
+        return get_ident() == self.thread
+
+    def forked(self) -> None:
+        """This process is a child of one that trains, or that may: only what has not begun may begin here."""
+        self._state = _NOTHING
+        if self.thread:
+            self.thread = -1
+
+    def _open(self) -> None:
+        self.is_open = True
+        name, facts = self.describe()
+        _native.open_session(name, facts)
+        _native.track("train", _native.TRAINING)
+        for call in self.on_open:
+            call()
+
+    # ---- data -----------------------------------------------------------------------------------------------------
+
+    def fetch_begin(self) -> int | None:
+        """The loop asks for a batch."""
+        if get_ident() != self.thread and self._is_elsewhere():
+            return None
+        if self._state:
+            if self._state != _OPTIMIZER:
+                return None
+            _native.end_to(0)  # an optimizer raised, and the program went on
+        if self.look_for_roots is not None:
+            self.look_for_roots()
+        self._state = _FETCH
+        self._fetch_began = _native.now()
+        return _native.begin(self.names.data_wait)
+
+    def fetch_end(self, depth: int, batch: object) -> None:
+        """The loop has its batch, or None at the end of the data."""
+        _native.end_to(depth)
+        self._has_forward = False
+        self._rest()
+        if batch is not None:
+            self._has_batch = True
+            self._shape = shape_of(batch)
+
+    def loading_begin(self, phase: str) -> int | None:
+        """A loader samples or gathers. On the training thread it takes the place of the wait that it lies in."""
+        if self.thread < 0:  # a worker
+            return _native.begin(_native.phase(phase))
+        if self._state not in (_NOTHING, _FETCH) or get_ident() != self.thread:
+            return None
+        name = self.names.sample if phase == "sample" else self.names.gather
+        if self._state == _FETCH or self._loading:
+            _native.end()
+        self._loading.append(name)
+        return _native.begin(name)
+
+    def loading_end(self, depth: int) -> None:
+        """It has sampled or gathered."""
+        _native.end_to(depth)
+        if self.thread < 0:
+            return
+        self._loading.pop()
+        if self._loading:
+            _native.begin(self._loading[-1])
+        elif self._state == _FETCH:
+            _native.begin(self.names.data_wait)
+
+    def transfer_begin(self) -> int | None:
+        """The batch is moved to a device."""
+        if self._state or get_ident() != self.thread:
+            return None
+        self._state = _TRANSFER
+        return _native.begin(self.names.transfer)
+
+    def transfer_end(self, depth: int) -> None:
+        """The batch is there, or on its way."""
+        _native.end_to(depth)
+        self._rest()
+
+    def _rest(self) -> None:
+        """Nothing that is seen goes on: what comes now may be a forward pass that is not."""
+        self._state = _NOTHING
+        self._may_infer = True
+        _native.stamp(_RESTED)
+
+    # ---- forward, loss, validation --------------------------------------------------------------------------------
+
+    def forward_begin(self, has_gradients: bool, is_training: bool) -> int | None:
+        """A root module is called."""
+        if get_ident() != self.thread and self._is_elsewhere():
+            return None
+        if self._state:
+            return None
+        if not has_gradients and not is_training:
+            return self._evaluation_begin()
+        if self._validation_began and has_gradients:
+            self._end_validation()
+        self._begin_in_closure()
+        if self._has_forward:  # the loss of a forward pass before, or what leads from one network to the next
+            _native.span_between(self.names.loss, _COMPUTED, _native.NOW)
+        self._state = _FORWARD
+        self._has_forward = has_gradients or self._has_forward
+        self._may_infer = False
+        return _native.begin(self.names.forward)
+
+    def _evaluation_begin(self) -> int:
+        self._state = _EVALUATION
+        if not self._validation_began:
+            # The fetch before belongs to it, where it was not followed by a backward pass.
+            self._validation_began = self._fetch_began if self._has_batch else _native.now()
+        return _native.begin(self.names.validation)
+
+    def forward_end(self, depth: int) -> None:
+        """The root module has returned, or raised."""
+        _native.end_to(depth)
+        if self._state == _EVALUATION:
+            self._evaluated = _native.now()
+            self._fetch_began = 0
+            self._rest()
+        else:
+            _native.stamp(_COMPUTED)
+            self._state = _NOTHING
+
+    def _end_validation(self) -> None:
+        """The loop trains again: validation lasted until the fetch of this batch, or to its last forward pass."""
+        end = self._fetch_began or self._evaluated
+        _native.span_at(self.names.validation, self._validation_began, end)
+        self._validation_began = 0
+
+    # ---- backward -------------------------------------------------------------------------------------------------
+
+    def backward_begin(self) -> int | None:
+        """Gradients are about to be computed."""
+        if get_ident() != self.thread and self._is_elsewhere():
+            if self.is_open or self.thread < 0:
+                return None
+            self._start_on_this_thread()  # who differentiates first is the one who trains
+        if self._state:
+            return None
+        if not self.is_open:
+            self._open()
+        if self._validation_began:
+            self._end_validation()
+        self._account_for_forward()
+        if self._micro_batches == 1 and not self._closures:
+            _native.span_between(self.names.micro_batch, _STEPPED, _DIFFERENTIATED)
+        self._state = _BACKWARD
+        return _native.begin(self.names.backward)
+
+    def _account_for_forward(self) -> None:
+        if self._has_forward:
+            _native.span_between(self.names.loss, _COMPUTED, _native.NOW)
+            self._has_forward = False
+        elif self._may_infer:
+            self._begin_in_closure()
+            _native.span_between(self.names.forward, _RESTED, _native.NOW)
+            self._inferred += 1
+            if self._inferred == 2:  # the first step is seen before its modules are known
+                _native.inferred(self.names.forward, _FROM_ARRIVAL)
+        self._may_infer = False
+
+    def backward_end(self, depth: int, is_micro_batch: bool) -> None:
+        """Gradients are there, or it raised."""
+        _native.end_to(depth)
+        self._state = _NOTHING
+        if is_micro_batch:
+            self._add_micro_batch()
+        self._has_batch = False
+        _native.stamp(_DIFFERENTIATED)
+        if self.rule.backward() and not self._closures:
+            self._rest()
+            self._end_step()
+
+    def _add_micro_batch(self) -> None:
+        self._in_closure += 1
+        if self._closures and self._in_closure > 1:
+            return  # the same batch again
+        self._micro_batches += 1
+        if self._micro_batches > 1:
+            _native.span_between(self.names.micro_batch, _DIFFERENTIATED, _native.NOW)
+        if self._has_batch:
+            self._sum = tuple(map(_add, self._sum, self._shape)) if self._sum else self._shape
+
+    # ---- optimizer ------------------------------------------------------------------------------------------------
+
+    def optimizer_begin(self, has_closure: bool) -> int | None:
+        """An optimizer begins its step; with a closure forward and backward lie inside."""
+        if get_ident() != self.thread and self._is_elsewhere():
+            return None
+        if self._state:
+            return None
+        if self._validation_began:
+            self._end_validation()
+        if has_closure:
+            self._closures += 1
+            self._in_closure = 0
+            return -1
+        self._state = _OPTIMIZER
+        return _native.begin(self.names.optimizer)
+
+    def optimizer_end(self, depth: int, optimizer: int) -> None:
+        """An optimizer has stepped, or a scaler has kept it from that."""
+        if depth < 0:
+            self._closures -= 1
+            _native.span_between(self.names.optimizer, _DIFFERENTIATED, _native.NOW)
+        else:
+            _native.end_to(depth)
+        self._rest()
+        _native.stamp(_STEPPED)
+        self._micro_batches = 0
+        if self.rule.optimizer(optimizer):
+            self._end_step()
+
+    def _begin_in_closure(self) -> None:
+        """In a closure that is called again, what the optimizer did since the backward pass before."""
+        if self._closures and self._in_closure:
+            _native.span_between(self.names.optimizer, _DIFFERENTIATED, _native.NOW)
+
+    def part_begin(self, name: int) -> int | None:
+        """Gradients are unscaled or clipped: a part of the optimizer's phase, also outside of its step."""
+        if get_ident() != self.thread or self._state not in (_NOTHING, _OPTIMIZER):
+            return None
+        depth = _native.begin(self.names.optimizer)
+        _native.begin(name)
+        return depth
+
+    def part_end(self, depth: int) -> None:
+        """The part is done."""
+        _native.end_to(depth)
+
+    def _end_step(self) -> None:
+        if not self.is_automatic:
+            return
+        if self._sum:
+            _native.batch(*self._sum)
+            self._sum = ()
+        _native.step()
+        self.steps += 1
+
+    # ---- anything else that takes the training thread's time --------------------------------------------------------
+
+    def pause_begin(self, name: int) -> int | None:
+        """The training thread does something that is a phase of its own, such as to save a checkpoint."""
+        if get_ident() != self.thread:
+            return None
+        return _native.begin(name)
+
+    def pause_end(self, depth: int) -> None:
+        """That is over."""
+        _native.end_to(depth)
+        if self._state == _NOTHING:
+            self._rest()
+
+    def save_begin(self) -> int | None:
+        """A checkpoint is written."""
+        if get_ident() != self.thread:
+            return None
+        _native.stamp(_SAVING)
+        return _native.begin(self.names.checkpoint)
+
+    def save_end(self, depth: int) -> None:
+        """It is written: a phase, and a mark with its time."""
+        self.pause_end(depth)
+        if depth == 0:
+            _native.mark_since(self.names.saved, _SAVING)
+
+
+def _add(a: int, b: int) -> int:
+    return a + b if a >= 0 and b >= 0 else -1
+
+
+loop = Loop()

@@ -1,0 +1,98 @@
+"""How a function of another library is hooked: called as before, with ours before and after it.
+
+A hook of ours that raises is switched off for good, and told once as a fact of the session. The program never notices.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from gnntop import _native
+
+Before = Callable[[tuple[Any, ...]], Any]
+"""Takes the positional arguments of the call. What it returns goes to `After`; None if that is not to be called."""
+After = Callable[[Any, Any], None]
+"""Takes what `Before` returned, and the call's result (None where it raised)."""
+
+broken: dict[str, str] = {}
+"""The hooks that raised, by name, with what they raised."""
+
+
+class Hook:
+    """One of our hooks, on until it raises."""
+
+    __slots__ = ("is_on", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.is_on = True
+
+    def failed(self, error: BaseException) -> None:
+        """Switches the hook off and tells it, once."""
+        if self.is_on:
+            self.is_on = False
+            broken[self.name] = f"{type(error).__name__}: {error}"
+            _native.fact(f"hook switched off: {self.name}", broken[self.name])
+
+
+def guarded(name: str, call: Callable[..., Any]) -> Callable[..., None]:
+    """Wraps a callback that a library is given: it returns None, and does nothing more once it has raised."""
+    hook = Hook(name)
+
+    def callback(*args: Any, **kwargs: Any) -> None:
+        if hook.is_on:
+            try:
+                call(*args, **kwargs)
+            except Exception as error:
+                hook.failed(error)
+
+    return callback
+
+
+def around(real: Callable[..., Any], name: str, before: Before, after: After) -> Callable[..., Any]:
+    """Gives a function that does what `real` does, with `before` and `after` called around it."""
+    hook = Hook(name)
+
+    @functools.wraps(real)
+    def hooked(*args: Any, **kwargs: Any) -> Any:
+        token = None
+        if hook.is_on:
+            try:
+                token = before(args)
+            except Exception as error:
+                hook.failed(error)
+        if token is None:
+            return real(*args, **kwargs)
+        result = None
+        try:
+            result = real(*args, **kwargs)
+            return result
+        finally:
+            try:
+                after(token, result)
+            except Exception as error:
+                hook.failed(error)
+
+    return hooked
+
+
+def patch(owner: Any, attribute: str, before: Before, after: After) -> None:
+    """Hooks an attribute of a class or module. Nothing happens where there is no such attribute."""
+    real = getattr(owner, attribute, None)
+    if real is not None:
+        name = f"{getattr(owner, '__module__', '')}.{owner.__name__}.{attribute}".lstrip(".")
+        setattr(owner, attribute, around(real, name, before, after))
+
+
+def phase_around(owner: Any, attribute: str, name: Callable[[], int], is_ours: Callable[[], bool]) -> None:
+    """Hooks an attribute such that each call of it is a span with this name, where `is_ours` says yes."""
+
+    def before(_: tuple[Any, ...]) -> Any:
+        return _native.begin(name()) if is_ours() else None
+
+    def after(depth: Any, _: Any) -> None:
+        _native.end_to(depth)
+
+    patch(owner, attribute, before, after)

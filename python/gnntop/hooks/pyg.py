@@ -1,0 +1,80 @@
+"""PyTorch Geometric: sampling and gathering of its loaders, transfers, and the sizes of its batches."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from gnntop.hooks.batches import Shape, read_with
+from gnntop.hooks.loop import loop
+from gnntop.hooks.patching import patch
+
+
+def install_loader(loader: ModuleType) -> None:
+    """Hooks ``torch_geometric.loader``: `collate_fn` samples, `filter_fn` gathers what was sampled."""
+    for name in ("NodeLoader", "LinkLoader"):
+        kind = getattr(loader, name, None)
+        if kind is not None:
+            patch(kind, "collate_fn", _before_sample, _after)
+            patch(kind, "filter_fn", _before_gather, _after)
+
+
+def install_data(data: ModuleType) -> None:
+    """Hooks ``torch_geometric.data``."""
+    for name in ("Data", "HeteroData"):
+        kind = getattr(data, name)
+        read_with(kind, _shape)
+        patch(kind, "to", _before_transfer, _after_transfer)
+
+
+def _before_sample(_: tuple[Any, ...]) -> int | None:
+    return loop.loading_begin("sample")
+
+
+def _before_gather(_: tuple[Any, ...]) -> int | None:
+    return loop.loading_begin("gather")
+
+
+def _after(depth: int, _: object) -> None:
+    loop.loading_end(depth)
+
+
+def _before_transfer(_: tuple[Any, ...]) -> int | None:
+    return loop.transfer_begin()
+
+
+def _after_transfer(depth: int, _: object) -> None:
+    loop.transfer_end(depth)
+
+
+def _shape(batch: Any) -> Shape:
+    """Nodes, edges, graphs and seeds of a batch, by the shapes of what it holds; all types of a heterogeneous one."""
+    known = vars(batch)
+    nodes = edges = 0
+    for store in _stores(known):
+        nodes += _length(store, ("x", "n_id", "batch", "pos", "z", "y"), 0)
+        edges += _length(store, ("edge_index", "edge_attr", "adj_t"), -1)
+    graphs = known.get("_num_graphs")
+    seeds = sum(_seeds(store) for store in _stores(known))
+    return nodes or -1, edges or -1, graphs if isinstance(graphs, int) else -1, seeds or -1, -1
+
+
+def _stores(known: dict[str, Any]) -> list[dict[str, Any]]:
+    if "_store" in known:
+        return [vars(known["_store"])["_mapping"]]
+    stores = [*known.get("_node_store_dict", {}).values(), *known.get("_edge_store_dict", {}).values()]
+    return [vars(store)["_mapping"] for store in stores]
+
+
+def _length(store: dict[str, Any], names: tuple[str, ...], dimension: int) -> int:
+    """The size of the first of these that is there; -1 is the last dimension of an edge index, else the first."""
+    for name in names:
+        shape = getattr(store.get(name), "shape", None)
+        if shape:
+            return int(shape[-1] if dimension == -1 and name == "edge_index" else shape[0])
+    return 0
+
+
+def _seeds(store: dict[str, Any]) -> int:
+    seeds = store.get("batch_size")
+    return seeds if isinstance(seeds, int) else 0

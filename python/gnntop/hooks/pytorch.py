@@ -1,0 +1,149 @@
+"""torch itself: forward passes of root modules, backward, optimizers, gradient scalers, clipping, checkpoints."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from gnntop import _native, _program
+from gnntop.hooks import roots
+from gnntop.hooks.loop import loop
+from gnntop.hooks.patching import guarded, patch
+
+# Tokens of optimizers' steps that have begun; they nest where an optimizer calls another.
+_stepping: list[tuple[int | None, int]] = []
+_steps_begun = 0
+
+
+def install(torch: ModuleType) -> None:
+    """Hooks torch."""
+    patch(torch.autograd, "backward", _before_backward, _after_backward)
+    patch(torch.autograd, "grad", _before_backward, _after_grad)
+    _hook_optimizers(torch)
+    patch(torch.amp.GradScaler, "step", _before_scaler, _after_scaler)
+    patch(torch.amp.GradScaler, "unscale_", _before_unscale, _after_part)
+    for name in ("clip_grad_norm_", "clip_grad_value_"):
+        patch(torch.nn.utils, name, _before_clip, _after_part)
+    patch(torch, "save", _before_save, _after_save)
+    roots.install(torch)
+    loop.describe = lambda: describe(torch)
+    loop.on_open.append(lambda: _observe_device(torch))
+
+
+def install_safetensors(safetensors: ModuleType) -> None:
+    """Hooks ``safetensors.torch``."""
+    for name in ("save_file", "save_model"):
+        patch(safetensors, name, _before_save, _after_save)
+
+
+# ---- backward ------------------------------------------------------------------------------------------------------
+
+
+def _before_backward(_: tuple[Any, ...]) -> int | None:
+    return loop.backward_begin()
+
+
+def _after_backward(depth: int, _: object) -> None:
+    loop.backward_end(depth, is_micro_batch=True)
+
+
+def _after_grad(depth: int, _: object) -> None:
+    loop.backward_end(depth, is_micro_batch=False)
+
+
+# ---- optimizers ----------------------------------------------------------------------------------------------------
+
+
+def _hook_optimizers(torch: ModuleType) -> None:
+    # torch 2.15 has no attribute torch.optim.optimizer, only the module.
+    from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+    register_optimizer_step_pre_hook(guarded("optimizer", _before_step))
+    register_optimizer_step_post_hook(guarded("optimizer", _after_step))
+
+
+def _before_step(optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    global _steps_begun
+    _steps_begun += 1
+    key = id(optimizer)
+    closure = args[1] if len(args) > 1 else kwargs.get("closure")
+    _stepping.append((loop.optimizer_begin(closure is not None), key))
+
+
+def _after_step(optimizer: Any, _args: tuple[Any, ...], _kwargs: dict[str, Any]) -> None:
+    token, key = _stepping.pop()
+    while key != id(optimizer) and _stepping:  # a step that raised was never popped
+        token, key = _stepping.pop()
+    if token is not None:
+        loop.optimizer_end(token, key)
+
+
+# ---- gradient scalers and clipping ---------------------------------------------------------------------------------
+
+
+def _before_scaler(args: tuple[Any, ...]) -> tuple[int, int, int] | None:
+    """The scaler may wait for the device, and may skip the step: the whole of it is the optimizer's."""
+    scaler, optimizer = args[0], args[1]
+    depth = loop.optimizer_begin(has_closure=False) if scaler._enabled else None
+    return None if depth is None else (depth, id(optimizer), _steps_begun)
+
+
+def _after_scaler(token: tuple[int, int, int], _: object) -> None:
+    depth, optimizer, steps_begun = token
+    if _steps_begun == steps_begun:
+        _native.mark(loop.names.skipped)
+    loop.optimizer_end(depth, optimizer)
+
+
+def _before_unscale(_: tuple[Any, ...]) -> int | None:
+    return loop.part_begin(loop.names.unscale) if loop.is_here() else None
+
+
+def _before_clip(_: tuple[Any, ...]) -> int | None:
+    return loop.part_begin(loop.names.clip) if loop.is_here() else None
+
+
+def _after_part(depth: int, _: object) -> None:
+    loop.part_end(depth)
+
+
+# ---- checkpoints ---------------------------------------------------------------------------------------------------
+
+
+def _before_save(_: tuple[Any, ...]) -> int | None:
+    return loop.save_begin()
+
+
+def _after_save(depth: int, _: object) -> None:
+    loop.save_end(depth)
+
+
+# ---- what the session is called, and what it runs on ---------------------------------------------------------------
+
+
+def describe(torch: ModuleType) -> tuple[str, dict[str, str]]:
+    """Name and facts of the session."""
+    facts = {"framework": f"PyTorch {torch.__version__}", "threads": str(torch.get_num_threads()), **_rank(torch)}
+    if torch.cuda.is_initialized():
+        facts["device"] = torch.cuda.get_device_name()
+    model = roots.model()
+    if model is not None:
+        facts["model"] = type(model).__name__
+        facts["parameters"] = str(sum(p.numel() for p in model.parameters()))
+    return _program.name(), facts
+
+
+def _rank(torch: ModuleType) -> dict[str, str]:
+    """Which rank this is: as the launcher has set it, and where none has, as torch.distributed knows."""
+    place = _program.place()
+    distributed = torch.distributed
+    if not place and distributed.is_available() and distributed.is_initialized():
+        place = {"rank": str(distributed.get_rank()), "ranks": str(distributed.get_world_size()), "run": _program.run()}
+    return place
+
+
+def _observe_device(torch: ModuleType) -> None:
+    """Has the GPU's time measured by its own clock, on the stream that the training thread works on."""
+    if torch.cuda.is_initialized():
+        device = torch.cuda.current_device()
+        _native.cuda(device, torch._C._cuda_getCurrentRawStream(device))

@@ -1,0 +1,171 @@
+"""The root modules of a training: the outermost that hold what an optimizer updates. Their calls are forward passes.
+
+They are looked for once an optimizer has been made, right before the next batch is fetched or the gradients are set to
+zero: by then a model has been compiled or wrapped for its ranks. Roots are hooked by themselves, through the attribute
+in which ``Module.compile`` keeps what is to be called; it is part of no copy and of no saved module. What is hooked for
+all modules would be paid for by each of them, and shows in what torch compiles.
+"""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable, Iterable
+from types import ModuleType
+from typing import Any
+
+from gnntop.hooks.loop import loop
+from gnntop.hooks.patching import Hook, patch
+
+MOST_ROOTS = 64
+
+_hook = Hook("forward")
+_torch: Any = None
+_roots: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def install(torch: ModuleType) -> None:
+    """Has roots looked for whenever an optimizer has been made or a module compiled."""
+    global _torch
+    _torch = torch
+    patch(torch.optim.Optimizer, "_patch_step_function", lambda _: 0, _look_soon)
+    patch(torch.nn.Module, "compile", lambda _: 0, _look_soon)
+
+
+def model() -> Any:
+    """The root with the most parameters, None before any was found."""
+    return max(_roots, key=_size, default=None)
+
+
+def _size(module: Any) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def _look_soon(_token: object = None, _result: object = None) -> None:
+    if loop.thread >= 0 and loop.look_for_roots is None:
+        loop.look_for_roots = _look
+        _look_at_zero_grad()
+
+
+def _look_at_zero_grad() -> None:
+    """Loops without a loader set gradients to zero before the forward pass: the first call looks, and ends the hook."""
+    optimizer = _torch.optim.Optimizer
+    zero_grad = optimizer.zero_grad
+
+    def hooked(self: Any, *args: Any, **kwargs: Any) -> None:
+        if not _torch.compiler.is_compiling():
+            if optimizer.zero_grad is hooked:
+                optimizer.zero_grad = zero_grad
+            if loop.look_for_roots is not None:
+                loop.look_for_roots()
+        zero_grad(self, *args, **kwargs)
+
+    optimizer.zero_grad = hooked
+
+
+def _look() -> None:
+    loop.look_for_roots = None
+    if not _hook.is_on:
+        return
+    try:
+        modules, optimizers = _alive()
+        loop.rule.expect({id(optimizer) for optimizer in optimizers})
+        for root in find(modules, _parameters(optimizers)):
+            hook_root(root)
+    except Exception as error:
+        _hook.failed(error)
+
+
+def _alive() -> tuple[list[Any], list[Any]]:
+    """All modules and all optimizers of this process. Wrappers of optimizers, which hold no parameters, are none."""
+    module, optimizer = _torch.nn.Module, _torch.optim.Optimizer
+    modules, optimizers = [], []
+    for candidate in gc.get_objects():
+        kind = type(candidate)
+        if issubclass(kind, module):
+            modules.append(candidate)
+        elif issubclass(kind, optimizer) and "param_groups" in vars(candidate):
+            optimizers.append(candidate)
+    return modules, optimizers
+
+
+def _parameters(optimizers: Iterable[Any]) -> set[int]:
+    return {id(p) for optimizer in optimizers for group in optimizer.param_groups for p in group["params"]}
+
+
+def find(modules: list[Any], updated: set[int]) -> list[Any]:
+    """The outermost of these modules that hold parameters with these ids, containers that cannot be called left out."""
+    parents: dict[int, list[Any]] = {}
+    for module in modules:
+        for child in _children(module):
+            parents.setdefault(id(child), []).append(module)
+    owners = [m for m in modules if any(id(p) in updated for p in (vars(m).get("_parameters") or {}).values())]
+    found: dict[int, Any] = {}
+    seen: set[int] = set()
+    while owners:
+        module = owners.pop()
+        if id(module) in seen:
+            continue
+        seen.add(id(module))
+        above = _callers(module, parents)
+        if above:
+            owners += above
+        elif _can_be_called(module):
+            found[id(module)] = module
+    return list(found.values())[:MOST_ROOTS]
+
+
+def _callers(module: Any, parents: dict[int, list[Any]]) -> list[Any]:
+    """The modules that can be called and have this one below them, with nothing but lists and dictionaries between."""
+    found, above, seen = [], list(parents.get(id(module), ())), set()
+    while above:
+        parent = above.pop()
+        if _can_be_called(parent):
+            found.append(parent)
+        elif id(parent) not in seen:
+            seen.add(id(parent))
+            above += parents.get(id(parent), ())
+    return found
+
+
+def _children(module: Any) -> list[Any]:
+    return [child for child in (vars(module).get("_modules") or {}).values() if child is not None]
+
+
+def _can_be_called(module: Any) -> bool:
+    # A compiled module has its `forward` as an attribute of its own.
+    return "forward" in vars(module) or getattr(type(module).forward, "__name__", "") != "_forward_unimplemented"
+
+
+def hook_root(root: Any) -> None:
+    """Has each call of this module told to the loop."""
+    if root in _roots or not _can_be_called(root):
+        return
+    _roots.add(root)
+    vars(root)["_compiled_call_impl"] = _hooked(root, vars(root).get("_compiled_call_impl"))
+
+
+def _hooked(root: Any, compiled: Callable[..., Any] | None) -> Callable[..., Any]:
+    # Not the module itself: it would keep itself alive until the next garbage collection.
+    this = weakref.ref(root)
+    call = type(root)._call_impl
+    is_grad_enabled = _torch.is_grad_enabled
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        module = this()
+        depth = None
+        if _hook.is_on:
+            try:
+                depth = loop.forward_begin(is_grad_enabled(), module.training)
+            except Exception as error:
+                _hook.failed(error)
+        try:
+            return compiled(*args, **kwargs) if compiled else call(module, *args, **kwargs)
+        finally:
+            if depth is not None:
+                try:
+                    loop.forward_end(depth)
+                except Exception as error:
+                    _hook.failed(error)
+
+    return forward

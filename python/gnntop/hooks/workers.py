@@ -1,0 +1,77 @@
+"""Loader workers, as tracks of the training's session: what each fetches, and how many batches lie ready.
+
+Before a worker starts, its parent makes a ring for it. The ring's address travels in the ``worker_init_fn``, which
+reaches workers by fork, spawn and forkserver alike; the program's own is called from it.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from gnntop import _native
+from gnntop.hooks.loop import loop
+from gnntop.hooks.patching import Hook, patch
+
+_hook = Hook("loader workers")
+_loaders = 0
+
+
+def install(dataloader: ModuleType) -> None:
+    """Hooks the start of workers in ``torch.utils.data.dataloader``."""
+    patch(dataloader._MultiProcessingDataLoaderIter, "__init__", _before_start, _after_start)
+
+
+def _before_start(args: tuple[Any, ...]) -> tuple[Any, Any, Any] | None:
+    global _loaders
+    if loop.thread < 0 or not _native.available:
+        return None
+    iterator, loader = args[0], args[1]
+    _loaders += 1
+    rings = [_native.worker_ring(f"loader {_loaders} worker {worker}") for worker in range(loader.num_workers)]
+    made = [ring for ring in rings if ring is not None]
+    if not made:
+        return None
+    weakref.finalize(iterator, _close, [handle for handle, _ in made]).atexit = False
+    original = loader.worker_init_fn
+    addresses = [ring[1] if ring else "" for ring in rings]
+    loader.worker_init_fn = functools.partial(start, addresses, original)
+    return loader, original, iterator
+
+
+def _after_start(token: tuple[Any, Any, Any], _: object) -> None:
+    loader, original, _iterator = token
+    loader.worker_init_fn = original
+
+
+def _close(handles: list[int]) -> None:
+    for handle in handles:
+        _native.worker_close(handle)
+
+
+def start(addresses: list[str], original: Callable[[int], None] | None, worker: int) -> None:
+    """In the worker: has its fetches recorded, then does what the program wants done at a worker's start."""
+    try:
+        loop.thread = -1
+        if addresses[worker] and _native.worker_attach(addresses[worker]):
+            _hook_fetchers(_native.phase("fetch"))
+    except Exception as error:
+        _hook.failed(error)
+    if original is not None:
+        original(worker)
+
+
+def _hook_fetchers(name: int) -> None:
+    from torch.utils.data._utils import fetch
+
+    def before(_: tuple[Any, ...]) -> int:
+        return _native.begin(name)
+
+    def after(depth: int, _: object) -> None:
+        _native.end_to(depth)
+
+    patch(fetch._MapDatasetFetcher, "fetch", before, after)
+    patch(fetch._IterableDatasetFetcher, "fetch", before, after)
