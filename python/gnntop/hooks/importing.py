@@ -74,5 +74,5 @@ def when_imported(name: str, call: Callable[[ModuleType], None]) -> None:
         call(module)
         return
     if _finder not in sys.meta_path:
-        sys.meta_path.insert(0, _finder)  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _finder)
     _finder.waiting.setdefault(name, []).append(call)

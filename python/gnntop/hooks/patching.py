@@ -20,6 +20,14 @@ broken: dict[str, str] = {}
 """The hooks that raised, by name, with what they raised."""
 
 
+def _never() -> bool:
+    return False
+
+
+is_compiling: Callable[[], bool] = _never
+"""Whether torch.compile is tracing the caller: then hooks are not there, and leave no trace in what is compiled."""
+
+
 class Hook:
     """One of our hooks, on until it raises."""
 
@@ -42,7 +50,7 @@ def guarded(name: str, call: Callable[..., Any]) -> Callable[..., None]:
     hook = Hook(name)
 
     def callback(*args: Any, **kwargs: Any) -> None:
-        if hook.is_on:
+        if hook.is_on and not is_compiling():
             try:
                 call(*args, **kwargs)
             except Exception as error:
@@ -57,6 +65,8 @@ def around(real: Callable[..., Any], name: str, before: Before, after: After) ->
 
     @functools.wraps(real)
     def hooked(*args: Any, **kwargs: Any) -> Any:
+        if is_compiling():
+            return real(*args, **kwargs)
         token = None
         if hook.is_on:
             try:

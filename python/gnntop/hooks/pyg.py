@@ -49,14 +49,14 @@ def _after_transfer(depth: int, _: object) -> None:
 
 def _shape(batch: Any) -> Shape:
     """Nodes, edges, graphs and seeds of a batch, by the shapes of what it holds; all types of a heterogeneous one."""
-    known = vars(batch)
-    nodes = edges = 0
-    for store in _stores(known):
-        nodes += _length(store, ("x", "n_id", "batch", "pos", "z", "y"), 0)
-        edges += _length(store, ("edge_index", "edge_attr", "adj_t"), -1)
-    graphs = known.get("_num_graphs")
-    seeds = sum(_seeds(store) for store in _stores(known))
-    return nodes or -1, edges or -1, graphs if isinstance(graphs, int) else -1, seeds or -1, -1
+    stores = _stores(vars(batch))
+    nodes = edges = seeds = graphs = 0
+    for store in stores:
+        nodes += _length(store, ("x", "n_id", "batch", "pos", "z"), 0)
+        edges += _length(store, ("edge_index", "edge_attr"), -1)
+        seeds += _seeds(store)
+        graphs = max(graphs, _length(store, ("ptr",), 0) - 1)  # where each graph's nodes begin, and the end
+    return nodes or -1, edges or -1, graphs or -1, seeds or -1, -1
 
 
 def _stores(known: dict[str, Any]) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Any
 
 from gnntop import _native, _program
-from gnntop.hooks import roots
+from gnntop.hooks import patching, roots
 from gnntop.hooks.loop import loop
 from gnntop.hooks.patching import guarded, patch
 
@@ -17,6 +17,7 @@ _steps_begun = 0
 
 def install(torch: ModuleType) -> None:
     """Hooks torch."""
+    patching.is_compiling = torch.compiler.is_compiling
     patch(torch.autograd, "backward", _before_backward, _after_backward)
     patch(torch.autograd, "grad", _before_backward, _after_grad)
     _hook_optimizers(torch)
