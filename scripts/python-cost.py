@@ -8,9 +8,9 @@ usage: scripts/python-cost.py [--rounds 9] [--gnntop target/release/gnntop] [--l
     gcn   PyG's GCN on one graph of the size of Cora, eager; gcn-compiled: by torch.compile
     span  `with gnntop.span(...)` in a loop that does nothing else
 
-Each round runs every way once, in an order that turns. A run prints the median of its steps, the first quarter left out.
-Printed: the median over rounds, its quartiles, and what each way adds to the step alone, by round. Run with the Python of
-scripts/python-env.sh, on a machine that does nothing else.
+Each round runs every way once, in an order that turns. A run tells the median of its steps, the first quarter left
+out. Printed: the median over rounds, its quartiles, and what each way adds to the step alone, by round. Run with the
+Python of scripts/python-env.sh, on a machine that does nothing else.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ TRAININGS = REPOSITORY / "python/benches/trainings.py"
 
 
 def main() -> None:
+    """Measures the loops that are asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--gnntop", type=Path, default=REPOSITORY / "target/release/gnntop")

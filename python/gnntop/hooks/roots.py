@@ -152,7 +152,7 @@ def _hooked(root: Any, compiled: Callable[..., Any] | None) -> Callable[..., Any
     is_grad_enabled = _torch.is_grad_enabled
 
     def forward(*args: Any, **kwargs: Any) -> Any:
-        module = this()
+        module: Any = this()
         depth = None
         if _hook.is_on:
             try:
