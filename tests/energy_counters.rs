@@ -8,8 +8,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use gnntop_analysis::energy::{Assumptions, GapReason, Label};
-use gnntop_analysis::store::{EnergyBook, Scope, Store};
+use gnntop_analysis::energy::{Assumptions, EnergyBook, GapReason, Label, Scope};
+use gnntop_analysis::store::Store;
 use gnntop_fixtures::{MS, SECOND, START_NS, StreamBuilder, each_item};
 use gnntop_sensors::{Reading, SensorOptions, SensorSet};
 use gnntop_wire::TrackRole;

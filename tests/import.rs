@@ -10,10 +10,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gnntop::import::{self, Given, ImportError, Imported, Mapping, MarkFile};
-use gnntop_analysis::energy::{Assumptions, Label};
+use gnntop_analysis::energy::{Assumptions, ComponentKind, Label};
 use gnntop_analysis::findings::{self, Finding, Kind};
 use gnntop_analysis::source::Recording;
-use gnntop_analysis::store::{ComponentKind, Store};
+use gnntop_analysis::store::Store;
 use sessions::Sessions;
 
 /// The published traces of the PNA study, where they are.
@@ -118,7 +118,7 @@ fn the_published_energy_of_the_cpu_gives_itself_away_as_modelled() {
     assert!(energy.summary.contains("a constant 360 W"), "{}", energy.summary);
     let book = store.energy(&Assumptions::default());
     let cpu = book.components.iter().find(|component| component.kind == ComponentKind::Cpu).unwrap();
-    assert_eq!(cpu.source, "column cpu_energy");
+    assert_eq!(cpu.source.as_deref(), Some("column cpu_energy"));
     let figure = cpu.device.as_ref().unwrap().figure(0..u64::MAX).unwrap();
     assert_eq!(figure.label, Label::Modelled, "a table's number is not ours to call measured");
     assert!(figure.hi > 2.9 * figure.joules && figure.lo < 0.35 * figure.joules, "{figure:?}");

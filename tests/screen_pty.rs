@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use gnntop::ui::{ScreenOptions, run_screen};
-use gnntop_analysis::source::{Progress, Sink, Source, State, Status};
+use gnntop_analysis::source::{Progress, Source, State, Status};
+use gnntop_analysis::stream::Sink;
 use gnntop_fixtures::{MS, ParallelRun, SECOND, START_NS, StreamBuilder, TrainingRun};
 use gnntop_wire::{TrackRole, layout};
 use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};

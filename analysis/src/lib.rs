@@ -2,14 +2,20 @@
 //! run did. The `gnntop` program is built on it; other programs can read recordings with it too.
 //!
 //! ```text
-//! source ─▶ recorder            a live session, a recording, a run of several ranks, or sensors alone
-//!    ▼
-//! store ◀── energy              all that is known of one session, in bounded memory; joules from counter readings
-//!    ▼
-//! ranks                         a run: a store for each of its sessions, and arithmetic over all of them
-//!    ▼
 //! findings                      what is slow, in words, with evidence
+//!    │
+//! ranks                         a run: a store for each of its sessions, and arithmetic over all of them
+//!    │
+//! store                         all that is known of one session, in bounded memory
+//!    │
+//! energy                        arithmetic alone: joules from counter readings, models, carbon
+//!    │          source          a live session, a recording, a run of several ranks, or sensors alone
+//!    │          recorder        writes what a source hands over into a recording
+//! figures       stream          numbers for people; what takes in the items of a stream, and how clocks lie to each other
 //! ```
+//!
+//! Each knows only what stands below it. A source hands items to a `stream::Sink`, which a store, a run and a recorder are:
+//! none of the three knows the source.
 //!
 //! Nothing here knows a terminal, prints or exits.
 
@@ -20,3 +26,4 @@ pub mod ranks;
 pub mod recorder;
 pub mod source;
 pub mod store;
+pub mod stream;

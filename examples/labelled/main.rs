@@ -22,7 +22,8 @@ use std::io::BufWriter;
 use std::path::Path;
 
 use gnntop_analysis::recorder::{Recorder, RecorderOptions};
-use gnntop_analysis::source::{Recording, Sink};
+use gnntop_analysis::source::Recording;
+use gnntop_analysis::stream::Sink;
 use gnntop_wire::Item;
 
 fn main() {

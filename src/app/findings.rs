@@ -2,7 +2,7 @@
 //! selected, and the way from a finding to its steps.
 
 use super::{App, Command, View};
-use gnntop_analysis::findings::{Finding, Findings, Judgement, Kind, NotEnough, Place};
+use gnntop_analysis::findings::{Finding, Findings, Judgement, Kind, NotEnough, Occurrence};
 
 /// What there is to say about the run, and what of it is selected.
 #[derive(Debug, Default)]
@@ -52,10 +52,10 @@ impl App {
     }
 
     /// The places of the selected finding, the longest first, and which of them is selected.
-    pub fn finding_places(&self) -> (Vec<&Place>, usize) {
+    pub fn finding_places(&self) -> (Vec<&Occurrence>, usize) {
         let Some(FindingLine::Found(finding)) = self.finding_line() else { return (Vec::new(), 0) };
         let places = finding.longest_places();
-        let is_selected = |place: &&Place| Some(place.ordinals.start) == self.judged.place;
+        let is_selected = |place: &&Occurrence| Some(place.ordinals.start) == self.judged.place;
         let at = places.iter().position(is_selected).unwrap_or(0);
         (places, at)
     }

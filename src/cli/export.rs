@@ -12,10 +12,11 @@ use super::assumptions::EnergyArguments;
 use super::settings::Settings;
 use super::{SUCCESS, output, quantities, record};
 use crate::export::{Exporter, Form, emissions, openmetrics};
+use gnntop_analysis::energy::Scope;
 use gnntop_analysis::figures::{bytes, count};
 use gnntop_analysis::findings;
 use gnntop_analysis::source::{OneRank, Recording};
-use gnntop_analysis::store::{Scope, Store};
+use gnntop_analysis::store::Store;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::{SUCCESS, output};
 use gnntop_analysis::figures;
 use gnntop_analysis::source::discover::{self, Session};
-use gnntop_analysis::source::runs::{self, Group};
+use gnntop_analysis::source::runs::{self, SessionGroup};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,7 +61,7 @@ fn table(sessions: &[&Session], now: SystemTime) -> String {
 }
 
 /// The row above the ranks of a run; none for a session by itself.
-fn run_row(group: &Group, now: SystemTime) -> Option<[String; 7]> {
+fn run_row(group: &SessionGroup, now: SystemTime) -> Option<[String; 7]> {
     let (ranks, published) = group.ranks();
     let id = group.id().filter(|_| ranks > 1)?;
     let sessions = &group.sessions;

@@ -247,7 +247,8 @@ fn shares(store: &Store) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gnntop_analysis::source::{Progress, Sink};
+    use gnntop_analysis::source::Progress;
+    use gnntop_analysis::stream::Sink;
     use gnntop_fixtures::{MS, ParallelRun, TrainingRun, each_item};
 
     fn store(run: &TrainingRun) -> Store {

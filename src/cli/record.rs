@@ -11,12 +11,12 @@ use anyhow::{Context, bail};
 
 use super::{SUCCESS, output, quantities, signals};
 use gnntop_analysis::figures;
-use gnntop_analysis::ranks::clock;
 use gnntop_analysis::recorder::{RecorderOptions, RunRecorder};
 use gnntop_analysis::source::discover::{self, Session};
-use gnntop_analysis::source::runs::Group;
+use gnntop_analysis::source::runs::SessionGroup;
 use gnntop_analysis::source::target::{self, Target};
 use gnntop_analysis::source::{Hardware, Recording, Source, State, follow, runs};
+use gnntop_analysis::stream::align;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -143,23 +143,23 @@ impl Plan {
 }
 
 /// All sessions of the run that a session belongs to.
-fn siblings(session: &Session) -> Group {
+fn siblings(session: &Session) -> SessionGroup {
     let listed = session.dir.parent().and_then(|dir| discover::list(dir).ok()).unwrap_or_default();
     runs::siblings(session, &listed.sessions)
 }
 
 /// The newest instant of a run, on the clock of its first session.
-fn newest_ns(group: &Group) -> Option<u64> {
+fn newest_ns(group: &SessionGroup) -> Option<u64> {
     let reference = &group.sessions.first()?.info;
     let newest = |session: &Session| {
-        let offset_ns = clock::align(&session.info, reference).offset_ns;
+        let offset_ns = align(&session.info, reference).offset_ns;
         Some(Recording::time_span(&session.dir)?.last_ns.saturating_add_signed(offset_ns))
     };
     group.sessions.iter().filter_map(newest).max()
 }
 
 /// The file name that a run's or session's recording gets. A run's id may be any text.
-fn stem(group: &Group) -> String {
+fn stem(group: &SessionGroup) -> String {
     let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
     match (group.id(), group.sessions.first()) {
         (Some(id), _) if group.ranks().0 > 1 => format!("run-{}", id.chars().map(plain).collect::<String>()),

@@ -6,9 +6,11 @@
 
 use std::ops::Range;
 
-use gnntop_analysis::energy::{Assumptions, Figure, Intensity, kilowatt_hours};
+use gnntop_analysis::energy::{
+    Assumptions, ComponentEnergy, ComponentKind, EnergyBook, Figure, Intensity, Scope, kilowatt_hours,
+};
 use gnntop_analysis::figures::utc;
-use gnntop_analysis::store::{ComponentEnergy, ComponentKind, EnergyBook, Scope, Store};
+use gnntop_analysis::store::Store;
 
 /// CodeCarbon 3.3.2's columns (`codecarbon/output_methods/emissions_data.py`).
 pub const COLUMNS: &str = "timestamp,project_name,run_id,experiment_id,duration,emissions,emissions_rate,cpu_power,gpu_power,\
@@ -49,7 +51,7 @@ impl Row<'_> {
         let parts =
             [ComponentKind::Cpu, ComponentKind::Gpu, ComponentKind::Memory].map(|kind| self.part(kind, seconds));
         let all = parts.iter().filter_map(|part| part.kilowatt_hours).reduce(|a, b| a + b);
-        let intensity = self.book.intensity(self.store, self.assumptions, self.scope, self.session.clone()).ok();
+        let intensity = self.store.carbon_intensity(self.book, self.assumptions, self.scope, self.session.clone()).ok();
         let kilograms = all.zip(intensity.as_ref()).map(|(kwh, intensity)| kwh * intensity.g_per_kwh / 1000.0);
         let info = self.store.session().info();
         let wall_ns = self.store.session().wall_ns(self.session.end);
@@ -141,7 +143,7 @@ impl Row<'_> {
         cells.extend([of(|f| f.joules), of(|f| f.lo), of(|f| f.hi), of(|f| f.pm95), label.to_owned()]);
         cells.extend([
             of(Figure::coverage),
-            component.source.clone(),
+            component.source.clone().unwrap_or_else(|| "none".to_owned()),
             reason.to_owned(),
             number(period),
             gaps.to_string(),

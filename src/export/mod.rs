@@ -22,7 +22,7 @@ use std::ops::RangeInclusive;
 
 use gnntop_wire::{Definition, DeviceSpan, Event, Item, NameId, NameKind, SessionInfo, Span, Step, TrackId, Unit};
 
-use gnntop_analysis::source::Sink;
+use gnntop_analysis::stream::Sink;
 
 /// Definitions of a kind that are kept; events of others are counted as left out.
 const MAX_DEFINITIONS: usize = 1 << 16;

@@ -4,6 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::path::Path;
 
+use gnntop_analysis::store::SignalOrigin;
 use gnntop_wire::{
     BatchShape, Counter, Event, Mark, NameId, NameKind, Sample, SignalId, SignalKind, Span, Step, StepId, TrackRole,
 };
@@ -295,7 +296,7 @@ enum Sink {
 
 fn sinks<W: Write>(writer: &mut Writer<W>, mappings: &[Mapping]) -> Vec<Sink> {
     let sink = |mapping: &Mapping| {
-        let source = format!("column {}", mapping.column);
+        let source = SignalOrigin::Column(&mapping.column).to_string();
         Some(match &mapping.role {
             Role::Signal(name) => Sink::Signal(writer.signal(name, mapping.scale.unit, SignalKind::Gauge, &source)),
             Role::Total(name) => {

@@ -5,6 +5,7 @@ use super::energy;
 use super::ranks;
 use super::text;
 use super::{Chart, ClassLine, Report, figure, readings};
+use gnntop_analysis::energy::Scope;
 use gnntop_analysis::figures::{bytes, count, duration, percent, quantity, utc};
 
 /// One part of a document.
@@ -309,7 +310,7 @@ fn energy_table(reports: &[(&str, &Report)]) -> Vec<Vec<String>> {
     }
     let head = std::iter::once("energy").chain(reports.iter().map(|(name, _)| *name)).map(str::to_owned).collect();
     let cell = |name: &str, at: usize| match name {
-        "of" => if reports[at].1.energy.scope == "job" { "the job" } else { "the devices" }.to_owned(),
+        "of" => if reports[at].1.energy.scope == Scope::Job { "the job" } else { "the devices" }.to_owned(),
         _ => told[at].iter().find(|(about, _)| about == name).map_or_else(|| "-".to_owned(), |(_, text)| text.clone()),
     };
     let row =

@@ -4,8 +4,9 @@ use serde::Serialize;
 
 use super::document::Block;
 use gnntop_analysis::figures::{count, duration, percent, quantity};
-use gnntop_analysis::ranks::{Evidence, Presence, Rank, RankWork, Ranks, Run, quantile};
+use gnntop_analysis::ranks::{Presence, Rank, RankWork, Ranks, Run, quantile};
 use gnntop_analysis::store::Throughput;
+use gnntop_analysis::stream::Evidence;
 
 /// Steps that skew and waits are over, at most the newest of those that all ranks have.
 const MOST_STEPS: usize = 100_000;

@@ -7,6 +7,7 @@ use gnntop_wire::phase::{DATA_WAIT, GATHER, SAMPLE};
 
 use super::published::median;
 use crate::report::{Component, Options, Report};
+use gnntop_analysis::energy::Scope;
 use gnntop_analysis::findings::{Class, Kind, classes};
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::store::{PhaseSlot, StepRow, Store};
@@ -236,7 +237,7 @@ impl Numbers {
         let later = energy.epochs.iter().skip(usize::from(report.steps.epochs <= energy.epochs.len() as u64));
         let of_epochs: Vec<f64> = later.map(|epoch| epoch.energy.joules).collect();
         self.set("energy per epoch", median(&of_epochs));
-        let of = |component: &Component| if energy.scope == "job" { component.job } else { component.device };
+        let of = |component: &Component| if energy.scope == Scope::Job { component.job } else { component.device };
         let joules = |word: &str| {
             let named = energy.components.iter().filter(|component| component.name.starts_with(word));
             let known: Vec<f64> = named.filter_map(|component| Some(of(component)?.joules)).collect();

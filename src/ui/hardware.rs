@@ -13,7 +13,7 @@ use super::spark::{self, Columns};
 use super::{Scene, Title, strip_items};
 use crate::app::Panel;
 use gnntop_analysis::figures::{bytes, percent, quantity};
-use gnntop_analysis::store::{Absence, CounterSeries, Reading, Signal};
+use gnntop_analysis::store::{Absence, CounterSeries, HardwareValue, Signal};
 
 /// Narrowest cell.
 const CELL_LEAST: u16 = 30;
@@ -209,7 +209,7 @@ fn gpu_item(scene: &Scene<'_>, columns: u16, gpu: u32, gpus: usize) -> Item {
 }
 
 /// What of a GPU can be read: utilisation, memory, power and temperature.
-fn gpu_words<'r>(util: f64, read: impl Fn(&str) -> Reading<'r>) -> String {
+fn gpu_words<'r>(util: f64, read: impl Fn(&str) -> HardwareValue<'r>) -> String {
     let mut text = percent(util / 100_000.0);
     if let Ok(used) = read("memory.used") {
         text.push_str(&format!(" {}", bytes(used)));

@@ -13,8 +13,9 @@ use super::theme::PhaseLook;
 use super::{Scene, steps};
 use crate::app::View;
 use crate::report::energy::in_words;
+use gnntop_analysis::energy::Scope;
 use gnntop_analysis::figures::{count, difference, duration, elapsed, quantity};
-use gnntop_analysis::store::{Phase, Scope, StepRow, Total};
+use gnntop_analysis::store::{Phase, StepRow, Total};
 
 /// Columns before a phase's name.
 const SWATCH: u16 = 6;
@@ -178,7 +179,7 @@ pub fn found(scene: &Scene<'_>, row: &StepRow<'_>) -> Vec<String> {
 pub fn energy(scene: &Scene<'_>, row: &StepRow<'_>) -> String {
     let dash = scene.theme.text("—", "-");
     let Some(told) = scene.app.energy() else { return format!("{dash} not told yet") };
-    let scope = told.figures.shown_scope();
+    let scope = told.figures.scope;
     let whose = if scope == Scope::Job { "the job" } else { "the devices" };
     match told.book.total(scope, row.period_start_ns()..row.end_ns()) {
         Some((figure, _)) => format!("{} of {whose}", in_words(&figure.into())),

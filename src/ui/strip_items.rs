@@ -3,8 +3,8 @@
 use super::Scene;
 use super::hardware::Item;
 use super::spark;
+use gnntop_analysis::energy::Scope;
 use gnntop_analysis::figures::{bytes, quantity};
-use gnntop_analysis::store::Scope;
 
 /// Time in a column, and that power is told over.
 const SECOND_NS: u64 = 1_000_000_000;
@@ -15,7 +15,7 @@ const LOSSES_MOST: usize = 4096;
 pub fn power(scene: &Scene<'_>, columns: u16) -> Item {
     let item = |series, value| Item { name: "power".to_owned(), series, full: None, value };
     let Some(told) = scene.app.energy() else { return item(Vec::new(), Err("not told yet".to_owned())) };
-    let (book, scope) = (&told.book, told.figures.shown_scope());
+    let (book, scope) = (&told.book, told.figures.scope);
     let now = book.read_until(scope).map(|end_ns| end_ns.saturating_sub(SECOND_NS)..end_ns);
     let watts = now.and_then(|now| book.total_watts(scope, now));
     let (Some(watts), Some(all)) = (watts, told.figures.in_scope()) else {

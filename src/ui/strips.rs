@@ -16,7 +16,8 @@ use super::sheet::{Sheet, clip, width};
 use super::time_axis::TimeAxis;
 use super::{Scene, steps};
 use crate::app::AXIS_WIDTH;
-use gnntop_analysis::store::{Bin, ComponentEnergy, CounterSeries, EnergyBook, Scope, Series, Signal, TimeColumns};
+use gnntop_analysis::energy::{ComponentEnergy, EnergyBook, Scope};
+use gnntop_analysis::store::{Bin, CounterSeries, Series, Signal, TimeColumns};
 
 /// Columns of what a fact is about.
 const ABOUT: u16 = 16;

@@ -2,7 +2,9 @@
 //! Seeded, so that every run of it is the same. The settings are those of `docs/energy.md`.
 #![allow(missing_docs, clippy::unwrap_used, dead_code, reason = "each user takes a part of it")]
 
-use gnntop_analysis::energy::{Account, Counter, CounterRules, Label, Line, PhaseSpan, PowerRange, Profile, Source};
+use gnntop_analysis::energy::{
+    Account, Counter, CounterRules, EnergyLine, Label, PhaseSpan, PowerRange, Profile, Source,
+};
 
 const MS: f64 = 1e6;
 /// Phases: name, milliseconds, watts.
@@ -151,9 +153,9 @@ impl Simulation {
     }
 
     /// The counter as it is polled, through the counter engine.
-    pub fn line(&self) -> Line {
+    pub fn line(&self) -> EnergyLine {
         let rules = CounterRules { unit_uj: 1, max_value: None, most_watts: 5000.0, oldest_ns: None };
-        let (mut counter, mut line) = (Counter::new(rules), Line::new());
+        let (mut counter, mut line) = (Counter::new(rules), EnergyLine::new());
         let mut t_ns = START_NS as f64;
         while t_ns < self.end_ns() as f64 {
             // Some start, and what the counter shows before it first moves.

@@ -5,11 +5,11 @@ use std::ops::Range;
 use super::bounds::PowerRange;
 use super::fit::{Fit, FitRefusal};
 use super::holdout::HoldOut;
-use super::joules;
 use super::label::Label;
-use super::line::Line;
+use super::line::EnergyLine;
 use super::profile::Profile;
 use super::shape::Shape;
+use super::units::joules;
 
 /// Over this many periods of the counter what is interpolated at the two ends is a tenth at most.
 const PERIODS_MEASURED: u64 = 10;
@@ -114,7 +114,7 @@ pub struct Source {
 /// One component's energy over time, ready to be asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Account {
-    line: Line,
+    line: EnergyLine,
     /// The usual time between two knots.
     period_ns: Option<u64>,
     profile: Profile,
@@ -129,7 +129,7 @@ pub struct Account {
 impl Account {
     /// The account of a line. `profile` holds phases by a clock that suits the component, and none where there is none.
     /// `steps_ns` are lengths of recent steps.
-    pub fn new(line: Line, profile: Profile, source: Source, steps_ns: &[u64]) -> Self {
+    pub fn new(line: EnergyLine, profile: Profile, source: Source, steps_ns: &[u64]) -> Self {
         let variation = variation(steps_ns);
         let steps_vary = variation.is_some_and(|(_, share)| share >= LEAST_VARIATION);
         let period_ns = line.period_ns();
@@ -149,7 +149,7 @@ impl Account {
     }
 
     /// Energy over time.
-    pub fn line(&self) -> &Line {
+    pub fn line(&self) -> &EnergyLine {
         &self.line
     }
 

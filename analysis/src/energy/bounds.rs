@@ -4,7 +4,7 @@
 //! `[max(Pmin (t - a), dE - Pmax (b - t)), min(Pmax (t - a), dE - Pmin (b - t))]`, widened by what the knots' own times may
 //! be wrong by. Such bounds hold always and are about ten times too wide to be read as an error.
 
-use super::line::{Knot, Line};
+use super::line::{EnergyLine, Knot};
 
 /// Power that was seen.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,7 +17,7 @@ pub struct PowerRange {
 
 impl PowerRange {
     /// Energy up to `t_ns` at least and at most, in microjoules.
-    pub(super) fn at(&self, line: &Line, t_ns: u64) -> (f64, f64) {
+    pub(super) fn at(&self, line: &EnergyLine, t_ns: u64) -> (f64, f64) {
         let Some(piece) = line.piece(t_ns) else {
             let uj = line.at(t_ns) as f64;
             return (uj, uj);
@@ -39,7 +39,7 @@ impl PowerRange {
     }
 
     /// Energy between two times at least and at most, in microjoules.
-    pub(super) fn between(&self, line: &Line, start_ns: u64, end_ns: u64) -> (f64, f64) {
+    pub(super) fn between(&self, line: &EnergyLine, start_ns: u64, end_ns: u64) -> (f64, f64) {
         let (start, end) = (self.at(line, start_ns), self.at(line, end_ns));
         (f64::max(0.0, end.0 - start.1), end.1 - start.0)
     }

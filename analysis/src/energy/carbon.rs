@@ -8,6 +8,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::units::kilowatt_hours;
+
 /// What counts as the carbon of electricity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -113,7 +115,7 @@ impl Intensity {
 
     /// Kilograms of CO2-equivalent of so many joules at the meter of a device, in a building with this PUE.
     pub fn kilograms(&self, joules: f64, pue: f64) -> f64 {
-        super::kilowatt_hours(joules) * pue * self.g_per_kwh / 1000.0
+        kilowatt_hours(joules) * pue * self.g_per_kwh / 1000.0
     }
 }
 

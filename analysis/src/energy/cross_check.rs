@@ -1,8 +1,8 @@
 //! A counter beside the power gauge of the same device, half a minute at a time. Where they disagree one of them is wrong, and
 //! nobody knows which: it is said, not averaged.
 
-use super::joules;
-use super::line::Line;
+use super::line::EnergyLine;
+use super::units::joules;
 
 /// They are compared over this long.
 const WINDOW_NS: u64 = 30_000_000_000;
@@ -28,7 +28,7 @@ pub struct CrossCheck {
 
 impl CrossCheck {
     /// Compares a counter with power that was added up over time, over the time that both know.
-    pub fn of(counted: &Line, added_up: &Line) -> Self {
+    pub fn of(counted: &EnergyLine, added_up: &EnergyLine) -> Self {
         let mut check = Self::default();
         let (Some(a), Some(b)) = (counted.span(), added_up.span()) else { return check };
         let (start_ns, end_ns) = (a.start.max(b.start), a.end.min(b.end));
@@ -67,8 +67,8 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     /// Energy at so many watts by second.
-    fn line(seconds: u64, watts: impl Fn(u64) -> u64) -> Line {
-        let mut line = Line::new();
+    fn line(seconds: u64, watts: impl Fn(u64) -> u64) -> EnergyLine {
+        let mut line = EnergyLine::new();
         (0..=seconds).for_each(|s| line.add(s * SECOND, 0, watts(s) * 1_000_000));
         line
     }

@@ -5,7 +5,7 @@
 //! looks only at a part of each period (A100 and H100 see 25 of 100 ms: arXiv 2312.02741) is found by trying windows of that
 //! length at the end of each period: the wrong window fits badly, and the fit says so (R2).
 
-use super::line::Line;
+use super::line::EnergyLine;
 use super::profile::Profile;
 
 /// Windows that are tried beside the full period, in nanoseconds.
@@ -61,7 +61,7 @@ impl Fit {
     ///
     /// # Errors
     /// Where too few pieces lie inside the profile.
-    pub fn of(line: &Line, profile: &Profile) -> Result<Self, FitRefusal> {
+    pub fn of(line: &EnergyLine, profile: &Profile) -> Result<Self, FitRefusal> {
         let groups = Groups::of(line, profile);
         let period_ns = line.period_ns().ok_or(FitRefusal::TooFew)?;
         let windows = WINDOWS_NS.into_iter().filter(|window_ns| *window_ns < period_ns).map(Some);
@@ -94,7 +94,7 @@ struct Groups {
 }
 
 impl Groups {
-    fn of(line: &Line, profile: &Profile) -> Self {
+    fn of(line: &EnergyLine, profile: &Profile) -> Self {
         let newest = line.knots().iter().rev().take(256);
         let poll_ns = newest.map(|knot| 2 * knot.half_gap_ns).max().unwrap_or(0) as f64;
         let shortest_ns = SHORTEST_NS.max(2.0 * poll_ns);
@@ -112,7 +112,7 @@ impl Groups {
 }
 
 impl System {
-    fn of(line: &Line, profile: &Profile, groups: &Groups, window_ns: Option<u64>) -> Self {
+    fn of(line: &EnergyLine, profile: &Profile, groups: &Groups, window_ns: Option<u64>) -> Self {
         let mut system = Self { columns: groups.count, times: Vec::new(), joules: Vec::new() };
         let knots = line.knots();
         let mut of_phases = vec![0.0; profile.len()];
@@ -198,6 +198,6 @@ mod tests {
 
     #[test]
     fn nothing_is_fitted_to_nothing() {
-        assert_eq!(Fit::of(&Line::new(), &Profile::new(0, [])), Err(FitRefusal::TooFew));
+        assert_eq!(Fit::of(&EnergyLine::new(), &Profile::new(0, [])), Err(FitRefusal::TooFew));
     }
 }

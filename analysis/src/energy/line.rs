@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::counter::{Advance, Counter, GapReason};
-use super::energy_uj;
+use super::units::energy_uj;
 
 /// Knots a line keeps; with more, the older half loses every second one.
 const MOST_KNOTS: usize = 1 << 15;
@@ -31,13 +31,13 @@ pub struct Knot {
 
 /// Energy over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Line {
+pub struct EnergyLine {
     knots: Vec<Knot>,
     gaps: Vec<(GapReason, u64)>,
     is_thinned: bool,
 }
 
-impl Line {
+impl EnergyLine {
     /// A line without a knot.
     pub fn new() -> Self {
         Self::default()
@@ -216,8 +216,8 @@ mod tests {
         CounterRules { unit_uj: 1, max_value: Some(262_143_328_850), most_watts: 1000.0, oldest_ns: None };
 
     /// Feeds readings as the store does; `None` is a read error.
-    fn line(readings: impl IntoIterator<Item = (u64, Option<u64>)>) -> Line {
-        let (mut counter, mut line) = (Counter::new(RULES), Line::new());
+    fn line(readings: impl IntoIterator<Item = (u64, Option<u64>)>) -> EnergyLine {
+        let (mut counter, mut line) = (Counter::new(RULES), EnergyLine::new());
         for (t_ns, value) in readings {
             let Some(value) = value else {
                 counter.note_break(GapReason::Absent);
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_suspension_has_neither_energy_nor_time() {
-        let (mut counter, mut line) = (Counter::new(RULES), Line::new());
+        let (mut counter, mut line) = (Counter::new(RULES), EnergyLine::new());
         for (t, value, suspended) in [(1, 0, false), (2, 50, false), (3, 9_000, true), (4, 9_060, false)] {
             if suspended {
                 counter.note_break(GapReason::Suspended);
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn a_long_run_keeps_its_total_in_bounded_memory() {
-        let mut line = Line::new();
+        let mut line = EnergyLine::new();
         for n in 0..200_000u64 {
             line.add(n * 100, 10, 7);
         }

@@ -5,6 +5,7 @@
 //! busy CPU ─▶ model.rs (no counter: power by load) ───▶ line.rs                               │
 //!             profile.rs (phases over time) ─▶ fit.rs (power by phase) ─▶ shape.rs ───────────┤
 //!             holdout.rs, bounds.rs (how wrong may that be) ──────────────────────────────────┴─▶ account.rs
+//! inputs.rs (what a session tells, as plain figures) ─▶ components.rs (the best source for each) ─▶ book.rs (by component and scope)
 //! joules ─▶ carbon.rs (intensity of a region, its basis, its source), carbon_series.rs (over time)
 //! ```
 //!
@@ -14,54 +15,39 @@
 
 mod account;
 mod assumptions;
+mod book;
 mod bounds;
 mod carbon;
 mod carbon_series;
+mod component;
+mod components;
 mod counter;
 mod cross_check;
 mod fit;
 mod holdout;
+mod inputs;
 mod label;
 mod line;
 mod model;
 mod profile;
 mod shape;
+mod units;
 
 pub use account::{Account, Figure, PhaseFigure, PhaseShare, Source};
 pub use assumptions::Assumptions;
+pub use book::EnergyBook;
 pub use bounds::PowerRange;
 pub use carbon::{Basis, Intensity};
 pub use carbon_series::IntensitySeries;
+pub use component::{ComponentEnergy, ComponentKind, PhasedTime, Scope};
 pub use counter::{Advance, Counter, CounterRules, GapReason};
 pub use cross_check::CrossCheck;
 pub use fit::{Fit, FitRefusal};
 pub use holdout::HoldOut;
+pub use inputs::{CounterInputs, CounterOrigin, GpuInputs, Inputs, MemoryInputs, ProcessorInputs};
 pub use label::Label;
-pub use line::{Knot, Line};
-pub use model::{Model, Processor};
+pub use line::{EnergyLine, Knot};
+pub use model::{Model, ModelOrigin, Processor};
 pub use profile::{PhaseSpan, Profile};
 pub use shape::Shape;
-
-/// Joules in a watt-hour.
-const JOULES_IN_WH: f64 = 3600.0;
-
-/// Microjoules as joules.
-pub fn joules(uj: u64) -> f64 {
-    uj as f64 / 1e6
-}
-
-/// Joules as watt-hours.
-pub fn watt_hours(joules: f64) -> f64 {
-    joules / JOULES_IN_WH
-}
-
-/// Joules as kilowatt-hours: exactly 3.6e6 of them in one.
-pub fn kilowatt_hours(joules: f64) -> f64 {
-    joules / 3.6e6
-}
-
-/// Energy of a power over a time, in microjoules, rounded. 0 where it is no number.
-fn energy_uj(watts: f64, ns: u64) -> u64 {
-    // Saturates, and is 0 for NaN.
-    (watts * ns as f64 / 1e3).round() as u64
-}
+pub use units::{joules, kilowatt_hours, watt_hours};

@@ -4,7 +4,7 @@
 //! (77 points of CodeCarbon's load profiles) its median is 0.99 of the counter, and one in ten is off by more than 0.60 to
 //! 1.63; its band is x0.5 to x2, and x0.33 to x3 where the TDP itself is a guess. Memory: 1.5 W a module, between 0.4 and 5 W.
 
-use super::line::Line;
+use super::line::EnergyLine;
 
 /// Power of a processor at rest, and what load adds, as shares of its TDP.
 const AT_REST: f64 = 0.10;
@@ -25,8 +25,19 @@ pub struct Model {
     pub load_watts: f64,
     /// The truth lies between these multiples of it.
     pub band: (f64, f64),
+    /// Whose word its power is.
+    pub origin: ModelOrigin,
     /// What it is made of, in words, such as `TDP 360 W by name, 4 of 96 threads`.
     pub basis: String,
+}
+
+/// Whose word a model's power is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelOrigin {
+    /// A person said it.
+    Given,
+    /// It follows from what the machine is.
+    Estimated,
 }
 
 /// What the processor is, as far as known.
@@ -62,7 +73,13 @@ impl Model {
         };
         let watts = all_watts * share;
         let basis = format!("{what}, {:.1} of {threads:.0} threads", processor.allotted);
-        Some(Self { rest_watts: AT_REST * watts, load_watts: BY_LOAD * watts, band, basis })
+        Some(Self {
+            rest_watts: AT_REST * watts,
+            load_watts: BY_LOAD * watts,
+            band,
+            origin: ModelOrigin::Estimated,
+            basis,
+        })
     }
 
     /// The model of memory: `modules` where they are counted, else as many as its size suggests; the job's `share` of it.
@@ -75,7 +92,13 @@ impl Model {
         let (usual, least, most) = MODULE_WATTS;
         let how = if modules.is_some() { "counted" } else { "guessed from its size" };
         let basis = format!("{usual} W a module, {count:.0} of them {how}, {:.0} % of it", 100.0 * share);
-        Some(Self { rest_watts: usual * count * share, load_watts: 0.0, band: (least / usual, most / usual), basis })
+        Some(Self {
+            rest_watts: usual * count * share,
+            load_watts: 0.0,
+            band: (least / usual, most / usual),
+            origin: ModelOrigin::Estimated,
+            basis,
+        })
     }
 
     /// What one of `processes` that share the machine bears of it: its own load, and its part of what is used at no load.
@@ -86,13 +109,14 @@ impl Model {
 
     /// A power that the user says.
     pub fn given(watts: f64) -> Self {
-        Self { rest_watts: watts, load_watts: 0.0, band: (1.0, 1.0), basis: format!("{watts} W as given") }
+        let (origin, basis) = (ModelOrigin::Given, format!("{watts} W as given"));
+        Self { rest_watts: watts, load_watts: 0.0, band: (1.0, 1.0), origin, basis }
     }
 
     /// Energy over time by the model. `busy` is CPU time in nanoseconds in the place of energy, over `threads` threads; where
     /// there is no load to go by, `times_ns` says from when to when.
-    pub fn line(&self, busy: Option<(&Line, f64)>, times_ns: (u64, u64)) -> Line {
-        let mut line = Line::new();
+    pub fn line(&self, busy: Option<(&EnergyLine, f64)>, times_ns: (u64, u64)) -> EnergyLine {
+        let mut line = EnergyLine::new();
         let (mut passed_ns, mut joules) = (None, 0.0);
         let mut go_to = |t_ns: u64, load: f64| {
             let seconds = passed_ns.map_or(0, |before| t_ns.saturating_sub(before)) as f64 / 1e9;
@@ -178,11 +202,12 @@ mod tests {
 
     #[test]
     fn load_makes_energy() {
-        let mut busy = Line::new();
+        let mut busy = EnergyLine::new();
         for s in 0..=10u64 {
             busy.add(s * SECOND, 0, 2 * SECOND);
         }
-        let model = Model { rest_watts: 10.0, load_watts: 40.0, band: (0.5, 2.0), basis: String::new() };
+        let (origin, basis) = (ModelOrigin::Estimated, String::new());
+        let model = Model { rest_watts: 10.0, load_watts: 40.0, band: (0.5, 2.0), origin, basis };
         let line = model.line(Some((&busy, 4.0)), (0, 0));
         assert_eq!(line.total_uj(), 10 * (10 + 20) * 1_000_000, "two of four threads");
         assert_eq!(Model::given(7.0).line(None, (0, 2 * SECOND)).total_uj(), 14_000_000);

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::fit::Fit;
-use super::line::Line;
+use super::line::EnergyLine;
 use super::profile::Profile;
 
 /// As many phases as can be told apart, and the gap.
@@ -15,23 +15,23 @@ const MOST_PHASES: usize = 64;
 /// A line with what is known of its inside.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape<'a> {
-    line: &'a Line,
+    line: &'a EnergyLine,
     bent: Option<(&'a Fit, &'a Profile)>,
 }
 
 impl<'a> Shape<'a> {
     /// Straight between knots.
-    pub fn straight(line: &'a Line) -> Self {
+    pub fn straight(line: &'a EnergyLine) -> Self {
         Self { line, bent: None }
     }
 
     /// Bent by fitted power.
-    pub fn bent(line: &'a Line, fit: &'a Fit, profile: &'a Profile) -> Self {
+    pub fn bent(line: &'a EnergyLine, fit: &'a Fit, profile: &'a Profile) -> Self {
         Self { line, bent: Some((fit, profile)) }
     }
 
     /// The line below.
-    pub fn line(&self) -> &'a Line {
+    pub fn line(&self) -> &'a EnergyLine {
         self.line
     }
 
@@ -40,7 +40,7 @@ impl<'a> Shape<'a> {
         self.bent.is_some()
     }
 
-    /// Energy up to `t_ns` in microjoules, as [`Line::at`].
+    /// Energy up to `t_ns` in microjoules, as [`EnergyLine::at`].
     pub fn at(&self, t_ns: u64) -> u64 {
         let Some(piece) = self.line.piece(t_ns) else { return self.line.at(t_ns) };
         let (a, b) = (&self.line.knots()[piece], &self.line.knots()[piece + 1]);

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::finding::Place;
+use super::finding::Occurrence;
 use super::robust::{median, quantile, sigma, spread_indices};
 use super::shape::Shape;
 use crate::store::{PhaseSlot, StepRow, Store};
@@ -145,14 +145,14 @@ impl<'a> Evidence<'a> {
     }
 
     /// A place that is one row.
-    pub(super) fn place(&self, row: usize, sentence: String) -> Place {
+    pub(super) fn place(&self, row: usize, sentence: String) -> Occurrence {
         self.places(row..row + 1, sentence)
     }
 
     /// A place that is several rows, at least one.
-    pub(super) fn places(&self, rows: Range<usize>, sentence: String) -> Place {
+    pub(super) fn places(&self, rows: Range<usize>, sentence: String) -> Occurrence {
         let (first, last) = (&self.rows[rows.start], &self.rows[rows.end - 1]);
-        Place {
+        Occurrence {
             ordinals: first.ordinal()..last.ordinal() + 1,
             start_ns: first.period_start_ns(),
             end_ns: last.end_ns(),

@@ -208,7 +208,7 @@ impl Confidence {
 
 /// Where a finding was seen.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Place {
+pub struct Occurrence {
     /// Rows of the step table.
     pub ordinals: Range<u64>,
     /// Where it begins, on the clock of all events.
@@ -235,7 +235,7 @@ pub struct Finding {
     /// How often it was seen; more than `places` where there were too many to list.
     pub count: u64,
     /// Where it was seen, by time, at most 1,024; empty for what is true of the whole run.
-    pub places: Vec<Place>,
+    pub places: Vec<Occurrence>,
     /// What it rests on, one line each.
     pub evidence: Vec<String>,
     /// What to try, one line each.
@@ -254,8 +254,8 @@ impl Finding {
     }
 
     /// Its places from the longest to the shortest.
-    pub fn longest_places(&self) -> Vec<&Place> {
-        let mut places: Vec<&Place> = self.places.iter().collect();
+    pub fn longest_places(&self) -> Vec<&Occurrence> {
+        let mut places: Vec<&Occurrence> = self.places.iter().collect();
         places.sort_by_key(|place| (Reverse(place.end_ns.saturating_sub(place.start_ns)), place.ordinals.start));
         places
     }
@@ -273,7 +273,7 @@ impl Finding {
     }
 
     /// The finding with these places, of which there may be more than can be listed.
-    pub(super) fn at(mut self, mut places: Vec<Place>, count: u64) -> Self {
+    pub(super) fn at(mut self, mut places: Vec<Occurrence>, count: u64) -> Self {
         places.truncate(PLACES_LISTED);
         (self.places, self.count) = (places, count);
         self
@@ -339,7 +339,7 @@ impl Findings {
     }
 
     /// What was found at a step, with the place it lies in: the weightiest first.
-    pub fn at_step(&self, ordinal: u64) -> impl Iterator<Item = (&Finding, &Place)> {
+    pub fn at_step(&self, ordinal: u64) -> impl Iterator<Item = (&Finding, &Occurrence)> {
         let at = move |finding: &'_ Finding| finding.places.iter().position(|place| place.ordinals.contains(&ordinal));
         self.found.iter().filter_map(move |finding| Some((finding, &finding.places[at(finding)?])))
     }

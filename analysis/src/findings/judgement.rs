@@ -3,9 +3,10 @@
 use std::fmt;
 use std::ops::Range;
 
+use super::checks;
 use super::evidence::Evidence;
-use super::verdict::plural;
-use super::{Finding, Findings, Kind, Severity, Verdict};
+use super::finding::{Finding, Findings, Kind, Severity};
+use super::verdict::{Verdict, plural};
 use crate::figures::percent;
 use crate::store::Store;
 
@@ -32,7 +33,7 @@ impl Judgement {
         let first = rows().next().map_or(0, |row| row.ordinal());
         let end = rows().next_back().map_or(0, |row| row.ordinal() + 1);
         let verdict = Verdict::of_evidence(&evidence);
-        Self { verdict, findings: Findings::of_evidence(&evidence), ordinals: first..end }
+        Self { verdict, findings: checks::findings(&evidence), ordinals: first..end }
     }
 
     /// The same, with what was found over the ranks of the run.

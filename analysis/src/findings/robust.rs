@@ -31,7 +31,7 @@ pub(super) fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
 
 /// A straight line through pairs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Line {
+pub struct LinearFit {
     /// Value at 0.
     pub base: f64,
     /// Increase for one more.
@@ -40,7 +40,7 @@ pub struct Line {
     pub r: f64,
 }
 
-impl Line {
+impl LinearFit {
     /// The line of least squares, fitted again without the pairs that lie far from the first one. `None` where
     /// one side does not vary.
     pub(super) fn through(pairs: &[(f64, f64)]) -> Option<Self> {
@@ -116,9 +116,9 @@ mod tests {
     fn a_line_is_not_bent_by_a_wild_value() {
         let mut pairs: Vec<(f64, f64)> = (0..100).map(|x| (f64::from(x), 5.0 + 2.0 * f64::from(x))).collect();
         pairs.push((50.0, 1e5));
-        let line = Line::through(&pairs).unwrap();
+        let line = LinearFit::through(&pairs).unwrap();
         assert!((line.slope - 2.0).abs() < 1e-9 && (line.base - 5.0).abs() < 1e-6 && line.r > 0.999, "{line:?}");
-        assert_eq!(Line::through(&[(1.0, 2.0), (1.0, 3.0)]), None);
+        assert_eq!(LinearFit::through(&[(1.0, 2.0), (1.0, 3.0)]), None);
     }
 
     #[test]

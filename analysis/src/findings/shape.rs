@@ -1,6 +1,6 @@
 //! What the size of its batch explains of a step's time.
 
-use super::robust::{Line, median, spread_indices};
+use super::robust::{LinearFit, median, spread_indices};
 use crate::store::StepRow;
 
 /// Steps that a fit is made from.
@@ -52,7 +52,7 @@ pub(super) struct Shape {
     /// For each step whether its batch is smaller than a full one.
     pub is_partial: Vec<bool>,
     /// The measure that explains the time best, with the line in nanoseconds for one more of it.
-    pub fit: Option<(Measure, Line)>,
+    pub fit: Option<(Measure, LinearFit)>,
 }
 
 impl Shape {
@@ -64,7 +64,7 @@ impl Shape {
         let line = |measure: Measure| {
             let pair = |i: &usize| Some((measure.of(&rows[*i])? as f64, inside_ns[*i]));
             let pairs: Option<Vec<(f64, f64)>> = indices.iter().map(pair).collect();
-            Some((measure, Line::through(&pairs?)?))
+            Some((measure, LinearFit::through(&pairs?)?))
         };
         let lines = Measure::ALL.into_iter().filter_map(line);
         let best = lines.reduce(|best, next| if next.1.r > best.1.r + CLEARLY { next } else { best });

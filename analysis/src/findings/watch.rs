@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Judgement, of_run};
+use super::diagnosis::of_run;
+use super::judgement::Judgement;
 use crate::ranks::Run;
 
 /// Between two looks this many times as long as the last one took: at most 2 % of a core.

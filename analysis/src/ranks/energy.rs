@@ -3,10 +3,10 @@
 
 use std::collections::HashSet;
 
-use crate::energy::{Assumptions, Figure};
-use crate::store::{Scope, Store};
+use crate::energy::{Assumptions, Figure, Scope};
+use crate::store::Store;
 
-use super::{Rank, Ranks};
+use super::rank::{Rank, Ranks};
 
 /// Energy of all ranks together.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,7 +1,7 @@
 //! What a rank says about itself: its schedule, its blocks, the size of the training set. In counters that are told again
 //! and again, since a session that is long keeps its newest part only, or in marks.
 
-use super::Rank;
+use super::rank::Rank;
 use super::schedule::Schedule;
 
 /// Blocks of the rank's stage.

@@ -2,7 +2,7 @@
 //! recurrence with the measured stage times says it should have taken, as it is split and split evenly.
 //!
 //! ```text
-//! spans "micro-batch N" inside forward and backward, of every rank ─▶ boxes ─▶ costs by stage ─▶ Plan (schedule.rs)
+//! spans "micro-batch N" inside forward and backward, of every rank ─▶ boxes ─▶ costs by stage ─▶ Timeline (schedule.rs)
 //!                                                                       └─▶ idle = waiting for a neighbour + late
 //! ```
 
@@ -11,8 +11,9 @@ use std::collections::BTreeMap;
 use gnntop_wire::phase::{ALL_REDUCE, BACKWARD, FORWARD, OPTIMIZER, RECEIVE, SEND};
 use gnntop_wire::{NameId, StepId};
 
-use super::schedule::{self, Balanced, Direction, Plan, Schedule, StageCost, Work};
-use super::{Rank, Ranks, facts};
+use super::facts;
+use super::rank::{Rank, Ranks};
+use super::schedule::{self, Balanced, Direction, Schedule, StageCost, Timeline, Work};
 use crate::store::StepRow;
 
 /// What the name of a micro-batch's span begins with.
@@ -82,11 +83,11 @@ pub struct PipelineStep {
     /// When the last work ended.
     pub end_ns: u64,
     /// What the recurrence says with the measured costs.
-    pub plan: Plan,
+    pub plan: Timeline,
     /// How the same work could be split.
     pub balanced: Balanced,
     /// What the recurrence says of that.
-    pub balanced_plan: Plan,
+    pub balanced_plan: Timeline,
 }
 
 impl PipelineStep {
@@ -117,8 +118,8 @@ impl PipelineStep {
             micro_batches,
             start_ns,
             end_ns,
-            plan: Plan::new(schedule, &costs, micro_batches),
-            balanced_plan: Plan::new(schedule, &balanced.costs, micro_batches),
+            plan: Timeline::new(schedule, &costs, micro_batches),
+            balanced_plan: Timeline::new(schedule, &balanced.costs, micro_batches),
             balanced,
             stages,
         })

@@ -6,14 +6,9 @@
 
 use gnntop_wire::{Item, Place, SessionInfo};
 
-use super::clock::{Alignment, align};
-use super::{Rank, Ranks};
-use crate::store::{Limits, SessionState, Store};
-
-/// Sessions that are kept, those that were replaced among them. What lies beyond is counted.
-pub const MOST_SESSIONS: usize = 256;
-/// A session that goes on for this long after the one that replaces it has started is no predecessor but a rival.
-pub const RIVAL_NS: u64 = 2_000_000_000;
+use super::rank::{Rank, Ranks};
+use crate::store::{Limits, Store};
+use crate::stream::{Alignment, MOST_SESSIONS, RIVAL_NS, Sink, align};
 
 /// One session of a run.
 #[derive(Clone, Debug, Default)]
@@ -344,46 +339,32 @@ impl Run {
     }
 }
 
-/// Whether a rank goes on, in a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Presence {
-    /// It publishes, or nobody said otherwise.
-    Here,
-    /// It has said nothing for this long while others spoke, in nanoseconds.
-    Silent(u64),
-    /// It ended in good order.
-    Ended,
-    /// It ended without a word: crashed or killed.
-    Gone,
-}
-
-/// A rank that is this far behind the others is silent.
-const SILENT_NS: u64 = 2_000_000_000;
-
-impl Ranks<'_> {
-    /// The newest time of any rank, on the run's clock in nanoseconds; 0 before the first.
-    pub fn now_ns(&self) -> u64 {
-        self.all().iter().map(|rank| rank.run_ns(rank.store.now_ns())).max().unwrap_or(0)
+impl Sink for Run {
+    fn apply(&mut self, item: Item<'_>) {
+        Self::apply(self, item);
     }
 
-    /// Whether a rank goes on.
-    pub fn presence(&self, rank: &Rank<'_>) -> Presence {
-        let silent_ns = self.now_ns().saturating_sub(rank.run_ns(rank.store.now_ns()));
-        match rank.store.session().state() {
-            SessionState::Ended(_) => Presence::Ended,
-            SessionState::Gone => Presence::Gone,
-            // Clocks that nobody compared cannot tell who is late, and who has not begun is not late.
-            _ if silent_ns > SILENT_NS && rank.error_ns.is_some() && rank.store.first_ns().is_some() => {
-                Presence::Silent(silent_ns)
-            }
-            _ => Presence::Here,
-        }
+    fn reset(&mut self) {
+        Self::reset(self);
+    }
+
+    fn turn_to(&mut self, session_id: u128) {
+        Self::turn_to(self, session_id);
+    }
+
+    fn lose_segments(&mut self, count: u64) {
+        self.current_mut().note_lost_segments(count);
+    }
+
+    fn see_publisher(&mut self, alive: bool) {
+        self.current_mut().note_publisher(alive);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ranks::Presence;
     use gnntop_fixtures::{MS, ParallelRun, SECOND, TrainingRun, each_item};
 
     fn run_of(streams: &[Vec<u8>]) -> Run {

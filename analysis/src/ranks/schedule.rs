@@ -119,7 +119,7 @@ pub struct Planned {
 
 /// A step as the recurrence has it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Plan {
+pub struct Timeline {
     /// All work, stage by stage in its order.
     pub work: Vec<Planned>,
     /// From the first start to the last end.
@@ -127,7 +127,7 @@ pub struct Plan {
     stages: usize,
 }
 
-impl Plan {
+impl Timeline {
     /// A step of stages with these costs: each piece of work begins when its stage is free and its micro-batch has
     /// come, `end[s][m] = max(end[s][m-1], end[s-1][m]) + c_s`, and backward from the last stage to the first.
     /// Handing over takes no time.
@@ -313,7 +313,7 @@ mod tests {
     }
 
     /// Most micro-batches that a stage holds at once in a plan.
-    fn live(plan: &Plan, stage: usize) -> usize {
+    fn live(plan: &Timeline, stage: usize) -> usize {
         let (mut live, mut most) = (0usize, 0);
         for work in plan.work.iter().filter(|work| work.stage == stage) {
             match work.work.direction {
@@ -341,11 +341,11 @@ mod tests {
         // Forward alone as published: a block takes 1.95 s of a batch, a fifth of that for each of five micro-batches.
         let block = 1.95 / 5.0;
         let costs = [6.0, 2.0, 2.0, 2.0].map(|blocks| cost(blocks * block, 2.0 * blocks * block));
-        let plan = Plan::new(Schedule::GPipe, &costs, 5);
+        let plan = Timeline::new(Schedule::GPipe, &costs, 5);
         assert!(is_near(plan.makespan_ns, (5.0 * 6.0 + 3.0 * 2.0) * 3.0 * block), "{}", plan.makespan_ns);
         let balanced = balanced(&costs, Some(&[6, 2, 2, 2]));
         assert_eq!(balanced.blocks, Some(vec![3, 3, 3, 3]));
-        let better = Plan::new(Schedule::GPipe, &balanced.costs, 5);
+        let better = Timeline::new(Schedule::GPipe, &balanced.costs, 5);
         assert!(is_near(better.bubble(), formula_bubble(4, 5)), "{}", better.bubble());
     }
 
@@ -375,7 +375,7 @@ mod tests {
             forward in 1u32..1000, backward in 1u32..2000, stages in 1usize..9, micro_batches in 1usize..20,
         ) {
             for schedule in BOTH {
-                let plan = Plan::new(schedule, &vec![cost(forward.into(), backward.into()); stages], micro_batches);
+                let plan = Timeline::new(schedule, &vec![cost(forward.into(), backward.into()); stages], micro_batches);
                 let slots = (micro_batches + stages - 1) as f64;
                 prop_assert_eq!(plan.makespan_ns, slots * f64::from(forward + backward));
                 prop_assert!((plan.bubble() - formula_bubble(stages, micro_batches)).abs() < 1e-12);
@@ -385,7 +385,7 @@ mod tests {
         #[test]
         fn no_plan_beats_its_lower_bounds_and_all_work_is_done_once(costs in costs(), micro_batches in 1usize..12) {
             for schedule in BOTH {
-                let plan = Plan::new(schedule, &costs, micro_batches);
+                let plan = Timeline::new(schedule, &costs, micro_batches);
                 prop_assert_eq!(plan.work.len(), 2 * costs.len() * micro_batches);
                 let mut before_ns = 0.0;
                 for cost in &costs {
@@ -407,7 +407,7 @@ mod tests {
         #[test]
         fn a_stage_holds_no_more_than_its_schedule_says(costs in costs(), micro_batches in 1usize..12) {
             for schedule in BOTH {
-                let plan = Plan::new(schedule, &costs, micro_batches);
+                let plan = Timeline::new(schedule, &costs, micro_batches);
                 for stage in 0..costs.len() {
                     prop_assert_eq!(live(&plan, stage), schedule.live_most(costs.len(), stage, micro_batches));
                 }

@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use gnntop_wire::{NameId, phase};
 
-use super::Rank;
+use super::rank::Rank;
 use super::work::WAIT;
 
-/// What takes most of a column.
+/// Activity takes most of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What<'a> {
+pub enum Activity<'a> {
     /// A phase.
     Phase(&'a str),
     /// The part of an all-reduce in which the rank waits for the others.
@@ -21,8 +21,8 @@ pub enum What<'a> {
 /// One column of a strip.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StripColumn<'a> {
-    /// What takes most of it.
-    pub what: What<'a>,
+    /// Activity takes most of it.
+    pub what: Activity<'a>,
     /// The share (0 to 1) of the column that anything takes.
     pub share: f64,
 }
@@ -60,7 +60,7 @@ impl Filling {
     fn column<'a>(&self, column_ns: f64, rank: &Rank<'a>) -> Option<StripColumn<'a>> {
         let most = self.phases.iter().max_by_key(|(_, ns)| *ns)?;
         let all_ns = self.phases.iter().fold(self.wait_ns, |sum, (_, ns)| sum.saturating_add(*ns));
-        let what = if self.wait_ns > most.1 { What::Wait } else { What::Phase(rank.store.name(most.0)) };
+        let what = if self.wait_ns > most.1 { Activity::Wait } else { Activity::Phase(rank.store.name(most.0)) };
         (all_ns > 0).then(|| StripColumn { what, share: (all_ns as f64 / column_ns).min(1.0) })
     }
 }
@@ -95,7 +95,7 @@ pub fn strip<'a>(rank: &Rank<'a>, run_ns: &Range<u64>, columns: usize) -> Vec<Op
     let mut strip: Vec<_> = filled.iter().map(|filling| filling.column(column_ns, rank)).collect();
     let open = rank.store.open_spans().find(|(track, _)| training.is_none_or(|training| training.id == track.id));
     if let Some((_, open)) = open {
-        let what = What::Open(rank.store.name(open.name));
+        let what = Activity::Open(rank.store.name(open.name));
         let to_now = open.since_ns..rank.store.now_ns();
         each_column(&range, column_ns, columns, to_now, &mut |at, _| {
             strip[at].get_or_insert(StripColumn { what, share: 1.0 });
@@ -130,9 +130,9 @@ mod tests {
         let ranks = run.ranks();
         let letter = |column: &Option<StripColumn<'_>>| match column.map(|column| column.what) {
             None => ' ',
-            Some(What::Wait) => 'w',
-            Some(What::Open(_)) => '?',
-            Some(What::Phase(name)) => name.chars().next().unwrap(),
+            Some(Activity::Wait) => 'w',
+            Some(Activity::Open(_)) => '?',
+            Some(Activity::Phase(name)) => name.chars().next().unwrap(),
         };
         strip(ranks.get(rank).unwrap(), &range, columns).iter().map(letter).collect()
     }
@@ -152,7 +152,7 @@ mod tests {
         let whole = start..start + 2000 * MS;
         let ranks = run.ranks();
         let strip = strip(ranks.get(0).unwrap(), &whole, 4);
-        assert!(strip.iter().all(|column| column.unwrap().what == What::Phase("backward")), "{strip:?}");
+        assert!(strip.iter().all(|column| column.unwrap().what == Activity::Phase("backward")), "{strip:?}");
     }
 
     #[test]

@@ -13,7 +13,8 @@ use std::collections::BTreeSet;
 use gnntop_wire::phase::{ALL_REDUCE, DATA_WAIT, RECEIVE, SEND};
 use gnntop_wire::{Open, TrackRole};
 
-use super::{Presence, Rank, Ranks};
+use super::presence::Presence;
+use super::rank::{Rank, Ranks};
 use crate::figures::{count, duration};
 use crate::store::{Distribution, Store};
 

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use gnntop_wire::{NameId, StepId, phase};
 
-use super::{CommonStep, Presence, Rank, Ranks};
+use super::presence::Presence;
+use super::rank::{CommonStep, Rank, Ranks};
 use crate::store::{StepRow, Throughput};
 
 /// The span in an all-reduce in which a rank waits for the others.

@@ -5,9 +5,8 @@ use std::io::{self, Write};
 
 use gnntop_wire::{Item, SessionInfo, put_segment};
 
-use super::{Recorder, RecorderOptions, WRITE_LEN};
-use crate::ranks::{MOST_SESSIONS, clock};
-use crate::source::Sink;
+use super::session::{Recorder, RecorderOptions, WRITE_LEN};
+use crate::stream::{MOST_SESSIONS, Sink, align};
 
 /// A recording of a run, or of a session that is a run by itself.
 pub struct RunRecorder<W: Write> {
@@ -128,7 +127,7 @@ impl<W: Write> RunRecorder<W> {
         }
         if self.current.is_none() {
             let reference = self.parts.iter().find_map(|part| part.info.as_ref());
-            let offset_ns = reference.map_or(0, |reference| clock::align(info, reference).offset_ns);
+            let offset_ns = reference.map_or(0, |reference| align(info, reference).offset_ns);
             self.add_part(offset_ns);
         }
         if let Some(at) = self.current {

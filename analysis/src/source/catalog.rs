@@ -5,10 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::discover::{self, DiscoverError, Session};
-use super::playback::PlaybackOptions;
+use super::live::Live;
+use super::live_run::follow;
+use super::playback::{Playback, PlaybackOptions};
+use super::polling::{Progress, Source};
 use super::recording::RecordingError;
-use super::runs::{self, Group};
-use super::{Live, Playback, Progress, Sink, Source, Status, follow};
+use super::runs::{self, SessionGroup};
+use super::status::Status;
+use crate::stream::Sink;
 
 /// How the name of a recording ends.
 const RECORDING: &str = "gnntop";
@@ -99,7 +103,7 @@ impl Source for Nothing {
 }
 
 /// A run of several ranks is one entry, opened by any of its sessions.
-fn of_group(group: &Group, now: SystemTime) -> Option<Entry> {
+fn of_group(group: &SessionGroup, now: SystemTime) -> Option<Entry> {
     let first = of_session(group.sessions.first()?, now);
     let (ranks, _) = group.ranks();
     let Some(id) = group.id().filter(|_| ranks > 1) else { return Some(first) };

@@ -2,7 +2,7 @@
 
 use gnntop_wire::SessionInfo;
 
-use crate::ranks::clock::align;
+use crate::stream::align;
 
 /// How the clock of the session that is read now lies to the reference.
 #[derive(Clone, Debug, Default)]

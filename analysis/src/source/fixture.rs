@@ -9,8 +9,8 @@ use gnntop_wire::{
     TrackRole, layout, put_anchor, put_definitions, put_end, put_segment,
 };
 
-use super::Sink;
 use super::process::Process;
+use crate::stream::Sink;
 
 /// When every written session starts.
 pub const START_NS: u64 = 1_000_000_000_000;

@@ -13,8 +13,11 @@ use gnntop_wire::{
     StreamReader, TrackId, TrackRole, put_anchor, put_definitions, put_end, put_segment,
 };
 
+use super::polling::{Progress, Source};
 use super::process::Process;
-use super::{Progress, Sink, Source, State, Status, Tally};
+use super::status::{State, Status};
+use super::tally::Tally;
+use crate::stream::Sink;
 
 /// Time between two passes over the sensors.
 const PASS_INTERVAL: Duration = Duration::from_millis(100);

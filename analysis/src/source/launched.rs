@@ -5,8 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::discover::{self, Session};
+use super::hardware::Hardware;
+use super::live_run::follow;
+use super::polling::{Progress, Source};
 use super::process::{Process, descends};
-use super::{Hardware, Progress, Sink, Source, State, Status, follow};
+use super::status::{State, Status};
+use crate::stream::Sink;
 
 /// Time between two looks for the session.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);

@@ -11,7 +11,11 @@ use std::time::{Duration, Instant};
 
 use gnntop_wire::StreamReader;
 
-use super::{Progress, Sink, Source, State, Status, Tally, segments};
+use super::polling::{Progress, Source};
+use super::segments;
+use super::status::{State, Status};
+use super::tally::Tally;
+use crate::stream::Sink;
 
 /// Bytes read and handed over between two looks at the clock.
 const CHUNK_LEN: usize = 64 * 1024;

@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::discover::{self, Session};
+use super::live::Live;
+use super::polling::{Progress, Source};
 use super::runs;
-use super::{Live, Progress, Sink, Source, State, Status};
-use crate::ranks::MOST_SESSIONS;
+use super::status::{State, Status};
+use crate::stream::{MOST_SESSIONS, Sink};
 
 /// Time between two looks for sessions that have come.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);

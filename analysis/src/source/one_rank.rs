@@ -2,7 +2,7 @@
 
 use gnntop_wire::Item;
 
-use super::Sink;
+use crate::stream::Sink;
 
 /// Passes on what one rank published, or everything where sessions have no place in a run.
 pub struct OneRank<'s> {

@@ -9,8 +9,7 @@ use std::os::unix::fs::FileExt;
 use gnntop_wire::{HEADER_LEN, Item, SessionInfo, StreamReader, peek};
 
 use super::clocks::Clocks;
-use super::recording::TimeSpan;
-use crate::ranks::MOST_SESSIONS;
+use crate::stream::MOST_SESSIONS;
 
 /// Bytes read at a time.
 const CHUNK_LEN: usize = 256 * 1024;
@@ -22,6 +21,15 @@ const TAIL_LEN: u64 = 2 << 20;
 const FRAMES_BEFORE: usize = 4;
 /// Where time goes back by this much, another recording begins. Sessions that take turns are at most a second apart.
 const SEAM_NS: u64 = 1_500_000_000;
+
+/// First and last instant of a recording, in nanoseconds of the publisher's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeSpan {
+    /// When the first of it happened.
+    pub first_ns: u64,
+    /// When the last of it happened.
+    pub last_ns: u64,
+}
 
 /// What a look over a recording tells.
 pub(super) struct Outline {
@@ -168,7 +176,7 @@ mod tests {
 
     use super::*;
     use crate::recorder::{RecorderOptions, RunRecorder};
-    use crate::source::Sink;
+    use crate::stream::Sink;
     use gnntop_fixtures::{MS, ParallelRun, SECOND, START_NS, TrainingRun};
 
     fn outline(bytes: &[u8]) -> Outline {

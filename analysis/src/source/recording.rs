@@ -12,10 +12,14 @@ use std::time::{Duration, Instant};
 
 use gnntop_wire::{FORMAT_MAJOR, Item, StreamReader};
 
-use super::outline::Outline;
+use super::outline::{Outline, TimeSpan};
 use super::pipe::{Pipe, Piped};
+use super::polling::{Progress, Source};
+use super::segments;
+use super::status::{State, Status};
+use super::tally::Tally;
 use super::whose::Whose;
-use super::{Progress, Sink, Source, State, Status, Tally, segments};
+use crate::stream::Sink;
 
 /// Bytes read and handed over between two looks at the clock.
 const CHUNK_LEN: usize = 256 * 1024;
@@ -52,15 +56,6 @@ pub enum RecordingError {
         /// Its major format version.
         major: u64,
     },
-}
-
-/// First and last instant of a recording, in nanoseconds of the publisher's clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TimeSpan {
-    /// When the first of it happened.
-    pub first_ns: u64,
-    /// When the last of it happened.
-    pub last_ns: u64,
 }
 
 /// A recording that is being read.

@@ -7,19 +7,19 @@ use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::discover::Session;
-use crate::ranks::RIVAL_NS;
+use crate::stream::RIVAL_NS;
 
 /// Sessions that lie further apart than this belong to different starts. Ranks of one start come up within seconds.
 const APART: Duration = Duration::from_secs(10);
 
 /// The sessions of one start of a run, by rank; or a session that is a run by itself.
 #[derive(Clone, Debug)]
-pub struct Group {
+pub struct SessionGroup {
     /// Its sessions; at least one.
     pub sessions: Vec<Session>,
 }
 
-impl Group {
+impl SessionGroup {
     /// The run's id; `None` for a session by itself.
     pub fn id(&self) -> Option<&str> {
         Some(self.sessions.first()?.info.place.as_ref()?.run.as_str())
@@ -56,22 +56,23 @@ impl Group {
 }
 
 /// Puts sessions together by run and start. Runs stand where their first session stood.
-pub fn group(sessions: &[Session]) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
+pub fn group(sessions: &[Session]) -> Vec<SessionGroup> {
+    let mut groups: Vec<SessionGroup> = Vec::new();
     let mut of_run: HashMap<&str, Vec<&Session>> = HashMap::new();
     for session in sessions {
         if let Some(place) = &session.info.place {
             of_run.entry(&place.run).or_default().push(session);
         }
     }
-    let mut starts: HashMap<&str, Vec<Group>> = of_run.into_iter().map(|(run, all)| (run, by_start(all))).collect();
+    let mut starts: HashMap<&str, Vec<SessionGroup>> =
+        of_run.into_iter().map(|(run, all)| (run, by_start(all))).collect();
     for session in sessions {
         let Some(place) = &session.info.place else {
-            groups.push(Group { sessions: vec![session.clone()] });
+            groups.push(SessionGroup { sessions: vec![session.clone()] });
             continue;
         };
         let Some(starts) = starts.get_mut(place.run.as_str()) else { continue };
-        let has_it = |group: &Group| group.sessions.iter().any(|member| member.dir == session.dir);
+        let has_it = |group: &SessionGroup| group.sessions.iter().any(|member| member.dir == session.dir);
         if let Some(at) = starts.iter().position(has_it) {
             groups.push(starts.swap_remove(at));
         }
@@ -80,23 +81,23 @@ pub fn group(sessions: &[Session]) -> Vec<Group> {
 }
 
 /// The sessions of the same start of the same run as this one, itself among them, by rank.
-pub fn siblings(session: &Session, all: &[Session]) -> Group {
-    let has_it = |group: &Group| group.sessions.iter().any(|member| member.dir == session.dir);
+pub fn siblings(session: &Session, all: &[Session]) -> SessionGroup {
+    let has_it = |group: &SessionGroup| group.sessions.iter().any(|member| member.dir == session.dir);
     let found = group(all).into_iter().find(has_it);
-    found.unwrap_or_else(|| Group { sessions: vec![session.clone()] })
+    found.unwrap_or_else(|| SessionGroup { sessions: vec![session.clone()] })
 }
 
 /// Splits the sessions of one run where nothing went on for a while.
-fn by_start(mut sessions: Vec<&Session>) -> Vec<Group> {
+fn by_start(mut sessions: Vec<&Session>) -> Vec<SessionGroup> {
     sessions.sort_by_key(|session| session.info.start.wall_ns);
-    let mut groups: Vec<Group> = Vec::new();
+    let mut groups: Vec<SessionGroup> = Vec::new();
     let mut until_ns = 0u128;
     for session in sessions {
         let start_ns = u128::from(session.info.start.wall_ns);
         let goes_on = start_ns <= until_ns + APART.as_nanos();
         match groups.last_mut().filter(|_| goes_on) {
             Some(group) => group.sessions.push(session.clone()),
-            None => groups.push(Group { sessions: vec![session.clone()] }),
+            None => groups.push(SessionGroup { sessions: vec![session.clone()] }),
         }
         until_ns = until_ns.max(end_ns(session)).max(start_ns);
     }
@@ -129,7 +130,7 @@ mod tests {
         Session { dir, info, alive, size_bytes: 1, last_active: Some(end) }
     }
 
-    fn shape(groups: &[Group]) -> Vec<Vec<u32>> {
+    fn shape(groups: &[SessionGroup]) -> Vec<Vec<u32>> {
         groups.iter().map(|group| group.sessions.iter().map(|session| session.info.pid).collect()).collect()
     }
 

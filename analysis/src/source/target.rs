@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::discover::{self, DiscoverError, Session};
 use super::process::Process;
-use super::runs::{self, Group};
+use super::runs::{self, SessionGroup};
 
 /// What was meant.
 #[derive(Debug)]
@@ -108,7 +108,7 @@ fn only_live(dir: &Path) -> Result<Target, TargetError> {
 }
 
 /// A run is meant by any of its sessions.
-fn first_of(group: &Group) -> Target {
+fn first_of(group: &SessionGroup) -> Target {
     Target::Session(Box::new(group.sessions[0].clone()))
 }
 
@@ -158,7 +158,7 @@ fn by_name(name: &str, dir: &Path) -> Result<Target, TargetError> {
 }
 
 /// How a run is called in messages: `run 5f3a, 4 ranks`, or as its only session.
-fn group_label(group: &Group) -> String {
+fn group_label(group: &SessionGroup) -> String {
     match (group.id(), group.sessions.as_slice()) {
         (Some(id), [_, _, ..]) => format!("run {id}, {} ranks", group.ranks().0),
         (_, sessions) => sessions.iter().map(label).collect(),

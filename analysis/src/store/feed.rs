@@ -7,16 +7,17 @@ use gnntop_wire::{
     BlockInfo, Definition, DeviceSpan, Event, Events, Item, Mark, NameId, Open, Span, Step, TrackId, TrackRole,
 };
 
-use super::Store;
-use super::device::DeviceTime;
+use super::contents::Store;
+use super::ids::names::{Names, Route};
+use super::ids::phases::{PhaseSlot, Phases};
 use super::instants::Instant;
-use super::lanes::Lane;
-use super::names::{Names, Route};
-use super::phases::{PhaseSlot, Phases};
-use super::series::Series;
-use super::signals::Signal;
-use super::steps::Period;
-use super::tiling::{Tiled, Tiling};
+use super::signals::series::Series;
+use super::signals::signal::Signal;
+use super::spans::lanes::Lane;
+use super::steps::device::DeviceTime;
+use super::steps::row::Period;
+use super::steps::tiling::{Tiled, Tiling};
+use crate::stream::Sink;
 
 /// How far events may run ahead of the newest anchor, which comes every second: one day.
 const BELIEVED_NS: u64 = 86_400_000_000_000;
@@ -314,6 +315,24 @@ impl Store {
             _ => false,
         };
         self.losses.events_not_kept += u64::from(!is_kept);
+    }
+}
+
+impl Sink for Store {
+    fn apply(&mut self, item: Item<'_>) {
+        Self::apply(self, item);
+    }
+
+    fn reset(&mut self) {
+        *self = Self::default();
+    }
+
+    fn lose_segments(&mut self, count: u64) {
+        self.note_lost_segments(count);
+    }
+
+    fn see_publisher(&mut self, alive: bool) {
+        self.note_publisher(alive);
     }
 }
 

@@ -2,8 +2,8 @@
 
 use gnntop_wire::{BlockInfo, Open, TrackId, TrackRole};
 
-use super::lanes::{Lane, MAX_LANES, lane_capacity};
-use super::tiling::Tiling;
+use super::spans::lanes::{Lane, MAX_LANES, lane_capacity};
+use super::steps::tiling::Tiling;
 
 /// Tracks that may collect phases while it is not known which one the training runs on.
 const MAX_TILINGS: usize = 64;
@@ -33,7 +33,7 @@ pub struct Track {
     pub before: u64,
     /// Time of the newest event, `None` before the first.
     pub last_ns: Option<u64>,
-    /// What was last said to be open; [`super::Store::open_spans`] knows whether it still is.
+    /// What was last said to be open; [`crate::store::Store::open_spans`] knows whether it still is.
     pub(super) open: Option<Open>,
     pub(super) next_seq: Option<u64>,
     pub(super) tiling: Option<Box<Tiling>>,

@@ -10,9 +10,10 @@ use serde::Serialize;
 
 use super::Options;
 use gnntop_analysis::energy::{
-    Assumptions, Basis, CrossCheck, Figure, Intensity, Label, PhaseFigure, PhaseShare, watt_hours,
+    Assumptions, Basis, ComponentEnergy, CrossCheck, EnergyBook, Figure, Intensity, Label, PhaseFigure, PhaseShare,
+    Scope, watt_hours,
 };
-use gnntop_analysis::store::{ComponentEnergy, EnergyBook, Scope, SessionState, Store};
+use gnntop_analysis::store::{SessionState, Store};
 
 pub use watch::{EnergyTold, EnergyWatch};
 pub use words::{carbon_in_words, doubt_in_words, in_words, phase_in_words, title, total_in_words};
@@ -32,8 +33,8 @@ pub struct Energy {
     pub total: Total,
     /// The mean step.
     pub step: Option<Joules>,
-    /// Which scope the total, the step and the epochs are of: `device` or `job`.
-    pub scope: &'static str,
+    /// Which scope the total, the step and the epochs are of.
+    pub scope: Scope,
     /// The newest epochs, oldest first.
     pub epochs: Vec<Epoch>,
     /// Carbon of the total.
@@ -211,22 +212,24 @@ impl Energy {
         Self {
             components: book.components.iter().map(|part| Component::of(book, part, store, &session)).collect(),
             step: step(store, book, scope, skip_steps),
-            scope: if is_job { "job" } else { "device" },
+            scope,
             epochs: epochs(store, book, scope),
-            carbon: Carbon::of(of_scope.as_ref(), assumptions, book.intensity(store, assumptions, scope, session)),
+            carbon: Carbon::of(
+                of_scope.as_ref(),
+                assumptions,
+                store.carbon_intensity(book, assumptions, scope, session),
+            ),
             total,
             not_counted: NOT_COUNTED,
         }
     }
 
-    /// Which scope the total, the step and the epochs are of.
-    pub fn shown_scope(&self) -> Scope {
-        if self.scope == "job" { Scope::Job } else { Scope::Device }
-    }
-
     /// Energy of the session in the scope that is shown.
     pub fn in_scope(&self) -> Option<&Joules> {
-        if self.scope == "job" { self.total.job.as_ref() } else { self.total.device.as_ref() }
+        match self.scope {
+            Scope::Job => self.total.job.as_ref(),
+            Scope::Device => self.total.device.as_ref(),
+        }
     }
 }
 
@@ -237,7 +240,7 @@ impl Component {
         let gaps = account.map(|account| account.line().gaps()).unwrap_or_default();
         Self {
             name: component.name.clone(),
-            source: component.source.clone(),
+            source: component.source.clone().unwrap_or_else(|| "none".to_owned()),
             reason: component.reason.clone(),
             device: figure(Scope::Device),
             job: figure(Scope::Job),
@@ -247,7 +250,7 @@ impl Component {
             window_ns: account.and_then(|account| account.fit().ok()?.window_ns),
             gaps: gaps.iter().map(|(reason, count)| Gap { reason: reason.as_str(), count: *count }).collect(),
             doubt: Doubt::of(&component.check),
-            phases: book.phases(component, store).into_iter().map(PhaseEnergy::of).collect(),
+            phases: store.energy_by_phase(component).into_iter().map(PhaseEnergy::of).collect(),
         }
     }
 }

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use super::Energy;
-use gnntop_analysis::energy::Assumptions;
+use gnntop_analysis::energy::{Assumptions, EnergyBook};
 use gnntop_analysis::ranks::{Run, RunEnergy};
-use gnntop_analysis::store::{EnergyBook, Store};
+use gnntop_analysis::store::Store;
 
 /// Between two looks this many times as long as the last one took: at most 1 % of a core.
 const REST: u32 = 99;

@@ -1,7 +1,7 @@
 //! Energy and carbon in words, the same on the screen and in a report.
 
 use super::{Carbon, Doubt, Energy, Joules, PhaseEnergy};
-use gnntop_analysis::energy::{Label, kilowatt_hours, watt_hours};
+use gnntop_analysis::energy::{Label, Scope, kilowatt_hours, watt_hours};
 use gnntop_analysis::figures::{percent, quantity};
 
 /// Columns of a page.
@@ -20,16 +20,16 @@ pub(in crate::report) fn write(out: &mut String, energy: &Energy) {
 
 /// Whose energy it is.
 pub fn title(energy: &Energy) -> &'static str {
-    if energy.scope == "job" { "energy of the job" } else { "energy of the devices" }
+    if energy.scope == Scope::Job { "energy of the job" } else { "energy of the devices" }
 }
 
 /// What there is to say, each with what it is about; phases, which follow their component, begin with spaces.
 pub(in crate::report) fn rows(energy: &Energy) -> Vec<(String, String)> {
     let mut rows = Vec::new();
     for component in &energy.components {
-        let absent = component.no_job_reason.as_deref().filter(|_| energy.scope == "job");
+        let absent = component.no_job_reason.as_deref().filter(|_| energy.scope == Scope::Job);
         let absent = absent.or(component.reason.as_deref()).unwrap_or("not known");
-        let shown = if energy.scope == "job" { &component.job } else { &component.device };
+        let shown = if energy.scope == Scope::Job { &component.job } else { &component.device };
         let told = shown.as_ref().map(|joules| format!("{}; {}", in_words(joules), component.source));
         rows.push((component.name.clone(), told.unwrap_or_else(|| format!("- {absent}"))));
         rows.extend(component.idle.iter().map(|idle| (format!("{} idle", component.name), in_words(idle))));

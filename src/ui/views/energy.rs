@@ -24,10 +24,10 @@ use crate::ui::Scene;
 use crate::ui::sheet::Sheet;
 use crate::ui::strips::{self, Label, Line, Source};
 use crate::ui::time_axis::TimeAxis;
-use gnntop_analysis::energy::{Figure, Label as Known};
+use gnntop_analysis::energy::{ComponentEnergy, Figure, Label as Known, Scope};
 use gnntop_analysis::figures::{count, duration, quantity};
 use gnntop_analysis::ranks::RunEnergy;
-use gnntop_analysis::store::{ComponentEnergy, Scope, StepRow};
+use gnntop_analysis::store::StepRow;
 
 /// Bodies with this many rows have charts of three.
 const TALL: u16 = 30;
@@ -57,7 +57,7 @@ fn lines<'a>(scene: &Scene<'a>, axis: &TimeAxis, rows: u16) -> Vec<Line<'a>> {
         return vec![Line::heading("energy", ""), Line::fact("the run", Err("not told yet".to_owned()))];
     };
     let step = scene.app.window().cursor().and_then(|cursor| scene.store.steps().row(cursor));
-    let telling = Telling { scene, axis, told, scope: told.figures.shown_scope(), step };
+    let telling = Telling { scene, axis, told, scope: told.figures.scope, step };
     let mut lines = vec![Line::heading(title(&told.figures), &duration(scene.store.elapsed_ns()))];
     lines.extend(telling.sums());
     let whose = if telling.scope == Scope::Job { "power of the job" } else { "power of the devices" };
@@ -181,7 +181,7 @@ impl<'a> Telling<'_, 'a> {
     /// Energy of the device by phase: in the selected step, else in all that are kept.
     fn phases(&self, component: &ComponentEnergy, figures: &Component) -> Vec<Line<'a>> {
         let of_step = self.step.map(|row| {
-            let phases = self.told.book.phases_of_step(component, self.scene.store, row);
+            let phases = self.scene.store.step_energy_by_phase(component, row);
             phases.into_iter().map(PhaseEnergy::of).collect::<Vec<_>>()
         });
         let phases = of_step.as_ref().unwrap_or(&figures.phases);

@@ -20,7 +20,7 @@ use crate::ui::labels::Labels;
 use crate::ui::sheet::{Sheet, clip, width};
 use crate::ui::theme::PhaseLook;
 use gnntop_analysis::figures::{count, duration, percent};
-use gnntop_analysis::ranks::{Presence, Rank, Ranks, StripColumn, What, Work, quantile, strip};
+use gnntop_analysis::ranks::{Activity, Presence, Rank, Ranks, StripColumn, Work, quantile, strip};
 use gnntop_analysis::store::StepRow;
 
 /// Steps that the figures are over, the newest that all ranks have.
@@ -36,7 +36,7 @@ const COLUMNS_A_STEP: u16 = 6;
 /// Rows that facts leave to the lanes.
 const LANES_LEAST: u16 = 3;
 
-/// What the view is drawn from.
+/// Activity the view is drawn from.
 struct Picture<'a> {
     ranks: Ranks<'a>,
     /// Those that figures are about.
@@ -192,19 +192,19 @@ fn draw_part(sheet: &mut Sheet<'_>, columns: &[Option<StripColumn<'_>>], picture
     let (theme, room) = (scene.theme, sheet.width());
     let Some(Some(first)) = columns.first() else { return };
     let (name, look) = match first.what {
-        What::Wait => {
+        Activity::Wait => {
             sheet.fill_row(0, 0, theme.glyph('·', '.'), theme.warning());
             if room >= 6 {
                 sheet.text(1, 0, "wait", theme.warning());
             }
             return;
         }
-        What::Open(name) => {
+        Activity::Open(name) => {
             (0..room).step_by(2).for_each(|x| sheet.cell(x, 0, theme.glyph('╎', '|'), theme.warning()));
             sheet.text(1, 0, &clip(&format!(" {name} is open "), room.saturating_sub(2), theme), theme.warning());
             return;
         }
-        What::Phase(name) => (name, picture.look(name).copied().unwrap_or(PhaseLook::UNKNOWN)),
+        Activity::Phase(name) => (name, picture.look(name).copied().unwrap_or(PhaseLook::UNKNOWN)),
     };
     for (x, column) in (0..).zip(columns) {
         let is_thin = column.is_some_and(|column| column.share < THIN);

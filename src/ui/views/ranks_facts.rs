@@ -4,7 +4,8 @@ use ratatui::style::Style;
 
 use crate::ui::Scene;
 use gnntop_analysis::figures::{count, duration, percent, quantity};
-use gnntop_analysis::ranks::{Evidence, ONE_RANK, Rank, Ranks, StepWork, Work, quantile};
+use gnntop_analysis::ranks::{ONE_RANK, Rank, Ranks, StepWork, Work, quantile};
+use gnntop_analysis::stream::Evidence;
 
 /// Time over which rates are counted.
 const RATE_NS: u64 = 5_000_000_000;

@@ -5,7 +5,7 @@
 
 use std::f64::consts::TAU;
 
-use super::{Check, too_few_steps};
+use super::check::{Check, too_few_steps};
 use crate::figures::{duration, percent};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};

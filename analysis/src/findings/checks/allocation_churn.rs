@@ -1,6 +1,6 @@
 //! Allocation churn: memory that every step takes from the system and gives back, at a cost in the kernel.
 
-use super::{Check, too_few_steps};
+use super::check::{Check, too_few_steps};
 use crate::figures::{bytes, count, percent};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};

@@ -1,6 +1,6 @@
 //! Bookkeeping: whether the times add up, so that the other findings can be believed.
 
-use super::{Check, too_few_steps};
+use super::check::{Check, too_few_steps};
 use crate::figures::{count, duration, percent};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};

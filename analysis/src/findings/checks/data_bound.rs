@@ -3,7 +3,7 @@
 use gnntop_wire::TrackRole;
 use gnntop_wire::phase::DATA_WAIT;
 
-use super::{Check, too_few_steps};
+use super::check::{Check, too_few_steps};
 use crate::figures::{duration, percent};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};

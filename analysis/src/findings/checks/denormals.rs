@@ -4,7 +4,7 @@
 //! counter whose name holds `denormal` or `subnormal`. Without it, slow arithmetic is indistinguishable from other
 //! causes, and nothing is claimed.
 
-use super::{Check, too_few_steps};
+use super::check::{Check, too_few_steps};
 use crate::figures::{duration, quantity};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};

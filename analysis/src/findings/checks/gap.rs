@@ -1,6 +1,6 @@
 //! The gap: wall time inside no phase, most of it between steps, where timers around a step never see it.
 
-use super::{Check, too_few_steps};
+use super::check::{Check, too_few_steps};
 use crate::figures::{count, duration, percent};
 use crate::findings::evidence::{Evidence, inside_ns};
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED};

@@ -1,6 +1,6 @@
 //! A GPU that the driver slows down, or whose clock drops under load.
 
-use super::{Check, too_few_steps};
+use super::check::{Check, too_few_steps};
 use crate::figures::percent;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};

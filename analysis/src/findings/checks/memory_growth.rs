@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Check;
+use super::check::Check;
 use crate::figures::{bytes, duration};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, Severity};

@@ -3,6 +3,7 @@
 mod aliasing;
 mod allocation_churn;
 mod bookkeeping;
+mod check;
 mod contention;
 mod data_bound;
 mod denormals;
@@ -19,20 +20,13 @@ pub(super) mod spike;
 mod stall;
 mod warm_up;
 
+use check::Check;
+
 use super::evidence::Evidence;
-use super::finding::{Kind, Outcome};
-
-/// Looks for one kind of finding.
-pub(super) trait Check: Sync {
-    /// What it looks for.
-    fn kind(&self) -> Kind;
-
-    /// What there is of it.
-    fn look(&self, evidence: &Evidence<'_>) -> Outcome;
-}
+use super::finding::{Findings, NotEnough, Outcome};
 
 /// All checks over one session.
-pub(super) static ALL: [&dyn Check; 18] = [
+static ALL: [&dyn Check; 18] = [
     &spike::Spikes,
     &partial_batch::PartialBatches,
     &data_bound::DataBound,
@@ -53,7 +47,16 @@ pub(super) static ALL: [&dyn Check; 18] = [
     &bookkeeping::Bookkeeping,
 ];
 
-/// What is said where there are too few steps.
-pub(super) fn too_few_steps(evidence: &Evidence<'_>) -> Outcome {
-    Outcome::NotEnough(format!("only {} steps after the warm-up", evidence.rows.len()))
+/// What all checks find, the weightiest first.
+pub(super) fn findings(evidence: &Evidence<'_>) -> Findings {
+    let mut findings = Findings::default();
+    for check in ALL {
+        match check.look(evidence) {
+            Outcome::Found(found) => findings.found.extend(found),
+            Outcome::Nothing => (),
+            Outcome::NotEnough(reason) => findings.not_enough.push(NotEnough { kind: check.kind(), reason }),
+        }
+    }
+    findings.sort();
+    findings
 }

@@ -5,7 +5,7 @@
 
 use gnntop_wire::{SignalKind, Unit};
 
-use super::Check;
+use super::check::Check;
 use crate::figures::quantity;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};

@@ -1,6 +1,6 @@
 //! Page faults: steps in which the system had to hand out or read back memory, and a machine short of memory.
 
-use super::{Check, too_few_steps};
+use super::check::{Check, too_few_steps};
 use crate::figures::{count, duration, percent};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED};

@@ -1,7 +1,7 @@
 //! Partial batches: steps that are shorter because their batch is smaller, which means and percentiles over all
 //! steps hide.
 
-use super::{Check, too_few_steps};
+use super::check::{Check, too_few_steps};
 use crate::figures::{count, duration, percent};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED, Severity};

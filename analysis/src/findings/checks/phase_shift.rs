@@ -1,6 +1,6 @@
 //! Phase shift: as batches grow, time moves from one phase to another, so that what bounds the run changes.
 
-use super::{Check, too_few_steps};
+use super::check::{Check, too_few_steps};
 use crate::figures::{count, percent};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};

@@ -3,7 +3,7 @@
 //! A step is a spike if it takes, inside, more than 1.5 times what is expected of it, and by more than six standard
 //! deviations of the usual noise. The time between steps is not looked at here: [`super::gap`] does.
 
-use super::{Check, too_few_steps};
+use super::check::{Check, too_few_steps};
 use crate::figures::{count, duration, percent};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED, Severity};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gnntop_wire::NameId;
 
-use super::{Check, too_few_steps};
+use super::check::{Check, too_few_steps};
 use crate::figures::{count, duration, percent};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED};

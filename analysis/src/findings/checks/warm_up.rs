@@ -1,9 +1,9 @@
 //! Warm-up: first steps that are slower than the rest, which belong in no mean.
 
-use super::{Check, too_few_steps};
+use super::check::{Check, too_few_steps};
 use crate::figures::{count, duration};
 use crate::findings::evidence::{Evidence, inside_ns};
-use crate::findings::finding::{Confidence, Finding, Kind, Outcome, Place};
+use crate::findings::finding::{Confidence, Finding, Kind, Occurrence, Outcome};
 use crate::findings::robust::median;
 
 /// The slowest of the first steps must take this many times the usual time.
@@ -40,7 +40,7 @@ impl Check for WarmUp {
             duration(usual_ns as u64),
             duration(cost.max(0.0) as u64)
         );
-        let place = Place {
+        let place = Occurrence {
             ordinals: first.ordinal()..last.ordinal() + 1,
             start_ns: first.period_start_ns(),
             end_ns: last.end_ns(),

@@ -6,7 +6,7 @@
 
 use gnntop_wire::phase::ALL_REDUCE;
 
-use super::Check;
+use super::check::Check;
 use super::evidence::SideBySide;
 use crate::figures::{duration, percent};
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};

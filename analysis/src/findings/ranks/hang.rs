@@ -1,6 +1,6 @@
 //! Hang: nothing advances, and who holds the run up.
 
-use super::Check;
+use super::check::Check;
 use super::evidence::SideBySide;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, Severity};
 use crate::ranks::watchdog::{self, Doing};

@@ -4,6 +4,7 @@
 //! Ranks ─▶ Side by side (evidence.rs: the steps that all ranks have) ─▶ one file a kind ─▶ Findings
 //! ```
 
+mod check;
 mod communication;
 mod evidence;
 mod hang;
@@ -12,18 +13,10 @@ mod slow_rank;
 mod stages;
 mod work;
 
-use super::finding::{Findings, Kind, NotEnough, Outcome};
+use super::finding::{Findings, NotEnough, Outcome};
 use crate::ranks::Ranks;
+use check::Check;
 use evidence::SideBySide;
-
-/// Looks for one kind of finding over ranks.
-trait Check: Sync {
-    /// What it looks for.
-    fn kind(&self) -> Kind;
-
-    /// What there is of it.
-    fn look(&self, evidence: &SideBySide<'_>) -> Outcome;
-}
 
 /// All checks over the ranks of a run.
 static ALL: [&dyn Check; 7] = [

@@ -1,7 +1,7 @@
 //! Oversubscription: the ranks on a host compute with more threads than it has cores, so that times say little about how
 //! the training scales.
 
-use super::Check;
+use super::check::Check;
 use super::evidence::SideBySide;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, Severity};
 use crate::ranks::Rank;

@@ -6,7 +6,7 @@
 use gnntop_wire::TrackRole;
 use gnntop_wire::phase::{ALL_REDUCE, DATA_WAIT};
 
-use super::Check;
+use super::check::Check;
 use super::evidence::{SideBySide, batch_work};
 use crate::figures::{duration, percent};
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};

@@ -2,7 +2,7 @@
 
 use gnntop_wire::phase::{BACKWARD, FORWARD};
 
-use super::Check;
+use super::check::Check;
 use super::evidence::SideBySide;
 use crate::figures::{duration, percent};
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};

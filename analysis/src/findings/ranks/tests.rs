@@ -3,7 +3,7 @@
 use gnntop_wire::Place;
 
 use super::*;
-use crate::findings::Finding;
+use crate::findings::{Finding, Kind};
 use crate::ranks::Run;
 use crate::ranks::fixture::run;
 use gnntop_fixtures::MS;

@@ -1,7 +1,7 @@
 //! Work not conserved: the copies of the model together do not do the training set once in an epoch. Where a loader does
 //! not know that there are several ranks, each walks the whole set: N ranks then do N times the work, and look slow.
 
-use super::Check;
+use super::check::Check;
 use super::evidence::{SideBySide, batch_work};
 use crate::figures::count;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};

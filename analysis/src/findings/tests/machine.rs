@@ -8,7 +8,7 @@ use gnntop_fixtures::SECOND;
 #[test]
 fn a_page_fault_storm_is_found_with_its_cost() {
     let plan = |step: u64| {
-        let mut plan = if step.is_multiple_of(50) { with_phase("forward", 12 * MS) } else { Plan::default() };
+        let mut plan = if step.is_multiple_of(50) { with_phase("forward", 12 * MS) } else { MadeUpStep::default() };
         plan.usage.minor_faults = if step.is_multiple_of(50) { 40_000 } else { 20 };
         plan
     };
@@ -19,23 +19,25 @@ fn a_page_fault_storm_is_found_with_its_cost() {
         &["6 steps have page-fault storms, 240,000 faults", "20 page faults in a usual step"],
     );
     let readings = [counted("machine.pressure.memory.some", Unit::Nanoseconds, |t| t * 2e8)];
-    assert_says(&only(&run(300, |_| Plan::default(), &readings)), Kind::PageFaults, &["waits 20 % of the time"]);
+    assert_says(&only(&run(300, |_| MadeUpStep::default(), &readings)), Kind::PageFaults, &["waits 20 % of the time"]);
 }
 
 #[test]
 fn denormals_are_claimed_only_where_they_are_counted() {
-    let slow = |step: u64| if step.is_multiple_of(3) { with_phase("forward", 4 * MS) } else { Plan::default() };
+    let slow = |step: u64| if step.is_multiple_of(3) { with_phase("forward", 4 * MS) } else { MadeUpStep::default() };
     let not_counted = all(&run(300, slow, &[]));
     assert!(not_counted.found.is_empty() && not_counted.not_enough.iter().any(|n| n.kind == Kind::Denormals));
-    let counted =
-        |step: u64| Plan { counter: Some(("denormals", if step.is_multiple_of(3) { 5e4 } else { 0.0 })), ..slow(step) };
+    let counted = |step: u64| MadeUpStep {
+        counter: Some(("denormals", if step.is_multiple_of(3) { 5e4 } else { 0.0 })),
+        ..slow(step)
+    };
     assert_says(&only(&run(300, counted, &[])), Kind::Denormals, &["take 3.", "(r = 0.9", "flush"]);
 }
 
 #[test]
 fn contention_needs_pressure_and_a_cpu_that_was_taken() {
     let taken = |step: u64| {
-        let mut plan = if step.is_multiple_of(2) { with_phase("backward", 10 * MS) } else { Plan::default() };
+        let mut plan = if step.is_multiple_of(2) { with_phase("backward", 10 * MS) } else { MadeUpStep::default() };
         plan.usage.involuntary_switches = if step.is_multiple_of(2) { 12 } else { 0 };
         plan
     };
@@ -45,30 +47,30 @@ fn contention_needs_pressure_and_a_cpu_that_was_taken() {
     let calm = [counted("machine.pressure.cpu.some", Unit::Nanoseconds, |t| t * 1e7)];
     assert_eq!(all(&run(300, taken, &calm)).found, []);
     let steal = [counted("machine.cpu.steal", Unit::Nanoseconds, |t| t * 2e8)];
-    assert_says(&only(&run(300, |_| Plan::default(), &steal)), Kind::Contention, &["the host takes 20 %"]);
+    assert_says(&only(&run(300, |_| MadeUpStep::default(), &steal)), Kind::Contention, &["the host takes 20 %"]);
 }
 
 #[test]
 fn gpus_are_idle_or_throttled_only_if_they_take_part() {
     let idle = [gauge("gpu.0.util", Unit::MilliPercent, |t| if (t * 3.0).sin() > 0.0 { 80e3 } else { 10e3 })];
     assert_says(
-        &only(&run(300, |_| Plan::default(), &idle)),
+        &only(&run(300, |_| MadeUpStep::default(), &idle)),
         Kind::GpuIdle,
         &["GPU 0 has no kernel running 5", "backward"],
     );
     let unused = [gauge("gpu.0.util", Unit::MilliPercent, |_| 0.0)];
-    assert_eq!(all(&run(300, |_| Plan::default(), &unused)).found, []);
+    assert_eq!(all(&run(300, |_| MadeUpStep::default(), &unused)).found, []);
     let hot = [
         gauge("gpu.0.util", Unit::MilliPercent, |_| 99e3),
         gauge("gpu.0.throttle", Unit::Bits, |t| if t > 5.0 { 64.0 } else { 0.0 }),
         gauge("gpu.0.clock.sm", Unit::Megahertz, |t| if t > 5.0 { 1200.0 } else { 1980.0 }),
     ];
-    let found = only(&run(300, |_| Plan::default(), &hot));
+    let found = only(&run(300, |_| MadeUpStep::default(), &hot));
     assert_says(&found, Kind::GpuThrottled, &["mostly by heat, by the hardware", "between 1200 and 1980 MHz"]);
     assert_says(
         &only(&run(
             300,
-            |_| Plan::default(),
+            |_| MadeUpStep::default(),
             &[
                 gauge("gpu.0.util", Unit::MilliPercent, |_| 99e3),
                 gauge("gpu.0.clock.sm", Unit::Megahertz, |t| if t > 5.0 { 1200.0 } else { 1980.0 }),
@@ -85,7 +87,7 @@ fn a_run_that_never_keeps_its_cpu_is_compared_with_its_least_disturbed_steps() {
     let taken = |spared: u64| {
         move |step: u64| {
             let is_spared = step.is_multiple_of(10) && step <= 10 * spared;
-            let mut plan = if is_spared { Plan::default() } else { with_phase("backward", 12 * MS) };
+            let mut plan = if is_spared { MadeUpStep::default() } else { with_phase("backward", 12 * MS) };
             plan.usage.involuntary_switches = if is_spared { 3 } else { 40 };
             plan
         }
@@ -101,18 +103,18 @@ fn a_run_that_never_keeps_its_cpu_is_compared_with_its_least_disturbed_steps() {
 fn memory_that_grows_is_told_from_memory_that_levels_off() {
     let leak = [gauge("process.rss", Unit::Bytes, |t| 5e8 + t * 2e7)];
     assert_says(
-        &only(&run(300, |_| Plan::default(), &leak)),
+        &only(&run(300, |_| MadeUpStep::default(), &leak)),
         Kind::MemoryGrowth,
         &["resident memory grows from", "a step"],
     );
     let level = [gauge("process.rss", Unit::Bytes, |t| 5e8 + 2e8 * (1.0 - (-t).exp()))];
-    assert_eq!(all(&run(300, |_| Plan::default(), &level)).found, []);
+    assert_eq!(all(&run(300, |_| MadeUpStep::default(), &level)).found, []);
 }
 
 #[test]
 fn allocation_churn_needs_faults_and_time_in_the_kernel() {
     let plan = |_| {
-        let mut plan = Plan::default();
+        let mut plan = MadeUpStep::default();
         plan.usage.minor_faults = 5000;
         plan
     };
@@ -130,9 +132,9 @@ fn allocation_churn_needs_faults_and_time_in_the_kernel() {
 #[test]
 fn energy_at_constant_power_is_taken_for_modelled() {
     let model = [counted("cpu.energy", Unit::Microjoules, |t| t * 360e6)];
-    assert_says(&only(&run(300, |_| Plan::default(), &model)), Kind::ModelledEnergy, &["a constant 360 W"]);
+    assert_says(&only(&run(300, |_| MadeUpStep::default(), &model)), Kind::ModelledEnergy, &["a constant 360 W"]);
     let measured = [counted("cpu.energy", Unit::Microjoules, |t| t * 100e6 + 4e6 * (t * 2.0).sin())];
-    assert_eq!(all(&run(300, |_| Plan::default(), &measured)).found, []);
+    assert_eq!(all(&run(300, |_| MadeUpStep::default(), &measured)).found, []);
 }
 
 #[test]

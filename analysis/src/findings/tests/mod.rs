@@ -6,11 +6,13 @@ mod machine;
 mod steps;
 
 use super::*;
+use crate::ranks::Run;
+use crate::store::Store;
 use gnntop_fixtures::{MS, START_NS, StreamBuilder, TrainingRun, each_item};
 
 /// One step of a made-up run.
 #[derive(Clone)]
-struct Plan {
+struct MadeUpStep {
     phases: Vec<(&'static str, u64)>,
     gap_ns: u64,
     batch: BatchShape,
@@ -23,7 +25,7 @@ struct Plan {
     counter: Option<(&'static str, f64)>,
 }
 
-impl Default for Plan {
+impl Default for MadeUpStep {
     fn default() -> Self {
         Self {
             phases: vec![("data wait", MS), ("forward", 10 * MS), ("backward", 20 * MS), ("optimizer", 3 * MS)],
@@ -39,19 +41,19 @@ impl Default for Plan {
 }
 
 /// A signal that is read every 93 ms, from the time that has passed.
-struct Reading {
+struct MadeUpSignal {
     name: &'static str,
     unit: Unit,
     kind: SignalKind,
     value: fn(f64) -> f64,
 }
 
-fn gauge(name: &'static str, unit: Unit, value: fn(f64) -> f64) -> Reading {
-    Reading { name, unit, kind: SignalKind::Gauge, value }
+fn gauge(name: &'static str, unit: Unit, value: fn(f64) -> f64) -> MadeUpSignal {
+    MadeUpSignal { name, unit, kind: SignalKind::Gauge, value }
 }
 
-fn counted(name: &'static str, unit: Unit, value: fn(f64) -> f64) -> Reading {
-    Reading { name, unit, kind: SignalKind::Counter, value }
+fn counted(name: &'static str, unit: Unit, value: fn(f64) -> f64) -> MadeUpSignal {
+    MadeUpSignal { name, unit, kind: SignalKind::Counter, value }
 }
 
 /// Noise of at most 3 % of `ns`, the same every time.
@@ -62,7 +64,7 @@ fn noisy(ns: u64, seed: u64) -> u64 {
 }
 
 /// The store after `steps` steps as planned, with these readings.
-fn run(steps: u64, plan: impl Fn(u64) -> Plan, readings: &[Reading]) -> Store {
+fn run(steps: u64, plan: impl Fn(u64) -> MadeUpStep, readings: &[MadeUpSignal]) -> Store {
     let mut stream = StreamBuilder::new("made up");
     let main = stream.track(TrackRole::Training, "main");
     let sensors = stream.track(TrackRole::Sensors, "sensors");
@@ -88,7 +90,7 @@ fn run(steps: u64, plan: impl Fn(u64) -> Plan, readings: &[Reading]) -> Store {
         if let Some((text, value)) = plan.counter {
             stream.counter(main, text, t_ns - 1, value);
         }
-        let Plan { batch, usage, epoch, .. } = plan;
+        let MadeUpStep { batch, usage, epoch, .. } = plan;
         let (step, end_ns, usage) = (StepId(step), t_ns, Some(usage));
         stream.event(main, Event::Step(Step { step, epoch, start_ns, end_ns, batch, loss: None, usage }));
         while next_reading_ns < t_ns {
@@ -126,8 +128,8 @@ fn assert_says(finding: &Finding, kind: Kind, words: &[&str]) {
     }
 }
 
-fn with_phase(text: &'static str, more_ns: u64) -> Plan {
-    let mut plan = Plan::default();
+fn with_phase(text: &'static str, more_ns: u64) -> MadeUpStep {
+    let mut plan = MadeUpStep::default();
     plan.phases.iter_mut().filter(|phase| phase.0 == text).for_each(|phase| phase.1 += more_ns);
     plan
 }

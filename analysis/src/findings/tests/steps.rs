@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn clean_runs_have_no_findings() {
-    assert_eq!(all(&run(500, |_| Plan::default(), &[])).found, []);
+    assert_eq!(all(&run(500, |_| MadeUpStep::default(), &[])).found, []);
     let sized = |step: u64| {
         let edges = 6000 + step * 7919 % 3000;
         let forward = 10 * MS * edges / 7500;
@@ -26,7 +26,7 @@ fn clean_runs_have_no_findings() {
 
 #[test]
 fn too_few_steps_are_not_enough_for_anything() {
-    let findings = all(&run(8, |_| Plan::default(), &[]));
+    let findings = all(&run(8, |_| MadeUpStep::default(), &[]));
     assert_eq!(findings.found, []);
     let about_spikes = findings.not_enough.iter().find(|n| n.kind == Kind::Spike).unwrap();
     assert_eq!(about_spikes.reason, "only 5 steps after the warm-up");
@@ -48,7 +48,8 @@ fn spikes_are_found_with_their_phase_also_on_a_slope() {
 
 #[test]
 fn spikes_that_come_regularly_are_said_to() {
-    let plan = |step: u64| if step.is_multiple_of(40) { with_phase("backward", 130 * MS) } else { Plan::default() };
+    let plan =
+        |step: u64| if step.is_multiple_of(40) { with_phase("backward", 130 * MS) } else { MadeUpStep::default() };
     let spike = only(&run(400, plan, &[]));
     assert_eq!(steps_of(&spike), (1..=10).map(|n| n * 40).collect::<Vec<u64>>());
     assert_says(&spike, Kind::Spike, &["10 steps take", "they come every 40 steps"]);
@@ -58,7 +59,7 @@ fn spikes_that_come_regularly_are_said_to() {
 #[test]
 fn a_partial_batch_is_no_spike_and_its_time_is_explained() {
     let plan = |step: u64| {
-        let mut plan = Plan { epoch: step / 3, ..Plan::default() };
+        let mut plan = MadeUpStep { epoch: step / 3, ..MadeUpStep::default() };
         if step % 3 == 2 {
             plan.phases = vec![("data wait", MS), ("forward", 5 * MS), ("backward", 9 * MS), ("optimizer", 3 * MS)];
             plan.batch = BatchShape { graphs: Some(113), nodes: Some(1582), edges: Some(3164), seeds: None };
@@ -73,12 +74,14 @@ fn a_partial_batch_is_no_spike_and_its_time_is_explained() {
 
 #[test]
 fn waiting_for_data_is_found_and_an_empty_queue_makes_it_certain() {
-    let plan =
-        |step: u64| Plan { counter: Some(("queue depth", (step % 8 / 7) as f64)), ..with_phase("data wait", 15 * MS) };
+    let plan = |step: u64| MadeUpStep {
+        counter: Some(("queue depth", (step % 8 / 7) as f64)),
+        ..with_phase("data wait", 15 * MS)
+    };
     let found = only(&run(200, plan, &[]));
     assert_says(&found, Kind::DataBound, &["waits for data 32 % of the time", "is empty at 8", "no loader thread"]);
     assert_eq!((found.confidence, found.severity), (Confidence::High, Severity::Major));
-    let idle = |_| Plan { counter: Some(("queue depth", 4.0)), ..with_phase("data wait", 15 * MS) };
+    let idle = |_| MadeUpStep { counter: Some(("queue depth", 4.0)), ..with_phase("data wait", 15 * MS) };
     assert_eq!(only(&run(200, idle, &[])).confidence, Confidence::Medium);
 }
 
@@ -87,7 +90,7 @@ fn a_gap_is_found_with_what_step_timers_make_of_it() {
     let plan = |step: u64| {
         let epoch = step / 20;
         let gap_ns = if step.is_multiple_of(20) { 300 * MS } else { 6 * MS };
-        Plan { gap_ns, epoch, ..Plan::default() }
+        MadeUpStep { gap_ns, epoch, ..MadeUpStep::default() }
     };
     let gap = only(&run(200, plan, &[]));
     assert_says(
@@ -95,7 +98,7 @@ fn a_gap_is_found_with_what_step_timers_make_of_it() {
         Kind::Gap,
         &["outside every phase", "before an epoch's first step: 299 ms", "timers around steps add up to 67"],
     );
-    let plan = |step: u64| Plan { gap_ns: if step == 120 { 400 * MS } else { MS }, ..Plan::default() };
+    let plan = |step: u64| MadeUpStep { gap_ns: if step == 120 { 400 * MS } else { MS }, ..MadeUpStep::default() };
     let once = only(&run(200, plan, &[]));
     assert_says(&once, Kind::Gap, &["once far more time than usual"]);
     assert_eq!(steps_of(&once), [120]);
@@ -104,9 +107,9 @@ fn a_gap_is_found_with_what_step_timers_make_of_it() {
 #[test]
 fn marks_are_joined_with_the_time_lost_in_and_between_steps() {
     let plan = |step: u64| match step {
-        50 | 150 => Plan { mark_inside: Some("gc"), ..with_phase("forward", 130 * MS) },
-        100 | 200 | 250 => Plan { mark_before: Some("gc"), gap_ns: 130 * MS, ..Plan::default() },
-        _ => Plan { mark_before: (step % 25 == 3).then_some("epoch"), ..Plan::default() },
+        50 | 150 => MadeUpStep { mark_inside: Some("gc"), ..with_phase("forward", 130 * MS) },
+        100 | 200 | 250 => MadeUpStep { mark_before: Some("gc"), gap_ns: 130 * MS, ..MadeUpStep::default() },
+        _ => MadeUpStep { mark_before: (step % 25 == 3).then_some("epoch"), ..MadeUpStep::default() },
     };
     let findings = all(&run(300, plan, &[]));
     let stall = findings.found.iter().find(|f| f.kind == Kind::Stall).unwrap();
@@ -126,9 +129,9 @@ fn marks_are_joined_with_the_time_lost_in_and_between_steps() {
 #[test]
 fn on_a_busy_machine_where_many_steps_are_late_a_stall_is_still_one() {
     let plan = |step: u64| match step {
-        _ if step.is_multiple_of(25) => Plan { mark_inside: Some("gc"), ..with_phase("forward", 130 * MS) },
+        _ if step.is_multiple_of(25) => MadeUpStep { mark_inside: Some("gc"), ..with_phase("forward", 130 * MS) },
         _ if step.is_multiple_of(4) => with_phase("forward", 40 * MS),
-        _ => Plan::default(),
+        _ => MadeUpStep::default(),
     };
     let findings = all(&run(300, plan, &[]));
     let stall = findings.found.iter().find(|f| f.kind == Kind::Stall).expect("the stall is named");
@@ -137,7 +140,8 @@ fn on_a_busy_machine_where_many_steps_are_late_a_stall_is_still_one() {
 
 #[test]
 fn a_warm_up_is_left_out_of_everything_else() {
-    let plan = |step: u64| if step <= 6 { with_phase("forward", (200 - 20 * step) * MS) } else { Plan::default() };
+    let plan =
+        |step: u64| if step <= 6 { with_phase("forward", (200 - 20 * step) * MS) } else { MadeUpStep::default() };
     let found = only(&run(300, plan, &[]));
     assert_says(&found, Kind::WarmUp, &["the first 6 steps warm up", "--skip-steps 6"]);
     assert_eq!(found.places[0].ordinals, 0..6);
@@ -154,10 +158,10 @@ fn steps_that_get_slower_are_found_with_their_phase() {
 fn a_shift_from_phase_to_phase_is_found() {
     let plan = |step: u64| {
         let edges = if step.is_multiple_of(2) { 2000 } else { 8000 };
-        Plan {
+        MadeUpStep {
             phases: vec![("forward", 10 * MS), ("backward", edges * MS / 400)],
             batch: BatchShape { edges: Some(edges), ..BatchShape::default() },
-            ..Plan::default()
+            ..MadeUpStep::default()
         }
     };
     let found = only(&run(300, plan, &[]));

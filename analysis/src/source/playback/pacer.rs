@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 
 use gnntop_wire::{Anchor, BlockEncoder, BlockInfo, End, Event, Item, SessionInfo, StreamReader, put_anchor, put_end};
 
-use super::super::Sink;
 use super::super::clocks::Clocks;
-use crate::ranks::MOST_SESSIONS;
+use crate::stream::{MOST_SESSIONS, Sink};
 
 /// The recording is read this far ahead of the position: a recorder puts up to a second of one track into one
 /// block before it writes the next track's, so what is due may stand behind what is not.
@@ -34,7 +33,7 @@ pub(super) struct Pacer {
     /// Sessions whose first event was read, and whether one of them came after others that went on beside it.
     heard: Vec<u128>,
     is_in_turn: bool,
-    held: VecDeque<Held>,
+    held: VecDeque<PendingFrame>,
     held_events: usize,
     position_ns: u64,
     /// Carries partial blocks through the one format that sinks know.
@@ -43,14 +42,14 @@ pub(super) struct Pacer {
 }
 
 /// Something that is not due yet.
-struct Held {
-    what: What,
+struct PendingFrame {
+    what: FrameBody,
     session: Option<u128>,
-    /// What to add to its times to get the common clock's.
+    /// FrameBody to add to its times to get the common clock's.
     offset_ns: i64,
 }
 
-enum What {
+enum FrameBody {
     Block { info: BlockInfo, events: VecDeque<Event>, next_seq: u64 },
     Anchor(Anchor),
     End(End),
@@ -131,13 +130,13 @@ impl Pacer {
             self.bytes.clear();
             let due_ns = self.due_ns.saturating_add_signed(held.offset_ns.saturating_neg());
             match &mut held.what {
-                What::Block { info, events, next_seq } => {
+                FrameBody::Block { info, events, next_seq } => {
                     put_due(&mut self.bytes, info, events, next_seq, due_ns);
                     self.held_events += events.len();
                 }
-                What::Anchor(anchor) if anchor.monotonic_ns <= due_ns => put_anchor(&mut self.bytes, anchor),
-                What::End(end) if end.t_ns <= due_ns => put_end(&mut self.bytes, end),
-                What::Anchor(_) | What::End(_) => (),
+                FrameBody::Anchor(anchor) if anchor.monotonic_ns <= due_ns => put_anchor(&mut self.bytes, anchor),
+                FrameBody::End(end) if end.t_ns <= due_ns => put_end(&mut self.bytes, end),
+                FrameBody::Anchor(_) | FrameBody::End(_) => (),
             }
             if !self.bytes.is_empty() {
                 any = true;
@@ -152,9 +151,9 @@ impl Pacer {
         held.retain(|held| {
             let due_ns = due_ns.saturating_add_signed(held.offset_ns.saturating_neg());
             match &held.what {
-                What::Block { events, .. } => !events.is_empty(),
-                What::Anchor(anchor) => anchor.monotonic_ns > due_ns,
-                What::End(end) => end.t_ns > due_ns,
+                FrameBody::Block { events, .. } => !events.is_empty(),
+                FrameBody::Anchor(anchor) => anchor.monotonic_ns > due_ns,
+                FrameBody::End(end) => end.t_ns > due_ns,
             }
         });
         self.held = held;
@@ -164,8 +163,8 @@ impl Pacer {
         any
     }
 
-    fn hold(&mut self, what: What) {
-        self.held.push_back(Held { what, session: self.reading, offset_ns: self.clocks.offset_ns() });
+    fn hold(&mut self, what: FrameBody) {
+        self.held.push_back(PendingFrame { what, session: self.reading, offset_ns: self.clocks.offset_ns() });
     }
 }
 
@@ -214,7 +213,7 @@ impl Sink for Gate<'_> {
                 pacer.held_events += events.len();
                 // No track gets so far; bounded so that no sum overflows.
                 let next_seq = info.first_seq.min(1 << 62);
-                pacer.hold(What::Block { info, events, next_seq });
+                pacer.hold(FrameBody::Block { info, events, next_seq });
             }
             Item::Anchor(anchor) => {
                 let t_ns = pacer.clocks.common_ns(anchor.monotonic_ns);
@@ -222,11 +221,11 @@ impl Sink for Gate<'_> {
                 if t_ns <= pacer.due_ns && pacer.held.is_empty() {
                     return self.sink.apply(Item::Anchor(anchor));
                 }
-                pacer.hold(What::Anchor(anchor));
+                pacer.hold(FrameBody::Anchor(anchor));
             }
             Item::End(end) => {
                 pacer.reach(pacer.clocks.common_ns(end.t_ns));
-                pacer.hold(What::End(end));
+                pacer.hold(FrameBody::End(end));
             }
             other => self.sink.apply(other),
         }

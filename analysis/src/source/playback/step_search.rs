@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use gnntop_wire::{Event, Item};
 
 use super::super::clocks::Clocks;
-use super::super::recording::{Advance, RecordingError};
-use super::super::{Recording, Sink};
+use super::super::recording::{Advance, Recording, RecordingError};
+use crate::stream::Sink;
 
 /// A recording that is read beside the one that is played, up to a step.
 pub(super) struct StepSearch {

@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 
 use super::super::outline::Outline;
 use super::super::pipe::Pipe;
-use super::super::recording::{Advance, RecordingError, STDIN};
+use super::super::polling::Source;
+use super::super::recording::{Advance, Recording, RecordingError, STDIN};
 use super::super::spool::{MOST_BYTES, Spool};
-use super::super::{Recording, Sink, Source, Status};
+use super::super::status::Status;
 use super::pacer::Pacer;
+use crate::stream::Sink;
 
 /// How far [`Strand::feed`] got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

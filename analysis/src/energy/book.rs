@@ -1,0 +1,176 @@
+//! Energy of a session by component, under assumptions: counters where there are some, models where not, each with its scope.
+
+use std::ops::Range;
+
+use super::account::{Account, Figure};
+use super::assumptions::Assumptions;
+use super::carbon::Intensity;
+use super::component::{ComponentEnergy, JobShare, NO_CPU_TIME, Scope};
+use super::components::components;
+use super::inputs::Inputs;
+use super::line::EnergyLine;
+use super::model::Processor;
+
+/// CPU time is counted in ticks of 10 ms: shares are taken over at least this long.
+const SHARE_NS: u64 = 1_000_000_000;
+
+/// How busy the processors were, and with whose work.
+#[derive(Clone, Debug, PartialEq)]
+struct Load {
+    /// CPU time of all and of the session's process, in nanoseconds in the place of microjoules.
+    machine: Option<EnergyLine>,
+    job: Option<EnergyLine>,
+    processor: Processor,
+    /// Processes of the run on this machine, of which each bears its part of the idle time.
+    sharers: u32,
+}
+
+/// Energy of a session by component, at one moment. It can be kept while the session goes on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EnergyBook {
+    /// GPUs, processors, memory.
+    pub components: Vec<ComponentEnergy>,
+    load: Load,
+    shares_idle: bool,
+    /// Whether further readings may come.
+    goes_on: bool,
+}
+
+impl EnergyBook {
+    /// Energy by component under assumptions. Takes milliseconds: lines are copied and power by phase is fitted.
+    pub fn of(inputs: &Inputs<'_>, assumptions: &Assumptions) -> Self {
+        let processors = &inputs.processors;
+        Self {
+            components: components(inputs, assumptions),
+            load: Load {
+                machine: processors.machine_busy.cloned(),
+                job: processors.process_busy.cloned(),
+                processor: processors.processor.clone(),
+                sharers: inputs.processes,
+            },
+            shares_idle: assumptions.shares_idle,
+            goes_on: inputs.goes_on,
+        }
+    }
+
+    /// Energy of one component over a time; `None` where it is not known.
+    pub fn figure(&self, component: &ComponentEnergy, scope: Scope, range: Range<u64>) -> Option<Figure> {
+        let figure = self.of_account(component.account(scope)?, range.clone())?;
+        match (scope, &component.job) {
+            (Scope::Job, JobShare::CpuTime) => Some(figure.share(self.job_share(&range)?)),
+            _ => Some(figure),
+        }
+    }
+
+    fn of_account(&self, account: &Account, range: Range<u64>) -> Option<Figure> {
+        let figure = account.figure(range)?;
+        // Of a session that is over no further reading comes.
+        Some(Figure { is_provisional: figure.is_provisional && self.goes_on, ..figure })
+    }
+
+    /// All components together; `None` where none is known. Says which are missing.
+    pub fn total(&self, scope: Scope, range: Range<u64>) -> Option<(Figure, Vec<&str>)> {
+        let mut missing = Vec::new();
+        let mut all: Option<Figure> = None;
+        for component in &self.components {
+            match self.figure(component, scope, range.clone()) {
+                Some(figure) => all = Some(all.map_or(figure, |all| all.plus(&figure))),
+                None => missing.push(component.name.as_str()),
+            }
+        }
+        all.map(|all| (all, missing))
+    }
+
+    /// Mean power of a component over the part of a time that is known, in watts; `None` where that is less than half of it.
+    pub fn watts(&self, component: &ComponentEnergy, scope: Scope, range: Range<u64>) -> Option<f64> {
+        let account = component.account(scope)?;
+        let span = account.line().span()?;
+        let (from_ns, to_ns) = (range.start.max(span.start), range.end.min(span.end));
+        let known_ns =
+            to_ns.checked_sub(from_ns).filter(|ns| *ns > 0 && *ns >= range.end.saturating_sub(range.start) / 2)?;
+        let watts = account.between_uj(from_ns..to_ns) as f64 * 1e3 / known_ns as f64;
+        match (scope, &component.job) {
+            (Scope::Job, JobShare::CpuTime) => Some(watts * self.job_share(&range)?),
+            _ => Some(watts),
+        }
+    }
+
+    /// Mean power of all components that are known in this scope, in watts; `None` where one of them is not known in that time.
+    pub fn total_watts(&self, scope: Scope, range: Range<u64>) -> Option<f64> {
+        let known = self.components.iter().filter(|component| component.account(scope).is_some());
+        let watts = known.map(|component| self.watts(component, scope, range.clone()));
+        watts.collect::<Option<Vec<f64>>>().filter(|all| !all.is_empty()).map(|all| all.iter().sum())
+    }
+
+    /// Carbon intensity of a time under the assumptions: a figure or file of a person's before that of a region. `wall_ns` is
+    /// the same time in nanoseconds since 1970, where that is known.
+    ///
+    /// # Errors
+    /// Where there is none, with the reason.
+    pub fn intensity(
+        &self,
+        assumptions: &Assumptions,
+        scope: Scope,
+        range: Range<u64>,
+        wall_ns: Option<Range<u64>>,
+    ) -> Result<Intensity, String> {
+        let series = assumptions.g_over_time.as_ref().filter(|_| assumptions.g_per_kwh.is_none());
+        let Some(series) = series else { return assumptions.intensity() };
+        let time = wall_ns.ok_or("when the session ran is not known")?;
+        let ran = |wall_ns: u64| range.start + wall_ns.saturating_sub(time.start);
+        let energy = |part: Range<u64>| {
+            let figure = self.total(scope, ran(part.start)..ran(part.end));
+            figure.map_or(0.0, |(figure, _)| figure.joules)
+        };
+        Ok(Intensity::over_time(series.weighted(time.clone(), energy)?, &series.name))
+    }
+
+    /// Up to when all components that are known in this scope have been read.
+    pub fn read_until(&self, scope: Scope) -> Option<u64> {
+        self.components.iter().filter_map(|component| self.read_until_ns(component, scope)).min()
+    }
+
+    /// Up to when a component has been read; `None` where it is not known in this scope.
+    pub fn read_until_ns(&self, component: &ComponentEnergy, scope: Scope) -> Option<u64> {
+        Some(component.account(scope)?.line().span()?.end)
+    }
+
+    /// Why the job's energy of a component is not known; `None` where it is.
+    pub fn no_job<'b>(&self, component: &'b ComponentEnergy) -> Option<&'b str> {
+        match (&component.job, &component.device) {
+            (JobShare::Unknown(reason), _) => Some(reason),
+            (JobShare::CpuTime, Ok(_)) if self.load.job.is_none() || self.load.machine.is_none() => Some(NO_CPU_TIME),
+            (JobShare::Own(_), _) | (_, Ok(_)) => None,
+            (_, Err(reason)) => Some(reason),
+        }
+    }
+
+    /// Energy that a measured processor uses in the time when no thread of it runs; `None` for others.
+    pub fn idle(&self, component: &ComponentEnergy, range: Range<u64>) -> Option<Figure> {
+        let is_counter = component.job == JobShare::CpuTime;
+        let account = component.device.as_ref().ok().filter(|_| is_counter)?;
+        let busy = self.cpu_share(self.load.machine.as_ref()?, &range)?;
+        Some(self.of_account(account, range)?.share(1.0 - busy))
+    }
+
+    /// The job's share of a processor's energy.
+    fn job_share(&self, range: &Range<u64>) -> Option<f64> {
+        let own = self.cpu_share(self.load.job.as_ref()?, range)?;
+        let busy = self.cpu_share(self.load.machine.as_ref()?, range)?;
+        let own = own.min(busy);
+        let processor = &self.load.processor;
+        let allotted = (processor.allotted / processor.threads.max(1) as f64).min(1.0) / f64::from(self.load.sharers);
+        Some(if self.shares_idle { own + (1.0 - busy) * allotted } else { own })
+    }
+
+    /// CPU time as a share of what all threads have, over at least a second.
+    fn cpu_share(&self, line: &EnergyLine, range: &Range<u64>) -> Option<f64> {
+        let short_ns = SHARE_NS.saturating_sub(range.end.saturating_sub(range.start)) / 2;
+        let span = line.span()?;
+        let from_ns = range.start.saturating_sub(short_ns).max(span.start);
+        let to_ns = range.end.saturating_add(short_ns).min(span.end);
+        let ns = to_ns.checked_sub(from_ns).filter(|ns| *ns > 0)? as f64;
+        let threads = self.load.processor.threads.max(1) as f64;
+        Some((line.between(from_ns..to_ns) as f64 / ns / threads).clamp(0.0, 1.0))
+    }
+}

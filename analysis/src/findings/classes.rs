@@ -1,0 +1,31 @@
+//! Steps told apart: warm-up, full batches, partial ones.
+
+use std::ops::Range;
+
+use super::evidence::Evidence;
+use super::shape;
+use crate::store::{StepRow, Store};
+
+/// What a step is, where steps are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// One of the first, which are slower. Only where they are.
+    WarmUp,
+    /// Its batch is full, or batches are not told apart.
+    Full,
+    /// Its batch is smaller than a full one.
+    Partial,
+}
+
+/// The steps with these ordinals, as far as they are kept, with what each is.
+pub fn classes(store: &Store, ordinals: Range<u64>) -> Vec<(StepRow<'_>, Class)> {
+    let evidence = Evidence::of(store, ordinals);
+    let early = |row: &StepRow<'_>| match shape::batch_size(row).zip(evidence.shape.full) {
+        _ if evidence.warm_up_ratio > 0.0 => Class::WarmUp,
+        Some((size, full)) if size < full => Class::Partial,
+        _ => Class::Full,
+    };
+    let later = evidence.shape.is_partial.iter().map(|is| if *is { Class::Partial } else { Class::Full });
+    let classes = evidence.warm_up.iter().map(early).chain(later).collect::<Vec<Class>>();
+    evidence.warm_up.into_iter().chain(evidence.rows).zip(classes).collect()
+}

@@ -1,0 +1,114 @@
+//! The sessions of a run that count, side by side, and one step on all of them.
+
+use gnntop_wire::{Place, StepId, TrackRole};
+
+use crate::store::{StepRow, Store, Track};
+use crate::stream::Evidence;
+
+/// One rank of a run: where it stands, what is known of it, and how its clock lies to the run's.
+#[derive(Clone, Copy, Debug)]
+pub struct Rank<'a> {
+    /// Which rank it is, among how many, on what.
+    pub place: &'a Place,
+    /// What is known of its session.
+    pub store: &'a Store,
+    /// What to add to its times to get the run's, in nanoseconds.
+    pub offset_ns: i64,
+    /// How far the offset may be off, either way, in nanoseconds; `None` where that is not known.
+    pub error_ns: Option<u64>,
+    /// What the offset rests on.
+    pub evidence: Evidence,
+}
+
+impl<'a> Rank<'a> {
+    /// A time of this rank on the run's clock, in nanoseconds.
+    pub fn run_ns(&self, t_ns: u64) -> u64 {
+        t_ns.saturating_add_signed(self.offset_ns)
+    }
+
+    /// A time of the run on this rank's clock, in nanoseconds.
+    pub fn own_ns(&self, run_ns: u64) -> u64 {
+        run_ns.saturating_add_signed(self.offset_ns.saturating_neg())
+    }
+
+    /// The track that its training runs on, also before the first step has ended.
+    pub fn training(&self) -> Option<&'a Track> {
+        let says_so = || self.store.tracks().iter().find(|track| track.role == TrackRole::Training);
+        self.store.training_track().or_else(says_so)
+    }
+
+    /// The newest row of the step that the program counts as `step`, if it is kept. A guess where steps are counted without
+    /// a gap, else a binary search: step numbers go up.
+    pub fn step(&self, step: StepId) -> Option<StepRow<'a>> {
+        let steps = self.store.steps();
+        let newest = steps.last()?;
+        let back = newest.step().0.checked_sub(step.0)?;
+        let guess = newest.ordinal().checked_sub(back).and_then(|ordinal| steps.row(ordinal));
+        if let Some(row) = guess.filter(|row| row.step() == step) {
+            return Some(row);
+        }
+        let (mut low, mut high) = (steps.kept().start, steps.kept().end);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if steps.row(middle)?.step() <= step { low = middle + 1 } else { high = middle }
+        }
+        steps.row(low.checked_sub(1)?).filter(|row| row.step() == step)
+    }
+}
+
+/// The ranks of a run that have published, by their numbers.
+#[derive(Clone, Debug, Default)]
+pub struct Ranks<'a> {
+    all: Vec<Rank<'a>>,
+}
+
+/// One step on all ranks that have published steps.
+#[derive(Clone, Debug)]
+pub struct CommonStep<'a> {
+    /// The step, as the program counts.
+    pub step: StepId,
+    /// Its row on each rank, in the order of [`Ranks::all`]; `None` for a rank without any steps.
+    pub rows: Vec<Option<StepRow<'a>>>,
+}
+
+impl<'a> Ranks<'a> {
+    /// These ranks; one a number, in any order.
+    pub fn new(mut all: Vec<Rank<'a>>) -> Self {
+        all.sort_by_key(|rank| rank.place.rank);
+        Self { all }
+    }
+
+    /// All that have published, by their numbers.
+    pub fn all(&self) -> &[Rank<'a>] {
+        &self.all
+    }
+
+    /// The rank with this number.
+    pub fn get(&self, rank: u32) -> Option<&Rank<'a>> {
+        self.all.iter().find(|known| known.place.rank == rank)
+    }
+
+    /// How many ranks the run has, by its own word.
+    pub fn expected(&self) -> u32 {
+        self.all.iter().map(|rank| rank.place.ranks).max().unwrap_or(0)
+    }
+
+    /// Steps that every rank with steps has kept, the newest first. A rank that has not come so far yet bounds them: what
+    /// it has not finished is not common.
+    pub fn common_steps(&self) -> impl Iterator<Item = CommonStep<'a>> + '_ {
+        let with_steps = || self.all.iter().filter(|rank| !rank.store.steps().is_empty());
+        let slowest = with_steps().min_by_key(|rank| rank.store.steps().last().map(|row| row.step()));
+        let rows = slowest.into_iter().flat_map(|rank| rank.store.steps().all().rev());
+        rows.filter_map(|row| self.common_step(row.step()))
+    }
+
+    /// This step on all ranks, if every rank with steps has kept it.
+    pub fn common_step(&self, step: StepId) -> Option<CommonStep<'a>> {
+        let row = |rank: &Rank<'a>| match rank.store.steps().is_empty() {
+            true => Some(None),
+            false => rank.step(step).map(Some),
+        };
+        let rows: Option<Vec<_>> = self.all.iter().map(row).collect();
+        rows.filter(|rows| rows.iter().any(Option::is_some)).map(|rows| CommonStep { step, rows })
+    }
+}

@@ -1,0 +1,429 @@
+//! Writes what a source hands over into a recording.
+//!
+//! A session is flushed every few tens of milliseconds, in small blocks; here the blocks of a track are merged
+//! into one a second, which compresses better. Sequence numbers and drop counts stay, so that a reader finds the
+//! same gaps. Only whole frames are written: a recorder that is killed leaves a file that can be read.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::ops::RangeInclusive;
+
+use gnntop_wire::{
+    Anchor, BlockEncoder, BlockInfo, Definition, End, Event, Events, Item, SessionInfo, TrackId, put_anchor,
+    put_definitions, put_end, put_segment,
+};
+
+use crate::stream::Sink;
+
+/// Blocks are merged over this much of the stream's time.
+const MERGE_NS: u64 = 1_000_000_000;
+/// What is ready is written out beyond this many bytes.
+pub(super) const WRITE_LEN: usize = 1 << 20;
+/// Tracks whose events are collected at the same time; with more, blocks get smaller.
+const MAX_TRACKS: usize = 512;
+/// Definitions that are kept back until the first event of their segment.
+const MAX_DEFINITIONS_HELD: usize = 1 << 18;
+
+/// The window has passed when the stream is this far beyond it: tracks take turns, so that what belongs in the
+/// window may stand behind what does not.
+const OVERLAP_NS: u64 = 2_000_000_000;
+/// No track gets so far; what claims more is counted from here, so that no sum overflows.
+const HIGHEST_SEQ: u64 = 1 << 62;
+
+/// What of a stream to record, and how much.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecorderOptions {
+    /// First and last instant, on the publisher's clock in nanoseconds.
+    pub window_ns: RangeInclusive<u64>,
+    /// The recording takes at most this many bytes.
+    pub max_bytes: u64,
+}
+
+impl Default for RecorderOptions {
+    fn default() -> Self {
+        Self { window_ns: 0..=u64::MAX, max_bytes: u64::MAX }
+    }
+}
+
+/// A recording that is being written.
+pub struct Recorder<W: Write> {
+    pub(super) out: W,
+    options: RecorderOptions,
+    /// Whole frames that are ready to be written.
+    ready: Vec<u8>,
+    pub(super) head: Option<Head>,
+    /// Something before the window was left out, so that this is not the session's beginning.
+    beginning_cut: bool,
+    tracks: HashMap<TrackId, Merging>,
+    merged_since_ns: u64,
+    written_bytes: u64,
+    events: u64,
+    full: bool,
+    past_window: bool,
+    error: Option<io::Error>,
+}
+
+/// A segment's head, kept back until something follows it.
+pub(super) struct Head {
+    pub(super) info: SessionInfo,
+    definitions: Vec<Definition>,
+    written: bool,
+}
+
+/// The events of one track since the last flush.
+struct Merging {
+    block: BlockEncoder,
+    dropped: u64,
+}
+
+impl<W: Write> Recorder<W> {
+    /// A recorder that writes to `out`, in large pieces.
+    pub fn new(out: W, options: RecorderOptions) -> Self {
+        Self {
+            out,
+            options,
+            ready: Vec::new(),
+            head: None,
+            beginning_cut: false,
+            tracks: HashMap::new(),
+            merged_since_ns: 0,
+            written_bytes: 0,
+            events: 0,
+            full: false,
+            past_window: false,
+            error: None,
+        }
+    }
+
+    /// Bytes written so far.
+    pub fn written_bytes(&self) -> u64 {
+        self.written_bytes
+    }
+
+    /// Events recorded so far.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Whether nothing more will be recorded: the size is reached, the window has passed, or writing failed.
+    pub fn is_done(&self) -> bool {
+        self.full || self.past_window || self.error.is_some()
+    }
+
+    /// Whether recording stopped because of its size.
+    pub fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// Ends all blocks and writes everything out. To be called each second, so that little is lost in a crash.
+    ///
+    /// # Errors
+    /// The first error in writing, now or earlier.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.end_blocks();
+        self.write_ready();
+        if let Some(error) = self.error.take() {
+            self.full = true;
+            return Err(error);
+        }
+        self.out.flush()
+    }
+
+    fn end_blocks(&mut self) {
+        for merging in self.tracks.values_mut() {
+            merging.block.finish(merging.dropped, &mut self.ready);
+        }
+        if self.ready.len() > WRITE_LEN {
+            self.write_ready();
+        }
+    }
+
+    fn write_ready(&mut self) {
+        if self.ready.is_empty() || self.full || self.error.is_some() {
+            return self.ready.clear();
+        }
+        let after = self.written_bytes + self.ready.len() as u64;
+        if after > self.options.max_bytes {
+            self.full = true;
+        } else {
+            self.error = self.out.write_all(&self.ready).err();
+            self.written_bytes = after;
+        }
+        self.ready.clear();
+    }
+
+    /// The stream has come to `t_ns`: blocks that have been collected long enough end.
+    fn reach(&mut self, t_ns: u64) {
+        if t_ns.saturating_sub(self.merged_since_ns) >= MERGE_NS {
+            self.end_blocks();
+            self.merged_since_ns = t_ns;
+        }
+    }
+
+    /// Whether `t_ns` is to be recorded.
+    fn is_wanted(&mut self, t_ns: u64) -> bool {
+        self.past_window |= t_ns > self.options.window_ns.end().saturating_add(OVERLAP_NS);
+        self.beginning_cut |= t_ns < *self.options.window_ns.start();
+        self.options.window_ns.contains(&t_ns)
+    }
+
+    /// Writes the segment's head before the first thing that is recorded of it.
+    fn put_head(&mut self) {
+        let Some(head) = self.head.as_mut().filter(|head| !head.written) else { return };
+        if self.beginning_cut {
+            // Only a segment 0 says that the session started here.
+            head.info.segment = head.info.segment.max(1);
+        }
+        put_segment(&mut self.ready, &head.info);
+        put_definitions(&mut self.ready, &head.definitions);
+        head.definitions.clear();
+        head.written = true;
+    }
+
+    fn define(&mut self, definitions: Vec<Definition>) {
+        match &mut self.head {
+            Some(head) if !head.written => {
+                head.definitions.extend(definitions);
+                if head.definitions.len() > MAX_DEFINITIONS_HELD {
+                    self.put_head();
+                }
+            }
+            _ => put_definitions(&mut self.ready, &definitions),
+        }
+    }
+
+    fn merge(&mut self, info: BlockInfo, events: Events<'_>) {
+        self.reach(info.base_ns);
+        let first_seq = info.first_seq.min(HIGHEST_SEQ);
+        for (seq, event) in (first_seq..).zip(events) {
+            if self.is_wanted(event.t_ns()) {
+                self.put_head();
+                self.push(&info, seq, &event);
+            }
+        }
+    }
+
+    fn put_anchor(&mut self, anchor: &Anchor) {
+        if self.is_wanted(anchor.monotonic_ns) {
+            self.put_head();
+            self.reach(anchor.monotonic_ns);
+            put_anchor(&mut self.ready, anchor);
+        }
+    }
+
+    fn put_end(&mut self, end: &End) {
+        if self.is_wanted(end.t_ns) {
+            self.put_head();
+            self.end_blocks();
+            put_end(&mut self.ready, end);
+        }
+    }
+
+    fn push(&mut self, info: &BlockInfo, seq: u64, event: &Event) {
+        if self.tracks.len() >= MAX_TRACKS && !self.tracks.contains_key(&info.track) {
+            self.end_blocks();
+            self.tracks.clear();
+        }
+        let fresh = || Merging { block: BlockEncoder::new(info.track), dropped: 0 };
+        let merging = self.tracks.entry(info.track).or_insert_with(fresh);
+        if merging.block.next_seq() != seq || merging.block.is_full() {
+            merging.block.finish(merging.dropped, &mut self.ready);
+            merging.block.continue_from(seq);
+        }
+        merging.dropped = info.dropped;
+        self.events += u64::from(merging.block.push(event));
+    }
+}
+
+impl<W: Write> Sink for Recorder<W> {
+    fn apply(&mut self, item: Item<'_>) {
+        match item {
+            Item::Segment(info) => {
+                self.end_blocks();
+                self.head = Some(Head { info, definitions: Vec::new(), written: false });
+            }
+            Item::Definitions(definitions) => self.define(definitions),
+            Item::Anchor(anchor) => self.put_anchor(&anchor),
+            Item::Block(info, events) => self.merge(info, events),
+            Item::End(end) => self.put_end(&end),
+            // What is damaged or unknown cannot be written again; the sequence numbers around it tell of it.
+            _ => (),
+        }
+    }
+
+    /// What was written cannot be taken back; the other stream's segments follow it.
+    fn reset(&mut self) {
+        self.end_blocks();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnntop_wire::StreamReader;
+
+    use super::*;
+    use crate::source::fixture::{self, Heard, START_NS, STEP_NS};
+
+    fn feed(sink: &mut dyn Sink, bytes: &[u8]) {
+        let mut reader = StreamReader::new();
+        reader.fill(bytes);
+        reader.finish();
+        while let Some(item) = reader.next() {
+            sink.apply(item);
+        }
+    }
+
+    fn record(bytes: &[u8], options: RecorderOptions) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut recorder = Recorder::new(&mut out, options);
+        feed(&mut recorder, bytes);
+        recorder.flush().unwrap();
+        out
+    }
+
+    fn heard(bytes: &[u8]) -> Heard {
+        let mut heard = Heard::default();
+        feed(&mut heard, bytes);
+        heard
+    }
+
+    #[test]
+    fn a_recording_says_the_same_in_fewer_bytes() {
+        let session = fixture::recording(1000, 2);
+        let recorded = record(&session, RecorderOptions::default());
+        let (before, after) = (heard(&session), heard(&recorded));
+        assert_eq!(before.events, after.events);
+        assert_eq!((before.segments, before.definitions), (after.segments, after.definitions));
+        assert_eq!((before.anchors, before.ends), (after.anchors, after.ends));
+        assert_eq!((after.gaps, after.damages), (0, 0));
+        assert!(recorded.len() * 2 < session.len(), "{} of {} bytes", recorded.len(), session.len());
+    }
+
+    #[test]
+    fn gaps_and_drops_stay() {
+        let mut session = fixture::segment("pna", 1, 0);
+        session.extend(fixture::steps(0..10));
+        let mut block = BlockEncoder::new(fixture::TRACK);
+        block.continue_from(100);
+        let mark = gnntop_wire::Mark { name: fixture::FORWARD, t_ns: START_NS, value: None };
+        block.push(&Event::Mark(mark));
+        block.finish(7, &mut session);
+        let recorded = record(&session, RecorderOptions::default());
+        assert_eq!(heard(&recorded).gaps, 1);
+        let mut reader = StreamReader::new();
+        reader.fill(&recorded);
+        let mut blocks = Vec::new();
+        while let Some(item) = reader.next() {
+            if let Item::Block(info, _) = item {
+                blocks.push((info.first_seq, info.count, info.dropped));
+            }
+        }
+        assert_eq!(blocks, [(0, 20, 0), (100, 1, 7)]);
+    }
+
+    #[test]
+    fn only_the_window_is_recorded() {
+        let window_ns = START_NS + 300 * STEP_NS + 1..=START_NS + 400 * STEP_NS;
+        let recorded = record(&fixture::recording(1000, 7), RecorderOptions { window_ns, ..Default::default() });
+        let heard = heard(&recorded);
+        assert_eq!(heard.steps(), (301..=400).collect::<Vec<_>>());
+        assert_eq!(heard.segments[0].segment, 1, "not the session's beginning");
+        assert_eq!((heard.gaps, heard.ends.len(), heard.definitions.len()), (0, 0, 2));
+        assert!(heard.anchors.iter().all(|anchor| anchor.monotonic_ns > START_NS + 300 * STEP_NS));
+    }
+
+    #[test]
+    fn a_window_that_has_passed_ends_it() {
+        let window_ns = 0..=START_NS + 400 * STEP_NS;
+        let mut recorder = Recorder::new(Vec::new(), RecorderOptions { window_ns, ..Default::default() });
+        feed(&mut recorder, &fixture::recording(400, 10));
+        assert!(!recorder.is_done());
+        feed(&mut recorder, &fixture::steps(400..500));
+        assert!(!recorder.is_done(), "another track may be behind");
+        feed(&mut recorder, &fixture::steps(601..602));
+        assert!(recorder.is_done() && !recorder.is_full());
+        recorder.flush().unwrap();
+        assert_eq!(heard(&recorder.out).steps().len(), 400);
+    }
+
+    #[test]
+    fn it_stays_below_its_size_and_readable() {
+        let record_up_to = |max_bytes| {
+            let mut recorder = Recorder::new(Vec::new(), RecorderOptions { max_bytes, ..Default::default() });
+            feed(&mut recorder, &fixture::segment("pna", 1, 0));
+            for at in 0..20_000 {
+                feed(&mut recorder, &fixture::steps(at..at + 1));
+            }
+            recorder.flush().unwrap();
+            recorder
+        };
+        let whole = record_up_to(u64::MAX);
+        assert!(!whole.is_full());
+        let max_bytes = whole.out.len() as u64 / 2;
+        let half = record_up_to(max_bytes);
+        assert!(half.is_full() && half.is_done());
+        assert_eq!(half.written_bytes(), half.out.len() as u64);
+        assert!(half.written_bytes() <= max_bytes);
+        let heard = heard(&half.out);
+        assert!(heard.steps().len() < 20_000, "{}", heard.steps().len());
+        assert_eq!((heard.gaps, heard.damages), (0, 0));
+    }
+
+    #[test]
+    fn sequence_numbers_at_the_end_of_the_range_do_no_harm() {
+        let mut session = fixture::segment("pna", 1, 0);
+        let mut block = BlockEncoder::new(fixture::TRACK);
+        block.continue_from(u64::MAX - 1);
+        let mark = gnntop_wire::Mark { name: fixture::FORWARD, t_ns: START_NS, value: None };
+        block.push(&Event::Mark(mark));
+        block.finish(0, &mut session);
+        let mut recorder = Recorder::new(Vec::new(), RecorderOptions::default());
+        feed(&mut recorder, &session);
+        recorder.flush().unwrap();
+        assert_eq!(recorder.events(), 1);
+    }
+
+    /// A disk that is full after so many bytes.
+    struct FullDisk(usize);
+
+    impl Write for FullDisk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if self.0 < bytes.len() {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            self.0 -= bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_told_once() {
+        let mut recorder = Recorder::new(FullDisk(100), RecorderOptions::default());
+        feed(&mut recorder, &fixture::recording(1000, 10));
+        assert_eq!(recorder.flush().unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert!(recorder.is_done());
+        assert!(recorder.flush().is_ok());
+    }
+
+    #[test]
+    fn a_million_tracks_do_not_fill_memory() {
+        let mut recorder = Recorder::new(Vec::new(), RecorderOptions::default());
+        feed(&mut recorder, &fixture::segment("pna", 1, 0));
+        let mut bytes = Vec::new();
+        for track in 0..20_000 {
+            bytes.clear();
+            let mut block = BlockEncoder::new(TrackId(track));
+            let mark = gnntop_wire::Mark { name: fixture::FORWARD, t_ns: START_NS, value: None };
+            block.push(&Event::Mark(mark));
+            block.finish(0, &mut bytes);
+            feed(&mut recorder, &bytes);
+            assert!(recorder.tracks.len() <= MAX_TRACKS);
+        }
+        recorder.flush().unwrap();
+        assert_eq!(heard(&recorder.out).events.len(), 20_000);
+    }
+}

@@ -1,0 +1,612 @@
+//! Plays a recording as it happened: a clock, a position that moves with it, and items handed over when due.
+//!
+//! The recording is read a little ahead of the position. Blocks that are long past go through as they are; one
+//! that the position stands in is decoded, and its events are handed over in smaller blocks as they become due.
+//! Going back is starting over and reading up to the new position as fast as it goes. What comes through a pipe is kept in
+//! a file meanwhile, and played as that file once all of it has come.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::outline::Outline;
+use super::polling::{Control, Progress, Source};
+use super::recording::{Recording, RecordingError};
+use super::status::{State, Status, Transport};
+use crate::stream::Sink;
+
+mod pacer;
+mod step_search;
+mod strand;
+
+use step_search::StepSearch;
+use strand::{Fed, Piped, Strand};
+
+/// How far one frame step moves, in nanoseconds.
+pub const FRAME_NS: u64 = 100_000_000;
+/// The speeds that keys step through; 1 is as recorded.
+pub const SPEEDS: [f64; 10] = [0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0, 20.0, 50.0, 100.0];
+/// A longer pause between two polls (a stopped viewer) counts as this much.
+const LONGEST_TICK: Duration = Duration::from_millis(500);
+
+/// Reads a clock: time since any fixed instant.
+pub type Clock = Box<dyn Fn() -> Duration + Send>;
+
+/// How a replay starts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlaybackOptions {
+    /// Speed from the start; 1 is as recorded.
+    pub speed: f64,
+    /// Where to start, from the beginning of the recording.
+    pub from: Duration,
+    /// Whether to start over at the end.
+    pub looping: bool,
+}
+
+impl Default for PlaybackOptions {
+    fn default() -> Self {
+        Self { speed: 1.0, from: Duration::ZERO, looping: false }
+    }
+}
+
+/// A recording that is being played.
+pub struct Playback {
+    path: PathBuf,
+    /// Where the recording comes through a pipe: what is kept of it.
+    piped: Option<Piped>,
+    /// Stretches that are read beside each other: several where recordings were put one after the other.
+    strands: Vec<Strand>,
+    clock: Clock,
+    /// The clock at the last poll.
+    last_tick: Duration,
+    /// From the start of the recording.
+    position_ns: u64,
+    total_ns: Option<u64>,
+    speed: f64,
+    paused: bool,
+    looping: bool,
+    /// Ends of the part that is played over and over.
+    part: (Option<u64>, Option<u64>),
+    /// A step that is being looked for.
+    search: Option<StepSearch>,
+    /// The recording must be read anew from its beginning before the next poll hands anything over.
+    rewound: bool,
+    /// Everything up to the position was handed over at the last poll.
+    arrived: bool,
+    /// The end was reached.
+    finished: bool,
+    failed: Option<String>,
+}
+
+impl Playback {
+    /// Opens the recording at `path` (`-` is standard input) and plays it on the system's clock.
+    ///
+    /// # Errors
+    /// As [`Recording::open`].
+    pub fn open(path: PathBuf, options: PlaybackOptions) -> Result<Self, RecordingError> {
+        let start = Instant::now();
+        Self::with_clock(path, options, Box::new(move || start.elapsed()))
+    }
+
+    /// The same on another clock.
+    ///
+    /// # Errors
+    /// As [`Recording::open`].
+    pub fn with_clock(path: PathBuf, options: PlaybackOptions, clock: Clock) -> Result<Self, RecordingError> {
+        let (strands, piped, total_ns) = match Strand::open_pipe(&path)? {
+            Some((strand, piped)) => (vec![strand], Some(piped), None),
+            None => {
+                let outline = strand::outline(&path);
+                (Strand::open_all(&path, None, outline.as_ref())?, None, total_ns(&path, outline.as_ref()))
+            }
+        };
+        let from_ns = u64::try_from(options.from.as_nanos()).unwrap_or(u64::MAX);
+        let mut playback = Self {
+            path,
+            piped,
+            strands,
+            last_tick: clock(),
+            clock,
+            position_ns: from_ns.min(total_ns.unwrap_or(u64::MAX)),
+            total_ns,
+            speed: options.speed.clamp(SPEEDS[0], SPEEDS[SPEEDS.len() - 1]),
+            paused: false,
+            looping: options.looping,
+            part: (None, None),
+            search: None,
+            rewound: false,
+            arrived: false,
+            finished: false,
+            failed: None,
+        };
+        playback.take_over();
+        Ok(playback)
+    }
+
+    /// Plays what came through a pipe as a file from now on, if all of it has come.
+    fn take_over(&mut self) {
+        let file = self.piped.as_ref().filter(|_| self.total_ns.is_none()).and_then(Piped::file);
+        let Some(file) = file.filter(|file| *file != self.path) else { return };
+        let outline = strand::outline(&file);
+        self.total_ns = total_ns(&file, outline.as_ref());
+        self.path = file;
+        self.position_ns = self.clamped(self.position_ns);
+        // Ranks that came one after the other are read beside each other, from the beginning.
+        if outline.is_some_and(|outline| outline.parts.len() > 1) {
+            (self.rewound, self.arrived, self.finished) = (true, false, false);
+        }
+        self.finished &= !self.looping;
+    }
+
+    /// Moves the position with the clock. While the data has not caught up with the position, it stands.
+    fn tick(&mut self) {
+        let now = (self.clock)();
+        let passed = now.saturating_sub(self.last_tick).min(LONGEST_TICK);
+        self.last_tick = now;
+        if self.paused || self.finished || !self.arrived {
+            return;
+        }
+        let moved_ns = (passed.as_nanos() as f64 * self.speed) as u64;
+        let before_ns = self.position_ns;
+        self.position_ns = self.clamped(before_ns.saturating_add(moved_ns));
+        if let (Some(from_ns), Some(to_ns)) = self.part
+            && before_ns < to_ns
+            && to_ns <= self.position_ns
+        {
+            self.seek(from_ns);
+        }
+    }
+
+    fn clamped(&self, position_ns: u64) -> u64 {
+        position_ns.min(self.total_ns.unwrap_or(u64::MAX))
+    }
+
+    fn seek(&mut self, position_ns: u64) {
+        let position_ns = self.clamped(position_ns);
+        if position_ns < self.position_ns {
+            if self.total_ns.is_none() {
+                return; // What came through a pipe is gone.
+            }
+            self.rewound = true;
+        }
+        self.position_ns = position_ns;
+        self.arrived = false;
+        self.finished = false;
+    }
+
+    /// Marks one end of the part that is played over and over, then the other, then forgets both. What came through a
+    /// pipe cannot be played again.
+    fn mark(&mut self) {
+        let here_ns = self.position_ns;
+        self.part = match self.part {
+            _ if self.total_ns.is_none() => (None, None),
+            (None, _) => (Some(here_ns), None),
+            (Some(from_ns), None) if from_ns != here_ns => (Some(from_ns.min(here_ns)), Some(from_ns.max(here_ns))),
+            (Some(_), _) => (None, None),
+        };
+        if let (Some(from_ns), Some(_)) = self.part {
+            self.seek(from_ns);
+        }
+    }
+
+    /// Looks on for a step, within the budget, and goes there. Says whether it is still to be found.
+    fn look_for_step(&mut self, budget: Duration) -> bool {
+        let Some(search) = &mut self.search else { return false };
+        let Some(found) = search.advance(budget) else { return true };
+        self.search = None;
+        match (found, self.total_ns) {
+            (Some(position_ns), _) | (None, Some(position_ns)) => self.seek(position_ns),
+            (None, None) => (),
+        }
+        false
+    }
+
+    /// Starts over at the beginning of the recording.
+    fn reopen(&mut self, sink: &mut dyn Sink) {
+        self.rewound = false;
+        let title = self.piped.as_ref().map(Piped::title);
+        match Strand::open_all(&self.path, title, strand::outline(&self.path).as_ref()) {
+            Ok(strands) => {
+                self.strands = strands;
+                sink.reset();
+            }
+            Err(error) => self.failed = Some(error.to_string()),
+        }
+    }
+
+    /// Reads all stretches ahead of the position, within the budget. Says whether the position was reached by all.
+    fn feed(&mut self, sink: &mut dyn Sink, budget: Duration) -> Fed {
+        let began = Instant::now();
+        let mut fed = Fed::End;
+        for strand in &mut self.strands {
+            let next = strand.feed(self.position_ns, sink, began, budget);
+            fed = match (fed, next) {
+                (Fed::Behind, _) | (_, Fed::Behind) => return Fed::Behind,
+                (Fed::Waiting, _) | (_, Fed::Waiting) => Fed::Waiting,
+                (Fed::End, Fed::End) => Fed::End,
+                _ => Fed::Ahead,
+            };
+        }
+        fed
+    }
+
+    /// Hands over what has become due by a position; false if that was nothing.
+    fn release(&mut self, position_ns: u64, sink: &mut dyn Sink) -> bool {
+        // All of them, whichever has something.
+        let released = self.strands.iter_mut().map(|strand| strand.release(position_ns, sink));
+        released.filter(|any| *any).count() > 0
+    }
+
+    /// At the end of the recording: stops, or starts over.
+    fn finish(&mut self) {
+        if self.looping && self.total_ns.is_some_and(|total_ns| total_ns > 0) {
+            self.seek(0);
+        } else {
+            self.finished = true;
+        }
+    }
+}
+
+/// How long the recording at `path` is, of which this is known; `None` where nothing in it has a time.
+fn total_ns(path: &Path, outline: Option<&Outline>) -> Option<u64> {
+    let span = outline.map(|outline| outline.span).or_else(|| Recording::time_span(path))?;
+    Some(span.last_ns - span.first_ns)
+}
+
+impl Source for Playback {
+    fn poll(&mut self, sink: &mut dyn Sink, budget: Duration) -> Progress {
+        self.take_over();
+        self.tick();
+        if self.look_for_step(budget) {
+            return Progress { changed: true, more: true };
+        }
+        if self.rewound {
+            self.reopen(sink);
+        }
+        if self.finished || self.failed.is_some() {
+            return Progress::default();
+        }
+        // What was held back goes first, so that nothing of its track overtakes it.
+        let mut released = self.release(self.position_ns, sink);
+        let fed = self.feed(sink, budget);
+        released |= self.release(self.position_ns, sink);
+        self.arrived = matches!(fed, Fed::Ahead | Fed::End);
+        let is_empty = self.strands.iter().all(Strand::is_empty);
+        if fed == Fed::End && (is_empty || Some(self.position_ns) == self.total_ns) {
+            self.release(u64::MAX, sink);
+            self.finish();
+        }
+        let changed = released || fed == Fed::Behind || !self.paused;
+        Progress { changed, more: fed == Fed::Behind }
+    }
+
+    fn status(&self) -> Status {
+        let mut all = self.strands.iter().map(Strand::status);
+        let mut status = all.next().unwrap_or_default();
+        for other in all {
+            status.damage.add(&other.damage);
+            status.left_out += other.left_out;
+            status.newer_format = status.newer_format.max(other.newer_format);
+        }
+        status.state = match (&self.failed, self.finished) {
+            (Some(why), _) => State::Ended(why.clone()),
+            (None, true) => status.state,
+            (None, false) if matches!(status.state, State::Ended(_)) => State::Running,
+            (None, false) => status.state,
+        };
+        status.ranks_in_turn = self.strands.iter().any(Strand::is_in_turn);
+        status.hint = self.piped.as_ref().filter(|_| self.total_ns.is_none()).map(Piped::hint);
+        status.transport = Some(Transport {
+            position_ns: self.position_ns,
+            total_ns: self.total_ns,
+            speed: self.speed,
+            paused: self.paused,
+            looping: self.looping,
+            part: self.part,
+            seeking: !self.arrived || self.search.is_some(),
+        });
+        status
+    }
+
+    fn control(&mut self, control: Control) {
+        match control {
+            Control::TogglePause if self.finished => {
+                self.paused = false;
+                self.seek(0);
+            }
+            Control::TogglePause => self.paused = !self.paused,
+            Control::Faster => self.speed = SPEEDS.into_iter().find(|speed| *speed > self.speed).unwrap_or(self.speed),
+            Control::Slower => {
+                self.speed = SPEEDS.into_iter().rev().find(|speed| *speed < self.speed).unwrap_or(self.speed);
+            }
+            Control::StepFrames(frames) => {
+                self.paused = true;
+                let step_ns = frames.saturating_mul(FRAME_NS as i64);
+                self.seek(self.position_ns.saturating_add_signed(step_ns));
+            }
+            Control::Seek(position_ns) => self.seek(position_ns),
+            Control::SeekShare(share) => {
+                if let Some(total_ns) = self.total_ns {
+                    self.seek((total_ns as f64 * share.clamp(0.0, 1.0)) as u64);
+                }
+            }
+            Control::SeekStep(step) if self.total_ns.is_some() => {
+                self.search = StepSearch::begin(&self.path, step).ok()
+            }
+            Control::SeekStep(_) => (),
+            Control::MarkRange => self.mark(),
+            Control::ToggleLoop => self.looping = !self.looping,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::super::fixture::{self, Heard, STEP_NS};
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+    /// Ten seconds of steps of 10 ms, in blocks of one second, as a recorder writes them.
+    const STEPS: u64 = 1000;
+
+    struct Player {
+        _dir: tempfile::TempDir,
+        playback: Playback,
+        heard: Heard,
+        now: Arc<Mutex<Duration>>,
+    }
+
+    impl Player {
+        fn start(options: PlaybackOptions) -> Self {
+            Self::of(&fixture::recording(STEPS, 100), options)
+        }
+
+        fn of(bytes: &[u8], options: PlaybackOptions) -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("a.gnntop");
+            std::fs::write(&path, bytes).unwrap();
+            let now = Arc::new(Mutex::new(Duration::ZERO));
+            let shared = Arc::clone(&now);
+            let playback = Playback::with_clock(path, options, Box::new(move || *shared.lock().unwrap())).unwrap();
+            let mut player = Self { _dir: dir, playback, heard: Heard::default(), now };
+            player.poll();
+            player
+        }
+
+        fn poll(&mut self) -> Progress {
+            self.playback.poll(&mut self.heard, LONG)
+        }
+
+        /// Lets time pass in ticks that are short enough to count in full.
+        fn wait(&mut self, millis: u64) {
+            for _ in 0..millis / 100 {
+                *self.now.lock().unwrap() += Duration::from_millis(100);
+                self.poll();
+            }
+        }
+
+        fn control(&mut self, control: Control) {
+            self.playback.control(control);
+            self.poll();
+        }
+
+        fn steps(&self) -> u64 {
+            let steps = self.heard.steps();
+            assert_eq!(steps, (1..=steps.len() as u64).collect::<Vec<_>>(), "each step once, in order");
+            assert_eq!(self.heard.gaps, 0);
+            steps.len() as u64
+        }
+
+        fn transport(&self) -> Transport {
+            self.playback.status().transport.unwrap()
+        }
+    }
+
+    #[test]
+    fn steps_come_when_they_are_due() {
+        let mut player = Player::start(PlaybackOptions::default());
+        assert_eq!(player.steps(), 0);
+        player.wait(100);
+        assert_eq!(player.steps(), 10);
+        player.wait(1500);
+        assert_eq!(player.steps(), 160);
+        assert_eq!(player.transport().position_ns, 160 * STEP_NS);
+        assert_eq!(player.transport().total_ns, Some(STEPS * STEP_NS));
+        player.wait(10_000);
+        assert_eq!((player.steps(), player.heard.ends.len()), (STEPS, 1));
+        assert_eq!(player.playback.status().state, State::Ended("end of the recording".to_owned()));
+        assert_eq!(player.poll(), Progress::default());
+    }
+
+    #[test]
+    fn speed_multiplies_time() {
+        let mut player = Player::start(PlaybackOptions { speed: 4.0, ..PlaybackOptions::default() });
+        player.wait(500);
+        assert_eq!(player.steps(), 200);
+        player.control(Control::Slower);
+        player.control(Control::Slower);
+        assert_eq!(player.transport().speed, 1.0);
+        player.wait(500);
+        assert_eq!(player.steps(), 250);
+        (0..20).for_each(|_| player.control(Control::Faster));
+        assert_eq!(player.transport().speed, 100.0);
+        (0..20).for_each(|_| player.control(Control::Slower));
+        assert_eq!(player.transport().speed, 0.1);
+    }
+
+    #[test]
+    fn a_pause_holds_and_frames_step() {
+        let mut player = Player::start(PlaybackOptions::default());
+        player.wait(200);
+        player.control(Control::TogglePause);
+        player.wait(1000);
+        assert_eq!((player.steps(), player.transport().paused), (20, true));
+        player.control(Control::StepFrames(1));
+        assert_eq!(player.steps(), 30);
+        player.control(Control::StepFrames(-2));
+        assert_eq!((player.steps(), player.heard.resets), (10, 1));
+        player.control(Control::TogglePause);
+        player.wait(100);
+        assert_eq!(player.steps(), 20);
+    }
+
+    #[test]
+    fn seeking_goes_both_ways() {
+        let mut player = Player::start(PlaybackOptions::default());
+        player.control(Control::Seek(7_005_000_000));
+        assert_eq!((player.steps(), player.heard.resets), (700, 0));
+        player.control(Control::SeekShare(0.25));
+        assert_eq!((player.steps(), player.heard.resets), (250, 1));
+        player.control(Control::Seek(u64::MAX));
+        assert_eq!(player.steps(), STEPS);
+        player.control(Control::SeekShare(0.0));
+        assert_eq!((player.steps(), player.playback.status().state), (0, State::Running));
+    }
+
+    #[test]
+    fn it_can_start_in_the_middle_and_start_over() {
+        let options = PlaybackOptions { from: Duration::from_secs(9), looping: true, speed: 1.0 };
+        let mut player = Player::start(options);
+        assert_eq!(player.steps(), 900);
+        player.wait(1000);
+        player.wait(500);
+        assert_eq!(player.heard.resets, 1);
+        assert!((30..60).contains(&player.steps()), "{}", player.steps());
+        player.control(Control::ToggleLoop);
+        player.wait(11_000);
+        assert_eq!((player.steps(), player.heard.resets), (STEPS, 1));
+        player.control(Control::TogglePause);
+        assert_eq!((player.steps(), player.heard.resets), (0, 2), "the pause key plays an ended recording again");
+    }
+
+    #[test]
+    fn a_step_is_found_wherever_it_is() {
+        let mut player = Player::start(PlaybackOptions::default());
+        player.control(Control::SeekStep(700));
+        player.poll();
+        assert_eq!((player.steps(), player.transport().position_ns), (700, 700 * STEP_NS));
+        player.control(Control::SeekStep(300));
+        player.poll();
+        assert_eq!((player.steps(), player.heard.resets), (300, 1));
+        player.control(Control::SeekStep(1_000_000));
+        player.poll();
+        assert_eq!(player.steps(), STEPS, "none is that high: the end");
+        assert!(!player.transport().seeking);
+    }
+
+    #[test]
+    fn a_part_is_played_over_and_over() {
+        let mut player = Player::start(PlaybackOptions::default());
+        player.control(Control::Seek(2_000_000_000));
+        player.control(Control::MarkRange);
+        assert_eq!(player.transport().part, (Some(2_000_000_000), None));
+        player.control(Control::MarkRange);
+        assert_eq!(player.transport().part, (None, None), "a part without length is none");
+        player.control(Control::Seek(3_000_000_000));
+        player.control(Control::MarkRange);
+        player.control(Control::Seek(2_000_000_000));
+        player.control(Control::MarkRange);
+        assert_eq!(player.transport().part, (Some(2_000_000_000), Some(3_000_000_000)), "in either order");
+        for _ in 0..5 {
+            player.wait(900);
+            let position_ns = player.transport().position_ns;
+            assert!((2_000_000_000..3_000_000_000).contains(&position_ns), "{position_ns}");
+        }
+        player.control(Control::MarkRange);
+        player.wait(2000);
+        assert!(player.transport().position_ns > 3_000_000_000, "no longer");
+    }
+
+    #[test]
+    fn a_small_budget_makes_the_clock_wait() {
+        let mut player = Player::start(PlaybackOptions::default());
+        player.playback.control(Control::Seek(9_000_000_000));
+        let mut polls = 0;
+        while player.playback.poll(&mut player.heard, Duration::ZERO).more {
+            *player.now.lock().unwrap() += Duration::from_millis(100);
+            polls += 1;
+        }
+        assert!(polls > 5, "{polls}");
+        assert_eq!(player.steps(), 900);
+    }
+
+    #[test]
+    fn a_stopped_viewer_does_not_jump() {
+        let mut player = Player::start(PlaybackOptions::default());
+        *player.now.lock().unwrap() += Duration::from_secs(3600);
+        player.poll();
+        assert_eq!(player.steps(), 50);
+    }
+
+    #[test]
+    fn damage_in_the_middle_is_played_over() {
+        let mut bytes = fixture::recording(STEPS, 100);
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0xFF;
+        let mut player = Player::of(&bytes, PlaybackOptions { speed: 10.0, ..PlaybackOptions::default() });
+        player.wait(1200);
+        assert_eq!((player.heard.steps().len() as u64, player.heard.damages), (STEPS - 100, 1));
+        assert!(matches!(player.playback.status().state, State::Ended(_)));
+    }
+
+    /// What comes through a pipe into which `first` is written at once; with the pipe's writing end.
+    fn piped(first: &[u8]) -> (Player, std::io::PipeWriter) {
+        use std::io::Write;
+        use std::os::fd::AsRawFd;
+        let (reading, mut writing) = std::io::pipe().unwrap();
+        let path = PathBuf::from(format!("/dev/fd/{}", reading.as_raw_fd()));
+        let now = Arc::new(Mutex::new(Duration::ZERO));
+        let shared = Arc::clone(&now);
+        let playback = std::thread::scope(|scope| {
+            scope.spawn(|| writing.write_all(first).unwrap());
+            let clock = Box::new(move || *shared.lock().unwrap());
+            Playback::with_clock(path, PlaybackOptions::default(), clock).unwrap()
+        });
+        let player = Player { _dir: tempfile::tempdir().unwrap(), playback, heard: Heard::default(), now };
+        (player, writing)
+    }
+
+    #[test]
+    fn what_comes_through_a_pipe_is_a_file_once_all_of_it_has_come() {
+        use std::io::Write;
+        let bytes = fixture::recording(STEPS, 100);
+        let (first, rest) = bytes.split_at(bytes.len() / 2);
+        let (mut player, mut writing) = piped(first);
+        player.poll();
+        player.wait(1000);
+        assert_eq!((player.steps(), player.transport().total_ns), (100, None));
+        assert!(player.playback.status().hint.unwrap().contains("once all of it has come"));
+        player.control(Control::Seek(0));
+        player.control(Control::MarkRange);
+        assert_eq!((player.steps(), player.heard.resets, player.transport().part), (100, 0, (None, None)), "not yet");
+        writing.write_all(rest).unwrap();
+        drop(writing);
+        while player.transport().total_ns.is_none() {
+            player.poll();
+        }
+        assert_eq!((player.transport().total_ns, player.playback.status().hint), (Some(STEPS * STEP_NS), None));
+        assert_eq!((player.steps(), player.heard.resets), (100, 0), "it goes on where it was");
+        player.control(Control::Seek(500_000_000));
+        assert_eq!((player.steps(), player.heard.resets), (50, 1), "backwards");
+        player.control(Control::SeekStep(700));
+        player.poll();
+        assert_eq!(player.steps(), 700);
+        assert!(player.playback.status().title.contains("/dev/fd/"), "{}", player.playback.status().title);
+        player.wait(4000);
+        assert_eq!((player.steps(), player.heard.ends.len()), (STEPS, 1));
+    }
+
+    #[test]
+    fn a_pipe_that_has_ended_at_once_is_a_file_from_the_start() {
+        let bytes = fixture::recording(50, 10);
+        let (mut player, writing) = piped(&bytes);
+        drop(writing);
+        while player.transport().total_ns.is_none() {
+            player.poll();
+        }
+        player.control(Control::SeekShare(1.0));
+        player.control(Control::SeekShare(0.5));
+        assert_eq!(player.steps(), 25);
+    }
+}

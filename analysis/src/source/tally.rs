@@ -1,0 +1,48 @@
+//! What every source notes about the items that it passes on.
+
+use gnntop_wire::{Item, SessionInfo, StreamReader};
+
+use super::status::DamageTotal;
+use crate::stream::Sink;
+
+/// What every source notes about the items that it passes on.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) session: Option<SessionInfo>,
+    pub(super) damage: DamageTotal,
+    pub(super) newer_format: Option<u64>,
+    /// Reason of an end in good order.
+    pub(super) end: Option<String>,
+    /// Blocks passed on.
+    pub(super) blocks: u64,
+}
+
+impl Tally {
+    /// Passes on everything that `reader` can give now.
+    pub(super) fn pump(&mut self, reader: &mut StreamReader, sink: &mut dyn Sink) {
+        while let Some(item) = reader.next() {
+            self.note(&item);
+            sink.apply(item);
+        }
+    }
+
+    pub(super) fn note(&mut self, item: &Item<'_>) {
+        match item {
+            Item::Segment(info) => self.session = Some(info.clone()),
+            Item::Damage(hole) => {
+                self.damage.holes += 1;
+                self.damage.bytes += hole.len;
+                self.damage.first.get_or_insert(*hole);
+            }
+            Item::Newer { major } => self.newer_format = Some(*major),
+            Item::End(end) => self.end = Some(end.reason.clone()),
+            Item::Block(..) => self.blocks += 1,
+            _ => (),
+        }
+    }
+
+    /// `name (pid 4711)`, or `unknown` before the first segment.
+    pub(super) fn title(&self) -> String {
+        self.session.as_ref().map_or_else(|| "unknown".to_owned(), |info| format!("{} (pid {})", info.name, info.pid))
+    }
+}

@@ -1,0 +1,215 @@
+//! Everything known about one session: where each part of it lies, and how it is asked for.
+
+use gnntop_wire::{NameId, Open, TrackId};
+
+use super::ids::names::Names;
+use super::ids::phases::{Phase, Phases};
+use super::instants::Marks;
+use super::limits::Limits;
+use super::losses::Losses;
+use super::memory::allocations::Memory;
+use super::session::Session;
+use super::signals::meters::Meters;
+use super::signals::signal::{CounterSeries, Counters, Signals};
+use super::spans::by_name::{SpanStatistics, Spans};
+use super::spans::distribution::Distribution;
+use super::steps::device::DeviceTime;
+use super::steps::statistics::StepStatistics;
+use super::steps::table::StepTable;
+use super::tracks::{Track, Tracks};
+
+/// A device's steps are kept for a part of the host's.
+const DEVICE_SHARE: usize = 4;
+/// An open span is shown for this long after the publisher last said that it is open.
+const OPEN_FOR_NS: u64 = 2_000_000_000;
+
+/// Everything known about one session. See the [module](crate::store).
+#[derive(Clone, Debug)]
+pub struct Store {
+    pub(super) session: Session,
+    pub(super) names: Names,
+    pub(super) tracks: Tracks,
+    pub(super) phases: Phases,
+    pub(super) steps: StepTable,
+    pub(super) statistics: StepStatistics,
+    pub(super) device: Option<Box<DeviceTime>>,
+    pub(super) spans: Spans,
+    pub(super) signals: Signals,
+    pub(super) meters: Meters,
+    pub(super) counters: Counters,
+    pub(super) marks: Marks,
+    pub(super) memory: Memory,
+    pub(super) losses: Losses,
+    /// Steps that are kept of a device.
+    pub(super) device_rows: usize,
+    pub(super) first_ns: Option<u64>,
+    pub(super) now_ns: u64,
+    /// Whether the items that come now belong to another session or an unreadable segment.
+    pub(super) is_foreign: bool,
+    pub(super) revision: u64,
+}
+
+impl Store {
+    /// An empty store with the default [`Limits`].
+    pub fn new() -> Self {
+        Self::with_limits(Limits::default())
+    }
+
+    /// An empty store that keeps this much.
+    pub fn with_limits(limits: Limits) -> Self {
+        Self {
+            session: Session::default(),
+            names: Names::new(limits.names),
+            tracks: Tracks::new(limits.tracks, limits.boxes),
+            phases: Phases::new(),
+            steps: StepTable::new(limits.step_rows, limits.step_groups),
+            statistics: StepStatistics::default(),
+            device: None,
+            device_rows: limits.step_rows / DEVICE_SHARE,
+            spans: Spans::new(limits.span_histograms),
+            signals: Signals::new(limits.signals, limits.series_points),
+            meters: Meters::default(),
+            counters: Counters::new(limits.counters, limits.series_points),
+            marks: Marks::new(limits.marks),
+            memory: Memory::new(limits.allocations, limits.series_points),
+            losses: Losses::default(),
+            first_ns: None,
+            now_ns: 0,
+            is_foreign: false,
+            revision: 0,
+        }
+    }
+
+    /// Changes with every item that was applied: nothing needs to be drawn again while it stays the same.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// Who publishes, on which clocks, and whether it still does.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The newest time seen in the stream, on the clock of all events; 0 before the first.
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// Where the picture begins: the earliest time seen, `None` before the first.
+    pub fn first_ns(&self) -> Option<u64> {
+        self.first_ns
+    }
+
+    /// Time that the picture covers, from the earliest to the newest time seen.
+    pub fn elapsed_ns(&self) -> u64 {
+        self.first_ns.map_or(0, |first| self.now_ns.saturating_sub(first))
+    }
+
+    /// The text of a name: `(no name)` for [`NameId::NONE`], `(unknown name)` where there was no room for it.
+    pub fn name(&self, id: NameId) -> &str {
+        match self.names.text(id) {
+            Some(text) => text,
+            None if id == NameId::NONE => "(no name)",
+            None => "(unknown name)",
+        }
+    }
+
+    /// All tracks, in the order in which they appeared.
+    pub fn tracks(&self) -> &[Track] {
+        self.tracks.all()
+    }
+
+    /// The track with this id.
+    pub fn track(&self, id: TrackId) -> Option<&Track> {
+        self.tracks.get(id)
+    }
+
+    /// The track whose steps and phases are shown, `None` before the first step.
+    pub fn training_track(&self) -> Option<&Track> {
+        self.tracks.main()
+    }
+
+    /// All phases seen so far in display order: the standard ones first, then by appearance, the gap last.
+    pub fn phases(&self) -> &[Phase] {
+        self.phases.shown()
+    }
+
+    /// The phase with this name, or the gap by [`GAP`](super::GAP).
+    pub fn phase(&self, text: &str) -> Option<&Phase> {
+        self.phases.shown().iter().rev().find(|phase| phase.text == text)
+    }
+
+    /// The most recent steps.
+    pub fn steps(&self) -> &StepTable {
+        &self.steps
+    }
+
+    /// Running figures over all steps, kept or not.
+    pub fn statistics(&self) -> &StepStatistics {
+        &self.statistics
+    }
+
+    /// What the device did that the training thread hands its work to; `None` where the program does not time one.
+    pub fn device(&self) -> Option<&DeviceTime> {
+        self.device.as_deref()
+    }
+
+    /// Durations of all spans by name, phases included, over all tracks, in the order of appearance.
+    pub fn spans(&self) -> &[SpanStatistics] {
+        self.spans.all()
+    }
+
+    /// A percentile by name: of a phase's time per step, of the `gap`, of the whole `step`, else of the spans of that
+    /// name. `quantile` lies between 0 and 1. `None` where nothing of that name was recorded.
+    pub fn percentile(&self, name: &str, quantile: f64) -> Option<u64> {
+        self.distribution(name)?.percentile(quantile)
+    }
+
+    /// The durations by name, as [`Store::percentile`] looks them up.
+    pub fn distribution(&self, name: &str) -> Option<&Distribution> {
+        if name == "step" && self.statistics.steps() > 0 {
+            return Some(self.statistics.period());
+        }
+        let phase = self.phase(name).and_then(|phase| self.statistics.phase(phase.slot));
+        let span = || self.spans().iter().find(|span| self.name(span.name) == name).map(|span| &span.durations);
+        phase.or_else(span)
+    }
+
+    /// Measured signals with their readings.
+    pub fn signals(&self) -> &Signals {
+        &self.signals
+    }
+
+    /// The program's counters, such as the depth of a queue, in the order of appearance.
+    pub fn counters(&self) -> &[CounterSeries] {
+        self.counters.all()
+    }
+
+    /// Named instants.
+    pub fn marks(&self) -> &Marks {
+        &self.marks
+    }
+
+    /// What the program's allocator told.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// What is missing.
+    pub fn losses(&self) -> &Losses {
+        &self.losses
+    }
+
+    /// What is open on each track now, so that a slow or hung phase shows while it lasts. In a session that
+    /// stopped: what was open then.
+    pub fn open_spans(&self) -> impl Iterator<Item = (&Track, &Open)> {
+        let is_fresh = |open: &&Open| self.now_ns.saturating_sub(open.t_ns) <= OPEN_FOR_NS;
+        self.tracks().iter().filter_map(move |track| Some((track, track.open.as_ref().filter(is_fresh)?)))
+    }
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Self::new()
+    }
+}

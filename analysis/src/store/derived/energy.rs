@@ -1,0 +1,182 @@
+//! Energy of a session: what of its signals, steps and phases tells it, put together as plain inputs of the arithmetic.
+
+use std::ops::Range;
+
+use crate::energy::{
+    Assumptions, ComponentEnergy, CounterInputs, CounterOrigin, EnergyBook, GpuInputs, Inputs, Intensity, MemoryInputs,
+    PhaseFigure, PhasedTime, Processor, ProcessorInputs, Scope,
+};
+use crate::store::contents::Store;
+use crate::store::ids::phases::PhaseSlot;
+use crate::store::session::SessionState;
+use crate::store::signals::signal::SignalOrigin;
+use crate::store::steps::row::StepRow;
+use crate::stream::RankKind;
+
+use super::hardware::Absence;
+
+/// Newest steps whose lengths are compared.
+const STEPS_COMPARED: usize = 2000;
+
+impl Store {
+    /// Energy by component under assumptions. Takes milliseconds: lines are copied and power by phase is fitted.
+    pub fn energy(&self, assumptions: &Assumptions) -> EnergyBook {
+        EnergyBook::of(&self.energy_inputs(), assumptions)
+    }
+
+    /// Carbon intensity of a time under the assumptions.
+    ///
+    /// # Errors
+    /// Where there is none, with the reason: see [`EnergyBook::intensity`].
+    pub fn carbon_intensity(
+        &self,
+        book: &EnergyBook,
+        assumptions: &Assumptions,
+        scope: Scope,
+        range: Range<u64>,
+    ) -> Result<Intensity, String> {
+        let wall_ns = |t_ns| self.session().wall_ns(t_ns);
+        let wall_ns = wall_ns(range.start).zip(wall_ns(range.end)).map(|(start, end)| start..end);
+        book.intensity(assumptions, scope, range, wall_ns)
+    }
+
+    /// Energy of a device in the steps that are kept, by phase in display order and the gap last; nothing where no counter
+    /// tells it. The phases of a step add up to it.
+    pub fn energy_by_phase(&self, component: &ComponentEnergy) -> Vec<(&str, PhaseFigure)> {
+        if self.steps().total() == 0 { Vec::new() } else { self.by_phase(component, self.steps().all()) }
+    }
+
+    /// The same in one step.
+    pub fn step_energy_by_phase(&self, component: &ComponentEnergy, row: StepRow<'_>) -> Vec<(&str, PhaseFigure)> {
+        self.by_phase(component, std::iter::once(row))
+    }
+
+    /// The time that the steps cover, from the start of the first one's period to the end of the last.
+    pub fn steps_time(&self) -> Option<Range<u64>> {
+        let first = self.steps().known_row(0)?;
+        Some(first.period_start_ns()..self.steps().last()?.end_ns())
+    }
+
+    fn by_phase<'r>(
+        &self,
+        component: &ComponentEnergy,
+        rows: impl Iterator<Item = StepRow<'r>>,
+    ) -> Vec<(&str, PhaseFigure)> {
+        let shown = self.phases();
+        // By slot, as the profile numbers them, the gap last.
+        let mut slots: Vec<PhaseSlot> = shown.iter().map(|phase| phase.slot).collect();
+        slots.sort_unstable();
+        let times = rows.map(|row| PhasedTime {
+            time: row.period_start_ns()..row.end_ns(),
+            phase_ns: slots.iter().map(|slot| row.phase_ns(*slot)).collect(),
+        });
+        let Some(figures) = component.by_phase(times) else { return Vec::new() };
+        let figure = |slot| slots.iter().position(|known| *known == slot).and_then(|at| figures.get(at).copied());
+        shown.iter().filter_map(|phase| Some((phase.text.as_str(), figure(phase.slot)?))).collect()
+    }
+
+    fn energy_inputs(&self) -> Inputs<'_> {
+        let phases = self.phases().len() - 1;
+        let newest = self.steps().all().rev().take(STEPS_COMPARED);
+        Inputs {
+            gpus: self.gpu_inputs(),
+            processors: ProcessorInputs {
+                counters: self.counter_inputs("cpu."),
+                no_counter: self.no_value("cpu.0.energy"),
+                processor: self.processor(),
+                machine_busy: self.meters.line("machine.cpu.busy"),
+                process_busy: self.meters.line("process.cpu_time"),
+            },
+            memory: self.memory_inputs(),
+            processes: self.processes_of_the_run(),
+            profile: self.meters.profile(phases),
+            phases,
+            steps_ns: newest.map(|row| row.period_ns()).collect(),
+            times_ns: (self.first_ns().unwrap_or(0), self.now_ns()),
+            goes_on: matches!(self.session().state(), SessionState::Running),
+        }
+    }
+
+    fn gpu_inputs(&self) -> Result<Vec<GpuInputs<'_>>, String> {
+        let hardware = self.hardware();
+        let gpus = hardware.gpus();
+        if gpus.is_empty() {
+            return Err(hardware.no_gpu().unwrap_or(Absence::NotPublished).to_string());
+        }
+        let line = |gpu: u32, quantity: &str| self.meters.line(&format!("gpu.{gpu}.{quantity}"));
+        let inputs = |gpu| GpuInputs {
+            gpu,
+            counted: line(gpu, "energy"),
+            instant_power: line(gpu, "power.instant"),
+            mean_power: line(gpu, "power"),
+            no_counter: self.no_value(&format!("gpu.{gpu}.energy")),
+            limit_watts: hardware.gpu(gpu, "power.limit").ok().map(|milliwatts| milliwatts / 1e3),
+            processes: hardware.gpu(gpu, "processes").ok(),
+            has_own_process: hardware.gpu(gpu, "process.memory").is_ok(),
+        };
+        Ok(gpus.into_iter().map(inputs).collect())
+    }
+
+    fn memory_inputs(&self) -> MemoryInputs<'_> {
+        let hardware = self.hardware();
+        MemoryInputs {
+            counters: self.counter_inputs("dram."),
+            no_counter: self.no_value("dram.0.energy"),
+            bytes: hardware.machine_memory_total_bytes().unwrap_or(0.0),
+            modules: hardware.reading("machine.memory.modules").ok().map(|count| count as u64),
+            allotted_bytes: hardware.reading("allotted.memory").unwrap_or(f64::MAX),
+        }
+    }
+
+    /// The counters of energy whose signals' names begin so.
+    fn counter_inputs(&self, prefix: &str) -> Vec<CounterInputs<'_>> {
+        let names = self.meters.names().filter(|name| name.starts_with(prefix));
+        names.filter_map(|name| self.counter_input(name)).collect()
+    }
+
+    fn counter_input(&self, name: &str) -> Option<CounterInputs<'_>> {
+        let component = name.strip_suffix(".energy")?;
+        let signal = self.signals().find(name)?;
+        Some(CounterInputs {
+            name: component.replace('.', " "),
+            source: format!("{} {}", signal.source, signal.device).trim_end().to_owned(),
+            origin: match signal.origin() {
+                SignalOrigin::Column(_) => CounterOrigin::Table,
+                SignalOrigin::Sensor(_) => CounterOrigin::Sensor,
+            },
+            line: self.meters.line(name)?,
+        })
+    }
+
+    /// Why a signal has no value, in words.
+    fn no_value(&self, name: &str) -> String {
+        match self.hardware().reading(name) {
+            Err(absence) => absence.to_string(),
+            Ok(_) => "it was read only once".to_owned(),
+        }
+    }
+
+    /// How many processes of the run there are on this session's machine.
+    fn processes_of_the_run(&self) -> u32 {
+        let place = self.session().info().and_then(|info| info.place.as_deref());
+        place.map_or(1, |place| match RankKind::of(place) {
+            RankKind::Thread => 1,
+            RankKind::Process => place.host_ranks.max(1),
+        })
+    }
+
+    /// What is known of the processors from the session's signals.
+    fn processor(&self) -> Processor {
+        let gauge = |name: &str| self.hardware().reading(name).ok();
+        let cores = self.hardware().cores().len();
+        let threads = gauge("machine.cpu.threads").map_or(cores as u64, |count| count as u64);
+        let allowed = gauge("allotted.cpu.threads").unwrap_or(threads as f64);
+        let quota = gauge("allotted.cpu.quota").map_or(f64::MAX, |millipercent| millipercent / 1e5);
+        Processor {
+            name: self.signals().find("machine.cpu.threads").map(|signal| signal.device.clone()).unwrap_or_default(),
+            sockets: gauge("machine.cpu.sockets").map_or(0, |count| count as u64),
+            threads,
+            allotted: allowed.min(quota).min(threads as f64),
+        }
+    }
+}

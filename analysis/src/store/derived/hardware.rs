@@ -1,0 +1,144 @@
+//! Hardware readings as people read them: percentages and bytes out of raw signals, or the reason why not.
+//!
+//! Signal names are those of the sensors crate.
+
+use std::fmt;
+
+use gnntop_wire::SignalKind;
+
+use crate::store::contents::Store;
+use crate::store::signals::series::Point;
+use crate::store::signals::signal::Signal;
+
+/// Rates of cumulative counters are taken over at least this long, so that a counter that moves in ticks of
+/// 10 ms does not flicker.
+pub const RATE_WINDOW_NS: u64 = 1_000_000_000;
+
+/// A value, or why there is none.
+pub type HardwareValue<'a> = Result<f64, Absence<'a>>;
+
+/// Why a value is missing. Written out, it is a reason for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absence<'a> {
+    /// The session has no such signal.
+    NotPublished,
+    /// The signal is known and has not been read yet.
+    NotReadYet,
+    /// The sensor says why.
+    Reason(&'a str),
+}
+
+impl fmt::Display for Absence<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotPublished => "not published",
+            Self::NotReadYet => "not read yet",
+            Self::Reason(reason) => reason,
+        })
+    }
+}
+
+/// CPU use of one core or of the whole machine, as shares (0 to 1) of one core's time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CpuUse<'a> {
+    /// Time spent working.
+    pub busy: HardwareValue<'a>,
+    /// Time waiting for disks.
+    pub iowait: HardwareValue<'a>,
+    /// Time taken by the host.
+    pub steal: HardwareValue<'a>,
+}
+
+/// Readings of the hardware, for screens and reports.
+#[derive(Clone, Copy, Debug)]
+pub struct Hardware<'a> {
+    store: &'a Store,
+}
+
+impl Store {
+    /// Hardware readings as people read them.
+    pub fn hardware(&self) -> Hardware<'_> {
+        Hardware { store: self }
+    }
+}
+
+impl<'a> Hardware<'a> {
+    /// The newest value of a signal: a gauge's raw value, a counter's increase per second, in the signal's unit.
+    pub fn reading(&self, name: &str) -> HardwareValue<'a> {
+        let signal = self.store.signals().find(name).ok_or(Absence::NotPublished)?;
+        self.of(signal)
+    }
+
+    /// The newest value of `signal`: a gauge's raw value, a counter's increase per second, in the signal's unit.
+    pub fn of(&self, signal: &'a Signal) -> HardwareValue<'a> {
+        match signal.series.last() {
+            None => Err(Absence::NotReadYet),
+            Some(Point::Break { reason, .. }) => Err(Absence::Reason(self.store.name(*reason))),
+            Some(Point::Value { value, .. }) if signal.kind == SignalKind::Gauge => Ok(*value as f64),
+            Some(Point::Value { .. }) => signal.series.recent_rate_per_s(RATE_WINDOW_NS).ok_or(Absence::NotReadYet),
+        }
+    }
+
+    /// CPU time of the process per second, in cores: 1.5 is one core and a half.
+    pub fn process_cores(&self) -> HardwareValue<'a> {
+        self.reading("process.cpu_time").map(|ns_per_s| ns_per_s / 1e9)
+    }
+
+    /// Resident memory of the process, in bytes.
+    pub fn process_rss_bytes(&self) -> HardwareValue<'a> {
+        self.reading("process.rss")
+    }
+
+    /// CPU use of the machine, in cores: the sum over all of them.
+    pub fn machine_cpu(&self) -> CpuUse<'a> {
+        self.cpu("machine.cpu")
+    }
+
+    /// CPU use of each core whose signals are published, by core number.
+    pub fn cores(&self) -> Vec<(u32, CpuUse<'a>)> {
+        let number =
+            |signal: &Signal| signal.name.strip_prefix("machine.cpu.")?.strip_suffix(".busy")?.parse::<u32>().ok();
+        let mut numbers: Vec<u32> = self.store.signals().all().iter().filter_map(number).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers.into_iter().map(|core| (core, self.cpu(&format!("machine.cpu.{core}")))).collect()
+    }
+
+    fn cpu(&self, prefix: &str) -> CpuUse<'a> {
+        let share = |quantity| self.reading(&format!("{prefix}.{quantity}")).map(|ns_per_s| ns_per_s / 1e9);
+        CpuUse { busy: share("busy"), iowait: share("iowait"), steal: share("steal") }
+    }
+
+    /// Memory in use on the machine, in bytes.
+    pub fn machine_memory_used_bytes(&self) -> HardwareValue<'a> {
+        self.reading("machine.memory.used")
+    }
+
+    /// Memory installed in the machine, in bytes.
+    pub fn machine_memory_total_bytes(&self) -> HardwareValue<'a> {
+        self.reading("machine.memory.total")
+    }
+
+    /// Numbers of the GPUs whose signals are published.
+    pub fn gpus(&self) -> Vec<u32> {
+        let number = |signal: &Signal| signal.name.strip_prefix("gpu.")?.split('.').next()?.parse::<u32>().ok();
+        let mut numbers: Vec<u32> = self.store.signals().all().iter().filter_map(number).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+
+    /// Why there are no GPU readings at all; `None` where there is a GPU.
+    pub fn no_gpu(&self) -> Option<Absence<'a>> {
+        match self.reading("gpu.count") {
+            _ if !self.gpus().is_empty() => None,
+            Ok(_) => Some(Absence::Reason("no GPU in this machine")),
+            Err(absence) => Some(absence),
+        }
+    }
+
+    /// A GPU's signal, such as `power` or `memory.used`.
+    pub fn gpu(&self, gpu: u32, quantity: &str) -> HardwareValue<'a> {
+        self.reading(&format!("gpu.{gpu}.{quantity}"))
+    }
+}

@@ -1,0 +1,7 @@
+//! What is worked out of a store when somebody asks: nothing here is kept.
+
+pub mod device_memory;
+pub mod energy;
+pub mod growth;
+pub mod hardware;
+pub mod throughput;

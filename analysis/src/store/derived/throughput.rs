@@ -1,0 +1,60 @@
+//! How fast the run goes now: rates over the steps of the last seconds.
+
+use serde::Serialize;
+
+use crate::store::contents::Store;
+use crate::store::steps::statistics::{BatchTotals, StepStatistics};
+
+/// Work per second over some steps. A rate is `None` where the program does not tell the number behind it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Throughput {
+    /// Steps a second.
+    pub steps_per_s: Option<f64>,
+    /// Graphs a second.
+    pub graphs_per_s: Option<f64>,
+    /// Nodes a second.
+    pub nodes_per_s: Option<f64>,
+    /// Directed edges a second.
+    pub edges_per_s: Option<f64>,
+    /// Seed nodes a second.
+    pub seeds_per_s: Option<f64>,
+}
+
+impl StepStatistics {
+    /// Work per second of the steps' wall time.
+    pub fn throughput(&self) -> Throughput {
+        let BatchTotals { graphs, nodes, edges, seeds } = self.batch();
+        Throughput {
+            steps_per_s: self.steps_per_s(),
+            graphs_per_s: graphs.per_s(),
+            nodes_per_s: nodes.per_s(),
+            edges_per_s: edges.per_s(),
+            seeds_per_s: seeds.per_s(),
+        }
+    }
+}
+
+impl Store {
+    /// Work per second over the steps that ended within `window_ns` before [`Store::now_ns`], at least the last
+    /// one. A run that hangs slows down here only through its next step; see [`Store::open_spans`].
+    pub fn recent_throughput(&self, window_ns: u64) -> Throughput {
+        let since = self.now_ns().saturating_sub(window_ns);
+        let mut totals = BatchTotals::default();
+        let (mut steps, mut period_ns) = (0u64, 0u64);
+        for row in self.steps().all().rev() {
+            if steps > 0 && row.end_ns() < since {
+                break;
+            }
+            steps += 1;
+            period_ns = period_ns.saturating_add(row.period_ns());
+            totals.add(&row.batch(), row.period_ns());
+        }
+        Throughput {
+            steps_per_s: (period_ns > 0).then(|| steps as f64 * 1e9 / period_ns as f64),
+            graphs_per_s: totals.graphs.per_s(),
+            nodes_per_s: totals.nodes.per_s(),
+            edges_per_s: totals.edges.per_s(),
+            seeds_per_s: totals.seeds.per_s(),
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! What the ids of a session mean.
+
+pub mod names;
+pub mod phases;

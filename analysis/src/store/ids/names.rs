@@ -1,0 +1,84 @@
+//! What the ids of a session mean, and where the figures of each name are kept. Every table is bounded.
+
+use gnntop_wire::{NameId, NameKind};
+
+use super::phases::PhaseSlot;
+
+/// Bytes of text that names may take together.
+const MAX_TEXT_BYTES: usize = 16 << 20;
+
+/// Where the spans of a name go. Looked up for every span, so it is small and lies in a dense table.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::store) struct Route {
+    /// Index in the span statistics, or [`Route::UNASSIGNED`].
+    pub statistics: u32,
+    /// The phase's slot, once a span of the name was one.
+    pub slot: Option<PhaseSlot>,
+    pub is_phase: bool,
+}
+
+impl Route {
+    pub(in crate::store) const UNASSIGNED: u32 = u32::MAX;
+    const NEW: Self = Self { statistics: Self::UNASSIGNED, slot: None, is_phase: false };
+}
+
+/// The names of a session by id.
+#[derive(Clone, Debug, Default)]
+pub(in crate::store) struct Names {
+    texts: Vec<Option<(NameKind, Box<str>)>>,
+    routes: Vec<Route>,
+    text_bytes: usize,
+    capacity: usize,
+}
+
+impl Names {
+    pub(in crate::store) fn new(capacity: usize) -> Self {
+        Self { capacity, ..Self::default() }
+    }
+
+    /// Gives a name its meaning; `false` when there is no room for it.
+    pub(in crate::store) fn define(&mut self, id: NameId, kind: NameKind, text: String) -> bool {
+        let Some(index) = self.reserve(id) else { return false };
+        let before = self.texts[index].as_ref().map_or(0, |(_, text)| text.len());
+        if self.text_bytes - before + text.len() > MAX_TEXT_BYTES {
+            return false;
+        }
+        self.text_bytes = self.text_bytes - before + text.len();
+        self.texts[index] = Some((kind, text.into_boxed_str()));
+        self.routes[index].is_phase = kind == NameKind::Phase;
+        true
+    }
+
+    /// Makes room for an id; `None` when it is beyond the table's bound.
+    fn reserve(&mut self, id: NameId) -> Option<usize> {
+        let index = id.0 as usize;
+        if index >= self.capacity {
+            return None;
+        }
+        if index >= self.routes.len() {
+            self.routes.resize(index + 1, Route::NEW);
+            self.texts.resize(index + 1, None);
+        }
+        Some(index)
+    }
+
+    /// The text of a name, `None` where it was never defined or found no room.
+    pub(in crate::store) fn text(&self, id: NameId) -> Option<&str> {
+        self.texts.get(id.0 as usize)?.as_ref().map(|(_, text)| &**text)
+    }
+
+    pub(in crate::store) fn kind(&self, id: NameId) -> Option<NameKind> {
+        self.texts.get(id.0 as usize)?.as_ref().map(|(kind, _)| *kind)
+    }
+
+    #[inline]
+    pub(in crate::store) fn route(&self, id: NameId) -> Option<Route> {
+        self.routes.get(id.0 as usize).copied()
+    }
+
+    /// The route of a name, for changing it; also of one that is not defined yet. `None` beyond the bound.
+    pub(in crate::store) fn route_mut(&mut self, id: NameId) -> Option<&mut Route> {
+        let index = self.reserve(id)?;
+        self.routes.get_mut(index)
+    }
+}

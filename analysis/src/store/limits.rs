@@ -1,0 +1,67 @@
+//! How much a store keeps.
+
+/// How much a store keeps. Everything beyond is reduced to counts and running figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Names; each of them at most 1 KiB long, and all together at most 16 MiB.
+    pub names: usize,
+    /// Tracks.
+    pub tracks: usize,
+    /// Signals.
+    pub signals: usize,
+    /// Counters.
+    pub counters: usize,
+    /// Rows of the step table. It may hold up to 4,096 more.
+    pub step_rows: usize,
+    /// Groups of older steps, each reduced to its worst and its median step.
+    pub step_groups: usize,
+    /// Span names that have percentiles.
+    pub span_histograms: usize,
+    /// Points of a signal or counter; with very many of these, fewer.
+    pub series_points: usize,
+    /// Marks.
+    pub marks: usize,
+    /// Single allocations.
+    pub allocations: usize,
+    /// Spans that all tracks together keep as boxes, 24 bytes each; more only until the older tracks are next written to.
+    pub boxes: usize,
+}
+
+impl Limits {
+    /// The limits of each of so many stores that together keep about as much as one with these. No share is so small that
+    /// nothing can be seen: the newest steps, and about a minute of readings.
+    pub fn shared_by(self, stores: usize) -> Self {
+        let share = |whole: usize, least: usize| (whole / stores.max(1)).max(least.min(whole));
+        Self {
+            names: share(self.names, 1 << 12),
+            tracks: share(self.tracks, 1 << 8),
+            signals: share(self.signals, 1 << 8),
+            counters: share(self.counters, 1 << 6),
+            step_rows: share(self.step_rows, 1 << 12),
+            step_groups: share(self.step_groups, 1 << 8),
+            span_histograms: share(self.span_histograms, 1 << 6),
+            series_points: share(self.series_points, 600),
+            marks: share(self.marks, 1 << 9),
+            allocations: share(self.allocations, 1 << 9),
+            boxes: share(self.boxes, 1 << 13),
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            names: 1 << 16,
+            tracks: 1 << 12,
+            signals: 1 << 12,
+            counters: 1 << 10,
+            step_rows: 1 << 18,
+            step_groups: 1 << 13,
+            span_histograms: 512,
+            series_points: 18_000,
+            marks: 1 << 14,
+            allocations: 1 << 14,
+            boxes: 1 << 18,
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Memory of the observed program, as its allocator tells it: totals by phase, live bytes over time, the most recent
+//! large allocations, those that were live at the peak, and what was live at the ends of steps.
+
+use std::collections::VecDeque;
+
+use gnntop_wire::{Allocation, NameId, PhaseMemory, TrackId};
+
+use crate::store::signals::series::Series;
+
+/// Phases whose totals are kept apart.
+const MAX_PHASES: usize = 256;
+/// Points that the allocations of all phases over time have together.
+const PHASE_POINTS: usize = 200_000;
+/// Large allocations that are taken as live: beyond these the oldest is forgotten.
+const MAX_LIVE: usize = 512;
+/// Events that are looked back through for the last one of a step's own thread.
+const LOOK_BACK: usize = 96;
+/// Ends of steps whose live bytes are kept: beyond these every second one goes.
+const MAX_STEP_ENDS: usize = 256;
+
+/// An allocation or release with the track that it was made on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allocated {
+    /// The track.
+    pub track: TrackId,
+    /// What happened.
+    pub event: Allocation,
+}
+
+/// The most bytes that a large allocation made live, and the large allocations that were live then. A release says only how
+/// large it is: it is taken for that of the newest live allocation of this size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peak {
+    /// Bytes live after the allocation that made the peak.
+    pub live_bytes: u64,
+    /// That allocation.
+    pub made_by: Allocated,
+    /// The large allocations live then, in the order in which they were made.
+    pub live: Vec<Allocated>,
+}
+
+/// Bytes live at the end of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepEnd {
+    /// The step's ordinal in the step table.
+    pub ordinal: u64,
+    /// Bytes live after the last large allocation or release that its thread made in it.
+    pub live_bytes: u64,
+}
+
+/// What the program's allocator told.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    phases: Vec<PhaseMemory>,
+    /// Cumulative bytes allocated, by phase as in `phases`.
+    allocated_bytes: Vec<Series<f64>>,
+    /// All that was told of live bytes, and of that what was read once a second.
+    live_bytes: Series<f64>,
+    readings: Series<f64>,
+    allocations: VecDeque<Allocated>,
+    allocation_count: u64,
+    /// Large allocations that were not released yet, as far as sizes tell.
+    live: Vec<Allocated>,
+    peak: Option<Peak>,
+    /// Every `step_stride`th end of a step.
+    step_ends: Vec<StepEnd>,
+    step_stride: u64,
+    allocations_kept: usize,
+    points: usize,
+}
+
+impl Memory {
+    pub(in crate::store) fn new(allocations_kept: usize, points: usize) -> Self {
+        Self {
+            phases: Vec::new(),
+            allocated_bytes: Vec::new(),
+            live_bytes: Series::new(),
+            readings: Series::new(),
+            allocations: VecDeque::new(),
+            allocation_count: 0,
+            live: Vec::new(),
+            peak: None,
+            step_ends: Vec::new(),
+            step_stride: 1,
+            allocations_kept: allocations_kept.max(1),
+            points,
+        }
+    }
+
+    /// The newest totals of each phase, in the order in which they appeared; [`NameId::NONE`] stands for what
+    /// lies outside every phase. Empty where the program does not count its allocations.
+    pub fn phases(&self) -> &[PhaseMemory] {
+        &self.phases
+    }
+
+    /// The phases with the cumulative bytes allocated in each over time, in the order of [`Memory::phases`].
+    pub fn allocated_bytes(&self) -> impl Iterator<Item = (&PhaseMemory, &Series<f64>)> {
+        self.phases.iter().zip(&self.allocated_bytes)
+    }
+
+    /// Bytes live in the whole process over time: as read once a second, and after each large allocation or release.
+    pub fn live_bytes(&self) -> &Series<f64> {
+        &self.live_bytes
+    }
+
+    /// Of these what was read once a second, whatever the program did then.
+    pub fn readings(&self) -> &Series<f64> {
+        &self.readings
+    }
+
+    /// The most bytes that were live in the whole process; `None` where the program does not tell.
+    pub fn peak_bytes(&self) -> Option<u64> {
+        self.phases.iter().map(|phase| phase.peak_bytes).max()
+    }
+
+    /// The large allocation that made the most bytes live, with those before it; `None` before the first.
+    pub fn peak(&self) -> Option<&Peak> {
+        self.peak.as_ref()
+    }
+
+    /// The most recent single allocations and releases at or above the program's threshold, oldest first.
+    pub fn allocations(&self) -> impl DoubleEndedIterator<Item = &Allocated> + ExactSizeIterator {
+        self.allocations.iter()
+    }
+
+    /// All such allocations and releases so far, kept or not.
+    pub fn allocation_count(&self) -> u64 {
+        self.allocation_count
+    }
+
+    /// The newest totals of one phase.
+    pub fn phase(&self, name: NameId) -> Option<&PhaseMemory> {
+        self.phases.iter().find(|phase| phase.phase == name)
+    }
+
+    /// Bytes live at the ends of steps, evenly spread over all steps that tell, at most 256.
+    pub fn step_ends(&self) -> &[StepEnd] {
+        &self.step_ends
+    }
+
+    pub(in crate::store) fn add_allocation(&mut self, track: TrackId, event: Allocation) {
+        self.allocation_count += 1;
+        if self.allocations.len() >= self.allocations_kept {
+            self.allocations.pop_front();
+        }
+        self.allocations.push_back(Allocated { track, event });
+        self.live_bytes.push(event.t_ns, event.live_bytes as f64, self.points);
+        self.follow_live(Allocated { track, event });
+    }
+
+    fn follow_live(&mut self, made: Allocated) {
+        if made.event.bytes < 0 {
+            let same = |live: &Allocated| live.event.bytes.checked_neg() == Some(made.event.bytes);
+            if let Some(at) = self.live.iter().rposition(same) {
+                self.live.remove(at);
+            }
+            return;
+        }
+        if self.live.len() >= MAX_LIVE {
+            self.live.remove(0);
+        }
+        self.live.push(made);
+        let live_bytes = made.event.live_bytes;
+        if self.peak.as_ref().is_none_or(|peak| live_bytes > peak.live_bytes) {
+            let peak = self.peak.get_or_insert_with(|| Peak { live_bytes: 0, made_by: made, live: Vec::new() });
+            (peak.live_bytes, peak.made_by) = (live_bytes, made);
+            peak.live.clone_from(&self.live);
+        }
+    }
+
+    /// Takes note of what was live when a step of `track` ended, if the track said so within the step.
+    pub(in crate::store) fn end_step(&mut self, track: TrackId, ordinal: u64, start_ns: u64, end_ns: u64) {
+        if !ordinal.is_multiple_of(self.step_stride) {
+            return;
+        }
+        // Other threads write between; a step makes few large allocations, and a look at the last ones is enough.
+        let of_step = |made: &&Allocated| made.track == track && made.event.t_ns <= end_ns;
+        let last = self.allocations.iter().rev().take(LOOK_BACK).find(of_step);
+        let Some(last) = last.filter(|made| made.event.t_ns >= start_ns) else { return };
+        self.step_ends.push(StepEnd { ordinal, live_bytes: last.event.live_bytes });
+        if self.step_ends.len() > MAX_STEP_ENDS {
+            self.step_stride = self.step_stride.saturating_mul(2);
+            let stride = self.step_stride;
+            self.step_ends.retain(|end| end.ordinal.is_multiple_of(stride));
+        }
+    }
+
+    /// Takes a phase's totals; `false` when there is no room for one more phase.
+    pub(in crate::store) fn add_phase(&mut self, memory: PhaseMemory) -> bool {
+        // All phases are read at once; one point a reading is enough.
+        if self.readings.last().is_none_or(|last| last.t_ns() != memory.t_ns) {
+            self.readings.push(memory.t_ns, memory.live_bytes as f64, self.points);
+            self.live_bytes.push(memory.t_ns, memory.live_bytes as f64, self.points);
+        }
+        let at = match self.phases.iter().position(|known| known.phase == memory.phase) {
+            Some(at) => at,
+            None if self.phases.len() < MAX_PHASES => {
+                self.phases.push(memory);
+                self.allocated_bytes.push(Series::new());
+                self.phases.len() - 1
+            }
+            None => return false,
+        };
+        self.phases[at] = memory;
+        let points = (PHASE_POINTS / self.phases.len()).min(self.points);
+        self.allocated_bytes[at].push(memory.t_ns, memory.allocated_bytes as f64, points);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRACK: TrackId = TrackId(1);
+
+    fn memory() -> Memory {
+        Memory::new(1000, 1000)
+    }
+
+    fn allocate(memory: &mut Memory, t_ns: u64, bytes: i64, live_bytes: u64) {
+        memory.add_allocation(TRACK, Allocation { phase: NameId(1), t_ns, bytes, live_bytes });
+    }
+
+    #[test]
+    fn the_peak_remembers_what_was_live() {
+        let mut memory = memory();
+        allocate(&mut memory, 1, 700, 700);
+        for n in 0..100u64 {
+            allocate(&mut memory, n * 10 + 5, 50, 760 + n);
+            allocate(&mut memory, n * 10 + 6, 50, 810 + n);
+            allocate(&mut memory, n * 10 + 7, -50, 760);
+            allocate(&mut memory, n * 10 + 8, -50, 700);
+        }
+        allocate(&mut memory, 5000, 10, 720);
+        let peak = memory.peak().unwrap();
+        let live: Vec<_> = peak.live.iter().map(|made| (made.event.t_ns, made.event.bytes)).collect();
+        assert_eq!((peak.live_bytes, peak.made_by.event.t_ns), (909, 996));
+        assert_eq!(live, [(1, 700), (995, 50), (996, 50)], "what was released is not behind it");
+    }
+
+    #[test]
+    fn what_is_never_released_finds_bounded_room() {
+        let mut memory = memory();
+        for n in 0..5000u64 {
+            allocate(&mut memory, n, 1 + (n % 7) as i64, n);
+            allocate(&mut memory, n, i64::MIN, n);
+        }
+        assert_eq!(memory.peak().map(|peak| peak.live.len()), Some(MAX_LIVE));
+    }
+
+    #[test]
+    fn ends_of_steps_are_thinned_evenly() {
+        let mut memory = memory();
+        for step in 0..100_000u64 {
+            allocate(&mut memory, step * 100 + 10, 900, 1000 + step);
+            allocate(&mut memory, step * 100 + 90, -900, 100 + step * 3);
+            memory.end_step(TRACK, step, step * 100, step * 100 + 99);
+        }
+        let ends = memory.step_ends();
+        assert!(ends.len() <= MAX_STEP_ENDS && ends.len() > MAX_STEP_ENDS / 3);
+        let stride = ends[1].ordinal - ends[0].ordinal;
+        assert!(ends.windows(2).all(|pair| pair[1].ordinal - pair[0].ordinal == stride));
+        assert!(ends.iter().all(|end| end.live_bytes == 100 + end.ordinal * 3));
+    }
+
+    #[test]
+    fn a_step_without_a_large_allocation_tells_nothing() {
+        let mut memory = memory();
+        allocate(&mut memory, 50, 5, 5);
+        memory.end_step(TRACK, 0, 100, 200);
+        memory.end_step(TrackId(2), 1, 0, 200);
+        assert!(memory.step_ends().is_empty());
+        memory.end_step(TRACK, 2, 40, 60);
+        assert_eq!(memory.step_ends(), [StepEnd { ordinal: 2, live_bytes: 5 }]);
+    }
+}

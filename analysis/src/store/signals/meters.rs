@@ -1,0 +1,174 @@
+//! What is kept of a stream to tell energy by: the lines of its counters, and which phase ran when.
+//!
+//! Each counter of energy, each gauge of power and each counter of CPU time that energy may be shared by gets a line that
+//! stays bounded however long the run is (`energy/line.rs`).
+
+use std::collections::VecDeque;
+
+use gnntop_wire::{SignalId, SignalKind, Unit};
+
+use super::signal::Signal;
+use crate::energy::{Counter, CounterRules, EnergyLine, GapReason, PhaseSpan, Profile};
+
+/// Lines that are kept.
+const MOST_METERS: usize = 48;
+/// Spans of phases that are kept, the newest ones.
+const MOST_SPANS: usize = 1 << 15;
+/// The most power a component is believed to take, in watts, by the beginning of its name.
+const MOST_WATTS: [(&str, f64); 3] = [("gpu.", 3000.0), ("dram.", 300.0), ("cpu.", 1000.0)];
+/// RAPL counters move about every millisecond.
+const RAPL_OLDEST_NS: u64 = 1_000_000;
+/// Power that was not told for so long is not known in between.
+const POWER_STANDS_NS: u64 = 10_000_000_000;
+
+/// One line with what it is fed by.
+#[derive(Clone, Debug)]
+struct Meter {
+    signal: SignalId,
+    name: String,
+    reads: Reads,
+    line: EnergyLine,
+}
+
+#[derive(Clone, Debug)]
+enum Reads {
+    /// A counter of energy, or of CPU time in nanoseconds, which counts as microjoules.
+    Counter(Counter),
+    /// A gauge in milliwatts, with its last value.
+    Power(Option<(u64, i64)>),
+}
+
+/// All lines of a session.
+#[derive(Clone, Debug, Default)]
+pub(in crate::store) struct Meters {
+    all: Vec<Meter>,
+    spans: VecDeque<PhaseSpan>,
+    has_energy: bool,
+}
+
+impl Meters {
+    /// Takes note of a signal, which may be one to tell energy by.
+    pub(in crate::store) fn define(&mut self, signal: &Signal) {
+        if self.all.len() >= MOST_METERS || self.all.iter().any(|meter| meter.signal == signal.id) {
+            return;
+        }
+        let Some(reads) = reads(signal) else { return };
+        self.has_energy |= is_energy(signal);
+        self.all.push(Meter { signal: signal.id, name: signal.name.clone(), reads, line: EnergyLine::new() });
+    }
+
+    /// Takes a reading.
+    pub(in crate::store) fn sample(&mut self, signal: &Signal, t_ns: u64, value: i64) {
+        if let Some(of) = signal.name.strip_suffix(".range") {
+            return self.set_range(of, value);
+        }
+        let Some(meter) = self.all.iter_mut().find(|meter| meter.signal == signal.id) else { return };
+        match &mut meter.reads {
+            Reads::Counter(counter) => match u64::try_from(value) {
+                Ok(value) => meter.line.read(counter, t_ns, value),
+                Err(_) => counter.note_break(GapReason::Absent),
+            },
+            Reads::Power(last) => {
+                add_power(&mut meter.line, *last, t_ns, value);
+                *last = Some((t_ns, value));
+            }
+        }
+    }
+
+    /// A signal could not be read.
+    pub(in crate::store) fn absent(&mut self, signal: SignalId) {
+        match self.all.iter_mut().find(|meter| meter.signal == signal).map(|meter| &mut meter.reads) {
+            Some(Reads::Counter(counter)) => counter.note_break(GapReason::Absent),
+            Some(Reads::Power(last)) => *last = None,
+            None => {}
+        }
+    }
+
+    /// The machine was suspended.
+    pub(in crate::store) fn suspended(&mut self) {
+        for meter in &mut self.all {
+            if let Reads::Counter(counter) = &mut meter.reads {
+                counter.note_break(GapReason::Suspended);
+            }
+        }
+    }
+
+    /// A phase ran on the training track.
+    #[inline]
+    pub(in crate::store) fn phase(&mut self, phase: usize, start_ns: u64, end_ns: u64) {
+        if !self.has_energy {
+            return;
+        }
+        if self.spans.len() >= MOST_SPANS {
+            self.spans.pop_front();
+        }
+        self.spans.push_back(PhaseSpan { phase, start_ns, end_ns });
+    }
+
+    /// A counter's largest value.
+    fn set_range(&mut self, name: &str, max_value: i64) {
+        let meter = self.all.iter_mut().find(|meter| meter.name == name);
+        if let Some(Meter { reads: Reads::Counter(counter), .. }) = meter {
+            let max_value = u64::try_from(max_value).ok().filter(|max| *max > 0);
+            counter.set_rules(CounterRules { max_value, ..*counter.rules() });
+        }
+    }
+
+    /// The line of the signal with this name, once two of its readings are known.
+    pub(in crate::store) fn line(&self, name: &str) -> Option<&EnergyLine> {
+        let meter = self.all.iter().rev().find(|meter| meter.name == name)?;
+        meter.line.span().map(|_| &meter.line)
+    }
+
+    /// Names of the signals that have a line or may get one.
+    pub(in crate::store) fn names(&self) -> impl Iterator<Item = &str> {
+        self.all.iter().map(|meter| meter.name.as_str())
+    }
+
+    /// The newest phases over time, of so many.
+    pub(in crate::store) fn profile(&self, phases: usize) -> Profile {
+        let mut spans: Vec<PhaseSpan> = self.spans.iter().copied().collect();
+        // Inner spans come before the outer ones, which begin first.
+        spans.sort_by_key(|span| (span.start_ns, std::cmp::Reverse(span.end_ns)));
+        Profile::new(phases, spans)
+    }
+}
+
+fn is_energy(signal: &Signal) -> bool {
+    signal.name.ends_with(".energy") && signal.kind == SignalKind::Counter
+}
+
+/// How a signal is read for energy; `None` where it has nothing to do with it.
+fn reads(signal: &Signal) -> Option<Reads> {
+    let name = signal.name.as_str();
+    let counter = |unit_uj, most_watts, oldest_ns| {
+        Some(Reads::Counter(Counter::new(CounterRules { unit_uj, max_value: None, most_watts, oldest_ns })))
+    };
+    let most_watts =
+        || MOST_WATTS.iter().find(|(prefix, _)| name.starts_with(prefix)).map_or(3000.0, |(_, watts)| *watts);
+    match (signal.kind, signal.unit) {
+        (SignalKind::Counter, Unit::Millijoules) if is_energy(signal) => counter(1000, most_watts(), None),
+        (SignalKind::Counter, Unit::Microjoules) if is_energy(signal) => counter(1, most_watts(), Some(RAPL_OLDEST_NS)),
+        // A nanosecond counts as a microjoule: a thread is 1,000 W, and no machine has a million.
+        (SignalKind::Counter, Unit::Nanoseconds) if name == "machine.cpu.busy" || name == "process.cpu_time" => {
+            counter(1, 1e9, Some(0))
+        }
+        (SignalKind::Gauge, Unit::Milliwatts) if name.ends_with(".power") || name.ends_with(".power.instant") => {
+            Some(Reads::Power(None))
+        }
+        _ => None,
+    }
+}
+
+/// Adds a gauge's power since its last value, as the mean of the two.
+fn add_power(line: &mut EnergyLine, last: Option<(u64, i64)>, t_ns: u64, milliwatts: i64) {
+    match last.filter(|(last_ns, _)| *last_ns < t_ns && t_ns - last_ns <= POWER_STANDS_NS) {
+        Some((last_ns, before)) => {
+            let mean = (before.max(0) as f64 + milliwatts.max(0) as f64) / 2.0;
+            // Milliwatts times nanoseconds are 1e-6 microjoules.
+            line.add(t_ns, 0, (mean * (t_ns - last_ns) as f64 / 1e6).round() as u64);
+        }
+        None if line.knots().is_empty() => line.add(t_ns, 0, 0),
+        None => line.add_gap(t_ns, GapReason::Absent),
+    }
+}

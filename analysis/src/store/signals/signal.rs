@@ -1,0 +1,207 @@
+//! Measured signals and program counters as series over time, in bounded memory.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use gnntop_wire::{NameId, SignalId, SignalKind, Unit};
+
+use super::series::{Point, Series};
+
+/// Points of all series of a kind together; each series gets its part of them.
+const POINTS_IN_ALL: usize = 2_000_000;
+/// Points a series keeps however many others there are: a minute at 10 Hz.
+const FEWEST_POINTS: usize = 600;
+
+/// One signal and its readings.
+#[derive(Clone, Debug)]
+pub struct Signal {
+    /// Its id.
+    pub id: SignalId,
+    /// Stable dotted name, such as `process.cpu_time`.
+    pub name: String,
+    /// The unit of its raw values.
+    pub unit: Unit,
+    /// Gauge or cumulative counter.
+    pub kind: SignalKind,
+    /// Where values come from, such as `NVML`.
+    pub source: String,
+    /// The device measured, empty for the machine or process itself.
+    pub device: String,
+    /// The readings, in `unit`.
+    pub series: Series<i64>,
+}
+
+/// Where a signal's readings come from, as its source says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignalOrigin<'a> {
+    /// A sensor: what it is, such as `RAPL`.
+    Sensor(&'a str),
+    /// A column of a table that was imported, by its name.
+    Column(&'a str),
+}
+
+impl<'a> SignalOrigin<'a> {
+    /// What the sources of imported signals begin with.
+    const COLUMN: &'static str = "column ";
+
+    fn parse(source: &'a str) -> Self {
+        source.strip_prefix(Self::COLUMN).map_or(Self::Sensor(source), Self::Column)
+    }
+}
+
+impl fmt::Display for SignalOrigin<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sensor(source) => f.write_str(source),
+            Self::Column(name) => write!(f, "{}{name}", Self::COLUMN),
+        }
+    }
+}
+
+impl Signal {
+    /// Where its readings come from.
+    pub fn origin(&self) -> SignalOrigin<'_> {
+        SignalOrigin::parse(&self.source)
+    }
+
+    /// How long ago the newest point was taken, seen from `now_ns`; `None` before the first.
+    pub fn age_ns(&self, now_ns: u64) -> Option<u64> {
+        self.series.last().map(|point| now_ns.saturating_sub(point.t_ns()))
+    }
+
+    /// Why there is no value now; `None` while there is one, and before the first point.
+    pub fn absent(&self) -> Option<NameId> {
+        match self.series.last() {
+            Some(Point::Break { reason, .. }) => Some(*reason),
+            _ => None,
+        }
+    }
+}
+
+/// The signals of a session.
+#[derive(Clone, Debug)]
+pub struct Signals {
+    all: Vec<Signal>,
+    by_id: Vec<u32>,
+    by_name: HashMap<String, usize>,
+    capacity: usize,
+    points: usize,
+}
+
+impl Signals {
+    pub(in crate::store) fn new(capacity: usize, points: usize) -> Self {
+        Self { all: Vec::new(), by_id: Vec::new(), by_name: HashMap::new(), capacity, points }
+    }
+
+    /// All signals, in the order in which they were defined.
+    pub fn all(&self) -> &[Signal] {
+        &self.all
+    }
+
+    /// The signal with this name. Where several have it, the one defined last.
+    pub fn find(&self, name: &str) -> Option<&Signal> {
+        self.all.get(*self.by_name.get(name)?)
+    }
+
+    /// The signal with this id.
+    pub fn get(&self, id: SignalId) -> Option<&Signal> {
+        let index = self.by_id.get(id.0 as usize)?.checked_sub(1)?;
+        self.all.get(index as usize)
+    }
+
+    /// Gives a signal its meaning, keeping its readings; `false` when there is no room for it.
+    pub(in crate::store) fn define(&mut self, mut signal: Signal) -> bool {
+        let at = signal.id.0 as usize;
+        if at >= self.capacity {
+            return false;
+        }
+        if at >= self.by_id.len() {
+            self.by_id.resize(at + 1, 0);
+        }
+        let index = match self.by_id[at].checked_sub(1) {
+            Some(index) => {
+                let known = &mut self.all[index as usize];
+                if known.name != signal.name && self.by_name.get(&known.name) == Some(&(index as usize)) {
+                    self.by_name.remove(&known.name);
+                }
+                signal.series = std::mem::take(&mut known.series);
+                index as usize
+            }
+            None => self.all.len(),
+        };
+        self.by_name.insert(signal.name.clone(), index);
+        if index == self.all.len() {
+            self.by_id[at] = index as u32 + 1;
+            self.all.push(signal);
+        } else {
+            self.all[index] = signal;
+        }
+        true
+    }
+
+    /// Adds a reading; `false` for a signal that is not known.
+    pub(in crate::store) fn sample(&mut self, id: SignalId, t_ns: u64, value: i64) -> bool {
+        self.update(id, |series, capacity| series.push(t_ns, value, capacity))
+    }
+
+    /// Ends a run of readings; `false` for a signal that is not known.
+    pub(in crate::store) fn absent(&mut self, id: SignalId, t_ns: u64, reason: NameId) -> bool {
+        self.update(id, |series, capacity| series.push_break(t_ns, reason, capacity))
+    }
+
+    fn update(&mut self, id: SignalId, change: impl FnOnce(&mut Series<i64>, usize)) -> bool {
+        let capacity = series_capacity(self.all.len(), self.points);
+        let index = self.by_id.get(id.0 as usize).and_then(|index| index.checked_sub(1));
+        let signal = index.and_then(|index| self.all.get_mut(index as usize));
+        signal.map(|signal| change(&mut signal.series, capacity)).is_some()
+    }
+}
+
+/// A program's own counter, such as the depth of a queue.
+#[derive(Clone, Debug)]
+pub struct CounterSeries {
+    /// What is counted.
+    pub name: NameId,
+    /// Its values.
+    pub series: Series<f64>,
+}
+
+/// The counters of a session, in the order in which they appeared.
+#[derive(Clone, Debug)]
+pub(in crate::store) struct Counters {
+    all: Vec<CounterSeries>,
+    by_name: HashMap<NameId, usize>,
+    capacity: usize,
+    points: usize,
+}
+
+impl Counters {
+    pub(in crate::store) fn new(capacity: usize, points: usize) -> Self {
+        Self { all: Vec::new(), by_name: HashMap::new(), capacity, points }
+    }
+
+    pub(in crate::store) fn all(&self) -> &[CounterSeries] {
+        &self.all
+    }
+
+    /// Adds a value; `false` when there is no room for one more counter.
+    pub(in crate::store) fn push(&mut self, name: NameId, t_ns: u64, value: f64) -> bool {
+        let index = match self.by_name.get(&name) {
+            Some(index) => *index,
+            None if self.all.len() < self.capacity => {
+                self.by_name.insert(name, self.all.len());
+                self.all.push(CounterSeries { name, series: Series::new() });
+                self.all.len() - 1
+            }
+            None => return false,
+        };
+        let capacity = series_capacity(self.all.len(), self.points);
+        self.all[index].series.push(t_ns, value, capacity);
+        true
+    }
+}
+
+/// Points that each of `series` series may keep, at most `points`.
+fn series_capacity(series: usize, points: usize) -> usize {
+    (POINTS_IN_ALL / series.max(1)).clamp(FEWEST_POINTS, points.max(FEWEST_POINTS))
+}

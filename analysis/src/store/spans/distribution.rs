@@ -1,0 +1,237 @@
+//! How long something takes: count, total, extremes and percentiles of durations, in fixed memory.
+
+use hdrhistogram::Histogram;
+
+/// Longest duration that percentiles tell apart: one hour. Longer ones count as one hour there.
+pub const LONGEST_NS: u64 = 3_600_000_000_000;
+/// Significant decimal digits of percentiles: they are at most 0.1 % off.
+pub const SIGNIFICANT_DIGITS: u8 = 3;
+
+/// Durations of one kind, in nanoseconds.
+///
+/// Count, total, minimum and maximum are exact; percentiles come from an HDR histogram from 1 ns to
+/// [`LONGEST_NS`] with [`SIGNIFICANT_DIGITS`].
+#[derive(Clone, Debug)]
+pub struct Distribution {
+    /// `None` where the store had no room for one more: then there are no percentiles.
+    histogram: Option<Histogram<u32>>,
+    count: u64,
+    total_ns: u64,
+    /// Differences from this, the first duration, are summed up for the spread: squares of large numbers would lose it.
+    first_ns: u64,
+    differences: f64,
+    squares: f64,
+    min_ns: u64,
+    max_ns: u64,
+    last_ns: u64,
+}
+
+impl Distribution {
+    /// An empty one, with percentiles.
+    pub fn new() -> Self {
+        Self { histogram: Histogram::new(SIGNIFICANT_DIGITS).ok(), ..Self::without_percentiles() }
+    }
+
+    /// An empty one that keeps no percentiles.
+    pub(in crate::store) fn without_percentiles() -> Self {
+        Self {
+            histogram: None,
+            count: 0,
+            total_ns: 0,
+            first_ns: 0,
+            differences: 0.0,
+            squares: 0.0,
+            min_ns: u64::MAX,
+            max_ns: 0,
+            last_ns: 0,
+        }
+    }
+
+    /// Adds a duration.
+    #[inline]
+    pub fn record(&mut self, ns: u64) {
+        self.count += 1;
+        self.total_ns = self.total_ns.saturating_add(ns);
+        if self.count == 1 {
+            self.first_ns = ns;
+        }
+        let difference = ns as f64 - self.first_ns as f64;
+        self.differences += difference;
+        self.squares += difference * difference;
+        self.min_ns = self.min_ns.min(ns);
+        self.max_ns = self.max_ns.max(ns);
+        self.last_ns = ns;
+        if let Some(histogram) = &mut self.histogram {
+            // Grows by itself and is never asked for more than it can hold, so this cannot fail.
+            let _ = histogram.record(ns.min(LONGEST_NS));
+        }
+    }
+
+    /// Durations recorded.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Sum of all durations, saturating.
+    pub fn total_ns(&self) -> u64 {
+        self.total_ns
+    }
+
+    /// The newest duration, `None` while there is none.
+    pub fn last_ns(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.last_ns)
+    }
+
+    /// The shortest duration, `None` while there is none.
+    pub fn min_ns(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.min_ns)
+    }
+
+    /// The longest duration, `None` while there is none.
+    pub fn max_ns(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.max_ns)
+    }
+
+    /// Mean duration in nanoseconds, `None` while there is none.
+    pub fn mean_ns(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.total_ns as f64 / self.count as f64)
+    }
+
+    /// Standard deviation of the durations in nanoseconds, `None` for fewer than two.
+    pub fn sd_ns(&self) -> Option<f64> {
+        let n = self.count as f64;
+        let variance = (self.squares - self.differences * self.differences / n) / (n - 1.0);
+        (self.count > 1).then(|| variance.max(0.0).sqrt())
+    }
+
+    /// Between which durations a percentile lies with 95 % confidence, if one duration tells nothing about the next:
+    /// the durations at the ranks `n q ± 1.96 sqrt(n q (1 - q))` (Hahn and Meeker, *Statistical Intervals*, 1991,
+    /// section 5.2). `None` where these ranks are not among the durations, and where no percentiles are kept.
+    pub fn percentile_interval(&self, quantile: f64) -> Option<(u64, u64)> {
+        let (n, q) = (self.count as f64, quantile.clamp(0.0, 1.0));
+        let half = 1.96 * (n * q * (1.0 - q)).sqrt();
+        let (low, high) = ((n * q - half).floor(), (n * q + half).ceil() + 1.0);
+        if low < 1.0 || high > n {
+            return None;
+        }
+        Some((self.percentile(low / n)?, self.percentile(high / n)?))
+    }
+
+    /// The duration that a share `quantile` (0 to 1) of all durations does not exceed (nearest rank), within the
+    /// histogram's precision. `None` while there is no duration, and where no percentiles are kept.
+    pub fn percentile(&self, quantile: f64) -> Option<u64> {
+        let histogram = self.histogram.as_ref().filter(|_| self.count > 0)?;
+        let value = histogram.value_at_quantile(quantile.clamp(0.0, 1.0));
+        // The histogram answers with the upper end of a bucket, which may lie beyond what was recorded.
+        Some(value.clamp(self.min_ns, self.max_ns))
+    }
+
+    /// How many durations lie below each of `edges_ns`, which rise, and not below the one before: one number more than
+    /// there are edges, the last being all others. Within the histogram's precision; all 0 where none is kept.
+    pub fn counts(&self, edges_ns: &[u64]) -> Vec<u64> {
+        let mut counts = vec![0; edges_ns.len() + 1];
+        for step in self.histogram.iter().flat_map(Histogram::iter_recorded) {
+            let value = step.value_iterated_to().clamp(self.min_ns, self.max_ns);
+            counts[edges_ns.partition_point(|edge| *edge <= value)] += u64::from(step.count_at_value());
+        }
+        counts
+    }
+
+    /// The range that the true percentile lies in with a confidence of 95 %, if the durations are independent of each
+    /// other: between the ranks that a binomial distribution gives (Hahn and Meeker, Statistical Intervals, 1991, 5.2,
+    /// in the normal approximation).
+    fn range(&self, quantile: f64) -> Option<(u64, u64)> {
+        let spread = 1.96 * (quantile * (1.0 - quantile) / self.count.max(1) as f64).sqrt();
+        Some((self.percentile(quantile - spread)?, self.percentile(quantile + spread)?))
+    }
+
+    /// Whether a percentile differs from that of `other` by more than chance: the ranges that each lies in with a
+    /// confidence of 95 % do not overlap. Neighbouring steps are rarely independent, so this is a least demand.
+    pub fn differs(&self, other: &Self, quantile: f64) -> bool {
+        match (self.range(quantile), other.range(quantile)) {
+            (Some((low, high)), Some((other_low, other_high))) => below(high, other_low) || below(other_high, low),
+            _ => false,
+        }
+    }
+
+    /// Whether there are enough durations to tell this percentile from the longest one.
+    pub fn tells(&self, quantile: f64) -> bool {
+        self.count as f64 * (1.0 - quantile) >= 0.999
+    }
+
+    /// The histogram behind the percentiles, for curves and exports; `None` where none is kept.
+    pub fn histogram(&self) -> Option<&Histogram<u32>> {
+        self.histogram.as_ref()
+    }
+}
+
+/// Whether a percentile lies below another one by more than both may be off.
+fn below(one: u64, other: u64) -> bool {
+    one.saturating_add(one / (10u64.pow(u32::from(SIGNIFICANT_DIGITS)) / 2)) < other
+}
+
+impl Default for Distribution {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: impl IntoIterator<Item = u64>) -> Distribution {
+        let mut all = Distribution::new();
+        values.into_iter().for_each(|ns| all.record(ns));
+        all
+    }
+
+    #[test]
+    fn a_difference_beyond_chance_needs_enough_durations() {
+        let spread = |from: u64, n: u64| of((0..n).map(move |i| from + i * 618_033 % 1_000_000));
+        assert!(spread(1_000_000, 1000).differs(&spread(1_200_000, 1000), 0.5));
+        assert!(!spread(1_000_000, 8).differs(&spread(1_200_000, 8), 0.5), "too few");
+        assert!(!spread(1_000_000, 1000).differs(&spread(1_000_100, 1000), 0.5));
+        assert!(!of(std::iter::empty()).differs(&spread(1, 10), 0.5));
+    }
+
+    #[test]
+    fn the_precision_of_the_histogram_is_no_difference() {
+        let (one, other) = (of((0..100).map(|_| 4_000_000)), of((0..99).map(|_| 4_000_000).chain([270_000_000])));
+        assert!(!one.differs(&other, 0.5) && !other.differs(&one, 0.5));
+    }
+
+    #[test]
+    fn a_percentile_is_told_where_some_are_longer() {
+        let hundred = of(1..=100);
+        assert!(hundred.tells(0.5) && hundred.tells(0.99) && !hundred.tells(0.999));
+        assert!(!of(1..=99).tells(0.99));
+    }
+
+    #[test]
+    fn counts_between_edges_add_up() {
+        let all = of(0..1000);
+        assert_eq!(all.counts(&[100, 600]), [100, 500, 400]);
+        assert_eq!(all.counts(&[]), [1000]);
+        assert_eq!(Distribution::without_percentiles().counts(&[5]), [0, 0]);
+    }
+
+    #[test]
+    fn the_standard_deviation_is_that_of_a_sample() {
+        assert_eq!(of([2, 4, 4, 4, 5, 5, 7, 9]).sd_ns().map(|sd| (sd * 1000.0).round()), Some(2138.0));
+        assert_eq!(of([5]).sd_ns(), None);
+        let far = of((0..1000).map(|n| 1_000_000_000 + n % 2));
+        assert!((far.sd_ns().unwrap() - 0.5).abs() < 0.001, "{:?}", far.sd_ns());
+    }
+
+    #[test]
+    fn intervals_hold_the_percentile_and_need_enough_durations() {
+        let durations = of(1..=1000);
+        assert_eq!(durations.percentile_interval(0.5), Some((469, 532)));
+        let (low, high) = durations.percentile_interval(0.99).unwrap();
+        assert!(low < 990 && high > 990, "{low} {high}");
+        assert_eq!(of(1..=100).percentile_interval(0.99), None);
+        assert_eq!(of(1..=5).percentile_interval(0.5), None);
+        assert_eq!(of([]).percentile_interval(0.5), None);
+    }
+}

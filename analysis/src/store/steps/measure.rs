@@ -1,0 +1,70 @@
+//! What a step is measured by: its time, or its time for a piece of its work, by which a small batch is seen to be one.
+
+use serde::Serialize;
+
+use super::row::StepRow;
+use super::statistics::BatchTotals;
+
+/// What a step is measured by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// Its period.
+    #[default]
+    Period,
+    /// Its period over the graphs in its batch.
+    Graph,
+    /// Its period over the seed nodes in its batch.
+    Seed,
+    /// Its period over thousands of nodes in its batch.
+    ThousandNodes,
+    /// Its period over thousands of directed edges in its batch.
+    ThousandEdges,
+}
+
+impl Measure {
+    /// All measures.
+    pub const ALL: [Self; 5] = [Self::Period, Self::Graph, Self::Seed, Self::ThousandNodes, Self::ThousandEdges];
+
+    /// The measure in nanoseconds; `None` where the step does not tell the number behind it, or it is 0.
+    pub fn of(self, row: &StepRow<'_>) -> Option<u64> {
+        self.part(row, row.period_ns())
+    }
+
+    /// What `ns` of the step's time are by this measure, in nanoseconds.
+    pub fn part(self, row: &StepRow<'_>, ns: u64) -> Option<u64> {
+        let batch = row.batch();
+        let (pieces, of) = match self {
+            Self::Period => return Some(ns),
+            Self::Graph => (batch.graphs, 1),
+            Self::Seed => (batch.seeds, 1),
+            Self::ThousandNodes => (batch.nodes, 1000),
+            Self::ThousandEdges => (batch.edges, 1000),
+        };
+        let pieces = pieces.filter(|pieces| *pieces > 0)?;
+        u64::try_from(u128::from(ns) * of / u128::from(pieces)).ok()
+    }
+
+    /// Whether any step told the number behind it.
+    pub fn is_known(self, all: &BatchTotals) -> bool {
+        let total = match self {
+            Self::Period => return true,
+            Self::Graph => all.graphs,
+            Self::Seed => all.seeds,
+            Self::ThousandNodes => all.nodes,
+            Self::ThousandEdges => all.edges,
+        };
+        total.sum > 0
+    }
+
+    /// What one piece is called; `None` for the whole step.
+    pub fn piece(self) -> Option<&'static str> {
+        match self {
+            Self::Period => None,
+            Self::Graph => Some("graph"),
+            Self::Seed => Some("seed"),
+            Self::ThousandNodes => Some("1,000 nodes"),
+            Self::ThousandEdges => Some("1,000 edges"),
+        }
+    }
+}

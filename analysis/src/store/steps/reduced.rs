@@ -1,0 +1,146 @@
+//! The oldest steps, which the table no longer keeps one by one: of each group of steps the worst and the median one.
+//!
+//! Groups begin with 64 steps. When there are too many, four neighbours become one, the smallest groups first, so that the memory is fixed and the picture gets coarser the further one looks back. A group's worst step is its worst
+//! exactly. Its median is exact for the first 64 steps; that of four groups is the middle one of their medians, the lower
+//! and the upper middle in turn, so that it does not drift (the remedian of Rousseeuw and Bassett, JASA 85, 1990).
+
+use std::ops::Range;
+
+use super::row::{Head, StepRow};
+
+/// Steps in a group when it is made.
+const FIRST_STEPS: usize = 64;
+/// Groups that become one.
+const MERGED: usize = 4;
+
+/// A step that is still known.
+#[derive(Clone, Debug)]
+struct Known {
+    ordinal: u64,
+    head: Head,
+    phase_ns: Box<[u64]>,
+}
+
+impl Known {
+    fn of(row: &StepRow<'_>) -> Self {
+        Self { ordinal: row.ordinal(), head: *row.head(), phase_ns: row.phases().into() }
+    }
+
+    fn row(&self) -> StepRow<'_> {
+        StepRow::new(self.ordinal, &self.head, &self.phase_ns)
+    }
+}
+
+/// What is left of some neighbouring steps.
+#[derive(Clone, Debug)]
+pub(in crate::store) struct StepGroup {
+    first: u64,
+    steps: u64,
+    worst: Known,
+    median: Known,
+}
+
+impl StepGroup {
+    /// Reduces rows, of which there is at least one.
+    fn of(rows: &mut [StepRow<'_>]) -> Option<Self> {
+        let first = rows.first()?.ordinal();
+        let worst = Known::of(rows.iter().max_by_key(|row| row.period_ns())?);
+        let middle = (rows.len() - 1) / 2;
+        let (_, median, _) = rows.select_nth_unstable_by_key(middle, |row| (row.period_ns(), row.ordinal()));
+        Some(Self { first, median: Known::of(median), worst, steps: rows.len() as u64 })
+    }
+
+    /// Makes one of several neighbours.
+    fn merge(groups: &[Self]) -> Option<Self> {
+        let first = groups.first()?.first;
+        let steps = groups.iter().map(|group| group.steps).sum();
+        let worst = groups.iter().map(|group| &group.worst).max_by_key(|known| known.head.period_ns)?.clone();
+        let mut medians: Vec<&Self> = groups.iter().collect();
+        medians.sort_unstable_by_key(|group| (group.median.head.period_ns, group.first));
+        let takes_upper = (first / steps) % 2 == 1;
+        let mut below = 0;
+        let is_middle = |group: &&&Self| {
+            below += group.steps;
+            if takes_upper { below * 2 > steps } else { below * 2 >= steps }
+        };
+        let median = medians.iter().find(is_middle)?.median.clone();
+        Some(Self { first, steps, worst, median })
+    }
+
+    /// The ordinals of its steps.
+    pub(in crate::store) fn ordinals(&self) -> Range<u64> {
+        self.first..self.first + self.steps
+    }
+
+    /// Its worst step.
+    pub(in crate::store) fn worst(&self) -> StepRow<'_> {
+        self.worst.row()
+    }
+
+    /// Its median step.
+    pub(in crate::store) fn median(&self) -> StepRow<'_> {
+        self.median.row()
+    }
+}
+
+/// All groups, oldest first.
+#[derive(Clone, Debug)]
+pub(in crate::store) struct ReducedSteps {
+    groups: Vec<StepGroup>,
+    capacity: usize,
+}
+
+impl ReducedSteps {
+    /// Without a group yet, for at most `capacity` of them for long.
+    pub(in crate::store) fn new(capacity: usize) -> Self {
+        Self { groups: Vec::new(), capacity: capacity.max(MERGED * 2) }
+    }
+
+    /// Reduces rows that follow on those before.
+    pub(in crate::store) fn take(&mut self, rows: &mut [StepRow<'_>]) {
+        self.groups.extend(rows.chunks_mut(FIRST_STEPS).filter_map(StepGroup::of));
+        if self.groups.len() > self.capacity {
+            self.thin_out();
+        }
+    }
+
+    /// Halves the number of groups, or comes near it: the newest and smallest are joined first.
+    fn thin_out(&mut self) {
+        let mut joined_steps = FIRST_STEPS as u64;
+        while self.groups.len() > self.capacity / 2 && joined_steps < 1 << 60 {
+            let mut thinned = Vec::with_capacity(self.capacity);
+            let mut rest = self.groups.as_slice();
+            while let Some(group) = rest.first() {
+                // Groups begin at multiples of their length, so that columns of as many steps never cut one.
+                let fits = |four: &&[StepGroup]| {
+                    group.first.is_multiple_of(joined_steps * MERGED as u64)
+                        && four.iter().all(|g| g.steps == joined_steps)
+                };
+                let four = rest.get(..MERGED).filter(fits);
+                thinned.push(four.and_then(StepGroup::merge).unwrap_or_else(|| group.clone()));
+                rest = &rest[four.map_or(1, <[StepGroup]>::len)..];
+            }
+            self.groups = thinned;
+            joined_steps *= MERGED as u64;
+        }
+    }
+
+    /// The groups that begin within these ordinals.
+    pub(in crate::store) fn within(&self, ordinals: Range<u64>) -> &[StepGroup] {
+        let from = self.groups.partition_point(|group| group.first < ordinals.start);
+        let to = self.groups.partition_point(|group| group.first < ordinals.end).max(from);
+        &self.groups[from..to]
+    }
+
+    /// The group that this step is in.
+    pub(in crate::store) fn group_of(&self, ordinal: u64) -> Option<&StepGroup> {
+        let after = self.groups.partition_point(|group| group.first <= ordinal);
+        self.groups.get(after.checked_sub(1)?).filter(|group| group.ordinals().contains(&ordinal))
+    }
+
+    /// The row of a step, where it is the worst or the median one of its group.
+    pub(in crate::store) fn row(&self, ordinal: u64) -> Option<StepRow<'_>> {
+        let group = self.group_of(ordinal)?;
+        [&group.worst, &group.median].into_iter().find(|known| known.ordinal == ordinal).map(Known::row)
+    }
+}

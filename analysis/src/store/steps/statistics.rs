@@ -1,0 +1,193 @@
+//! Running figures over steps: distributions of the period, of each phase and of the gap, and batch totals.
+//!
+//! The store feeds one of these with every step; a report that leaves out the first steps feeds another one
+//! from the rows of the table.
+
+use gnntop_wire::{BatchShape, ThreadUsage};
+
+use super::row::StepRow;
+use crate::store::ids::phases::PhaseSlot;
+use crate::store::spans::distribution::Distribution;
+
+/// Figures over a set of steps.
+#[derive(Clone, Debug, Default)]
+pub struct StepStatistics {
+    period: Distribution,
+    gap: Distribution,
+    /// By slot. Only steps in which the phase took time are recorded.
+    phases: Vec<Distribution>,
+    batch: BatchTotals,
+    usage: Option<ThreadUsage>,
+    epochs: Epochs,
+    first_loss: Option<f64>,
+    last_loss: Option<f64>,
+}
+
+/// Sums over the batches whose size is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BatchTotals {
+    /// Graphs.
+    pub graphs: Total,
+    /// Nodes.
+    pub nodes: Total,
+    /// Directed edges.
+    pub edges: Total,
+    /// Seed nodes.
+    pub seeds: Total,
+}
+
+/// A sum over the steps in which a number was known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Total {
+    /// The sum, saturating.
+    pub sum: u64,
+    /// Wall time of the steps in which the number was known, in nanoseconds.
+    pub period_ns: u64,
+}
+
+impl Total {
+    /// The sum per second of the steps in which it was known; `None` where it never was.
+    pub fn per_s(&self) -> Option<f64> {
+        (self.period_ns > 0).then(|| self.sum as f64 * 1e9 / self.period_ns as f64)
+    }
+
+    fn add(&mut self, n: Option<u64>, period_ns: u64) {
+        if let Some(n) = n {
+            self.sum = self.sum.saturating_add(n);
+            self.period_ns = self.period_ns.saturating_add(period_ns);
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Epochs {
+    first: u64,
+    last: u64,
+    changes: u64,
+}
+
+impl StepStatistics {
+    /// Figures over the given rows.
+    pub fn of<'a>(rows: impl IntoIterator<Item = StepRow<'a>>) -> Self {
+        let mut all = Self::default();
+        rows.into_iter().for_each(|row| all.add(&row));
+        all
+    }
+
+    /// Adds a step.
+    pub(in crate::store) fn add(&mut self, row: &StepRow<'_>) {
+        self.add_epoch(row.epoch());
+        self.period.record(row.period_ns());
+        self.gap.record(row.gap_ns());
+        if self.phases.len() < row.phases().len() {
+            self.phases.resize_with(row.phases().len(), Distribution::default);
+        }
+        for (phase, ns) in self.phases.iter_mut().zip(row.phases()).filter(|(_, ns)| **ns > 0) {
+            phase.record(*ns);
+        }
+        self.batch.add(&row.batch(), row.period_ns());
+        if let Some(usage) = row.usage() {
+            add_usage(self.usage.get_or_insert_default(), &usage);
+        }
+        if let Some(loss) = row.loss() {
+            self.first_loss.get_or_insert(loss);
+            self.last_loss = Some(loss);
+        }
+    }
+
+    fn add_epoch(&mut self, epoch: u64) {
+        let e = &mut self.epochs;
+        if self.period.count() == 0 {
+            e.first = epoch;
+        } else if e.last != epoch {
+            e.changes += 1;
+        }
+        e.last = epoch;
+    }
+
+    /// Steps.
+    pub fn steps(&self) -> u64 {
+        self.period.count()
+    }
+
+    /// Epochs that these steps belong to, counting each return to an earlier one again.
+    pub fn epochs(&self) -> u64 {
+        if self.steps() == 0 { 0 } else { self.epochs.changes + 1 }
+    }
+
+    /// The newest step's epoch, `None` without a step.
+    pub fn last_epoch(&self) -> Option<u64> {
+        (self.steps() > 0).then_some(self.epochs.last)
+    }
+
+    /// The whole step: its period.
+    pub fn period(&self) -> &Distribution {
+        &self.period
+    }
+
+    /// Time outside every phase. Every step counts, also with no gap at all.
+    pub fn gap(&self) -> &Distribution {
+        &self.gap
+    }
+
+    /// Time a step spends in a phase (or in the gap), over the steps that spend any; `None` where none did.
+    pub fn phase(&self, slot: PhaseSlot) -> Option<&Distribution> {
+        if slot == PhaseSlot::GAP {
+            return Some(&self.gap);
+        }
+        self.phases.get(slot.index()).filter(|phase| phase.count() > 0)
+    }
+
+    /// Wall time of all steps: what the shares of phases and gap refer to.
+    pub fn tiled_ns(&self) -> u64 {
+        self.period.total_ns()
+    }
+
+    /// Share (0 to 1) of a phase, or of the gap, in the wall time of all steps. `None` without a step.
+    pub fn share(&self, slot: PhaseSlot) -> Option<f64> {
+        let total = self.phase(slot).map_or(0, Distribution::total_ns);
+        (self.tiled_ns() > 0).then(|| total as f64 / self.tiled_ns() as f64)
+    }
+
+    /// Sums over the batches.
+    pub fn batch(&self) -> &BatchTotals {
+        &self.batch
+    }
+
+    /// Steps per second of their wall time; `None` without a step.
+    pub fn steps_per_s(&self) -> Option<f64> {
+        (self.tiled_ns() > 0).then(|| self.steps() as f64 * 1e9 / self.tiled_ns() as f64)
+    }
+
+    /// Sum of page faults and context switches over the steps that tell them.
+    pub fn usage(&self) -> Option<&ThreadUsage> {
+        self.usage.as_ref()
+    }
+
+    /// The first loss the program read.
+    pub fn first_loss(&self) -> Option<f64> {
+        self.first_loss
+    }
+
+    /// The last loss the program read.
+    pub fn last_loss(&self) -> Option<f64> {
+        self.last_loss
+    }
+}
+
+impl BatchTotals {
+    /// Adds a batch whose step took so long.
+    pub fn add(&mut self, batch: &BatchShape, period_ns: u64) {
+        self.graphs.add(batch.graphs, period_ns);
+        self.nodes.add(batch.nodes, period_ns);
+        self.edges.add(batch.edges, period_ns);
+        self.seeds.add(batch.seeds, period_ns);
+    }
+}
+
+fn add_usage(sum: &mut ThreadUsage, usage: &ThreadUsage) {
+    sum.minor_faults = sum.minor_faults.saturating_add(usage.minor_faults);
+    sum.major_faults = sum.major_faults.saturating_add(usage.major_faults);
+    sum.voluntary_switches = sum.voluntary_switches.saturating_add(usage.voluntary_switches);
+    sum.involuntary_switches = sum.involuntary_switches.saturating_add(usage.involuntary_switches);
+}

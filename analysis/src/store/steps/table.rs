@@ -1,0 +1,186 @@
+//! The step table: one row per step, the most recent ones kept.
+//!
+//! Rows lie in chunks, so that the table grows without copying and old rows leave in bulk; what is left of those that
+//! leave lies in `reduced.rs`. A row's phases are stored beside it with only as many places as the chunk has phases; a
+//! run with four phases pays for four.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use gnntop_wire::{Step, StepId};
+
+use super::reduced::ReducedSteps;
+use super::row::{Head, Period, StepRow};
+
+/// Rows in a chunk.
+const CHUNK_ROWS: usize = 4096;
+/// Rows that lie together.
+#[derive(Clone, Debug)]
+struct Chunk {
+    heads: Vec<Head>,
+    /// `stride` numbers for each head.
+    phases: Vec<u64>,
+    stride: usize,
+}
+
+/// The most recent steps of a session.
+#[derive(Clone, Debug)]
+pub struct StepTable {
+    chunks: VecDeque<Chunk>,
+    capacity: usize,
+    /// Rows that left; the ordinal of the first row kept.
+    discarded: u64,
+    len: usize,
+    reduced: ReducedSteps,
+}
+
+impl StepTable {
+    /// An empty table that keeps at least `capacity` rows and at most one chunk (4,096 rows) more, and of those that
+    /// left at most `groups` groups for long.
+    pub(in crate::store) fn new(capacity: usize, groups: usize) -> Self {
+        Self { chunks: VecDeque::new(), capacity, discarded: 0, len: 0, reduced: ReducedSteps::new(groups) }
+    }
+
+    /// Steps so far, kept or not. The newest row's ordinal is one less.
+    pub fn total(&self) -> u64 {
+        self.discarded + self.len as u64
+    }
+
+    /// Rows kept.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether no row is kept.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The oldest steps, which are no longer kept one by one: [`StepTable::known_row`] has what is left of them.
+    pub fn discarded(&self) -> u64 {
+        self.discarded
+    }
+
+    /// The ordinals of the rows kept.
+    pub fn kept(&self) -> Range<u64> {
+        self.discarded..self.total()
+    }
+
+    /// The row with this ordinal, if it is kept.
+    pub fn row(&self, ordinal: u64) -> Option<StepRow<'_>> {
+        let index = usize::try_from(ordinal.checked_sub(self.discarded)?).ok()?;
+        // All chunks but the last are full, and rows leave by whole chunks.
+        let chunk = self.chunks.get(index / CHUNK_ROWS)?;
+        chunk.row(ordinal, index % CHUNK_ROWS)
+    }
+
+    /// The row with this ordinal or, where steps are reduced, the worst of the group that it is in.
+    pub fn known_row(&self, ordinal: u64) -> Option<StepRow<'_>> {
+        let exact = self.row(ordinal).or_else(|| self.reduced.row(ordinal));
+        exact.or_else(|| Some(self.reduced.group_of(ordinal)?.worst()))
+    }
+
+    /// How many steps from `ordinal` on are known together: 1 where they are kept one by one.
+    pub fn coarseness(&self, ordinal: u64) -> u64 {
+        self.reduced.group_of(ordinal).map_or(1, |group| group.ordinals().end - group.ordinals().start)
+    }
+
+    /// What is left of the steps that are no longer kept.
+    pub(in crate::store) fn reduced(&self) -> &ReducedSteps {
+        &self.reduced
+    }
+
+    /// The newest row.
+    pub fn last(&self) -> Option<StepRow<'_>> {
+        self.row(self.total().checked_sub(1)?)
+    }
+
+    /// The rows of a range of ordinals that are kept, oldest first.
+    pub fn rows(&self, ordinals: Range<u64>) -> impl DoubleEndedIterator<Item = StepRow<'_>> {
+        let start = ordinals.start.max(self.discarded);
+        let end = ordinals.end.min(self.total()).max(start);
+        (start..end).filter_map(|ordinal| self.row(ordinal))
+    }
+
+    /// All rows kept, oldest first.
+    pub fn all(&self) -> impl DoubleEndedIterator<Item = StepRow<'_>> {
+        self.rows(self.kept())
+    }
+
+    /// The rows of a range of ordinals, and of those that are reduced the worst and the median of each group.
+    pub fn known_rows(&self, ordinals: Range<u64>) -> impl Iterator<Item = StepRow<'_>> {
+        let groups = self.reduced.within(ordinals.start..ordinals.end.min(self.discarded));
+        groups.iter().flat_map(|group| [group.median(), group.worst()]).chain(self.rows(ordinals))
+    }
+
+    /// The newest row whose period began at or before `t_ns`: the step that was running then.
+    /// Binary search; where the clock went backwards any such row may be given.
+    pub fn at_time(&self, t_ns: u64) -> Option<StepRow<'_>> {
+        let Range { start: mut low, end: mut high } = self.kept();
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.row(middle)?.period_start_ns() <= t_ns { low = middle + 1 } else { high = middle }
+        }
+        self.row(low.checked_sub(1)?)
+    }
+
+    /// The newest row of the step that the program counts as `step`. Looks through all rows.
+    pub fn find(&self, step: StepId) -> Option<StepRow<'_>> {
+        self.all().rev().find(|row| row.step() == step)
+    }
+
+    pub(in crate::store) fn push(&mut self, step: &Step, period: &Period<'_>) {
+        if self.len >= self.capacity + CHUNK_ROWS {
+            self.reduce_oldest();
+            self.chunks.pop_front();
+            self.len -= CHUNK_ROWS;
+            self.discarded += CHUNK_ROWS as u64;
+        }
+        if self.chunks.back().is_none_or(|chunk| chunk.heads.len() == CHUNK_ROWS) {
+            self.chunks.push_back(Chunk::new(period.phase_ns.len()));
+        }
+        if let Some(chunk) = self.chunks.back_mut() {
+            chunk.push(Head::of(step, period), period.phase_ns);
+            self.len += 1;
+        }
+    }
+
+    /// Keeps what matters of the oldest chunk.
+    fn reduce_oldest(&mut self) {
+        let Some(chunk) = self.chunks.front() else { return };
+        let rows = (self.discarded..).zip(0..chunk.heads.len()).filter_map(|(ordinal, at)| chunk.row(ordinal, at));
+        self.reduced.take(&mut rows.collect::<Vec<_>>());
+    }
+}
+
+impl Chunk {
+    fn new(stride: usize) -> Self {
+        Self { heads: Vec::new(), phases: Vec::new(), stride }
+    }
+
+    fn row(&self, ordinal: u64, at: usize) -> Option<StepRow<'_>> {
+        let head = self.heads.get(at)?;
+        let phase_ns = self.phases.get(at * self.stride..(at + 1) * self.stride)?;
+        Some(StepRow::new(ordinal, head, phase_ns))
+    }
+
+    fn push(&mut self, head: Head, phase_ns: &[u64]) {
+        if phase_ns.len() > self.stride {
+            self.widen(phase_ns.len());
+        }
+        self.heads.push(head);
+        self.phases.extend_from_slice(phase_ns);
+        self.phases.resize(self.heads.len() * self.stride, 0);
+    }
+
+    /// Makes room for more phases in every row of the chunk.
+    fn widen(&mut self, stride: usize) {
+        let mut phases = Vec::with_capacity(self.heads.len() * stride);
+        for row in 0..self.heads.len() {
+            phases.extend_from_slice(&self.phases[row * self.stride..(row + 1) * self.stride]);
+            phases.resize((row + 1) * stride, 0);
+        }
+        self.phases = phases;
+        self.stride = stride;
+    }
+}

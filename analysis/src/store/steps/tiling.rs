@@ -1,0 +1,161 @@
+//! Lays the phases of a training track over the wall clock, step by step.
+//!
+//! A step's period runs from the end of the step before to its own end. Each instant of it belongs to the
+//! outermost phase that covers it, or to the gap, so that phases and gap add up to the period exactly, whatever
+//! the stream says: overlaps are given to the phase that began first, and what lies outside the period is cut off.
+
+use crate::store::ids::phases::{MAX_PHASES, PhaseSlot};
+
+/// Phases that wait for their step; beyond this the older half is added up.
+const MAX_PENDING: usize = 1024;
+
+/// One phase that no step has claimed yet.
+#[derive(Clone, Copy, Debug)]
+struct Interval {
+    start_ns: u64,
+    end_ns: u64,
+    slot: PhaseSlot,
+}
+
+/// The phases of one track since its last step.
+#[derive(Clone, Debug)]
+pub(in crate::store) struct Tiling {
+    /// Outermost phases so far.
+    pending: Vec<Interval>,
+    /// Whether `pending` is ordered by start.
+    is_sorted: bool,
+    last_end_ns: Option<u64>,
+    last_step: u64,
+    /// What phases took that were too many to wait for their step.
+    folded: Option<Given>,
+    /// What the phases of the last period took.
+    given: Given,
+    /// Whether events were lost since the last step.
+    lost_events: bool,
+}
+
+/// Time given to phases so far in one period.
+#[derive(Clone, Copy, Debug)]
+struct Given {
+    phase_ns: [u64; MAX_PHASES],
+    /// Everything up to here has an owner.
+    cursor_ns: u64,
+}
+
+/// A period as found by [`Tiling::step`]; what its phases took is in [`Tiling::phase_ns`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) struct Tiled {
+    pub start_ns: u64,
+    pub period_ns: u64,
+    pub gap_ns: u64,
+    /// Steps lost since the step before, 0 unless events were lost.
+    pub missing_steps: u64,
+    /// Time since the end of the step before that is not in the period.
+    pub untiled_ns: u64,
+}
+
+impl Tiling {
+    pub(in crate::store) fn new() -> Self {
+        Self {
+            pending: Vec::new(),
+            is_sorted: true,
+            last_end_ns: None,
+            last_step: 0,
+            folded: None,
+            given: Given::starting_at(0),
+            lost_events: false,
+        }
+    }
+
+    /// Says that events of the track were lost.
+    pub(in crate::store) fn note_loss(&mut self) {
+        self.lost_events = true;
+    }
+
+    /// Time by slot in the period that [`Tiling::step`] last gave.
+    pub(in crate::store) fn phase_ns(&self) -> &[u64; MAX_PHASES] {
+        &self.given.phase_ns
+    }
+
+    /// Takes a phase. Inner phases come before the outer one and give way to it.
+    #[inline]
+    pub(in crate::store) fn phase(&mut self, slot: PhaseSlot, start_ns: u64, end_ns: u64) {
+        while let Some(top) = self.pending.last()
+            && top.start_ns >= start_ns
+        {
+            if top.end_ns > end_ns {
+                self.is_sorted = false; // not nested: the clock went backwards, or threads share the track
+                break;
+            }
+            self.pending.pop();
+        }
+        if self.pending.len() >= MAX_PENDING {
+            self.fold();
+        }
+        self.pending.push(Interval { start_ns, end_ns, slot });
+    }
+
+    /// Adds up the older half of the waiting phases. Before the first step, whose period is not known yet, they
+    /// are forgotten.
+    #[cold]
+    fn fold(&mut self) {
+        self.sort();
+        let older = self.pending.drain(..MAX_PENDING / 2);
+        if let Some(start_ns) = self.last_end_ns {
+            let folded = self.folded.get_or_insert(Given::starting_at(start_ns));
+            older.for_each(|phase| folded.give(&phase, u64::MAX));
+        }
+    }
+
+    fn sort(&mut self) {
+        if !self.is_sorted {
+            self.pending.sort_unstable_by_key(|phase| (phase.start_ns, std::cmp::Reverse(phase.end_ns)));
+            self.is_sorted = true;
+        }
+    }
+
+    /// Takes the end of a step and starts the next period.
+    pub(in crate::store) fn step(&mut self, step: u64, start_ns: u64, end_ns: u64) -> Tiled {
+        let (period_start, missing_steps) = self.period_start(step, start_ns.min(end_ns), end_ns);
+        let untiled_ns = self.last_end_ns.map_or(0, |last| period_start.saturating_sub(last));
+        // What was folded holds for this period only if it began where expected and ends after it.
+        let folded = self.folded.take().filter(|f| untiled_ns == 0 && f.cursor_ns <= end_ns);
+        let mut given = folded.unwrap_or(Given::starting_at(period_start));
+        self.sort();
+        self.pending.iter().for_each(|phase| given.give(phase, end_ns));
+        self.pending.retain(|phase| phase.end_ns > end_ns);
+        let period_ns = end_ns - period_start;
+        let gap_ns = period_ns.saturating_sub(given.phase_ns.iter().sum());
+        self.given = given;
+        self.last_end_ns = Some(end_ns);
+        self.last_step = step;
+        self.lost_events = false;
+        Tiled { start_ns: period_start, period_ns, gap_ns, missing_steps, untiled_ns }
+    }
+
+    /// Where the period of a step begins, at most at its end, and how many steps were lost before it.
+    fn period_start(&self, step: u64, start_ns: u64, end_ns: u64) -> (u64, u64) {
+        let Some(last_end) = self.last_end_ns.filter(|last| *last <= end_ns) else {
+            return (start_ns, 0); // the first step, or one from before the last: the clock went backwards
+        };
+        let missing = step.saturating_sub(self.last_step.saturating_add(1));
+        if self.lost_events && missing > 0 { (start_ns.max(last_end), missing) } else { (last_end, 0) }
+    }
+}
+
+impl Given {
+    fn starting_at(cursor_ns: u64) -> Self {
+        Self { phase_ns: [0; MAX_PHASES], cursor_ns }
+    }
+
+    /// Gives a phase the time it covers up to `until_ns`, as far as nobody has it yet.
+    #[inline]
+    fn give(&mut self, phase: &Interval, until_ns: u64) {
+        let end_ns = phase.end_ns.min(until_ns);
+        let start_ns = phase.start_ns.max(self.cursor_ns);
+        if end_ns > start_ns {
+            self.phase_ns[phase.slot.index()] += end_ns - start_ns;
+            self.cursor_ns = end_ns;
+        }
+    }
+}

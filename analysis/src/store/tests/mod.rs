@@ -1,0 +1,5 @@
+//! The store as a whole.
+
+mod energy;
+mod properties;
+mod streams;

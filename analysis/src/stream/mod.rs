@@ -1,0 +1,16 @@
+//! The ground floor: what everybody agrees on who hands over a stream, takes it in or writes it on. Sources hand items to a
+//! [`Sink`] and know nothing of what stands behind it.
+//!
+//! ```text
+//! sink.rs    what takes in items
+//! clock.rs   how the clocks of two sessions lie to each other
+//! run.rs     what makes sessions one run
+//! ```
+
+mod clock;
+mod run;
+mod sink;
+
+pub use clock::{Alignment, Evidence, align};
+pub use run::{MOST_SESSIONS, RIVAL_NS, RankKind};
+pub use sink::Sink;
