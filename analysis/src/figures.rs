@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 /// A duration such as `840 ns`, `42.1 ms`, `3.20 s`, `2m 05s` or `1h 02m`.
 pub fn duration(ns: u64) -> String {
     const S: f64 = 1e9;
@@ -119,20 +121,11 @@ fn three_digits(value: f64) -> String {
     }
 }
 
-/// A time as `2026-01-02 03:04:05 UTC`. Days to civil date after Howard Hinnant, `chrono`-compatible low-level
-/// date algorithms, `civil_from_days`.
+/// A time as `2026-01-02 03:04:05 UTC`.
 pub fn utc(unix_ns: u64) -> String {
-    let seconds = unix_ns / 1_000_000_000;
-    let (days, second) = (seconds / 86_400 + 719_468, seconds % 86_400);
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    let (h, m, s) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02} {h:02}:{m:02}:{s:02} UTC")
+    // Every u64 of nanoseconds is a time that jiff has: it goes up to the year 9999, they to 2554.
+    let time = Timestamp::from_nanosecond(i128::from(unix_ns)).unwrap_or(Timestamp::MAX);
+    time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
 #[cfg(test)]

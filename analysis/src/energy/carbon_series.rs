@@ -11,6 +11,10 @@
 
 use std::ops::Range;
 
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
 const SECOND_NS: u64 = 1_000_000_000;
 /// How long a figure holds that stands alone.
 const HOUR_NS: u64 = 3600 * SECOND_NS;
@@ -83,40 +87,11 @@ fn unix_ns(text: &str) -> Option<u64> {
     if let Ok(seconds) = text.parse::<f64>() {
         return (0.0..1e10).contains(&seconds).then_some((seconds * 1e9) as u64);
     }
-    let (date, rest) = text.split_once(['T', ' '])?;
-    let (clock, east_s) = match rest.strip_suffix('Z') {
-        Some(clock) => (clock, 0),
-        None => match rest.rfind(['+', '-']) {
-            Some(at) => (&rest[..at], offset_s(&rest[at..])?),
-            None => (rest, 0),
-        },
-    };
-    let mut date = date.splitn(3, '-').map(|part| part.parse::<i64>().ok());
-    let (year, month, day) = (date.next()??, date.next()??, date.next()??);
-    let mut clock = clock.splitn(3, ':').map(|part| part.parse::<f64>().ok());
-    let (h, m, s) = (clock.next()??, clock.next()??, clock.next().unwrap_or(Some(0.0))?);
-    let is_date = (1970..10_000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
-    let is_clock = (0.0..24.0).contains(&h) && (0.0..60.0).contains(&m) && (0.0..61.0).contains(&s);
-    if !is_date || !is_clock {
-        return None;
-    }
-    let seconds = days(year, month, day) as f64 * 86_400.0 + h * 3600.0 + m * 60.0 + s - east_s as f64;
-    (seconds >= 0.0).then_some((seconds * 1e9) as u64)
-}
-
-/// Seconds of `+01:00`.
-fn offset_s(text: &str) -> Option<i64> {
-    let (h, m) = text[1..].split_once(':')?;
-    let seconds = h.parse::<i64>().ok()? * 3600 + m.parse::<i64>().ok()? * 60;
-    Some(if text.starts_with('-') { -seconds } else { seconds })
-}
-
-/// Days since 1970-01-01. After Howard Hinnant, `chrono`-compatible low-level date algorithms, `days_from_civil`.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, year_of_era) = (year / 400, year % 400);
-    let day_of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+    // A date alone does not say from when on a figure holds.
+    text.find(['T', 't', ' '])?;
+    let without_offset = || Some(text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp());
+    let time = text.parse::<Timestamp>().ok().or_else(without_offset)?;
+    u64::try_from(time.as_nanosecond()).ok()
 }
 
 #[cfg(test)]

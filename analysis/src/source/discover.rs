@@ -179,8 +179,7 @@ fn ownership(dir: &Path) -> Result<(), Refusal> {
 
 /// This process's effective user.
 pub fn user_id() -> u32 {
-    // SAFETY: geteuid takes no argument, touches no memory and cannot fail.
-    unsafe { libc::geteuid() }
+    rustix::process::geteuid().as_raw()
 }
 
 #[cfg(test)]

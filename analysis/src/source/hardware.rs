@@ -220,13 +220,9 @@ fn read_clocks() -> Anchor {
 /// Time since boot with suspension, or `otherwise` where the system has no such clock.
 #[cfg(target_os = "linux")]
 fn boot_ns(otherwise: u64) -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `now` is a live, writable timespec and the call writes nothing else.
-    if unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut now) } != 0 {
-        return otherwise;
-    }
-    let (seconds, nanos) = (u64::try_from(now.tv_sec).unwrap_or(0), u64::try_from(now.tv_nsec).unwrap_or(0));
-    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let (seconds, nanos) = (u64::try_from(now.tv_sec), u64::try_from(now.tv_nsec));
+    seconds.ok().zip(nanos.ok()).map_or(otherwise, |(s, ns)| s.saturating_mul(1_000_000_000).saturating_add(ns))
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -84,10 +84,9 @@ impl Stat {
 
     #[cfg(not(target_os = "linux"))]
     fn of(pid: u32) -> Option<Self> {
-        let pid = libc::pid_t::try_from(pid).ok().filter(|pid| *pid > 0)?;
-        // SAFETY: signal 0 only asks whether the process is there; no memory is touched.
-        let there = unsafe { libc::kill(pid, 0) } == 0;
-        there.then_some(Self { alive: true, parent: 0, start_ticks: 0 })
+        let pid = rustix::process::Pid::from_raw(i32::try_from(pid).ok()?)?;
+        rustix::process::test_kill_process(pid).ok()?;
+        Some(Self { alive: true, parent: 0, start_ticks: 0 })
     }
 }
 

@@ -10,6 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use gnntop_wire::layout;
+use rustix::fs::OFlags;
 
 /// The numbers of the segments in `dir`, ascending.
 pub(super) fn numbers(dir: &Path) -> io::Result<Vec<u64>> {
@@ -29,7 +30,8 @@ pub(super) fn path(dir: &Path, number: u64) -> PathBuf {
 /// Opens a regular file for reading. A link, a pipe or a device in its place is refused, and none of them
 /// can make the call wait.
 pub(super) fn open(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     if file.metadata()?.is_file() {
         Ok(file)
     } else {
