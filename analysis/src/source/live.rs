@@ -106,7 +106,8 @@ impl Live {
         self.next_look = now + self.look_every;
         self.dead = !segments::is_alive(&self.dir);
         sink.see_publisher(!self.dead);
-        let after = self.open.as_ref().map(|open| open.number);
+        // Where the one that comes next was dropped before it could be opened, none is open.
+        let after = self.open.as_ref().map(|open| open.number).or(self.last_closed);
         self.later = segments::numbers(&self.dir)?.into_iter().filter(|n| after.is_none_or(|a| *n > a)).collect();
         Ok(if self.dead || !self.later.is_empty() { Advance::Again } else { Advance::Idle })
     }
@@ -132,7 +133,7 @@ impl Live {
     fn open_segment(&mut self, number: u64, sink: &mut dyn Sink) -> io::Result<()> {
         match segments::open(&segments::path(&self.dir, number)) {
             Ok(file) => {
-                let lost = self.last_closed.map_or(0, |last| number - last - 1);
+                let lost = self.last_closed.map_or(0, |last| number.saturating_sub(last).saturating_sub(1));
                 self.lost_segments += lost;
                 if lost > 0 {
                     sink.lose_segments(lost);
@@ -248,6 +249,22 @@ mod tests {
         assert_eq!(heard.steps(), [1, 2, 3, 4, 5]);
         assert_eq!(live.status().state, State::Running);
         assert!(live.status().warnings().is_empty());
+    }
+
+    #[test]
+    fn a_segment_that_was_read_is_not_read_again_when_the_next_one_is_gone() {
+        let (_dir, session, _lock) = session();
+        session.write_segment(3, &fixture::segment("pna", 4711, 3));
+        let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
+        poll(&mut live, &mut heard);
+        // Listed, and dropped by the publisher before it is opened.
+        live.later.push_back(5);
+        poll(&mut live, &mut heard);
+        assert_eq!((heard.segments.len(), heard.lost_segments), (1, 0));
+        session.write_segment(6, &fixture::segment("pna", 4711, 6));
+        poll(&mut live, &mut heard);
+        assert_eq!((heard.segments.len(), heard.lost_segments), (2, 2));
+        assert_eq!(live.status().lost_segments, 2);
     }
 
     trait MapOwned {
