@@ -37,6 +37,30 @@ fn no_member_has_a_circle_of_rooms() {
     assert!(found.is_empty(), "rooms import each other in a loop:\n{found}");
 }
 
+/// The rooms of the member between stream and screen, each with those that stand below it.
+const ANALYSIS: [(&str, &[&str]); 8] = [
+    ("energy", &[]),
+    ("figures", &[]),
+    ("stream", &[]),
+    ("source", &["stream"]),
+    ("recorder", &["stream"]),
+    ("store", &["energy", "figures", "stream"]),
+    ("ranks", &["energy", "figures", "store", "stream"]),
+    ("findings", &["figures", "ranks", "store"]),
+];
+
+#[test]
+fn each_room_between_stream_and_screen_knows_only_those_below_it() {
+    let rooms = between_rooms(&arrows(&Path::new(env!("CARGO_MANIFEST_DIR")).join("analysis/src/lib.rs")));
+    assert!(rooms["findings"].contains_key("store"), "the arrows are seen: {rooms:?}");
+    for (room, targets) in &rooms {
+        let (_, below) = ANALYSIS.iter().find(|(name, _)| name == room).unwrap_or_else(|| panic!("{room} has a place"));
+        for (target, names) in targets {
+            assert!(below.contains(&target.as_str()), "{room} takes {names:?} from {target}");
+        }
+    }
+}
+
 /// A crate of these files.
 fn crate_of(files: &[(&str, &str)]) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();

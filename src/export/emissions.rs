@@ -122,15 +122,15 @@ impl Row<'_> {
     fn quality(&self) -> String {
         let mut out = format!("{QUALITY_COLUMNS}\n");
         for component in &self.book.components {
-            for (scope, word) in [(Scope::Device, "device"), (Scope::Job, "job")] {
-                out.push_str(&joined(&self.quality_cells(component, scope, word)));
+            for scope in [Scope::Device, Scope::Job] {
+                out.push_str(&joined(&self.quality_cells(component, scope)));
                 out.push('\n');
             }
         }
         out
     }
 
-    fn quality_cells(&self, component: &ComponentEnergy, scope: Scope, word: &str) -> Vec<String> {
+    fn quality_cells(&self, component: &ComponentEnergy, scope: Scope) -> Vec<String> {
         let figure = self.figure(component, scope);
         let of = |of: fn(&Figure) -> f64| number(figure.as_ref().map(of));
         let line = component.device.as_ref().ok().map(|account| account.line());
@@ -139,7 +139,7 @@ impl Row<'_> {
         let label = figure.map_or("unavailable", |figure| figure.label.as_str());
         let reason = if scope == Scope::Job { self.book.no_job(component) } else { None };
         let reason = reason.or(component.reason.as_deref()).unwrap_or_default();
-        let mut cells = vec![self.run_id(), component.name.clone(), word.to_owned()];
+        let mut cells = vec![self.run_id(), component.name.clone(), scope.word().to_owned()];
         cells.extend([of(|f| f.joules), of(|f| f.lo), of(|f| f.hi), of(|f| f.pm95), label.to_owned()]);
         cells.extend([
             of(Figure::coverage),

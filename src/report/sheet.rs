@@ -3,6 +3,7 @@
 use super::durations::Durations;
 use super::energy::{Energy, Joules};
 use super::{Figure, Report, RunReport};
+use gnntop_analysis::energy::Scope;
 
 const HEAD: &str = "recording,section,name,statistic,value,unit\n";
 
@@ -47,7 +48,8 @@ impl Lines<'_> {
         self.line(section, name, "total", Some(durations.total_ns as f64), "ns");
     }
 
-    fn joules(&mut self, name: &str, scope: &str, joules: Option<&Joules>) {
+    fn joules(&mut self, name: &str, scope: Scope, joules: Option<&Joules>) {
+        let scope = scope.word();
         let Some(joules) = joules else { return };
         let numbers = [("total", joules.joules), ("lo", joules.lo_joules), ("hi", joules.hi_joules)];
         for (statistic, value) in numbers.into_iter().chain([("pm95", joules.pm95_joules)]) {
@@ -133,8 +135,8 @@ fn energy(lines: &mut Lines<'_>, energy: &Energy) {
     let all = std::iter::once(("in all", &total.device, &total.job));
     let components = energy.components.iter().map(|one| (one.name.as_str(), &one.device, &one.job));
     for (name, device, job) in components.chain(all) {
-        lines.joules(name, "device", device.as_ref());
-        lines.joules(name, "job", job.as_ref());
+        lines.joules(name, Scope::Device, device.as_ref());
+        lines.joules(name, Scope::Job, job.as_ref());
     }
     lines.joules("a step", energy.scope, energy.step.as_ref());
     for epoch in &energy.epochs {
@@ -142,7 +144,13 @@ fn energy(lines: &mut Lines<'_>, energy: &Energy) {
     }
     let kilograms = energy.carbon.kilograms;
     for (at, statistic) in ["total", "lo", "hi"].into_iter().enumerate() {
-        lines.line("energy", "carbon", &format!("{}_{statistic}", energy.scope), kilograms.map(|kg| kg[at]), "kg CO2e");
+        lines.line(
+            "energy",
+            "carbon",
+            &format!("{}_{statistic}", energy.scope.word()),
+            kilograms.map(|kg| kg[at]),
+            "kg CO2e",
+        );
     }
 }
 

@@ -35,6 +35,16 @@ pub enum Scope {
     Job,
 }
 
+impl Scope {
+    /// `device` or `job`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Device => "device",
+            Self::Job => "job",
+        }
+    }
+}
+
 /// How the job's energy follows from the device's.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum JobShare {

@@ -15,6 +15,7 @@ use gnntop_wire::{Open, TrackRole};
 
 use super::presence::Presence;
 use super::rank::{Rank, Ranks};
+use super::work::{REDUCE, WAIT};
 use crate::figures::{count, duration};
 use crate::store::{Distribution, Store};
 
@@ -301,7 +302,7 @@ fn doing(store: &Store, open: &Open) -> Doing {
         DATA_WAIT => Doing::Data(loader(store)),
         RECEIVE | SEND => Doing::Neighbour(name.to_owned()),
         // Of an all-reduce only what lies innermost is said to be open.
-        "wait" | "reduce" => Doing::Together(ALL_REDUCE.to_owned()),
+        WAIT | REDUCE => Doing::Together(ALL_REDUCE.to_owned()),
         _ if TOGETHER.contains(&name) => Doing::Together(name.to_owned()),
         _ => Doing::In(name.to_owned()),
     }

@@ -1,5 +1,6 @@
 //! Memory that grows from the beginning to the end and shows no sign of levelling off.
 
+use std::fmt;
 use std::ops::Range;
 
 use super::check::Check;
@@ -35,21 +36,42 @@ impl Check for MemoryGrowth {
             return Outcome::NotEnough("there are no steps to look at".to_owned());
         };
         let live = evidence.store.memory().live_bytes();
-        let mut candidates = vec![("the program's live memory".to_owned(), growth(live, &span))];
+        let mut candidates = vec![(MemoryOf::Live, growth(live, &span))];
         if let Some(signal) = evidence.store.signals().find("process.rss") {
-            candidates.push(("the process's resident memory".to_owned(), growth(&signal.series, &span)));
+            candidates.push((MemoryOf::Process, growth(&signal.series, &span)));
         }
         for gpu in evidence.store.hardware().gpus() {
             if let Some(signal) = evidence.store.signals().find(&format!("gpu.{gpu}.memory.used")) {
-                candidates.push((format!("GPU {gpu}'s memory in use"), growth(&signal.series, &span)));
+                candidates.push((MemoryOf::Gpu(gpu), growth(&signal.series, &span)));
             }
         }
         if candidates.iter().all(|(_, growth)| growth.is_none()) {
             return Outcome::NotEnough("too few readings of memory".to_owned());
         }
-        let found = candidates.into_iter().filter_map(|(what, growth)| finding(evidence, &span, &what, growth?));
+        let found = candidates.into_iter().filter_map(|(of, growth)| finding(evidence, &span, of, growth?));
         // Live and resident memory tell the same story: once is enough.
         found.take(1).collect::<Vec<Finding>>().into()
+    }
+}
+
+/// The memory that grows.
+#[derive(Clone, Copy, Debug)]
+enum MemoryOf {
+    /// What the program's allocator has given out.
+    Live,
+    /// What the process holds of the machine's.
+    Process,
+    /// What is in use of the GPU with this number.
+    Gpu(u32),
+}
+
+impl fmt::Display for MemoryOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Live => f.write_str("the program's live memory"),
+            Self::Process => f.write_str("the process's resident memory"),
+            Self::Gpu(gpu) => write!(f, "GPU {gpu}'s memory in use"),
+        }
     }
 }
 
@@ -69,7 +91,7 @@ fn growth<T: Value>(series: &Series<T>, span: &Range<u64>) -> Option<[f64; STRET
     readings.iter().all(|n| *n >= READINGS).then_some(lowest)
 }
 
-fn finding(evidence: &Evidence<'_>, span: &Range<u64>, what: &str, lowest: [f64; STRETCHES]) -> Option<Finding> {
+fn finding(evidence: &Evidence<'_>, span: &Range<u64>, of: MemoryOf, lowest: [f64; STRETCHES]) -> Option<Finding> {
     let (first, middle, last) = (lowest[0], lowest[STRETCHES / 2 - 1], lowest[STRETCHES - 1]);
     let grown = last - first;
     let rises = lowest.windows(2).filter(|pair| pair[1] > pair[0]).count();
@@ -82,12 +104,12 @@ fn finding(evidence: &Evidence<'_>, span: &Range<u64>, what: &str, lowest: [f64;
     let per_ns = grown / ns;
     let steps = evidence.rows.len() as f64 * (STRETCHES - 1) as f64 / STRETCHES as f64;
     let summary =
-        format!("{what} grows from {} to {}, {} a step", bytes(first), bytes(last), bytes(grown / steps.max(1.0)));
+        format!("{of} grows from {} to {}, {} a step", bytes(first), bytes(last), bytes(grown / steps.max(1.0)));
     let mut finding = Finding::of_run(Kind::MemoryGrowth, Confidence::Medium, None, summary)
         .because(format!("it rises in {rises} of {} stretches and is not levelling off", STRETCHES - 1))
         .advise("look for what is kept from step to step: losses with their graph, lists of results, caches");
     finding.severity = Severity::Major;
-    if !what.starts_with("GPU")
+    if !matches!(of, MemoryOf::Gpu(_))
         && let Ok(free) = evidence.store.hardware().reading("machine.memory.available")
     {
         finding =
