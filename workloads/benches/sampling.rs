@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gnntop_workloads::kernels::Adjacency;
+use gnntop_workloads::graph::Adjacency;
 use gnntop_workloads::loading::{BatchId, LoaderSettings};
 use gnntop_workloads::nodes::generate::reddit_like;
 use gnntop_workloads::nodes::{Csr, Features, NodeDataset};

@@ -48,7 +48,6 @@ pub(crate) fn asked_bytes(error: &str) -> Option<u64> {
 const ASKED: &str = "asked for ";
 
 /// The words by which an allocation's error says how much it was.
-#[cfg(any(feature = "cuda", test))]
 pub(crate) fn asked_for(bytes: usize) -> String {
     format!("{ASKED}{bytes} bytes")
 }

@@ -3,10 +3,10 @@
 //! Each room uses those above it, never one below:
 //!
 //! ```text
-//! graph          graphs, batches of them, edges sorted by where they go
+//! graph          graphs, batches of them, edges sorted by where they go, and the words for messages along them
 //! loading        batches made ahead on threads, whatever a batch is
 //! device         what cannot be done with a GPU
-//! cuda           operations on NVIDIA GPUs
+//! cuda           operations on NVIDIA GPUs, or what stands in for them
 //! kernels        the operations of the models, on either device
 //! molecule, nodes, images    data that is read or made up; sampling draws neighbourhoods
 //! models         pna, gcn, sage, gat, vig: layers and networks
@@ -23,7 +23,6 @@
 extern crate self as gnntop_workloads;
 
 pub mod command;
-#[cfg(any(feature = "cuda", test))]
 mod cuda;
 pub mod device;
 pub mod graph;
@@ -40,7 +39,6 @@ pub mod sampling;
 pub mod train;
 pub mod trainers;
 
-#[cfg(feature = "cuda")]
 pub use cuda::rates as device_rates;
 
 pub use gnntop_probe::{BatchShape, TrackingAllocator, Warning};

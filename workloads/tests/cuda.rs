@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor};
 use gnntop_workloads::command::Workload;
-use gnntop_workloads::graph::{Batch, Graph};
+use gnntop_workloads::graph::{Adjacency, Batch, EdgeOp, Endpoint, Graph, Reduce};
 use gnntop_workloads::kernels::{
-    Adjacency, EdgeOp, Endpoint, KernelFamily, Operand, Reduce, Segments, SparseMatrix, dropout, edge_softmax, gather,
-    sddmm, segment_max, sparse_linear_dropout, spmm,
+    KernelFamily, Operand, Segments, SparseMatrix, dropout, edge_softmax, gather, sddmm, segment_max,
+    sparse_linear_dropout, spmm,
 };
 use gnntop_workloads::launch::DeviceChoice;
 use gnntop_workloads::models::gat::{Gat, GatConfig};

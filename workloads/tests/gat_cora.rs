@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use candle_core::{Device, Tensor};
-use gnntop_workloads::kernels::Adjacency;
+use gnntop_workloads::graph::Adjacency;
 use gnntop_workloads::models::gat::{Gat, GatConfig};
 use gnntop_workloads::models::{NodeModel, Pass};
 use gnntop_workloads::nodes::{self, NodeDataset};

@@ -8,7 +8,8 @@ mod node_models;
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Tensor};
-use gnntop_workloads::kernels::{Adjacency, KernelFamily};
+use gnntop_workloads::graph::Adjacency;
+use gnntop_workloads::kernels::KernelFamily;
 use gnntop_workloads::models::gat::{Gat, GatConfig, SelfLoops};
 use gnntop_workloads::models::{NodeModel, Parameters, Pass};
 use node_models::{CLASSES, IN_FEATURES, Made, distance};

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Tensor, Var};
-use gnntop_workloads::kernels::{Adjacency, KernelFamily, SparseMatrix};
+use gnntop_workloads::graph::Adjacency;
+use gnntop_workloads::kernels::{KernelFamily, SparseMatrix};
 use gnntop_workloads::models::gcn::{
     Computation, Finish, Gcn, GcnConfig, GcnConv, LoopedGraph, NodeFeatures, Normalised,
 };

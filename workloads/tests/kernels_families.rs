@@ -7,9 +7,8 @@ mod multigraph;
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor};
-use gnntop_workloads::kernels::{
-    Adjacency, EdgeOp, Endpoint, KernelFamily, Operand, Reduce, edge_softmax, gather, scatter, sddmm, spmm,
-};
+use gnntop_workloads::graph::{Adjacency, EdgeOp, Endpoint, Reduce};
+use gnntop_workloads::kernels::{KernelFamily, Operand, edge_softmax, gather, scatter, sddmm, spmm};
 use multigraph::{
     adjacency, distance, generator, numbers, random_divisor, random_graph, random_tensor, with_gradients,
 };

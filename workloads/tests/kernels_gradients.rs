@@ -5,9 +5,8 @@
 mod multigraph;
 
 use candle_core::{DType, Device, Tensor};
-use gnntop_workloads::kernels::{
-    EdgeOp, Endpoint, KernelFamily, Operand, Reduce, dropout, edge_softmax, gather, scatter, sddmm, spmm,
-};
+use gnntop_workloads::graph::{EdgeOp, Endpoint, Reduce};
+use gnntop_workloads::kernels::{KernelFamily, Operand, dropout, edge_softmax, gather, scatter, sddmm, spmm};
 use multigraph::{check_gradients, generator, random_divisor, random_graph, random_tensor};
 
 const REDUCTIONS: [Reduce; 4] = [Reduce::Sum, Reduce::Mean, Reduce::Max, Reduce::Min];

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Tensor, Var};
-use gnntop_workloads::kernels::{Adjacency, EdgeOp, KernelFamily, Operand, Reduce, edge_softmax, scatter, sddmm, spmm};
+use gnntop_workloads::graph::{Adjacency, EdgeOp, Reduce};
+use gnntop_workloads::kernels::{KernelFamily, Operand, edge_softmax, scatter, sddmm, spmm};
 
 /// One case of the reference vectors, with its tolerances and its edges by destination.
 struct Case {

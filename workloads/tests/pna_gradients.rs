@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use candle_core::{DType, Device, Tensor, Var};
 use finite_differences::Slopes;
-use gnntop_workloads::graph::{Batch, Graph};
-use gnntop_workloads::kernels::{Adjacency, Workspaces};
+use gnntop_workloads::graph::{Adjacency, Batch, Graph};
+use gnntop_workloads::kernels::Workspaces;
 use gnntop_workloads::models::Parameters;
 use gnntop_workloads::models::pna::{DegreeScalers, DeviceBatch, Pna, PnaConfig, PnaConv};
 use rand::rngs::StdRng;

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use bytemuck::NoUninit;
 use candle_core::{DType, Device, Result, Tensor, bail};
 
 use super::edges::{Lists, list};
-use super::machine::{Address, Arguments, Grid, Kernel, Module, THREADS, View, launch};
+use super::kernel::{Address, Grid, Kernel, Module, THREADS};
+use super::machine::{View, launch};
 use super::progress::Progress;
 
 /// Elements that a block of threads updates.
@@ -33,6 +35,7 @@ pub(crate) struct Slot<'a> {
     pub(crate) weight_decay: f32,
 }
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct AdamArguments {
     slots: Address,
@@ -50,9 +53,6 @@ struct AdamArguments {
     step_size: f32,
     root_correction: f32,
 }
-
-// SAFETY: the struct of the same name in adam.cu, with the same fields.
-unsafe impl Arguments for AdamArguments {}
 
 /// 64-bit words of a `Slot` of adam.cu.
 const WORDS: usize = 6;
@@ -106,7 +106,8 @@ impl Table {
             root_correction: rates.root_correction,
         };
         let kernel = Kernel { module: Module::Adam, name: name.to_owned() };
-        launch(self.lists.device(), &kernel, Grid { blocks: [blocks, 1], threads: [THREADS, 1] }, &arguments)
+        // SAFETY: every slot has four tensors of the length beside them, the blocks cover it, and the other addresses are none or of the numbers that `adam.cu` names.
+        unsafe { launch(self.lists.device(), &kernel, Grid { blocks: [blocks, 1], threads: [THREADS, 1] }, &arguments) }
     }
 }
 

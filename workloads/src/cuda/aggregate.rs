@@ -2,12 +2,15 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytemuck::NoUninit;
 use candle_core::{CpuStorage, CudaStorage, CustomOp2, DType, Device, Layout, Result, Shape, Tensor, bail};
 
 use super::edges::{Edges, Walk};
-use super::machine::{Address, Arguments, Grid, Memory, Module, View, launch, wide};
-use crate::kernels::{AGGREGATORS, Adjacency};
+use super::kernel::{Address, Grid, Module, wide};
+use super::machine::{Memory, View, launch};
+use crate::graph::{AGGREGATORS, Adjacency};
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct AggregateArguments {
     start: Address,
@@ -31,6 +34,7 @@ struct AggregateArguments {
     hub_edges: u32,
 }
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct AggregateGradientArguments {
     start: Address,
@@ -57,21 +61,21 @@ struct AggregateGradientArguments {
     hub_edges: u32,
 }
 
-// SAFETY: the structs of the same names in aggregate.cu, with the same fields.
-unsafe impl Arguments for AggregateArguments {}
-// SAFETY: as above.
-unsafe impl Arguments for AggregateGradientArguments {}
-
 /// What the forward kernel leaves for the backward one: the mean of the messages into every node, and the edges that
 /// hold minimum and maximum.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct SavedAggregates {
     centre: Tensor,
     holder: Tensor,
 }
 
 /// `mean | min | max | std` of `own_i + messages_j` over the in-neighbours j of every node i, `[nodes, 4 width]`.
-pub(crate) fn aggregate(edges: &Edges, width: usize, own: View<'_>, messages: View<'_>) -> Result<(Memory, Kept)> {
+pub(crate) fn aggregate(
+    edges: &Edges,
+    width: usize,
+    own: View<'_>,
+    messages: View<'_>,
+) -> Result<(Memory, SavedAggregates)> {
     let (device, walk, dtype) = (&edges.device, &edges.incoming, messages.dtype());
     let (nodes, parts) = (walk.nodes, walk.part_count());
     let out = Memory::new(device, dtype, nodes * AGGREGATORS * width)?;
@@ -102,15 +106,17 @@ pub(crate) fn aggregate(edges: &Edges, width: usize, own: View<'_>, messages: Vi
     };
     run(device, "aggregate", dtype, (nodes + parts) * width, &arguments)?;
     run(device, "join_aggregates", dtype, walk.hub_count() * width, &arguments)?;
-    let kept = Kept { centre: centre.into_tensor((nodes, width)), holder: holder.into_tensor((nodes, 2 * width)) };
+    let kept =
+        SavedAggregates { centre: centre.into_tensor((nodes, width)), holder: holder.into_tensor((nodes, 2 * width)) };
     Ok((out, kept))
 }
 
-fn run<A: Arguments>(device: &Device, name: &str, dtype: DType, count: usize, arguments: &A) -> Result<()> {
-    launch(device, &Module::Aggregate.kernel(name, dtype)?, Grid::over(count as u64), arguments)
+fn run<A: NoUninit>(device: &Device, name: &str, dtype: DType, count: usize, arguments: &A) -> Result<()> {
+    // SAFETY: the callers, in this file, checked that what they pass has a row for each node of the edges, and made the results for them.
+    unsafe { launch(device, &Module::Aggregate.kernel(name, dtype)?, Grid::over(count as u64), arguments) }
 }
 
-/// What the backward kernel reads besides what was [`Kept`].
+/// What the backward kernel reads besides what was [`SavedAggregates`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Returned<'a> {
     pub(crate) messages: View<'a>,
@@ -121,7 +127,12 @@ pub(crate) struct Returned<'a> {
 }
 
 /// Gradients of `own` and of `messages`, both `[nodes, width]`.
-pub(crate) fn gradients(edges: &Edges, width: usize, kept: &Kept, back: &Returned<'_>) -> Result<(Memory, Memory)> {
+pub(crate) fn gradients(
+    edges: &Edges,
+    width: usize,
+    kept: &SavedAggregates,
+    back: &Returned<'_>,
+) -> Result<(Memory, Memory)> {
     let (device, dtype) = (&edges.device, back.messages.dtype());
     let (incoming, outgoing) = (&edges.incoming, &edges.outgoing);
     let (nodes, parts, wide_row) = (incoming.nodes, outgoing.part_count(), AGGREGATORS * width);
@@ -179,7 +190,7 @@ pub(crate) fn fused_aggregates(adjacency: &Arc<Adjacency>, own: &Tensor, message
 struct FusedAggregates {
     adjacency: Arc<Adjacency>,
     /// Written by the forward pass.
-    kept: Mutex<Option<Kept>>,
+    kept: Mutex<Option<SavedAggregates>>,
 }
 
 impl FusedAggregates {
@@ -206,7 +217,7 @@ impl CustomOp2 for FusedAggregates {
         let edges = Edges::of(&self.adjacency, &Device::Cpu)?;
         let views = (View::of_host(own, own_layout)?, View::of_host(messages, messages_layout)?);
         let (out, shape) = self.forward(&edges, own_layout, views)?;
-        Ok((out.into_host()?, shape))
+        out.into_host(shape)
     }
 
     fn cuda_fwd(
@@ -219,7 +230,7 @@ impl CustomOp2 for FusedAggregates {
         let edges = Edges::of_storage(&self.adjacency, own)?;
         let views = (View::of_storage(own, own_layout)?, View::of_storage(messages, messages_layout)?);
         let (out, shape) = self.forward(&edges, own_layout, views)?;
-        Ok((out.into_storage()?, shape))
+        out.into_storage(shape)
     }
 
     fn bwd(

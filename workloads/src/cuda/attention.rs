@@ -1,13 +1,15 @@
 //! A graph attention layer around its products on a device: scores of the nodes, then one pass over the edges into the
 //! targets. Nothing is stored for an edge.
 
+use bytemuck::NoUninit;
 use candle_core::{Device, Result, Tensor};
 
 use super::edges::{Edges, Walk};
 use super::elements::MaskArguments;
-use super::machine::{Address, Arguments, Grid, Memory, Module, View, launch, wide};
+use super::kernel::{Address, Grid, Module, wide};
+use super::machine::{Memory, View, launch};
 use super::work::{HubListArguments, WorkArguments, grid_of, hub_list, pack_for, work};
-use crate::kernels::{Columns, DropMask};
+use crate::graph::{Columns, DropMask};
 
 /// What a layer is, besides its edges.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +40,7 @@ pub(crate) struct Attended {
     pub(super) known: Tensor,
 }
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct ScoreArguments {
     rows: Address,
@@ -51,6 +54,7 @@ struct ScoreArguments {
     width: u32,
 }
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct AttendArguments {
     work: WorkArguments,
@@ -75,13 +79,11 @@ struct AttendArguments {
     unused: u32,
 }
 
-// SAFETY: the structs of the same names in attention.cu, with the same fields.
-unsafe impl Arguments for ScoreArguments {}
-// SAFETY: as above.
-unsafe impl Arguments for AttendArguments {}
-
 /// A row of threads for each head of so many nodes.
-pub(super) fn launch_by_head<A: Arguments>(
+///
+/// # Safety
+/// As that of [`launch`].
+pub(super) unsafe fn launch_by_head<A: NoUninit>(
     device: &Device,
     module: Module,
     name: &str,
@@ -90,11 +92,15 @@ pub(super) fn launch_by_head<A: Arguments>(
     arguments: &A,
 ) -> Result<()> {
     let grid = Grid::of_rows((nodes * columns.heads) as u64, Grid::lanes_for(columns.width))?;
-    launch(device, &module.kernel(name, rows.dtype())?, grid, arguments)
+    // SAFETY: the caller vouches for the arguments.
+    unsafe { launch(device, &module.kernel(name, rows.dtype())?, grid, arguments) }
 }
 
 /// The kernel over all nodes of a walk and the parts of its hubs.
-pub(super) fn launch_rows<A: Arguments>(
+///
+/// # Safety
+/// As that of [`launch`].
+pub(super) unsafe fn launch_rows<A: NoUninit>(
     edges: &Edges,
     walk: &Walk,
     (module, name): (Module, &str),
@@ -104,7 +110,8 @@ pub(super) fn launch_rows<A: Arguments>(
 ) -> Result<()> {
     let pack = pack_for(&[1, 4], columns.width, rows.dtype(), addresses);
     let grid = grid_of(walk.nodes + walk.part_count(), columns.total() / pack)?;
-    launch(&edges.device, &module.kernel(&format!("{name}_{pack}"), rows.dtype())?, grid, arguments)
+    // SAFETY: the caller vouches for the arguments.
+    unsafe { launch(&edges.device, &module.kernel(&format!("{name}_{pack}"), rows.dtype())?, grid, arguments) }
 }
 
 /// The result of a layer, `[targets, heads width]`, from its projected rows, `[sources, heads width]`, and what the
@@ -142,9 +149,14 @@ pub(crate) fn attend(edges: &Edges, rows: View<'_>, layer: &Attending<'_>) -> Re
         unused: 0,
     };
     let addresses = [arguments.rows, arguments.bias, arguments.out];
-    launch_rows(edges, walk, (Module::Attention, "attend"), (rows, layer.columns), &addresses, &arguments)?;
+    // SAFETY: rows and bias were checked to have these columns and a row for each source; the others were made for the nodes
+    // and parts of this walk.
+    unsafe {
+        launch_rows(edges, walk, (Module::Attention, "attend"), (rows, layer.columns), &addresses, &arguments)?;
+    }
     let join = Module::Attention.kernel("join_attended", dtype)?;
-    launch(device, &join, Grid::over((walk.hub_count() * total) as u64), &arguments)?;
+    // SAFETY: as above; the hubs are among the nodes, and their parts are what `partial` has room for.
+    unsafe { launch(device, &join, Grid::over((walk.hub_count() * total) as u64), &arguments) }?;
     let attended = Attended {
         source_score: source_score.into_tensor((walk.others, heads)),
         target_score: target_score.into_tensor((targets, heads)),
@@ -173,6 +185,7 @@ fn scores(edges: &Edges, rows: View<'_>, layer: &Attending<'_>) -> Result<[Memor
         width: width as u32,
     };
     let of = (rows, layer.columns);
-    launch_by_head(&edges.device, Module::Attention, "scores", of, walk.others, &arguments)?;
+    // SAFETY: rows and both vectors were checked to have these columns, and there is a row for each node on either side.
+    unsafe { launch_by_head(&edges.device, Module::Attention, "scores", of, walk.others, &arguments)? };
     Ok([source_score, target_score])
 }

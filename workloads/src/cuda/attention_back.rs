@@ -1,15 +1,18 @@
 //! The way back through a graph attention layer on a device: around its targets, in one pass over the edges out of its
 //! sources, and around those.
 
+use bytemuck::NoUninit;
 use candle_core::{Device, Result, Tensor};
 
 use super::attention::{Attended, Attending, launch_by_head, launch_rows};
 use super::edges::Edges;
 use super::elements::{MaskArguments, column_sums, join_column_sums, parts_of_rows};
-use super::machine::{Address, Arguments, Grid, Memory, Module, View, launch, wide};
+use super::kernel::{Address, Grid, Module, wide};
+use super::machine::{Memory, View, launch};
 use super::work::{HubListArguments, WorkArguments, hub_list, work};
-use crate::kernels::Columns;
+use crate::graph::Columns;
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct ActivatedArguments {
     gradient: Address,
@@ -28,6 +31,7 @@ struct ActivatedArguments {
     unused: u32,
 }
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct AttendBackArguments {
     work: WorkArguments,
@@ -49,6 +53,7 @@ struct AttendBackArguments {
     attention: MaskArguments,
 }
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct ProjectedArguments {
     rows: Address,
@@ -65,6 +70,7 @@ struct ProjectedArguments {
     width: u32,
 }
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct WeightedSumsArguments {
     rows: Address,
@@ -76,15 +82,6 @@ struct WeightedSumsArguments {
     heads: u32,
     width: u32,
 }
-
-// SAFETY: the structs of the same names in attention_back.cu, with the same fields.
-unsafe impl Arguments for ActivatedArguments {}
-// SAFETY: as above.
-unsafe impl Arguments for AttendBackArguments {}
-// SAFETY: as above.
-unsafe impl Arguments for ProjectedArguments {}
-// SAFETY: as above.
-unsafe impl Arguments for WeightedSumsArguments {}
 
 /// Gradients of a layer besides those of its products.
 #[derive(Debug)]
@@ -128,7 +125,10 @@ impl Attended {
             width: layer.columns.width as u32,
         };
         let of = (rows, layer.columns);
-        launch_by_head(device, Module::AttentionBack, "projected_gradient", of, edges.outgoing.nodes, &arguments)?;
+        // SAFETY: rows and vectors were checked, and the sums, products and results made, for these nodes and columns.
+        unsafe {
+            launch_by_head(device, Module::AttentionBack, "projected_gradient", of, edges.outgoing.nodes, &arguments)?;
+        }
         let sources = weighted_sums(device, of, &of_source_scores, edges.outgoing.nodes)?;
         let targets = weighted_sums(device, of, &before.of_scores, edges.incoming.nodes)?;
         Ok(AttendedBack {
@@ -162,7 +162,8 @@ impl Attended {
             unused: 0,
         };
         let of = (gradient, layer.columns);
-        launch_by_head(device, Module::AttentionBack, "activated_gradient", of, targets, &arguments)?;
+        // SAFETY: all that is read was checked, and all that is written made, for these targets and columns.
+        unsafe { launch_by_head(device, Module::AttentionBack, "activated_gradient", of, targets, &arguments)? };
         Ok(BeforeActivation { gradient: out.into_tensor((targets, total)), products, of_scores })
     }
 
@@ -194,9 +195,14 @@ impl Attended {
             attention: MaskArguments::of(layer.attention)?,
         };
         let of = (rows, layer.columns);
-        launch_rows(edges, walk, (Module::AttentionBack, "attend_back"), of, &[arguments.rows], &arguments)?;
+        // SAFETY: rows, scores and what is known of the targets were checked, the products made for the targets, and the
+        // results for the nodes and parts of this walk.
+        unsafe {
+            launch_rows(edges, walk, (Module::AttentionBack, "attend_back"), of, &[arguments.rows], &arguments)?;
+        }
         let join = Module::AttentionBack.kernel("join_attended_back", dtype)?;
-        launch(device, &join, Grid::over((walk.hub_count() * (2 * total + heads)) as u64), &arguments)?;
+        // SAFETY: as above; the hubs are among the nodes, and their parts are what `partial` has room for.
+        unsafe { launch(device, &join, Grid::over((walk.hub_count() * (2 * total + heads)) as u64), &arguments) }?;
         Ok([sums, products])
     }
 }
@@ -221,7 +227,7 @@ fn weighted_sums(
     let partial = Memory::new(device, wide(dtype), parts * total)?;
     let arguments = WeightedSumsArguments {
         rows: rows.address(dtype, count * total)?,
-        weights: weights.address(),
+        weights: weights.view().address(wide(dtype), count * columns.heads)?,
         partial: partial.address(),
         count: count as u64,
         rows_of_part: rows_of_part as u64,
@@ -230,6 +236,7 @@ fn weighted_sums(
         width: columns.width as u32,
     };
     let kernel = Module::AttentionBack.kernel("weighted_sums", dtype)?;
-    launch(device, &kernel, Grid::over((parts * total) as u64), &arguments)?;
+    // SAFETY: `count` rows and weights were checked to be there, and `partial` has a row for each part.
+    unsafe { launch(device, &kernel, Grid::over((parts * total) as u64), &arguments) }?;
     join_column_sums(device, dtype, &partial, parts, total)
 }

@@ -167,11 +167,11 @@ fn token(device: &Device, dtype: DType) -> Result<(Memory, Shape)> {
 }
 
 fn on_host((memory, shape): (Memory, Shape)) -> Result<(CpuStorage, Shape)> {
-    Ok((memory.into_host()?, shape))
+    memory.into_host(shape)
 }
 
 fn on_cuda((memory, shape): (Memory, Shape)) -> Result<(CudaStorage, Shape)> {
-    Ok((memory.into_storage()?, shape))
+    memory.into_storage(shape)
 }
 
 fn type_of<S: candle_core::backend::BackendStorage>(storage: &S) -> DType {

@@ -1,109 +1,16 @@
 //! Edges on a device: both layouts of an adjacency, and how nodes with many edges are divided.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
-use candle_core::{CudaStorage, DType, Device, DeviceLocation, Result, Tensor, bail};
+use candle_core::{CudaStorage, DType, Device, Result, Tensor, bail};
 
-use super::machine::{Address, View, device_of, wide};
-use crate::kernels::Adjacency;
+use super::kernel::{Address, wide};
+use super::machine::{View, device_of};
+use crate::graph::Adjacency;
 
 /// Edges from which a node is computed in parts, and edges of a part.
 const HUB_EDGES: usize = 1024;
-
-/// Something that is copied to a device when a kernel first needs it, and stays until its owner changes.
-pub(crate) struct OnDevice<T>(Mutex<Option<(DeviceLocation, Arc<T>)>>);
-
-impl<T> Default for OnDevice<T> {
-    fn default() -> Self {
-        Self(Mutex::default())
-    }
-}
-
-/// A copy is made anew when needed.
-impl<T> Clone for OnDevice<T> {
-    fn clone(&self) -> Self {
-        Self::default()
-    }
-}
-
-/// What is on a device says nothing about its owner.
-impl<T> std::fmt::Debug for OnDevice<T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("OnDevice")
-    }
-}
-
-impl<T> OnDevice<T> {
-    /// What is on this device, made by `make` where there is nothing yet.
-    pub(crate) fn get(&self, device: &Device, make: impl FnOnce() -> Result<T>) -> Result<Arc<T>> {
-        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((location, made)) = &*slot
-            && *location == device.location()
-        {
-            return Ok(Arc::clone(made));
-        }
-        let made = Arc::new(make()?);
-        *slot = Some((device.location(), Arc::clone(&made)));
-        Ok(made)
-    }
-
-    /// Forgets it.
-    pub(crate) fn clear(&mut self) {
-        *self = Self::default();
-    }
-}
-
-/// Something that was put together ahead, for the first who asks.
-pub(crate) struct Ahead<T>(Mutex<Option<T>>);
-
-impl<T> Default for Ahead<T> {
-    fn default() -> Self {
-        Self(Mutex::new(None))
-    }
-}
-
-/// It is made anew when needed.
-impl<T> Clone for Ahead<T> {
-    fn clone(&self) -> Self {
-        Self::default()
-    }
-}
-
-impl<T> std::fmt::Debug for Ahead<T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Ahead")
-    }
-}
-
-impl<T> Ahead<T> {
-    pub(crate) fn set(&self, made: T) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(made);
-    }
-
-    pub(crate) fn take(&self) -> Option<T> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
-
-/// A tensor that the forward pass of an operation leaves for its backward pass.
-#[derive(Debug, Default)]
-pub(crate) struct Kept(Mutex<Option<Tensor>>);
-
-impl Kept {
-    pub(crate) fn set(&self, tensor: Tensor) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(tensor);
-    }
-
-    /// # Errors
-    /// There was no forward pass.
-    pub(crate) fn get(&self) -> Result<Tensor> {
-        match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(tensor) => Ok(tensor.clone()),
-            None => bail!("an operation ran backward before forward"),
-        }
-    }
-}
 
 /// Lists of numbers in one piece of memory, so that a single copy brings them to a device.
 #[derive(Debug, Default)]
@@ -207,9 +114,25 @@ impl Walk {
     }
 }
 
+/// Copies edges to a GPU ahead of the first kernel that needs them; nothing to do for host memory.
+///
+/// # Errors
+/// The device has not enough memory.
+pub(crate) fn copy_edges(adjacency: &Adjacency, device: &Device) -> Result<()> {
+    if device.is_cuda() {
+        Edges::of(adjacency, device)?;
+    }
+    Ok(())
+}
+
+/// Puts together in host memory what [`copy_edges`] copies: the longer part of its work, which another thread can do.
+pub(crate) fn stage_edges(adjacency: &Adjacency) {
+    adjacency.on_device().stage(Staged::of(adjacency));
+}
+
 /// An adjacency put together for a device, in host memory: all of the work but the copy.
 #[derive(Debug)]
-pub(crate) struct Staged {
+pub(super) struct Staged {
     lists: Lists,
     incoming: Walk,
     outgoing: Walk,
@@ -219,7 +142,7 @@ pub(crate) struct Staged {
 
 impl Staged {
     /// Puts an adjacency together.
-    pub(crate) fn of(adjacency: &Adjacency) -> Self {
+    fn of(adjacency: &Adjacency) -> Self {
         let (mut lists, hub_edges) = (Lists::default(), HUB_EDGES.min(adjacency.hub_edges()));
         let sources = (adjacency.source_nodes(), adjacency.sources().iter().copied());
         let incoming = Walk::new(&mut lists, adjacency.target_starts(), sources, None, hub_edges);
@@ -262,8 +185,8 @@ impl Edges {
     /// # Errors
     /// The device has not enough memory.
     pub(crate) fn of(adjacency: &Adjacency, device: &Device) -> Result<Arc<Self>> {
-        let (edges, staged) = adjacency.on_device();
-        edges.get(device, || staged.take().unwrap_or_else(|| Staged::of(adjacency)).copy_to(device))
+        let slot = adjacency.on_device();
+        slot.get(device, || slot.take_staged().unwrap_or_else(|| Staged::of(adjacency)).copy_to(device))
     }
 
     /// The adjacency's copy where a custom operation's argument is.

@@ -1,18 +1,20 @@
 //! Operations on one element at a time on a device, and sums of columns.
 
+use bytemuck::NoUninit;
 use candle_core::{CpuStorage, CudaStorage, CustomOp2, DType, Device, Layout, Result, Shape, Tensor, bail};
 
-use super::machine::{Address, Arguments, Grid, Memory, Module, View, device_of, launch, wide};
+use super::kernel::{Address, Grid, Kernel, Module, wide};
+use super::machine::{Memory, View, device_of, launch};
 use super::progress::seed_shift;
 use super::work::pack_for;
-use crate::kernels::DropMask;
+use crate::graph::DropMask;
 
 /// Rows of which the columns are summed by one thread, at least.
 const MIN_ROWS_OF_PART: usize = 32;
 /// Parts into which rows are divided, at most.
 const MAX_PARTS: usize = 512;
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, NoUninit)]
 #[repr(C)]
 pub(super) struct MaskArguments {
     seed: u64,
@@ -42,7 +44,7 @@ impl MaskArguments {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, NoUninit)]
 #[repr(C)]
 struct ShiftedMaskArguments {
     mask: MaskArguments,
@@ -55,6 +57,7 @@ impl ShiftedMaskArguments {
     }
 }
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct DropoutArguments {
     x: Address,
@@ -63,6 +66,7 @@ struct DropoutArguments {
     mask: ShiftedMaskArguments,
 }
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct DroppedValuesArguments {
     value: Address,
@@ -72,6 +76,7 @@ struct DroppedValuesArguments {
     mask: ShiftedMaskArguments,
 }
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct FinishArguments {
     x: Address,
@@ -84,6 +89,7 @@ struct FinishArguments {
     mask: ShiftedMaskArguments,
 }
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct ActivationArguments {
     x: Address,
@@ -92,6 +98,7 @@ struct ActivationArguments {
     count: u64,
 }
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct ColumnSumsArguments {
     x: Address,
@@ -102,17 +109,6 @@ struct ColumnSumsArguments {
     rows_of_part: u64,
     parts: u64,
 }
-
-// SAFETY: the structs of the same names in elements.cu, with the same fields.
-unsafe impl Arguments for DropoutArguments {}
-// SAFETY: as above.
-unsafe impl Arguments for DroppedValuesArguments {}
-// SAFETY: as above.
-unsafe impl Arguments for FinishArguments {}
-// SAFETY: as above.
-unsafe impl Arguments for ActivationArguments {}
-// SAFETY: as above.
-unsafe impl Arguments for ColumnSumsArguments {}
 
 /// Drops values by their position.
 pub(crate) fn dropout(device: &Device, x: View<'_>, mask: DropMask) -> Result<Memory> {
@@ -127,7 +123,8 @@ pub(crate) fn dropout(device: &Device, x: View<'_>, mask: DropMask) -> Result<Me
         mask: ShiftedMaskArguments::of(Some(mask)),
     };
     let kernel = Module::Elements.kernel(&format!("dropout_{pack}"), dtype)?;
-    launch(device, &kernel, Grid::over((length / pack) as u64), &arguments)?;
+    // SAFETY: both sides have `length` elements, a multiple of the pack.
+    unsafe { launch(device, &kernel, Grid::over((length / pack) as u64), &arguments) }?;
     Ok(out)
 }
 
@@ -142,8 +139,9 @@ pub(super) fn dropped_values(device: &Device, value: View<'_>, number: Address, 
         count: count as u64,
         mask: ShiftedMaskArguments::of(Some(mask)),
     };
-    let kernel = super::machine::Kernel { module: Module::Elements, name: "dropped_values".to_owned() };
-    launch(device, &kernel, Grid::over(count as u64), &arguments)?;
+    let kernel = Kernel { module: Module::Elements, name: "dropped_values".to_owned() };
+    // SAFETY: both sides and the numbers have `count` elements.
+    unsafe { launch(device, &kernel, Grid::over(count as u64), &arguments) }?;
     Ok(out)
 }
 
@@ -178,7 +176,8 @@ impl Finished {
         let addresses = [arguments.x, arguments.bias, arguments.gradient, arguments.out];
         let pack = pack_for(&[1, 4], bias.length(), dtype, &addresses);
         let kernel = Module::Elements.kernel(&format!("finish_{pack}"), dtype)?;
-        launch(device, &kernel, Grid::over((length / pack) as u64), &arguments)?;
+        // SAFETY: `x`, gradient and result have `length` elements, and the bias is repeated over them.
+        unsafe { launch(device, &kernel, Grid::over((length / pack) as u64), &arguments) }?;
         Ok(out)
     }
 }
@@ -197,7 +196,7 @@ impl CustomOp2 for Finished {
     ) -> Result<(CpuStorage, Shape)> {
         let shape = fitting(x_layout, bias_layout)?;
         let views = (View::of_host(x, x_layout)?, View::of_host(bias, bias_layout)?);
-        Ok((self.apply(&Device::Cpu, views.0, views.1, None)?.into_host()?, shape))
+        self.apply(&Device::Cpu, views.0, views.1, None)?.into_host(shape)
     }
 
     fn cuda_fwd(
@@ -209,7 +208,7 @@ impl CustomOp2 for Finished {
     ) -> Result<(CudaStorage, Shape)> {
         let shape = fitting(x_layout, bias_layout)?;
         let views = (View::of_storage(x, x_layout)?, View::of_storage(bias, bias_layout)?);
-        Ok((self.apply(&device_of(x), views.0, views.1, None)?.into_storage()?, shape))
+        self.apply(&device_of(x), views.0, views.1, None)?.into_storage(shape)
     }
 
     fn bwd(
@@ -253,7 +252,8 @@ pub(crate) fn gelu(device: &Device, x: View<'_>, gradient: Option<View<'_>>) -> 
         out: out.address(),
         count: length as u64,
     };
-    launch(device, &Module::Elements.kernel("gelu", dtype)?, Grid::over(length as u64), &arguments)?;
+    // SAFETY: `x`, gradient and result have `length` elements.
+    unsafe { launch(device, &Module::Elements.kernel("gelu", dtype)?, Grid::over(length as u64), &arguments) }?;
     Ok(out)
 }
 
@@ -278,7 +278,8 @@ pub(crate) fn column_sums(device: &Device, x: View<'_>, columns: usize) -> Resul
         parts: parts as u64,
     };
     let kernel = Module::Elements.kernel("partial_column_sums", dtype)?;
-    launch(device, &kernel, Grid::over((parts * columns) as u64), &arguments)?;
+    // SAFETY: `x` has `rows * columns` elements, and `partial` a row for each part.
+    unsafe { launch(device, &kernel, Grid::over((parts * columns) as u64), &arguments) }?;
     join_column_sums(device, dtype, &partial, parts, columns)
 }
 
@@ -293,13 +294,14 @@ pub(super) fn join_column_sums(
     let out = Memory::new(device, dtype, columns)?;
     let arguments = ColumnSumsArguments {
         x: Address::NONE,
-        partial: partial.address(),
+        partial: partial.view().address(wide(dtype), parts * columns)?,
         out: out.address(),
         rows: 0,
         columns: columns as u64,
         rows_of_part: 0,
         parts: parts as u64,
     };
-    launch(device, &Module::Elements.kernel("column_sums", dtype)?, Grid::over(columns as u64), &arguments)?;
+    // SAFETY: `partial` was checked to have a row for each part; the result is one row.
+    unsafe { launch(device, &Module::Elements.kernel("column_sums", dtype)?, Grid::over(columns as u64), &arguments) }?;
     Ok(out)
 }

@@ -1,25 +1,24 @@
 //! The kernels on the host, for tests: compiled as C++ with `workloads/kernels/emulate.h` and called one thread after
 //! the other. Slow, but the same code, launched with the same grids and arguments as on a GPU.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::c_void;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use candle_core::{Result, bail};
+use bytemuck::NoUninit;
+use candle_core::{Error, Result, bail};
+use libloading::Library;
 
-unsafe extern "C" {
-    fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
-    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
-}
+use super::kernel::Grid;
 
 /// A kernel, compiled to a function of its arguments.
 type Body = unsafe extern "C" fn(*const c_void);
 type Emulate = unsafe extern "C" fn(Body, *const u32, *const u32, *const c_void);
 
 /// The loaded library; its coroutines run one grid at a time.
-struct Library {
-    handle: usize,
+struct Kernels {
+    library: Library,
     turn: Mutex<()>,
 }
 
@@ -34,21 +33,19 @@ pub(crate) fn is_possible() -> bool {
     }
 }
 
-fn library() -> std::result::Result<&'static Library, &'static String> {
-    static LIBRARY: OnceLock<std::result::Result<Library, String>> = OnceLock::new();
+fn library() -> std::result::Result<&'static Kernels, &'static String> {
+    static LIBRARY: OnceLock<std::result::Result<Kernels, String>> = OnceLock::new();
     LIBRARY.get_or_init(build).as_ref()
 }
 
 /// Compiles all kernels into one library and loads it.
-fn build() -> std::result::Result<Library, String> {
+fn build() -> std::result::Result<Kernels, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let file = folder.path().join("kernels.so");
     compile(&file)?;
-    let name = CString::new(file.to_string_lossy().as_bytes()).map_err(|error| error.to_string())?;
-    // SAFETY: the library was just built from our kernels and runs nothing when it is loaded. It is never unloaded.
-    let handle = unsafe { dlopen(name.as_ptr(), libc::RTLD_NOW) };
-    assert!(!handle.is_null(), "the compiled kernels cannot be loaded");
-    Ok(Library { handle: handle as usize, turn: Mutex::new(()) })
+    // SAFETY: the library was just built from our kernels and runs nothing when it is loaded.
+    let library = unsafe { Library::new(file) }.expect("the compiled kernels cannot be loaded");
+    Ok(Kernels { library, turn: Mutex::new(()) })
 }
 
 /// Compiles all kernels into one library, or says why that cannot be done here.
@@ -71,32 +68,22 @@ fn sources(kernels: &Path) -> std::result::Result<Vec<PathBuf>, String> {
     Ok(files)
 }
 
-impl Library {
-    fn find(&self, name: &CStr) -> Result<*mut c_void> {
-        // SAFETY: the handle is that of a loaded library.
-        let symbol = unsafe { dlsym(self.handle as *mut c_void, name.as_ptr()) };
-        if symbol.is_null() {
-            bail!("there is no kernel {}", name.to_string_lossy());
-        }
-        Ok(symbol)
-    }
-}
-
 /// Runs a kernel over a grid to its end.
-pub(super) fn launch(name: &str, blocks: [u32; 2], threads: [u32; 2], arguments: *const c_void) -> Result<()> {
-    let library = match library() {
-        Ok(library) => library,
+///
+/// # Safety
+/// As that of [`launch`](super::machine::launch).
+pub(super) unsafe fn launch<A: NoUninit>(name: &str, grid: Grid, arguments: &A) -> Result<()> {
+    let kernels = match library() {
+        Ok(kernels) => kernels,
         Err(reason) => bail!("the kernels cannot be compiled for the host: {reason}"),
     };
-    let _turn = library.turn.lock().unwrap_or_else(PoisonError::into_inner);
-    let body = library.find(&CString::new(name).map_err(candle_core::Error::wrap)?)?;
-    let emulate = library.find(c"emulate")?;
-    // SAFETY: both symbols are functions of these types (emulate.h). The arguments are the struct that the kernel takes,
-    // with addresses of host memory that is alive; that they are used within bounds is what the tests are for.
+    let _turn = kernels.turn.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: both symbols are functions of these types (emulate.h). The arguments are the struct that the kernel takes, with
+    // addresses of host memory that is alive, as the caller vouches.
     unsafe {
-        let body = std::mem::transmute::<*mut c_void, Body>(body);
-        let emulate = std::mem::transmute::<*mut c_void, Emulate>(emulate);
-        emulate(body, blocks.as_ptr(), threads.as_ptr(), arguments);
+        let body = kernels.library.get::<Body>(name).map_err(Error::wrap)?;
+        let emulate = kernels.library.get::<Emulate>("emulate").map_err(Error::wrap)?;
+        emulate(*body, grid.blocks.as_ptr(), grid.threads.as_ptr(), std::ptr::from_ref(arguments).cast());
     }
     Ok(())
 }

@@ -1,10 +1,13 @@
 //! Rows of a table on a device, copied together.
 
+use bytemuck::NoUninit;
 use candle_core::{DType, Result, Tensor, bail};
 
-use super::machine::{Address, Arguments, Memory, Module, View, launch};
+use super::kernel::{Address, Module};
+use super::machine::{Memory, View, launch};
 use super::work::{grid_of, pack_for};
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct GatherArguments {
     table: Address,
@@ -12,13 +15,11 @@ struct GatherArguments {
     out: Address,
     count: u64,
     width: u64,
+    rows: u64,
 }
 
-// SAFETY: the struct of the same name in gather.cu, with the same fields.
-unsafe impl Arguments for GatherArguments {}
-
-/// The rows of `table`, `[any, width]`, that `rows` names, `[count]` u32, in their order. That they are below its number
-/// is for the caller to know: they lie on the device.
+/// The rows of `table`, `[any, width]`, that `rows` names, `[count]` u32, in their order. A row that the table has not is
+/// not a number: which rows are named is known on the device only.
 ///
 /// # Errors
 /// A shape or number type is another, or the device has not enough memory.
@@ -35,11 +36,13 @@ pub(crate) fn gather_rows(table: &Tensor, rows: &Tensor) -> Result<Tensor> {
         out: out.address(),
         count: count as u64,
         width: width as u64,
+        rows: held as u64,
     };
     let pack = pack_for(&[1, 2, 4], width, dtype, &[arguments.table, arguments.out]);
     if width > 0 {
         let kernel = Module::Gather.kernel(&format!("gather_rows_{pack}"), dtype)?;
-        launch(table.device(), &kernel, grid_of(count, width / pack)?, &arguments)?;
+        // SAFETY: the table has `held` rows, there are `count` numbers and as many rows of the result; the kernel takes no row from `held` on.
+        unsafe { launch(table.device(), &kernel, grid_of(count, width / pack)?, &arguments) }?;
     }
     Ok(out.into_tensor((count, width)))
 }
@@ -52,6 +55,18 @@ mod tests {
     use crate::cuda::emulation::is_possible;
     use crate::cuda::tests::TYPES;
     use crate::cuda::tests::multigraph::{generator, numbers, random_tensor};
+
+    #[test]
+    fn a_row_that_the_table_has_not_is_not_read() {
+        if !is_possible() {
+            return;
+        }
+        let table = random_tensor(&mut generator(2), &[3, 8], DType::F32);
+        let rows = Tensor::new(&[2u32, 3, u32::MAX], &Device::Cpu).unwrap();
+        let found = numbers(&gather_rows(&table, &rows).unwrap());
+        assert_eq!(found[..8], numbers(&table)[16..]);
+        assert!(found[8..].iter().all(|value| value.is_nan()));
+    }
 
     #[test]
     fn rows_come_in_the_order_in_which_they_are_named() {

@@ -7,7 +7,7 @@ use candle_core::{Result, Shape, Tensor};
 use super::edges::Edges;
 use super::machine::View;
 use super::messages::{Messages, Operand, collect, edge_rows};
-use crate::kernels::{EdgeOp, Endpoint};
+use crate::graph::{EdgeOp, Endpoint};
 
 /// Messages of which gradients are asked, and the gradient that came back.
 #[derive(Clone, Copy)]

@@ -1,13 +1,16 @@
 //! Graphs of images on a device: sums over the neighbours on a grid of pixels, the nearest nodes of each, and the largest
 //! difference to them.
 
-use candle_core::{D, DType, Device, Result, Tensor};
+use bytemuck::NoUninit;
+use candle_core::{D, DType, Device, Result, Tensor, bail};
 
-use super::machine::{Address, Arguments, Grid, Memory, Module, View, launch};
+use super::kernel::{Address, Grid, Module};
+use super::machine::{Memory, View, launch};
 
 /// Norms below this count as this, as in PyTorch's `normalize`.
 const MIN_NORM: f64 = 1e-12;
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct GridArguments {
     x: Address,
@@ -18,6 +21,7 @@ struct GridArguments {
     width: u32,
 }
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct NearestArguments {
     likeness: Address,
@@ -29,6 +33,7 @@ struct NearestArguments {
     unused: u32,
 }
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct MaxRelativeArguments {
     x: Address,
@@ -41,14 +46,10 @@ struct MaxRelativeArguments {
     neighbours: u32,
 }
 
-// SAFETY: the structs of the same names in images.cu, with the same fields.
-unsafe impl Arguments for GridArguments {}
-// SAFETY: as above.
-unsafe impl Arguments for NearestArguments {}
-// SAFETY: as above.
-unsafe impl Arguments for MaxRelativeArguments {}
-
 /// The sum of the up to eight pixels around each of `[images * height * width, columns]`.
+///
+/// # Errors
+/// There are no whole images, or the device has not enough memory.
 pub(crate) fn neighbour_sum(
     device: &Device,
     x: View<'_>,
@@ -56,6 +57,9 @@ pub(crate) fn neighbour_sum(
     columns: usize,
 ) -> Result<Memory> {
     let (dtype, length) = (x.dtype(), x.length());
+    if !length.is_multiple_of((height * width * columns).max(1)) {
+        bail!("{length} values are not whole images of {height} x {width} pixels with {columns} columns");
+    }
     let out = Memory::new(device, dtype, length)?;
     let arguments = GridArguments {
         x: x.address(dtype, length)?,
@@ -65,7 +69,8 @@ pub(crate) fn neighbour_sum(
         height: height as u32,
         width: width as u32,
     };
-    launch(device, &Module::Images.kernel("neighbour_sum", dtype)?, Grid::over(length as u64), &arguments)?;
+    // SAFETY: both sides are the same whole images.
+    unsafe { launch(device, &Module::Images.kernel("neighbour_sum", dtype)?, Grid::over(length as u64), &arguments) }?;
     Ok(out)
 }
 
@@ -87,7 +92,10 @@ pub(crate) fn nearest(x: &Tensor, nodes: usize, count: usize, dilation: usize) -
         dilation: dilation as u32,
         unused: 0,
     };
-    launch(x.device(), &Module::Images.kernel("nearest", x.dtype())?, Grid::of_rows(rows as u64, 32)?, &arguments)?;
+    // SAFETY: the likeness has `nodes` numbers for each row, the result `count`; the caller checked that so many are to be found.
+    unsafe {
+        launch(x.device(), &Module::Images.kernel("nearest", x.dtype())?, Grid::of_rows(rows as u64, 32)?, &arguments)
+    }?;
     Ok(out.into_tensor((rows, count)))
 }
 
@@ -141,6 +149,7 @@ impl Joined<'_> {
             nodes: self.nodes as u32,
             neighbours: neighbours as u32,
         };
-        launch(device, &Module::Images.kernel(name, x.dtype())?, Grid::over(arguments.count), &arguments)
+        // SAFETY: `x`, result and holder have `rows * channels` elements, as checked here and by the callers, and the neighbours are numbers of nodes of the image, as `nearest` gives them.
+        unsafe { launch(device, &Module::Images.kernel(name, x.dtype())?, Grid::over(arguments.count), &arguments) }
     }
 }

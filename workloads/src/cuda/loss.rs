@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 
+use bytemuck::NoUninit;
 use candle_core::{DType, Device, Result, Tensor, bail};
 
 use super::edges::{Lists, list};
-use super::machine::{Address, Arguments, Grid, Memory, Module, View, launch};
+use super::kernel::{Address, Grid, Module};
+use super::machine::{Memory, View, launch};
 
 /// Rows and their labels on a device, in their order and by row.
 #[derive(Debug)]
@@ -48,6 +50,7 @@ impl LabelsOnDevice {
     }
 }
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct LossArguments {
     logits: Address,
@@ -64,9 +67,6 @@ struct LossArguments {
     groups: u64,
     classes: u64,
 }
-
-// SAFETY: the struct of the same name in loss.cu, with the same fields.
-unsafe impl Arguments for LossArguments {}
 
 impl LabelsOnDevice {
     /// Arguments without results. Rows and labels are checked to be within `logits`, `[rows, classes]`.
@@ -101,9 +101,11 @@ impl LabelsOnDevice {
         let arguments =
             LossArguments { losses: losses.address(), out: out.address(), ..self.arguments(logits, shape)? };
         let rows = Grid::of_rows(arguments.pairs, 32)?;
-        launch(device, &Module::Loss.kernel("pair_losses", dtype)?, rows, &arguments)?;
+        // SAFETY: rows and labels were checked to be within the logits, and there is a loss for each pair.
+        unsafe { launch(device, &Module::Loss.kernel("pair_losses", dtype)?, rows, &arguments) }?;
         let one_warp = Grid { blocks: [1, 1], threads: [32, 1] };
-        launch(device, &Module::Loss.kernel("mean_loss", dtype)?, one_warp, &arguments)?;
+        // SAFETY: as above; the mean is one number.
+        unsafe { launch(device, &Module::Loss.kernel("mean_loss", dtype)?, one_warp, &arguments) }?;
         Ok(out)
     }
 
@@ -117,7 +119,8 @@ impl LabelsOnDevice {
             ..self.arguments(View::of(logits)?, logits.dims2()?)?
         };
         let rows = Grid::of_rows(arguments.groups, 32)?;
-        launch(device, &Module::Loss.kernel("loss_gradient", dtype)?, rows, &arguments)?;
+        // SAFETY: as in `mean_loss`; the gradient is as large as the logits.
+        unsafe { launch(device, &Module::Loss.kernel("loss_gradient", dtype)?, rows, &arguments) }?;
         Ok(gradient)
     }
 }

@@ -1,13 +1,16 @@
 //! GraphSAGE's layer around its products on a device: the mean over in-neighbours beside the node's own row, or after
 //! the product with all that follows it; and the ways back.
 
+use bytemuck::NoUninit;
 use candle_core::{DType, Device, Result, Tensor, bail};
 
 use super::edges::{Edges, Walk};
 use super::elements::{Finished, MaskArguments, join_column_sums, parts_of_rows};
-use super::machine::{Address, Arguments, Grid, Memory, Module, View, launch, wide};
+use super::kernel::{Address, Grid, Module, wide};
+use super::machine::{Memory, View, launch};
 use super::work::{HubListArguments, WorkArguments, grid_of, hub_list, pack_for, work};
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct MeanArguments {
     work: WorkArguments,
@@ -27,6 +30,7 @@ struct MeanArguments {
     unused: u32,
 }
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct BehindArguments {
     result: Address,
@@ -39,11 +43,6 @@ struct BehindArguments {
     parts: u64,
     factor: f64,
 }
-
-// SAFETY: the structs of the same names in sage.cu, with the same fields.
-unsafe impl Arguments for MeanArguments {}
-// SAFETY: as above.
-unsafe impl Arguments for BehindArguments {}
 
 /// Arguments over the edges of a walk that adds up rows of `width` columns of `x`; the rest is still to be filled in.
 fn arguments(edges: &Edges, walk: &Walk, x: Address, width: usize) -> Result<MeanArguments> {
@@ -75,10 +74,12 @@ fn run(edges: &Edges, walk: &Walk, name: &str, dtype: DType, mut arguments: Mean
     let pack = pack_for(&[1, 2, 4], width, dtype, &addresses);
     if width > 0 {
         let kernel = Module::Sage.kernel(&format!("{name}_{pack}"), dtype)?;
-        launch(&edges.device, &kernel, grid_of(walk.nodes + parts, width / pack)?, &arguments)?;
+        // SAFETY: the callers, in this file, checked that `x`, own rows and bias have the rows and columns of this walk, and made the result for it.
+        unsafe { launch(&edges.device, &kernel, grid_of(walk.nodes + parts, width / pack)?, &arguments) }?;
     }
     let join = Module::Sage.kernel(&format!("join_{name}"), dtype)?;
-    launch(&edges.device, &join, Grid::over((walk.hub_count() * width) as u64), &arguments)
+    // SAFETY: as above; the hubs are among the nodes, and `partial` has a row for each part.
+    unsafe { launch(&edges.device, &join, Grid::over((walk.hub_count() * width) as u64), &arguments) }
 }
 
 /// The targets must be the first of the sources.
@@ -168,7 +169,8 @@ pub(crate) fn behind_relu(
         factor,
     };
     let kernel = Module::Sage.kernel("behind_relu", dtype)?;
-    launch(device, &kernel, Grid::over((parts * columns) as u64), &arguments)?;
+    // SAFETY: result, gradient and `out` have `rows * columns` elements, and `partial` a row for each part.
+    unsafe { launch(device, &kernel, Grid::over((parts * columns) as u64), &arguments) }?;
     Ok((out, join_column_sums(device, dtype, &partial, parts, columns)?))
 }
 
@@ -190,5 +192,6 @@ pub(crate) fn add_first(onto: &Tensor, rows: &Tensor) -> Result<()> {
         parts: 0,
         factor: 1.0,
     };
-    launch(rows.device(), &Module::Sage.kernel("add_first", dtype)?, Grid::over(length as u64), &arguments)
+    // SAFETY: both tensors have `count * columns` elements at least.
+    unsafe { launch(rows.device(), &Module::Sage.kernel("add_first", dtype)?, Grid::over(length as u64), &arguments) }
 }

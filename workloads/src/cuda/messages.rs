@@ -3,12 +3,14 @@
 
 use std::ops::Range;
 
+use bytemuck::NoUninit;
 use candle_core::{DType, Device, Result, Tensor, bail};
 
 use super::edges::{Edges, Walk, list};
-use super::machine::{Address, Arguments, Grid, Kernel, Memory, Module, View, launch, wide};
+use super::kernel::{Address, Grid, Kernel, Module, wide};
+use super::machine::{Memory, View, launch};
 use super::work::{WorkArguments, grid_of, pack_for, work};
-use crate::kernels::{Columns, Direction, EdgeOp, Endpoint, Extreme};
+use crate::graph::{Columns, Direction, EdgeOp, Endpoint, Extreme};
 
 /// Rows, and whose they are.
 #[derive(Debug, Clone, Copy)]
@@ -92,7 +94,7 @@ impl<'a> Directed<'a> {
 }
 
 /// `At` of messages.cuh.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, NoUninit)]
 #[repr(u32)]
 enum At {
     Node,
@@ -100,7 +102,7 @@ enum At {
     Position,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, NoUninit)]
 #[repr(C)]
 struct RowsArguments {
     data: Address,
@@ -111,7 +113,7 @@ struct RowsArguments {
 
 const NO_ROWS: RowsArguments = RowsArguments { data: Address::NONE, list: Address::NONE, at: At::Node, unused: 0 };
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, NoUninit)]
 #[repr(C)]
 struct MessagesArguments {
     lhs: RowsArguments,
@@ -125,6 +127,7 @@ struct MessagesArguments {
     width: u32,
 }
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct SumArguments {
     messages: MessagesArguments,
@@ -135,6 +138,7 @@ struct SumArguments {
     unused: u32,
 }
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct ExtremeArguments {
     messages: MessagesArguments,
@@ -147,6 +151,7 @@ struct ExtremeArguments {
     unused: u32,
 }
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct JoinArguments {
     hub_node: Address,
@@ -163,21 +168,13 @@ struct JoinArguments {
     unused: u32,
 }
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct EdgeArguments {
     messages: MessagesArguments,
     out: Address,
     edges: u64,
 }
-
-// SAFETY: the structs of the same names in messages.cu, with the same fields.
-unsafe impl Arguments for SumArguments {}
-// SAFETY: as above.
-unsafe impl Arguments for ExtremeArguments {}
-// SAFETY: as above.
-unsafe impl Arguments for JoinArguments {}
-// SAFETY: as above.
-unsafe impl Arguments for EdgeArguments {}
 
 impl Directed<'_> {
     /// An operand for a kernel. That it has enough rows is checked.
@@ -269,7 +266,8 @@ impl Directed<'_> {
         };
         if total > 0 {
             let grid = grid_of(self.walk.nodes + self.walk.part_count(), total / pack)?;
-            launch(self.device, &kernel, grid, &arguments)?;
+            // SAFETY: every operand was checked to have a row for each node or edge by which the kernel finds it (`rows`), and `partial` has a row for each part.
+            unsafe { launch(self.device, &kernel, grid, &arguments) }?;
         }
         let join = JoinArguments { mean: mean.into(), ..self.join(total, &out, &partial)? };
         self.launch_join(&Module::Messages.kernel("join_sums", dtype)?, &join)?;
@@ -277,7 +275,8 @@ impl Directed<'_> {
     }
 
     fn launch_join(self, kernel: &Kernel, arguments: &JoinArguments) -> Result<()> {
-        launch(self.device, kernel, Grid::over(u64::from(arguments.hubs) * arguments.columns), arguments)
+        // SAFETY: `join` was made of the results of this walk, whose hubs and parts are within it.
+        unsafe { launch(self.device, kernel, Grid::over(u64::from(arguments.hubs) * arguments.columns), arguments) }
     }
 }
 
@@ -309,7 +308,8 @@ pub(crate) fn extreme_rows(edges: &Edges, messages: &Messages<'_>, extreme: Extr
         unused: 0,
     };
     if total > 0 {
-        launch(device, &kernel, grid_of(walk.nodes + walk.part_count(), total / pack)?, &arguments)?;
+        // SAFETY: as in `sum`; each result has its holder.
+        unsafe { launch(device, &kernel, grid_of(walk.nodes + walk.part_count(), total / pack)?, &arguments) }?;
     }
     let (holders, partial_holder) = (holder.address(), partial_holder.address());
     let join = JoinArguments { is_minimum, holder: holders, partial_holder, ..directed.join(total, &out, &partial)? };
@@ -331,7 +331,8 @@ pub(crate) fn edge_rows(edges: &Edges, messages: &Messages<'_>, head_sums: bool)
         let (kind, pack) = variant(messages, &[1, 4], false, out.address());
         (format!("edge_rows_{kind}_{pack}"), Grid::over((count * stored / pack) as u64))
     };
-    launch(&edges.device, &Module::Messages.kernel(&name, messages.dtype())?, grid, &arguments)?;
+    // SAFETY: as in `sum`, edge by edge; the result has a row for each edge.
+    unsafe { launch(&edges.device, &Module::Messages.kernel(&name, messages.dtype())?, grid, &arguments) }?;
     Ok(out)
 }
 

@@ -1,47 +1,51 @@
 //! The custom operations on NVIDIA GPUs.
 //!
-//! Each operation of [`kernels`](crate::kernels) and [`train`](crate::train) calls its counterpart here where its tensors
-//! are on a CUDA device; the CUDA code itself is in `workloads/kernels`. What a kernel computes does not depend on
-//! timing: there are no atomic additions, sums have a fixed order, and nodes with very many edges are computed in parts
-//! that are joined in their order. Number types are those of the CPU's kernels, with sums in f32 (f64 for f64).
+//! Each operation of `kernels`, of the models and of `train` calls its counterpart here where its tensors are on a CUDA
+//! device; the CUDA code itself is in `workloads/kernels`. What a kernel computes does not depend on timing: there are no
+//! atomic additions, sums have a fixed order, and nodes with very many edges are computed in parts that are joined in their
+//! order. Number types are those of the CPU's kernels, with sums in f32 (f64 for f64).
 //!
-//! Everything but memory and launches ([`machine`]) is compiled for tests without CUDA too, where the kernels run on the
-//! host ([`emulation`]): sizes, lists, grids and arguments are the same.
+//! **A device that is not built in is a value.** All of this is compiled in every build: candle has its CUDA types in all of
+//! them, and no tensor is on a GPU where none can be opened. What cannot be compiled without CUDA is in [`driver`], for which
+//! [`absent`] stands in, with the same names, functions that say that there is no GPU, and types without a value. So nobody
+//! who calls an operation asks how the program was built, and what a build without CUDA pays is the test of a tensor's
+//! device, which it needs anyway to refuse what it cannot compute. The other way, a second body under a `cfg` at every
+//! operation, was here before: half of the lines were never compiled by half of the builds.
+//!
+//! The same code runs in tests without CUDA, where the kernels run on the host ([`emulation`]): sizes, lists, grids and
+//! arguments are those of a GPU.
+//!
+//! Imports fall one way: operations stand on [`edges`] and [`machine`], [`machine`] on the [`driver`] and on what a launch is
+//! made of ([`kernel`]).
 
-#![cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "without CUDA only tests call the kernels"))]
-
+#[cfg(not(feature = "cuda"))]
+mod absent;
 mod adam;
 mod aggregate;
 mod attention;
 mod attention_back;
-mod capture;
 mod chain;
 #[cfg(feature = "cuda")]
-mod copies;
+mod driver;
 mod edges;
 mod elements;
 #[cfg(test)]
 pub(crate) mod emulation;
-#[cfg(test)]
-#[cfg(feature = "cuda")]
+#[cfg(all(test, feature = "cuda"))]
 pub(crate) mod fake;
 mod gather;
 mod gradients;
 mod images;
+mod kernel;
 mod loss;
 mod machine;
 mod mean;
-#[cfg(feature = "cuda")]
-mod memory;
 mod messages;
 mod norm;
-#[cfg(feature = "cuda")]
-mod observe;
-#[cfg(feature = "cuda")]
-mod open;
 mod progress;
-#[cfg(any(feature = "cuda", test))]
 pub mod rates;
+mod ring;
+mod saved;
 mod scaled;
 mod segments;
 mod softmax;
@@ -50,36 +54,29 @@ mod sparse;
 mod stream;
 #[cfg(test)]
 pub(crate) mod tests;
-#[cfg(feature = "cuda")]
-mod timing;
 mod work;
+
+#[cfg(not(feature = "cuda"))]
+use absent as driver;
 
 pub(crate) use adam::{Rates, Repeated, RepeatedSlot, Slot, are_finite, update};
 pub(crate) use aggregate::fused_aggregates;
 pub(crate) use attention::{Attended, Attending, attend};
-pub(crate) use capture::{Captured, capture, rehearse};
 pub(crate) use chain::{Chain, ChainLayer, Gradients};
-#[cfg(feature = "cuda")]
-pub(crate) use copies::CudaCopies;
-pub(crate) use edges::{Ahead, Edges, Kept, OnDevice, Staged};
+pub(crate) use driver::{Captured, PinnedCopies, allow_tf32, capture, count, observe, open, rehearse};
+pub(crate) use edges::{Edges, copy_edges, stage_edges};
 pub(crate) use elements::{Finished, column_sums, dropout, gelu};
 pub(crate) use gather::gather_rows;
 pub(crate) use gradients::{Backward, of_copies};
 pub(crate) use images::{Joined, nearest, neighbour_sum};
 pub(crate) use loss::LabelsOnDevice;
-#[cfg(feature = "cuda")]
-pub(crate) use machine::device_of;
-pub(crate) use machine::{Memory, View};
+pub(crate) use machine::{Memory, View, device_of};
 pub(crate) use mean::{add_first, behind_relu, gradient_of_mean_rows, mean_beside, mean_finish};
 pub(crate) use messages::{Messages, Operand, collect, edge_rows, extreme_rows, sum_rows};
 pub(crate) use norm::BatchMoments;
-#[cfg(feature = "cuda")]
-pub(crate) use observe::observe;
-#[cfg(feature = "cuda")]
-use open::one_line;
-#[cfg(feature = "cuda")]
-pub(crate) use open::{count, open};
 pub(crate) use progress::{Advance, Progress};
+pub(crate) use ring::Ring;
+pub(crate) use saved::SavedTensor;
 pub(crate) use scaled::add_scaled;
 pub(crate) use segments::{SegmentsOnDevice, gradient_of_segment_max, segment_max};
 pub(crate) use softmax::{Logits, gradient_of_logits, softmax_rows};

@@ -1,13 +1,15 @@
 //! Batch normalisation of a training batch on a device, with GELU and a residual behind it. Mean and variance stay on
 //! the device, where they move the running statistics as well, so that the host waits for nothing.
 
+use bytemuck::NoUninit;
 use candle_core::{CpuStorage, CudaStorage, CustomOp2, CustomOp3, DType, Device, Layout, Result, Shape, Tensor, bail};
 
-use super::edges::Kept;
 use super::elements::parts_of_rows;
-use super::machine::{Address, Arguments, Grid, Memory, Module, View, device_of, launch};
+use super::kernel::{Address, Grid, Module};
+use super::machine::{Memory, View, device_of, launch};
+use super::saved::SavedTensor;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct NormArguments {
     x: Address,
@@ -31,9 +33,6 @@ struct NormArguments {
     unused: u32,
 }
 
-// SAFETY: the struct of the same name in norm.cu, with the same fields.
-unsafe impl Arguments for NormArguments {}
-
 /// A normalisation by the moments of the batch, as a candle operation of `x`, `[rows, features]`, and weights above
 /// biases, `[2, features]`; and, as a third argument, a residual of the shape of `x`.
 pub(crate) struct BatchMoments {
@@ -47,12 +46,12 @@ pub(crate) struct BatchMoments {
     pub(crate) shift: Option<Tensor>,
     /// Whether GELU follows.
     pub(crate) gelu: bool,
-    moments: Kept,
+    moments: SavedTensor,
 }
 
 impl BatchMoments {
     pub(crate) fn new(running: Tensor, epsilon: f64, momentum: f64, shift: Option<Tensor>, gelu: bool) -> Self {
-        Self { running, epsilon, momentum, shift, gelu, moments: Kept::default() }
+        Self { running, epsilon, momentum, shift, gelu, moments: SavedTensor::default() }
     }
 
     /// Arguments that both passes share.
@@ -134,7 +133,8 @@ impl BatchMoments {
 }
 
 fn run(device: &Device, dtype: DType, name: &str, count: u64, arguments: &NormArguments) -> Result<()> {
-    launch(device, &Module::Norm.kernel(name, dtype)?, Grid::over(count), arguments)
+    // SAFETY: the callers, in this file, checked or made all that they pass for these rows, features and parts.
+    unsafe { launch(device, &Module::Norm.kernel(name, dtype)?, Grid::over(count), arguments) }
 }
 
 impl CustomOp2 for BatchMoments {
@@ -144,7 +144,7 @@ impl CustomOp2 for BatchMoments {
 
     fn cpu_fwd(&self, x: &CpuStorage, at: &Layout, affine: &CpuStorage, of: &Layout) -> Result<(CpuStorage, Shape)> {
         let views = [View::of_host(x, at)?, View::of_host(affine, of)?];
-        Ok((self.forward(&Device::Cpu, at, views, None)?.into_host()?, at.shape().clone()))
+        self.forward(&Device::Cpu, at, views, None)?.into_host(at.shape().clone())
     }
 
     fn cuda_fwd(
@@ -155,7 +155,7 @@ impl CustomOp2 for BatchMoments {
         of: &Layout,
     ) -> Result<(CudaStorage, Shape)> {
         let views = [View::of_storage(x, at)?, View::of_storage(affine, of)?];
-        Ok((self.forward(&device_of(x), at, views, None)?.into_storage()?, at.shape().clone()))
+        self.forward(&device_of(x), at, views, None)?.into_storage(at.shape().clone())
     }
 
     fn bwd(
@@ -185,7 +185,7 @@ impl CustomOp3 for BatchMoments {
     ) -> Result<(CpuStorage, Shape)> {
         let views = [View::of_host(x, at)?, View::of_host(affine, of)?];
         let residual = View::of_host(residual, rest)?;
-        Ok((self.forward(&Device::Cpu, at, views, Some(residual))?.into_host()?, at.shape().clone()))
+        self.forward(&Device::Cpu, at, views, Some(residual))?.into_host(at.shape().clone())
     }
 
     fn cuda_fwd(
@@ -199,7 +199,7 @@ impl CustomOp3 for BatchMoments {
     ) -> Result<(CudaStorage, Shape)> {
         let views = [View::of_storage(x, at)?, View::of_storage(affine, of)?];
         let residual = View::of_storage(residual, rest)?;
-        Ok((self.forward(&device_of(x), at, views, Some(residual))?.into_storage()?, at.shape().clone()))
+        self.forward(&device_of(x), at, views, Some(residual))?.into_storage(at.shape().clone())
     }
 
     fn bwd(

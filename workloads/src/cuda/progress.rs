@@ -3,9 +3,11 @@
 
 use std::cell::Cell;
 
+use bytemuck::NoUninit;
 use candle_core::{DType, Device, Result, Tensor};
 
-use super::machine::{Address, Arguments, Grid, Kernel, Module, View, launch};
+use super::kernel::{Address, Grid, Kernel, Module};
+use super::machine::{View, launch};
 
 thread_local! {
     /// Where the seeds of masks that are handed over by this thread are shifted from.
@@ -33,6 +35,7 @@ pub(crate) struct Progress {
     rates: Tensor,
 }
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct AdvanceArguments {
     shift: Address,
@@ -43,9 +46,6 @@ struct AdvanceArguments {
     beta2: f64,
     learning_rate: f64,
 }
-
-// SAFETY: the struct of the same name in adam.cu, with the same fields.
-unsafe impl Arguments for AdvanceArguments {}
 
 impl Progress {
     /// Before the first step.
@@ -78,7 +78,8 @@ impl Progress {
             learning_rate,
         };
         let kernel = Kernel { module: Module::Adam, name: "advance".to_owned() };
-        launch(self.shift.device(), &kernel, Grid { blocks: [1, 1], threads: [1, 1] }, &arguments)
+        // SAFETY: the three tensors were made with these lengths, and one thread writes them.
+        unsafe { launch(self.shift.device(), &kernel, Grid { blocks: [1, 1], threads: [1, 1] }, &arguments) }
     }
 
     /// Adam's step size and root of the second correction.
@@ -118,7 +119,7 @@ mod tests {
     use super::super::elements::dropout;
     use super::super::emulation::is_possible;
     use super::*;
-    use crate::kernels::DropMask;
+    use crate::graph::DropMask;
 
     const ADVANCE: Advance = Advance { seeds: 31, beta1: 0.9, beta2: 0.999, learning_rate: 0.01 };
 

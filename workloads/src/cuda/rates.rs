@@ -9,14 +9,14 @@ use std::time::Instant;
 
 use candle_core::{DType, Device, Result, Tensor};
 
-use super::machine::wide;
+use super::kernel::wide;
 use super::messages::{Messages, Operand};
 use super::{
     Attending, Edges, Finished, Logits, Rates as AdamRates, Slot, View, add_scaled, aggregate, attend, behind_relu,
     column_sums, dropout, gather_rows, gelu, gradient_of_mean_rows, mean_beside, mean_finish, neighbour_sum,
     softmax_rows, sum_rows, update,
 };
-use crate::kernels::{Adjacency, Columns, Direction, DropMask, Endpoint};
+use crate::graph::{Adjacency, Columns, Direction, DropMask, Endpoint};
 
 /// What one kernel, or a few that belong together, moved.
 #[derive(Debug, Clone, PartialEq)]

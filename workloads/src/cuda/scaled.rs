@@ -3,13 +3,16 @@
 
 use std::sync::Arc;
 
+use bytemuck::NoUninit;
 use candle_core::{CpuStorage, CudaStorage, CustomOp3, Device, Layout, Result, Shape, Tensor, bail};
 
 use super::edges::Edges;
 use super::elements::column_sums;
-use super::machine::{Address, Arguments, Grid, Memory, Module, View, launch};
-use crate::kernels::Adjacency;
+use super::kernel::{Address, Grid, Module};
+use super::machine::{Memory, View, launch};
+use crate::graph::Adjacency;
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct DegreeArguments {
     start: Address,
@@ -22,12 +25,9 @@ struct DegreeArguments {
     average_log_degree: f64,
 }
 
-// SAFETY: the struct of the same name in aggregate.cu, with the same fields.
-unsafe impl Arguments for DegreeArguments {}
-
 /// `x + bias + p_0 + amp p_1 + att p_2` for every node, `[nodes, width]`, from `x` of that shape, `bias`, `[width]`, and
-/// `parts`, `[nodes, 3 width]`, whose thirds are the p. The scalers are those of
-/// [`DegreeScalers`](crate::models::pna::DegreeScalers) with this mean of `ln(d + 1)`.
+/// `parts`, `[nodes, 3 width]`, whose thirds are the p. The scalers are
+/// `ln(d + 1)` over its mean in training, `average_log_degree`, and the inverse of that.
 ///
 /// # Errors
 /// The shapes do not fit the graph, or number types differ.
@@ -63,7 +63,8 @@ impl AddScaled {
             ..self.arguments(edges, nodes, width)?
         };
         let grid = Grid::over(arguments.count);
-        launch(&edges.device, &Module::Aggregate.kernel("add_scaled", dtype)?, grid, &arguments)?;
+        // SAFETY: `x`, `bias`, result and the three parts were checked to have these rows and columns; the starts are one more than the nodes.
+        unsafe { launch(&edges.device, &Module::Aggregate.kernel("add_scaled", dtype)?, grid, &arguments) }?;
         Ok(out)
     }
 
@@ -77,7 +78,8 @@ impl AddScaled {
             ..self.arguments(edges, nodes, width)?
         };
         let grid = Grid::over(arguments.count);
-        launch(&edges.device, &Module::Aggregate.kernel("scaled_gradient", dtype)?, grid, &arguments)?;
+        // SAFETY: as in `forward`, with the gradient in place of the result.
+        unsafe { launch(&edges.device, &Module::Aggregate.kernel("scaled_gradient", dtype)?, grid, &arguments) }?;
         Ok(out.into_tensor((nodes, 3 * width)))
     }
 
@@ -112,7 +114,7 @@ impl CustomOp3 for AddScaled {
         let edges = Edges::of(&self.adjacency, &Device::Cpu)?;
         let (x, parts) = (View::of_host(x, x_layout)?, View::of_host(parts, parts_layout)?);
         let out = self.forward(&edges, x_layout.shape(), [x, parts, View::of_host(bias, bias_layout)?])?;
-        Ok((out.into_host()?, x_layout.shape().clone()))
+        out.into_host(x_layout.shape().clone())
     }
 
     fn cuda_fwd(
@@ -127,7 +129,7 @@ impl CustomOp3 for AddScaled {
         let edges = Edges::of_storage(&self.adjacency, x)?;
         let (x, parts) = (View::of_storage(x, x_layout)?, View::of_storage(parts, parts_layout)?);
         let out = self.forward(&edges, x_layout.shape(), [x, parts, View::of_storage(bias, bias_layout)?])?;
-        Ok((out.into_storage()?, x_layout.shape().clone()))
+        out.into_storage(x_layout.shape().clone())
     }
 
     fn bwd(

@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 
+use bytemuck::NoUninit;
 use candle_core::{DType, Device, Result, Tensor};
 
 use super::edges::{Lists, list};
-use super::machine::{Address, Arguments, Grid, Memory, Module, View, launch};
+use super::kernel::{Address, Grid, Module};
+use super::machine::{Memory, View, launch};
 
 /// Segments on a device: segment `g` is the rows `members[starts[g]..starts[g + 1]]`.
 #[derive(Debug)]
@@ -32,6 +34,7 @@ impl SegmentsOnDevice {
     }
 }
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct SegmentArguments {
     start: Address,
@@ -42,9 +45,6 @@ struct SegmentArguments {
     segments: u64,
     width: u64,
 }
-
-// SAFETY: the struct of the same name in segments.cu, with the same fields.
-unsafe impl Arguments for SegmentArguments {}
 
 /// The maximum of each column over each segment, and the row that holds it, both `[segments, width]`.
 pub(crate) fn segment_max(segments: &SegmentsOnDevice, x: View<'_>, width: usize) -> Result<(Memory, Memory)> {
@@ -87,5 +87,6 @@ fn run(
         width: width as u64,
     };
     let grid = Grid::over((segments.count() * width) as u64);
-    launch(segments.memory.device(), &Module::Segments.kernel(name, dtype)?, grid, &arguments)
+    // SAFETY: `x` and the results have a row for each member or segment, as the callers, in this file, checked; members were checked to be rows (`Segments::new`).
+    unsafe { launch(segments.memory.device(), &Module::Segments.kernel(name, dtype)?, grid, &arguments) }
 }

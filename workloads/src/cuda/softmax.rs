@@ -1,9 +1,11 @@
 //! Softmax over the edges into each target, and its gradient, on a device.
 
+use bytemuck::NoUninit;
 use candle_core::{DType, Result};
 
 use super::edges::Edges;
-use super::machine::{Address, Arguments, Grid, Memory, Module, THREADS, View, launch};
+use super::kernel::{Address, Grid, Module, THREADS};
+use super::machine::{Memory, View, launch};
 
 /// Where the logits of the edges come from.
 #[derive(Debug, Clone, Copy)]
@@ -14,7 +16,7 @@ pub(crate) enum Logits<'a> {
     OfScores { source: View<'a>, target: View<'a>, negative_slope: f64 },
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, NoUninit)]
 #[repr(C)]
 struct TargetsArguments {
     start: Address,
@@ -26,7 +28,7 @@ struct TargetsArguments {
     heads: u32,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, NoUninit)]
 #[repr(C)]
 struct LogitsArguments {
     given: Address,
@@ -35,6 +37,7 @@ struct LogitsArguments {
     slope: f64,
 }
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct SoftmaxArguments {
     targets: TargetsArguments,
@@ -42,6 +45,7 @@ struct SoftmaxArguments {
     out: Address,
 }
 
+#[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct SoftmaxGradientArguments {
     targets: TargetsArguments,
@@ -51,11 +55,6 @@ struct SoftmaxGradientArguments {
     out: Address,
     of_targets: Address,
 }
-
-// SAFETY: the structs of the same names in softmax.cu, with the same fields.
-unsafe impl Arguments for SoftmaxArguments {}
-// SAFETY: as above.
-unsafe impl Arguments for SoftmaxGradientArguments {}
 
 fn targets(edges: &Edges, heads: usize) -> Result<TargetsArguments> {
     let walk = &edges.incoming;
@@ -96,13 +95,15 @@ impl Logits<'_> {
 }
 
 /// Launches over all targets, then over the hubs, each of which gets a block.
-fn launch_both<A: Arguments>(edges: &Edges, name: &str, dtype: DType, heads: usize, arguments: &A) -> Result<()> {
+fn launch_both<A: NoUninit>(edges: &Edges, name: &str, dtype: DType, heads: usize, arguments: &A) -> Result<()> {
     let walk = &edges.incoming;
     let lanes = Grid::lanes_for(walk.edges / walk.nodes.max(1));
     let grid = Grid::of_rows((walk.nodes * heads) as u64, lanes)?;
-    launch(&edges.device, &Module::Softmax.kernel(name, dtype)?, grid, arguments)?;
+    // SAFETY: the callers, in this file, checked that logits and results have a row for each edge, and scores one for each node.
+    unsafe { launch(&edges.device, &Module::Softmax.kernel(name, dtype)?, grid, arguments) }?;
     let hubs = Grid { blocks: [(walk.hub_count() * heads) as u32, 1], threads: [THREADS, 1] };
-    launch(&edges.device, &Module::Softmax.kernel(&format!("{name}_hubs"), dtype)?, hubs, arguments)
+    // SAFETY: as above; the hubs are among the nodes.
+    unsafe { launch(&edges.device, &Module::Softmax.kernel(&format!("{name}_hubs"), dtype)?, hubs, arguments) }
 }
 
 /// Softmax over the edges into each target, `[edges, heads]`.

@@ -9,7 +9,7 @@ use super::edges::{Lists, Walk, list};
 use super::elements::dropped_values;
 use super::machine::{Memory, View};
 use super::messages::{Directed, Messages, Operand};
-use crate::kernels::{Direction, DropMask, Endpoint};
+use crate::graph::{Direction, DropMask, Endpoint};
 
 /// Entries of a row from which it is computed in parts.
 const HUB_ENTRIES: usize = 1024;
@@ -116,13 +116,13 @@ impl CustomOp1 for SparseProduct {
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let (_, width) = layout.shape().dims2()?;
         let out = self.forward(View::of_host(storage, layout)?, width)?;
-        Ok((out.into_host()?, Shape::from((self.rows, width))))
+        out.into_host(Shape::from((self.rows, width)))
     }
 
     fn cuda_fwd(&self, storage: &CudaStorage, layout: &Layout) -> Result<(CudaStorage, Shape)> {
         let (_, width) = layout.shape().dims2()?;
         let out = self.forward(View::of_storage(storage, layout)?, width)?;
-        Ok((out.into_storage()?, Shape::from((self.rows, width))))
+        out.into_storage(Shape::from((self.rows, width)))
     }
 
     fn bwd(&self, dense: &Tensor, _: &Tensor, gradient: &Tensor) -> Result<Option<Tensor>> {

@@ -3,8 +3,9 @@
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
-use candle_core::{DType, Device, Result, Tensor};
+use candle_core::{DType, Device, Result, Tensor, bail};
 
+use super::driver;
 use super::machine::View;
 
 /// The f32 values of a contiguous tensor and the stream that all work of its device is on.
@@ -50,27 +51,19 @@ impl<'a> OnStream<'a> {
 /// # Errors
 /// The driver refuses.
 pub(crate) fn let_use(device: &Device, others: &[usize]) -> Result<()> {
-    #[cfg(feature = "cuda")]
-    if let Device::Cuda(device) = device {
-        return super::memory::let_use(&device.cuda_stream(), others);
+    match device {
+        Device::Cuda(device) => driver::let_use(device, others),
+        // The host's memory is everybody's.
+        _ => Ok(()),
     }
-    // The host's memory is everybody's.
-    let _ = (device, others);
-    Ok(())
 }
 
 fn stream_of(device: &Device) -> Result<*mut c_void> {
     match device {
-        #[cfg(feature = "cuda")]
-        Device::Cuda(device) => {
-            use candle_core::cuda_backend::WrapErr;
-            let stream = device.cuda_stream();
-            stream.context().bind_to_thread().w()?;
-            Ok(stream.cu_stream().cast())
-        }
+        Device::Cuda(device) => driver::stream_of(device),
         // Tests have a library that works on the host's memory, at once.
         #[cfg(test)]
         Device::Cpu => Ok(std::ptr::null_mut()),
-        _ => candle_core::bail!("ranks join tensors on CUDA devices; move them there"),
+        _ => bail!("ranks join tensors on CUDA devices; move them there"),
     }
 }

@@ -9,11 +9,13 @@ use std::sync::Arc;
 use candle_core::{DType, Device, Tensor, Var};
 use multigraph::{distance, generator, numbers, random_graph, random_tensor};
 
+use super::edges::{Staged, stage_edges};
 use super::elements::column_sums;
 use super::emulation::is_possible;
 use super::{Finished, Rates, Slot, View, are_finite, dropout, fused_aggregates, gelu, neighbour_sum, update};
-use crate::kernels::{self, Adjacency, DropMask, SparseMatrix};
-use crate::models::vig::Grid;
+use crate::graph::{Adjacency, DropMask};
+use crate::kernels::{self, SparseMatrix};
+use crate::models::vig::{self, Grid};
 use crate::train::{LabelledRows, cross_entropy};
 
 /// The number types of all kernels.
@@ -97,14 +99,14 @@ fn var(tensor: &Tensor) -> Var {
 #[test]
 fn edges_that_were_put_together_ahead_are_used_once_and_not_after_a_change() {
     let graph = Adjacency::new(vec![0, 2, 3], vec![0, 1, 0]).unwrap();
-    graph.stage();
+    stage_edges(&graph);
     let first = super::Edges::of(&graph, &Device::Cpu).unwrap();
-    assert!(graph.on_device().1.take().is_none());
+    assert!(graph.on_device().take_staged::<Staged>().is_none());
     assert!(Arc::ptr_eq(&first, &super::Edges::of(&graph, &Device::Cpu).unwrap()));
     let mut changed = graph.clone();
-    changed.stage();
+    stage_edges(&changed);
     changed.rebuild(&mut vec![0, 1], &mut vec![0], 1).unwrap();
-    assert!(changed.on_device().1.take().is_none());
+    assert!(changed.on_device().take_staged::<Staged>().is_none());
     assert_eq!(super::Edges::of(&changed, &Device::Cpu).unwrap().targets_times(4), (1, 4));
 }
 
@@ -135,7 +137,7 @@ fn a_part_of_a_tensor_is_read_from_its_start() {
     let x = random_tensor(&mut generator(2), &[9, 6], DType::F32);
     let part = x.narrow(0, 4, 3).unwrap();
     let found = gelu(&Device::Cpu, View::of(&part).unwrap(), None).unwrap().into_tensor((3, 6));
-    assert_near(&found, &crate::models::vig::gelu(&part.contiguous().unwrap()).unwrap(), "gelu of a part");
+    assert_near(&found, &vig::gelu(&part.contiguous().unwrap()).unwrap(), "gelu of a part");
     assert!(View::of(&x.t().unwrap()).is_err());
 }
 
@@ -148,7 +150,7 @@ fn gelu_and_its_slope_agree() {
     for dtype in [DType::F32, DType::F64] {
         let x = var(&(random_tensor(&mut rng, &[333], dtype) * 4.0).unwrap());
         let upstream = random_tensor(&mut rng, &[333], dtype);
-        let expected = crate::models::vig::gelu(&x).unwrap();
+        let expected = vig::gelu(&x).unwrap();
         let view = View::of(&x).unwrap();
         let found = gelu(&Device::Cpu, view, None).unwrap().into_tensor(333);
         assert_near(&found, &expected, "gelu");
@@ -215,7 +217,7 @@ fn neighbours_on_a_grid_agree() {
     for (height, width, columns) in [(1, 1, 3), (4, 7, 2), (6, 3, 5)] {
         let grid = Grid { height, width };
         let x = random_tensor(&mut generator(6), &[3 * height * width, columns], DType::F64);
-        let expected = crate::models::vig::neighbour_sum(&x, grid, &kernels::Workspaces::default()).unwrap();
+        let expected = vig::neighbour_sum(&x, grid, &kernels::Workspaces::default()).unwrap();
         let found = neighbour_sum(&Device::Cpu, View::of(&x).unwrap(), (height, width), columns).unwrap();
         assert_near(&found.into_tensor(x.shape()), &expected, "neighbour sum");
     }

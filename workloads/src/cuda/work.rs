@@ -1,12 +1,13 @@
 //! Nodes that are computed over their edges on a device: which, in what parts, and by how many threads.
 
+use bytemuck::NoUninit;
 use candle_core::{DType, Result, Tensor};
 
 use super::edges::{Walk, list};
-use super::machine::{Address, Grid};
+use super::kernel::{Address, Grid};
 
 /// `Work` of work.cuh.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, NoUninit)]
 #[repr(C)]
 pub(super) struct WorkArguments {
     start: Address,
@@ -20,7 +21,7 @@ pub(super) struct WorkArguments {
 }
 
 /// `HubList` of work.cuh.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, NoUninit)]
 #[repr(C)]
 pub(super) struct HubListArguments {
     node: Address,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use candle_core::{D, Result, Tensor, bail};
 
 use super::spmm::reduce_copies;
-use super::{Adjacency, EdgeOp, Endpoint, Operand, Reduce, sddmm, softmax, spmm};
+use super::{Operand, sddmm, softmax, spmm};
+use crate::graph::{Adjacency, EdgeOp, Endpoint, Reduce};
 
 /// How a layer computes its aggregation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

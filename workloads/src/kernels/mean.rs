@@ -1,8 +1,9 @@
 //! The mean over in-neighbours on plain slices, for models that keep their activations in buffers of their own.
 
+use super::Wide;
 use super::gradient::inverse_degrees;
-use super::message::{Direction, Messages, sum_rows};
-use super::{Adjacency, Endpoint, Wide};
+use super::message::{Messages, sum_rows};
+use crate::graph::{Adjacency, Direction, Endpoint};
 
 /// Mean of the rows of the sources, `x` of `[sources, width]`, over the edges into every target, `[targets, width]`; 0
 /// for a target without edges.

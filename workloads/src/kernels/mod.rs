@@ -7,8 +7,9 @@
 //!
 //! Ties: where several edges or nodes hold the same extremum, the first one, lowest edge or node position, gets
 //! the whole gradient.
+//!
+//! What needs a tensor on a GPU is in the same file as the operation: it calls `cuda`, on which this module stands.
 
-mod adjacency;
 mod aggregate;
 mod dropout;
 mod element;
@@ -27,15 +28,10 @@ mod sparse;
 mod spmm;
 mod stored;
 mod tensors;
-mod tiles;
 mod weight_gradient;
 mod workspace;
 
-pub use adjacency::{Adjacency, DegreeRun};
-pub use aggregate::{
-    AGGREGATORS, Aggregates, Saved, SectionLayout, aggregate, gradient_of_messages, gradient_of_targets,
-};
-pub(crate) use dropout::DropMask;
+pub use aggregate::{Aggregates, Saved, SectionLayout, aggregate, gradient_of_messages, gradient_of_targets};
 pub use dropout::dropout;
 pub(crate) use element::cpu_slice;
 pub use element::{Element, host_slice};
@@ -43,9 +39,7 @@ pub use family::{KernelFamily, gather, scatter};
 pub(crate) use lanes::{Lanes, lanes};
 pub use matrix::{Matrix, MatrixMut, Right, add_column_sums, multiply, multiply_by};
 pub use mean::{gradient_of_mean, mean_of_sources};
-pub use message::{
-    Columns, Direction, EdgeOp, Endpoint, Extreme, Messages, Reduce, Rows, edge_rows, extreme_rows, sum_rows,
-};
+pub use message::{Messages, Rows, edge_rows, extreme_rows, sum_rows};
 pub(crate) use prefetch::prefetch_row;
 pub use ranges::{even_ranges, run_tasks, split_rows};
 pub use sddmm::{Operand, sddmm};

@@ -1,18 +1,17 @@
 //! g-SDDMM: one row for every edge from the rows at its ends (DGL's `gsddmm`), in parallel over the edges.
 
-#[cfg(any(feature = "cuda", test))]
-mod on_device;
-
 use std::sync::Arc;
 
-use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor, bail};
+use candle_core::{CpuStorage, CudaStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor, bail};
 
+use super::Stored;
 use super::gradient::{Backward, collect};
-use super::message::{Columns, Messages, Rows, edge_rows};
+use super::message::{Messages, Rows, edge_rows};
 use super::tensors::{
     check_rows, number_type, shape_of, slice, storage_of, tensor_of, trailing, with_slice, with_stored,
 };
-use super::{Adjacency, EdgeOp, Endpoint, Stored};
+use crate::cuda::{self, Edges, Memory, View};
+use crate::graph::{Adjacency, Columns, EdgeOp, Endpoint};
 
 /// An operand of [`sddmm`]: rows, and whose they are.
 #[derive(Debug, Clone, Copy)]
@@ -99,6 +98,20 @@ impl CopyToEdges {
     }
 }
 
+/// The same on a GPU.
+impl CopyToEdges {
+    fn forward_on_device(&self, edges: &Edges, rows: View<'_>) -> Result<Memory> {
+        cuda::edge_rows(edges, &cuda::Messages::copies(self.total, cuda::Operand { rows, at: self.at }), false)
+    }
+
+    fn backward_on_device(&self, rows: &Tensor, gradient: &Tensor) -> Result<Tensor> {
+        let edges = Edges::of(&self.adjacency, rows.device())?;
+        let messages =
+            cuda::Messages::copies(self.total, cuda::Operand { rows: View::of(gradient)?, at: Endpoint::Edge });
+        Ok(cuda::collect(&edges, self.at, &messages)?.into_tensor(rows.shape()))
+    }
+}
+
 impl CustomOp1 for CopyToEdges {
     fn name(&self) -> &'static str {
         "gather"
@@ -109,19 +122,13 @@ impl CustomOp1 for CopyToEdges {
         Ok((out, shape_of(self.adjacency.edges(), &layout.dims()[1..])))
     }
 
-    #[cfg(feature = "cuda")]
-    fn cuda_fwd(
-        &self,
-        storage: &candle_core::CudaStorage,
-        layout: &Layout,
-    ) -> Result<(candle_core::CudaStorage, Shape)> {
-        let edges = crate::cuda::Edges::of_storage(&self.adjacency, storage)?;
-        let out = self.forward_on_device(&edges, crate::cuda::View::of_storage(storage, layout)?)?;
-        Ok((out.into_storage()?, shape_of(self.adjacency.edges(), &layout.dims()[1..])))
+    fn cuda_fwd(&self, storage: &CudaStorage, layout: &Layout) -> Result<(CudaStorage, Shape)> {
+        let edges = Edges::of_storage(&self.adjacency, storage)?;
+        let out = self.forward_on_device(&edges, View::of_storage(storage, layout)?)?;
+        out.into_storage(shape_of(self.adjacency.edges(), &layout.dims()[1..]))
     }
 
     fn bwd(&self, rows: &Tensor, _: &Tensor, gradient: &Tensor) -> Result<Option<Tensor>> {
-        #[cfg(feature = "cuda")]
         if rows.device().is_cuda() {
             return self.backward_on_device(rows, &gradient.contiguous()?).map(Some);
         }
@@ -175,6 +182,40 @@ impl EdgeMessages {
     }
 }
 
+/// The same on a GPU.
+impl EdgeMessages {
+    fn messages_on_device<'a>(&self, lhs: View<'a>, rhs: View<'a>) -> cuda::Messages<'a> {
+        cuda::Messages {
+            op: self.op,
+            columns: self.columns,
+            lhs: cuda::Operand { rows: lhs, at: self.lhs },
+            rhs: Some(cuda::Operand { rows: rhs, at: self.rhs }),
+            per_head: false,
+            scale: None,
+            holders: None,
+        }
+    }
+
+    fn forward_on_device(&self, edges: &Edges, lhs: View<'_>, rhs: View<'_>) -> Result<Memory> {
+        cuda::edge_rows(edges, &self.messages_on_device(lhs, rhs), self.op == EdgeOp::Dot)
+    }
+
+    /// Gradients of those operands that lead to a variable.
+    fn backward_on_device(
+        &self,
+        lhs: &Tensor,
+        rhs: &Tensor,
+        gradient: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        let edges = Edges::of(&self.adjacency, lhs.device())?;
+        let messages = self.messages_on_device(View::of(lhs)?, View::of(rhs)?);
+        let gradient = cuda::Operand { rows: View::of(gradient)?, at: Endpoint::Edge };
+        let backward = cuda::Backward { edges: &edges, messages, gradient };
+        let of_lhs = lhs.track_op().then(|| backward.of_lhs(lhs.shape())).transpose()?;
+        Ok((of_lhs, rhs.track_op().then(|| backward.of_rhs(rhs)).transpose()?))
+    }
+}
+
 impl CustomOp2 for EdgeMessages {
     fn name(&self) -> &'static str {
         "sddmm"
@@ -191,18 +232,16 @@ impl CustomOp2 for EdgeMessages {
         Ok((out, self.shape(&left.dims()[1..])))
     }
 
-    #[cfg(feature = "cuda")]
     fn cuda_fwd(
         &self,
-        lhs: &candle_core::CudaStorage,
+        lhs: &CudaStorage,
         left: &Layout,
-        rhs: &candle_core::CudaStorage,
+        rhs: &CudaStorage,
         right: &Layout,
-    ) -> Result<(candle_core::CudaStorage, Shape)> {
-        use crate::cuda::{Edges, View};
+    ) -> Result<(CudaStorage, Shape)> {
         let edges = Edges::of_storage(&self.adjacency, lhs)?;
         let out = self.forward_on_device(&edges, View::of_storage(lhs, left)?, View::of_storage(rhs, right)?)?;
-        Ok((out.into_storage()?, self.shape(&left.dims()[1..])))
+        out.into_storage(self.shape(&left.dims()[1..]))
     }
 
     fn bwd(
@@ -212,7 +251,6 @@ impl CustomOp2 for EdgeMessages {
         _: &Tensor,
         gradient: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        #[cfg(feature = "cuda")]
         if lhs.device().is_cuda() {
             return self.backward_on_device(lhs, rhs, &gradient.contiguous()?);
         }
@@ -222,3 +260,6 @@ impl CustomOp2 for EdgeMessages {
         backward(gradient).map(|[lhs, rhs]| (lhs, rhs))
     }
 }
+
+#[cfg(test)]
+mod tests;

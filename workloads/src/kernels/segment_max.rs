@@ -1,14 +1,13 @@
 //! Maximum over the nodes of each graph (global max pooling) as a candle operation.
 
-#[cfg(any(feature = "cuda", test))]
-mod on_device;
-
 use std::sync::{Arc, Mutex, PoisonError};
 
-use candle_core::{CpuStorage, CustomOp1, DType, Layout, Result, Shape, Tensor, bail};
+use candle_core::{CpuStorage, CudaStorage, CustomOp1, DType, Device, Layout, Result, Shape, Tensor, bail};
 
-use super::ranges::{balanced_ranges, run_tasks, split_rows};
+use super::ranges::{run_tasks, split_rows};
 use super::{Element, cpu_slice, host_slice};
+use crate::cuda::{self, Memory, SavedTensor, SegmentsOnDevice, View, device_of};
+use crate::graph::{DeviceSlot, balanced_ranges};
 
 /// Values to pool, rows times columns, below which one thread does it alone.
 const MIN_PARALLEL: usize = 1 << 15;
@@ -22,8 +21,7 @@ pub struct Segments {
     start: Vec<u32>,
     members: Vec<u32>,
     rows: usize,
-    #[cfg(any(feature = "cuda", test))]
-    on_device: crate::cuda::OnDevice<crate::cuda::SegmentsOnDevice>,
+    on_device: DeviceSlot,
 }
 
 impl Segments {
@@ -44,13 +42,7 @@ impl Segments {
                 _ => bail!("row {member} is in two segments or does not exist; there are {rows} rows"),
             }
         }
-        Ok(Self {
-            start,
-            members,
-            rows,
-            #[cfg(any(feature = "cuda", test))]
-            on_device: crate::cuda::OnDevice::default(),
-        })
+        Ok(Self { start, members, rows, on_device: DeviceSlot::default() })
     }
 
     /// Number of segments.
@@ -70,12 +62,8 @@ impl Segments {
 /// # Errors
 /// `rows` is not a contiguous f32 or f64 matrix in host memory with one row for each member.
 pub fn segment_max(rows: &Tensor, segments: &Arc<Segments>) -> Result<Tensor> {
-    let operation = SegmentMax {
-        segments: Arc::clone(segments),
-        holders: Mutex::default(),
-        #[cfg(any(feature = "cuda", test))]
-        kept: crate::cuda::Kept::default(),
-    };
+    let operation =
+        SegmentMax { segments: Arc::clone(segments), holders: Mutex::default(), on_device: SavedTensor::default() };
     rows.contiguous()?.apply_op1(operation)
 }
 
@@ -84,8 +72,7 @@ struct SegmentMax {
     /// `[segments, width]`: the row that holds each maximum; written by the forward pass.
     holders: Mutex<Vec<u32>>,
     /// The same on a GPU.
-    #[cfg(any(feature = "cuda", test))]
-    kept: crate::cuda::Kept,
+    on_device: SavedTensor,
 }
 
 impl SegmentMax {
@@ -154,6 +141,26 @@ fn maximum<T: Element>(members: &[u32], values: &[T], out: &mut [T], holders: &m
     }
 }
 
+/// The same on a GPU.
+impl SegmentMax {
+    fn copied_to(&self, device: &Device) -> Result<Arc<SegmentsOnDevice>> {
+        let segments = &*self.segments;
+        segments.on_device.get(device, || SegmentsOnDevice::new(&segments.start, &segments.members, device))
+    }
+
+    fn forward_on_device(&self, device: &Device, rows: View<'_>, width: usize) -> Result<Memory> {
+        let (out, holders) = cuda::segment_max(&*self.copied_to(device)?, rows, width)?;
+        self.on_device.set(holders.into_tensor((self.segments.count(), width)));
+        Ok(out)
+    }
+
+    fn backward_on_device(&self, rows: &Tensor, gradient: &Tensor) -> Result<Tensor> {
+        let (segments, holders) = (self.copied_to(rows.device())?, self.on_device.get()?);
+        let (gradient, width) = (View::of(gradient)?, rows.dim(1)?);
+        Ok(cuda::gradient_of_segment_max(&segments, gradient, View::of(&holders)?, width)?.into_tensor(rows.shape()))
+    }
+}
+
 impl CustomOp1 for SegmentMax {
     fn name(&self) -> &'static str {
         "segment-max"
@@ -167,20 +174,14 @@ impl CustomOp1 for SegmentMax {
         }
     }
 
-    #[cfg(feature = "cuda")]
-    fn cuda_fwd(
-        &self,
-        storage: &candle_core::CudaStorage,
-        layout: &Layout,
-    ) -> Result<(candle_core::CudaStorage, Shape)> {
-        let device = crate::cuda::device_of(storage);
+    fn cuda_fwd(&self, storage: &CudaStorage, layout: &Layout) -> Result<(CudaStorage, Shape)> {
+        let device = device_of(storage);
         let (_, width) = layout.shape().dims2()?;
-        let out = self.forward_on_device(&device, crate::cuda::View::of_storage(storage, layout)?, width)?;
-        Ok((out.into_storage()?, Shape::from((self.segments.count(), width))))
+        let out = self.forward_on_device(&device, View::of_storage(storage, layout)?, width)?;
+        out.into_storage(Shape::from((self.segments.count(), width)))
     }
 
     fn bwd(&self, rows: &Tensor, _: &Tensor, gradient: &Tensor) -> Result<Option<Tensor>> {
-        #[cfg(feature = "cuda")]
         if rows.device().is_cuda() {
             return self.backward_on_device(rows, &gradient.contiguous()?).map(Some);
         }
@@ -194,6 +195,9 @@ impl CustomOp1 for SegmentMax {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cuda::emulation;
+    use crate::cuda::tests::multigraph::{generator, random_tensor};
+    use crate::cuda::tests::{assert_near, gradient_of};
     use candle_core::{Device, Var};
 
     #[test]
@@ -235,5 +239,26 @@ mod tests {
         assert!(segment_max(&wrong, &segments).is_err());
         let integers = Tensor::zeros((2, 2), DType::U32, &Device::Cpu).unwrap();
         assert!(segment_max(&integers, &segments).is_err());
+    }
+
+    #[test]
+    fn maxima_of_segments_agree() {
+        if !emulation::is_possible() {
+            return;
+        }
+        let mut rng = generator(51);
+        for (dtype, width) in [(DType::F32, 1), (DType::F64, 13)] {
+            let segments = Arc::new(Segments::new(vec![0, 3, 3, 4, 8], vec![7, 1, 4, 0, 2, 3, 5, 6]).unwrap());
+            // Few different numbers, so that maxima are shared.
+            let rows = (random_tensor(&mut rng, &[8, width], dtype) * 2.0).unwrap().round().unwrap();
+            let rows = Var::from_tensor(&rows).unwrap();
+            let upstream = random_tensor(&mut rng, &[4, width], dtype);
+            let expected = segment_max(&rows, &segments).unwrap();
+            let operation = SegmentMax { segments, holders: Mutex::default(), on_device: SavedTensor::default() };
+            let found = operation.forward_on_device(&Device::Cpu, View::of(&rows).unwrap(), width).unwrap();
+            assert_near(&found.into_tensor((4, width)), &expected, "maxima");
+            let back = operation.backward_on_device(&rows, &upstream).unwrap();
+            assert_near(&back, &gradient_of(&expected, &upstream, &rows), "gradient of the maxima");
+        }
     }
 }

@@ -4,13 +4,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use candle_core::{CpuStorage, CustomOp1, DType, Layout, Result, Shape, Tensor, bail};
+use candle_core::{CpuStorage, CustomOp1, DType, Device, Layout, Result, Shape, Tensor, bail};
 
 use super::Stored;
-use super::dropout::DropMask;
 use super::message::{AddRows, Gathered, PADDING, Target};
-use super::ranges::{balanced_ranges, run_tasks, split_rows};
+use super::ranges::{run_tasks, split_rows};
 use super::tensors::{number_type, slice, storage_of, tensor_of, with_slice};
+use crate::cuda::{Entries, SparseOnDevice, SparseProduct};
+use crate::graph::{DeviceSlot, DropMask, balanced_ranges};
 
 /// Multiplications below which one thread does them all.
 const MIN_PARALLEL: usize = 1 << 16;
@@ -31,8 +32,7 @@ struct Compressed {
 pub struct SparseMatrix {
     by_row: Compressed,
     by_column: Compressed,
-    #[cfg(any(feature = "cuda", test))]
-    on_device: crate::cuda::OnDevice<crate::cuda::SparseOnDevice>,
+    on_device: DeviceSlot,
 }
 
 impl SparseMatrix {
@@ -53,12 +53,7 @@ impl SparseMatrix {
         }
         let number = (0..value.len() as u32).collect();
         let by_row = Compressed { start: row_start, other: column, value, number };
-        Ok(Self {
-            by_column: by_row.transposed(columns),
-            by_row,
-            #[cfg(any(feature = "cuda", test))]
-            on_device: crate::cuda::OnDevice::default(),
-        })
+        Ok(Self { by_column: by_row.transposed(columns), by_row, on_device: DeviceSlot::default() })
     }
 
     /// The non-zeros of a matrix, `[rows, columns]`.
@@ -101,24 +96,18 @@ impl SparseMatrix {
     }
 }
 
-#[cfg(any(feature = "cuda", test))]
 impl SparseMatrix {
     /// The operation that multiplies this matrix by a dense one on a GPU.
-    pub(crate) fn product_on_device(
-        &self,
-        device: &candle_core::Device,
-        mask: Option<DropMask>,
-    ) -> Result<crate::cuda::SparseProduct> {
-        let make = || crate::cuda::SparseOnDevice::new(&self.by_row.entries(), &self.by_column.entries(), device);
-        Ok(crate::cuda::SparseProduct { matrix: self.on_device.get(device, make)?, mask, rows: self.rows() })
+    pub(crate) fn product_on_device(&self, device: &Device, mask: Option<DropMask>) -> Result<SparseProduct> {
+        let make = || SparseOnDevice::new(&self.by_row.entries(), &self.by_column.entries(), device);
+        Ok(SparseProduct { matrix: self.on_device.get(device, make)?, mask, rows: self.rows() })
     }
 }
 
 impl Compressed {
     /// As a GPU takes them.
-    #[cfg(any(feature = "cuda", test))]
-    fn entries(&self) -> crate::cuda::Entries<'_> {
-        crate::cuda::Entries { start: &self.start, other: &self.other, value: &self.value, number: &self.number }
+    fn entries(&self) -> Entries<'_> {
+        Entries { start: &self.start, other: &self.other, value: &self.value, number: &self.number }
     }
 
     /// The other direction, by counting; `others` is the number of its rows.
@@ -223,7 +212,6 @@ fn product(matrix: &Arc<SparseMatrix>, weight: &Tensor, mask: Option<DropMask>) 
     if columns != matrix.columns() {
         bail!("weight has shape {:?}, but the sparse matrix has {} columns", weight.dims(), matrix.columns());
     }
-    #[cfg(feature = "cuda")]
     if weight.device().is_cuda() {
         let product = matrix.product_on_device(weight.device(), mask)?;
         return weight.t()?.contiguous()?.apply_op1(product);

@@ -4,19 +4,18 @@
 //! the reversed edges, or, to an edge operand, by g-SDDMM; that of a maximum or minimum goes to the first edge that
 //! holds it.
 
-#[cfg(any(feature = "cuda", test))]
-mod on_device;
-
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor, bail};
+use candle_core::{CpuStorage, CudaStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor, bail};
 
+use super::Stored;
 use super::gradient::{Backward, collect, inverse_degrees};
-use super::message::{Columns, Direction, Extreme, Held, Messages, NOBODY, Rows, extreme_rows, sum_rows};
+use super::message::{ExtremeGradient, Messages, NOBODY, Rows, extreme_rows, sum_rows};
 use super::tensors::{
     check_rows, number_type, shape_of, slice, storage_of, tensor_of, trailing, with_slice, with_stored,
 };
-use super::{Adjacency, EdgeOp, Endpoint, Reduce, Stored};
+use crate::cuda::{self, Edges, Memory, SavedTensor, View};
+use crate::graph::{Adjacency, Columns, Direction, EdgeOp, Endpoint, Extreme, Reduce};
 
 /// Reduces `op(lhs, rhs)` over the edges into every target, to `[targets, F]` or `[targets, heads, F]`. A target
 /// without edges gets 0.
@@ -92,12 +91,15 @@ fn broadcast(lhs: &Tensor, rhs: &Tensor) -> Result<(Columns, bool)> {
 
 /// The edges that hold the extrema, `[targets, columns]`; written by the forward pass.
 #[derive(Debug, Default)]
-struct Holders(Mutex<Vec<u32>>, #[cfg(any(feature = "cuda", test))] crate::cuda::Kept);
+struct Holders {
+    on_host: Mutex<Vec<u32>>,
+    on_device: SavedTensor,
+}
 
 impl Holders {
     /// Locks even after a panic: the numbers are only ever replaced as a whole.
     fn lock(&self) -> MutexGuard<'_, Vec<u32>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.on_host.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -127,6 +129,42 @@ fn is_extreme(reduce: Reduce) -> bool {
     matches!(reduce, Reduce::Max | Reduce::Min)
 }
 
+/// [`reduced`] on a GPU.
+fn reduced_on_device(
+    edges: &Edges,
+    reduce: Reduce,
+    messages: &cuda::Messages<'_>,
+    holders: &Holders,
+) -> Result<Memory> {
+    let extreme = match reduce {
+        Reduce::Sum | Reduce::Mean => {
+            return cuda::sum_rows(edges, Direction::Incoming, messages, reduce == Reduce::Mean);
+        }
+        Reduce::Max => Extreme::Max,
+        Reduce::Min => Extreme::Min,
+    };
+    let (out, found) = cuda::extreme_rows(edges, messages, extreme)?;
+    holders.on_device.set(found.into_tensor(edges.targets_times(messages.columns.total())));
+    Ok(out)
+}
+
+/// The factors of a mean and the holders of an extremum, which a gradient needs on a GPU.
+struct SavedOnDevice {
+    scale: Option<Tensor>,
+    holders: Option<Tensor>,
+}
+
+impl SavedOnDevice {
+    fn of(edges: &Edges, reduce: Reduce, holders: &Holders, like: &Tensor) -> Result<Self> {
+        let scale = (reduce == Reduce::Mean).then(|| edges.inverse_degrees(like.dtype())).transpose()?;
+        Ok(Self { scale, holders: is_extreme(reduce).then(|| holders.on_device.get()).transpose()? })
+    }
+
+    fn views(&self) -> Result<(Option<View<'_>>, Option<View<'_>>)> {
+        Ok((self.scale.as_ref().map(View::of).transpose()?, self.holders.as_ref().map(View::of).transpose()?))
+    }
+}
+
 struct ReduceCopies {
     adjacency: Arc<Adjacency>,
     reduce: Reduce,
@@ -146,7 +184,7 @@ impl ReduceCopies {
         let out = if is_extreme(self.reduce) {
             let messages = &Messages::copies(self.total, &[], self.at);
             let holders = self.holders.lock();
-            let held = Held { adjacency, messages, holders: &holders, gradient };
+            let held = ExtremeGradient { adjacency, messages, holders: &holders, gradient };
             if self.at == Endpoint::Edge { held.of_edges() } else { held.of_sources() }
         } else {
             let scale = scale_of::<T>(adjacency, self.reduce);
@@ -154,6 +192,20 @@ impl ReduceCopies {
             collect(adjacency, self.at, &Messages { scale: scale.as_deref(), ..copies })
         };
         tensor_of(out, rows.shape().clone(), rows)
+    }
+}
+
+/// The same on a GPU.
+impl ReduceCopies {
+    fn forward_on_device(&self, edges: &Edges, rows: View<'_>) -> Result<Memory> {
+        let messages = cuda::Messages::copies(self.total, cuda::Operand { rows, at: self.at });
+        reduced_on_device(edges, self.reduce, &messages, &self.holders)
+    }
+
+    fn backward_on_device(&self, rows: &Tensor, gradient: &Tensor) -> Result<Tensor> {
+        let edges = Edges::of(&self.adjacency, rows.device())?;
+        let saved = SavedOnDevice::of(&edges, self.reduce, &self.holders, rows)?;
+        cuda::of_copies(&edges, self.at, self.total, View::of(gradient)?, saved.views()?, rows.shape())
     }
 }
 
@@ -167,19 +219,13 @@ impl CustomOp1 for ReduceCopies {
         Ok((out, shape_of(self.adjacency.nodes(), &layout.dims()[1..])))
     }
 
-    #[cfg(feature = "cuda")]
-    fn cuda_fwd(
-        &self,
-        storage: &candle_core::CudaStorage,
-        layout: &Layout,
-    ) -> Result<(candle_core::CudaStorage, Shape)> {
-        let edges = crate::cuda::Edges::of_storage(&self.adjacency, storage)?;
-        let out = self.forward_on_device(&edges, crate::cuda::View::of_storage(storage, layout)?)?;
-        Ok((out.into_storage()?, shape_of(self.adjacency.nodes(), &layout.dims()[1..])))
+    fn cuda_fwd(&self, storage: &CudaStorage, layout: &Layout) -> Result<(CudaStorage, Shape)> {
+        let edges = Edges::of_storage(&self.adjacency, storage)?;
+        let out = self.forward_on_device(&edges, View::of_storage(storage, layout)?)?;
+        out.into_storage(shape_of(self.adjacency.nodes(), &layout.dims()[1..]))
     }
 
     fn bwd(&self, rows: &Tensor, _: &Tensor, gradient: &Tensor) -> Result<Option<Tensor>> {
-        #[cfg(feature = "cuda")]
         if rows.device().is_cuda() {
             return self.backward_on_device(rows, &gradient.contiguous()?).map(Some);
         }
@@ -235,7 +281,7 @@ impl ReduceMessages {
         let adjacency = &*self.adjacency;
         if is_extreme(self.reduce) {
             let holders = self.holders.lock();
-            let held = Held { adjacency, messages, holders: &holders, gradient };
+            let held = ExtremeGradient { adjacency, messages, holders: &holders, gradient };
             return (of_lhs.then(|| held.of_sources()), of_rhs.then(|| held.of_edges()));
         }
         let scale = scale_of::<T>(adjacency, self.reduce);
@@ -243,6 +289,43 @@ impl ReduceMessages {
         let gradient = Rows { data: gradient, at: Endpoint::Destination };
         let backward = Backward { adjacency, messages, gradient };
         (of_lhs.then(|| backward.of_lhs()), of_rhs.then(|| backward.of_rhs()))
+    }
+}
+
+/// The same on a GPU.
+impl ReduceMessages {
+    fn messages_on_device<'a>(&self, lhs: View<'a>, rhs: View<'a>) -> cuda::Messages<'a> {
+        cuda::Messages {
+            op: self.op,
+            columns: self.columns,
+            lhs: cuda::Operand { rows: lhs, at: Endpoint::Source },
+            rhs: Some(cuda::Operand { rows: rhs, at: Endpoint::Edge }),
+            per_head: self.per_head,
+            scale: None,
+            holders: None,
+        }
+    }
+
+    fn forward_on_device(&self, edges: &Edges, lhs: View<'_>, rhs: View<'_>) -> Result<Memory> {
+        reduced_on_device(edges, self.reduce, &self.messages_on_device(lhs, rhs), &self.holders)
+    }
+
+    /// Gradients of those operands that lead to a variable.
+    fn backward_on_device(
+        &self,
+        lhs: &Tensor,
+        rhs: &Tensor,
+        gradient: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        let edges = Edges::of(&self.adjacency, lhs.device())?;
+        let saved = SavedOnDevice::of(&edges, self.reduce, &self.holders, lhs)?;
+        let (scale, holders) = saved.views()?;
+        let scale = scale.map(|rows| cuda::Operand { rows, at: Endpoint::Destination });
+        let messages = cuda::Messages { scale, holders, ..self.messages_on_device(View::of(lhs)?, View::of(rhs)?) };
+        let gradient = cuda::Operand { rows: View::of(gradient)?, at: Endpoint::Destination };
+        let backward = cuda::Backward { edges: &edges, messages, gradient };
+        let of_lhs = lhs.track_op().then(|| backward.of_lhs(lhs.shape())).transpose()?;
+        Ok((of_lhs, rhs.track_op().then(|| backward.of_rhs(rhs)).transpose()?))
     }
 }
 
@@ -262,18 +345,16 @@ impl CustomOp2 for ReduceMessages {
         Ok((out, shape_of(self.adjacency.nodes(), &left.dims()[1..])))
     }
 
-    #[cfg(feature = "cuda")]
     fn cuda_fwd(
         &self,
-        lhs: &candle_core::CudaStorage,
+        lhs: &CudaStorage,
         left: &Layout,
-        rhs: &candle_core::CudaStorage,
+        rhs: &CudaStorage,
         right: &Layout,
-    ) -> Result<(candle_core::CudaStorage, Shape)> {
-        use crate::cuda::{Edges, View};
+    ) -> Result<(CudaStorage, Shape)> {
         let edges = Edges::of_storage(&self.adjacency, lhs)?;
         let out = self.forward_on_device(&edges, View::of_storage(lhs, left)?, View::of_storage(rhs, right)?)?;
-        Ok((out.into_storage()?, shape_of(self.adjacency.nodes(), &left.dims()[1..])))
+        out.into_storage(shape_of(self.adjacency.nodes(), &left.dims()[1..]))
     }
 
     fn bwd(
@@ -283,7 +364,6 @@ impl CustomOp2 for ReduceMessages {
         _: &Tensor,
         gradient: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        #[cfg(feature = "cuda")]
         if lhs.device().is_cuda() {
             return self.backward_on_device(lhs, rhs, &gradient.contiguous()?);
         }
@@ -293,3 +373,6 @@ impl CustomOp2 for ReduceMessages {
         backward(gradient).map(|[lhs, rhs]| (lhs, rhs))
     }
 }
+
+#[cfg(test)]
+mod tests;

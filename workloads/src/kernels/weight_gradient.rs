@@ -8,7 +8,8 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::{Buffer, DropMask, Lanes, Workspaces, add_column_sums, lanes, prefetch_row, run_tasks};
+use super::{Buffer, Lanes, Workspaces, add_column_sums, lanes, prefetch_row, run_tasks};
+use crate::graph::DropMask;
 
 /// Rows of a block: one bit each in a word.
 const BLOCK: usize = 64;

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use candle_core::Device;
 
+use crate::cuda;
 use crate::device::DeviceError;
 
 /// A device by name.
@@ -45,10 +46,7 @@ impl DeviceChoice {
     /// # Errors
     /// The program has no CUDA, or the driver or a library is missing.
     pub fn gpus() -> Result<usize, DeviceError> {
-        #[cfg(feature = "cuda")]
-        return crate::cuda::count();
-        #[cfg(not(feature = "cuda"))]
-        Err(DeviceError::NotBuilt)
+        cuda::count()
     }
 
     /// Whether it is a GPU.
@@ -65,10 +63,7 @@ impl DeviceChoice {
     pub fn open(self) -> Result<Device, DeviceError> {
         match self {
             Self::Cpu => Ok(Device::Cpu),
-            #[cfg(feature = "cuda")]
-            Self::Cuda(ordinal) => crate::cuda::open(ordinal),
-            #[cfg(not(feature = "cuda"))]
-            Self::Cuda(_) => Err(DeviceError::NotBuilt),
+            Self::Cuda(ordinal) => cuda::open(ordinal),
         }
     }
 }

@@ -11,6 +11,7 @@ use clap::Args;
 use gnntop_probe::{Place, Session, TrackRole, Warning};
 
 use super::{DeviceChoice, Settings};
+use crate::cuda;
 use crate::device::DeviceError;
 use crate::inject::{self, Injection, Injector};
 use crate::train::{Observer, Subnormals, Summary, TrainError, Training, keep_freed_memory, set_subnormals, train};
@@ -120,8 +121,7 @@ impl RunOptions {
             return Err(DeviceError::Unsupported("--sync is for GPUs; give --device cuda as well, or leave it out"));
         }
         let device = self.device.open()?;
-        #[cfg(feature = "cuda")]
-        candle_core::cuda_backend::set_gemm_reduced_precision_f32(self.tf32);
+        cuda::allow_tf32(self.tf32);
         Ok(device)
     }
 
@@ -130,13 +130,7 @@ impl RunOptions {
     /// # Errors
     /// The driver refuses.
     pub(crate) fn observe(&self, device: &Device) -> candle_core::Result<()> {
-        #[cfg(feature = "cuda")]
-        return crate::cuda::observe(device, &self.device.to_string(), self.sync);
-        #[cfg(not(feature = "cuda"))]
-        {
-            let _ = device;
-            Ok(())
-        }
+        cuda::observe(device, &self.device.to_string(), self.sync)
     }
 
     /// Publishes as `name`, the device too, while `train` trains on the calling thread.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use candle_core::{Result, Tensor, bail};
 use candle_nn::VarBuilder;
 
-use crate::kernels::Adjacency;
+use crate::graph::Adjacency;
 
 /// What a forward pass is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

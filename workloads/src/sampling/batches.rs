@@ -9,7 +9,9 @@ use super::{
     FeatureError, NeighbourSampler, Sample, SampleError, SamplerSettings, check_features, gather_features,
     gather_without_zeros,
 };
-use crate::kernels::{Adjacency, SparseMatrix};
+use crate::cuda::stage_edges;
+use crate::graph::Adjacency;
+use crate::kernels::SparseMatrix;
 use crate::loading::{Assemble, BatchId, Loader, LoaderObserver, Stage};
 use crate::nodes::{Features, NodeDataset};
 
@@ -224,7 +226,7 @@ impl NodeBatches {
                 let rebuilt = adjacency.rebuild(&mut edges.row_start, &mut edges.source, edges.sources);
                 rebuilt.map_err(NodeBatchError::Adjacency)?;
                 if self.for_gpu {
-                    adjacency.stage();
+                    stage_edges(adjacency);
                 }
             }
         }

@@ -3,16 +3,17 @@
 
 use std::sync::Arc;
 
-use candle_core::{CpuStorage, CustomOp1, DType, Layout, Result, Shape, Tensor, bail};
+use candle_core::{CpuStorage, CudaStorage, CustomOp1, DType, Device, Layout, Result, Shape, Tensor, bail};
 
+use crate::cuda::{LabelsOnDevice, View, device_of};
+use crate::graph::DeviceSlot;
 use crate::kernels::{Element, cpu_slice, host_slice};
 
 /// The rows that have a label to learn from, and their labels. Clones share them.
 #[derive(Debug, Clone)]
 pub struct LabelledRows {
     pairs: Arc<[(u32, u32)]>,
-    #[cfg(any(feature = "cuda", test))]
-    on_device: Arc<crate::cuda::OnDevice<crate::cuda::LabelsOnDevice>>,
+    on_device: Arc<DeviceSlot>,
 }
 
 impl LabelledRows {
@@ -29,17 +30,12 @@ impl LabelledRows {
                 labels.len()
             );
         }
-        Ok(Self {
-            pairs: rows.into_iter().zip(labels.iter().copied()).collect(),
-            #[cfg(any(feature = "cuda", test))]
-            on_device: Arc::default(),
-        })
+        Ok(Self { pairs: rows.into_iter().zip(labels.iter().copied()).collect(), on_device: Arc::default() })
     }
 
     /// Their copy on a GPU, made when first needed.
-    #[cfg(any(feature = "cuda", test))]
-    pub(crate) fn copied_to(&self, device: &candle_core::Device) -> Result<Arc<crate::cuda::LabelsOnDevice>> {
-        self.on_device.get(device, || crate::cuda::LabelsOnDevice::new(&self.pairs, device))
+    pub(crate) fn copied_to(&self, device: &Device) -> Result<Arc<LabelsOnDevice>> {
+        self.on_device.get(device, || LabelsOnDevice::new(&self.pairs, device))
     }
 }
 
@@ -107,24 +103,18 @@ impl CustomOp1 for CrossEntropy {
         }
     }
 
-    #[cfg(feature = "cuda")]
-    fn cuda_fwd(
-        &self,
-        storage: &candle_core::CudaStorage,
-        layout: &Layout,
-    ) -> Result<(candle_core::CudaStorage, Shape)> {
-        let device = crate::cuda::device_of(storage);
-        let logits = crate::cuda::View::of_storage(storage, layout)?;
+    fn cuda_fwd(&self, storage: &CudaStorage, layout: &Layout) -> Result<(CudaStorage, Shape)> {
+        let device = device_of(storage);
+        let logits = View::of_storage(storage, layout)?;
         let loss = self.0.copied_to(&device)?.mean_loss(logits, layout.shape().dims2()?)?;
-        Ok((loss.into_storage()?, Shape::from(())))
+        loss.into_storage(Shape::from(()))
     }
 
     fn bwd(&self, logits: &Tensor, _: &Tensor, upstream: &Tensor) -> Result<Option<Tensor>> {
-        #[cfg(feature = "cuda")]
         if logits.device().is_cuda() {
             let labels = self.0.copied_to(logits.device())?;
             let (logits, upstream) = (logits.contiguous()?, upstream.contiguous()?);
-            return labels.gradient(&logits, crate::cuda::View::of(&upstream)?).map(Some);
+            return labels.gradient(&logits, View::of(&upstream)?).map(Some);
         }
         let upstream = upstream.to_dtype(DType::F64)?.to_scalar::<f64>()?;
         let logits = logits.contiguous()?;

@@ -17,7 +17,6 @@ mod schedule;
 mod subnormals;
 mod training;
 
-#[cfg(any(feature = "cuda", test))]
 pub(crate) use adam::RepeatedAdam;
 pub use adam::{Adam, AdamSettings};
 pub(crate) use ahead::CopiesAhead;

@@ -8,7 +8,7 @@ use candle_core::{DType, Device, Result, Tensor};
 use gnntop_probe::device::Holdings;
 
 use super::{Accuracy, Adam, AdamSettings, LabelledRows, cross_entropy};
-use crate::kernels::Adjacency;
+use crate::graph::Adjacency;
 use crate::models::{NodeModel, Parameters, Pass};
 
 /// Nodes with their edges, and which of them have a label to learn from.

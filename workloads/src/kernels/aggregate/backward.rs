@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::{LANES, SectionLayout, load, store};
+use super::sections::{LANES, SectionLayout, load, store};
+use crate::graph::Adjacency;
+use crate::kernels::Element;
 use crate::kernels::ranges::{run_tasks, split_rows};
-use crate::kernels::{Adjacency, Element};
 
 /// Backward, first half, for the targets `range`: the gradient of their own part `t`, and in `gradient` the weights
 /// with which the second half hands gradients on along the edges.

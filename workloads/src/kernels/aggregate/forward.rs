@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::{LANES, SectionLayout, load, store};
+use super::sections::{LANES, SectionLayout, load, store};
+use crate::graph::Adjacency;
+use crate::kernels::Element;
 use crate::kernels::ranges::{run_tasks, split_rows};
-use crate::kernels::{Adjacency, Element};
 
 /// Variance at and below which the standard deviation counts as 0 (PyTorch Geometric's `StdAggregation`).
 const MIN_VARIANCE: f64 = 1e-5;

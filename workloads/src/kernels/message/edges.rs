@@ -3,10 +3,12 @@
 use std::ops::Range;
 
 use super::lanes::{Dots, rows_ahead};
-use super::walk::{BATCH, Batch, Direction, Walk};
-use super::{EdgeOp, Endpoint, Messages, Written, pieces};
+use super::messages::Messages;
+use super::walk::{BATCH, Batch, Walk};
+use super::written::{Written, pieces};
+use crate::graph::{Adjacency, Direction, EdgeOp, Endpoint};
+use crate::kernels::Stored;
 use crate::kernels::ranges::{run_tasks, split_rows};
-use crate::kernels::{Adjacency, Stored};
 
 /// Values to compute below which one thread does it alone.
 const MIN_PARALLEL: usize = 1 << 13;

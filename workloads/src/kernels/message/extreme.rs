@@ -5,36 +5,15 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::lanes::{Gathered, PADDING, TakeRows, Target, rows_ahead};
-use super::walk::{Batch, Direction, Walk};
-use super::{EdgeOp, Endpoint, IN_ORDER, Messages, Written, pieces};
+use super::messages::Messages;
+use super::walk::{Batch, Walk};
+use super::written::{IN_ORDER, Written, pieces};
+use crate::graph::{Adjacency, Direction, EdgeOp, Endpoint, Extreme};
+use crate::kernels::Stored;
 use crate::kernels::ranges::{run_tasks, split_rows};
-use crate::kernels::{Adjacency, Stored};
 
 /// Holder of a node without incoming edges.
 pub(in crate::kernels) const NOBODY: u32 = u32::MAX;
-
-/// Which extremum.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extreme {
-    /// The largest.
-    Max,
-    /// The smallest.
-    Min,
-}
-
-impl Extreme {
-    /// Whether `value` takes the place of `best`. NaN does and stays; of equal values the first stays.
-    #[inline(always)]
-    pub(super) fn replaces<W: PartialOrd + Copy>(self, value: W, best: W) -> bool {
-        #[expect(clippy::eq_op, reason = "true for NaN only, in all number types, and vectorised")]
-        let is_nan = value != value;
-        is_nan
-            | match self {
-                Self::Max => value > best,
-                Self::Min => value < best,
-            }
-    }
-}
 
 /// The extremum of the messages of every target: `out` and the edges that hold it, `holders`, both
 /// `[targets, heads * width]`. Without messages 0, held by edge `u32::MAX`.

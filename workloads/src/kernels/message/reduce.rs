@@ -6,10 +6,12 @@ use candle_core::WithDType;
 use rayon::prelude::*;
 
 use super::lanes::{AddRows, Gathered, PADDING, Target, rows_ahead};
-use super::walk::{Batch, Direction, Walk};
-use super::{EdgeOp, Endpoint, IN_ORDER, Messages, Written, pieces};
+use super::messages::Messages;
+use super::walk::{Batch, Walk};
+use super::written::{IN_ORDER, Written, pieces};
+use crate::graph::{Adjacency, Direction, EdgeOp, Endpoint};
+use crate::kernels::Stored;
 use crate::kernels::ranges::{run_tasks, split_rows};
-use crate::kernels::{Adjacency, Stored};
 
 /// Adds up the messages of every node: `out`, `[nodes, heads * width]`, of the targets or of the sources. Where `mean`,
 /// each sum is divided by the number of messages. The order of summation is that of the edges, except that a hub's

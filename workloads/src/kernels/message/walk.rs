@@ -2,17 +2,7 @@
 
 use std::ops::Range;
 
-use super::Endpoint;
-use crate::kernels::Adjacency;
-
-/// Which edges of a node are gone through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// Those that enter it; a row for each target.
-    Incoming,
-    /// Those that leave it; a row for each source.
-    Outgoing,
-}
+use crate::graph::{Adjacency, Direction, Endpoint};
 
 /// Edges that are prepared at once for the inner loops; more only where a single node has more.
 pub(super) const BATCH: usize = 256;

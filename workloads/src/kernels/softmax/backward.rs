@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::Logits;
+use super::logits::Logits;
+use crate::graph::Adjacency;
+use crate::kernels::Stored;
 use crate::kernels::ranges::{run_tasks, split_rows};
-use crate::kernels::{Adjacency, Stored};
 
 /// Gradients from a softmax and what came back for it: that of the logits, or of the sums of scores before the
 /// rectifier, `[edges, heads]`; and its sum over the edges into each target, `[targets, heads]`, for scores only.

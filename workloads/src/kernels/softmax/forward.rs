@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::{Logits, leaky};
+use super::logits::{Logits, leaky};
+use crate::graph::Adjacency;
 use crate::kernels::ranges::{run_tasks, split_rows};
-use crate::kernels::{Adjacency, Stored, Wide};
+use crate::kernels::{Stored, Wide};
 
 /// Numbers whose exponentials are taken at once.
 const LANES: usize = 16;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use candle_core::{Result, Tensor};
 use candle_nn::{Init, VarBuilder};
 
-use crate::kernels::{Adjacency, KernelFamily, Reduce, dropout};
+use crate::graph::{Adjacency, Reduce};
+use crate::kernels::{KernelFamily, dropout};
 
 /// PyTorch Geometric's `GATConv` with heads side by side.
 #[derive(Debug, Clone)]

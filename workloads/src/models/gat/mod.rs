@@ -12,7 +12,6 @@ mod conv;
 mod fused;
 mod loops;
 mod model;
-#[cfg(any(feature = "cuda", test))]
 mod on_device;
 
 pub use config::{GatConfig, GatDropout, SelfLoops};

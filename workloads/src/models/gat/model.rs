@@ -7,7 +7,8 @@ use candle_nn::VarBuilder;
 
 use super::fused::{Chain, Dropouts};
 use super::{GatConfig, GatConv, SelfLoops, with_self_loops};
-use crate::kernels::{Adjacency, Lanes, Workspaces, dropout};
+use crate::graph::Adjacency;
+use crate::kernels::{Lanes, Workspaces, dropout};
 use crate::models::{NodeModel, Pass, check_nodes, edges_of};
 
 /// A graph attention network.
@@ -89,8 +90,6 @@ impl Gat {
     }
 
     /// The fused form with the kernels of a GPU, in any number type.
-    #[cfg(any(feature = "cuda", test))]
-    #[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "without CUDA only tests call it"))]
     pub(super) fn fused_on_device<G>(
         &self,
         features: &Tensor,
@@ -134,7 +133,6 @@ impl NodeModel for Gat {
         enter: impl FnMut(usize) -> G,
     ) -> Result<Tensor> {
         check_nodes(features, self.config.in_features, layers, self.convs.len())?;
-        #[cfg(feature = "cuda")]
         if self.config.fused() && features.device().is_cuda() {
             return self.fused_on_device(features, layers, pass, enter);
         }

@@ -8,7 +8,7 @@ use candle_core::{Result, Tensor, bail};
 use super::fused::Dropouts;
 use super::{GatConv, SelfLoops, with_self_loops};
 use crate::cuda::{Attended, Attending, Chain, ChainLayer, Edges, Gradients, Memory, View, attend, dropout};
-use crate::kernels::{Adjacency, Columns, DropMask};
+use crate::graph::{Adjacency, Columns, DropMask};
 
 /// One evaluation of a layer.
 pub(super) struct Layer {

@@ -7,7 +7,8 @@ use candle_nn::{Init, VarBuilder};
 
 use super::finish::{Dropout, Finish, finish};
 use super::normalise::Normalised;
-use crate::kernels::{KernelFamily, Reduce, SparseMatrix, dropout, sparse_linear, sparse_linear_dropout};
+use crate::graph::Reduce;
+use crate::kernels::{KernelFamily, SparseMatrix, dropout, sparse_linear, sparse_linear_dropout};
 
 /// Features of the nodes as a layer takes them.
 #[derive(Debug, Clone)]

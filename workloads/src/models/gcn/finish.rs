@@ -3,7 +3,8 @@
 
 use candle_core::{CpuStorage, CustomOp2, DType, Layout, Result, Shape, Tensor, bail};
 
-use crate::kernels::{DropMask, Element, Wide, cpu_slice, dropout, host_slice};
+use crate::graph::DropMask;
+use crate::kernels::{Element, Wide, cpu_slice, dropout, host_slice};
 
 /// Which values to drop.
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +30,6 @@ pub struct Finish {
 /// Shapes or number types do not fit, or the dropout is no probability.
 pub(super) fn finish(x: &Tensor, bias: &Tensor, how: Finish) -> Result<Tensor> {
     match x.dtype() {
-        #[cfg(feature = "cuda")]
         _ if x.device().is_cuda() => {
             let mask = how.dropout.map(|drop| DropMask::new(drop.p, drop.seed)).transpose()?;
             x.contiguous()?.apply_op2(&bias.contiguous()?, crate::cuda::Finished { relu: how.relu, mask })

@@ -10,7 +10,6 @@ mod normalise;
 
 pub use conv::{GcnConv, NodeFeatures};
 pub use finish::{Dropout, Finish};
-#[cfg(any(feature = "cuda", test))]
 pub(crate) use model::SEEDS_OF_STEP;
 pub use model::{Computation, Gcn, GcnConfig};
 pub use normalise::{LoopedGraph, Normalised};

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 
-use crate::graph::Batch;
-use crate::kernels::{Adjacency, Segments};
+use crate::cuda::{copy_edges, stage_edges};
+use crate::graph::{Adjacency, Batch};
+use crate::kernels::Segments;
 
 /// A [`Batch`] with its nodes renumbered by ascending in-degree, which is what lets the layers treat nodes of one
 /// degree together. Cheap to clone: everything is shared.
@@ -89,7 +90,7 @@ impl Numbered {
 
     /// Puts the edges together as a GPU takes them, which `arrive` does otherwise.
     pub(crate) fn stage(&self) {
-        self.adjacency.stage();
+        stage_edges(&self.adjacency);
     }
 
     /// How many values go to the device.
@@ -112,7 +113,7 @@ impl Numbered {
     /// There are others than were written, or the device refuses.
     pub(crate) fn arrive(self, batch: &Batch, values: &Tensor) -> Result<DeviceBatch> {
         let (graphs, features) = (batch.graphs, batch.features.len());
-        self.adjacency.prepare(values.device())?;
+        copy_edges(&self.adjacency, values.device())?;
         Ok(DeviceBatch {
             features: values.narrow(0, 0, features)?.reshape((batch.nodes, batch.feature_width))?,
             targets: values.narrow(0, features, graphs)?,

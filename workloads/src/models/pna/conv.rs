@@ -16,7 +16,8 @@ use super::call::Call;
 use super::linear::Linear;
 use super::message::Message;
 use super::post::Post;
-use crate::kernels::{Adjacency, Element, Workspaces};
+use crate::graph::Adjacency;
+use crate::kernels::{Element, Workspaces};
 
 /// PyTorch Geometric's `PNAConv` with mean, min, max, std and identity, amplification, attenuation; one tower, one
 /// pre and one post layer, no edge features.
@@ -62,7 +63,6 @@ impl PnaConv {
         if x.dims() != [adjacency.nodes(), self.input] || adjacency.nodes() == 0 {
             bail!("pna: expected features [{}, {}], got {:?}", adjacency.nodes(), self.input, x.dims());
         }
-        #[cfg(feature = "cuda")]
         if x.device().is_cuda() {
             return self.forward_on_device(x, adjacency, relu);
         }

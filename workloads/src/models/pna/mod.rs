@@ -17,7 +17,6 @@ mod conv;
 mod linear;
 mod message;
 mod model;
-#[cfg(any(feature = "cuda", test))]
 mod on_device;
 mod plain;
 mod post;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use candle_core::{Result, Tensor};
 
 use super::PnaConv;
-use crate::kernels::{Adjacency, Endpoint, Reduce, gather, scatter};
+use crate::graph::{Adjacency, Endpoint, Reduce};
+use crate::kernels::{gather, scatter};
 
 /// Below this variance the standard deviation counts as 0.
 const SMALLEST_VARIANCE: f64 = 1e-5;

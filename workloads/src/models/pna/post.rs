@@ -10,9 +10,9 @@ use std::sync::Arc;
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor};
 
 use super::call::{Call, held, parameter_gradients, sum_parts, token};
+use crate::graph::Adjacency;
 use crate::kernels::{
-    Adjacency, Element, Matrix, MatrixMut, add_column_sums, cpu_slice, even_ranges, host_slice, multiply, run_tasks,
-    split_rows,
+    Element, Matrix, MatrixMut, add_column_sums, cpu_slice, even_ranges, host_slice, multiply, run_tasks, split_rows,
 };
 
 pub(super) struct Post<T>(pub(super) Arc<Call<T>>);

@@ -13,7 +13,6 @@ mod config;
 mod conv;
 mod fused;
 mod model;
-#[cfg(any(feature = "cuda", test))]
 mod on_device;
 
 pub use config::SageConfig;

@@ -9,10 +9,10 @@ use candle_core::{Result, Tensor};
 use super::SageConv;
 use super::fused::Order;
 use crate::cuda::{
-    Chain, ChainLayer, Edges, Finished, Gradients, Kept, Memory, View, add_first, behind_relu, column_sums,
+    Chain, ChainLayer, Edges, Finished, Gradients, Memory, SavedTensor, View, add_first, behind_relu, column_sums,
     gradient_of_mean_rows, mean_beside, mean_finish,
 };
-use crate::kernels::{Adjacency, DropMask};
+use crate::graph::{Adjacency, DropMask};
 
 /// One evaluation of a layer.
 pub(super) struct Layer {
@@ -26,7 +26,7 @@ pub(super) struct Layer {
     weights: [Tensor; 2],
     bias: Tensor,
     /// `mean | own`, `[targets, 2 input]`, where the mean comes first.
-    joined: Kept,
+    joined: SavedTensor,
 }
 
 /// Adds a layer to a chain; an `inner` one has ReLU behind it, and dropout of this probability and seed.
@@ -46,7 +46,7 @@ pub(super) fn push(
         finished: Finished { relu: inner, mask },
         weights: [conv.left.0.clone(), conv.right.clone()],
         bias: conv.left.1.clone(),
-        joined: Kept::default(),
+        joined: SavedTensor::default(),
     };
     chain.push(layer, !inner)
 }

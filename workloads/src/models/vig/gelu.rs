@@ -2,9 +2,10 @@
 //!
 //! candle's own `gelu_erf` differentiates with a constant of six digits and computes one number at a time.
 
-use candle_core::{CpuStorage, CustomOp1, DType, Layout, Result, Shape, Tensor, bail};
+use candle_core::{CpuStorage, CudaStorage, CustomOp1, DType, Layout, Result, Shape, Tensor, bail};
 
 use super::lanes::{GROUP, Kernel, Lanes, Vectorised};
+use crate::cuda::{self, View, device_of};
 use crate::kernels::{cpu_slice, host_slice, run_tasks};
 
 /// Numbers that one task takes.
@@ -95,23 +96,17 @@ impl CustomOp1 for Gelu {
         }
     }
 
-    #[cfg(feature = "cuda")]
-    fn cuda_fwd(
-        &self,
-        storage: &candle_core::CudaStorage,
-        layout: &Layout,
-    ) -> Result<(candle_core::CudaStorage, Shape)> {
-        let device = crate::cuda::device_of(storage);
-        let out = crate::cuda::gelu(&device, crate::cuda::View::of_storage(storage, layout)?, None)?;
-        Ok((out.into_storage()?, layout.shape().clone()))
+    fn cuda_fwd(&self, storage: &CudaStorage, layout: &Layout) -> Result<(CudaStorage, Shape)> {
+        let device = device_of(storage);
+        let out = cuda::gelu(&device, View::of_storage(storage, layout)?, None)?;
+        out.into_storage(layout.shape().clone())
     }
 
     fn bwd(&self, x: &Tensor, _: &Tensor, gradient: &Tensor) -> Result<Option<Tensor>> {
-        #[cfg(feature = "cuda")]
         if x.device().is_cuda() {
             let gradient = gradient.contiguous()?;
-            let views = (crate::cuda::View::of(x)?, crate::cuda::View::of(&gradient)?);
-            return Ok(Some(crate::cuda::gelu(x.device(), views.0, Some(views.1))?.into_tensor(x.shape())));
+            let views = (View::of(x)?, View::of(&gradient)?);
+            return Ok(Some(cuda::gelu(x.device(), views.0, Some(views.1))?.into_tensor(x.shape())));
         }
         match x.dtype() {
             DType::F32 => backward::<f32>(x, gradient).map(Some),

@@ -5,9 +5,10 @@
 
 use std::ops::Range;
 
-use candle_core::{CpuStorage, CustomOp1, DType, Layout, Result, Shape, Tensor, bail};
+use candle_core::{CpuStorage, CudaStorage, CustomOp1, DType, Layout, Result, Shape, Tensor, bail};
 
 use super::lanes::Vectorised;
+use crate::cuda::{self, View, device_of};
 use crate::kernels::{Workspaces, cpu_slice, host_slice, run_tasks};
 
 /// Height and width of every image, in pixels. A batch numbers its nodes `(image * height + row) * width + column`.
@@ -147,24 +148,18 @@ impl CustomOp1 for NeighbourSum {
         }
     }
 
-    #[cfg(feature = "cuda")]
-    fn cuda_fwd(
-        &self,
-        storage: &candle_core::CudaStorage,
-        layout: &Layout,
-    ) -> Result<(candle_core::CudaStorage, Shape)> {
-        let device = crate::cuda::device_of(storage);
-        let (x, size) = (crate::cuda::View::of_storage(storage, layout)?, (self.grid.height, self.grid.width));
-        let out = crate::cuda::neighbour_sum(&device, x, size, layout.dims()[1])?;
-        Ok((out.into_storage()?, layout.shape().clone()))
+    fn cuda_fwd(&self, storage: &CudaStorage, layout: &Layout) -> Result<(CudaStorage, Shape)> {
+        let device = device_of(storage);
+        let (x, size) = (View::of_storage(storage, layout)?, (self.grid.height, self.grid.width));
+        let out = cuda::neighbour_sum(&device, x, size, layout.dims()[1])?;
+        out.into_storage(layout.shape().clone())
     }
 
     fn bwd(&self, x: &Tensor, _: &Tensor, gradient: &Tensor) -> Result<Option<Tensor>> {
-        #[cfg(feature = "cuda")]
         if x.device().is_cuda() {
             let (gradient, size) = (gradient.contiguous()?, (self.grid.height, self.grid.width));
-            let view = crate::cuda::View::of(&gradient)?;
-            let out = crate::cuda::neighbour_sum(x.device(), view, size, x.dim(1)?)?;
+            let view = View::of(&gradient)?;
+            let out = cuda::neighbour_sum(x.device(), view, size, x.dim(1)?)?;
             return Ok(Some(out.into_tensor(x.shape())));
         }
         match x.dtype() {

@@ -6,7 +6,6 @@ use candle_core::{D, DType, Result, Tensor, bail};
 use candle_nn::{Init, VarBuilder};
 
 use super::gelu;
-#[cfg(any(feature = "cuda", test))]
 use super::normalise::EPSILON;
 use super::normalise::{Moments, normalise};
 
@@ -35,7 +34,6 @@ pub struct BatchNorm {
     pub(super) bias: Tensor,
     running: Arc<Mutex<RunningStatistics>>,
     /// The same on a GPU, `[2, features]` f64, from the first batch on that it is trained on there; they count then.
-    #[cfg(any(feature = "cuda", test))]
     on_device: Arc<Mutex<Option<Tensor>>>,
 }
 
@@ -69,7 +67,6 @@ impl BatchNorm {
             weight: vb.get_with_hints(features, "weight", Init::Const(1.0))?,
             bias: vb.get_with_hints(features, "bias", Init::Const(0.0))?,
             running: Arc::new(Mutex::new(running)),
-            #[cfg(any(feature = "cuda", test))]
             on_device: Arc::default(),
         })
     }
@@ -77,7 +74,6 @@ impl BatchNorm {
     /// A copy of the running statistics. Waits for a GPU that has them; not a number where it fails.
     #[must_use]
     pub fn running(&self) -> RunningStatistics {
-        #[cfg(any(feature = "cuda", test))]
         if let Some(held) = &*self.held() {
             let rows = held.to_vec2::<f64>().unwrap_or_default();
             let row =
@@ -97,7 +93,6 @@ impl BatchNorm {
             bail!("batch norm: statistics of {} features for {features}", statistics.mean.len());
         }
         *self.state() = statistics;
-        #[cfg(any(feature = "cuda", test))]
         self.held().take();
         Ok(())
     }
@@ -116,7 +111,6 @@ impl BatchNorm {
     /// # Errors
     /// As [`forward`](Self::forward).
     pub(super) fn forward_after(&self, x: &Tensor, bias: Option<&Tensor>, mode: Mode) -> Result<Tensor> {
-        #[cfg(feature = "cuda")]
         if x.device().is_cuda() {
             return self.forward_on_device(x, bias, Behind::default(), mode);
         }
@@ -139,7 +133,6 @@ impl BatchNorm {
     /// # Errors
     /// As [`forward`](Self::forward), or the residual has another shape.
     pub(super) fn forward_behind(&self, x: &Tensor, behind: Behind<'_>, mode: Mode) -> Result<Tensor> {
-        #[cfg(feature = "cuda")]
         if x.device().is_cuda() {
             return self.forward_on_device(x, None, behind, mode);
         }
@@ -147,7 +140,6 @@ impl BatchNorm {
     }
 
     /// The same with the kernels of a GPU. Training reads nothing back: the running statistics move where they are.
-    #[cfg(any(feature = "cuda", test))]
     fn forward_on_device(&self, x: &Tensor, bias: Option<&Tensor>, behind: Behind<'_>, mode: Mode) -> Result<Tensor> {
         let (rows, features) = x.dims2()?;
         if mode == Mode::Eval {
@@ -174,7 +166,6 @@ impl BatchNorm {
     }
 
     /// The running statistics on the device of the parameters, moved there by the first call.
-    #[cfg(any(feature = "cuda", test))]
     fn running_on(&self, features: usize) -> Result<Tensor> {
         let mut held = self.held();
         if let Some(held) = &*held {
@@ -188,7 +179,6 @@ impl BatchNorm {
     }
 
     /// Locks even after a panic: the tensor is set at once.
-    #[cfg(any(feature = "cuda", test))]
     fn held(&self) -> MutexGuard<'_, Option<Tensor>> {
         self.on_device.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -21,7 +21,6 @@ impl Slot {
 }
 
 impl Adam {
-    #[cfg(feature = "cuda")]
     pub(super) fn is_on_cuda(&self) -> bool {
         self.slots.first().is_some_and(|slot| slot.parameter.var.device().is_cuda())
     }

@@ -43,7 +43,6 @@ pub(super) struct Slot {
     pub(super) weight_decay: f64,
     moments: Mutex<Moments>,
     /// The same on a GPU, made by the first step there.
-    #[cfg(any(feature = "cuda", test))]
     pub(super) on_device: std::sync::OnceLock<[Tensor; 2]>,
 }
 
@@ -69,7 +68,6 @@ impl Adam {
                 parameter,
                 weight_decay: settings.weight_decay,
                 moments: Mutex::new(Moments { mean: zeros.clone(), square: zeros }),
-                #[cfg(any(feature = "cuda", test))]
                 on_device: std::sync::OnceLock::new(),
             }
         };
@@ -108,7 +106,6 @@ impl Adam {
     pub fn scaled_step(&mut self, gradients: &GradStore, learning_rate: f64, gradient_scale: f64) -> Result<()> {
         self.steps = self.steps.saturating_add(1);
         let rates = self.rates(learning_rate, gradient_scale);
-        #[cfg(feature = "cuda")]
         if self.is_on_cuda() {
             return self.step_on_device(gradients, rates);
         }
@@ -127,7 +124,6 @@ impl Adam {
     /// # Errors
     /// A gradient is not f32 in host memory.
     pub fn are_finite(&self, gradients: &GradStore) -> Result<bool> {
-        #[cfg(feature = "cuda")]
         if self.is_on_cuda() {
             return self.are_finite_on_device(gradients);
         }

@@ -7,10 +7,10 @@ use gnntop_probe::device::Holdings;
 use gnntop_probe::{BatchShape, Name, counter, mark, phase, span};
 
 use super::judge::{Best, Judge};
-#[cfg(feature = "cuda")]
 use super::repeated::{Inputs, Repeated};
 use super::{Mode, Recipe, Trainer};
-use crate::kernels::{Adjacency, KernelFamily};
+use crate::graph::Adjacency;
+use crate::kernels::KernelFamily;
 use crate::loading::{Loader, wait_for_batch};
 use crate::models::gcn::{LoopedGraph, NodeFeatures, Normalised};
 use crate::nodes::NodeDataset;
@@ -53,7 +53,6 @@ impl Batches {
     }
 
     /// The steps of a new trainer as work that repeats: on a GPU, where nothing changes between them.
-    #[cfg(feature = "cuda")]
     fn repeated(&self, trainer: &Trainer, classes: usize, device: &Device) -> Result<Option<Repeated>> {
         let Self::Whole(whole) = self else { return Ok(None) };
         let Some(graph) = whole.normalised.clone().filter(|_| device.is_cuda()) else { return Ok(None) };
@@ -91,7 +90,6 @@ pub(super) struct Learning {
     batches: Batches,
     judge: Judge,
     trainer: Trainer,
-    #[cfg(feature = "cuda")]
     repeated: Option<Repeated>,
     /// How steps are handed over to a GPU, as it was told.
     handed_over: Option<String>,
@@ -114,7 +112,6 @@ impl Learning {
     ) -> Result<Self> {
         let trainer = Trainer::on(device, &recipe, mode, family, seed)?;
         Ok(Self {
-            #[cfg(feature = "cuda")]
             repeated: batches.repeated(&trainer, recipe.model.classes, device)?,
             recipe,
             mode,
@@ -165,7 +162,6 @@ impl Learning {
     }
 
     /// Says how steps are handed over, once it is known, and again if it changes.
-    #[cfg(feature = "cuda")]
     fn tell_how(&mut self, observer: &mut dyn Observer) {
         let how = self.repeated.as_ref().and_then(Repeated::told);
         if let Some(how) = how.filter(|how| self.handed_over.as_ref() != Some(how)) {
@@ -185,10 +181,7 @@ impl Learning {
         mark(&RUN, Some(self.finished.len() as f64));
         let seed = self.seed.wrapping_add(self.finished.len() as u64);
         self.trainer = Trainer::on(&self.device, &self.recipe, self.mode, self.family, seed)?;
-        #[cfg(feature = "cuda")]
-        {
-            self.repeated = self.batches.repeated(&self.trainer, self.recipe.model.classes, &self.device)?;
-        }
+        self.repeated = self.batches.repeated(&self.trainer, self.recipe.model.classes, &self.device)?;
         Ok(())
     }
 }
@@ -214,7 +207,6 @@ impl Training for Learning {
             self.epoch_begin = Some(Instant::now());
         }
         match &mut self.batches {
-            #[cfg(feature = "cuda")]
             Batches::Whole(whole) if let Some(repeated) = &mut self.repeated => {
                 let found = repeated.step()?;
                 publish_accuracy(&found.scores, &whole.labels)?;
@@ -226,10 +218,7 @@ impl Training for Learning {
     }
 
     fn end_epoch(&mut self, epoch: u64, observer: &mut dyn Observer) -> std::result::Result<(), TrainError> {
-        #[cfg(feature = "cuda")]
         self.tell_how(observer);
-        #[cfg(not(feature = "cuda"))]
-        let _ = observer;
         self.epoch_times.extend(self.epoch_begin.take().map(|begin| begin.elapsed()));
         if self.schedule.chooses_by_validation {
             self.best.heed(self.judge.judge(self.trainer.model())?);

@@ -4,7 +4,6 @@
 mod judge;
 mod learning;
 mod mode;
-#[cfg(any(feature = "cuda", test))]
 mod repeated;
 mod run;
 mod trainer;

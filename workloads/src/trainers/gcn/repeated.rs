@@ -170,7 +170,8 @@ mod tests {
 
     use super::*;
     use crate::cuda::emulation::is_possible;
-    use crate::kernels::{Adjacency, KernelFamily, SparseMatrix};
+    use crate::graph::Adjacency;
+    use crate::kernels::{KernelFamily, SparseMatrix};
     use crate::models::gcn::{GcnConfig, LoopedGraph};
     use crate::trainers::gcn::{Mode, Recipe};
 
@@ -243,38 +244,41 @@ mod tests {
         assert!(told.starts_with("not captured in a CUDA graph") && !told.contains('\n'), "{told}");
     }
 
-    #[test]
+    /// With a driver that is none, in the builds that have a way to a driver.
     #[cfg(feature = "cuda")]
-    fn a_captured_step_computes_what_the_host_does() {
-        crate::cuda::fake::run_alone("trainers::gcn::repeated::tests::captured_on_a_driver_that_is_none", &[]);
-    }
+    mod by_a_driver {
+        use super::*;
+        use crate::cuda::{fake, open};
 
-    #[test]
-    #[cfg(feature = "cuda")]
-    fn a_driver_that_captures_nothing_goes_on_kernel_by_kernel() {
-        let name = "trainers::gcn::repeated::tests::refused_by_a_driver_that_is_none";
-        crate::cuda::fake::run_alone(name, &[("GNNTOP_NO_GRAPHS", "1")]);
-    }
-
-    #[test]
-    #[cfg(feature = "cuda")]
-    #[ignore = "run by a test above, in a process of its own"]
-    fn captured_on_a_driver_that_is_none() {
-        let device = crate::cuda::open(0).unwrap();
-        for dropout in [0.0, 0.5] {
-            let (losses, scores, told) = repeated(&device, dropout);
-            assert!(told.starts_with("a step is one launch"), "{told}");
-            assert_same((losses, scores), &expected(dropout));
+        #[test]
+        fn a_captured_step_computes_what_the_host_does() {
+            fake::run_alone("trainers::gcn::repeated::tests::by_a_driver::captured_on_a_driver_that_is_none", &[]);
         }
-    }
 
-    #[test]
-    #[cfg(feature = "cuda")]
-    #[ignore = "run by a test above, in a process of its own"]
-    fn refused_by_a_driver_that_is_none() {
-        let device = crate::cuda::open(0).unwrap();
-        let (losses, scores, told) = repeated(&device, 0.5);
-        assert!(told.starts_with("not captured in a CUDA graph"), "{told}");
-        assert_same((losses, scores), &expected(0.5));
+        #[test]
+        fn a_driver_that_captures_nothing_goes_on_kernel_by_kernel() {
+            let name = "trainers::gcn::repeated::tests::by_a_driver::refused_by_a_driver_that_is_none";
+            fake::run_alone(name, &[("GNNTOP_NO_GRAPHS", "1")]);
+        }
+
+        #[test]
+        #[ignore = "run by a test above, in a process of its own"]
+        fn captured_on_a_driver_that_is_none() {
+            let device = open(0).unwrap();
+            for dropout in [0.0, 0.5] {
+                let (losses, scores, told) = repeated(&device, dropout);
+                assert!(told.starts_with("a step is one launch"), "{told}");
+                assert_same((losses, scores), &expected(dropout));
+            }
+        }
+
+        #[test]
+        #[ignore = "run by a test above, in a process of its own"]
+        fn refused_by_a_driver_that_is_none() {
+            let device = open(0).unwrap();
+            let (losses, scores, told) = repeated(&device, 0.5);
+            assert!(told.starts_with("not captured in a CUDA graph"), "{told}");
+            assert_same((losses, scores), &expected(0.5));
+        }
     }
 }

@@ -136,7 +136,6 @@ impl Trainer {
     }
 
     /// The optimizer's steps as work that does not change, see [`Adam::repeated`].
-    #[cfg(any(feature = "cuda", test))]
     pub(super) fn repeated_adam(&self, seeds: u64) -> Result<crate::train::RepeatedAdam> {
         self.adam.repeated(self.recipe.learning_rate, seeds)
     }

@@ -107,7 +107,6 @@ impl Arrived {
 
 fn held_rows(table: &Tensor, nodes: &[u32]) -> Result<Tensor> {
     let rows = Tensor::from_slice(nodes, nodes.len(), table.device())?;
-    #[cfg(feature = "cuda")]
     if table.device().is_cuda() {
         return crate::cuda::gather_rows(table, &rows);
     }

@@ -6,6 +6,7 @@ use gnntop_probe::{BatchShape, Name, NameKind, NameRef, counter, intern, phase, 
 
 use super::SampledRun;
 use super::features::{Arrived, FeaturePath};
+use crate::cuda::copy_edges;
 use crate::inject::ALONE;
 use crate::launch::{Facts, Launch, Rank};
 use crate::loading::{LoadedBatch, Loader, Part, wait_for_batch};
@@ -227,7 +228,7 @@ impl<M: NodeModel> Training for SampledTraining<'_, M> {
 
 /// Copies the edges of a batch to the device, and gives its labels.
 fn prepare(batch: &NodeBatch, device: &Device) -> candle_core::Result<LabelledRows> {
-    batch.layers.iter().try_for_each(|edges| edges.prepare(device))?;
+    batch.layers.iter().try_for_each(|edges| copy_edges(edges, device))?;
     LabelledRows::new(0..batch.seeds as u32, &batch.labels)
 }
 

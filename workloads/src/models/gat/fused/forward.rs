@@ -6,7 +6,8 @@ use candle_core::Result;
 
 use super::products::ROWS;
 use super::{Activations, Layer};
-use crate::kernels::{Buffer, DropMask, Lanes, run_tasks, split_rows};
+use crate::graph::DropMask;
+use crate::kernels::{Buffer, Lanes, run_tasks, split_rows};
 
 /// Targets that a task takes.
 const TARGETS: usize = 128;

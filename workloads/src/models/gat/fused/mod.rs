@@ -14,7 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use candle_core::{CpuStorage, CustomOp3, Device, Layout, Result, Shape, Tensor, bail};
 
 use super::{GatConv, SelfLoops};
-use crate::kernels::{Adjacency, Buffer, DropMask, Lanes, Workspaces, cpu_slice, host_slice};
+use crate::graph::{Adjacency, DropMask};
+use crate::kernels::{Buffer, Lanes, Workspaces, cpu_slice, host_slice};
 
 /// Probability and seed of each dropout of a layer, where there is one.
 #[derive(Debug, Clone, Copy)]

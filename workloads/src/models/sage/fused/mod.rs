@@ -18,7 +18,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use candle_core::{CpuStorage, CustomOp2, CustomOp3, Device, Layout, Result, Shape, Tensor, bail};
 
 use super::SageConv;
-use crate::kernels::{Adjacency, Buffer, DropMask, Lanes, Workspaces, cpu_slice, host_slice};
+use crate::graph::{Adjacency, DropMask};
+use crate::kernels::{Buffer, Lanes, Workspaces, cpu_slice, host_slice};
 
 /// The layers so far.
 pub(super) struct Chain<T> {

@@ -1,7 +1,8 @@
 //! Products of rows with weights, with what follows them while the result is in the cache.
 
 use super::Layer;
-use crate::kernels::{DropMask, Lanes, Matrix, MatrixMut, Right, multiply_by, run_tasks};
+use crate::graph::DropMask;
+use crate::kernels::{Lanes, Matrix, MatrixMut, Right, multiply_by, run_tasks};
 
 /// Rows that a task takes. Fixed, so that no result depends on the number of threads.
 pub(super) const ROWS: usize = 512;

@@ -1,6 +1,5 @@
 //! Max-relative aggregation: in each channel the largest difference between a node's neighbours and itself.
 
-#[cfg(any(feature = "cuda", test))]
 mod on_device;
 
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +16,6 @@ use crate::models::vig::Vectorised;
 /// # Errors
 /// `x` does not have the neighbours' nodes, or is neither f32 nor f64.
 pub fn max_relative(x: &Tensor, neighbours: &Neighbours) -> Result<Tensor> {
-    #[cfg(feature = "cuda")]
     if neighbours.on_device.0.is_some() {
         return on_device::max_relative(x, neighbours);
     }

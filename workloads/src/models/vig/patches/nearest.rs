@@ -20,24 +20,20 @@ pub struct Neighbours {
     /// `[images * nodes, count]`, numbered in the image, nearest first.
     pub(super) indices: Arc<[u32]>,
     /// The same on a GPU, where `indices` has none.
-    #[cfg(any(feature = "cuda", test))]
     pub(super) on_device: OnDevice,
 }
 
 /// Neighbours that a GPU has found.
-#[cfg(any(feature = "cuda", test))]
 #[derive(Debug, Clone, Default)]
 pub(super) struct OnDevice(pub(super) Option<Tensor>);
 
 /// The numbers themselves are compared.
-#[cfg(any(feature = "cuda", test))]
 impl PartialEq for OnDevice {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-#[cfg(any(feature = "cuda", test))]
 impl Eq for OnDevice {}
 
 impl Neighbours {
@@ -62,7 +58,6 @@ pub fn nearest(x: &Tensor, nodes: usize, count: usize, dilation: usize, workspac
     if count == 0 || dilation == 0 || count.saturating_mul(dilation) > nodes {
         bail!("nearest: {count} neighbours at dilation {dilation} of {nodes} nodes");
     }
-    #[cfg(feature = "cuda")]
     if x.device().is_cuda() {
         return Neighbours::found_on_device(&x.detach().contiguous()?, nodes, count, dilation);
     }
@@ -73,16 +68,9 @@ pub fn nearest(x: &Tensor, nodes: usize, count: usize, dilation: usize, workspac
         DType::F64 => search.all::<f64>(&x)?,
         other => bail!("nearest: only f32 and f64 are supported, not {other:?}"),
     };
-    Ok(Neighbours {
-        nodes,
-        count,
-        indices: indices.into(),
-        #[cfg(any(feature = "cuda", test))]
-        on_device: OnDevice::default(),
-    })
+    Ok(Neighbours { nodes, count, indices: indices.into(), on_device: OnDevice::default() })
 }
 
-#[cfg(any(feature = "cuda", test))]
 impl Neighbours {
     pub(super) fn found_on_device(x: &Tensor, nodes: usize, count: usize, dilation: usize) -> Result<Self> {
         let found = crate::cuda::nearest(x, nodes, count, dilation)?;

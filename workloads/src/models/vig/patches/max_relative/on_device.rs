@@ -1,9 +1,9 @@
 //! Max-relative aggregation on a GPU, whose neighbours were found there.
 
-use candle_core::{CpuStorage, CustomOp1, Device, Layout, Result, Shape, Tensor, bail};
+use candle_core::{CpuStorage, CudaStorage, CustomOp1, Device, Layout, Result, Shape, Tensor, bail};
 
 use super::Neighbours;
-use crate::cuda::{Joined, Kept, Memory, View};
+use crate::cuda::{Joined, Memory, SavedTensor, View, device_of};
 
 /// [`max_relative`](super::max_relative) with neighbours that are on the device of `x`.
 pub(super) fn max_relative(x: &Tensor, neighbours: &Neighbours) -> Result<Tensor> {
@@ -11,7 +11,7 @@ pub(super) fn max_relative(x: &Tensor, neighbours: &Neighbours) -> Result<Tensor
     if x.dim(0)? != nearest.dim(0)? {
         bail!("max relative: features {:?} for {} nodes", x.dims(), nearest.dim(0)?);
     }
-    let operation = MaxRelative { nearest: nearest.clone(), nodes: neighbours.nodes, holders: Kept::default() };
+    let operation = MaxRelative { nearest: nearest.clone(), nodes: neighbours.nodes, holders: SavedTensor::default() };
     x.contiguous()?.apply_op1(operation)
 }
 
@@ -19,7 +19,7 @@ struct MaxRelative {
     nearest: Tensor,
     nodes: usize,
     /// Which node of the image holds each maximum; written by the forward pass.
-    holders: Kept,
+    holders: SavedTensor,
 }
 
 impl MaxRelative {
@@ -42,18 +42,13 @@ impl CustomOp1 for MaxRelative {
 
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let out = self.forward(&Device::Cpu, View::of_host(storage, layout)?, layout)?;
-        Ok((out.into_host()?, layout.shape().clone()))
+        out.into_host(layout.shape().clone())
     }
 
-    #[cfg(feature = "cuda")]
-    fn cuda_fwd(
-        &self,
-        storage: &candle_core::CudaStorage,
-        layout: &Layout,
-    ) -> Result<(candle_core::CudaStorage, Shape)> {
-        let device = crate::cuda::device_of(storage);
+    fn cuda_fwd(&self, storage: &CudaStorage, layout: &Layout) -> Result<(CudaStorage, Shape)> {
+        let device = device_of(storage);
         let out = self.forward(&device, View::of_storage(storage, layout)?, layout)?;
-        Ok((out.into_storage()?, layout.shape().clone()))
+        out.into_storage(layout.shape().clone())
     }
 
     fn bwd(&self, x: &Tensor, _: &Tensor, gradient: &Tensor) -> Result<Option<Tensor>> {

@@ -2,6 +2,7 @@
 
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
+use std::marker::PhantomData;
 use std::sync::OnceLock;
 
 /// Rows of a tile.
@@ -16,7 +17,7 @@ pub(super) const LINES: usize = 3 * 2 * ROWS;
 /// A row of a tile: 32 numbers of bf16, in pairs.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
-pub(super) struct Line(pub [u32; 16]);
+pub(super) struct TileRow(pub [u32; 16]);
 
 /// A block of results, `[PANEL, PANEL]`.
 #[repr(C, align(64))]
@@ -83,8 +84,26 @@ macro_rules! fetch_ahead {
     };
 }
 
-/// The tile registers in use by this thread, until it is dropped.
-pub(super) struct Tiles(());
+/// The tile registers in use by this thread, until it is dropped. They are the thread's own, as their shapes are, so this
+/// cannot be given or shown to another thread: the pointer makes it neither `Send` nor `Sync`.
+pub(super) struct Tiles(PhantomData<*mut ()>);
+
+const _: () = {
+    /// Compiles for one choice of `A` where `T` is not `Send`, and for two, so for none, where it is.
+    trait AmbiguousIfSend<A> {
+        fn some_item() {}
+    }
+    impl<T: ?Sized> AmbiguousIfSend<()> for T {}
+    impl<T: ?Sized + Send> AmbiguousIfSend<u8> for T {}
+    let _ = <Tiles as AmbiguousIfSend<_>>::some_item;
+    /// The same for `Sync`.
+    trait AmbiguousIfSync<A> {
+        fn some_item() {}
+    }
+    impl<T: ?Sized> AmbiguousIfSync<()> for T {}
+    impl<T: ?Sized + Sync> AmbiguousIfSync<u8> for T {}
+    let _ = <Tiles as AmbiguousIfSync<_>>::some_item;
+};
 
 impl Tiles {
     /// Eight registers of 16 rows of 64 bytes.
@@ -103,7 +122,7 @@ impl Tiles {
         // SAFETY: the caller vouches for the instruction; it reads the 64 bytes of `shapes`, whose values are valid for
         // palette 1.
         unsafe { asm!("ldtilecfg [{0}]", in(reg) &raw const shapes, options(nostack, readonly, preserves_flags)) };
-        Self(())
+        Self(PhantomData)
     }
 
     /// The product of two panels: `left` has `PANEL` rows, `right` as many columns, each in `left.len() / LINES` groups of
@@ -111,7 +130,7 @@ impl Tiles {
     ///
     /// # Panics
     /// If the panels differ in length, or have none or a broken group.
-    pub fn multiply(&self, left: &[Line], right: &[Line], out: &mut Block) {
+    pub fn multiply(&self, left: &[TileRow], right: &[TileRow], out: &mut Block) {
         assert!(left.len() == right.len() && !left.is_empty() && left.len().is_multiple_of(LINES), "panels do not fit");
         let groups = left.len() / LINES;
         // SAFETY: `self` proves that the instructions exist and that all registers have 16 rows of 64 bytes. A pass of

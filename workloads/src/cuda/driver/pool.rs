@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use candle_core::Result;
-use candle_core::cuda_backend::WrapErr;
 use candle_core::cuda_backend::cudarc::driver::{CudaStream, result, sys};
+use candle_core::cuda_backend::{CudaDevice, WrapErr};
 use gnntop_probe::device::{Pool, PoolUse};
 use sys::{CUgraphMem_attribute_enum as OfGraphs, CUmemPool_attribute_enum as Attribute};
 
-use super::timing::bind;
+use super::events::bind;
 
 /// Keeps memory that tensors give back for the next ones. The driver's pool would give it back to the system whenever
 /// the host waits for the device, which is once a step.
@@ -30,7 +30,7 @@ struct Access {
 /// Lets those of these GPUs that can reach the memory of a stream's device use its tensors. Memory of a pool is its own
 /// device's alone without, whatever other devices may reach besides.
 #[cfg(any(feature = "nccl", test))]
-pub(super) fn let_use(stream: &CudaStream, others: &[usize]) -> Result<()> {
+pub(super) fn let_others_use(stream: &CudaStream, others: &[usize]) -> Result<()> {
     let (pool, own) = (pool(stream)?, stream.context().ordinal());
     for &other in others.iter().filter(|other| **other != own) {
         let device = i32::try_from(other).unwrap_or(i32::MAX);
@@ -48,6 +48,15 @@ pub(super) fn let_use(stream: &CudaStream, others: &[usize]) -> Result<()> {
         unsafe { sys::cuMemPoolSetAccess(pool, (&raw const access).cast(), 1) }.result().w()?;
     }
     Ok(())
+}
+
+/// Lets the GPUs of these numbers use the tensors of a device, where they can reach them.
+///
+/// # Errors
+/// The driver refuses.
+#[cfg(any(feature = "nccl", test))]
+pub(crate) fn let_use(device: &CudaDevice, others: &[usize]) -> Result<()> {
+    let_others_use(&device.cuda_stream(), others)
 }
 
 /// The pool of the driver that the tensors of a stream's device come from.

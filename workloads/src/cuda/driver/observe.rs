@@ -5,8 +5,8 @@ use std::sync::Arc;
 use candle_core::{Device, Result};
 use gnntop_probe::device::Attach;
 
-use super::memory::DriverPool;
-use super::timing::Events;
+use super::events::Events;
+use super::pool::DriverPool;
 
 /// Begins to publish a device's time and memory on the calling thread's track; nothing where the device is no GPU.
 ///

@@ -1,12 +1,11 @@
-//! The edges of a batch as the kernels want them: CSR by destination, its reverse, and how to divide the work.
+//! The edges of a batch as kernels want them: CSR by destination, its reverse, and how to divide the work.
 
 use std::ops::Range;
 
-use candle_core::{Device, Result, bail};
+use candle_core::{Result, bail};
 
+use super::device_slot::DeviceSlot;
 use super::ranges::balanced_ranges;
-#[cfg(any(feature = "cuda", test))]
-use crate::cuda::{Ahead, Edges, OnDevice, Staged};
 
 /// Edges of one node from which it is computed by all threads together, column by column, so that a hub does not
 /// hold up a whole range.
@@ -37,11 +36,7 @@ pub struct Adjacency {
     hub_edges: usize,
     target_ranges: Vec<Range<usize>>,
     source_ranges: Vec<Range<usize>>,
-    #[cfg(any(feature = "cuda", test))]
-    on_device: OnDevice<Edges>,
-    /// What a device gets, put together ahead.
-    #[cfg(any(feature = "cuda", test))]
-    staged: Ahead<Staged>,
+    on_device: DeviceSlot,
 }
 
 impl Default for Adjacency {
@@ -56,10 +51,7 @@ impl Default for Adjacency {
             hub_edges: HUB_EDGES,
             target_ranges: Vec::new(),
             source_ranges: Vec::new(),
-            #[cfg(any(feature = "cuda", test))]
-            on_device: OnDevice::default(),
-            #[cfg(any(feature = "cuda", test))]
-            staged: Ahead::default(),
+            on_device: DeviceSlot::default(),
         };
         adjacency.index(0);
         adjacency
@@ -105,11 +97,7 @@ impl Adjacency {
         check(row_start, source, source_nodes)?;
         std::mem::swap(&mut self.row_start, row_start);
         std::mem::swap(&mut self.source, source);
-        #[cfg(any(feature = "cuda", test))]
-        {
-            self.on_device.clear();
-            self.staged.take();
-        }
+        self.on_device.clear();
         self.index(source_nodes);
         Ok(())
     }
@@ -225,50 +213,29 @@ impl Adjacency {
         self.hub_edges
     }
 
-    /// Copies the edges to a GPU ahead of the first kernel that needs them; nothing to do for host memory.
-    ///
-    /// # Errors
-    /// The device has not enough memory.
-    pub fn prepare(&self, device: &Device) -> Result<()> {
-        #[cfg(feature = "cuda")]
-        if device.is_cuda() {
-            Edges::of(self, device)?;
-        }
-        let _ = device;
-        Ok(())
-    }
-
-    /// Puts together in host memory what [`prepare`](Self::prepare) copies to a GPU: the longer part of its work, which
-    /// can be done by another thread. Nothing to do in a program without GPUs.
-    pub fn stage(&self) {
-        #[cfg(any(feature = "cuda", test))]
-        self.staged.set(Staged::of(self));
-    }
-
-    /// Its copy on a GPU, made when first needed, and what that is made of.
-    #[cfg(any(feature = "cuda", test))]
-    pub(crate) fn on_device(&self) -> (&OnDevice<Edges>, &Ahead<Staged>) {
-        (&self.on_device, &self.staged)
+    /// What a device keeps of these edges.
+    pub(crate) fn on_device(&self) -> &DeviceSlot {
+        &self.on_device
     }
 
     /// All nodes in ranges of about equal numbers of incoming edges, hubs not counted.
-    pub(super) fn target_ranges(&self) -> &[Range<usize>] {
+    pub(crate) fn target_ranges(&self) -> &[Range<usize>] {
         &self.target_ranges
     }
 
     /// The edges into the nodes of each of the [`target_ranges`](Self::target_ranges).
-    pub(super) fn edges_of_ranges(&self) -> Vec<Range<usize>> {
+    pub(crate) fn edges_of_ranges(&self) -> Vec<Range<usize>> {
         let start = |node: usize| self.row_start[node] as usize;
         self.target_ranges.iter().map(|range| start(range.start)..start(range.end)).collect()
     }
 
     /// All nodes in ranges of about equal numbers of outgoing edges, hubs not counted.
-    pub(super) fn source_ranges(&self) -> &[Range<usize>] {
+    pub(crate) fn source_ranges(&self) -> &[Range<usize>] {
         &self.source_ranges
     }
 
     /// Whether a node with this many edges is computed by all threads together.
-    pub(super) fn is_hub(&self, edges: usize) -> bool {
+    pub(crate) fn is_hub(&self, edges: usize) -> bool {
         edges >= self.hub_edges
     }
 }

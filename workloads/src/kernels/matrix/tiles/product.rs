@@ -2,9 +2,9 @@
 
 use std::cell::RefCell;
 
-use super::super::matrix::{Matrix, MatrixMut};
 use super::pack::{Side, pack};
-use super::unit::{Block, DEPTH, LINES, Line, PANEL, Tiles, is_available};
+use super::unit::{Block, DEPTH, LINES, PANEL, TileRow, Tiles, is_available};
+use crate::kernels::matrix::{Matrix, MatrixMut};
 
 /// Columns of the product from which on splitting the left operand is worth it.
 const COLUMNS: usize = 96;
@@ -12,14 +12,14 @@ const COLUMNS: usize = 96;
 const INNER: usize = 64;
 
 /// Whether products with this inner dimension and so many columns are faster on tiles, and there are tiles.
-pub(in crate::kernels) fn pays(inner: usize, columns: usize) -> bool {
+pub(in crate::kernels::matrix) fn pays(inner: usize, columns: usize) -> bool {
     columns >= COLUMNS && inner >= INNER && is_available()
 }
 
 /// The right operand of one or several products, split and arranged in panels of columns.
 #[derive(Debug)]
-pub(in crate::kernels) struct Packed {
-    lines: Vec<Line>,
+pub(in crate::kernels::matrix) struct Packed {
+    lines: Vec<TileRow>,
     inner: usize,
     columns: usize,
 }
@@ -37,7 +37,7 @@ impl Packed {
     pub fn right(matrix: Matrix<'_, f32>) -> Self {
         let (inner, columns) = (matrix.row_count(), matrix.column_count());
         assert!(pays(inner, columns), "no product for tiles");
-        let mut lines = vec![Line([0; 16]); columns.div_ceil(PANEL) * panel_lines(inner)];
+        let mut lines = vec![TileRow([0; 16]); columns.div_ceil(PANEL) * panel_lines(inner)];
         // SAFETY: where tiles are available, so is AVX-512.
         unsafe { pack(matrix, Side::Right, 0, &mut lines) };
         Self { lines, inner, columns }
@@ -46,14 +46,14 @@ impl Packed {
 
 thread_local! {
     /// A panel of the left operand, kept because fresh memory is expensive.
-    static LEFT: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
+    static LEFT: RefCell<Vec<TileRow>> = const { RefCell::new(Vec::new()) };
 }
 
 /// `target = left x right`, or `target += left x right` where `accumulate`. On the calling thread.
 ///
 /// # Panics
 /// If the shapes do not fit.
-pub(in crate::kernels) fn multiply(
+pub(in crate::kernels::matrix) fn multiply(
     mut target: MatrixMut<'_, f32>,
     accumulate: bool,
     left: Matrix<'_, f32>,
@@ -67,7 +67,7 @@ pub(in crate::kernels) fn multiply(
     let panel = panel_lines(right.inner);
     let mut block = Block([0.0; PANEL * PANEL]);
     LEFT.with_borrow_mut(|lines| {
-        lines.resize(panel, Line([0; 16]));
+        lines.resize(panel, TileRow([0; 16]));
         // SAFETY: there is a packed operand, so tiles are available.
         let tiles = unsafe { Tiles::take() };
         for row in (0..left.row_count()).step_by(PANEL) {

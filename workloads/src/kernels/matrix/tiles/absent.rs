@@ -1,10 +1,10 @@
 //! Stands in for the products where the processor or the system has no tiles.
 
-use super::super::matrix::{Matrix, MatrixMut};
+use crate::kernels::matrix::{Matrix, MatrixMut};
 
 /// An operand arranged for products on tiles: there is none.
 #[derive(Debug)]
-pub(in crate::kernels) enum Packed {}
+pub(in crate::kernels::matrix) enum Packed {}
 
 impl Packed {
     /// Never called, because tiles never pay.
@@ -14,11 +14,11 @@ impl Packed {
 }
 
 /// Never.
-pub(in crate::kernels) fn pays(_: usize, _: usize) -> bool {
+pub(in crate::kernels::matrix) fn pays(_: usize, _: usize) -> bool {
     false
 }
 
 /// Cannot be called: there is no packed operand.
-pub(in crate::kernels) fn multiply(_: MatrixMut<'_, f32>, _: bool, _: Matrix<'_, f32>, right: &Packed) {
+pub(in crate::kernels::matrix) fn multiply(_: MatrixMut<'_, f32>, _: bool, _: Matrix<'_, f32>, right: &Packed) {
     match *right {}
 }

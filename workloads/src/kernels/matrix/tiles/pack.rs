@@ -7,9 +7,9 @@
 
 use std::arch::x86_64::*;
 
-use super::super::matrix::Matrix;
-use super::super::prefetch_row;
-use super::unit::{DEPTH, LINES, Line, PANEL, ROWS};
+use super::unit::{DEPTH, LINES, PANEL, ROWS, TileRow};
+use crate::kernels::matrix::Matrix;
+use crate::kernels::prefetch_row;
 
 /// Which operand a matrix is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(super) enum Side {
 /// # Safety
 /// The processor must have AVX-512 F and BW.
 #[target_feature(enable = "avx512f,avx512bw")]
-pub(super) unsafe fn pack(matrix: Matrix<'_, f32>, side: Side, first: usize, panels: &mut [Line]) {
+pub(super) unsafe fn pack(matrix: Matrix<'_, f32>, side: Side, first: usize, panels: &mut [TileRow]) {
     let matrix = if side == Side::Left { matrix } else { matrix.transposed() };
     let source = Source { matrix, by_inner: matrix.is_by_row(), first };
     let transposed = source.by_inner != (side == Side::Left);
@@ -63,7 +63,7 @@ struct Source<'a> {
 impl Source<'_> {
     /// Writes the three parts of one tile as they are read, a vector a line.
     #[target_feature(enable = "avx512f,avx512bw")]
-    fn pack(&self, panel: usize, group: usize, half: usize, lines: &mut [Line]) {
+    fn pack(&self, panel: usize, group: usize, half: usize, lines: &mut [TileRow]) {
         let (outer, inner) = (self.first + panel * PANEL + half * ROWS, group * DEPTH);
         for index in 0..ROWS {
             let parts =
@@ -111,7 +111,7 @@ const UPPER: [u16; 32] = {
 
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn store(line: &mut Line, vector: __m512i) {
+fn store(line: &mut TileRow, vector: __m512i) {
     // SAFETY: a line is 64 bytes and aligned to as many.
     unsafe { _mm512_store_si512(line.0.as_mut_ptr().cast(), vector) };
 }
@@ -157,7 +157,7 @@ fn rounded(value: __m512) -> __m512i {
 
 /// Rows become columns, 32-bit lanes.
 #[target_feature(enable = "avx512f")]
-fn transpose(lines: &mut [Line]) {
+fn transpose(lines: &mut [TileRow]) {
     // SAFETY: a line is 64 bytes and aligned to as many.
     let row = |index: usize| unsafe { _mm512_load_si512(lines[index].0.as_ptr().cast()) };
     let mut pairs = [_mm512_setzero_si512(); ROWS];

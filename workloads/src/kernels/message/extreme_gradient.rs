@@ -5,14 +5,14 @@ use std::marker::PhantomData;
 use rayon::prelude::*;
 
 use super::extreme::NOBODY;
-
-use super::{EdgeOp, Messages, Rows};
+use super::messages::{Messages, Rows};
+use crate::graph::{Adjacency, EdgeOp};
+use crate::kernels::Stored;
 use crate::kernels::ranges::{run_tasks, split_rows};
-use crate::kernels::{Adjacency, Stored};
 
 /// What the forward pass found and what came back.
 #[derive(Clone, Copy)]
-pub(in crate::kernels) struct Held<'a, T: Stored> {
+pub(in crate::kernels) struct ExtremeGradient<'a, T: Stored> {
     pub adjacency: &'a Adjacency,
     pub messages: &'a Messages<'a, T>,
     /// `[targets, heads * width]`
@@ -24,7 +24,7 @@ pub(in crate::kernels) struct Held<'a, T: Stored> {
 /// Columns that one thread takes: a cache line of f32, so that no two write to the same one.
 const LANES: usize = 16;
 
-impl<T: Stored> Held<'_, T> {
+impl<T: Stored> ExtremeGradient<'_, T> {
     /// Gradient of an `lhs` at the sources, `[sources, heads * width]`. Threads share the work by columns, so that
     /// each element is summed by one thread in the order of the targets.
     pub fn of_sources(&self) -> Vec<T> {

@@ -6,16 +6,16 @@ use candle_core::cuda_backend::cudarc::driver::{CudaEvent, CudaStream, PinnedHos
 use candle_core::cuda_backend::{CudaDevice, WrapErr};
 use candle_core::{DType, Device, Result, Tensor, bail};
 
-use super::machine::View;
-use crate::loading::CopyEngine;
+use crate::cuda::machine::View;
+use crate::cuda::ring::CopyEngine;
 
 /// The copies of one device.
-pub(crate) struct CudaCopies {
+pub(crate) struct PinnedCopies {
     device: CudaDevice,
     copies: Arc<CudaStream>,
 }
 
-impl CudaCopies {
+impl PinnedCopies {
     /// A stream for copies beside the one that computes.
     ///
     /// # Errors
@@ -34,7 +34,7 @@ impl CudaCopies {
     }
 }
 
-impl CopyEngine for CudaCopies {
+impl CopyEngine for PinnedCopies {
     type Host = PinnedHostSlice<f32>;
     type Device = Tensor;
     type Event = CudaEvent;
@@ -76,7 +76,7 @@ impl CopyEngine for CudaCopies {
     }
 }
 
-impl Drop for CudaCopies {
+impl Drop for PinnedCopies {
     /// Nothing is freed while it is copied.
     fn drop(&mut self) {
         let _ = self.copies.synchronize();

@@ -6,19 +6,12 @@
 //! what it leaves is copied into tensors from before. What was made before must not be freed within. Both are errors of
 //! the driver, which end the capture.
 
-#[cfg(feature = "cuda")]
 use candle_core::cuda_backend::WrapErr;
-#[cfg(feature = "cuda")]
 use candle_core::cuda_backend::cudarc::driver::{CudaGraph, sys};
 use candle_core::{Device, Result, bail};
 
 /// Work that is handed over by one launch.
-#[cfg(feature = "cuda")]
 pub(crate) struct Captured(CudaGraph);
-
-/// Without CUDA there is none.
-#[cfg(not(feature = "cuda"))]
-pub(crate) enum Captured {}
 
 /// Does what is to be captured later. Sizes and strides that candle would copy to the device for each of its kernels are
 /// kept there, because a graph would copy them from where they no longer are.
@@ -26,12 +19,10 @@ pub(crate) enum Captured {}
 /// # Errors
 /// Those of `work`.
 pub(crate) fn rehearse<R>(device: &Device, work: impl FnOnce() -> Result<R>) -> Result<R> {
-    #[cfg(feature = "cuda")]
     let _kept = match device {
         Device::Cuda(device) => Some(device.enable_cuda_graph_htod_cache()),
         _ => None,
     };
-    let _ = device;
     work()
 }
 
@@ -40,7 +31,6 @@ pub(crate) fn rehearse<R>(device: &Device, work: impl FnOnce() -> Result<R>) -> 
 ///
 /// # Errors
 /// Something in `work` cannot be captured, or the driver refuses. The device is as it was.
-#[cfg(feature = "cuda")]
 pub(crate) fn capture(device: &Device, work: impl FnOnce() -> Result<()>) -> Result<Captured> {
     let stream = device.as_cuda_device()?.cuda_stream();
     // What other threads ask of the driver meanwhile is their own affair.
@@ -59,21 +49,12 @@ pub(crate) fn capture(device: &Device, work: impl FnOnce() -> Result<()>) -> Res
     }
 }
 
-/// There is nothing to capture with.
-#[cfg(not(feature = "cuda"))]
-pub(crate) fn capture(_: &Device, _: impl FnOnce() -> Result<()>) -> Result<Captured> {
-    bail!("only work for a GPU can be captured")
-}
-
 impl Captured {
     /// Hands all of it over.
     ///
     /// # Errors
     /// The driver refuses, and nothing is done.
     pub(crate) fn launch(&self) -> Result<()> {
-        #[cfg(feature = "cuda")]
-        return self.0.launch().w();
-        #[cfg(not(feature = "cuda"))]
-        match *self {}
+        self.0.launch().w()
     }
 }

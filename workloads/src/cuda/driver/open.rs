@@ -1,11 +1,11 @@
 //! Opens a GPU, or says in one line why not.
 
-use std::ffi::CString;
-
 use candle_core::Device;
 use candle_core::cuda_backend::cudarc::driver::{CudaContext, sys};
+use libloading::Library;
 
-use super::memory;
+use super::events::one_line;
+use super::pool;
 use crate::device::DeviceError;
 
 /// What candle needs of CUDA, each under the names that are tried. It ends the program where one is missing, so they are
@@ -51,17 +51,17 @@ pub(crate) fn open(ordinal: usize) -> std::result::Result<Device, DeviceError> {
     // SAFETY: everything runs on the device's one stream, in the order in which it was asked for, so no event is needed
     // to order a use after a copy or a free after a use.
     unsafe { cuda.disable_event_tracking() };
-    memory::keep_freed_memory(&cuda.cuda_stream()).map_err(|error| refused(&error))?;
+    pool::keep_freed_memory(&cuda.cuda_stream()).map_err(|error| refused(&error))?;
     Ok(device)
-}
-
-pub(super) fn one_line(error: &dyn std::fmt::Debug) -> String {
-    format!("{error:?}").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Whether the loader finds a library. It stays loaded, to be used.
 fn can_be_loaded(name: &str) -> bool {
-    let Ok(name) = CString::new(name) else { return false };
-    // SAFETY: the name ends with a zero byte; the libraries of CUDA may be loaded from any thread.
-    !unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW) }.is_null()
+    // SAFETY: what CUDA's libraries do when they are loaded, they may do on any thread.
+    unsafe { Library::new(name) }.map(std::mem::forget).is_ok()
+}
+
+/// Whether a GPU may multiply matrices of f32 with 10 bits of mantissa instead of 23.
+pub(crate) fn allow_tf32(allowed: bool) {
+    candle_core::cuda_backend::set_gemm_reduced_precision_f32(allowed);
 }

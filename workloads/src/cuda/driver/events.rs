@@ -108,8 +108,13 @@ impl Stream for Events {
     }
 }
 
+/// The words of an error of the driver's, in one line.
+pub(super) fn one_line(error: &dyn std::fmt::Debug) -> String {
+    format!("{error:?}").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 fn lost(error: DriverError) -> Lost {
-    Lost(super::one_line(&error))
+    Lost(one_line(&error))
 }
 
 #[cfg(test)]
@@ -121,12 +126,12 @@ mod tests {
     use gnntop_probe::{Session, TrackRole, phase, span, step};
     use gnntop_wire::{Event, Item, NameId, StreamReader};
 
-    use super::super::memory::{DriverPool, keep_freed_memory, let_use};
+    use super::super::pool::{DriverPool, keep_freed_memory, let_others_use};
     use super::*;
 
     #[test]
     fn events_and_pool_work_on_a_driver_that_is_none() {
-        super::super::fake::run_alone("cuda::timing::tests::on_a_driver_that_is_none", &[]);
+        crate::cuda::fake::run_alone("cuda::driver::events::tests::on_a_driver_that_is_none", &[]);
     }
 
     #[test]
@@ -188,7 +193,7 @@ mod tests {
             })
         };
         assert_eq!(may(), [3, 0, 0]);
-        let_use(stream, &[0, 1, 2]).unwrap();
+        let_others_use(stream, &[0, 1, 2]).unwrap();
         assert_eq!(may(), [3, 3, 0]);
     }
 

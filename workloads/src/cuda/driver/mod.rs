@@ -1,0 +1,23 @@
+//! The driver of NVIDIA's GPUs, through candle and cudarc: all that needs CUDA to be compiled. [`absent`](super::absent)
+//! has the same names for builds without.
+
+mod capture;
+mod copies;
+mod events;
+mod launch;
+mod observe;
+mod open;
+mod pool;
+mod storage;
+mod stream;
+
+pub(crate) use capture::{Captured, capture, rehearse};
+pub(crate) use copies::PinnedCopies;
+pub(crate) use launch::launch;
+pub(crate) use observe::observe;
+pub(crate) use open::{allow_tf32, count, open};
+#[cfg(any(feature = "nccl", test))]
+pub(crate) use pool::let_use;
+pub(crate) use storage::{address_of, allocate};
+#[cfg(any(feature = "nccl", test))]
+pub(crate) use stream::stream_of;
