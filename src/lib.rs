@@ -7,3 +7,4 @@ pub mod import;
 pub mod report;
 pub mod study;
 pub mod ui;
+mod wrap;
