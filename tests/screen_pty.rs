@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use gnntop::ui::{ScreenOptions, run_screen};
+use gnntop::viewer::{ScreenOptions, run_screen};
 use gnntop_analysis::source::{Progress, Sink, Source, State, Status};
 use gnntop_fixtures::{MS, ParallelRun, SECOND, START_NS, StreamBuilder, TrainingRun};
 use gnntop_wire::{TrackRole, layout};
