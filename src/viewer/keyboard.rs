@@ -6,9 +6,11 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use termina::event::{KeyCode, KeyEvent, Modifiers};
 use termina::{Event, Parser};
 
@@ -18,8 +20,10 @@ const SEQUENCE: Duration = Duration::from_millis(40);
 const ANSWER: Duration = Duration::from_millis(500);
 /// A longer sequence is noise.
 const LONGEST: usize = 4096;
-/// How a terminal's answer about colours begins.
-const OSC: &[u8] = b"\x1b]";
+/// How a terminal's answer about colours begins: a command's number follows, where a person's Alt-] stands alone.
+const ANSWER_START: &[u8] = b"\x1b]1";
+/// Ctrl-C, which stands in no sequence.
+const CTRL_C: u8 = 0x03;
 
 /// The terminal that keys come from: standard input, or the controlling terminal where input is a pipe.
 pub struct Keyboard {
@@ -53,7 +57,7 @@ impl Keyboard {
                 Ok(len) => self.incoming.take(&bytes[..len], Instant::now()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
                 // What a terminal says whose other end was closed.
-                Err(error) if error.raw_os_error() == Some(libc::EIO) => self.is_gone = true,
+                Err(error) if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => self.is_gone = true,
                 Err(error) => return Err(error),
             }
             wait = Duration::ZERO;
@@ -62,24 +66,28 @@ impl Keyboard {
         Ok(self.incoming.events())
     }
 
-    /// Whether the terminal was closed.
+    /// Whether the terminal was closed, as far as was seen when it was last read.
     pub fn is_gone(&self) -> bool {
         self.is_gone
     }
 
+    /// Whether the terminal is closed at this moment.
+    pub fn is_closed_by_now(&mut self) -> bool {
+        self.is_ready(Duration::ZERO).is_err() || self.is_gone
+    }
+
     /// Whether there is something to read within `wait`.
     fn is_ready(&mut self, wait: Duration) -> io::Result<bool> {
-        let mut watched = libc::pollfd { fd: self.terminal.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // Rounded up: to wait for a part of a millisecond is not to spin.
-        let millis = wait.as_micros().div_ceil(1000).min(60_000) as libc::c_int;
-        // SAFETY: `watched` is one valid pollfd, and 1 is its number.
-        let ready = unsafe { libc::poll(&raw mut watched, 1, millis) };
-        if ready < 0 {
-            let error = io::Error::last_os_error();
-            return if error.kind() == io::ErrorKind::Interrupted { Ok(false) } else { Err(error) };
+        let mut watched = [PollFd::new(&self.terminal, PollFlags::IN)];
+        let timeout = Timespec { tv_sec: wait.as_secs().min(60) as i64, tv_nsec: wait.subsec_nanos().into() };
+        match poll(&mut watched, Some(&timeout)) {
+            Ok(_) => (),
+            Err(Errno::INTR) => return Ok(false),
+            Err(error) => return Err(error.into()),
         }
-        self.is_gone |= watched.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0;
-        Ok(watched.revents & libc::POLLIN != 0)
+        let seen = watched[0].revents();
+        self.is_gone |= seen.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL);
+        Ok(seen.contains(PollFlags::IN))
     }
 }
 
@@ -97,6 +105,10 @@ struct Incoming {
 impl Incoming {
     fn take(&mut self, bytes: &[u8], now: Instant) {
         for byte in bytes {
+            // Whatever has begun, the way out of the viewer is no part of it.
+            if *byte == CTRL_C {
+                self.forget();
+            }
             self.begun.push(*byte);
             self.parser.parse(&[*byte], true);
             if self.drain() || self.begun.len() > LONGEST {
@@ -108,7 +120,7 @@ impl Incoming {
 
     /// How long the rest of a sequence is still waited for; `None` where none has begun.
     fn rest_within(&self, now: Instant) -> Option<Duration> {
-        let patience = if self.begun.starts_with(OSC) { ANSWER } else { SEQUENCE };
+        let patience = if self.begun.starts_with(ANSWER_START) { ANSWER } else { SEQUENCE };
         self.since.map(|since| patience.saturating_sub(now.saturating_duration_since(since)))
     }
 
@@ -202,6 +214,19 @@ mod tests {
         let answer = heard(&mut incoming, b"ff/ffff/ffff\x1b\\", Duration::ZERO);
         assert!(matches!(answer[..], [Event::Osc(_)]), "{answer:?}");
         assert_eq!(heard(&mut incoming, b"\x1b]11;rgb:ff", ANSWER), []);
+        assert_eq!(heard(&mut incoming, b"q", Duration::ZERO), [key(KeyCode::Char('q'))]);
+    }
+
+    #[test]
+    fn no_half_sequence_swallows_the_way_out() {
+        let ctrl_c = [Event::Key(KeyEvent::new(KeyCode::Char('c'), Modifiers::CONTROL))];
+        let mut incoming = Incoming::default();
+        for begun in ["\u{1b}]", "\u{1b}]11;rgb:ff", "\u{1b}[", "\u{1b}[<0;1", "\u{1b}O", "\u{1b}P", "\u{1b}"] {
+            assert_eq!(heard(&mut incoming, begun.as_bytes(), Duration::ZERO), [], "{begun:?}");
+            assert_eq!(heard(&mut incoming, b"\x03", Duration::ZERO), ctrl_c, "{begun:?}");
+        }
+        assert_eq!(heard(&mut incoming, b"\xc3\x03", Duration::ZERO), ctrl_c, "half a character");
+        assert_eq!(heard(&mut incoming, b"\x1b]", SEQUENCE), [], "Alt-] is no answer that is waited for");
         assert_eq!(heard(&mut incoming, b"q", Duration::ZERO), [key(KeyCode::Char('q'))]);
     }
 

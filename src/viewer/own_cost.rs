@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
+
 use crate::app::OwnCost;
 
 /// Time between two measurements.
@@ -35,12 +37,8 @@ impl OwnCostMeter {
 
 /// CPU time of this process so far.
 fn cpu_time() -> Option<Duration> {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a timespec on this stack, which the call fills in and does not keep.
-    let status = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
-    let seconds = u64::try_from(time.tv_sec).ok()?;
-    let nanoseconds = u32::try_from(time.tv_nsec).ok()?;
-    (status == 0).then(|| Duration::new(seconds, nanoseconds))
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::try_from(time).ok()
 }
 
 /// Resident memory of this process.
@@ -48,9 +46,7 @@ fn cpu_time() -> Option<Duration> {
 fn rss_bytes() -> Option<u64> {
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
-    // SAFETY: sysconf has no preconditions.
-    let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    Some(pages * u64::try_from(page_bytes).ok()?)
+    Some(pages * rustix::param::page_size() as u64)
 }
 
 /// Resident memory of this process: not known here.

@@ -4,6 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use signal_hook::consts::SIGHUP;
+
 use super::keyboard::Keyboard;
 use super::options::{Outcome, ScreenOptions};
 use super::own_cost::OwnCostMeter;
@@ -145,6 +147,15 @@ struct Viewer {
 
 impl Viewer {
     fn run(&mut self) -> anyhow::Result<Outcome> {
+        let outcome = self.watch();
+        // To write to a terminal that was closed fails, and may fail before its end or the signal for it is seen.
+        if outcome.is_err() && self.keyboard.is_closed_by_now() {
+            return Ok(Outcome::Signal(SIGHUP));
+        }
+        outcome
+    }
+
+    fn watch(&mut self) -> anyhow::Result<Outcome> {
         let size = self.screen.terminal().size()?;
         self.change(Action::Resized { width: size.width, height: size.height })?;
         if self.app.view() == View::Sessions {
@@ -191,7 +202,7 @@ impl Viewer {
             self.look_again()?;
         }
         if self.keyboard.is_gone() {
-            pressed.outcome = Some(Outcome::Signal(libc::SIGHUP));
+            pressed.outcome = Some(Outcome::Signal(SIGHUP));
         }
         Ok(pressed)
     }

@@ -4,17 +4,17 @@
 //! The only state is whether the screen is taken, in one atomic: a panic hook has nothing else to hold on to.
 
 use std::io::{self, Stdout, Write};
+use std::mem::ManuallyDrop;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossterm::cursor::{Hide, Show};
 use crossterm::style::{Print, ResetColor};
-use crossterm::terminal::{
-    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
-};
+use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use crossterm::{execute, queue};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
+use ratatui::layout::{Position, Rect};
 
 /// Whether the terminal is ours at this moment.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -29,7 +29,9 @@ const ASK_BACKGROUND: &str = "\x1b]11;?\x1b\\";
 
 /// The terminal in raw mode with the alternate screen, for as long as this lives.
 pub struct Screen {
-    terminal: Terminal<CrosstermBackend<Stdout>>,
+    /// Never dropped: that would print where the terminal is closed, and panic, as nobody can read it. All it would do,
+    /// which is to show the cursor, is done where the terminal is given back.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
     with_mouse: bool,
 }
 
@@ -42,7 +44,7 @@ impl Screen {
         PANIC_HOOK.call_once(give_back_on_panic);
         take_terminal(with_mouse).inspect_err(|_| give_back())?;
         let terminal = Terminal::new(CrosstermBackend::new(io::stdout())).inspect_err(|_| give_back())?;
-        Ok(Self { terminal, with_mouse })
+        Ok(Self { terminal: ManuallyDrop::new(terminal), with_mouse })
     }
 
     /// What to draw on.
@@ -89,9 +91,8 @@ impl Screen {
     /// When the terminal does not take it.
     pub fn forget(&mut self) -> io::Result<()> {
         // `Terminal::clear` would ask the terminal for its cursor and wait for an answer that may never come.
-        execute!(io::stdout(), Clear(ClearType::All))?;
-        self.terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
-        Ok(())
+        let size = self.terminal.size()?;
+        self.terminal.resize(Rect::from((Position::ORIGIN, size)))
     }
 }
 
