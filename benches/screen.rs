@@ -48,7 +48,7 @@ fn main() {
     update(&mut app, Action::EnergyTold(Box::new(told)));
     for (width, height) in [(120, 40), (300, 100)] {
         update(&mut app, Action::Resized { width, height });
-        for view in View::PLACES {
+        for view in View::MAIN {
             let key = view.key().map(Key::Char).into_iter().collect::<Vec<_>>();
             frames(&format!("{} at {width}x{height}", view.name()), &mut app, &key, (width, height));
         }

@@ -7,3 +7,5 @@ pub mod import;
 pub mod report;
 pub mod study;
 pub mod ui;
+pub mod viewer;
+mod wrap;

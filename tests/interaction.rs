@@ -36,7 +36,7 @@ fn press(app: &mut App, keys: &str) {
 fn picture(app: &mut App, width: u16, height: u16, theme: Theme) -> (Buffer, Vec<Spot>) {
     update(app, Action::Resized { width, height });
     let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
-    let spots = draw(app, &theme, &mut buffer);
+    let spots = draw(app, &theme, &mut buffer).spots;
     (buffer, spots)
 }
 

@@ -17,7 +17,7 @@ fn a_slow_stage_and_a_better_split_are_seen_at_every_size() {
     let published = PipelineRun { blocks: vec![6, 2, 2, 2], ..PipelineRun::default() };
     let mut app = app_of(&published.sessions().concat());
     press(&mut app, &[Key::Char('P')]);
-    assert_eq!((app.view(), app.place()), (View::Pipeline, View::Pipeline));
+    assert_eq!((app.view(), app.main_view()), (View::Pipeline, View::Pipeline));
     for (width, height) in SIZES {
         let text = screen(&mut app, width, height);
         assert!(text.contains("a balanced split 3/3/3/3 (now 6/2/2/2)"), "{text}");

@@ -23,7 +23,7 @@ fn uneven() -> ParallelRun {
 fn the_slowest_rank_is_seen_at_every_size() {
     let mut app = app_of(&uneven().bytes());
     press(&mut app, &[Key::Char('R')]);
-    assert_eq!((app.view(), app.place()), (View::Ranks, View::Ranks));
+    assert_eq!((app.view(), app.main_view()), (View::Ranks, View::Ranks));
     for (width, height) in SIZES {
         let text = screen(&mut app, width, height);
         assert!(text.contains("2 ◀"), "{text}");

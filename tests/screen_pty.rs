@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use gnntop::ui::{ScreenOptions, run_screen};
+use gnntop::viewer::{ScreenOptions, run_screen};
 use gnntop_analysis::source::{Progress, Source, State, Status};
 use gnntop_analysis::stream::Sink;
 use gnntop_fixtures::{MS, ParallelRun, SECOND, START_NS, StreamBuilder, TrainingRun};
@@ -353,7 +353,8 @@ fn noise_takes_no_key_along() {
         terminal.press("\u{1b}");
         terminal.wait_for("phases");
     }
-    terminal.press("q");
+    // Alt-], which begins as an answer of the terminal does, and Ctrl-C.
+    terminal.press("\u{1b}]\u{3}");
     assert_eq!(terminal.wait_for_end().exit_code(), 0);
 }
 
@@ -542,7 +543,22 @@ fn a_terminal_that_is_closed_ends_it() {
     terminal.wait_for("step 100");
     terminal.close();
     session.publish_steps(101, 1);
-    assert_ne!(terminal.wait_for_exit().exit_code(), 0);
+    assert_eq!(terminal.wait_for_exit().exit_code(), 128 + libc::SIGHUP as u32);
+}
+
+#[test]
+fn nothing_is_said_of_a_terminal_that_is_closed() {
+    let session = LiveSession::start();
+    let said = session.sessions.path().join("said");
+    let (dir, said_to) = (session.dir.to_str().unwrap(), said.to_str().unwrap());
+    let script = r#"exec "$0" attach "$1" 2> "$2""#;
+    let arguments = ["-c", script, env!("CARGO_BIN_EXE_gnntop"), dir, said_to];
+    let mut terminal = Terminal::start(Path::new("/bin/sh"), &arguments, &[]);
+    terminal.wait_for("step 100");
+    terminal.close();
+    session.publish_steps(101, 1);
+    assert_eq!(terminal.wait_for_exit().exit_code(), 128 + libc::SIGHUP as u32);
+    assert_eq!(fs::read_to_string(said).unwrap(), "");
 }
 
 /// A source that fails in a way that no code foresees.

@@ -1,6 +1,5 @@
 //! Another session beside the one that is shown, and what the two have in common.
 
-use super::App;
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::source::Status;
 use gnntop_analysis::store::{Distribution, GAP, PhaseSlot, Store};
@@ -10,7 +9,7 @@ use gnntop_analysis::store::{Distribution, GAP, PhaseSlot, Store};
 pub struct Other {
     /// What is known of it. Its source writes it; the compare view reads the rank that is looked at.
     pub run: Run,
-    pub(super) status: Status,
+    status: Status,
 }
 
 impl Other {
@@ -22,6 +21,11 @@ impl Other {
     /// What is known about its source.
     pub fn status(&self) -> &Status {
         &self.status
+    }
+
+    /// Its source was asked.
+    pub(super) fn polled(&mut self, status: Status) {
+        self.status = status;
     }
 }
 
@@ -38,40 +42,27 @@ pub struct Pair<'a> {
     pub shares: [Option<f64>; 2],
 }
 
-impl App {
-    /// The session that this one is compared with.
-    pub fn other(&self) -> Option<&Other> {
-        self.other.as_deref()
-    }
-
-    /// Where the items of the session to compare with go; there is one from now on.
-    pub fn other_mut(&mut self) -> &mut Other {
-        self.other.get_or_insert_default()
-    }
-
-    /// The step and all phases of both sessions, those of the other one that this one lacks before the gap.
-    pub fn pairs(&self) -> Vec<Pair<'_>> {
-        let Some(other) = &self.other else { return Vec::new() };
-        let stores = [self.run.store(), other.store()];
-        let step = stores.map(|store| Some(store.statistics().period()).filter(|all| all.count() > 0));
-        let mut pairs = vec![Pair { name: "step", phase: None, durations: step, shares: [None; 2] }];
-        let (gap, own) = (self.run.store().phases().len().saturating_sub(1), self.run.store().phases());
-        let is_missing = |name: &str| !own.iter().any(|phase| phase.text == name);
-        let lacking = other.store().phases().iter().filter(|phase| !phase.is_gap() && is_missing(&phase.text));
-        let names = own[..gap].iter().map(|phase| phase.text.as_str()).enumerate().map(|(at, name)| (name, Some(at)));
-        let names = names.chain(lacking.map(|phase| (phase.text.as_str(), None))).chain([(GAP, Some(gap))]);
-        pairs.extend(names.map(|(name, phase)| {
-            let slots = stores.map(|store| slot(store, name));
-            let figures = [0, 1].map(|at| (stores[at].statistics(), slots[at]));
-            Pair {
-                name,
-                phase,
-                durations: figures.map(|(statistics, slot)| statistics.phase(slot?).filter(|all| all.count() > 0)),
-                shares: figures.map(|(statistics, slot)| statistics.share(slot?)),
-            }
-        }));
-        pairs
-    }
+/// The step and all phases of both sessions, those of the other one that the first one lacks before the gap.
+pub(super) fn pairs<'a>(one: &'a Store, other: &'a Store) -> Vec<Pair<'a>> {
+    let stores = [one, other];
+    let step = stores.map(|store| Some(store.statistics().period()).filter(|all| all.count() > 0));
+    let mut pairs = vec![Pair { name: "step", phase: None, durations: step, shares: [None; 2] }];
+    let (gap, own) = (one.phases().len().saturating_sub(1), one.phases());
+    let is_missing = |name: &str| !own.iter().any(|phase| phase.text == name);
+    let lacking = other.phases().iter().filter(|phase| !phase.is_gap() && is_missing(&phase.text));
+    let names = own[..gap].iter().map(|phase| phase.text.as_str()).enumerate().map(|(at, name)| (name, Some(at)));
+    let names = names.chain(lacking.map(|phase| (phase.text.as_str(), None))).chain([(GAP, Some(gap))]);
+    pairs.extend(names.map(|(name, phase)| {
+        let slots = stores.map(|store| slot(store, name));
+        let figures = [0, 1].map(|at| (stores[at].statistics(), slots[at]));
+        Pair {
+            name,
+            phase,
+            durations: figures.map(|(statistics, slot)| statistics.phase(slot?).filter(|all| all.count() > 0)),
+            shares: figures.map(|(statistics, slot)| statistics.share(slot?)),
+        }
+    }));
+    pairs
 }
 
 /// Where the numbers of a phase, or of the gap, are; a phase that is itself called `gap` has none here.

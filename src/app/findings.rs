@@ -1,8 +1,7 @@
-//! The state of the findings view: what there is to say about the run, which finding and which of its places is
-//! selected, and the way from a finding to its steps.
+//! What there is to say about the run, which place of a finding is selected, and the way from a finding to its steps.
 
-use super::{App, Command, View};
 use gnntop_analysis::findings::{Finding, Findings, Judgement, Kind, NotEnough, Occurrence};
+use gnntop_analysis::store::StepTable;
 
 /// What there is to say about the run, and what of it is selected.
 #[derive(Debug, Default)]
@@ -23,100 +22,83 @@ pub enum FindingLine<'a> {
     NotEnough(&'a NotEnough),
 }
 
-impl App {
-    /// What there is to say about the run, in a line. Empty before the first data.
-    pub fn verdict(&self) -> &str {
-        &self.judged.verdict
+impl Judged {
+    /// The judgement in a line. Empty before the first data.
+    pub(super) fn verdict(&self) -> &str {
+        &self.verdict
     }
 
-    /// What there is to say about the run's newest steps.
-    pub fn judgement(&self) -> &Judgement {
-        &self.judged.judgement
+    pub(super) fn judgement(&self) -> &Judgement {
+        &self.judgement
     }
 
-    /// What was found in the run's newest steps.
-    pub fn findings(&self) -> &Findings {
-        &self.judged.judgement.findings
+    pub(super) fn findings(&self) -> &Findings {
+        &self.judgement.findings
     }
 
     /// The lines of the findings view: what was found, the weightiest first, then what could not be looked for.
-    pub fn finding_lines(&self) -> Vec<FindingLine<'_>> {
+    pub(super) fn lines(&self) -> Vec<FindingLine<'_>> {
         let found = self.findings().found.iter().map(FindingLine::Found);
         found.chain(self.findings().not_enough.iter().map(FindingLine::NotEnough)).collect()
     }
 
-    /// The selected line of the findings view.
-    pub fn finding_line(&self) -> Option<FindingLine<'_>> {
-        let lines = self.finding_lines();
-        lines.get(self.line(View::Findings)).or(lines.last()).copied()
+    /// The line at `at`, else the last one.
+    pub(super) fn line(&self, at: usize) -> Option<FindingLine<'_>> {
+        let lines = self.lines();
+        lines.get(at).or(lines.last()).copied()
     }
 
-    /// The places of the selected finding, the longest first, and which of them is selected.
-    pub fn finding_places(&self) -> (Vec<&Occurrence>, usize) {
-        let Some(FindingLine::Found(finding)) = self.finding_line() else { return (Vec::new(), 0) };
+    /// The places of the finding in line `at`, the longest first, and which of them is selected.
+    pub(super) fn places(&self, at: usize) -> (Vec<&Occurrence>, usize) {
+        let Some(FindingLine::Found(finding)) = self.line(at) else { return (Vec::new(), 0) };
         let places = finding.longest_places();
-        let is_selected = |place: &&Occurrence| Some(place.ordinals.start) == self.judged.place;
+        let is_selected = |place: &&Occurrence| Some(place.ordinals.start) == self.place;
         let at = places.iter().position(is_selected).unwrap_or(0);
         (places, at)
     }
 
-    /// Whether there is a place to go to: of the selected finding in the findings view, of any one elsewhere.
-    pub(super) fn has_place(&self) -> bool {
-        match (self.view(), self.finding_line()) {
-            (View::Findings, Some(FindingLine::Found(finding))) => !finding.places.is_empty(),
-            (View::Findings, _) => false,
-            _ => self.findings().found.iter().any(|finding| !finding.places.is_empty()),
-        }
+    /// Whether the finding in line `at` has a place to go to.
+    pub(super) fn has_place_at(&self, at: usize) -> bool {
+        matches!(self.line(at), Some(FindingLine::Found(finding)) if !finding.places.is_empty())
     }
 
-    /// Takes in what there is to say now. The same finding stays selected.
-    pub(super) fn judged(&mut self, judgement: Judgement) {
-        if self.view() == View::Latency {
-            self.count_latency();
-        }
-        if judgement == self.judged.judgement {
-            return;
-        }
-        let selected = self.finding_line().map(identity);
-        self.judged.verdict = judgement.to_string();
-        self.judged.judgement = judgement;
-        let lines = self.finding_lines();
-        let at = selected.and_then(|selected| lines.iter().position(|line| identity(*line) == selected));
-        if let Some(at) = at {
-            self.lines.set(View::Findings, at);
-        }
-        self.dirty = true;
+    /// Whether any finding has a place to go to.
+    pub(super) fn has_any_place(&self) -> bool {
+        self.findings().found.iter().any(|finding| !finding.places.is_empty())
     }
 
-    /// Obeys the keys that walk the places of findings.
-    pub(super) fn walk_findings(&mut self, command: Command) {
-        match command {
-            Command::ShowFinding { forward } if self.view() != View::Findings => self.show_finding(forward),
-            Command::MovePlace { forward } | Command::ShowFinding { forward } => {
-                let (places, at) = self.finding_places();
-                let to = if forward { (at + 1).min(places.len().saturating_sub(1)) } else { at.saturating_sub(1) };
-                self.judged.place = places.get(to).map(|place| place.ordinals.start);
-            }
-            Command::ShowPlace => {
-                let (places, at) = self.finding_places();
-                if let Some(ordinal) = places.get(at).map(|place| place.ordinals.start) {
-                    self.show_step(ordinal);
-                    self.open(View::Steps);
-                }
-            }
-            _ => (),
+    /// Takes in what there is to say now. Gives the line in which what stood in line `at` stands now; `None` without news.
+    pub(super) fn take(&mut self, judgement: Judgement, at: usize) -> Option<usize> {
+        if judgement == self.judgement {
+            return None;
         }
+        let selected = self.line(at).map(identity);
+        self.verdict = judgement.to_string();
+        self.judgement = judgement;
+        let is_selected = |line: &FindingLine<'_>| selected == Some(identity(*line));
+        Some(self.lines().iter().position(is_selected).unwrap_or(at))
+    }
+
+    /// Selects a shorter place of the finding in line `at`, or a longer one.
+    pub(super) fn move_place(&mut self, forward: bool, at: usize) {
+        let (places, nth) = self.places(at);
+        let to = if forward { (nth + 1).min(places.len().saturating_sub(1)) } else { nth.saturating_sub(1) };
+        self.place = places.get(to).map(|place| place.ordinals.start);
     }
 
     /// Begins at the longest place again, as another finding is selected.
     pub(super) fn forget_place(&mut self) {
-        self.judged.place = None;
+        self.place = None;
     }
 
-    /// Selects the nearest step before or after the selected one at which a finding begins, and says what it is.
-    fn show_finding(&mut self, forward: bool) {
-        let steps = self.run.store().steps();
-        let from = self.window.cursor().unwrap_or(steps.total());
+    /// The step at which the selected place of the finding in line `at` begins.
+    pub(super) fn place_step(&self, at: usize) -> Option<u64> {
+        let (places, nth) = self.places(at);
+        places.get(nth).map(|place| place.ordinals.start)
+    }
+
+    /// The nearest step after `from`, or before it, at which a finding begins, and what it is.
+    pub(super) fn nearest(&self, from: u64, forward: bool, steps: &StepTable) -> Option<(u64, String)> {
         let places = self.findings().found.iter().flat_map(|finding| finding.places.iter().map(move |p| (finding, p)));
         // Of steps that are known only together, one is selected: going on must not come back to it.
         let known = |at: u64| steps.known_row(at).map(|row| row.ordinal());
@@ -126,19 +108,7 @@ impl App {
         } else {
             places.filter(|(at, ..)| *at < from).min_by_key(|(at, ..)| std::cmp::Reverse(*at))
         };
-        match next.map(|(at, finding, place)| (at, format!("{}: {}", finding.kind.title(), place.sentence))) {
-            Some((at, text)) => {
-                self.show_step(at);
-                self.tell(text);
-            }
-            None => self.tell(format!("nothing was found {} this step", if forward { "after" } else { "before" })),
-        }
-    }
-
-    /// Selects a step where it can be seen.
-    fn show_step(&mut self, ordinal: u64) {
-        let width = self.columns();
-        self.window.show(ordinal, self.run.store().steps(), width);
+        next.map(|(at, finding, place)| (at, format!("{}: {}", finding.kind.title(), place.sentence)))
     }
 }
 
@@ -154,7 +124,7 @@ fn identity(line: FindingLine<'_>) -> (bool, Kind, Option<u64>) {
 mod tests {
     use super::*;
     use crate::app::keys::Key;
-    use crate::app::{Action, update};
+    use crate::app::{Action, App, View, update};
     use gnntop_analysis::findings;
     use gnntop_analysis::source::{State, Status};
     use gnntop_fixtures::{MS, TrainingRun, each_item};
@@ -256,7 +226,7 @@ mod tests {
     #[test]
     fn only_news_of_findings_make_the_picture_old() {
         let mut app = app();
-        app.drawn();
+        app.drawn(None);
         let same = app.judgement().clone();
         update(&mut app, Action::Judged(Box::new(same)));
         assert!(!app.is_dirty());

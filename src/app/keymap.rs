@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::Command;
+use super::command::Command;
 use super::keys::{BINDINGS, Binding, Key};
 use super::situation::Situation;
 

@@ -1,9 +1,10 @@
 //! Every key, what it does and where: as data. Help, footer and key handling are all read off this table, so that no
 //! key is advertised that does nothing and none does something in secret.
 
+use super::command::Command;
 pub use super::key::Key;
 use super::situation::When;
-use super::{Command, View};
+use super::view::View;
 
 /// One line of the key table.
 #[derive(Clone, Copy, Debug)]
@@ -141,7 +142,7 @@ pub const BINDINGS: &[Binding] = &[
     key(&[Tab], "Tab", When::Overview, Command::NextPanel, "next panel").footer("Tab", "panel"),
     key(&[BackTab], "Shift-Tab", When::Overview, Command::PreviousPanel, "previous panel"),
     key(&[Char('e')], "e", When::Overview, Command::Enlarge, "the panel's own view").footer("e", "enlarge"),
-    key(&[Char('e')], "e", When::Place, Command::Show(View::Overview), "back to the overview"),
+    key(&[Char('e')], "e", When::MainView, Command::Show(View::Overview), "back to the overview"),
     key(&[Char('p')], "p", When::Bars, Command::TogglePercentiles, "percentiles of the step in the place of bars"),
     key(&[Char('c')], "c", When::Device, Command::ToggleClock, "phases by the device's clock, or by the host's")
         .footer("c", "clock"),
@@ -180,6 +181,17 @@ pub const BINDINGS: &[Binding] = &[
     key(&[Ctrl('l')], "Ctrl-L", When::Always, Command::Redraw, "draw everything anew"),
 ];
 
+impl Binding {
+    /// What the line does is called this in the settings.
+    pub fn action(&self) -> &'static str {
+        match (self.command, self.when) {
+            // The way back that `enlarge` has, which would take the place of `enlarge` if it worked everywhere.
+            (Command::Show(View::Overview), When::MainView) => "shrink",
+            (command, _) => command.name(),
+        }
+    }
+}
+
 /// A key's name where only ASCII is drawn.
 pub fn ascii(name: &str) -> String {
     let words = [("←→", "Left/Right"), ("←", "Left"), ("→", "Right"), ("↑", "Up"), ("↓", "Down")];
@@ -203,14 +215,14 @@ mod tests {
                     let bit = |n: u32| bits >> n & 1 == 1;
                     let (steps, selected, percentile) = (bit(0), bit(1), bit(2));
                     let (live, replay, log, sessions, open) = (bit(3), bit(4), bit(5), bit(6), bit(7));
-                    let place = bit(8);
+                    let found = bit(8);
                     all.push(Situation {
                         view,
                         focus,
                         steps,
                         selected,
                         percentile,
-                        place,
+                        found,
                         live,
                         replay,
                         log,

@@ -1,65 +1,39 @@
-//! What the mouse does. What it points at comes as a [`Target`]: the screen knows where it drew what.
+//! What the mouse does with what it points at.
 
-use super::keys::Key;
+use super::action::Effect;
+use super::command::Command;
+use super::key::Key;
+use super::keymap::KeyMap;
+use super::pointing::{Gesture, Target};
 use super::situation::When;
-use super::{App, Command, Effect, KeyMap, Panel, View};
-use gnntop_analysis::store::PhaseSlot;
+use super::state::App;
+use super::view::{Panel, View};
 
 /// Lines that one turn of the wheel scrolls.
 const WHEEL_LINES: i32 = 3;
-
-/// What the mouse did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gesture {
-    /// The button went down.
-    Press,
-    /// The mouse moved with the button down.
-    Drag,
-    /// The wheel turned.
-    Wheel {
-        /// Away from the person.
-        up: bool,
-    },
-}
-
-/// Something on the screen that the mouse can point at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// A view's place in the row of views.
-    View(View),
-    /// What fills the screen between header and footer, where nothing else is.
-    Body,
-    /// A panel of the overview.
-    Panel(Panel),
-    /// A step's bar, by the step's ordinal.
-    Step(u64),
-    /// A phase in the legend, by its slot in the store.
-    Phase(PhaseSlot),
-    /// A line of the view that is shown.
-    Line(usize),
-}
 
 impl App {
     /// Does what the mouse asks for.
     pub(super) fn point(&mut self, gesture: Gesture, on: Target) -> Option<Effect> {
         self.dirty = true;
-        match gesture {
-            Gesture::Press => return self.press_on(on),
-            Gesture::Drag => self.drag_to(on),
-            Gesture::Wheel { up } => return self.turn_wheel(up, on),
+        match (gesture, on) {
+            (Gesture::Press, on) => return self.press_on(on),
+            (Gesture::Drag, Target::Step(to)) => self.axes.drag_to(to, self.run.store().steps()),
+            (Gesture::Drag, _) => (),
+            (Gesture::Wheel { up }, on) => return self.turn_wheel(up, on),
         }
         None
     }
 
     fn press_on(&mut self, on: Target) -> Option<Effect> {
-        self.pressed_step = None;
+        self.axes.forget_press();
         match on {
-            Target::View(view) if !self.has_nothing_open() => self.show(view),
-            Target::Panel(panel) => self.focus = panel,
+            Target::View(view) if !self.sessions.has_nothing_open() => self.navigation.show(view),
+            Target::Panel(panel) => self.navigation.set_focus(panel),
             Target::Line(line) => return self.press_line(line),
             Target::Phase(slot) => {
-                self.focus = Panel::Phases;
-                self.highlight = (self.highlight != Some(slot)).then_some(slot);
+                self.navigation.set_focus(Panel::Phases);
+                self.presentation.toggle_highlight(slot);
             }
             Target::Step(ordinal) => self.press_step(ordinal),
             Target::Body | Target::View(_) => (),
@@ -77,29 +51,16 @@ impl App {
             self.select_rank(line);
             return None;
         }
-        self.lines.set(view, line.min(self.last_line(view)));
-        if view == View::Findings {
-            self.forget_place();
-        }
+        self.navigation.set_line(view, line);
+        self.another_line();
         None
     }
 
     /// Selects a step; shows the one that was selected already.
     fn press_step(&mut self, ordinal: u64) {
-        self.focus = Panel::Steps;
-        self.pressed_step = Some(ordinal);
-        if self.window.cursor() == Some(ordinal) && self.window.range().is_none() {
-            self.toggle(View::Step);
-        }
-        let width = self.columns();
-        self.window.select_alone(ordinal, self.run.store().steps(), width);
-    }
-
-    /// Selects the steps from the one where the button went down.
-    fn drag_to(&mut self, on: Target) {
-        if let (Some(from), Target::Step(to)) = (self.pressed_step, on) {
-            let width = self.columns();
-            self.window.select_range(from, to, self.run.store().steps(), width);
+        self.navigation.set_focus(Panel::Steps);
+        if self.axes.press(ordinal, self.run.store().steps()) {
+            self.navigation.toggle(View::Step);
         }
     }
 
@@ -193,7 +154,7 @@ mod tests {
         let mut app = app();
         let wheel = |app: &mut App, up, on| point(app, Gesture::Wheel { up }, on);
         wheel(&mut app, false, Target::Panel(Panel::Steps));
-        let width = app.columns();
+        let width = app.axes.columns();
         assert_eq!(app.window().per_column(app.run.store().steps(), width), 2);
         wheel(&mut app, true, Target::Step(99));
         assert_eq!(app.window().per_column(app.run.store().steps(), width), 1);

@@ -2,14 +2,18 @@
 
 use std::time::Duration;
 
-use super::App;
-
 /// How long a notice is shown.
 const NOTICE_FOR: Duration = Duration::from_secs(4);
 
+/// What there is to say at this moment. Times count from the start of the screen.
+#[derive(Clone, Debug, Default)]
+pub(super) struct MessageLine {
+    notice: Option<Notice>,
+}
+
 /// Words that are shown for a while.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Notice {
+#[derive(Clone, Debug)]
+struct Notice {
     text: String,
     /// Whether something did not work.
     is_problem: bool,
@@ -17,33 +21,24 @@ pub(super) struct Notice {
     since: Duration,
 }
 
-impl App {
-    /// What there is to say at this moment, such as what a key changed.
-    pub fn notice(&self) -> Option<&str> {
+impl MessageLine {
+    pub(super) fn text(&self) -> Option<&str> {
         self.notice.as_ref().map(|notice| notice.text.as_str())
     }
 
-    /// Whether the notice is about something that did not work.
-    pub fn notice_is_problem(&self) -> bool {
+    /// Whether it is about something that did not work.
+    pub(super) fn is_problem(&self) -> bool {
         self.notice.as_ref().is_some_and(|notice| notice.is_problem)
     }
 
     /// Says something for a while.
-    pub(super) fn tell(&mut self, text: String) {
-        self.notify(text, false);
+    pub(super) fn say(&mut self, text: String, is_problem: bool, now: Duration) {
+        self.notice = Some(Notice { text, is_problem, since: now });
     }
 
-    /// The same of something that may not have worked.
-    pub(super) fn notify(&mut self, text: String, is_problem: bool) {
-        self.notice = Some(Notice { text, is_problem, since: self.now });
-        self.dirty = true;
-    }
-
-    /// Takes back what has been said for long enough.
-    pub(super) fn forget_notice(&mut self) {
-        if self.notice.as_ref().is_some_and(|notice| self.now.saturating_sub(notice.since) >= NOTICE_FOR) {
-            self.notice = None;
-            self.dirty = true;
-        }
+    /// Takes back what has been said for long enough; whether something was.
+    pub(super) fn tick(&mut self, now: Duration) -> bool {
+        let is_old = |notice: &mut Notice| now.saturating_sub(notice.since) >= NOTICE_FOR;
+        self.notice.take_if(is_old).is_some()
     }
 }

@@ -9,7 +9,7 @@ const LONGEST: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
     /// Where in the replay to go.
-    Place,
+    Position,
     /// Which names to show.
     Filter,
 }
@@ -18,7 +18,7 @@ impl Question {
     /// The question, in words.
     pub fn text(self) -> &'static str {
         match self {
-            Self::Place => "go to",
+            Self::Position => "go to",
             Self::Filter => "filter",
         }
     }
@@ -26,7 +26,7 @@ impl Question {
     /// What to type.
     pub fn hint(self) -> &'static str {
         match self {
-            Self::Place => "90, 1:30, +5, -5, 50% or step #120, then Enter",
+            Self::Position => "90, 1:30, +5, -5, 50% or step #120, then Enter",
             Self::Filter => "part of a name, then Enter; Esc shows all",
         }
     }
@@ -34,7 +34,7 @@ impl Question {
     /// Whether this character can stand in an answer.
     fn takes(self, c: char) -> bool {
         match self {
-            Self::Place => c.is_ascii_digit() || matches!(c, ':' | '.' | '%' | 's' | '#' | '+' | '-'),
+            Self::Position => c.is_ascii_digit() || matches!(c, ':' | '.' | '%' | 's' | '#' | '+' | '-'),
             Self::Filter => !c.is_control(),
         }
     }
@@ -69,12 +69,12 @@ impl Prompt {
     }
 }
 
-/// What an answer about a place asks of a replay that stands at `position_ns`: `50%`, `90` or `90s`, `1:30`, `1:00:00`,
+/// What an answer about a position asks of a replay that stands at `position_ns`: `50%`, `90` or `90s`, `1:30`, `1:00:00`,
 /// so much on or back with a sign, and `#120` for a step.
 ///
 /// # Errors
 /// Says what to type where the answer is none of these.
-pub(super) fn place(text: &str, position_ns: u64) -> Result<Control, &'static str> {
+pub(super) fn position(text: &str, position_ns: u64) -> Result<Control, &'static str> {
     const COMPLAINT: &str = "type 90, 1:30, +5, -5, 50% or #120";
     if let Some(percent) = text.strip_suffix('%') {
         let percent: f64 = percent.parse().map_err(|_| COMPLAINT)?;
@@ -106,9 +106,9 @@ mod tests {
     use super::*;
 
     fn answer(text: &str) -> Result<Control, &'static str> {
-        let mut prompt = Prompt::new(Question::Place, String::new());
+        let mut prompt = Prompt::new(Question::Position, String::new());
         text.chars().for_each(|c| prompt.push(c));
-        place(&prompt.text, 10_000_000_000)
+        position(&prompt.text, 10_000_000_000)
     }
 
     #[test]
@@ -134,10 +134,10 @@ mod tests {
 
     #[test]
     fn an_answer_has_an_end() {
-        let mut prompt = Prompt::new(Question::Place, String::new());
+        let mut prompt = Prompt::new(Question::Position, String::new());
         (0..1000).for_each(|_| prompt.push('9'));
         assert_eq!(prompt.text.len(), LONGEST);
-        assert!(place(&prompt.text, 0).is_ok());
+        assert!(position(&prompt.text, 0).is_ok());
         prompt.push('x');
         assert!(!prompt.text.contains('x'));
         let mut prompt = Prompt::new(Question::Filter, String::new());

@@ -2,7 +2,8 @@
 
 use gnntop_wire::StepId;
 
-use super::{App, View};
+use super::state::App;
+use super::view::View;
 
 impl App {
     /// Looks at the next rank, or at the one before.
@@ -28,6 +29,19 @@ impl App {
         }
     }
 
+    /// Says something for a while.
+    pub(super) fn tell(&mut self, text: String) {
+        self.message.say(text, false, self.feed.now());
+    }
+
+    /// Forgets what was only true of the steps that were looked at.
+    pub(super) fn forget_steps(&mut self) {
+        (self.judged, self.energy) = Default::default();
+        self.presentation.take_highlight();
+        self.latency.forget_figures();
+        self.axes.begin_afresh();
+    }
+
     /// Changes the rank, and forgets what was only true of the one before.
     fn look_at(&mut self, change: impl FnOnce(&mut Self)) {
         let (before, step) = (self.run.rank(), self.cursor_step());
@@ -39,21 +53,16 @@ impl App {
         if let (Some(other), Some(rank)) = (&mut self.other, self.run.rank()) {
             other.run.select(rank);
         }
-        (self.judged, self.energy) = (Default::default(), None);
-        (self.highlight, self.pressed_step) = (None, None);
-        self.forget_figures();
-        self.window.follow();
-        self.time_window.follow(&mut self.window);
+        self.forget_steps();
         if let Some(ordinal) = step.and_then(|step| Some(self.run.store().steps().find(step)?.ordinal())) {
-            let width = self.columns();
-            self.window.show(ordinal, self.run.store().steps(), width);
+            self.axes.show(ordinal, self.run.store().steps());
         }
         self.dirty = true;
     }
 
     /// The selected step, as the program counts.
     fn cursor_step(&self) -> Option<StepId> {
-        let row = self.run.store().steps().known_row(self.window.cursor()?)?;
+        let row = self.run.store().steps().known_row(self.axes.cursor()?)?;
         Some(row.step())
     }
 }

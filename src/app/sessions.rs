@@ -1,12 +1,13 @@
 //! The choice of what to look at: living sessions, ended ones, and the recordings of the folder.
 
-use super::{App, Effect, View};
-use gnntop_analysis::ranks::Run;
+use std::path::Path;
+
+use super::questions::Questions;
 use gnntop_analysis::source::catalog::Entry;
 
 /// What there is to choose from.
 #[derive(Clone, Debug, Default)]
-pub struct Sessions {
+pub(super) struct Sessions {
     /// Whether there can be a choice at all.
     is_offered: bool,
     /// Whether nothing has been chosen yet.
@@ -15,71 +16,55 @@ pub struct Sessions {
     problem: Option<String>,
 }
 
-impl App {
-    /// Lets a person choose another session by key; at once, where nothing is open yet.
-    pub fn offer_sessions(&mut self, nothing_is_open: bool) {
-        self.sessions = Sessions { is_offered: true, is_first: nothing_is_open, ..Sessions::default() };
-        if nothing_is_open {
-            self.open(View::Sessions);
-        }
-    }
-
-    /// What can be opened and passes the filter, in the order of the catalog.
-    pub fn entries(&self) -> Vec<&Entry> {
-        self.sessions.entries.iter().filter(|entry| self.passes(&entry.name) || self.passes(&entry.command)).collect()
-    }
-
-    /// Why there may be more than [`App::entries`].
-    pub fn sessions_problem(&self) -> Option<&str> {
-        self.sessions.problem.as_deref()
+impl Sessions {
+    /// A choice that a person may make at any time, or must make as nothing is open yet.
+    pub(super) fn offered(nothing_is_open: bool) -> Self {
+        Self { is_offered: true, is_first: nothing_is_open, ..Self::default() }
     }
 
     /// Whether a person may choose another session.
-    pub(super) fn offers_sessions(&self) -> bool {
-        self.sessions.is_offered
+    pub(super) fn is_offered(&self) -> bool {
+        self.is_offered
     }
 
     /// Whether nothing has been opened yet, so that there is nothing to go back to.
     pub(super) fn has_nothing_open(&self) -> bool {
-        self.sessions.is_first
+        self.is_first
     }
 
-    /// Takes in what can be opened now. Who has selected an entry keeps it while others come and go.
-    pub(super) fn sessions_listed(&mut self, listed: Result<Vec<Entry>, String>) {
-        let selected = self.selected_entry().map(|entry| entry.path.clone());
-        let problem = listed.as_ref().err().cloned();
-        let entries = listed.unwrap_or_else(|_| std::mem::take(&mut self.sessions.entries));
-        // Ages alone are no news worth a frame a second to a screen that does not show them.
-        self.dirty |= self.view() == View::Sessions;
-        (self.sessions.entries, self.sessions.problem) = (entries, problem);
-        let again = selected.and_then(|path| self.entries().iter().position(|entry| entry.path == path));
-        if let Some(line) = again {
-            self.lines.set(View::Sessions, line);
+    /// What can be opened and passes the filter, in the order of the catalog.
+    pub(super) fn entries(&self, filter: &Questions) -> Vec<&Entry> {
+        let passes = |entry: &&Entry| filter.passes(&entry.name) || filter.passes(&entry.command);
+        self.entries.iter().filter(passes).collect()
+    }
+
+    /// The entry at `at` of those that pass the filter, else the last one.
+    pub(super) fn entry(&self, at: usize, filter: &Questions) -> Option<&Entry> {
+        let entries = self.entries(filter);
+        entries.get(at).or(entries.last()).copied()
+    }
+
+    /// The line in which the entry with this path stands.
+    pub(super) fn line_of(&self, path: &Path, filter: &Questions) -> Option<usize> {
+        self.entries(filter).iter().position(|entry| entry.path == path)
+    }
+
+    /// Why there may be more than is listed.
+    pub(super) fn problem(&self) -> Option<&str> {
+        self.problem.as_deref()
+    }
+
+    /// Takes in what can be opened now; where that is not known, what could be before.
+    pub(super) fn listed(&mut self, listed: Result<Vec<Entry>, String>) {
+        self.problem = listed.as_ref().err().cloned();
+        if let Ok(entries) = listed {
+            self.entries = entries;
         }
     }
 
-    fn selected_entry(&self) -> Option<&Entry> {
-        let entries = self.entries();
-        entries.get(self.line(View::Sessions)).or(entries.last()).copied()
-    }
-
-    /// Opens the selected entry.
-    pub(super) fn open_selected(&mut self) -> Option<Effect> {
-        self.selected_entry().cloned().map(Effect::Open)
-    }
-
-    /// Forgets all about the session that was shown: another one is open.
+    /// One of them is open now.
     pub(super) fn opened(&mut self) {
-        self.run = Run::default();
-        self.views.clear();
-        self.window.follow();
-        self.filter.clear();
-        (self.highlight, self.pressed_step, self.frozen_at, self.prompt) = (None, None, None, None);
-        self.sessions.is_first = false;
-        (self.judged, self.energy) = Default::default();
-        self.lines.set(View::Findings, 0);
-        self.heard_at = self.now;
-        self.dirty = true;
+        self.is_first = false;
     }
 }
 
@@ -89,7 +74,7 @@ mod tests {
 
     use super::*;
     use crate::app::keys::Key;
-    use crate::app::{Action, Gesture, Target, update};
+    use crate::app::{Action, App, Effect, Gesture, Target, View, update};
     use gnntop_analysis::source::catalog::EntryKind;
 
     fn entry(name: &str) -> Entry {

@@ -1,7 +1,6 @@
 //! What decides whether a key does something: conditions, and the facts about the screen that they are held against.
 
-use super::{App, Panel, View};
-use gnntop_analysis::source::State;
+use super::view::{Panel, View};
 
 /// What must be so for a key to do something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +26,7 @@ pub enum When {
     /// The overview is on the screen.
     Overview,
     /// A view with a key of its own other than the overview is on the screen.
-    Place,
+    MainView,
     /// The latency view is on the screen.
     Latency,
     /// The latency view is on the screen, and what is selected there is about steps.
@@ -68,7 +67,7 @@ pub struct Situation {
     /// Whether a percentile of steps is selected in the latency view.
     pub percentile: bool,
     /// Whether a finding has a place to go to: the selected one in the findings view, any one elsewhere.
-    pub place: bool,
+    pub found: bool,
     /// Whether data comes, and so can be frozen.
     pub live: bool,
     /// Whether the source can be moved in.
@@ -101,11 +100,11 @@ impl Situation {
             When::Ranks => self.ranks && self.open,
             When::Stages => self.stages && self.open,
             When::Overview => overview,
-            When::Place => !overview && self.view.key().is_some(),
+            When::MainView => !overview && self.view.key().is_some(),
             When::Latency => self.view == View::Latency,
             When::Percentile => self.view == View::Latency && self.percentile,
-            When::Found => self.place && (self.view.has_step_axis() || self.view == View::Findings),
-            When::FoundHere => self.place && self.view == View::Findings,
+            When::Found => self.found && (self.view.has_step_axis() || self.view == View::Findings),
+            When::FoundHere => self.found && self.view == View::Findings,
             When::Lines => match self.view {
                 View::Overview => self.focus == Panel::Phases,
                 View::Steps => false,
@@ -119,39 +118,6 @@ impl Situation {
             When::Choosing => self.view == View::Sessions,
             When::Open => self.open,
             When::Away => !overview || self.selected,
-        }
-    }
-}
-
-impl App {
-    /// Whether the run has what this view shows.
-    pub fn offers(&self, view: View) -> bool {
-        match view {
-            View::Ranks => self.run.is_parallel(),
-            View::Pipeline => self.run.is_pipeline(),
-            _ => true,
-        }
-    }
-
-    /// The situation that decides what keys do.
-    pub fn situation(&self) -> Situation {
-        let replay = self.status.transport.is_some();
-        let ended = matches!(self.status.state, State::Ended(_));
-        Situation {
-            view: self.view(),
-            focus: self.focus,
-            steps: !self.run.store().steps().is_empty(),
-            percentile: self.view() == View::Latency && self.can_show_percentile(),
-            place: self.has_place(),
-            selected: self.window.cursor().is_some() || self.highlight.is_some() || !self.filter.is_empty(),
-            live: !replay && (!ended || self.frozen_at.is_some()),
-            replay,
-            log: self.log.is_some(),
-            sessions: self.offers_sessions(),
-            ranks: self.run.is_parallel(),
-            stages: self.run.is_pipeline(),
-            device: self.timed_device().is_some(),
-            open: !self.has_nothing_open(),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::Window;
+use super::window::Window;
 use gnntop_analysis::store::Store;
 
 /// Usual steps in view before anyone zooms.

@@ -1,13 +1,15 @@
-//! The one place where the app changes.
+//! The one place where what happened reaches the app.
 
-use std::time::Duration;
-
-use super::keys::Key;
-use super::{AXIS_WIDTH, Action, App, Command, Effect, LogView, Panel, Prompt, Question, View, prompt};
-use gnntop_analysis::source::{Control, Status};
-
-/// Eighths of the time in view that a page of it is.
-const PAGE_PARTS: i64 = 7;
+use super::action::{Action, Effect};
+use super::key::Key;
+use super::phase_clock::ClockedPhases;
+use super::state::App;
+use super::view::View;
+use crate::report::EnergyTold;
+use gnntop_analysis::findings::Judgement;
+use gnntop_analysis::ranks::Run;
+use gnntop_analysis::source::Status;
+use gnntop_analysis::source::catalog::Entry;
 
 /// Applies what happened. The answer is what the main loop must do.
 pub fn update(app: &mut App, action: Action) -> Option<Effect> {
@@ -15,18 +17,18 @@ pub fn update(app: &mut App, action: Action) -> Option<Effect> {
         Action::Key(key) => return app.press(key),
         Action::Mouse { gesture, on } => return app.point(gesture, on),
         Action::BackgroundSeen(background) => {
-            app.dirty |= app.background != background;
-            app.background = background;
+            app.dirty |= app.background() != background;
+            app.preferences.background = background;
         }
-        Action::Resized { width, height } => {
-            app.size = (width, height);
+        Action::Resized { width, .. } => {
+            app.axes.resize(width);
             app.dirty = true;
         }
-        Action::Tick { now } => app.tick(now),
+        Action::Tick { now } => app.dirty |= app.feed.tick(now) | app.message.tick(now),
         Action::Polled { status, changed } => app.polled(status, changed),
         Action::OtherPolled { status, changed } => {
             app.dirty |= changed && app.view() == View::Compare;
-            app.other_mut().status = status;
+            app.other_mut().polled(status);
         }
         Action::Judged(judgement) => app.judged(*judgement),
         Action::EnergyTold(told) => app.energy_told(told),
@@ -34,10 +36,16 @@ pub fn update(app: &mut App, action: Action) -> Option<Effect> {
             app.dirty |= app.cost != cost;
             app.cost = cost;
         }
-        Action::LogRead(read) => app.log_read(read),
+        Action::LogRead(read) => {
+            let is_news = app.output.as_mut().is_some_and(|output| output.read(read));
+            app.dirty |= is_news && app.view() == View::Log;
+        }
         Action::SessionsListed(listed) => app.sessions_listed(listed),
         Action::Opened => app.opened(),
-        Action::Failed(text) => app.notify(text, true),
+        Action::Failed(text) => {
+            app.message.say(text, true, app.feed.now());
+            app.dirty = true;
+        }
     }
     None
 }
@@ -45,246 +53,75 @@ pub fn update(app: &mut App, action: Action) -> Option<Effect> {
 impl App {
     fn press(&mut self, key: Key) -> Option<Effect> {
         self.dirty = true;
-        if self.prompt.is_some() && key != Key::Ctrl('c') {
-            return self.type_answer(key);
+        if self.prompt().is_some() && key != Key::Ctrl('c') {
+            return self.questions.press(key, self.feed.position_ns()).map(Effect::Control);
         }
-        let command = self.keymap.command(key, &self.situation())?;
+        let command = self.keymap().command(key, &self.situation())?;
         let effect = self.obey(command);
+        self.count_latency();
+        effect
+    }
+
+    fn polled(&mut self, status: Status, has_come: bool) {
+        if has_come {
+            self.axes.keep_within(self.run.store().steps());
+        }
+        self.dirty |= self.feed.polled(status, has_come);
+    }
+
+    /// Takes in what there is to say now. The same finding stays selected.
+    fn judged(&mut self, judgement: Judgement) {
+        self.count_latency();
+        if let Some(line) = self.judged.take(judgement, self.line(View::Findings)) {
+            self.navigation.set_line(View::Findings, line);
+            self.dirty = true;
+        }
+    }
+
+    /// Brings percentiles up to date, where they are shown.
+    fn count_latency(&mut self) {
         if self.view() == View::Latency {
-            self.count_latency();
-        }
-        effect
-    }
-
-    fn type_answer(&mut self, key: Key) -> Option<Effect> {
-        let prompt = self.prompt.as_mut()?;
-        match key {
-            Key::Char(c) => prompt.push(c),
-            Key::Backspace => prompt.pop(),
-            Key::Esc => {
-                if prompt.question == Question::Filter {
-                    self.filter.clear();
-                }
-                self.prompt = None;
-            }
-            Key::Enter => return self.answer(),
-            _ => (),
-        }
-        None
-    }
-
-    /// Does what the answer to the open question asks for.
-    fn answer(&mut self) -> Option<Effect> {
-        let prompt = self.prompt.as_mut()?;
-        let position_ns = self.status.transport.map_or(0, |transport| transport.position_ns);
-        let effect = match prompt.question {
-            Question::Filter => {
-                self.filter = std::mem::take(&mut prompt.text);
-                None
-            }
-            Question::Place => match prompt::place(&prompt.text, position_ns) {
-                Ok(control) => Some(Effect::Control(control)),
-                Err(complaint) => {
-                    prompt.complaint = Some(complaint);
-                    return None;
-                }
-            },
-        };
-        self.prompt = None;
-        effect
-    }
-
-    pub(super) fn obey(&mut self, command: Command) -> Option<Effect> {
-        match command {
-            Command::Quit => return Some(Effect::Quit),
-            Command::Suspend => return Some(Effect::Suspend),
-            Command::Redraw => return Some(Effect::Redraw),
-            Command::TogglePause => return Some(Effect::Control(Control::TogglePause)),
-            Command::StepFrame { forward } => {
-                return Some(Effect::Control(Control::StepFrames(if forward { 1 } else { -1 })));
-            }
-            Command::Faster => return Some(Effect::Control(Control::Faster)),
-            Command::Slower => return Some(Effect::Control(Control::Slower)),
-            Command::ToggleLoop => return Some(Effect::Control(Control::ToggleLoop)),
-            Command::MarkRange => return Some(Effect::Control(Control::MarkRange)),
-            Command::AskTime => self.prompt = Some(Prompt::new(Question::Place, String::new())),
-            Command::AskFilter => self.prompt = Some(Prompt::new(Question::Filter, self.filter.clone())),
-            Command::ToggleFreeze => {
-                self.frozen_at = if self.frozen_at.is_some() { None } else { Some(self.now) };
-                self.heard_at = self.now;
-            }
-            Command::Back if self.view() == View::Sessions && self.has_nothing_open() && self.filter.is_empty() => {
-                return Some(Effect::Quit);
-            }
-            Command::Back => self.back(),
-            Command::OpenSelected => return self.open_selected(),
-            Command::ToggleSessions => return self.toggle_read(View::Sessions, Effect::ListSessions),
-            Command::ToggleHelp => self.toggle(View::Help),
-            Command::ToggleDetail => self.toggle(View::Step),
-            Command::ToggleOutput => return self.toggle_read(View::Log, Effect::ReadLog),
-            Command::NextPanel => self.turn_focus(1),
-            Command::PreviousPanel => self.turn_focus(Panel::ALL.len() - 1),
-            Command::ToggleClock => self.toggle_clock(),
-            Command::TogglePercentiles => self.percentiles = !self.percentiles,
-            Command::NextPalette => {
-                self.palette = self.palette.next();
-                self.tell(format!("theme: {}", self.palette));
-            }
-            Command::TurnRank { forward } => self.turn_rank(forward),
-            Command::Show(view) => self.show(view),
-            Command::Enlarge => self.open(self.focus.view()),
-            Command::NextRange | Command::MovePercentile { .. } | Command::ShowPercentile => {
-                self.change_latency(command)
-            }
-            Command::MovePlace { .. } | Command::ShowPlace | Command::ShowFinding { .. } => self.walk_findings(command),
-            Command::Scroll { .. } | Command::ScrollPage { .. } | Command::ScrollEnd { .. } => self.scroll(command),
-            Command::MoveCursor { .. }
-            | Command::MovePage { .. }
-            | Command::FirstStep
-            | Command::FollowNewest
-            | Command::Zoom { .. }
-            | Command::ToggleWhole
-            | Command::ToggleTime
-            | Command::ToggleLog
-            | Command::ToggleRange
-            | Command::NextMeasure => self.move_window(command),
-        }
-        None
-    }
-
-    /// Opens or leaves a view; opened, it first needs something to be read.
-    fn toggle_read(&mut self, view: View, read: Effect) -> Option<Effect> {
-        self.toggle(view);
-        (self.view() == view).then_some(read)
-    }
-
-    /// Leaves the innermost thing: what lies on top, then the selected step, then the view.
-    fn back(&mut self) {
-        let can_filter = self.view().key().is_some() || self.view() == View::Sessions;
-        if can_filter && (self.highlight.take().is_some() || !std::mem::take(&mut self.filter).is_empty()) {
-            return;
-        }
-        let alone = self.views.len() < 2 && self.view().key().is_some();
-        let has_cursor = self.view().has_step_axis() || self.view().has_time_axis();
-        if alone && has_cursor && self.window.cursor().is_some() {
-            self.window.follow();
-        } else {
-            self.views.pop();
+            let (store, measure) = (self.run.store(), self.axes.window().measure());
+            let phases = ClockedPhases::new(store, self.presentation.clock(), measure);
+            self.latency.count(phases, self.axes.range());
         }
     }
 
-    /// Shows a view in the place of all others.
-    pub(super) fn show(&mut self, view: View) {
-        self.views.clear();
-        self.views.extend((view != View::Overview).then_some(view));
+    fn energy_told(&mut self, told: Box<EnergyTold>) {
+        let is_shown = matches!(self.view(), View::Overview | View::Energy | View::Step);
+        self.dirty |= is_shown && self.energy.as_ref().is_none_or(|known| *known != told);
+        self.energy = Some(told);
     }
 
-    /// Shows a view on top of the one shown.
-    pub(super) fn open(&mut self, view: View) {
-        self.views.retain(|below| *below != view);
-        self.views.push(view);
-    }
-
-    /// Shows a view on top of the one shown, from its first line on, or leaves it.
-    pub(super) fn toggle(&mut self, view: View) {
-        if self.view() == view {
-            self.views.pop();
-        } else {
-            self.open(view);
-        }
-        self.lines.set(view, 0);
-    }
-
-    fn turn_focus(&mut self, by: usize) {
-        let at = Panel::ALL.iter().position(|panel| *panel == self.focus).unwrap_or(0);
-        self.focus = Panel::ALL[(at + by) % Panel::ALL.len()];
-    }
-
-    /// Columns that the bars have.
-    pub(super) fn columns(&self) -> u64 {
-        u64::from(self.size.0.saturating_sub(AXIS_WIDTH).max(1))
-    }
-
-    /// Moves the time that the tracks show.
-    fn move_time(&mut self, command: Command) {
-        let width = self.columns();
-        let Self { run, window, time_window: time, .. } = self;
-        let store = run.store();
-        match command {
-            Command::MoveCursor { columns: parts } => time.move_by(parts, store, window, width),
-            Command::MovePage { forward } => {
-                time.move_by(if forward { PAGE_PARTS } else { -PAGE_PARTS }, store, window, width)
-            }
-            Command::FirstStep => time.go_to(store.first_ns().unwrap_or(0), store, window, width),
-            Command::FollowNewest => time.follow(window),
-            Command::Zoom { inward } => time.zoom(inward, store),
-            Command::ToggleWhole => time.toggle_whole(store),
-            _ => (),
+    /// Takes in what can be opened now. Who has selected an entry keeps it while others come and go.
+    fn sessions_listed(&mut self, listed: Result<Vec<Entry>, String>) {
+        let selected = self.sessions.entry(self.line(View::Sessions), &self.questions).map(|entry| entry.path.clone());
+        self.sessions.listed(listed);
+        // Ages alone are no news worth a frame a second to a screen that does not show them.
+        self.dirty |= self.view() == View::Sessions;
+        if let Some(line) = selected.and_then(|path| self.sessions.line_of(&path, &self.questions)) {
+            self.navigation.set_line(View::Sessions, line);
         }
     }
 
-    fn move_window(&mut self, command: Command) {
-        if self.view().has_time_axis() {
-            return self.move_time(command);
-        }
-        let width = self.columns();
-        let (window, steps) = (&mut self.window, self.run.store().steps());
-        match command {
-            Command::MoveCursor { columns } => window.move_by(columns, steps, width),
-            Command::MovePage { forward } => {
-                let page = width.min(i64::MAX as u64) as i64;
-                window.move_by(if forward { page } else { -page }, steps, width);
-            }
-            Command::FirstStep => window.select(0, steps, width),
-            Command::FollowNewest => window.follow(),
-            Command::Zoom { inward } => window.zoom(inward, steps, width),
-            Command::ToggleWhole => window.toggle_whole(steps, width),
-            Command::ToggleTime => window.toggle_time(steps, width),
-            Command::ToggleLog => window.toggle_log(),
-            Command::ToggleRange => window.toggle_range(steps, width),
-            Command::NextMeasure => window.turn_measure(self.run.store().statistics().batch()),
-            _ => (),
-        }
-        self.lines.set(View::Step, 0);
-    }
-
-    fn tick(&mut self, now: Duration) {
-        let clocks = |app: &Self| (app.frozen_for().map(|d| d.as_secs()), app.silent_for().map(|d| d.as_secs()));
-        let before = clocks(self);
-        self.now = now;
-        self.dirty |= clocks(self) != before;
-        self.forget_notice();
-    }
-
-    fn polled(&mut self, status: Status, changed: bool) {
-        if changed {
-            self.heard_at = self.now;
-            let width = self.columns();
-            self.window.keep_within(self.run.store().steps(), width);
-        }
-        self.dirty |= changed || self.status != status;
-        self.status = status;
-    }
-
-    fn log_read(&mut self, read: Result<Vec<String>, String>) {
-        let Some(log) = &mut self.log else { return };
-        let (lines, error) = match read {
-            Ok(lines) => (lines, None),
-            Err(error) => (std::mem::take(&mut log.lines), Some(error)),
-        };
-        // Who has scrolled up keeps the lines in view while new ones come.
-        let grown = lines.len().saturating_sub(log.lines.len());
-        let lines_up = if log.lines_up > 0 { log.lines_up + grown } else { 0 };
-        let next = LogView { lines_up: lines_up.min(lines.len()), lines, error };
-        self.dirty |= *log != next && self.view() == View::Log;
-        self.log = Some(next);
+    /// Forgets all about the session that was shown: another one is open.
+    fn opened(&mut self) {
+        self.run = Run::default();
+        self.forget_steps();
+        self.navigation.show(View::Overview);
+        self.navigation.set_line(View::Findings, 0);
+        self.questions = Default::default();
+        self.sessions.opened();
+        self.feed.begin_afresh();
+        self.dirty = true;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::Palette;
+    use crate::app::keys::Key;
+    use crate::app::{Palette, View};
     use gnntop_analysis::source::{State, Transport};
     use gnntop_fixtures::{TrainingRun, each_item};
 
@@ -462,10 +299,10 @@ mod tests {
     #[test]
     fn digits_show_views_and_each_keeps_its_line() {
         let mut app = app(100, live());
-        for view in View::PLACES.into_iter().filter(|view| !view.is_of_ranks()) {
+        for view in View::MAIN.into_iter().filter(|view| !view.is_of_ranks()) {
             press(&mut app, Key::Char('?'));
             press(&mut app, Key::Char(view.key().unwrap_or('0')));
-            assert_eq!((app.view(), app.place()), (view, view), "also from the help");
+            assert_eq!((app.view(), app.main_view()), (view, view), "also from the help");
         }
         press(&mut app, Key::Char('3'));
         press(&mut app, Key::Down);
@@ -473,7 +310,7 @@ mod tests {
         press(&mut app, Key::Char('7'));
         assert_eq!((app.line(View::Latency), app.line(View::Tracks)), (2, 0));
         press(&mut app, Key::Char('o'));
-        assert_eq!((app.view(), app.place()), (View::Log, View::Tracks));
+        assert_eq!((app.view(), app.main_view()), (View::Log, View::Tracks));
         press(&mut app, Key::Esc);
         press(&mut app, Key::Esc);
         assert_eq!(app.view(), View::Overview, "one level down, whatever was looked at before");
@@ -509,7 +346,7 @@ mod tests {
     #[test]
     fn only_news_make_the_picture_old() {
         let mut app = app(1, live());
-        app.drawn();
+        app.drawn(None);
         update(&mut app, Action::Polled { status: live(), changed: false });
         let cost = app.cost();
         update(&mut app, Action::Measured(cost));
@@ -517,7 +354,7 @@ mod tests {
         assert!(!app.is_dirty());
         update(&mut app, Action::Polled { status: live(), changed: true });
         assert!(app.is_dirty());
-        app.drawn();
+        app.drawn(None);
         tick(&mut app, 7);
         assert!(app.is_dirty(), "silence is news");
     }
@@ -540,7 +377,7 @@ mod tests {
         let mut app = app(1, Status::default());
         press(&mut app, Key::Char('t'));
         assert_eq!((app.palette(), app.notice()), (Palette::ColorBlind, Some("theme: colour-blind")));
-        app.drawn();
+        app.drawn(None);
         tick(&mut app, 3);
         assert!(app.notice().is_some() && !app.is_dirty());
         tick(&mut app, 4);
@@ -600,11 +437,11 @@ mod tests {
         update(&mut app, Action::LogRead(lines(100)));
         press(&mut app, Key::Up);
         update(&mut app, Action::LogRead(lines(150)));
-        assert_eq!(app.log().map(|log| log.lines_up), Some(51));
+        assert_eq!(app.log().map(|log| log.lines_up()), Some(51));
         press(&mut app, Key::Char('G'));
-        assert_eq!(app.log().map(|log| log.lines_up), Some(0));
+        assert_eq!(app.log().map(|log| log.lines_up()), Some(0));
         update(&mut app, Action::LogRead(Err("gone".to_owned())));
-        assert_eq!(app.log().map(|log| (log.lines.len(), log.error.as_deref())), Some((150, Some("gone"))));
+        assert_eq!(app.log().map(|log| (log.lines().len(), log.error())), Some((150, Some("gone"))));
         assert_eq!(press(&mut app, Key::Char('o')), None, "leaves it");
         assert_eq!(app.view(), View::Overview);
     }

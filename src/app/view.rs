@@ -58,14 +58,14 @@ impl View {
     ];
 
     /// The views that have a key of their own: nine digits, and the letters of those that only some runs have.
-    pub const PLACES: [Self; 11] = {
+    pub const MAIN: [Self; 11] = {
         let [one, two, three, four, five, six, seven, eight, nine, ranks, pipeline, ..] = Self::ALL;
         [one, two, three, four, five, six, seven, eight, nine, ranks, pipeline]
     };
 
     /// The key that shows this view; `None` where it lies on top of another one.
     pub fn key(self) -> Option<char> {
-        let at = Self::PLACES.iter().position(|view| *view == self)?;
+        let at = Self::MAIN.iter().position(|view| *view == self)?;
         match self {
             Self::Ranks => Some('R'),
             Self::Pipeline => Some('P'),
@@ -85,7 +85,7 @@ impl View {
 
     /// The view with a key of its own that has this name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::PLACES.into_iter().find(|view| view.name() == name)
+        Self::MAIN.into_iter().find(|view| view.name() == name)
     }
 
     /// What it is called where there is little room.
@@ -129,6 +129,15 @@ impl View {
         let of_bars = matches!(self, Self::Overview | Self::Steps | Self::Memory | Self::Hardware | Self::Energy);
         of_bars || matches!(self, Self::Step | Self::Pipeline)
     }
+}
+
+/// What a drawing learned of the lines of the view that it drew.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// The last line that can be selected or, where nothing can be selected, that the view can be scrolled to.
+    pub last: usize,
+    /// Lines that a page is.
+    pub page: usize,
 }
 
 /// A panel of the overview.

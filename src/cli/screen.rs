@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::settings::Settings;
 use super::{SUCCESS, plain, signals};
-use crate::ui::{Outcome, ScreenOptions, run_choice, run_comparison, run_screen};
+use crate::viewer::{Outcome, ScreenOptions, run_choice, run_comparison, run_screen};
 use gnntop_analysis::source::catalog::Catalog;
 use gnntop_analysis::source::target::{self, Target};
 use gnntop_analysis::source::{Recording, Source, discover, follow};

@@ -26,7 +26,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use super::assumptions::EnergyArguments;
 use super::quantities;
 use crate::app::{Background, ColorDepth, KeyMap, KeyMapError, Palette, Preferences, View};
-use crate::ui::ScreenOptions;
+use crate::viewer::ScreenOptions;
 use gnntop_analysis::energy::Assumptions;
 
 /// Word for what the environment decides.
@@ -134,7 +134,7 @@ fn palettes() -> Vec<&'static str> {
 }
 
 fn views() -> Vec<&'static str> {
-    View::PLACES.map(View::name).to_vec()
+    View::MAIN.map(View::name).to_vec()
 }
 
 /// Why the settings cannot be used.

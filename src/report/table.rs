@@ -2,6 +2,8 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::wrap::hanging;
+
 /// Width that tables keep to if they can.
 pub(super) const WIDTH: usize = 80;
 /// The first column is not cut below this.
@@ -53,21 +55,7 @@ fn cut(text: &str, width: usize) -> String {
 
 /// Writes a text behind `first`, and so that the lines that do not fit stand below it.
 pub(super) fn indented(out: &mut String, first: &str, text: &str) {
-    let mut used = first.width();
-    out.push_str(first);
-    for word in text.split(' ') {
-        if used > first.width() && used + 1 + word.width() > WIDTH {
-            out.push('\n');
-            out.extend(std::iter::repeat_n(' ', first.width()));
-            used = first.width();
-        }
-        if used > first.width() {
-            out.push(' ');
-            used += 1;
-        }
-        out.push_str(word);
-        used += word.width();
-    }
+    out.push_str(&hanging(first, &" ".repeat(first.width()), text, WIDTH));
     out.push('\n');
 }
 

@@ -1,9 +1,7 @@
 //! What all panels draw from: the app, its store, the theme, and the looks of the run's phases.
 
-use super::sheet::{Sheet, clip, width};
-use super::spots::Spots;
 use super::theme::{PhaseLook, Theme};
-use crate::app::{App, Panel, View};
+use crate::app::App;
 use gnntop_analysis::store::{Phase, Store};
 
 /// A phase counts as slow when it has been open for this many usual steps...
@@ -21,8 +19,6 @@ pub struct Scene<'a> {
     pub theme: &'a Theme,
     /// Looks of [`Store::phases`], in their order.
     pub looks: Vec<PhaseLook>,
-    /// What the mouse can point at.
-    pub spots: Spots,
 }
 
 /// A span that has been open for much longer than a step usually takes.
@@ -45,7 +41,7 @@ impl<'a> Scene<'a> {
             let others = looks.iter_mut().zip(store.phases()).filter(|(_, phase)| !is_clear(phase));
             others.for_each(|(look, _)| *look = theme.faint(*look));
         }
-        Self { app, store, theme, looks, spots: Spots::default() }
+        Self { app, store, theme, looks }
     }
 
     /// Whether there is nothing but hardware to show, and a word on why.
@@ -68,45 +64,5 @@ impl<'a> Scene<'a> {
         let ns = self.store.now_ns().saturating_sub(open.since_ns);
         let is_slow = ns >= usual_ns.saturating_mul(SLOW_STEPS).max(SLOW_NS);
         is_slow.then(|| OpenPhase { name: self.store.name(open.name), ns })
-    }
-}
-
-/// The first row of a panel: a rule with its name, and where the focus is.
-pub struct Title<'t> {
-    /// The panel.
-    pub panel: Panel,
-    /// Its name.
-    pub name: &'t str,
-    /// What to know to read it.
-    pub note: &'t str,
-    /// A figure that sums it up.
-    pub right: &'t str,
-}
-
-impl Title<'_> {
-    /// Draws the title into the sheet's first row.
-    pub fn draw(&self, sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
-        let theme = scene.theme;
-        let focused = scene.app.view() == View::Overview && scene.app.focus() == self.panel;
-        sheet.fill_row(0, 0, theme.glyph('─', '-'), theme.dim());
-        if focused {
-            sheet.cell(0, 0, theme.glyph('▌', '>'), theme.accent());
-        }
-        let style = if focused { theme.accent() } else { theme.strong() };
-        let mut x = sheet.text(1, 0, self.name, style);
-        x = sheet.text(x, 0, " ", theme.plain());
-        let right_width = width(self.right);
-        let room = sheet.width().saturating_sub(x);
-        // The figure matters more than the note.
-        let right_room = right_width.min(room.saturating_sub(3));
-        let note_room = room.saturating_sub(if right_room > 0 { right_room + 6 } else { 3 });
-        if !self.note.is_empty() && note_room >= 8 {
-            x = sheet.text(x, 0, &format!(" {} ", clip(self.note, note_room, theme)), theme.dim());
-        }
-        if right_room > 0 {
-            let text = format!(" {} ", clip(self.right, right_room, theme));
-            let end = sheet.width().saturating_sub(1);
-            sheet.text_ending(x, end, 0, &text, theme.plain());
-        }
     }
 }

@@ -8,19 +8,22 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::drawn::{Drawn, Spot};
 use super::theme::Theme;
+use crate::app::{Extent, Target};
 
 /// A rectangle of the screen. Positions count from its upper left corner.
 pub struct Sheet<'a> {
     buffer: &'a mut Buffer,
+    drawn: &'a mut Drawn,
     area: Rect,
 }
 
 impl<'a> Sheet<'a> {
-    /// The part of `area` that lies on the screen.
-    pub fn new(buffer: &'a mut Buffer, area: Rect) -> Self {
+    /// The part of `area` that lies on the screen. What is learned while it is drawn on goes into `drawn`.
+    pub fn new(buffer: &'a mut Buffer, drawn: &'a mut Drawn, area: Rect) -> Self {
         let area = area.intersection(buffer.area);
-        Self { buffer, area }
+        Self { buffer, drawn, area }
     }
 
     /// Columns.
@@ -35,11 +38,24 @@ impl<'a> Sheet<'a> {
 
     /// A part of this sheet.
     pub fn part(&mut self, x: u16, y: u16, width: u16, height: u16) -> Sheet<'_> {
-        Sheet { area: self.area(x, y, width, height), buffer: self.buffer }
+        Sheet { area: self.area(x, y, width, height), buffer: self.buffer, drawn: self.drawn }
+    }
+
+    /// Lets the mouse point at `target` in a part of this sheet.
+    pub fn offer(&mut self, x: u16, y: u16, width: u16, height: u16, target: Target) {
+        let area = self.area(x, y, width, height);
+        if !area.is_empty() {
+            self.drawn.spots.push(Spot { area, target });
+        }
+    }
+
+    /// Notes how far the lines of the view go.
+    pub fn learn(&mut self, extent: Extent) {
+        self.drawn.extent = Some(extent);
     }
 
     /// Where a part of this sheet lies on the screen.
-    pub fn area(&self, x: u16, y: u16, width: u16, height: u16) -> Rect {
+    fn area(&self, x: u16, y: u16, width: u16, height: u16) -> Rect {
         let (x, y) = (x.min(self.area.width), y.min(self.area.height));
         let (width, height) = (width.min(self.area.width - x), height.min(self.area.height - y));
         Rect { x: self.area.x + x, y: self.area.y + y, width, height }
@@ -144,7 +160,8 @@ mod tests {
     #[test]
     fn nothing_is_written_beyond_the_edges() {
         let mut buffer = Buffer::empty(Rect::new(0, 0, 10, 3));
-        let mut all = Sheet::new(&mut buffer, Rect::new(0, 0, 100, 100));
+        let mut drawn = Drawn::default();
+        let mut all = Sheet::new(&mut buffer, &mut drawn, Rect::new(0, 0, 100, 100));
         assert_eq!((all.width(), all.height()), (10, 3));
         let mut part = all.part(3, 1, 4, 1);
         part.text(2, 0, "wide text", Style::new());

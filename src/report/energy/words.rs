@@ -1,6 +1,7 @@
 //! Energy and carbon in words, the same on the screen and in a report.
 
 use super::{Carbon, Doubt, Energy, Joules, PhaseEnergy};
+use crate::wrap::hanging;
 use gnntop_analysis::energy::{Label, Scope, kilowatt_hours, watt_hours};
 use gnntop_analysis::figures::{percent, quantity};
 
@@ -52,15 +53,7 @@ pub(in crate::report) fn rows(energy: &Energy) -> Vec<(String, String)> {
 
 /// Writes a line, broken between words and indented where it is longer than the page.
 fn line(out: &mut String, about: &str, text: &str) {
-    let mut row = format!("  {about:<16}");
-    for word in text.split(' ') {
-        if row.chars().count() + 1 + word.chars().count() > WIDTH {
-            out.push_str(&format!("{row}\n"));
-            row = format!("  {:<16}", "");
-        }
-        row.push(' ');
-        row.push_str(word);
-    }
+    let row = hanging(&format!("  {about:<16} "), &format!("  {:<16} ", ""), text, WIDTH);
     out.push_str(&format!("{row}\n"));
 }
 

@@ -10,10 +10,12 @@
 //! ▌     step     40.0 ms  30.3 ms   -24 %  85.0 ms  31.0 ms   -64 %
 //! ```
 
-use super::{first_shown, rule};
 use crate::app::{Other, Pair, View};
+use crate::ui::chart::curve;
+use crate::ui::headings::rule;
+use crate::ui::scene::Scene;
+use crate::ui::scroll::selected_and_first;
 use crate::ui::sheet::{Sheet, clip};
-use crate::ui::{Scene, curve};
 use gnntop_analysis::figures::{count, difference, duration, percent, quantity};
 use gnntop_analysis::store::{Distribution, Store};
 
@@ -45,7 +47,7 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
     if let (Some(pair), 1..) = (pairs.get(at), above) {
         draw_curves(&mut body.part(0, 3, u16::MAX, above), pair, scene);
     }
-    draw_table(&mut body.rows(3 + above, 0), &pairs, at, scene);
+    draw_table(&mut body.rows(3 + above, 0), &pairs, scene);
 }
 
 fn draw_alone(body: &mut Sheet<'_>, scene: &Scene<'_>) {
@@ -142,7 +144,7 @@ impl Layout {
     }
 }
 
-fn draw_table(sheet: &mut Sheet<'_>, pairs: &[Pair<'_>], selected: usize, scene: &Scene<'_>) {
+fn draw_table(sheet: &mut Sheet<'_>, pairs: &[Pair<'_>], scene: &Scene<'_>) {
     let theme = scene.theme;
     let layout = Layout::of(sheet.width());
     rule(sheet, 0, "phases", "", scene);
@@ -152,7 +154,7 @@ fn draw_table(sheet: &mut Sheet<'_>, pairs: &[Pair<'_>], selected: usize, scene:
         sheet.text_ending(0, end + 1, 0, &format!(" {head} "), theme.plain());
     }
     let rows = sheet.height().saturating_sub(1);
-    let first = first_shown(selected, pairs.len(), rows);
+    let (selected, first) = selected_and_first(sheet, scene.app.line(View::Compare), pairs.len(), rows);
     for (y, (at, pair)) in (1..=rows).zip(pairs.iter().enumerate().skip(first)) {
         draw_pair(&mut sheet.part(0, y, u16::MAX, 1), pair, at == selected, &layout, scene);
     }

@@ -20,10 +20,10 @@ use crate::report::EnergyTold;
 use crate::report::energy::{
     Component, Joules, PhaseEnergy, carbon_in_words, doubt_in_words, in_words, phase_in_words, title, total_in_words,
 };
-use crate::ui::Scene;
+use crate::ui::chart::time_axis::TimeAxis;
+use crate::ui::panel::strips::{self, ChartSource, Label, StripRow};
+use crate::ui::scene::Scene;
 use crate::ui::sheet::Sheet;
-use crate::ui::strips::{self, Label, Line, Source};
-use crate::ui::time_axis::TimeAxis;
 use gnntop_analysis::energy::{ComponentEnergy, Figure, Label as Known, Scope};
 use gnntop_analysis::figures::{count, duration, quantity};
 use gnntop_analysis::ranks::RunEnergy;
@@ -52,68 +52,72 @@ struct Telling<'s, 'a> {
     step: Option<StepRow<'a>>,
 }
 
-fn lines<'a>(scene: &Scene<'a>, axis: &TimeAxis, rows: u16) -> Vec<Line<'a>> {
+fn lines<'a>(scene: &Scene<'a>, axis: &TimeAxis, rows: u16) -> Vec<StripRow<'a>> {
     let Some(told) = scene.app.energy() else {
-        return vec![Line::heading("energy", ""), Line::fact("the run", Err("not told yet".to_owned()))];
+        return vec![StripRow::heading("energy", ""), StripRow::fact("the run", Err("not told yet".to_owned()))];
     };
     let step = scene.app.window().cursor().and_then(|cursor| scene.store.steps().row(cursor));
     let telling = Telling { scene, axis, told, scope: told.figures.scope, step };
-    let mut lines = vec![Line::heading(title(&told.figures), &duration(scene.store.elapsed_ns()))];
+    let mut lines = vec![StripRow::heading(title(&told.figures), &duration(scene.store.elapsed_ns()))];
     lines.extend(telling.sums());
     let whose = if telling.scope == Scope::Job { "power of the job" } else { "power of the devices" };
-    lines.push(Line::heading(whose, &axis.note(scene)));
+    lines.push(StripRow::heading(whose, &axis.note(scene)));
     lines.extend(told.book.components.iter().flat_map(|component| telling.power(component, rows)));
     let parts = told.book.components.iter().zip(&told.figures.components);
     lines.extend(parts.flat_map(|(component, figures)| telling.component(component, figures)));
-    lines.push(Line::heading("not counted", ""));
-    lines.push(Line::Text(format!("{} have no counter that a program may read", told.figures.not_counted.join(", "))));
+    lines.push(StripRow::heading("not counted", ""));
+    lines.push(StripRow::Text(format!(
+        "{} have no counter that a program may read",
+        told.figures.not_counted.join(", ")
+    )));
     lines
 }
 
 impl<'a> Telling<'_, 'a> {
     /// The run, an epoch, a step, and carbon, in the scope that is shown; the other scope by itself.
-    fn sums(&self) -> Vec<Line<'a>> {
+    fn sums(&self) -> Vec<StripRow<'a>> {
         let figures = &self.told.figures;
         let unknown = || Err("no component is known".to_owned());
-        let mut lines = vec![Line::fact("the run", figures.in_scope().map(total_in_words).map_or_else(unknown, Ok))];
+        let mut lines =
+            vec![StripRow::fact("the run", figures.in_scope().map(total_in_words).map_or_else(unknown, Ok))];
         let total = &figures.total;
         let missing = if self.scope == Scope::Job { &total.without_job } else { &total.without_device };
         if !missing.is_empty() && figures.in_scope().is_some() {
-            lines.push(Line::fact("not in it", Ok(missing.join(", "))));
+            lines.push(StripRow::fact("not in it", Ok(missing.join(", "))));
         }
         lines.extend(self.epoch());
         let steps = self.scene.store.statistics().steps();
         lines.extend(figures.step.as_ref().map(|step| told("a step", step, format!("mean of {} steps", count(steps)))));
         lines.extend(self.step.as_ref().map(|row| self.selected_step(row)));
         if let Some(device) = total.device.as_ref().filter(|_| self.scope == Scope::Job) {
-            lines.push(Line::fact("whole devices", Ok(total_in_words(device))));
+            lines.push(StripRow::fact("whole devices", Ok(total_in_words(device))));
         }
         lines.extend(self.told.ranks.iter().flat_map(ranks));
-        lines.push(Line::fact("carbon", carbon_in_words(&figures.carbon)));
+        lines.push(StripRow::fact("carbon", carbon_in_words(&figures.carbon)));
         lines
     }
 
     /// The newest whole epoch, else what there is of the newest.
-    fn epoch(&self) -> Option<Line<'a>> {
+    fn epoch(&self) -> Option<StripRow<'a>> {
         let epochs = &self.told.figures.epochs;
         let epoch = epochs.iter().rev().find(|epoch| epoch.is_whole).or(epochs.last())?;
         let part = if epoch.is_whole { "" } else { ", a part of it" };
         Some(told("an epoch", &epoch.energy, format!("epoch {}{part}", count(epoch.epoch))))
     }
 
-    fn selected_step(&self, row: &StepRow<'_>) -> Line<'a> {
+    fn selected_step(&self, row: &StepRow<'_>) -> StripRow<'a> {
         let about = format!("step {}", count(row.step().0));
         match self.told.book.total(self.scope, row.period_start_ns()..row.end_ns()) {
             Some((figure, _)) => told(&about, &figure.into(), "the selected step".to_owned()),
-            None => Line::fact(&about, Err("not read yet at that step".to_owned())),
+            None => StripRow::fact(&about, Err("not read yet at that step".to_owned())),
         }
     }
 
     /// Power of a component now, or at the selected step, and over time.
-    fn power(&self, component: &'a ComponentEnergy, rows: u16) -> Vec<Line<'a>> {
+    fn power(&self, component: &'a ComponentEnergy, rows: u16) -> Vec<StripRow<'a>> {
         let book = &self.told.book;
         let Some(end_ns) = book.read_until_ns(component, self.scope) else { return Vec::new() };
-        let source = Source::Power { book, component, scope: self.scope };
+        let source = ChartSource::Power { book, component, scope: self.scope };
         let now = end_ns.saturating_sub(SECOND_NS)..end_ns;
         let (watts, time) = match self.axis.cursor_time() {
             Some(at) => (source.at_cursor(self.axis, self.scene.store.now_ns()), at),
@@ -123,7 +127,7 @@ impl<'a> Telling<'_, 'a> {
         let of_limit = limit.map(|limit| format!(" of {limit:.0} W")).unwrap_or_default();
         let label = book.figure(component, self.scope, time).map(|figure| figure.label);
         let value = watts.map(|watts| format!("{} W{of_limit}", quantity(watts)));
-        let mut lines = vec![Line::Fact {
+        let mut lines = vec![StripRow::Fact {
             about: component.name.clone(),
             value: value.ok_or_else(|| "not read at that time".to_owned()),
             right: format!("{}, {}", label.map_or("", Known::as_str), self.age(end_ns)),
@@ -131,7 +135,7 @@ impl<'a> Telling<'_, 'a> {
         // A constant power needs no chart.
         let is_constant = component.device.as_ref().is_ok_and(|account| account.line().knots().len() <= 2);
         if !is_constant {
-            lines.extend(Line::chart(source, Label::Top(|watts| format!("{} W", quantity(watts))), limit, rows));
+            lines.extend(StripRow::chart(source, Label::Top(|watts| format!("{} W", quantity(watts))), limit, rows));
         }
         lines
     }
@@ -151,51 +155,56 @@ impl<'a> Telling<'_, 'a> {
     }
 
     /// A component in both scopes, its idle part, its phases, and what its counter went through.
-    fn component(&self, component: &ComponentEnergy, figures: &Component) -> Vec<Line<'a>> {
-        let mut lines = vec![Line::heading(&figures.name, if figures.source == "none" { "" } else { &figures.source })];
+    fn component(&self, component: &ComponentEnergy, figures: &Component) -> Vec<StripRow<'a>> {
+        let mut lines =
+            vec![StripRow::heading(&figures.name, if figures.source == "none" { "" } else { &figures.source })];
         let reason = || figures.reason.clone().unwrap_or_else(|| "not known".to_owned());
-        lines.push(Line::fact("the device", figures.device.as_ref().map(in_words).ok_or_else(reason)));
+        lines.push(StripRow::fact("the device", figures.device.as_ref().map(in_words).ok_or_else(reason)));
         if let Some(device) = figures.device.as_ref() {
             let no_job = || figures.no_job_reason.clone().unwrap_or_else(|| "not known".to_owned());
-            lines.push(Line::fact("the job", figures.job.as_ref().map(in_words).ok_or_else(no_job)));
-            lines.extend(figures.idle.as_ref().map(|idle| Line::fact("idle", Ok(in_words(idle)))));
+            lines.push(StripRow::fact("the job", figures.job.as_ref().map(in_words).ok_or_else(no_job)));
+            lines.extend(figures.idle.as_ref().map(|idle| StripRow::fact("idle", Ok(in_words(idle)))));
             let why = figures.reason.clone().filter(|_| device.label != Known::Measured);
-            lines.extend(why.map(|why| Line::fact("no counter", Err(why))));
+            lines.extend(why.map(|why| StripRow::fact("no counter", Err(why))));
         }
         lines.extend(self.phases(component, figures));
         let is_counted = component.device.as_ref().is_ok_and(|account| account.source().best == Known::Measured);
         if let Some(period_ns) = figures.period_ns.filter(|_| is_counted) {
             let window = figures.window_ns.map(|ns| format!(", of which the sensor sees {}", duration(ns)));
             let text = format!("moves every {}{}", duration(period_ns), window.unwrap_or_default());
-            lines.push(Line::fact("its counter", Ok(text)));
+            lines.push(StripRow::fact("its counter", Ok(text)));
         }
-        lines.extend(figures.doubt.as_ref().map(|doubt| Line::fact("doubt", Ok(doubt_in_words(doubt)))));
+        lines.extend(figures.doubt.as_ref().map(|doubt| StripRow::fact("doubt", Ok(doubt_in_words(doubt)))));
         let gap = |gap: &crate::report::energy::Gap| format!("{} x {}", count(gap.count), gap.reason);
         if !figures.gaps.is_empty() {
             let gaps: Vec<String> = figures.gaps.iter().map(gap).collect();
-            lines.push(Line::fact("gaps", Ok(gaps.join(", "))));
+            lines.push(StripRow::fact("gaps", Ok(gaps.join(", "))));
         }
         lines
     }
 
     /// Energy of the device by phase: in the selected step, else in all that are kept.
-    fn phases(&self, component: &ComponentEnergy, figures: &Component) -> Vec<Line<'a>> {
+    fn phases(&self, component: &ComponentEnergy, figures: &Component) -> Vec<StripRow<'a>> {
         let of_step = self.step.map(|row| {
             let phases = self.scene.store.step_energy_by_phase(component, row);
             phases.into_iter().map(PhaseEnergy::of).collect::<Vec<_>>()
         });
         let phases = of_step.as_ref().unwrap_or(&figures.phases);
-        let line = |phase: &PhaseEnergy| Line::fact(&format!("  {}", phase.name), Ok(phase_in_words(phase)));
+        let line = |phase: &PhaseEnergy| StripRow::fact(&format!("  {}", phase.name), Ok(phase_in_words(phase)));
         phases.iter().map(line).collect()
     }
 }
 
 /// All ranks together: each machine once, each process once.
-fn ranks<'a>(ranks: &RunEnergy) -> Vec<Line<'a>> {
+fn ranks<'a>(ranks: &RunEnergy) -> Vec<StripRow<'a>> {
     let of = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
     let line = |about: &str, figure: Option<Figure>, right: String| {
         let value = figure.map(|figure| total_in_words(&figure.into()));
-        Line::Fact { about: about.to_owned(), value: value.ok_or_else(|| "no component is known".to_owned()), right }
+        StripRow::Fact {
+            about: about.to_owned(),
+            value: value.ok_or_else(|| "no component is known".to_owned()),
+            right,
+        }
     };
     vec![
         line("all ranks", ranks.job, of(ranks.processes, "process", "processes")),
@@ -203,6 +212,6 @@ fn ranks<'a>(ranks: &RunEnergy) -> Vec<Line<'a>> {
     ]
 }
 
-fn told<'a>(about: &str, joules: &Joules, right: String) -> Line<'a> {
-    Line::Fact { about: about.to_owned(), value: Ok(in_words(joules)), right }
+fn told<'a>(about: &str, joules: &Joules, right: String) -> StripRow<'a> {
+    StripRow::Fact { about: about.to_owned(), value: Ok(in_words(joules)), right }
 }

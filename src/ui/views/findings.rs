@@ -15,11 +15,13 @@
 
 use ratatui::style::Style;
 
-use super::{first_shown, rule};
 use crate::app::{FindingLine, Target, View};
-use crate::ui::Scene;
-use crate::ui::flags::sign;
-use crate::ui::sheet::{Sheet, clip, width};
+use crate::ui::chart::flags::sign;
+use crate::ui::headings::rule;
+use crate::ui::scene::Scene;
+use crate::ui::scroll::{first_shown, selected_and_first};
+use crate::ui::sheet::{Sheet, clip};
+use crate::wrap::wrapped;
 use gnntop_analysis::figures::{count, percent};
 use gnntop_analysis::findings::{Finding, Severity};
 
@@ -80,10 +82,10 @@ fn draw_list(sheet: &mut Sheet<'_>, lines: &[FindingLine<'_>], scene: &Scene<'_>
         sheet.text(SIGN, top, &clip(&text, room, scene.theme), scene.theme.plain());
         top += 1;
     }
-    let selected = scene.app.line(View::Findings).min(lines.len().saturating_sub(1));
-    let first = first_shown(selected, lines.len(), sheet.height().saturating_sub(top));
+    let rows = sheet.height().saturating_sub(top);
+    let (selected, first) = selected_and_first(sheet, scene.app.line(View::Findings), lines.len(), rows);
     for (y, (at, line)) in (top..sheet.height()).zip(lines.iter().enumerate().skip(first)) {
-        scene.spots.offer(sheet.area(0, y, u16::MAX, 1), Target::Line(at));
+        sheet.offer(0, y, u16::MAX, 1, Target::Line(at));
         let mut sheet = sheet.part(0, y, u16::MAX, 1);
         if at == selected {
             sheet.cell(0, 0, scene.theme.glyph('▌', '>'), scene.theme.accent());
@@ -168,7 +170,7 @@ fn draw_selected(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     for (about, text) in facts {
         let x = if about.is_empty() { 1 } else { ABOUT + 1 };
         let style = if about.is_empty() { scene.theme.strong() } else { scene.theme.plain() };
-        for (nth, line) in wrapped(text, sheet.width().saturating_sub(x + 1)).iter().enumerate() {
+        for (nth, line) in wrapped(text, usize::from(sheet.width().saturating_sub(x + 1))).iter().enumerate() {
             if y >= last {
                 break;
             }
@@ -212,34 +214,5 @@ fn draw_places(sheet: &mut Sheet<'_>, finding: &Finding, sentences: &[&str], at:
             sheet.cell(0, y, theme.glyph('▌', '>'), theme.accent());
         }
         sheet.text(1, y, &clip(sentence, sheet.width().saturating_sub(2), theme), style);
-    }
-}
-
-/// Text cut between words into lines of at most `room` columns. A word longer than a line has one of its own.
-fn wrapped(text: &str, room: u16) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if u32::from(width(line)) + 1 + u32::from(width(word)) <= u32::from(room) => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_is_cut_between_words() {
-        assert_eq!(wrapped("a bc def", 4), ["a bc", "def"]);
-        assert_eq!(wrapped("前向 传播 x", 5), ["前向", "传播", "x"]);
-        assert_eq!(wrapped("long words stay", 2), ["long", "words", "stay"]);
-        assert_eq!(wrapped("a\nb", 9), ["a b"], "no line of its own");
-        assert!(wrapped("", 9).is_empty());
     }
 }

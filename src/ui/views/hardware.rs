@@ -9,12 +9,13 @@
 //!   0  87%⣤⣤⣤⣤⣤⣤⣤⣤⣶⣶⣶⣶⣤⣤⣤⣤⣤⣤⣤⣤⣶⣶⣶⣶⣶⣶⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣶⣶⣶⣶⣶⣶⣤⣤⣤⣤⣤⣤⣶⣶⣶⣶
 //! ```
 
-use super::reading::{Quantity, Readings};
+use super::quantities::{Quantity, Readings};
 use crate::app::View;
+use crate::ui::chart::time_axis::TimeAxis;
+use crate::ui::panel::hardware;
+use crate::ui::panel::strips::{self, ChartSource, Label, StripRow};
+use crate::ui::scene::Scene;
 use crate::ui::sheet::Sheet;
-use crate::ui::strips::{self, Label, Line, Source};
-use crate::ui::time_axis::TimeAxis;
-use crate::ui::{Scene, hardware};
 use gnntop_analysis::figures::{bytes, percent, quantity};
 use gnntop_analysis::store::Absence;
 
@@ -36,19 +37,20 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
     strips::draw(body, scene, scene.app.line(View::Hardware), |axis| lines(scene, axis, rows));
 }
 
-fn lines<'a>(scene: &Scene<'a>, axis: &TimeAxis, rows: u16) -> Vec<Line<'a>> {
+fn lines<'a>(scene: &Scene<'a>, axis: &TimeAxis, rows: u16) -> Vec<StripRow<'a>> {
     let read = Readings { scene, axis };
     let hint = scene.app.status().hint.as_ref().filter(|_| scene.is_hardware_only());
-    let mut lines: Vec<Line<'a>> = hint.map(|hint| Line::fact("no steps", Ok(hint.clone()))).into_iter().collect();
-    lines.push(Line::heading("processor", &axis.note(scene)));
+    let mut lines: Vec<StripRow<'a>> =
+        hint.map(|hint| StripRow::fact("no steps", Ok(hint.clone()))).into_iter().collect();
+    lines.push(StripRow::heading("processor", &axis.note(scene)));
     lines.extend(processor(&read, rows));
     lines.extend(gpus(&read, rows));
-    lines.push(Line::heading("memory", "of the machine; that of the program is view 4"));
+    lines.push(StripRow::heading("memory", "of the machine; that of the program is view 4"));
     lines.extend(memory(&read, rows));
     lines.extend(each_core(&read));
-    lines.push(Line::heading("pressure", "time in which tasks stood still for want of it"));
+    lines.push(StripRow::heading("pressure", "time in which tasks stood still for want of it"));
     lines.extend(["cpu", "memory", "io"].iter().flat_map(|resource| pressure(&read, resource)));
-    lines.push(Line::heading("input and output", ""));
+    lines.push(StripRow::heading("input and output", ""));
     lines.extend(input_and_output(&read));
     lines.extend(counters(&read));
     lines.extend(reduced(&read));
@@ -76,7 +78,7 @@ fn cores(read: &Readings<'_, '_>) -> Option<usize> {
     Some(read.scene.store.hardware().cores().len()).filter(|cores| *cores > 0)
 }
 
-fn processor<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<Line<'a>> {
+fn processor<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<StripRow<'a>> {
     let cores = cores(read);
     let full = cores.map(|cores| cores as f64 * CORE_NS);
     let of_cores = cores.map(|cores| format!(" of {cores}")).unwrap_or_default();
@@ -107,18 +109,18 @@ fn processor<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<Line<'a>> {
     lines
 }
 
-fn each_core<'a>(read: &Readings<'_, 'a>) -> Vec<Line<'a>> {
+fn each_core<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
     let cores = read.scene.store.hardware().cores();
     let mut lines = Vec::new();
     if !cores.is_empty() {
-        lines.push(Line::heading("cores", "busy, and below it what the host takes"));
+        lines.push(StripRow::heading("cores", "busy, and below it what the host takes"));
     }
     lines.extend(cores.into_iter().flat_map(|(core, _)| one_core(read, core)));
     lines
 }
 
 /// A core in a row: its number, its share and its chart; one more where the host takes time from it.
-fn one_core<'a>(read: &Readings<'_, 'a>, core: u32) -> Vec<Line<'a>> {
+fn one_core<'a>(read: &Readings<'_, 'a>, core: u32) -> Vec<StripRow<'a>> {
     let row = |quantity: &str, sign: String, least: f64| {
         let name = format!("machine.cpu.{core}.{quantity}");
         let share = read.value(&name).map(|ns| ns / CORE_NS);
@@ -134,7 +136,7 @@ fn one_core<'a>(read: &Readings<'_, 'a>, core: u32) -> Vec<Line<'a>> {
                     rows: 1,
                 })
             }
-            Err(reason) if least <= 0.0 => vec![Line::fact(&format!("core {core}"), Err(reason))],
+            Err(reason) if least <= 0.0 => vec![StripRow::fact(&format!("core {core}"), Err(reason))],
             Err(_) => Vec::new(),
         }
     };
@@ -143,7 +145,7 @@ fn one_core<'a>(read: &Readings<'_, 'a>, core: u32) -> Vec<Line<'a>> {
     lines
 }
 
-fn gpus<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<Line<'a>> {
+fn gpus<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<StripRow<'a>> {
     let hardware = read.scene.store.hardware();
     let gpus = hardware.gpus();
     if gpus.is_empty() {
@@ -152,15 +154,15 @@ fn gpus<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<Line<'a>> {
             Err(absence) => absence.to_string(),
             Ok(_) => "no GPU in this machine".to_owned(),
         };
-        return vec![Line::fact("gpu", Err(reason))];
+        return vec![StripRow::fact("gpu", Err(reason))];
     }
     gpus.into_iter().flat_map(|gpu| one_gpu(read, gpu, rows)).collect()
 }
 
-fn one_gpu<'a>(read: &Readings<'_, 'a>, gpu: u32, rows: u16) -> Vec<Line<'a>> {
+fn one_gpu<'a>(read: &Readings<'_, 'a>, gpu: u32, rows: u16) -> Vec<StripRow<'a>> {
     let name = |quantity: &str| format!("gpu.{gpu}.{quantity}");
     let device = read.signal(&name("util")).map(|signal| signal.device.as_str()).unwrap_or_default();
-    let mut lines = vec![Line::heading(&format!("gpu {gpu}"), device)];
+    let mut lines = vec![StripRow::heading(&format!("gpu {gpu}"), device)];
     let total = read.value(&name("memory.total")).ok();
     let of_total = total.map(|total| format!(" of {}", bytes(total))).unwrap_or_default();
     let milli = |value: f64| value / 1e3;
@@ -189,7 +191,7 @@ fn one_gpu<'a>(read: &Readings<'_, 'a>, gpu: u32, rows: u16) -> Vec<Line<'a>> {
     ];
     let facts: Vec<String> = facts.into_iter().flatten().collect();
     if !facts.is_empty() {
-        lines.push(Line::fact("state", Ok(facts.join(", "))));
+        lines.push(StripRow::fact("state", Ok(facts.join(", "))));
     }
     lines
 }
@@ -215,7 +217,7 @@ fn throttled(bits: f64) -> String {
     }
 }
 
-fn memory<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<Line<'a>> {
+fn memory<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<StripRow<'a>> {
     let of = |total: &str| read.value(total).ok();
     let say = |total: Option<f64>| {
         move |used: f64| total.map_or_else(|| bytes(used), |total| format!("{} of {}", bytes(used), bytes(total)))
@@ -226,14 +228,14 @@ fn memory<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<Line<'a>> {
     let total = of("machine.swap.total");
     let swap = Quantity { about: "swap", signal: "machine.swap.used", full: total, label: Label::Top(bytes), rows: 1 };
     lines.extend(match total {
-        Some(0.0) => vec![Line::fact("swap", Err("this machine has none".to_owned()))],
+        Some(0.0) => vec![StripRow::fact("swap", Err("this machine has none".to_owned()))],
         _ => read.lines(&swap, say(total)),
     });
     lines
 }
 
 /// One resource: how long some and all tasks waited for it, and a row each.
-fn pressure<'a>(read: &Readings<'_, 'a>, resource: &str) -> Vec<Line<'a>> {
+fn pressure<'a>(read: &Readings<'_, 'a>, resource: &str) -> Vec<StripRow<'a>> {
     let name = |label: &str| format!("machine.pressure.{resource}.{label}");
     let all = read.value(&name("full")).map_or_else(|_| String::new(), |ns| format!(", all {}", percent(ns / CORE_NS)));
     let some = Quantity { about: resource, signal: &name("some"), full: Some(CORE_NS), label: word("some"), rows: 1 };
@@ -244,7 +246,7 @@ fn pressure<'a>(read: &Readings<'_, 'a>, resource: &str) -> Vec<Line<'a>> {
     lines
 }
 
-fn input_and_output<'a>(read: &Readings<'_, 'a>) -> Vec<Line<'a>> {
+fn input_and_output<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
     const WAYS: [(&str, &str); 6] = [
         ("program reads", "process.io.read_bytes"),
         ("program writes", "process.io.write_bytes"),
@@ -261,28 +263,28 @@ fn input_and_output<'a>(read: &Readings<'_, 'a>) -> Vec<Line<'a>> {
     WAYS.into_iter().flat_map(way).collect()
 }
 
-fn counters<'a>(read: &Readings<'_, 'a>) -> Vec<Line<'a>> {
+fn counters<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
     let store = read.scene.store;
     let mut lines = Vec::new();
     for counter in store.own_counters() {
         if lines.is_empty() {
-            lines.push(Line::heading("counters", "the program's own"));
+            lines.push(StripRow::heading("counters", "the program's own"));
         }
         let name = store.name(counter.name);
-        let at_cursor = Source::Counter(counter).at_cursor(read.axis, store.now_ns());
+        let at_cursor = ChartSource::Counter(counter).at_cursor(read.axis, store.now_ns());
         let last = counter.series.last().and_then(|point| point.value());
         let value = if read.axis.cursor.is_some() { at_cursor } else { last };
-        lines.push(Line::fact(name, value.map(quantity).ok_or_else(|| "not counted".to_owned())));
-        lines.extend(Line::chart(Source::Counter(counter), Label::Top(quantity), None, 1));
+        lines.push(StripRow::fact(name, value.map(quantity).ok_or_else(|| "not counted".to_owned())));
+        lines.extend(StripRow::chart(ChartSource::Counter(counter), Label::Top(quantity), None, 1));
     }
     lines
 }
 
 /// What is no longer kept at full resolution.
-fn reduced<'a>(read: &Readings<'_, 'a>) -> Option<Line<'a>> {
+fn reduced<'a>(read: &Readings<'_, 'a>) -> Option<StripRow<'a>> {
     let signals = read.scene.store.signals().all();
     let widest = signals.iter().filter_map(|signal| signal.series.reduced_to_ns()).max()?;
     let kept: usize = signals.iter().map(|signal| signal.series.len()).min_by_key(|len| usize::MAX - len)?;
     let time = gnntop_analysis::figures::duration(widest);
-    Some(Line::Text(format!("the newest {kept} readings are kept each, older ones as mean and extremes of {time}")))
+    Some(StripRow::Text(format!("the newest {kept} readings are kept each, older ones as mean and extremes of {time}")))
 }

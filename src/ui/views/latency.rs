@@ -9,10 +9,13 @@
 //! ─percentiles ─────────── p50 ──── p90 ──── p99 ── p99.9 ─ p99.99 ──── max ──     percentiles.rs
 //! ```
 
-use super::rule;
 use crate::app::QUANTILES;
+use crate::ui::chart::curve;
+use crate::ui::chart::histogram;
+use crate::ui::headings::rule;
+use crate::ui::panel::percentiles;
+use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, clip};
-use crate::ui::{Scene, curve, histogram, percentiles};
 use gnntop_analysis::store::Distribution;
 
 /// Rows of a curve that says something, with its title.
@@ -50,7 +53,7 @@ fn draw_selected(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
 }
 
 fn draw_pictures(sheet: &mut Sheet<'_>, all: &Distribution, scene: &Scene<'_>) {
-    let marked = QUANTILES.get(scene.app.latency_column()).copied().filter(|quantile| *quantile < 1.0);
+    let marked = QUANTILES.get(scene.app.latency().column()).copied().filter(|quantile| *quantile < 1.0);
     let (width, height) = (sheet.width(), sheet.height());
     let left = if width >= WIDE { width * 3 / 5 } else { width };
     curve::draw(&mut sheet.part(0, 0, left, height), all, marked, scene);

@@ -15,12 +15,12 @@ mod device;
 
 use gnntop_wire::{NameId, PhaseMemory};
 
-use super::reading::{Quantity, Readings};
+use super::quantities::{Quantity, Readings};
 use crate::app::View;
-use crate::ui::Scene;
+use crate::ui::chart::time_axis::TimeAxis;
+use crate::ui::panel::strips::{self, ChartSource, Label, StripRow};
+use crate::ui::scene::Scene;
 use crate::ui::sheet::Sheet;
-use crate::ui::strips::{self, Label, Line, Source};
-use crate::ui::time_axis::TimeAxis;
 use gnntop_analysis::figures::{bytes, count, duration, percent, quantity};
 use gnntop_analysis::store::{Allocated, FEWEST_POINTS, Growth, GrowthOf, Series, Store, Trend};
 
@@ -41,9 +41,9 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
     strips::draw(body, scene, scene.app.line(View::Memory), |axis| lines(scene, axis, rows));
 }
 
-fn lines<'a>(scene: &Scene<'a>, axis: &TimeAxis, rows: u16) -> Vec<Line<'a>> {
+fn lines<'a>(scene: &Scene<'a>, axis: &TimeAxis, rows: u16) -> Vec<StripRow<'a>> {
     let read = Readings { scene, axis };
-    let mut lines = vec![Line::heading("memory", &axis.note(scene))];
+    let mut lines = vec![StripRow::heading("memory", &axis.note(scene))];
     lines.extend(leak(scene.store));
     lines.extend(live(&read, rows));
     lines.extend(resident(&read, rows));
@@ -57,11 +57,11 @@ fn lines<'a>(scene: &Scene<'a>, axis: &TimeAxis, rows: u16) -> Vec<Line<'a>> {
 }
 
 /// Whether memory grows from step to step, how sure that is, and what it comes from.
-fn leak<'a>(store: &Store) -> Vec<Line<'a>> {
+fn leak<'a>(store: &Store) -> Vec<StripRow<'a>> {
     let Some(Growth { bytes_per_step: trend, of }) = store.memory_growth() else {
         let reason =
             format!("not enough evidence: {FEWEST_POINTS} steps with a figure after the first tenth are needed");
-        return vec![Line::fact("leak", Err(reason))];
+        return vec![StripRow::fact("leak", Err(reason))];
     };
     let Trend { slope, low, high, points, is_steady } = trend;
     let signed = |value: f64| format!("{}{}", if value > 0.0 { "+" } else { "" }, bytes(value));
@@ -79,9 +79,9 @@ fn leak<'a>(store: &Store) -> Vec<Line<'a>> {
         GrowthOf::ResidentReadings => "readings of resident memory",
     };
     let about = format!("{figures} of {} steps, Theil-Sen, taken as independent", count(points as u64));
-    let mut lines = vec![Line::fact("leak", Ok(verdict))];
-    lines.extend(left.map(|left| Line::fact("", Ok(left))));
-    lines.push(Line::Note(about));
+    let mut lines = vec![StripRow::fact("leak", Ok(verdict))];
+    lines.extend(left.map(|left| StripRow::fact("", Ok(left))));
+    lines.push(StripRow::Note(about));
     lines
 }
 
@@ -94,27 +94,27 @@ fn time_left(store: &Store, trend: &Trend) -> Option<String> {
         .then(|| format!("at this pace the {} still free last {}", bytes(free), duration((seconds * 1e9) as u64)))
 }
 
-fn live<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<Line<'a>> {
+fn live<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<StripRow<'a>> {
     let store = read.scene.store;
     let memory = store.memory();
     let Some(peak) = memory.peak_bytes() else {
-        return vec![Line::fact("live", Err(NO_ALLOCATOR.to_owned()))];
+        return vec![StripRow::fact("live", Err(NO_ALLOCATOR.to_owned()))];
     };
     let source = memory.live_bytes();
-    let at_cursor = Source::Values(source).at_cursor(read.axis, store.now_ns());
+    let at_cursor = ChartSource::Values(source).at_cursor(read.axis, store.now_ns());
     let last = source.last().and_then(|point| point.value());
     let value = if read.axis.cursor.is_some() { at_cursor } else { last };
     let say = |live: f64| format!("{}; at its peak {}", bytes(live), bytes(peak as f64));
-    let mut lines = vec![Line::Fact {
+    let mut lines = vec![StripRow::Fact {
         about: "live".to_owned(),
         value: value.map(say).ok_or_else(|| "not told at the selected step".to_owned()),
         right: "the program's allocator".to_owned(),
     }];
-    lines.extend(Line::chart(Source::Values(source), Label::Top(bytes), Some(peak as f64), rows));
+    lines.extend(StripRow::chart(ChartSource::Values(source), Label::Top(bytes), Some(peak as f64), rows));
     lines
 }
 
-fn resident<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<Line<'a>> {
+fn resident<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<StripRow<'a>> {
     let peak = read.value("process.rss.peak").ok();
     let swap = read.value("process.swap").ok().filter(|swap| *swap > 0.0);
     let most = peak.map(|peak| format!("; at its peak {}", bytes(peak))).unwrap_or_default();
@@ -125,25 +125,25 @@ fn resident<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<Line<'a>> {
 }
 
 /// The large allocations that were live at the peak, the largest first.
-fn peak<'a>(scene: &Scene<'a>) -> Vec<Line<'a>> {
+fn peak<'a>(scene: &Scene<'a>) -> Vec<StripRow<'a>> {
     let store = scene.store;
     let Some(peak) = store.memory().peak() else { return Vec::new() };
     let last = peak.made_by;
     let note =
         format!("{} live after the last of these {}", bytes(peak.live_bytes as f64), count(peak.live.len() as u64));
-    let mut lines = vec![Line::heading("behind the peak", &note)];
+    let mut lines = vec![StripRow::heading("behind the peak", &note)];
     let mut live: Vec<&Allocated> = peak.live.iter().collect();
     live.sort_by_key(|made| (std::cmp::Reverse(made.event.bytes), std::cmp::Reverse(made.event.t_ns)));
     lines.extend(live.iter().take(PEAK_LINES).map(|made| {
         let before_ns = last.event.t_ns.saturating_sub(made.event.t_ns);
         let when = if before_ns == 0 { "the last".to_owned() } else { format!("{} before", duration(before_ns)) };
-        Line::Fact { about: bytes(made.event.bytes as f64), value: Ok(place(store, made)), right: when }
+        StripRow::Fact { about: bytes(made.event.bytes as f64), value: Ok(place(store, made)), right: when }
     }));
     let rest = live.iter().skip(PEAK_LINES).map(|made| made.event.bytes as f64).sum::<f64>();
     let smaller = (peak.live_bytes as f64 - live.iter().map(|made| made.event.bytes as f64).sum::<f64>()).max(0.0);
     let more = live.len().saturating_sub(PEAK_LINES);
     let others = if more > 0 { format!("{} in {more} more large ones, ", bytes(rest)) } else { String::new() };
-    lines.push(Line::Note(format!(
+    lines.push(StripRow::Note(format!(
         "{others}{} in what is smaller or older; releases are matched by size",
         bytes(smaller)
     )));
@@ -175,7 +175,7 @@ fn phase_name(store: &Store, name: NameId) -> String {
 }
 
 /// What each phase allocated, and how fast over time; the phase that allocated most first.
-fn phases<'a>(read: &Readings<'_, 'a>) -> Vec<Line<'a>> {
+fn phases<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
     let store = read.scene.store;
     let mut phases: Vec<(&'a PhaseMemory, &'a Series<f64>)> =
         store.memory().allocated_bytes().filter(|(phase, _)| phase.allocated_count > 0).collect();
@@ -184,7 +184,7 @@ fn phases<'a>(read: &Readings<'_, 'a>) -> Vec<Line<'a>> {
     }
     phases.sort_by_key(|(phase, _)| std::cmp::Reverse(phase.allocated_bytes));
     let all: f64 = phases.iter().map(|(phase, _)| phase.allocated_bytes as f64).sum();
-    let mut lines = vec![Line::heading("allocated by phase", "read once a second")];
+    let mut lines = vec![StripRow::heading("allocated by phase", "read once a second")];
     for (at, (phase, series)) in phases.into_iter().enumerate() {
         let name = phase_name(store, phase.phase);
         let allocated = phase.allocated_bytes as f64;
@@ -198,16 +198,16 @@ fn phases<'a>(read: &Readings<'_, 'a>) -> Vec<Line<'a>> {
             bytes(phase.peak_bytes as f64),
         );
         let letter = read.scene.look(&name).map(|look| format!("{} ", look.letter)).unwrap_or_default();
-        lines.push(Line::fact(&format!("{letter}{name}"), Ok(text)));
+        lines.push(StripRow::fact(&format!("{letter}{name}"), Ok(text)));
         if at < PHASE_CHARTS {
-            lines.extend(Line::chart(Source::Rate(series), Label::Top(bytes), None, 1));
+            lines.extend(StripRow::chart(ChartSource::Rate(series), Label::Top(bytes), None, 1));
         }
     }
     lines
 }
 
-fn faults<'a>(read: &Readings<'_, 'a>) -> Vec<Line<'a>> {
-    let mut lines = vec![Line::heading("page faults", "minor: served at once; major: waited for a disk")];
+fn faults<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
+    let mut lines = vec![StripRow::heading("page faults", "minor: served at once; major: waited for a disk")];
     let store = read.scene.store;
     let step = read.scene.app.window().cursor().and_then(|cursor| store.steps().row(cursor));
     let of_steps = match step {
@@ -219,7 +219,7 @@ fn faults<'a>(read: &Readings<'_, 'a>) -> Vec<Line<'a>> {
         format!("{} minor, {} major {of}", each(usage.minor_faults), each(usage.major_faults))
     };
     let value = of_steps.map(|(usage, of, steps)| say(usage, of, steps));
-    lines.push(Line::fact("training thread", value.ok_or_else(|| "not told by the program".to_owned())));
+    lines.push(StripRow::fact("training thread", value.ok_or_else(|| "not told by the program".to_owned())));
     for (about, signal) in [("minor", "process.faults.minor"), ("major", "process.faults.major")] {
         let faults = Quantity { about, signal, full: None, label: Label::Top(quantity), rows: 1 };
         lines.extend(read.lines(&faults, |rate| format!("{} a second, all threads", quantity(rate))));
@@ -228,13 +228,13 @@ fn faults<'a>(read: &Readings<'_, 'a>) -> Vec<Line<'a>> {
 }
 
 /// Memory of the program on each GPU.
-fn on_gpus<'a>(read: &Readings<'_, 'a>) -> Vec<Line<'a>> {
+fn on_gpus<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
     let gpus = read.scene.store.hardware().gpus();
     let of_gpu = |gpu: u32| {
         let name = |quantity: &str| format!("gpu.{gpu}.{quantity}");
         let total = read.value(&name("memory.total")).ok();
         let of_total = total.map(|total| format!(" of {}", bytes(total))).unwrap_or_default();
-        let mut lines = vec![Line::heading(&format!("gpu {gpu}"), "")];
+        let mut lines = vec![StripRow::heading(&format!("gpu {gpu}"), "")];
         for (about, signal) in [("used by all", name("memory.used")), ("by this program", name("process.memory"))] {
             let used = Quantity { about, signal: &signal, full: total, label: Label::Top(bytes), rows: 1 };
             lines.extend(read.lines(&used, |used| format!("{}{of_total}", bytes(used))));
@@ -245,13 +245,13 @@ fn on_gpus<'a>(read: &Readings<'_, 'a>) -> Vec<Line<'a>> {
 }
 
 /// What is no longer kept at full resolution.
-fn kept<'a>(store: &Store) -> Option<Line<'a>> {
+fn kept<'a>(store: &Store) -> Option<StripRow<'a>> {
     let memory = store.memory();
     let (kept, all) = (memory.allocations().len() as u64, memory.allocation_count());
     let reduced =
         memory.live_bytes().reduced_to_ns().map(|ns| format!("; before, mean and extremes of {}", duration(ns)));
     (all > kept).then(|| {
-        Line::Text(format!(
+        StripRow::Text(format!(
             "{} of {} large allocations are kept{}",
             count(kept),
             count(all),

@@ -12,26 +12,31 @@
 //!  9 compare    compare.rs    this run beside another
 //!  P pipeline   pipeline.rs   the stages of a pipeline in one step
 //!  R ranks      ranks.rs      the ranks of a run side by side (ranks_facts.rs: in words)
+//!  Enter        panel/step_detail.rs   one step in full, below the bars
+//!  o, ?, O      log.rs, help.rs, sessions.rs   the program's output, the keys, the choice of sessions
 //! ```
 
 mod compare;
 mod energy;
 mod findings;
 mod hardware;
+mod help;
 mod latency;
+mod log;
 mod memory;
 mod overview;
 mod pipeline;
+mod quantities;
 mod ranks;
 mod ranks_facts;
-mod reading;
 mod sessions;
 mod span_table;
 mod steps;
 mod tracks;
 
+use super::panel::step_detail;
+use super::scene::Scene;
 use super::sheet::Sheet;
-use super::{Scene, help, log, step_detail};
 use crate::app::View;
 
 /// Draws what fills the screen between header and footer.
@@ -52,42 +57,5 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
         View::Sessions => sessions::draw(body, scene),
         View::Log => log::draw(body, scene),
         View::Help => help::draw(body, scene),
-    }
-}
-
-/// A rule with the name of what follows, and what to know to read it.
-pub(super) fn rule(sheet: &mut Sheet<'_>, y: u16, name: &str, note: &str, scene: &Scene<'_>) {
-    let theme = scene.theme;
-    sheet.fill_row(0, y, theme.glyph('─', '-'), theme.dim());
-    let x = sheet.text(1, y, name, theme.strong());
-    let x = sheet.text(x, y, " ", theme.plain());
-    if !note.is_empty() {
-        let room = sheet.width().saturating_sub(x + 3);
-        sheet.text(x, y, &format!(" {} ", super::sheet::clip(note, room, theme)), theme.dim());
-    }
-}
-
-/// The first of `lines` lines to show in `rows` rows, so that the line `at` is among them, if possible in the middle.
-pub(super) fn first_shown(at: usize, lines: usize, rows: u16) -> usize {
-    let rows = usize::from(rows);
-    at.min(lines.saturating_sub(1)).saturating_sub(rows / 2).min(lines.saturating_sub(rows))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_selected_line_is_shown_and_no_row_is_wasted() {
-        for rows in 0..12u16 {
-            for lines in 0..30 {
-                for at in 0..40 {
-                    let first = first_shown(at, lines, rows);
-                    let shown = first..lines.min(first + usize::from(rows));
-                    assert_eq!(shown.len(), lines.min(usize::from(rows)));
-                    assert!(shown.is_empty() || shown.contains(&at.min(lines - 1)));
-                }
-            }
-        }
     }
 }

@@ -14,9 +14,10 @@
 use gnntop_wire::phase::{BACKWARD, FORWARD};
 use ratatui::style::{Modifier, Style};
 
-use super::rule;
 use crate::app::View;
-use crate::ui::Scene;
+use crate::ui::headings::rule;
+use crate::ui::scene::Scene;
+use crate::ui::scroll::first_scrolled;
 use crate::ui::sheet::{Sheet, clip, width};
 use gnntop_analysis::figures::{count, duration, percent};
 use gnntop_analysis::ranks::Ranks;
@@ -51,7 +52,7 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
     draw_head(&mut body.part(0, 1, left, 1), scene);
     let room = body.height().saturating_sub(3 + WORDS).max(LANES_LEAST);
     let lanes = (step.stages.len() as u16).min(room);
-    let first = scene.app.line(View::Pipeline).min(step.stages.len().saturating_sub(usize::from(lanes)));
+    let first = first_scrolled(body, scene.app.line(View::Pipeline), step.stages.len(), lanes);
     for (y, (at, stage)) in (2..2 + lanes).zip(step.stages.iter().enumerate().skip(first)) {
         draw_facts(&mut body.part(0, y, left, 1), step, at, stage, scene);
         draw_lane(&mut body.part(left, y, u16::MAX, 1), step, stage, scene);

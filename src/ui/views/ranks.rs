@@ -13,10 +13,11 @@ use std::ops::Range;
 use ratatui::style::{Color, Modifier, Style};
 
 use super::ranks_facts::facts;
-use super::{first_shown, rule};
 use crate::app::Target;
-use crate::ui::Scene;
-use crate::ui::labels::Labels;
+use crate::ui::chart::labels::Labels;
+use crate::ui::headings::rule;
+use crate::ui::scene::Scene;
+use crate::ui::scroll::selected_and_first;
 use crate::ui::sheet::{Sheet, clip, width};
 use crate::ui::theme::PhaseLook;
 use gnntop_analysis::figures::{count, duration, percent};
@@ -127,11 +128,12 @@ fn draw_lanes(sheet: &mut Sheet<'_>, picture: &Picture<'_>, scene: &Scene<'_>) -
     let all = picture.ranks.all();
     let selected = scene.app.run.rank();
     let at = all.iter().position(|rank| Some(rank.place.rank) == selected).unwrap_or(0);
-    let first = first_shown(at, all.len(), sheet.height());
+    let rows = sheet.height();
+    let (at, first) = selected_and_first(sheet, at, all.len(), rows);
     let columns = usize::from(sheet.width().saturating_sub(picture.left));
-    let rows = sheet.height().min((all.len() - first) as u16);
+    let rows = rows.min((all.len() - first) as u16);
     for (y, (place, rank)) in (0..rows).zip(all.iter().enumerate().skip(first)) {
-        scene.spots.offer(sheet.area(0, y, u16::MAX, 1), Target::Line(place));
+        sheet.offer(0, y, u16::MAX, 1, Target::Line(place));
         draw_name(&mut sheet.part(0, y, picture.left, 1), picture, rank, place == at, scene);
         let strip = strip(rank, &picture.range, columns);
         draw_strip(&mut sheet.part(picture.left, y, u16::MAX, 1), &strip, picture, scene);

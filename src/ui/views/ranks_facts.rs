@@ -2,7 +2,7 @@
 
 use ratatui::style::Style;
 
-use crate::ui::Scene;
+use crate::ui::scene::Scene;
 use gnntop_analysis::figures::{count, duration, percent, quantity};
 use gnntop_analysis::ranks::{ONE_RANK, Rank, Ranks, StepWork, Work, quantile};
 use gnntop_analysis::stream::Evidence;

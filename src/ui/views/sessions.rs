@@ -6,12 +6,12 @@
 //!  recording  old.gnntop                  3h ago    1.20 MiB
 //! ```
 
-use super::{first_shown, rule};
-use crate::app::{Target, View};
-use crate::ui::Scene;
+use crate::app::{Entry, EntryKind, Target, View};
+use crate::ui::headings::rule;
+use crate::ui::scene::Scene;
+use crate::ui::scroll::selected_and_first;
 use crate::ui::sheet::{Sheet, clip};
 use gnntop_analysis::figures::{bytes, elapsed_time};
-use gnntop_analysis::source::catalog::{Entry, EntryKind};
 
 /// Columns of what an entry is.
 const KIND: u16 = 11;
@@ -39,10 +39,10 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
         body.text(1, top, text, scene.theme.dim());
         return;
     }
-    let selected = scene.app.line(View::Sessions).min(entries.len() - 1);
-    let first = first_shown(selected, entries.len(), body.height().saturating_sub(top));
+    let rows = body.height().saturating_sub(top);
+    let (selected, first) = selected_and_first(body, scene.app.line(View::Sessions), entries.len(), rows);
     for (y, (line, entry)) in (top..body.height()).zip(entries.iter().enumerate().skip(first)) {
-        scene.spots.offer(body.area(0, y, u16::MAX, 1), Target::Line(line));
+        body.offer(0, y, u16::MAX, 1, Target::Line(line));
         draw_entry(&mut body.part(0, y, u16::MAX, 1), entry, line == selected, scene);
     }
 }

@@ -12,8 +12,8 @@ use std::ops::Range;
 
 use gnntop_wire::NameId;
 
-use super::rule;
-use crate::ui::Scene;
+use crate::ui::headings::rule;
+use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, clip};
 use gnntop_analysis::figures::{count, duration, percent};
 use gnntop_analysis::store::Track;

@@ -9,8 +9,10 @@
 //!  ╱ W data wait   4.00 ms   ░ F forward     10.0 ms
 //! ```
 
+use crate::ui::panel::readout;
+use crate::ui::panel::steps;
+use crate::ui::scene::Scene;
 use crate::ui::sheet::Sheet;
-use crate::ui::{Scene, readout, steps};
 
 /// Rows that the bars need to be worth a view of their own.
 const BARS_LEAST: u16 = 9;

@@ -16,10 +16,11 @@ use gnntop_wire::TrackRole;
 
 use super::span_table;
 use crate::app::View;
-use crate::ui::Scene;
-use crate::ui::braille;
-use crate::ui::labels::Labels;
-use crate::ui::lanes::LaneCells;
+use crate::ui::chart::braille;
+use crate::ui::chart::labels::Labels;
+use crate::ui::chart::lanes::LaneCells;
+use crate::ui::scene::Scene;
+use crate::ui::scroll::first_scrolled;
 use crate::ui::sheet::{Sheet, clip, width};
 use gnntop_analysis::figures::{count, duration, percent, quantity};
 use gnntop_analysis::store::{StepRow, Store, TimeColumns, Track};
@@ -153,8 +154,9 @@ fn reduced(store: &Store, shown: usize) -> [String; 2] {
 
 /// Draws as many lanes as there is room for and returns the rows they take.
 fn draw_lanes(sheet: &mut Sheet<'_>, area: &Area<'_>, tracks: &[&Track], scene: &Scene<'_>) -> u16 {
+    let rows = sheet.height().max(1);
+    let first = first_scrolled(sheet, scene.app.line(View::Tracks), tracks.len(), rows);
     let rows = usize::from(sheet.height());
-    let first = scene.app.line(View::Tracks).min(tracks.len().saturating_sub(rows.max(1)));
     let tracks = &tracks[first..tracks.len().min(first + rows)];
     let mut spare = rows.saturating_sub(tracks.len());
     let mut y = 0;

@@ -1,14 +1,14 @@
 //! The device's memory: in tensors and reserved over time, at its peak by phase, and what it is for.
 
-use crate::ui::strips::{Label, Line, Source};
-use crate::ui::views::reading::Readings;
+use super::super::quantities::Readings;
+use crate::ui::panel::strips::{ChartSource, Label, StripRow};
 use gnntop_analysis::figures::{bytes, percent, quantity};
 use gnntop_analysis::store::{CounterSeries, DeviceMemory};
 
 /// Lines of the device's memory; none where the program does not publish it.
-pub fn lines<'a>(read: &Readings<'_, 'a>) -> Vec<Line<'a>> {
+pub fn lines<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
     let Some(memory) = read.scene.store.device_memory() else { return Vec::new() };
-    let mut lines = vec![Line::heading("device memory", "read at the edges of phases, in some steps")];
+    let mut lines = vec![StripRow::heading("device memory", "read at the edges of phases, in some steps")];
     lines.extend(whole(read, &memory));
     lines.extend(by_phase(read, &memory));
     lines.extend(by_kind(read, &memory));
@@ -18,12 +18,12 @@ pub fn lines<'a>(read: &Readings<'_, 'a>) -> Vec<Line<'a>> {
 /// The value now, or at the selected step.
 fn value(read: &Readings<'_, '_>, counter: &CounterSeries) -> Result<f64, String> {
     let last = counter.last();
-    let there = || Source::Counter(counter).at_cursor(read.axis, read.scene.store.now_ns());
+    let there = || ChartSource::Counter(counter).at_cursor(read.axis, read.scene.store.now_ns());
     let value = if read.axis.cursor.is_some() { there() } else { last };
     value.ok_or_else(|| "not told at the selected step".to_owned())
 }
 
-fn whole<'a>(read: &Readings<'_, 'a>, memory: &DeviceMemory<'a>) -> Vec<Line<'a>> {
+fn whole<'a>(read: &Readings<'_, 'a>, memory: &DeviceMemory<'a>) -> Vec<StripRow<'a>> {
     let total = memory.total.and_then(CounterSeries::last);
     let of_total = total.map(|total| format!(" of {}", bytes(total))).unwrap_or_default();
     let mut lines = Vec::new();
@@ -35,16 +35,16 @@ fn whole<'a>(read: &Readings<'_, 'a>, memory: &DeviceMemory<'a>) -> Vec<Line<'a>
     {
         let Some(counter) = counter else { continue };
         let say = |now: f64| format!("{}{of_total}{}", bytes(now), most(peak));
-        lines.push(Line::fact(about, value(read, counter).map(say)));
-        lines.extend(Line::chart(Source::Counter(peak.unwrap_or(counter)), Label::Top(bytes), total, 1));
+        lines.push(StripRow::fact(about, value(read, counter).map(say)));
+        lines.extend(StripRow::chart(ChartSource::Counter(peak.unwrap_or(counter)), Label::Top(bytes), total, 1));
     }
     if let Some(share) = memory.fragmentation() {
         let unused = format!("{} of what is reserved is in no tensor: kept for the next, or in holes", percent(share));
-        lines.push(Line::fact("fragmentation", Ok(unused)));
+        lines.push(StripRow::fact("fragmentation", Ok(unused)));
     }
     if let Some(free) = memory.free {
         let least = free.series.summary().min;
-        lines.push(Line::fact(
+        lines.push(StripRow::fact(
             "free",
             value(read, free).map(|now| format!("{}; at least {}", bytes(now), bytes(least))),
         ));
@@ -52,37 +52,37 @@ fn whole<'a>(read: &Readings<'_, 'a>, memory: &DeviceMemory<'a>) -> Vec<Line<'a>
     let allocations = memory.allocations.map_or(Err("not counted by the device's pool".to_owned()), |counter| {
         value(read, counter).map(|count| format!("{} in a step", quantity(count)))
     });
-    lines.push(Line::fact("allocations", allocations));
+    lines.push(StripRow::fact("allocations", allocations));
     lines
 }
 
 /// The most in tensors while each phase ran.
-fn by_phase<'a>(read: &Readings<'_, 'a>, memory: &DeviceMemory<'a>) -> Vec<Line<'a>> {
+fn by_phase<'a>(read: &Readings<'_, 'a>, memory: &DeviceMemory<'a>) -> Vec<StripRow<'a>> {
     if memory.phases.is_empty() {
         return Vec::new();
     }
-    let mut lines = vec![Line::heading("device peak by phase", "the most in tensors while it ran")];
+    let mut lines = vec![StripRow::heading("device peak by phase", "the most in tensors while it ran")];
     for (phase, peak, reserved) in &memory.phases {
         let letter = read.scene.look(phase).map(|look| format!("{} ", look.letter)).unwrap_or_default();
         let reserved = reserved.and_then(CounterSeries::last).map(|n| format!("; reserved {}", bytes(n)));
         let reserved = reserved.unwrap_or_default();
         let most = peak.series.summary().max;
         let say = |now: f64| format!("{}; at most {}{reserved}", bytes(now), bytes(most));
-        lines.push(Line::fact(&format!("{letter}{phase}"), value(read, peak).map(say)));
-        lines.extend(Line::chart(Source::Counter(peak), Label::Top(bytes), None, 1));
+        lines.push(StripRow::fact(&format!("{letter}{phase}"), value(read, peak).map(say)));
+        lines.extend(StripRow::chart(ChartSource::Counter(peak), Label::Top(bytes), None, 1));
     }
     lines
 }
 
 /// What memory is for, and how each figure comes about.
-fn by_kind<'a>(read: &Readings<'_, 'a>, memory: &DeviceMemory<'a>) -> Vec<Line<'a>> {
+fn by_kind<'a>(read: &Readings<'_, 'a>, memory: &DeviceMemory<'a>) -> Vec<StripRow<'a>> {
     if memory.kinds.is_empty() {
         return Vec::new();
     }
-    let mut lines = vec![Line::heading("what device memory is for", "in the last measured step")];
+    let mut lines = vec![StripRow::heading("what device memory is for", "in the last measured step")];
     for (kind, how, counter) in &memory.kinds {
         let value = value(read, counter).map(bytes);
-        lines.push(Line::Fact { about: (*kind).to_owned(), value, right: (*how).to_owned() });
+        lines.push(StripRow::Fact { about: (*kind).to_owned(), value, right: (*how).to_owned() });
     }
     lines
 }

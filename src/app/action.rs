@@ -1,0 +1,95 @@
+//! What happens to the app, and what it asks the main loop for.
+
+use std::time::Duration;
+
+use super::key::Key;
+use super::looks::Background;
+use super::pointing::{Gesture, Target};
+use crate::report::EnergyTold;
+use gnntop_analysis::findings::Judgement;
+use gnntop_analysis::source::catalog::Entry;
+use gnntop_analysis::source::{Control, Status};
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// A key was pressed.
+    Key(Key),
+    /// The mouse did something, on something.
+    Mouse {
+        /// What it did.
+        gesture: Gesture,
+        /// On what.
+        on: Target,
+    },
+    /// The terminal said what its background is.
+    BackgroundSeen(Background),
+    /// The terminal has this size now.
+    Resized {
+        /// Columns.
+        width: u16,
+        /// Rows.
+        height: u16,
+    },
+    /// Time has passed; `now` counts from the start of the screen.
+    Tick {
+        /// The time.
+        now: Duration,
+    },
+    /// The source was asked and handed its items to the store.
+    Polled {
+        /// What is known about the source now.
+        status: Status,
+        /// Whether anything came.
+        changed: bool,
+    },
+    /// The source of the session to compare with was asked and handed its items to that session's store.
+    OtherPolled {
+        /// What is known about that source now.
+        status: Status,
+        /// Whether anything came.
+        changed: bool,
+    },
+    /// The run's newest steps were looked at.
+    Judged(Box<Judgement>),
+    /// The run's energy was told anew.
+    EnergyTold(Box<EnergyTold>),
+    /// The viewer measured itself.
+    Measured(OwnCost),
+    /// The program's output was read: its last lines, or why it could not be read.
+    LogRead(Result<Vec<String>, String>),
+    /// What can be opened was listed, or why it could not be.
+    SessionsListed(Result<Vec<Entry>, String>),
+    /// Another session was opened in the place of the one shown.
+    Opened,
+    /// Something did not work, in words.
+    Failed(String),
+}
+
+/// What the main loop must do, as the app cannot.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// End the screen.
+    Quit,
+    /// Stop this process until it is continued.
+    Suspend,
+    /// Draw everything anew, whatever was drawn before.
+    Redraw,
+    /// Read the program's output.
+    ReadLog,
+    /// Look for what can be opened.
+    ListSessions,
+    /// Open this in the place of what is shown.
+    Open(Entry),
+    /// Pass this to the source.
+    Control(Control),
+}
+
+/// What the viewer itself takes from the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct OwnCost {
+    /// CPU time over wall time since the measurement before, in percent of one core.
+    pub cpu_percent: Option<f64>,
+    /// Resident memory.
+    pub rss_bytes: Option<u64>,
+}

@@ -1,0 +1,200 @@
+//! What keys ask for, and what that is called in the settings.
+
+use super::view::View;
+
+/// What a key asks for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Command {
+    /// End the viewer.
+    Quit,
+    /// Stop the viewer until its shell continues it.
+    Suspend,
+    /// Draw everything anew.
+    Redraw,
+    /// Show or hide the keys.
+    ToggleHelp,
+    /// Leave what is shown for what was before.
+    Back,
+    /// Stop or go on taking in data.
+    ToggleFreeze,
+    /// Stop or go on replaying.
+    TogglePause,
+    /// Move the replay by one frame.
+    StepFrame {
+        /// On, or back.
+        forward: bool,
+    },
+    /// Replay faster.
+    Faster,
+    /// Replay slower.
+    Slower,
+    /// Replay over and over, or once.
+    ToggleLoop,
+    /// Ask for a place to go to.
+    AskTime,
+    /// Show or leave the choice of sessions.
+    ToggleSessions,
+    /// Open the selected session.
+    OpenSelected,
+    /// Mark one end of a part to play over and over, then the other, then forget it.
+    MarkRange,
+    /// Ask for a part of the names to show.
+    AskFilter,
+    /// Scroll what has the focus.
+    Scroll {
+        /// Down, or up if negative.
+        lines: i32,
+    },
+    /// Scroll by what fits on the screen.
+    ScrollPage {
+        /// Down or up.
+        down: bool,
+    },
+    /// Scroll to an end.
+    ScrollEnd {
+        /// The bottom or the top.
+        bottom: bool,
+    },
+    /// Select another step.
+    MoveCursor {
+        /// Newer, or older if negative.
+        columns: i64,
+    },
+    /// Select a step a screen away.
+    MovePage {
+        /// Newer or older.
+        forward: bool,
+    },
+    /// Select the oldest step.
+    FirstStep,
+    /// Select no step and follow the newest.
+    FollowNewest,
+    /// Change how much shares a column.
+    Zoom {
+        /// Fewer or more.
+        inward: bool,
+    },
+    /// Put the whole run into view, or no longer.
+    ToggleWhole,
+    /// Make columns equally long times, or equally many steps.
+    ToggleTime,
+    /// Make the axis of the bars logarithmic, or linear.
+    ToggleLog,
+    /// Begin a range of steps at the selected one, or forget it.
+    ToggleRange,
+    /// Measure steps by the next piece of their work.
+    NextMeasure,
+    /// Show phases by the device's clock, or by the host's.
+    ToggleClock,
+    /// Show percentiles in the place of bars, or no longer.
+    TogglePercentiles,
+    /// Count percentiles over other steps: all, the newest, the selected range.
+    NextRange,
+    /// Select another percentile.
+    MovePercentile {
+        /// Rarer, or more common if negative.
+        by: isize,
+    },
+    /// Show the step that is the selected percentile.
+    ShowPercentile,
+    /// Select another place of the selected finding.
+    MovePlace {
+        /// A shorter one, or a longer one.
+        forward: bool,
+    },
+    /// Show the nearest step at which something was found.
+    ShowFinding {
+        /// After the selected step, or before.
+        forward: bool,
+    },
+    /// Show the selected place of the selected finding among the steps.
+    ShowPlace,
+    /// Show or leave the step's detail.
+    ToggleDetail,
+    /// Focus the next panel.
+    NextPanel,
+    /// Focus the panel before.
+    PreviousPanel,
+    /// Show one of the views.
+    Show(View),
+    /// Show the focused panel's own view.
+    Enlarge,
+    /// Look at another rank of the run.
+    TurnRank {
+        /// The next, or the one before.
+        forward: bool,
+    },
+    /// Show or leave the program's output.
+    ToggleOutput,
+    /// Change to the next palette of colours.
+    NextPalette,
+}
+
+impl Command {
+    /// Its name, by which a person gives it other keys.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Quit => "quit",
+            Self::Suspend => "suspend",
+            Self::Redraw => "redraw",
+            Self::ToggleHelp => "help",
+            Self::Back => "back",
+            Self::ToggleFreeze => "freeze",
+            Self::TogglePause => "pause",
+            Self::StepFrame { forward: false } => "frame-back",
+            Self::StepFrame { forward: true } => "frame-on",
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::ToggleLoop => "loop",
+            Self::AskTime => "go-to",
+            Self::ToggleSessions => "sessions",
+            Self::OpenSelected => "open",
+            Self::MarkRange => "ab-range",
+            Self::AskFilter => "filter",
+            Self::Scroll { lines: ..0 } => "up",
+            Self::Scroll { lines: 0.. } => "down",
+            Self::ScrollPage { down: false } => "page-up",
+            Self::ScrollPage { down: true } => "page-down",
+            Self::ScrollEnd { bottom: false } => "top",
+            Self::ScrollEnd { bottom: true } => "bottom",
+            Self::MoveCursor { columns: ..0 } => "step-before",
+            Self::MoveCursor { columns: 0.. } => "step-after",
+            Self::MovePage { forward: false } => "steps-back",
+            Self::MovePage { forward: true } => "steps-on",
+            Self::FirstStep => "first-step",
+            Self::FollowNewest => "follow",
+            Self::Zoom { inward: true } => "zoom-in",
+            Self::Zoom { inward: false } => "zoom-out",
+            Self::ToggleWhole => "whole-run",
+            Self::ToggleTime => "by-time",
+            Self::ToggleLog => "logarithmic",
+            Self::ToggleRange => "range",
+            Self::NextMeasure => "unit",
+            Self::NextRange => "latency-range",
+            Self::MovePercentile { by: ..0 } => "percentile-before",
+            Self::MovePercentile { by: 0.. } => "percentile-after",
+            Self::ShowPercentile => "show-percentile",
+            Self::ToggleClock => "clock",
+            Self::TogglePercentiles => "percentiles",
+            Self::MovePlace { forward: false } => "place-before",
+            Self::MovePlace { forward: true } => "place-after",
+            Self::ShowPlace => "show-place",
+            Self::ShowFinding { forward: false } => "finding-before",
+            Self::ShowFinding { forward: true } => "finding-after",
+            Self::ToggleDetail => "detail",
+            Self::NextPanel => "next-panel",
+            Self::PreviousPanel => "previous-panel",
+            Self::Show(view) => show_name(*view),
+            Self::Enlarge => "enlarge",
+            Self::TurnRank { forward: false } => "rank-before",
+            Self::TurnRank { forward: true } => "rank-after",
+            Self::ToggleOutput => "output",
+            Self::NextPalette => "theme",
+        }
+    }
+}
+
+fn show_name(view: View) -> &'static str {
+    // Those that lie on top of another one have commands of their own.
+    if view.key().is_some() { view.name() } else { "" }
+}

@@ -1,0 +1,182 @@
+//! What each command does.
+
+use super::action::Effect;
+use super::command::Command;
+use super::latency::LatencyLine;
+use super::state::App;
+use super::view::View;
+use gnntop_analysis::source::Control;
+
+/// What the main loop must do for a command, where the app itself need not change.
+fn effect_of(command: Command) -> Option<Effect> {
+    Some(match command {
+        Command::Quit => Effect::Quit,
+        Command::Suspend => Effect::Suspend,
+        Command::Redraw => Effect::Redraw,
+        Command::TogglePause => Effect::Control(Control::TogglePause),
+        Command::StepFrame { forward } => Effect::Control(Control::StepFrames(if forward { 1 } else { -1 })),
+        Command::Faster => Effect::Control(Control::Faster),
+        Command::Slower => Effect::Control(Control::Slower),
+        Command::ToggleLoop => Effect::Control(Control::ToggleLoop),
+        Command::MarkRange => Effect::Control(Control::MarkRange),
+        _ => return None,
+    })
+}
+
+impl App {
+    /// Does what a key, or the mouse, asks for.
+    pub(super) fn obey(&mut self, command: Command) -> Option<Effect> {
+        match command {
+            Command::Back => return self.back(),
+            Command::OpenSelected => return self.open_selected(),
+            Command::ToggleSessions => return self.toggle_read(View::Sessions, Effect::ListSessions),
+            Command::ToggleOutput => return self.toggle_read(View::Log, Effect::ReadLog),
+            Command::AskTime => self.questions.ask_position(),
+            Command::AskFilter => self.questions.ask_filter(),
+            Command::ToggleFreeze => self.feed.toggle_freeze(),
+            Command::ToggleHelp => self.navigation.toggle(View::Help),
+            Command::ToggleDetail => self.navigation.toggle(View::Step),
+            Command::NextPanel => self.navigation.turn_focus(true),
+            Command::PreviousPanel => self.navigation.turn_focus(false),
+            Command::Show(view) => self.navigation.show(view),
+            Command::Enlarge => self.navigation.open(self.focus().view()),
+            Command::ToggleClock => self.toggle_clock(),
+            Command::TogglePercentiles => self.presentation.toggle_percentiles(),
+            Command::NextPalette => self.next_palette(),
+            Command::TurnRank { forward } => self.turn_rank(forward),
+            Command::NextRange => self.latency.next_range(self.axes.range().is_some()),
+            Command::MovePercentile { by } => self.latency.move_percentile(by),
+            Command::ShowPercentile => self.show_percentile(),
+            Command::ShowPlace => self.show_place(),
+            Command::ShowFinding { forward } if self.view() != View::Findings => self.show_finding(forward),
+            Command::MovePlace { forward } | Command::ShowFinding { forward } => {
+                self.judged.move_place(forward, self.line(View::Findings));
+            }
+            Command::Scroll { .. } | Command::ScrollPage { .. } | Command::ScrollEnd { .. } => self.scroll(command),
+            Command::MoveCursor { .. }
+            | Command::MovePage { .. }
+            | Command::FirstStep
+            | Command::FollowNewest
+            | Command::Zoom { .. }
+            | Command::ToggleWhole
+            | Command::ToggleTime
+            | Command::ToggleLog
+            | Command::ToggleRange
+            | Command::NextMeasure => self.move_axis(command),
+            _ => return effect_of(command),
+        }
+        None
+    }
+
+    /// Opens or leaves a view; opened, it first needs something to be read.
+    fn toggle_read(&mut self, view: View, read: Effect) -> Option<Effect> {
+        self.navigation.toggle(view);
+        (self.view() == view).then_some(read)
+    }
+
+    /// Leaves the innermost thing: what lies on top, then the selected step, then the view; the screen, where nothing is open.
+    fn back(&mut self) -> Option<Effect> {
+        let view = self.view();
+        if view == View::Sessions && self.sessions.has_nothing_open() && !self.questions.has_filter() {
+            return Some(Effect::Quit);
+        }
+        let can_filter = view.key().is_some() || view == View::Sessions;
+        if can_filter && (self.presentation.take_highlight() || self.questions.clear_filter()) {
+            return None;
+        }
+        let alone = self.navigation.is_alone() && view.key().is_some();
+        let has_cursor = view.has_step_axis() || view.has_time_axis();
+        if alone && has_cursor && self.axes.cursor().is_some() {
+            self.axes.follow();
+        } else {
+            self.navigation.leave();
+        }
+        None
+    }
+
+    /// Opens the selected entry of the choice of sessions.
+    pub(super) fn open_selected(&mut self) -> Option<Effect> {
+        let entry = self.sessions.entry(self.line(View::Sessions), &self.questions);
+        entry.cloned().map(Effect::Open)
+    }
+
+    fn toggle_clock(&mut self) {
+        self.presentation.toggle_clock();
+        self.latency.forget_figures();
+    }
+
+    fn next_palette(&mut self) {
+        self.preferences.palette = self.palette().next();
+        self.tell(format!("theme: {}", self.palette()));
+    }
+
+    /// Selects the step that is the selected percentile, and shows it among the others.
+    fn show_percentile(&mut self) {
+        let slot = match self.latency_line() {
+            LatencyLine::Step => None,
+            LatencyLine::Phase(_, phase) => Some(phase.slot),
+            LatencyLine::Span(_) => return,
+        };
+        if let Some(ordinal) = self.latency.percentile_step(self.phases(), slot) {
+            self.show_step(ordinal);
+            self.navigation.open(View::Steps);
+        }
+    }
+
+    /// Shows the selected place of the selected finding among the steps.
+    fn show_place(&mut self) {
+        if let Some(ordinal) = self.judged.place_step(self.line(View::Findings)) {
+            self.show_step(ordinal);
+            self.navigation.open(View::Steps);
+        }
+    }
+
+    /// Selects the nearest step before or after the selected one at which a finding begins, and says what it is.
+    fn show_finding(&mut self, forward: bool) {
+        let steps = self.run.store().steps();
+        let from = self.axes.cursor().unwrap_or(steps.total());
+        match self.judged.nearest(from, forward, steps) {
+            Some((at, text)) => {
+                self.show_step(at);
+                self.tell(text);
+            }
+            None => self.tell(format!("nothing was found {} this step", if forward { "after" } else { "before" })),
+        }
+    }
+
+    /// Selects a step where it can be seen.
+    fn show_step(&mut self, ordinal: u64) {
+        self.axes.show(ordinal, self.run.store().steps());
+    }
+
+    /// Moves the view that is shown by lines.
+    fn scroll(&mut self, command: Command) {
+        let Some((down, lines)) = self.navigation.scrolling(command) else { return };
+        match (self.view(), &mut self.output) {
+            (View::Ranks, _) => self.walk_ranks(down, lines),
+            // A log is read from its end.
+            (View::Log, Some(output)) => output.scroll(!down, lines, self.navigation.last_line()),
+            _ => {
+                self.navigation.scroll(down, lines);
+                self.another_line();
+            }
+        }
+    }
+
+    /// Another line may be selected now.
+    pub(super) fn another_line(&mut self) {
+        if self.view() == View::Findings {
+            self.judged.forget_place();
+        }
+    }
+
+    /// Moves or zooms the axis of what is shown.
+    fn move_axis(&mut self, command: Command) {
+        if self.view().has_time_axis() {
+            self.axes.move_time(command, self.run.store());
+        } else {
+            self.axes.move_steps(command, self.run.store());
+            self.navigation.set_line(View::Step, 0);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Whose clock phases are shown by: the device's, where the program has one timed, or the host's.
+
+use gnntop_analysis::store::{DeviceTime, Measure, StepRow, StepStatistics, Store};
+
+/// Whose clock phases are shown by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PhaseClock {
+    /// The device's, where there is one: when work was done.
+    #[default]
+    Device,
+    /// The host's: when work was handed over, unless the program waits for it.
+    Host,
+}
+
+impl PhaseClock {
+    pub(super) fn other(self) -> Self {
+        match self {
+            Self::Device => Self::Host,
+            Self::Host => Self::Device,
+        }
+    }
+}
+
+/// The phases of a store, by the clock that is shown.
+#[derive(Clone, Copy)]
+pub struct ClockedPhases<'a> {
+    store: &'a Store,
+    clock: PhaseClock,
+    measure: Measure,
+}
+
+impl<'a> ClockedPhases<'a> {
+    pub(super) fn new(store: &'a Store, clock: PhaseClock, measure: Measure) -> Self {
+        Self { store, clock, measure }
+    }
+
+    /// The store whose phases these are.
+    pub(super) fn store(&self) -> &'a Store {
+        self.store
+    }
+
+    /// The device, where phases are shown by its clock now.
+    pub fn device(&self) -> Option<&'a DeviceTime> {
+        self.timed_device().filter(|_| self.clock == PhaseClock::Device)
+    }
+
+    /// The device, where it has told times.
+    pub fn timed_device(&self) -> Option<&'a DeviceTime> {
+        self.store.device().filter(|device| device.steps().total() > 0)
+    }
+
+    /// Figures over all steps.
+    pub fn statistics(&self) -> &'a StepStatistics {
+        self.device().map_or(self.store.statistics(), DeviceTime::statistics)
+    }
+
+    /// The row of a step; `None` where the device told nothing of it, or not yet.
+    pub fn row(&self, ordinal: u64) -> Option<StepRow<'a>> {
+        self.by_clock(self.store.steps().known_row(ordinal)?)
+    }
+
+    /// A row of the host by this clock; `None` where the device told nothing of that step, or not yet.
+    pub fn by_clock(&self, row: StepRow<'a>) -> Option<StepRow<'a>> {
+        match self.device() {
+            Some(device) => device.row(row.step()),
+            None => Some(row),
+        }
+    }
+
+    /// How long a step took, as steps are measured now, in nanoseconds. `None` where the device told nothing of it, or the
+    /// step does not tell the number that it is measured by.
+    pub fn step_ns(&self, row: StepRow<'a>) -> Option<u64> {
+        // A device knows nothing of batches: what it is measured by comes from the host's row.
+        self.measure.part(&row, self.by_clock(row)?.period_ns())
+    }
+
+    /// The clock, in a few words; `None` where there is but one.
+    pub fn clock_in_words(&self) -> Option<String> {
+        let device = self.timed_device()?;
+        Some(match self.device() {
+            Some(device) => device.clock_in_words(),
+            None => device.host_clock_in_words().to_owned(),
+        })
+    }
+
+    /// By which clock phases are not shown, in a few words, with the row of a step by it.
+    pub fn other_clock(&self, ordinal: u64) -> Option<(String, StepRow<'a>)> {
+        let device = self.timed_device()?;
+        let row = self.store.steps().known_row(ordinal)?;
+        match self.device() {
+            Some(_) => Some((device.host_clock_in_words().to_owned(), row)),
+            None => Some((device.clock_in_words(), device.row(row.step())?)),
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! Everything the screen shows: the parts of the app, each of which changes only by its own methods, and what drawing asks.
+
+use std::time::Duration;
+
+use super::action::OwnCost;
+use super::axes::Axes;
+use super::compare::{Other, Pair, pairs};
+use super::feed::Feed;
+use super::findings::{FindingLine, Judged};
+use super::keymap::KeyMap;
+use super::latency::{Latency, LatencyLine};
+use super::looks::{Background, Palette};
+use super::navigation::Navigation;
+use super::notice::MessageLine;
+use super::output::LogView;
+use super::phase_clock::ClockedPhases;
+use super::preferences::Preferences;
+use super::presentation::Presentation;
+use super::prompt::Prompt;
+use super::questions::Questions;
+use super::sessions::Sessions;
+use super::situation::Situation;
+use super::time_window::TimeWindow;
+use super::view::{Extent, Panel, View};
+use super::window::Window;
+use crate::report::EnergyTold;
+use gnntop_analysis::findings::{Findings, Judgement, Place};
+use gnntop_analysis::ranks::Run;
+use gnntop_analysis::source::Status;
+use gnntop_analysis::source::catalog::Entry;
+use gnntop_analysis::store::{PhaseSlot, StepStatistics};
+
+/// Everything the screen shows.
+#[derive(Default)]
+pub struct App {
+    /// What is known of the run. The source writes it; the panels read the store of the rank that is looked at.
+    pub run: Run,
+    pub(super) feed: Feed,
+    pub(super) navigation: Navigation,
+    pub(super) axes: Axes,
+    pub(super) presentation: Presentation,
+    pub(super) judged: Judged,
+    pub(super) latency: Latency,
+    pub(super) energy: Option<Box<EnergyTold>>,
+    pub(super) other: Option<Box<Other>>,
+    pub(super) questions: Questions,
+    pub(super) sessions: Sessions,
+    pub(super) output: Option<LogView>,
+    pub(super) message: MessageLine,
+    pub(super) preferences: Preferences,
+    pub(super) cost: OwnCost,
+    /// Whether the picture on the screen is out of date.
+    pub(super) dirty: bool,
+}
+
+impl App {
+    /// An app that knows nothing yet; `has_log` when there is a log of the program's output.
+    pub fn new(has_log: bool) -> Self {
+        Self::with(has_log, Preferences::default())
+    }
+
+    /// The same as a person wants it.
+    pub fn with(has_log: bool, preferences: Preferences) -> Self {
+        let view = preferences.view;
+        let output = has_log.then(LogView::default);
+        let mut app = Self { output, preferences, dirty: true, ..Self::default() };
+        app.navigation.show(view);
+        app
+    }
+
+    /// Lets a person choose another session by key; at once, where nothing is open yet.
+    pub fn offer_sessions(&mut self, nothing_is_open: bool) {
+        self.sessions = Sessions::offered(nothing_is_open);
+        if nothing_is_open {
+            self.navigation.open(View::Sessions);
+        }
+    }
+
+    /// Where the items of the session to compare with go; there is one from now on.
+    pub fn other_mut(&mut self) -> &mut Other {
+        self.other.get_or_insert_default()
+    }
+
+    /// Whether the picture on the screen is out of date.
+    pub fn is_dirty(&self) -> bool {
+        self.dirty
+    }
+
+    /// The screen shows everything now, and how far the lines of the view go is what its drawing learned.
+    pub fn drawn(&mut self, extent: Option<Extent>) {
+        self.navigation.drawn(extent);
+        self.dirty = false;
+    }
+
+    /// What is known about the source.
+    pub fn status(&self) -> &Status {
+        self.feed.status()
+    }
+
+    /// For how long the picture has been frozen, `None` when it is not.
+    pub fn frozen_for(&self) -> Option<Duration> {
+        self.feed.frozen_for()
+    }
+
+    /// For how long a run that should be live has said nothing, `None` while it speaks.
+    pub fn silent_for(&self) -> Option<Duration> {
+        self.feed.silent_for()
+    }
+
+    /// What fills the screen.
+    pub fn view(&self) -> View {
+        self.navigation.view()
+    }
+
+    /// The view with a key of its own that is shown, or lies below what is shown.
+    pub fn main_view(&self) -> View {
+        self.navigation.main_view()
+    }
+
+    /// The panel with the focus.
+    pub fn focus(&self) -> Panel {
+        self.navigation.focus()
+    }
+
+    /// The line of `view` that is selected or, where nothing can be selected, the first one shown. It may lie beyond the
+    /// last one there is by now.
+    pub fn line(&self, view: View) -> usize {
+        self.navigation.line(view)
+    }
+
+    /// Which steps are in view.
+    pub fn window(&self) -> &Window {
+        self.axes.window()
+    }
+
+    /// Which time the tracks show.
+    pub fn time_window(&self) -> &TimeWindow {
+        self.axes.time()
+    }
+
+    /// The ordinal of the step that a detail is about: the selected one, else the newest.
+    pub fn step_in_view(&self) -> Option<u64> {
+        self.axes.cursor().or_else(|| self.run.store().steps().total().checked_sub(1))
+    }
+
+    /// Whether percentiles are shown in the place of bars.
+    pub fn shows_percentiles(&self) -> bool {
+        self.presentation.percentiles() && matches!(self.view(), View::Overview | View::Steps)
+    }
+
+    /// The phase that is shown more clearly than the others.
+    pub fn highlight(&self) -> Option<PhaseSlot> {
+        self.presentation.highlight()
+    }
+
+    /// The phases by the clock that is shown.
+    pub fn phases(&self) -> ClockedPhases<'_> {
+        ClockedPhases::new(self.run.store(), self.presentation.clock(), self.window().measure())
+    }
+
+    /// What there is to say about the run, in a line. Empty before the first data.
+    pub fn verdict(&self) -> &str {
+        self.judged.verdict()
+    }
+
+    /// What there is to say about the run's newest steps.
+    pub fn judgement(&self) -> &Judgement {
+        self.judged.judgement()
+    }
+
+    /// What was found in the run's newest steps.
+    pub fn findings(&self) -> &Findings {
+        self.judged.findings()
+    }
+
+    /// The lines of the findings view: what was found, the weightiest first, then what could not be looked for.
+    pub fn finding_lines(&self) -> Vec<FindingLine<'_>> {
+        self.judged.lines()
+    }
+
+    /// The selected line of the findings view.
+    pub fn finding_line(&self) -> Option<FindingLine<'_>> {
+        self.judged.line(self.line(View::Findings))
+    }
+
+    /// The places of the selected finding, the longest first, and which of them is selected.
+    pub fn finding_places(&self) -> (Vec<&Place>, usize) {
+        self.judged.places(self.line(View::Findings))
+    }
+
+    /// What the latency view shows beside what the store knows.
+    pub fn latency(&self) -> &Latency {
+        &self.latency
+    }
+
+    /// Figures over the steps that the latency view is about.
+    pub fn latency_figures(&self) -> &StepStatistics {
+        self.latency.figures(self.phases())
+    }
+
+    /// The lines of the latency table: the step, its phases and, since the start, spans by the time they took.
+    pub fn latency_lines(&self) -> Vec<LatencyLine<'_>> {
+        self.latency.lines(self.run.store(), |name| self.passes(name))
+    }
+
+    /// The line of the latency table that is selected.
+    pub fn latency_line(&self) -> LatencyLine<'_> {
+        let lines = self.latency_lines();
+        lines.get(self.line(View::Latency)).or(lines.last()).copied().unwrap_or(LatencyLine::Step)
+    }
+
+    /// The run's energy as it was told last; `None` before the first time.
+    pub fn energy(&self) -> Option<&EnergyTold> {
+        self.energy.as_deref()
+    }
+
+    /// The session that this one is compared with.
+    pub fn other(&self) -> Option<&Other> {
+        self.other.as_deref()
+    }
+
+    /// The step and all phases of both sessions, those of the other one that this one lacks before the gap.
+    pub fn pairs(&self) -> Vec<Pair<'_>> {
+        self.other().map(|other| pairs(self.run.store(), other.store())).unwrap_or_default()
+    }
+
+    /// The open question, if one is asked.
+    pub fn prompt(&self) -> Option<&Prompt> {
+        self.questions.open()
+    }
+
+    /// The part that names must have to be shown; empty where all are.
+    pub fn filter(&self) -> &str {
+        self.questions.filter()
+    }
+
+    /// Whether something with this name is shown.
+    pub fn passes(&self, name: &str) -> bool {
+        self.questions.passes(name)
+    }
+
+    /// What can be opened and passes the filter, in the order of the catalog.
+    pub fn entries(&self) -> Vec<&Entry> {
+        self.sessions.entries(&self.questions)
+    }
+
+    /// Why there may be more than [`App::entries`].
+    pub fn sessions_problem(&self) -> Option<&str> {
+        self.sessions.problem()
+    }
+
+    /// The program's output, if there is a log of it.
+    pub fn log(&self) -> Option<&LogView> {
+        self.output.as_ref()
+    }
+
+    /// What there is to say at this moment, such as what a key changed.
+    pub fn notice(&self) -> Option<&str> {
+        self.message.text()
+    }
+
+    /// Whether the notice is about something that did not work.
+    pub fn notice_is_problem(&self) -> bool {
+        self.message.is_problem()
+    }
+
+    /// What the keys do.
+    pub fn keymap(&self) -> &KeyMap {
+        &self.preferences.keys
+    }
+
+    /// The palette of colours.
+    pub fn palette(&self) -> Palette {
+        self.preferences.palette
+    }
+
+    /// What lies behind the text.
+    pub fn background(&self) -> Background {
+        self.preferences.background
+    }
+
+    /// What the viewer takes from the machine.
+    pub fn cost(&self) -> OwnCost {
+        self.cost
+    }
+
+    /// Whether the run has what this view shows.
+    pub fn offers(&self, view: View) -> bool {
+        match view {
+            View::Ranks => self.run.is_parallel(),
+            View::Pipeline => self.run.is_pipeline(),
+            _ => true,
+        }
+    }
+
+    /// The situation that decides what keys do.
+    pub fn situation(&self) -> Situation {
+        let (view, has_steps) = (self.view(), !self.run.store().steps().is_empty());
+        Situation {
+            view,
+            focus: self.focus(),
+            steps: has_steps,
+            percentile: view == View::Latency && has_steps && !matches!(self.latency_line(), LatencyLine::Span(_)),
+            found: match view {
+                View::Findings => self.judged.has_place_at(self.line(view)),
+                _ => self.judged.has_any_place(),
+            },
+            selected: self.axes.cursor().is_some() || self.highlight().is_some() || self.questions.has_filter(),
+            live: self.feed.is_live(),
+            replay: self.feed.is_replay(),
+            log: self.output.is_some(),
+            sessions: self.sessions.is_offered(),
+            ranks: self.run.is_parallel(),
+            stages: self.run.is_pipeline(),
+            device: self.phases().timed_device().is_some(),
+            open: !self.sessions.has_nothing_open(),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! A series as braille dots, two across and four up in a cell: filled up to the mean of each half column, with a dot of its
+//! own at the largest value where that stands out. Nothing is drawn where nothing is known; zero is the lowest dot.
+
+use ratatui::style::Style;
+
+use crate::ui::sheet::Sheet;
+use crate::ui::theme::Theme;
+use gnntop_analysis::store::Bin;
+
+/// Dots up a cell.
+const DOTS: u16 = 4;
+/// Braille bits of the left and the right half of a cell, from the bottom up.
+const BITS: [[u32; 4]; 2] = [[0x40, 0x04, 0x02, 0x01], [0x80, 0x20, 0x10, 0x08]];
+/// The empty braille cell.
+const BLANK: u32 = 0x2800;
+/// Heights in ASCII, from the lowest up.
+const ASCII: [char; 8] = ['_', '_', '.', '-', '=', '+', '*', '#'];
+
+/// One row of a chart of several rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// Which row, 0 at the bottom.
+    pub at: u16,
+    /// Rows of the chart.
+    pub of: u16,
+    /// The value at the top of the chart.
+    pub full: f64,
+}
+
+impl Row {
+    /// Dots of this row below and at a value: 1 to 4, 0 where the value lies in a row below.
+    fn dots(&self, value: f64) -> u16 {
+        let all = (self.of * DOTS).max(1);
+        let share = if self.full > 0.0 { (value / self.full).clamp(0.0, 1.0) } else { 0.0 };
+        let level = 1 + (share * f64::from(all - 1)).round() as u16;
+        level.saturating_sub(self.at * DOTS)
+    }
+}
+
+/// Draws one row of a chart from column `x` of the sheet's first row on. `halves` has two entries a cell; `mark` is a cell
+/// that is drawn in the style beside it.
+pub fn draw(
+    sheet: &mut Sheet<'_>,
+    x: u16,
+    halves: &[Option<Bin>],
+    row: Row,
+    mark: Option<(u16, Style)>,
+    theme: &Theme,
+) {
+    for (at, pair) in (0u16..).zip(halves.chunks(2)) {
+        let cell = if theme.ascii() { ascii(pair, row) } else { braille(pair, row) };
+        let style = mark.filter(|(column, _)| *column == at).map_or(theme.series(), |(_, style)| style);
+        if let Some(c) = cell {
+            sheet.cell(x.saturating_add(at), 0, c, style);
+        }
+    }
+}
+
+fn braille(pair: &[Option<Bin>], row: Row) -> Option<char> {
+    let mut bits = 0;
+    for (column, bin) in BITS.iter().zip(pair) {
+        let Some(bin) = bin else { continue };
+        let filled = usize::from(row.dots(bin.mean).min(DOTS));
+        column[..filled].iter().for_each(|bit| bits |= bit);
+        let top = row.dots(bin.max);
+        if (1..=DOTS).contains(&top) {
+            bits |= column[usize::from(top) - 1];
+        }
+    }
+    (bits > 0).then(|| char::from_u32(BLANK + bits)).flatten()
+}
+
+fn ascii(pair: &[Option<Bin>], row: Row) -> Option<char> {
+    let mean = pair
+        .iter()
+        .flatten()
+        .map(|bin| bin.mean)
+        .fold(None, |most: Option<f64>, mean| Some(most.map_or(mean, |most| most.max(mean))))?;
+    let share = if row.full > 0.0 { (mean / row.full).clamp(0.0, 1.0) } else { 0.0 };
+    let level = share * f64::from(row.of) - f64::from(row.at);
+    let at = (level * 7.0).round();
+    (at >= 1.0 || row.at == 0).then(|| ASCII[at.clamp(0.0, 7.0) as usize])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bin(mean: f64, max: f64) -> Option<Bin> {
+        Some(Bin { min: 0.0, mean, max })
+    }
+
+    #[test]
+    fn zero_is_a_dot_and_absent_is_none() {
+        let row = Row { at: 0, of: 1, full: 10.0 };
+        assert_eq!(braille(&[bin(0.0, 0.0), None], row), Some('⡀'));
+        assert_eq!(braille(&[None, bin(10.0, 10.0)], row), Some('⢸'));
+        assert_eq!(braille(&[None, None], row), None);
+        assert_eq!(ascii(&[None, None], row), None);
+        assert_eq!((ascii(&[bin(0.0, 0.0)], row), ascii(&[bin(10.0, 10.0)], row)), (Some('_'), Some('#')));
+    }
+
+    #[test]
+    fn a_peak_stands_above_the_mean() {
+        let rows: Vec<Option<char>> =
+            (0..2).map(|at| braille(&[bin(2.0, 10.0), bin(10.0, 10.0)], Row { at, of: 2, full: 10.0 })).collect();
+        assert_eq!(rows, [Some('⣼'), Some('⢹')]);
+    }
+
+    #[test]
+    fn no_value_reaches_beyond_the_chart() {
+        for value in [-5.0, 0.0, 1.0, 1e300, f64::MAX] {
+            for full in [0.0, -1.0, 1e-300, 7.0] {
+                for at in 0..3 {
+                    let row = Row { at, of: 3, full };
+                    braille(&[bin(value, value), bin(value, value)], row);
+                    ascii(&[bin(value, value)], row);
+                    assert!(row.dots(value) <= 12);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What is worth a look among the steps of a chart, a sign above each bar: what was found there, and marks.
+
+use ratatui::style::Style;
+
+use crate::ui::chart::labels::Labels;
+use crate::ui::scene::Scene;
+use crate::ui::sheet::{Sheet, clip};
+use crate::ui::theme::Theme;
+use gnntop_analysis::figures::count;
+use gnntop_analysis::findings::{Finding, Kind, Severity};
+use gnntop_analysis::store::StepColumn;
+
+/// Longest name of a mark, in columns.
+const NAME_MOST: u16 = 20;
+/// A mark that stands in more than one column out of this many says nothing about any of them.
+const OFTEN: usize = 6;
+
+/// One sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flag<'a> {
+    /// A finding begins here.
+    Finding(Kind, Severity),
+    /// An instant that the program named.
+    Mark(&'a str),
+}
+
+impl Flag<'_> {
+    fn style(self, theme: &Theme) -> Style {
+        match self {
+            Self::Finding(_, Severity::Minor | Severity::Major) => theme.warning(),
+            Self::Finding(_, Severity::Note) | Self::Mark(_) => theme.accent(),
+        }
+    }
+
+    /// The sign, and what it means.
+    fn sign(self, theme: &Theme) -> (char, &'static str) {
+        match self {
+            Self::Finding(kind, _) => sign(kind, theme),
+            Self::Mark(_) => (theme.glyph('◆', '*'), "mark"),
+        }
+    }
+}
+
+/// The sign of a finding, and what it means.
+pub fn sign(kind: Kind, theme: &Theme) -> (char, &'static str) {
+    match kind {
+        Kind::Spike => ('!', "spike"),
+        Kind::PartialBatch => (theme.glyph('◔', 'p'), "partial batch"),
+        Kind::Gap => ('g', "long gap"),
+        Kind::Stall => ('s', "stall at a mark"),
+        Kind::PageFaults => ('f', "page faults"),
+        Kind::WarmUp => ('w', "warm-up"),
+        Kind::Drift => ('d', "gets slower"),
+        other => (theme.glyph('•', 'o'), other.title()),
+    }
+}
+
+/// The signs of a chart.
+pub struct Flags<'a> {
+    /// Columns of the screen, from left to right, with their signs; of several in a column the weightiest comes first.
+    all: Vec<(u16, Flag<'a>)>,
+    /// The name of a mark that is left out because it stands nearly everywhere.
+    left_out: Option<&'a str>,
+    /// The steps that were looked at for findings, where the chart has older ones too.
+    looked_at: Option<u64>,
+}
+
+impl<'a> Flags<'a> {
+    /// The signs of these columns.
+    pub fn of<'c>(columns: impl Iterator<Item = (u16, &'c StepColumn<'c>)>, scene: &Scene<'a>) -> Self {
+        let columns: Vec<(u16, &StepColumn<'_>)> = columns.collect();
+        let mut all = findings_in(&columns, scene);
+        for (x, column) in &columns {
+            all.extend(marks_in(column, scene).map(|mark| (*x, Flag::Mark(mark))));
+        }
+        let judgement = scene.app.judgement();
+        let is_older = columns.first().is_some_and(|(_, column)| column.first < judgement.ordinals.start);
+        let mut flags = Self { all, left_out: None, looked_at: is_older.then(|| judgement.steps()) };
+        flags.leave_out_what_is_everywhere(columns.len());
+        flags
+    }
+
+    fn leave_out_what_is_everywhere(&mut self, columns: usize) {
+        let most = columns.div_ceil(OFTEN).max(2);
+        let mut times: Vec<(&str, usize)> = Vec::new();
+        for (_, flag) in &self.all {
+            let Flag::Mark(name) = flag else { continue };
+            match times.iter_mut().find(|(known, _)| known == name) {
+                Some((_, times)) => *times += 1,
+                None => times.push((name, 1)),
+            }
+        }
+        times.retain(|(_, times)| *times > most);
+        self.left_out = times.first().map(|(name, _)| *name);
+        self.all.retain(|(_, flag)| !times.iter().any(|(name, _)| *flag == Flag::Mark(name)));
+    }
+
+    /// Draws the signs, one a column.
+    pub fn draw(&self, sheet: &mut Sheet<'_>, theme: &Theme) {
+        for (x, flag) in self.all.iter().rev() {
+            sheet.cell(*x, 0, flag.sign(theme).0, flag.style(theme));
+        }
+    }
+
+    /// The signs of the chart with their meaning, and what was left out.
+    pub fn legend(&self, theme: &Theme) -> String {
+        let mut words: Vec<String> = Vec::new();
+        for (_, flag) in &self.all {
+            let (sign, meaning) = flag.sign(theme);
+            let word = format!("{sign} {meaning}");
+            if !words.contains(&word) {
+                words.push(word);
+            }
+        }
+        let mut parts = vec![words.join("  ")];
+        if words.is_empty() {
+            parts = vec!["nothing stands out in these steps".to_owned()];
+        }
+        parts.extend(self.left_out.map(|name| format!("\"{name}\" is nearly everywhere")));
+        parts.extend(self.looked_at.map(|steps| format!("findings: newest {} steps", count(steps))));
+        parts.join("; ")
+    }
+
+    /// Writes the names of marks where there is room, each as often as it comes.
+    pub fn draw_names(&self, sheet: &mut Sheet<'_>, labels: &mut Labels, scene: &Scene<'_>) {
+        for (x, flag) in &self.all {
+            if let Flag::Mark(name) = flag {
+                labels.place_around(sheet, *x, &clip(name, NAME_MOST, scene.theme), scene.theme.dim());
+            }
+        }
+    }
+}
+
+/// Where findings begin: first those that name a cause, then the weightiest.
+fn findings_in<'a>(columns: &[(u16, &StepColumn<'_>)], scene: &Scene<'_>) -> Vec<(u16, Flag<'a>)> {
+    let mut all = Vec::new();
+    let mut found: Vec<&Finding> = scene.app.findings().found.iter().collect();
+    // A checkpoint between steps is a long gap too.
+    found.sort_by_key(|finding| !matches!(finding.kind, Kind::Stall | Kind::PageFaults));
+    for finding in found {
+        let flag = Flag::Finding(finding.kind, finding.severity);
+        for place in &finding.places {
+            let ordinal = place.ordinals.start;
+            let at = columns.partition_point(|(_, column)| column.ordinals().end <= ordinal);
+            let Some((x, column)) = columns.get(at).filter(|(_, column)| column.first <= ordinal) else { continue };
+            // Among several steps there is always a partial one.
+            let says_nothing = finding.kind == Kind::PartialBatch && column.steps > 1;
+            if !says_nothing && all.last() != Some(&(*x, flag)) {
+                all.push((*x, flag));
+            }
+        }
+    }
+    all
+}
+
+/// Names of the marks made while a column's steps ran, the newest first, each once.
+fn marks_in<'a>(column: &StepColumn<'_>, scene: &Scene<'a>) -> impl Iterator<Item = &'a str> {
+    let times = scene.store.steps().time_of(column);
+    let marks = scene.store.marks();
+    let mut last = None;
+    let in_column = marks.within(times).map(|mark| scene.store.name(mark.name));
+    in_column.filter(move |name| last.replace(*name) != Some(*name))
+}

@@ -1,0 +1,184 @@
+//! The hardware strip: processor, memory, GPU, power, and what the program counts itself, such as its loss and the depth
+//! of its queues, each with its last seconds. What cannot be read is a dash and the reason, never a zero.
+//!
+//! ```text
+//!  cpu      ▅▆▆▇▆ 1.92 cores               machine  ▆▇▇▇▇ 1.97 of 2 cores
+//!  rss      ▃▃▃▃▃ 512 MiB                  memory   ▃▃▃▃▃ 7.12 of 23.4 GiB
+//!  gpu      — no GPU: libnvidia-ml.so.1 …  power    — not measured
+//!  loss     ▇▅▃▂▁ 0.0142                   queue    ▂▃▂▁▂ 3
+//! ```
+
+use crate::app::Panel;
+use crate::ui::chart::spark::{self, Columns};
+use crate::ui::headings::Title;
+use crate::ui::panel::gauge::{self, Gauge};
+use crate::ui::panel::run_gauges;
+use crate::ui::scene::Scene;
+use crate::ui::sheet::Sheet;
+use crate::wrap::wrapped;
+use gnntop_analysis::figures::{bytes, percent, quantity};
+use gnntop_analysis::store::{Absence, CounterSeries, HardwareValue, Signal};
+
+/// Narrowest cell.
+const CELL_LEAST: u16 = 30;
+/// Program counters that are shown.
+const COUNTERS_SHOWN: usize = 8;
+/// Shares below this are not worth a word.
+const WORTH_A_WORD: f64 = 0.01;
+
+/// Rows that the panel takes at this width.
+pub fn rows(scene: &Scene<'_>, width: u16) -> u16 {
+    let gpus = scene.store.hardware().gpus().len().max(1);
+    let told = run_gauges::live_memory(scene, 0).iter().chain(&run_gauges::loss(scene, 0)).count();
+    let items = 5 + gpus + told + scene.store.own_counters().count().min(COUNTERS_SHOWN);
+    1 + items.div_ceil(usize::from(across(width))).min(12) as u16
+}
+
+/// Cells beside each other.
+fn across(width: u16) -> u16 {
+    (width / CELL_LEAST).clamp(1, if width < 150 { 2 } else { 4 })
+}
+
+/// Draws the panel. With one or two rows there is no title.
+pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
+    let titled = sheet.height() > 2;
+    if titled {
+        Title { panel: Panel::Hardware, name: "hardware", note: "the last seconds", right: "" }.draw(sheet, scene);
+    }
+    let mut sheet = sheet.rows(u16::from(titled), 0);
+    let across = across(sheet.width());
+    let cell = sheet.width() / across;
+    let columns = gauge::series_width(cell);
+    for (at, gauge) in (0..).zip(gauges(scene, columns)) {
+        let (x, y) = (at % across * cell, at / across);
+        if y >= sheet.height() {
+            break;
+        }
+        gauge.draw(&mut sheet.part(x, y, cell, 1), scene);
+    }
+}
+
+/// Draws the panel as all there is, with what to do to see more.
+pub fn draw_alone(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
+    let panel = rows(scene, sheet.width());
+    draw(&mut sheet.part(0, 0, u16::MAX, panel), scene);
+    let hint = scene.app.status().hint.as_deref().unwrap_or_default();
+    let room = usize::from(sheet.width().saturating_sub(2)).max(1);
+    for (y, line) in (panel.saturating_add(1)..).zip(wrapped(hint, room)) {
+        sheet.text(1, y, &line, scene.theme.plain());
+    }
+}
+
+/// All quantities in the order in which they are shown.
+fn gauges(scene: &Scene<'_>, columns: u16) -> Vec<Gauge> {
+    let mut gauges = vec![process_cpu(scene, columns), machine_cpu(scene, columns)];
+    gauges.extend([process_memory(scene, columns), machine_memory(scene, columns)]);
+    let gpus = scene.store.hardware().gpus();
+    gauges.extend(gpus.iter().map(|gpu| gpu_gauge(scene, columns, *gpu, gpus.len())));
+    if gpus.is_empty() {
+        gauges.push(no_gpu(scene));
+    }
+    gauges.push(run_gauges::power(scene, columns));
+    gauges.extend(run_gauges::live_memory(scene, columns));
+    gauges.extend(run_gauges::loss(scene, columns));
+    let counters = scene.store.own_counters().take(COUNTERS_SHOWN);
+    gauges.extend(counters.map(|counter| counter_gauge(scene, columns, counter)));
+    gauges
+}
+
+/// The series of a signal, empty where there is no such signal.
+fn series(scene: &Scene<'_>, name: &str, columns: u16) -> Columns {
+    let of = |signal: &Signal| spark::of_signal(signal, scene.store.now_ns(), columns);
+    scene.store.signals().find(name).map(of).unwrap_or_default()
+}
+
+fn said<T>(reading: Result<T, Absence<'_>>, say: impl FnOnce(T) -> String) -> Result<String, String> {
+    reading.map(say).map_err(|absence| absence.to_string())
+}
+
+/// How many cores the machine has, if each is published.
+fn core_count(scene: &Scene<'_>) -> Option<usize> {
+    Some(scene.store.hardware().cores().len()).filter(|cores| *cores > 0)
+}
+
+fn process_cpu(scene: &Scene<'_>, columns: u16) -> Gauge {
+    let value = said(scene.store.hardware().process_cores(), |cores| format!("{cores:.2} cores"));
+    let full = core_count(scene).map(|cores| cores as f64 * 1e9);
+    Gauge { name: "cpu".to_owned(), series: series(scene, "process.cpu_time", columns), full, value }
+}
+
+fn machine_cpu(scene: &Scene<'_>, columns: u16) -> Gauge {
+    let cpu = scene.store.hardware().machine_cpu();
+    let cores = core_count(scene);
+    let say = |busy: f64| {
+        let mut text = match cores {
+            Some(cores) => format!("{busy:.2} of {cores} cores"),
+            None => format!("{busy:.2} cores"),
+        };
+        for (share, word) in [(cpu.steal, "steal"), (cpu.iowait, "iowait")] {
+            let share = share.unwrap_or(0.0) / cores.unwrap_or(1) as f64;
+            if share >= WORTH_A_WORD {
+                text.push_str(&format!(", {word} {}", percent(share)));
+            }
+        }
+        text
+    };
+    let full = cores.map(|cores| cores as f64 * 1e9);
+    let value = said(cpu.busy, say);
+    Gauge { name: "machine".to_owned(), series: series(scene, "machine.cpu.busy", columns), full, value }
+}
+
+fn process_memory(scene: &Scene<'_>, columns: u16) -> Gauge {
+    let value = said(scene.store.hardware().process_rss_bytes(), bytes);
+    Gauge { name: "rss".to_owned(), series: series(scene, "process.rss", columns), full: None, value }
+}
+
+fn machine_memory(scene: &Scene<'_>, columns: u16) -> Gauge {
+    let hardware = scene.store.hardware();
+    let total = hardware.machine_memory_total_bytes().ok();
+    let value = said(hardware.machine_memory_used_bytes(), |used| used_of(used, total));
+    Gauge { name: "memory".to_owned(), series: series(scene, "machine.memory.used", columns), full: total, value }
+}
+
+fn used_of(used: f64, total: Option<f64>) -> String {
+    total.map_or_else(|| bytes(used), |total| format!("{} of {}", bytes(used), bytes(total)))
+}
+
+fn gpu_gauge(scene: &Scene<'_>, columns: u16, gpu: u32, gpus: usize) -> Gauge {
+    let read = |quantity: &str| scene.store.hardware().gpu(gpu, quantity);
+    let value = said(read("util"), |util| gpu_words(util, read));
+    let name = if gpus == 1 { "gpu".to_owned() } else { format!("gpu {gpu}") };
+    Gauge { name, series: series(scene, &format!("gpu.{gpu}.util"), columns), full: Some(100_000.0), value }
+}
+
+/// What of a GPU can be read: utilisation, memory, power and temperature.
+fn gpu_words<'r>(util: f64, read: impl Fn(&str) -> HardwareValue<'r>) -> String {
+    let mut text = percent(util / 100_000.0);
+    if let Ok(used) = read("memory.used") {
+        text.push_str(&format!(" {}", bytes(used)));
+    }
+    if let Ok(milliwatts) = read("power.instant").or_else(|_| read("power")) {
+        text.push_str(&format!(" {:.0} W", milliwatts / 1e3));
+    }
+    if let Ok(millidegrees) = read("temperature") {
+        text.push_str(&format!(" {:.0} °C", millidegrees / 1e3));
+    }
+    text
+}
+
+fn no_gpu(scene: &Scene<'_>) -> Gauge {
+    let reason = match scene.store.hardware().reading("gpu.count") {
+        Err(absence) => format!("no GPU: {absence}"),
+        Ok(_) => "no GPU".to_owned(),
+    };
+    Gauge { name: "gpu".to_owned(), series: Vec::new(), full: None, value: Err(reason) }
+}
+
+fn counter_gauge(scene: &Scene<'_>, columns: u16, counter: &CounterSeries) -> Gauge {
+    let value = match counter.series.last().and_then(|point| point.value()) {
+        Some(value) => Ok(quantity(value)),
+        None => Err("not counted yet".to_owned()),
+    };
+    let series = spark::of_counter(counter, scene.store.now_ns(), columns);
+    Gauge { name: scene.store.name(counter.name).to_owned(), series, full: None, value }
+}

@@ -1,0 +1,17 @@
+//! The parts that views are made of, and what stands around them: header, row of views, footer.
+
+pub mod footer;
+pub mod gauge;
+pub mod hardware;
+pub mod header;
+pub mod layout;
+pub mod percentiles;
+pub mod phases;
+pub mod readout;
+pub mod run_gauges;
+pub mod spans;
+pub mod step_detail;
+pub mod steps;
+pub mod strips;
+pub mod tabs;
+pub mod tiny;

@@ -1,0 +1,161 @@
+//! The table of percentiles: the step, its phases and the spans inside them. A percentile that there are too few
+//! durations for is a dash: it would only be the longest one.
+//!
+//! ```text
+//! ─percentiles ────────── p50 ───── p90 ───── p99 ─── p99.9 ── p99.99 ───── max ─
+//! ▌      step         40.0 ms   40.0 ms ▸ 85.0 ms         —         —    310 ms
+//!  ░░ F  forward      10.0 ms   10.0 ms   10.0 ms         —         —   10.0 ms
+//! ```
+
+use crate::app::{LatencyLine, Over, QUANTILES, View};
+use crate::ui::headings::rule;
+use crate::ui::scene::Scene;
+use crate::ui::scroll::selected_and_first;
+use crate::ui::sheet::{Sheet, clip, width};
+use gnntop_analysis::figures::{count, duration};
+use gnntop_analysis::store::Distribution;
+
+/// Columns of swatch and letter.
+const SWATCH: u16 = 6;
+/// Columns of a figure with the space and the mark before it.
+const FIGURE: u16 = 10;
+/// Columns of a name that is worth showing.
+const NAME_LEAST: u16 = 10;
+/// Longest name.
+const NAME_MOST: u16 = 40;
+/// Heads of the percentiles, as in [`QUANTILES`].
+const HEADS: [&str; QUANTILES.len()] = ["p50", "p90", "p99", "p99.9", "p99.99", "max"];
+
+/// The head of a percentile.
+pub fn head(column: usize) -> &'static str {
+    HEADS.get(column).copied().unwrap_or("max")
+}
+
+/// Which percentiles fit, and where.
+struct Layout {
+    name: u16,
+    /// Places among [`QUANTILES`].
+    columns: Vec<usize>,
+    has_count: bool,
+}
+
+impl Layout {
+    /// With too little room, columns around the selected one.
+    fn of(width: u16, selected: usize) -> Self {
+        let room = width.saturating_sub(SWATCH + NAME_LEAST + 1);
+        let fitting = usize::from(room / FIGURE).clamp(1, HEADS.len());
+        let first = selected.saturating_sub(fitting.saturating_sub(1)).min(HEADS.len() - fitting);
+        let spare = room.saturating_sub(FIGURE * fitting as u16);
+        let has_count = spare >= FIGURE;
+        let name = (NAME_LEAST + spare - if has_count { FIGURE } else { 0 }).min(NAME_MOST);
+        Self { name, columns: (first..first + fitting).collect(), has_count }
+    }
+
+    /// The column after the `n`th figure.
+    fn end(&self, n: u16) -> u16 {
+        SWATCH + self.name + FIGURE * (n + 1)
+    }
+}
+
+/// Draws the table.
+pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
+    let theme = scene.theme;
+    let layout = Layout::of(sheet.width(), scene.app.latency().column());
+    rule(sheet, 0, "percentiles", "", scene);
+    let heads = layout.has_count.then_some("count").into_iter();
+    for (n, name) in (0..).zip(heads.chain(layout.columns.iter().map(|column| head(*column)))) {
+        sheet.text_ending(0, layout.end(n) + 1, 0, &format!(" {name} "), theme.plain());
+    }
+    let lines = scene.app.latency_lines();
+    let rows = sheet.height().saturating_sub(1);
+    let (selected, first) = selected_and_first(sheet, scene.app.line(View::Latency), lines.len(), rows);
+    for (y, (at, line)) in (1..=rows).zip(lines.iter().enumerate().skip(first)) {
+        draw_line(&mut sheet.part(0, y, u16::MAX, 1), line, at == selected, &layout, scene);
+    }
+    let below = lines.len() as u16 + 1;
+    if below < sheet.height() {
+        let note = format!("{}; a dash where there are too few to tell", over(scene));
+        sheet.text(SWATCH, below, &clip(&note, sheet.width().saturating_sub(SWATCH + 1), theme), theme.dim());
+    }
+}
+
+/// Durations behind a line of the table; `None` where there are none.
+pub fn distribution<'a>(line: &LatencyLine<'a>, scene: &Scene<'a>) -> Option<&'a Distribution> {
+    let figures = scene.app.latency_figures();
+    match line {
+        LatencyLine::Step => Some(figures.period()),
+        LatencyLine::Phase(_, phase) => figures.phase(phase.slot),
+        LatencyLine::Span(span) => Some(&span.durations),
+    }
+}
+
+/// What a line of the table is about.
+pub fn name<'a>(line: &LatencyLine<'a>, scene: &Scene<'a>) -> &'a str {
+    match line {
+        LatencyLine::Step => "step",
+        LatencyLine::Phase(_, phase) => &phase.text,
+        LatencyLine::Span(span) => scene.store.name(span.name),
+    }
+}
+
+fn draw_line(sheet: &mut Sheet<'_>, line: &LatencyLine<'_>, is_selected: bool, layout: &Layout, scene: &Scene<'_>) {
+    let theme = scene.theme;
+    if is_selected {
+        sheet.cell(0, 0, theme.glyph('▌', '>'), theme.accent());
+    }
+    if let LatencyLine::Phase(at, _) = line
+        && let Some(look) = scene.looks.get(*at)
+    {
+        (1..3).for_each(|x| sheet.cell(x, 0, look.fill, look.style()));
+        sheet.cell(4, 0, look.letter, theme.strong());
+    }
+    let style = if is_selected { theme.strong() } else { theme.plain() };
+    sheet.text(SWATCH, 0, &clip(name(line, scene), layout.name - 1, theme), style);
+    let all = distribution(line, scene).filter(|all| all.count() > 0);
+    let mut n = 0;
+    if layout.has_count {
+        let count = all.map_or(0, Distribution::count);
+        sheet.text_ending(SWATCH, layout.end(0), 0, &gnntop_analysis::figures::count(count), theme.dim());
+        n = 1;
+    }
+    for (n, column) in (n..).zip(&layout.columns) {
+        let text = all.and_then(|all| figure(all, *column));
+        let (start, end) = (layout.end(n).saturating_sub(FIGURE), layout.end(n));
+        let is_cursor = is_selected && *column == scene.app.latency().column();
+        let style = if is_cursor { theme.accent() } else { theme.plain() };
+        let text = text.unwrap_or_else(|| theme.text("—", "-").to_owned());
+        if is_cursor {
+            let x = end.saturating_sub(width(&text) + 1).max(start);
+            sheet.cell(x, 0, theme.glyph('▸', '>'), style);
+        }
+        sheet.text_ending(start + 1, end, 0, &text, style);
+    }
+}
+
+/// A percentile, where there are enough durations to tell it from the longest.
+fn figure(all: &Distribution, column: usize) -> Option<String> {
+    match QUANTILES.get(column) {
+        Some(quantile) if *quantile < 1.0 => all.percentile(*quantile).filter(|_| all.tells(*quantile)).map(duration),
+        _ => all.max_ns().map(duration),
+    }
+}
+
+/// How many steps the table is over, in words.
+pub fn over(scene: &Scene<'_>) -> String {
+    let counted = scene.app.latency_figures().steps();
+    let clock = scene.app.phases().clock_in_words().map(|clock| format!("; {clock}")).unwrap_or_default();
+    let steps = match scene.app.latency().range() {
+        None => format!("{} steps since the start", count(counted)),
+        Some(range) => {
+            let wanted = range.end - range.start;
+            let what = match scene.app.latency().over() {
+                Over::Newest(_) => "newest",
+                _ => "selected",
+            };
+            let of =
+                if counted < wanted { format!(" of {}, the others are reduced", count(wanted)) } else { String::new() };
+            format!("the {} {what} steps{of}", count(counted))
+        }
+    };
+    steps + &clock
+}

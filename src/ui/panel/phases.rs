@@ -1,0 +1,217 @@
+//! The phase table: how long each phase took last, its percentiles since the start, and its share of the wall clock. The
+//! gap is a row like any other, since phases and gap together are all the time there is. Where there is room, the spans inside
+//! the phases follow below.
+//!
+//! ```text
+//!  phases  1,234 steps ───── last ───── p50 ───── p90 ───── p99 ───── max ─────── share
+//!  ░░ F  forward          17.1 ms   17.0 ms   18.2 ms   21.0 ms   40.3 ms   38 % ▆▆▆▆
+//!  ██ B  backward         21.3 ms   21.0 ms   22.4 ms   27.1 ms   61.0 ms   47 % ▆▆▆▆▆
+//!  ·· .  gap               104 µs    101 µs    140 µs    1.2 ms    9.1 ms  0.4 %
+//!        step             45.2 ms   44.9 ms   48.0 ms   60.2 ms    312 ms
+//! ```
+
+use ratatui::style::Style;
+
+use crate::app::{Panel, Target};
+use crate::ui::headings::Title;
+use crate::ui::panel::spans;
+use crate::ui::scene::Scene;
+use crate::ui::scroll::first_scrolled;
+use crate::ui::sheet::{Sheet, clip, width};
+use gnntop_analysis::figures::{count, duration, percent};
+use gnntop_analysis::store::{DeviceTime, Distribution, Phase, StepRow};
+
+/// Columns of swatch and letter.
+const SWATCH: u16 = 6;
+/// Columns of a figure with the space before it.
+const FIGURE: u16 = 9;
+/// Columns of the share in figures.
+const SHARE: u16 = 7;
+/// Columns of the title without its note.
+const TITLE: u16 = 9;
+/// Columns of a name that is worth showing.
+const NAME_LEAST: u16 = 10;
+/// Longest bar of a share.
+const BAR_MOST: u16 = 24;
+
+/// Rows that the whole table takes.
+pub fn rows(scene: &Scene<'_>) -> u16 {
+    u16::try_from(scene.store.phases().len()).unwrap_or(u16::MAX).saturating_add(2)
+}
+
+/// A column of figures.
+struct Column {
+    name: &'static str,
+    figure: Figure,
+    /// The narrower the table, the fewer columns: this one goes at its turn, the highest first.
+    goes: u8,
+}
+
+#[derive(Clone, Copy)]
+enum Figure {
+    Last,
+    Percentile(f64),
+    Max,
+}
+
+const COLUMNS: [Column; 5] = [
+    Column { name: "last", figure: Figure::Last, goes: 1 },
+    Column { name: "p50", figure: Figure::Percentile(0.5), goes: 0 },
+    Column { name: "p90", figure: Figure::Percentile(0.9), goes: 4 },
+    Column { name: "p99", figure: Figure::Percentile(0.99), goes: 2 },
+    Column { name: "max", figure: Figure::Max, goes: 3 },
+];
+
+/// Which columns fit, and how wide names and bars are.
+struct Layout {
+    columns: Vec<&'static Column>,
+    name: u16,
+    bar: u16,
+}
+
+impl Layout {
+    fn of(width: u16) -> Self {
+        let room = width.saturating_sub(SWATCH + NAME_LEAST + SHARE);
+        let fitting = usize::from(room / FIGURE);
+        let columns: Vec<_> = COLUMNS.iter().filter(|column| usize::from(column.goes) < fitting).collect();
+        let spare = room.saturating_sub(FIGURE * columns.len() as u16);
+        let bar = spare.saturating_sub(4).min(BAR_MOST) / 2 * 2;
+        Self { columns, name: NAME_LEAST + spare - bar, bar }
+    }
+
+    /// The column after the figures.
+    fn figures_end(&self) -> u16 {
+        SWATCH + self.name + FIGURE * self.columns.len() as u16
+    }
+}
+
+/// Draws the panel.
+pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
+    if sheet.height() == 0 {
+        return;
+    }
+    let table = rows(scene);
+    // A rule, a head and a span: less is not worth it.
+    if sheet.height() >= table + 2 {
+        spans::draw(&mut sheet.rows(table, 0), scene);
+    }
+    let mut sheet = sheet.part(0, 0, u16::MAX, table);
+    draw_table(&mut sheet, scene);
+}
+
+fn draw_table(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
+    let layout = Layout::of(sheet.width());
+    draw_heads(sheet, &layout, scene);
+    let phases = scene.store.phases().iter().enumerate();
+    let phases: Vec<(usize, &Phase)> = phases.filter(|(_, phase)| scene.app.passes(&phase.text)).collect();
+    let rows = sheet.height().saturating_sub(2);
+    let first = first_scrolled(sheet, scene.app.line(scene.app.view()), phases.len(), rows);
+    let visible = usize::from(rows);
+    let row = scene.app.step_in_view().and_then(|ordinal| scene.app.phases().row(ordinal));
+    for (y, phase) in (1u16..).zip(phases.iter().skip(first).take(visible)) {
+        draw_phase(&mut sheet.part(0, y, u16::MAX, 1), &layout, scene, *phase, row.as_ref());
+    }
+    let hidden = phases.len() - visible.min(phases.len());
+    let y = sheet.height() - 1;
+    if y > 0 {
+        draw_total(&mut sheet.part(0, y, u16::MAX, 1), &layout, scene, row.as_ref(), hidden);
+    }
+}
+
+fn draw_heads(sheet: &mut Sheet<'_>, layout: &Layout, scene: &Scene<'_>) {
+    let note = note(layout, scene);
+    Title { panel: Panel::Phases, name: "phases", note: &note, right: "" }
+        .draw(&mut sheet.part(0, 0, SWATCH + layout.name + 2, 1), scene);
+    let theme = scene.theme;
+    sheet.fill_row(SWATCH + layout.name + 2, 0, theme.glyph('─', '-'), theme.dim());
+    let mut end = SWATCH + layout.name;
+    for column in &layout.columns {
+        end += FIGURE;
+        let name = match column.figure {
+            Figure::Last if scene.app.window().cursor().is_some() => "selected",
+            _ => column.name,
+        };
+        sheet.text_ending(0, end + 1, 0, &format!(" {name} "), theme.plain());
+    }
+    sheet.text_ending(0, end + SHARE + 1, 0, " share ", theme.plain());
+}
+
+/// How many steps there are or, where there are two clocks, which is shown: in full, or in two words.
+fn note(layout: &Layout, scene: &Scene<'_>) -> String {
+    let Some(words) = scene.app.phases().clock_in_words() else {
+        return format!("{} steps", count(scene.store.statistics().steps()));
+    };
+    // The title has the columns up to the first figure.
+    let room = (SWATCH + layout.name).saturating_sub(TITLE);
+    match scene.app.phases().timed_device() {
+        _ if width(&words) <= room => words,
+        _ if scene.app.phases().device().is_some() => "device time".to_owned(),
+        Some(device) if device.is_synchronised() => "host, waits".to_owned(),
+        _ => "handed over".to_owned(),
+    }
+}
+
+fn draw_phase(
+    sheet: &mut Sheet<'_>,
+    layout: &Layout,
+    scene: &Scene<'_>,
+    (index, phase): (usize, &Phase),
+    row: Option<&StepRow<'_>>,
+) {
+    let theme = scene.theme;
+    let Some(look) = scene.looks.get(index) else { return };
+    sheet.offer(0, 0, SWATCH + layout.name, 1, Target::Phase(phase.slot));
+    (1..3).for_each(|x| sheet.cell(x, 0, look.fill, look.style()));
+    sheet.cell(4, 0, look.letter, theme.strong());
+    sheet.text_within(SWATCH, 0, layout.name, &clip(&phase.text, layout.name, theme), theme.plain());
+    let statistics = scene.app.phases().statistics();
+    draw_figures(sheet, layout, scene, row.map(|row| row.phase_ns(phase.slot)), statistics.phase(phase.slot));
+    let Some(share) = statistics.share(phase.slot) else { return };
+    let end = layout.figures_end() + SHARE;
+    sheet.text_ending(layout.figures_end(), end, 0, &percent(share), theme.plain());
+    let bar = (share.clamp(0.0, 1.0) * f64::from(layout.bar)).round() as u16;
+    (0..bar).for_each(|x| sheet.cell(end + 1 + x, 0, look.fill, look.style()));
+}
+
+fn draw_figures(
+    sheet: &mut Sheet<'_>,
+    layout: &Layout,
+    scene: &Scene<'_>,
+    last_ns: Option<u64>,
+    all: Option<&Distribution>,
+) {
+    let theme = scene.theme;
+    let mut end = SWATCH + layout.name;
+    for column in &layout.columns {
+        end += FIGURE;
+        let ns = match column.figure {
+            Figure::Last => last_ns,
+            Figure::Percentile(quantile) => all.and_then(|all| all.percentile(quantile)),
+            Figure::Max => all.and_then(Distribution::max_ns),
+        };
+        let (text, style): (String, Style) = match ns {
+            Some(ns) => (duration(ns), theme.plain()),
+            None => (theme.text("—", "-").to_owned(), theme.dim()),
+        };
+        sheet.text_ending(end - FIGURE, end, 0, &text, style);
+    }
+}
+
+fn draw_total(sheet: &mut Sheet<'_>, layout: &Layout, scene: &Scene<'_>, row: Option<&StepRow<'_>>, hidden: usize) {
+    let theme = scene.theme;
+    let error = scene.app.phases().device().and_then(DeviceTime::error_ns);
+    let name = error.map_or_else(|| "step".to_owned(), |ns| format!("step {} {}", theme.text("±", "+-"), duration(ns)));
+    sheet.text_within(SWATCH, 0, layout.name, &name, theme.strong());
+    let period = scene.app.phases().statistics().period();
+    draw_figures(sheet, layout, scene, row.map(StepRow::period_ns), Some(period));
+    if hidden > 0 {
+        let end = layout.figures_end() + SHARE + layout.bar;
+        sheet.text_ending(
+            layout.figures_end(),
+            end,
+            0,
+            &format!(" +{hidden}{}", theme.text(" …", " ~")),
+            theme.warning(),
+        );
+    }
+}

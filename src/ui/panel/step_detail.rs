@@ -1,0 +1,234 @@
+//! One step in full: its phases beside the median step's, its batch, its loss, and what its thread went through.
+//!
+//! ```text
+//! ─step 1,105  epoch 3 ───────────────────────────── 42.1 ms, +3 % against the median ─
+//!  ░░ F  forward      17.1 ms  ░░░░░░░░░░░░░░       median 17.0 ms    +1 %
+//!  ██ B  backward     21.3 ms  █████████████████    median 21.0 ms    +1 %
+//!  batch       128 graphs, 1,843 nodes, 3,920 edges
+//!  rate        3.04 k graphs/s, 93.1 k edges/s; mean 3.12 k graphs/s, 95.5 k edges/s
+//! ```
+
+use crate::app::View;
+use crate::report::energy::in_words;
+use crate::ui::panel::steps;
+use crate::ui::scene::Scene;
+use crate::ui::scroll::first_scrolled;
+use crate::ui::sheet::{Sheet, clip};
+use crate::ui::theme::PhaseLook;
+use gnntop_analysis::energy::Scope;
+use gnntop_analysis::figures::{count, difference, duration, elapsed, quantity};
+use gnntop_analysis::store::{Phase, StepRow, Total};
+
+/// Columns before a phase's name.
+const SWATCH: u16 = 6;
+/// Columns of a phase's name, or of what a fact is about.
+const NAME: u16 = 14;
+/// Columns of a duration.
+const FIGURE: u16 = 9;
+/// Columns of the comparison with the median step.
+const USUAL: u16 = 27;
+/// Longest bar.
+const BAR_MOST: u16 = 60;
+
+/// Facts about a step beside its phases.
+const FACTS: usize = 8;
+/// And those about clocks, where there are two.
+const CLOCK_FACTS: usize = 2;
+/// Findings that a step's detail names; a step seldom has more than two.
+const FINDINGS_MOST: usize = 4;
+
+/// Rows that the step bars above the detail need to say something.
+const BARS_LEAST: u16 = 6;
+
+/// Draws the detail below the step bars, as far as there is room for both.
+pub fn draw_below_bars(body: &mut Sheet<'_>, scene: &Scene<'_>) {
+    let height = body.height();
+    let wanted = rows(scene).min((height * 3 / 5).max(height.saturating_sub(BARS_LEAST + 3)));
+    let detail = if height < 10 { height } else { wanted };
+    steps::draw(&mut body.rows(0, detail), scene);
+    draw(&mut body.rows(height - detail, 0), scene);
+}
+
+/// Rows that the whole detail takes.
+fn rows(scene: &Scene<'_>) -> u16 {
+    let ordinal = scene.app.step_in_view();
+    let found = ordinal.map_or(0, |ordinal| scene.app.findings().at_step(ordinal).take(FINDINGS_MOST).count());
+    let clocks = scene.app.phases().timed_device().map_or(0, |_| CLOCK_FACTS);
+    u16::try_from(scene.store.phases().len() + found + FACTS + clocks + 1).unwrap_or(u16::MAX)
+}
+
+/// A line of the detail.
+enum DetailRow<'a> {
+    Phase { phase: &'a Phase, look: PhaseLook },
+    Fact { about: &'static str, text: String },
+}
+
+/// Draws the detail.
+fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
+    let theme = scene.theme;
+    sheet.fill_row(0, 0, theme.glyph('─', '-'), theme.dim());
+    let row = scene.app.step_in_view().and_then(|ordinal| scene.store.steps().known_row(ordinal));
+    let Some(row) = row else {
+        sheet.text(1, 0, "no steps yet ", theme.strong());
+        return;
+    };
+    draw_title(sheet, scene, &row);
+    let lines = lines(scene, &row);
+    let mut sheet = sheet.rows(1, 0);
+    let rows = sheet.height();
+    let first = first_scrolled(&mut sheet, scene.app.line(View::Step), lines.len(), rows);
+    for (y, line) in (0..sheet.height()).zip(lines.iter().skip(first)) {
+        let mut sheet = sheet.part(0, y, u16::MAX, 1);
+        match line {
+            DetailRow::Phase { phase, look } => draw_phase(&mut sheet, scene, &row, phase, look),
+            DetailRow::Fact { about, text } => {
+                sheet.text_within(1, 0, NAME, about, theme.dim());
+                let room = sheet.width().saturating_sub(NAME);
+                sheet.text(NAME, 0, &clip(text, room, theme), theme.plain());
+            }
+        }
+    }
+}
+
+/// Draws a rule with the step's number, epoch and length, and how that lies to the median.
+pub fn draw_title(sheet: &mut Sheet<'_>, scene: &Scene<'_>, row: &StepRow<'_>) {
+    let theme = scene.theme;
+    sheet.fill_row(0, 0, theme.glyph('─', '-'), theme.dim());
+    let x = sheet.text(1, 0, &format!("step {} ", count(row.step().0)), theme.strong());
+    let x = sheet.text(x, 0, &format!(" epoch {} ", count(row.epoch())), theme.dim());
+    let median = scene.app.phases().statistics().period().percentile(0.5).unwrap_or(0);
+    let against = |ns| difference(ns, median).map(|d| format!(", {d} against the median")).unwrap_or_default();
+    let text = match scene.app.phases().by_clock(*row).map(|row| row.period_ns()) {
+        Some(ns) => format!(" {}{} ", duration(ns), against(ns)),
+        None => " not told by the device ".to_owned(),
+    };
+    sheet.text_ending(x, sheet.width().saturating_sub(1), 0, &text, theme.plain());
+}
+
+fn draw_phase(sheet: &mut Sheet<'_>, scene: &Scene<'_>, row: &StepRow<'_>, phase: &Phase, look: &PhaseLook) {
+    let theme = scene.theme;
+    let shown = scene.app.phases().row(row.ordinal());
+    let told = |phase: &Phase| shown.as_ref().map(|row| row.phase_ns(phase.slot));
+    (1..3).for_each(|x| sheet.cell(x, 0, look.fill, look.style()));
+    sheet.cell(4, 0, look.letter, theme.strong());
+    sheet.text_within(SWATCH, 0, NAME - 1, &clip(&phase.text, NAME - 1, theme), theme.plain());
+    let figures = SWATCH + NAME;
+    let Some(ns) = told(phase) else {
+        sheet.text_ending(figures, figures + FIGURE, 0, theme.text("—", "-"), theme.dim());
+        return;
+    };
+    sheet.text_ending(figures, figures + FIGURE, 0, &duration(ns), theme.plain());
+    let start = figures + FIGURE + 2;
+    let room = sheet.width().saturating_sub(start + USUAL + 1).min(BAR_MOST);
+    let longest = scene.store.phases().iter().filter_map(told).max().unwrap_or(0);
+    let share = ns as f64 / longest.max(1) as f64;
+    let bar = (share * f64::from(room)).round() as u16;
+    (0..bar.min(room)).for_each(|x| sheet.cell(start + x, 0, look.fill, look.style()));
+    let Some(median) = scene.app.phases().statistics().phase(phase.slot).and_then(|all| all.percentile(0.5)) else {
+        return;
+    };
+    let x = sheet.text(start + room + 1, 0, &format!("median {:>8}", duration(median)), theme.dim());
+    sheet.text_ending(x, x + 9, 0, &difference(ns, median).unwrap_or_default(), theme.plain());
+}
+
+fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<DetailRow<'a>> {
+    let phases = scene.store.phases().iter().zip(&scene.looks);
+    let mut lines: Vec<DetailRow<'a>> = phases.map(|(phase, look)| DetailRow::Phase { phase, look: *look }).collect();
+    let mut fact = |about: &'static str, text: Option<String>| {
+        let text = text.unwrap_or_else(|| format!("{} not told by the program", scene.theme.text("—", "-")));
+        lines.push(DetailRow::Fact { about, text });
+    };
+    for text in found(scene, row) {
+        fact("found", Some(text));
+    }
+    if let Some(clock) = scene.app.phases().clock_in_words() {
+        fact("clock", Some(clock));
+        let other = scene.app.phases().other_clock(row.ordinal());
+        fact(
+            "other clock",
+            Some(other.map_or_else(|| "the device has not told this step".to_owned(), |o| by(scene, &o))),
+        );
+    }
+    fact("batch", batch(row));
+    fact("rate", rates(scene, row));
+    fact("time per", times_per(row));
+    fact("loss", row.loss().map(|loss| format!("{loss:.6}")));
+    fact("energy", Some(energy(scene, row)));
+    let usage = row.usage();
+    fact("page faults", usage.map(|u| format!("{} minor, {} major", count(u.minor_faults), count(u.major_faults))));
+    let switches = usage
+        .map(|u| format!("{} voluntary, {} involuntary", count(u.voluntary_switches), count(u.involuntary_switches)));
+    fact("switches", switches);
+    fact("time", Some(began(scene, row)));
+    lines
+}
+
+/// A step's phases by a clock, in words.
+fn by(scene: &Scene<'_>, (clock, row): &(String, StepRow<'_>)) -> String {
+    let phases = scene.store.phases().iter().filter(|phase| row.phase_ns(phase.slot) > 0);
+    let phases: Vec<String> =
+        phases.map(|phase| format!("{} {}", phase.text, duration(row.phase_ns(phase.slot)))).collect();
+    format!("{clock}: step {}; {}", duration(row.period_ns()), phases.join(", "))
+}
+
+/// What was found at the step, the weightiest first.
+pub fn found(scene: &Scene<'_>, row: &StepRow<'_>) -> Vec<String> {
+    let found = scene.app.findings().at_step(row.ordinal()).take(FINDINGS_MOST);
+    found.map(|(finding, place)| format!("{}: {}", finding.kind.title(), place.sentence)).collect()
+}
+
+/// Energy of the step, of whom, and where it comes from.
+pub fn energy(scene: &Scene<'_>, row: &StepRow<'_>) -> String {
+    let dash = scene.theme.text("—", "-");
+    let Some(told) = scene.app.energy() else { return format!("{dash} not told yet") };
+    let scope = told.figures.scope;
+    let whose = if scope == Scope::Job { "the job" } else { "the devices" };
+    match told.book.total(scope, row.period_start_ns()..row.end_ns()) {
+        Some((figure, _)) => format!("{} of {whose}", in_words(&figure.into())),
+        None if told.figures.in_scope().is_none() => format!("{dash} no component is known"),
+        None => format!("{dash} not read yet at this step"),
+    }
+}
+
+/// When the step's period began.
+pub fn began(scene: &Scene<'_>, row: &StepRow<'_>) -> String {
+    let first = scene.store.first_ns().unwrap_or(0);
+    format!("began {} after the start", elapsed(row.period_start_ns().saturating_sub(first)))
+}
+
+/// The known ones of some numbers, each with its word.
+fn listed<T>(numbers: [(Option<T>, &str); 4], write: impl Fn(T) -> String) -> Option<String> {
+    let known = numbers.into_iter().filter_map(|(n, word)| Some(format!("{} {word}", write(n?))));
+    let text = known.collect::<Vec<_>>().join(", ");
+    (!text.is_empty()).then_some(text)
+}
+
+/// The size of the step's batch, as far as it is known.
+pub fn batch(row: &StepRow<'_>) -> Option<String> {
+    let batch = row.batch();
+    let numbers = [(batch.graphs, "graphs"), (batch.nodes, "nodes"), (batch.edges, "edges"), (batch.seeds, "seeds")];
+    listed(numbers, count)
+}
+
+/// Work per second in this step, and on average.
+fn rates(scene: &Scene<'_>, row: &StepRow<'_>) -> Option<String> {
+    let per_s = |n: Option<u64>| n.filter(|_| row.period_ns() > 0).map(|n| n as f64 * 1e9 / row.period_ns() as f64);
+    let (batch, all) = (row.batch(), scene.store.statistics().batch());
+    let write = |graphs, edges, seeds| {
+        let numbers = [(graphs, "graphs/s"), (edges, "edges/s"), (seeds, "seeds/s"), (None, "")];
+        listed(numbers, quantity)
+    };
+    let this = write(per_s(batch.graphs), per_s(batch.edges), per_s(batch.seeds))?;
+    let mean = |total: Total, here: Option<u64>| here.and(total.per_s());
+    let mean = write(mean(all.graphs, batch.graphs), mean(all.edges, batch.edges), mean(all.seeds, batch.seeds));
+    Some(mean.map_or_else(|| this.clone(), |mean| format!("{this}; mean {mean}")))
+}
+
+/// Time for one piece of work in this step: a small batch is seen to be one.
+pub fn times_per(row: &StepRow<'_>) -> Option<String> {
+    let per = |n: Option<u64>| n.filter(|n| *n > 0).map(|n| row.period_ns() / n);
+    let batch = row.batch();
+    let numbers =
+        [(batch.graphs, "a graph"), (batch.nodes, "a node"), (batch.edges, "an edge"), (batch.seeds, "a seed")];
+    listed(numbers.map(|(n, word)| (per(n), word)), duration)
+}

@@ -1,0 +1,37 @@
+//! How the viewer is to be, and how it ended.
+
+use std::path::PathBuf;
+
+use crate::app::{Background, ColorDepth, Preferences};
+use gnntop_analysis::energy::Assumptions;
+use gnntop_analysis::source::catalog::Catalog;
+
+/// How the screen is to be.
+#[derive(Clone, Debug, Default)]
+pub struct ScreenOptions {
+    /// The log of the program's output, where there is one.
+    pub log_path: Option<PathBuf>,
+    /// Draw ASCII only.
+    pub ascii: bool,
+    /// Colours, whatever the environment says.
+    pub colors: Option<ColorDepth>,
+    /// The background, whatever the environment says.
+    pub background: Option<Background>,
+    /// Where to look for other sessions to open; `None` where only this one is to be shown.
+    pub catalog: Option<Catalog>,
+    /// Leave the mouse to the terminal.
+    pub no_mouse: bool,
+    /// How the screen begins, and what keys do.
+    pub preferences: Preferences,
+    /// Under which energy and carbon are told.
+    pub assumptions: Assumptions,
+}
+
+/// Why the screen ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A key asked for it.
+    Quit,
+    /// This signal asked for it.
+    Signal(i32),
+}

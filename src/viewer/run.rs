@@ -1,0 +1,368 @@
+//! The main loop: waits for a key, asks the source, lets the app change, draws when the picture is out of date.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use signal_hook::consts::SIGHUP;
+
+use super::keyboard::Keyboard;
+use super::options::{Outcome, ScreenOptions};
+use super::own_cost::OwnCostMeter;
+use super::signals::Signals;
+use super::terminal::Screen;
+use super::watches::Watches;
+use super::{input, log_tail};
+use crate::app::{Action, App, Background, ColorDepth, Effect, Preferences, View, update};
+use crate::ui::theme::Theme;
+use crate::ui::{Drawn, Spot, draw};
+use gnntop_analysis::source::catalog::{self, Catalog, Entry, Nothing};
+use gnntop_analysis::source::{Control, Progress, Source};
+
+/// The shortest time between two frames that nobody asked for: 30 a second at most.
+const FRAME: Duration = Duration::from_millis(33);
+/// Drawing takes at most one part in this many of the time, however long a frame takes.
+const DRAWING_SHARE: u32 = 25;
+/// How long the source may take before keys are looked at again.
+const POLL_BUDGET: Duration = Duration::from_millis(15);
+/// How long to wait for a key while data comes and while nothing does.
+const BUSY_WAIT: Duration = Duration::from_millis(33);
+const IDLE_WAIT: Duration = Duration::from_millis(100);
+/// An answer of the terminal that was asked for this recently may still come...
+const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+/// ...and is waited for this long, so that it does not come to whoever has the terminal next.
+const ANSWER_WAIT: Duration = Duration::from_millis(150);
+/// Time between two looks at the program's output while it is shown.
+const LOG_EVERY: Duration = Duration::from_millis(500);
+/// Time between two looks at what can be opened, while that is shown.
+const SESSIONS_EVERY: Duration = Duration::from_secs(1);
+
+/// Shows what the source yields until a key or a signal ends it. The terminal is as before when this returns.
+///
+/// # Errors
+/// When the terminal cannot be taken, read or written.
+pub fn run_screen(source: Box<dyn Source>, options: ScreenOptions) -> anyhow::Result<Outcome> {
+    run_comparison(source, None, options)
+}
+
+/// Shows what there is to choose from in the catalog of the options, and then what was chosen.
+///
+/// # Errors
+/// As [`run_screen`].
+pub fn run_choice(options: ScreenOptions) -> anyhow::Result<Outcome> {
+    show(None, None, options)
+}
+
+/// As [`run_screen`], with another session to compare with.
+///
+/// # Errors
+/// When the terminal cannot be taken, read or written.
+pub fn run_comparison(
+    source: Box<dyn Source>,
+    against: Option<Box<dyn Source>>,
+    options: ScreenOptions,
+) -> anyhow::Result<Outcome> {
+    show(Some(source), against, options)
+}
+
+/// Shows a source, or the choice of one.
+fn show(
+    source: Option<Box<dyn Source>>,
+    against: Option<Box<dyn Source>>,
+    options: ScreenOptions,
+) -> anyhow::Result<Outcome> {
+    let env = |name: &str| std::env::var(name).ok();
+    let depth = options.colors.unwrap_or_else(|| ColorDepth::detect(env));
+    let background = options.background.or_else(|| Background::detect(env));
+    let preferences = Preferences { background: background.unwrap_or_default(), ..options.preferences };
+    let mut app = App::with(options.log_path.is_some(), preferences);
+    if options.catalog.is_some() {
+        app.offer_sessions(source.is_none());
+    }
+    let signals = Signals::catch()?;
+    let keyboard = Keyboard::open()?;
+    let screen = Screen::take(!options.no_mouse)?;
+    let mut viewer = Viewer {
+        app,
+        theme: Theme::new(depth, options.ascii),
+        spots: Vec::new(),
+        asked_at: None,
+        source: source.unwrap_or_else(|| Box::new(Nothing)),
+        against,
+        watches: Watches::new(options.assumptions),
+        catalog: options.catalog,
+        log_path: options.log_path,
+        signals,
+        screen,
+        keyboard,
+        clock: Clock::start(),
+    };
+    // The sixteen and no colours are the terminal's own on any background.
+    if background.is_none() && matches!(depth, ColorDepth::True | ColorDepth::Indexed) {
+        viewer.screen.ask_background()?;
+        viewer.asked_at = Some(Instant::now());
+    }
+    let outcome = viewer.run();
+    viewer.hear_the_answer();
+    outcome
+}
+
+/// When what was done last.
+struct Clock {
+    start: Instant,
+    /// The next frame may not be drawn before.
+    next_frame: Instant,
+    log_read: Instant,
+    sessions_listed: Instant,
+    cost: OwnCostMeter,
+}
+
+impl Clock {
+    fn start() -> Self {
+        let now = Instant::now();
+        Self { start: now, next_frame: now, log_read: now, sessions_listed: now, cost: OwnCostMeter::start() }
+    }
+}
+
+struct Viewer {
+    app: App,
+    theme: Theme,
+    /// What the mouse can point at on the newest frame.
+    spots: Vec<Spot>,
+    /// When the terminal was asked for its background, until it answers.
+    asked_at: Option<Instant>,
+    source: Box<dyn Source>,
+    /// The session to compare with.
+    against: Option<Box<dyn Source>>,
+    /// Look for findings and at the energy.
+    watches: Watches,
+    catalog: Option<Catalog>,
+    log_path: Option<PathBuf>,
+    signals: Signals,
+    // Given back before the signal handlers go.
+    screen: Screen,
+    keyboard: Keyboard,
+    clock: Clock,
+}
+
+impl Viewer {
+    fn run(&mut self) -> anyhow::Result<Outcome> {
+        let outcome = self.watch();
+        // To write to a terminal that was closed fails, and may fail before its end or the signal for it is seen.
+        if outcome.is_err() && self.keyboard.is_closed_by_now() {
+            return Ok(Outcome::Signal(SIGHUP));
+        }
+        outcome
+    }
+
+    fn watch(&mut self) -> anyhow::Result<Outcome> {
+        let size = self.screen.terminal().size()?;
+        self.change(Action::Resized { width: size.width, height: size.height })?;
+        if self.app.view() == View::Sessions {
+            self.list_sessions();
+        }
+        let mut wait = Duration::ZERO;
+        loop {
+            let pressed = self.take_input(wait)?;
+            if let Some(outcome) = pressed.outcome {
+                return Ok(outcome);
+            }
+            if let Some(signal) = self.signals.quit() {
+                return Ok(Outcome::Signal(signal));
+            }
+            if !self.screen.is_ours() {
+                anyhow::bail!("a part of the viewer failed, as said above; the run goes on");
+            }
+            self.heed_stop()?;
+            let mut progress = self.poll_source()?;
+            progress.more |= self.poll_other()?;
+            self.judge()?;
+            self.measure()?;
+            self.draw_if_due(pressed.any)?;
+            wait = self.wait_after(progress);
+        }
+    }
+
+    /// Waits for input and takes all there is.
+    fn take_input(&mut self, wait: Duration) -> io::Result<Pressed> {
+        let mut pressed = Pressed { any: false, outcome: None };
+        for event in self.keyboard.read(wait)? {
+            let Some(action) = input::action(&event, &self.spots) else { continue };
+            if matches!(action, Action::BackgroundSeen(_)) {
+                self.asked_at = None;
+            }
+            pressed.any = true;
+            pressed.outcome = self.change(action)?;
+            if pressed.outcome.is_some() {
+                return Ok(pressed);
+            }
+        }
+        if self.signals.take_resized() {
+            pressed.any = true;
+            self.look_again()?;
+        }
+        if self.keyboard.is_gone() {
+            pressed.outcome = Some(Outcome::Signal(SIGHUP));
+        }
+        Ok(pressed)
+    }
+
+    /// Takes in an answer that is still on its way, which would look like typing to a shell.
+    fn hear_the_answer(&mut self) {
+        if self.asked_at.is_some_and(|at| at.elapsed() < ANSWER_WITHIN) {
+            // Whatever comes or does not: it is over now.
+            let _ = self.keyboard.read(ANSWER_WAIT);
+        }
+    }
+
+    /// Lets the app change and does what it asks for.
+    fn change(&mut self, action: Action) -> io::Result<Option<Outcome>> {
+        match update(&mut self.app, action) {
+            None => (),
+            Some(Effect::Quit) => return Ok(Some(Outcome::Quit)),
+            Some(Effect::Suspend) => self.suspend()?,
+            Some(Effect::Redraw) => self.screen.forget()?,
+            Some(Effect::ReadLog) => self.read_log(),
+            Some(Effect::ListSessions) => self.list_sessions(),
+            Some(Effect::Open(entry)) => self.open(&entry),
+            Some(Effect::Control(control)) => self.control(control),
+        }
+        Ok(None)
+    }
+
+    fn suspend(&mut self) -> io::Result<()> {
+        let signals = &self.signals;
+        self.screen.lend(|| signals.stop_self())?;
+        self.look_again()
+    }
+
+    /// Obeys a stop from outside, and puts the terminal right after one that could not be seen coming.
+    fn heed_stop(&mut self) -> io::Result<()> {
+        if self.signals.take_stop() {
+            self.suspend()?;
+        } else if self.signals.take_resumed() {
+            self.screen.retake()?;
+            self.look_again()?;
+        }
+        Ok(())
+    }
+
+    /// The terminal may have another size than before.
+    fn look_again(&mut self) -> io::Result<()> {
+        let size = self.screen.terminal().size()?;
+        self.change(Action::Resized { width: size.width, height: size.height })?;
+        Ok(())
+    }
+
+    fn poll_source(&mut self) -> io::Result<Progress> {
+        let now = self.clock.start.elapsed();
+        self.change(Action::Tick { now })?;
+        if self.app.frozen_for().is_some() {
+            return Ok(Progress::default());
+        }
+        let progress = self.source.poll(&mut self.app.run, POLL_BUDGET);
+        let status = self.source.status();
+        self.change(Action::Polled { status, changed: progress.changed })?;
+        Ok(progress)
+    }
+
+    fn control(&mut self, control: Control) {
+        self.source.control(control);
+        self.watches.jump();
+    }
+
+    /// Looks for findings and at the energy where it is time.
+    fn judge(&mut self) -> io::Result<()> {
+        let is_seeking = self.app.status().transport.is_some_and(|transport| transport.seeking);
+        for action in self.watches.look(&self.app.run, is_seeking) {
+            self.change(action)?;
+        }
+        Ok(())
+    }
+
+    /// Asks the session to compare with; says whether it has more right now.
+    fn poll_other(&mut self) -> io::Result<bool> {
+        let Some(against) = &mut self.against else { return Ok(false) };
+        let progress = against.poll(&mut self.app.other_mut().run, POLL_BUDGET);
+        let status = against.status();
+        self.change(Action::OtherPolled { status, changed: progress.changed })?;
+        Ok(progress.more)
+    }
+
+    fn measure(&mut self) -> io::Result<()> {
+        let now = Instant::now();
+        if let Some(cost) = self.clock.cost.measure(now) {
+            self.change(Action::Measured(cost))?;
+        }
+        let is_due = now.saturating_duration_since(self.clock.log_read) >= LOG_EVERY;
+        if is_due && self.app.view() == View::Log {
+            self.read_log();
+        }
+        let is_due = now.saturating_duration_since(self.clock.sessions_listed) >= SESSIONS_EVERY;
+        if is_due && self.app.view() == View::Sessions {
+            self.list_sessions();
+        }
+        Ok(())
+    }
+
+    fn read_log(&mut self) {
+        self.clock.log_read = Instant::now();
+        if let Some(path) = &self.log_path {
+            update(&mut self.app, Action::LogRead(log_tail::read(path)));
+        }
+    }
+
+    fn list_sessions(&mut self) {
+        self.clock.sessions_listed = Instant::now();
+        if let Some(catalog) = &self.catalog {
+            let listed = catalog.entries().map_err(|error| error.to_string());
+            update(&mut self.app, Action::SessionsListed(listed));
+        }
+    }
+
+    /// Shows another session in the place of the one shown, which goes on being shown where that cannot be.
+    fn open(&mut self, entry: &Entry) {
+        match catalog::open(entry) {
+            Ok(source) => {
+                self.source = source;
+                self.watches.begin_afresh();
+                update(&mut self.app, Action::Opened);
+            }
+            Err(error) => {
+                update(&mut self.app, Action::Failed(error.to_string()));
+            }
+        }
+    }
+
+    /// Draws when the picture is out of date and the time for a frame has come; at once after a key.
+    fn draw_if_due(&mut self, at_once: bool) -> io::Result<()> {
+        let begin = Instant::now();
+        if !self.app.is_dirty() || (begin < self.clock.next_frame && !at_once) {
+            return Ok(());
+        }
+        let (app, theme) = (&self.app, &self.theme);
+        let mut drawn = Drawn::default();
+        self.screen.terminal().draw(|frame| drawn = draw(app, theme, frame.buffer_mut()))?;
+        self.spots = drawn.spots;
+        self.app.drawn(drawn.extent);
+        self.clock.next_frame = begin + FRAME.max(begin.elapsed() * DRAWING_SHARE);
+        Ok(())
+    }
+
+    /// How long the next wait for a key may take.
+    fn wait_after(&self, progress: Progress) -> Duration {
+        if progress.more {
+            return Duration::ZERO;
+        }
+        let idle = if progress.changed { BUSY_WAIT } else { IDLE_WAIT };
+        if !self.app.is_dirty() {
+            return idle;
+        }
+        self.clock.next_frame.saturating_duration_since(Instant::now()).min(idle)
+    }
+}
+
+struct Pressed {
+    any: bool,
+    outcome: Option<Outcome>,
+}
