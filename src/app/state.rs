@@ -24,7 +24,7 @@ use super::time_window::TimeWindow;
 use super::view::{Extent, Panel, View};
 use super::window::Window;
 use crate::report::EnergyTold;
-use gnntop_analysis::findings::{Findings, Judgement, Place};
+use gnntop_analysis::findings::{Findings, Judgement, Occurrence};
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::source::Status;
 use gnntop_analysis::source::catalog::Entry;
@@ -184,7 +184,7 @@ impl App {
     }
 
     /// The places of the selected finding, the longest first, and which of them is selected.
-    pub fn finding_places(&self) -> (Vec<&Place>, usize) {
+    pub fn finding_places(&self) -> (Vec<&Occurrence>, usize) {
         self.judged.places(self.line(View::Findings))
     }
 
