@@ -13,14 +13,14 @@ const MIN_BASE_TICKS_NS: u64 = 200_000_000;
 
 /// One instant on all clocks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reading {
+pub(crate) struct ClockReading {
     pub(crate) ticks: u64,
     pub(crate) anchor: Anchor,
 }
 
 /// Reads all clocks at once, between two reads of the tick counter that lie close together.
-pub(crate) fn read(clock: &Clock) -> Reading {
-    let mut best: Option<(u64, Reading)> = None;
+pub(crate) fn read(clock: &Clock) -> ClockReading {
+    let mut best: Option<(u64, ClockReading)> = None;
     for _ in 0..3 {
         let before = clock.raw();
         let monotonic_ns = system_ns(libc::CLOCK_MONOTONIC);
@@ -28,10 +28,10 @@ pub(crate) fn read(clock: &Clock) -> Reading {
         let apart = after.saturating_sub(before);
         if best.is_none_or(|(least, _)| apart < least) {
             let anchor = Anchor { monotonic_ns, ..Anchor::default() };
-            best = Some((apart, Reading { ticks: before + apart / 2, anchor }));
+            best = Some((apart, ClockReading { ticks: before + apart / 2, anchor }));
         }
     }
-    let mut reading = best.map_or(Reading { ticks: clock.raw(), anchor: Anchor::default() }, |(_, r)| r);
+    let mut reading = best.map_or(ClockReading { ticks: clock.raw(), anchor: Anchor::default() }, |(_, r)| r);
     let since = system_ns(libc::CLOCK_MONOTONIC).saturating_sub(reading.anchor.monotonic_ns);
     reading.anchor.wall_ns = system_ns(libc::CLOCK_REALTIME).saturating_sub(since);
     reading.anchor.boot_ns = system_ns(BOOT_CLOCK).saturating_sub(since);
@@ -65,14 +65,14 @@ pub(crate) fn quoted_rate(clock: &Clock) -> f64 {
 /// so that it meets the system clock a second later: never a jump, so spans keep their order and length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClockMap {
-    first: Reading,
+    first: ClockReading,
     base_ticks: u64,
     base_ns: f64,
     ns_per_tick: f64,
 }
 
 impl ClockMap {
-    pub(crate) fn new(ns_per_tick: f64, first: Reading) -> Self {
+    pub(crate) fn new(ns_per_tick: f64, first: ClockReading) -> Self {
         Self { first, base_ticks: first.ticks, base_ns: 0.0, ns_per_tick }
     }
 
@@ -90,7 +90,7 @@ impl ClockMap {
     }
 
     /// Bends the line towards the system clock, to meet it `horizon_ns` from now.
-    pub(crate) fn correct(&mut self, now: Reading, horizon_ns: u64) {
+    pub(crate) fn correct(&mut self, now: ClockReading, horizon_ns: u64) {
         let elapsed_ns = now.anchor.monotonic_ns.saturating_sub(self.first.anchor.monotonic_ns);
         let elapsed_ticks = now.ticks.saturating_sub(self.first.ticks);
         if elapsed_ns < MIN_BASE_TICKS_NS || elapsed_ticks == 0 || horizon_ns == 0 {
@@ -111,8 +111,8 @@ impl ClockMap {
 mod tests {
     use super::*;
 
-    fn reading(ticks: u64, monotonic_ns: u64) -> Reading {
-        Reading { ticks, anchor: Anchor { monotonic_ns, ..Anchor::default() } }
+    fn reading(ticks: u64, monotonic_ns: u64) -> ClockReading {
+        ClockReading { ticks, anchor: Anchor { monotonic_ns, ..Anchor::default() } }
     }
 
     #[test]

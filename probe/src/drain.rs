@@ -9,24 +9,20 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use gnntop_wire::{
     BlockEncoder, Definition, End, Event, PhaseMemory, Place, SessionInfo, TrackRole, put_anchor, put_definitions,
     put_end, put_segment,
 };
-use quanta::Clock;
 
-use crate::clock::{self, ClockMap, Reading};
-use crate::device::Resolver;
-use crate::foreign::ForeignTracks;
-use crate::names;
+use crate::clock::{self, ClockMap, ClockReading};
 use crate::output::Output;
-use crate::session::{OWN_TRACK, Publisher, SessionBuilder, lock};
-use crate::tracks::TrackState;
+use crate::publisher::{OWN_TRACK, Publisher};
+use crate::settings::Settings;
+use crate::source::Source;
 use crate::warning::Warning;
-use crate::{allocator, directory, host, track};
+use crate::{accounts, directory, host, names, switch};
 
 /// Blocks go out this often: the longest that a viewer lags behind, and long enough for a block to be worth its header.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(40);
@@ -38,13 +34,11 @@ const ANCHOR_INTERVAL: Duration = Duration::from_secs(1);
 /// The drain thread's state.
 pub(crate) struct Drain {
     publisher: Arc<Publisher>,
-    settings: SessionBuilder,
+    settings: Settings,
     dir: Option<PathBuf>,
     info: SessionInfo,
     map: ClockMap,
-    tracks: Vec<TrackState>,
-    devices: Vec<Resolver>,
-    foreign: ForeignTracks,
+    sources: Vec<Box<dyn Source>>,
     own: BlockEncoder,
     /// Everything defined so far, repeated at the start of each segment.
     definitions: Vec<Definition>,
@@ -58,7 +52,7 @@ pub(crate) struct Drain {
 }
 
 impl Drain {
-    pub(crate) fn new(publisher: Arc<Publisher>, settings: SessionBuilder, dir: Option<PathBuf>) -> Self {
+    pub(crate) fn new(publisher: Arc<Publisher>, settings: Settings, dir: Option<PathBuf>) -> Self {
         let start = clock::read(&publisher.clock);
         Self {
             map: ClockMap::new(clock::quoted_rate(&publisher.clock), start),
@@ -69,9 +63,7 @@ impl Drain {
             publisher,
             settings,
             dir,
-            tracks: Vec::new(),
-            devices: Vec::new(),
-            foreign: ForeignTracks::default(),
+            sources: Vec::new(),
             known_names: 0,
             known_signals: 0,
             defined: Vec::new(),
@@ -82,8 +74,8 @@ impl Drain {
     /// Publishes until the session ends or publishing fails.
     pub(crate) fn run(mut self) {
         if let Err(warning) = self.publish() {
-            track::set_recording(false);
-            (self.settings.on_warning)(&warning);
+            switch::stop_recording();
+            self.settings.on_warning.tell(&warning);
         }
     }
 
@@ -93,11 +85,11 @@ impl Drain {
         self.begin_segment(&mut output, now)?;
         let [mut flush, mut slow, mut anchor] = [FLUSH_INTERVAL, SLOW_FLUSH_INTERVAL, ANCHOR_INTERVAL].map(Timer::new);
         loop {
-            let stopping = self.publisher.stopping.load(Ordering::SeqCst);
+            let stopping = self.publisher.is_stopping();
             self.drain();
             if stopping {
                 let now_ns = self.map.ns(self.publisher.clock.raw());
-                self.devices.iter_mut().for_each(|device| device.end(now_ns));
+                self.sources.iter_mut().for_each(|source| source.end(now_ns));
             }
             let (slow_due, anchor_due) = (slow.is_due() || stopping, anchor.is_due() || stopping);
             if flush.is_due() || slow_due || anchor_due {
@@ -124,7 +116,7 @@ impl Drain {
         Ok(output)
     }
 
-    fn begin_segment(&mut self, output: &mut Output, now: Reading) -> Result<(), Warning> {
+    fn begin_segment(&mut self, output: &mut Output, now: ClockReading) -> Result<(), Warning> {
         let mut preamble = Vec::new();
         put_segment(&mut preamble, &self.info);
         put_definitions(&mut preamble, &self.definitions);
@@ -132,36 +124,18 @@ impl Drain {
         output.begin_segment()?;
         output.write(&preamble)?;
         self.info.segment += 1;
-        self.publisher.segments.fetch_add(1, Ordering::Relaxed);
+        self.publisher.count_segment();
         Ok(())
     }
 
     /// Empties every ring into its track's block.
     fn drain(&mut self) {
-        for opened in self.publisher.take_opened() {
-            self.out_definition(opened.definition.clone());
-            self.tracks.push(TrackState::new(opened));
-        }
-        for opened in self.publisher.take_opened_devices() {
-            self.out_definition(opened.definition.clone());
-            self.devices.push(Resolver::new(opened));
-        }
-        let now = self.publisher.clock.raw();
-        for track in &mut self.tracks {
-            track.drain(&self.map, now, &mut self.out);
-        }
-        for device in &mut self.devices {
-            device.drain(&self.map, &self.publisher.clock, &mut self.out);
-        }
-        self.drain_foreign();
-    }
-
-    /// Empties the rings of worker processes.
-    fn drain_foreign(&mut self) {
-        self.foreign.take(self.publisher.take_foreign());
+        self.sources.extend(self.publisher.take_opened());
         let mut defined = Vec::new();
-        let next_id = || self.publisher.next_track_id();
-        self.foreign.drain(&self.map, &mut self.out, next_id, |definition| defined.push(definition));
+        for source in &mut self.sources {
+            source.drain(&self.map, &self.publisher.clock, &mut self.out);
+            defined.extend(source.take_definitions());
+        }
         defined.into_iter().for_each(|definition| self.redefine(definition));
     }
 
@@ -198,16 +172,11 @@ impl Drain {
             self.anchor();
             self.push_memory();
         }
-        for track in &mut self.tracks {
-            if slow || track.role() != TrackRole::Sensors {
-                track.finish(&mut self.out);
-            }
+        for source in self.sources.iter_mut().filter(|source| slow || !source.is_slow()) {
+            source.finish(&mut self.out);
         }
-        self.devices.iter_mut().for_each(|device| device.finish(&mut self.out));
-        self.foreign.finish(&mut self.out);
         self.own.finish(0, &mut self.out);
-        self.devices.retain(|device| !device.is_over());
-        self.tracks.retain(|track| !track.is_over());
+        self.sources.retain(|source| !source.is_over());
         if output.is_segment_full() {
             self.begin_segment(output, clock::read(&self.publisher.clock))?;
         }
@@ -226,7 +195,7 @@ impl Drain {
             }
             self.out_definition(Definition::Name { id: name.id, kind: name.kind, text: name.text.into() });
         }
-        let signals = lock(&self.publisher.signals).get(self.known_signals..).unwrap_or_default().to_vec();
+        let signals = self.publisher.signals_after(self.known_signals);
         self.known_signals += signals.len();
         signals.into_iter().for_each(|signal| self.out_definition(signal));
         self.publisher.take_facts().into_iter().for_each(|fact| self.redefine(fact));
@@ -234,12 +203,12 @@ impl Drain {
 
     /// Writes the totals of every phase whose memory has changed.
     fn push_memory(&mut self) {
-        if !allocator::is_installed() {
+        if !accounts::is_counted() {
             return;
         }
         let t_ns = self.map.ns(self.publisher.clock.raw());
         for (account, last) in &mut self.accounts {
-            let now = allocator::totals(*account);
+            let now = accounts::totals(*account);
             if (now.allocated_count, now.freed_count) == (last.allocated_count, last.freed_count) {
                 continue;
             }
@@ -250,7 +219,7 @@ impl Drain {
                 allocated_count: now.allocated_count,
                 freed_bytes: now.freed_bytes,
                 freed_count: now.freed_count,
-                live_bytes: allocator::live_bytes(),
+                live_bytes: accounts::live_bytes(),
                 peak_bytes: now.peak_bytes,
             };
             self.own.push(&Event::PhaseMemory(*last));
@@ -282,13 +251,6 @@ fn session_info(name: &str, id: u128, place: Option<Box<Place>>) -> SessionInfo 
         segment: 0,
         place,
     }
-}
-
-/// An id that no other session has: from the standard library's random hash keys, time and process.
-pub(crate) fn random_id(clock: &Clock) -> u128 {
-    use std::hash::{BuildHasher, RandomState};
-    let half = || RandomState::new().hash_one((clock.raw(), std::process::id()));
-    u128::from(half()) << 64 | u128::from(half())
 }
 
 /// Tells when an interval has passed.

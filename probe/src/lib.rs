@@ -25,23 +25,29 @@
 //!
 //! A forked child records nothing and leaves its parent's session alone.
 
+mod accounts;
 mod allocator;
 mod clock;
 pub mod device;
 mod directory;
 mod drain;
 pub mod foreign;
+mod fork;
 mod host;
+mod live_lock;
 mod names;
 mod output;
 pub mod phase;
-mod ring;
+mod publisher;
 mod sensing;
 mod session;
+mod settings;
+mod source;
+mod switch;
+mod threads;
 #[cfg(feature = "tracing")]
 mod tracing_layer;
 mod track;
-mod tracks;
 mod usage;
 mod warning;
 

@@ -5,11 +5,11 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use gnntop_wire::{NameId, NameKind};
 
-use crate::allocator;
+use crate::accounts::{self, PHASE_ACCOUNTS};
 
 /// Names that the registry takes.
 const MAX_NAMES: usize = 4096;
@@ -19,8 +19,6 @@ const MAX_TEXT_BYTES: usize = 256 * 1024;
 const MAX_NAME_BYTES: usize = 200;
 /// Stands for every name beyond the registry's limits.
 const OVERFLOW: &str = "(more names than gnntop keeps)";
-/// Phases that get a memory account of their own; account 0 is "outside every phase".
-pub(crate) const PHASE_ACCOUNTS: usize = 32;
 
 const ID_BITS: u32 = 24;
 
@@ -106,10 +104,22 @@ impl From<&'static Name> for NameRef {
 /// Registers a name made at run time, such as `layer 3`. Do it once and keep the result: this takes a lock.
 /// The same kind and text give the same name.
 pub fn intern(kind: NameKind, text: &str) -> NameRef {
-    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner).intern(kind, text)
+    registry().intern(kind, text)
 }
 
 static REGISTRY: LazyLock<Mutex<Registry>> = LazyLock::new(|| Mutex::new(Registry::new()));
+
+fn registry() -> MutexGuard<'static, Registry> {
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps names from being registered, as long as this is held.
+pub(crate) struct HeldNames(#[expect(dead_code, reason = "held, not looked at")] MutexGuard<'static, Registry>);
+
+/// See [`HeldNames`].
+pub(crate) fn hold() -> HeldNames {
+    HeldNames(registry())
+}
 
 #[derive(Debug)]
 struct Registry {
@@ -152,7 +162,7 @@ impl Registry {
         let id = self.entries.len() as u32 + 1;
         let name = NameRef::new(id, account);
         if account != 0 {
-            allocator::set_account_name(account, id);
+            accounts::set_name(account, id);
         }
         self.entries.push(Entry { id: NameId(id), kind, text: text.into(), account });
         self.by_text.insert((kind, text.into()), name);
@@ -163,14 +173,14 @@ impl Registry {
 
 /// The text of a registered name, `None` where there is none with this id.
 pub(crate) fn text(id: u32) -> Option<String> {
-    let registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
+    let registry = registry();
     let entry = registry.entries.get((id as usize).checked_sub(1)?)?;
     Some(entry.text.to_string())
 }
 
 /// Names registered after the first `known`.
 pub(crate) fn registered_after(known: usize) -> Vec<Entry> {
-    let registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
+    let registry = registry();
     registry.entries.get(known..).unwrap_or_default().to_vec()
 }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use gnntop_wire::layout;
 
 use crate::directory;
+use crate::live_lock::LiveLock;
 use crate::warning::Warning;
 
 /// Size from which a segment is closed and the next one begun.
@@ -32,8 +33,8 @@ pub(crate) enum Output {
 #[derive(Debug)]
 pub(crate) struct Segments {
     dir: PathBuf,
-    /// Held locked as long as the session lives.
-    _lock: File,
+    /// Held as long as the session lives.
+    _lock: LiveLock,
     current: Option<File>,
     /// Number and size of each segment on disk, oldest first.
     kept: VecDeque<(u64, u64)>,
@@ -48,7 +49,7 @@ impl Output {
         let dir = sessions.join(name);
         directory::make(&dir)?;
         let lock_path = dir.join(layout::LOCK_FILE);
-        let lock = create(&lock_path).and_then(|file| file.lock().map(|()| file));
+        let lock = create(&lock_path).and_then(LiveLock::new);
         let lock = lock.map_err(|error| Warning::Write { path: lock_path, error })?;
         Ok(Self::Session(Segments {
             dir,

@@ -1,14 +1,13 @@
 //! The sensor thread: samples hardware on its own clock and writes what changed, on a track of its own.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use gnntop_sensors::{Reading, SensorOptions, SensorSet, SignalInfo, monotonic_ns};
 use gnntop_wire::{Definition, NameKind, SignalId, SignalKind, TrackRole, Unit};
 
 use crate::names::{NameRef, intern};
-use crate::session::{Publisher, lock};
+use crate::publisher::Publisher;
 use crate::track::{self, Track};
 
 /// Every signal is written again this often, changed or not, so that a piece of a recording has them all.
@@ -22,10 +21,10 @@ pub(crate) fn run(publisher: &Arc<Publisher>, options: &SensorOptions, interval:
     let mut sampler = Sampler::open(publisher, options);
     let mut next = Instant::now();
     let mut energy_every = ENERGY_EVERY;
-    while !publisher.stopping.load(Ordering::SeqCst) {
+    while !publisher.is_stopping() {
         sampler.sample(publisher);
         next = (next + interval).max(Instant::now());
-        while Instant::now() < next && !publisher.stopping.load(Ordering::SeqCst) {
+        while Instant::now() < next && !publisher.is_stopping() {
             let wait = if sampler.has_energy() { energy_every } else { interval };
             std::thread::park_timeout(next.saturating_duration_since(Instant::now()).min(wait));
             if sampler.has_energy() && Instant::now() + wait / 2 < next {
@@ -65,20 +64,20 @@ impl Sampler {
         let set = SensorSet::open(options);
         let own = own_cost();
         let signals = set.signals().iter().chain([&own]).enumerate();
-        lock(&publisher.signals).extend(signals.map(|(index, signal)| definition(index, signal)));
+        publisher.define_signals(signals.map(|(index, signal)| definition(index, signal)));
         Self {
             last: vec![Last::Nothing; set.signals().len() + 1],
             unchanged_ns: vec![0; set.signals().len() + 1],
             is_energy: set.signals().iter().chain([&own]).map(is_energy).collect(),
             repeated: Instant::now(),
             segments: 0,
-            _track: publisher.track("sensors", TrackRole::Sensors),
+            _track: Track::open(publisher, "sensors", TrackRole::Sensors),
             set,
         }
     }
 
     fn sample(&mut self, publisher: &Publisher) {
-        let segments = publisher.segments.load(Ordering::Relaxed);
+        let segments = publisher.segments();
         if segments != self.segments || self.repeated.elapsed() >= REPEAT_AFTER {
             self.repeat_all();
             (self.segments, self.repeated) = (segments, Instant::now());

@@ -9,6 +9,7 @@ use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::names::{NameRef, intern};
+use crate::switch;
 use crate::track::{self, Span};
 
 thread_local! {
@@ -30,7 +31,7 @@ pub struct TracingLayer;
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for TracingLayer {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        if !track::is_recording() {
+        if !switch::is_recording() {
             return;
         }
         let name = attributes.metadata().name();

@@ -1,7 +1,8 @@
-//! The one thing a publisher ever says to its program: that it cannot publish, and why.
+//! The only thing a publisher ever says to its program: that it cannot publish, and why.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Why nothing is published (any more). The program itself goes on as if nothing had happened.
 #[derive(Debug, thiserror::Error)]
@@ -29,10 +30,38 @@ pub enum Warning {
         /// The file.
         path: PathBuf,
     },
-    /// A thread could not be started.
+    /// The thread that publishes could not be started.
     #[error("gnntop does not publish: cannot start a thread: {error}")]
     Thread {
         /// What the system says.
         error: io::Error,
     },
+    /// The thread that samples hardware could not be started. All else is published.
+    #[error("gnntop publishes without hardware readings: cannot start a thread: {error}")]
+    SensorThread {
+        /// What the system says.
+        error: io::Error,
+    },
+}
+
+/// Who is told, from whichever thread finds out.
+#[derive(Clone)]
+pub(crate) struct Listener(Arc<Mutex<dyn FnMut(&Warning) + Send>>);
+
+impl Listener {
+    pub(crate) fn new(tell: impl FnMut(&Warning) + Send + 'static) -> Self {
+        Self(Arc::new(Mutex::new(tell)))
+    }
+
+    /// One that writes a line to stderr.
+    pub(crate) fn stderr() -> Self {
+        Self::new(|warning| {
+            // Nobody to tell when stderr is closed.
+            let _ = writeln!(io::stderr(), "warning: {warning}");
+        })
+    }
+
+    pub(crate) fn tell(&self, warning: &Warning) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)(warning);
+    }
 }

@@ -10,71 +10,15 @@
 
 use std::time::{Duration, Instant};
 
-use gnntop_wire::NameKind;
-use gnntop_wire::device_memory as names_of;
+use gnntop_wire::{NameKind, device_memory as names_of};
 
+use super::pool::{Holdings, MemoryReport, Pool, PoolUse};
 use crate::names::{self, NameRef, intern};
-use crate::{phase, track};
+use crate::phase;
+use crate::track::{self, Peak};
 
 /// Steps are measured no more often than this.
 const MEASURE_EVERY: Duration = Duration::from_millis(100);
-/// Phases that have a peak of their own.
-const MAX_PHASES: usize = 32;
-
-/// Where a device's memory comes from.
-pub trait Pool: Send {
-    /// What is in use and at its peak; `None` where the driver does not say.
-    fn read(&mut self) -> Option<PoolUse>;
-
-    /// Forgets the peaks: they are what is in use now.
-    fn reset_peaks(&mut self);
-}
-
-/// Memory of a device that this program uses, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PoolUse {
-    /// In tensors now.
-    pub used: u64,
-    /// In tensors, the most since the peaks were reset.
-    pub used_peak: u64,
-    /// Taken from the device, in tensors or kept for the next ones.
-    pub reserved: u64,
-    /// Taken from the device, the most since the peaks were reset.
-    pub reserved_peak: u64,
-    /// What no program has taken.
-    pub free: u64,
-    /// Of the device.
-    pub total: u64,
-    /// Allocations since the start, where the pool counts them.
-    pub allocations: Option<u64>,
-}
-
-/// What a training holds on its device, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Holdings {
-    /// Trainable tensors.
-    pub parameters: u64,
-    /// Their gradients, from the end of backward to the end of the step.
-    pub gradients: u64,
-    /// What the optimizer keeps from step to step.
-    pub optimizer: u64,
-}
-
-/// A device's memory as far as it is known when it has run out.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MemoryReport {
-    /// Now.
-    pub now: PoolUse,
-    /// In tensors, the most in this step where it is measured, else since the measured step before.
-    pub peak: u64,
-    /// The phase that began or ended last.
-    pub phase: Option<String>,
-    /// The step, 0 before the first.
-    pub step: u64,
-    /// What memory was for in the last measured step, as in [`gnntop_wire::device_memory::KINDS`], the largest first.
-    pub holders: Vec<(&'static str, u64)>,
-}
-
 /// What the step that is measured has shown so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Step {
@@ -85,18 +29,40 @@ struct Step {
     forward: [Option<u64>; 2],
 }
 
-/// Counters of one phase.
-struct PhaseNames {
-    phase: u32,
-    used_peak: NameRef,
+/// The counters of a step, named when the watch begins: making a name takes memory and a lock, for which a training thread
+/// must not wait.
+struct Counters {
+    used: NameRef,
+    peak: NameRef,
+    reserved: NameRef,
     reserved_peak: NameRef,
+    free: NameRef,
+    total: NameRef,
+    allocations: NameRef,
+    kinds: [NameRef; names_of::KINDS.len()],
+}
+
+impl Counters {
+    fn new() -> Self {
+        let counter = |name: &str| intern(NameKind::Counter, name);
+        Self {
+            used: counter(names_of::USED),
+            peak: counter(names_of::PEAK),
+            reserved: counter(names_of::RESERVED),
+            reserved_peak: counter(names_of::RESERVED_PEAK),
+            free: counter(names_of::FREE),
+            total: counter(names_of::TOTAL),
+            allocations: counter(names_of::ALLOCATIONS),
+            kinds: names_of::KINDS.map(|(kind, _)| counter(&format!("{}{kind}", names_of::KIND))),
+        }
+    }
 }
 
 /// Reads a pool at the edges of phases.
-pub(super) struct Watch {
+pub(super) struct MemoryWatch {
     pool: Box<dyn Pool>,
-    holdings: Option<Holdings>,
-    names: Vec<PhaseNames>,
+    counters: Counters,
+    forward: u32,
     /// Present while a step is measured.
     measured: Option<Step>,
     last: Option<Instant>,
@@ -105,22 +71,18 @@ pub(super) struct Watch {
     kinds: [Option<u64>; names_of::KINDS.len()],
 }
 
-impl Watch {
+impl MemoryWatch {
     pub(super) fn new(pool: Box<dyn Pool>) -> Self {
         Self {
             pool,
-            holdings: None,
-            names: Vec::with_capacity(MAX_PHASES),
+            counters: Counters::new(),
+            forward: NameRef::from(&phase::FORWARD).id().0,
             measured: None,
             last: None,
             step: 0,
             phase: 0,
             kinds: Default::default(),
         }
-    }
-
-    pub(super) fn set_holdings(&mut self, holdings: Holdings) {
-        self.holdings = Some(holdings);
     }
 
     pub(super) fn begin_step(&mut self, step: u64) {
@@ -141,7 +103,7 @@ impl Watch {
     pub(super) fn begin_phase(&mut self, name: u32) {
         self.phase = name;
         let Some(now) = self.edge() else { return };
-        if is_forward(name)
+        if name == self.forward
             && let Some(step) = &mut self.measured
         {
             step.forward[0].get_or_insert(now.used);
@@ -151,39 +113,37 @@ impl Watch {
     pub(super) fn end_phase(&mut self, name: u32) {
         self.phase = name;
         let Some(now) = self.edge() else { return };
-        if is_forward(name)
+        if name == self.forward
             && let Some(step) = &mut self.measured
         {
             step.forward[1] = Some(now.used);
         }
-        if let Some(names) = self.names_of(name) {
-            let (used, reserved) = (names.used_peak, names.reserved_peak);
-            track::counter(used, now.used_peak as f64);
-            track::counter(reserved, now.reserved_peak as f64);
-        }
+        track::phase_peak(name, Peak::Used, now.used_peak);
+        track::phase_peak(name, Peak::Reserved, now.reserved_peak);
     }
 
-    pub(super) fn end_step(&mut self) {
+    pub(super) fn end_step(&mut self, holdings: Option<Holdings>) {
         let Some(now) = self.edge() else { return };
         let Some(step) = self.measured.take() else { return };
         self.last = Some(Instant::now());
+        let counters = &self.counters;
         for (name, bytes) in [
-            (names_of::USED, now.used),
-            (names_of::PEAK, step.used_peak),
-            (names_of::RESERVED, now.reserved),
-            (names_of::RESERVED_PEAK, step.reserved_peak),
-            (names_of::FREE, now.free),
-            (names_of::TOTAL, now.total),
+            (counters.used, now.used),
+            (counters.peak, step.used_peak),
+            (counters.reserved, now.reserved),
+            (counters.reserved_peak, step.reserved_peak),
+            (counters.free, now.free),
+            (counters.total, now.total),
         ] {
-            track::counter(intern(NameKind::Counter, name), bytes as f64);
+            track::counter(name, bytes as f64);
         }
         if let (Some(before), Some(after)) = (step.allocations, now.allocations) {
-            track::counter(intern(NameKind::Counter, names_of::ALLOCATIONS), after.saturating_sub(before) as f64);
+            track::counter(counters.allocations, after.saturating_sub(before) as f64);
         }
-        self.kinds = kinds(self.holdings, &step);
-        for ((kind, _), bytes) in names_of::KINDS.iter().zip(self.kinds) {
+        self.kinds = kinds(holdings, &step);
+        for (name, bytes) in counters.kinds.into_iter().zip(self.kinds) {
             let Some(bytes) = bytes else { continue };
-            track::counter(intern(NameKind::Counter, &format!("{}{kind}", names_of::KIND)), bytes as f64);
+            track::counter(name, bytes as f64);
         }
     }
 
@@ -206,20 +166,6 @@ impl Watch {
         self.pool.reset_peaks();
         Some(now)
     }
-
-    fn names_of(&mut self, phase: u32) -> Option<&PhaseNames> {
-        if let Some(at) = self.names.iter().position(|known| known.phase == phase) {
-            return self.names.get(at);
-        }
-        if self.names.len() >= MAX_PHASES {
-            return None;
-        }
-        let text = names::text(phase)?;
-        let name = |of: &str| intern(NameKind::Counter, &format!("{of}{text}"));
-        let (used_peak, reserved_peak) = (name(names_of::PEAK_IN), name(names_of::RESERVED_PEAK_IN));
-        self.names.push(PhaseNames { phase, used_peak, reserved_peak });
-        self.names.last()
-    }
 }
 
 /// What memory was for in a step, as in [`names_of::KINDS`]; what does not follow from what is known is absent.
@@ -229,14 +175,10 @@ fn kinds(holdings: Option<Holdings>, step: &Step) -> [Option<u64>; names_of::KIN
     // Gradients of the step before are gone when forward begins: trainings drop them at its end.
     let batch = before.map(|before| before.saturating_sub(parameters + optimizer));
     let activations = before.zip(after).map(|(before, after)| after.saturating_sub(before));
-    let known = [Some(parameters), Some(gradients), Some(optimizer), batch, activations];
-    let sum = known.into_iter().collect::<Option<Vec<u64>>>().map(|all| all.iter().sum::<u64>());
-    let workspace = sum.map(|sum| step.used_peak.saturating_sub(sum));
+    let told = parameters + gradients + optimizer;
+    let workspace =
+        batch.zip(activations).map(|(batch, activations)| step.used_peak.saturating_sub(told + batch + activations));
     [Some(parameters), Some(gradients), Some(optimizer), batch, activations, workspace]
-}
-
-fn is_forward(name: u32) -> bool {
-    NameRef::from(&phase::FORWARD).id().0 == name
 }
 
 #[cfg(test)]

@@ -2,71 +2,21 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use gnntop_wire::TrackRole;
 use quanta::Clock;
 use ringbuf::traits::{Consumer as _, Producer as _};
 use ringbuf::{HeapCons, HeapProd};
 
-use super::Stream;
+use super::records::{Record, Shared};
 use super::resolver::{Opening, open};
-use crate::session::Publisher;
+use super::stream::{Lost, Stream};
+use crate::publisher::Publisher;
+use crate::track::{Ended, NO_MARK};
 
-/// Stands for a mark that there is not.
-pub(crate) const NO_MARK: u32 = u32::MAX;
 /// How often a mark is asked for at the end of a step, when the device's clock is to be compared again.
 const ASK_AT_MOST: usize = 8;
-
-/// A span or step whose marks are on the stream. Times are ticks of the host's clock.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Record {
-    /// 0 for a step.
-    pub(super) name: u32,
-    pub(super) step: u64,
-    /// [`NO_MARK`] for a step.
-    pub(super) begin: u32,
-    pub(super) end: u32,
-    pub(super) issued: [u64; 2],
-    /// When the training thread itself saw that the end was reached; 0 where it did not look.
-    pub(super) seen: u64,
-}
-
-/// What both threads see.
-#[derive(Debug, Default)]
-pub(super) struct Shared {
-    /// Spans that went untimed because no mark was free, or the stream took none.
-    pub(super) dropped: AtomicU64,
-    /// The thread has given its track up.
-    pub(super) closed: AtomicBool,
-    /// The drain thread wants to know a mark that was seen at once.
-    pub(super) wants_sight: AtomicBool,
-    /// The device is gone.
-    pub(super) lost: AtomicBool,
-    pub(super) reason: std::sync::OnceLock<String>,
-}
-
-impl Shared {
-    pub(super) fn lose(&self, lost: super::Lost) {
-        // Who loses it first says why.
-        let _ = self.reason.set(lost.0);
-        self.lost.store(true, Ordering::Release);
-    }
-
-    pub(super) fn count_drops(&self, count: u64) {
-        self.dropped.fetch_add(count, Ordering::Relaxed);
-    }
-}
-
-/// A span that ends. Times are ticks.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ended {
-    pub(crate) name: u32,
-    pub(crate) step: u64,
-    pub(crate) begin_mark: u32,
-    pub(crate) begin: u64,
-    pub(crate) end: u64,
-}
 
 /// Marks that are free to this thread, and where records go.
 struct Marks {
@@ -89,7 +39,7 @@ impl Marks {
 }
 
 /// Times what one thread hands to a stream.
-pub(crate) struct Recorder {
+pub(super) struct Recorder {
     stream: Arc<dyn Stream>,
     clock: Clock,
     shared: Arc<Shared>,
@@ -200,7 +150,7 @@ impl Recorder {
     }
 
     /// The device is left alone from now on.
-    fn lose(&self, lost: super::Lost) {
+    fn lose(&self, lost: Lost) {
         self.shared.lose(lost);
         self.is_lost.set(true);
     }

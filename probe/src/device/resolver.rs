@@ -5,17 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use gnntop_wire::{BlockEncoder, Definition, DeviceSpan, Event, Mark, NameId, NameKind, StepId, TrackId, TrackRole};
+use gnntop_wire::{BlockEncoder, Definition, DeviceSpan, Event, Mark, NameId, NameKind, StepId, TrackRole};
 use quanta::Clock;
 use ringbuf::traits::{Consumer as _, Producer as _, Split};
 use ringbuf::{HeapCons, HeapProd, HeapRb};
 
 use super::clock::DeviceClock;
-use super::recorder::{NO_MARK, Record, Shared};
-use super::{ANSWER_LAG_NS, Lost, Stream};
+use super::records::{Record, Shared};
+use super::stream::{ANSWER_LAG_NS, Lost, Stream};
 use crate::clock::ClockMap;
 use crate::names;
-use crate::session::Publisher;
+use crate::publisher::Publisher;
+use crate::source::Source;
+use crate::track::NO_MARK;
 
 /// Fewer marks than these cannot time a step and keep one to count from.
 const MARKS_LEAST: u32 = 16;
@@ -38,17 +40,6 @@ pub(super) struct Opening<'a> {
     pub(super) role: TrackRole,
     pub(super) stream: Arc<dyn Stream>,
     pub(super) clock: &'a Clock,
-}
-
-/// A device as it comes to the drain thread.
-pub(crate) struct OpenedDevice {
-    pub(crate) definition: Definition,
-    id: TrackId,
-    stream: Arc<dyn Stream>,
-    records: HeapCons<Record>,
-    free: HeapProd<u32>,
-    shared: Arc<Shared>,
-    first: Option<First>,
 }
 
 /// The mark from which times are counted at first, with ticks before it was recorded and after it was seen.
@@ -74,9 +65,23 @@ pub(super) fn open(publisher: &Arc<Publisher>, opening: Opening<'_>) -> Option<E
     let first = compare(&*stream, clock, &shared);
     let kept = first.map_or(NO_MARK, |first| first.mark);
     (0..marks).filter(|mark| *mark != kept).for_each(|mark| _ = free.try_push(mark));
-    let definition = Definition::Track { id, role, thread_id: 0, text: format!("stream of {name}") };
-    let opened = OpenedDevice { definition, id, stream, records, free, shared: Arc::clone(&shared), first };
-    publisher.open_device(opened);
+    publisher.open(Box::new(Resolver {
+        definition: Some(Definition::Track { id, role, thread_id: 0, text: format!("stream of {name}") }),
+        encoder: BlockEncoder::new(id),
+        clock: DeviceClock::new(stream.resolution_ns()),
+        pending: VecDeque::with_capacity(marks as usize),
+        reference: first.map(|first| (first.mark, 0.0)),
+        first,
+        stream,
+        records,
+        free,
+        shared: Arc::clone(&shared),
+        unreached: 0,
+        looked_ns: 0,
+        last_step: None,
+        first_begin: None,
+        is_over: false,
+    }));
     Some((shared, taken, handed))
 }
 
@@ -117,7 +122,9 @@ fn compare_once(stream: &dyn Stream, clock: &Clock, mark: u32) -> Result<Option<
 }
 
 /// A device as the drain thread sees it.
-pub(crate) struct Resolver {
+struct Resolver {
+    /// Until it is told.
+    definition: Option<Definition>,
     stream: Arc<dyn Stream>,
     records: HeapCons<Record>,
     free: HeapProd<u32>,
@@ -140,63 +147,6 @@ pub(crate) struct Resolver {
 }
 
 impl Resolver {
-    pub(crate) fn new(opened: OpenedDevice) -> Self {
-        let OpenedDevice { id, stream, records, free, shared, first, .. } = opened;
-        Self {
-            encoder: BlockEncoder::new(id),
-            clock: DeviceClock::new(stream.resolution_ns()),
-            pending: VecDeque::with_capacity(stream.marks().min(MARKS_MOST) as usize),
-            reference: first.map(|first| (first.mark, 0.0)),
-            first,
-            stream,
-            records,
-            free,
-            shared,
-            unreached: 0,
-            looked_ns: 0,
-            last_step: None,
-            first_begin: None,
-            is_over: false,
-        }
-    }
-
-    /// Whether the thread has given the device up, or it was lost, and everything was written.
-    pub(crate) fn is_over(&self) -> bool {
-        self.is_over && self.encoder.is_empty()
-    }
-
-    /// Takes what the device has reached; full blocks go to `out` at once. Never waits for the device.
-    pub(crate) fn drain(&mut self, map: &ClockMap, ticks: &Clock, out: &mut Vec<u8>) {
-        if self.is_over {
-            return;
-        }
-        // Looked at before the ring: once it is set nothing more comes.
-        let closed = self.shared.closed.load(Ordering::Acquire);
-        while let Some(record) = self.records.try_pop() {
-            self.pending.push_back(record);
-        }
-        let reached = if self.shared.lost.load(Ordering::Acquire) { Err(None) } else { self.reached(map, ticks, out) };
-        match reached {
-            Ok(()) => self.is_over = closed && self.pending.is_empty(),
-            Err(lost) => self.give_up(lost, map.ns(ticks.raw()), out),
-        }
-    }
-
-    /// Closes the block and appends it to `out`.
-    pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
-        self.encoder.finish(self.shared.dropped.load(Ordering::Relaxed), out);
-    }
-
-    /// What the device has still not reached when the session ends is lost with it, which a mark says.
-    pub(crate) fn end(&mut self, t_ns: u64) {
-        let unreached = self.count_unreached();
-        if unreached > 0 {
-            let name = names::intern(NameKind::Text, "not reached by the device at the end").id();
-            self.encoder.push(&Event::Mark(Mark { name, t_ns, value: Some(unreached as f64) }));
-        }
-        self.is_over = true;
-    }
-
     fn count_unreached(&mut self) -> usize {
         let unreached = self.pending.len();
         self.shared.count_drops(unreached as u64);
@@ -338,5 +288,47 @@ impl Resolver {
         self.push(out, &Event::Mark(Mark { name, t_ns, value: None }));
         self.count_unreached();
         self.is_over = true;
+    }
+}
+
+impl Source for Resolver {
+    fn take_definitions(&mut self) -> Vec<Definition> {
+        self.definition.take().into_iter().collect()
+    }
+
+    /// Takes what the device has reached. Never waits for the device.
+    fn drain(&mut self, map: &ClockMap, ticks: &Clock, out: &mut Vec<u8>) {
+        if self.is_over {
+            return;
+        }
+        // Looked at before the ring: once it is set nothing more comes.
+        let closed = self.shared.closed.load(Ordering::Acquire);
+        while let Some(record) = self.records.try_pop() {
+            self.pending.push_back(record);
+        }
+        let reached = if self.shared.lost.load(Ordering::Acquire) { Err(None) } else { self.reached(map, ticks, out) };
+        match reached {
+            Ok(()) => self.is_over = closed && self.pending.is_empty(),
+            Err(lost) => self.give_up(lost, map.ns(ticks.raw()), out),
+        }
+    }
+
+    fn finish(&mut self, out: &mut Vec<u8>) {
+        self.encoder.finish(self.shared.dropped.load(Ordering::Relaxed), out);
+    }
+
+    /// What the device has still not reached is lost with it, which a mark says.
+    fn end(&mut self, t_ns: u64) {
+        let unreached = self.count_unreached();
+        if unreached > 0 {
+            let name = names::intern(NameKind::Text, "not reached by the device at the end").id();
+            self.encoder.push(&Event::Mark(Mark { name, t_ns, value: Some(unreached as f64) }));
+        }
+        self.is_over = true;
+    }
+
+    /// Whether the thread has given the device up, or it was lost, and everything was written.
+    fn is_over(&self) -> bool {
+        self.is_over && self.encoder.is_empty()
     }
 }

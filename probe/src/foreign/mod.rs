@@ -16,5 +16,5 @@ mod tracks;
 mod writer;
 
 pub use ring::{Ring, RingError};
-pub(crate) use tracks::ForeignTracks;
+pub(crate) use tracks::Waiting;
 pub use writer::{RingName, Writer};

@@ -102,7 +102,7 @@ impl Ring {
     /// The system does not give the memory.
     pub fn create(name: &str) -> Result<Self, RingError> {
         let ring = Self::in_memory(Memory::create(size_of::<Shared>())?, name);
-        let id = crate::drain::random_id(&quanta::Clock::new()) as u64;
+        let id = crate::publisher::random_id(&quanta::Clock::new()) as u64;
         ring.shared().id.store(id, Ordering::Relaxed);
         ring.shared().magic.store(MAGIC, Ordering::Release);
         Ok(ring)

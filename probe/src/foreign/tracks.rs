@@ -1,23 +1,55 @@
 //! The drain thread's side: from the rings of workers to blocks of the stream.
 
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use gnntop_wire::{BlockEncoder, Counter, Definition, Event, Mark, NameId, Span, StepId, TrackId, TrackRole};
 
 use super::ring::{self, EVENTS, EventKind, NAMES, Ring};
+use quanta::Clock;
+
 use crate::clock::ClockMap;
 use crate::names::intern;
+use crate::publisher::Publisher;
+use crate::source::Source;
 
 /// How often it is asked whether a worker still lives.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 
+/// Rings of workers on their way to the drain thread.
+pub(crate) struct Waiting(Arc<Mutex<Vec<Ring>>>);
+
+impl Waiting {
+    /// Has a session drain the rings of workers.
+    pub(crate) fn open(publisher: &Arc<Publisher>) -> Self {
+        let waiting = Arc::default();
+        let workers = ForeignTracks {
+            publisher: Arc::downgrade(publisher),
+            given: Arc::clone(&waiting),
+            waiting: Vec::new(),
+            tracks: Vec::new(),
+            defined: Vec::new(),
+        };
+        publisher.open(Box::new(workers));
+        Self(waiting)
+    }
+
+    /// Gives one more ring.
+    pub(crate) fn push(&self, ring: &Ring) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(ring.share());
+    }
+}
+
 /// The tracks of all workers so far.
-#[derive(Default)]
-pub(crate) struct ForeignTracks {
+struct ForeignTracks {
+    publisher: Weak<Publisher>,
+    /// Rings that were made since the last time.
+    given: Arc<Mutex<Vec<Ring>>>,
     /// Rings that no worker has attached to yet.
     waiting: Vec<Ring>,
     tracks: Vec<ForeignTrack>,
+    defined: Vec<Definition>,
 }
 
 /// One track. A worker that is started anew under the same name, as those of data loaders are at each epoch, goes on with it.
@@ -34,23 +66,34 @@ struct ForeignTrack {
 }
 
 impl ForeignTracks {
-    /// Takes rings that were made since the last time.
-    pub(crate) fn take(&mut self, rings: Vec<Ring>) {
-        self.waiting.extend(rings);
+    fn begin(&mut self, ring: Ring, writer: u32) {
+        let free = self.tracks.iter_mut().find(|track| track.ring.is_none() && track.name == ring.name());
+        let track = match free {
+            Some(track) => track,
+            None => {
+                let Some(id) = self.publisher.upgrade().and_then(|publisher| publisher.next_track_id()) else { return };
+                self.tracks.push(ForeignTrack::new(id, ring.name()));
+                let Some(track) = self.tracks.last_mut() else { return };
+                track
+            }
+        };
+        let (role, thread_id, text) = (TrackRole::Loader, u64::from(writer), track.name.clone());
+        self.defined.push(Definition::Track { id: track.id, role, thread_id, text });
+        track.names.clear();
+        track.ring = Some(ring);
+    }
+}
+
+impl Source for ForeignTracks {
+    fn take_definitions(&mut self) -> Vec<Definition> {
+        std::mem::take(&mut self.defined)
     }
 
-    /// Takes what is in the rings now; full blocks go to `out` at once. `next_id` gives the ids of new tracks, `define`
-    /// is told of them.
-    pub(crate) fn drain(
-        &mut self,
-        map: &ClockMap,
-        out: &mut Vec<u8>,
-        mut next_id: impl FnMut() -> Option<TrackId>,
-        mut define: impl FnMut(Definition),
-    ) {
+    fn drain(&mut self, map: &ClockMap, _: &Clock, out: &mut Vec<u8>) {
+        self.waiting.append(&mut self.given.lock().unwrap_or_else(PoisonError::into_inner));
         for ring in std::mem::take(&mut self.waiting) {
             match ring.shared().writer() {
-                Some(writer) => self.begin(ring, writer, &mut next_id, &mut define),
+                Some(writer) => self.begin(ring, writer),
                 None if ring.shared().is_closed() => {}
                 None => self.waiting.push(ring),
             }
@@ -58,32 +101,13 @@ impl ForeignTracks {
         self.tracks.iter_mut().for_each(|track| track.drain(map, out));
     }
 
-    /// Closes the blocks and appends them to `out`.
-    pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
+    fn finish(&mut self, out: &mut Vec<u8>) {
         self.tracks.iter_mut().for_each(|track| track.finish(out));
     }
 
-    fn begin(
-        &mut self,
-        ring: Ring,
-        writer: u32,
-        next_id: &mut impl FnMut() -> Option<TrackId>,
-        define: &mut impl FnMut(Definition),
-    ) {
-        let free = self.tracks.iter_mut().find(|track| track.ring.is_none() && track.name == ring.name());
-        let track = match free {
-            Some(track) => track,
-            None => {
-                let Some(id) = next_id() else { return };
-                self.tracks.push(ForeignTrack::new(id, ring.name()));
-                let Some(track) = self.tracks.last_mut() else { return };
-                track
-            }
-        };
-        let (role, thread_id, text) = (TrackRole::Loader, u64::from(writer), track.name.clone());
-        define(Definition::Track { id: track.id, role, thread_id, text });
-        track.names.clear();
-        track.ring = Some(ring);
+    /// Another worker may come as long as the session lasts.
+    fn is_over(&self) -> bool {
+        false
     }
 }
 

@@ -9,10 +9,12 @@ use std::sync::OnceLock;
 use gnntop_wire::BatchShape;
 use quanta::Clock;
 
-use super::step::Parts;
-use super::with_track;
+use super::local::{current, record, with_track};
+use super::point;
+use super::ring::{RawEvent, Tag};
+use super::step::{self, Parts};
 use crate::names::NameRef;
-use crate::ring::{RawEvent, Tag};
+use crate::switch;
 
 static CLOCK: OnceLock<Clock> = OnceLock::new();
 
@@ -33,15 +35,13 @@ pub fn ticks_ns(ticks: u64) -> u64 {
 
 /// Whether what the calling thread records goes anywhere.
 pub fn is_recording() -> bool {
-    let mut recording = false;
-    with_track(|_| recording = true);
-    recording
+    switch::is_recording() && with_track(|_| ()).is_some()
 }
 
 /// Records a span of the calling thread that began and ended at these ticks.
 pub fn span(name: impl Into<NameRef>, begin: u64, end: u64) {
     let id = name.into().id().0;
-    with_track(|track| {
+    record(|track| {
         let (a, b, c) = (begin, end.max(begin), track.step.get());
         track.push(RawEvent { a, b, c, id, tag: Tag::Span, present: 0 });
     });
@@ -50,7 +50,7 @@ pub fn span(name: impl Into<NameRef>, begin: u64, end: u64) {
 /// Records a counter's value as it was at these ticks.
 pub fn counter(name: impl Into<NameRef>, at: u64, value: f64) {
     let id = name.into().id().0;
-    with_track(|track| {
+    record(|track| {
         track.push(RawEvent { a: at, b: value.to_bits(), c: 0, id, tag: Tag::Counter, present: 1 });
     });
 }
@@ -58,7 +58,7 @@ pub fn counter(name: impl Into<NameRef>, at: u64, value: f64) {
 /// Records an instant worth naming, with a number where there is one, as of these ticks.
 pub fn mark(name: impl Into<NameRef>, at: u64, value: Option<f64>) {
     let id = name.into().id().0;
-    with_track(|track| {
+    record(|track| {
         let (b, present) = (value.unwrap_or(0.0).to_bits(), u8::from(value.is_some()));
         track.push(RawEvent { a: at, b, c: 0, id, tag: Tag::Mark, present });
     });
@@ -67,22 +67,16 @@ pub fn mark(name: impl Into<NameRef>, at: u64, value: Option<f64>) {
 /// Records a large allocation of `bytes` (negative: a release) with the bytes live after it, in the span that is open on
 /// the calling thread.
 pub fn allocation(bytes: i64, live_bytes: u64) {
-    let mut open = 0;
-    with_track(|track| open = track.shared.open().map_or(0, |(name, ..)| name.0));
-    super::allocation(bytes, live_bytes, open);
+    let open = with_track(|track| track.shared.open.get()).flatten();
+    point::allocation(bytes, live_bytes, open.map_or(0, |open| open.name));
 }
 
 /// From here on the calling thread is always in a step, which [`end_step`] ends.
 pub fn begin_steps() {
-    with_track(|track| {
-        if track.step.get() == 0 {
-            track.last_step.set(track.last_step.get() + 1);
-            track.step.set(track.last_step.get());
-            if let Some(device) = track.device.get() {
-                device.begin_step(track.last_step.get());
-            }
-        }
-    });
+    // Kept alive: an observer runs the program's code.
+    if let Some(track) = current().filter(|track| switch::is_recording() && track.step.get() == 0) {
+        step::begin_next(&track);
+    }
 }
 
 /// A step that has ended.
@@ -102,18 +96,11 @@ pub struct EndedStep {
 /// its number, from 1; 0 without a track.
 pub fn end_step(ended: &EndedStep) -> u64 {
     begin_steps();
-    let mut number = 0;
-    with_track(|track| {
-        number = track.step.get();
-        let EndedStep { epoch, batch, begin, end } = *ended;
-        Parts { epoch, batch, loss: None }.push(track, number);
-        let begin = begin.min(end);
-        track.push(RawEvent { a: begin, b: end, c: number, id: 0, tag: Tag::Step, present: 0 });
-        if let Some(device) = track.device.get() {
-            device.end_step(number, begin, end);
-        }
-        track.step.set(0);
-    });
+    // Kept alive, as above.
+    let Some(track) = current().filter(|_| switch::is_recording()) else { return 0 };
+    let number = track.step.get();
+    let EndedStep { epoch, batch, begin, end } = *ended;
+    step::end(&track, &Parts { epoch, batch, loss: None }, begin.min(end), end);
     begin_steps();
     number
 }

@@ -4,9 +4,9 @@ use std::ptr;
 
 use gnntop_wire::BatchShape;
 
-use super::{CURRENT, Local, with_track};
-use crate::ring::{RawEvent, Tag};
-use crate::usage;
+use super::local::{Local, current, is_current};
+use super::ring::{RawEvent, Tag};
+use crate::{switch, usage};
 
 /// Begins the next step of this thread's training loop; it ends when the result is dropped.
 ///
@@ -14,23 +14,40 @@ use crate::usage;
 /// and what lies between two steps, is shown as the gap.
 #[inline]
 pub fn step(epoch: u64) -> Step {
-    let parts = Parts { epoch, ..Parts::default() };
-    let mut begun = Step { local: ptr::null(), start: 0, parts };
-    with_track(|track| {
-        begun.local = track;
-        track.last_step.set(track.last_step.get() + 1);
-        track.step.set(track.last_step.get());
-        if let Some(device) = track.device.get() {
-            device.begin_step(track.last_step.get());
-        }
-        begun.start = track.clock.raw();
-    });
+    let mut begun = Step { local: ptr::null(), start: 0, parts: Parts { epoch, ..Parts::default() } };
+    // Kept alive: an observer runs the program's code.
+    let Some(track) = current().filter(|_| switch::is_recording()) else { return begun };
+    begun.local = &raw const *track;
+    begin_next(&track);
+    begun.start = track.clock.raw();
     begun
+}
+
+/// From here on what is recorded belongs to the next step. The program's code may run in it.
+pub(super) fn begin_next(track: &Local) {
+    let number = track.last_step.get() + 1;
+    track.last_step.set(number);
+    track.step.set(number);
+    if let Some(observer) = track.observer.get() {
+        observer.begin_step(number);
+    }
+}
+
+/// Records a step with what is known of it; from here on what is recorded belongs to none. The program's code may run in it.
+pub(super) fn end(track: &Local, parts: &Parts, begin: u64, end: u64) {
+    let step = track.step.get();
+    parts.push(track, step);
+    track.push(RawEvent { a: begin, b: end, c: step, id: 0, tag: Tag::Step, present: 0 });
+    if let Some(observer) = track.observer.get() {
+        observer.end_step(step, begin, end);
+    }
+    track.step.set(0);
 }
 
 /// A running step; see [`step`]. Tell it what is known of its batch.
 #[must_use = "the step ends when this is dropped"]
 pub struct Step {
+    /// The track it began on, null when nothing is recorded. Only compared: the track may have ended.
     local: *const Local,
     start: u64,
     parts: Parts,
@@ -58,7 +75,7 @@ impl Step {
 
 impl Parts {
     /// Records them ahead of the step itself.
-    pub(super) fn push(&self, track: &Local, step: u64) {
+    fn push(&self, track: &Local, step: u64) {
         let part = |tag, present, a, b, c| RawEvent { a, b, c, id: step as u32, tag, present };
         let known = |value: Option<u64>, bit: u8| u8::from(value.is_some()) << bit;
         let BatchShape { graphs, nodes, edges, seeds } = self.batch;
@@ -80,17 +97,12 @@ impl Parts {
 
 impl Drop for Step {
     fn drop(&mut self) {
-        if self.local.is_null() || !ptr::eq(self.local, CURRENT.get()) {
+        if self.local.is_null() || !is_current(self.local) {
             return;
         }
-        // SAFETY: it equals CURRENT, which is not null; as in `with_track`.
-        let track = unsafe { &*self.local };
-        let (end, step) = (track.clock.raw(), track.step.get());
-        self.parts.push(track, step);
-        track.push(RawEvent { a: self.start, b: end, c: step, id: 0, tag: Tag::Step, present: 0 });
-        if let Some(device) = track.device.get() {
-            device.end_step(step, self.start, end);
-        }
-        track.step.set(0);
+        // Kept alive: an observer runs the program's code.
+        let Some(track) = current() else { return };
+        let now = track.clock.raw();
+        end(&track, &self.parts, self.start, now);
     }
 }

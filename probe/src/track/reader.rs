@@ -1,81 +1,55 @@
-//! A track as the drain thread sees it: from raw events in a ring to a block of the stream.
+//! A thread's track as the drain thread sees it: from raw events in a ring to a block of the stream.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use gnntop_wire::{
     Absent, Allocation, BatchShape, BlockEncoder, Counter, Definition, Event, Mark, NameId, Open, Sample, SignalId,
-    Span, Step, StepId, ThreadUsage, TrackRole,
+    Span, Step, StepId, ThreadUsage, TrackId, TrackRole,
 };
+use quanta::Clock;
 use ringbuf::traits::Consumer as _;
 
+use super::open_span;
+use super::peaks::PeakNames;
+use super::ring::{Consumer, RING_EVENTS, RawEvent, Tag};
+use super::shared::Shared;
 use crate::clock::ClockMap;
-use crate::ring::{Consumer, RING_EVENTS, RawEvent, Tag};
-use crate::session::OpenedTrack;
-use crate::track::Shared;
+use crate::source::Source;
 
 /// A span open for this long gets a record while it lasts, and again each time this long passes.
 const OPEN_AFTER_NS: u64 = 100_000_000;
 const OPEN_AGAIN_NS: u64 = 1_000_000_000;
 
 /// One track's ring, the block being filled from it, and the step being put together.
-pub(crate) struct TrackState {
-    role: TrackRole,
+pub(super) struct RingReader {
+    /// Until it is told.
+    definition: Option<Definition>,
+    is_slow: bool,
     consumer: Consumer,
     shared: Arc<Shared>,
     encoder: BlockEncoder,
     /// What came ahead of the step event itself, and the low half of the step's number.
     parts: (u32, Step),
+    peaks: PeakNames,
     /// Start ticks of the open span last reported, and when, in nanoseconds.
     reported_open: (u64, u64),
     closed: bool,
 }
 
-impl TrackState {
-    pub(crate) fn new(opened: OpenedTrack) -> Self {
-        let role = match opened.definition {
-            Definition::Track { role, .. } => role,
-            _ => TrackRole::Other,
-        };
+impl RingReader {
+    /// For a track that the calling thread opens.
+    pub(super) fn new(id: TrackId, name: &str, role: TrackRole, consumer: Consumer, shared: Arc<Shared>) -> Self {
         Self {
-            role,
-            consumer: opened.consumer,
-            shared: opened.shared,
-            encoder: BlockEncoder::new(opened.id),
+            definition: Some(Definition::Track { id, role, thread_id: thread_id(), text: name.to_owned() }),
+            is_slow: role == TrackRole::Sensors,
+            consumer,
+            shared,
+            encoder: BlockEncoder::new(id),
             parts: Default::default(),
+            peaks: PeakNames::default(),
             reported_open: (0, 0),
             closed: false,
         }
-    }
-
-    pub(crate) fn role(&self) -> TrackRole {
-        self.role
-    }
-
-    /// Whether the thread gave its track up and everything was written.
-    pub(crate) fn is_over(&self) -> bool {
-        self.closed && self.encoder.is_empty()
-    }
-
-    /// Takes what is in the ring now; full blocks go to `out` at once.
-    pub(crate) fn drain(&mut self, map: &ClockMap, now_ticks: u64, out: &mut Vec<u8>) {
-        // Looked at before the ring: once it is set nothing more comes.
-        self.closed = self.shared.closed.load(Ordering::Acquire);
-        // A ring's worth at most: a thread that writes as fast as this reads must not keep it here, collecting.
-        for _ in 0..RING_EVENTS {
-            let Some(raw) = self.consumer.try_pop() else { break };
-            if let Some(event) = self.event(raw, map) {
-                self.push(&event, out);
-            }
-        }
-        if !self.closed {
-            self.push_open(map, now_ticks, out);
-        }
-    }
-
-    /// Closes the block and appends it to `out`.
-    pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
-        self.encoder.finish(self.shared.dropped.load(Ordering::Relaxed), out);
     }
 
     fn push(&mut self, event: &Event, out: &mut Vec<u8>) {
@@ -86,14 +60,14 @@ impl TrackState {
     }
 
     /// Says what has been open for a while, once and then every second.
-    fn push_open(&mut self, map: &ClockMap, now_ticks: u64, out: &mut Vec<u8>) {
-        let Some((name, since, step)) = self.shared.open() else { return };
-        let (since_ns, t_ns) = (map.ns(since), map.ns(now_ticks));
+    fn push_open(&mut self, map: &ClockMap, clock: &Clock, out: &mut Vec<u8>) {
+        let Some(open_span::Open { name, since, step }) = self.shared.open.get() else { return };
+        let (since_ns, t_ns) = (map.ns(since), map.ns(clock.raw()));
         let is_long = t_ns.saturating_sub(since_ns) >= OPEN_AFTER_NS;
         let is_told = self.reported_open.0 == since && t_ns.saturating_sub(self.reported_open.1) < OPEN_AGAIN_NS;
         if is_long && !is_told {
             self.reported_open = (since, t_ns);
-            self.push(&Event::Open(Open { name, since_ns, t_ns, step: StepId(step) }), out);
+            self.push(&Event::Open(Open { name: NameId(name), since_ns, t_ns, step: StepId(step) }), out);
         }
     }
 
@@ -110,6 +84,9 @@ impl TrackState {
             }
             Tag::Step => Event::Step(self.step(raw, map)),
             Tag::Counter => Event::Counter(Counter { name, t_ns: map.ns(a), value: value(b) }),
+            Tag::PhasePeak => {
+                Event::Counter(Counter { name: self.peaks.of(id, present)?, t_ns: map.ns(a), value: value(b) })
+            }
             Tag::Mark => {
                 let value = (present != 0).then(|| value(b));
                 Event::Mark(Mark { name, t_ns: map.ns(a), value })
@@ -154,4 +131,46 @@ impl TrackState {
         let parts = if of == raw.c as u32 { parts } else { Step::default() };
         Step { step: StepId(raw.c), start_ns: map.ns(raw.a), end_ns: map.ns(raw.b), ..parts }
     }
+}
+
+impl Source for RingReader {
+    fn take_definitions(&mut self) -> Vec<Definition> {
+        self.definition.take().into_iter().collect()
+    }
+
+    fn is_slow(&self) -> bool {
+        self.is_slow
+    }
+
+    fn drain(&mut self, map: &ClockMap, clock: &Clock, out: &mut Vec<u8>) {
+        // Looked at before the ring: once it is set nothing more comes.
+        self.closed = self.shared.is_closed();
+        // A ring's worth at most: a thread that writes as fast as this reads must not keep it here, collecting.
+        for _ in 0..RING_EVENTS {
+            let Some(raw) = self.consumer.try_pop() else { break };
+            if let Some(event) = self.event(raw, map) {
+                self.push(&event, out);
+            }
+        }
+        if !self.closed {
+            self.push_open(map, clock, out);
+        }
+    }
+
+    fn finish(&mut self, out: &mut Vec<u8>) {
+        self.encoder.finish(self.shared.dropped(), out);
+    }
+
+    fn is_over(&self) -> bool {
+        self.closed && self.encoder.is_empty()
+    }
+}
+
+/// The calling thread, as the system numbers it.
+fn thread_id() -> u64 {
+    #[cfg(target_os = "linux")]
+    // SAFETY: gettid has no preconditions and cannot fail.
+    return unsafe { libc::gettid() } as u64;
+    #[cfg(not(target_os = "linux"))]
+    return 0;
 }

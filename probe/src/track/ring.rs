@@ -12,13 +12,13 @@ use ringbuf::wrap::caching::{CachingCons, CachingProd};
 
 /// Events that a ring holds: 512 KiB a track, enough for 800,000 events a second at a drain every 20 ms.
 /// A power of two known to the compiler, so that the ring's index arithmetic is masks, not divisions.
-pub(crate) const RING_EVENTS: usize = 1 << 14;
+pub(super) const RING_EVENTS: usize = 1 << 14;
 
-pub(crate) type Producer = CachingProd<Arc<SharedRb<Slots>>>;
-pub(crate) type Consumer = CachingCons<Arc<SharedRb<Slots>>>;
+pub(super) type Producer = CachingProd<Arc<SharedRb<Slots>>>;
+pub(super) type Consumer = CachingCons<Arc<SharedRb<Slots>>>;
 
 /// An empty ring's two ends.
-pub(crate) fn ring() -> (Producer, Consumer) {
+pub(super) fn ring() -> (Producer, Consumer) {
     // SAFETY: the storage is freshly allocated and no slot is marked as occupied (read and write index are equal).
     let ring = unsafe { SharedRb::from_raw_parts(Slots::new(), 0, 0) };
     Arc::new(ring).split()
@@ -26,20 +26,20 @@ pub(crate) fn ring() -> (Producer, Consumer) {
 
 /// What a thread says to the drain thread, in 32 bytes. `a`, `b` and `c` mean what [`Tag`] says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RawEvent {
-    pub(crate) a: u64,
-    pub(crate) b: u64,
-    pub(crate) c: u64,
-    pub(crate) id: u32,
-    pub(crate) tag: Tag,
+pub(super) struct RawEvent {
+    pub(super) a: u64,
+    pub(super) b: u64,
+    pub(super) c: u64,
+    pub(super) id: u32,
+    pub(super) tag: Tag,
     /// Which of the fields are known, for the parts of a step.
-    pub(crate) present: u8,
+    pub(super) present: u8,
 }
 
 /// Meaning of a [`RawEvent`]. Times are clock ticks except where said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Tag {
+pub(super) enum Tag {
     /// `id` name, `a` start, `b` end, `c` step.
     Span,
     /// Part of the step whose low 32 bits are `id`: `a` graphs, `b` nodes, `c` edges.
@@ -54,6 +54,8 @@ pub(crate) enum Tag {
     Counter,
     /// `id` name, `a` time, `b` bits of the value, `present` 1 where there is one.
     Mark,
+    /// `id` phase, `a` time, `b` bits of the value, `present` the number of a peak.
+    PhasePeak,
     /// `id` phase, `a` time, `b` signed bytes, `c` live bytes.
     Allocation,
     /// `id` signal, `a` nanoseconds of `CLOCK_MONOTONIC`, `b` signed value.
@@ -67,7 +69,7 @@ impl RawEvent {
 }
 
 /// The ring's memory: a heap array whose length the compiler knows.
-pub(crate) struct Slots {
+pub(super) struct Slots {
     slots: NonNull<[MaybeUninit<RawEvent>; RING_EVENTS]>,
 }
 

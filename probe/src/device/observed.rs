@@ -1,0 +1,101 @@
+//! What is observed of a device on one thread: the times of its stream, and its memory.
+
+use std::cell::{Cell, RefCell};
+
+use super::memory::MemoryWatch;
+use super::pool::{Holdings, MemoryReport};
+use super::recorder::Recorder;
+use crate::track::{Ended, NO_MARK, Observer};
+
+/// See the [module](self).
+pub(super) struct Observed {
+    timing: Option<Recorder>,
+    memory: Option<RefCell<MemoryWatch>>,
+    holdings: Cell<Option<Holdings>>,
+    /// The code of a `Stream` or `Pool` runs just now. What it records itself is not observed: it would come back to itself.
+    is_busy: Cell<bool>,
+}
+
+/// Until this is dropped, what the thread records is not observed.
+struct Busy<'a>(&'a Cell<bool>);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.set(false);
+    }
+}
+
+impl Observed {
+    pub(super) fn new(timing: Option<Recorder>, memory: Option<MemoryWatch>) -> Self {
+        Self { timing, memory: memory.map(RefCell::new), holdings: Cell::new(None), is_busy: Cell::new(false) }
+    }
+
+    pub(super) fn set_holdings(&self, holdings: Holdings) {
+        self.holdings.set(Some(holdings));
+    }
+
+    pub(super) fn memory_report(&self) -> Option<MemoryReport> {
+        let _busy = self.begin_call()?;
+        self.memory.as_ref()?.borrow_mut().report()
+    }
+
+    /// Before code of the program runs; `None` where it is that code which led here.
+    fn begin_call(&self) -> Option<Busy<'_>> {
+        (!self.is_busy.replace(true)).then(|| Busy(&self.is_busy))
+    }
+
+    /// Has the memory watched, where there is a pool. Only between [`begin_call`](Self::begin_call) and its end, so that
+    /// nobody else has it.
+    fn watch(&self, f: impl FnOnce(&mut MemoryWatch)) {
+        if let Some(memory) = &self.memory {
+            f(&mut memory.borrow_mut());
+        }
+    }
+
+    fn wait_if_asked(&self) {
+        if let Some(timing) = &self.timing {
+            timing.wait_if_asked();
+        }
+    }
+}
+
+impl Observer for Observed {
+    fn before_begin(&self, is_outer_phase: bool, name: u32) {
+        let Some(_busy) = self.begin_call().filter(|_| is_outer_phase) else { return };
+        self.watch(|memory| memory.begin_phase(name));
+        self.wait_if_asked();
+    }
+
+    fn begin(&self, is_phase: bool) -> u32 {
+        let Some(_busy) = self.begin_call() else { return NO_MARK };
+        self.timing.as_ref().map_or(NO_MARK, |timing| timing.begin(is_phase))
+    }
+
+    fn before_end(&self, is_outer_phase: bool) {
+        let Some(_busy) = self.begin_call().filter(|_| is_outer_phase) else { return };
+        self.wait_if_asked();
+    }
+
+    fn end(&self, is_outer_phase: bool, span: Ended) {
+        let Some(_busy) = self.begin_call() else { return };
+        if let Some(timing) = &self.timing {
+            timing.end(&span);
+        }
+        if is_outer_phase {
+            self.watch(|memory| memory.end_phase(span.name));
+        }
+    }
+
+    fn begin_step(&self, step: u64) {
+        let Some(_busy) = self.begin_call() else { return };
+        self.watch(|memory| memory.begin_step(step));
+    }
+
+    fn end_step(&self, step: u64, begin: u64, end: u64) {
+        let Some(_busy) = self.begin_call() else { return };
+        if let Some(timing) = &self.timing {
+            timing.end_step(step, begin, end);
+        }
+        self.watch(|memory| memory.end_step(self.holdings.get()));
+    }
+}

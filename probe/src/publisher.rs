@@ -1,0 +1,140 @@
+//! What the threads of a session share: the program's threads, which open tracks, the sensor thread and the drain thread.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use gnntop_wire::{Definition, TrackId};
+use quanta::Clock;
+
+use crate::source::Source;
+use crate::switch;
+
+/// Tracks that a session takes; threads beyond record nothing.
+const MAX_TRACKS: u32 = 1024;
+/// The drain thread's own track.
+pub(crate) const OWN_TRACK: TrackId = TrackId(0);
+
+/// The publisher of the session that was started last.
+static LATEST: Mutex<Weak<Publisher>> = Mutex::new(Weak::new());
+
+/// One session's shared state. It knows nothing of what writes to it or reads from it.
+pub(crate) struct Publisher {
+    pub(crate) id: u128,
+    pub(crate) clock: Clock,
+    /// The process that publishes; a forked child has a copy of this that nobody drains.
+    pid: u32,
+    next_track: AtomicU32,
+    /// Tracks opened since the drain thread last looked.
+    opened: Mutex<Vec<Box<dyn Source>>>,
+    /// What the program said of itself since then.
+    facts: Mutex<Vec<Definition>>,
+    /// Definitions of signals, once the sensors are open.
+    signals: Mutex<Vec<Definition>>,
+    /// Segments begun so far: tells the sensor thread when to repeat every value.
+    segments: AtomicUsize,
+    stopping: AtomicBool,
+}
+
+impl Publisher {
+    /// A session that begins: from now on the latest.
+    pub(crate) fn start() -> Arc<Self> {
+        let clock = Clock::new();
+        let publisher = Arc::new(Self {
+            id: random_id(&clock),
+            clock,
+            pid: std::process::id(),
+            next_track: AtomicU32::new(OWN_TRACK.0 + 1),
+            opened: Mutex::default(),
+            facts: Mutex::default(),
+            signals: Mutex::default(),
+            segments: AtomicUsize::new(0),
+            stopping: AtomicBool::new(false),
+        });
+        *lock(&LATEST) = Arc::downgrade(&publisher);
+        publisher
+    }
+
+    /// The session that was started last, while it lasts.
+    pub(crate) fn latest() -> Option<Arc<Self>> {
+        lock(&LATEST).upgrade()
+    }
+
+    /// Whether this process started the session, and not the one that it was forked from.
+    pub(crate) fn is_of_this_process(&self) -> bool {
+        self.pid == std::process::id()
+    }
+
+    /// The id of a track that is about to be opened; `None` where it cannot be recorded.
+    pub(crate) fn next_track_id(&self) -> Option<TrackId> {
+        if !switch::is_recording() || !self.is_of_this_process() || self.is_stopping() {
+            return None;
+        }
+        let id = self.next_track.fetch_add(1, Ordering::Relaxed);
+        (id <= MAX_TRACKS).then_some(TrackId(id))
+    }
+
+    /// Hands a new track to the drain thread.
+    pub(crate) fn open(&self, source: Box<dyn Source>) {
+        lock(&self.opened).push(source);
+    }
+
+    /// The tracks opened since the last call.
+    pub(crate) fn take_opened(&self) -> Vec<Box<dyn Source>> {
+        std::mem::take(&mut *lock(&self.opened))
+    }
+
+    pub(crate) fn say(&self, fact: Definition) {
+        lock(&self.facts).push(fact);
+    }
+
+    /// What was said since the last call.
+    pub(crate) fn take_facts(&self) -> Vec<Definition> {
+        std::mem::take(&mut *lock(&self.facts))
+    }
+
+    pub(crate) fn define_signals(&self, signals: impl IntoIterator<Item = Definition>) {
+        lock(&self.signals).extend(signals);
+    }
+
+    /// Signals defined after the first `known`.
+    pub(crate) fn signals_after(&self, known: usize) -> Vec<Definition> {
+        lock(&self.signals).get(known..).unwrap_or_default().to_vec()
+    }
+
+    pub(crate) fn count_segment(&self) {
+        self.segments.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn segments(&self) -> usize {
+        self.segments.load(Ordering::Relaxed)
+    }
+
+    /// Has the session's threads finish.
+    pub(crate) fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+}
+
+/// Keeps the latest publisher from changing, as long as this is held.
+pub(crate) struct HeldLatest(#[expect(dead_code, reason = "held, not looked at")] MutexGuard<'static, Weak<Publisher>>);
+
+/// See [`HeldLatest`].
+pub(crate) fn hold_latest() -> HeldLatest {
+    HeldLatest(lock(&LATEST))
+}
+
+/// A lock whose holder never leaves it half-changed, so that a panic elsewhere does not matter.
+fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An id that no other session has: from the standard library's random hash keys, time and process.
+pub(crate) fn random_id(clock: &Clock) -> u128 {
+    use std::hash::{BuildHasher, RandomState};
+    let half = || RandomState::new().hash_one((clock.raw(), std::process::id()));
+    u128::from(half()) << 64 | u128::from(half())
+}

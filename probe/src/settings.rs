@@ -1,0 +1,20 @@
+//! How a session writes its stream, as the drain thread gets it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use gnntop_wire::Place;
+
+use crate::warning::Listener;
+
+/// How a session writes its stream.
+pub(crate) struct Settings {
+    pub(crate) name: String,
+    /// One new file to write everything to, in the place of a session's directory.
+    pub(crate) recording: Option<PathBuf>,
+    /// What a session's directory keeps.
+    pub(crate) max_bytes: u64,
+    pub(crate) drain_interval: Duration,
+    pub(crate) place: Option<Place>,
+    pub(crate) on_warning: Listener,
+}

@@ -1,0 +1,72 @@
+//! What is recorded of an instant: counters, marks, allocations, sensor readings.
+
+use super::local::record;
+use super::peaks::Peak;
+use super::ring::{RawEvent, Tag};
+use crate::names::NameRef;
+use crate::switch;
+
+/// Says which step what follows on this thread belongs to, for threads that prepare a batch ahead of its step.
+/// 0 is "none".
+pub fn set_step(step: u64) {
+    record(|track| track.step.set(step));
+}
+
+/// Records a counter's new value, such as the depth of a queue.
+#[inline]
+pub fn counter(name: impl Into<NameRef>, value: f64) {
+    now(name, Tag::Counter, Some(value));
+}
+
+/// Records an instant worth naming, with a number where there is one.
+#[inline]
+pub fn mark(name: impl Into<NameRef>, value: Option<f64>) {
+    now(name, Tag::Mark, value);
+}
+
+#[inline]
+fn now(name: impl Into<NameRef>, tag: Tag, value: Option<f64>) {
+    if !switch::is_recording() {
+        return;
+    }
+    // The program's code: before the track is looked at.
+    let id = name.into().id().0;
+    record(|track| {
+        let (a, b) = (track.clock.raw(), value.unwrap_or(0.0).to_bits());
+        track.push(RawEvent { a, b, c: 0, id, tag, present: u8::from(value.is_some()) });
+    });
+}
+
+/// Records a large allocation of `bytes` (negative: a release) in the current phase. Called by the allocator:
+/// it must not allocate.
+pub(crate) fn allocation(bytes: i64, live_bytes: u64, phase: u32) {
+    record(|track| {
+        let a = track.clock.raw();
+        let tag = Tag::Allocation;
+        track.push(RawEvent { a, b: bytes as u64, c: live_bytes, id: phase, tag, present: 0 });
+    });
+}
+
+/// Records the most memory that was in use on the device in a phase. It goes to a counter called after the phase, whose name
+/// the drain thread makes.
+pub(crate) fn phase_peak(phase: u32, peak: Peak, bytes: u64) {
+    record(|track| {
+        let (a, b) = (track.clock.raw(), (bytes as f64).to_bits());
+        track.push(RawEvent { a, b, c: 0, id: phase, tag: Tag::PhasePeak, present: peak as u8 });
+    });
+}
+
+/// Records a sensor reading of this instant of `CLOCK_MONOTONIC`.
+pub(crate) fn sample(signal: u32, t_ns: u64, value: i64) {
+    record(|track| {
+        track.push(RawEvent { a: t_ns, b: value as u64, c: 0, id: signal, tag: Tag::Sample, present: 0 });
+    });
+}
+
+/// Records that a signal cannot be read.
+pub(crate) fn absent(signal: u32, t_ns: u64, reason: NameRef) {
+    record(|track| {
+        let b = u64::from(reason.id().0);
+        track.push(RawEvent { a: t_ns, b, c: 0, id: signal, tag: Tag::Absent, present: 0 });
+    });
+}

@@ -1,0 +1,143 @@
+//! Spans: from a call to the drop of a guard.
+
+use std::marker::PhantomData;
+use std::ptr;
+
+use super::local::{self, Local, current, current_account, set_account, with_track};
+use super::observer::{Ended, NO_MARK};
+use super::open_span::Open;
+use super::ring::{RawEvent, Tag};
+use crate::names::NameRef;
+use crate::switch;
+
+/// Begins a span on this thread's track; it ends when the result is dropped.
+///
+/// With recording off or no track on this thread it does nothing. It never waits and never allocates.
+#[inline]
+pub fn span(name: impl Into<NameRef>) -> Span {
+    if !switch::is_recording() {
+        return Span::INERT;
+    }
+    // The program's code, which may open and end tracks: before the track is looked at.
+    let name = name.into();
+    let begun = with_track(|track| track.observer.get().is_none().then(|| Span::begin(track, name)));
+    match begun {
+        Some(Some(span)) => span,
+        Some(None) => Span::begin_observed(name),
+        None => Span::INERT,
+    }
+}
+
+/// A running span; see [`span`]. Bound to its thread.
+#[must_use = "the span ends when this is dropped"]
+pub struct Span {
+    /// The track it began on, null when nothing is recorded. Only compared: the track may have ended.
+    local: *const Local,
+    start: u64,
+    outer_since: u64,
+    name: u32,
+    outer_name: u32,
+    /// Where its begin is marked on the device's stream.
+    device_mark: u32,
+    outer_account: u8,
+    account: u8,
+    _on_its_thread: PhantomData<*const ()>,
+}
+
+impl Span {
+    const INERT: Self = Self {
+        local: ptr::null(),
+        start: 0,
+        outer_since: 0,
+        name: 0,
+        outer_name: 0,
+        device_mark: NO_MARK,
+        outer_account: 0,
+        account: 0,
+        _on_its_thread: PhantomData,
+    };
+
+    #[inline]
+    fn begin(track: &Local, name: NameRef) -> Self {
+        let (id, account, outer_account) = (name.id().0, name.account(), current_account());
+        if account != 0 {
+            set_account(account);
+        }
+        let (outer_name, outer_since) = track.shared.open.own();
+        let start = track.clock.raw();
+        track.shared.open.set(Open { name: id, since: start, step: track.step.get() });
+        Self {
+            local: track,
+            start,
+            outer_since,
+            name: id,
+            outer_name,
+            device_mark: NO_MARK,
+            outer_account,
+            account,
+            _on_its_thread: PhantomData,
+        }
+    }
+
+    /// Where an observer runs the program's code on both sides of the begin: the track is kept alive meanwhile.
+    #[inline(never)]
+    fn begin_observed(name: NameRef) -> Self {
+        let Some(track) = current() else { return Self::INERT };
+        let Some(observer) = track.observer.get() else { return Self::INERT };
+        let is_phase = name.account() != 0;
+        observer.before_begin(is_phase && current_account() == 0, name.id().0);
+        let mut begun = Self::begin(&track, name);
+        begun.device_mark = observer.begin(is_phase);
+        begun
+    }
+
+    #[inline]
+    fn end(&self, track: &Local) -> Ended {
+        let end = track.clock.raw();
+        let step = track.step.get();
+        track.push(RawEvent { a: self.start, b: end, c: step, id: self.name, tag: Tag::Span, present: 0 });
+        track.shared.open.set(Open { name: self.outer_name, since: self.outer_since, step });
+        Ended { name: self.name, step, begin_mark: self.device_mark, begin: self.start, end }
+    }
+
+    /// As [`begin_observed`](Self::begin_observed).
+    #[inline(never)]
+    fn end_observed(&self) {
+        let Some(track) = current() else { return };
+        let Some(observer) = track.observer.get() else { return };
+        observer.before_end(self.is_outer_phase());
+        let ended = self.end(&track);
+        observer.end(self.is_outer_phase(), ended);
+    }
+
+    /// Whether it is a phase that lies in no other.
+    fn is_outer_phase(&self) -> bool {
+        self.account != 0 && self.outer_account == 0
+    }
+}
+
+impl Drop for Span {
+    #[inline]
+    fn drop(&mut self) {
+        if self.local.is_null() {
+            return;
+        }
+        if self.account != 0 {
+            set_account(self.outer_account);
+        }
+        // The track may have ended before its span: then there is nowhere to record to.
+        if !local::is_current(self.local) {
+            return;
+        }
+        let is_observed = with_track(|track| {
+            let is_observed = track.observer.get().is_some();
+            if !is_observed {
+                self.end(track);
+            }
+            is_observed
+        });
+        if is_observed == Some(true) {
+            self.end_observed();
+        }
+    }
+}
