@@ -32,6 +32,7 @@ fn members_do_not_know_what_they_must_not() {
     assert_free_of("gnntop-wire", &[], &["ratatui", "crossterm", "candle", "tokio", "libc", "rayon", "gnntop-sensors"]);
     assert_free_of("gnntop-sensors", &[], &heavy);
     assert_free_of("gnntop-probe", &["--all-features"], &heavy);
+    assert_free_of("gnntop-python", &[], &["ratatui", "crossterm", "candle", "tokio", "pyo3"]);
     assert_free_of("gnntop-analysis", &[], &heavy);
     assert_free_of("gnntop-workloads", &[], &screen);
     assert_free_of("gnntop", &["--no-default-features"], &["candle", "gnntop-workloads", "gnntop-probe", "tokio"]);
@@ -99,7 +100,7 @@ fn data_flows_one_way() {
 #[test]
 fn a_file_is_a_room_not_a_hall() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for folder in ["src", "analysis/src", "wire/src", "sensors/src", "probe/src", "workloads/src"] {
+    for folder in ["src", "analysis/src", "wire/src", "sensors/src", "probe/src", "python/src", "workloads/src"] {
         for file in rust_files(&root.join(folder)) {
             let text = fs::read_to_string(&file).unwrap();
             let lines = text.lines().take_while(|line| *line != "#[cfg(test)]").count();

@@ -92,13 +92,15 @@ fn an_interruption_is_passed_on_once() {
 }
 
 #[test]
-fn a_program_that_publishes_nothing_is_seen_from_outside_and_not_recorded() {
+fn a_program_that_publishes_nothing_is_seen_and_recorded_from_outside() {
     let sessions = Sessions::new();
     let ran = sessions.run(["run", "--record", "a.gnntop", "--", "sleep", "0.5"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.out.contains("hardware only"), "{ran:?}");
-    assert!(ran.err.contains("published nothing, so nothing was recorded"), "{ran:?}");
-    assert!(!sessions.path().join("a.gnntop").exists());
+    assert!(ran.err.contains("hardware only: the program published no steps"), "{ran:?}");
+    let report = sessions.run(["report", "a.gnntop", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&report.out).unwrap();
+    assert_eq!((&report["session"]["name"], &report["steps"]["total"]), (&"sleep".into(), &0.into()));
     sessions.file("b.gnntop", b"precious");
     sessions.run(["run", "--record", "b.gnntop", "--", "touch", "started"]).refused("b.gnntop is there already");
     assert!(!sessions.path().join("started").exists(), "nothing was started");

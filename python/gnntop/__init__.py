@@ -13,8 +13,8 @@ knows, or to be seen from a notebook::
     wandb.log(gnntop.report()["phases"])
 
 Importing does nothing but define these functions. The session opens at the first backward pass where gnntop's hooks are
-in place, at the first ``step()``, or by ``start()``; what was recorded before, the newest 512 spans, counters and marks of
-a thread, is in it.
+in place, at the first ``step()``, or by ``start()``; what was recorded before, the newest 512 spans, counters and
+marks of a thread, is in it.
 """
 
 from __future__ import annotations

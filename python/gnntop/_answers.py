@@ -1,7 +1,7 @@
 """Tells ``gnntop run`` which Python programs it has reached, and what became of them.
 
-``GNNTOP_ANSWERS`` is a directory that ``gnntop run`` has made. Each process has a file there, called by its id, a line for
-each thing it has to say. Nothing of it is ever shown in the program's own output.
+``GNNTOP_ANSWERS`` is a directory that ``gnntop run`` has made. Each process has a file there, called by its id, with
+a line for each thing it has to say. Nothing of it is ever shown in the program's own output.
 """
 
 from __future__ import annotations

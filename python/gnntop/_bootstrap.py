@@ -23,7 +23,7 @@ class _TorchFinder:
         if name != "torch":
             return None
         try:
-            sys.meta_path.remove(self)  # type: ignore[arg-type]
+            sys.meta_path.remove(self)
         except ValueError:
             return None  # another thread was faster
         install()
@@ -41,7 +41,7 @@ def start() -> None:
     if "torch" in sys.modules:
         install()
     else:
-        sys.meta_path.insert(0, _TorchFinder())  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _TorchFinder())
 
 
 def install() -> None:

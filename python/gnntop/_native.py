@@ -23,8 +23,8 @@ Without exceptions to fear ``end()`` (50 ns) does. Spans that are known only lat
 (16 slots a thread, 90 ns) and recorded with ``span_between(name, begin_slot, end_slot)``, where ``NOW`` stands for
 this instant; with times from elsewhere, ``now()`` and ``span_at``.
 
-- **Before the session is open everything works**: the last 512 events of a thread are kept, and written once that thread
-  has a track. So hooks just call; at the outermost backward they call ``open_session(name, facts)`` and
+- **Before the session is open everything works**: the last 512 events of a thread are kept, and written once that
+  thread has a track. So hooks just call; at the outermost backward they call ``open_session(name, facts)`` and
   ``track("train", TRAINING)`` when ``status() == NOT_OPEN``.
 - **A step ends by ``step()``**, or by ``step_between(begin_slot, end_slot)`` at a time that was stamped earlier. What
   is recorded on the thread before belongs to it. ``batch(...)`` and ``epoch(n)`` say what is known, in advance.

@@ -16,8 +16,6 @@ _LAUNCHERS = (
     ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_NTASKS_PER_NODE"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"),
 )
-# What all ranks of a run have in common, the first that is there: that of `gnntop run`, of torchrun, of Slurm.
-_RUNS = ("GNNTOP_RUN", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "MASTER_PORT")
 
 
 def name() -> str:
@@ -33,18 +31,11 @@ def place() -> dict[str, str]:
     """Where this process stands among the ranks of its run, as its launcher has set it; empty for a run by itself."""
     for rank, ranks, host_ranks in _LAUNCHERS:
         if os.environ.get(rank, "").isdigit() and os.environ.get(ranks, "").isdigit():
-            found = {"rank": os.environ[rank], "ranks": os.environ[ranks], "run": run()}
+            found = {"rank": os.environ[rank], "ranks": os.environ[ranks]}
             if os.environ.get(host_ranks, "").isdigit():
                 found["host_ranks"] = os.environ[host_ranks]
             return found
     return {}
-
-
-def run() -> str:
-    """The run's id, the same in all its ranks."""
-    set_to = (os.environ.get(variable, "") for variable in _RUNS)
-    # torchrun without an id calls all its runs "none".
-    return next((value for value in set_to if value not in ("", "none")), "")
 
 
 _closes_at_exit = False

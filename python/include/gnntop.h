@@ -88,7 +88,7 @@ int32_t gnntop_text(int32_t which, char *buffer, int32_t size);
 enum { GNNTOP_OTHER = 0, GNNTOP_TRAINING = 1, GNNTOP_LOADER = 2 };
 
 /* Opens a track for the calling thread; returns 1 where it records. The thread keeps it until it ends. A second call on
- * the same thread changes nothing and returns 1. */
+ * the same thread changes nothing and returns 1, but where it makes the thread the one that trains. */
 int32_t gnntop_track(const char *name, int32_t role);
 
 /* Ends the calling thread's track before the thread ends. */
@@ -162,7 +162,7 @@ void gnntop_allocation(int64_t bytes, uint64_t live_bytes);
 int32_t gnntop_worker_ring(const char *name, char *address, int32_t size);
 
 /* In the worker, by fork or not: the calling thread records there from now on: spans, counters, marks and stamps.
- * Returns 1, or 0 where the ring cannot be reached or has a writer already. */
+ * Returns 1, or 0 where the ring cannot be reached, has a writer already, or the thread has a ring. */
 int32_t gnntop_worker_attach(const char *address);
 
 /* In the parent: the worker is over. What is in the ring is still written. A worker that died is noticed without. */

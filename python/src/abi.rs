@@ -9,7 +9,7 @@ use gnntop_probe::{BatchShape, NameKind, TrackRole, after};
 use crate::early::Event;
 use crate::session::Status;
 use crate::silence::guarded;
-use crate::{names, session, silence, thread, worker};
+use crate::{names, session, silence, thread, warning, worker};
 
 /// The version of the interface.
 const ABI: i32 = 1;
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn gnntop_text(which: i32, buffer: *mut c_char, size: i32)
     guarded(0, || {
         let text = match which {
             0 => session::directory(),
-            1 => session::warning(),
+            1 => warning::text(),
             _ => String::new(),
         };
         // SAFETY: as the caller promises.

@@ -12,6 +12,7 @@ mod names;
 mod session;
 mod silence;
 mod thread;
+mod warning;
 mod worker;
 
 pub use abi::*;

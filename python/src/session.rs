@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use gnntop_probe::{Place, Session, SessionBuilder};
 
-use crate::silence;
+use crate::{silence, warning};
 
 /// Facts that a session takes.
 const MAX_FACTS: usize = 64;
@@ -42,7 +42,6 @@ impl Status {
 static STATE: AtomicU32 = AtomicU32::new(Status::NotOpen as u32);
 static FORKS: AtomicU32 = AtomicU32::new(0);
 static OWN: Mutex<Own> = Mutex::new(Own { session: None, facts: Vec::new() });
-static WARNING: Mutex<String> = Mutex::new(String::new());
 
 struct Own {
     session: Option<Session>,
@@ -100,7 +99,7 @@ pub(crate) fn open(name: &str, facts: &str) -> bool {
         own.session = Some(session);
         let number = (STATE.load(Ordering::Relaxed) >> 8).wrapping_add(1);
         // Before `start` returned the drain thread may have found that it cannot publish.
-        let status = if lock(&WARNING).is_empty() { Status::Publishing } else { Status::Failed };
+        let status = if warning::text().is_empty() { Status::Publishing } else { Status::Failed };
         STATE.store(number << 8 | status as u32, Ordering::SeqCst);
     }
     state().0 == Status::Publishing
@@ -152,21 +151,8 @@ pub(crate) fn directory() -> String {
     with_session(|session| session.dir().map(|dir| dir.display().to_string())).flatten().unwrap_or_default()
 }
 
-/// Why nothing is published any more; empty where all is well.
-pub(crate) fn warning() -> String {
-    lock(&WARNING).clone()
-}
-
-/// Keeps the first thing that went wrong.
-pub(crate) fn note_warning(text: &str) {
-    let mut warning = lock(&WARNING);
-    if warning.is_empty() {
-        text.clone_into(&mut warning);
-    }
-}
-
-fn fail(warning: &str) {
-    note_warning(warning);
+fn fail(text: &str) {
+    warning::note(text);
     set_status(Status::Failed);
 }
 
@@ -214,10 +200,7 @@ fn placed(builder: SessionBuilder, pairs: Vec<(&str, &str)>) -> SessionBuilder {
         return builder;
     }
     let rank = number("rank", 0);
-    let run = match text("run") {
-        "" => std::env::var("GNNTOP_RUN").unwrap_or_default(),
-        run => run.to_owned(),
-    };
+    let run = Some(text("run").to_owned()).filter(|run| !run.is_empty()).unwrap_or_else(run_of_launcher);
     builder.place(Place {
         run,
         rank,
@@ -233,4 +216,12 @@ fn placed(builder: SessionBuilder, pairs: Vec<(&str, &str)>) -> SessionBuilder {
         host_cores: number("host_cores", 1),
         clock: None,
     })
+}
+
+/// What all ranks of a run have in common: an id of `gnntop run`, of torchrun or of Slurm, else where they meet.
+fn run_of_launcher() -> String {
+    let set_to = |name| std::env::var(name).ok();
+    let mut found = ["GNNTOP_RUN", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "MASTER_PORT"].into_iter().filter_map(set_to);
+    // torchrun calls a run without an id "none".
+    found.find(|run| !run.is_empty() && run != "none").unwrap_or_default()
 }

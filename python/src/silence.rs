@@ -3,7 +3,7 @@
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
-use crate::session;
+use crate::warning;
 
 /// Runs `f`; gives `otherwise` where it panics.
 #[inline]
@@ -17,7 +17,7 @@ pub(crate) fn keep_quiet() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         if cfg!(not(test)) {
-            panic::set_hook(Box::new(|fault| session::note_warning(&format!("gnntop has a fault: {fault}"))));
+            panic::set_hook(Box::new(|fault| warning::note(&format!("gnntop has a fault: {fault}"))));
         }
     });
 }

@@ -57,6 +57,8 @@ pub(crate) struct Thread {
     track: Option<Track>,
     /// Which session the track belongs to.
     session: u32,
+    /// Whether the track is the one of the training loop.
+    is_training: bool,
     ring: Option<Attached>,
     early: Option<Early>,
     has_asked: bool,
@@ -75,6 +77,7 @@ impl Thread {
             depth: 0,
             track: None,
             session: 0,
+            is_training: false,
             ring: None,
             early: None,
             has_asked: false,
@@ -108,14 +111,16 @@ impl Thread {
         if status != Status::Publishing {
             return false;
         }
-        if self.session != number || self.track.is_none() {
+        let is_training = role == TrackRole::Training;
+        if self.session != number || self.track.is_none() || is_training && !self.is_training {
             self.track_end();
+            self.is_training = is_training;
             self.open.reserve_exact(MAX_OPEN);
             self.track = session::with_session(|session| session.track(name, role));
             self.session = number;
             self.write_early();
         }
-        if role == TrackRole::Training {
+        if is_training {
             after::begin_steps();
         }
         self.track.as_ref().is_some_and(Track::is_recording)
@@ -137,10 +142,14 @@ impl Thread {
 
     /// Records into the ring with this address from now on.
     pub(crate) fn attach(&mut self, address: &str) -> bool {
+        if self.ring.is_some() {
+            return false;
+        }
+        let Some(ring) = Attached::to(address) else { return false };
         self.track_end();
         self.early = None;
-        self.ring = Attached::to(address);
-        self.ring.is_some()
+        self.ring = Some(ring);
+        true
     }
 
     pub(crate) fn is_worker(&self) -> bool {

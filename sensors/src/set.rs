@@ -21,6 +21,9 @@ use crate::signal::{Reading, SignalIndex, SignalInfo};
 pub struct SensorOptions {
     /// The process whose CPU time, memory and faults are read.
     pub pid: u32,
+    /// Whether the CPU time, memory, faults and threads of what the process has started count as its own. Costs a look at all
+    /// processes once a second.
+    pub descendants: bool,
     /// Where the process file system is mounted, `/proc` by default.
     pub proc_root: PathBuf,
     /// Where the kernel's device tree is mounted, `/sys` by default.
@@ -53,6 +56,7 @@ impl Default for SensorOptions {
     fn default() -> Self {
         Self {
             pid: std::process::id(),
+            descendants: false,
             proc_root: PathBuf::from("/proc"),
             sys_root: PathBuf::from("/sys"),
             powercap_root: powercap_root(),

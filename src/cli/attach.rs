@@ -7,14 +7,15 @@ use anyhow::Context;
 
 use super::sensing::SensorArguments;
 use super::settings::{ScreenArguments, Settings};
-use super::{FAILURE, SUCCESS, output, screen};
+use super::{FAILURE, SUCCESS, join, output, screen};
 use gnntop_analysis::source::target::{self, Target, TargetError};
 use gnntop_analysis::source::{Launched, Playback, Source, discover, follow, playback::PlaybackOptions};
 
 const EXAMPLES: &str = "\
 Examples:
   gnntop attach               the only live session
-  gnntop attach 4711          by process id; a program that does not publish shows its hardware only
+  gnntop attach 4711          by process id; a Python of 3.14 or newer that publishes nothing is joined, and left as it was
+                              when you leave; of any other program the hardware is seen
   gnntop attach pna           by name
   gnntop attach job-17        by the id of a run, or any of its sessions: all its ranks, `R` shows them side by side
   gnntop attach pna --against before.gnntop
@@ -43,7 +44,13 @@ pub(super) fn attach(arguments: &AttachArguments) -> anyhow::Result<u8> {
     let settings = Settings::of(&arguments.screen)?;
     arguments.sensors.apply();
     let dir = discover::sessions_dir();
-    let source = open(target::resolve(arguments.session.as_deref(), &dir)?, &dir)?;
+    let target = target::resolve(arguments.session.as_deref(), &dir)?;
+    let outside = if let Target::Process(process) = &target { Some(process.pid()) } else { None };
+    let source = open(target, &dir)?;
+    let source = match outside {
+        Some(pid) => join::joined(pid, source),
+        None => source,
+    };
     screen::show_against(source, arguments.against.as_deref(), &settings)
 }
 

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::sensing::SensorArguments;
 use super::{FAILURE, SUCCESS, output, screen};
+use crate::python::diagnose;
 use gnntop_analysis::source::discover;
 
 const EXAMPLES: &str = "\
@@ -55,7 +56,7 @@ struct Check {
 /// Does `gnntop doctor`.
 pub(super) fn doctor(arguments: &DoctorArguments) -> anyhow::Result<u8> {
     arguments.sensors.apply();
-    let mut checks = vec![sessions_dir(&discover::sessions_dir()), publishing(), terminal()];
+    let mut checks = vec![sessions_dir(&discover::sessions_dir()), publishing(), python(), terminal()];
     checks.extend(diagnose(&SensorOptions::default()).into_iter().map(|found| Check {
         component: found.component,
         state: found.state.as_str(),
@@ -122,6 +123,13 @@ fn publishing() -> Check {
     let (state, detail) = if off { ("off", "GNNTOP=0 is set: nothing is published") } else { ("ok", "not turned off") };
     let remedy = off.then(|| "unset GNNTOP".to_owned());
     Check { component: "publishing", state, detail: detail.to_owned(), remedy }
+}
+
+/// Whether Python programs are seen from within.
+fn python() -> Check {
+    let found = diagnose::diagnose();
+    let state = if found.works { "ok" } else { "off" };
+    Check { component: "Python programs", state, detail: found.detail, remedy: found.remedy }
 }
 
 /// What the screen can do here.

@@ -12,6 +12,7 @@ mod config;
 mod doctor;
 mod export;
 mod import;
+mod join;
 mod list;
 mod output;
 mod plain;

@@ -4,6 +4,7 @@
 //! on; its exit code becomes ours.
 
 mod child;
+mod python;
 mod recording;
 mod unattended;
 
@@ -21,7 +22,8 @@ use super::settings::{ScreenArguments, Settings};
 use super::{output, screen, signals, train};
 use child::Child;
 use gnntop_analysis::source::{Launched, Source, discover};
-use recording::Recording;
+use python::{Prepared, Watched};
+use recording::{Recording, Unpublished};
 
 pub(super) use unattended::{Ended, Unattended};
 
@@ -30,7 +32,7 @@ Examples:
   gnntop run pna                            a built-in training
   gnntop run pna --steps 500                with settings, see `gnntop train pna --help`
   gnntop run --record a.gnntop pna          and record it
-  gnntop run -- python train.py --lr 0.1    any program; one that does not publish shows its hardware only
+  gnntop run -- python train.py --lr 0.1    any Python training, as it is; of other programs the hardware is seen
 
 Leaving the view with `q` leaves the training running; Ctrl-C then ends it.
 Exit codes: those of the program, 128 + N where signal N ended it, 130 interrupted.";
@@ -102,17 +104,21 @@ pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
     let (command, name) = command(&arguments)?;
     let file = arguments.record.as_deref().map(|path| Recording::create(path, arguments.force)).transpose()?;
     let interruption = signals::Interruption::catch()?;
+    let python = if arguments.command.is_empty() { Prepared::nothing() } else { Prepared::new() };
     let started = SystemTime::now();
-    let mut child = Child::start(&command, &name, arguments.sensors.variables())?;
-    let recording = file.map(|file| file.follow(child.pid(), started)).transpose()?;
+    let sensors = arguments.sensors.variables().map(|(name, path)| (name, path.as_os_str()));
+    let variables = sensors.chain(python.variables().map(|(name, value)| (name, value.as_os_str())));
+    let mut child = Child::start(&command, &name, variables)?;
+    let python = python.follow(child.pid());
+    let recording = file.map(|file| file.follow(child.pid(), started, Unpublished::Hardware)).transpose()?;
     if screen::is_wanted(&settings) {
-        show_screen(&child, started, &settings)?;
+        show_screen(&child, started, &settings, &python)?;
         if child.try_wait()?.is_none() {
             let (pid, log) = (child.pid(), child.log());
             output::note(&format!("{name} goes on as process {pid}; Ctrl-C ends it. Its output: {log}"));
         }
     }
-    let code = wait(&mut child, started, settings.interval, &interruption)?;
+    let code = wait(&mut child, started, settings.interval, &interruption, &python)?;
     child.report_failure(code);
     if let Some(recording) = recording {
         recording.finish()?;
@@ -141,18 +147,18 @@ fn own_command(words: &[OsString]) -> anyhow::Result<Vec<OsString>> {
 }
 
 /// Opens the live view; returns when a person leaves it, or at once if the program has ended already.
-fn show_screen(child: &Child, started: SystemTime, settings: &Settings) -> anyhow::Result<()> {
-    if let Some(source) = watch(child, started)? {
+fn show_screen(child: &Child, started: SystemTime, settings: &Settings, python: &Watched) -> anyhow::Result<()> {
+    if let Some(source) = watch(child, started, python)? {
         screen::on_screen(source, settings, child.log_path())?;
     }
     Ok(())
 }
 
 /// The source for the child; `None` when it has ended.
-fn watch(child: &Child, started: SystemTime) -> anyhow::Result<Option<Box<dyn Source>>> {
+fn watch(child: &Child, started: SystemTime, python: &Watched) -> anyhow::Result<Option<Box<dyn Source>>> {
     let Some(process) = child.process() else { return Ok(None) };
     let source = Launched::watch(process, started, &discover::sessions_dir()).context("cannot read the sensors")?;
-    Ok(Some(Box::new(source)))
+    Ok(Some(python.explain(Box::new(source))))
 }
 
 /// Waits for the child's end with a line now and then. A signal is passed on to it. Gives the exit code.
@@ -161,8 +167,9 @@ fn wait(
     started: SystemTime,
     interval: Duration,
     interruption: &signals::Interruption,
+    python: &Watched,
 ) -> anyhow::Result<u8> {
-    let mut view = watch(child, started)?.map(|source| PlainView::new(source, interval));
+    let mut view = watch(child, started, python)?.map(|source| PlainView::new(source, interval));
     let mut interrupted = None;
     let mut give_up_at = None;
     loop {

@@ -1,5 +1,7 @@
 //! The head of a report: who published what, when.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use gnntop_analysis::store::{SessionState, Store};
@@ -19,6 +21,9 @@ pub struct Session {
     pub command: String,
     /// What published.
     pub publisher: String,
+    /// What the program tells of itself, such as `framework`; a key `inferred NAME` says how this phase was inferred.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub facts: BTreeMap<String, String>,
     /// `running`, `ended` (in good order), `gone` (killed or crashed) or `unknown` (as in a recording that was cut).
     pub state: &'static str,
     /// Why the session ended, where it says so.
@@ -47,6 +52,7 @@ impl Session {
             host: info.host,
             command: info.command,
             publisher: info.publisher,
+            facts: session.facts().clone(),
             state,
             end_reason,
             begin_unix_ns: store.first_ns().and_then(|first| session.wall_ns(first)),

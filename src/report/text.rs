@@ -56,6 +56,9 @@ fn head(out: &mut String, report: &Report) {
     if !session.command.is_empty() {
         out.push_str(&format!("{}\n", session.command));
     }
+    for (key, text) in &session.facts {
+        out.push_str(&format!("{key}: {text}\n"));
+    }
     let begin = session.begin_unix_ns.map_or_else(String::new, |ns| format!(" from {}", utc(ns)));
     out.push_str(&format!("{}{begin}\n{}\n", duration(session.covered_ns), steps(report)));
 }

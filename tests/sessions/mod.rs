@@ -56,6 +56,8 @@ impl Sessions {
     pub fn gnntop<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gnntop"));
         command.args(arguments).env("GNNTOP_DIR", self.path()).env("XDG_CONFIG_HOME", self.path()).env_remove("GNNTOP");
+        // What a Python is watched with is laid down beside the sessions, and goes with them.
+        command.env("XDG_CACHE_HOME", self.path().join("cache"));
         command.stdin(Stdio::null()).current_dir(self.path());
         command
     }

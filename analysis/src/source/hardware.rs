@@ -125,7 +125,7 @@ struct Publisher {
 
 impl Publisher {
     fn open(process: &Process) -> Self {
-        let options = SensorOptions { pid: process.pid(), ..SensorOptions::default() };
+        let options = SensorOptions { pid: process.pid(), descendants: true, ..SensorOptions::default() };
         Self { sensors: SensorSet::open(&options), block: BlockEncoder::new(TRACK), reasons: HashMap::new() }
     }
 

@@ -45,7 +45,7 @@ impl Process {
 }
 
 /// Whether the process `pid` is `ancestor` or descends from it.
-pub(super) fn descends(pid: u32, ancestor: u32) -> bool {
+pub fn descends(pid: u32, ancestor: u32) -> bool {
     let mut pid = pid;
     for _ in 0..MAX_GENERATIONS {
         if pid == ancestor {

@@ -117,6 +117,7 @@ impl Store {
                 self.meters.define(&signal);
                 self.losses.signals_not_kept += u64::from(!self.signals.define(signal));
             }
+            Definition::Fact { key, text } => self.session.set_fact(key, text),
             _ => {}
         }
     }

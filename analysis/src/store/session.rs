@@ -1,11 +1,13 @@
 //! Who publishes, on which clocks, and whether it still does.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use gnntop_wire::{Anchor, End, SessionInfo};
 
 /// Clock steps that are listed; further ones are only counted.
 const CLOCK_STEPS_KEPT: usize = 256;
+/// Facts that are kept; a session tells some ten.
+const FACTS_KEPT: usize = 128;
 /// A wall clock that moved by this much against the monotonic one has stepped...
 const STEP_NS: u64 = 50_000_000;
 /// ...where it cannot have been slewed there: slewing is at most 1/2000, this allows twice that.
@@ -45,12 +47,30 @@ pub struct Session {
     clock_step_count: u64,
     suspended_ns: u64,
     segments: u64,
+    facts: BTreeMap<String, String>,
 }
 
 impl Session {
     /// Who publishes, from the newest segment; `None` before the first.
     pub fn info(&self) -> Option<&SessionInfo> {
         self.info.as_ref()
+    }
+
+    /// What the program tells of itself, such as `framework` and `PyTorch 2.9.1`.
+    pub fn facts(&self) -> &BTreeMap<String, String> {
+        &self.facts
+    }
+
+    /// How a phase is inferred that is not measured by itself; `None` for one that is.
+    pub fn inferred(&self, phase: &str) -> Option<&str> {
+        self.facts.get(&format!("inferred {phase}")).map(String::as_str)
+    }
+
+    /// Takes a fact, or what one has become.
+    pub(super) fn set_fact(&mut self, key: String, text: String) {
+        if self.facts.len() < FACTS_KEPT || self.facts.contains_key(&key) {
+            self.facts.insert(key, text);
+        }
     }
 
     /// Whether the session goes on.

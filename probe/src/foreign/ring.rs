@@ -1,5 +1,6 @@
 //! The ring itself: what lies in the shared memory, and how events get in and out.
 
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -102,7 +103,7 @@ impl Ring {
     /// The system does not give the memory.
     pub fn create(name: &str) -> Result<Self, RingError> {
         let ring = Self::in_memory(Memory::create(size_of::<Shared>())?, name);
-        let id = crate::publisher::random_id(&quanta::Clock::new()) as u64;
+        let id = RandomState::new().hash_one(std::process::id());
         ring.shared().id.store(id, Ordering::Relaxed);
         ring.shared().magic.store(MAGIC, Ordering::Release);
         Ok(ring)

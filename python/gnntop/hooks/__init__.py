@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from types import ModuleType
 
 from gnntop.hooks.importing import when_imported
@@ -32,6 +33,21 @@ def install() -> None:
     """Hooks what is imported already, and the rest when it is."""
     for name, hooks in _HOOKS.items():
         when_imported(name, _Installer(hooks))
+
+
+def uninstall() -> None:
+    """Takes the hooks away: what was hooked is as it was, but for what the program has made of it since."""
+    from gnntop.hooks import importing, patching
+
+    importing.forget()
+    while patching.on_uninstall:
+        try:
+            patching.on_uninstall.pop()()
+        except Exception as error:
+            patching.broken["uninstall"] = f"{type(error).__name__}: {error}"
+    loop = sys.modules.get("gnntop.hooks.loop")
+    if loop is not None:
+        loop.loop.is_open = False
 
 
 class _Installer:

@@ -6,7 +6,7 @@ import gc
 
 from gnntop import _native
 from gnntop.hooks.loop import loop
-from gnntop.hooks.patching import guarded
+from gnntop.hooks.patching import guarded, on_uninstall
 
 # Collections of the young generations are many and short: only those are recorded that one would notice.
 _SHORT_NS = 100_000
@@ -15,7 +15,9 @@ _began = 0
 
 def install() -> None:
     """Has the collector call us."""
-    gc.callbacks.append(guarded("gc", _collecting))
+    callback = guarded("gc", _collecting)
+    gc.callbacks.append(callback)
+    on_uninstall.append(lambda: gc.callbacks.remove(callback))
 
 
 def _collecting(moment: str, info: dict[str, int]) -> None:

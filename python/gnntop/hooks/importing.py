@@ -76,3 +76,10 @@ def when_imported(name: str, call: Callable[[ModuleType], None]) -> None:
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
     _finder.waiting.setdefault(name, []).append(call)
+
+
+def forget() -> None:
+    """Waits for no module any more."""
+    _finder.waiting.clear()
+    if _finder in sys.meta_path:
+        sys.meta_path.remove(_finder)

@@ -19,6 +19,11 @@ After = Callable[[Any, Any], None]
 broken: dict[str, str] = {}
 """The hooks that raised, by name, with what they raised."""
 
+on_uninstall: list[Callable[[], Any]] = []
+"""What takes the hooks away again, to be called from the newest to the oldest."""
+
+_MISSING = object()
+
 
 def _never() -> bool:
     return False
@@ -36,6 +41,11 @@ class Hook:
     def __init__(self, name: str) -> None:
         self.name = name
         self.is_on = True
+        on_uninstall.append(self.switch_off)
+
+    def switch_off(self) -> None:
+        """What it is called for from now on is left to the library alone."""
+        self.is_on = False
 
     def failed(self, error: BaseException) -> None:
         """Switches the hook off and tells it, once."""
@@ -93,7 +103,20 @@ def patch(owner: Any, attribute: str, before: Before, after: After) -> None:
     real = getattr(owner, attribute, None)
     if real is not None:
         name = f"{getattr(owner, '__module__', '')}.{owner.__name__}.{attribute}".lstrip(".")
-        setattr(owner, attribute, around(real, name, before, after))
+        hooked = around(real, name, before, after)
+        was = vars(owner).get(attribute, _MISSING)
+        setattr(owner, attribute, hooked)
+        on_uninstall.append(lambda: _restore(owner, attribute, hooked, was))
+
+
+def _restore(owner: Any, attribute: str, hooked: Any, was: Any) -> None:
+    """Gives an attribute back, unless somebody has hooked it after us."""
+    if vars(owner).get(attribute) is not hooked:
+        return
+    if was is _MISSING:
+        delattr(owner, attribute)
+    else:
+        setattr(owner, attribute, was)
 
 
 def phase_around(owner: Any, attribute: str, name: Callable[[], int], is_ours: Callable[[], bool]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from gnntop import _native, _program
 from gnntop.hooks import patching, roots
 from gnntop.hooks.loop import loop
-from gnntop.hooks.patching import guarded, patch
+from gnntop.hooks.patching import guarded, on_uninstall, patch
 
 # Tokens of optimizers' steps that have begun; they nest where an optimizer calls another.
 _stepping: list[tuple[int | None, int]] = []
@@ -59,8 +59,9 @@ def _hook_optimizers(torch: ModuleType) -> None:
     # torch 2.15 has no attribute torch.optim.optimizer, only the module.
     from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-    register_optimizer_step_pre_hook(guarded("optimizer", _before_step))
-    register_optimizer_step_post_hook(guarded("optimizer", _after_step))
+    before = register_optimizer_step_pre_hook(guarded("optimizer", _before_step))
+    after = register_optimizer_step_post_hook(guarded("optimizer", _after_step))
+    on_uninstall.extend((before.remove, after.remove))
 
 
 def _before_step(optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -139,7 +140,7 @@ def _rank(torch: ModuleType) -> dict[str, str]:
     place = _program.place()
     distributed = torch.distributed
     if not place and distributed.is_available() and distributed.is_initialized():
-        place = {"rank": str(distributed.get_rank()), "ranks": str(distributed.get_world_size()), "run": _program.run()}
+        place = {"rank": str(distributed.get_rank()), "ranks": str(distributed.get_world_size())}
     return place
 
 

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from gnntop.hooks.loop import loop
-from gnntop.hooks.patching import Hook, patch
+from gnntop.hooks.patching import Hook, on_uninstall, patch
 
 MOST_ROOTS = 64
 
@@ -28,8 +28,8 @@ def install(torch: ModuleType) -> None:
     """Has roots looked for whenever an optimizer has been made or a module compiled."""
     global _torch
     _torch = torch
-    patch(torch.optim.Optimizer, "_patch_step_function", lambda _: 0, _look_soon)
-    patch(torch.nn.Module, "compile", lambda _: 0, _look_soon)
+    patch(torch.optim.Optimizer, "_patch_step_function", lambda _: 0, look_soon)
+    patch(torch.nn.Module, "compile", lambda _: 0, look_soon)
 
 
 def model() -> Any:
@@ -41,7 +41,8 @@ def _size(module: Any) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
 
-def _look_soon(_token: object = None, _result: object = None) -> None:
+def look_soon(_token: object = None, _result: object = None) -> None:
+    """Has roots looked for at the next fetch: there may be new ones."""
     if loop.thread >= 0 and loop.look_for_roots is None:
         loop.look_for_roots = _look
         _look_at_zero_grad()
@@ -142,7 +143,20 @@ def hook_root(root: Any) -> None:
     if root in _roots or not _can_be_called(root):
         return
     _roots.add(root)
-    vars(root)["_compiled_call_impl"] = _hooked(root, vars(root).get("_compiled_call_impl"))
+    compiled = vars(root).get("_compiled_call_impl")
+    vars(root)["_compiled_call_impl"] = hooked = _hooked(root, compiled)
+    this = weakref.ref(root)
+    on_uninstall.append(lambda: _unhook_root(this(), hooked, compiled))
+
+
+def _unhook_root(root: Any, hooked: Any, compiled: Any) -> None:
+    if root is None or vars(root).get("_compiled_call_impl") is not hooked:
+        return
+    _roots.discard(root)
+    if compiled is None:
+        del vars(root)["_compiled_call_impl"]
+    else:
+        vars(root)["_compiled_call_impl"] = compiled
 
 
 def _hooked(root: Any, compiled: Callable[..., Any] | None) -> Callable[..., Any]:

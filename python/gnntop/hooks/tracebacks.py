@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from types import CodeType, TracebackType
+from typing import Any
+
+from gnntop.hooks.patching import on_uninstall
 
 _OURS = os.path.dirname(__file__)
 
@@ -22,6 +25,12 @@ def install() -> None:
         printing(kind, value, traceback)
 
     sys.excepthook = excepthook
+    on_uninstall.append(lambda: _give_back(excepthook, printing))
+
+
+def _give_back(ours: Any, theirs: Any) -> None:
+    if sys.excepthook is ours:
+        sys.excepthook = theirs
 
 
 def clean(error: BaseException) -> None:

@@ -14,6 +14,7 @@
 
 pub(crate) mod cgroup;
 mod cpu;
+mod descendants;
 mod disk;
 mod hot_file;
 mod load;

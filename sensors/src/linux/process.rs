@@ -7,6 +7,7 @@ use std::fmt;
 
 use gnntop_wire::{SignalKind, Unit};
 
+use super::descendants::Descendants;
 use super::hot_file::{FileError, FileTrouble, HotFile};
 use super::parse::{ProcessStat, keyed};
 use super::{ns_per_tick, page_bytes};
@@ -26,6 +27,8 @@ pub(super) struct Process {
     io: HotFile,
     /// Start time of the process first seen under this PID.
     start_ticks: Option<i64>,
+    /// What it has started, where that counts as its own.
+    descendants: Option<Descendants>,
     ns_per_tick: i64,
     page_bytes: i64,
     cpu_time: SignalIndex,
@@ -56,6 +59,7 @@ impl Process {
             status: HotFile::new(folder.join("status")),
             io: HotFile::new(folder.join("io")),
             start_ticks: None,
+            descendants: options.descendants.then(|| Descendants::new(options.pid, &options.proc_root)),
             ns_per_tick: ns_per_tick(),
             page_bytes: page_bytes(),
             cpu_time,
@@ -140,7 +144,12 @@ impl Sensor for Process {
 
     fn read(&mut self, sink: &mut Sink<'_>) {
         match self.read_stat() {
-            Ok((t_ns, stat)) => self.tell_stat(t_ns, &stat, sink),
+            Ok((t_ns, mut stat)) => {
+                if let Some(descendants) = &mut self.descendants {
+                    descendants.add_to(&mut stat);
+                }
+                self.tell_stat(t_ns, &stat, sink);
+            }
             Err(gone) => return self.tell_gone(gone, sink),
         }
         // Sizes in `status` are in KiB, the rest are plain numbers.

@@ -1,7 +1,7 @@
 //! The program that is watched: started in a process group of its own with its output in a log, waited for, and
 //! handed the signals that were meant for it.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, IsTerminal, Read, Seek, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -43,7 +43,7 @@ impl Child {
     pub(super) fn start<'v>(
         command: &[OsString],
         name: &str,
-        variables: impl Iterator<Item = (&'static str, &'v PathBuf)>,
+        variables: impl Iterator<Item = (&'static str, &'v OsStr)>,
     ) -> anyhow::Result<Self> {
         let (program, arguments) = command.split_first().context("nothing to start")?;
         let dir = discover::sessions_dir();

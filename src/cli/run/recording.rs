@@ -1,6 +1,7 @@
 //! `gnntop run --record`: follows the session of the program beside the view, on a thread of its own.
 
 use std::fs::{self, File};
+use std::io::Seek;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +13,8 @@ use anyhow::Context;
 use super::super::output;
 use super::super::record::{Recorded, create};
 use gnntop_analysis::recorder::RecorderOptions;
-use gnntop_analysis::source::{discover, follow, session_of};
+use gnntop_analysis::source::process::Process;
+use gnntop_analysis::source::{Hardware, discover, follow, session_of};
 
 /// Time between two looks at the session.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -23,6 +25,14 @@ const GRACE: Duration = Duration::from_secs(2);
 pub(super) struct Recording {
     file: File,
     path: PathBuf,
+}
+
+/// What is recorded of a program while it publishes nothing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unpublished {
+    /// Its hardware, seen from outside.
+    Hardware,
+    Nothing,
 }
 
 /// A recording that is being written.
@@ -39,11 +49,11 @@ impl Recording {
     }
 
     /// Starts recording the session of process `pid`, which has started at `since`.
-    pub(super) fn follow(self, pid: u32, since: SystemTime) -> anyhow::Result<Following> {
+    pub(super) fn follow(self, pid: u32, since: SystemTime, unpublished: Unpublished) -> anyhow::Result<Following> {
         let program_ended = Arc::new(AtomicBool::new(false));
         let (ended, path, file) = (Arc::clone(&program_ended), self.path, self.file);
         let name = path.display().to_string();
-        let follow = move || record(pid, since, file, &name, &ended);
+        let follow = move || record(pid, since, file, &name, &ended, unpublished);
         let thread = thread::Builder::new().name("gnntop recorder".to_owned()).spawn(follow);
         Ok(Following { path, program_ended, thread: thread.context("cannot start the recorder")? })
     }
@@ -66,25 +76,66 @@ impl Following {
     }
 }
 
-/// Records until the session ends; `None` where the program ended without having had one.
+/// Records until the session ends, or until the program does that has none; `None` where there is nothing of it.
 fn record(
     pid: u32,
     since: SystemTime,
-    file: File,
+    mut file: File,
     name: &str,
     program_ended: &AtomicBool,
+    unpublished: Unpublished,
 ) -> anyhow::Result<Option<String>> {
     let sessions_dir = discover::sessions_dir();
+    let mut outside = match unpublished {
+        Unpublished::Hardware => from_outside(pid, &file)?,
+        Unpublished::Nothing => None,
+    };
     let session = loop {
         // Asked before the look, so that a session of a program that has just ended is still found.
         let last_look = program_ended.load(Ordering::Relaxed);
-        match session_of(pid, since, &sessions_dir) {
-            Some(session) => break session,
-            None if last_look => return Ok(None),
-            None => thread::sleep(POLL_INTERVAL),
+        if let Some(session) = session_of(pid, since, &sessions_dir) {
+            break session;
         }
+        if let Some(outside) = &mut outside {
+            outside.poll()?;
+        }
+        if last_look {
+            return outside.map(|outside| hardware_alone(outside, name)).transpose();
+        }
+        thread::sleep(POLL_INTERVAL);
     };
+    // The session has the hardware from its own beginning.
+    drop(outside);
+    file.set_len(0).and_then(|()| file.rewind()).context("cannot write the recording")?;
     let mut recording = Recorded::new(follow(&session), file, RecorderOptions::default());
+    follow_to_the_end(&mut recording, program_ended)?;
+    recording.finish()?;
+    recording.warnings().iter().for_each(|warning| output::complain(&format!("warning: {name}: {warning}")));
+    Ok(Some(recording.summary(name)))
+}
+
+/// The recording of a program's hardware; `None` where it has ended already.
+fn from_outside(pid: u32, file: &File) -> anyhow::Result<Option<Recorded<File>>> {
+    let Some(process) = Process::find(pid) else { return Ok(None) };
+    let hardware = Hardware::observe(process).context("cannot read the sensors")?;
+    let file = file.try_clone().context("cannot write the recording")?;
+    Ok(Some(Recorded::new(Box::new(hardware), file, RecorderOptions::default())))
+}
+
+/// Ends the recording of a program that published nothing.
+fn hardware_alone(mut outside: Recorded<File>, name: &str) -> anyhow::Result<String> {
+    let give_up_at = Instant::now() + GRACE;
+    while outside.end().is_none() && Instant::now() < give_up_at {
+        if !outside.poll()?.more {
+            thread::sleep(POLL_INTERVAL);
+        }
+    }
+    outside.finish()?;
+    Ok(format!("{}, hardware only: the program published no steps", outside.summary(name)))
+}
+
+/// Records until the session ends. A program that ended before its session is waited for a little.
+fn follow_to_the_end(recording: &mut Recorded<File>, program_ended: &AtomicBool) -> anyhow::Result<()> {
     let mut give_up_at = None;
     while recording.end().is_none() {
         let progress = recording.poll()?;
@@ -98,7 +149,5 @@ fn record(
             thread::sleep(POLL_INTERVAL);
         }
     }
-    recording.finish()?;
-    recording.warnings().iter().for_each(|warning| output::complain(&format!("warning: {name}: {warning}")));
-    Ok(Some(recording.summary(name)))
+    Ok(())
 }

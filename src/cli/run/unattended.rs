@@ -9,7 +9,8 @@ use signal_hook::consts::{SIGKILL, SIGTERM};
 
 use super::super::signals::Interruption;
 use super::child::Child;
-use super::recording::Recording;
+use super::python::Prepared;
+use super::recording::{Recording, Unpublished};
 use super::{WAIT_INTERVAL, own_command};
 
 /// A program that was asked to end is killed after this long.
@@ -54,8 +55,10 @@ impl Unattended<'_> {
         let words: Vec<OsString> = self.words.iter().map(OsString::from).collect();
         let command = if self.is_workload { own_command(&words)? } else { words };
         let since = SystemTime::now();
-        let mut child = Child::start(&command, self.name, std::iter::empty())?;
-        let recording = file.follow(child.pid(), since)?;
+        let python = if self.is_workload { Prepared::nothing() } else { Prepared::new() };
+        let variables = python.variables().map(|(name, value)| (name, value.as_os_str()));
+        let mut child = Child::start(&command, self.name, variables)?;
+        let recording = file.follow(child.pid(), since, Unpublished::Nothing)?;
         let ended = self.wait(&mut child, interruption, &mut waiting);
         recording.finish()?;
         let (code, ended) = ended?;

@@ -382,6 +382,24 @@ fn one_absurd_time_does_not_make_everything_old() {
 }
 
 #[test]
+fn the_newest_of_a_fact_counts_and_an_inferred_phase_says_how() {
+    let (mut stream, main) = training();
+    let mut fact = |key: &str, text: &str| {
+        stream.define(gnntop_wire::Definition::Fact { key: key.to_owned(), text: text.to_owned() });
+    };
+    fact("framework", "PyTorch 2.9.0");
+    fact("framework", "PyTorch 2.9.1");
+    fact("inferred forward", "from arrival to backward");
+    (0..1000).for_each(|i| fact(&format!("fact {i}"), "x"));
+    stream.step(main, 1, START_NS, START_NS + 10);
+    let store = store(&stream.bytes());
+    assert_eq!(store.session().facts()["framework"], "PyTorch 2.9.1");
+    assert_eq!(store.session().inferred("forward"), Some("from arrival to backward"));
+    assert_eq!(store.session().inferred("backward"), None);
+    assert_eq!(store.session().facts().len(), 128, "bounded");
+}
+
+#[test]
 fn a_rate_is_taken_from_what_follows_a_break() {
     let (mut stream, main) = training();
     let cpu = stream.signal("process.cpu_time", Unit::Nanoseconds, SignalKind::Counter);

@@ -1,0 +1,102 @@
+//! Puts what Python programs are watched with into the binary: the package `gnntop`, and in a release build the native part
+//! that it calls. So `gnntop run -- python train.py` needs nothing in the program's environment.
+//!
+//! The native part is a crate of its own and a library of C, which Cargo cannot yet make a binary depend on; it is built by a second
+//! Cargo with a target folder of its own. A development build leaves that out: `run` then takes the library beside the
+//! program, which `cargo build -p gnntop-python` puts there.
+//!
+//! `GNNTOP_NATIVE_LIBRARY` names a library to carry in the place of one built here. Where the sources are not beside this
+//! crate, nothing is carried, and `run` says how to get it.
+#![allow(clippy::print_stdout, reason = "this is how a build script talks to Cargo")]
+
+use std::env;
+use std::error::Error;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+fn main() -> Result<()> {
+    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
+    let package = root.join("python/gnntop");
+    let mut files = Vec::new();
+    if package.is_dir() {
+        find_python(&package, &mut files)?;
+        files.sort();
+    }
+    println!("cargo::rerun-if-changed=build.rs");
+    // Not the folder: what Python compiles into it would have everything built anew.
+    for file in &files {
+        println!("cargo::rerun-if-changed={}", file.display());
+    }
+    println!("cargo::rerun-if-env-changed=GNNTOP_NATIVE_LIBRARY");
+    let native = native_part(&root)?;
+    let out = PathBuf::from(env::var("OUT_DIR")?).join("carried.rs");
+    fs::write(out, carried(&root.join("python"), &files, native.as_deref())?)?;
+    Ok(())
+}
+
+/// All files of the package that Python reads.
+fn find_python(dir: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        let is_python = path.extension().is_some_and(|extension| extension == "py" || extension == "typed");
+        if path.is_dir() {
+            find_python(&path, files)?;
+        } else if is_python {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// The native part, built or given; `None` where there is none to carry.
+fn native_part(root: &Path) -> Result<Option<PathBuf>> {
+    if let Some(library) = env::var_os("GNNTOP_NATIVE_LIBRARY").filter(|library| !library.is_empty()) {
+        return Ok(Some(fs::canonicalize(library)?));
+    }
+    let manifest = root.join("python/Cargo.toml");
+    if env::var("PROFILE")? != "release" || env::var_os("DOCS_RS").is_some() || !manifest.is_file() {
+        return Ok(None);
+    }
+    for sources in ["python/src", "python/Cargo.toml", "probe/src", "sensors/src", "wire/src", "Cargo.lock"] {
+        println!("cargo::rerun-if-changed={sources}");
+    }
+    let (target, out) = (env::var("TARGET")?, PathBuf::from(env::var("OUT_DIR")?).join("python"));
+    let mut build = Command::new(env::var("CARGO")?);
+    build.args(["rustc", "--quiet", "--lib", "--crate-type", "cdylib", "--release", "--target", &target]);
+    build.arg("--manifest-path").arg(&manifest).arg("--target-dir").arg(&out);
+    build.args(["--", "-C", "strip=symbols"]);
+    // What is set for this crate is not meant for the other.
+    for (name, _) in
+        env::vars().filter(|(name, _)| name.starts_with("CARGO_FEATURE_") || name.starts_with("CARGO_CFG_"))
+    {
+        build.env_remove(name);
+    }
+    if build.status()?.success() {
+        let (prefix, suffix) = if target.contains("apple") { ("lib", "dylib") } else { ("lib", "so") };
+        let library = out.join(&target).join("release").join(format!("{prefix}gnntop_python.{suffix}"));
+        return Ok(Some(library));
+    }
+    println!(
+        "cargo::warning=the native part for Python was not built: of Python programs only the hardware will be seen"
+    );
+    Ok(None)
+}
+
+/// What the binary is compiled with: each file's path and bytes, and the library's.
+fn carried(python: &Path, files: &[PathBuf], native: Option<&Path>) -> Result<String> {
+    let mut text = String::from("const FILES: &[(&str, &[u8])] = &[\n");
+    for file in files {
+        let name = file.strip_prefix(python)?.display().to_string();
+        writeln!(text, "    ({name:?}, include_bytes!({:?})),", file.display().to_string())?;
+    }
+    text.push_str("];\nconst NATIVE: Option<&[u8]> = ");
+    match native {
+        Some(library) => writeln!(text, "Some(include_bytes!({:?}));", library.display().to_string())?,
+        None => text.push_str("None;\n"),
+    }
+    Ok(text)
+}

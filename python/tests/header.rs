@@ -1,0 +1,107 @@
+//! The C header: what it declares is what the library has, and a program of C runs with it. Skipped, and said, without a
+//! C compiler.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, missing_docs)]
+#![cfg(target_os = "linux")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use gnntop_wire::{Definition, Event, Item, StepId, StreamReader, TrackRole};
+
+/// The library, which Cargo builds with this test.
+fn library() -> PathBuf {
+    let own = std::env::current_exe().unwrap();
+    let places = own.ancestors().skip(1).take(2).map(|dir| dir.join("libgnntop_python.so"));
+    places.into_iter().find(|path| path.exists()).unwrap()
+}
+
+fn crate_dir() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Compiles the example; `None` without a compiler.
+fn compiled(dir: &Path, compiler: &str, options: &[&str]) -> Option<PathBuf> {
+    let program = dir.join("loop");
+    let mut command = Command::new(compiler);
+    command.args(["-Wall", "-Wextra", "-Werror"]).args(options).arg("-I").arg(crate_dir().join("include"));
+    command.arg(crate_dir().join("examples/loop.c")).args(["-x", "none"]).arg(library()).arg("-o").arg(&program);
+    let Ok(output) = command.output() else {
+        eprintln!("skipped: there is no {compiler}");
+        return None;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(program)
+}
+
+/// All that the program publishes.
+fn published(sessions: &Path) -> (Vec<Definition>, Vec<Event>) {
+    let session = std::fs::read_dir(sessions).unwrap().next().unwrap().unwrap().path();
+    let mut segments: Vec<PathBuf> = std::fs::read_dir(session).unwrap().map(|entry| entry.unwrap().path()).collect();
+    segments.sort();
+    let (mut reader, mut definitions, mut events) = (StreamReader::new(), Vec::new(), Vec::new());
+    for segment in segments.iter().filter(|path| path.file_name().is_some_and(|name| name != "lock")) {
+        reader.fill(&std::fs::read(segment).unwrap());
+        while let Some(item) = reader.next() {
+            match item {
+                Item::Definitions(all) => definitions.extend(all),
+                Item::Block(_, block) => events.extend(block),
+                _ => {}
+            }
+        }
+    }
+    (definitions, events)
+}
+
+#[test]
+fn a_loop_in_c_is_published() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(program) = compiled(dir.path(), "cc", &["-std=c99"]) else { return };
+    let sessions = dir.path().join("sessions");
+    let mut run = Command::new(program);
+    run.arg("40").env("GNNTOP_DIR", &sessions).env_remove("GNNTOP");
+    let output = run.env("LD_LIBRARY_PATH", library().parent().unwrap()).output().unwrap();
+    assert!(output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
+    let (definitions, events) = published(&sessions);
+    let is_training = |d: &Definition| matches!(d, Definition::Track { role: TrackRole::Training, .. });
+    assert!(definitions.iter().any(is_training));
+    assert!(definitions.contains(&Definition::Fact { key: "framework".into(), text: "none".into() }));
+    let steps: Vec<_> =
+        events.iter().filter_map(|event| if let Event::Step(s) = event { Some(s) } else { None }).collect();
+    assert_eq!(steps.len(), 40);
+    assert!(steps.iter().all(|step| step.batch.nodes == Some(64) && step.batch.graphs.is_none()));
+    let spans = events.iter().filter_map(|event| if let Event::Span(s) = event { Some(s) } else { None });
+    assert_eq!(spans.clone().count(), 4 * 40);
+    assert!(spans.clone().all(|span| span.step != StepId::NONE));
+    assert_eq!(events.iter().filter(|event| matches!(event, Event::Counter(_))).count(), 40);
+}
+
+#[test]
+fn the_header_is_one_of_cpp_too() {
+    let dir = tempfile::tempdir().unwrap();
+    compiled(dir.path(), "c++", &["-x", "c++", "-std=c++11"]);
+}
+
+#[test]
+fn turned_off_it_does_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(program) = compiled(dir.path(), "cc", &[]) else { return };
+    let sessions = dir.path().join("sessions");
+    let mut run = Command::new(program);
+    run.arg("3").env("GNNTOP_DIR", &sessions).env("GNNTOP", "0");
+    assert!(run.env("LD_LIBRARY_PATH", library().parent().unwrap()).status().unwrap().success());
+    assert!(!sessions.exists());
+}
+
+#[test]
+fn every_function_of_the_header_is_there_and_no_other() {
+    let header = std::fs::read_to_string(crate_dir().join("include/gnntop.h")).unwrap();
+    let code = std::fs::read_to_string(crate_dir().join("src/abi.rs")).unwrap();
+    let names = |text: &str, before: &str| -> Vec<String> {
+        let after = text.split(before).skip(1);
+        let mut names: Vec<String> = after.filter_map(|rest| Some(rest.split_once('(')?.0.to_owned())).collect();
+        names.sort();
+        names
+    };
+    let declared: Vec<&str> = header.lines().filter(|line| line.ends_with(");") && !line.starts_with(' ')).collect();
+    assert_eq!(names(&declared.join("\n"), " gnntop_"), names(&code, "extern \"C\" fn gnntop_"));
+}

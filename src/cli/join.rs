@@ -1,0 +1,47 @@
+//! `gnntop attach PID` of a Python that publishes nothing: joins it where that can be, and says why where it cannot.
+
+use std::time::Duration;
+
+use gnntop_analysis::source::{Control, Progress, Sink, Source, Status};
+
+use super::output;
+use crate::python::joining::{JoinError, Joined};
+use crate::python::remote::RemoteError;
+
+/// The source of a process, with its Python joined for as long as it is looked at.
+pub(super) fn joined(pid: u32, source: Box<dyn Source>) -> Box<dyn Source> {
+    let (joined, hint) = match Joined::join(pid) {
+        Ok(joined) => (Some(joined), "its Python was joined: steps show from the next backward pass on".to_owned()),
+        Err(JoinError::Remote(RemoteError::NoPython)) => return source,
+        Err(error) => {
+            (None, format!("hardware only: {error}; start it by `gnntop run -- python ...`, or `import gnntop` in it"))
+        }
+    };
+    output::note(&format!("process {pid}: {hint}"));
+    Box::new(Told { source, hint, _joined: joined })
+}
+
+/// A source that says of a program without steps what became of joining it.
+struct Told {
+    source: Box<dyn Source>,
+    hint: String,
+    _joined: Option<Joined>,
+}
+
+impl Source for Told {
+    fn poll(&mut self, sink: &mut dyn Sink, budget: Duration) -> Progress {
+        self.source.poll(sink, budget)
+    }
+
+    fn status(&self) -> Status {
+        let mut status = self.source.status();
+        if let Some(hint) = &mut status.hint {
+            self.hint.clone_into(hint);
+        }
+        status
+    }
+
+    fn control(&mut self, control: Control) {
+        self.source.control(control);
+    }
+}

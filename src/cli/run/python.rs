@@ -1,0 +1,97 @@
+//! Watches the Python programs in what `gnntop run` starts: prepares their environment, and says of those that show no
+//! steps why.
+
+use std::ffi::OsString;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use gnntop_analysis::source::{Control, Progress, Sink, Source, Status};
+
+use super::super::output;
+use crate::python::answers::Answers;
+use crate::python::reach::Reach;
+use crate::python::{carried, environment};
+
+/// What was prepared before the program is started.
+pub(super) struct Prepared {
+    answers: Option<Answers>,
+    variables: Vec<(&'static str, OsString)>,
+}
+
+impl Prepared {
+    /// Prepares nothing: for a program of ours, or where a person has turned everything off.
+    pub(super) fn nothing() -> Self {
+        Self { answers: None, variables: Vec::new() }
+    }
+
+    /// Lays down what Pythons are watched with. Where that cannot be done it is said, and their hardware is still seen.
+    pub(super) fn new() -> Self {
+        if environment::is_off() {
+            return Self::nothing();
+        }
+        let prepared = carried::package().map_err(anyhow::Error::from).and_then(|package| {
+            let answers = Answers::create()?;
+            let variables = environment::variables(&package, &run_id(), &answers);
+            Ok(Self { answers: Some(answers), variables })
+        });
+        prepared.unwrap_or_else(|error| {
+            output::complain(&format!("warning: of Python programs only the hardware will be seen: {error:#}"));
+            Self::nothing()
+        })
+    }
+
+    /// What more is in the program's environment.
+    pub(super) fn variables(&self) -> impl Iterator<Item = (&'static str, &OsString)> {
+        self.variables.iter().map(|(name, value)| (*name, value))
+    }
+
+    /// Follows the program with this id and what it starts.
+    pub(super) fn follow(self, pid: u32) -> Watched {
+        Watched(self.answers.map(|answers| Arc::new(Mutex::new(Reach::follow(pid, answers)))))
+    }
+}
+
+/// The Pythons of a program that runs.
+pub(super) struct Watched(Option<Arc<Mutex<Reach>>>);
+
+impl Watched {
+    /// The source, which says of a program without steps what is known of its Pythons.
+    pub(super) fn explain(&self, source: Box<dyn Source>) -> Box<dyn Source> {
+        match &self.0 {
+            Some(reach) => Box::new(Explained { source, reach: Arc::clone(reach) }),
+            None => source,
+        }
+    }
+}
+
+struct Explained {
+    source: Box<dyn Source>,
+    reach: Arc<Mutex<Reach>>,
+}
+
+impl Source for Explained {
+    fn poll(&mut self, sink: &mut dyn Sink, budget: Duration) -> Progress {
+        self.source.poll(sink, budget)
+    }
+
+    fn status(&self) -> Status {
+        let mut status = self.source.status();
+        if let Some(hint) = &mut status.hint {
+            let mut reach = self.reach.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(sentence) = reach.sentence() {
+                sentence.clone_into(hint);
+            }
+        }
+        status
+    }
+
+    fn control(&mut self, control: Control) {
+        self.source.control(control);
+    }
+}
+
+/// An id that all ranks of what is started now have in common, and no other run of this user.
+fn run_id() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("{:x}-{:x}", now.as_millis(), std::process::id())
+}

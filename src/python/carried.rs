@@ -1,0 +1,185 @@
+//! The package and the native part that the binary carries, laid into a folder of this user's.
+//!
+//! The folder is called by what lies in it, is made whole under another name first, and is never changed: programs that
+//! run use it, also long after this binary was replaced.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+include!(concat!(env!("OUT_DIR"), "/carried.rs"));
+
+/// Where the library lies in the package.
+const LIBRARY: &str = "gnntop/libgnntop.so";
+/// The library as Cargo calls it, where it is not carried.
+const BUILT: &str = if cfg!(target_os = "macos") { "libgnntop_python.dylib" } else { "libgnntop_python.so" };
+
+/// Why Python programs cannot be watched from within.
+#[derive(Debug, thiserror::Error)]
+pub enum CarriedError {
+    /// This binary was built without its sources, or in development without the library.
+    #[error(
+        "this gnntop carries no Python part; install it by `pip install gnntop`, or build it with `cargo build --release`"
+    )]
+    Missing,
+    /// The folder cannot be made or trusted.
+    #[error("the Python part cannot be laid into {path}: {error}", path = path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+}
+
+/// The folder with the package, made if need be.
+///
+/// # Errors
+/// This binary carries none, or nowhere is a folder of this user's that it could be laid into.
+pub fn package() -> Result<PathBuf, CarriedError> {
+    let library = library().filter(|_| !FILES.is_empty()).ok_or(CarriedError::Missing)?;
+    let name = format!("python-{:016x}", hash(&library));
+    let mut first = None;
+    for dir in cache_dirs() {
+        match install(&dir, &name, &library) {
+            Ok(folder) => return Ok(folder),
+            Err(error) => {
+                first.get_or_insert(CarriedError::Folder { path: dir, error });
+            }
+        }
+    }
+    Err(first.unwrap_or(CarriedError::Missing))
+}
+
+/// Whether this binary has all of it. Lays nothing down.
+pub fn is_there() -> bool {
+    !FILES.is_empty() && (NATIVE.is_some() || library().is_some())
+}
+
+/// The folder in the package that goes into `PYTHONPATH`.
+pub fn bootstrap(package: &Path) -> PathBuf {
+    package.join("gnntop/bootstrap")
+}
+
+/// The native part: carried, or as a development build leaves it beside the program.
+fn library() -> Option<Vec<u8>> {
+    if let Some(carried) = NATIVE {
+        return Some(carried.to_vec());
+    }
+    let own = std::env::current_exe().ok()?;
+    let dir = own.parent()?;
+    // An example or a test lies one folder deeper.
+    let places = [dir.join(BUILT), dir.join("deps").join(BUILT), dir.join("..").join(BUILT)];
+    places.iter().find_map(|path| fs::read(path).ok())
+}
+
+/// Tells one content from another; not made to withstand anybody who tries, which the folder's owner does.
+fn hash(library: &[u8]) -> u64 {
+    // FNV-1a.
+    let add = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    let pieces = FILES.iter().flat_map(|(name, bytes)| [name.as_bytes(), *bytes]).chain([library]);
+    pieces.fold(0xcbf2_9ce4_8422_2325, |hash, piece| add(piece.iter().fold(hash, add), &0xFF))
+}
+
+/// Where the folder may lie, the best first.
+fn cache_dirs() -> Vec<PathBuf> {
+    let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
+    let user = format!("gnntop-cache-{}", user_id());
+    home.map(|cache| cache.join("gnntop")).into_iter().chain([std::env::temp_dir().join(user)]).collect()
+}
+
+fn user_id() -> u32 {
+    // SAFETY: geteuid has no preconditions and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+/// Lays everything into `dir`/`name`, unless it is there.
+fn install(dir: &Path, name: &str, library: &[u8]) -> io::Result<PathBuf> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    check_ours(dir)?;
+    let folder = dir.join(name);
+    if folder.is_dir() {
+        check_ours(&folder)?;
+        return Ok(folder);
+    }
+    let unfinished = tempfile::Builder::new().prefix(".python-").tempdir_in(dir)?;
+    for (file, bytes) in FILES.iter().copied().chain([(LIBRARY, library)]) {
+        write(&unfinished.path().join(file), bytes)?;
+    }
+    match fs::rename(unfinished.path(), &folder) {
+        Ok(()) => {
+            // It is not there any more under the name that it would be removed by.
+            let _ = unfinished.keep();
+        }
+        // Another gnntop was faster, with the same content.
+        Err(_) if folder.is_dir() => check_ours(&folder)?,
+        Err(error) => return Err(error),
+    }
+    Ok(folder)
+}
+
+/// Refuses a folder that another user could have prepared: what lies there is run.
+fn check_ours(dir: &Path) -> io::Result<()> {
+    let found = fs::symlink_metadata(dir)?;
+    let refuse = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, why.to_owned()));
+    if !found.is_dir() {
+        return refuse("it is not a directory");
+    }
+    if found.uid() != user_id() {
+        return refuse("it belongs to another user");
+    }
+    if found.mode() & 0o022 != 0 {
+        return refuse("other users can write to it");
+    }
+    Ok(())
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(dir) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    }
+    let mut file: File = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn what_is_carried_has_a_package_and_a_bootstrap() {
+        let names: Vec<&str> = FILES.iter().map(|(name, _)| *name).collect();
+        for file in ["gnntop/__init__.py", "gnntop/_native.py", "gnntop/bootstrap/sitecustomize.py", "gnntop/py.typed"]
+        {
+            assert!(names.contains(&file), "{file} is not in {names:?}");
+        }
+        assert_ne!(hash(b"one"), hash(b"other"));
+    }
+
+    #[test]
+    fn it_is_laid_down_once_and_for_this_user_alone() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = temp.path().join("a/gnntop");
+        let folder = install(&dir, "python-1", b"library").unwrap();
+        assert_eq!(fs::read(folder.join(LIBRARY)).unwrap(), b"library");
+        assert!(bootstrap(&folder).join("sitecustomize.py").is_file());
+        assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(install(&dir, "python-1", b"never looked at").unwrap(), folder);
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 1, "nothing unfinished is left");
+    }
+
+    #[test]
+    fn a_folder_that_others_can_write_to_is_refused() {
+        let temp = tempfile::tempdir().unwrap();
+        fs::set_permissions(temp.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        let error = install(temp.path(), "python-1", b"").unwrap_err();
+        assert!(error.to_string().contains("other users"), "{error}");
+        let file = temp.path().join("file");
+        fs::write(&file, "").unwrap();
+        assert!(install(&file, "python-1", b"").is_err());
+    }
+}

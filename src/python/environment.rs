@@ -1,0 +1,52 @@
+//! What the environment of a program says, so that every Python in it is seen: the program itself, what a script or a launcher
+//! starts, and their children.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use super::{answers::Answers, carried};
+
+/// Variables for a program that `gnntop run` starts, its name and value each.
+///
+/// `PYTHONPATH` has our folder in front of what it had, `GNNTOP_RUN` an id that all ranks of a run have in common,
+/// `GNNTOP_ANSWERS` where a Python says that it was reached, `GNNTOP_PROGRAM` this program, which makes reports.
+pub fn variables(package: &Path, run: &str, answers: &Answers) -> Vec<(&'static str, OsString)> {
+    let bootstrap = carried::bootstrap(package).into_os_string();
+    let mut variables = vec![
+        ("PYTHONPATH", in_front(bootstrap, std::env::var_os("PYTHONPATH"))),
+        ("GNNTOP_RUN", run.into()),
+        ("GNNTOP_ANSWERS", answers.dir().as_os_str().to_owned()),
+    ];
+    if let Ok(own) = std::env::current_exe() {
+        variables.push(("GNNTOP_PROGRAM", own.into_os_string()));
+    }
+    variables
+}
+
+/// Whether a person has turned everything off.
+pub fn is_off() -> bool {
+    std::env::var_os("GNNTOP").is_some_and(|value| value == "0")
+}
+
+/// A search path with `first` in front, once.
+fn in_front(first: OsString, path: Option<OsString>) -> OsString {
+    let rest = path.unwrap_or_default();
+    let others = std::env::split_paths(&rest).filter(|entry| entry.as_os_str() != first && !rest.is_empty());
+    // An entry of ours has no colon in it, and the others had none either.
+    std::env::join_paths(std::iter::once(first.clone().into()).chain(others)).unwrap_or(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_folder_is_in_front_and_there_once() {
+        let path = |first: &str, rest: Option<&str>| in_front(first.into(), rest.map(OsString::from));
+        assert_eq!(path("/o", None), "/o");
+        assert_eq!(path("/o", Some("")), "/o");
+        assert_eq!(path("/o", Some("/a:/b")), "/o:/a:/b");
+        assert_eq!(path("/o", Some("/a:/o:/b")), "/o:/a:/b", "a second gnntop around it");
+        assert_eq!(path("/o", Some("/a:")), "/o:/a:", "an empty entry is the current directory");
+    }
+}

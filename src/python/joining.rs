@@ -1,0 +1,83 @@
+//! Joins a Python that runs already, and leaves it again: two small scripts, run in it by [`remote`](super::remote).
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::carried::{self, CarriedError};
+use super::remote::{self, RemoteError};
+
+/// Why a process was not joined.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// It runs no Python, or one that cannot be asked.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+    /// There is nothing to join it with.
+    #[error(transparent)]
+    Carried(#[from] CarriedError),
+    /// The scripts cannot be written.
+    #[error("the script for it cannot be written: {0}")]
+    Script(#[from] io::Error),
+}
+
+/// A Python that was joined; left when this is dropped.
+#[derive(Debug)]
+pub struct Joined {
+    pid: u32,
+    leave: PathBuf,
+}
+
+impl Joined {
+    /// Has the Python of this process hook what it has imported. Its session opens at its next backward pass.
+    ///
+    /// # Errors
+    /// As [`JoinError`] says. Then nothing was changed in the process.
+    pub fn join(pid: u32) -> Result<Self, JoinError> {
+        let package = carried::package()?;
+        let (join, leave) = (script(&package, "join")?, script(&package, "leave")?);
+        remote::run(pid, &join)?;
+        Ok(Self { pid, leave })
+    }
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        // It may have ended, which leaves nothing to take back.
+        let _ = remote::run(self.pid, &self.leave);
+    }
+}
+
+/// The script that calls a function of `gnntop._joining`, beside the package.
+fn script(package: &Path, function: &str) -> io::Result<PathBuf> {
+    let path = package.join(format!("{function}.py"));
+    let text = format!(
+        "def _gnntop():\n    import sys\n    sys.path.append({folder:?})\n    try:\n        from gnntop import _joining\n    \
+         finally:\n        sys.path.remove({folder:?})\n    _joining.{function}()\n\n\ntry:\n    _gnntop()\nfinally:\n    \
+         del _gnntop\n",
+        folder = package.to_string_lossy()
+    );
+    if fs::read_to_string(&path).ok().as_deref() != Some(text.as_str()) {
+        let unfinished = tempfile::NamedTempFile::new_in(package)?;
+        fs::write(unfinished.path(), text)?;
+        unfinished.persist(&path).map_err(|error| error.error)?;
+    }
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_names_the_package_and_its_function() {
+        let dir = tempfile::tempdir().unwrap();
+        let package = dir.path().join("it's \"here\"");
+        fs::create_dir(&package).unwrap();
+        let path = script(&package, "join").unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(r#"it's \"here\""#) && text.contains("_joining.join()"), "{text}");
+        assert_eq!(script(&package, "join").unwrap(), path, "it stays");
+        assert_eq!(fs::read_dir(&package).unwrap().count(), 1);
+    }
+}

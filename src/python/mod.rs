@@ -1,0 +1,14 @@
+//! Python programs: what they are watched with, and how it gets to them.
+//!
+//! The binary carries the package `gnntop` and its native part ([`carried`]), lays them into a private folder, and points
+//! the environment of what it starts there ([`environment`]). Each Python that starts answers ([`answers`]), so that
+//! those which do not can be told. One that runs already is asked to run a script of ours ([`remote`]).
+
+pub mod answers;
+pub mod carried;
+pub mod diagnose;
+mod elf;
+pub mod environment;
+pub mod joining;
+pub mod reach;
+pub mod remote;

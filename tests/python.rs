@@ -1,0 +1,314 @@
+//! Python programs under `gnntop run`: what is seen of them, and that they do not notice. Skipped, and said, without a
+//! Python of 3.10 or newer; torch is not needed.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, missing_docs)]
+
+mod sessions;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use sessions::{Ran, Sessions};
+
+/// Twenty steps of its own, with a span and a counter in each.
+const STEPS: &str = "
+import gnntop, sys
+for i in range(20):
+    with gnntop.span('work'):
+        sum(range(1000))
+    gnntop.counter('reward', i)
+    gnntop.step()
+";
+
+fn has_python() -> bool {
+    let version = "import sys; sys.exit(sys.version_info < (3, 10))";
+    let found = Command::new("python3").args(["-c", version]).status().is_ok_and(|status| status.success());
+    if !found {
+        eprintln!("skipped: there is no python3 of 3.10 or newer");
+    }
+    found
+}
+
+/// Runs a script under `gnntop run`, recorded.
+fn recorded(sessions: &Sessions, script: &str) -> Ran {
+    sessions.file("script.py", script.as_bytes());
+    sessions.run(["run", "--record", "a.gnntop", "--force", "--", "python3", "script.py"])
+}
+
+fn report(sessions: &Sessions) -> Value {
+    let ran = sessions.run(["report", "a.gnntop", "--json"]);
+    serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
+}
+
+/// The program's own output.
+fn log(sessions: &Sessions) -> String {
+    let entries = fs::read_dir(sessions.path()).unwrap().map(|entry| entry.unwrap().path());
+    let log = entries.filter(|path| path.extension().is_some_and(|extension| extension == "log")).max().unwrap();
+    fs::read_to_string(log).unwrap()
+}
+
+/// What a command writes to both its streams, and its exit code, without us.
+fn alone(sessions: &Sessions, command: &mut Command) -> (String, Option<i32>) {
+    let path = sessions.path().join("alone.txt");
+    let file = fs::File::create(&path).unwrap();
+    command.current_dir(sessions.path()).stdout(file.try_clone().unwrap()).stderr(file);
+    let code = command.status().unwrap().code();
+    (fs::read_to_string(path).unwrap(), code)
+}
+
+#[test]
+fn steps_of_the_programs_own_are_published_and_recorded() {
+    if !has_python() {
+        return;
+    }
+    let sessions = Sessions::new();
+    let ran = recorded(&sessions, STEPS);
+    assert_eq!(ran.code, Some(0), "{ran:?} {}", log(&sessions));
+    let report = report(&sessions);
+    assert_eq!(report["steps"]["total"], 20, "{report}");
+    assert_eq!(report["session"]["name"], "script.py");
+    assert!(report.to_string().contains("\"work\""), "{report}");
+}
+
+#[test]
+fn a_program_writes_and_returns_what_it_does_without_us() {
+    if !has_python() {
+        return;
+    }
+    let script = "
+import sys, os, subprocess, traceback
+print('out', sys.flags, sys.argv, [p for p in sys.path if 'gnntop' in p][:-1], flush=True)
+print('err', file=sys.stderr, flush=True)
+import json, decimal
+subprocess.run([sys.executable, '-c', 'print(1); raise SystemExit(3)'])
+subprocess.run([sys.executable, '-I', '-c', 'import sys; print([p for p in sys.path if \"gnntop\" in p])'])
+subprocess.run([sys.executable, '-S', '-c', 'print(2)'])
+try:
+    import torch
+except ImportError as error:
+    print(error, error.name)
+def deep():
+    raise ValueError('thrown')
+deep()
+";
+    let sessions = Sessions::new();
+    sessions.file("script.py", script.as_bytes());
+    let (expected, code) = alone(&sessions, Command::new("python3").args(["-u", "script.py", "a b"]));
+    let ran = sessions.run(["run", "--", "python3", "-u", "script.py", "a b"]);
+    assert_eq!(log(&sessions), expected);
+    assert_eq!((ran.code, code), (Some(1), Some(1)));
+}
+
+#[test]
+fn the_users_own_sitecustomize_runs_as_it_would_without_us() {
+    if !has_python() {
+        return;
+    }
+    for custom in
+        ["print('mine', __name__)", "import no_such_module", "raise ValueError('mine')", "import sys; sys.exit(4)"]
+    {
+        let sessions = Sessions::new();
+        let dir = sessions.path().join("site");
+        fs::create_dir(&dir).unwrap();
+        fs::write(dir.join("sitecustomize.py"), custom).unwrap();
+        let script = "import sys; print(getattr(sys.modules.get('sitecustomize'), '__file__', None))";
+        let (expected, code) = alone(&sessions, Command::new("python3").args(["-c", script]).env("PYTHONPATH", &dir));
+        let mut command = sessions.gnntop(["run", "--", "python3", "-c", script]);
+        let ran = Ran::of(&command.env("PYTHONPATH", &dir).output().unwrap());
+        // A program without one has none; with us ours may be there, under no other's name.
+        assert_eq!(log(&sessions), expected, "{custom}");
+        assert_eq!(ran.code, code, "{custom}");
+    }
+}
+
+#[test]
+fn a_program_without_torch_shows_and_records_its_hardware() {
+    if !has_python() {
+        return;
+    }
+    let sessions = Sessions::new();
+    let ran = recorded(&sessions, "import time; time.sleep(1.5)");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.out.contains("no Python of this program has imported torch"), "{ran:?}");
+    assert!(ran.err.contains("hardware only"), "{ran:?}");
+    assert_eq!(report(&sessions)["steps"]["total"], 0);
+}
+
+#[test]
+fn a_fork_in_the_middle_leaves_the_steps_as_they_are() {
+    if !has_python() {
+        return;
+    }
+    let script = "
+import gnntop, os
+def steps(count):
+    for _ in range(count):
+        with gnntop.span('work'):
+            pass
+        gnntop.step()
+steps(10)
+child = os.fork()
+steps(5 if child == 0 else 10)
+if child == 0:
+    os._exit(0)
+os.waitpid(child, 0)
+";
+    let sessions = Sessions::new();
+    assert_eq!(recorded(&sessions, script).code, Some(0));
+    assert_eq!(report(&sessions)["steps"]["total"], 20);
+}
+
+#[test]
+fn what_was_seen_of_a_program_that_ends_at_once_can_be_opened() {
+    if !has_python() {
+        return;
+    }
+    for (end, code) in [("os._exit(3)", 3), ("os.kill(os.getpid(), 9)", 137), ("os.abort()", 134)] {
+        let sessions = Sessions::new();
+        // A drain lies between the last step and the end.
+        let ran = recorded(&sessions, &format!("{STEPS}\nimport os, time; time.sleep(0.3)\n{end}\n"));
+        assert_eq!(ran.code, Some(code), "{end}: {ran:?}");
+        assert_eq!(report(&sessions)["steps"]["total"], 20, "{end}");
+    }
+}
+
+#[test]
+fn workers_record_into_their_parents_session_however_they_are_started() {
+    if !has_python() {
+        return;
+    }
+    let script = "
+import multiprocessing, sys, time
+from gnntop import _native
+def work(address):
+    assert _native.worker_attach(address) and _native.status() == _native.WORKER
+    assert not _native.worker_attach(address), 'a ring has one writer'
+    for _ in range(30):
+        _native.begin(_native.span_name('fetch'))
+        _native.end()
+if __name__ == '__main__':
+    import gnntop
+    for at, way in enumerate(['fork', 'spawn', 'forkserver']):
+        handle, address = _native.worker_ring(f'worker {at} by {way}')
+        worker = multiprocessing.get_context(way).Process(target=work, args=(address,))
+        worker.start()
+        worker.join()
+        assert worker.exitcode == 0, way
+        if at == 0:
+            gnntop.step()  # the first ring was filled before there was a session
+        time.sleep(0.1)
+        _native.worker_close(handle)
+    gnntop.step()
+";
+    let sessions = Sessions::new();
+    let ran = recorded(&sessions, script);
+    assert_eq!(ran.code, Some(0), "{ran:?} {}", log(&sessions));
+    let ran = sessions.run(["export", "a.gnntop", "--to", "ndjson"]);
+    for way in ["0 by fork", "1 by spawn", "2 by forkserver"] {
+        let track = format!("worker {way}");
+        let spans = ran.out.lines().filter(|line| line.contains(&track) && line.contains("\"fetch\"")).count();
+        assert_eq!(spans, 30, "{way}: {}", ran.out);
+    }
+}
+
+#[test]
+fn everything_can_be_turned_off() {
+    if !has_python() {
+        return;
+    }
+    let sessions = Sessions::new();
+    sessions.file("script.py", format!("{STEPS}\nprint(gnntop._native.problem)").as_bytes());
+    let mut command = sessions.gnntop(["run", "--", "python3", "-c", "import os; print(os.environ.get('PYTHONPATH'))"]);
+    Ran::of(&command.env("GNNTOP", "0").env_remove("PYTHONPATH").output().unwrap());
+    assert_eq!(log(&sessions), "None\n");
+    assert!(!sessions.path().join("cache").exists(), "nothing was laid down");
+}
+
+#[test]
+fn a_session_directory_that_cannot_be_written_is_told_to_us_and_not_to_the_program() {
+    if !has_python() {
+        return;
+    }
+    let sessions = Sessions::new();
+    let closed = sessions.path().join("closed");
+    fs::create_dir(&closed).unwrap();
+    // A directory that others can write to is refused, to root too.
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o777)).unwrap();
+    let script = format!("{STEPS}\nimport time; time.sleep(0.2); print(gnntop._native.warning(), end='')");
+    sessions.file("script.py", script.as_bytes());
+    let mut command = sessions.gnntop(["run", "--", "python3", "script.py"]);
+    let ran = Ran::of(&command.env("GNNTOP_DIR", &closed).output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn a_second_gnntop_around_it_changes_nothing() {
+    if !has_python() {
+        return;
+    }
+    let sessions = Sessions::new();
+    // A session of a child's child is found while it lives.
+    sessions.file("script.py", format!("{STEPS}\nimport time; time.sleep(0.6)").as_bytes());
+    let inner = [env!("CARGO_BIN_EXE_gnntop"), "run", "--", "python3", "script.py"];
+    let ran = sessions.run([&["run", "--record", "a.gnntop", "--"][..], &inner].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(report(&sessions)["steps"]["total"], 20);
+}
+
+/// A torch that is a few lines: enough for its import to be seen.
+fn fake_torch(sessions: &Sessions, text: &str) {
+    let dir = sessions.path().join("torch");
+    fs::create_dir(&dir).unwrap();
+    fs::write(dir.join("__init__.py"), text).unwrap();
+}
+
+#[test]
+fn a_torch_that_nobody_knows_is_left_as_it_is() {
+    if !has_python() {
+        return;
+    }
+    let script = "
+import sys, torch
+print(torch.__spec__.loader, torch.__loader__ is torch.__spec__.loader, torch.value, len(sys.meta_path))
+import importlib
+print(importlib.reload(torch) is torch)
+try:
+    import torch.nothing
+except ImportError as error:
+    print(error)
+";
+    let sessions = Sessions::new();
+    fake_torch(&sessions, "value = 5\nprint('once')\n");
+    let plain = |text: &str| -> String {
+        let lines = text.lines().map(|line| line.split(" at 0x").next().unwrap_or(line).to_owned());
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    sessions.file("script.py", script.replace(", len(sys.meta_path)", "").as_bytes());
+    let (expected, _) = alone(&sessions, Command::new("python3").arg("script.py"));
+    let ran = sessions.run(["run", "--", "python3", "script.py"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(plain(&log(&sessions)), plain(&expected));
+}
+
+#[test]
+fn a_torch_that_fails_fails_as_it_does_without_us() {
+    if !has_python() {
+        return;
+    }
+    let sessions = Sessions::new();
+    fake_torch(&sessions, "raise OSError('libcudart is not there')\n");
+    sessions.file("script.py", b"import torch\n");
+    let (expected, code) = alone(&sessions, Command::new("python3").arg("script.py"));
+    let ran = sessions.run(["run", "--", "python3", "script.py"]);
+    assert_eq!((log(&sessions), ran.code), (expected, code));
+}
+
+#[test]
+fn a_shell_script_and_what_is_no_python_are_run_as_they_are() {
+    let sessions = Sessions::new();
+    let ran = sessions.run(["run", "--record", "a.gnntop", "--", "sh", "-c", "sleep 0.3; echo done; exit 6"]);
+    assert_eq!((ran.code, log(&sessions).as_str()), (Some(6), "done\n"), "{ran:?}");
+    assert!(Path::new(&sessions.path().join("a.gnntop")).exists());
+}
