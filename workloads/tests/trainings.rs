@@ -39,7 +39,7 @@ fn run(name: &str, options: &str) -> Watch {
 }
 
 fn refused(name: &str, options: &str) -> String {
-    attempt(name, options).err().expect("must be refused").to_string()
+    attempt(name, options).err().expect("must be refused").with_causes()
 }
 
 /// The number before `%` in the last line that has `words`.

@@ -19,7 +19,7 @@ const MOST_RECORDS: usize = 1_000_000;
 #[non_exhaustive]
 pub enum ReadImagesError {
     /// A file or directory cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}", path.display())]
     Read {
         /// The file or directory.
         path: PathBuf,

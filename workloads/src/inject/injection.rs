@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use clap::ValueEnum;
+
 /// The one rank of a training that is not one of several: its number, and how many there are.
 pub(crate) const ALONE: (u32, u32) = (0, 1);
 
@@ -68,7 +70,7 @@ pub enum Cause {
         /// For how long.
         pause: Duration,
         /// To what the time is charged.
-        place: Place,
+        charged_to: ChargedTo,
         /// The mark at its end; none for a pause that the program does not know of.
         mark: Option<String>,
     },
@@ -100,7 +102,7 @@ pub enum Cause {
     /// The training thread waits for what never comes.
     Hang {
         /// In what.
-        place: Place,
+        charged_to: ChargedTo,
     },
     /// The gradients of a step are not exchanged, while other ranks wait for that.
     SkipAllReduce,
@@ -132,8 +134,8 @@ impl When {
 }
 
 /// To what the time of a stall or hang is charged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Place {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ChargedTo {
     /// The phase of this name.
     #[default]
     Forward,

@@ -7,7 +7,7 @@ use gnntop_probe::device::Holdings;
 use gnntop_probe::{Name, NameKind, NameRef, counter, intern, phase, span};
 
 use super::causes::{Spinners, fault, multiply_subnormals, occupied, pause, wait_for_ever};
-use super::{Cause, Injection, Place, When};
+use super::{Cause, ChargedTo, Injection, When};
 use crate::train::{Observer, Position, StepOutcome, TrainError, Training};
 
 static DENORMALS: Name = Name::counter("denormals");
@@ -26,11 +26,11 @@ pub(crate) struct Injector {
 /// What is done around a step that is due.
 #[derive(Clone, Copy, Debug)]
 enum Act {
-    Stall { pause: Duration, place: Place, mark: Option<NameRef> },
+    Stall { pause: Duration, charged_to: ChargedTo, mark: Option<NameRef> },
     Faults { bytes: usize },
     Leak { bytes: usize },
     Denormals { count: u32 },
-    Hang { place: Place },
+    Hang { charged_to: ChargedTo },
     SkipAllReduce,
 }
 
@@ -55,14 +55,14 @@ impl Injector {
                 continue;
             }
             let act = match cause {
-                Cause::Stall { pause, place, mark } => {
+                Cause::Stall { pause, charged_to, mark } => {
                     let mark = mark.as_ref().map(|mark| intern(NameKind::Text, mark));
-                    Act::Stall { pause: *pause, place: *place, mark }
+                    Act::Stall { pause: *pause, charged_to: *charged_to, mark }
                 }
                 Cause::Faults { bytes } => Act::Faults { bytes: *bytes },
                 Cause::Leak { bytes } => Act::Leak { bytes: *bytes },
                 Cause::Denormals { count } => Act::Denormals { count: *count },
-                Cause::Hang { place } => Act::Hang { place: *place },
+                Cause::Hang { charged_to } => Act::Hang { charged_to: *charged_to },
                 Cause::SkipAllReduce => Act::SkipAllReduce,
                 Cause::Contention { threads } => {
                     let spinners = Spinners::start(*threads);
@@ -92,14 +92,14 @@ impl Injector {
                     counter(&DENORMALS, if is_due { multiply_subnormals(count) } else { 0 } as f64)
                 }
                 _ if !is_due => (),
-                Act::Stall { place: Place::Between, .. } | Act::Hang { place: Place::Between } => (),
+                Act::Stall { charged_to: ChargedTo::Between, .. } | Act::Hang { charged_to: ChargedTo::Between } => (),
                 Act::SkipAllReduce => (),
-                Act::Hang { place } => {
-                    let _charged = phase_of(place).map(span);
+                Act::Hang { charged_to } => {
+                    let _charged = phase_of(charged_to).map(span);
                     wait_for_ever();
                 }
-                Act::Stall { pause: time, place, mark } => {
-                    let _charged = phase_of(place).map(span);
+                Act::Stall { pause: time, charged_to, mark } => {
+                    let _charged = phase_of(charged_to).map(span);
                     pause(time, mark);
                 }
                 Act::Faults { bytes } => fault(bytes).map_err(|source| TrainError::Inject { bytes, source })?,
@@ -113,8 +113,8 @@ impl Injector {
         for (when, act) in &self.acts {
             match *act {
                 _ if !when.is_due(self.step) => (),
-                Act::Stall { pause: time, place: Place::Between, mark } => pause(time, mark),
-                Act::Hang { place: Place::Between } => wait_for_ever(),
+                Act::Stall { pause: time, charged_to: ChargedTo::Between, mark } => pause(time, mark),
+                Act::Hang { charged_to: ChargedTo::Between } => wait_for_ever(),
                 _ => (),
             }
         }
@@ -125,13 +125,13 @@ impl Injector {
     }
 }
 
-fn phase_of(place: Place) -> Option<&'static Name> {
-    match place {
-        Place::Forward => Some(&phase::FORWARD),
-        Place::Backward => Some(&phase::BACKWARD),
-        Place::Optimizer => Some(&phase::OPTIMIZER),
-        Place::DataWait => Some(&phase::DATA_WAIT),
-        Place::Step | Place::Between => None,
+fn phase_of(charged_to: ChargedTo) -> Option<&'static Name> {
+    match charged_to {
+        ChargedTo::Forward => Some(&phase::FORWARD),
+        ChargedTo::Backward => Some(&phase::BACKWARD),
+        ChargedTo::Optimizer => Some(&phase::OPTIMIZER),
+        ChargedTo::DataWait => Some(&phase::DATA_WAIT),
+        ChargedTo::Step | ChargedTo::Between => None,
     }
 }
 

@@ -14,5 +14,5 @@ mod injector;
 mod parse;
 
 pub(crate) use injection::{ALONE, HELP, loader_delay};
-pub use injection::{Cause, Injection, Place, When};
+pub use injection::{Cause, ChargedTo, Injection, When};
 pub(crate) use injector::Injector;

@@ -3,7 +3,9 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::{Cause, Injection, Place, When};
+use clap::ValueEnum;
+
+use super::{Cause, ChargedTo, Injection, When};
 
 /// A pause that is longer is a mistake.
 const LONGEST: Duration = Duration::from_secs(600);
@@ -20,14 +22,6 @@ const STALL_MARK: &str = "injected stall";
 const LONGEST_MARK: usize = 64;
 
 const CAUSES: &str = "stall, faults, slow-loader, contention, leak, denormals, hang, skip-all-reduce";
-const PLACES: [(&str, Place); 6] = [
-    ("forward", Place::Forward),
-    ("backward", Place::Backward),
-    ("optimizer", Place::Optimizer),
-    ("data-wait", Place::DataWait),
-    ("step", Place::Step),
-    ("between", Place::Between),
-];
 
 impl FromStr for Injection {
     type Err = String;
@@ -52,7 +46,7 @@ fn cause(name: &str, amount: Option<&str>) -> Result<Cause, String> {
     match name {
         "stall" => {
             let pause = time(needed("130ms")?)?;
-            Ok(Cause::Stall { pause, place: Place::default(), mark: Some(STALL_MARK.to_owned()) })
+            Ok(Cause::Stall { pause, charged_to: ChargedTo::default(), mark: Some(STALL_MARK.to_owned()) })
         }
         "faults" => Ok(Cause::Faults { bytes: size(needed("256MiB")?)? }),
         "slow-loader" => Ok(Cause::SlowLoader { delay: time(needed("60ms")?)? }),
@@ -68,7 +62,7 @@ fn cause(name: &str, amount: Option<&str>) -> Result<Cause, String> {
         "hang" | "skip-all-reduce" if amount.is_some() => {
             Err(format!("{name} has no amount: leave out what is behind the :"))
         }
-        "hang" => Ok(Cause::Hang { place: Place::default() }),
+        "hang" => Ok(Cause::Hang { charged_to: ChargedTo::default() }),
         "skip-all-reduce" => Ok(Cause::SkipAllReduce),
         _ => Err(format!("no cause is called {name:?}; there is: {CAUSES}")),
     }
@@ -89,7 +83,7 @@ impl Injection {
             ("from", _) => self.when.from = step(value)?,
             ("at", _) => self.when.at = Some(step(value)?),
             ("rank", _) => self.rank = Some(rank_of(value)?),
-            ("in", Cause::Stall { place, .. } | Cause::Hang { place }) => *place = place_of(value)?,
+            ("in", Cause::Stall { charged_to, .. } | Cause::Hang { charged_to }) => *charged_to = place_of(value)?,
             ("mark", Cause::Stall { mark, .. }) => *mark = mark_of(value)?,
             ("in" | "mark", _) => return Err(format!("{key}= is for a stall, not for {name}")),
             _ => {
@@ -100,9 +94,12 @@ impl Injection {
     }
 }
 
-fn place_of(text: &str) -> Result<Place, String> {
-    let place = PLACES.iter().find(|(name, _)| *name == text).map(|(_, place)| *place);
-    place.ok_or_else(|| format!("in= is one of {}: {text:?}", PLACES.map(|(name, _)| name).join(", ")))
+fn place_of(text: &str) -> Result<ChargedTo, String> {
+    ChargedTo::from_str(text, false).map_err(|_| {
+        let known = ChargedTo::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        let known: Vec<_> = known.map(|value| value.get_name().to_owned()).collect();
+        format!("in= is one of {}: {text:?}", known.join(", "))
+    })
 }
 
 fn mark_of(text: &str) -> Result<Option<String>, String> {
@@ -162,7 +159,7 @@ mod tests {
     fn stall(ms: u64) -> Cause {
         Cause::Stall {
             pause: Duration::from_millis(ms),
-            place: Place::Forward,
+            charged_to: ChargedTo::Forward,
             mark: Some("injected stall".to_owned()),
         }
     }
@@ -205,14 +202,19 @@ mod tests {
             assert_eq!([0, 1, 2].map(|rank| chosen.is_for(rank)), [false, true, false], "{cause}");
         }
         let hang = parsed("hang@at=60,rank=0,in=backward");
-        assert_eq!((hang.cause, hang.when.at, hang.rank), (Cause::Hang { place: Place::Backward }, Some(60), Some(0)));
+        assert_eq!(
+            (hang.cause, hang.when.at, hang.rank),
+            (Cause::Hang { charged_to: ChargedTo::Backward }, Some(60), Some(0))
+        );
         assert_eq!(parsed("skip-all-reduce@at=3,rank=2").cause, Cause::SkipAllReduce);
     }
 
     #[test]
     fn a_stall_has_a_place_and_a_mark() {
-        let Cause::Stall { place, mark, .. } = parsed("stall:1ms@every=9,in=between,mark=gc").cause else { panic!() };
-        assert_eq!((place, mark.as_deref()), (Place::Between, Some("gc")));
+        let Cause::Stall { charged_to, mark, .. } = parsed("stall:1ms@every=9,in=between,mark=gc").cause else {
+            panic!()
+        };
+        assert_eq!((charged_to, mark.as_deref()), (ChargedTo::Between, Some("gc")));
         let Cause::Stall { mark, .. } = parsed("stall:1ms@mark=none").cause else { panic!() };
         assert_eq!(mark, None);
     }

@@ -71,7 +71,7 @@ impl RankOptions {
     fn join_nccl(&self) -> Result<Vec<Arc<dyn Collective>>, TrainError> {
         // Without a driver there is no use in asking for more.
         DeviceChoice::gpus()?;
-        let library = nccl::library()?;
+        let library = nccl::installed()?;
         Ok(nccl::ranks(library, self.join_hosts()?))
     }
 

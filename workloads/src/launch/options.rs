@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[derive(clap::Parser)]
-    struct Line {
+    struct Arguments {
         #[command(flatten)]
         run: RunOptions,
     }
@@ -236,7 +236,7 @@ mod tests {
         for (rank, text) in [(0, "zero "), (1, "one "), (2, "two")] {
             fs::write(rank_file(&first, rank), text).unwrap();
         }
-        let run = Line::try_parse_from(["test", "--record", first.to_str().unwrap()]).unwrap().run;
+        let run = Arguments::try_parse_from(["test", "--record", first.to_str().unwrap()]).unwrap().run;
         run.join_recordings(3).unwrap();
         assert_eq!(fs::read_to_string(&first).unwrap(), "zero one two");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);

@@ -210,9 +210,7 @@ impl Launch<'_> {
         match catch_unwind(AssertUnwindSafe(live)) {
             Ok(Ok(summary)) => Ok(summary),
             Ok(Err(error)) => {
-                // A line for the others: with a backtrace it would be pages.
-                let told = error.to_string();
-                group.leave(&format!("has failed: {}", told.lines().next().unwrap_or_default()));
+                group.leave(&format!("has failed: {}", error.with_causes()));
                 Err(error)
             }
             Err(panic) => {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
-use super::plan::Plan;
+use super::order::BatchOrder;
 use super::{Assemble, BatchId, LoaderError, LoaderObserver, LoaderSettings, LoaderTracks, Stage, Unobserved};
 
 /// A batch on loan: dropping it gives its memory back for a later one.
@@ -63,7 +63,7 @@ type Made<A> = Result<LoadedBatch<<A as Assemble>::Batch>, LoaderError>;
 /// # Ok::<(), gnntop_workloads::loading::LoaderError>(())
 /// ```
 pub struct Loader<A: Assemble> {
-    plan: Arc<Plan>,
+    batches: Arc<BatchOrder>,
     next: u64,
     ready: Arc<AtomicUsize>,
     queues: Vec<Receiver<Made<A>>>,
@@ -74,7 +74,11 @@ pub struct Loader<A: Assemble> {
 
 impl<A: Assemble> fmt::Debug for Loader<A> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Loader").field("plan", &self.plan).field("next", &self.next).finish_non_exhaustive()
+        formatter
+            .debug_struct("Loader")
+            .field("batches", &self.batches)
+            .field("next", &self.next)
+            .finish_non_exhaustive()
     }
 }
 
@@ -105,11 +109,11 @@ impl<A: Assemble> Loader<A> {
         settings: LoaderSettings,
         observer: Arc<O>,
     ) -> Result<Self, LoaderError> {
-        let plan = Arc::new(Plan::new(assembler.items(), A::ITEMS, settings)?);
-        let maker = |assembler| Maker::new(assembler, Arc::clone(&plan), Arc::clone(&observer) as Arc<_>);
+        let batches = Arc::new(BatchOrder::new(assembler.items(), A::ITEMS, settings)?);
+        let maker = |assembler| Maker::new(assembler, Arc::clone(&batches), Arc::clone(&observer) as Arc<_>);
         let ready = Arc::new(AtomicUsize::new(0));
         let mut loader =
-            Self { plan: Arc::clone(&plan), next: 0, ready, queues: Vec::new(), threads: Vec::new(), own: None };
+            Self { batches: Arc::clone(&batches), next: 0, ready, queues: Vec::new(), threads: Vec::new(), own: None };
         for worker in 0..settings.workers {
             loader.start_worker(worker, maker(assembler.clone()))?;
         }
@@ -123,13 +127,13 @@ impl<A: Assemble> Loader<A> {
     /// Batches in an epoch, the partial last one counted.
     #[must_use]
     pub fn batches_per_epoch(&self) -> u64 {
-        self.plan.batches_per_epoch
+        self.batches.batches_per_epoch
     }
 
     /// The settings in force.
     #[must_use]
     pub fn settings(&self) -> LoaderSettings {
-        self.plan.settings
+        self.batches.settings
     }
 
     /// Batches that are ready now, in all queues. With no workers, 0.
@@ -142,7 +146,7 @@ impl<A: Assemble> Loader<A> {
     /// Most batches that can be ready: workers times prefetch.
     #[must_use]
     pub fn queue_capacity(&self) -> usize {
-        self.plan.settings.workers * self.plan.settings.prefetch
+        self.batches.settings.workers * self.batches.settings.prefetch
     }
 
     /// The next batch, waiting for it where it is not ready. After the last batch of an epoch comes the first of the
@@ -163,12 +167,12 @@ impl<A: Assemble> Loader<A> {
     }
 
     fn start_worker(&mut self, worker: usize, maker: Maker<A>) -> Result<(), LoaderError> {
-        let (queue, taken) = sync_channel(self.plan.settings.prefetch);
+        let (queue, taken) = sync_channel(self.batches.settings.prefetch);
         let observer = Arc::clone(&maker.observer);
         let mut work = Worker {
             maker,
             first: worker as u64,
-            step: self.plan.settings.workers as u64,
+            step: self.batches.settings.workers as u64,
             queue,
             ready: Arc::clone(&self.ready),
         };
@@ -196,7 +200,7 @@ impl<A: Assemble> Drop for Loader<A> {
 /// Makes batches by number, in buffers that come back.
 struct Maker<A: Assemble> {
     assembler: A,
-    plan: Arc<Plan>,
+    batches: Arc<BatchOrder>,
     observer: Arc<dyn LoaderObserver>,
     order: Option<(u64, Arc<[u32]>)>,
     home: Sender<A::Batch>,
@@ -204,15 +208,15 @@ struct Maker<A: Assemble> {
 }
 
 impl<A: Assemble> Maker<A> {
-    fn new(assembler: A, plan: Arc<Plan>, observer: Arc<dyn LoaderObserver>) -> Self {
+    fn new(assembler: A, batches: Arc<BatchOrder>, observer: Arc<dyn LoaderObserver>) -> Self {
         let (home, returned) = channel();
-        Self { assembler, plan, observer, order: None, home, returned }
+        Self { assembler, batches, observer, order: None, home, returned }
     }
 
     fn make(&mut self, number: u64) -> Made<A> {
-        let id = self.plan.id(number);
+        let id = self.batches.id(number);
         let order = self.order_of(id.epoch);
-        let members = self.plan.members(&order, id.index);
+        let members = self.batches.members(&order, id.index);
         self.delay();
         let batch = self.returned.try_recv().unwrap_or_default();
         // On loan from here on, so that the memory comes back from a batch that fails as well.
@@ -225,7 +229,7 @@ impl<A: Assemble> Maker<A> {
 
     /// The delay that the settings ask for, as a part of the work.
     fn delay(&self) {
-        let delay = self.plan.settings.delay;
+        let delay = self.batches.settings.delay;
         if !delay.is_zero() {
             self.observer.stage(Stage::Assemble, &mut || std::thread::sleep(delay));
         }
@@ -235,7 +239,7 @@ impl<A: Assemble> Maker<A> {
         match &self.order {
             Some((held, order)) if *held == epoch => Arc::clone(order),
             _ => {
-                let order = self.plan.order(epoch);
+                let order = self.batches.order(epoch);
                 self.order = Some((epoch, Arc::clone(&order)));
                 order
             }
@@ -259,7 +263,7 @@ impl<A: Assemble> Worker<A> {
         let mut number = self.first;
         loop {
             let mut made = None;
-            let id = self.maker.plan.id(number);
+            let id = self.maker.batches.id(number);
             observer.batch(id, &mut || made = Some(self.maker.make(number)));
             let Some(batch) = made else { return };
             // Counted before it can be taken, so that the count never falls below zero.
@@ -454,7 +458,8 @@ mod tests {
             let mut loader = Loader::new(Positions { items: 43, bad: Some(9) }, order).unwrap();
             loader.next_batch().unwrap();
             let error = loader.next_batch().unwrap_err();
-            assert_eq!(error.to_string(), "batch 1 of epoch 0 cannot be assembled: thing 1 is bad");
+            assert_eq!(error.to_string(), "batch 1 of epoch 0 cannot be assembled");
+            assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "thing 1 is bad");
             assert_eq!(loader.next_batch().unwrap()[0], 16);
         }
     }

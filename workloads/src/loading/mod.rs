@@ -5,13 +5,16 @@
 //! A [`LoaderObserver`] sees who works on what; [`LoaderTracks`] is the one that publishes it.
 
 mod assemble;
+mod error;
 mod loader;
-mod plan;
+mod order;
+mod settings;
 mod tracks;
 mod wait;
 
 pub use assemble::{Assemble, BatchId, LoaderObserver, Stage, Unobserved};
+pub use error::LoaderError;
 pub use loader::{LoadedBatch, Loader};
-pub use plan::{LoaderError, LoaderSettings, Part};
+pub use settings::{LoaderSettings, Part};
 pub use tracks::LoaderTracks;
 pub use wait::wait_for_batch;

@@ -41,7 +41,7 @@ impl Choice<'_> {
     /// Writes the sources of the edges that `targets` choose to `out`, target after target. The first of them is edge
     /// `first` of the hop, which says where in the random sequence it is.
     pub fn choose(&self, targets: &[u32], first: u64, out: &mut [u32], taken: &mut Taken) {
-        let (mut filling, mut waiting) = (Group::default(), Group::default());
+        let (mut filling, mut waiting) = (NodeLanes::default(), NodeLanes::default());
         let mut slot = 0;
         for &node in targets {
             let degree = self.degree(node);
@@ -77,7 +77,7 @@ impl Choice<'_> {
     }
 
     /// Floyd's algorithm for every node of the group.
-    fn draw(&self, group: &mut Group, first: u64) {
+    fn draw(&self, group: &mut NodeLanes, first: u64) {
         let fanout = self.fanout as u32;
         let mut last = group.degree.map(|degree| degree - fanout);
         let mut random = group.slot.map(|slot| self.random.from(first + slot as u64));
@@ -104,7 +104,7 @@ impl Choice<'_> {
     }
 
     /// Writes the sources of the edges that were drawn.
-    fn read(&self, group: &Group, out: &mut [u32]) {
+    fn read(&self, group: &NodeLanes, out: &mut [u32]) {
         let sources = self.graph.sources();
         for lane in 0..group.len {
             let (node, start, slot) = (group.node[lane], group.start[lane], group.slot[lane]);
@@ -136,7 +136,7 @@ impl Choice<'_> {
 }
 
 /// Nodes that are worked on together. Places that no node has taken hold one that is never written out.
-struct Group {
+struct NodeLanes {
     node: [u32; LANES],
     /// Where the node's edges begin in the graph.
     start: [u32; LANES],
@@ -148,7 +148,7 @@ struct Group {
     position: [[u32; LANES]; COMPARED],
 }
 
-impl Default for Group {
+impl Default for NodeLanes {
     fn default() -> Self {
         Self {
             node: [0; LANES],
@@ -161,7 +161,7 @@ impl Default for Group {
     }
 }
 
-impl Group {
+impl NodeLanes {
     #[inline]
     fn push(&mut self, node: u32, start: u32, degree: usize, slot: usize) {
         let lane = self.len;

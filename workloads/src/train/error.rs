@@ -1,5 +1,6 @@
 //! Why a training cannot be done.
 
+use std::error::Error;
 use std::path::PathBuf;
 
 use super::OutOfMemory;
@@ -65,11 +66,12 @@ pub enum TrainError {
     #[error("{0}")]
     OutOfMemory(Box<OutOfMemory>),
     /// A rank failed, and the others with it.
-    #[error("rank {rank}: {error}")]
+    #[error("rank {rank}")]
     Rank {
         /// The rank that failed first.
         rank: u32,
-        /// What happened to it; a part of the message, and no source that would be told a second time.
+        /// What happened to it.
+        #[source]
         error: Box<TrainError>,
     },
     /// The ranks cannot go on together.
@@ -106,8 +108,19 @@ pub enum TrainError {
         message: String,
     },
     /// The model cannot be computed.
-    #[error("the model cannot be computed: {0}")]
+    #[error("the model cannot be computed")]
     Model(#[from] candle_core::Error),
+}
+
+impl TrainError {
+    /// The error and its causes in one line, each once: `rank 1: cannot open reddit/: No such file or directory`.
+    #[must_use]
+    pub fn with_causes(&self) -> String {
+        let causes = std::iter::successors(Some(self as &dyn Error), |error| error.source());
+        // With a backtrace candle's errors would be pages.
+        let line = |error: &dyn Error| error.to_string().lines().next().unwrap_or_default().to_owned();
+        causes.map(line).collect::<Vec<_>>().join(": ")
+    }
 }
 
 impl From<SyncError> for TrainError {
@@ -121,4 +134,35 @@ impl From<SyncError> for TrainError {
 
 fn ranks_in_words(ranks: u32) -> String {
     if ranks <= 1 { "there is only rank 0".to_owned() } else { format!("there are ranks 0 to {}", ranks - 1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+    use crate::loading::BatchId;
+
+    #[test]
+    fn every_cause_is_told_once() {
+        let missing = || io::Error::new(io::ErrorKind::NotFound, "no such thing");
+        let path = || PathBuf::from("there");
+        let batch = BatchId { epoch: 2, index: 3 };
+        let errors: [TrainError; 9] = [
+            MoleculeError::Open { path: path(), source: missing() }.into(),
+            MoleculeError::Read { path: path(), line: 7, source: missing() }.into(),
+            ReadError::Open { path: path(), source: missing() }.into(),
+            ReadError::Read { path: path(), line: 7, source: missing() }.into(),
+            ReadImagesError::Read { path: path(), source: missing() }.into(),
+            LoaderError::Spawn { worker: 1, source: missing() }.into(),
+            LoaderError::Assemble { batch, source: Box::new(missing()) }.into(),
+            candle_core::Error::Msg("no such thing".to_owned()).into(),
+            TrainError::Inject { bytes: 4, source: missing() },
+        ];
+        for error in errors {
+            let told = TrainError::Rank { rank: 1, error: Box::new(error) }.with_causes();
+            assert!(told.starts_with("rank 1: ") && told.ends_with(": no such thing"), "{told}");
+            assert_eq!(told.matches("no such thing").count(), 1, "{told}");
+        }
+    }
 }

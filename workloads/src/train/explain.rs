@@ -44,7 +44,7 @@ mod tests {
         assert!(is_out_of_memory(&message("DriverError(CUDA_ERROR_OUT_OF_MEMORY, \"out of memory\")")));
         assert!(!is_out_of_memory(&message("DriverError(CUDA_ERROR_NO_DEVICE)")));
         assert!(is_out_of_memory(&message("CUDA_ERROR_OUT_OF_MEMORY").context(asked_for(4096))));
-        let kept = explain(TrainError::Model(message("shape mismatch")), &Device::Cpu).to_string();
+        let kept = explain(TrainError::Model(message("shape mismatch")), &Device::Cpu).with_causes();
         assert!(kept.contains("shape mismatch"));
     }
 }

@@ -6,15 +6,15 @@ use super::*;
 use crate::launch::Shard;
 
 #[derive(Debug, Parser)]
-struct Line {
+struct Arguments {
     #[command(flatten)]
     run: RunOptions,
     #[command(flatten)]
     ranks: RankOptions,
 }
 
-fn line(words: &[&str]) -> Line {
-    Line::try_parse_from(std::iter::once(&"test").chain(words)).unwrap()
+fn line(words: &[&str]) -> Arguments {
+    Arguments::try_parse_from(std::iter::once(&"test").chain(words)).unwrap()
 }
 
 /// Notes what it is told; wants to stop after so many steps.
@@ -46,7 +46,7 @@ fn launch(
 ) -> Result<Summary, TrainError> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("run.gnntop");
-    let Line { mut run, ranks } = line(words);
+    let Arguments { mut run, ranks } = line(words);
     run.record = Some(file);
     Launch { name: "test", ranks: &ranks, run: &run, stages: 1, settings: &Vec::new() }.run(ear, body)
 }
@@ -135,7 +135,7 @@ fn a_rank_that_leaves_out_a_meeting_ends_all_with_an_error_that_names_it() {
 #[test]
 fn ranks_of_a_pipeline_are_numbered_copy_by_copy() {
     let folder = tempfile::tempdir().unwrap();
-    let Line { mut run, ranks } = line(&["--ranks", "4"]);
+    let Arguments { mut run, ranks } = line(&["--ranks", "4"]);
     run.record = Some(folder.path().join("run.gnntop"));
     let places = std::sync::Mutex::new(Vec::new());
     Launch { name: "test", ranks: &ranks, run: &run, stages: 2, settings: &Vec::new() }

@@ -10,7 +10,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum ReadError {
     /// A file or directory cannot be opened.
-    #[error("cannot open {}: {source}", path.display())]
+    #[error("cannot open {}", path.display())]
     Open {
         /// The file or directory.
         path: PathBuf,
@@ -18,7 +18,7 @@ pub enum ReadError {
         source: io::Error,
     },
     /// Reading a file failed: it is cut off or damaged.
-    #[error("{}, after line {line}: {source}; is the file complete?", path.display())]
+    #[error("{}, after line {line}: the rest cannot be read; is the file complete?", path.display())]
     Read {
         /// The file.
         path: PathBuf,

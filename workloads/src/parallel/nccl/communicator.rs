@@ -1,8 +1,8 @@
 //! One rank's end of a group of GPUs, which can be given up from any thread while work is under way.
 //!
 //! Where a rank is gone, or the way to it, work that needs it stays on the other GPUs for ever, and whoever waits for one of
-//! these does not come back. Only [`Line::abort`] takes such work away. Who waits cannot do that, so a process keeps all of its
-//! lines in [`Peers`]: the rank that fails ends them, and a thread looks whether NCCL has noticed something.
+//! these does not come back. Only [`SharedHandle::abort`] takes such work away. Who waits cannot do that, so a process keeps all of its
+//! handles in [`Peers`]: the rank that fails ends them, and a thread looks whether NCCL has noticed something.
 
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -24,7 +24,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Where a rank stands.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct GroupRank {
     /// Among all ranks of the run, to be named by.
     pub(super) number: usize,
     /// In its group.
@@ -36,14 +36,14 @@ pub(super) struct Place {
 /// A rank's membership in a group of GPUs.
 #[derive(Debug)]
 pub(super) struct Communicator {
-    line: Arc<Line>,
+    shared: Arc<SharedHandle>,
     /// Not closed before NCCL has freed what it has there.
     device: Device,
 }
 
 /// What other threads have of a communicator. Its owner alone says goodbye.
 #[derive(Debug)]
-struct Line {
+struct SharedHandle {
     functions: &'static Functions,
     number: usize,
     state: Mutex<State>,
@@ -68,23 +68,23 @@ impl Communicator {
     pub(super) fn join(
         functions: &'static Functions,
         id: UniqueId,
-        place: Place,
+        place: GroupRank,
         device: &Device,
         peers: &Arc<Peers>,
     ) -> Result<Self, CollectiveError> {
-        let Place { number, rank, ranks } = place;
+        let GroupRank { number, rank, ranks } = place;
         let (mut handle, mut config) = (std::ptr::null_mut(), Config::NOT_BLOCKING);
         let [of, at] = [ranks, rank].map(|count| c_int::try_from(count).unwrap_or(c_int::MAX));
         // SAFETY: handle and configuration are written and read during the call; the id is copied.
         let status = unsafe { (functions.comm_init)(&raw mut handle, of, id, at, &raw mut config) };
         let none = || failed(format!("rank {number} in joining {ranks} GPUs: {}", functions.words(status)));
         let state = Mutex::new(if handle.is_null() { State::Ended(none()) } else { State::Open(handle) });
-        let line = Arc::new(Line { functions, number, state });
-        let communicator = Self { line: Arc::clone(&line), device: device.clone() };
-        peers.add(&line);
-        line.finish(status, || format!("joining {ranks} GPUs"))?;
+        let shared = Arc::new(SharedHandle { functions, number, state });
+        let communicator = Self { shared: Arc::clone(&shared), device: device.clone() };
+        peers.add(&shared);
+        shared.finish(status, || format!("joining {ranks} GPUs"))?;
         // Without a handle there was no error either: nothing has been joined.
-        line.on_handle(|_| ())?;
+        shared.on_handle(|_| ())?;
         Ok(communicator)
     }
 
@@ -100,10 +100,10 @@ impl Communicator {
         // alike. The work is done in the stream's order, in which the memory is freed as well: it is on the stream when this
         // returns, or was taken off by `abort`, which has the lock until it is.
         let call = |handle| unsafe {
-            (self.line.functions.all_reduce)(address, address, count, FLOAT32, MEAN, handle, stream)
+            (self.shared.functions.all_reduce)(address, address, count, FLOAT32, MEAN, handle, stream)
         };
-        let status = self.line.on_handle(call)?;
-        self.line.finish(status, || format!("all-reduce of {count} values"))
+        let status = self.shared.on_handle(call)?;
+        self.shared.finish(status, || format!("all-reduce of {count} values"))
     }
 
     /// Has the values, which are on [`device`](Self::device), replaced by those of rank `root`.
@@ -111,14 +111,15 @@ impl Communicator {
         let (address, count, stream) = (values.address(), values.count(), values.stream());
         let root = c_int::try_from(root).unwrap_or(c_int::MAX);
         // SAFETY: as in `mean`.
-        let call =
-            |handle| unsafe { (self.line.functions.broadcast)(address, address, count, FLOAT32, root, handle, stream) };
-        let status = self.line.on_handle(call)?;
-        self.line.finish(status, || format!("broadcast of {count} values"))
+        let call = |handle| unsafe {
+            (self.shared.functions.broadcast)(address, address, count, FLOAT32, root, handle, stream)
+        };
+        let status = self.shared.on_handle(call)?;
+        self.shared.finish(status, || format!("broadcast of {count} values"))
     }
 }
 
-impl Line {
+impl SharedHandle {
     /// Takes what is under way off the device, and has every later call fail with this error. The first one counts.
     fn abort(&self, error: &CollectiveError) {
         let mut state = self.lock();
@@ -194,34 +195,34 @@ impl Line {
 impl Drop for Communicator {
     /// Says goodbye in good order, for which the others have to do so as well; gives up where they do not.
     fn drop(&mut self) {
-        let line = &*self.line;
-        let gone = CollectiveError::Gone { rank: line.number, reason: "has ended".to_owned() };
+        let shared = &*self.shared;
+        let gone = CollectiveError::Gone { rank: shared.number, reason: "has ended".to_owned() };
         if std::thread::panicking() {
-            return line.abort(&gone);
+            return shared.abort(&gone);
         }
         // SAFETY: the handle is open.
-        let parted = line.on_handle(|handle| unsafe { (line.functions.comm_finalize)(handle) });
-        let parted = parted.and_then(|status| line.settled(status, Some(FAREWELL)));
-        let mut state = line.lock();
+        let parted = shared.on_handle(|handle| unsafe { (shared.functions.comm_finalize)(handle) });
+        let parted = parted.and_then(|status| shared.settled(status, Some(FAREWELL)));
+        let mut state = shared.lock();
         if let (Ok(SUCCESS), State::Open(handle)) = (parted, &*state) {
             let handle = *handle;
             *state = State::Ended(gone);
             // SAFETY: the handle is open, nothing is under way, and nobody has it any more.
-            let _ = unsafe { (line.functions.comm_destroy)(handle) };
+            let _ = unsafe { (shared.functions.comm_destroy)(handle) };
             return;
         }
         drop(state);
-        line.abort(&gone);
+        shared.abort(&gone);
     }
 }
 
-/// The lines of this process's ranks.
+/// The handles of this process's ranks.
 #[derive(Debug, Default)]
 pub(super) struct Peers(Mutex<Members>);
 
 #[derive(Debug, Default)]
 struct Members {
-    lines: Vec<Weak<Line>>,
+    handles: Vec<Weak<SharedHandle>>,
     /// Why the first rank that failed did.
     failure: Option<CollectiveError>,
     is_watched: bool,
@@ -229,12 +230,12 @@ struct Members {
 
 impl Peers {
     /// One more, which ends at once where a rank has failed already.
-    fn add(self: &Arc<Self>, line: &Arc<Line>) {
+    fn add(self: &Arc<Self>, shared: &Arc<SharedHandle>) {
         let mut members = self.lock();
-        members.lines.retain(|known| known.strong_count() > 0);
-        members.lines.push(Arc::downgrade(line));
+        members.handles.retain(|known| known.strong_count() > 0);
+        members.handles.push(Arc::downgrade(shared));
         if let Some(error) = &members.failure {
-            line.abort(error);
+            shared.abort(error);
         }
         if !members.is_watched {
             let peers = Arc::downgrade(self);
@@ -247,11 +248,11 @@ impl Peers {
     /// Ends them all, those to come included. The first failure counts: others follow from it.
     pub(super) fn end(&self, error: CollectiveError) {
         let error = self.lock().failure.get_or_insert(error).clone();
-        self.all().iter().for_each(|line| line.abort(&error));
+        self.all().iter().for_each(|shared| shared.abort(&error));
     }
 
-    fn all(&self) -> Vec<Arc<Line>> {
-        self.lock().lines.iter().filter_map(Weak::upgrade).collect()
+    fn all(&self) -> Vec<Arc<SharedHandle>> {
+        self.lock().handles.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Locks even after a panic: the list is changed by whole members.
@@ -260,10 +261,10 @@ impl Peers {
     }
 }
 
-/// Looks after the lines for as long as there are ranks.
+/// Looks after the handles for as long as there are ranks.
 fn watch(peers: &Weak<Peers>) {
     while let Some(peers) = peers.upgrade() {
-        peers.all().iter().for_each(|line| line.look());
+        peers.all().iter().for_each(|shared| shared.look());
         drop(peers);
         std::thread::sleep(LOOK_INTERVAL);
     }

@@ -15,7 +15,7 @@ use candle_core::{Device, DeviceLocation, Tensor};
 
 use super::{Collective, CollectiveError, OnDevice, SyncError};
 use crate::cuda::{OnStream, let_use};
-use communicator::{Communicator, Peers, Place};
+use communicator::{Communicator, GroupRank, Peers};
 pub(super) use library::Functions;
 use library::{SUCCESS, UniqueId, failed};
 
@@ -24,7 +24,7 @@ use library::{SUCCESS, UniqueId, failed};
 /// # Errors
 /// It is not installed.
 #[cfg_attr(not(feature = "nccl"), expect(dead_code, reason = "tests load a library of their own"))]
-pub(crate) fn library() -> Result<&'static Functions, CollectiveError> {
+pub(crate) fn installed() -> Result<&'static Functions, CollectiveError> {
     static LIBRARY: OnceLock<Result<Functions, CollectiveError>> = OnceLock::new();
     LIBRARY.get_or_init(Functions::installed).as_ref().map_err(Clone::clone)
 }
@@ -64,7 +64,7 @@ impl NcclRank {
             return Ok(Arc::clone(known));
         }
         self.let_each_other_use(device)?;
-        let place = Place { number: self.number, rank: self.host.rank(), ranks: self.host.ranks() };
+        let place = GroupRank { number: self.number, rank: self.host.rank(), ranks: self.host.ranks() };
         let made = Arc::new(Communicator::join(self.functions, self.exchange_id()?, place, device, &self.peers)?);
         *communicator = Some(Arc::clone(&made));
         Ok(made)

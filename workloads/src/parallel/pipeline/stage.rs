@@ -78,12 +78,12 @@ pub struct Pipeline {
     /// Computing, in the batch so far.
     spent: PassTimes,
     /// What the backward passes to come need, the oldest first: passes come in the order of the micro-batches.
-    kept: VecDeque<Kept>,
+    kept: VecDeque<SavedPass>,
 }
 
 /// What a micro-batch leaves between its two passes.
 #[derive(Debug)]
-struct Kept {
+struct SavedPass {
     input: Input,
     /// The result with all that leads to it; nothing where it will be computed again.
     output: Option<Tensor>,
@@ -236,7 +236,7 @@ impl Pipeline {
         if output.is_some() {
             self.set_live(self.live + 1);
         }
-        self.kept.push_back(Kept { input, output });
+        self.kept.push_back(SavedPass { input, output });
         Ok(result)
     }
 
@@ -249,7 +249,7 @@ impl Pipeline {
     ) -> Result<(), SyncError> {
         let upstream = self.after().map(|rank| self.exchange.receive(ranks, rank)).transpose()?;
         #[expect(clippy::expect_used, reason = "every order has a micro-batch's forward pass before its backward pass")]
-        let Kept { input, output } = self.kept.pop_front().expect("a forward pass before");
+        let SavedPass { input, output } = self.kept.pop_front().expect("a forward pass before");
         let of_input = {
             let _backward = span(&phase::BACKWARD);
             let _micro_batch = span(self.names[micro_batch]);

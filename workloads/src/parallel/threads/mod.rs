@@ -22,12 +22,12 @@ const BLOCK: usize = 2048;
 #[derive(Debug)]
 pub struct ThreadRank {
     rank: usize,
-    group: Arc<Group>,
+    group: Arc<ThreadGroup>,
 }
 
 /// What the threads share.
 #[derive(Debug)]
-struct Group {
+struct ThreadGroup {
     meeting: Meeting,
     /// Why the first rank that failed did.
     failure: OnceLock<CollectiveError>,
@@ -37,7 +37,7 @@ struct Group {
     /// From rank `i` to rank `j` at `i * ranks + j`.
     mailboxes: Vec<Mailbox>,
     /// Groups that were made of this one, by color; the oldest go when a color is used again.
-    parts: Mutex<Vec<(usize, Arc<Group>)>>,
+    parts: Mutex<Vec<(usize, Arc<ThreadGroup>)>>,
 }
 
 /// A rank's call, readable by all between two meetings.
@@ -68,11 +68,11 @@ impl Kind {
 /// `has_cores` says that each has a core of its own; else those who wait sleep at once and leave the core to others.
 #[must_use]
 pub fn thread_ranks(ranks: usize, has_cores: bool) -> Vec<ThreadRank> {
-    let group = Arc::new(Group::new(ranks, has_cores));
+    let group = Arc::new(ThreadGroup::new(ranks, has_cores));
     (0..ranks).map(|rank| ThreadRank { rank, group: Arc::clone(&group) }).collect()
 }
 
-impl Group {
+impl ThreadGroup {
     fn new(ranks: usize, has_cores: bool) -> Self {
         Self {
             meeting: Meeting::new(ranks, has_cores),
@@ -133,7 +133,7 @@ impl ThreadRank {
 
     /// Shows the others `values`, and when all have come runs `work`, which may read and write what its caller can prove
     /// to be nobody else's. Returns when all are done.
-    fn together(&self, kind: Kind, values: &mut [f32], work: impl FnOnce(&Group)) -> Result<(), CollectiveError> {
+    fn together(&self, kind: Kind, values: &mut [f32], work: impl FnOnce(&ThreadGroup)) -> Result<(), CollectiveError> {
         let (group, call) = (&*self.group, &self.group.calls[self.rank]);
         call.kind.store(kind as u64, Ordering::Relaxed);
         call.count.store(values.len() as u64, Ordering::Relaxed);
@@ -150,7 +150,7 @@ impl ThreadRank {
     }
 
     /// The values of a rank of the same call.
-    fn values_of(group: &Group, rank: usize) -> *mut f32 {
+    fn values_of(group: &ThreadGroup, rank: usize) -> *mut f32 {
         group.calls[rank].values.load(Ordering::Relaxed)
     }
 
@@ -240,7 +240,7 @@ impl Collective for ThreadRank {
         let members: Vec<usize> = (0..self.ranks()).filter(|rank| colors[*rank] as usize == color).collect();
         let rank = members.iter().filter(|member| **member < self.rank).count();
         if rank == 0 {
-            let part = Arc::new(Group::new(members.len(), self.group.has_cores));
+            let part = Arc::new(ThreadGroup::new(members.len(), self.group.has_cores));
             let mut parts = lock(&self.group.parts);
             parts.retain(|(known, _)| *known != color);
             parts.push((color, part));
@@ -259,7 +259,7 @@ impl Collective for ThreadRank {
 }
 
 /// Locks even after a panic: the list is changed by whole groups.
-fn lock(parts: &Mutex<Vec<(usize, Arc<Group>)>>) -> MutexGuard<'_, Vec<(usize, Arc<Group>)>> {
+fn lock(parts: &Mutex<Vec<(usize, Arc<ThreadGroup>)>>) -> MutexGuard<'_, Vec<(usize, Arc<ThreadGroup>)>> {
     parts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

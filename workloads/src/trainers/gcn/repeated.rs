@@ -31,11 +31,11 @@ pub(super) struct Inputs {
 /// A training whose steps are all the same.
 pub(super) struct Repeated {
     /// Gone before what it reads and writes.
-    how: How,
+    how: Handover,
     work: Work,
 }
 
-enum How {
+enum Handover {
     /// Kernel by kernel, for so many steps more.
     Rehearsing(u32),
     /// By one launch.
@@ -78,7 +78,7 @@ impl Repeated {
             device,
             inputs,
         };
-        Ok(Self { how: How::Rehearsing(REHEARSALS), work })
+        Ok(Self { how: Handover::Rehearsing(REHEARSALS), work })
     }
 
     /// One step, whose phases are forward, backward and optimizer, or one for all of it. Waits for the device.
@@ -86,24 +86,24 @@ impl Repeated {
     /// # Errors
     /// The data do not fit the network, or the device refuses.
     pub(super) fn step(&mut self) -> Result<Found> {
-        if matches!(self.how, How::Rehearsing(0)) {
+        if matches!(self.how, Handover::Rehearsing(0)) {
             let _capture = span(&CAPTURE);
             self.how = match capture(&self.work.device, || self.work.all()) {
-                Ok(captured) => How::Captured(captured),
-                Err(reason) => How::Refused(one_line(&reason)),
+                Ok(captured) => Handover::Captured(captured),
+                Err(reason) => Handover::Refused(one_line(&reason)),
             };
         }
-        if let How::Captured(captured) = &self.how {
+        if let Handover::Captured(captured) = &self.how {
             let replay = span(&REPLAY);
             match captured.launch() {
                 Ok(()) => drop(replay),
-                Err(reason) => self.how = How::Refused(one_line(&reason)),
+                Err(reason) => self.how = Handover::Refused(one_line(&reason)),
             }
         }
         match &mut self.how {
-            How::Captured(_) => {}
-            How::Refused(_) => self.work.in_phases()?,
-            How::Rehearsing(left) => {
+            Handover::Captured(_) => {}
+            Handover::Refused(_) => self.work.in_phases()?,
+            Handover::Rehearsing(left) => {
                 *left -= 1;
                 rehearse(&self.work.device, || self.work.in_phases())?;
             }
@@ -112,14 +112,14 @@ impl Repeated {
         Ok(Found { loss, scores: self.work.scores.clone() })
     }
 
-    /// How steps are handed over from now on, once that is known.
+    /// Handover steps are handed over from now on, once that is known.
     pub(super) fn told(&self) -> Option<String> {
         match &self.how {
-            How::Rehearsing(_) => None,
-            How::Captured(_) => {
+            Handover::Rehearsing(_) => None,
+            Handover::Captured(_) => {
                 Some(format!("a step is one launch of a CUDA graph, after {REHEARSALS} kernel by kernel"))
             }
-            How::Refused(reason) => {
+            Handover::Refused(reason) => {
                 Some(format!("not captured in a CUDA graph, steps go on kernel by kernel: {reason}"))
             }
         }

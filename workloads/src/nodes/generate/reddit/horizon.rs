@@ -18,14 +18,14 @@ pub(super) fn draws_for(weights: &[f64], pairs: usize) -> f64 {
 }
 
 /// Nodes of about equal weight.
-struct Group {
+struct WeightClass {
     nodes: f64,
     /// Probability of one of them to be drawn first.
     share: f64,
 }
 
 /// Groups of ranks, small for the heavy nodes.
-fn groups(weights: &[f64]) -> Vec<Group> {
+fn groups(weights: &[f64]) -> Vec<WeightClass> {
     const GROWTH: f64 = 1.15;
     let mut sorted = weights.to_vec();
     sorted.sort_unstable_by(|a, b| b.total_cmp(a));
@@ -34,14 +34,14 @@ fn groups(weights: &[f64]) -> Vec<Group> {
     while !rest.is_empty() {
         let (group, after) = rest.split_at((size as usize).min(rest.len()));
         let nodes = group.len() as f64;
-        groups.push(Group { nodes, share: group.iter().sum::<f64>() / total / nodes });
+        groups.push(WeightClass { nodes, share: group.iter().sum::<f64>() / total / nodes });
         (rest, size) = (after, (size * GROWTH).max(size + 1.0));
     }
     groups
 }
 
 /// Different pairs expected after some draws.
-fn expected_pairs(groups: &[Group], draws: f64) -> f64 {
+fn expected_pairs(groups: &[WeightClass], draws: f64) -> f64 {
     let classes = CLASSES as f64;
     let mut pairs = 0.0;
     for (position, a) in groups.iter().enumerate() {
