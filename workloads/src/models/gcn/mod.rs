@@ -1,7 +1,7 @@
 //! GCN (graph convolutional network, Kipf and Welling): study 1, node classification on Cora.
 //!
-//! A [`LoopedGraph`] is normalised once or at every step; [`Gcn`] is the model; [`GcnCommand`] trains it in the study's
-//! four ways.
+//! A [`LoopedGraph`] is normalised once or at every step; [`Gcn`] is the model, which
+//! [`trainers::gcn`](crate::trainers::gcn) trains in the study's ways.
 
 mod conv;
 mod finish;

@@ -1,4 +1,4 @@
-//! Principal neighbourhood aggregation (PNA) on molecules: the model of study 0, exactly, and how it is trained.
+//! Principal neighbourhood aggregation (PNA) on molecules: the model of study 0, exactly.
 //!
 //! Layer l computes `m_ij = W_pre [x_i | x_j] + b`, the mean, minimum, maximum and standard deviation of `m_ij` over
 //! the in-neighbours j, `W_post [x_i | a_i | a_i amp_i | a_i att_i] + b` with the two degree scalers, a last linear

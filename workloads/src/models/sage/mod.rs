@@ -1,4 +1,4 @@
-//! GraphSAGE with mean aggregation: study 2's first model, exactly, and how it is trained on sampled neighbourhoods.
+//! GraphSAGE with mean aggregation: study 2's first model, exactly.
 //!
 //! Layer l computes `W_l mean_j x_j + b + W_r x_i` over the in-neighbours j, then ReLU and dropout except after the last
 //! layer. Parameters have PyTorch Geometric's names and shapes, so its checkpoints load. It runs on a whole graph, on a

@@ -1,4 +1,4 @@
-//! ViG (vision graph network): study 3's model, exactly, and how it is trained.
+//! ViG (vision graph network): study 3's model, exactly.
 //!
 //! Every pixel of an image is a node with its three colours, joined to its up to eight neighbours. Eight blocks widen
 //! each node to 256 and 512 hidden values and narrow it to three again; the sum over an image's nodes is classified.
