@@ -113,7 +113,7 @@ fn a_rank_that_panics_is_named_with_its_words() {
         rank.collective().all_reduce(&mut [0.0; 4])?;
         Ok(Summary::default())
     });
-    assert_eq!(error.unwrap_err().to_string(), "rank 2: it panicked: the order of rank 2");
+    assert_eq!(error.unwrap_err().with_causes(), "rank 2: it panicked: the order of rank 2");
 }
 
 #[test]
