@@ -13,8 +13,10 @@ use super::progress::Progress;
 /// Elements that a block of threads updates.
 const LENGTH: usize = 4096;
 
-/// The constants of one step, as the CPU's.
-#[derive(Debug, Clone, Copy)]
+/// The constants of one step, with the bias corrections of PyTorch's `_single_tensor_adam`: the host's, and the end of
+/// `AdamArguments` in adam.cu.
+#[derive(Debug, Clone, Copy, NoUninit)]
+#[repr(C)]
 pub(crate) struct Rates {
     pub(crate) beta1: f32,
     pub(crate) beta2: f32,
@@ -42,16 +44,9 @@ struct AdamArguments {
     block_slot: Address,
     block_run: Address,
     is_bad: Address,
-    rates: Address,
+    changing: Address,
     length: u64,
-    beta1: f32,
-    beta2: f32,
-    one_minus_beta1: f32,
-    one_minus_beta2: f32,
-    epsilon: f32,
-    gradient_scale: f32,
-    step_size: f32,
-    root_correction: f32,
+    rates: Rates,
 }
 
 /// 64-bit words of a `Slot` of adam.cu.
@@ -94,16 +89,9 @@ impl Table {
             block_slot: list(&self.lists, &self.blocks[0])?,
             block_run: list(&self.lists, &self.blocks[1])?,
             is_bad,
-            rates: changing,
+            changing,
             length: LENGTH as u64,
-            beta1: rates.beta1,
-            beta2: rates.beta2,
-            one_minus_beta1: rates.one_minus_beta1,
-            one_minus_beta2: rates.one_minus_beta2,
-            epsilon: rates.epsilon,
-            gradient_scale: rates.gradient_scale,
-            step_size: rates.step_size,
-            root_correction: rates.root_correction,
+            rates,
         };
         let kernel = Kernel { module: Module::Adam, name: name.to_owned() };
         // SAFETY: every slot has four tensors of the length beside them, the blocks cover it, and the other addresses are none or of the numbers that `adam.cu` names.

@@ -1,8 +1,10 @@
 //! The networks: layers and models, built from [`kernels`](crate::kernels), each in a fast form and a plain one that agree.
 //! A model takes its parameters from a `VarBuilder`; what trains it is in [`trainers`](crate::trainers).
 
+mod chain;
 pub mod gat;
 pub mod gcn;
+mod layered;
 mod node_model;
 mod parameters;
 pub mod pna;
@@ -10,5 +12,4 @@ pub mod sage;
 pub mod vig;
 
 pub use node_model::{NodeModel, Pass};
-pub(crate) use node_model::{check_nodes, edges_of};
 pub use parameters::{Parameter, Parameters};

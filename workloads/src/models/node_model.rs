@@ -75,13 +75,13 @@ pub trait NodeModel: Sized {
 }
 
 /// The edges that layer `layer` runs on.
-pub(crate) fn edges_of(layers: &[Arc<Adjacency>], layer: usize) -> &Arc<Adjacency> {
+pub(super) fn edges_of(layers: &[Arc<Adjacency>], layer: usize) -> &Arc<Adjacency> {
     &layers[layer.min(layers.len() - 1)]
 }
 
 /// Whether `features` have this width and as many rows as the edges say, and each layer's edges start where the layer
 /// before ends.
-pub(crate) fn check_nodes(features: &Tensor, width: usize, layers: &[Arc<Adjacency>], count: usize) -> Result<()> {
+pub(super) fn check_nodes(features: &Tensor, width: usize, layers: &[Arc<Adjacency>], count: usize) -> Result<()> {
     if layers.len() != 1 && layers.len() != count {
         bail!("{} adjacencies for {count} layers; give one for all or one for each", layers.len());
     }

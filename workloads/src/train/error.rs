@@ -116,10 +116,14 @@ impl TrainError {
     /// The error and its causes in one line, each once: `rank 1: cannot open reddit/: No such file or directory`.
     #[must_use]
     pub fn with_causes(&self) -> String {
-        let causes = std::iter::successors(Some(self as &dyn Error), |error| error.source());
         // With a backtrace candle's errors would be pages.
         let line = |error: &dyn Error| error.to_string().lines().next().unwrap_or_default().to_owned();
-        causes.map(line).collect::<Vec<_>>().join(": ")
+        let (mut told, mut cause) = (line(self), self.source());
+        while let Some(error) = cause {
+            told = format!("{told}: {}", line(error));
+            cause = error.source();
+        }
+        told
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod config;
 mod conv;
+mod dropouts;
 mod fused;
 mod loops;
 mod model;

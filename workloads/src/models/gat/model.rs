@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use candle_core::{DType, Result, Tensor, bail};
+use candle_core::{Result, Tensor};
 use candle_nn::VarBuilder;
 
-use super::fused::{Chain, Dropouts};
+use super::dropouts::Dropouts;
+use super::fused;
+use super::on_device;
 use super::{GatConfig, GatConv, SelfLoops, with_self_loops};
 use crate::graph::Adjacency;
 use crate::kernels::{Lanes, Workspaces, dropout};
-use crate::models::{NodeModel, Pass, check_nodes, edges_of};
+use crate::models::layered::{self, LayeredModel, Stack};
+use crate::models::{NodeModel, Pass};
 
 /// A graph attention network.
 #[derive(Debug, Clone)]
@@ -26,6 +29,11 @@ impl Gat {
         &self.config
     }
 
+    /// Whether ELU follows a layer.
+    fn is_inner(&self, layer: usize) -> bool {
+        layer + 1 < self.convs.len()
+    }
+
     /// Probability and seed of the dropout of what layer `layer` reads.
     fn drop_features(&self, pass: Pass, layer: usize) -> Option<(f64, u64)> {
         let probability = if layer == 0 { self.config.dropout.input } else { self.config.dropout.hidden };
@@ -37,74 +45,63 @@ impl Gat {
         pass.dropout(self.config.attention_dropout(layer), 2 * layer + 1)
     }
 
-    fn plain<G>(
-        &self,
-        features: &Tensor,
-        layers: &[Arc<Adjacency>],
-        pass: Pass,
-        mut enter: impl FnMut(usize) -> G,
-    ) -> Result<Tensor> {
-        let mut x = features.clone();
-        for (index, conv) in self.convs.iter().enumerate() {
-            let _guard = enter(index);
-            if let Some((probability, seed)) = self.drop_features(pass, index) {
-                x = dropout(&x, probability, seed)?;
-            }
-            let edges = match self.config.self_loops {
-                SelfLoops::Replaced => with_self_loops(edges_of(layers, index))?,
-                SelfLoops::AsGiven => Arc::clone(edges_of(layers, index)),
-            };
-            x = conv.forward(&x, &edges, self.config.kernels, self.drop_attention(pass, index))?;
-            if index + 1 < self.convs.len() {
-                x = x.elu(1.0)?;
-            }
-        }
-        Ok(x)
-    }
-
-    fn fused<T: Lanes, G>(
-        &self,
-        features: &Tensor,
-        layers: &[Arc<Adjacency>],
-        pass: Pass,
-        mut enter: impl FnMut(usize) -> G,
-    ) -> Result<Tensor> {
-        let mut chain = Chain::<T>::start(features, &self.workspaces)?;
-        for (index, conv) in self.convs.iter().enumerate() {
-            let _guard = enter(index);
-            let inner = index + 1 < self.convs.len();
-            let dropouts = self.dropouts(pass, index);
-            chain = chain.layer(conv, edges_of(layers, index), self.config.self_loops, inner, dropouts)?;
-        }
-        chain.finish()
-    }
-
     /// All dropouts of a layer of the fused form.
     fn dropouts(&self, pass: Pass, layer: usize) -> Dropouts {
-        let inner = layer + 1 < self.convs.len();
         Dropouts {
             input: if layer == 0 { self.drop_features(pass, 0) } else { None },
             attention: self.drop_attention(pass, layer),
-            output: if inner { self.drop_features(pass, layer + 1) } else { None },
+            output: if self.is_inner(layer) { self.drop_features(pass, layer + 1) } else { None },
+        }
+    }
+}
+
+impl LayeredModel for Gat {
+    const NAME: &'static str = "gat";
+    type Fused<T: Lanes> = fused::Layer<T>;
+    type OnDevice = on_device::Layer;
+
+    fn stack(&self) -> Stack<'_> {
+        Stack {
+            layers: self.convs.len(),
+            in_features: self.config.in_features,
+            is_fused: self.config.fused(),
+            workspaces: &self.workspaces,
         }
     }
 
-    /// The fused form with the kernels of a GPU, in any number type.
-    pub(super) fn fused_on_device<G>(
+    fn plain_layer(&self, index: usize, x: &Tensor, edges: &Arc<Adjacency>, pass: Pass) -> Result<Tensor> {
+        let x = match self.drop_features(pass, index) {
+            Some((probability, seed)) => &dropout(x, probability, seed)?,
+            None => x,
+        };
+        let edges = match self.config.self_loops {
+            SelfLoops::Replaced => with_self_loops(edges)?,
+            SelfLoops::AsGiven => Arc::clone(edges),
+        };
+        let x = self.convs[index].forward(x, &edges, self.config.kernels, self.drop_attention(pass, index))?;
+        if self.is_inner(index) { x.elu(1.0) } else { Ok(x) }
+    }
+
+    fn fused_layer<T: Lanes>(
         &self,
-        features: &Tensor,
-        layers: &[Arc<Adjacency>],
+        index: usize,
+        edges: &Arc<Adjacency>,
         pass: Pass,
-        mut enter: impl FnMut(usize) -> G,
-    ) -> Result<Tensor> {
-        let mut chain = crate::cuda::Chain::start(features)?;
-        for (index, conv) in self.convs.iter().enumerate() {
-            let _guard = enter(index);
-            let (inner, dropouts) = (index + 1 < self.convs.len(), self.dropouts(pass, index));
-            let edges = edges_of(layers, index);
-            chain = super::on_device::push(chain, conv, edges, self.config.self_loops, inner, dropouts)?;
-        }
-        Ok(chain.finish())
+        _with_input: bool,
+    ) -> Result<fused::Layer<T>> {
+        let dropouts = (self.is_inner(index), self.dropouts(pass, index));
+        fused::Layer::new(&self.convs[index], edges, self.config.self_loops, dropouts, &self.workspaces)
+    }
+
+    fn layer_on_device(
+        &self,
+        index: usize,
+        edges: &Arc<Adjacency>,
+        pass: Pass,
+        _with_input: bool,
+    ) -> Result<on_device::Layer> {
+        let dropouts = (self.is_inner(index), self.dropouts(pass, index));
+        on_device::Layer::new(&self.convs[index], edges, self.config.self_loops, dropouts)
     }
 }
 
@@ -132,15 +129,6 @@ impl NodeModel for Gat {
         pass: Pass,
         enter: impl FnMut(usize) -> G,
     ) -> Result<Tensor> {
-        check_nodes(features, self.config.in_features, layers, self.convs.len())?;
-        if self.config.fused() && features.device().is_cuda() {
-            return self.fused_on_device(features, layers, pass, enter);
-        }
-        match (self.config.fused() && features.device().is_cpu(), features.dtype()) {
-            (false, _) => self.plain(features, layers, pass, enter),
-            (true, DType::F32) => self.fused::<f32, G>(features, layers, pass, enter),
-            (true, DType::F64) => self.fused::<f64, G>(features, layers, pass, enter),
-            (true, other) => bail!("gat: the fused form takes f32 or f64 features, not {other:?}; take the plain form"),
-        }
+        layered::forward(self, features, layers, pass, enter)
     }
 }

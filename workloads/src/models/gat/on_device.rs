@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use candle_core::{Result, Tensor, bail};
 
-use super::fused::Dropouts;
+use super::dropouts::{Dropouts, Masks};
 use super::{GatConv, SelfLoops, with_self_loops};
-use crate::cuda::{Attended, Attending, Chain, ChainLayer, Edges, Gradients, Memory, View, attend, dropout};
+use crate::cuda::{Attended, Attending, ChainLayer, Edges, Gradients, Memory, View, attend, dropout};
 use crate::graph::{Adjacency, Columns, DropMask};
 
 /// One evaluation of a layer.
-pub(super) struct Layer {
+pub(crate) struct Layer {
     /// With the loops that count.
     adjacency: Arc<Adjacency>,
     columns: Columns,
@@ -35,35 +35,6 @@ struct Activations {
     attended: Attended,
 }
 
-/// Adds a layer to a chain; an `inner` one has ELU behind it.
-pub(super) fn push(
-    chain: Chain<Layer>,
-    conv: &GatConv,
-    adjacency: &Arc<Adjacency>,
-    self_loops: SelfLoops,
-    inner: bool,
-    dropouts: Dropouts,
-) -> Result<Chain<Layer>> {
-    let mask = |dropout: Option<(f64, u64)>| dropout.map(|(p, seed)| DropMask::new(p, seed)).transpose();
-    let adjacency = match self_loops {
-        SelfLoops::Replaced => with_self_loops(adjacency)?,
-        SelfLoops::AsGiven => Arc::clone(adjacency),
-    };
-    let layer = Layer {
-        adjacency,
-        columns: Columns { heads: conv.heads, width: conv.width },
-        negative_slope: conv.negative_slope,
-        inner,
-        input_mask: mask(dropouts.input)?,
-        attention_mask: mask(dropouts.attention)?,
-        output_mask: mask(dropouts.output)?,
-        weights: [conv.weight.clone(), conv.source.clone(), conv.target.clone()],
-        bias: conv.bias.clone(),
-        activations: Mutex::default(),
-    };
-    chain.push(layer, !inner)
-}
-
 /// The parameters that the kernels read, contiguous.
 struct Vectors {
     bias: Tensor,
@@ -72,6 +43,31 @@ struct Vectors {
 }
 
 impl Layer {
+    /// An `inner` layer has ELU behind it.
+    pub(super) fn new(
+        conv: &GatConv,
+        adjacency: &Arc<Adjacency>,
+        self_loops: SelfLoops,
+        (inner, dropouts): (bool, Dropouts),
+    ) -> Result<Self> {
+        let Masks { input, attention, output } = dropouts.masks()?;
+        Ok(Self {
+            adjacency: match self_loops {
+                SelfLoops::Replaced => with_self_loops(adjacency)?,
+                SelfLoops::AsGiven => Arc::clone(adjacency),
+            },
+            columns: Columns { heads: conv.heads, width: conv.width },
+            negative_slope: conv.negative_slope,
+            inner,
+            input_mask: input,
+            attention_mask: attention,
+            output_mask: output,
+            weights: [conv.weight.clone(), conv.source.clone(), conv.target.clone()],
+            bias: conv.bias.clone(),
+            activations: Mutex::default(),
+        })
+    }
+
     fn vectors(&self) -> Result<Vectors> {
         let flat = |tensor: &Tensor| tensor.detach().contiguous();
         Ok(Vectors { bias: flat(&self.bias)?, source: flat(&self.weights[1])?, target: flat(&self.weights[2])? })
@@ -154,6 +150,7 @@ mod tests {
     use crate::cuda::tests::multigraph::{generator, random_tensor};
     use crate::cuda::tests::{TYPES, all_gradients, assert_alike, graphs};
     use crate::models::gat::{Gat, GatConfig};
+    use crate::models::layered::forward_on_device;
     use crate::models::{NodeModel, Parameters, Pass};
 
     /// Result and gradients of features and parameters, on the device or with the plain form of the CPU.
@@ -172,7 +169,7 @@ mod tests {
         let upstream = random_tensor(&mut rng, &[graph.nodes(), columns], DType::F64);
         let layers = std::slice::from_ref(graph);
         let out = if on_device {
-            model.fused_on_device(&features, layers, pass, |_| ()).unwrap()
+            forward_on_device(&model, &features, layers, pass, |_| ()).unwrap()
         } else {
             model.forward(&features, layers, pass).unwrap()
         };

@@ -14,6 +14,7 @@ mod conv;
 mod fused;
 mod model;
 mod on_device;
+mod order;
 
 pub use config::SageConfig;
 pub use conv::SageConv;

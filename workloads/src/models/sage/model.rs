@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use candle_core::{DType, Result, Tensor, bail};
+use candle_core::{Result, Tensor};
 use candle_nn::VarBuilder;
 
-use super::fused::Chain;
+use super::fused;
+use super::on_device;
 use super::{SageConfig, SageConv};
 use crate::graph::Adjacency;
 use crate::kernels::{Lanes, Workspaces, dropout};
-use crate::models::{NodeModel, Pass, check_nodes, edges_of};
+use crate::models::layered::{self, LayeredModel, Stack};
+use crate::models::{NodeModel, Pass};
 
 /// GraphSAGE.
 #[derive(Debug, Clone)]
@@ -26,60 +28,59 @@ impl Sage {
         &self.config
     }
 
-    fn plain<G>(
-        &self,
-        features: &Tensor,
-        layers: &[Arc<Adjacency>],
-        pass: Pass,
-        mut enter: impl FnMut(usize) -> G,
-    ) -> Result<Tensor> {
-        let mut x = features.clone();
-        for (index, conv) in self.convs.iter().enumerate() {
-            let _guard = enter(index);
-            x = conv.forward(&x, edges_of(layers, index), self.config.kernels)?;
-            if index + 1 < self.convs.len() {
-                x = x.relu()?;
-                if let Some((probability, seed)) = pass.dropout(self.config.dropout, index) {
-                    x = dropout(&x, probability, seed)?;
-                }
-            }
-        }
-        Ok(x)
+    /// Whether ReLU and dropout follow a layer.
+    fn is_inner(&self, layer: usize) -> bool {
+        layer + 1 < self.convs.len()
     }
 
-    fn fused<T: Lanes, G>(
-        &self,
-        features: &Tensor,
-        layers: &[Arc<Adjacency>],
-        pass: Pass,
-        mut enter: impl FnMut(usize) -> G,
-    ) -> Result<Tensor> {
-        let mut chain = Chain::<T>::start(features, &self.workspaces)?;
-        for (index, conv) in self.convs.iter().enumerate() {
-            let _guard = enter(index);
-            let inner = index + 1 < self.convs.len();
-            let drop = if inner { pass.dropout(self.config.dropout, index) } else { None };
-            chain = chain.layer(conv, edges_of(layers, index), inner, drop)?;
+    /// Probability and seed of the dropout behind a layer.
+    fn dropout(&self, pass: Pass, layer: usize) -> Option<(f64, u64)> {
+        if self.is_inner(layer) { pass.dropout(self.config.dropout, layer) } else { None }
+    }
+}
+
+impl LayeredModel for Sage {
+    const NAME: &'static str = "sage";
+    type Fused<T: Lanes> = fused::Layer<T>;
+    type OnDevice = on_device::Layer;
+
+    fn stack(&self) -> Stack<'_> {
+        Stack {
+            layers: self.convs.len(),
+            in_features: self.config.in_features,
+            is_fused: self.config.fused(),
+            workspaces: &self.workspaces,
         }
-        chain.finish()
     }
 
-    /// The fused form with the kernels of a GPU, in any number type.
-    pub(super) fn fused_on_device<G>(
-        &self,
-        features: &Tensor,
-        layers: &[Arc<Adjacency>],
-        pass: Pass,
-        mut enter: impl FnMut(usize) -> G,
-    ) -> Result<Tensor> {
-        let mut chain = crate::cuda::Chain::start(features)?;
-        for (index, conv) in self.convs.iter().enumerate() {
-            let _guard = enter(index);
-            let inner = index + 1 < self.convs.len();
-            let drop = if inner { pass.dropout(self.config.dropout, index) } else { None };
-            chain = super::on_device::push(chain, conv, edges_of(layers, index), inner, drop)?;
+    fn plain_layer(&self, index: usize, x: &Tensor, edges: &Arc<Adjacency>, pass: Pass) -> Result<Tensor> {
+        let x = self.convs[index].forward(x, edges, self.config.kernels)?;
+        let x = if self.is_inner(index) { x.relu()? } else { x };
+        match self.dropout(pass, index) {
+            Some((probability, seed)) => dropout(&x, probability, seed),
+            None => Ok(x),
         }
-        Ok(chain.finish())
+    }
+
+    fn fused_layer<T: Lanes>(
+        &self,
+        index: usize,
+        edges: &Arc<Adjacency>,
+        pass: Pass,
+        with_input: bool,
+    ) -> Result<fused::Layer<T>> {
+        let (conv, drop) = (&self.convs[index], self.dropout(pass, index));
+        fused::Layer::new(conv, edges, (self.is_inner(index), drop), with_input, &self.workspaces)
+    }
+
+    fn layer_on_device(
+        &self,
+        index: usize,
+        edges: &Arc<Adjacency>,
+        pass: Pass,
+        with_input: bool,
+    ) -> Result<on_device::Layer> {
+        on_device::Layer::new(&self.convs[index], edges, (self.is_inner(index), self.dropout(pass, index)), with_input)
     }
 }
 
@@ -107,17 +108,6 @@ impl NodeModel for Sage {
         pass: Pass,
         enter: impl FnMut(usize) -> G,
     ) -> Result<Tensor> {
-        check_nodes(features, self.config.in_features, layers, self.convs.len())?;
-        if self.config.fused() && features.device().is_cuda() {
-            return self.fused_on_device(features, layers, pass, enter);
-        }
-        match (self.config.fused() && features.device().is_cpu(), features.dtype()) {
-            (false, _) => self.plain(features, layers, pass, enter),
-            (true, DType::F32) => self.fused::<f32, G>(features, layers, pass, enter),
-            (true, DType::F64) => self.fused::<f64, G>(features, layers, pass, enter),
-            (true, other) => {
-                bail!("sage: the fused form takes f32 or f64 features, not {other:?}; take the plain form")
-            }
-        }
+        layered::forward(self, features, layers, pass, enter)
     }
 }

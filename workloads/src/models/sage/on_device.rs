@@ -7,15 +7,15 @@ use std::sync::Arc;
 use candle_core::{Result, Tensor};
 
 use super::SageConv;
-use super::fused::Order;
+use super::order::Order;
 use crate::cuda::{
-    Chain, ChainLayer, Edges, Finished, Gradients, Memory, SavedTensor, View, add_first, behind_relu, column_sums,
+    ChainLayer, Edges, Finished, Gradients, Memory, SavedTensor, View, add_first, behind_relu, column_sums,
     gradient_of_mean_rows, mean_beside, mean_finish,
 };
 use crate::graph::{Adjacency, DropMask};
 
 /// One evaluation of a layer.
-pub(super) struct Layer {
+pub(crate) struct Layer {
     adjacency: Arc<Adjacency>,
     order: Order,
     input: usize,
@@ -29,29 +29,30 @@ pub(super) struct Layer {
     joined: SavedTensor,
 }
 
-/// Adds a layer to a chain; an `inner` one has ReLU behind it, and dropout of this probability and seed.
-pub(super) fn push(
-    chain: Chain<Layer>,
-    conv: &SageConv,
-    adjacency: &Arc<Adjacency>,
-    inner: bool,
-    dropout: Option<(f64, u64)>,
-) -> Result<Chain<Layer>> {
-    let mask = dropout.map(|(probability, seed)| DropMask::new(probability, seed)).transpose()?;
-    let layer = Layer {
-        adjacency: Arc::clone(adjacency),
-        order: Order::of(adjacency, conv.input, conv.output, chain.gives_gradient()),
-        input: conv.input,
-        output: conv.output,
-        finished: Finished { relu: inner, mask },
-        weights: [conv.left.0.clone(), conv.right.clone()],
-        bias: conv.left.1.clone(),
-        joined: SavedTensor::default(),
-    };
-    chain.push(layer, !inner)
-}
-
 impl Layer {
+    /// An `inner` layer has ReLU behind it, and dropout of this probability and seed; its input needs a gradient where
+    /// `with_input`.
+    pub(super) fn new(
+        conv: &SageConv,
+        adjacency: &Arc<Adjacency>,
+        (inner, dropout): (bool, Option<(f64, u64)>),
+        with_input: bool,
+    ) -> Result<Self> {
+        Ok(Self {
+            adjacency: Arc::clone(adjacency),
+            order: Order::of(adjacency, conv.input, conv.output, with_input),
+            input: conv.input,
+            output: conv.output,
+            finished: Finished {
+                relu: inner,
+                mask: dropout.map(|(probability, seed)| DropMask::new(probability, seed)).transpose()?,
+            },
+            weights: [conv.left.0.clone(), conv.right.clone()],
+            bias: conv.left.1.clone(),
+            joined: SavedTensor::default(),
+        })
+    }
+
     /// `W_l | W_r`, `[output, 2 input]`.
     fn both_weights(&self) -> Result<Tensor> {
         Tensor::cat(&[&self.weights[0].detach(), &self.weights[1].detach()], 1)
@@ -149,6 +150,7 @@ mod tests {
     use crate::cuda::emulation::is_possible;
     use crate::cuda::tests::multigraph::{self, generator, random_tensor};
     use crate::cuda::tests::{TYPES, all_gradients, assert_alike, graphs};
+    use crate::models::layered::forward_on_device;
     use crate::models::sage::{Sage, SageConfig};
     use crate::models::{NodeModel, Parameters, Pass};
 
@@ -162,7 +164,7 @@ mod tests {
         let upstream = random_tensor(&mut rng, &[graph.nodes(), config.classes], DType::F64);
         let layers = std::slice::from_ref(graph);
         let out = if on_device {
-            model.fused_on_device(&features, layers, pass, |_| ()).unwrap()
+            forward_on_device(&model, &features, layers, pass, |_| ()).unwrap()
         } else {
             model.forward(&features, layers, pass).unwrap()
         };
@@ -208,7 +210,7 @@ mod tests {
         let parameters = Parameters::new(3);
         let model = Sage::new(&config, parameters.var_builder(DType::F32, &Device::Cpu)).unwrap();
         let features = random_tensor(&mut generator(73), &[12, 4], DType::F32);
-        let out = model.fused_on_device(&features, &[graph], Pass::Train { seed: 1 }, |_| ()).unwrap();
+        let out = forward_on_device(&model, &features, &[graph], Pass::Train { seed: 1 }, |_| ()).unwrap();
         let gradients = out.sum_all().unwrap().backward().unwrap();
         assert!(gradients.get(&features).is_none());
         assert!(parameters.list().iter().all(|parameter| gradients.get(&parameter.var).is_some()));

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use candle_core::backprop::GradStore;
 use candle_core::{Result, Tensor, bail};
 
-use super::optimizer::{Adam, AdamSettings, Rates, Slot};
-use crate::cuda;
+use super::optimizer::{Adam, AdamSettings, Slot};
+use crate::cuda::{self, Rates};
 
 impl Slot {
     /// Both moments, 0 at first.
@@ -26,7 +26,7 @@ impl Adam {
     }
 
     pub(super) fn step_on_device(&self, gradients: &GradStore, rates: Rates) -> Result<()> {
-        self.with_slots(gradients, |slots| cuda::update(slots, rates.into()))
+        self.with_slots(gradients, |slots| cuda::update(slots, rates))
     }
 
     /// The same steps as of [`step`](Self::step), from the first one on, as work that does not change: the gradients are
@@ -49,7 +49,7 @@ impl Adam {
             Ok(cuda::RepeatedSlot { value, gradient, moments, weight_decay })
         };
         let slots = self.slots.iter().zip(values).zip(gradients).map(slot).collect::<Result<_>>()?;
-        let rates = self.rates(learning_rate, 1.0).into();
+        let rates = self.rates(learning_rate, 1.0);
         Ok(RepeatedAdam { update: cuda::Repeated::new(slots, rates, Arc::clone(&progress))?, progress })
     }
 
@@ -76,21 +76,6 @@ impl Adam {
             slots.push(cuda::Slot { value, gradient, moments, weight_decay: slot.weight_decay as f32 });
         }
         work(&slots)
-    }
-}
-
-impl From<Rates> for cuda::Rates {
-    fn from(rates: Rates) -> Self {
-        Self {
-            beta1: rates.beta1,
-            beta2: rates.beta2,
-            one_minus_beta1: rates.one_minus_beta1,
-            one_minus_beta2: rates.one_minus_beta2,
-            epsilon: rates.epsilon,
-            gradient_scale: rates.gradient_scale,
-            step_size: rates.step_size,
-            root_correction: rates.root_correction,
-        }
     }
 }
 

@@ -7,6 +7,7 @@ use candle_core::{CpuStorage, DType, InplaceOp2, Layout, Result, Tensor, bail};
 use gnntop_probe::device::Holdings;
 use rayon::prelude::*;
 
+use crate::cuda::Rates;
 use crate::kernels::host_slice;
 use crate::models::Parameter;
 
@@ -111,7 +112,6 @@ impl Adam {
         }
         self.slots.par_iter().try_for_each(|slot| {
             let parameter = slot.parameter.var.as_tensor();
-            let rates = Rates { weight_decay: slot.weight_decay as f32, ..rates };
             match gradients.get(parameter) {
                 Some(gradient) => slot.update(parameter, &gradient.contiguous()?, rates),
                 None => Ok(()),
@@ -139,33 +139,18 @@ impl Adam {
     }
 
     pub(super) fn rates(&self, learning_rate: f64, gradient_scale: f64) -> Rates {
-        let AdamSettings { beta1, beta2, epsilon, weight_decay } = self.settings;
+        let AdamSettings { beta1, beta2, epsilon, .. } = self.settings;
         Rates {
             beta1: beta1 as f32,
             beta2: beta2 as f32,
             one_minus_beta1: (1.0 - beta1) as f32,
             one_minus_beta2: (1.0 - beta2) as f32,
             epsilon: epsilon as f32,
-            weight_decay: weight_decay as f32,
             gradient_scale: gradient_scale as f32,
             step_size: (learning_rate / (1.0 - beta1.powi(self.steps))) as f32,
             root_correction: (1.0 - beta2.powi(self.steps)).sqrt() as f32,
         }
     }
-}
-
-/// The constants of one step, with the bias corrections of PyTorch's `_single_tensor_adam`.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Rates {
-    pub(super) beta1: f32,
-    pub(super) beta2: f32,
-    pub(super) one_minus_beta1: f32,
-    pub(super) one_minus_beta2: f32,
-    pub(super) epsilon: f32,
-    pub(super) weight_decay: f32,
-    pub(super) gradient_scale: f32,
-    pub(super) step_size: f32,
-    pub(super) root_correction: f32,
 }
 
 impl Slot {
@@ -174,13 +159,15 @@ impl Slot {
             let name = &self.parameter.name;
             bail!("adam: {name} has shape {:?}, its gradient {:?}", parameter.shape(), gradient.shape());
         }
-        parameter.inplace_op2(gradient, &Update { moments: &self.moments, rates })
+        let weight_decay = self.weight_decay as f32;
+        parameter.inplace_op2(gradient, &Update { moments: &self.moments, rates, weight_decay })
     }
 }
 
 struct Update<'a> {
     moments: &'a Mutex<Moments>,
     rates: Rates,
+    weight_decay: f32,
 }
 
 impl InplaceOp2 for Update<'_> {
@@ -204,15 +191,15 @@ impl InplaceOp2 for Update<'_> {
             bail!("adam: parameter and gradient must be contiguous");
         };
         let mut moments = self.moments.lock().unwrap_or_else(PoisonError::into_inner);
-        update(&mut parameter[start..end], &gradient[from..to], &mut moments, self.rates);
+        update(&mut parameter[start..end], &gradient[from..to], &mut moments, (self.rates, self.weight_decay));
         Ok(())
     }
 }
 
-fn update(parameter: &mut [f32], gradient: &[f32], moments: &mut Moments, rates: Rates) {
+fn update(parameter: &mut [f32], gradient: &[f32], moments: &mut Moments, (rates, weight_decay): (Rates, f32)) {
     let values = parameter.iter_mut().zip(gradient);
     for ((value, &gradient), (mean, square)) in values.zip(moments.mean.iter_mut().zip(&mut moments.square)) {
-        let gradient = gradient * rates.gradient_scale + rates.weight_decay * *value;
+        let gradient = gradient * rates.gradient_scale + weight_decay * *value;
         *mean = rates.beta1 * *mean + rates.one_minus_beta1 * gradient;
         *square = rates.beta2 * *square + rates.one_minus_beta2 * gradient * gradient;
         *value -= rates.step_size * *mean / (square.sqrt() / rates.root_correction + rates.epsilon);

@@ -2,14 +2,13 @@
 
 use std::ops::Range;
 
-use candle_core::{Result, Tensor};
+use candle_core::Result;
 
 use super::forward::{add_scaled, dot};
+use super::layer::{Activations, Layer, Weights};
 use super::products::ROWS;
-use super::{Activations, Layer, Weights, held};
-use crate::kernels::{
-    Buffer, CompressedRows, Lanes, add_column_sums, gradient_of_weight, host_slice, run_tasks, split_rows,
-};
+use crate::kernels::{Buffer, CompressedRows, Lanes, add_column_sums, gradient_of_weight, run_tasks, split_rows};
+use crate::models::chain::{LayerGradients, left};
 
 /// Targets or sources that a task takes.
 const NODES: usize = 128;
@@ -18,45 +17,24 @@ const NODES: usize = 128;
 type OfVectors<T> = (Vec<T>, Vec<T>);
 
 impl<T: Lanes> Layer<T> {
-    /// Gradient of the result: what the layer above has left, or for the last layer what candle gives.
-    pub(super) fn upstream(&self, gradient: &Tensor) -> Result<Buffer<T>> {
-        if self.inner {
-            return held(self.state().result_gradient.take());
-        }
-        let gradient = gradient.contiguous()?;
-        let (storage, layout) = gradient.storage_and_layout();
-        let values = host_slice(&storage, layout)?;
-        let mut buffer = self.take(values.len());
-        buffer.copy_from_slice(values);
-        Ok(buffer)
-    }
-
-    /// From the gradient of the result gives that of `x` where asked and that of the bias; leaves those of the other
-    /// parameters.
-    pub(super) fn backward(
-        &self,
-        x: &[T],
-        mut gradient: Buffer<T>,
-        with_input: bool,
-    ) -> Result<(Option<Buffer<T>>, Vec<T>)> {
-        let mut state = self.state();
-        let activations = held(state.activations.as_ref())?;
-        let of_bias = self.through_activation(&activations.slope, &mut gradient);
+    /// From the gradient of the result, those of the parameters and, where asked, that of `x`.
+    pub(super) fn gradients(&self, x: &[T], mut gradient: Buffer<T>, with_input: bool) -> Result<LayerGradients<T>> {
+        let activations = self.activations();
+        let activations = left(activations.as_ref())?;
+        let bias = self.through_activation(&activations.slope, &mut gradient);
         let (of_score, of_target) = self.score_gradients(activations, &gradient);
-        let (of_x, parameters) = self.with_weights(|weights| {
+        self.with_weights(|weights| {
             let back = FromTargets { gradient: &gradient, of_score: &of_score, of_target: &of_target };
             let (mut of_projected, (of_source, of_target)) = self.source_gradients(activations, back, weights);
             let rows = CompressedRows::behind(&mut of_projected, self.columns(), None, &self.workspaces);
             let of_weight = gradient_of_weight(&rows, x, self.input, self.input_mask, &self.workspaces);
-            let of_x = with_input.then(|| {
+            let input = with_input.then(|| {
                 let mut of_x = self.take(self.adjacency.source_nodes() * self.input);
                 self.input_gradient(&of_projected, weights.weight, &mut of_x);
                 of_x
             });
-            Ok((of_x, [of_weight, of_source, of_target]))
-        })?;
-        state.parameter_gradients = Some(parameters);
-        Ok((of_x, of_bias))
+            Ok(LayerGradients { input, weights: vec![of_weight, of_source, of_target], bias })
+        })
     }
 
     /// Gradient before dropout and ELU, in place, and its sum over the rows.

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use candle_core::Result;
 
+use super::layer::{Activations, Layer};
 use super::products::ROWS;
-use super::{Activations, Layer};
 use crate::graph::DropMask;
 use crate::kernels::{Buffer, Lanes, run_tasks, split_rows};
 
@@ -14,7 +14,7 @@ const TARGETS: usize = 128;
 
 impl<T: Lanes> Layer<T> {
     /// `x`, `[sources, input]`, to `[targets, columns]`.
-    pub(super) fn forward(&self, x: &[T], bias: &[T]) -> Result<Buffer<T>> {
+    pub(super) fn computed(&self, x: &[T], bias: &[T]) -> Result<Buffer<T>> {
         self.with_weights(|weights| {
             let mut projected = self.take(self.adjacency.source_nodes() * self.columns());
             self.project(x, weights.weight, &mut projected);
@@ -23,7 +23,7 @@ impl<T: Lanes> Layer<T> {
             let mut target_score = self.take(self.adjacency.nodes() * self.heads);
             self.scores(&projected, weights.target, &mut target_score);
             let (out, activations) = self.attend(projected, source_score, target_score, bias);
-            self.state().activations = Some(activations);
+            *self.activations() = Some(activations);
             Ok(out)
         })
     }

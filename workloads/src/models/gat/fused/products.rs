@@ -1,7 +1,7 @@
 //! Products of rows with the layer's weight, in blocks of rows so that dropout of the features works on a block in the
 //! cache.
 
-use super::Layer;
+use super::layer::Layer;
 use crate::graph::DropMask;
 use crate::kernels::{Lanes, Matrix, MatrixMut, Right, multiply_by, run_tasks};
 

@@ -1,45 +1,33 @@
 //! Backward pass of a layer.
 
-use candle_core::{Result, Tensor, bail};
+use candle_core::Result;
 
-use super::{Layer, Order, Weights, held};
-use crate::kernels::{
-    Buffer, CompressedRows, Lanes, Matrix, MatrixMut, Right, gradient_of_mean, gradient_of_weight, host_slice,
-    multiply_by, run_tasks,
-};
-
+use super::layer::{Layer, Weights};
 use super::products::ROWS;
+use crate::kernels::{
+    Buffer, CompressedRows, Lanes, Matrix, MatrixMut, Right, gradient_of_mean, gradient_of_weight, multiply_by,
+    run_tasks,
+};
+use crate::models::chain::{LayerGradients, left};
+use crate::models::sage::order::Order;
 
 impl<T: Lanes> Layer<T> {
-    /// Gradient of the result: what the layer above has left, or for the last layer what candle gives.
-    pub(super) fn upstream(&self, gradient: &Tensor) -> Result<Buffer<T>> {
-        if self.inner {
-            return match self.state().result_gradient.take() {
-                Some(gradient) => Ok(gradient),
-                None => bail!("sage: the layers' operations ran out of order"),
-            };
-        }
-        let gradient = gradient.contiguous()?;
-        let (storage, layout) = gradient.storage_and_layout();
-        let values = host_slice(&storage, layout)?;
-        let mut buffer = self.take(values.len());
-        buffer.copy_from_slice(values);
-        Ok(buffer)
-    }
-
-    /// From the gradient of the result, leaves those of the parameters and gives that of `x` where asked.
-    pub(super) fn backward(&self, x: &[T], mut gradient: Buffer<T>, with_input: bool) -> Result<Option<Buffer<T>>> {
-        let mut state = self.state();
-        let relu = match state.result.as_deref() {
-            Some(result) if self.inner => Some((result, T::from_f64(self.mask.map_or(1.0, |mask| mask.factor())))),
-            _ => None,
-        };
+    /// From the gradient of the result, those of the parameters and, where asked, that of `x`.
+    pub(super) fn gradients(
+        &self,
+        x: &[T],
+        result: Option<&[T]>,
+        mut gradient: Buffer<T>,
+        with_input: bool,
+    ) -> Result<LayerGradients<T>> {
+        let factor = || T::from_f64(self.mask.map_or(1.0, |mask| mask.factor()));
+        let relu = result.filter(|_| self.inner).map(|result| (result, factor()));
         let rows = CompressedRows::behind(&mut gradient, self.output, relu, &self.workspaces);
         let of_right = gradient_of_weight(&rows, x, self.input, None, &self.workspaces);
-        let (of_left, of_x) = match self.order {
+        let (of_left, input) = match self.order {
             Order::AggregateFirst => {
-                let mean = held(state.mean.as_ref())?;
-                let of_left = gradient_of_weight(&rows, mean, self.input, None, &self.workspaces);
+                let of_left =
+                    gradient_of_weight(&rows, left(self.mean().as_deref())?, self.input, None, &self.workspaces);
                 let of_x = |weights: Weights<'_, T>| Ok(self.input_behind_mean(weights, &gradient));
                 (of_left, with_input.then(|| self.with_weights(of_x)).transpose()?)
             }
@@ -52,8 +40,7 @@ impl<T: Lanes> Layer<T> {
                 (of_left, with_input.then(|| self.with_weights(of_x)).transpose()?)
             }
         };
-        state.parameter_gradients = Some([of_left, rows.into_column_sums(), of_right]);
-        Ok(of_x)
+        Ok(LayerGradients { input, weights: vec![of_left, of_right], bias: rows.into_column_sums() })
     }
 
     /// Gradient of `x`, `[sources, input]`, through the mean and the projection behind it, and through the node itself.

@@ -1,6 +1,6 @@
 //! Products of rows with weights, with what follows them while the result is in the cache.
 
-use super::Layer;
+use super::layer::Layer;
 use crate::graph::DropMask;
 use crate::kernels::{Lanes, Matrix, MatrixMut, Right, multiply_by, run_tasks};
 

@@ -1,0 +1,265 @@
+//! Layers as candle operations whose activations stay in buffers from a workspace: the fused form of GraphSAGE and GAT on
+//! the CPU. As tensors the activations would go through candle's gradient store, which allocates and adds each of them
+//! anew, so between layers only one-element tokens pass.
+//!
+//! candle's custom operations take three tensors, a layer has more: features, two or three weights and a bias. So a layer is
+//! two operations. [`Weights`] takes the weights and gives a token; [`Output`] takes what lies below, that token and the
+//! bias, and computes. Backward, candle comes to the output first: it computes everything and leaves the weights' gradients
+//! for the other to hand over.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use candle_core::{CpuStorage, CustomOp2, CustomOp3, Device, Layout, Result, Shape, Tensor, bail};
+
+use crate::kernels::{Buffer, Lanes, Workspaces, cpu_slice, host_slice};
+
+/// One evaluation of a layer, in number type `T`.
+pub(super) trait ChainLayer<T: Lanes>: Send + Sync + 'static {
+    /// Its two or three parameters besides the bias, contiguous.
+    fn weights(&self) -> &[Tensor];
+
+    /// Its bias.
+    fn bias(&self) -> &Tensor;
+
+    /// Rows and columns of the result.
+    fn shape(&self) -> (usize, usize);
+
+    /// Computes the result, and keeps what [`backward`](Self::backward) needs.
+    fn forward(&self, x: &[T], bias: &[T]) -> Result<Buffer<T>>;
+
+    /// Gradients, from that of the result. The result itself is given for all layers but the last.
+    fn backward(
+        &self,
+        x: &[T],
+        result: Option<&[T]>,
+        gradient: Buffer<T>,
+        with_input: bool,
+    ) -> Result<LayerGradients<T>>;
+}
+
+/// Gradients that a layer gives.
+pub(super) struct LayerGradients<T> {
+    /// Of its input, where it was asked for.
+    pub(super) input: Option<Buffer<T>>,
+    /// Of [`weights`](ChainLayer::weights).
+    pub(super) weights: Vec<Vec<T>>,
+    pub(super) bias: Vec<T>,
+}
+
+/// The layers so far.
+pub(super) struct Chain<T, L> {
+    /// Features, a token, or after the last layer its result.
+    x: Tensor,
+    below: Option<Arc<Link<T, L>>>,
+    workspaces: Workspaces,
+}
+
+impl<T: Lanes, L: ChainLayer<T>> Chain<T, L> {
+    pub(super) fn start(features: &Tensor, workspaces: &Workspaces) -> Result<Self> {
+        Ok(Self { x: features.contiguous()?, below: None, workspaces: workspaces.clone() })
+    }
+
+    /// Whether the next layer's input needs a gradient.
+    pub(super) fn gives_gradient(&self) -> bool {
+        self.below.is_some() || self.x.track_op()
+    }
+
+    /// One more layer.
+    pub(super) fn push(self, layer: L, is_last: bool) -> Result<Self> {
+        let Self { x, below, workspaces } = self;
+        let link = Arc::new(Link { layer, below, is_last, workspaces: workspaces.clone(), slots: Mutex::default() });
+        let weights = Weights(Arc::clone(&link));
+        let token = match link.layer.weights() {
+            [first, second] => first.apply_op2(second, weights)?,
+            [first, second, third] => first.apply_op3(second, third, weights)?,
+            other => bail!("a layer in a chain has two or three weights, not {}", other.len()),
+        };
+        let x = x.apply_op3(&token, &link.layer.bias().contiguous()?, Output(Arc::clone(&link)))?;
+        Ok(Self { x, below: Some(link), workspaces })
+    }
+
+    /// What the last layer gave.
+    pub(super) fn finish(self) -> Tensor {
+        self.x
+    }
+}
+
+/// A layer, and what it shares with the one above.
+struct Link<T, L> {
+    layer: L,
+    below: Option<Arc<Link<T, L>>>,
+    is_last: bool,
+    workspaces: Workspaces,
+    slots: Mutex<Slots<T>>,
+}
+
+struct Slots<T> {
+    /// The result of a layer that is not the last.
+    result: Option<Buffer<T>>,
+    /// Its gradient, left by the layer above.
+    result_gradient: Option<Buffer<T>>,
+    /// Left for [`Weights`].
+    weight_gradients: Option<Vec<Vec<T>>>,
+}
+
+impl<T> Default for Slots<T> {
+    fn default() -> Self {
+        Self { result: None, result_gradient: None, weight_gradients: None }
+    }
+}
+
+impl<T: Lanes, L: ChainLayer<T>> Link<T, L> {
+    /// Locks even after a panic: what it guards is then merely incomplete, which [`left`] reports.
+    fn slots(&self) -> MutexGuard<'_, Slots<T>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gradient of the result: what the layer above has left, or for the last layer what candle gives.
+    fn upstream(&self, gradient: &Tensor) -> Result<Buffer<T>> {
+        if !self.is_last {
+            return left(self.slots().result_gradient.take());
+        }
+        let gradient = gradient.contiguous()?;
+        let (storage, layout) = gradient.storage_and_layout();
+        let values = host_slice(&storage, layout)?;
+        let mut buffer = T::workspace(&self.workspaces).take(values.len());
+        buffer.copy_from_slice(values);
+        Ok(buffer)
+    }
+
+    /// From the gradient of the result, leaves those of the weights and gives those of `x` and of the bias.
+    fn backward(&self, x: &[T], gradient: Buffer<T>, with_input: bool) -> Result<(Option<Buffer<T>>, Vec<T>)> {
+        let mut slots = self.slots();
+        let LayerGradients { input, weights, bias } =
+            self.layer.backward(x, slots.result.as_deref(), gradient, with_input)?;
+        slots.weight_gradients = Some(weights);
+        Ok((input, bias))
+    }
+}
+
+/// Something that an earlier operation must have left.
+pub(super) fn left<B>(slot: Option<B>) -> Result<B> {
+    match slot {
+        Some(value) => Ok(value),
+        None => bail!("the operations of a chain of layers ran out of order"),
+    }
+}
+
+/// The one-element result of an operation whose real result stays in the [`Link`].
+fn token<T: Lanes>() -> (CpuStorage, Shape) {
+    (T::to_cpu_storage_owned(vec![T::zero()]), Shape::from(1))
+}
+
+/// Stands for the weights of a layer in the order of the autograd graph.
+struct Weights<T, L>(Arc<Link<T, L>>);
+
+impl<T: Lanes, L: ChainLayer<T>> Weights<T, L> {
+    /// A gradient for each, in their shapes.
+    fn gradients(&self, weights: &[&Tensor]) -> Result<Vec<Tensor>> {
+        let gradients = left(self.0.slots().weight_gradients.take())?;
+        let tensor = |(values, like): (Vec<T>, &&Tensor)| Tensor::from_vec(values, like.shape(), &Device::Cpu);
+        gradients.into_iter().zip(weights).map(tensor).collect()
+    }
+}
+
+impl<T: Lanes, L: ChainLayer<T>> CustomOp2 for Weights<T, L> {
+    fn name(&self) -> &'static str {
+        "chain-weights"
+    }
+
+    fn cpu_fwd(&self, _: &CpuStorage, _: &Layout, _: &CpuStorage, _: &Layout) -> Result<(CpuStorage, Shape)> {
+        Ok(token::<T>())
+    }
+
+    fn bwd(&self, a: &Tensor, b: &Tensor, _: &Tensor, _: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        let mut gradients = self.gradients(&[a, b])?.into_iter();
+        Ok((gradients.next(), gradients.next()))
+    }
+}
+
+impl<T: Lanes, L: ChainLayer<T>> CustomOp3 for Weights<T, L> {
+    fn name(&self) -> &'static str {
+        "chain-weights"
+    }
+
+    fn cpu_fwd(
+        &self,
+        _: &CpuStorage,
+        _: &Layout,
+        _: &CpuStorage,
+        _: &Layout,
+        _: &CpuStorage,
+        _: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        Ok(token::<T>())
+    }
+
+    fn bwd(
+        &self,
+        a: &Tensor,
+        b: &Tensor,
+        c: &Tensor,
+        _: &Tensor,
+        _: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
+        let mut gradients = self.gradients(&[a, b, c])?.into_iter();
+        Ok((gradients.next(), gradients.next(), gradients.next()))
+    }
+}
+
+/// Computes a layer. Its first argument is the features, or the token of the layer below.
+struct Output<T, L>(Arc<Link<T, L>>);
+
+impl<T: Lanes, L: ChainLayer<T>> CustomOp3 for Output<T, L> {
+    fn name(&self) -> &'static str {
+        "chain-output"
+    }
+
+    fn cpu_fwd(
+        &self,
+        x: &CpuStorage,
+        x_layout: &Layout,
+        _: &CpuStorage,
+        _: &Layout,
+        bias: &CpuStorage,
+        bias_layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let (link, bias) = (&*self.0, cpu_slice(bias, bias_layout)?);
+        let result = match &link.below {
+            None => link.layer.forward(cpu_slice(x, x_layout)?, bias)?,
+            Some(below) => link.layer.forward(left(below.slots().result.as_deref())?, bias)?,
+        };
+        if !link.is_last {
+            link.slots().result = Some(result);
+            return Ok(token::<T>());
+        }
+        Ok((T::to_cpu_storage_owned(result.to_vec()), Shape::from(link.layer.shape())))
+    }
+
+    fn bwd(
+        &self,
+        x: &Tensor,
+        token: &Tensor,
+        bias: &Tensor,
+        _: &Tensor,
+        gradient: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
+        let link = &*self.0;
+        let gradient = link.upstream(gradient)?;
+        let (of_x, of_bias) = match &link.below {
+            None => {
+                let (storage, layout) = x.storage_and_layout();
+                let (of_x, of_bias) = link.backward(host_slice(&storage, layout)?, gradient, x.track_op())?;
+                let of_x = of_x.map(|of_x| Tensor::from_vec(of_x.to_vec(), x.shape(), x.device()));
+                (of_x.transpose()?, of_bias)
+            }
+            Some(below) => {
+                let mut slots = below.slots();
+                let (of_below, of_bias) = link.backward(left(slots.result.as_deref())?, gradient, true)?;
+                slots.result_gradient = of_below;
+                (Some(x.zeros_like()?), of_bias)
+            }
+        };
+        Ok((of_x, Some(token.zeros_like()?), Some(Tensor::from_vec(of_bias, bias.shape(), &Device::Cpu)?)))
+    }
+}
