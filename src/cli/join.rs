@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use gnntop_analysis::source::{Control, Progress, Sink, Source, Status};
+use gnntop_analysis::source::{Control, Progress, Source, Status};
+use gnntop_analysis::stream::Sink;
 
 use super::output;
 use crate::python::joining::{JoinError, Joined};

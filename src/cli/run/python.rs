@@ -5,7 +5,8 @@ use std::ffi::OsString;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use gnntop_analysis::source::{Control, Progress, Sink, Source, Status};
+use gnntop_analysis::source::{Control, Progress, Source, Status};
+use gnntop_analysis::stream::Sink;
 
 use super::super::output;
 use crate::python::answers::Answers;
