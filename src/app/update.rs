@@ -119,10 +119,11 @@ impl App {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
-    use crate::app::keys::Key;
-    use crate::app::{Palette, View};
-    use gnntop_analysis::source::{State, Transport};
+    use crate::app::{Palette, Panel};
+    use gnntop_analysis::source::{Control, State, Transport};
     use gnntop_fixtures::{TrainingRun, each_item};
 
     fn live() -> Status {
