@@ -74,6 +74,9 @@ class Loop:
         # Whether what has passed since the stamp `_RESTED` is forward, if a backward pass comes before a root's call.
         self._may_infer = False
         self._inferred = 0
+        # What has been seen of this loop: what it does not do is not stamped.
+        self._sees_forward = False
+        self._accumulates = False
         # Backward passes since an optimizer stepped, and in the closure that runs.
         self._micro_batches = 0
         self._in_closure = 0
@@ -181,8 +184,9 @@ class Loop:
     def _rest(self) -> None:
         """Nothing that is seen goes on: what comes now may be a forward pass that is not."""
         self._state = _NOTHING
-        self._may_infer = True
-        _native.stamp(_RESTED)
+        if not self._sees_forward:
+            self._may_infer = True
+            _native.stamp(_RESTED)
 
     # ---- forward, loss, validation --------------------------------------------------------------------------------
 
@@ -243,7 +247,7 @@ class Loop:
         if self._validation_began:
             self._end_validation()
         self._account_for_forward()
-        if self._micro_batches == 1 and not self._closures:
+        if self._micro_batches == 1 and self._accumulates and not self._closures:
             _native.span_between(self.names.micro_batch, _STEPPED, _DIFFERENTIATED)
         self._state = _BACKWARD
         return _native.begin(self.names.backward)
@@ -252,12 +256,15 @@ class Loop:
         if self._has_forward:
             _native.span_between(self.names.loss, _COMPUTED, _native.NOW)
             self._has_forward = False
+            self._sees_forward = True
         elif self._may_infer:
             self._begin_in_closure()
             _native.span_between(self.names.forward, _RESTED, _native.NOW)
             self._inferred += 1
             if self._inferred == 2:  # the first step is seen before its modules are known
                 _native.inferred(self.names.forward, _FROM_ARRIVAL)
+        elif self._has_batch:
+            self._sees_forward = False  # no root was called for this batch: from the next on it is inferred
         self._may_infer = False
 
     def backward_end(self, depth: int, is_micro_batch: bool) -> None:
@@ -267,7 +274,8 @@ class Loop:
         if is_micro_batch:
             self._add_micro_batch()
         self._has_batch = False
-        _native.stamp(_DIFFERENTIATED)
+        if self._accumulates or self._closures:
+            _native.stamp(_DIFFERENTIATED)
         if self.rule.backward() and not self._closures:
             self._rest()
             self._end_step()
@@ -279,6 +287,7 @@ class Loop:
         self._micro_batches += 1
         if self._micro_batches > 1:
             _native.span_between(self.names.micro_batch, _DIFFERENTIATED, _native.NOW)
+            self._accumulates = True
         if self._has_batch:
             self._sum = tuple(map(_add, self._sum, self._shape)) if self._sum else self._shape
 
@@ -307,7 +316,8 @@ class Loop:
         else:
             _native.end_to(depth)
         self._rest()
-        _native.stamp(_STEPPED)
+        if self._accumulates:
+            _native.stamp(_STEPPED)
         self._micro_batches = 0
         if self.rule.optimizer(optimizer):
             self._end_step()
