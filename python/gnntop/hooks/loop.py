@@ -17,6 +17,7 @@ from gnntop.hooks.steps import StepRule
 _RESTED, _COMPUTED, _DIFFERENTIATED, _STEPPED, _SAVING = range(5)
 # What the training thread is inside of.
 _NOTHING, _FETCH, _FORWARD, _EVALUATION, _BACKWARD, _OPTIMIZER, _TRANSFER = range(7)
+_UNKNOWN = (-1, -1, -1, -1, -1)
 # Where an inferred forward begins.
 _FROM_ARRIVAL = "from the batch's arrival to backward: no module was called that holds the optimizer's parameters"
 
@@ -43,6 +44,8 @@ class Names:
         self.clip = span("clip gradients")
         self.unscale = span("unscale gradients")
         self.skipped = _native.mark_name("optimizer step skipped: gradients were not finite")
+        self.validated = _native.mark_name("validation (ms)")
+        self.collected = _native.mark_name("garbage collection (ms)")
         self.saved = _native.mark_name("checkpoint (ms)")
 
 
@@ -86,8 +89,12 @@ class Loop:
         self._evaluated = 0
         # The phases of loading that the thread is in, the innermost last.
         self._loading: list[int] = []
+        # Epochs that are over, by the ends of the data that a loader gave; whether one ended and no batch came since.
+        self._epoch = 0
+        self._is_over = False
         self._shape: Shape = ()
         self._sum: Shape = ()
+        self._told: Shape = ()
 
     # ---- threads and processes ------------------------------------------------------------------------------------
 
@@ -145,6 +152,16 @@ class Loop:
         if batch is not None:
             self._has_batch = True
             self._shape = shape_of(batch)
+            if self._is_over and not self._validation_began:
+                self._begin_epoch()
+        elif not self._validation_began:
+            self._is_over = self.steps > 0
+
+    def _begin_epoch(self) -> None:
+        """The data was over, and a batch came again, which may be an evaluation's: that takes the new epoch's number, too."""
+        self._is_over = False
+        self._epoch += 1
+        _native.epoch(self._epoch)
 
     def loading_begin(self, phase: str) -> int | None:
         """A loader samples or gathers. On the training thread it takes the place of the wait that it lies in."""
@@ -230,6 +247,7 @@ class Loop:
         """The loop trains again: validation lasted until the fetch of this batch, or to its last forward pass."""
         end = self._fetch_began or self._evaluated
         _native.span_at(self.names.validation, self._validation_began, end)
+        _native.mark_value(self.names.validated, _native.ns(end - self._validation_began) / 1e6)
         self._validation_began = 0
 
     # ---- backward -------------------------------------------------------------------------------------------------
@@ -316,11 +334,11 @@ class Loop:
         else:
             _native.end_to(depth)
         self._rest()
-        if self._accumulates:
-            _native.stamp(_STEPPED)
         self._micro_batches = 0
         if self.rule.optimizer(optimizer):
             self._end_step()
+        if self._accumulates:
+            _native.stamp(_STEPPED)
 
     def _begin_in_closure(self) -> None:
         """In a closure that is called again, what the optimizer did since the backward pass before."""
@@ -342,9 +360,10 @@ class Loop:
     def _end_step(self) -> None:
         if not self.is_automatic:
             return
-        if self._sum:
-            _native.batch(*self._sum)
-            self._sum = ()
+        if self._sum != self._told:
+            self._told = self._sum
+            _native.batch(*(self._sum or _UNKNOWN))
+        self._sum = ()
         _native.step()
         self.steps += 1
 
