@@ -14,7 +14,7 @@ from gnntop.hooks.batches import Shape, shape_of
 from gnntop.hooks.steps import StepRule
 
 # Stamps of the training thread.
-_RESTED, _COMPUTED, _DIFFERENTIATED, _STEPPED, _SAVING = range(5)
+_RESTED, _COMPUTED, _DIFFERENTIATED, _STEPPED, _SAVING, _BACKWARD_BEGAN, _REDUCING = range(7)
 # What the training thread is inside of.
 _NOTHING, _FETCH, _FORWARD, _EVALUATION, _BACKWARD, _OPTIMIZER, _TRANSFER = range(7)
 _UNKNOWN = (-1, -1, -1, -1, -1)
@@ -40,6 +40,7 @@ class Names:
         self.gc = phase("gc")
         self.checkpoint = phase("checkpoint")
         self.compile = phase("compile")
+        self.backward_of_ranks = span("backward and all-reduce")
         self.micro_batch = span("micro-batch")
         self.clip = span("clip gradients")
         self.unscale = span("unscale gradients")
@@ -68,6 +69,9 @@ class Loop:
         """Name and facts of the session, asked for when it opens."""
         self.look_for_roots: Callable[[], None] | None = None
         """Called before the next fetch, once."""
+        self.has_peers = False
+        """Whether backward passes send gradients to other ranks, and `reducing` tells when."""
+        self._is_reducing = False
         self._state = _NOTHING
         # How deep in optimizers' closures the thread is.
         self._closures = 0
@@ -268,7 +272,24 @@ class Loop:
         if self._micro_batches == 1 and self._accumulates and not self._closures:
             _native.span_between(self.names.micro_batch, _STEPPED, _DIFFERENTIATED)
         self._state = _BACKWARD
-        return _native.begin(self.names.backward)
+        if not self.has_peers:
+            return _native.begin(self.names.backward)
+        # Where it ends and the wait for others begins is known at its end.
+        self._is_reducing = False
+        _native.stamp(_BACKWARD_BEGAN)
+        return _native.begin(self.names.backward_of_ranks)
+
+    def reducing(self) -> None:
+        """Gradients are sent to other ranks, by the training thread in its backward pass."""
+        if self._state == _BACKWARD and get_ident() == self.thread:
+            self._is_reducing = True
+            _native.stamp(_REDUCING)
+
+    def _split_backward(self) -> None:
+        end = _REDUCING if self._is_reducing else _native.NOW
+        _native.span_between(self.names.backward, _BACKWARD_BEGAN, end)
+        if self._is_reducing:
+            _native.span_between(self.names.all_reduce, _REDUCING, _native.NOW)
 
     def _account_for_forward(self) -> None:
         if self._has_forward:
@@ -288,6 +309,8 @@ class Loop:
     def backward_end(self, depth: int, is_micro_batch: bool) -> None:
         """Gradients are there, or it raised."""
         _native.end_to(depth)
+        if self.has_peers:
+            self._split_backward()
         self._state = _NOTHING
         if is_micro_batch:
             self._add_micro_batch()
@@ -368,6 +391,12 @@ class Loop:
         self.steps += 1
 
     # ---- anything else that takes the training thread's time --------------------------------------------------------
+
+    def collective_begin(self) -> int | None:
+        """The program itself exchanges something with other ranks."""
+        if self._state or get_ident() != self.thread:
+            return None
+        return _native.begin(self.names.all_reduce)
 
     def pause_begin(self, name: int) -> int | None:
         """The training thread does something that is a phase of its own, such as to save a checkpoint."""
