@@ -2,9 +2,10 @@
 # Everything that must hold before a change lands; CI runs exactly this. Needs Rust and a C compiler, nothing else.
 #
 #   ./check.sh            all of it
-#   ./check.sh fmt lint   only these: fmt lint members workspace small docs deny
+#   ./check.sh fmt lint   only these: fmt lint members workspace small docs python deny
 #   ./check.sh mpi        not part of all: ranks as processes, which needs Open MPI and libclang (docs/cluster.md)
 #   ./check.sh cuda       not part of all: the build for GPUs, which needs CUDA's compiler (docs/cuda.md)
+#   ./check.sh python     the Python package: part of all where scripts/python-env.sh has made its environment, else skipped, and said
 set -euo pipefail
 cd "$(dirname "$0")"
 # What speeds up the next small edit costs as much disk as the build itself.
@@ -29,6 +30,22 @@ docs() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps; }
 deny() {
     if command -v cargo-deny >/dev/null; then cargo deny check; else echo "skipped: cargo-deny is not installed"; fi
 }
+# The Python package: format, lints, types, and tests that train with the real libraries, alone and under gnntop.
+python() {
+    local home
+    if ! home=$(scripts/python-env.sh --path); then
+        echo "SKIPPED: the Python package is not checked. Its environment (6 GB from PyPI): scripts/python-env.sh"
+        return
+    fi
+    cargo build -p gnntop -p gnntop-python --no-default-features
+    (
+        cd python
+        "$home/bin/ruff" format --check . ../scripts/python-cost.py
+        "$home/bin/ruff" check . ../scripts/python-cost.py
+        "$home/bin/mypy" --config-file mypy.ini
+        "$home/bin/python" -m pytest --quiet tests
+    )
+}
 # The feature with lints, and faults of real processes. As root also two machines, made of network namespaces.
 mpi() {
     cargo clippy -p gnntop-workloads -p gnntop --all-targets --features gnntop/mpi -- -D warnings
@@ -47,7 +64,7 @@ cuda() {
     scripts/cuda-home.sh "$home" cargo test -p gnntop-workloads --features nccl --lib --test cuda --test nccl
 }
 
-if [ $# -eq 0 ]; then set -- fmt lint members workspace small docs deny; fi
+if [ $# -eq 0 ]; then set -- fmt lint members workspace small docs python deny; fi
 for part in "$@"; do
     echo "== $part"
     begin=$SECONDS

@@ -185,7 +185,7 @@ def inferred(name: int, how: str) -> None:
 
 
 def batch(nodes: int = -1, edges: int = -1, graphs: int = -1, seeds: int = -1, samples: int = -1) -> None:
-    """Says how large the batch is of the step that ends next; what is left out is not known."""
+    """Says how large batches are from the step on that ends next; what is left out is not known."""
     _batch(nodes, edges, graphs, seeds, samples)
 
 

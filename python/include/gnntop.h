@@ -129,7 +129,8 @@ double gnntop_ns(uint64_t ticks);
 
 /* Spans belong to the step that ends next on their thread. */
 
-/* What is known of the step that ends next; -1 for what is not. Samples are rows of a batch that is no graph. */
+/* How large the batch is of the step that ends next and of those after it, until told anew; -1 for what is not known. Samples
+ * are rows of a batch that is no graph. */
 void gnntop_batch(int64_t nodes, int64_t edges, int64_t graphs, int64_t seeds, int64_t samples);
 
 /* The epoch from here on, as the program counts; 0 before. */

@@ -259,7 +259,7 @@ impl Thread {
 
     /// Ends a step that began at `begin`, or where that is not told at the end of the one before.
     pub(crate) fn end_step(&mut self, begin: Option<u64>, end: u64) -> i32 {
-        let (batch, samples) = (std::mem::take(&mut self.batch), self.samples.take());
+        let (batch, samples) = (self.batch, self.samples);
         if self.way() != Way::Track {
             return 0;
         }

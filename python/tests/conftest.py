@@ -22,6 +22,7 @@ class Recorder:
         self.spans: list[tuple[str, int, int]] = []
         self.steps: list[int] = []
         self.marks: list[str] = []
+        self.epochs: list[int] = []
         self.batches: list[tuple[int, ...]] = []
         self.facts: dict[str, str] = {}
         self.sessions: list[str] = []
@@ -70,6 +71,12 @@ class Recorder:
     def mark(self, name: int) -> None:
         self.marks.append(self.names[name])
 
+    def mark_value(self, name: int, _value: float) -> None:
+        self.marks.append(self.names[name])
+
+    def epoch(self, number: int) -> None:
+        self.epochs.append(number)
+
     def mark_since(self, name: int, _slot: int) -> None:
         self.marks.append(self.names[name])
 
@@ -111,7 +118,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     recorder = Recorder()
     for name in ("now", "stamp", "begin", "end", "end_to", "span_between", "span_at", "ns", "step", "batch", "mark"):
         monkeypatch.setattr(_native, name, getattr(recorder, name))
-    for name in ("mark_since", "fact", "inferred", "open_session", "track"):
+    for name in ("mark_since", "mark_value", "epoch", "fact", "inferred", "open_session", "track"):
         monkeypatch.setattr(_native, name, getattr(recorder, name))
     for name in ("phase", "span_name", "counter_name", "mark_name"):
         monkeypatch.setattr(_native, name, recorder.name)

@@ -16,6 +16,7 @@ from gnntop.hooks.importing import when_imported
 _HOOKS = {
     "torch": "pytorch.install",
     "torch.utils.data.dataloader": "dataloader.install",
+    "torch.distributed": "distributed.install",
     "torch._dynamo.callback": "compiling.install",
     "torch_geometric.loader": "pyg.install_loader",
     "torch_geometric.data": "pyg.install_data",

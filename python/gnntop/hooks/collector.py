@@ -8,7 +8,7 @@ from gnntop import _native
 from gnntop.hooks.loop import loop
 from gnntop.hooks.patching import guarded, on_uninstall
 
-# Collections of the young generations are many and short: only those are recorded that one would notice.
+# Most collections are of the young generation, and short: only those are recorded that one would notice.
 _SHORT_NS = 100_000
 _began = 0
 
@@ -28,6 +28,8 @@ def _collecting(moment: str, info: dict[str, int]) -> None:
         _began = _native.now()
     elif _began:
         end = _native.now()
-        if info["generation"] == 2 or _native.ns(end - _began) >= _SHORT_NS:
+        took_ns = _native.ns(end - _began)
+        if took_ns >= _SHORT_NS:
             _native.span_at(loop.names.gc, _began, end)
+            _native.mark_value(loop.names.collected, took_ns / 1e6)
         _began = 0

@@ -19,16 +19,24 @@ def install(dataloader: ModuleType) -> None:
     workers.install(dataloader)
 
 
-def _before(args: tuple[Any, ...]) -> tuple[int, Any] | None:
+# The iterator that is asked, where it has workers. The loop asks one at a time.
+_asked: Any = None
+
+
+def _before(args: tuple[Any, ...]) -> int | None:
+    global _asked
     depth = loop.fetch_begin()
-    return None if depth is None else (depth, args[0])
+    if depth is not None:
+        _asked = args[0] if args[0]._num_workers else None
+    return depth
 
 
-def _after(token: tuple[int, Any], batch: object) -> None:
-    depth, iterator = token
+def _after(depth: int, batch: object) -> None:
+    global _asked
     loop.fetch_end(depth, batch)
-    if iterator._num_workers:
-        _native.counter_int(_native.counter_name(_READY), _ready(iterator))
+    if _asked is not None:
+        _native.counter_int(_native.counter_name(_READY), _ready(_asked))
+        _asked = None
 
 
 def _ready(iterator: Any) -> int:

@@ -14,9 +14,10 @@ from gnntop.hooks.batches import Shape, shape_of
 from gnntop.hooks.steps import StepRule
 
 # Stamps of the training thread.
-_RESTED, _COMPUTED, _DIFFERENTIATED, _STEPPED, _SAVING = range(5)
+_RESTED, _COMPUTED, _DIFFERENTIATED, _STEPPED, _SAVING, _BACKWARD_BEGAN, _REDUCING = range(7)
 # What the training thread is inside of.
 _NOTHING, _FETCH, _FORWARD, _EVALUATION, _BACKWARD, _OPTIMIZER, _TRANSFER = range(7)
+_UNKNOWN = (-1, -1, -1, -1, -1)
 # Where an inferred forward begins.
 _FROM_ARRIVAL = "from the batch's arrival to backward: no module was called that holds the optimizer's parameters"
 
@@ -39,10 +40,13 @@ class Names:
         self.gc = phase("gc")
         self.checkpoint = phase("checkpoint")
         self.compile = phase("compile")
+        self.backward_of_ranks = span("backward and all-reduce")
         self.micro_batch = span("micro-batch")
         self.clip = span("clip gradients")
         self.unscale = span("unscale gradients")
         self.skipped = _native.mark_name("optimizer step skipped: gradients were not finite")
+        self.validated = _native.mark_name("validation (ms)")
+        self.collected = _native.mark_name("garbage collection (ms)")
         self.saved = _native.mark_name("checkpoint (ms)")
 
 
@@ -65,6 +69,9 @@ class Loop:
         """Name and facts of the session, asked for when it opens."""
         self.look_for_roots: Callable[[], None] | None = None
         """Called before the next fetch, once."""
+        self.has_peers = False
+        """Whether backward passes send gradients to other ranks, and `reducing` tells when."""
+        self._is_reducing = False
         self._state = _NOTHING
         # How deep in optimizers' closures the thread is.
         self._closures = 0
@@ -74,6 +81,9 @@ class Loop:
         # Whether what has passed since the stamp `_RESTED` is forward, if a backward pass comes before a root's call.
         self._may_infer = False
         self._inferred = 0
+        # What has been seen of this loop: what it does not do is not stamped.
+        self._sees_forward = False
+        self._accumulates = False
         # Backward passes since an optimizer stepped, and in the closure that runs.
         self._micro_batches = 0
         self._in_closure = 0
@@ -83,8 +93,12 @@ class Loop:
         self._evaluated = 0
         # The phases of loading that the thread is in, the innermost last.
         self._loading: list[int] = []
+        # Epochs that are over, by the ends of the data that a loader gave; whether one ended and no batch came since.
+        self._epoch = 0
+        self._is_over = False
         self._shape: Shape = ()
         self._sum: Shape = ()
+        self._told: Shape = ()
 
     # ---- threads and processes ------------------------------------------------------------------------------------
 
@@ -142,6 +156,16 @@ class Loop:
         if batch is not None:
             self._has_batch = True
             self._shape = shape_of(batch)
+            if self._is_over and not self._validation_began:
+                self._begin_epoch()
+        elif not self._validation_began:
+            self._is_over = self.steps > 0
+
+    def _begin_epoch(self) -> None:
+        """The data was over, and a batch came again, which may be an evaluation's: that takes the new epoch's number, too."""
+        self._is_over = False
+        self._epoch += 1
+        _native.epoch(self._epoch)
 
     def loading_begin(self, phase: str) -> int | None:
         """A loader samples or gathers. On the training thread it takes the place of the wait that it lies in."""
@@ -181,8 +205,9 @@ class Loop:
     def _rest(self) -> None:
         """Nothing that is seen goes on: what comes now may be a forward pass that is not."""
         self._state = _NOTHING
-        self._may_infer = True
-        _native.stamp(_RESTED)
+        if not self._sees_forward:
+            self._may_infer = True
+            _native.stamp(_RESTED)
 
     # ---- forward, loss, validation --------------------------------------------------------------------------------
 
@@ -226,6 +251,7 @@ class Loop:
         """The loop trains again: validation lasted until the fetch of this batch, or to its last forward pass."""
         end = self._fetch_began or self._evaluated
         _native.span_at(self.names.validation, self._validation_began, end)
+        _native.mark_value(self.names.validated, _native.ns(end - self._validation_began) / 1e6)
         self._validation_began = 0
 
     # ---- backward -------------------------------------------------------------------------------------------------
@@ -243,31 +269,54 @@ class Loop:
         if self._validation_began:
             self._end_validation()
         self._account_for_forward()
-        if self._micro_batches == 1 and not self._closures:
+        if self._micro_batches == 1 and self._accumulates and not self._closures:
             _native.span_between(self.names.micro_batch, _STEPPED, _DIFFERENTIATED)
         self._state = _BACKWARD
-        return _native.begin(self.names.backward)
+        if not self.has_peers:
+            return _native.begin(self.names.backward)
+        # Where it ends and the wait for others begins is known at its end.
+        self._is_reducing = False
+        _native.stamp(_BACKWARD_BEGAN)
+        return _native.begin(self.names.backward_of_ranks)
+
+    def reducing(self) -> None:
+        """Gradients are sent to other ranks, by the training thread in its backward pass."""
+        if self._state == _BACKWARD and get_ident() == self.thread:
+            self._is_reducing = True
+            _native.stamp(_REDUCING)
+
+    def _split_backward(self) -> None:
+        end = _REDUCING if self._is_reducing else _native.NOW
+        _native.span_between(self.names.backward, _BACKWARD_BEGAN, end)
+        if self._is_reducing:
+            _native.span_between(self.names.all_reduce, _REDUCING, _native.NOW)
 
     def _account_for_forward(self) -> None:
         if self._has_forward:
             _native.span_between(self.names.loss, _COMPUTED, _native.NOW)
             self._has_forward = False
+            self._sees_forward = True
         elif self._may_infer:
             self._begin_in_closure()
             _native.span_between(self.names.forward, _RESTED, _native.NOW)
             self._inferred += 1
             if self._inferred == 2:  # the first step is seen before its modules are known
                 _native.inferred(self.names.forward, _FROM_ARRIVAL)
+        elif self._has_batch:
+            self._sees_forward = False  # no root was called for this batch: from the next on it is inferred
         self._may_infer = False
 
     def backward_end(self, depth: int, is_micro_batch: bool) -> None:
         """Gradients are there, or it raised."""
         _native.end_to(depth)
+        if self.has_peers:
+            self._split_backward()
         self._state = _NOTHING
         if is_micro_batch:
             self._add_micro_batch()
         self._has_batch = False
-        _native.stamp(_DIFFERENTIATED)
+        if self._accumulates or self._closures:
+            _native.stamp(_DIFFERENTIATED)
         if self.rule.backward() and not self._closures:
             self._rest()
             self._end_step()
@@ -279,6 +328,7 @@ class Loop:
         self._micro_batches += 1
         if self._micro_batches > 1:
             _native.span_between(self.names.micro_batch, _DIFFERENTIATED, _native.NOW)
+            self._accumulates = True
         if self._has_batch:
             self._sum = tuple(map(_add, self._sum, self._shape)) if self._sum else self._shape
 
@@ -307,10 +357,11 @@ class Loop:
         else:
             _native.end_to(depth)
         self._rest()
-        _native.stamp(_STEPPED)
         self._micro_batches = 0
         if self.rule.optimizer(optimizer):
             self._end_step()
+        if self._accumulates:
+            _native.stamp(_STEPPED)
 
     def _begin_in_closure(self) -> None:
         """In a closure that is called again, what the optimizer did since the backward pass before."""
@@ -332,13 +383,20 @@ class Loop:
     def _end_step(self) -> None:
         if not self.is_automatic:
             return
-        if self._sum:
-            _native.batch(*self._sum)
-            self._sum = ()
+        if self._sum != self._told:
+            self._told = self._sum
+            _native.batch(*(self._sum or _UNKNOWN))
+        self._sum = ()
         _native.step()
         self.steps += 1
 
     # ---- anything else that takes the training thread's time --------------------------------------------------------
+
+    def collective_begin(self) -> int | None:
+        """The program itself exchanges something with other ranks."""
+        if self._state or get_ident() != self.thread:
+            return None
+        return _native.begin(self.names.all_reduce)
 
     def pause_begin(self, name: int) -> int | None:
         """The training thread does something that is a phase of its own, such as to save a checkpoint."""

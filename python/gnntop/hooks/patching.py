@@ -75,10 +75,8 @@ def around(real: Callable[..., Any], name: str, before: Before, after: After) ->
 
     @functools.wraps(real)
     def hooked(*args: Any, **kwargs: Any) -> Any:
-        if is_compiling():
-            return real(*args, **kwargs)
         token = None
-        if hook.is_on:
+        if hook.is_on and not is_compiling():
             try:
                 token = before(args)
             except Exception as error:

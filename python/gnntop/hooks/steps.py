@@ -45,17 +45,20 @@ class StepRule:
             return False  # nothing was computed for it
         self._seen[optimizer] = self._backwards
         # Whoever accumulates more micro-batches than the limit has shown it now.
-        self._limit = max(self._limit, 2 * self._lone)
+        if 2 * self._lone > self._limit:
+            self._limit = 2 * self._lone
         self._lone = 0
-        return self._cycle.ends(optimizer)
+        return self._cycle.alone == optimizer or self._cycle.ends(optimizer)
 
 
 class Cycle:
     """The order in which several optimizers take turns. The last of a turn ends the step."""
 
-    __slots__ = ("_expected", "_history", "_missing", "_period")
+    __slots__ = ("_expected", "_history", "_missing", "_period", "alone")
 
     def __init__(self) -> None:
+        self.alone = 0
+        """The one optimizer that is known to step; 0 where there are several, or it is not known yet."""
         self._expected: set[int] = set()
         self._history: list[int] = []
         # Those that have not stepped since the last step's end, while the order is being learned.
@@ -86,6 +89,7 @@ class Cycle:
         self._missing = set(expected)
         self._history = []
         self._period = []
+        self.alone = 0
 
     def _ends_while_learning(self, optimizer: int) -> bool:
         self._expected.add(optimizer)
@@ -97,6 +101,7 @@ class Cycle:
         period = shortest_period(self._history)
         if period and {*self._history[:period]} == self._expected:
             self._period = self._history[:period]
+            self.alone = self._period[0] if period == 1 else 0
             self._history = []
             self._missing = set()
             return True

@@ -1,0 +1,48 @@
+"""torch.distributed: the wait for other ranks.
+
+In a backward pass of DistributedDataParallel gradients are sent while others are still computed. What is seen as
+all-reduce is what is not hidden so: from the last that was sent until backward returns. That holds where the training
+thread itself waits, as with gloo; a GPU's collectives are waited for by its stream.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from gnntop.hooks.loop import loop
+from gnntop.hooks.patching import guarded, patch
+
+# Our hook among others of a process group, which are told apart by numbers.
+_HOOK_ID = 0x676E6E746F70
+_COLLECTIVES = ("all_reduce", "reduce", "broadcast", "all_gather", "all_gather_into_tensor", "barrier")
+
+
+def install(distributed: ModuleType) -> None:
+    """Hooks ``torch.distributed``."""
+    for name in _COLLECTIVES:
+        patch(distributed, name, _before_collective, _after_collective)
+    loop.on_open.append(lambda: _hook_world(distributed))
+
+
+def _before_collective(_: tuple[Any, ...]) -> int | None:
+    return loop.collective_begin()
+
+
+def _after_collective(depth: int, _: object) -> None:
+    loop.pause_end(depth)
+
+
+def _hook_world(distributed: ModuleType) -> None:
+    """From torch 2.14 on a group tells when something is sent, which is how the reducer's work is seen."""
+    if not (distributed.is_available() and distributed.is_initialized()):
+        return
+    world: Any = distributed.group.WORLD
+    if distributed.get_backend() == "gloo" and hasattr(world, "register_pre_hook"):
+        world.register_pre_hook(_HOOK_ID, guarded("all-reduce", _sending))
+        loop.has_peers = True
+
+
+def _sending(what: Any) -> None:
+    if what.name.name == "ALLREDUCE":
+        loop.reducing()

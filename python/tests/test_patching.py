@@ -1,0 +1,93 @@
+"""Hooks that raise: switched off, told once, and never noticed by the program."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from conftest import Recorder
+
+from gnntop.hooks import patching
+from gnntop.hooks.importing import when_imported
+
+
+def test_what_is_hooked_is_called_once_with_ours_around(recorder: Recorder) -> None:
+    said: list[Any] = []
+    hooked = patching.around(
+        lambda x, y: said.append((x, y)) or x + y,
+        "sum",
+        lambda args: said.append("before") or len(args),
+        lambda token, result: said.append((token, result)),
+    )
+    assert hooked(1, y=2) == 3
+    assert said == ["before", (1, 2), (1, 3)]
+
+
+@pytest.mark.parametrize("where", ["before", "after"])
+def test_a_hook_that_raises_is_switched_off_and_told_once(recorder: Recorder, where: str) -> None:
+    calls: list[str] = []
+
+    def before(_: object) -> int:
+        calls.append("before")
+        return 1 // (where != "before")
+
+    def after(_: object, __: object) -> None:
+        calls.append("after")
+        _ = 1 // (where != "after")
+
+    hooked = patching.around(lambda: "result", where, before, after)
+    assert [hooked(), hooked()] == ["result", "result"]
+    assert calls == (["before"] if where == "before" else ["before", "after"])
+    assert recorder.facts == {f"hook switched off: {where}": "ZeroDivisionError: integer division or modulo by zero"}
+
+
+def test_the_programs_own_exception_goes_through_with_no_trace_of_ours(recorder: Recorder) -> None:
+    ended: list[object] = []
+
+    def fails() -> None:
+        raise KeyError("own")
+
+    hooked = patching.around(fails, "fails", lambda _: 1, lambda token, result: ended.append(result))
+    with pytest.raises(KeyError) as caught:
+        hooked()
+    assert ended == [None]
+    assert caught.value.__context__ is None
+
+
+def test_a_hook_that_raises_is_no_context_of_the_programs_exception(recorder: Recorder) -> None:
+    def fails() -> None:
+        raise KeyError("own")
+
+    hooked = patching.around(fails, "both fail", lambda _: 1 // 0, lambda *_: None)
+    with pytest.raises(KeyError) as caught:
+        hooked()
+    assert caught.value.__context__ is None
+
+
+def test_a_module_is_hooked_once_it_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "late_module.py").write_text("value = 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found: list[ModuleType] = []
+    when_imported("late_module", found.append)
+    assert found == []
+    module = importlib.import_module("late_module")
+    assert found == [module]
+    assert module.value == 1
+    when_imported("late_module", found.append)
+    assert found == [module, module]
+    sys.modules.pop("late_module")
+
+
+def test_a_module_that_fails_or_is_missing_does_so_as_without_us(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bad_module.py").write_text("1 / 0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in ("bad_module", "no_such_module"):
+        when_imported(name, lambda _: None)
+    with pytest.raises(ZeroDivisionError):
+        importlib.import_module("bad_module")
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("no_such_module")
