@@ -88,12 +88,12 @@ fn native_part(root: &Path) -> Result<Option<PathBuf>> {
 
 /// What the binary is compiled with: each file's path and bytes, and the library's.
 fn carried(python: &Path, files: &[PathBuf], native: Option<&Path>) -> Result<String> {
-    let mut text = String::from("const FILES: &[(&str, &[u8])] = &[\n");
+    let mut text = String::from("static FILES: &[(&str, &[u8])] = &[\n");
     for file in files {
         let name = file.strip_prefix(python)?.display().to_string();
         writeln!(text, "    ({name:?}, include_bytes!({:?})),", file.display().to_string())?;
     }
-    text.push_str("];\nconst NATIVE: Option<&[u8]> = ");
+    text.push_str("];\nstatic NATIVE: Option<&[u8]> = ");
     match native {
         Some(library) => writeln!(text, "Some(include_bytes!({:?}));", library.display().to_string())?,
         None => text.push_str("None;\n"),

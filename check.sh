@@ -19,7 +19,7 @@ lint() {
 }
 # Each member alone: in a workspace build features that one crate asks for hide what another forgot to ask for.
 members() {
-    for member in gnntop-wire gnntop-sensors gnntop-analysis gnntop-workloads; do cargo test -p "$member"; done
+    for member in gnntop-wire gnntop-sensors gnntop-python gnntop-analysis gnntop-workloads; do cargo test -p "$member"; done
     cargo test -p gnntop-probe --all-features
 }
 # The whole program, layering (tests/layering.rs) included.

@@ -5,6 +5,7 @@
 mod sessions;
 
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
@@ -311,4 +312,60 @@ fn a_shell_script_and_what_is_no_python_are_run_as_they_are() {
     let ran = sessions.run(["run", "--record", "a.gnntop", "--", "sh", "-c", "sleep 0.3; echo done; exit 6"]);
     assert_eq!((ran.code, log(&sessions).as_str()), (Some(6), "done\n"), "{ran:?}");
     assert!(Path::new(&sessions.path().join("a.gnntop")).exists());
+}
+
+/// A Python of 3.14 or newer that `GNNTOP_PYTHON_314` names, or that is on the path.
+fn joinable_python() -> Option<String> {
+    let python = std::env::var("GNNTOP_PYTHON_314").unwrap_or_else(|_| "python3.14".to_owned());
+    let found = Command::new(&python).args(["-c", "pass"]).status().is_ok_and(|status| status.success());
+    if !found {
+        eprintln!("skipped: there is no {python} (GNNTOP_PYTHON_314 names one)");
+    }
+    found.then_some(python)
+}
+
+#[test]
+fn a_running_python_is_joined_and_left_as_it_was() {
+    let Some(python) = joinable_python() else { return };
+    let script = "
+import sys, time
+before = set(vars()), list(sys.path), list(sys.meta_path)
+print('ready', flush=True)
+for i in range(2000):
+    time.sleep(0.005)
+    if 'gnntop._joining' in sys.modules and not any(type(f).__name__ == '_TorchFinder' for f in sys.meta_path):
+        break
+print('left' if i < 1999 else 'never', set(vars()) - before[0] - {'before', 'i'}, list(sys.path) == before[1], list(sys.meta_path) == before[2])
+";
+    let sessions = Sessions::new();
+    sessions.file("script.py", script.as_bytes());
+    let mut child = sessions::spawn(Command::new(python).arg("script.py").current_dir(sessions.path()));
+    let mut ready = [0; 6];
+    child.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
+    let mut command = sessions.gnntop(["attach", &child.id().to_string()]);
+    let viewer = sessions::spawn(&mut command);
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    sessions::signal(&viewer, "INT");
+    let viewer = Ran::of(&viewer.wait_with_output().unwrap());
+    assert!(viewer.err.contains("its Python was joined"), "{viewer:?}");
+    let ran = Ran::of(&child.wait_with_output().unwrap());
+    assert_eq!((ran.out.as_str(), ran.err.as_str(), ran.code), ("left set() True True\n", "", Some(0)));
+}
+
+#[test]
+fn an_older_python_is_not_joined_and_the_reason_is_said() {
+    let Ok(mut child) = Command::new("python3").args(["-c", "import time; time.sleep(20)"]).spawn() else { return };
+    let version =
+        Command::new("python3").args(["-c", "import sys; print(sys.version_info < (3, 14))"]).output().unwrap();
+    if version.stdout.starts_with(b"True") {
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        let sessions = Sessions::new();
+        let viewer = sessions::spawn(&mut sessions.gnntop(["attach", &child.id().to_string()]));
+        std::thread::sleep(std::time::Duration::from_millis(800));
+        sessions::signal(&viewer, "INT");
+        let viewer = Ran::of(&viewer.wait_with_output().unwrap());
+        assert!(viewer.err.contains("only 3.14 and newer can be joined"), "{viewer:?}");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
 }

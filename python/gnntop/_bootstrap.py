@@ -44,6 +44,13 @@ def start() -> None:
         sys.meta_path.insert(0, _TorchFinder())
 
 
+def stop() -> None:
+    """Waits for torch no longer."""
+    for finder in list(sys.meta_path):
+        if isinstance(finder, _TorchFinder):
+            sys.meta_path.remove(finder)
+
+
 def install() -> None:
     """Installs the hooks. Whatever goes wrong is told to ``gnntop run`` and stays away from the program."""
     try:

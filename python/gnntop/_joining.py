@@ -17,6 +17,9 @@ def join() -> None:
 
 def leave() -> None:
     """Ends the session and takes the hooks away. What was hooked is as it was before."""
+    from gnntop import _bootstrap
+
+    _bootstrap.stop()
     native = sys.modules.get("gnntop._native")
     hooks = sys.modules.get("gnntop.hooks")
     if hooks is not None and hasattr(hooks, "uninstall"):

@@ -5,7 +5,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 include!(concat!(env!("OUT_DIR"), "/carried.rs"));
@@ -104,7 +104,8 @@ fn install(dir: &Path, name: &str, library: &[u8]) -> io::Result<PathBuf> {
         check_ours(&folder)?;
         return Ok(folder);
     }
-    let unfinished = tempfile::Builder::new().prefix(".python-").tempdir_in(dir)?;
+    let private = fs::Permissions::from_mode(0o700);
+    let unfinished = tempfile::Builder::new().prefix(".python-").permissions(private).tempdir_in(dir)?;
     for (file, bytes) in FILES.iter().copied().chain([(LIBRARY, library)]) {
         write(&unfinished.path().join(file), bytes)?;
     }
@@ -146,8 +147,6 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     #[test]

@@ -145,15 +145,21 @@ mod tests {
     impl Proc {
         /// A process with so many user ticks, twice as many pages, and one thread.
         fn put(&self, pid: u32, parent: u32, ticks: u32) {
+            self.write(pid, 'S', parent, ticks);
+        }
+
+        /// It has ended, and its parent has not collected it yet.
+        fn end(&self, pid: u32) {
+            self.write(pid, 'Z', 1, 0);
+        }
+
+        fn write(&self, pid: u32, state: char, parent: u32, ticks: u32) {
             let dir = self.0.path().join(pid.to_string());
             fs::create_dir_all(&dir).unwrap();
             let pages = 2 * ticks;
-            let line = format!("{pid} (a) b) S {parent} 0 0 0 0 0 1 0 2 0 {ticks} 0 0 0 20 0 1 0 77 0 {pages} 0 0\n");
+            let line =
+                format!("{pid} (a) b) {state} {parent} 0 0 0 0 0 1 0 2 0 {ticks} 0 0 0 20 0 1 0 77 0 {pages} 0 0\n");
             fs::write(dir.join("stat"), line).unwrap();
-        }
-
-        fn end(&self, pid: u32) {
-            fs::remove_dir_all(self.0.path().join(pid.to_string())).unwrap();
         }
     }
 
