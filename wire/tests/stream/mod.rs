@@ -1,8 +1,6 @@
 //! Whole streams, through the public interface: what is written comes back, what is damaged costs only
 //! itself, and nothing that bytes can say makes decoding panic, run away or take more memory than it may.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
 mod arbitrary;
 mod by_hand;
 mod foreign;
