@@ -1,5 +1,4 @@
-//! Builds the fake NVML library beside this file and steers it. Include it in any test of the workspace with
-//! `#[path = ".../sensors/tests/fake-nvml/mod.rs"] mod fake_nvml;`.
+//! Builds the fake NVML library beside this file (`library.rs`) and steers it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -42,7 +41,7 @@ impl FakeNvml {
         self.folder.path().join("libfake-nvidia-ml.so")
     }
 
-    /// Makes the library do as `control` says from the next call on. The syntax is at the top of `fake_nvml.rs`.
+    /// Makes the library do as `control` says from the next call on. The syntax is at the top of `library.rs`.
     pub fn control(&self, control: &str) {
         // Written aside and renamed, so that no call reads half of it.
         let half = self.folder.path().join("control.half");
@@ -53,9 +52,7 @@ impl FakeNvml {
 
 /// Compiles the library and returns its bytes.
 fn compile(flags: &[&str]) -> Option<Vec<u8>> {
-    let source = Path::new(file!()).with_file_name("fake_nvml.rs");
-    // `file!` is relative to the workspace's root, where cargo started the compiler.
-    let source = workspace_root().join(source);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake_nvml/library.rs");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let library = folder.path().join("libfake.so");
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| OsString::from("rustc"));
@@ -77,11 +74,4 @@ fn compile(flags: &[&str]) -> Option<Vec<u8>> {
             Some(fs::read(library).expect("the library was built"))
         }
     }
-}
-
-/// The nearest folder above the package under test that holds the workspace's lock file.
-fn workspace_root() -> PathBuf {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let root = package.ancestors().find(|folder| folder.join("Cargo.lock").exists());
-    root.unwrap_or(package).to_path_buf()
 }
