@@ -1,5 +1,6 @@
 //! A device that is none: a stream that does its work in real time, on a clock of its own, and a pool of memory.
-#![allow(dead_code, clippy::unwrap_used, missing_docs)] // each test binary uses a part
+//! Tests and benchmarks of the probe and of what it is linked into depend on it, nothing else does.
+#![allow(missing_docs, clippy::unwrap_used, reason = "only tests use it")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
