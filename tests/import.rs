@@ -2,19 +2,16 @@
 //!
 //! The published measurements are not part of this repository: their tests look in `../shared`, or `$GNNTOP_SHARED`,
 //! and say that they were skipped where they are absent.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, missing_docs)]
-
-mod sessions;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::sessions::Sessions;
 use gnntop::import::{self, Given, ImportError, Imported, Mapping, MarkFile};
 use gnntop_analysis::energy::{Assumptions, Label};
 use gnntop_analysis::findings::{self, Finding, Kind};
 use gnntop_analysis::source::Recording;
 use gnntop_analysis::store::{ComponentKind, Store};
-use sessions::Sessions;
 
 /// The published traces of the PNA study, where they are.
 fn published() -> Option<PathBuf> {

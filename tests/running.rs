@@ -1,12 +1,9 @@
 //! `gnntop run` and `gnntop train`: starting programs, their output, their exit codes, their sessions.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
-
-mod sessions;
 
 use std::fs;
 use std::path::PathBuf;
 
-use sessions::{Ran, Sessions, signal, spawn, wait_until};
+use crate::sessions::{Ran, Sessions, signal, spawn, wait_until};
 
 fn logs(sessions: &Sessions) -> Vec<PathBuf> {
     let entries = fs::read_dir(sessions.path()).unwrap();

@@ -1,17 +1,16 @@
-//! Writes the tables of `docs/energy.md`: how far energy by step and phase is from a known truth.
-//! `cargo run --no-default-features --example energy_tables`
-#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "it is there to print tables")]
-
-#[path = "../tests/simulator/mod.rs"]
-mod simulator;
+//! Prints the tables of `docs/energy.md`: how far energy by step and phase is from a known truth.
 
 use gnntop_analysis::energy::Fit;
-use simulator::{Errors, GRID, Setting, Simulation, grid_setting, mean_errors};
+
+use super::simulator::{Errors, GRID, Setting, Simulation, grid_setting, mean_errors};
 
 /// Seeds that each row is the mean of.
 const SEEDS: u64 = 6;
 
-fn main() {
+/// `cargo test -p gnntop-analysis --test it energy::tables -- --ignored --nocapture`
+#[test]
+#[ignore = "prints the tables of docs/energy.md"]
+fn tables() {
     steps();
     intervals();
     phases();

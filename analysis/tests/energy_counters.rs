@@ -1,7 +1,5 @@
 //! Energy from the files of a kernel to joules: a tree of counters that a known power drives, with wraps, twins and a counter
 //! that goes away, read by the sensors, published, and told by the store. Times are the test's own, so that nothing sleeps.
-#![allow(clippy::unwrap_used, missing_docs)]
-#![cfg(target_os = "linux")]
 
 use std::collections::HashMap;
 use std::fs;

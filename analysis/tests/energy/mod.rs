@@ -1,7 +1,7 @@
 //! Energy against a known truth: the settings of `docs/energy.md`, the promises made there, and parts that add up.
-#![allow(clippy::unwrap_used, missing_docs)]
 
 mod simulator;
+mod tables;
 
 use gnntop_analysis::energy::{Account, Fit, FitRefusal, Label, PhaseShare};
 use simulator::{GRID, PHASES, Setting, Simulation, errors, grid_setting, mean_errors};

@@ -1,6 +1,5 @@
 //! A training whose energy is known: phases of given power, a counter that is slower than they are, and polls of it.
 //! Seeded, so that every run of it is the same. The settings are those of `docs/energy.md`.
-#![allow(missing_docs, clippy::unwrap_used, dead_code, reason = "each user takes a part of it")]
 
 use gnntop_analysis::energy::{Account, Counter, CounterRules, Label, Line, PhaseSpan, PowerRange, Profile, Source};
 

@@ -1,14 +1,21 @@
 //! The findings against recordings whose causes are known: `recordings/labelled`, made by `examples/labelled`.
-#![allow(missing_docs, clippy::unwrap_used, dead_code)]
 
-#[path = "../examples/labelled/score.rs"]
 mod score;
 
-use std::path::Path;
+use std::env;
+use std::path::{Path, PathBuf};
 
+/// The recordings that ship, or those in the folder that `GNNTOP_LABELLED` names.
+fn recordings() -> PathBuf {
+    let shipped = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../recordings/labelled");
+    env::var_os("GNNTOP_LABELLED").map_or_else(shipped, PathBuf::from)
+}
+
+/// `cargo test -p gnntop-analysis --test it labelled -- --nocapture` prints the table of `docs/findings.md`.
 #[test]
 fn every_cause_is_found_and_nothing_else_is() {
-    let scored = score::all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings/labelled"));
+    let scored = score::all(&recordings());
+    println!("{}", score::table(&scored));
     assert!(scored.len() >= 30, "{} recordings", scored.len());
     assert!(scored.iter().filter(|one| one.name.starts_with("clean-")).count() >= 10);
     let between_ranks = ["straggler", "starved-rank", "imbalance", "work-not-conserved", "communication-bound"];
