@@ -6,6 +6,7 @@ use gnntop_wire::SignalKind;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use gnntop_analysis::figures::{bytes, percent, quantity};
 use gnntop_analysis::store::{Absence, Point, Signal, Store};
 
 /// Names of signals that are listed for one reason.
@@ -22,6 +23,24 @@ pub struct Figure {
     pub max: Option<f64>,
     /// Why there is no number.
     pub reason: Option<String>,
+}
+
+impl Figure {
+    /// Mean and most, or why there are none.
+    pub(in crate::report) fn in_words(&self) -> String {
+        let written = |value: f64| match self.unit {
+            "bytes" => bytes(value),
+            "percent" => percent(value / 100.0),
+            "watts" => format!("{} W", quantity(value)),
+            "celsius" => format!("{} °C", quantity(value)),
+            unit => format!("{} {unit}", quantity(value)),
+        };
+        match (self.mean, self.max) {
+            (Some(mean), Some(max)) => format!("{} mean, {} at most", written(mean), written(max)),
+            (Some(mean), None) => format!("{} mean", written(mean)),
+            (None, _) => format!("absent: {}", self.reason.as_deref().unwrap_or("no reason known")),
+        }
+    }
 }
 
 impl Serialize for Figure {
@@ -71,7 +90,7 @@ pub struct Gpu {
 }
 
 impl Hardware {
-    pub(super) fn of(store: &Store) -> Self {
+    pub(in crate::report) fn of(store: &Store) -> Self {
         let cores = |name| figure(store, name, "cores", 1e-9);
         let bytes = |name| figure(store, name, "bytes", 1.0);
         let hardware = store.hardware();
@@ -131,7 +150,7 @@ fn absence(store: &Store, signal: &Signal) -> Option<String> {
 }
 
 /// The signals without a value at the end, by reason.
-pub(super) fn not_measured(store: &Store) -> Vec<String> {
+pub(in crate::report) fn not_measured(store: &Store) -> Vec<String> {
     let mut by_reason: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for signal in store.signals().all() {
         if let Some(reason) = absence(store, signal) {

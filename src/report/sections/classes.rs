@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Durations;
+use super::durations::Durations;
 use gnntop_analysis::findings::{self, Class};
 use gnntop_analysis::store::{BatchTotals, Distribution, StepRow, Store, Total};
 
@@ -25,7 +25,7 @@ pub struct ClassLine {
 }
 
 /// The classes that have steps, over the rows from ordinal `skip` on that are held.
-pub(super) fn class_lines(store: &Store, skip: u64, percentages: &[f64]) -> Vec<ClassLine> {
+pub(in crate::report) fn class_lines(store: &Store, skip: u64, percentages: &[f64]) -> Vec<ClassLine> {
     let classes = findings::classes(store, skip..u64::MAX);
     let line = |name: &'static str, class: Class| {
         let rows = classes.iter().filter(|(_, of)| *of == class).map(|(row, _)| row);

@@ -23,7 +23,7 @@ pub struct Counter {
 
 impl Counter {
     /// All counters of the session, in the order in which they appeared.
-    pub(super) fn all(store: &Store) -> Vec<Self> {
+    pub(in crate::report) fn all(store: &Store) -> Vec<Self> {
         let of = |counter: &CounterSeries| {
             let summary = counter.series.summary();
             Self {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::Energy;
+use super::told::Energy;
 use gnntop_analysis::energy::Assumptions;
 use gnntop_analysis::ranks::{Run, RunEnergy};
 use gnntop_analysis::store::{EnergyBook, Store};

@@ -30,7 +30,7 @@ pub struct Session {
 }
 
 impl Session {
-    pub(super) fn of(store: &Store) -> Self {
+    pub(in crate::report) fn of(store: &Store) -> Self {
         let session = store.session();
         let info = session.info().cloned().unwrap_or_default();
         let (state, end_reason) = match session.state() {

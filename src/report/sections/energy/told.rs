@@ -1,22 +1,15 @@
-//! Energy and carbon in a report: by component and scope, of the run, its steps, epochs and phases, each with its bounds, its
-//! label, its source and how much of it was measured. `words.rs` says it to people, `watch.rs` keeps it for a running session.
-
-mod watch;
-mod words;
+//! Energy and carbon of a session: by component and scope, of the run, its steps, epochs and phases, each with its bounds, its
+//! label, its source and how much of it was measured.
 
 use std::ops::Range;
 
 use serde::Serialize;
 
-use super::Options;
+use crate::report::options::Options;
 use gnntop_analysis::energy::{
     Assumptions, Basis, CrossCheck, Figure, Intensity, Label, PhaseFigure, PhaseShare, watt_hours,
 };
 use gnntop_analysis::store::{ComponentEnergy, EnergyBook, Scope, SessionState, Store};
-
-pub use watch::{EnergyTold, EnergyWatch};
-pub use words::{carbon_in_words, doubt_in_words, in_words, phase_in_words, title, total_in_words};
-pub(super) use words::{rows, write};
 
 /// Epochs that are listed, the newest ones.
 const EPOCHS_LISTED: usize = 32;

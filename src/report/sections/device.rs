@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
-use super::durations::{PhaseLine, phase_lines};
-use super::{Options, table, text};
+use super::durations::{self, PhaseLine, phase_lines};
+use crate::report::document::plain;
+use crate::report::options::Options;
 use gnntop_analysis::figures::{count, duration};
 use gnntop_analysis::store::{DeviceTime, StepStatistics, Store};
 
@@ -32,7 +33,7 @@ pub struct Device {
 
 impl Device {
     /// `None` where the program has no device timed.
-    pub(super) fn of(store: &Store, options: &Options) -> Option<Self> {
+    pub(in crate::report) fn of(store: &Store, options: &Options) -> Option<Self> {
         let device = store.device()?;
         let skipped = skipped(store, device, options.skip_steps);
         let statistics = skipped.as_ref().unwrap_or(device.statistics());
@@ -51,7 +52,7 @@ impl Device {
     }
 
     /// Which clock says what, in a line.
-    pub(super) fn clocks(&self) -> String {
+    pub(in crate::report) fn clocks(&self) -> String {
         let error = |ns: Option<u64>| ns.map_or_else(|| "not told".to_owned(), duration);
         let mut text = format!(
             "{}: {} steps by the device clock ± {} (± {} at most); above, {}",
@@ -79,11 +80,11 @@ fn skipped(store: &Store, device: &DeviceTime, skip: u64) -> Option<StepStatisti
 }
 
 /// Writes the device's phases below those of the host.
-pub(super) fn write(out: &mut String, device: Option<&Device>) {
+pub(in crate::report) fn write(out: &mut String, device: Option<&Device>) {
     let Some(device) = device else { return };
     let lines = device.phases.iter().map(|line| (&*line.name, &line.durations, line.share));
-    text::duration_table(out, "on device", lines);
-    table::indented(out, "  ", &device.clocks());
+    durations::write(out, "on device", lines);
+    plain::indented(out, "  ", &device.clocks());
     out.push('\n');
 }
 

@@ -1,30 +1,13 @@
-//! A report as headings, tables and lists, of one recording or of several side by side; what Markdown and HTML write.
+//! Reports as documents, of one recording or of several side by side.
 
-use super::durations::{Durations, PhaseLine};
-use super::energy;
-use super::ranks;
-use super::text;
-use super::{Chart, ClassLine, Report, figure, readings};
+use super::contents::Report;
+use super::document::{Block, Document};
+use super::figure;
+use super::sections::classes::ClassLine;
+use super::sections::durations::{Durations, PhaseLine};
+use super::sections::hardware::Gpu;
+use super::sections::{energy, losses, ranks, readings};
 use gnntop_analysis::figures::{bytes, count, duration, percent, quantity, utc};
-
-/// One part of a document.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Block {
-    Heading(String),
-    Paragraph(String),
-    /// The first row is the head.
-    Table(Vec<Vec<String>>),
-    List(Vec<String>),
-    /// SVG; left out where there are no pictures.
-    Figure(String),
-}
-
-/// A report on one or several recordings, ready to be written in any form.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Document {
-    pub(super) title: String,
-    pub(super) blocks: Vec<Block>,
-}
 
 impl Document {
     /// The document on reports with the names of their recordings. Several get a column each.
@@ -41,51 +24,9 @@ impl Document {
         Self { title, blocks }
     }
 
-    /// An empty document, for reports of another kind.
-    pub fn titled(title: impl Into<String>) -> Self {
-        Self { title: title.into(), blocks: Vec::new() }
-    }
-
-    /// Adds a heading.
-    pub fn heading(&mut self, text: impl Into<String>) {
-        self.blocks.push(Block::Heading(text.into()));
-    }
-
-    /// Adds a paragraph.
-    pub fn paragraph(&mut self, text: impl Into<String>) {
-        self.blocks.push(Block::Paragraph(text.into()));
-    }
-
-    /// Adds a list; nothing where it is empty.
-    pub fn list(&mut self, lines: Vec<String>) {
-        if !lines.is_empty() {
-            self.blocks.push(Block::List(lines));
-        }
-    }
-
-    /// Adds a table, whose first row is its head.
-    pub fn table(&mut self, rows: Vec<Vec<String>>) {
-        self.blocks.push(Block::Table(rows));
-    }
-
     /// Adds the figures of a recording: shares of its phases, its step times, its last steps, its hardware.
     pub fn figures(&mut self, report: &Report) {
         self.blocks.extend(pictures(report));
-    }
-
-    /// Adds bars.
-    pub fn chart(&mut self, chart: &Chart) {
-        self.blocks.push(Block::Figure(chart.to_svg()));
-    }
-
-    /// As Markdown, without figures.
-    pub fn to_markdown(&self) -> String {
-        super::markdown::write(self)
-    }
-
-    /// As one HTML file with its figures and style inside and no script.
-    pub fn to_html(&self) -> String {
-        super::html::write(self)
     }
 }
 
@@ -141,7 +82,7 @@ fn one(blocks: &mut Vec<Block>, report: &Report) {
     blocks.push(Block::Table(energy_table(&[("", report)])));
     memory(blocks, report);
     blocks.push(Block::Heading("Lost".to_owned()));
-    blocks.push(list_or(text::losses(&report.losses), "nothing"));
+    blocks.push(list_or(losses::in_words(&report.losses), "nothing"));
     blocks.push(Block::Heading("Not measured".to_owned()));
     blocks.push(list_or(report.not_measured.clone(), "nothing"));
 }
@@ -277,20 +218,19 @@ fn machine(reports: &[(&str, &Report)]) -> Vec<Vec<String>> {
     row("edges", &|r| rate(r.throughput.edges_per_s));
     row("seeds", &|r| rate(r.throughput.seeds_per_s));
     row("most memory live", &|r| r.memory.peak_live_bytes.map_or_else(|| "-".to_owned(), |n| bytes(n as f64)));
-    row("process CPU", &|r| text::figure(&r.hardware.process_cpu));
-    row("process memory", &|r| text::figure(&r.hardware.process_rss));
-    row("machine CPU", &|r| text::figure(&r.hardware.machine_cpu));
-    row("machine steal", &|r| text::figure(&r.hardware.machine_steal));
-    row("machine memory", &|r| text::figure(&r.hardware.machine_memory_used));
+    row("process CPU", &|r| r.hardware.process_cpu.in_words());
+    row("process memory", &|r| r.hardware.process_rss.in_words());
+    row("machine CPU", &|r| r.hardware.machine_cpu.in_words());
+    row("machine steal", &|r| r.hardware.machine_steal.in_words());
+    row("machine memory", &|r| r.hardware.machine_memory_used.in_words());
     let gpus = reports.iter().map(|(_, report)| report.hardware.gpus.len()).max().unwrap_or(0);
     for gpu in 0..gpus {
-        let of = |what: &dyn Fn(&super::Gpu) -> String, r: &Report| {
-            r.hardware.gpus.get(gpu).map_or_else(|| "-".to_owned(), what)
-        };
+        let of =
+            |what: &dyn Fn(&Gpu) -> String, r: &Report| r.hardware.gpus.get(gpu).map_or_else(|| "-".to_owned(), what);
         row(&format!("GPU {gpu}"), &|r| of(&|g| g.device.clone(), r));
-        row(&format!("GPU {gpu} utilisation"), &|r| of(&|g| text::figure(&g.utilisation), r));
-        row(&format!("GPU {gpu} memory"), &|r| of(&|g| text::figure(&g.memory_used), r));
-        row(&format!("GPU {gpu} power"), &|r| of(&|g| text::figure(&g.power), r));
+        row(&format!("GPU {gpu} utilisation"), &|r| of(&|g| g.utilisation.in_words(), r));
+        row(&format!("GPU {gpu} memory"), &|r| of(&|g| g.memory_used.in_words(), r));
+        row(&format!("GPU {gpu} power"), &|r| of(&|g| g.power.in_words(), r));
     }
     if gpus == 0 {
         row("GPU", &|r| r.hardware.no_gpu_reason.clone().map_or_else(|| "-".to_owned(), |why| format!("none: {why}")));

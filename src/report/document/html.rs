@@ -1,6 +1,7 @@
 //! Documents as one HTML file: style and figures inside, no script, nothing fetched.
 
-use super::document::{Block, Document};
+use super::blocks::{Block, Document};
+use super::markup::escaped;
 
 const STYLE: &str = "\
 body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}\
@@ -11,7 +12,14 @@ th:first-child,td:first-child,.facts td{text-align:left}\
 svg{width:100%;height:auto;font:12px system-ui,sans-serif;margin:.5rem 0}\
 @media print{body{margin:0;max-width:none}h2{break-after:avoid}table,svg{break-inside:avoid}}";
 
-pub(super) fn write(document: &Document) -> String {
+impl Document {
+    /// As one HTML file with its figures and style inside and no script.
+    pub fn to_html(&self) -> String {
+        write(self)
+    }
+}
+
+fn write(document: &Document) -> String {
     let title = escaped(&document.title);
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
@@ -40,21 +48,4 @@ fn table(out: &mut String, rows: &[Vec<String>], is_facts: bool) {
         *out += &format!("<tr>{cells}</tr>\n");
     }
     *out += "</table>\n";
-}
-
-/// The text with everything that HTML would read as its own replaced.
-pub(super) fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c if c.is_control() => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    out
 }

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::figure::{WIDTH, open};
-use super::html::escaped;
+use super::markup::escaped;
+use super::svg::{WIDTH, open};
 
 /// Colours of bars in the legend's order: ColorBrewer's Dark2, neighbours of which differ in grey as well.
 const COLOURS: [&str; 8] = ["#7570b3", "#66c2a5", "#d95f02", "#a6d854", "#1b9e77", "#e78ac3", "#666666", "#e6ab02"];

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::DeviceMemory;
+use super::device_memory::DeviceMemory;
 use gnntop_analysis::store::Store;
 
 /// Memory, as the program's allocator told it, empty where it does not count; and that of its device.
@@ -38,7 +38,7 @@ pub struct PhaseMemory {
 }
 
 impl Memory {
-    pub(super) fn of(store: &Store) -> Self {
+    pub(in crate::report) fn of(store: &Store) -> Self {
         let memory = store.memory();
         let line = |phase: &gnntop_wire::PhaseMemory| PhaseMemory {
             name: phase_name(store, phase.phase),

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::figure::{COLOURS, GREY, HEIGHT, LEFT, WIDTH, open};
-use super::html::escaped;
+use crate::report::document::markup::escaped;
+use crate::report::document::svg::{COLOURS, GREY, HEIGHT, LEFT, WIDTH, open};
 use gnntop_analysis::figures::{count, duration};
 use gnntop_analysis::store::{GAP, StepRow, Store};
 
@@ -34,7 +34,7 @@ pub struct Breakdown {
 
 impl Breakdown {
     /// The last steps from `skip` on.
-    pub(super) fn of(store: &Store, skip: u64) -> Self {
+    pub(in crate::report) fn of(store: &Store, skip: u64) -> Self {
         let phases = store.phases();
         let first = skip.max(store.steps().total().saturating_sub(STEPS));
         let rows: Vec<StepRow<'_>> = store.steps().rows(first..u64::MAX).collect();
@@ -49,7 +49,7 @@ impl Breakdown {
     }
 
     /// As SVG; empty for fewer than two steps.
-    pub(super) fn to_svg(&self) -> String {
+    pub(in crate::report) fn to_svg(&self) -> String {
         let total = |step: &StepParts| step.parts_ns.iter().fold(0_u64, |sum, ns| sum.saturating_add(*ns));
         let (Some(first), Some(last)) = (self.steps.first(), self.steps.last()) else { return String::new() };
         let most_ns = self.steps.iter().map(total).max().unwrap_or(0).max(1) as f64;

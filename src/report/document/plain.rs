@@ -3,13 +3,20 @@
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Width that tables keep to if they can.
-pub(super) const WIDTH: usize = 80;
+pub(in crate::report) const WIDTH: usize = 80;
 /// The first column is not cut below this.
 const NARROWEST: usize = 10;
 
+/// Rows of cells under each other, the first column to the left, the others to the right.
+pub fn table(rows: &[Vec<String>]) -> String {
+    let mut out = String::new();
+    write(&mut out, rows);
+    out
+}
+
 /// Writes rows of cells with aligned columns. Columns stand closer, and then the first one is cut, where that
 /// keeps the table within 80 columns.
-pub(super) fn write(out: &mut String, rows: &[Vec<String>]) {
+pub(in crate::report) fn write(out: &mut String, rows: &[Vec<String>]) {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widest = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max();
     let mut widths: Vec<usize> = (0..columns).map(|column| widest(column).unwrap_or(0)).collect();
@@ -52,7 +59,7 @@ fn cut(text: &str, width: usize) -> String {
 }
 
 /// Writes a text behind `first`, and so that the lines that do not fit stand below it.
-pub(super) fn indented(out: &mut String, first: &str, text: &str) {
+pub(in crate::report) fn indented(out: &mut String, first: &str, text: &str) {
     let mut used = first.width();
     out.push_str(first);
     for word in text.split(' ') {

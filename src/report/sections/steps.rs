@@ -38,7 +38,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    pub(super) fn of(store: &Store, statistics: &StepStatistics, skipped: u64) -> Self {
+    pub(in crate::report) fn of(store: &Store, statistics: &StepStatistics, skipped: u64) -> Self {
         let table = store.steps();
         let first = table.row(0).map(|row| row.period_start_ns());
         let last = table.last().map(|row| row.end_ns());

@@ -1,8 +1,15 @@
 //! Documents as Markdown, in the form of tables that GitHub has.
 
-use super::document::{Block, Document};
+use super::blocks::{Block, Document};
 
-pub(super) fn write(document: &Document) -> String {
+impl Document {
+    /// As Markdown, without figures.
+    pub fn to_markdown(&self) -> String {
+        write(self)
+    }
+}
+
+fn write(document: &Document) -> String {
     let mut out = format!("# {}\n", escaped(&document.title));
     for block in &document.blocks {
         match block {

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::figure::{LEFT, WIDTH, open};
-use super::html::escaped;
+use crate::report::document::markup::escaped;
+use crate::report::document::svg::{LEFT, WIDTH, open};
 use gnntop_analysis::figures::{bytes, percent, quantity};
 use gnntop_analysis::store::{Store, TimeColumns};
 
@@ -28,7 +28,7 @@ pub struct Reading {
 }
 
 /// What was read while the steps from `skip` on ran. What was never read is not there.
-pub(super) fn readings(store: &Store, skip: u64) -> Vec<Reading> {
+pub(in crate::report) fn readings(store: &Store, skip: u64) -> Vec<Reading> {
     let (Some(first), Some(last)) = (store.steps().known_row(skip), store.steps().last()) else { return Vec::new() };
     let columns = TimeColumns::equal(first.period_start_ns()..last.end_ns(), COLUMNS);
     let gpus = store.hardware().gpus().into_iter().take(GPUS);
@@ -53,7 +53,7 @@ type Text = fn(f64) -> String;
 const PERCENT: Text = percent;
 
 /// The curves as SVG; empty for none.
-pub(super) fn to_svg(readings: &[Reading]) -> String {
+pub(in crate::report) fn to_svg(readings: &[Reading]) -> String {
     if readings.is_empty() {
         return String::new();
     }

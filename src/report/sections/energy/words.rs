@@ -1,6 +1,6 @@
 //! Energy and carbon in words, the same on the screen and in a report.
 
-use super::{Carbon, Doubt, Energy, Joules, PhaseEnergy};
+use super::told::{Carbon, Doubt, Energy, Joules, PhaseEnergy};
 use gnntop_analysis::energy::{Label, kilowatt_hours, watt_hours};
 use gnntop_analysis::figures::{percent, quantity};
 

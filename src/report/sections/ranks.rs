@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::document::Block;
+use crate::report::document::Block;
 use gnntop_analysis::figures::{count, duration, percent, quantity};
 use gnntop_analysis::ranks::{Evidence, Presence, Rank, RankWork, Ranks, Run, quantile};
 use gnntop_analysis::store::Throughput;
@@ -154,7 +154,7 @@ fn line(rank: &Rank<'_>, ranks: &Ranks<'_>, work: Option<&RankWork>, steps: u64)
 }
 
 /// What the run gets through and how far its ranks are apart, a sentence each.
-pub(super) fn sentences(run: &RunReport) -> Vec<String> {
+pub(in crate::report) fn sentences(run: &RunReport) -> Vec<String> {
     let mut lines = vec![format!("run {}: {} of {} ranks", run.id, run.ranks.len(), run.ranks_expected)];
     if !run.engine.is_empty() {
         lines[0] += &format!(", engine {}", run.engine);
@@ -191,7 +191,7 @@ pub(super) fn sentences(run: &RunReport) -> Vec<String> {
 }
 
 /// A row for each rank, below a head.
-pub(super) fn rank_rows(run: &RunReport) -> Vec<Vec<String>> {
+pub(in crate::report) fn rank_rows(run: &RunReport) -> Vec<Vec<String>> {
     let head = ["rank", "where", "state", "steps", "step p50", "own p50", "wait", "reduce", "slowest"];
     let dash = || "-".to_owned();
     let row = |rank: &RankLine| {
@@ -212,7 +212,7 @@ pub(super) fn rank_rows(run: &RunReport) -> Vec<Vec<String>> {
 }
 
 /// The share of each phase on each rank, below a head.
-pub(super) fn phase_rows(run: &RunReport) -> Vec<Vec<String>> {
+pub(in crate::report) fn phase_rows(run: &RunReport) -> Vec<Vec<String>> {
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in run.ranks.iter().flat_map(|rank| &rank.phases) {
         if !names.contains(&name.as_str()) {
@@ -229,7 +229,7 @@ pub(super) fn phase_rows(run: &RunReport) -> Vec<Vec<String>> {
 }
 
 /// The section as blocks of a document.
-pub(super) fn blocks(run: &RunReport) -> Vec<Block> {
+pub(in crate::report) fn blocks(run: &RunReport) -> Vec<Block> {
     vec![
         Block::Heading("Ranks".to_owned()),
         Block::List(sentences(run)),

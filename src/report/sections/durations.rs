@@ -5,7 +5,9 @@ use std::cmp::Reverse;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::Options;
+use crate::report::document::plain;
+use crate::report::options::Options;
+use gnntop_analysis::figures::{count, duration, percent};
 use gnntop_analysis::store::{Distribution, Phase, StepStatistics, Store};
 
 /// Durations of one thing. `null` where there is none, or where percentiles were not kept.
@@ -62,7 +64,7 @@ impl Serialize for Intervals {
 }
 
 impl Durations {
-    pub(super) fn of(distribution: &Distribution, percentages: &[f64]) -> Self {
+    pub(in crate::report) fn of(distribution: &Distribution, percentages: &[f64]) -> Self {
         let percentile = |p: &f64| (*p, distribution.percentile(p / 100.0));
         let interval = |p: &f64| (*p, distribution.percentile_interval(p / 100.0));
         let sd_ns = distribution.sd_ns();
@@ -104,7 +106,11 @@ pub struct SpanLine {
     pub share: Option<f64>,
 }
 
-pub(super) fn phase_lines(phases: &[Phase], statistics: &StepStatistics, percentages: &[f64]) -> Vec<PhaseLine> {
+pub(in crate::report) fn phase_lines(
+    phases: &[Phase],
+    statistics: &StepStatistics,
+    percentages: &[f64],
+) -> Vec<PhaseLine> {
     if statistics.steps() == 0 {
         return Vec::new();
     }
@@ -118,7 +124,7 @@ pub(super) fn phase_lines(phases: &[Phase], statistics: &StepStatistics, percent
 }
 
 /// The spans with the largest totals. Phases are left out where there are steps, which show them.
-pub(super) fn span_lines(store: &Store, options: &Options) -> Vec<SpanLine> {
+pub(in crate::report) fn span_lines(store: &Store, options: &Options) -> Vec<SpanLine> {
     let has_steps = store.statistics().steps() > 0;
     let mut spans: Vec<_> = store.spans().iter().filter(|span| !(span.is_phase && has_steps)).collect();
     spans.sort_by_key(|span| (Reverse(span.durations.total_ns()), span.name));
@@ -129,4 +135,37 @@ pub(super) fn span_lines(store: &Store, options: &Options) -> Vec<SpanLine> {
         share: (covered > 0).then(|| span.durations.total_ns() as f64 / covered as f64),
     };
     spans.iter().take(options.top_spans).map(line).collect()
+}
+
+fn duration_cells(durations: &Durations) -> Vec<String> {
+    let cell = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), duration);
+    let mut cells = vec![count(durations.count), cell(durations.mean_ns.map(|ns| ns.round() as u64))];
+    cells.extend(durations.percentiles.0.iter().map(|(_, ns)| cell(*ns)));
+    cells.extend([cell(durations.max_ns), duration(durations.total_ns)]);
+    cells
+}
+
+/// Writes a table of durations under a head that begins with `title`.
+pub(in crate::report) fn write<'a>(
+    out: &mut String,
+    title: &str,
+    lines: impl Iterator<Item = (&'a str, &'a Durations, Option<f64>)>,
+) {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for (name, durations, share) in lines {
+        if rows.is_empty() {
+            let mut head: Vec<String> = [title, "count", "mean"].map(str::to_owned).into();
+            head.extend(durations.percentiles.0.iter().map(|(percentage, _)| format!("p{percentage}")));
+            head.extend(["max", "total", "share"].map(str::to_owned));
+            rows.push(head);
+        }
+        let mut row = vec![name.to_owned()];
+        row.extend(duration_cells(durations));
+        row.push(share.map_or_else(|| "-".to_owned(), percent));
+        rows.push(row);
+    }
+    plain::write(out, &rows);
+    if !rows.is_empty() {
+        out.push('\n');
+    }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::table;
+use crate::report::document::plain;
 use gnntop_analysis::figures::{bytes, percent, quantity};
 use gnntop_analysis::store::{CounterSeries, Store};
 
@@ -59,7 +59,7 @@ pub struct MemoryKind {
 
 impl DeviceMemory {
     /// `None` where the program does not publish it.
-    pub(super) fn of(store: &Store) -> Option<Self> {
+    pub(in crate::report) fn of(store: &Store) -> Option<Self> {
         let memory = store.device_memory()?;
         let last = |counter: Option<&CounterSeries>| whole(counter?.last()?);
         let most = |counter: Option<&CounterSeries>| whole(counter?.series.summary().max);
@@ -90,7 +90,7 @@ impl DeviceMemory {
     }
 
     /// The whole of it, a line each.
-    pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
+    pub(in crate::report) fn facts(&self) -> Vec<(&'static str, String)> {
         let size = |of: Option<u64>| of.map_or_else(|| "-".to_owned(), |n| bytes(n as f64));
         let of_total = self.total_bytes.map(|total| format!(" of {}", bytes(total as f64))).unwrap_or_default();
         let share = self.fragmentation.map(|share| format!(", {} of it unused", percent(share))).unwrap_or_default();
@@ -107,7 +107,7 @@ impl DeviceMemory {
     }
 
     /// By phase, with a head.
-    pub(super) fn phase_rows(&self) -> Vec<Vec<String>> {
+    pub(in crate::report) fn phase_rows(&self) -> Vec<Vec<String>> {
         let head = ["device memory in", "peak, mean", "peak, most", "reserved, most"].map(str::to_owned);
         let row = |phase: &DevicePhaseMemory| {
             let size = |n: Option<f64>| n.map_or_else(|| "-".to_owned(), bytes);
@@ -119,7 +119,7 @@ impl DeviceMemory {
     }
 
     /// By what it is for, with a head.
-    pub(super) fn kind_rows(&self) -> Vec<Vec<String>> {
+    pub(in crate::report) fn kind_rows(&self) -> Vec<Vec<String>> {
         let head = ["device memory of", "last", "most"].map(str::to_owned);
         let row = |kind: &MemoryKind| {
             let last = kind.bytes.map_or_else(|| "-".to_owned(), |n| bytes(n as f64));
@@ -135,13 +135,13 @@ fn whole(value: f64) -> Option<u64> {
 }
 
 /// Writes it for people.
-pub(super) fn write(out: &mut String, memory: Option<&DeviceMemory>) {
+pub(in crate::report) fn write(out: &mut String, memory: Option<&DeviceMemory>) {
     let Some(memory) = memory else { return };
     out.push_str("device memory\n");
     memory.facts().iter().for_each(|(what, text)| out.push_str(&format!("  {what:<16} {text}\n")));
     out.push('\n');
     for rows in [memory.phase_rows(), memory.kind_rows()].into_iter().filter(|rows| rows.len() > 1) {
-        table::write(out, &rows);
+        plain::write(out, &rows);
         out.push('\n');
     }
 }
