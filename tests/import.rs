@@ -3,6 +3,7 @@
 mod published;
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::Path;
 
 use crate::sessions::Sessions;
@@ -96,6 +97,29 @@ fn what_is_no_table_of_steps_is_refused_with_its_place() {
     assert_eq!(ran.code, Some(2));
     let endless = format!("step_ms\n{}\n", "9".repeat(400));
     refused(&endless, &[], "which is no time");
+}
+
+/// A disk that is full.
+struct Full;
+
+impl Write for Full {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::StorageFull.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn why_a_recording_cannot_be_written_is_said_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run.csv");
+    fs::write(&path, "step_ms\n5\n").unwrap();
+    let error = import::csv(&path, &[], &[], &Given::default(), Full).unwrap_err();
+    let said = format!("{:#}", anyhow::Error::new(error));
+    assert_eq!(said, "cannot write the recording: no storage space");
 }
 
 #[test]
