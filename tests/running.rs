@@ -113,6 +113,15 @@ fn the_hardware_of_any_process_is_recorded() {
     sessions.run(["report", &own]).refused("publishes nothing");
 }
 
+#[cfg(not(feature = "workloads"))]
+#[test]
+fn without_trainings_it_says_what_it_was_built_without() {
+    let sessions = Sessions::new();
+    for words in [["train", "pna"], ["run", "pna"]] {
+        sessions.run(words).refused("this gnntop was built without the built-in trainings");
+    }
+}
+
 #[cfg(feature = "workloads")]
 mod workloads {
     use super::*;

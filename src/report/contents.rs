@@ -6,13 +6,13 @@ use super::options::Options;
 use super::sections::breakdown::Breakdown;
 use super::sections::classes::{self, ClassLine};
 use super::sections::counters::Counter;
+use super::sections::curves::{self, Curve};
 use super::sections::device::Device;
 use super::sections::durations::{self, PhaseLine, SpanLine};
 use super::sections::energy::Energy;
 use super::sections::hardware::{self, Hardware};
 use super::sections::memory::Memory;
 use super::sections::ranks::RunReport;
-use super::sections::readings::{self, Reading};
 use super::sections::session::Session;
 use super::sections::steps::Steps;
 use super::sections::trace::{self, TracePoint};
@@ -52,7 +52,7 @@ pub struct Report {
     pub breakdown: Breakdown,
     /// Hardware over the time of the steps, for a figure.
     #[serde(skip)]
-    pub readings: Vec<Reading>,
+    pub curves: Vec<Curve>,
     /// Spans with the largest totals that are no phases. Over the whole session, whichever steps are left out.
     pub spans: Vec<SpanLine>,
     /// Work per second of the steps' wall time.
@@ -94,7 +94,7 @@ impl Report {
             classes: classes::class_lines(store, options.skip_steps, &options.percentiles),
             trace: trace::trace(store, options.skip_steps),
             breakdown: Breakdown::of(store, options.skip_steps),
-            readings: readings::readings(store, options.skip_steps),
+            curves: curves::curves(store, options.skip_steps),
             spans: durations::span_lines(store, options),
             throughput: statistics.throughput(),
             counters: Counter::all(store),

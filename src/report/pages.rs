@@ -6,7 +6,7 @@ use super::figure;
 use super::sections::classes::ClassLine;
 use super::sections::durations::{Durations, PhaseLine};
 use super::sections::hardware::Gpu;
-use super::sections::{energy, losses, ranks, readings};
+use super::sections::{curves, energy, losses, ranks};
 use gnntop_analysis::figures::{bytes, count, duration, percent, quantity, utc};
 
 impl Document {
@@ -136,7 +136,7 @@ fn side_by_side(blocks: &mut Vec<Block>, reports: &[(&str, &Report)]) {
 /// The pictures of a recording; one without numbers is empty.
 fn pictures(report: &Report) -> [Block; 4] {
     let [shares, steps] = [figure::phase_shares(report), figure::step_times(report)];
-    [shares, steps, report.breakdown.to_svg(), readings::to_svg(&report.readings)].map(Block::Figure)
+    [shares, steps, report.breakdown.to_svg(), curves::to_svg(&report.curves)].map(Block::Figure)
 }
 
 fn findings(blocks: &mut Vec<Block>, name: Option<&str>, report: &Report) {

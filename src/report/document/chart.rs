@@ -67,8 +67,8 @@ impl Chart {
             let middle = top + lines * BAR / 2.0 + 4.0;
             let _ = write!(svg, r#"<text x="{:.1}" y="{middle:.1}" text-anchor="end">"#, left - 6.0);
             let _ = write!(svg, "{}</text>", escaped(name));
-            let place = Place { left, top, scale };
-            if self.is_stacked { pieces(&mut svg, bars, &place) } else { side_by_side(&mut svg, bars, &place) }
+            let frame = GroupFrame { left, top, scale };
+            if self.is_stacked { pieces(&mut svg, bars, &frame) } else { side_by_side(&mut svg, bars, &frame) }
         }
         self.write_legend(&mut svg, legend_top);
         svg + "</svg>"
@@ -95,23 +95,23 @@ impl Chart {
 }
 
 /// Where a group is drawn.
-struct Place {
+struct GroupFrame {
     left: f64,
     top: f64,
     scale: f64,
 }
 
-fn side_by_side(svg: &mut String, bars: &[Option<Bar>], place: &Place) {
+fn side_by_side(svg: &mut String, bars: &[Option<Bar>], frame: &GroupFrame) {
     for (at, bar) in bars.iter().enumerate() {
-        let top = place.top + BAR * at as f64;
+        let top = frame.top + BAR * at as f64;
         let Some(bar) = bar else {
-            let _ = write!(svg, r#"<text x="{:.1}" y="{:.1}">-</text>"#, place.left + 4.0, top + 11.0);
+            let _ = write!(svg, r#"<text x="{:.1}" y="{:.1}">-</text>"#, frame.left + 4.0, top + 11.0);
             continue;
         };
-        let (width, colour) = (bar.value * place.scale, COLOURS[at % COLOURS.len()]);
-        let (x, height) = (place.left, BAR - 3.0);
+        let (width, colour) = (bar.value * frame.scale, COLOURS[at % COLOURS.len()]);
+        let (x, height) = (frame.left, BAR - 3.0);
         let _ = write!(svg, r#"<rect x="{x:.1}" y="{top:.1}" width="{width:.1}" height="{height}" fill="{colour}"/>"#);
-        let (low, high) = (x + bar.range.0 * place.scale, x + bar.range.1 * place.scale);
+        let (low, high) = (x + bar.range.0 * frame.scale, x + bar.range.1 * frame.scale);
         if high - low > 0.5 {
             let middle = top + height / 2.0;
             let _ = write!(svg, r##"<path d="M{low:.1} {middle:.1}H{high:.1}" stroke="#222"/>"##);
@@ -121,12 +121,12 @@ fn side_by_side(svg: &mut String, bars: &[Option<Bar>], place: &Place) {
     }
 }
 
-fn pieces(svg: &mut String, bars: &[Option<Bar>], place: &Place) {
-    let mut x = place.left;
+fn pieces(svg: &mut String, bars: &[Option<Bar>], frame: &GroupFrame) {
+    let mut x = frame.left;
     for (at, bar) in bars.iter().enumerate() {
         let Some(bar) = bar else { continue };
-        let (width, colour) = (bar.value * place.scale, COLOURS[at % COLOURS.len()]);
-        let (top, height) = (place.top, BAR - 1.0);
+        let (width, colour) = (bar.value * frame.scale, COLOURS[at % COLOURS.len()]);
+        let (top, height) = (frame.top, BAR - 1.0);
         let _ = write!(svg, r#"<rect x="{x:.1}" y="{top:.1}" width="{width:.1}" height="{height}" fill="{colour}">"#);
         let _ = write!(svg, "<title>{}</title></rect>", escaped(&bar.text));
         if width > bar.text.width() as f64 * LETTER + 4.0 {

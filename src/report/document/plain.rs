@@ -1,5 +1,6 @@
 //! Columns of text under each other: the first to the left, the others to the right.
 
+use textwrap::{WordSeparator, WordSplitter, WrapAlgorithm};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Width that tables keep to if they can.
@@ -60,22 +61,19 @@ fn cut(text: &str, width: usize) -> String {
 
 /// Writes a text behind `first`, and so that the lines that do not fit stand below it.
 pub(in crate::report) fn indented(out: &mut String, first: &str, text: &str) {
-    let mut used = first.width();
-    out.push_str(first);
-    for word in text.split(' ') {
-        if used > first.width() && used + 1 + word.width() > WIDTH {
-            out.push('\n');
-            out.extend(std::iter::repeat_n(' ', first.width()));
-            used = first.width();
-        }
-        if used > first.width() {
-            out.push(' ');
-            used += 1;
-        }
-        out.push_str(word);
-        used += word.width();
-    }
-    out.push('\n');
+    wrapped(out, first, &" ".repeat(first.width()), text);
+}
+
+/// Writes a text behind `first`, broken between words; lines that do not fit stand behind `below`.
+pub(in crate::report) fn wrapped(out: &mut String, first: &str, below: &str, text: &str) {
+    let page = textwrap::Options::new(WIDTH)
+        .initial_indent(first)
+        .subsequent_indent(below)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(WrapAlgorithm::FirstFit)
+        .break_words(false);
+    textwrap::wrap(text, page).iter().for_each(|line| out.extend([&**line, "\n"]));
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 pub(in crate::report) mod breakdown;
 pub(in crate::report) mod classes;
 pub(in crate::report) mod counters;
+pub(in crate::report) mod curves;
 pub(in crate::report) mod device;
 pub(in crate::report) mod device_memory;
 pub(in crate::report) mod durations;
@@ -11,7 +12,6 @@ pub(in crate::report) mod hardware;
 pub(in crate::report) mod losses;
 pub(in crate::report) mod memory;
 pub(in crate::report) mod ranks;
-pub(in crate::report) mod readings;
 pub(in crate::report) mod session;
 pub(in crate::report) mod steps;
 pub(in crate::report) mod trace;

@@ -1,11 +1,10 @@
 //! Energy and carbon in words, the same on the screen and in a report.
 
 use super::told::{Carbon, Doubt, Energy, Joules, PhaseEnergy};
+use crate::report::document::plain;
 use gnntop_analysis::energy::{Label, kilowatt_hours, watt_hours};
 use gnntop_analysis::figures::{percent, quantity};
 
-/// Columns of a page.
-const WIDTH: usize = 80;
 /// Time for which nothing is known is said from this share on: sensors begin a little after the program.
 const WORTH_SAYING: f64 = 0.02;
 /// Newest epochs in the text; JSON has more.
@@ -14,7 +13,9 @@ const EPOCHS_WRITTEN: usize = 8;
 /// Writes the section for people.
 pub(in crate::report) fn write(out: &mut String, energy: &Energy) {
     out.push_str(&format!("{}\n", title(energy)));
-    rows(energy).iter().for_each(|(about, text)| line(out, about, text));
+    for (about, text) in rows(energy) {
+        plain::wrapped(out, &format!("  {about:<16} "), &" ".repeat(19), &text);
+    }
     out.push('\n');
 }
 
@@ -48,20 +49,6 @@ pub(in crate::report) fn rows(energy: &Energy) -> Vec<(String, String)> {
     rows.push(("carbon".to_owned(), carbon));
     rows.push(("not counted".to_owned(), energy.not_counted.join(", ")));
     rows
-}
-
-/// Writes a line, broken between words and indented where it is longer than the page.
-fn line(out: &mut String, about: &str, text: &str) {
-    let mut row = format!("  {about:<16}");
-    for word in text.split(' ') {
-        if row.chars().count() + 1 + word.chars().count() > WIDTH {
-            out.push_str(&format!("{row}\n"));
-            row = format!("  {:<16}", "");
-        }
-        row.push(' ');
-        row.push_str(word);
-    }
-    out.push_str(&format!("{row}\n"));
 }
 
 /// Energy with its interval and label. A model has its band instead of an interval.

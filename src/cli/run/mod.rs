@@ -19,7 +19,7 @@ use super::plain::PlainView;
 use super::sensing::SensorArguments;
 use super::settings::{ScreenArguments, Settings};
 use super::{output, screen, signals, train};
-use child::Child;
+use child::{Child, WAIT_INTERVAL, own_command};
 use gnntop_analysis::source::{Launched, Source, discover};
 use recording::Recording;
 
@@ -35,8 +35,6 @@ Examples:
 Leaving the view with `q` leaves the training running; Ctrl-C then ends it.
 Exit codes: those of the program, 128 + N where signal N ended it, 130 interrupted.";
 
-/// Time between two looks whether the program has ended.
-const WAIT_INTERVAL: Duration = Duration::from_millis(50);
 /// After the program's end the end of its session is waited for this long.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -132,14 +130,6 @@ fn command(arguments: &RunArguments) -> anyhow::Result<(Vec<OsString>, String)> 
     Ok((own_command(&arguments.words)?, name))
 }
 
-/// How this program starts a workload, given as its name and its settings.
-fn own_command(words: &[OsString]) -> anyhow::Result<Vec<OsString>> {
-    let own = std::env::current_exe().context("cannot find the gnntop program itself")?;
-    let mut command = vec![own.into_os_string(), "train".into()];
-    command.extend(words.iter().cloned());
-    Ok(command)
-}
-
 /// Opens the live view; returns when a person leaves it, or at once if the program has ended already.
 fn show_screen(child: &Child, started: SystemTime, settings: &Settings) -> anyhow::Result<()> {
     if let Some(source) = watch(child, started)? {
@@ -195,13 +185,13 @@ mod tests {
     use clap::Parser;
 
     #[derive(Parser)]
-    struct Line {
+    struct Parsed {
         #[command(flatten)]
         run: RunArguments,
     }
 
     fn taken(words: &[&str]) -> anyhow::Result<(Option<PathBuf>, bool, Vec<OsString>)> {
-        let mut run = Line::try_parse_from([&["run"][..], words].concat())?.run;
+        let mut run = Parsed::try_parse_from([&["run"][..], words].concat())?.run;
         run.take_own_from_words()?;
         Ok((run.record, run.force, run.words))
     }

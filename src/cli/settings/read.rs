@@ -1,189 +1,24 @@
-//! How a person wants the screen to be: flag, else environment, else settings file, else default.
-//!
-//! ```toml
-//! theme = "colour-blind"
-//! background = "light"
-//! view = "steps"
-//!
-//! [keys]
-//! freeze = "f"
-//!
-//! [energy]
-//! region = "CA-QC"
-//! tdp = 205
-//! ```
-
-mod file;
+//! All settings together: the first place that has one decides.
 
 use std::env;
-use std::fmt;
-use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-
-use super::assumptions::EnergyArguments;
-use super::quantities;
-use crate::app::{Background, ColorDepth, KeyMap, KeyMapError, Palette, Preferences, View};
+use super::arguments::ScreenArguments;
+use super::error::SettingsError;
+use super::file;
+use super::layer::Layer;
+use super::values::{Behind, Depth};
+use crate::app::{KeyMap, Palette, Preferences, View};
+use crate::cli::assumptions::EnergyArguments;
 use crate::ui::ScreenOptions;
 use gnntop_analysis::energy::Assumptions;
 
-/// Word for what the environment decides.
-const AUTO: &str = "auto";
 /// Time between two lines, where none is given.
 const LINE_INTERVAL: Duration = Duration::from_secs(2);
-/// Shortest time between two lines: nobody reads faster.
-const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
-/// Names of colour depths.
-const DEPTHS: [&str; 5] = [AUTO, "truecolor", "256", "16", "none"];
-/// Names of backgrounds.
-const BACKGROUNDS: [&str; 3] = [AUTO, "dark", "light"];
-
-/// Flags of every command that shows a screen.
-#[derive(Clone, Debug, Default, clap::Args)]
-#[command(next_help_heading = "Screen")]
-pub(super) struct ScreenArguments {
-    /// Colours; the key `t` goes through them
-    #[arg(long, value_name = "NAME", value_parser = named(palettes(), Palette::named))]
-    theme: Option<Palette>,
-    /// How many colours the terminal has
-    #[arg(long, value_name = "DEPTH", value_parser = named(DEPTHS.to_vec(), Depth::named))]
-    colors: Option<Depth>,
-    /// What lies behind the text
-    #[arg(long, value_parser = named(BACKGROUNDS.to_vec(), Behind::named))]
-    background: Option<Behind>,
-    /// The view to begin with
-    #[arg(long, value_name = "NAME", value_parser = named(views(), View::named))]
-    view: Option<View>,
-    /// Draw ASCII only
-    #[arg(long)]
-    ascii: bool,
-    /// Leave the mouse to the terminal
-    #[arg(long)]
-    no_mouse: bool,
-    /// Lines instead of a screen, one an interval
-    #[arg(long)]
-    plain: bool,
-    /// Time between two lines, such as 500ms or 1m
-    #[arg(long, value_name = "TIME", value_parser = interval)]
-    interval: Option<Duration>,
-    /// Settings file, in the place of the usual one
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    #[command(flatten)]
-    energy: EnergyArguments,
-}
-
-#[cfg(test)]
-impl ScreenArguments {
-    /// Nothing but a settings file.
-    pub(super) fn of_file(path: &std::path::Path) -> Self {
-        Self { config: Some(path.to_owned()), ..Self::default() }
-    }
-}
-
-/// How many colours: `None` to look at the environment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Depth(pub Option<ColorDepth>);
-
-/// What background: `None` to look at the environment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Behind(pub Option<Background>);
-
-impl Depth {
-    fn named(name: &str) -> Option<Self> {
-        if name == AUTO { Some(Self(None)) } else { ColorDepth::named(name).map(|depth| Self(Some(depth))) }
-    }
-}
-
-impl Behind {
-    fn named(name: &str) -> Option<Self> {
-        if name == AUTO { Some(Self(None)) } else { Background::named(name).map(|background| Self(Some(background))) }
-    }
-}
-
-impl fmt::Display for Depth {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.map_or(AUTO, ColorDepth::name))
-    }
-}
-
-impl fmt::Display for Behind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.map_or(AUTO, Background::name))
-    }
-}
-
-/// A value out of a list of names, for clap.
-fn named<T: Clone + Send + Sync + 'static>(
-    names: Vec<&'static str>,
-    by_name: fn(&str) -> Option<T>,
-) -> impl TypedValueParser<Value = T> {
-    PossibleValuesParser::new(names).try_map(move |name| by_name(&name).ok_or("has no such value"))
-}
-
-/// Reads the time between two lines.
-fn interval(text: &str) -> Result<Duration, String> {
-    let interval = quantities::duration(text)?;
-    if interval < SHORTEST_INTERVAL { Err("give at least 100ms".to_owned()) } else { Ok(interval) }
-}
-
-fn palettes() -> Vec<&'static str> {
-    Palette::ALL.map(Palette::name).to_vec()
-}
-
-fn views() -> Vec<&'static str> {
-    View::PLACES.map(View::name).to_vec()
-}
-
-/// Why the settings cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum SettingsError {
-    /// The file cannot be read.
-    #[error("cannot read the settings in {}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// Something in the file is wrong.
-    #[error("{}:{line}: {what}", path.display())]
-    Line {
-        /// The file.
-        path: PathBuf,
-        /// Where, from 1 on.
-        line: usize,
-        /// What.
-        what: String,
-    },
-    /// A variable has a value that means nothing.
-    #[error("{name}={value}: give one of {expected}")]
-    Variable {
-        /// The variable.
-        name: &'static str,
-        /// Its value.
-        value: String,
-        /// What it may be.
-        expected: String,
-    },
-    /// What is assumed about power and electricity cannot be.
-    #[error("{0}")]
-    Energy(String),
-    /// The keys in the file cannot be.
-    #[error("{}: {why}", path.display())]
-    Keys {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        why: KeyMapError,
-    },
-}
-
 /// Where a setting comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(in crate::cli) enum Origin {
     /// Nobody has set it.
     Default,
     /// The settings file.
@@ -196,25 +31,14 @@ pub(super) enum Origin {
 
 /// A setting, and where it comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Setting<T> {
+pub(in crate::cli) struct Setting<T> {
     pub value: T,
     pub origin: Origin,
 }
 
-/// What one place says: the file, the environment or the command line.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Layer {
-    theme: Option<Palette>,
-    colors: Option<Depth>,
-    background: Option<Behind>,
-    view: Option<View>,
-    ascii: Option<bool>,
-    mouse: Option<bool>,
-}
-
 /// All settings of the screen.
 #[derive(Clone, Debug)]
-pub(super) struct Settings {
+pub(in crate::cli) struct Settings {
     pub theme: Setting<Palette>,
     pub colors: Setting<Depth>,
     pub background: Setting<Behind>,
@@ -240,7 +64,7 @@ impl Settings {
     ///
     /// # Errors
     /// When the file or a variable cannot be understood.
-    pub(super) fn of(arguments: &ScreenArguments) -> Result<Self, SettingsError> {
+    pub(in crate::cli) fn of(arguments: &ScreenArguments) -> Result<Self, SettingsError> {
         Self::read(arguments, variable_that_is_set)
     }
 
@@ -248,13 +72,13 @@ impl Settings {
     ///
     /// # Errors
     /// When the file or a variable cannot be understood, or what is assumed cannot be.
-    pub(super) fn assumptions(energy: &EnergyArguments) -> Result<Assumptions, SettingsError> {
+    pub(in crate::cli) fn assumptions(energy: &EnergyArguments) -> Result<Assumptions, SettingsError> {
         let arguments = ScreenArguments { energy: energy.clone(), ..ScreenArguments::default() };
         Ok(Self::of(&arguments)?.assumptions)
     }
 
     /// Where the settings file is looked for.
-    pub(super) fn path_of(arguments: &ScreenArguments) -> Option<PathBuf> {
+    pub(in crate::cli) fn path_of(arguments: &ScreenArguments) -> Option<PathBuf> {
         named_path(arguments, variable_that_is_set).or_else(|| usual_path(variable_that_is_set))
     }
 
@@ -285,7 +109,7 @@ impl Settings {
     }
 
     /// The same, for the screen.
-    pub(super) fn options(&self, log_path: Option<PathBuf>) -> ScreenOptions {
+    pub(in crate::cli) fn options(&self, log_path: Option<PathBuf>) -> ScreenOptions {
         let env = |name: &str| env::var(name).ok();
         ScreenOptions {
             log_path,
@@ -314,52 +138,6 @@ fn or<T>(variable: &'static str, flag: Option<T>, env: Option<T>, file: Option<T
     let places = [(flag, Origin::Flag), (env, Origin::Variable(variable)), (file, Origin::File)];
     let set = places.into_iter().find_map(|(value, origin)| value.map(|value| Setting { value, origin }));
     set.unwrap_or(Setting { value: default, origin: Origin::Default })
-}
-
-impl Layer {
-    fn of_flags(arguments: &ScreenArguments) -> Self {
-        let ScreenArguments { theme, colors, background, view, ascii, no_mouse, .. } = arguments;
-        Self {
-            theme: *theme,
-            colors: *colors,
-            background: *background,
-            view: *view,
-            ascii: ascii.then_some(true),
-            mouse: no_mouse.then_some(false),
-        }
-    }
-
-    fn of_environment(env: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
-        Ok(Self {
-            theme: variable(&env, "GNNTOP_THEME", Palette::named, &palettes())?,
-            colors: variable(&env, "GNNTOP_COLORS", Depth::named, &DEPTHS)?,
-            background: variable(&env, "GNNTOP_BACKGROUND", Behind::named, &BACKGROUNDS)?,
-            view: variable(&env, "GNNTOP_VIEW", View::named, &views())?,
-            ascii: variable(&env, "GNNTOP_ASCII", switch, &["0", "1"])?,
-            mouse: variable(&env, "GNNTOP_MOUSE", switch, &["0", "1"])?,
-        })
-    }
-}
-
-fn variable<T>(
-    env: impl Fn(&str) -> Option<String>,
-    name: &'static str,
-    by_name: impl Fn(&str) -> Option<T>,
-    expected: &[&str],
-) -> Result<Option<T>, SettingsError> {
-    let Some(value) = env(name) else { return Ok(None) };
-    match by_name(&value) {
-        Some(found) => Ok(Some(found)),
-        None => Err(SettingsError::Variable { name, value, expected: expected.join(", ") }),
-    }
-}
-
-fn switch(word: &str) -> Option<bool> {
-    match word {
-        "1" | "true" | "yes" => Some(true),
-        "0" | "false" | "no" => Some(false),
-        _ => None,
-    }
 }
 
 fn variable_that_is_set(name: &str) -> Option<String> {

@@ -16,7 +16,7 @@ const GPUS: usize = 8;
 
 /// One quantity over the time of the steps.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reading {
+pub struct Curve {
     /// What it is.
     pub title: String,
     /// How its largest value is written.
@@ -28,7 +28,7 @@ pub struct Reading {
 }
 
 /// What was read while the steps from `skip` on ran. What was never read is not there.
-pub(in crate::report) fn readings(store: &Store, skip: u64) -> Vec<Reading> {
+pub(in crate::report) fn curves(store: &Store, skip: u64) -> Vec<Curve> {
     let (Some(first), Some(last)) = (store.steps().known_row(skip), store.steps().last()) else { return Vec::new() };
     let columns = TimeColumns::equal(first.period_start_ns()..last.end_ns(), COLUMNS);
     let gpus = store.hardware().gpus().into_iter().take(GPUS);
@@ -39,38 +39,38 @@ pub(in crate::report) fn readings(store: &Store, skip: u64) -> Vec<Reading> {
         ("machine.memory.used", "memory in use on the machine", 1.0, bytes),
     ];
     let own = own.into_iter().map(|(name, title, scale, text)| (name.to_owned(), title.to_owned(), scale, text));
-    let reading = |(name, title, scale, text): (String, String, f64, Text)| {
+    let curve = |(name, title, scale, text): (String, String, f64, Text)| {
         let signal = store.signals().find(&name)?;
         let bins = signal.columns(&columns, store.now_ns());
         let values: Vec<Option<f64>> = bins.into_iter().map(|bin| bin.map(|bin| bin.mean * scale)).collect();
         let most = values.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
-        (most.is_finite() && most > 0.0).then(|| Reading { title, most_text: text(most), most, values })
+        (most.is_finite() && most > 0.0).then(|| Curve { title, most_text: text(most), most, values })
     };
-    own.chain(gpus).filter_map(reading).collect()
+    own.chain(gpus).filter_map(curve).collect()
 }
 
 type Text = fn(f64) -> String;
 const PERCENT: Text = percent;
 
 /// The curves as SVG; empty for none.
-pub(in crate::report) fn to_svg(readings: &[Reading]) -> String {
-    if readings.is_empty() {
+pub(in crate::report) fn to_svg(curves: &[Curve]) -> String {
+    if curves.is_empty() {
         return String::new();
     }
-    let mut svg = open("Hardware over the steps", CURVE * readings.len() as f64);
-    for (at, reading) in readings.iter().enumerate() {
+    let mut svg = open("Hardware over the steps", CURVE * curves.len() as f64);
+    for (at, curve) in curves.iter().enumerate() {
         let (top, bottom) = (CURVE * at as f64 + 16.0, CURVE * (at + 1) as f64 - 8.0);
-        let y = |value: f64| bottom - (value / reading.most).clamp(0.0, 1.0) * (bottom - top);
-        let _ = write!(svg, r#"<text x="{LEFT}" y="{:.1}">{}</text>"#, top - 4.0, escaped(&reading.title));
-        let (x, text) = (LEFT - 6.0, escaped(&reading.most_text));
+        let y = |value: f64| bottom - (value / curve.most).clamp(0.0, 1.0) * (bottom - top);
+        let _ = write!(svg, r#"<text x="{LEFT}" y="{:.1}">{}</text>"#, top - 4.0, escaped(&curve.title));
+        let (x, text) = (LEFT - 6.0, escaped(&curve.most_text));
         let _ = write!(svg, r#"<text x="{x}" y="{:.1}" text-anchor="end">{text}</text>"#, top + 8.0);
         let _ = write!(svg, r#"<text x="{x}" y="{bottom:.1}" text-anchor="end">0</text>"#);
         let _ = write!(svg, r##"<line x1="{LEFT}" x2="{WIDTH}" y1="{bottom:.1}" y2="{bottom:.1}" stroke="#ddd"/>"##);
-        let step = (WIDTH - LEFT - 4.0) / reading.values.len().max(1) as f64;
+        let step = (WIDTH - LEFT - 4.0) / curve.values.len().max(1) as f64;
         // A stretch without readings is a break in the curve.
         let mut pen = 'M';
         let mut path = String::new();
-        for (column, value) in reading.values.iter().enumerate() {
+        for (column, value) in curve.values.iter().enumerate() {
             let Some(value) = value else {
                 pen = 'M';
                 continue;

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-use super::{SUCCESS, attach, output, signals};
+use super::exit::SUCCESS;
+use super::{attach, output, signals};
 use crate::export::openmetrics;
 use gnntop_analysis::findings::{Judgement, Watch};
 use gnntop_analysis::ranks::Run;
