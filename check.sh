@@ -13,19 +13,25 @@ export CARGO_INCREMENTAL=0
 
 fmt() { cargo fmt --all --check; }
 lint() {
-    cargo clippy --workspace --all-targets -- -D warnings
-    cargo clippy -p gnntop-probe --all-targets --features tracing -- -D warnings
+    cargo clippy --workspace --all-targets --features gnntop-probe/tracing -- -D warnings
     cargo clippy -p gnntop --all-targets --no-default-features -- -D warnings
 }
-# Each member alone: in a workspace build features that one crate asks for hide what another forgot to ask for.
+# Each member alone: in a workspace build features that one crate asks for hide what another forgot to ask for. That shows
+# when it compiles; the tests need no build of their own for it.
 members() {
-    for member in gnntop-wire gnntop-sensors gnntop-python gnntop-analysis gnntop-workloads; do cargo test -p "$member"; done
-    cargo test -p gnntop-probe --all-features
+    for member in wire sensors probe analysis workloads python; do cargo clippy -p "gnntop-$member" -- -D warnings; done
 }
-# The whole program, layering (tests/layering.rs) included.
-workspace() { cargo test -p gnntop; }
-# Without the built-in trainings: the small viewer and recorder.
-small() { cargo test -p gnntop --no-default-features; }
+# Every test, in one build, and the examples in the documentation. Traces that others published lie beside the repository.
+workspace() {
+    cargo test --workspace --features gnntop-probe/tracing --tests
+    cargo test --workspace --features gnntop-probe/tracing --doc
+    if [ -d "${GNNTOP_SHARED:-../shared}/data" ]; then
+        cargo test --workspace --features gnntop-probe/tracing --test it import::published -- --ignored
+    fi
+}
+# Without the built-in trainings, the small viewer and recorder: the same code, which `lint` compiles whole with its tests.
+# Run is what differs, and that its commands work.
+small() { cargo test -p gnntop --no-default-features --test it -- without_trainings command_line; }
 docs() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps; }
 deny() {
     if command -v cargo-deny >/dev/null; then cargo deny check; else echo "skipped: cargo-deny is not installed"; fi

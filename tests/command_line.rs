@@ -1,14 +1,11 @@
 //! The commands that read: list, attach, replay, report and doctor, on hand-written sessions and recordings.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
-
-mod sessions;
 
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::symlink;
 
+use crate::sessions::{Sessions, spawn, wait_until};
 use gnntop_fixtures::{StreamBuilder, TrainingRun};
-use sessions::{Sessions, spawn, wait_until};
 
 fn run_of(name: &'static str) -> Vec<u8> {
     TrainingRun { name, ..TrainingRun::default() }.bytes()
@@ -56,7 +53,7 @@ fn a_refused_sessions_directory_is_told_in_one_line() {
     let file = sessions.file("file", b"");
     for command in ["list", "attach", "record"] {
         let output = sessions.gnntop([command]).env("GNNTOP_DIR", &file).output().unwrap();
-        sessions::Ran::of(&output).refused("is not a directory; set GNNTOP_DIR to a directory of your own");
+        crate::sessions::Ran::of(&output).refused("is not a directory; set GNNTOP_DIR to a directory of your own");
     }
     let missing = sessions.gnntop(["list"]).env("GNNTOP_DIR", sessions.path().join("none")).output().unwrap();
     assert_eq!(missing.status.code(), Some(0));
@@ -231,7 +228,7 @@ fn a_reader_that_leaves_is_no_failure() {
     let mut child = spawn(&mut sessions.gnntop(["attach"]));
     drop(child.stdout.take());
     wait_until(|| child.try_wait().unwrap().is_some());
-    let ran = sessions::Ran::of(&child.wait_with_output().unwrap());
+    let ran = crate::sessions::Ran::of(&child.wait_with_output().unwrap());
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
 }
 

@@ -1,13 +1,10 @@
 //! A training on a device: phases by its clock or the host's, and its memory.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
-mod pictures;
-
+use crate::pictures::{app_of, press, screen};
 use gnntop::app::View;
 use gnntop::app::keys::Key;
 use gnntop_fixtures::TrainingRun;
 use gnntop_fixtures::device::DeviceRun;
-use pictures::{app_of, press, screen};
 
 #[test]
 fn phases_are_shown_by_the_devices_clock_and_a_key_shows_the_hosts() {

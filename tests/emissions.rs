@@ -1,14 +1,11 @@
 //! `export --to emissions` as CodeCarbon itself sees it: read by pandas, and appended to without being moved away.
 //!
 //! Needs a Python with `codecarbon==3.3.2` (and pandas, which it brings): `$GNNTOP_CODECARBON_PYTHON`, else `python3`.
-#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
-
-mod sessions;
 
 use std::process::Command;
 
+use crate::sessions::Sessions;
 use gnntop_fixtures::TrainingRun;
-use sessions::Sessions;
 
 const READ_BACK: &str = r#"
 import os, sys

@@ -1,13 +1,11 @@
 //! `gnntop export`: every form is read back and compared with the recording.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod sessions;
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 
+use crate::sessions::{Sessions, signal, spawn, wait_until};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use gnntop_fixtures::{MS, START_NS, START_WALL_NS, StreamBuilder, TrainingRun};
@@ -15,7 +13,6 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use serde_json::Value;
-use sessions::{Sessions, signal, spawn, wait_until};
 
 /// 100 steps of four phases with a span inside one, a loader with a span and a counter, and five signals.
 fn recorded() -> Sessions {

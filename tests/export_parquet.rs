@@ -1,17 +1,14 @@
 //! `gnntop export --to parquet`: read back by the format's own library, and by pyarrow or DuckDB where Python has one.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod sessions;
 
 use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
+use crate::sessions::Sessions;
 use gnntop_fixtures::TrainingRun;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use serde_json::{Value, json};
-use sessions::Sessions;
 
 /// The same recording as Parquet, at `a.parquet`, and as NDJSON.
 fn exported(steps: u64) -> (Sessions, Vec<Value>) {

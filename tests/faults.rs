@@ -1,19 +1,16 @@
 //! What is no recording, or only a part of one, given to the commands that read recordings.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod sessions;
 
 use std::fs;
 
+use crate::sessions::Sessions;
 use gnntop_fixtures::TrainingRun;
-use sessions::Sessions;
 
 fn short_run() -> Vec<u8> {
     TrainingRun { steps: 3, has_hardware: false, ..TrainingRun::default() }.bytes()
 }
 
 /// Both commands that read recordings, on the same file.
-fn each_command(sessions: &Sessions, mut check: impl FnMut(&str, sessions::Ran)) {
+fn each_command(sessions: &Sessions, mut check: impl FnMut(&str, crate::sessions::Ran)) {
     check("report", sessions.run(["report", "a.gnntop"]));
     check("replay", sessions.run(["replay", "a.gnntop", "--speed", "100"]));
 }

@@ -1,10 +1,7 @@
 //! `gnntop compare` and `gnntop check`: what they say, and with which exit code.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-mod sessions;
-
+use crate::sessions::Sessions;
 use gnntop_fixtures::{MS, TrainingRun};
-use sessions::Sessions;
 
 /// Steps whose backward phase takes this long, a little more or less.
 fn run(backward_ms: u64) -> Vec<u8> {

@@ -1,22 +1,18 @@
 //! Deadlocks that really happen, in trainings on several ranks with real sessions: who holds the run up is named while it
 //! hangs, and afterwards from what a killed run has left.
-#![cfg(feature = "workloads")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
-
-mod sessions;
 
 use std::convert::Infallible;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::sessions::{Sessions, signal, spawn, wait_until};
 use clap::Parser;
 use gnntop_probe::{Name, phase, span, step};
 use gnntop_workloads::launch::{Launch, RankOptions, RunOptions};
 use gnntop_workloads::loading::{Assemble, BatchId, Loader, LoaderObserver, LoaderSettings, Stage, wait_for_batch};
 use gnntop_workloads::train::{Silent, Summary};
 use serde_json::Value;
-use sessions::{Sessions, signal, spawn, wait_until};
 
 /// Longer than anything here takes on a machine that is not dead.
 const OUTER_LIMIT: Duration = Duration::from_secs(120);
@@ -105,7 +101,7 @@ fn a_rank_that_leaves_out_an_all_reduce_is_named() {
 fn a_loader_that_blocks_is_named() {
     let sessions = Sessions::new();
     let mut own = Command::new(std::env::current_exe().unwrap());
-    own.args(["--ignored", "--exact", "train_with_a_loader_that_blocks"]);
+    own.args(["--ignored", "--exact", "hangs::train_with_a_loader_that_blocks"]);
     own.env("GNNTOP_DIR", sessions.path()).env_remove("GNNTOP").stdin(Stdio::null());
     let words = [
         "rank 1 has waited for data for",

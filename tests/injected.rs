@@ -1,5 +1,4 @@
 //! `gnntop train --inject`: what goes wrong on purpose is found, in the steps that were named.
-#![cfg(feature = "workloads")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod sessions;

@@ -1,11 +1,9 @@
 //! What a person does to the screen, by key and by mouse, as it then looks: filter, highlight, replay, looks. Without a
 //! terminal: drawn into a buffer.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod pictures;
 
 use std::time::Duration;
 
+use crate::pictures::{live, text_of};
 use gnntop::app::keys::Key;
 use gnntop::app::{Action, App, Background, ColorDepth, Gesture, Palette, Preferences, Target, View, update};
 use gnntop::ui::theme::Theme;
@@ -13,14 +11,13 @@ use gnntop::ui::{Spot, draw};
 use gnntop_analysis::source::catalog::{Entry, EntryKind};
 use gnntop_analysis::source::{Status, Transport};
 use gnntop_fixtures::{SECOND, TrainingRun};
-use pictures::{live, text_of};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Color;
 
 fn app_with(preferences: Preferences, status: Status) -> App {
     let run = TrainingRun { ends: false, ..TrainingRun::default() };
-    pictures::app_with(preferences, &run.bytes(), status)
+    crate::pictures::app_with(preferences, &run.bytes(), status)
 }
 
 fn app() -> App {

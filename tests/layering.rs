@@ -1,5 +1,4 @@
 //! What may know what: the rules of ARCHITECTURE.md, held.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,6 +1,5 @@
 //! Ranks that are processes of MPI, and what becomes of a run when one of them is killed, stopped, slow, out of memory,
 //! started with other settings, on a machine whose clock is off, or on one that is gone. Where MPI or the rights are missing, tests say so and are skipped.
-#![cfg(feature = "mpi")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
 mod hosts;

@@ -1,14 +1,11 @@
 //! The view of a pipeline: its boxes, its bubble and a better split, at every size.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
-mod pictures;
-
+use crate::pictures::{app_of, picture, press, screen, text_of};
 use gnntop::app::View;
 use gnntop::app::keys::Key;
 use gnntop::ui::theme::{ColorDepth, Theme};
 use gnntop_fixtures::pipeline::PipelineRun;
 use gnntop_fixtures::uneven::UnevenRun;
-use pictures::{app_of, picture, press, screen, text_of};
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (60, 15)];
 

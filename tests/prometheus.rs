@@ -1,17 +1,14 @@
 //! `gnntop serve`, scraped by a real Prometheus: `$GNNTOP_PROMETHEUS`, else `prometheus` on the path (Debian has a package).
 //! Skipped, and saying so, where there is none.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
-
-mod sessions;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
+use crate::sessions::{Sessions, spawn, wait_until};
 use gnntop_fixtures::TrainingRun;
 use serde_json::Value;
-use sessions::{Sessions, spawn, wait_until};
 
 /// A child that does not outlive the test.
 struct Killed(Child);

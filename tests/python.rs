@@ -1,8 +1,5 @@
 //! Python programs under `gnntop run`: what is seen of them, and that they do not notice. Skipped, and said, without a
 //! Python of 3.10 or newer; torch is not needed.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, missing_docs)]
-
-mod sessions;
 
 use std::fs;
 use std::io::Read;
@@ -10,8 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
+use crate::sessions::{Ran, Sessions};
 use serde_json::Value;
-use sessions::{Ran, Sessions};
 
 /// Twenty steps of its own, with a span and a counter in each.
 const STEPS: &str = "
@@ -339,13 +336,13 @@ print('left' if i < 1999 else 'never', set(vars()) - before[0] - {'before', 'i'}
 ";
     let sessions = Sessions::new();
     sessions.file("script.py", script.as_bytes());
-    let mut child = sessions::spawn(Command::new(python).arg("script.py").current_dir(sessions.path()));
+    let mut child = crate::sessions::spawn(Command::new(python).arg("script.py").current_dir(sessions.path()));
     let mut ready = [0; 6];
     child.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
     let mut command = sessions.gnntop(["attach", &child.id().to_string()]);
-    let viewer = sessions::spawn(&mut command);
+    let viewer = crate::sessions::spawn(&mut command);
     std::thread::sleep(std::time::Duration::from_millis(1500));
-    sessions::signal(&viewer, "INT");
+    crate::sessions::signal(&viewer, "INT");
     let viewer = Ran::of(&viewer.wait_with_output().unwrap());
     assert!(viewer.err.contains("its Python was joined"), "{viewer:?}");
     let ran = Ran::of(&child.wait_with_output().unwrap());
@@ -360,9 +357,9 @@ fn an_older_python_is_not_joined_and_the_reason_is_said() {
     if version.stdout.starts_with(b"True") {
         std::thread::sleep(std::time::Duration::from_millis(500));
         let sessions = Sessions::new();
-        let viewer = sessions::spawn(&mut sessions.gnntop(["attach", &child.id().to_string()]));
+        let viewer = crate::sessions::spawn(&mut sessions.gnntop(["attach", &child.id().to_string()]));
         std::thread::sleep(std::time::Duration::from_millis(800));
-        sessions::signal(&viewer, "INT");
+        crate::sessions::signal(&viewer, "INT");
         let viewer = Ran::of(&viewer.wait_with_output().unwrap());
         assert!(viewer.err.contains("only 3.14 and newer can be joined"), "{viewer:?}");
     }

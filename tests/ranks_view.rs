@@ -1,14 +1,11 @@
 //! The view of the ranks, and the keys that go from rank to rank.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
-mod pictures;
-
+use crate::pictures::{app_of, picture, press, screen, text_of};
 use gnntop::app::keys::Key;
 use gnntop::app::{Action, Gesture, Target, View, update};
 use gnntop::ui::theme::{ColorDepth, Theme};
 use gnntop_fixtures::{MS, ParallelRun, SECOND, START_NS, StreamBuilder, TrainingRun, each_item};
 use gnntop_wire::{Place, SessionInfo, TrackRole};
-use pictures::{app_of, picture, press, screen, text_of};
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (60, 15)];
 

@@ -1,14 +1,11 @@
 //! `gnntop record`: from hand-written sessions into files that say the same.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod sessions;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use crate::sessions::{Sessions, signal, spawn, wait_until};
 use gnntop_analysis::store::Store;
 use gnntop_fixtures::{SECOND, TrainingRun};
-use sessions::{Sessions, signal, spawn, wait_until};
 
 /// 400 steps of 40 ms: sixteen seconds.
 fn long_run() -> TrainingRun {
@@ -99,7 +96,7 @@ fn a_signal_ends_a_recording_cleanly() {
         let _live = sessions.live("one", &long_run().bytes());
         let child = recorder_at_work(&sessions);
         signal(&child, name);
-        let ran = sessions::Ran::of(&child.wait_with_output().unwrap());
+        let ran = crate::sessions::Ran::of(&child.wait_with_output().unwrap());
         assert!(ran.code == Some(0) && ran.err.contains("interrupted"), "{ran:?}");
         let report = sessions.run(["report", "a.gnntop"]);
         assert!(report.out.contains("400 steps") && report.err.is_empty(), "{report:?}");

@@ -1,14 +1,10 @@
 //! `gnntop run` in a real pseudo-terminal: leaving the view leaves the program running, whose exit code counts.
-#![cfg(unix)]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod sessions;
 
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
 
+use crate::sessions::{Sessions, wait_until};
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
-use sessions::{Sessions, wait_until};
 
 /// `gnntop run -- sh -c SCRIPT` in a terminal.
 struct Running {

@@ -1,12 +1,9 @@
 //! `gnntop run` and `gnntop train`: starting programs, their output, their exit codes, their sessions.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
-
-mod sessions;
 
 use std::fs;
 use std::path::PathBuf;
 
-use sessions::{Ran, Sessions, signal, spawn, wait_until};
+use crate::sessions::{Ran, Sessions, signal, spawn, wait_until};
 
 fn logs(sessions: &Sessions) -> Vec<PathBuf> {
     let entries = fs::read_dir(sessions.path()).unwrap();
@@ -116,6 +113,15 @@ fn the_hardware_of_any_process_is_recorded() {
     let report: serde_json::Value = serde_json::from_str(&report.out).unwrap();
     assert_eq!(report["session"]["pid"], std::process::id());
     sessions.run(["report", &own]).refused("publishes nothing");
+}
+
+#[cfg(not(feature = "workloads"))]
+#[test]
+fn without_trainings_it_says_what_it_was_built_without() {
+    let sessions = Sessions::new();
+    for words in [["train", "pna"], ["run", "pna"]] {
+        sessions.run(words).refused("this gnntop was built without the built-in trainings");
+    }
 }
 
 #[cfg(feature = "workloads")]

@@ -1,7 +1,4 @@
 //! The real program on runs of several ranks: list, record, replay and report take all of their sessions.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
-
-mod sessions;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,9 +8,9 @@ use std::time::Duration;
 
 use gnntop_fixtures::{MS, ParallelRun, each_item};
 
+use crate::sessions::{Published, Sessions, signal, spawn, wait_until};
 use gnntop_analysis::ranks::Run;
 use gnntop_probe::{NameKind, Place, Session, TrackRole, intern, span, step};
-use sessions::{Published, Sessions, signal, spawn, wait_until};
 
 /// The sessions of a run, living.
 fn publish(sessions: &Sessions, parallel: &ParallelRun) -> Vec<Published> {
@@ -231,7 +228,7 @@ impl Training {
     /// Starts it under the id `job-17`; `work` is what its steps consist of.
     fn start(sessions: &Sessions, work: &str) -> Self {
         let mut own = Command::new(std::env::current_exe().unwrap());
-        own.args(["--ignored", "--exact", "train_under_an_id"]).env("WORK", work);
+        own.args(["--ignored", "--exact", "runs::train_under_an_id"]).env("WORK", work);
         own.env("GNNTOP_DIR", sessions.path()).env_remove("GNNTOP").stdin(Stdio::piped());
         Self(spawn(&mut own))
     }

@@ -1,7 +1,5 @@
 //! The real program in a real pseudo-terminal: it starts, obeys keys, resizes, stops and comes back, and always leaves the
 //! terminal as it was.
-#![cfg(unix)]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -583,7 +581,7 @@ fn a_screen_that_panics() {
 #[test]
 fn a_panic_gives_the_terminal_back() {
     let this = std::env::current_exe().unwrap();
-    let arguments = ["--exact", "a_screen_that_panics", "--ignored", "--nocapture"];
+    let arguments = ["--exact", "screen_pty::a_screen_that_panics", "--ignored", "--nocapture"];
     let mut terminal = Terminal::start(&this, &arguments, &[]);
     assert_ne!(terminal.wait_for_end().exit_code(), 0);
     terminal.wait_for("the source broke");

@@ -1,10 +1,8 @@
 //! Whole screens: a stream goes into the store, keys are pressed, and the picture is compared with the one on file.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
-
-mod pictures;
 
 use std::time::Duration;
 
+use crate::pictures::{Numbers, app_in, app_of, judge, live, picture, press, screen, text_of};
 use gnntop::app::keys::{BINDINGS, Key};
 use gnntop::app::{Action, App, Effect, update};
 use gnntop::ui::theme::{ColorDepth, Theme};
@@ -13,7 +11,6 @@ use gnntop_analysis::source::{State, Status, Transport};
 use gnntop_analysis::store::Limits;
 use gnntop_fixtures::{MS, SECOND, START_NS, StreamBuilder, TrainingRun, each_item};
 use gnntop_wire::{BatchShape, Event, SignalKind, Step, StepId, TrackRole, Unit};
-use pictures::{Numbers, app_in, app_of, judge, live, picture, press, screen, text_of};
 use unicode_width::UnicodeWidthStr;
 
 /// A run of a few epochs with spikes, the last of them not long ago.

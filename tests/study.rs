@@ -1,15 +1,12 @@
 //! `gnntop study` from its file to its report, with a tiny program in the place of a training.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod sessions;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
+use crate::sessions::{Ran, Sessions, signal, spawn, wait_until};
 use gnntop_probe::{Session, TrackRole, phase, span, step};
-use sessions::{Ran, Sessions, signal, spawn, wait_until};
 
 /// Publishes two epochs of `$STUDY_STEPS` steps in all.
 #[test]
@@ -29,8 +26,9 @@ fn a_tiny_training() {
 fn write_study(sessions: &Sessions, script_before: &str, more: &str) {
     let this = std::env::current_exe().unwrap();
     let this = this.display();
-    let script =
-        format!("{script_before} STUDY_STEPS=\"$2\" exec '{this}' --exact a_tiny_training --ignored --nocapture");
+    let script = format!(
+        "{script_before} STUDY_STEPS=\"$2\" exec '{this}' --exact study::a_tiny_training --ignored --nocapture"
+    );
     let text = format!("name = 'tiny'\ncommand = ['sh', '-c', '''{script}''', 'tiny']\n{more}");
     sessions.file("tiny.toml", text.as_bytes());
 }

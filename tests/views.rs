@@ -1,8 +1,6 @@
 //! The views of memory, hardware, energy and tracks on a run that tells everything, and on one that tells hardly anything.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
-mod pictures;
-
+use crate::pictures::{Numbers, app_of, picture, press, screen, text_of};
 use gnntop::app::keys::Key;
 use gnntop::app::{Action, App, update};
 use gnntop::report::EnergyTold;
@@ -13,7 +11,6 @@ use gnntop_wire::{
     Allocation, BatchShape, Event, NameId, NameKind, PhaseMemory, SignalId, SignalKind, Step, StepId, ThreadUsage,
     TrackId, TrackRole, Unit,
 };
-use pictures::{Numbers, app_of, picture, press, screen, text_of};
 
 const MIB: u64 = 1 << 20;
 

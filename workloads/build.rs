@@ -1,4 +1,5 @@
-//! Compiles `kernels/*.cu` for GPUs, where the feature `cuda` asks for it.
+//! Compiles `kernels/*.cu` for GPUs, where the feature `cuda` asks for it, and tells the tests which files lie beside the
+//! repository.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,6 +10,7 @@ const ARCHITECTURE: &str = "-arch=compute_80";
 fn main() {
     println!("cargo:rerun-if-changed=kernels");
     println!("cargo:rerun-if-env-changed=NVCC");
+    tell_what_is_shared();
     if std::env::var_os("CARGO_FEATURE_CUDA").is_none() {
         return;
     }
@@ -18,6 +20,18 @@ fn main() {
     let files = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
     for file in files.filter(|file| file.extension().is_some_and(|extension| extension == "cu")) {
         compile(&nvcc, &file, &out);
+    }
+}
+
+/// Sets `shared_vectors` and `shared_data` where `../shared`, or `$GNNTOP_SHARED`, has them (`tests/shared.rs`).
+fn tell_what_is_shared() {
+    println!("cargo:rerun-if-env-changed=GNNTOP_SHARED");
+    let shared = std::env::var_os("GNNTOP_SHARED").map_or_else(|| PathBuf::from("../../shared"), PathBuf::from);
+    for (name, folder) in [("shared_vectors", "reference"), ("shared_data", "data")] {
+        println!("cargo:rustc-check-cfg=cfg({name})");
+        if shared.join(folder).is_dir() {
+            println!("cargo:rustc-cfg={name}");
+        }
     }
 }
 

@@ -1,10 +1,9 @@
-//! Recordings whose causes are known, and how well the findings name them.
+//! Records programs whose causes of slowness are known. How well the findings name them, a test says (docs/findings.md).
 //!
 //! ```sh
 //! cargo run --no-default-features --example labelled -- record recordings/labelled          # all, two minutes
 //! cargo run --no-default-features --example labelled -- record recordings/labelled stall-gc # only that one
 //! cargo run --no-default-features --example labelled -- record recordings/labelled ranks    # those of several ranks
-//! cargo run --no-default-features --example labelled -- score recordings/labelled           # the table of docs/findings.md
 //! ```
 //!
 //! `record` runs a small training loop for each cause, which really does what it is named after: it sleeps, faults
@@ -14,7 +13,6 @@
 
 mod causes;
 mod ranks;
-mod score;
 mod training;
 
 use std::fs::{self, File};
@@ -39,8 +37,7 @@ fn main() {
             let named = ranks::ALL.iter().filter(|cause| names.contains(&cause.name) || names == ["ranks"]);
             named.for_each(|cause| make_up(cause, Path::new(dir)));
         }
-        ["score", dir] => print!("{}", score::table(&score::all(Path::new(dir)))),
-        _ => eprintln!("usage: labelled record DIR [NAME...] | labelled score DIR"),
+        _ => eprintln!("usage: labelled record DIR [NAME...]"),
     }
 }
 
@@ -68,13 +65,12 @@ fn make_up(cause: &ranks::RunCause, dir: &Path) {
     label(&path, cause.expect, cause.also, cause.against);
 }
 
-/// Writes what must be found in a recording, and says whether it is.
+/// Writes what must be found in a recording.
 fn label(path: &Path, expect: &[&str], also: &[&str], against: Option<&str>) {
     let mut label = format!("expect: {}\nalso: {}\n", expect.join(" "), also.join(" "));
     label += &against.map_or_else(String::new, |name| format!("against: {name}\n"));
     fs::write(path.with_extension("label"), label).unwrap();
-    let scored = score::of(path);
-    println!("{}: {}", scored.name, if scored.is_right() { "as labelled".to_owned() } else { format!("{scored:?}") });
+    println!("{}", path.display());
 }
 
 /// Copies a recording without what it says about the machine it was made on.

@@ -6,15 +6,12 @@
 //! ```
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
-#[path = "../tests/simulated/mod.rs"]
-mod simulated;
-
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use gnntop_probe::device::Attach;
 use gnntop_probe::{BatchShape, Name, Session, TrackRole, counter, phase, span, step};
-use simulated::{Nature, Simulated};
+use gnntop_simulated::{Nature, Simulated};
 
 static INNER: Name = Name::span("inner");
 static DEPTH: Name = Name::counter("depth");

@@ -1,27 +1,18 @@
 //! What is published of a device, on one that is simulated.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
-
-mod reading;
-mod simulated;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::alone::alone;
+use crate::reading::Stream;
 use gnntop_probe::device::{self, Attach, Holdings};
 use gnntop_probe::{Name, Session, TrackRole, phase, span, step};
+use gnntop_simulated::{Nature, Simulated, SimulatedPool};
 use gnntop_wire::{DeviceSpan, Event, NameId, StepId, device_memory};
-use reading::Stream;
-use simulated::{Nature, Simulated, SimulatedPool};
 
 static LAYER: Name = Name::span("layer");
-
-/// Recording is a state of the process: one test at a time.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 fn session(dir: &Path) -> Session {
     Session::builder("device").directory(dir).sensors(None).on_warning(|w| panic!("{w}")).start()

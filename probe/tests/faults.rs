@@ -1,7 +1,4 @@
 //! Everything that can go wrong around a publishing program; the program must not notice.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod reading;
 
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -10,16 +7,18 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use crate::reading::Stream;
 use gnntop_probe::{Name, Session, TrackRole, intern, phase, span, step};
 use gnntop_wire::NameKind;
-use reading::Stream;
 
 static INNER: Name = Name::span("inner");
 
 /// Runs one of the `child_*` tests below as a program of its own, publishing under `dir`.
 fn program(child: &str, dir: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", child, "--ignored", "--nocapture", "--test-threads=1"]).env("GNNTOP_DIR", dir);
+    command
+        .args(["--exact", &format!("faults::{child}"), "--ignored", "--nocapture", "--test-threads=1"])
+        .env("GNNTOP_DIR", dir);
     command
 }
 
@@ -126,7 +125,7 @@ fn only_session(dir: &Path) -> Option<std::path::PathBuf> {
 /// Starts a program that trains for ever and waits until it has published steps.
 fn started(dir: &Path) -> (Child, std::path::PathBuf) {
     let child = program("child_trains_for_ever", dir).stdout(std::process::Stdio::null()).spawn().unwrap();
-    let session = reading::wait_for(|| {
+    let session = crate::reading::wait_for(|| {
         std::thread::sleep(Duration::from_millis(20));
         only_session(dir).filter(|session| Stream::of_session(session).steps().len() > 20)
     });

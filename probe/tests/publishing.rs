@@ -1,27 +1,18 @@
 //! What a program publishes, read back as a viewer would.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod reading;
 
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::alone::alone;
+use crate::reading::Stream;
 use gnntop_probe::{
     BatchShape, Name, Place, Session, SessionBuilder, TrackRole, counter, mark, opener, phase, set_step, span, step,
 };
 use gnntop_wire::Event;
-use reading::Stream;
 
 static INNER: Name = Name::span("inner");
 static DEPTH: Name = Name::counter("depth");
 static NOTE: Name = Name::mark("note");
-
-/// Recording is a state of the process: one test at a time.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 fn quiet(name: &str, dir: &Path) -> SessionBuilder {
     Session::builder(name).directory(dir).sensors(None).on_warning(|w| panic!("{w}"))
@@ -106,7 +97,7 @@ fn a_span_open_for_long_is_seen_while_it_lasts() {
     let _track = session.track("train", TrackRole::Training);
     let step = step(0);
     let backward = span(&phase::BACKWARD);
-    let open = reading::wait_for(|| {
+    let open = crate::reading::wait_for(|| {
         std::thread::sleep(Duration::from_millis(20));
         let stream = Stream::of_session(&dir);
         stream.events().find_map(|e| if let Event::Open(o) = e { Some((stream.name(o.name), o)) } else { None })
@@ -191,8 +182,8 @@ fn a_long_run_keeps_its_newest_segments_each_readable_alone() {
     let dir = session.dir().unwrap().to_owned();
     let track = session.track("train", TrackRole::Training);
     let mut step = 0u64;
-    let oldest_is_gone = || reading::segments(&dir).first().is_some_and(|f| !f.ends_with("00000000.gnntop"));
-    reading::wait_for(|| {
+    let oldest_is_gone = || crate::reading::segments(&dir).first().is_some_and(|f| !f.ends_with("00000000.gnntop"));
+    crate::reading::wait_for(|| {
         for _ in 0..5_000 {
             step = step.wrapping_add(0x9E37_79B9_7F4A_7C15); // incompressible
             set_step(step);
@@ -202,7 +193,7 @@ fn a_long_run_keeps_its_newest_segments_each_readable_alone() {
         oldest_is_gone().then_some(())
     });
     drop((track, session));
-    let files = reading::segments(&dir);
+    let files = crate::reading::segments(&dir);
     assert!(files.len() >= 2, "{files:?}");
     let bytes: u64 = files.iter().map(|f| std::fs::metadata(f).unwrap().len()).sum();
     assert!(bytes <= 14 << 20, "{bytes} bytes kept");
@@ -218,7 +209,7 @@ fn sensors_are_in_the_stream() {
     let temp = tempfile::tempdir().unwrap();
     let session = Session::builder("sensed").directory(temp.path()).sensor_interval(Duration::from_millis(10)).start();
     let dir = session.dir().unwrap().to_owned();
-    let stream = reading::wait_for(|| {
+    let stream = crate::reading::wait_for(|| {
         std::thread::sleep(Duration::from_millis(50));
         let stream = Stream::of_session(&dir);
         (stream.samples("process.rss").len() > 1).then_some(stream)

@@ -1,16 +1,14 @@
 //! A program with `tracing` spans of its own, shown without a change.
-#![cfg(feature = "tracing")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-mod reading;
-
+use crate::alone::alone;
+use crate::reading::Stream;
 use gnntop_probe::{Session, TracingLayer, TrackRole};
-use reading::Stream;
 use tracing::info_span;
 use tracing_subscriber::layer::SubscriberExt;
 
 #[test]
 fn tracing_spans_become_spans_and_phases() {
+    let _alone = alone();
     let temp = tempfile::tempdir().unwrap();
     let session = Session::builder("traced").directory(temp.path()).sensors(None).start();
     let dir = session.dir().unwrap().to_owned();

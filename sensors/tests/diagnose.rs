@@ -1,14 +1,7 @@
 //! The doctor: what it finds on machines that have everything, something and nothing.
 
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs, dead_code)]
-
-#[path = "fake-nvml/mod.rs"]
-mod fake_nvml;
-mod fake_proc;
-
-use fake_nvml::{FakeDriver, FakeNvml};
-use fake_proc::FakeProc;
+use crate::fake_nvml::{FakeDriver, FakeNvml};
+use crate::fake_proc::FakeProc;
 use gnntop_sensors::{Diagnosis, DiagnosisState, MachineInfo, SensorOptions, SensorSet, diagnose};
 
 fn find<'a>(diagnoses: &'a [Diagnosis], component: &str) -> &'a Diagnosis {

@@ -1,11 +1,6 @@
 //! The doctor on four machines, whole: root and a user on bare metal, a container, a virtual machine.
 
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, dead_code)]
-
-mod fake_proc;
-
-use fake_proc::FakeProc;
+use crate::fake_proc::FakeProc;
 use gnntop_sensors::diagnose;
 
 /// Capabilities of root, and of everyone else.

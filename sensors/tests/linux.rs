@@ -1,14 +1,9 @@
 //! Every Linux sensor against a fake `/proc`, and the process sensor against a real child.
 
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs, dead_code)]
-
-mod fake_proc;
-
 use std::collections::HashSet;
 use std::process::Command;
 
-use fake_proc::{FakeProc, PID, Pass, ProcessStat};
+use crate::fake_proc::{FakeProc, PID, Pass, ProcessStat};
 use gnntop_sensors::{Reading, SensorOptions, SensorSet, monotonic_ns};
 use gnntop_wire::{SignalKind, Unit};
 use proptest::prelude::*;

@@ -1,8 +1,5 @@
 //! A sampling pass allocates nothing once the set is warm, whether its signals are there or absent.
 
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
-
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 

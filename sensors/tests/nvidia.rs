@@ -1,17 +1,10 @@
 //! The NVIDIA sensor against a fake `libnvidia-ml`, and against a machine that has none.
 
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs, dead_code)]
-
-#[path = "fake-nvml/mod.rs"]
-mod fake_nvml;
-mod fake_proc;
-
 use std::path::Path;
 use std::time::Duration;
 
-use fake_nvml::{FakeDriver, FakeNvml};
-use fake_proc::Pass;
+use crate::fake_nvml::{FakeDriver, FakeNvml};
+use crate::fake_proc::Pass;
 use gnntop_sensors::{SensorOptions, SensorSet};
 
 /// Options that try failed and slow calls again in every pass, so that no test waits.

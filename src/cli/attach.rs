@@ -5,9 +5,10 @@ use std::time::SystemTime;
 
 use anyhow::Context;
 
+use super::exit::{FAILURE, SUCCESS};
 use super::sensing::SensorArguments;
 use super::settings::{ScreenArguments, Settings};
-use super::{FAILURE, SUCCESS, join, output, screen};
+use super::{join, output, screen};
 use gnntop_analysis::source::target::{self, Target, TargetError};
 use gnntop_analysis::source::{Launched, Playback, Source, discover, follow, playback::PlaybackOptions};
 

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 
+use super::exit::{REGRESSED, SUCCESS, UNDECIDED};
+use super::output;
 use super::report::read;
-use super::{REGRESSED, SUCCESS, UNDECIDED, output};
 use crate::report::{Bound, Options, Report, Rule, Ruling, compare, ruling_of};
 use gnntop_analysis::store::Store;
 

@@ -1,7 +1,8 @@
 //! `gnntop compare`: two recordings, phase by phase.
 
+use super::exit::SUCCESS;
+use super::output;
 use super::report::{read_run, say_rank, select};
-use super::{SUCCESS, output};
 use crate::report::{Compared, compare};
 use gnntop_analysis::figures::{count, duration};
 use gnntop_analysis::findings::sweep::{self, Configuration, Scaling};

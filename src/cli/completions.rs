@@ -5,10 +5,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use clap::CommandFactory;
 use clap_complete::Shell;
 
-use super::{Arguments, SUCCESS, output};
+use super::exit::SUCCESS;
+use super::output;
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -38,24 +38,24 @@ pub(super) struct ManArguments {
     dir: Option<PathBuf>,
 }
 
-/// Does `gnntop completions`.
-pub(super) fn completions(arguments: &CompletionsArguments) -> anyhow::Result<u8> {
+/// Does `gnntop completions` for this command line.
+pub(super) fn completions(arguments: &CompletionsArguments, mut program: clap::Command) -> anyhow::Result<u8> {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Arguments::command(), "gnntop", &mut script);
+    clap_complete::generate(arguments.shell, &mut program, "gnntop", &mut script);
     output::raw(&script)?;
     Ok(SUCCESS)
 }
 
-/// Does `gnntop man`.
-pub(super) fn man(arguments: &ManArguments) -> anyhow::Result<u8> {
+/// Does `gnntop man` for this command line.
+pub(super) fn man(arguments: &ManArguments, program: clap::Command) -> anyhow::Result<u8> {
     let Some(dir) = &arguments.dir else {
         let mut page = Vec::new();
-        clap_mangen::Man::new(Arguments::command()).render(&mut page)?;
+        clap_mangen::Man::new(program).render(&mut page)?;
         output::raw(&page)?;
         return Ok(SUCCESS);
     };
     fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
-    clap_mangen::generate_to(Arguments::command(), dir)
+    clap_mangen::generate_to(program, dir)
         .with_context(|| format!("cannot write manual pages into {}", dir.display()))?;
     Ok(SUCCESS)
 }

@@ -3,8 +3,9 @@
 use std::fmt::Display;
 
 use super::assumptions::{EnergyArguments, Idle};
+use super::exit::SUCCESS;
+use super::output;
 use super::settings::{Origin, ScreenArguments, Setting, Settings};
-use super::{SUCCESS, output};
 use crate::app::KeyMap;
 
 const EXAMPLES: &str = "\
@@ -21,11 +22,11 @@ GNNTOP_ASCII, GNNTOP_MOUSE, GNNTOP_CONFIG), that before the file, and that befor
 #[command(after_help = EXAMPLES)]
 pub(super) struct ConfigArguments {
     #[command(subcommand)]
-    what: What,
+    command: ConfigCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum ConfigCommand {
     /// Print the settings in force, as a settings file that says so
     Print(ScreenArguments),
     /// Print where the settings file is looked for
@@ -34,9 +35,9 @@ enum What {
 
 /// Does `gnntop config`.
 pub(super) fn config(arguments: &ConfigArguments) -> anyhow::Result<u8> {
-    match &arguments.what {
-        What::Print(screen) => output::say(print(&Settings::of(screen)?).trim_end())?,
-        What::Path(screen) => {
+    match &arguments.command {
+        ConfigCommand::Print(screen) => output::say(print(&Settings::of(screen)?).trim_end())?,
+        ConfigCommand::Path(screen) => {
             let Some(path) = Settings::path_of(screen) else {
                 anyhow::bail!("there is no place for a settings file: set HOME or XDG_CONFIG_HOME");
             };
@@ -66,7 +67,7 @@ fn print(settings: &Settings) -> String {
     text + "\n[keys]\n" + &print_keys(keys) + "\n[energy]\n" + &print_energy(&settings.energy)
 }
 
-/// What is said of power and electricity; what nobody said is a comment.
+/// ConfigCommand is said of power and electricity; what nobody said is a comment.
 fn print_energy(energy: &EnergyArguments) -> String {
     let number = |value: Option<f64>| value.map(|value| format!("{value:?}"));
     let word = |value: Option<&str>| value.map(|value| format!("{value:?}"));

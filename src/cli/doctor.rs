@@ -6,10 +6,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use gnntop_sensors::{SensorOptions, diagnose};
+use rustix::fs::Access;
 use serde::Serialize;
 
+use super::exit::{FAILURE, SUCCESS};
 use super::sensing::SensorArguments;
-use super::{FAILURE, SUCCESS, output, screen};
+use super::{output, screen};
 use crate::python::diagnose;
 use gnntop_analysis::source::discover;
 
@@ -111,10 +113,7 @@ fn sessions_dir(dir: &Path) -> Check {
 
 /// Whether this process may write to the directory.
 fn is_writable(dir: &Path) -> bool {
-    use std::os::unix::ffi::OsStrExt;
-    let Ok(path) = std::ffi::CString::new(dir.as_os_str().as_bytes()) else { return false };
-    // SAFETY: `path` is a live string that ends with a zero byte; the call keeps no pointer to it.
-    unsafe { libc::access(path.as_ptr(), libc::W_OK | libc::X_OK) == 0 }
+    rustix::fs::access(dir, Access::WRITE_OK | Access::EXEC_OK).is_ok()
 }
 
 /// Whether programs that start from this environment publish.

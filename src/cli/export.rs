@@ -9,8 +9,9 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::assumptions::EnergyArguments;
+use super::exit::SUCCESS;
 use super::settings::Settings;
-use super::{SUCCESS, output, quantities, record};
+use super::{output, quantities, record};
 use crate::export::{Exporter, Form, emissions, openmetrics};
 use gnntop_analysis::energy::Scope;
 use gnntop_analysis::figures::{bytes, count};

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use gnntop_wire::Place;
 
-use super::{SUCCESS, output, record};
+use super::exit::SUCCESS;
+use super::{output, record};
 use crate::import::{self, Given, ImportError, Imported, Mapping, MarkFile};
 use gnntop_analysis::figures::count;
 
@@ -26,11 +27,11 @@ docs/import.md lists the roles and units of columns.";
 #[command(after_help = EXAMPLES)]
 pub(super) struct ImportArguments {
     #[command(subcommand)]
-    what: What,
+    command: ImportCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum ImportCommand {
     /// A table with a row for each step
     Csv(CsvArguments),
     /// A trace in Chrome's JSON format, as torch.profiler writes it
@@ -130,12 +131,12 @@ fn mark_file(text: &str) -> Result<MarkFile, String> {
 
 /// Does `gnntop import`.
 pub(super) fn import(arguments: &ImportArguments) -> anyhow::Result<u8> {
-    let (to, imported) = match &arguments.what {
-        What::Csv(arguments) => {
+    let (to, imported) = match &arguments.command {
+        ImportCommand::Csv(arguments) => {
             let CsvArguments { file, to, columns, marks, .. } = arguments;
             (to, into_file(to, |out| import::csv(file, columns, marks, &arguments.given(), out))?)
         }
-        What::Chrome(ChromeArguments { file, to, phases }) => {
+        ImportCommand::Chrome(ChromeArguments { file, to, phases }) => {
             (to, into_file(to, |out| import::chrome::trace(file, phases, out))?)
         }
     };

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::{SUCCESS, output};
+use super::exit::SUCCESS;
+use super::output;
 use gnntop_analysis::figures;
 use gnntop_analysis::source::discover::{self, Session};
 use gnntop_analysis::source::runs::{self, SessionGroup};

@@ -1,15 +1,17 @@
 //! The command line: what can be typed, and which command does it.
 //!
 //! Every command is a file with a struct of its arguments and a function that does it. Errors travel up as one
-//! chain and are printed here, in one line; exit codes are decided here.
+//! chain and are printed by `commands.rs`, in one line; exit codes are in `exit.rs`.
 
 mod assumptions;
 mod attach;
 mod check;
+mod commands;
 mod compare;
 mod completions;
 mod config;
 mod doctor;
+mod exit;
 mod export;
 mod import;
 mod join;
@@ -29,129 +31,4 @@ mod signals;
 mod study;
 mod train;
 
-use std::ffi::OsString;
-
-use clap::{Parser, Subcommand};
-use settings::{ScreenArguments, SettingsError};
-
-use crate::study::FileError;
-
-/// All went well.
-const SUCCESS: u8 = 0;
-/// A rule of `check` is broken.
-const REGRESSED: u8 = 3;
-/// There is not enough evidence to decide a rule.
-const UNDECIDED: u8 = 4;
-/// Something failed; one line on standard error says what.
-const FAILURE: u8 = 1;
-/// The command line, the environment or the settings file cannot be understood.
-const USAGE: u8 = 2;
-
-const EXAMPLES: &str = "\
-Examples:
-  gnntop run pna                    train a PNA on made-up molecules and watch it
-  gnntop run -- python train.py     start any program and watch it
-  gnntop                            watch the run that is going on
-  gnntop record --last 5m           save what has just happened
-  gnntop replay pna.gnntop          watch it again
-  gnntop report pna.gnntop --json   its percentiles, for a program to read
-
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a check broken, 4 a check undecided, 130 interrupted; `run` passes on its program's own.
-Environment: GNNTOP_DIR where sessions lie, GNNTOP=0 turns publishing off, NO_COLOR;
-GNNTOP_THEME and others as `gnntop config --help` says.";
-
-/// A live profiler in the terminal for training runs, graph neural networks first.
-///
-/// Without a command: opens the only live session, or offers a choice.
-#[derive(Debug, Parser)]
-#[command(name = "gnntop", version, after_help = EXAMPLES, max_term_width = 100)]
-#[command(args_conflicts_with_subcommands = true)]
-struct Arguments {
-    #[command(subcommand)]
-    command: Option<Command>,
-    #[command(flatten)]
-    screen: ScreenArguments,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    Run(run::RunArguments),
-    Train(train::TrainArguments),
-    Attach(attach::AttachArguments),
-    List(list::ListArguments),
-    Record(record::RecordArguments),
-    Replay(replay::ReplayArguments),
-    Report(report::ReportArguments),
-    Compare(compare::CompareArguments),
-    Check(check::CheckArguments),
-    Export(export::ExportArguments),
-    Serve(serve::ServeArguments),
-    Import(import::ImportArguments),
-    Study(study::StudyArguments),
-    Doctor(doctor::DoctorArguments),
-    Config(config::ConfigArguments),
-    Completions(completions::CompletionsArguments),
-    Man(completions::ManArguments),
-}
-
-/// Does what the command line says and returns the exit code.
-pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let arguments = match Arguments::try_parse_from(arguments) {
-        Ok(arguments) => arguments,
-        Err(error) => return output::usage(&error),
-    };
-    match dispatch(arguments) {
-        Ok(code) => code,
-        // The reader of our output has left, which is its good right.
-        Err(error) if output::is_broken_pipe(&error) => SUCCESS,
-        Err(error) => {
-            output::complain(&format!("{error:#}"));
-            if error.is::<SettingsError>() || error.is::<FileError>() { USAGE } else { FAILURE }
-        }
-    }
-}
-
-fn dispatch(arguments: Arguments) -> anyhow::Result<u8> {
-    match arguments.command {
-        None => attach::choose(&arguments.screen),
-        Some(Command::Run(arguments)) => run::run(arguments),
-        Some(Command::Train(arguments)) => train::train(&arguments),
-        Some(Command::Attach(arguments)) => attach::attach(&arguments),
-        Some(Command::List(arguments)) => list::list(&arguments),
-        Some(Command::Record(arguments)) => record::record(&arguments),
-        Some(Command::Replay(arguments)) => replay::replay(arguments),
-        Some(Command::Report(arguments)) => report::report(&arguments),
-        Some(Command::Compare(arguments)) => compare::run(&arguments),
-        Some(Command::Check(arguments)) => check::check(&arguments),
-        Some(Command::Export(arguments)) => export::export(&arguments),
-        Some(Command::Serve(arguments)) => serve::serve(&arguments),
-        Some(Command::Import(arguments)) => import::import(&arguments),
-        Some(Command::Study(arguments)) => study::study(&arguments),
-        Some(Command::Doctor(arguments)) => doctor::doctor(&arguments),
-        Some(Command::Config(arguments)) => config::config(&arguments),
-        Some(Command::Completions(arguments)) => completions::completions(&arguments),
-        Some(Command::Man(arguments)) => completions::man(&arguments),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    use super::*;
-
-    #[test]
-    fn the_command_line_is_consistent() {
-        Arguments::command().debug_assert();
-    }
-
-    #[test]
-    fn every_command_explains_itself_with_an_example() {
-        for command in Arguments::command().get_subcommands() {
-            let name = command.get_name();
-            assert!(command.get_about().is_some(), "{name}");
-            let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            assert!(examples.contains(&format!("gnntop {name}")), "{name}: {examples}");
-        }
-    }
-}
+pub use commands::main;

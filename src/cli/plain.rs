@@ -9,7 +9,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{SUCCESS, output, signals};
+use super::exit::SUCCESS;
+use super::{output, signals};
 use gnntop_analysis::figures;
 use gnntop_analysis::findings;
 use gnntop_analysis::ranks::{Run, watchdog};

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-use super::{SUCCESS, output, quantities, signals};
+use super::exit::SUCCESS;
+use super::{output, quantities, signals};
 use gnntop_analysis::figures;
 use gnntop_analysis::recorder::{RecorderOptions, RunRecorder};
 use gnntop_analysis::source::discover::{self, Session};
@@ -68,13 +69,14 @@ pub(super) fn record(arguments: &RecordArguments) -> anyhow::Result<u8> {
     let dir = discover::sessions_dir();
     let to_stdout = arguments.session.as_deref() == Some("-");
     let named = arguments.session.as_deref().filter(|_| !to_stdout);
-    let plan = Plan::new(target::resolve(named, &dir)?, arguments)?;
-    let path = if to_stdout { PathBuf::from("-") } else { arguments.output.clone().unwrap_or(plan.file_name.clone()) };
+    let request = Request::new(target::resolve(named, &dir)?, arguments)?;
+    let path =
+        if to_stdout { PathBuf::from("-") } else { arguments.output.clone().unwrap_or(request.file_name.clone()) };
     if path == Path::new("-") {
-        return run(plan, io::stdout().lock(), None);
+        return run(request, io::stdout().lock(), None);
     }
     let file = create(&path, arguments.force)?;
-    let code = run(plan, file, Some(&path.display().to_string()))?;
+    let code = run(request, file, Some(&path.display().to_string()))?;
     if fs::metadata(&path).is_ok_and(|meta| meta.len() == 0) {
         // Nothing of this file is worth keeping, and it was made a moment ago.
         let _ = fs::remove_file(&path);
@@ -104,7 +106,7 @@ pub(super) fn create(path: &Path, force: bool) -> anyhow::Result<File> {
 }
 
 /// What to record, and until when.
-struct Plan {
+struct Request {
     source: Box<dyn Source>,
     options: RecorderOptions,
     /// Stop when nothing more is there, however long the session goes on.
@@ -114,7 +116,7 @@ struct Plan {
     file_name: PathBuf,
 }
 
-impl Plan {
+impl Request {
     fn new(target: Target, arguments: &RecordArguments) -> anyhow::Result<Self> {
         let RecordArguments { duration, last, max_size, .. } = *arguments;
         let (source, newest_ns, is_live, stem): (Box<dyn Source>, _, _, _) = match target {
@@ -190,12 +192,12 @@ fn window(
     first_ns..=last_ns
 }
 
-/// Records until the plan is fulfilled, the session ends, or a signal comes. Says so about the file `name`; beside
+/// Records until the request is fulfilled, the session ends, or a signal comes. Says so about the file `name`; beside
 /// standard output it says nothing, since a screen may show what is written there.
-fn run(plan: Plan, out: impl Write, name: Option<&str>) -> anyhow::Result<u8> {
+fn run(request: Request, out: impl Write, name: Option<&str>) -> anyhow::Result<u8> {
     let interruption = signals::Interruption::catch()?;
-    let deadline = plan.duration.map(|duration| Instant::now() + duration + GRACE);
-    let mut recording = Recorded::new(plan.source, out, plan.options);
+    let deadline = request.duration.map(|duration| Instant::now() + duration + GRACE);
+    let mut recording = Recorded::new(request.source, out, request.options);
     let why = loop {
         let progress = recording.poll()?;
         if let Some(why) = recording.end() {
@@ -204,7 +206,7 @@ fn run(plan: Plan, out: impl Write, name: Option<&str>) -> anyhow::Result<u8> {
         if interruption.take().is_some() {
             break "interrupted".to_owned();
         }
-        if plan.only_past && !progress.more || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+        if request.only_past && !progress.more || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             break "done".to_owned();
         }
         if !progress.more {

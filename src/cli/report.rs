@@ -7,8 +7,9 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::assumptions::EnergyArguments;
+use super::exit::SUCCESS;
+use super::output;
 use super::settings::Settings;
-use super::{SUCCESS, output};
 use crate::report::{Document, Options, Report, to_csv};
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::source::target::{self, Target, TargetError};

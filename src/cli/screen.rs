@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
+use super::exit::SUCCESS;
 use super::settings::Settings;
-use super::{SUCCESS, plain, signals};
+use super::{plain, signals};
 use crate::viewer::{Outcome, ScreenOptions, run_choice, run_comparison, run_screen};
 use gnntop_analysis::source::catalog::Catalog;
 use gnntop_analysis::source::target::{self, Target};

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
+use super::exit::{FAILURE, SUCCESS};
 use super::run::{Ended, Unattended};
-use super::{FAILURE, SUCCESS, output, report, signals, train};
+use super::{output, report, signals, train};
 use crate::report::Options;
 use crate::study::{Measured, Numbers, Program, Run, Study, document};
 use gnntop_analysis::energy::Assumptions;

@@ -24,7 +24,7 @@ pub(super) struct TrainArguments {
 /// Does `gnntop train`.
 pub(super) fn train(arguments: &TrainArguments) -> anyhow::Result<u8> {
     // clap requires the first word.
-    let Some((name, settings)) = arguments.words.split_first() else { return Ok(super::FAILURE) };
+    let Some((name, settings)) = arguments.words.split_first() else { return Ok(super::exit::FAILURE) };
     arguments.sensors.apply();
     workload::train(&name.to_string_lossy(), settings)
 }
@@ -51,7 +51,8 @@ mod workload {
     use gnntop_workloads::{BatchShape, Warning};
     use indicatif::{ProgressBar, ProgressStyle};
 
-    use super::super::{SUCCESS, output, signals};
+    use super::super::exit::SUCCESS;
+    use super::super::{output, signals};
     use gnntop_analysis::figures;
 
     /// Time between two lines where progress cannot be shown in place.
@@ -194,6 +195,6 @@ mod workload {
     }
 
     pub(super) fn train(name: &str, _settings: &[OsString]) -> anyhow::Result<u8> {
-        check_name(name).map(|()| super::super::FAILURE)
+        check_name(name).map(|()| super::super::exit::FAILURE)
     }
 }

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use gnntop_wire::TrackId;
 
-use super::{Entry, Format, json, json_number, micros};
+use super::format::{Entry, Format};
+use super::text::{json, json_number, micros};
 
 pub(super) struct Chrome<W> {
     out: W,

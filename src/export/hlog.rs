@@ -14,7 +14,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, IntervalLogWriterError, Tag};
 
-use super::{Entry, Format};
+use super::format::{Entry, Format};
 use gnntop_analysis::store::{LONGEST_NS, SIGNIFICANT_DIGITS};
 
 /// Intervals that still take durations; what comes later than that counts to the oldest of them.

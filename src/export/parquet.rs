@@ -16,8 +16,8 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type};
 
+use super::format::{Entry, Format};
 use super::rows::Fields;
-use super::{Entry, Format};
 
 /// Rows of a group, for which about 10 MB are held.
 const GROUP_ROWS: usize = 1 << 16;

@@ -13,8 +13,8 @@ use std::ops::Range;
 
 use gnntop_wire::TrackId;
 
+use super::format::{Entry, Format};
 use super::nesting::{Lanes, MAX_LANES};
-use super::{Entry, Format};
 
 /// Slices that are gathered before it is looked at how they nest.
 const GATHERED: usize = 1 << 15;

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 
 use gnntop_wire::TrackId;
 
-use super::{Entry, Format, json, json_number};
+use super::format::{Entry, Format};
+use super::text::{json, json_number};
 
 const HEAD: &str = "kind,track,name,step,start_ns,end_ns,value,unit\n";
 

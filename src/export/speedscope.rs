@@ -10,8 +10,9 @@ use std::io::{self, Write};
 
 use gnntop_wire::TrackId;
 
+use super::format::{Entry, Format};
 use super::nesting::{Lanes, MAX_LANES};
-use super::{Entry, Format, json};
+use super::text::json;
 
 /// Spans held, 24 bytes each.
 const MAX_SPANS: usize = 4_000_000;

@@ -18,7 +18,7 @@ use gnntop_wire::{Event, NameKind, Span, Step, StepId, TrackRole};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::ImportError;
+use super::error::ImportError;
 use super::steps::Imported;
 use super::writer::{Head, START_NS, Writer};
 
@@ -133,9 +133,9 @@ fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::
 }
 
 /// Reads a trace, event by event.
-struct Reading<'a>(&'a mut Trace);
+struct TraceSeed<'a>(&'a mut Trace);
 
-impl<'de> DeserializeSeed<'de> for Reading<'_> {
+impl<'de> DeserializeSeed<'de> for TraceSeed<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -143,7 +143,7 @@ impl<'de> DeserializeSeed<'de> for Reading<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Reading<'_> {
+impl<'de> Visitor<'de> for TraceSeed<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -153,7 +153,7 @@ impl<'de> Visitor<'de> for Reading<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<String>()? {
             if key == "traceEvents" {
-                map.next_value_seed(Reading(self.0))?;
+                map.next_value_seed(TraceSeed(self.0))?;
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
@@ -173,7 +173,7 @@ impl Trace {
     fn read(input: impl Read) -> serde_json::Result<Self> {
         let mut trace = Self::default();
         let mut deserializer = serde_json::Deserializer::from_reader(input);
-        Reading(&mut trace).deserialize(&mut deserializer)?;
+        TraceSeed(&mut trace).deserialize(&mut deserializer)?;
         Ok(trace)
     }
 

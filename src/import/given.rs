@@ -3,7 +3,7 @@
 
 use gnntop_wire::Place;
 
-use super::ImportError;
+use super::error::ImportError;
 use super::table::{Row, Table};
 
 /// What is said beside the columns.

@@ -6,7 +6,7 @@
 use gnntop_wire::Unit;
 use gnntop_wire::phase::STANDARD;
 
-use super::ImportError;
+use super::error::ImportError;
 
 /// What a column is.
 #[derive(Clone, Debug, PartialEq, Eq)]

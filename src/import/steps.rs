@@ -9,7 +9,7 @@ use gnntop_wire::{
     BatchShape, Counter, Event, Mark, NameId, NameKind, Sample, SignalId, SignalKind, Span, Step, StepId, TrackRole,
 };
 
-use super::ImportError;
+use super::error::ImportError;
 use super::given::{Given, counts};
 use super::mapping::{Mapping, Role, Scale};
 use super::table::{Row, Table};

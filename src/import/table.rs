@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
-use super::ImportError;
+use super::error::ImportError;
 
 /// Rows that are read at the most.
 const MAX_ROWS: usize = 10_000_000;

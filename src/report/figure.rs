@@ -1,45 +1,15 @@
-//! Figures as SVG: step times over the run, and shares of the phases. They need no script and print in grey as well.
+//! Figures of a report as SVG: step times over the run, and shares of the phases. They need no script and print in grey as
+//! well.
 
 use std::fmt::Write;
 
-use super::Report;
+use super::contents::Report;
+use super::document::markup::escaped;
+use super::document::svg::{COLOURS, GREY, HEIGHT, LEFT, WIDTH, open};
+use super::sections::trace::TracePoint;
 use gnntop_analysis::figures::{duration, percent};
 use gnntop_analysis::findings::Kind;
-use gnntop_analysis::store::Store;
-
-/// Columns of a trace; more steps share one.
-const COLUMNS: usize = 600;
-/// Size of a figure, in its own units.
-pub(super) const WIDTH: f64 = 760.0;
-pub(super) const HEIGHT: f64 = 180.0;
-/// Room for the scale.
-pub(super) const LEFT: f64 = 64.0;
-/// Colours of phases in the order in which they are shown; ColorBrewer's Set2 and Dark2, which print apart.
-pub(super) const COLOURS: [&str; 9] =
-    ["#66c2a5", "#1b9e77", "#7570b3", "#d95f02", "#8da0cb", "#e78ac3", "#a6d854", "#ffd92f", "#e5c494"];
-/// Colour of the gap.
-pub(super) const GREY: &str = "#b3b3b3";
-
-/// The steps of one column of a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TracePoint {
-    /// The first step's ordinal.
-    pub first: u64,
-    /// Time of the step that takes longest.
-    pub worst_ns: u64,
-    /// Time of the median step.
-    pub median_ns: u64,
-}
-
-pub(super) fn trace(store: &Store, skip: u64) -> Vec<TracePoint> {
-    let columns = store.steps().columns(skip..u64::MAX, COLUMNS);
-    let point = |column: &gnntop_analysis::store::StepColumn<'_>| TracePoint {
-        first: column.first,
-        worst_ns: column.worst.period_ns(),
-        median_ns: column.median.period_ns(),
-    };
-    columns.iter().map(point).collect()
-}
+use gnntop_analysis::store::GAP;
 
 /// Step times over the run, with spikes marked. Empty for fewer than two columns.
 pub(super) fn step_times(report: &Report) -> String {
@@ -69,7 +39,7 @@ pub(super) fn step_times(report: &Report) -> String {
     for place in spikes.flat_map(|finding| &finding.places) {
         let ns = trace.iter().rev().find(|point| point.first <= place.ordinals.start).map_or(0, |point| point.worst_ns);
         let (at, height) = (x(place.ordinals.start), y(ns as f64));
-        let title = super::html::escaped(&place.sentence);
+        let title = escaped(&place.sentence);
         let _ = write!(
             svg,
             r##"<circle cx="{at:.1}" cy="{height:.1}" r="3" fill="#d95f02"><title>{title}</title></circle>"##
@@ -78,7 +48,7 @@ pub(super) fn step_times(report: &Report) -> String {
     let stalls = report.findings.found.iter().filter(|finding| finding.kind == Kind::Stall);
     let mut told = "";
     for place in stalls.flat_map(|finding| &finding.places) {
-        let (at, bottom, title) = (x(place.ordinals.start), y(0.0), super::html::escaped(&place.sentence));
+        let (at, bottom, title) = (x(place.ordinals.start), y(0.0), escaped(&place.sentence));
         let _ = write!(svg, r##"<path d="M{at:.1} {bottom:.1}v-10" stroke="#7570b3" stroke-width="2">"##);
         let _ = write!(svg, "<title>{title}</title></path>");
         told = ", stalls at marks (violet)";
@@ -100,8 +70,8 @@ pub(super) fn phase_shares(report: &Report) -> String {
     let mut svg = open("Shares of the wall time", height);
     let mut at = 0.0;
     for (i, (name, share)) in shares.iter().enumerate() {
-        let colour = if *name == gnntop_analysis::store::GAP { GREY } else { COLOURS[i % COLOURS.len()] };
-        let (width, name) = (share * WIDTH, super::html::escaped(name));
+        let colour = if *name == GAP { GREY } else { COLOURS[i % COLOURS.len()] };
+        let (width, name) = (share * WIDTH, escaped(name));
         let _ = write!(
             svg,
             r#"<rect x="{at:.1}" y="4" width="{width:.1}" height="28" fill="{colour}"><title>{name}</title></rect>"#
@@ -112,11 +82,4 @@ pub(super) fn phase_shares(report: &Report) -> String {
         let _ = write!(svg, r#"<text x="{}" y="{row}">{name} {}</text>"#, column + 16.0, percent(*share));
     }
     svg + "</svg>"
-}
-
-/// The begin of a picture; `title` is written as it is.
-pub(super) fn open(title: &str, height: f64) -> String {
-    format!(
-        r#"<svg viewBox="0 0 {WIDTH} {height}" role="img" xmlns="http://www.w3.org/2000/svg"><title>{title}</title>"#
-    )
 }

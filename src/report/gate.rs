@@ -1,6 +1,8 @@
 //! Rules that a recording must keep, such as `forward.p99=12ms`: what `gnntop check` holds a run to.
 
-use super::{Change, Compared, Figure, Report};
+use super::compare::{Change, Compared};
+use super::contents::Report;
+use super::sections::hardware::Figure;
 use gnntop_analysis::store::{Distribution, Store};
 
 /// Samples beyond a percentile that must be there before a rule on it can be decided.

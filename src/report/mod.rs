@@ -1,230 +1,47 @@
 //! A session in numbers, without a screen: gathered from the store into plain data, written as text or JSON.
 //!
 //! ```text
-//! Store ─▶ Report::of ─┬─ text.rs   for people, 80 columns
-//!                      ├─ to_json   for machines, `schema_version` 1
-//!                      └─ Document ─▶ Markdown, HTML with figures, CSV; of one or several recordings
+//! Store ─▶ sections ─▶ Report::of ─┬─ text.rs   for people, 80 columns
+//!          (contents.rs)           ├─ to_json   for machines, `schema_version` 1
+//!                                  ├─ sheet.rs  CSV, of one or several recordings
+//!                                  └─ pages.rs ─▶ Document ─▶ Markdown, HTML with figures
 //! ```
 //!
-//! In JSON every number carries its unit in its name; what was not measured is `null`, with a `reason` beside it
-//! where there is one.
+//! `document` knows no report: studies are written with it as well. `compare` and `gate` put two recordings side by side and
+//! hold one to limits. In JSON every number carries its unit in its name; what was not measured is `null`, with a `reason`
+//! beside it where there is one.
 
-mod breakdown;
-mod chart;
-mod classes;
 mod compare;
-mod counters;
-mod device;
-mod device_memory;
+mod contents;
 mod document;
-mod durations;
-pub mod energy;
 mod figure;
 mod gate;
-mod hardware;
-mod html;
-mod markdown;
-mod memory;
-mod ranks;
-mod readings;
-mod session;
+mod options;
+mod pages;
+mod sections;
 mod sheet;
-mod steps;
-mod table;
 mod text;
 
-use serde::Serialize;
-
-use gnntop_analysis::energy::Assumptions;
-use gnntop_analysis::findings::{self, Findings, Judgement};
-use gnntop_analysis::ranks::Run;
-use gnntop_analysis::store::{Losses, Phase, StepStatistics, Store, Throughput};
-
-pub use breakdown::{Breakdown, StepParts};
-pub use chart::{Bar, Chart};
-pub use classes::ClassLine;
 pub use compare::{Change, Compared, compare};
-pub use counters::Counter;
-pub use device::Device;
-pub use device_memory::{DeviceMemory, DevicePhaseMemory, MemoryKind};
-pub use document::Document;
-pub use durations::{Durations, PhaseLine, SpanLine};
-pub use energy::{Component, Energy, EnergyTold, EnergyWatch};
-pub use figure::TracePoint;
+pub use contents::{Report, SCHEMA_VERSION};
+pub use document::{Bar, Chart, Document, table};
 pub use gate::{Bound, Rule, Ruling, ruling_of};
-pub use hardware::{Figure, Gpu, Hardware};
-pub use memory::{Memory, PhaseMemory};
-pub use ranks::{RankLine, RunReport};
-pub use readings::Reading;
-pub use session::Session;
+pub use options::Options;
+pub use sections::breakdown::{Breakdown, StepParts};
+pub use sections::classes::ClassLine;
+pub use sections::counters::Counter;
+pub use sections::curves::Curve;
+pub use sections::device::Device;
+pub use sections::device_memory::{DeviceMemory, DevicePhaseMemory, MemoryKind};
+pub use sections::durations::{Durations, PhaseLine, SpanLine};
+pub use sections::energy::{self, Component, Energy, EnergyTold, EnergyWatch};
+pub use sections::hardware::{Figure, Gpu, Hardware};
+pub use sections::memory::{Memory, PhaseMemory};
+pub use sections::ranks::{RankLine, RunReport};
+pub use sections::session::Session;
+pub use sections::steps::Steps;
+pub use sections::trace::TracePoint;
 pub use sheet::to_csv;
-pub use steps::Steps;
-
-/// Version of the JSON form. It grows when a field changes its meaning or goes; new fields may come without.
-pub const SCHEMA_VERSION: u32 = 1;
-
-/// What a report is asked for.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Options {
-    /// Percentiles to give, from 0 to 100, in the order in which they are shown.
-    pub percentiles: Vec<f64>,
-    /// Steps at the start of the session that are left out.
-    pub skip_steps: u64,
-    /// Spans to list, those with the largest total first.
-    pub top_spans: usize,
-    /// Under which energy and carbon are computed.
-    pub assumptions: Assumptions,
-    /// What one rank alone gets through in a second, graphs or seeds, where that was measured in a run of its own.
-    pub one_rank_per_s: Option<f64>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        let percentiles = vec![50.0, 90.0, 99.0];
-        Self { percentiles, skip_steps: 0, top_spans: 12, assumptions: Assumptions::default(), one_rank_per_s: None }
-    }
-}
-
-/// A session in numbers.
-#[derive(Clone, Debug, Serialize)]
-pub struct Report {
-    /// [`SCHEMA_VERSION`].
-    pub schema_version: u32,
-    /// Who published what, when.
-    pub session: Session,
-    /// The run of several ranks that the session is one of; `null` where it is a run by itself.
-    pub run: Option<RunReport>,
-    /// What bounds the run and what is weightiest of what was found, in words; the line that the screen has.
-    pub verdict: String,
-    /// What was found, with evidence and advice, in the steps that the numbers are about and that are held.
-    pub findings: Findings,
-    /// Which steps the numbers are about.
-    pub steps: Steps,
-    /// The phases in display order, then the gap, then the whole step, as `gap` and `step`.
-    pub phases: Vec<PhaseLine>,
-    /// What a device did, by its own clock; `null` where the program has none timed. `phases` are the host's.
-    pub device: Option<Device>,
-    /// Steps apart by what they are, over the rows that are held.
-    pub classes: Vec<ClassLine>,
-    /// Step times for a figure, oldest first.
-    #[serde(skip)]
-    pub trace: Vec<TracePoint>,
-    /// The last steps one by one, for a figure.
-    #[serde(skip)]
-    pub breakdown: Breakdown,
-    /// Hardware over the time of the steps, for a figure.
-    #[serde(skip)]
-    pub readings: Vec<Reading>,
-    /// Spans with the largest totals that are no phases. Over the whole session, whichever steps are left out.
-    pub spans: Vec<SpanLine>,
-    /// Work per second of the steps' wall time.
-    pub throughput: Throughput,
-    /// The program's own counters over the whole session, whichever steps are left out.
-    pub counters: Vec<Counter>,
-    /// Memory, as the program's allocator told it.
-    pub memory: Memory,
-    /// Means and extremes of the hardware readings over the whole session.
-    pub hardware: Hardware,
-    /// Energy by component, and carbon.
-    pub energy: Energy,
-    /// What was lost.
-    pub losses: Losses,
-    /// What was not measured, and why, one sentence each.
-    pub not_measured: Vec<String>,
-}
-
-impl Report {
-    /// The report on what the store holds.
-    pub fn of(store: &Store, options: &Options) -> Self {
-        Self::judged(store, options, Judgement::of(store, options.skip_steps..u64::MAX))
-    }
-
-    fn judged(store: &Store, options: &Options, judgement: Judgement) -> Self {
-        let skipped = statistics_from(store, options.skip_steps);
-        let statistics = skipped.as_ref().unwrap_or(store.statistics());
-        let steps = Steps::of(store, statistics, options.skip_steps);
-        let hardware = Hardware::of(store);
-        let memory = Memory::of(store);
-        Self {
-            schema_version: SCHEMA_VERSION,
-            session: Session::of(store),
-            run: None,
-            verdict: judgement.to_string(),
-            findings: judgement.findings,
-            device: Device::of(store, options),
-            phases: durations::phase_lines(store.phases(), statistics, &options.percentiles),
-            classes: classes::class_lines(store, options.skip_steps, &options.percentiles),
-            trace: figure::trace(store, options.skip_steps),
-            breakdown: Breakdown::of(store, options.skip_steps),
-            readings: readings::readings(store, options.skip_steps),
-            spans: durations::span_lines(store, options),
-            throughput: statistics.throughput(),
-            counters: Counter::all(store),
-            not_measured: not_measured(store, statistics, &memory),
-            steps,
-            memory,
-            hardware,
-            energy: Energy::of(store, options),
-            losses: store.losses().clone(),
-        }
-    }
-
-    /// The report on a run: on the rank that is looked at, with what was found over all ranks and, of several, a section on
-    /// them.
-    pub fn of_run(run: &Run, options: &Options) -> Self {
-        let judgement = Judgement::of(run.store(), options.skip_steps..u64::MAX);
-        let mut report = Self::judged(run.store(), options, judgement.and(findings::of_ranks(&run.ranks())));
-        report.run = RunReport::of(run, options.one_rank_per_s);
-        report
-    }
-
-    /// The report for people: aligned, in 80 columns unless more percentiles are asked for than fit.
-    pub fn to_text(&self) -> String {
-        text::write(self)
-    }
-
-    /// The report for machines, as one JSON object with a line feed at its end.
-    ///
-    /// # Errors
-    /// None is known: every number is finite or `null`.
-    pub fn to_json(&self) -> serde_json::Result<String> {
-        let mut json = serde_json::to_string_pretty(self)?;
-        json.push('\n');
-        Ok(json)
-    }
-}
-
-/// Figures without the first `skip` steps, over the rows that are kept; `None` where nothing is to be skipped.
-fn statistics_from(store: &Store, skip: u64) -> Option<StepStatistics> {
-    (skip > 0).then(|| StepStatistics::of(store.steps().rows(skip..u64::MAX)))
-}
-
-/// Rows of cells under each other, the first column to the left, the others to the right.
-pub fn table(rows: &[Vec<String>]) -> String {
-    let mut out = String::new();
-    table::write(&mut out, rows);
-    out
-}
-
-/// What a reader might look for in vain, with the reason.
-fn not_measured(store: &Store, statistics: &StepStatistics, memory: &Memory) -> Vec<String> {
-    let mut all = Vec::new();
-    let mut say = |is_missing: bool, text: &str| {
-        if is_missing {
-            all.push(text.to_owned());
-        }
-    };
-    let has_steps = statistics.steps() > 0;
-    say(!has_steps, "steps: the program published none in what was read");
-    say(has_steps && store.phases().iter().all(Phase::is_gap), "phases: the program names none");
-    let batch = statistics.batch();
-    let sizes = [batch.graphs, batch.nodes, batch.edges, batch.seeds];
-    say(has_steps && sizes.iter().all(|total| total.period_ns == 0), "batch sizes: the program does not tell them");
-    say(has_steps && statistics.last_loss().is_none(), "loss: the program does not tell it");
-    say(memory.phases.is_empty(), "memory by phase: the program does not count its allocations");
-    all.extend(hardware::not_measured(store));
-    all
-}
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,10 @@
 //! Reports as CSV: one number a line, with its recording, section, name, statistic and unit, for a sheet or a plot.
 
-use super::durations::Durations;
-use super::energy::{Energy, Joules};
-use super::{Figure, Report, RunReport};
+use super::contents::Report;
+use super::sections::durations::Durations;
+use super::sections::energy::{Energy, Joules};
+use super::sections::hardware::Figure;
+use super::sections::ranks::RunReport;
 use gnntop_analysis::energy::Scope;
 
 const HEAD: &str = "recording,section,name,statistic,value,unit\n";

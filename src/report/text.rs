@@ -3,21 +3,30 @@
 use gnntop_wire::device_memory::is_one as is_device_memory;
 use unicode_width::UnicodeWidthStr;
 
-use super::durations::Durations;
-use super::hardware::{Figure, Gpu};
-use super::{Counter, PhaseMemory, Report, device, device_memory, energy, ranks, table};
-use gnntop_analysis::figures::{bytes, count, duration, percent, quantity, utc};
+use super::contents::Report;
+use super::document::plain;
+use super::sections::counters::Counter;
+use super::sections::hardware::Gpu;
+use super::sections::memory::PhaseMemory;
+use super::sections::{device, device_memory, durations, energy, losses, ranks};
+use gnntop_analysis::figures::{bytes, count, duration, quantity, utc};
 use gnntop_analysis::findings::{Findings, Severity};
-use gnntop_analysis::store::Losses;
 
-pub(super) fn write(report: &Report) -> String {
+impl Report {
+    /// The report for people: aligned, in 80 columns unless more percentiles are asked for than fit.
+    pub fn to_text(&self) -> String {
+        write(self)
+    }
+}
+
+fn write(report: &Report) -> String {
     let mut out = String::new();
     if let Some(run) = &report.run {
-        ranks::sentences(run).iter().for_each(|line| table::indented(&mut out, "", line));
+        ranks::sentences(run).iter().for_each(|line| plain::indented(&mut out, "", line));
         out.push('\n');
-        table::write(&mut out, &ranks::rank_rows(run));
+        plain::write(&mut out, &ranks::rank_rows(run));
         out.push('\n');
-        table::write(&mut out, &ranks::phase_rows(run));
+        plain::write(&mut out, &ranks::phase_rows(run));
         out.push('\n');
     }
     head(&mut out, report);
@@ -33,7 +42,7 @@ pub(super) fn write(report: &Report) -> String {
     device_memory::write(&mut out, report.memory.device.as_ref());
     hardware(&mut out, report);
     energy::write(&mut out, &report.energy);
-    list(&mut out, "lost", &losses(&report.losses));
+    list(&mut out, "lost", &losses::in_words(&report.losses));
     list(&mut out, "not measured", &report.not_measured);
     out
 }
@@ -94,9 +103,9 @@ fn found(out: &mut String, findings: &Findings) {
             Severity::Note => "   ",
         };
         let head = format!("{} ({}): {}", finding.kind.title(), finding.confidence.word(), finding.summary);
-        table::indented(out, weight, &head);
-        finding.evidence.iter().for_each(|line| table::indented(out, "     - ", line));
-        finding.advice.iter().for_each(|line| table::indented(out, "     > ", line));
+        plain::indented(out, weight, &head);
+        finding.evidence.iter().for_each(|line| plain::indented(out, "     - ", line));
+        finding.advice.iter().for_each(|line| plain::indented(out, "     > ", line));
     }
     out.push('\n');
 }
@@ -106,7 +115,7 @@ fn wrapped(text: &str) -> String {
     let mut out = String::new();
     let mut used = 0;
     for part in text.split_inclusive("; ") {
-        if used > 0 && used + part.trim_end().width() > table::WIDTH {
+        if used > 0 && used + part.trim_end().width() > plain::WIDTH {
             out.truncate(out.trim_end().len());
             out.push('\n');
             used = 0;
@@ -117,42 +126,9 @@ fn wrapped(text: &str) -> String {
     out
 }
 
-fn duration_cells(durations: &Durations) -> Vec<String> {
-    let cell = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), duration);
-    let mut cells = vec![count(durations.count), cell(durations.mean_ns.map(|ns| ns.round() as u64))];
-    cells.extend(durations.percentiles.0.iter().map(|(_, ns)| cell(*ns)));
-    cells.extend([cell(durations.max_ns), duration(durations.total_ns)]);
-    cells
-}
-
-/// Writes a table of durations under a head that begins with `title`.
-pub(super) fn duration_table<'a>(
-    out: &mut String,
-    title: &str,
-    lines: impl Iterator<Item = (&'a str, &'a Durations, Option<f64>)>,
-) {
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    for (name, durations, share) in lines {
-        if rows.is_empty() {
-            let mut head: Vec<String> = [title, "count", "mean"].map(str::to_owned).into();
-            head.extend(durations.percentiles.0.iter().map(|(percentage, _)| format!("p{percentage}")));
-            head.extend(["max", "total", "share"].map(str::to_owned));
-            rows.push(head);
-        }
-        let mut row = vec![name.to_owned()];
-        row.extend(duration_cells(durations));
-        row.push(share.map_or_else(|| "-".to_owned(), percent));
-        rows.push(row);
-    }
-    table::write(out, &rows);
-    if !rows.is_empty() {
-        out.push('\n');
-    }
-}
-
 fn phases(out: &mut String, report: &Report) {
     let lines = report.phases.iter().map(|line| (&*line.name, &line.durations, line.share));
-    duration_table(out, "phase", lines);
+    durations::write(out, "phase", lines);
 }
 
 /// Kinds of steps, where there is more than one, and what a graph, node, edge or seed costs.
@@ -160,7 +136,7 @@ fn classes(out: &mut String, report: &Report) {
     let many = report.classes.len() > 1;
     if many {
         let lines = report.classes.iter().map(|line| (line.name, &line.durations, None));
-        duration_table(out, "kind of step", lines);
+        durations::write(out, "kind of step", lines);
     }
     for line in &report.classes {
         let costs = [
@@ -183,7 +159,7 @@ fn classes(out: &mut String, report: &Report) {
 
 fn spans(out: &mut String, report: &Report) {
     let lines = report.spans.iter().map(|line| (&*line.name, &line.durations, line.share));
-    duration_table(out, "span", lines);
+    durations::write(out, "span", lines);
 }
 
 fn throughput(out: &mut String, report: &Report) {
@@ -214,7 +190,7 @@ fn counters(out: &mut String, counters: &[Counter]) {
         let values = [counter.last, counter.mean, Some(counter.min), Some(counter.max)].map(value);
         rows.push([vec![counter.name.clone(), count(counter.count)], values.to_vec()].concat());
     }
-    table::write(out, &rows);
+    plain::write(out, &rows);
     out.push('\n');
 }
 
@@ -234,7 +210,7 @@ fn memory(out: &mut String, phases: &[PhaseMemory]) {
             bytes(phase.peak_live_bytes as f64),
         ]);
     }
-    table::write(out, &rows);
+    plain::write(out, &rows);
     out.push('\n');
 }
 
@@ -242,11 +218,11 @@ fn hardware(out: &mut String, report: &Report) {
     let h = &report.hardware;
     out.push_str("hardware\n");
     let mut line = |what: &str, text: String| out.push_str(&format!("  {what:<16} {text}\n"));
-    line("process CPU", figure(&h.process_cpu));
-    line("process memory", figure(&h.process_rss));
-    line("machine CPU", figure(&h.machine_cpu));
-    line("machine steal", figure(&h.machine_steal));
-    line("machine memory", figure(&h.machine_memory_used));
+    line("process CPU", h.process_cpu.in_words());
+    line("process memory", h.process_rss.in_words());
+    line("machine CPU", h.machine_cpu.in_words());
+    line("machine steal", h.machine_steal.in_words());
+    line("machine memory", h.machine_memory_used.in_words());
     if let Some(reason) = &h.no_gpu_reason {
         line("GPU", format!("none: {reason}"));
     }
@@ -258,25 +234,10 @@ fn hardware(out: &mut String, report: &Report) {
 }
 
 fn gpu_lines(gpu: &Gpu, line: &mut impl FnMut(&str, String)) {
-    line("  utilisation", figure(&gpu.utilisation));
-    line("  memory", figure(&gpu.memory_used));
-    line("  power", figure(&gpu.power));
-    line("  temperature", figure(&gpu.temperature));
-}
-
-pub(super) fn figure(figure: &Figure) -> String {
-    let written = |value: f64| match figure.unit {
-        "bytes" => bytes(value),
-        "percent" => percent(value / 100.0),
-        "watts" => format!("{} W", quantity(value)),
-        "celsius" => format!("{} °C", quantity(value)),
-        unit => format!("{} {unit}", quantity(value)),
-    };
-    match (figure.mean, figure.max) {
-        (Some(mean), Some(max)) => format!("{} mean, {} at most", written(mean), written(max)),
-        (Some(mean), None) => format!("{} mean", written(mean)),
-        (None, _) => format!("absent: {}", figure.reason.as_deref().unwrap_or("no reason known")),
-    }
+    line("  utilisation", gpu.utilisation.in_words());
+    line("  memory", gpu.memory_used.in_words());
+    line("  power", gpu.power.in_words());
+    line("  temperature", gpu.temperature.in_words());
 }
 
 fn list(out: &mut String, title: &str, lines: &[String]) {
@@ -286,35 +247,4 @@ fn list(out: &mut String, title: &str, lines: &[String]) {
     }
     out.push_str(&format!("{title}\n"));
     lines.iter().for_each(|line| out.push_str(&format!("  {line}\n")));
-}
-
-/// What was lost, one sentence each.
-pub(super) fn losses(losses: &Losses) -> Vec<String> {
-    let counts = [
-        (losses.dropped_events, "events dropped by the program because a ring was full"),
-        (losses.missed_events, "events published and not read"),
-        (losses.lost_segments, "segments gone before they could be read"),
-        (losses.missing_steps, "steps missing between others"),
-        (losses.damage_count, "places damaged"),
-        (losses.damage_bytes, "bytes in damaged places"),
-        (losses.broken_blocks, "blocks that end early"),
-        (losses.foreign_segments, "segments of other sessions, left out"),
-        (losses.unknown_frames, "frames of an unknown kind, stepped over"),
-        (losses.repeated_blocks, "blocks that came twice"),
-        (losses.backward_times, "events out of order in time"),
-        (losses.implausible_times, "events with times far in the future"),
-        (losses.steps_elsewhere, "steps on other tracks than the training's"),
-        (losses.names_not_kept, "definitions of names without room"),
-        (losses.tracks_not_kept, "definitions of tracks without room"),
-        (losses.signals_not_kept, "definitions of signals without room"),
-        (losses.events_not_kept, "events without room, or of unknown names and signals"),
-    ];
-    let mut all: Vec<String> =
-        counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{what}: {}", count(*n))).collect();
-    if losses.untiled_ns > 0 {
-        all.push(format!("time around missing steps: {}", duration(losses.untiled_ns)));
-    }
-    all.extend(losses.newer_format.map(|major| format!("parts in the newer format {major}: update gnntop")));
-    all.extend(losses.damages.first().map(|damage| format!("first damage at byte: {}", damage.offset)));
-    all
 }

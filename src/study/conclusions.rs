@@ -1,9 +1,11 @@
 //! Published values and conclusions beside ours, in words and tables.
 
-use super::document::Measured;
+use super::claims::{Claim, Subject};
+use super::measured::Measured;
 use super::pictures::ratios;
+use super::plan::Study;
+use super::published::{Comparison, Holds, Published};
 use super::tables::{cell, times};
-use super::{Claim, Comparison, Holds, Published, Study, Subject};
 use crate::report::Document;
 use gnntop_analysis::figures::count;
 

@@ -1,49 +1,14 @@
 //! The report of a study: what it comes to in words, then tables and figures, then each setting by itself.
 
-use super::published::median;
-use super::{Numbers, Setting, Study, conclusions, pictures, tables};
-use crate::report::{Document, Report};
-
-/// What the recordings of a setting came to.
-pub struct Measured {
-    /// The setting.
-    pub setting: Setting,
-    /// How many runs were to be done.
-    pub planned: usize,
-    /// The numbers of those that are there.
-    pub runs: Vec<Numbers>,
-    /// The report of one of them, for figures.
-    pub report: Option<Report>,
-}
+use super::measured::Measured;
+use super::plan::Study;
+use super::{conclusions, pictures, tables};
+use crate::report::Document;
 
 const WORDS: &str = "A step runs from the end of the one before, as everywhere in gnntop. Its work is what remains \
     without the gap and without getting its batch: what timers around a step see. Between steps is the rest: an epoch's \
     wall time is the sum of both. The first epoch stands apart; the other columns on epochs are the median of the later \
     ones that have no step left out.";
-
-impl Measured {
-    /// The number of each run.
-    pub(super) fn values(&self, measure: &str) -> Vec<f64> {
-        self.runs.iter().filter_map(|numbers| numbers.get(measure)).collect()
-    }
-
-    /// The median of the runs.
-    pub(super) fn median(&self, measure: &str) -> Option<f64> {
-        median(&self.values(measure))
-    }
-
-    /// The smallest and the largest number of a run.
-    pub(super) fn range(&self, measure: &str) -> Option<(f64, f64)> {
-        let values = self.values(measure);
-        let (low, high) = (values.iter().copied().reduce(f64::min)?, values.iter().copied().reduce(f64::max)?);
-        Some((low, high))
-    }
-
-    /// Whether something said of the setting of this name is about this one: names are those of the full size.
-    pub(super) fn is_called(&self, name: &str) -> bool {
-        self.setting.like == name
-    }
-}
 
 /// The report. `failures` are what went wrong, one line each.
 pub fn document(study: &Study, measured: &[Measured], failures: &[String]) -> Document {

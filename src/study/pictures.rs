@@ -1,50 +1,37 @@
 //! The figures of a study: bars of measures by setting, and published ratios beside ours.
 
-use super::document::Measured;
+use super::measured::Measured;
+use super::plan::{FigurePlan, Study};
+use super::published::{Comparison, Published};
 use super::tables::{cell, columns, times};
-use super::{Comparison, Published, Study};
 use crate::report::{Bar, Chart, Document};
 
-/// Bars that a study's file asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FigurePlan {
-    /// What they show.
-    pub what: String,
-    /// Measures of one unit, a bar each.
-    pub measures: Vec<String>,
-    /// Settings by the names under which values are published; all where it is not said.
-    pub settings: Option<Vec<String>>,
-    /// Whether a setting's bars lie behind each other, as parts of a whole.
-    pub is_stacked: bool,
+/// Whether a figure shows this setting.
+fn is_about(plan: &FigurePlan, one: &Measured) -> bool {
+    plan.settings.as_ref().is_none_or(|settings| settings.iter().any(|name| one.is_called(name)))
 }
 
-impl FigurePlan {
-    fn is_about(&self, one: &Measured) -> bool {
-        self.settings.as_ref().is_none_or(|settings| settings.iter().any(|name| one.is_called(name)))
-    }
-
-    fn chart(&self, measured: &[&Measured]) -> Chart {
-        let bar = |one: &Measured, measure: &str| {
-            let value = one.median(measure).filter(|value| *value >= 0.0)?;
-            Some(Bar { value, range: one.range(measure)?, text: cell(measure, Some(value)) })
-        };
-        let group = |one: &&Measured| {
-            let bars = self.measures.iter().map(|measure| bar(one, measure)).collect();
-            (one.setting.name.clone(), bars)
-        };
-        Chart {
-            title: self.what.clone(),
-            legend: self.measures.clone(),
-            groups: measured.iter().map(group).collect(),
-            is_stacked: self.is_stacked,
-        }
+fn chart(plan: &FigurePlan, measured: &[&Measured]) -> Chart {
+    let bar = |one: &Measured, measure: &str| {
+        let value = one.median(measure).filter(|value| *value >= 0.0)?;
+        Some(Bar { value, range: one.range(measure)?, text: cell(measure, Some(value)) })
+    };
+    let group = |one: &&Measured| {
+        let bars = plan.measures.iter().map(|measure| bar(one, measure)).collect();
+        (one.setting.name.clone(), bars)
+    };
+    Chart {
+        title: plan.what.clone(),
+        legend: plan.measures.clone(),
+        groups: measured.iter().map(group).collect(),
+        is_stacked: plan.is_stacked,
     }
 }
 
 /// The figures that the study asks for, each with its numbers as a table. One of which nothing was measured says so.
 pub(super) fn figures(document: &mut Document, study: &Study, measured: &[Measured]) {
     for plan in &study.figures {
-        let about: Vec<&Measured> = measured.iter().filter(|one| plan.is_about(one)).collect();
+        let about: Vec<&Measured> = measured.iter().filter(|one| is_about(plan, one)).collect();
         document.heading(plan.what.clone());
         let known = |measure: &&String| about.iter().any(|one| one.median(measure).is_some());
         let measures: Vec<&String> = plan.measures.iter().filter(known).collect();
@@ -52,7 +39,7 @@ pub(super) fn figures(document: &mut Document, study: &Study, measured: &[Measur
             document.paragraph(format!("Not measured here: {}.", plan.measures.join(", ")));
             continue;
         }
-        document.chart(&plan.chart(&about));
+        document.chart(&chart(plan, &about));
         let pairs: Vec<(&str, &str)> = plan.measures.iter().map(|name| (name.as_str(), name.as_str())).collect();
         document.table(columns(about.iter().copied(), &pairs));
         if let [some, ..] = plan.measures.iter().filter(|name| !known(name)).collect::<Vec<_>>().as_slice() {

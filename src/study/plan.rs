@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Claim, FigurePlan, Published};
+use super::claims::Claim;
+use super::published::Published;
 
 /// A study as its file describes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,6 +65,19 @@ pub struct Run {
     pub seed: Option<u64>,
     /// Which repeat, from 1.
     pub repeat: u32,
+}
+
+/// Bars that a study's file asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FigurePlan {
+    /// What they show.
+    pub what: String,
+    /// Measures of one unit, a bar each.
+    pub measures: Vec<String>,
+    /// Settings by the names under which values are published; all where it is not said.
+    pub settings: Option<Vec<String>>,
+    /// Whether a setting's bars lie behind each other, as parts of a whole.
+    pub is_stacked: bool,
 }
 
 impl Study {

@@ -1,8 +1,7 @@
 //! Tables of a study's report: a row a setting.
 
-use super::document::Measured;
-use super::numbers::Numbers;
-use super::{Unit, unit_of};
+use super::measured::Measured;
+use super::numbers::{Numbers, Unit, unit_of};
 use crate::report::Document;
 use gnntop_analysis::figures::{bytes, count, duration, percent, quantity};
 

@@ -2,9 +2,9 @@
 //!
 //! `cargo run -p gnntop-wire --example list recordings/golden/format-1.gnntop`
 
-mod listing;
-
 use std::io::{self, Write};
+
+use gnntop_fixtures::listing;
 
 fn main() -> io::Result<()> {
     let path = std::env::args_os().nth(1).ok_or_else(|| io::Error::other("name a recording to list"))?;

@@ -2,13 +2,10 @@
 //!
 //! `format-1` is version 1.0; a minor version that adds something has a pair of its own, such as `format-1.2`.
 
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
-
-#[path = "../examples/listing/mod.rs"]
-mod listing;
-
 use std::fs;
 use std::path::Path;
+
+use gnntop_fixtures::listing;
 
 #[test]
 fn every_golden_recording_reads_as_its_listing_says() {

@@ -1,6 +1,5 @@
 //! Every operation and model on a GPU beside the CPU: the same numbers and gradients, up to the order of sums. Skipped
 //! where no GPU is at hand; `GNNTOP_DEVICE` names another one than `cuda:0`.
-#![cfg(feature = "cuda")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
 mod multigraph;

@@ -1,13 +1,13 @@
 //! Images: CIFAR-10's files, generated ones, and batches of both.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use gnntop_workloads::images::{
     CLASS_NAMES, ImageBatch, ImageBatches, ImageSet, NoSuchImage, PIXELS, SIDE, generate, read,
 };
 use gnntop_workloads::loading::{Loader, LoaderSettings};
+
+use crate::shared::shared;
 
 /// Mean and deviation of each channel, of 1.
 fn channels(set: &ImageSet) -> [(f64, f64); 3] {
@@ -27,15 +27,9 @@ fn per_class(set: &ImageSet) -> [usize; 10] {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs data sets beside the repository: CONTRIBUTING.md")]
 fn real_images_have_the_published_numbers() {
-    let shared = std::env::var_os("GNNTOP_SHARED").map(PathBuf::from);
-    let shared = shared.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared"));
-    let path = shared.join("data/cifar10_1000");
-    if !path.exists() {
-        println!("skipped: {} is absent", path.display());
-        return;
-    }
-    let data = read(&path).unwrap();
+    let data = read(&shared("data/cifar10_1000")).unwrap();
     assert_eq!((data.train.len(), data.test.len(), per_class(&data.train)), (1_000, 0, [100; 10]));
     let names: Vec<_> = data.train.labels[..3].iter().map(|&label| CLASS_NAMES[label as usize]).collect();
     assert_eq!(names, ["frog", "truck", "truck"]);
@@ -44,7 +38,7 @@ fn real_images_have_the_published_numbers() {
     {
         assert!((mean - expected_mean).abs() < 1e-4 && (deviation - expected_deviation).abs() < 1e-4);
     }
-    assert_eq!(read(&path.join("data_batch_1.bin")).unwrap().train.pixels, data.train.pixels);
+    assert_eq!(read(&shared("data/cifar10_1000/data_batch_1.bin")).unwrap().train.pixels, data.train.pixels);
 }
 
 /// A record of one class and one value for all pixels of a channel.

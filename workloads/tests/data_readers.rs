@@ -1,26 +1,15 @@
 //! Graphs read from files: the real sets where they are at hand, every layout on small files, and everything that can
 //! be wrong with them.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::path::PathBuf;
 
 use flate2::write::{DeflateEncoder, GzEncoder};
 use flate2::{Compression, Crc};
 use gnntop_workloads::nodes::{Features, NodeDataset, read};
 use tempfile::TempDir;
 
-fn shared(path: &str) -> Option<PathBuf> {
-    let shared = std::env::var_os("GNNTOP_SHARED").map(PathBuf::from);
-    let shared = shared.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared"));
-    let found = shared.join("data").join(path);
-    if !found.exists() {
-        println!("skipped: {} is absent", found.display());
-        return None;
-    }
-    Some(found)
-}
+use crate::shared::shared;
 
 fn histogram(dataset: &NodeDataset) -> Vec<usize> {
     let mut counts = vec![0; dataset.classes];
@@ -65,8 +54,9 @@ fn failure(files: &[(&str, &[u8])]) -> String {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs data sets beside the repository: CONTRIBUTING.md")]
 fn cora_has_the_published_numbers() {
-    let Some(path) = shared("cora") else { return };
+    let path = shared("data/cora");
     let cora = read(&path).unwrap();
     assert_eq!(
         (cora.graph.nodes(), cora.graph.edges(), cora.features.width(), cora.classes),
@@ -89,8 +79,9 @@ fn cora_has_the_published_numbers() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs data sets beside the repository: CONTRIBUTING.md")]
 fn citeseer_has_the_published_numbers() {
-    let Some(path) = shared("citeseer") else { return };
+    let path = shared("data/citeseer");
     let citeseer = read(&path).unwrap();
     assert_eq!((citeseer.graph.nodes(), citeseer.graph.edges()), (3_327, 9_104));
     assert_eq!((citeseer.features.width(), citeseer.classes, words(&citeseer.features)), (3_703, 6, 105_165));
@@ -101,8 +92,9 @@ fn citeseer_has_the_published_numbers() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs data sets beside the repository: CONTRIBUTING.md")]
 fn coras_citations_join_a_content_file() {
-    let Some(path) = shared("cora/cora.cites") else { return };
+    let path = shared("data/cora/cora.cites");
     let cites = std::fs::read(path).unwrap();
     // The content file is not at hand: one is made with the same papers, and words made up.
     let text = String::from_utf8(cites.clone()).unwrap();
@@ -296,8 +288,9 @@ fn a_hub_of_a_hundred_thousand_edges_is_read() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs data sets beside the repository: CONTRIBUTING.md")]
 fn a_real_social_network_maps_onto_a_table_and_a_list() {
-    let Some(path) = shared("musae") else { return };
+    let path = shared("data/musae");
     let text = |name: &str| std::fs::read_to_string(path.join(name)).unwrap();
     let features: HashMap<String, Vec<usize>> = serde_json::from_str(&text("PTBR_features.json")).unwrap();
     let width = features.values().flatten().max().unwrap() + 1;

@@ -1,18 +1,14 @@
 //! GAT's fused form against the plain one, with dropout and on every form of sample, and its gradients against
 //! finite differences in double precision.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
-
-mod finite_differences;
-mod node_models;
 
 use std::sync::Arc;
 
+use crate::node_models::{self, CLASSES, IN_FEATURES, Made, distance};
 use candle_core::{DType, Device, Tensor};
 use gnntop_workloads::graph::Adjacency;
 use gnntop_workloads::kernels::KernelFamily;
 use gnntop_workloads::models::gat::{Gat, GatConfig, SelfLoops};
 use gnntop_workloads::models::{NodeModel, Parameters, Pass};
-use node_models::{CLASSES, IN_FEATURES, Made, distance};
 
 /// Over 2 heads of 9, in both variants.
 fn configs() -> [GatConfig; 2] {

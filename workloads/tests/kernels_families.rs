@@ -1,17 +1,14 @@
 //! The two kernel families against each other on random multigraphs and blocks, with a hub of 10^5 edges, in half
 //! precision, on any number of threads, and with arguments that do not fit.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
-
-mod multigraph;
 
 use std::sync::Arc;
 
+use crate::multigraph::{
+    adjacency, distance, generator, numbers, random_divisor, random_graph, random_tensor, with_gradients,
+};
 use candle_core::{DType, Device, Result, Tensor};
 use gnntop_workloads::graph::{Adjacency, EdgeOp, Endpoint, Reduce};
 use gnntop_workloads::kernels::{KernelFamily, Operand, edge_softmax, gather, scatter, sddmm, spmm};
-use multigraph::{
-    adjacency, distance, generator, numbers, random_divisor, random_graph, random_tensor, with_gradients,
-};
 use proptest::prelude::*;
 use rand::RngExt;
 

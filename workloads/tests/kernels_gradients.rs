@@ -1,13 +1,10 @@
 //! Gradients of every graph kernel and operator against finite differences in double precision, on multigraphs and
 //! bipartite blocks with self-loops, duplicates, isolated nodes and a hub that is computed in parts.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
-mod multigraph;
-
+use crate::multigraph::{check_gradients, generator, random_divisor, random_graph, random_tensor};
 use candle_core::{DType, Device, Tensor};
 use gnntop_workloads::graph::{EdgeOp, Endpoint, Reduce};
 use gnntop_workloads::kernels::{KernelFamily, Operand, dropout, edge_softmax, gather, scatter, sddmm, spmm};
-use multigraph::{check_gradients, generator, random_divisor, random_graph, random_tensor};
 
 const REDUCTIONS: [Reduce; 4] = [Reduce::Sum, Reduce::Mean, Reduce::Max, Reduce::Min];
 const OPERATORS: [EdgeOp; 4] = [EdgeOp::Add, EdgeOp::Sub, EdgeOp::Mul, EdgeOp::Div];

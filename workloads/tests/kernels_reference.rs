@@ -1,14 +1,14 @@
 //! g-SpMM, g-SDDMM, edge softmax and readouts against what PyTorch and PyTorch Geometric compute, with both kernel
-//! families where both have the operation. Skipped, with a line that says so, where the vectors are absent.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
+//! families where both have the operation.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Tensor, Var};
 use gnntop_workloads::graph::{Adjacency, EdgeOp, Reduce};
 use gnntop_workloads::kernels::{KernelFamily, Operand, edge_softmax, scatter, sddmm, spmm};
+
+use crate::reference::{self, largest_difference, numbers};
 
 /// One case of the reference vectors, with its tolerances and its edges by destination.
 struct Case {
@@ -19,18 +19,8 @@ struct Case {
     order: Tensor,
 }
 
-fn case(name: &str) -> Option<Case> {
-    let shared = std::env::var_os("GNNTOP_SHARED").map(PathBuf::from);
-    let shared = shared.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared"));
-    let folder = shared.join("reference");
-    let file = folder.join(format!("{name}.safetensors"));
-    if !file.exists() {
-        println!("skipped: {} is absent", file.display());
-        return None;
-    }
-    let tensors = candle_core::safetensors::load(file, &Device::Cpu).unwrap();
-    let text = std::fs::read_to_string(folder.join("manifest.json")).unwrap();
-    let manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
+fn case(name: &str) -> Case {
+    let reference::Case { tensors, manifest } = reference::case(name);
     let size = numbers(&tensors["size"]);
     let (sources, targets, edges) = match tensors.get("edge_index") {
         Some(index) => {
@@ -53,11 +43,7 @@ fn case(name: &str) -> Option<Case> {
     let source = order.iter().map(|&edge| edges[edge as usize].0).collect();
     let adjacency = Arc::new(Adjacency::bipartite(row_start, source, sources).unwrap());
     let order = Tensor::new(order, &Device::Cpu).unwrap();
-    Some(Case { tensors, manifest: manifest["cases"][name]["tensors"].clone(), adjacency, order })
-}
-
-fn numbers(tensor: &Tensor) -> Vec<f64> {
-    tensor.to_dtype(DType::F64).unwrap().flatten_all().unwrap().to_vec1().unwrap()
+    Case { tensors, manifest, adjacency, order }
 }
 
 impl Case {
@@ -82,11 +68,7 @@ impl Case {
             DType::F64 => 1e-9 * (1.0 + self.manifest[name]["scale"].as_f64().unwrap()),
             _ => self.manifest[name]["tol"].as_f64().unwrap(),
         };
-        let ours = numbers(ours);
-        let worst = ours.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, |worst: f64, error| {
-            assert!(!error.is_nan(), "NaN in {name}");
-            worst.max(error)
-        });
+        let worst = largest_difference(&numbers(ours), &expected);
         assert!(worst <= tolerance, "{name}: off by {worst:.2e} > {tolerance:.2e}");
     }
 
@@ -115,8 +97,9 @@ fn reduction(name: &str) -> Reduce {
 }
 
 #[test]
+#[cfg_attr(not(shared_vectors), ignore = "needs further reference vectors: workloads/tests/reference/README.md")]
 fn spmm_with_every_operator() {
-    let Some(case) = case("spmm") else { return };
+    let case = case("spmm");
     let variants = "copy_u_sum copy_u_mean copy_u_max copy_u_min copy_e_sum copy_e_mean copy_e_max mulw_sum mulw_mean \
                     mulw_max add_sum add_max sub_sum mul_sum mul_mean mul_max div_sum";
     for (variant, dtype) in variants.split_whitespace().flat_map(|variant| DTYPES.map(|dtype| (variant, dtype))) {
@@ -144,8 +127,9 @@ fn spmm_with_every_operator() {
 }
 
 #[test]
+#[cfg_attr(not(shared_vectors), ignore = "needs further reference vectors: workloads/tests/reference/README.md")]
 fn both_families_aggregate_as_the_reference() {
-    let Some(case) = case("spmm") else { return };
+    let case = case("spmm");
     for family in [KernelFamily::Scatter, KernelFamily::Spmm] {
         for variant in ["copy_u_sum", "copy_u_mean", "copy_u_max", "copy_u_min", "mulw_sum", "mulw_mean", "mulw_max"] {
             let (op, reduce) = variant.rsplit_once('_').unwrap();
@@ -160,7 +144,7 @@ fn both_families_aggregate_as_the_reference() {
 
 #[test]
 fn spmm_with_heads() {
-    let Some(case) = case("spmm_heads") else { return };
+    let case = case("spmm_heads");
     for dtype in DTYPES {
         for family in [KernelFamily::Scatter, KernelFamily::Spmm] {
             let (x, w) = (case.variable("x", false, dtype), case.variable("w", true, dtype));
@@ -172,8 +156,9 @@ fn spmm_with_heads() {
 
 /// The lowest edge of the file gets all, and sorting by destination keeps the order of a target's edges.
 #[test]
+#[cfg_attr(not(shared_vectors), ignore = "needs further reference vectors: workloads/tests/reference/README.md")]
 fn ties_go_to_the_first_edge() {
-    let Some(case) = case("spmm_ties") else { return };
+    let case = case("spmm_ties");
     for (variant, dtype) in ["max", "min"].iter().flat_map(|variant| DTYPES.map(|dtype| (variant, dtype))) {
         for family in [KernelFamily::Scatter, KernelFamily::Spmm] {
             let x = case.variable("x", false, dtype);
@@ -187,8 +172,9 @@ fn ties_go_to_the_first_edge() {
 }
 
 #[test]
+#[cfg_attr(not(shared_vectors), ignore = "needs further reference vectors: workloads/tests/reference/README.md")]
 fn sddmm_with_every_operator() {
-    let Some(case) = case("sddmm") else { return };
+    let case = case("sddmm");
     let operators =
         [("dot", EdgeOp::Dot), ("add", EdgeOp::Add), ("sub", EdgeOp::Sub), ("mul", EdgeOp::Mul), ("div", EdgeOp::Div)];
     for ((variant, op), dtype) in operators.into_iter().flat_map(|pair| DTYPES.map(|dtype| (pair, dtype))) {
@@ -200,7 +186,7 @@ fn sddmm_with_every_operator() {
 
 #[test]
 fn sddmm_with_heads() {
-    let Some(case) = case("sddmm_heads") else { return };
+    let case = case("sddmm_heads");
     for dtype in DTYPES {
         let (a, b) = (case.variable("a", false, dtype), case.variable("b", false, dtype));
         let out = sddmm(&case.adjacency, EdgeOp::Dot, Operand::source(&a), Some(Operand::destination(&b))).unwrap();
@@ -210,7 +196,7 @@ fn sddmm_with_heads() {
 
 #[test]
 fn softmax_over_edges() {
-    let Some(case) = case("edge_softmax") else { return };
+    let case = case("edge_softmax");
     for (variant, dtype) in ["h1", "h4", "big"].iter().flat_map(|variant| DTYPES.map(|dtype| (variant, dtype))) {
         let logits = case.variable(&format!("{variant}.logits"), true, dtype);
         let out = edge_softmax(&case.adjacency, &logits).unwrap();
@@ -220,7 +206,7 @@ fn softmax_over_edges() {
 
 #[test]
 fn readouts() {
-    let Some(case) = case("pools") else { return };
+    let case = case("pools");
     for (variant, dtype) in ["add", "mean", "max"].iter().flat_map(|variant| DTYPES.map(|dtype| (variant, dtype))) {
         let x = case.variable("x", true, dtype);
         let out = scatter(&case.adjacency, &x, reduction(variant)).unwrap();

@@ -1,13 +1,10 @@
 //! Dropout and the sparse product: their definition, their statistics, and bad input.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
-
-mod multigraph;
 
 use std::sync::Arc;
 
+use crate::multigraph::{distance, generator, numbers, random_tensor, with_gradients};
 use candle_core::{DType, Device, Tensor};
 use gnntop_workloads::kernels::{SparseMatrix, dropout, sparse_linear, sparse_linear_dropout};
-use multigraph::{distance, generator, numbers, random_tensor, with_gradients};
 use rand::RngExt;
 
 /// A dense matrix with a share of non-zeros.

@@ -1,6 +1,5 @@
 //! Ranks with a GPU each, joined by NCCL. Beside ranks that are threads where there are GPUs, skipped with the reason where
 //! there are none; and what a training says where something is missing, with a driver of one GPU that is none.
-#![cfg(feature = "nccl")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
 use std::ffi::OsString;

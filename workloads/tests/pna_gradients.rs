@@ -1,13 +1,10 @@
 //! The whole PNA layer and model in double precision on random multigraphs: outputs against a naive edge-by-edge
 //! computation that makes every message and every concatenation, gradients against finite differences.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
-
-mod finite_differences;
 
 use std::sync::Arc;
 
+use crate::finite_differences::Slopes;
 use candle_core::{DType, Device, Tensor, Var};
-use finite_differences::Slopes;
 use gnntop_workloads::graph::{Adjacency, Batch, Graph};
 use gnntop_workloads::kernels::Workspaces;
 use gnntop_workloads::models::Parameters;

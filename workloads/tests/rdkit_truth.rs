@@ -1,8 +1,4 @@
 //! The SMILES reader against features that RDKit computed for the same molecules.
-//!
-//! The data lie beside the repository and are not part of it; without them every test says so and passes.
-
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,18 +6,14 @@ use std::path::PathBuf;
 use gnntop_workloads::graph::Graph;
 use gnntop_workloads::molecule::{ATOM_FEATURES, SmilesError, from_smiles};
 
+use crate::shared::shared;
+
+fn data(name: &str) -> PathBuf {
+    shared("data").join(name)
+}
+
 const FEATURES: [&str; ATOM_FEATURES] =
     ["atomic number", "chirality", "degree", "charge", "hydrogens", "radicals", "hybridisation", "aromatic", "ring"];
-
-fn data(name: &str) -> Option<PathBuf> {
-    let default = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared"));
-    let path = std::env::var_os("GNNTOP_SHARED").map_or_else(default, PathBuf::from).join("data").join(name);
-    if !path.exists() {
-        println!("skipped: {} is not there", path.display());
-        return None;
-    }
-    Some(path)
-}
 
 fn column(path: &PathBuf, name: &str) -> Vec<String> {
     let mut reader = csv::Reader::from_path(path).unwrap();
@@ -78,35 +70,40 @@ fn agreement(smiles: &[String], expected: &PathBuf) -> f64 {
 }
 
 fn check(file: &str, header: &str, expected: &str, floor: f64) {
-    let (Some(file), Some(expected)) = (data(file), data(expected)) else { return };
+    let [file, expected] = [file, expected].map(data);
     let share = agreement(&column(&file, header), &expected);
     assert!(share >= floor, "{:.4} % agree, at least {:.4} % before", share * 100.0, floor * 100.0);
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs data sets beside the repository: CONTRIBUTING.md")]
 fn homolumo_agrees() {
     check("homolumo16k/data.csv", "smiles", "homolumo16k/rdkit_expected_all.csv", 1.0);
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs data sets beside the repository: CONTRIBUTING.md")]
 fn esol_agrees() {
     check("moleculenet/ESOL_delaney-processed.csv", "smiles", "moleculenet/rdkit_expected_ESOL.csv", 0.999);
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs data sets beside the repository: CONTRIBUTING.md")]
 fn freesolv_agrees() {
     check("moleculenet/FreeSolv_SAMPL.csv", "smiles", "moleculenet/rdkit_expected_FreeSolv.csv", 1.0);
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs data sets beside the repository: CONTRIBUTING.md")]
 fn lipophilicity_agrees() {
     check("moleculenet/Lipophilicity.csv", "smiles", "moleculenet/rdkit_expected_Lipophilicity.csv", 0.99);
 }
 
 /// Where RDKit's answer for the set is known as totals only.
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs data sets beside the repository: CONTRIBUTING.md")]
 fn lipophilicity_totals_agree() {
-    let Some(path) = data("moleculenet/Lipophilicity.csv") else { return };
+    let path = data("moleculenet/Lipophilicity.csv");
     let graphs: Vec<Graph> = column(&path, "smiles").iter().map(|text| from_smiles(text, 0.0).unwrap()).collect();
     assert_eq!(graphs.len(), 4_200);
     assert_eq!(graphs.iter().map(|graph| graph.nodes).sum::<usize>(), 113_568);
@@ -115,11 +112,12 @@ fn lipophilicity_totals_agree() {
 
 /// The complete feature matrices and edge lists, atom by atom.
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs data sets beside the repository: CONTRIBUTING.md")]
 fn full_matrices_agree() {
     for file in
         ["homolumo16k/rdkit_expected_all", "moleculenet/rdkit_expected_ESOL", "moleculenet/rdkit_expected_FreeSolv"]
     {
-        let Some(path) = data(&format!("{file}.full.json")) else { continue };
+        let path = data(&format!("{file}.full.json"));
         let rows: Vec<serde_json::Value> = serde_json::from_reader(std::fs::File::open(path).unwrap()).unwrap();
         let mut agreeing = 0;
         for row in &rows {
@@ -147,8 +145,9 @@ fn full_matrices_agree() {
 
 /// 41,127 molecules with metals, many fragments and odd valences: each is read or refused with a reason.
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs data sets beside the repository: CONTRIBUTING.md")]
 fn hiv_is_read_or_refused() {
-    let Some(path) = data("moleculenet/HIV.csv") else { return };
+    let path = data("moleculenet/HIV.csv");
     let smiles = column(&path, "smiles");
     let mut refused = BTreeMap::new();
     for text in &smiles {

@@ -1,15 +1,11 @@
 //! GraphSAGE's fused form against the plain one, with dropout and on every form of sample, and its gradients against
 //! finite differences in double precision.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
-mod finite_differences;
-mod node_models;
-
+use crate::node_models::{self, CLASSES, IN_FEATURES, Made};
 use candle_core::{DType, Device};
 use gnntop_workloads::kernels::KernelFamily;
 use gnntop_workloads::models::sage::{Sage, SageConfig};
 use gnntop_workloads::models::{NodeModel, Parameters};
-use node_models::{CLASSES, IN_FEATURES, Made};
 
 /// Of the samples' layers some project before they aggregate, the others after.
 fn config() -> SageConfig {

@@ -1,16 +1,13 @@
 //! The GraphSAGE layer and model against what PyTorch Geometric computes, within the tolerances that come with the
-//! vectors, in every form. Skipped, with a line that says so, where the vectors are absent.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
+//! vectors, in every form.
 
-mod reference;
-
+use crate::reference::case;
 use candle_core::{DType, Device, Var};
 use candle_nn::VarBuilder;
 use gnntop_workloads::kernels::KernelFamily;
 use gnntop_workloads::models::sage::{Sage, SageConfig};
 use gnntop_workloads::models::{NodeModel, Pass};
 use gnntop_workloads::train::{AdamSettings, NodeTrainer};
-use reference::case;
 
 /// The three forms of computation.
 fn forms() -> [SageConfig; 3] {
@@ -22,13 +19,12 @@ fn forms() -> [SageConfig; 3] {
 
 /// A model of one layer is the layer.
 fn layer_matches(name: &str, dtype: DType) {
-    let Some(case) = case(name) else { return };
+    let case = case(name);
     for form in forms() {
         let x = Var::from_tensor(&case.get("x").to_dtype(dtype).unwrap()).unwrap();
         let (nodes, in_features) = x.dims2().unwrap();
         let classes = case.get("out").dim(1).unwrap();
         let vars = case.vars("param.", dtype);
-        assert_eq!(vars.len(), 3);
         let tensor = |(name, var): (&String, &Var)| (format!("convs.0.{name}"), var.as_tensor().clone());
         let vb = VarBuilder::from_tensors(vars.iter().map(tensor).collect(), dtype, &Device::Cpu);
         let model = Sage::new(&SageConfig { in_features, classes, layers: 1, ..form }, vb).unwrap();
@@ -44,6 +40,7 @@ fn the_layer_matches_on_a_directed_multigraph() {
 }
 
 #[test]
+#[cfg_attr(not(shared_vectors), ignore = "needs further reference vectors: workloads/tests/reference/README.md")]
 fn the_layer_matches_on_a_batch_of_graphs() {
     layer_matches("sage_conv.batch", DType::F32);
     layer_matches("sage_conv.batch", DType::F64);
@@ -51,13 +48,12 @@ fn the_layer_matches_on_a_batch_of_graphs() {
 
 #[test]
 fn five_steps_of_training_match() {
-    let Some(case) = case("model_sage") else { return };
+    let case = case("model_sage");
     for form in forms() {
         let in_features = case.get("x").dim(1).unwrap();
         let config = SageConfig { in_features, hidden: 16, classes: 5, ..form };
         let adam = AdamSettings { weight_decay: 5e-4, ..AdamSettings::default() };
         let trainer = NodeTrainer::<Sage>::new(&config, adam, 1).unwrap();
-        assert_eq!(trainer.parameters().values(), 1125);
         case.check_training(trainer);
     }
 }

@@ -1,7 +1,5 @@
 //! Batches of sampled nodes through the loader: their content, and that it does not depend on who makes them.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
 use std::sync::{Arc, Mutex};
 
 use candle_core::{DType, Device, Tensor};

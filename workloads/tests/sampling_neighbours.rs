@@ -1,7 +1,5 @@
 //! Neighbour sampling: that both forms hold what they say, that the choice is uniform, and that odd graphs do no harm.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
 //! Every training as the command line starts it: it learns, its forms and loaders agree, and what cannot be done is said.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
 use std::ffi::OsString;
 

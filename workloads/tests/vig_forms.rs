@@ -1,12 +1,9 @@
 //! The fused form of ViG against the plain one, its control: outputs, gradients, running statistics and losses; and the
 //! whole fused block against finite differences in double precision.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
-mod finite_differences;
-
+use crate::finite_differences::Slopes;
 use candle_core::backprop::GradStore;
 use candle_core::{DType, Device, Tensor, Var};
-use finite_differences::Slopes;
 use gnntop_workloads::kernels::Workspaces;
 use gnntop_workloads::models::Parameters;
 use gnntop_workloads::models::vig::{Block, Form, Grid, Mode, Vig, VigConfig};

@@ -1,10 +1,7 @@
 //! The vision graph network on patches: its size, its gradients, and that it learns.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
-mod finite_differences;
-
+use crate::finite_differences::Slopes;
 use candle_core::{DType, Device, Tensor, Var};
-use finite_differences::Slopes;
 use gnntop_workloads::images::{ImageBatch, generate};
 use gnntop_workloads::models::Parameters;
 use gnntop_workloads::models::vig::patches::{PatchVig, PatchVigConfig};

@@ -1,5 +1,4 @@
 //! ViG in a pipeline against ViG in one piece: gradients, losses and running statistics, whatever the schedule.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,15 +1,12 @@
 //! ViG's batch normalisation, block and model against what PyTorch and PyTorch Geometric compute, in both forms, within
-//! the tolerances that come with the vectors. Skipped, with a line that says so, where the vectors are absent.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
+//! the tolerances that come with the vectors.
 
-mod reference;
-
+use crate::reference::{Case, builder, case, numbers};
 use candle_core::{DType, Device, Var};
 use gnntop_workloads::kernels::Workspaces;
 use gnntop_workloads::models::Parameters;
 use gnntop_workloads::models::vig::{BatchNorm, Block, Form, Grid, Mode, RunningStatistics, Vig, VigConfig};
 use gnntop_workloads::train::{Adam, AdamSettings, LabelledRows, cross_entropy};
-use reference::{Case, builder, case, numbers};
 
 fn grid(case: &Case) -> Grid {
     let grid = case.indices("grid");
@@ -25,19 +22,20 @@ fn check(case: &Case, name: &str, ours: &[f64], dtype: DType) {
         (DType::F64, Some(_)) => 1e-9 * (1.0 + entry["scale"].as_f64().unwrap()),
         _ => entry["tol"].as_f64().unwrap(),
     };
-    let difference = reference::largest_difference(ours, &expected);
+    let difference = crate::reference::largest_difference(ours, &expected);
     assert!(difference <= tolerance, "{name} in {dtype:?}: off by {difference:.2e} > {tolerance:.2e}");
 }
 
 #[test]
 fn batch_normalisation_matches() {
-    let Some(case) = case("batch_norm") else { return };
+    let case = case("batch_norm");
+    let width = case.get("x").dim(1).unwrap();
     for (dtype, name, mode) in [DType::F32, DType::F64]
         .into_iter()
         .flat_map(|dtype| [(dtype, "train", Mode::Train), (dtype, "eval", Mode::Eval)])
     {
         let variables = case.vars("param.", dtype);
-        let norm = BatchNorm::new(11, builder(&variables, dtype)).unwrap();
+        let norm = BatchNorm::new(width, builder(&variables, dtype)).unwrap();
         let before = RunningStatistics { mean: case.values("running_mean"), variance: case.values("running_var") };
         norm.set_running(before.clone()).unwrap();
         let x = Var::from_tensor(&case.get("x").to_dtype(dtype).unwrap()).unwrap();
@@ -66,9 +64,8 @@ fn buffers(case: &Case, norm: usize) -> RunningStatistics {
 }
 
 fn block_matches(name: &str, form: Form, dtype: DType) {
-    let Some(case) = case(name) else { return };
+    let case = case(name);
     let variables = case.vars("param.", dtype);
-    assert_eq!(variables.len(), 19);
     let (hidden, ffn) = (case.get("param.w1.bias").elem_count(), case.get("param.v1.bias").elem_count());
     let config = VigConfig { grid: grid(&case), hidden, ffn, ..VigConfig::study() };
     let block = Block::new(&config, builder(&variables, dtype)).unwrap();
@@ -102,27 +99,32 @@ fn block_matches(name: &str, form: Form, dtype: DType) {
 
 #[test]
 fn the_plain_block_matches() {
-    for name in ["vig_block", "vig_block_exact"] {
-        block_matches(name, Form::Plain, DType::F32);
-        block_matches(name, Form::Plain, DType::F64);
-    }
+    block_matches("vig_block", Form::Plain, DType::F32);
+    block_matches("vig_block", Form::Plain, DType::F64);
 }
 
 #[test]
 fn the_fused_block_matches() {
-    for name in ["vig_block", "vig_block_exact"] {
-        block_matches(name, Form::Fused, DType::F32);
-        block_matches(name, Form::Fused, DType::F64);
+    block_matches("vig_block", Form::Fused, DType::F32);
+    block_matches("vig_block", Form::Fused, DType::F64);
+}
+
+#[test]
+#[cfg_attr(not(shared_vectors), ignore = "needs further reference vectors: workloads/tests/reference/README.md")]
+fn blocks_of_full_size_match_in_both_forms() {
+    for form in [Form::Plain, Form::Fused] {
+        block_matches("vig_block_exact", form, DType::F32);
+        block_matches("vig_block_exact", form, DType::F64);
     }
 }
 
 fn five_steps_match(form: Form) {
-    let Some(case) = case("model_vig") else { return };
+    let case = case("model_vig");
     let config = VigConfig { grid: grid(&case), blocks: 3, hidden: 16, ffn: 24, head: 32, classes: 10 };
     let parameters = Parameters::new(1);
     let model = Vig::new(&config, form, parameters.var_builder(DType::F32, &Device::Cpu)).unwrap();
-    assert_eq!(parameters.values(), 3176);
-    assert_eq!(config.parameters(), 3176);
+    assert_eq!(parameters.values(), case.count("init."));
+    assert_eq!(config.parameters(), parameters.values());
     parameters.load(&case.with_prefix("init.")).unwrap();
     let mut adam = Adam::new(parameters.list(), AdamSettings::default()).unwrap();
     let (x, y) = (case.get("x"), case.indices("y"));
@@ -149,7 +151,7 @@ fn five_steps_match(form: Form) {
         case.check_final(&parameter.name, &parameter.var);
         compared += case.values(&format!("stable.{}", parameter.name)).iter().sum::<f64>();
     }
-    assert_eq!(compared, f64::from(3176 - 146));
+    assert!(compared >= 0.9 * parameters.values() as f64, "only {compared} parameters are stable enough to compare");
 }
 
 #[test]

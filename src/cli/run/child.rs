@@ -11,12 +11,15 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
+use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::consts::SIGKILL;
 
 use super::super::{output, signals};
 use gnntop_analysis::source::discover;
 use gnntop_analysis::source::process::Process;
 
+/// Time between two looks whether the program has ended.
+pub(super) const WAIT_INTERVAL: Duration = Duration::from_millis(50);
 /// Logs that are older are removed when a program is started.
 const KEEP_LOGS: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Ends of the log's names.
@@ -25,6 +28,14 @@ const LOG_EXTENSION: &str = "log";
 const TAIL_LEN: u64 = 8 * 1024;
 /// Lines of the log that are shown where the program failed.
 const TAIL_LINES: usize = 10;
+
+/// How this program starts a workload, given as its name and its settings.
+pub(super) fn own_command(words: &[OsString]) -> anyhow::Result<Vec<OsString>> {
+    let own = std::env::current_exe().context("cannot find the gnntop program itself")?;
+    let mut command = vec![own.into_os_string(), "train".into()];
+    command.extend(words.iter().cloned());
+    Ok(command)
+}
 
 /// A program that was started.
 pub(super) struct Child {
@@ -92,10 +103,11 @@ impl Child {
 
     /// Sends a signal to it and to what it has started.
     pub(super) fn signal(&self, signal: i32) {
-        let Ok(group) = libc::pid_t::try_from(self.child.id()) else { return };
-        // SAFETY: kill touches no memory; the group is that of our child, which is not waited for before it has
-        // ended, so its id cannot be another's. Where it has just ended, nothing happens.
-        unsafe { libc::kill(-group, signal) };
+        let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        let (Some(group), Some(signal)) = (group, Signal::from_named_raw(signal)) else { return };
+        // Our child is not waited for before it has ended, so the group cannot be another's. Where it has just ended, nothing
+        // happens.
+        let _ = kill_process_group(group, signal);
     }
 
     /// Says what the program said last, if it failed.
@@ -123,9 +135,9 @@ fn killed_for_memory() -> Option<u64> {
 /// The child's own code, 128 + N where signal N ended it.
 fn exit_code(status: ExitStatus) -> u8 {
     match (status.code(), status.signal()) {
-        (Some(code), _) => u8::try_from(code).unwrap_or(super::super::FAILURE),
+        (Some(code), _) => u8::try_from(code).unwrap_or(super::super::exit::FAILURE),
         (None, Some(signal)) => signals::exit_code(signal),
-        (None, None) => super::super::FAILURE,
+        (None, None) => super::super::exit::FAILURE,
     }
 }
 

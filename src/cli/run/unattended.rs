@@ -8,10 +8,9 @@ use std::time::{Duration, Instant, SystemTime};
 use signal_hook::consts::{SIGKILL, SIGTERM};
 
 use super::super::signals::Interruption;
-use super::child::Child;
+use super::child::{Child, WAIT_INTERVAL, own_command};
 use super::python::Prepared;
 use super::recording::{Recording, Unpublished};
-use super::{WAIT_INTERVAL, own_command};
 
 /// A program that was asked to end is killed after this long.
 const GRACE: Duration = Duration::from_secs(10);

@@ -8,10 +8,12 @@ use std::path::Path;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::super::assumptions::EnergyArguments;
-use super::{BACKGROUNDS, Behind, DEPTHS, Depth, Layer, SettingsError, palettes, views};
+use super::error::SettingsError;
+use super::layer::Layer;
+use super::values::{BACKGROUNDS, Behind, DEPTHS, Depth, palettes, views};
 use crate::app::keys::Key;
 use crate::app::{KeyMap, Override, Palette, View};
+use crate::cli::assumptions::EnergyArguments;
 
 /// A longer file is no settings file.
 const LONGEST: u64 = 1 << 20;

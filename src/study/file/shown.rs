@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Mistake, unknown_setting};
-use crate::study::numbers::MEASURES;
-use crate::study::{Claim, Expected, FigurePlan, Published, Subject, unit_of};
+use super::mistake::{Mistake, unknown_setting};
+use crate::study::claims::{Claim, Expected, Subject};
+use crate::study::numbers::{MEASURES, unit_of};
+use crate::study::plan::FigurePlan;
+use crate::study::published::Published;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

@@ -1,8 +1,8 @@
 //! Streams that this crate's writers do not make: newer ones, broken ones and hostile ones, put together by
 //! hand after the layout at the top of the crate.
 
-use crate::arbitrary::{Piece, decode};
-use crate::by_hand::{BLOCK, DEFINITIONS, SEGMENT, block, block_payload, body, frame, text, varint};
+use super::arbitrary::{Piece, decode};
+use super::by_hand::{BLOCK, DEFINITIONS, SEGMENT, block, block_payload, body, frame, text, varint};
 use gnntop_wire::*;
 use proptest::collection::vec;
 use proptest::prelude::*;

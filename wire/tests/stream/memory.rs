@@ -3,8 +3,8 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use crate::arbitrary::{encode, mutation, number, stream};
-use crate::by_hand::{BLOCK, DEFINITIONS, SEGMENT, frame, varint};
+use super::arbitrary::{encode, mutation, number, stream};
+use super::by_hand::{BLOCK, DEFINITIONS, SEGMENT, frame, varint};
 use gnntop_wire::*;
 use proptest::collection::vec;
 use proptest::prelude::*;

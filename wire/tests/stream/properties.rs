@@ -1,6 +1,6 @@
 //! Properties of whole streams: what is written comes back, and what is damaged costs only itself.
 
-use crate::arbitrary::{Mutation, Piece, decode, decode_chunks, encode, mutation, stream};
+use super::arbitrary::{Mutation, Piece, decode, decode_chunks, encode, mutation, stream};
 use gnntop_wire::*;
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -113,19 +113,15 @@ fn one_step(training: &mut dyn Training, position: Position) -> Result<StepRepor
 }
 
 #[cfg(test)]
-#[path = "../../../probe/tests/simulated/mod.rs"]
-mod simulated;
-
-#[cfg(test)]
 mod tests {
     use gnntop_probe::device::Attach;
     use gnntop_probe::{Session, TrackRole, phase, span};
     use gnntop_wire::{Event, Item, StreamReader};
 
-    use super::simulated::SimulatedPool;
     use super::*;
     use crate::device::asked_for;
     use crate::train::Silent;
+    use gnntop_simulated::SimulatedPool;
 
     const MIB: u64 = 1 << 20;
 

@@ -1,0 +1,71 @@
+//! The flags of the screen.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use super::values::{BACKGROUNDS, Behind, DEPTHS, Depth, palettes, views};
+use crate::app::{Palette, View};
+use crate::cli::assumptions::EnergyArguments;
+use crate::cli::quantities;
+
+/// Shortest time between two lines: nobody reads faster.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Flags of every command that shows a screen.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Screen")]
+pub(in crate::cli) struct ScreenArguments {
+    /// Colours; the key `t` goes through them
+    #[arg(long, value_name = "NAME", value_parser = named(palettes(), Palette::named))]
+    pub(super) theme: Option<Palette>,
+    /// How many colours the terminal has
+    #[arg(long, value_name = "DEPTH", value_parser = named(DEPTHS.to_vec(), Depth::named))]
+    pub(super) colors: Option<Depth>,
+    /// What lies behind the text
+    #[arg(long, value_parser = named(BACKGROUNDS.to_vec(), Behind::named))]
+    pub(super) background: Option<Behind>,
+    /// The view to begin with
+    #[arg(long, value_name = "NAME", value_parser = named(views(), View::named))]
+    pub(super) view: Option<View>,
+    /// Draw ASCII only
+    #[arg(long)]
+    pub(super) ascii: bool,
+    /// Leave the mouse to the terminal
+    #[arg(long)]
+    pub(super) no_mouse: bool,
+    /// Lines instead of a screen, one an interval
+    #[arg(long)]
+    pub(super) plain: bool,
+    /// Time between two lines, such as 500ms or 1m
+    #[arg(long, value_name = "TIME", value_parser = interval)]
+    pub(super) interval: Option<Duration>,
+    /// Settings file, in the place of the usual one
+    #[arg(long, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) energy: EnergyArguments,
+}
+
+#[cfg(test)]
+impl ScreenArguments {
+    /// Nothing but a settings file.
+    pub(in crate::cli) fn of_file(path: &std::path::Path) -> Self {
+        Self { config: Some(path.to_owned()), ..Self::default() }
+    }
+}
+
+/// A value out of a list of names, for clap.
+fn named<T: Clone + Send + Sync + 'static>(
+    names: Vec<&'static str>,
+    by_name: fn(&str) -> Option<T>,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(names).try_map(move |name| by_name(&name).ok_or("has no such value"))
+}
+
+/// Reads the time between two lines.
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval = quantities::duration(text)?;
+    if interval < SHORTEST_INTERVAL { Err("give at least 100ms".to_owned()) } else { Ok(interval) }
+}

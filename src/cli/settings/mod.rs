@@ -1,0 +1,25 @@
+//! How a person wants the screen to be: flag, else environment, else settings file, else default.
+//!
+//! ```toml
+//! theme = "colour-blind"
+//! background = "light"
+//! view = "steps"
+//!
+//! [keys]
+//! freeze = "f"
+//!
+//! [energy]
+//! region = "CA-QC"
+//! tdp = 205
+//! ```
+
+mod arguments;
+mod error;
+mod file;
+mod layer;
+mod read;
+mod values;
+
+pub(super) use arguments::ScreenArguments;
+pub(super) use error::SettingsError;
+pub(super) use read::{Origin, Setting, Settings};

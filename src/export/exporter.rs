@@ -1,0 +1,170 @@
+//! Takes what a source hands over and writes it in a form.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::ops::RangeInclusive;
+
+use gnntop_wire::{Definition, DeviceSpan, Event, Item, NameId, NameKind, Span, TrackId, Unit};
+
+use super::format::{Entry, Format};
+use super::{chrome, hlog, parquet, perfetto, rows, speedscope};
+use gnntop_analysis::stream::Sink;
+
+/// Definitions of a kind that are kept; events of others are counted as left out.
+const MAX_DEFINITIONS: usize = 1 << 16;
+
+/// A form that a recording can be written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Perfetto's protobuf, for ui.perfetto.dev and its trace processor.
+    Perfetto,
+    /// Chrome's JSON, for chrome://tracing and everything that reads it.
+    Chrome,
+    /// One event a line, for a sheet.
+    Csv,
+    /// One event a line as JSON.
+    Ndjson,
+    /// One event a row, in typed columns.
+    Parquet,
+    /// HdrHistogram's interval log, version 2: a histogram of steps and one of each phase in every interval.
+    Hlog {
+        /// Length of an interval in nanoseconds, not 0.
+        interval_ns: u64,
+    },
+    /// speedscope's JSON: a flame chart for each track.
+    Speedscope,
+}
+
+/// Takes what a source hands over and writes it in a form.
+pub struct Exporter<'w> {
+    format: Box<dyn Format + 'w>,
+    window_ns: RangeInclusive<u64>,
+    names: HashMap<NameId, (NameKind, String)>,
+    signals: HashMap<u32, (String, Unit)>,
+    titles: HashMap<TrackId, String>,
+    begun: HashMap<TrackId, ()>,
+    written: u64,
+    left_out: u64,
+    error: Option<io::Error>,
+}
+
+impl<'w> Exporter<'w> {
+    /// An exporter of what lies, wholly or in part, in `window_ns` on the publisher's clock.
+    pub fn new(form: Form, out: impl Write + Send + 'w, window_ns: RangeInclusive<u64>) -> Self {
+        let format: Box<dyn Format + 'w> = match form {
+            Form::Perfetto => Box::new(perfetto::Perfetto::new(out)),
+            Form::Chrome => Box::new(chrome::Chrome::new(out)),
+            Form::Csv => Box::new(rows::Csv::new(out)),
+            Form::Ndjson => Box::new(rows::Ndjson::new(out)),
+            Form::Parquet => Box::new(parquet::Parquet::new(out)),
+            Form::Hlog { interval_ns } => Box::new(hlog::Hlog::new(out, interval_ns)),
+            Form::Speedscope => Box::new(speedscope::Speedscope::new(out)),
+        };
+        Self {
+            format,
+            window_ns,
+            names: HashMap::new(),
+            signals: HashMap::new(),
+            titles: HashMap::new(),
+            begun: HashMap::new(),
+            written: 0,
+            left_out: 0,
+            error: None,
+        }
+    }
+
+    /// Ends the file. Returns how many events were written, and how many could not be since what they refer to is
+    /// not known.
+    ///
+    /// # Errors
+    /// When anything could not be written, now or before.
+    pub fn finish(mut self) -> io::Result<(u64, u64)> {
+        match self.error.take() {
+            Some(error) => Err(error),
+            None => self.format.end().map(|()| (self.written, self.left_out)),
+        }
+    }
+
+    fn define(&mut self, definition: Definition) {
+        match definition {
+            Definition::Name { id, kind, text } if self.names.len() < MAX_DEFINITIONS => {
+                self.names.insert(id, (kind, text));
+            }
+            Definition::Track { id, text, .. } if self.titles.len() < MAX_DEFINITIONS => {
+                self.titles.insert(id, text);
+            }
+            Definition::Signal { id, unit, name, .. } if self.signals.len() < MAX_DEFINITIONS => {
+                self.signals.insert(id.0, (name, unit));
+            }
+            _ => (),
+        }
+    }
+
+    fn write(&mut self, track: TrackId, event: &Event) -> io::Result<()> {
+        let named = |name: &NameId| self.names.get(name).map(|(kind, text)| (*kind, text.as_str()));
+        let on_device;
+        let entry = match event {
+            // A whole step of the device has no name, and its spans must not be taken for the host's.
+            Event::DeviceSpan(span) if span.name == NameId::NONE => return Ok(()),
+            Event::DeviceSpan(DeviceSpan { name, start_ns, end_ns, step, .. }) => match named(name) {
+                Some((_, text)) => {
+                    on_device = format!("{text} (device clock)");
+                    let span = Span { name: *name, start_ns: *start_ns, end_ns: *end_ns, step: *step };
+                    Some(Entry::Span { name: &on_device, is_phase: false, span })
+                }
+                None => None,
+            },
+            Event::Span(span) => named(&span.name).map(|(kind, name)| Entry::Span {
+                name,
+                is_phase: kind == NameKind::Phase,
+                span: *span,
+            }),
+            Event::Step(step) => Some(Entry::Step { step: *step }),
+            Event::Counter(counter) => {
+                named(&counter.name).map(|(_, name)| Entry::Counter { name, t_ns: counter.t_ns, value: counter.value })
+            }
+            Event::Mark(mark) => {
+                named(&mark.name).map(|(_, name)| Entry::Mark { name, t_ns: mark.t_ns, value: mark.value })
+            }
+            Event::Sample(sample) => self.signals.get(&sample.signal.0).map(|(name, unit)| Entry::Sample {
+                name,
+                unit: *unit,
+                t_ns: sample.t_ns,
+                value: sample.value,
+            }),
+            // What is open, absent or allocated has no place in these forms.
+            _ => return Ok(()),
+        };
+        let Some(entry) = entry else {
+            self.left_out += 1;
+            return Ok(());
+        };
+        let (start_ns, end_ns) = entry.time_ns();
+        if end_ns < *self.window_ns.start() || start_ns > *self.window_ns.end() {
+            return Ok(());
+        }
+        if self.begun.insert(track, ()).is_none() {
+            let title = self.titles.get(&track).map_or_else(|| format!("track {}", track.0), Clone::clone);
+            self.format.track(track, &title)?;
+        }
+        self.written += 1;
+        self.format.entry(track, &entry)
+    }
+}
+
+impl Sink for Exporter<'_> {
+    fn apply(&mut self, item: Item<'_>) {
+        match item {
+            _ if self.error.is_some() => (),
+            Item::Segment(info) => self.format.session(&info),
+            Item::Definitions(definitions) => definitions.into_iter().for_each(|definition| self.define(definition)),
+            Item::Block(info, mut events) => {
+                let written = events.by_ref().try_for_each(|event| self.write(info.track, &event));
+                self.error = written.and_then(|()| self.format.block_end()).err();
+            }
+            _ => (),
+        }
+    }
+
+    fn reset(&mut self) {}
+}

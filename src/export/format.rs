@@ -1,0 +1,42 @@
+//! What every form is given: entries of tracks, with what their ids mean.
+
+use std::io;
+
+use gnntop_wire::{SessionInfo, Span, Step, TrackId, Unit};
+
+/// One event with what its ids mean. Times are nanoseconds of the publisher's clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Entry<'a> {
+    Span { name: &'a str, is_phase: bool, span: Span },
+    Step { step: Step },
+    Counter { name: &'a str, t_ns: u64, value: f64 },
+    Mark { name: &'a str, t_ns: u64, value: Option<f64> },
+    Sample { name: &'a str, unit: Unit, t_ns: u64, value: i64 },
+}
+
+impl Entry<'_> {
+    /// From when to when it lies.
+    pub(super) fn time_ns(&self) -> (u64, u64) {
+        match self {
+            Self::Span { span, .. } => (span.start_ns, span.end_ns),
+            Self::Step { step } => (step.start_ns, step.end_ns),
+            Self::Counter { t_ns, .. } | Self::Mark { t_ns, .. } | Self::Sample { t_ns, .. } => (*t_ns, *t_ns),
+        }
+    }
+}
+
+/// Writes entries.
+pub(super) trait Format {
+    /// Whose events follow; told at the beginning of every segment.
+    fn session(&mut self, _info: &SessionInfo) {}
+    /// A track, before its first entry.
+    fn track(&mut self, track: TrackId, title: &str) -> io::Result<()>;
+    /// An entry of a track.
+    fn entry(&mut self, track: TrackId, entry: &Entry<'_>) -> io::Result<()>;
+    /// The entries of a block are through.
+    fn block_end(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+    /// Nothing more comes.
+    fn end(&mut self) -> io::Result<()>;
+}

@@ -1,0 +1,14 @@
+//! Headings, tables, lists and figures, and what writes them: as Markdown, as HTML, as plain text.
+
+mod blocks;
+mod chart;
+mod html;
+mod markdown;
+pub(in crate::report) mod markup;
+pub(in crate::report) mod plain;
+pub(in crate::report) mod svg;
+
+pub(in crate::report) use blocks::Block;
+pub use blocks::Document;
+pub use chart::{Bar, Chart};
+pub use plain::table;

@@ -1,0 +1,25 @@
+//! What a report is asked for.
+
+use gnntop_analysis::energy::Assumptions;
+
+/// What a report is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Percentiles to give, from 0 to 100, in the order in which they are shown.
+    pub percentiles: Vec<f64>,
+    /// Steps at the start of the session that are left out.
+    pub skip_steps: u64,
+    /// Spans to list, those with the largest total first.
+    pub top_spans: usize,
+    /// Under which energy and carbon are computed.
+    pub assumptions: Assumptions,
+    /// What one rank alone gets through in a second, graphs or seeds, where that was measured in a run of its own.
+    pub one_rank_per_s: Option<f64>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let percentiles = vec![50.0, 90.0, 99.0];
+        Self { percentiles, skip_steps: 0, top_spans: 12, assumptions: Assumptions::default(), one_rank_per_s: None }
+    }
+}

@@ -1,0 +1,152 @@
+//! A device's own time in a report: its phases by its own clock, beside the host's, and which clock says what.
+
+use serde::Serialize;
+
+use super::durations::{self, PhaseLine, phase_lines};
+use crate::report::document::plain;
+use crate::report::options::Options;
+use gnntop_analysis::figures::{count, duration};
+use gnntop_analysis::store::{DeviceTime, StepStatistics, Store};
+
+/// What a device did, by its own clock. The other phases of the report are the host's.
+#[derive(Clone, Debug, Serialize)]
+pub struct Device {
+    /// Its track's name, such as `stream of cuda:0`.
+    pub name: String,
+    /// `device`: the clock of the durations below.
+    pub clock: &'static str,
+    /// How far the device's clock may be off on the host's, either way, as last told. Durations do not depend on it.
+    pub error_ns: Option<u64>,
+    /// The most that this was.
+    pub largest_error_ns: u64,
+    /// What the host's clock says of phases in the same run, in words.
+    pub host_clock: &'static str,
+    /// Whether the host waits for the device at both ends of every phase.
+    pub is_synchronised: bool,
+    /// Steps that the numbers are about.
+    pub steps: u64,
+    /// Spans and steps that went untimed: no mark was free, the device was lost, or the session ended first.
+    pub untimed: u64,
+    /// Its phases, its gap, in which it did nothing of any phase, and its step; by its clock.
+    pub phases: Vec<PhaseLine>,
+}
+
+impl Device {
+    /// `None` where the program has no device timed.
+    pub(in crate::report) fn of(store: &Store, options: &Options) -> Option<Self> {
+        let device = store.device()?;
+        let skipped = skipped(store, device, options.skip_steps);
+        let statistics = skipped.as_ref().unwrap_or(device.statistics());
+        let track = store.track(device.track());
+        Some(Self {
+            name: track.map(|track| track.text.clone()).unwrap_or_default(),
+            clock: "device",
+            error_ns: device.error_ns(),
+            largest_error_ns: device.largest_error_ns(),
+            host_clock: device.host_clock_in_words(),
+            is_synchronised: device.is_synchronised(),
+            steps: statistics.steps(),
+            untimed: track.map_or(0, |track| track.dropped),
+            phases: phase_lines(store.phases(), statistics, &options.percentiles),
+        })
+    }
+
+    /// Which clock says what, in a line.
+    pub(in crate::report) fn clocks(&self) -> String {
+        let error = |ns: Option<u64>| ns.map_or_else(|| "not told".to_owned(), duration);
+        let mut text = format!(
+            "{}: {} steps by the device clock ± {} (± {} at most); above, {}",
+            self.name,
+            count(self.steps),
+            error(self.error_ns),
+            error(Some(self.largest_error_ns)),
+            self.host_clock,
+        );
+        if self.untimed > 0 {
+            text += &format!("; {} spans untimed", count(self.untimed));
+        }
+        text
+    }
+}
+
+/// Figures without the first `skip` steps of the host; `None` where nothing is to be skipped.
+fn skipped(store: &Store, device: &DeviceTime, skip: u64) -> Option<StepStatistics> {
+    if skip == 0 {
+        return None;
+    }
+    let first = store.steps().rows(skip..u64::MAX).next().map(|row| row.step());
+    let rows = first.into_iter().flat_map(|first| device.rows(first, gnntop_wire::StepId(u64::MAX)));
+    Some(StepStatistics::of(rows))
+}
+
+/// Writes the device's phases below those of the host.
+pub(in crate::report) fn write(out: &mut String, device: Option<&Device>) {
+    let Some(device) = device else { return };
+    let lines = device.phases.iter().map(|line| (&*line.name, &line.durations, line.share));
+    durations::write(out, "on device", lines);
+    plain::indented(out, "  ", &device.clocks());
+    out.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Report;
+    use gnntop_fixtures::device::DeviceRun;
+    use gnntop_fixtures::{MS, each_item};
+
+    fn report(run: &DeviceRun, options: &Options) -> Report {
+        let mut store = Store::new();
+        each_item(&run.bytes(), |item| store.apply(item));
+        Report::of(&store, options)
+    }
+
+    #[test]
+    fn both_clocks_are_told_and_named() {
+        let report = report(&DeviceRun { untimed: 9, ..DeviceRun::default() }, &Options::default());
+        let text = report.to_text();
+        for part in [
+            "backward-bound (55 %) on the device",
+            "\non device ",
+            "stream of cuda:0: 39 steps by the device clock ± 12.3 µs",
+            "when work was handed over; 4 spans untimed",
+            "device memory of",
+            "in tensors       1.50 GiB at most, 300 MiB after a step",
+            "85 % of it unused",
+            "allocations      not counted by its pool",
+        ] {
+            assert!(text.contains(part), "{part:?} is missing in\n{text}");
+        }
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let json: serde_json::Value = serde_json::from_str(&report.to_json().unwrap()).unwrap();
+        let device = &json["device"];
+        assert_eq!((device["clock"].as_str(), device["error_ns"].as_u64()), (Some("device"), Some(12_300)));
+        assert_eq!((device["untimed"].as_u64(), device["is_synchronised"].as_bool()), (Some(4), Some(false)));
+        let of = |phases: &serde_json::Value| phases.as_array().unwrap()[0]["min_ns"].as_u64().unwrap();
+        assert_eq!((of(&device["phases"]), of(&json["phases"])), (6 * MS, 600_000));
+        assert_eq!(json["memory"]["device"]["kinds"].as_array().unwrap().len(), 6);
+        assert_eq!(json["memory"]["device"]["phases"][1]["peak_bytes"].as_u64(), Some(1_500 << 20));
+    }
+
+    #[test]
+    fn a_run_that_waits_for_its_device_says_so() {
+        let report = report(&DeviceRun { is_synchronised: true, ..DeviceRun::default() }, &Options::default());
+        assert!(report.to_text().contains("above, host, waiting for the device"), "{}", report.to_text());
+    }
+
+    #[test]
+    fn a_device_that_tells_no_times_is_named_and_one_that_is_not_there_is_null() {
+        let silent = report(&DeviceRun { is_timed: false, ..DeviceRun::default() }, &Options::default());
+        assert!(silent.to_text().contains("0 steps by the device clock ± not told"), "{}", silent.to_text());
+        let mut store = Store::new();
+        each_item(&gnntop_fixtures::TrainingRun::default().bytes(), |item| store.apply(item));
+        let json = Report::of(&store, &Options::default()).to_json().unwrap();
+        assert!(json.contains("\"device\": null"), "{json}");
+    }
+
+    #[test]
+    fn steps_left_out_are_left_out_of_the_device_too() {
+        let options = Options { skip_steps: 30, ..Options::default() };
+        assert_eq!(report(&DeviceRun::default(), &options).device.unwrap().steps, 10);
+    }
+}

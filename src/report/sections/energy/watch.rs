@@ -1,0 +1,101 @@
+//! Energy of a running session, told again and again at a bounded cost.
+
+use std::time::{Duration, Instant};
+
+use super::told::Energy;
+use gnntop_analysis::energy::{Assumptions, EnergyBook};
+use gnntop_analysis::ranks::{Run, RunEnergy};
+use gnntop_analysis::store::Store;
+
+/// Between two looks this many times as long as the last one took: at most 1 % of a core.
+const REST: u32 = 99;
+/// A look is no use more often than this: a person reads figures, not their flicker.
+const SHORTEST_REST: Duration = Duration::from_secs(1);
+
+/// Energy of a session at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EnergyTold {
+    /// The figures of the run, its epochs and its mean step.
+    pub figures: Energy,
+    /// To ask for other times.
+    pub book: EnergyBook,
+    /// Of all ranks together, where the session is one of several.
+    pub ranks: Option<RunEnergy>,
+}
+
+impl EnergyTold {
+    /// Energy of what the store holds. Takes milliseconds.
+    pub fn of(store: &Store, assumptions: &Assumptions) -> Self {
+        let book = store.energy(assumptions);
+        Self { figures: Energy::of_book(&book, store, assumptions, 0), book, ranks: None }
+    }
+
+    /// Energy of the session of a run that is looked at, and of all its ranks together.
+    pub fn of_run(run: &Run, assumptions: &Assumptions) -> Self {
+        let ranks = run.is_parallel().then(|| RunEnergy::of(&run.ranks(), assumptions));
+        Self { ranks, ..Self::of(run.store(), assumptions) }
+    }
+}
+
+/// Keeps what is told of a session's energy about a second old, for at most 1 % of a core.
+#[derive(Debug, Default)]
+pub struct EnergyWatch {
+    assumptions: Assumptions,
+    /// The run's, when it was looked at.
+    revision: Option<(Option<u32>, u64)>,
+    next: Option<Instant>,
+}
+
+impl EnergyWatch {
+    /// One that has told nothing yet.
+    pub fn new(assumptions: Assumptions) -> Self {
+        Self { assumptions, revision: None, next: None }
+    }
+
+    /// One of another session under the same assumptions.
+    #[must_use]
+    pub fn afresh(&self) -> Self {
+        Self::new(self.assumptions.clone())
+    }
+
+    /// Tells it again if there is anything new and it is time.
+    pub fn update(&mut self, run: &Run) -> Option<EnergyTold> {
+        let begin = Instant::now();
+        if self.revision == Some(run.revision()) || self.next.is_some_and(|next| begin < next) {
+            return None;
+        }
+        let told = self.look(run);
+        self.next = Some(Instant::now() + (begin.elapsed() * REST).max(SHORTEST_REST));
+        Some(told)
+    }
+
+    /// Tells it at once, whatever it costs: after a jump in a recording.
+    pub fn look(&mut self, run: &Run) -> EnergyTold {
+        self.revision = Some(run.revision());
+        EnergyTold::of_run(run, &self.assumptions)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gnntop_fixtures::{TrainingRun, each_item};
+
+    #[test]
+    fn it_looks_when_there_is_something_new_and_rests_between() {
+        let mut run = Run::default();
+        let given = Assumptions { cpu_watts: Some(10.0), ram_watts: Some(2.0), ..Assumptions::default() };
+        let mut watch = EnergyWatch::new(given.clone());
+        assert!(watch.update(&run).is_some(), "at first");
+        assert!(watch.update(&run).is_none(), "nothing new");
+        each_item(&TrainingRun::default().bytes(), |item| run.apply(item));
+        watch.next = Some(Instant::now() + Duration::from_secs(3600));
+        assert!(watch.update(&run).is_none(), "it rests");
+        let told = watch.look(&run);
+        assert_eq!(told, EnergyTold::of(run.store(), &given), "but not after a jump");
+        assert!(told.figures.in_scope().is_some_and(|joules| joules.joules > 0.0), "{told:?}");
+        watch.next = None;
+        assert!(watch.update(&run).is_none(), "that was all there is");
+        assert!(watch.afresh().update(&run).is_some_and(|again| again == told), "another session's");
+    }
+}

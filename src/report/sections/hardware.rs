@@ -1,0 +1,166 @@
+//! Hardware in a report: means and extremes over the session, or the reason why there are none.
+
+use std::collections::BTreeMap;
+
+use gnntop_wire::SignalKind;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use gnntop_analysis::figures::{bytes, percent, quantity};
+use gnntop_analysis::store::{Absence, Point, Signal, Store};
+
+/// Names of signals that are listed for one reason.
+const NAMES_LISTED: usize = 3;
+
+/// A measured quantity over the session, in JSON with its unit in the names, such as `mean_cores`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// The unit of the numbers, such as `bytes` or `cores`.
+    pub unit: &'static str,
+    /// Mean; of a cumulative counter, what it counted divided by the time.
+    pub mean: Option<f64>,
+    /// Largest reading; absent for cumulative counters.
+    pub max: Option<f64>,
+    /// Why there is no number.
+    pub reason: Option<String>,
+}
+
+impl Figure {
+    /// Mean and most, or why there are none.
+    pub(in crate::report) fn in_words(&self) -> String {
+        let written = |value: f64| match self.unit {
+            "bytes" => bytes(value),
+            "percent" => percent(value / 100.0),
+            "watts" => format!("{} W", quantity(value)),
+            "celsius" => format!("{} °C", quantity(value)),
+            unit => format!("{} {unit}", quantity(value)),
+        };
+        match (self.mean, self.max) {
+            (Some(mean), Some(max)) => format!("{} mean, {} at most", written(mean), written(max)),
+            (Some(mean), None) => format!("{} mean", written(mean)),
+            (None, _) => format!("absent: {}", self.reason.as_deref().unwrap_or("no reason known")),
+        }
+    }
+}
+
+impl Serialize for Figure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry(&format!("mean_{}", self.unit), &self.mean)?;
+        map.serialize_entry(&format!("max_{}", self.unit), &self.max)?;
+        map.serialize_entry("reason", &self.reason)?;
+        map.end()
+    }
+}
+
+/// Hardware readings over the session.
+#[derive(Clone, Debug, Serialize)]
+pub struct Hardware {
+    /// CPU time of the process, in cores.
+    pub process_cpu: Figure,
+    /// Resident memory of the process.
+    pub process_rss: Figure,
+    /// CPU time of the whole machine, in cores.
+    pub machine_cpu: Figure,
+    /// CPU time taken by the host, in cores.
+    pub machine_steal: Figure,
+    /// Memory in use on the machine.
+    pub machine_memory_used: Figure,
+    /// The GPUs.
+    pub gpus: Vec<Gpu>,
+    /// Why there are none.
+    pub no_gpu_reason: Option<String>,
+}
+
+/// One GPU over the session.
+#[derive(Clone, Debug, Serialize)]
+pub struct Gpu {
+    /// NVML's number of it.
+    pub index: u32,
+    /// What the sensor calls it.
+    pub device: String,
+    /// Share of time in which any kernel ran.
+    pub utilisation: Figure,
+    /// Memory in use.
+    pub memory_used: Figure,
+    /// Power, as the driver averages it.
+    pub power: Figure,
+    /// Temperature of the die.
+    pub temperature: Figure,
+}
+
+impl Hardware {
+    pub(in crate::report) fn of(store: &Store) -> Self {
+        let cores = |name| figure(store, name, "cores", 1e-9);
+        let bytes = |name| figure(store, name, "bytes", 1.0);
+        let hardware = store.hardware();
+        Self {
+            process_cpu: cores("process.cpu_time"),
+            process_rss: bytes("process.rss"),
+            machine_cpu: cores("machine.cpu.busy"),
+            machine_steal: cores("machine.cpu.steal"),
+            machine_memory_used: bytes("machine.memory.used"),
+            gpus: hardware.gpus().into_iter().map(|index| Gpu::of(store, index)).collect(),
+            no_gpu_reason: hardware.no_gpu().map(|absence| absence.to_string()),
+        }
+    }
+}
+
+impl Gpu {
+    fn of(store: &Store, index: u32) -> Self {
+        let signal = |quantity: &str| store.signals().find(&format!("gpu.{index}.{quantity}"));
+        let of = |quantity: &str, unit, scale| figure(store, &format!("gpu.{index}.{quantity}"), unit, scale);
+        Self {
+            index,
+            device: ["util", "power", "memory.used"].into_iter().find_map(signal).map_or_else(String::new, device),
+            utilisation: of("util", "percent", 1e-3),
+            memory_used: of("memory.used", "bytes", 1.0),
+            power: of("power", "watts", 1e-3),
+            temperature: of("temperature", "celsius", 1e-3),
+        }
+    }
+}
+
+fn device(signal: &Signal) -> String {
+    signal.device.clone()
+}
+
+/// A signal over the session, its raw values times `scale`.
+fn figure(store: &Store, name: &str, unit: &'static str, scale: f64) -> Figure {
+    let none = |reason: String| Figure { unit, mean: None, max: None, reason: Some(reason) };
+    let Some(signal) = store.signals().find(name) else { return none(Absence::NotPublished.to_string()) };
+    let summary = signal.series.summary();
+    let (mean, max) = match signal.kind {
+        SignalKind::Gauge => (summary.mean(), summary.mean().map(|_| summary.max)),
+        SignalKind::Counter => (summary.rate_per_s(), None),
+    };
+    match mean {
+        Some(mean) => Figure { unit, mean: Some(mean * scale), max: max.map(|max| max * scale), reason: None },
+        None => none(absence(store, signal).unwrap_or_else(|| "read only once".to_owned())),
+    }
+}
+
+/// Why a signal has no value at the end; `None` where it has one.
+fn absence(store: &Store, signal: &Signal) -> Option<String> {
+    match signal.series.last() {
+        None => Some(Absence::NotReadYet.to_string()),
+        Some(Point::Break { reason, .. }) => Some(store.name(*reason).to_owned()),
+        Some(Point::Value { .. }) => None,
+    }
+}
+
+/// The signals without a value at the end, by reason.
+pub(in crate::report) fn not_measured(store: &Store) -> Vec<String> {
+    let mut by_reason: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for signal in store.signals().all() {
+        if let Some(reason) = absence(store, signal) {
+            by_reason.entry(reason).or_default().push(&signal.name);
+        }
+    }
+    let sentence = |(reason, names): (String, Vec<&str>)| {
+        let listed = names[..names.len().min(NAMES_LISTED)].join(", ");
+        let more = names.len().saturating_sub(NAMES_LISTED);
+        if more > 0 { format!("{listed} and {more} more: {reason}") } else { format!("{listed}: {reason}") }
+    };
+    by_reason.into_iter().map(sentence).collect()
+}

@@ -1,0 +1,65 @@
+//! Memory in a report: totals by phase, as the program's allocator told them.
+
+use serde::Serialize;
+
+use super::device_memory::DeviceMemory;
+use gnntop_analysis::store::Store;
+
+/// Memory, as the program's allocator told it, empty where it does not count; and that of its device.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Memory {
+    /// The most bytes that were live in the whole process.
+    pub peak_live_bytes: Option<u64>,
+    /// Bytes live at the end.
+    pub last_live_bytes: Option<u64>,
+    /// Single allocations and releases at or above the program's threshold.
+    pub large_allocations: u64,
+    /// Totals by phase, the largest first.
+    pub phases: Vec<PhaseMemory>,
+    /// The memory of the program's device; `null` where it is not published.
+    pub device: Option<DeviceMemory>,
+}
+
+/// A phase's totals over all threads since the start of the session.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct PhaseMemory {
+    /// The phase's name.
+    pub name: String,
+    /// Bytes allocated.
+    pub allocated_bytes: u64,
+    /// Allocations.
+    pub allocations: u64,
+    /// Bytes released.
+    pub freed_bytes: u64,
+    /// Releases.
+    pub releases: u64,
+    /// Most bytes live in the whole process while any thread was in the phase.
+    pub peak_live_bytes: u64,
+}
+
+impl Memory {
+    pub(in crate::report) fn of(store: &Store) -> Self {
+        let memory = store.memory();
+        let line = |phase: &gnntop_wire::PhaseMemory| PhaseMemory {
+            name: phase_name(store, phase.phase),
+            allocated_bytes: phase.allocated_bytes,
+            allocations: phase.allocated_count,
+            freed_bytes: phase.freed_bytes,
+            releases: phase.freed_count,
+            peak_live_bytes: phase.peak_bytes,
+        };
+        let mut phases: Vec<PhaseMemory> = memory.phases().iter().map(line).collect();
+        phases.sort_by_key(|phase| std::cmp::Reverse(phase.allocated_bytes));
+        Self {
+            peak_live_bytes: memory.peak_bytes(),
+            last_live_bytes: memory.live_bytes().last().and_then(|point| point.value()).map(|bytes| bytes as u64),
+            large_allocations: memory.allocation_count(),
+            phases,
+            device: DeviceMemory::of(store),
+        }
+    }
+}
+
+fn phase_name(store: &Store, name: gnntop_wire::NameId) -> String {
+    if name == gnntop_wire::NameId::NONE { "outside phases".to_owned() } else { store.name(name).to_owned() }
+}

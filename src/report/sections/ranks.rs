@@ -1,0 +1,240 @@
+//! The section on a run of several ranks: each rank in a line, and what the run as a whole gets through.
+
+use serde::Serialize;
+
+use crate::report::document::Block;
+use gnntop_analysis::figures::{count, duration, percent, quantity};
+use gnntop_analysis::ranks::{Presence, Rank, RankWork, Ranks, Run, quantile};
+use gnntop_analysis::store::Throughput;
+use gnntop_analysis::stream::Evidence;
+
+/// Steps that skew and waits are over, at most the newest of those that all ranks have.
+const MOST_STEPS: usize = 100_000;
+
+/// A run of several ranks in numbers.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunReport {
+    /// The run's id.
+    pub id: String,
+    /// Ranks by the run's own word.
+    pub ranks_expected: u32,
+    /// The rank that the rest of the report is about.
+    pub rank_reported: u32,
+    /// What carries data between the ranks; empty where nothing is said.
+    pub engine: String,
+    /// Work per second of the whole run: its copies of the model together, steps of the slowest rank.
+    pub throughput: Throughput,
+    /// What one rank alone gets through in a second, graphs or seeds, where a run of one tells or the program does.
+    pub one_rank_per_s: Option<f64>,
+    /// The run's graphs or seeds a second over as many times one rank alone; `None` where that is not known.
+    pub efficiency: Option<f64>,
+    /// Steps that skew, own times and waits are over: the newest that all ranks have and that are held.
+    pub common_steps: u64,
+    /// How much longer the slowest rank of a step worked than the fastest: median, in nanoseconds.
+    pub skew_p50_ns: Option<u64>,
+    /// The same, 90th percentile.
+    pub skew_p90_ns: Option<u64>,
+    /// The same, the largest.
+    pub skew_max_ns: Option<u64>,
+    /// What is not as it should be: ranks that are missing, gone, claimed twice, more than the cores.
+    pub notes: Vec<String>,
+    /// Each rank, by its number.
+    pub ranks: Vec<RankLine>,
+}
+
+/// One rank in numbers.
+#[derive(Clone, Debug, Serialize)]
+pub struct RankLine {
+    /// Its number.
+    pub rank: u32,
+    /// Its stage of the pipeline.
+    pub stage: u32,
+    /// Its copy of the model.
+    pub copy: u32,
+    /// Its host.
+    pub host: String,
+    /// Its process.
+    pub pid: u32,
+    /// Where it computes; empty where nothing is said.
+    pub device: String,
+    /// `here`, `silent`, `ended` or `gone`.
+    pub state: &'static str,
+    /// Steps that it published.
+    pub steps: u64,
+    /// Median of its steps' periods, in nanoseconds.
+    pub step_p50_ns: Option<u64>,
+    /// Median of its own time in a step, without waiting for others in the all-reduce, in nanoseconds.
+    pub own_p50_ns: Option<u64>,
+    /// Share of its time in which it waited for others in the all-reduce; `None` where that is not told apart.
+    pub wait_share: Option<f64>,
+    /// Share of its time in the all-reduce itself; `None` where that is not told apart.
+    pub reduce_share: Option<f64>,
+    /// Share of the common steps in which it was the slowest.
+    pub slowest_share: Option<f64>,
+    /// Share of each phase of its steps' wall time, the gap last.
+    pub phases: Vec<(String, f64)>,
+    /// What was added to its times, in nanoseconds.
+    pub clock_offset_ns: i64,
+    /// How far that may be off; `None` where it is not known.
+    pub clock_error_ns: Option<u64>,
+    /// What the offset rests on: `same clock`, `measured` or `wall clock`.
+    pub clock_evidence: &'static str,
+}
+
+impl RunReport {
+    /// The section on this run; `None` where it is one session alone. `alone_per_s` is what one rank alone gets through in a
+    /// second, where that was measured in another run; else what the program says counts.
+    pub fn of(run: &Run, alone_per_s: Option<f64>) -> Option<Self> {
+        if !run.is_parallel() {
+            return None;
+        }
+        let ranks = run.ranks();
+        let going = ranks.going();
+        let work = going.work(MOST_STEPS);
+        let throughput = going.throughput(|rank| rank.store.statistics().throughput());
+        let alone = alone_per_s.or_else(|| going.alone_per_s());
+        let mut notes = run.notes();
+        notes.extend(ranks.oversubscribed());
+        let steps = work.skew_ns.len() as u64;
+        let line = |rank: &Rank<'_>| {
+            let place = going.all().iter().position(|other| other.place.rank == rank.place.rank);
+            line(rank, &ranks, place.and_then(|at| work.ranks.get(at)), steps)
+        };
+        Some(Self {
+            id: run.id().unwrap_or_default().to_owned(),
+            ranks_expected: run.expected(),
+            rank_reported: run.rank().unwrap_or_default(),
+            engine: run.member().place().map(|place| place.engine.clone()).unwrap_or_default(),
+            efficiency: alone.and_then(|alone| going.efficiency(&throughput, alone)),
+            one_rank_per_s: alone,
+            throughput,
+            common_steps: steps,
+            skew_p50_ns: quantile(&work.skew_ns, 0.5),
+            skew_p90_ns: quantile(&work.skew_ns, 0.9),
+            skew_max_ns: quantile(&work.skew_ns, 1.0),
+            notes,
+            ranks: ranks.all().iter().map(line).collect(),
+        })
+    }
+}
+
+fn line(rank: &Rank<'_>, ranks: &Ranks<'_>, work: Option<&RankWork>, steps: u64) -> RankLine {
+    let (store, place) = (rank.store, rank.place);
+    let info = store.session().info();
+    let share = |ns: Option<u64>| Some(ns? as f64 / work?.period_ns.max(1) as f64);
+    let phases = store.phases().iter();
+    let phases = phases.filter_map(|phase| Some((phase.text.clone(), store.statistics().share(phase.slot)?)));
+    RankLine {
+        rank: place.rank,
+        stage: place.stage,
+        copy: place.copy,
+        host: info.map(|info| info.host.clone()).unwrap_or_default(),
+        pid: info.map_or(0, |info| info.pid),
+        device: place.device.clone(),
+        state: match ranks.presence(rank) {
+            Presence::Here => "here",
+            Presence::Silent(_) => "silent",
+            Presence::Ended => "ended",
+            Presence::Gone => "gone",
+        },
+        steps: store.steps().total(),
+        step_p50_ns: store.percentile("step", 0.5),
+        own_p50_ns: work.and_then(|work| quantile(&work.own_ns, 0.5)),
+        wait_share: share(work.and_then(|work| work.wait_ns)),
+        reduce_share: share(work.and_then(|work| work.reduce_ns)),
+        slowest_share: work.filter(|_| steps > 0).map(|work| work.slowest_in as f64 / steps as f64),
+        phases: phases.collect(),
+        clock_offset_ns: rank.offset_ns,
+        clock_error_ns: rank.error_ns,
+        clock_evidence: match rank.evidence {
+            Evidence::SameClock => "same clock",
+            Evidence::Measured => "measured",
+            Evidence::WallClock => "wall clock",
+        },
+    }
+}
+
+/// What the run gets through and how far its ranks are apart, a sentence each.
+pub(in crate::report) fn sentences(run: &RunReport) -> Vec<String> {
+    let mut lines = vec![format!("run {}: {} of {} ranks", run.id, run.ranks.len(), run.ranks_expected)];
+    if !run.engine.is_empty() {
+        lines[0] += &format!(", engine {}", run.engine);
+    }
+    let t = &run.throughput;
+    let rates = [(t.steps_per_s, "steps/s"), (t.graphs_per_s, "graphs/s"), (t.seeds_per_s, "seeds/s")];
+    let rates: Vec<String> =
+        rates.iter().filter_map(|(rate, unit)| Some(format!("{} {unit}", quantity((*rate)?)))).collect();
+    if !rates.is_empty() {
+        lines.push(format!("all ranks together: {}", rates.join(", ")));
+    }
+    lines.push(match run.efficiency {
+        Some(share) => format!("efficiency {} of as many times one rank alone", percent(share)),
+        None => format!(
+            "efficiency not known: no counter \"{}\", no --against with one rank",
+            gnntop_analysis::ranks::ONE_RANK
+        ),
+    });
+    if let (Some(median), Some(high), Some(most)) = (run.skew_p50_ns, run.skew_p90_ns, run.skew_max_ns) {
+        let (median, high, most) = (duration(median), duration(high), duration(most));
+        lines.push(format!("skew in {} steps: p50 {median}, p90 {high}, max {most}", count(run.common_steps)));
+    }
+    let clocks = run.ranks.iter().filter(|rank| rank.clock_evidence != "same clock").map(|rank| {
+        let sign = if rank.clock_offset_ns < 0 { "-" } else { "+" };
+        let error =
+            rank.clock_error_ns.map_or_else(|| "error unknown".to_owned(), |ns| format!("within {}", duration(ns)));
+        let offset = duration(rank.clock_offset_ns.unsigned_abs());
+        format!("clock of rank {}: {sign}{offset} ({}, {error})", rank.rank, rank.clock_evidence)
+    });
+    lines.extend(clocks);
+    lines.extend(run.notes.iter().map(|note| format!("note: {note}")));
+    lines.push(format!("what follows is rank {}; --rank takes another", run.rank_reported));
+    lines
+}
+
+/// A row for each rank, below a head.
+pub(in crate::report) fn rank_rows(run: &RunReport) -> Vec<Vec<String>> {
+    let head = ["rank", "where", "state", "steps", "step p50", "own p50", "wait", "reduce", "slowest"];
+    let dash = || "-".to_owned();
+    let row = |rank: &RankLine| {
+        let device = if rank.device.is_empty() { String::new() } else { format!(" {}", rank.device) };
+        vec![
+            rank.rank.to_string(),
+            format!("{}{device}", rank.host),
+            rank.state.to_owned(),
+            count(rank.steps),
+            rank.step_p50_ns.map_or_else(dash, duration),
+            rank.own_p50_ns.map_or_else(dash, duration),
+            rank.wait_share.map_or_else(dash, percent),
+            rank.reduce_share.map_or_else(dash, percent),
+            rank.slowest_share.map_or_else(dash, percent),
+        ]
+    };
+    std::iter::once(head.map(str::to_owned).to_vec()).chain(run.ranks.iter().map(row)).collect()
+}
+
+/// The share of each phase on each rank, below a head.
+pub(in crate::report) fn phase_rows(run: &RunReport) -> Vec<Vec<String>> {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in run.ranks.iter().flat_map(|rank| &rank.phases) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    let head = std::iter::once("rank".to_owned()).chain(names.iter().map(|name| (*name).to_owned())).collect();
+    let row = |rank: &RankLine| {
+        let share = |name: &&str| rank.phases.iter().find(|(known, _)| known == name).map(|(_, share)| percent(*share));
+        let cells = names.iter().map(|name| share(name).unwrap_or_else(|| "-".to_owned()));
+        std::iter::once(rank.rank.to_string()).chain(cells).collect()
+    };
+    std::iter::once(head).chain(run.ranks.iter().map(row)).collect()
+}
+
+/// The section as blocks of a document.
+pub(in crate::report) fn blocks(run: &RunReport) -> Vec<Block> {
+    vec![
+        Block::Heading("Ranks".to_owned()),
+        Block::List(sentences(run)),
+        Block::Table(rank_rows(run)),
+        Block::Table(phase_rows(run)),
+    ]
+}

@@ -1,0 +1,69 @@
+//! Which steps a report is about, and what of the elapsed time they cover.
+
+use serde::Serialize;
+
+use gnntop_analysis::store::{StepStatistics, Store};
+
+/// Which steps the numbers are about.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Steps {
+    /// Steps in what was read.
+    pub total: u64,
+    /// Steps at the start that were to be left out.
+    pub skipped: u64,
+    /// Steps that the numbers are about.
+    pub reported: u64,
+    /// Why these are fewer than wanted; absent where they are not.
+    pub reason: Option<String>,
+    /// Epochs that the reported steps belong to.
+    pub epochs: u64,
+    /// Wall time of the reported steps: what the shares of phases and gap refer to.
+    pub tiled_ns: u64,
+    /// Time before the period of the first step that was read; `null` where rows are no longer held.
+    pub before_first_step_ns: Option<u64>,
+    /// Time after the last step.
+    pub after_last_step_ns: Option<u64>,
+    /// The first loss that the program read in these steps.
+    pub first_loss: Option<f64>,
+    /// The last one. `null` also where it is not a number.
+    pub last_loss: Option<f64>,
+    /// Minor page faults of the training thread during these steps; `null` where the system does not tell.
+    pub minor_faults: Option<u64>,
+    /// Major page faults.
+    pub major_faults: Option<u64>,
+    /// Times the training thread waited.
+    pub voluntary_switches: Option<u64>,
+    /// Times it was made to wait.
+    pub involuntary_switches: Option<u64>,
+}
+
+impl Steps {
+    pub(in crate::report) fn of(store: &Store, statistics: &StepStatistics, skipped: u64) -> Self {
+        let table = store.steps();
+        let first = table.row(0).map(|row| row.period_start_ns());
+        let last = table.last().map(|row| row.end_ns());
+        let usage = statistics.usage();
+        Self {
+            total: table.total(),
+            skipped: skipped.min(table.total()),
+            reported: statistics.steps(),
+            reason: (skipped > 0 && table.discarded() > skipped).then(|| not_held(table.discarded(), table.len())),
+            epochs: statistics.epochs(),
+            tiled_ns: statistics.tiled_ns(),
+            before_first_step_ns: first.zip(store.first_ns()).map(|(step, first)| step.saturating_sub(first)),
+            after_last_step_ns: last.map(|last| store.now_ns().saturating_sub(last)),
+            first_loss: statistics.first_loss(),
+            last_loss: statistics.last_loss(),
+            minor_faults: usage.map(|usage| usage.minor_faults),
+            major_faults: usage.map(|usage| usage.major_faults),
+            voluntary_switches: usage.map(|usage| usage.voluntary_switches),
+            involuntary_switches: usage.map(|usage| usage.involuntary_switches),
+        }
+    }
+}
+
+fn not_held(discarded: u64, kept: usize) -> String {
+    format!(
+        "leaving out steps needs single steps, and only the newest {kept} are held: the first {discarded} are left out"
+    )
+}

@@ -1,0 +1,42 @@
+//! What the runs of a setting came to together.
+
+use super::numbers::Numbers;
+use super::plan::Setting;
+use super::published::median;
+use crate::report::Report;
+
+/// What the recordings of a setting came to.
+pub struct Measured {
+    /// The setting.
+    pub setting: Setting,
+    /// How many runs were to be done.
+    pub planned: usize,
+    /// The numbers of those that are there.
+    pub runs: Vec<Numbers>,
+    /// The report of one of them, for figures.
+    pub report: Option<Report>,
+}
+
+impl Measured {
+    /// The number of each run.
+    pub(super) fn values(&self, measure: &str) -> Vec<f64> {
+        self.runs.iter().filter_map(|numbers| numbers.get(measure)).collect()
+    }
+
+    /// The median of the runs.
+    pub(super) fn median(&self, measure: &str) -> Option<f64> {
+        median(&self.values(measure))
+    }
+
+    /// The smallest and the largest number of a run.
+    pub(super) fn range(&self, measure: &str) -> Option<(f64, f64)> {
+        let values = self.values(measure);
+        let (low, high) = (values.iter().copied().reduce(f64::min)?, values.iter().copied().reduce(f64::max)?);
+        Some((low, high))
+    }
+
+    /// Whether something said of the setting of this name is about this one: names are those of the full size.
+    pub(super) fn is_called(&self, name: &str) -> bool {
+        self.setting.like == name
+    }
+}

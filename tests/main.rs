@@ -1,0 +1,38 @@
+//! The whole program, in one binary: its command line, its screens, its files, and the rules of its layout.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    missing_docs
+)]
+
+mod command_line;
+mod device_view;
+mod emissions;
+mod export;
+mod export_parquet;
+mod faults;
+mod gates;
+#[cfg(feature = "workloads")]
+mod hangs;
+mod import;
+mod interaction;
+mod layering;
+mod pictures;
+mod pipeline_view;
+mod prometheus;
+mod python;
+mod ranks_view;
+mod recording;
+#[cfg(unix)]
+mod run_screen;
+mod running;
+mod runs;
+#[cfg(unix)]
+mod screen_pty;
+mod screens;
+mod sessions;
+mod study;
+mod views;

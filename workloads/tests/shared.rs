@@ -1,0 +1,12 @@
+//! Data sets, and reference vectors beyond the small ones: too large for the repository, they lie in `../shared` beside it or
+//! where `GNNTOP_SHARED` says. `build.rs` looks whether they are there; where they are not, the tests that need them are ignored.
+
+use std::path::PathBuf;
+
+/// The file or folder of this name among them.
+pub fn shared(name: &str) -> PathBuf {
+    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared");
+    let path = std::env::var_os("GNNTOP_SHARED").map_or_else(beside, PathBuf::from).join(name);
+    assert!(path.exists(), "{} is missing", path.display());
+    path
+}
