@@ -3,10 +3,10 @@
 use std::fmt;
 use std::ops::Range;
 
+use super::bottleneck::{Verdict, plural};
 use super::checks;
 use super::evidence::Evidence;
 use super::finding::{Finding, Findings, Kind, Severity};
-use super::verdict::{Verdict, plural};
 use crate::figures::percent;
 use crate::store::Store;
 

@@ -9,6 +9,7 @@
 //! is not enough. [`all`] looks at every step that is kept; [`Watch`] does the same for a running session, over its
 //! newest steps and at a bounded cost.
 
+mod bottleneck;
 mod checks;
 mod classes;
 mod diagnosis;
@@ -20,15 +21,14 @@ mod robust;
 mod shape;
 mod signals;
 pub mod sweep;
-mod verdict;
 mod watch;
 
+pub use bottleneck::Verdict;
 pub use classes::{Class, classes};
 pub use diagnosis::{all, newest, of_run, over, verdict};
 pub use finding::{Confidence, Finding, Findings, Kind, NotEnough, Occurrence, Severity};
 pub use judgement::Judgement;
 pub use ranks::of_ranks;
-pub use verdict::Verdict;
 pub use watch::Watch;
 
 #[cfg(test)]
