@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -47,7 +48,10 @@ def run(command: list[str], directory: Path, prefix: tuple[str, ...] = ()) -> Ra
     if prefix:
         environment.update(REACH)
     done = subprocess.run([*prefix, *redirected], env=environment, capture_output=True, timeout=300)
-    return Ran(done.returncode, (directory / "out").read_bytes(), (directory / "err").read_bytes())
+    said = (directory / "err").read_bytes()
+    # torch's own log lines begin with the time and the process: W1122 12:12:57.241000 14052
+    said = re.sub(rb"(?m)^([VIWE]\d{4}) [\d:.]+ \d+ ", rb"\1 ", said)
+    return Ran(done.returncode, (directory / "out").read_bytes(), said)
 
 
 def both(loop: str, arguments: list[str], directory: Path) -> tuple[Ran, Ran, Path]:

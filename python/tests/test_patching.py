@@ -82,7 +82,9 @@ def test_a_module_is_hooked_once_it_is_imported(tmp_path: Path, monkeypatch: pyt
     sys.modules.pop("late_module")
 
 
-def test_a_module_that_fails_or_is_missing_does_so_as_without_us(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_that_fails_or_is_missing_does_so_as_without_us(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "bad_module.py").write_text("1 / 0\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     for name in ("bad_module", "no_such_module"):

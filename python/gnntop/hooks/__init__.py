@@ -17,6 +17,7 @@ _HOOKS = {
     "torch": "pytorch.install",
     "torch.utils.data.dataloader": "dataloader.install",
     "torch.distributed": "distributed.install",
+    "torch._dynamo.eval_frame": "compiling.install_skips",
     "torch._dynamo.callback": "compiling.install",
     "torch_geometric.loader": "pyg.install_loader",
     "torch_geometric.data": "pyg.install_data",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+import sys
+from collections.abc import Callable
+from types import CodeType, FunctionType, ModuleType
 
 from gnntop import _native
 from gnntop.hooks.loop import loop
@@ -15,6 +17,27 @@ def install(callback: ModuleType) -> None:
     """Registers with ``torch._dynamo.callback``; compilations that nest are told as one."""
     callback.callback_handler.register_start_callback(guarded("compile", _begin))
     callback.callback_handler.register_end_callback(guarded("compile", _end))
+
+
+def install_skips(eval_frame: ModuleType) -> None:
+    """Has Dynamo compile none of our functions by themselves, where it runs into them between two graphs.
+
+    What it compiled would be a hook that does nothing: see `patching.is_compiling`.
+    """
+    skip: Callable[[CodeType], None] = eval_frame.skip_code
+    for name, module in list(sys.modules.items()):
+        if name.startswith("gnntop.hooks."):
+            for value in list(vars(module).values()):
+                for function in list(vars(value).values()) if isinstance(value, type) else [value]:
+                    if isinstance(function, FunctionType):
+                        _skip_with_inner(function.__code__, skip)
+
+
+def _skip_with_inner(code: CodeType, skip: Callable[[CodeType], None]) -> None:
+    skip(code)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            _skip_with_inner(constant, skip)
 
 
 def _begin(_: object) -> None:

@@ -60,7 +60,7 @@ def guarded(name: str, call: Callable[..., Any]) -> Callable[..., None]:
     hook = Hook(name)
 
     def callback(*args: Any, **kwargs: Any) -> None:
-        if hook.is_on and not is_compiling():
+        if hook.is_on:
             try:
                 call(*args, **kwargs)
             except Exception as error:
@@ -115,15 +115,3 @@ def _restore(owner: Any, attribute: str, hooked: Any, was: Any) -> None:
         delattr(owner, attribute)
     else:
         setattr(owner, attribute, was)
-
-
-def phase_around(owner: Any, attribute: str, name: Callable[[], int], is_ours: Callable[[], bool]) -> None:
-    """Hooks an attribute such that each call of it is a span with this name, where `is_ours` says yes."""
-
-    def before(_: tuple[Any, ...]) -> Any:
-        return _native.begin(name()) if is_ours() else None
-
-    def after(depth: Any, _: Any) -> None:
-        _native.end_to(depth)
-
-    patch(owner, attribute, before, after)

@@ -13,6 +13,7 @@ from transformers import (
     Trainer,
     TrainerCallback,
     TrainingArguments,
+    logging,
 )
 
 
@@ -32,6 +33,7 @@ class Losses(TrainerCallback):
 
 
 torch.manual_seed(0)
+logging.disable_progress_bar()  # it shows how long things take
 torch.set_num_threads(1)
 config = BertConfig(
     vocab_size=50,
