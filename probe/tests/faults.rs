@@ -1,27 +1,20 @@
 //! Everything that can go wrong around a publishing program; the program must not notice.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod program;
 mod reading;
 
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use gnntop_probe::{Name, Session, TrackRole, intern, phase, span, step};
+use gnntop_probe::{Session, TrackRole, intern, phase, span, step};
 use gnntop_wire::NameKind;
+use program::{output_of, program, sessions};
 use reading::Stream;
-
-static INNER: Name = Name::span("inner");
-
-/// Runs one of the `child_*` tests below as a program of its own, publishing under `dir`.
-fn program(child: &str, dir: &Path) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", child, "--ignored", "--nocapture", "--test-threads=1"]).env("GNNTOP_DIR", dir);
-    command
-}
 
 fn train(steps: u64) {
     for _ in 0..steps {
@@ -52,11 +45,6 @@ fn child_trains_for_ever() {
     let session = Session::builder("child").sensors(None).start();
     let _track = session.track("train", TrackRole::Training);
     train(u64::MAX);
-}
-
-fn output_of(command: &mut Command) -> (ExitStatus, String) {
-    let output = command.output().unwrap();
-    (output.status, String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn assert_trains_on_with_one_warning(command: &mut Command, word: &str) {
@@ -119,16 +107,12 @@ fn the_kill_switch_leaves_no_trace() {
     assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
 }
 
-fn only_session(dir: &Path) -> Option<std::path::PathBuf> {
-    fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path()).find(|path| path.is_dir())
-}
-
 /// Starts a program that trains for ever and waits until it has published steps.
 fn started(dir: &Path) -> (Child, std::path::PathBuf) {
     let child = program("child_trains_for_ever", dir).stdout(std::process::Stdio::null()).spawn().unwrap();
     let session = reading::wait_for(|| {
         std::thread::sleep(Duration::from_millis(20));
-        only_session(dir).filter(|session| Stream::of_session(session).steps().len() > 20)
+        sessions(dir).pop().filter(|session| Stream::of_session(session).steps().len() > 20)
     });
     (child, session)
 }
@@ -158,44 +142,6 @@ fn a_session_whose_files_vanish_harms_nobody() {
     child.wait().unwrap();
 }
 
-/// Publishes, forks, and lets parent and child both go on recording.
-#[test]
-#[ignore = "run by other tests, as a program of its own"]
-fn child_forks() {
-    let session = Session::builder("parent").sensors(None).start();
-    let track = session.track("train", TrackRole::Training);
-    train(20);
-    // SAFETY: the child only records, which is what is tested, and leaves without running the harness.
-    match unsafe { libc::fork() } {
-        0 => {
-            for _ in 0..50_000 {
-                drop(span(&INNER));
-            }
-            drop((track, session));
-            // SAFETY: ends the child at once.
-            unsafe { libc::_exit(0) };
-        }
-        child => {
-            train(20);
-            let mut status = 0;
-            // SAFETY: waits for our own child, with a valid place for its status.
-            unsafe { libc::waitpid(child, &raw mut status, 0) };
-            assert_eq!(status, 0, "the child left in good order");
-            train(20);
-        }
-    }
-}
-
-#[test]
-fn a_forked_child_leaves_its_parents_session_alone() {
-    let temp = tempfile::tempdir().unwrap();
-    let (status, said) = output_of(&mut program("child_forks", temp.path()));
-    assert!(status.success(), "{said}");
-    let stream = Stream::of_session(&only_session(temp.path()).unwrap());
-    assert_eq!((stream.steps().len(), stream.spans("inner").len()), (60, 0));
-    assert!(stream.ended && stream.damage.is_empty());
-}
-
 /// Names with escape sequences, of a megabyte, a million of them, and a hundred thousand tracks.
 #[test]
 #[ignore = "run by other tests, as a program of its own"]
@@ -221,7 +167,7 @@ fn hostile_names_are_bounded_and_disarmed() {
     let temp = tempfile::tempdir().unwrap();
     let (status, said) = output_of(&mut program("child_names_everything", temp.path()));
     assert!(status.success(), "{said}");
-    let stream = Stream::of_session(&only_session(temp.path()).unwrap());
+    let stream = Stream::of_session(&sessions(temp.path())[0]);
     assert!(stream.names.len() <= 4096 && stream.tracks.len() <= 1025);
     assert!(stream.names.values().all(|name| name.len() <= 1024 && !name.contains(char::is_control)));
     assert_eq!(stream.sessions[0].name, "\u{fffd}[31mred\u{fffd}");

@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
+mod program;
 mod reading;
 
 use std::fs;
@@ -9,6 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use gnntop_probe::{SensorOptions, Session, TrackRole, phase, span, step};
+use program::{output_of, program};
 
 /// The signals that a thread blocks, as bits, bit 0 for signal 1.
 fn blocked(task: &Path) -> u64 {
@@ -63,8 +65,6 @@ fn child_hits_a_limit() {
 #[test]
 fn a_limit_on_files_does_not_end_the_program() {
     let temp = tempfile::tempdir().unwrap();
-    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "child_hits_a_limit", "--ignored", "--nocapture"]).env("GNNTOP_DIR", temp.path());
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
+    let (status, said) = output_of(&mut program("child_hits_a_limit", temp.path()));
+    assert!(status.success(), "{status}: {said}");
 }
