@@ -23,7 +23,7 @@
 //! - `GNNTOP=0` in the environment turns everything off; a span then costs one relaxed load.
 //! - It does not wait for a GPU either: [`device`] times one by its own clock, and tells its memory by phase.
 //!
-//! A forked child records nothing and leaves its parent's session alone.
+//! A forked child records nothing and leaves its parent's session alone; it may start one of its own.
 
 mod accounts;
 mod allocator;
@@ -36,6 +36,7 @@ mod fork;
 mod host;
 mod live_lock;
 mod names;
+mod opener;
 mod output;
 pub mod phase;
 mod publisher;
@@ -56,7 +57,8 @@ pub use gnntop_sensors::{SensorOptions, monotonic_ns};
 pub use gnntop_wire::{BatchShape, ClockOffset, NameKind, Place, TrackRole};
 pub use host::host_identity;
 pub use names::{Name, NameRef, intern};
-pub use session::{Opener, Session, SessionBuilder, opener, track};
+pub use opener::{Opener, opener, track};
+pub use session::{Session, SessionBuilder};
 #[cfg(feature = "tracing")]
 pub use tracing_layer::TracingLayer;
 pub use track::{Span, Step, Track, after, counter, mark, set_step, span, step};

@@ -4,7 +4,13 @@
 mod alone;
 mod device;
 mod faults;
+#[cfg(unix)]
+mod fork;
+mod program;
 mod publishing;
 mod reading;
+mod reentrant;
+#[cfg(target_os = "linux")]
+mod signals;
 #[cfg(feature = "tracing")]
 mod tracing;
