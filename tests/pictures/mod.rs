@@ -58,7 +58,8 @@ pub fn press(app: &mut App, keys: &[Key]) -> Option<Effect> {
 pub fn picture(app: &mut App, width: u16, height: u16, theme: Theme) -> Buffer {
     update(app, Action::Resized { width, height });
     let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
-    draw(app, &theme, &mut buffer);
+    let drawn = draw(app, &theme, &mut buffer);
+    app.drawn(drawn.extent);
     buffer
 }
 
