@@ -551,7 +551,8 @@ fn nothing_is_said_of_a_terminal_that_is_closed() {
     let (dir, said_to) = (session.dir.to_str().unwrap(), said.to_str().unwrap());
     let script = r#"exec "$0" attach "$1" 2> "$2""#;
     let arguments = ["-c", script, env!("CARGO_BIN_EXE_gnntop"), dir, said_to];
-    let mut terminal = Terminal::start(Path::new("/bin/sh"), &arguments, &[]);
+    let environment = [("GNNTOP_DIR", session.sessions.path().to_str().unwrap())];
+    let mut terminal = Terminal::start(Path::new("/bin/sh"), &arguments, &environment);
     terminal.wait_for("step 100");
     terminal.close();
     session.publish_steps(101, 1);
