@@ -71,7 +71,9 @@ fn library() -> Option<Vec<u8>> {
     let dir = own.parent()?;
     // An example or a test lies one folder deeper.
     let places = [dir.join(BUILT), dir.join("deps").join(BUILT), dir.join("..").join(BUILT)];
-    places.iter().find_map(|path| fs::read(path).ok())
+    // Builds of the workspace and of one member leave it in different places: the newest is meant.
+    let found = places.into_iter().filter_map(|path| Some((fs::metadata(&path).ok()?.modified().ok()?, path)));
+    fs::read(found.max()?.1).ok()
 }
 
 /// Tells one content from another; not made to withstand anybody who tries, which the folder's owner does.

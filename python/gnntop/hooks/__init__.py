@@ -33,6 +33,9 @@ _HOOKS = {
 
 def install() -> None:
     """Hooks what is imported already, and the rest when it is."""
+    from gnntop.hooks import tracebacks
+
+    tracebacks.install()
     for name, hooks in _HOOKS.items():
         when_imported(name, _Installer(hooks))
 
@@ -70,9 +73,8 @@ class _Installer:
             self._with_torch()
 
     def _with_torch(self) -> None:
-        from gnntop.hooks import collector, tracebacks
+        from gnntop.hooks import collector
         from gnntop.hooks.loop import loop
 
         collector.install()
-        tracebacks.install()
         os.register_at_fork(after_in_child=loop.forked)

@@ -58,6 +58,8 @@ def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
         if code.co_filename.startswith(_OURS):
             is_below_ours = True
             continue
+        if is_below_ours and code.co_filename.startswith("<frozen importlib"):
+            continue  # Python leaves these out where nobody stands between them and the module
         place, line = one.tb_lasti, one.tb_lineno
         if is_below_ours and code.co_name == "_wrapped_call_impl":
             place, line = _last_call(code, place, line)
