@@ -179,7 +179,10 @@ fn what_is_wrong_with_plain_text_is_said_with_its_line() {
     packed.write_all(NODES.repeat(50).as_bytes()).unwrap();
     let packed = packed.finish().unwrap();
     let cut = failure(&[("a.nodes.tsv", &packed[..packed.len() / 2]), ("a.edges.tsv", b"")]);
-    assert!(cut.starts_with("a.nodes.tsv, after line") && cut.ends_with("is the file complete?"), "{cut}");
+    assert!(
+        cut.starts_with("a.nodes.tsv, after line") && cut.ends_with("cannot be read (is the file complete?)"),
+        "{cut}"
+    );
     let latin = failure(&[("a.nodes.tsv", b"0\t\xff\n"), ("a.edges.tsv", b"")]);
     assert_eq!(latin, "a.nodes.tsv, line 1: the line is not UTF-8 text");
     let endless = failure(&[("a.nodes.tsv", &vec![b'1'; 5 << 20]), ("a.edges.tsv", b"")]);

@@ -65,7 +65,7 @@ pub enum MoleculeError {
         source: io::Error,
     },
     /// The file is damaged, or reading failed: a cut or corrupt archive, for one.
-    #[error("{}, after line {line}: the rest cannot be read; is the file complete?", path.display())]
+    #[error("{}, after line {line}: the rest cannot be read (is the file complete?)", path.display())]
     Read {
         /// The file.
         path: PathBuf,
@@ -309,8 +309,9 @@ mod tests {
     /// The message without the path, which differs from run to run.
     fn failure(content: impl AsRef<[u8]>) -> String {
         let file = file(content);
-        let message = read(file.path(), None, &mut |_| {}).unwrap_err().to_string();
-        message.replace(&file.path().display().to_string(), "FILE")
+        let error = read(file.path(), None, &mut |_| {}).unwrap_err();
+        let cause = std::error::Error::source(&error).map_or_else(String::new, |cause| format!(": {cause}"));
+        format!("{error}{cause}").replace(&file.path().display().to_string(), "FILE")
     }
 
     const SMALL: &str = "idx,smiles,homolumogap\n0,CCO,7.5\n1,C(,1.0\n2,c1ccccc1,\n3,c1ccccc1,6.25\n";

@@ -18,7 +18,7 @@ pub enum ReadError {
         source: io::Error,
     },
     /// Reading a file failed: it is cut off or damaged.
-    #[error("{}, after line {line}: the rest cannot be read; is the file complete?", path.display())]
+    #[error("{}, after line {line}: the rest cannot be read (is the file complete?)", path.display())]
     Read {
         /// The file.
         path: PathBuf,
