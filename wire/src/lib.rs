@@ -114,6 +114,7 @@ mod stream;
 mod text;
 mod units;
 mod varint;
+mod version;
 
 pub use block::{BlockEncoder, BlockInfo, Events, MAX_BLOCK_LEN};
 pub use device_span::DeviceSpan;
@@ -126,8 +127,4 @@ pub use ids::{NameId, SignalId, StepId, TrackId};
 pub use meta::{MAX_TEXT_LEN, put_anchor, put_definitions, put_end, put_segment};
 pub use stream::{Damage, Item, StreamReader};
 pub use units::{SignalKind, Unit};
-
-/// Major version of the stream written by this crate, and the newest it reads.
-pub const FORMAT_MAJOR: u16 = 1;
-/// Minor version of the stream written by this crate.
-pub const FORMAT_MINOR: u16 = 3;
+pub use version::{FORMAT_MAJOR, FORMAT_MINOR};

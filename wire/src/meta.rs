@@ -6,7 +6,7 @@ use crate::ids::{NameId, SignalId, TrackId};
 use crate::text::clean;
 use crate::units::{SignalKind, Unit};
 use crate::varint::{Cursor, Malformed, put_text, put_u64};
-use crate::{FORMAT_MAJOR, FORMAT_MINOR};
+use crate::version::{FORMAT_MAJOR, FORMAT_MINOR};
 
 /// Longest text in a stream, in bytes; longer ones are cut when written.
 pub const MAX_TEXT_LEN: usize = 1024;

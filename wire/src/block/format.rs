@@ -1,14 +1,4 @@
-//! Blocks: the events of one track over a short time, delta-coded and compressed.
-//!
-//! Spans are nearly all of a stream, so they get the short form (tag with the name inside, two deltas); all
-//! other kinds carry their length, so that a reader can step over what it does not know.
-
-mod decode;
-mod encode;
-
-pub use decode::Events;
-pub(crate) use decode::{Scratch, open};
-pub use encode::BlockEncoder;
+//! How a block is laid out: its bounds, its tags, and what both sides remember while they go through it.
 
 use crate::ids::{SignalId, TrackId};
 
@@ -16,27 +6,27 @@ use crate::ids::{SignalId, TrackId};
 /// further back, and what a writer or a reader needs for a track stays small.
 pub const MAX_BLOCK_LEN: usize = 1 << 16;
 /// Signals whose last value a block remembers; ids above are coded without it.
-const REMEMBERED_SIGNALS: usize = 1024;
+pub(super) const REMEMBERED_SIGNALS: usize = 1024;
 
 /// Tags below this are spans.
-const FIRST_OTHER_TAG: u8 = 0x80;
+pub(super) const FIRST_OTHER_TAG: u8 = 0x80;
 /// In a span's tag: what follows counts from the span's end, not its start.
-const SPAN_FROM_END: u8 = 1;
+pub(super) const SPAN_FROM_END: u8 = 1;
 /// Names up to this id fit into a span's tag.
-const INLINE_NAMES: u32 = 62;
-const TAG_SAMPLE: u8 = 0x80;
+pub(super) const INLINE_NAMES: u32 = 62;
+pub(super) const TAG_SAMPLE: u8 = 0x80;
 /// Not an event: spans from here on belong to another step.
-const TAG_CHANGE_STEP: u8 = 0x81;
-const TAG_STEP: u8 = 0xC0;
-const TAG_COUNTER: u8 = 0xC1;
-const TAG_MARK: u8 = 0xC2;
-const TAG_OPEN: u8 = 0xC3;
-const TAG_ABSENT: u8 = 0xC4;
-const TAG_ALLOCATION: u8 = 0xC5;
-const TAG_PHASE_MEMORY: u8 = 0xC6;
-const TAG_DEVICE_SPAN: u8 = 0xC7;
+pub(super) const TAG_CHANGE_STEP: u8 = 0x81;
+pub(super) const TAG_STEP: u8 = 0xC0;
+pub(super) const TAG_COUNTER: u8 = 0xC1;
+pub(super) const TAG_MARK: u8 = 0xC2;
+pub(super) const TAG_OPEN: u8 = 0xC3;
+pub(super) const TAG_ABSENT: u8 = 0xC4;
+pub(super) const TAG_ALLOCATION: u8 = 0xC5;
+pub(super) const TAG_PHASE_MEMORY: u8 = 0xC6;
+pub(super) const TAG_DEVICE_SPAN: u8 = 0xC7;
 /// Tags from here on carry a length; known or not, they can be stepped over.
-const FIRST_SIZED_TAG: u8 = 0xC0;
+pub(super) const FIRST_SIZED_TAG: u8 = 0xC0;
 
 /// What a block says of itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,15 +45,15 @@ pub struct BlockInfo {
 
 /// The last value of each signal in a block, kept on both sides.
 #[derive(Debug, Default)]
-struct LastValues(Vec<i64>);
+pub(super) struct LastValues(Vec<i64>);
 
 impl LastValues {
-    fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.0.clear();
     }
 
     /// The signal's value, 0 at first; `None` for signals that are not remembered.
-    fn get(&mut self, signal: SignalId) -> Option<&mut i64> {
+    pub(super) fn get(&mut self, signal: SignalId) -> Option<&mut i64> {
         let index = signal.0 as usize;
         if index >= REMEMBERED_SIGNALS {
             return None;
@@ -76,7 +66,7 @@ impl LastValues {
 }
 
 // Forms of a number.
-const NUMBER_NONE: u8 = 0;
-const NUMBER_INTEGER: u8 = 1;
-const NUMBER_F32: u8 = 2;
-const NUMBER_F64: u8 = 3;
+pub(super) const NUMBER_NONE: u8 = 0;
+pub(super) const NUMBER_INTEGER: u8 = 1;
+pub(super) const NUMBER_F32: u8 = 2;
+pub(super) const NUMBER_F64: u8 = 3;
