@@ -5,18 +5,12 @@
 //! Python's `time.monotonic_ns` read.
 
 /// Nanoseconds of `CLOCK_MONOTONIC` (since boot, suspend not counted on Linux).
-///
-/// Returns 0 if the system has no such clock, which no supported Unix does.
 #[cfg(unix)]
 pub fn monotonic_ns() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `now` is a live, writable timespec and the call writes nothing else.
-    let status = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
-    if status != 0 {
-        return 0;
-    }
-    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
-    seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(now.tv_nsec).unwrap_or(0))
+    use rustix::time::{ClockId, clock_gettime};
+    let now = clock_gettime(ClockId::Monotonic);
+    let (seconds, nanoseconds) = (u64::try_from(now.tv_sec), u64::try_from(now.tv_nsec));
+    seconds.unwrap_or(0).saturating_mul(1_000_000_000).saturating_add(nanoseconds.unwrap_or(0))
 }
 
 /// Nanoseconds of a monotonic clock that starts when it is first read in this process.

@@ -83,20 +83,29 @@
 //! signals, and `machine.cpu.N.load` (gauge, m%, the mean since the read before), through sysinfo.
 
 mod clock;
-mod diagnose;
-mod diagnose_energy;
+mod doctor;
+mod gpu_info;
+mod limits;
 #[cfg(target_os = "linux")]
 mod linux;
 mod machine_info;
 mod nvidia;
+mod options;
 // Also built for tests, so that it is tried on Linux too.
 #[cfg(any(test, not(target_os = "linux")))]
 mod portable;
+mod sensor;
 mod set;
 mod signal;
+mod sink;
 
 pub use clock::monotonic_ns;
-pub use diagnose::{Diagnosis, DiagnosisState, diagnose};
-pub use machine_info::{GpuInfo, MachineInfo, ProcessLimits};
-pub use set::{POWERCAP_ROOT, Registry, Sensor, SensorOptions, SensorSet, Sink, look_for_powercap_in};
+pub use doctor::{Diagnosis, DiagnosisState, diagnose};
+pub use gpu_info::GpuInfo;
+pub use limits::ProcessLimits;
+pub use machine_info::MachineInfo;
+pub use options::{POWERCAP_ROOT, SensorOptions, look_for_powercap_in};
+pub use sensor::{Registry, Sensor};
+pub use set::SensorSet;
 pub use signal::{Reading, SignalIndex, SignalInfo};
+pub use sink::Sink;

@@ -2,6 +2,8 @@
 
 use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 
+use crate::gpu_info::GpuInfo;
+use crate::limits::ProcessLimits;
 use crate::set::SensorSet;
 
 /// The machine a set of sensors was opened on.
@@ -25,32 +27,6 @@ pub struct MachineInfo {
     pub limits: ProcessLimits,
     /// The GPUs found when the sensors were opened.
     pub gpus: Vec<GpuInfo>,
-}
-
-/// What share of the machine a process may use. `None` is "no limit, or none that can be read".
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ProcessLimits {
-    /// How many hardware threads its CPU mask allows.
-    pub allowed_cpus: Option<u32>,
-    /// CPU quota of its control group, in thousandths of a core.
-    pub cpu_millicores: Option<i64>,
-    /// Memory limit of its control group, in bytes.
-    pub memory_bytes: Option<i64>,
-}
-
-/// One GPU.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GpuInfo {
-    /// NVML's number of it, which the names of its signals carry. Not the CUDA number: join by `uuid`.
-    pub index: u32,
-    /// The name that stays the same across restarts, or `None` if the GPU could not be opened.
-    pub uuid: Option<String>,
-    /// The product's name, such as `NVIDIA H200`.
-    pub name: Option<String>,
-    /// Installed memory in bytes.
-    pub memory_bytes: Option<u64>,
-    /// The driver's version, such as `580.82.07`.
-    pub driver: Option<String>,
 }
 
 impl MachineInfo {
@@ -103,7 +79,7 @@ fn limits(_set: &SensorSet) -> ProcessLimits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::set::SensorOptions;
+    use crate::options::SensorOptions;
 
     #[test]
     fn this_machine_has_a_core_and_memory() {

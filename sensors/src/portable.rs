@@ -9,8 +9,10 @@ use gnntop_wire::{SignalKind, Unit};
 use sysinfo::{CpuRefreshKind, MemoryRefreshKind, Pid, ProcessRefreshKind, ProcessesToUpdate, RefreshKind, System};
 
 use crate::clock::stamped;
-use crate::set::{Registry, Sensor, SensorOptions, Sink};
+use crate::options::SensorOptions;
+use crate::sensor::{Registry, Sensor};
 use crate::signal::{SignalIndex, SignalInfo};
+use crate::sink::Sink;
 
 /// Reads through sysinfo.
 pub(crate) struct Portable {

@@ -1,166 +1,17 @@
-//! Sensors side by side: opening them, one sampling pass over them, and telling an absence once.
-//!
-//! A sensor registers its signals when it is opened and offers values or absences to a [`Sink`] in every pass.
-//! The sink remembers which signals are absent and why, so that no sensor has to, and so that a pass in which
-//! nothing changed allocates nothing.
+//! Sensors side by side: opening them, and one sampling pass over them.
 
-use std::fmt::{self, Write as _};
-use std::path::PathBuf;
-use std::sync::OnceLock;
-use std::time::Duration;
+use std::fmt;
 
-use gnntop_wire::{SignalKind, Unit};
-
-use crate::machine_info::GpuInfo;
+use crate::gpu_info::GpuInfo;
+#[cfg(target_os = "linux")]
+use crate::linux;
+use crate::nvidia;
+use crate::options::SensorOptions;
+#[cfg(not(target_os = "linux"))]
+use crate::portable;
+use crate::sensor::{Registry, Sensor};
 use crate::signal::{Reading, SignalIndex, SignalInfo};
-
-/// What to open, and where to look for it.
-///
-/// The default is this process on this machine with its GPUs.
-#[derive(Clone, Debug)]
-pub struct SensorOptions {
-    /// The process whose CPU time, memory and faults are read.
-    pub pid: u32,
-    /// Whether the CPU time, memory, faults and threads of what the process has started count as its own. Costs a look at all
-    /// processes once a second.
-    pub descendants: bool,
-    /// Where the process file system is mounted, `/proc` by default.
-    pub proc_root: PathBuf,
-    /// Where the kernel's device tree is mounted, `/sys` by default.
-    pub sys_root: PathBuf,
-    /// Where the processor's energy counters lie, in the place of `class/powercap` under `sys_root`: for a container that has
-    /// them mounted elsewhere. By default as [`look_for_powercap_in`] or [`POWERCAP_ROOT`]
-    /// says.
-    pub powercap_root: Option<PathBuf>,
-    /// Whether every core gets signals of its own. On machines of hundreds of cores this is most of the volume.
-    pub per_core: bool,
-    /// Whether to look for GPUs.
-    pub gpu: bool,
-    /// The NVML library to load in place of the driver's own, for tests and unusual installations.
-    pub nvml_library: Option<PathBuf>,
-    /// Shortest time between two reads of the GPU signals that are slow to read (see the table in the crate's
-    /// documentation), one second by default.
-    pub gpu_slow_interval: Duration,
-    /// How long a GPU signal that failed is left alone before it is tried again, five seconds by default.
-    pub gpu_retry_interval: Duration,
-}
-
-impl SensorOptions {
-    /// Where the processor's energy counters lie.
-    pub(crate) fn powercap(&self) -> PathBuf {
-        self.powercap_root.clone().unwrap_or_else(|| self.sys_root.join("class/powercap"))
-    }
-}
-
-impl Default for SensorOptions {
-    fn default() -> Self {
-        Self {
-            pid: std::process::id(),
-            descendants: false,
-            proc_root: PathBuf::from("/proc"),
-            sys_root: PathBuf::from("/sys"),
-            powercap_root: powercap_root(),
-            per_core: true,
-            gpu: true,
-            nvml_library: None,
-            gpu_slow_interval: Duration::from_secs(1),
-            gpu_retry_interval: Duration::from_secs(5),
-        }
-    }
-}
-
-/// The variable that says where the processor's energy counters lie.
-pub const POWERCAP_ROOT: &str = "GNNTOP_POWERCAP_ROOT";
-
-/// Where they lie by a command's flag.
-static POWERCAP_ROOT_SAID: OnceLock<PathBuf> = OnceLock::new();
-
-/// Has all [`SensorOptions`] that are made by default from now on in this process look for the processor's energy counters in
-/// `dir`, whatever [`POWERCAP_ROOT`] says. The first call counts.
-pub fn look_for_powercap_in(dir: PathBuf) {
-    // Whoever said it first was the command line.
-    let _ = POWERCAP_ROOT_SAID.set(dir);
-}
-
-fn powercap_root() -> Option<PathBuf> {
-    let of_variable = || std::env::var_os(POWERCAP_ROOT).filter(|path| !path.is_empty()).map(PathBuf::from);
-    POWERCAP_ROOT_SAID.get().cloned().or_else(of_variable)
-}
-
-/// A source of readings, such as `/proc/stat` or NVML.
-pub trait Sensor: Send {
-    /// A short name for logs and the doctor, such as `cpu` or `nvidia`.
-    fn name(&self) -> &'static str;
-
-    /// Reads every signal once and tells `sink` the value or why there is none.
-    ///
-    /// A sensor may leave a signal out of a pass, when it is slow to read or is waiting to try again.
-    fn read(&mut self, sink: &mut Sink<'_>);
-
-    /// Reads counters of energy alone, which deserve more reads than the rest. Nothing where there are none.
-    fn read_energy(&mut self, _sink: &mut Sink<'_>) {}
-}
-
-/// Where a sensor that is being opened registers its signals.
-#[derive(Debug, Default)]
-pub struct Registry {
-    signals: Vec<SignalInfo>,
-}
-
-impl Registry {
-    /// Registers a signal and returns its index.
-    ///
-    /// # Panics
-    /// Never: indices saturate at `u32::MAX`, which no set reaches.
-    pub fn add(&mut self, signal: SignalInfo) -> SignalIndex {
-        let index = SignalIndex(u32::try_from(self.signals.len()).unwrap_or(u32::MAX));
-        self.signals.push(signal);
-        index
-    }
-
-    /// Registers a signal that belongs to no particular device.
-    pub(crate) fn plain(&mut self, name: &str, unit: Unit, kind: SignalKind, source: &'static str) -> SignalIndex {
-        self.add(SignalInfo { name: name.to_owned(), unit, kind, source, device: None })
-    }
-}
-
-/// Where a sensor puts what it read in one pass.
-pub struct Sink<'a> {
-    out: &'a mut dyn FnMut(Reading),
-    absences: &'a mut [Absence],
-    scratch: &'a mut String,
-}
-
-impl Sink<'_> {
-    /// The signal has this value.
-    pub fn value(&mut self, signal: SignalIndex, t_ns: u64, value: i64) {
-        if let Some(absence) = self.absences.get_mut(signal.slot()) {
-            absence.lasting = false;
-        }
-        (self.out)(Reading::Value { signal, t_ns, value });
-    }
-
-    /// The signal could not be read. Passed on only where that, or the reason, is new.
-    pub fn absent(&mut self, signal: SignalIndex, t_ns: u64, reason: &dyn fmt::Display) {
-        let Some(absence) = self.absences.get_mut(signal.slot()) else { return };
-        self.scratch.clear();
-        // Writing to a String fails only if the reason's own Display does; what it wrote until then is kept.
-        let _ = write!(self.scratch, "{reason}");
-        if absence.lasting && absence.reason == *self.scratch {
-            return;
-        }
-        absence.lasting = true;
-        absence.reason.clone_from(self.scratch);
-        (self.out)(Reading::Absent { signal, t_ns, reason: absence.reason.clone() });
-    }
-}
-
-/// Whether a signal is absent now, and the last reason it was.
-#[derive(Clone, Debug, Default)]
-struct Absence {
-    lasting: bool,
-    reason: String,
-}
+use crate::sink::Absences;
 
 /// Opened sensors side by side.
 ///
@@ -169,8 +20,7 @@ struct Absence {
 pub struct SensorSet {
     registry: Registry,
     sensors: Vec<Box<dyn Sensor>>,
-    absences: Vec<Absence>,
-    scratch: String,
+    absences: Absences,
     options: SensorOptions,
     gpus: Vec<GpuInfo>,
 }
@@ -181,8 +31,7 @@ impl SensorSet {
         Self {
             registry: Registry::default(),
             sensors: Vec::new(),
-            absences: Vec::new(),
-            scratch: String::new(),
+            absences: Absences::default(),
             options: options.clone(),
             gpus: Vec::new(),
         }
@@ -196,7 +45,7 @@ impl SensorSet {
     pub fn open(options: &SensorOptions) -> Self {
         let mut set = Self::empty(options);
         set.add_host();
-        let (nvidia, gpus) = crate::nvidia::open(options, &mut set.registry);
+        let (nvidia, gpus) = nvidia::open(options, &mut set.registry);
         set.gpus = gpus;
         set.push(Box::new(nvidia));
         set
@@ -205,7 +54,7 @@ impl SensorSet {
     #[cfg(target_os = "linux")]
     fn add_host(&mut self) {
         let options = self.options.clone();
-        for sensor in crate::linux::open(&options, &mut self.registry) {
+        for sensor in linux::open(&options, &mut self.registry) {
             self.push(sensor);
         }
     }
@@ -213,7 +62,7 @@ impl SensorSet {
     #[cfg(not(target_os = "linux"))]
     fn add_host(&mut self) {
         let options = self.options.clone();
-        self.add(|registry| Box::new(crate::portable::Portable::open(&options, registry)));
+        self.add(|registry| Box::new(portable::Portable::open(&options, registry)));
     }
 
     /// Opens one more sensor. Its signals come after those already there.
@@ -224,12 +73,12 @@ impl SensorSet {
 
     fn push(&mut self, sensor: Box<dyn Sensor>) {
         self.sensors.push(sensor);
-        self.absences.resize_with(self.registry.signals.len(), Absence::default);
+        self.absences.grow(self.registry.signals().len());
     }
 
     /// Every signal of the set, in the order of their [`SignalIndex`]. Absent ones are in it.
     pub fn signals(&self) -> &[SignalInfo] {
-        &self.registry.signals
+        self.registry.signals()
     }
 
     /// The signal of this name, if the set has it.
@@ -243,7 +92,7 @@ impl SensorSet {
     /// A value is passed on in each pass, an absence once when it begins. A pass over an unchanged system
     /// allocates nothing, GPUs apart.
     pub fn read(&mut self, out: &mut dyn FnMut(Reading)) {
-        let mut sink = Sink { out, absences: &mut self.absences, scratch: &mut self.scratch };
+        let mut sink = self.absences.sink(out);
         for sensor in &mut self.sensors {
             sensor.read(&mut sink);
         }
@@ -251,7 +100,7 @@ impl SensorSet {
 
     /// Reads the counters of energy alone, between two passes: a knot of energy over time is as sharp as they are read often.
     pub fn read_energy(&mut self, out: &mut dyn FnMut(Reading)) {
-        let mut sink = Sink { out, absences: &mut self.absences, scratch: &mut self.scratch };
+        let mut sink = self.absences.sink(out);
         for sensor in &mut self.sensors {
             sensor.read_energy(&mut sink);
         }
@@ -259,8 +108,7 @@ impl SensorSet {
 
     /// Why the signal was absent in the last pass, or `None` if it had a value or was not read yet.
     pub fn absence(&self, signal: SignalIndex) -> Option<&str> {
-        let absence = self.absences.get(signal.slot())?;
-        absence.lasting.then_some(absence.reason.as_str())
+        self.absences.of(signal)
     }
 
     /// The names of the sensors, in the order in which a pass reads them.
@@ -290,7 +138,10 @@ impl fmt::Debug for SensorSet {
 
 #[cfg(test)]
 mod tests {
+    use gnntop_wire::{SignalKind, Unit};
+
     use super::*;
+    use crate::sink::Sink;
 
     /// A sensor of one signal that plays back a script: a value, or a reason for having none.
     struct Scripted {

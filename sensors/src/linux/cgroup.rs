@@ -7,8 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::parse::{decimal, lines, number_list, words};
-use crate::machine_info::ProcessLimits;
-use crate::set::SensorOptions;
+use crate::limits::ProcessLimits;
+use crate::options::SensorOptions;
 
 /// Version 1 writes "no limit" as the largest page-aligned number, which no machine's memory comes near.
 const NO_MEMORY_LIMIT_BYTES: i64 = 1 << 60;

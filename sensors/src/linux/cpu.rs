@@ -3,11 +3,13 @@
 use gnntop_wire::{SignalKind, Unit};
 
 use super::hot_file::{FileTrouble, HotFile};
-use super::ns_per_tick;
+use super::kernel::ns_per_tick;
 use super::parse::{CpuLine, lines, number_list};
 use crate::clock::monotonic_ns;
-use crate::set::{Registry, Sensor, SensorOptions, Sink};
+use crate::options::SensorOptions;
+use crate::sensor::{Registry, Sensor};
 use crate::signal::{SignalIndex, SignalInfo};
+use crate::sink::Sink;
 
 /// Cores numbered this or higher get no signals. Linux itself stops at 8,192.
 const CORE_LIMIT: usize = 8192;

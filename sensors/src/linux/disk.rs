@@ -10,8 +10,10 @@ use gnntop_wire::{SignalKind, Unit};
 use super::hot_file::{FileTrouble, HotFile};
 use super::parse::{decimal, lines, words};
 use crate::clock::monotonic_ns;
-use crate::set::{Registry, Sensor, SensorOptions, Sink};
+use crate::options::SensorOptions;
+use crate::sensor::{Registry, Sensor};
 use crate::signal::SignalIndex;
+use crate::sink::Sink;
 
 /// The kernel counts in sectors of this size, whatever the device's own.
 const SECTOR_BYTES: i64 = 512;

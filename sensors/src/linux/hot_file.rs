@@ -10,6 +10,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
+
 use crate::clock::stamped;
 
 const FIRST_BUFFER_BYTES: usize = 4096;
@@ -44,11 +46,11 @@ pub(crate) enum FileError {
 
 impl From<io::Error> for FileError {
     fn from(error: io::Error) -> Self {
-        match (error.raw_os_error(), error.kind()) {
+        match (Errno::from_io_error(&error), error.kind()) {
             // ESRCH is what reading a kept descriptor of an ended process gives.
-            (Some(libc::ESRCH | libc::ENODEV), _) | (_, io::ErrorKind::NotFound) => Self::Missing,
+            (Some(Errno::SRCH | Errno::NODEV), _) | (_, io::ErrorKind::NotFound) => Self::Missing,
             (_, io::ErrorKind::PermissionDenied) => Self::Denied,
-            (Some(libc::EOPNOTSUPP), _) => Self::TurnedOff,
+            (Some(Errno::OPNOTSUPP), _) => Self::TurnedOff,
             (_, kind) => Self::Other(kind),
         }
     }

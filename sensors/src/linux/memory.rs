@@ -5,8 +5,10 @@ use gnntop_wire::{SignalKind, Unit};
 use super::hot_file::{FileTrouble, HotFile};
 use super::parse::keyed;
 use crate::clock::monotonic_ns;
-use crate::set::{Registry, Sensor, SensorOptions, Sink};
+use crate::options::SensorOptions;
+use crate::sensor::{Registry, Sensor};
 use crate::signal::SignalIndex;
+use crate::sink::Sink;
 
 const KEYS: [&[u8]; 4] = [b"MemTotal", b"MemAvailable", b"SwapTotal", b"SwapFree"];
 

@@ -17,6 +17,7 @@ mod cpu;
 mod descendants;
 mod disk;
 mod hot_file;
+mod kernel;
 mod load;
 mod memory;
 mod network;
@@ -27,7 +28,8 @@ mod process;
 mod rapl;
 mod shape;
 
-use crate::set::{Registry, Sensor, SensorOptions};
+use crate::options::SensorOptions;
+use crate::sensor::{Registry, Sensor};
 
 /// Opens every Linux sensor, in the order in which a pass reads them.
 pub(crate) fn open(options: &SensorOptions, registry: &mut Registry) -> Vec<Box<dyn Sensor>> {
@@ -42,20 +44,4 @@ pub(crate) fn open(options: &SensorOptions, registry: &mut Registry) -> Vec<Box<
         Box::new(rapl::Rapl::open(options, registry)),
         Box::new(shape::Shape::open(options, registry)),
     ]
-}
-
-/// Nanoseconds of one clock tick, the unit of times in `/proc` (10 ms on every common kernel).
-fn ns_per_tick() -> i64 {
-    1_000_000_000 / system_setting(libc::_SC_CLK_TCK).unwrap_or(100)
-}
-
-/// Bytes of one page of memory.
-fn page_bytes() -> i64 {
-    system_setting(libc::_SC_PAGESIZE).unwrap_or(4096)
-}
-
-fn system_setting(name: libc::c_int) -> Option<i64> {
-    // SAFETY: sysconf only looks a number up; an unknown name gives -1.
-    let setting = unsafe { libc::sysconf(name) };
-    (setting > 0).then_some(setting)
 }

@@ -11,8 +11,10 @@ use gnntop_wire::{SignalKind, Unit};
 use super::hot_file::{FileError, FileTrouble, HotFile};
 use super::parse::pressure_total;
 use crate::clock::monotonic_ns;
-use crate::set::{Registry, Sensor, SensorOptions, Sink};
+use crate::options::SensorOptions;
+use crate::sensor::{Registry, Sensor};
 use crate::signal::SignalIndex;
+use crate::sink::Sink;
 
 const LABELS: [&str; 2] = ["some", "full"];
 

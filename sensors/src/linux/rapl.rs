@@ -14,8 +14,10 @@ use super::hot_file::{FileError, FileTrouble, HotFile};
 use super::parse::decimal;
 use super::perf::PerfCounter;
 use crate::clock::{monotonic_ns, stamped};
-use crate::set::{Registry, Sensor, SensorOptions, Sink};
+use crate::options::SensorOptions;
+use crate::sensor::{Registry, Sensor};
 use crate::signal::{SignalIndex, SignalInfo};
+use crate::sink::Sink;
 
 /// Zones that are read at most.
 const MOST_ZONES: usize = 64;

@@ -8,8 +8,10 @@ use gnntop_wire::{SignalKind, Unit};
 
 use super::cgroup;
 use crate::clock::monotonic_ns;
-use crate::set::{Registry, Sensor, SensorOptions, Sink};
+use crate::options::SensorOptions;
+use crate::sensor::{Registry, Sensor};
 use crate::signal::{SignalIndex, SignalInfo};
+use crate::sink::Sink;
 
 /// Memory controllers that are looked at, and modules of each.
 const MOST_MODULES: usize = 1024;

@@ -16,11 +16,13 @@ use gnntop_wire::{SignalKind, Unit};
 use nvml_wrapper::error::NvmlError;
 
 use self::driver::{Driver, Words};
-use self::query::{PLANS, Plan, Query, Rate, ask};
+use self::query::{QUERIES, Query, QuerySpec, Rate, ask};
 use crate::clock::{monotonic_ns, stamped};
-use crate::machine_info::GpuInfo;
-use crate::set::{Registry, Sensor, SensorOptions, Sink};
+use crate::gpu_info::GpuInfo;
+use crate::options::SensorOptions;
+use crate::sensor::{Registry, Sensor};
 use crate::signal::{SignalIndex, SignalInfo};
+use crate::sink::Sink;
 
 /// Reads NVML.
 pub(crate) struct Nvidia {
@@ -56,7 +58,7 @@ struct Gpu {
 
 /// A query with the signals registered for it on one GPU.
 struct Call {
-    plan: &'static Plan,
+    spec: &'static QuerySpec,
     signals: Vec<SignalIndex>,
     due_at_ns: u64,
 }
@@ -125,7 +127,7 @@ impl Nvidia {
     /// Asks at most one blocking query, of each GPU in turn.
     fn read_one_blocking(&mut self, sink: &mut Sink<'_>) {
         let Ok(driver) = &mut self.driver else { return };
-        let per_gpu = PLANS.iter().filter(|plan| plan.rate == Rate::Blocking).count();
+        let per_gpu = QUERIES.iter().filter(|spec| spec.rate == Rate::Blocking).count();
         let places = self.gpus.len() * per_gpu;
         for step in 0..places {
             let place = (self.turn + step) % places;
@@ -133,7 +135,7 @@ impl Nvidia {
             if gpu.reopen_at_ns.is_some() {
                 continue;
             }
-            let call = gpu.calls.iter_mut().filter(|call| call.plan.rate == Rate::Blocking).nth(place % per_gpu);
+            let call = gpu.calls.iter_mut().filter(|call| call.spec.rate == Rate::Blocking).nth(place % per_gpu);
             let Some(call) = call.filter(|call| monotonic_ns() >= call.due_at_ns) else { continue };
             if let Err(loss) = call.ask(driver, gpu.index, self.settings, sink) {
                 gpu.lose(&loss, self.settings.retry_ns, sink);
@@ -191,7 +193,7 @@ impl Sensor for Nvidia {
         for gpu in self.gpus.iter_mut().filter(|gpu| gpu.reopen_at_ns.is_none()) {
             let now_ns = monotonic_ns();
             let energy =
-                gpu.calls.iter_mut().filter(|call| call.plan.query == Query::Energy && now_ns >= call.due_at_ns);
+                gpu.calls.iter_mut().filter(|call| call.spec.query == Query::Energy && now_ns >= call.due_at_ns);
             let lost = energy.filter_map(|call| call.ask(driver, gpu.index, self.settings, sink).err()).next();
             if let Some(loss) = lost {
                 gpu.lose(&loss, self.settings.retry_ns, sink);
@@ -204,7 +206,7 @@ impl Gpu {
     fn register(info: &GpuInfo, registry: &mut Registry) -> Self {
         let identity: Vec<&str> = [&info.uuid, &info.name].into_iter().flatten().map(String::as_str).collect();
         let device = (!identity.is_empty()).then(|| identity.join(" "));
-        let calls = PLANS.iter().map(|plan| Call::register(plan, info.index, device.as_deref(), registry)).collect();
+        let calls = QUERIES.iter().map(|spec| Call::register(spec, info.index, device.as_deref(), registry)).collect();
         // A GPU that did not open is opened by the first pass, which then says why not.
         let reopen_at_ns = info.uuid.is_none().then_some(0);
         Self { index: info.index, uuid: info.uuid.clone(), calls, reopen_at_ns }
@@ -224,7 +226,7 @@ impl Gpu {
         }
         let now_ns = monotonic_ns();
         for call in &mut self.calls {
-            if call.plan.rate == Rate::Blocking || now_ns < call.due_at_ns {
+            if call.spec.rate == Rate::Blocking || now_ns < call.due_at_ns {
                 continue;
             }
             if let Err(loss) = call.ask(driver, self.index, settings, sink) {
@@ -252,24 +254,24 @@ impl Gpu {
 }
 
 impl Call {
-    fn register(plan: &'static Plan, index: u32, device: Option<&str>, registry: &mut Registry) -> Self {
+    fn register(spec: &'static QuerySpec, index: u32, device: Option<&str>, registry: &mut Registry) -> Self {
         let register = |quantity: &query::Quantity| {
             registry.add(SignalInfo {
                 name: format!("gpu.{index}.{}", quantity.name),
                 unit: quantity.unit,
                 kind: quantity.kind,
-                source: plan.source,
+                source: spec.source,
                 device: device.map(str::to_owned),
             })
         };
-        Self { plan, signals: plan.quantities.iter().map(register).collect(), due_at_ns: 0 }
+        Self { spec, signals: spec.quantities.iter().map(register).collect(), due_at_ns: 0 }
     }
 
     /// Asks the query and tells its signals. An error is returned only if it means that the whole GPU is lost.
     fn ask(&mut self, driver: &Driver, index: u32, settings: Settings, sink: &mut Sink<'_>) -> Result<(), NvmlError> {
         let device = driver.device(index).ok_or(NvmlError::NotFound)?;
-        let (t_ns, answer) = stamped(|| ask(device, self.plan.query, settings.pid));
-        let wait_ns = match (&answer, self.plan.rate) {
+        let (t_ns, answer) = stamped(|| ask(device, self.spec.query, settings.pid));
+        let wait_ns = match (&answer, self.spec.rate) {
             (Err(_), _) => settings.retry_ns,
             (Ok(_), Rate::Pass) => 0,
             (Ok(_), Rate::Slow | Rate::Blocking) => settings.slow_ns,
@@ -279,7 +281,7 @@ impl Call {
             Ok(values) => self.tell(t_ns, values, settings, sink),
             Err(error) if gpu_is_gone(&error) => return Err(error),
             Err(error) => {
-                let reason = CallFailed { plan: self.plan, error: &error };
+                let reason = CallFailed { spec: self.spec, error: &error };
                 self.signals.iter().for_each(|signal| sink.absent(*signal, t_ns, &reason));
             }
         }
@@ -290,7 +292,7 @@ impl Call {
         for (signal, value) in self.signals.iter().zip(values) {
             match value {
                 Some(value) => sink.value(*signal, t_ns, value),
-                None if self.plan.query == Query::Processes => sink.absent(*signal, t_ns, &NotOnGpu(settings)),
+                None if self.spec.query == Query::Processes => sink.absent(*signal, t_ns, &NotOnGpu(settings)),
                 None => sink.absent(*signal, t_ns, &"the driver gave no usable number"),
             }
         }
@@ -309,7 +311,7 @@ fn library_is_gone(error: &NvmlError) -> bool {
 
 /// Why one call has no answer.
 struct CallFailed<'a> {
-    plan: &'static Plan,
+    spec: &'static QuerySpec,
     error: &'a NvmlError,
 }
 
@@ -317,7 +319,7 @@ impl fmt::Display for CallFailed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.error {
             NvmlError::FailedToLoadSymbol(_) | NvmlError::FunctionNotFound => {
-                let call = self.plan.source.trim_start_matches("NVML ");
+                let call = self.spec.source.trim_start_matches("NVML ");
                 write!(f, "this NVIDIA driver has no {call}")
             }
             error => write!(f, "{}", Words(error)),

@@ -39,7 +39,7 @@ pub(super) enum Rate {
 
 /// A query with its rate and signals.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct QuerySpec {
     pub(super) query: Query,
     pub(super) rate: Rate,
     /// NVML's own name of the call.
@@ -60,63 +60,63 @@ const fn gauge(name: &'static str, unit: Unit) -> Quantity {
     Quantity { name, unit, kind: SignalKind::Gauge }
 }
 
-const fn plan(query: Query, rate: Rate, source: &'static str, quantities: &'static [Quantity]) -> Plan {
-    Plan { query, rate, source, quantities }
+const fn spec(query: Query, rate: Rate, source: &'static str, quantities: &'static [Quantity]) -> QuerySpec {
+    QuerySpec { query, rate, source, quantities }
 }
 
 /// Every query, in the order in which a pass asks them: energy and power first, so that their stamps lie close.
-pub(super) static PLANS: [Plan; 13] = [
-    plan(
+pub(super) static QUERIES: [QuerySpec; 13] = [
+    spec(
         Query::Energy,
         Rate::Pass,
         "NVML nvmlDeviceGetTotalEnergyConsumption",
         &[Quantity { name: "energy", unit: Unit::Millijoules, kind: SignalKind::Counter }],
     ),
-    plan(
+    spec(
         Query::PowerInstant,
         Rate::Pass,
         "NVML nvmlDeviceGetFieldValues(186)",
         &[gauge("power.instant", Unit::Milliwatts)],
     ),
-    plan(Query::Power, Rate::Pass, "NVML nvmlDeviceGetPowerUsage", &[gauge("power", Unit::Milliwatts)]),
-    plan(
+    spec(Query::Power, Rate::Pass, "NVML nvmlDeviceGetPowerUsage", &[gauge("power", Unit::Milliwatts)]),
+    spec(
         Query::Utilization,
         Rate::Pass,
         "NVML nvmlDeviceGetUtilizationRates",
         &[gauge("util", Unit::MilliPercent), gauge("memory_util", Unit::MilliPercent)],
     ),
-    plan(
+    spec(
         Query::Memory,
         Rate::Pass,
         "NVML nvmlDeviceGetMemoryInfo_v2",
         &[gauge("memory.total", Unit::Bytes), gauge("memory.used", Unit::Bytes)],
     ),
-    plan(Query::ClockSm, Rate::Pass, "NVML nvmlDeviceGetClockInfo", &[gauge("clock.sm", Unit::Megahertz)]),
-    plan(Query::ClockMemory, Rate::Pass, "NVML nvmlDeviceGetClockInfo", &[gauge("clock.memory", Unit::Megahertz)]),
-    plan(Query::Temperature, Rate::Pass, "NVML nvmlDeviceGetTemperature", &[gauge("temperature", Unit::MilliCelsius)]),
-    plan(
+    spec(Query::ClockSm, Rate::Pass, "NVML nvmlDeviceGetClockInfo", &[gauge("clock.sm", Unit::Megahertz)]),
+    spec(Query::ClockMemory, Rate::Pass, "NVML nvmlDeviceGetClockInfo", &[gauge("clock.memory", Unit::Megahertz)]),
+    spec(Query::Temperature, Rate::Pass, "NVML nvmlDeviceGetTemperature", &[gauge("temperature", Unit::MilliCelsius)]),
+    spec(
         Query::Throttle,
         Rate::Pass,
         "NVML nvmlDeviceGetCurrentClocksThrottleReasons",
         &[gauge("throttle", Unit::Bits)],
     ),
-    plan(
+    spec(
         Query::PowerLimit,
         Rate::Slow,
         "NVML nvmlDeviceGetEnforcedPowerLimit",
         &[gauge("power.limit", Unit::Milliwatts)],
     ),
-    plan(
+    spec(
         Query::Processes,
         Rate::Slow,
         "NVML nvmlDeviceGetComputeRunningProcesses_v3",
         &[gauge("processes", Unit::Count), gauge("process.memory", Unit::Bytes)],
     ),
-    plan(Query::PcieTx, Rate::Blocking, "NVML nvmlDeviceGetPcieThroughput", &[gauge("pcie.tx", Unit::BytesPerSecond)]),
-    plan(Query::PcieRx, Rate::Blocking, "NVML nvmlDeviceGetPcieThroughput", &[gauge("pcie.rx", Unit::BytesPerSecond)]),
+    spec(Query::PcieTx, Rate::Blocking, "NVML nvmlDeviceGetPcieThroughput", &[gauge("pcie.tx", Unit::BytesPerSecond)]),
+    spec(Query::PcieRx, Rate::Blocking, "NVML nvmlDeviceGetPcieThroughput", &[gauge("pcie.rx", Unit::BytesPerSecond)]),
 ];
 
-/// Values in the order of the plan's quantities, in their units. `None`: the call worked, but this one it did not tell.
+/// Values in the order of the spec's quantities, in their units. `None`: the call worked, but this one it did not tell.
 pub(super) type Answer = [Option<i64>; 2];
 
 /// Asks one query of one GPU. `pid` is the observed process.

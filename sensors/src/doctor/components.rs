@@ -4,57 +4,22 @@
 //! doctor cannot say other than what a recording would hold. Limits, which no sensor reads, and energy counters, whose zones
 //! may be open in part, are looked at as files. Nothing is changed.
 
-use crate::diagnose_energy;
-use crate::machine_info::{MachineInfo, ProcessLimits};
-use crate::set::{SensorOptions, SensorSet};
+use super::diagnosis::{Diagnosis, DiagnosisState};
+use super::energy;
+use crate::limits::ProcessLimits;
+use crate::machine_info::MachineInfo;
+use crate::options::SensorOptions;
+use crate::set::SensorSet;
 
-/// What the doctor found about one component.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Diagnosis {
-    /// The component, such as `process`, `pressure` or `NVIDIA GPU`.
-    pub component: &'static str,
-    /// How much of it can be read.
-    pub state: DiagnosisState,
-    /// What was found, in words.
-    pub detail: String,
-    /// What a person can do about it, where there is something to do.
-    pub remedy: Option<String>,
-}
-
-/// How much of a component can be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DiagnosisState {
-    /// All of it.
-    Readable,
-    /// Some of its signals.
-    Partial,
-    /// It is there, but this user or container may not read it.
-    Refused,
-    /// The machine does not have it.
-    Missing,
-}
-
-impl DiagnosisState {
-    /// The word for tables and machine-readable output.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Readable => "readable",
-            Self::Partial => "partial",
-            Self::Refused => "refused",
-            Self::Missing => "missing",
-        }
-    }
-}
-
-/// A component that is a group of signals.
-struct Group {
-    component: &'static str,
+/// A component, and which signals are of it.
+struct Component {
+    name: &'static str,
     /// How the names of its signals begin.
     prefixes: &'static [&'static str],
     remedy: &'static str,
 }
 
-impl Group {
+impl Component {
     /// Whether the signal counts. A process' own share of a GPU does not: most processes compute on none. Nor do facts that
     /// only a model of energy goes by.
     fn has(&self, name: &str) -> bool {
@@ -62,11 +27,41 @@ impl Group {
         let is_fact = matches!(name, "machine.cpu.threads" | "machine.cpu.sockets" | "machine.memory.modules");
         self.prefixes.iter().any(|prefix| name.starts_with(prefix)) && !is_own_share && !is_fact
     }
+
+    /// Counts its signals and quotes the reasons of the absent ones; `None` if this system has no such signals.
+    fn diagnose(&self, set: &SensorSet) -> Option<Diagnosis> {
+        let mut total = 0_usize;
+        let mut absent: Vec<(&str, &str)> = Vec::new();
+        for signal in set.signals().iter().filter(|signal| self.has(&signal.name)) {
+            total += 1;
+            if let Some(reason) = set.find(&signal.name).and_then(|index| set.absence(index)) {
+                absent.push((&signal.name, reason));
+            }
+        }
+        if total == 0 {
+            return None;
+        }
+        let state = match absent.len() {
+            0 => DiagnosisState::Readable,
+            count if count < total => DiagnosisState::Partial,
+            _ if absent.iter().any(|(_, reason)| reason.contains("permission") || reason.contains("may not")) => {
+                DiagnosisState::Refused
+            }
+            _ => DiagnosisState::Missing,
+        };
+        let mut detail = format!("{} of {total} signals", total - absent.len());
+        if self.name == "NVIDIA GPU" {
+            describe_gpus(set, &mut detail);
+        }
+        describe_absent(&absent, &mut detail);
+        let remedy = (state != DiagnosisState::Readable).then(|| self.remedy.to_owned());
+        Some(Diagnosis { component: self.name, state, detail, remedy })
+    }
 }
 
-const GROUPS: [Group; 7] = [
-    Group {
-        component: "process",
+const COMPONENTS: [Component; 7] = [
+    Component {
+        name: "process",
         prefixes: &[
             "process.cpu_time",
             "process.rss",
@@ -77,34 +72,34 @@ const GROUPS: [Group; 7] = [
         ],
         remedy: "give the PID of a running process of this user; if /proc hides processes, remount it without hidepid",
     },
-    Group {
-        component: "process input and output",
+    Component {
+        name: "process input and output",
         prefixes: &["process.io."],
         remedy: "run as the user who owns the process, or as root",
     },
-    Group {
-        component: "machine CPU",
+    Component {
+        name: "machine CPU",
         prefixes: &["machine.cpu."],
         remedy: "mount /proc in the container without masking /proc/stat; offline cores are switched on by root under \
                  /sys/devices/system/cpu",
     },
-    Group {
-        component: "machine memory and load",
+    Component {
+        name: "machine memory and load",
         prefixes: &["machine.memory.", "machine.swap.", "machine.load."],
         remedy: "mount /proc in the container without masking it",
     },
-    Group {
-        component: "pressure",
+    Component {
+        name: "pressure",
         prefixes: &["machine.pressure."],
         remedy: "boot Linux 4.20 or newer, built with CONFIG_PSI, with psi=1 on its command line",
     },
-    Group {
-        component: "disks and network",
+    Component {
+        name: "disks and network",
         prefixes: &["machine.disk.", "machine.network."],
         remedy: "mount /proc and /sys in the container without masking /proc/diskstats and /sys/block",
     },
-    Group {
-        component: "NVIDIA GPU",
+    Component {
+        name: "NVIDIA GPU",
         prefixes: &["gpu."],
         remedy: "install the NVIDIA driver; in a container start it with the NVIDIA runtime (--gpus all) and the \
                  `utility` capability",
@@ -119,40 +114,10 @@ pub fn diagnose(options: &SensorOptions) -> Vec<Diagnosis> {
         set.read(&mut |_| ());
     }
     let limits = MachineInfo::of(&set).limits;
-    let mut diagnoses: Vec<Diagnosis> = GROUPS.iter().filter_map(|group| diagnose_group(group, &set)).collect();
-    diagnoses.extend(diagnose_energy::diagnose(options, &set));
+    let mut diagnoses: Vec<Diagnosis> = COMPONENTS.iter().filter_map(|component| component.diagnose(&set)).collect();
+    diagnoses.extend(energy::diagnose(options, &set));
     diagnoses.push(diagnose_limits(&limits));
     diagnoses
-}
-
-/// Counts a group's signals and quotes the reasons of the absent ones; `None` if this system has no such signals.
-fn diagnose_group(group: &Group, set: &SensorSet) -> Option<Diagnosis> {
-    let mut total = 0_usize;
-    let mut absent: Vec<(&str, &str)> = Vec::new();
-    for signal in set.signals().iter().filter(|signal| group.has(&signal.name)) {
-        total += 1;
-        if let Some(reason) = set.find(&signal.name).and_then(|index| set.absence(index)) {
-            absent.push((&signal.name, reason));
-        }
-    }
-    if total == 0 {
-        return None;
-    }
-    let state = match absent.len() {
-        0 => DiagnosisState::Readable,
-        count if count < total => DiagnosisState::Partial,
-        _ if absent.iter().any(|(_, reason)| reason.contains("permission") || reason.contains("may not")) => {
-            DiagnosisState::Refused
-        }
-        _ => DiagnosisState::Missing,
-    };
-    let mut detail = format!("{} of {total} signals", total - absent.len());
-    if group.component == "NVIDIA GPU" {
-        describe_gpus(set, &mut detail);
-    }
-    describe_absent(&absent, &mut detail);
-    let remedy = (state != DiagnosisState::Readable).then(|| group.remedy.to_owned());
-    Some(Diagnosis { component: group.component, state, detail, remedy })
 }
 
 fn describe_gpus(set: &SensorSet, detail: &mut String) {

@@ -4,8 +4,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::diagnose::{Diagnosis, DiagnosisState};
-use crate::set::{SensorOptions, SensorSet};
+use super::diagnosis::{Diagnosis, DiagnosisState};
+use crate::options::SensorOptions;
+use crate::set::SensorSet;
 
 /// What opens RAPL through powercap: at once, and at each boot.
 const OPEN_RAPL: &str = "as root: chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj; at each boot: printf 'z \
@@ -17,7 +18,7 @@ const OPEN_PERF: &str = "as root: setcap cap_perfmon+ep PROGRAM (the program tha
 kernel.perf_event_paranoid=0; the second opens side channels to every user of the machine";
 
 /// Every finding about energy.
-pub(crate) fn diagnose(options: &SensorOptions, set: &SensorSet) -> Vec<Diagnosis> {
+pub(super) fn diagnose(options: &SensorOptions, set: &SensorSet) -> Vec<Diagnosis> {
     let pmu = options.sys_root.join("bus/event_source/devices/power");
     vec![diagnose_components(set), diagnose_rapl(&options.powercap()), diagnose_perf(&options.proc_root, &pmu)]
 }

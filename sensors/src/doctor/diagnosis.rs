@@ -1,0 +1,39 @@
+//! What the doctor says of a component.
+
+/// What the doctor found about one component.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnosis {
+    /// The component, such as `process`, `pressure` or `NVIDIA GPU`.
+    pub component: &'static str,
+    /// How much of it can be read.
+    pub state: DiagnosisState,
+    /// What was found, in words.
+    pub detail: String,
+    /// What a person can do about it, where there is something to do.
+    pub remedy: Option<String>,
+}
+
+/// How much of a component can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiagnosisState {
+    /// All of it.
+    Readable,
+    /// Some of its signals.
+    Partial,
+    /// It is there, but this user or container may not read it.
+    Refused,
+    /// The machine does not have it.
+    Missing,
+}
+
+impl DiagnosisState {
+    /// The word for tables and machine-readable output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Readable => "readable",
+            Self::Partial => "partial",
+            Self::Refused => "refused",
+            Self::Missing => "missing",
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! What a GPU is.
+
+/// One GPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GpuInfo {
+    /// NVML's number of it, which the names of its signals carry. Not the CUDA number: join by `uuid`.
+    pub index: u32,
+    /// The name that stays the same across restarts, or `None` if the GPU could not be opened.
+    pub uuid: Option<String>,
+    /// The product's name, such as `NVIDIA H200`.
+    pub name: Option<String>,
+    /// Installed memory in bytes.
+    pub memory_bytes: Option<u64>,
+    /// The driver's version, such as `580.82.07`.
+    pub driver: Option<String>,
+}
