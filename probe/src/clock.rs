@@ -7,6 +7,7 @@
 
 use gnntop_wire::Anchor;
 use quanta::Clock;
+use rustix::time::{ClockId, clock_gettime};
 
 /// Ticks per second are known exactly enough after this long to trust the measured rate over quanta's.
 const MIN_BASE_TICKS_NS: u64 = 200_000_000;
@@ -23,7 +24,7 @@ pub(crate) fn read(clock: &Clock) -> ClockReading {
     let mut best: Option<(u64, ClockReading)> = None;
     for _ in 0..3 {
         let before = clock.raw();
-        let monotonic_ns = system_ns(libc::CLOCK_MONOTONIC);
+        let monotonic_ns = system_ns(ClockId::Monotonic);
         let after = clock.raw();
         let apart = after.saturating_sub(before);
         if best.is_none_or(|(least, _)| apart < least) {
@@ -32,24 +33,20 @@ pub(crate) fn read(clock: &Clock) -> ClockReading {
         }
     }
     let mut reading = best.map_or(ClockReading { ticks: clock.raw(), anchor: Anchor::default() }, |(_, r)| r);
-    let since = system_ns(libc::CLOCK_MONOTONIC).saturating_sub(reading.anchor.monotonic_ns);
-    reading.anchor.wall_ns = system_ns(libc::CLOCK_REALTIME).saturating_sub(since);
+    let since = system_ns(ClockId::Monotonic).saturating_sub(reading.anchor.monotonic_ns);
+    reading.anchor.wall_ns = system_ns(ClockId::Realtime).saturating_sub(since);
     reading.anchor.boot_ns = system_ns(BOOT_CLOCK).saturating_sub(since);
     reading
 }
 
 #[cfg(target_os = "linux")]
-const BOOT_CLOCK: libc::clockid_t = libc::CLOCK_BOOTTIME;
+const BOOT_CLOCK: ClockId = ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]
-const BOOT_CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC;
+const BOOT_CLOCK: ClockId = ClockId::Monotonic;
 
-/// A system clock, in nanoseconds; 0 where it cannot be read.
-pub(crate) fn system_ns(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid place for the result.
-    if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
-        return 0;
-    }
+/// A system clock, in nanoseconds.
+pub(crate) fn system_ns(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
     (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
 }
 

@@ -22,8 +22,7 @@ pub(crate) fn sessions_dir() -> PathBuf {
 }
 
 fn user_id() -> u32 {
-    // SAFETY: geteuid has no preconditions and cannot fail.
-    unsafe { libc::geteuid() }
+    rustix::process::geteuid().as_raw()
 }
 
 /// Makes the directory where it is missing and refuses one that another user could have prepared for us.

@@ -16,6 +16,8 @@ use gnntop_wire::{
     put_end, put_segment,
 };
 
+use rustix::time::ClockId;
+
 use crate::clock::{self, ClockMap, ClockReading};
 use crate::output::Output;
 use crate::publisher::{OWN_TRACK, Publisher};
@@ -227,7 +229,7 @@ impl Drain {
     }
 
     fn end(&mut self, output: &mut Output) -> Result<(), Warning> {
-        let t_ns = clock::system_ns(libc::CLOCK_MONOTONIC);
+        let t_ns = clock::system_ns(ClockId::Monotonic);
         put_end(&mut self.out, &End { t_ns, reason: String::new() });
         output.write(&self.out)
     }

@@ -23,7 +23,7 @@
 //! - `GNNTOP=0` in the environment turns everything off; a span then costs one relaxed load.
 //! - It does not wait for a GPU either: [`device`] times one by its own clock, and tells its memory by phase.
 //!
-//! A forked child records nothing and leaves its parent's session alone.
+//! A forked child records nothing and leaves its parent's session alone; it may start one of its own.
 
 mod accounts;
 mod allocator;

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use gnntop_sensors::{Reading, SensorOptions, SensorSet, SignalInfo, monotonic_ns};
 use gnntop_wire::{Definition, NameKind, SignalId, SignalKind, TrackRole, Unit};
+use rustix::time::ClockId;
 
+use crate::clock;
 use crate::names::{NameRef, intern};
 use crate::publisher::Publisher;
 use crate::track::{self, Track};
@@ -169,7 +171,7 @@ fn own_cost() -> SignalInfo {
 }
 
 fn thread_cpu_ns() -> Option<i64> {
-    i64::try_from(crate::clock::system_ns(libc::CLOCK_THREAD_CPUTIME_ID)).ok().filter(|&ns| ns > 0)
+    i64::try_from(clock::system_ns(ClockId::ThreadCPUTime)).ok().filter(|&ns| ns > 0)
 }
 
 fn definition(index: usize, signal: &SignalInfo) -> Definition {

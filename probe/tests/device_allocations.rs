@@ -1,15 +1,13 @@
 //! What watching a device's memory takes from the training thread: nothing that the thread would have to wait for.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
-mod simulated;
-
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::time::Duration;
 
 use gnntop_probe::device::{Attach, Holdings, holds};
 use gnntop_probe::{Session, TrackRole, phase, span, step};
-use simulated::{Nature, Simulated, SimulatedPool};
+use gnntop_simulated::{Nature, Simulated, SimulatedPool};
 
 /// Counts the calling thread's allocations.
 struct Counting;

@@ -3,24 +3,14 @@
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use crate::program::{output_of, program, sessions};
 use crate::reading::Stream;
-use gnntop_probe::{Name, Session, TrackRole, intern, phase, span, step};
+use gnntop_probe::{Session, TrackRole, intern, phase, span, step};
 use gnntop_wire::NameKind;
-
-static INNER: Name = Name::span("inner");
-
-/// Runs one of the `child_*` tests below as a program of its own, publishing under `dir`.
-fn program(child: &str, dir: &Path) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command
-        .args(["--exact", &format!("faults::{child}"), "--ignored", "--nocapture", "--test-threads=1"])
-        .env("GNNTOP_DIR", dir);
-    command
-}
 
 fn train(steps: u64) {
     for _ in 0..steps {
@@ -53,11 +43,6 @@ fn child_trains_for_ever() {
     train(u64::MAX);
 }
 
-fn output_of(command: &mut Command) -> (ExitStatus, String) {
-    let output = command.output().unwrap();
-    (output.status, String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
 fn assert_trains_on_with_one_warning(command: &mut Command, word: &str) {
     let (status, said) = output_of(command);
     assert!(status.success(), "{said}");
@@ -72,10 +57,13 @@ fn a_directory_that_cannot_be_used_is_one_warning() {
     let (file, link) = (temp.path().join("file"), temp.path().join("link"));
     fs::write(&file, "").unwrap();
     std::os::unix::fs::symlink(temp.path(), &link).unwrap();
-    assert_trains_on_with_one_warning(&mut program("child_trains", &file), "is not a directory");
-    assert_trains_on_with_one_warning(&mut program("child_trains", &link), "is a symbolic link");
+    assert_trains_on_with_one_warning(&mut program("faults::child_trains", &file), "is not a directory");
+    assert_trains_on_with_one_warning(&mut program("faults::child_trains", &link), "is a symbolic link");
     // Nobody, not even root, makes directories here: stands for any read-only place.
-    assert_trains_on_with_one_warning(&mut program("child_trains", Path::new("/proc/1/gnntop")), "cannot write");
+    assert_trains_on_with_one_warning(
+        &mut program("faults::child_trains", Path::new("/proc/1/gnntop")),
+        "cannot write",
+    );
 }
 
 #[test]
@@ -87,13 +75,13 @@ fn another_users_directory_is_refused() {
         println!("skipped: only root can give a directory away");
         return;
     }
-    assert_trains_on_with_one_warning(&mut program("child_trains", &dir), "belongs to another user");
+    assert_trains_on_with_one_warning(&mut program("faults::child_trains", &dir), "belongs to another user");
 }
 
 #[test]
 fn a_full_disk_ends_publishing_with_one_warning() {
     let temp = tempfile::tempdir().unwrap();
-    let mut command = program("child_trains", temp.path());
+    let mut command = program("faults::child_trains", temp.path());
     // SAFETY: both calls are async-signal-safe and touch only the child.
     unsafe {
         command.pre_exec(|| {
@@ -113,21 +101,17 @@ fn a_full_disk_ends_publishing_with_one_warning() {
 #[test]
 fn the_kill_switch_leaves_no_trace() {
     let temp = tempfile::tempdir().unwrap();
-    let (status, said) = output_of(program("child_trains", temp.path()).env("GNNTOP", "0"));
+    let (status, said) = output_of(program("faults::child_trains", temp.path()).env("GNNTOP", "0"));
     assert!(status.success() && said.contains("recording to the end: false") && !said.contains("warned"), "{said}");
     assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
 }
 
-fn only_session(dir: &Path) -> Option<std::path::PathBuf> {
-    fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path()).find(|path| path.is_dir())
-}
-
 /// Starts a program that trains for ever and waits until it has published steps.
 fn started(dir: &Path) -> (Child, std::path::PathBuf) {
-    let child = program("child_trains_for_ever", dir).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let child = program("faults::child_trains_for_ever", dir).stdout(std::process::Stdio::null()).spawn().unwrap();
     let session = crate::reading::wait_for(|| {
         std::thread::sleep(Duration::from_millis(20));
-        only_session(dir).filter(|session| Stream::of_session(session).steps().len() > 20)
+        sessions(dir).pop().filter(|session| Stream::of_session(session).steps().len() > 20)
     });
     (child, session)
 }
@@ -157,44 +141,6 @@ fn a_session_whose_files_vanish_harms_nobody() {
     child.wait().unwrap();
 }
 
-/// Publishes, forks, and lets parent and child both go on recording.
-#[test]
-#[ignore = "run by other tests, as a program of its own"]
-fn child_forks() {
-    let session = Session::builder("parent").sensors(None).start();
-    let track = session.track("train", TrackRole::Training);
-    train(20);
-    // SAFETY: the child only records, which is what is tested, and leaves without running the harness.
-    match unsafe { libc::fork() } {
-        0 => {
-            for _ in 0..50_000 {
-                drop(span(&INNER));
-            }
-            drop((track, session));
-            // SAFETY: ends the child at once.
-            unsafe { libc::_exit(0) };
-        }
-        child => {
-            train(20);
-            let mut status = 0;
-            // SAFETY: waits for our own child, with a valid place for its status.
-            unsafe { libc::waitpid(child, &raw mut status, 0) };
-            assert_eq!(status, 0, "the child left in good order");
-            train(20);
-        }
-    }
-}
-
-#[test]
-fn a_forked_child_leaves_its_parents_session_alone() {
-    let temp = tempfile::tempdir().unwrap();
-    let (status, said) = output_of(&mut program("child_forks", temp.path()));
-    assert!(status.success(), "{said}");
-    let stream = Stream::of_session(&only_session(temp.path()).unwrap());
-    assert_eq!((stream.steps().len(), stream.spans("inner").len()), (60, 0));
-    assert!(stream.ended && stream.damage.is_empty());
-}
-
 /// Names with escape sequences, of a megabyte, a million of them, and a hundred thousand tracks.
 #[test]
 #[ignore = "run by other tests, as a program of its own"]
@@ -218,9 +164,9 @@ fn child_names_everything() {
 #[test]
 fn hostile_names_are_bounded_and_disarmed() {
     let temp = tempfile::tempdir().unwrap();
-    let (status, said) = output_of(&mut program("child_names_everything", temp.path()));
+    let (status, said) = output_of(&mut program("faults::child_names_everything", temp.path()));
     assert!(status.success(), "{said}");
-    let stream = Stream::of_session(&only_session(temp.path()).unwrap());
+    let stream = Stream::of_session(&sessions(temp.path())[0]);
     assert!(stream.names.len() <= 4096 && stream.tracks.len() <= 1025);
     assert!(stream.names.values().all(|name| name.len() <= 1024 && !name.contains(char::is_control)));
     assert_eq!(stream.sessions[0].name, "\u{fffd}[31mred\u{fffd}");

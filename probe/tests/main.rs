@@ -4,7 +4,11 @@
 mod alone;
 mod device;
 mod faults;
+mod fork;
+mod program;
 mod publishing;
 mod reading;
+mod reentrant;
+mod signals;
 #[cfg(feature = "tracing")]
 mod tracing;

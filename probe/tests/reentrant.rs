@@ -1,29 +1,20 @@
 //! Code of the program that runs inside the probe, and there does everything that it may: record, open tracks, end them.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
-
-mod reading;
-mod simulated;
 
 use std::cell::RefCell;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use crate::alone::alone;
+use crate::reading::Stream;
 use gnntop_probe::device::{self, Attach, Holdings, Lost, Pool, PoolUse, Stream as DeviceStream};
 use gnntop_probe::{Name, NameRef, Session, Track, TrackRole, counter, mark, phase, span, step, track};
-use reading::Stream;
-use simulated::{Nature, Simulated};
+use gnntop_simulated::{Nature, Simulated};
 
 static LAYER: Name = Name::span("layer");
 
 thread_local! {
     /// The thread's track, where code deep inside finds it.
     static TRACK: RefCell<Option<Track>> = const { RefCell::new(None) };
-}
-
-/// Recording is a state of the process: one test at a time.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn session(dir: &Path) -> Session {

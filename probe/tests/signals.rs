@@ -1,13 +1,12 @@
 //! Signals that are meant for the program: none of them is taken by a thread of ours.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
-
-mod reading;
 
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::alone::alone;
+use crate::program::{output_of, program};
 use gnntop_probe::{SensorOptions, Session, TrackRole, phase, span, step};
 
 /// The signals that a thread blocks, as bits, bit 0 for signal 1.
@@ -25,6 +24,7 @@ fn threads(name: &str) -> Vec<std::path::PathBuf> {
 
 #[test]
 fn our_threads_block_signals_and_the_programs_stay_as_they_are() {
+    let _alone = alone();
     let temp = tempfile::tempdir().unwrap();
     let own = Path::new("/proc/thread-self");
     let before = blocked(own);
@@ -32,7 +32,7 @@ fn our_threads_block_signals_and_the_programs_stay_as_they_are() {
     let session = Session::builder("signals").directory(temp.path()).sensors(Some(options)).start();
     assert_eq!(blocked(own), before, "the program's own thread");
     for name in ["gnntop drain", "gnntop sensors"] {
-        let task = reading::wait_for(|| threads(name).pop());
+        let task = crate::reading::wait_for(|| threads(name).pop());
         let blocked = blocked(&task);
         for signal in
             [libc::SIGUSR1, libc::SIGXFSZ, libc::SIGINT, libc::SIGTERM, libc::SIGCHLD, libc::SIGALRM, libc::SIGPIPE]
@@ -63,8 +63,6 @@ fn child_hits_a_limit() {
 #[test]
 fn a_limit_on_files_does_not_end_the_program() {
     let temp = tempfile::tempdir().unwrap();
-    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "child_hits_a_limit", "--ignored", "--nocapture"]).env("GNNTOP_DIR", temp.path());
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
+    let (status, said) = output_of(&mut program("signals::child_hits_a_limit", temp.path()));
+    assert!(status.success(), "{status}: {said}");
 }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::ptr::{self, NonNull};
 
 /// Shared memory of a fixed size, zero at first.
@@ -67,24 +67,15 @@ impl Drop for Memory {
 
 #[cfg(target_os = "linux")]
 fn unnamed_file() -> io::Result<File> {
-    // SAFETY: the name is a C string; the call returns a new descriptor or -1.
-    let fd = unsafe { libc::memfd_create(c"gnntop".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: `fd` was opened just now and belongs to nobody else.
-    Ok(unsafe { File::from_raw_fd(fd) })
+    use rustix::fs::{MemfdFlags, memfd_create};
+    Ok(memfd_create("gnntop", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?.into())
 }
 
 /// From here on nobody can change its size: a reader beyond a shorter end would be killed.
 #[cfg(target_os = "linux")]
 fn seal(file: &File) -> io::Result<()> {
-    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
-    // SAFETY: fcntl with this command touches no memory.
-    if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
+    use rustix::fs::{SealFlags, fcntl_add_seals};
+    Ok(fcntl_add_seals(file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?)
 }
 
 #[cfg(not(target_os = "linux"))]

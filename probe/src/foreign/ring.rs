@@ -26,7 +26,7 @@ pub enum RingError {
     #[error("{0:?} is no address of a ring")]
     Address(String),
     /// The system does not give the memory.
-    #[error("no shared memory: {0}")]
+    #[error("the system gives no shared memory")]
     Memory(#[from] io::Error),
     /// What lies there is not the ring that is meant, or one of another version.
     #[error("not the ring that is meant")]
@@ -312,6 +312,13 @@ mod tests {
         for address in ["", "1", "1:2", "x:1:0", "1:-1:0", "0:0:zz", &format!("{other_id}0")] {
             assert!(Ring::open(address).is_err(), "{address}");
         }
+    }
+
+    #[test]
+    fn an_error_says_its_cause_once() {
+        let error = RingError::from(io::Error::from(io::ErrorKind::OutOfMemory));
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert!(!error.to_string().contains(&cause), "{error}: {cause}");
     }
 
     #[test]

@@ -8,6 +8,8 @@ use gnntop_wire::{BlockEncoder, Counter, Definition, Event, Mark, NameId, Span, 
 
 use super::ring::{self, EVENTS, EventKind, NAMES, Ring};
 use quanta::Clock;
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 use crate::clock::ClockMap;
 use crate::names::intern;
@@ -187,8 +189,6 @@ impl ForeignTrack {
 }
 
 fn exists(process: u32) -> bool {
-    let Ok(process) = libc::pid_t::try_from(process) else { return false };
-    // SAFETY: signal 0 is sent to nobody; the call only says whether it could be.
-    let could_be_sent = unsafe { libc::kill(process, 0) } == 0;
-    could_be_sent || std::io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+    let process = i32::try_from(process).ok().and_then(Pid::from_raw);
+    process.is_some_and(|process| test_kill_process(process) != Err(Errno::SRCH))
 }

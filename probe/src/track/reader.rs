@@ -169,8 +169,7 @@ impl Source for RingReader {
 /// The calling thread, as the system numbers it.
 fn thread_id() -> u64 {
     #[cfg(target_os = "linux")]
-    // SAFETY: gettid has no preconditions and cannot fail.
-    return unsafe { libc::gettid() } as u64;
+    return u64::from(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs());
     #[cfg(not(target_os = "linux"))]
     return 0;
 }
