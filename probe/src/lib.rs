@@ -36,6 +36,7 @@ mod fork;
 mod host;
 mod live_lock;
 mod names;
+mod opener;
 mod output;
 pub mod phase;
 mod publisher;
@@ -56,7 +57,8 @@ pub use gnntop_sensors::{SensorOptions, monotonic_ns};
 pub use gnntop_wire::{BatchShape, ClockOffset, NameKind, Place, TrackRole};
 pub use host::host_identity;
 pub use names::{Name, NameRef, intern};
-pub use session::{Opener, Session, SessionBuilder, opener, track};
+pub use opener::{Opener, opener, track};
+pub use session::{Session, SessionBuilder};
 #[cfg(feature = "tracing")]
 pub use tracing_layer::TracingLayer;
 pub use track::{Span, Step, Track, after, counter, mark, set_step, span, step};

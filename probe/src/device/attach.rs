@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use gnntop_wire::TrackRole;
 
-use super::memory::MemoryWatch;
+use super::memory_watch::MemoryWatch;
 use super::observed::Observed;
 use super::pool::{Holdings, MemoryReport, Pool};
 use super::recorder::Recorder;

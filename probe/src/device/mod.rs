@@ -19,7 +19,7 @@
 
 mod attach;
 mod clock;
-mod memory;
+mod memory_watch;
 mod observed;
 mod pool;
 mod recorder;

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use super::memory::MemoryWatch;
+use super::memory_watch::MemoryWatch;
 use super::pool::{Holdings, MemoryReport};
 use super::recorder::Recorder;
 use crate::track::{Ended, NO_MARK, Observer};

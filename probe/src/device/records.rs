@@ -4,8 +4,6 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::stream::Lost;
-#[cfg(doc)]
-use crate::track::NO_MARK;
 
 /// A span or step whose marks are on the stream. Times are ticks of the host's clock.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +11,7 @@ pub(super) struct Record {
     /// 0 for a step.
     pub(super) name: u32,
     pub(super) step: u64,
-    /// [`NO_MARK`] for a step.
+    /// `NO_MARK` for a step.
     pub(super) begin: u32,
     pub(super) end: u32,
     pub(super) issued: [u64; 2],
