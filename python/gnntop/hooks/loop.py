@@ -414,6 +414,8 @@ class Loop:
         """A checkpoint is written."""
         if get_ident() != self.thread:
             return None
+        if self._validation_began and not self._state:
+            self._end_validation()
         _native.stamp(_SAVING)
         return _native.begin(self.names.checkpoint)
 

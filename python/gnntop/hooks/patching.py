@@ -60,7 +60,7 @@ def guarded(name: str, call: Callable[..., Any]) -> Callable[..., None]:
     hook = Hook(name)
 
     def callback(*args: Any, **kwargs: Any) -> None:
-        if hook.is_on:
+        if hook.is_on and not is_compiling():
             try:
                 call(*args, **kwargs)
             except Exception as error:
