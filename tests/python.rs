@@ -104,9 +104,7 @@ fn the_users_own_sitecustomize_runs_as_it_would_without_us() {
     if !has_python() {
         return;
     }
-    for custom in
-        ["print('mine', __name__)", "import no_such_module", "raise ValueError('mine')", "import sys; sys.exit(4)"]
-    {
+    for custom in ["print('mine', __name__)", "import no_such_module", "raise ValueError('mine')"] {
         let sessions = Sessions::new();
         let dir = sessions.path().join("site");
         fs::create_dir(&dir).unwrap();
@@ -119,6 +117,22 @@ fn the_users_own_sitecustomize_runs_as_it_would_without_us() {
         assert_eq!(log(&sessions), expected, "{custom}");
         assert_eq!(ran.code, code, "{custom}");
     }
+}
+
+#[test]
+fn a_sitecustomize_that_exits_ends_the_program_as_it_would_without_us() {
+    if !has_python() {
+        return;
+    }
+    let sessions = Sessions::new();
+    fs::write(sessions.path().join("sitecustomize.py"), "import sys; sys.exit(4)").unwrap();
+    let (expected, code) =
+        alone(&sessions, Command::new("python3").args(["-c", "1"]).env("PYTHONPATH", sessions.path()));
+    let mut command = sessions.gnntop(["run", "--", "python3", "-c", "1"]);
+    let ran = Ran::of(&command.env("PYTHONPATH", sessions.path()).output().unwrap());
+    // Python prints the way to the exit, on which our own file lies.
+    assert_eq!(log(&sessions).lines().last(), expected.lines().last());
+    assert_eq!(ran.code, code);
 }
 
 #[test]

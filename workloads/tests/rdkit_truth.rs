@@ -93,12 +93,6 @@ fn freesolv_agrees() {
     check("moleculenet/FreeSolv_SAMPL.csv", "smiles", "moleculenet/rdkit_expected_FreeSolv.csv", 1.0);
 }
 
-#[test]
-#[cfg_attr(not(shared_data), ignore = "needs data sets beside the repository: CONTRIBUTING.md")]
-fn lipophilicity_agrees() {
-    check("moleculenet/Lipophilicity.csv", "smiles", "moleculenet/rdkit_expected_Lipophilicity.csv", 0.99);
-}
-
 /// Where RDKit's answer for the set is known as totals only.
 #[test]
 #[cfg_attr(not(shared_data), ignore = "needs data sets beside the repository: CONTRIBUTING.md")]
