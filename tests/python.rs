@@ -360,7 +360,9 @@ print('left' if i < 1999 else 'never', set(vars()) - before[0] - {'before', 'i'}
     let viewer = Ran::of(&viewer.wait_with_output().unwrap());
     if viewer.err.contains("this user may not look into it") {
         eprintln!("skipped: {}", viewer.err);
-        return child.kill().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        return;
     }
     assert!(viewer.err.contains("its Python was joined"), "{viewer:?}");
     let ran = Ran::of(&child.wait_with_output().unwrap());

@@ -44,9 +44,12 @@ pub enum Warning {
     },
 }
 
+/// What is done with a warning.
+type Tell = dyn FnMut(&Warning) + Send;
+
 /// Who is told, from whichever thread finds out.
 #[derive(Clone)]
-pub(crate) struct Listener(Arc<Mutex<dyn FnMut(&Warning) + Send>>);
+pub(crate) struct Listener(Arc<Mutex<Tell>>);
 
 impl Listener {
     pub(crate) fn new(tell: impl FnMut(&Warning) + Send + 'static) -> Self {

@@ -171,8 +171,11 @@ pub(crate) fn notice_forks() {
     });
 }
 
+/// Lines `key=value`, apart.
+type Pairs<'a> = Vec<(&'a str, &'a str)>;
+
 /// Tells apart what places the process in a run, and facts.
-fn split(lines: &str) -> (Vec<(&str, &str)>, Vec<(&str, &str)>) {
+fn split(lines: &str) -> (Pairs<'_>, Pairs<'_>) {
     const PLACE: [&str; 12] = [
         "run",
         "rank",

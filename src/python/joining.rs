@@ -1,4 +1,4 @@
-//! Joins a Python that runs already, and leaves it again: two small scripts, run in it by [`remote`](super::remote).
+//! Joins a Python that runs already, and leaves it again: two small scripts, run in it by [`super::remote`].
 
 use std::fs;
 use std::io;

@@ -35,7 +35,7 @@ pub enum Control {
     Faster,
     /// The next lower speed.
     Slower,
-    /// Pauses and moves by this many frames of [`playback::FRAME_NS`], backwards if negative.
+    /// Pauses and moves by this many frames of [`FRAME_NS`](super::playback::FRAME_NS), backwards if negative.
     StepFrames(i64),
     /// Goes to a time, in nanoseconds from the start of the recording.
     Seek(u64),

@@ -32,7 +32,7 @@ pub trait Stream: Send + Sync {
         500.0
     }
 
-    /// Waits until the device has done everything. Only called where a program asks for it ([`Attach::synchronise`]).
+    /// Waits until the device has done everything. Only called where a program asks for it ([`Attach::synchronise`](super::Attach::synchronise)).
     ///
     /// # Errors
     /// The device is lost.

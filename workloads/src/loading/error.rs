@@ -27,7 +27,7 @@ pub enum LoaderError {
     /// A setting is 0 that must not be.
     #[error("{setting} is 0; it must be at least 1")]
     ZeroSetting {
-        /// Its name in [`LoaderSettings`].
+        /// Its name in [`LoaderSettings`](super::LoaderSettings).
         setting: &'static str,
     },
     /// There are not so many parts.

@@ -191,7 +191,7 @@ impl NodeBatches {
         self
     }
 
-    /// The edges are put together as a GPU takes them, see [`Adjacency::stage`].
+    /// The edges are put together as a GPU takes them.
     #[must_use]
     pub fn for_gpu(mut self) -> Self {
         self.for_gpu = true;
