@@ -17,8 +17,8 @@ def molecule(generator: torch.Generator) -> Data:
     """A random tree with a few rings: about as many atoms and bonds as a molecule of PCQM4Mv2."""
     atoms = int(torch.randint(8, 21, (1,), generator=generator))
     parents = [int(torch.randint(max(0, a - 3), a, (1,), generator=generator)) for a in range(1, atoms)]
-    bonds = list(zip(range(1, atoms), parents, strict=True)) + [(0, atoms - 1)]
-    edges = torch.tensor(bonds + [(b, a) for a, b in bonds]).t().contiguous()
+    bonds = [*zip(range(1, atoms), parents, strict=True), (0, atoms - 1)]
+    edges = torch.tensor([*bonds, *((b, a) for a, b in bonds)]).t().contiguous()
     x = torch.rand(atoms, 9, generator=generator)
     return Data(x=x, edge_index=edges, y=x.sum().view(1))
 

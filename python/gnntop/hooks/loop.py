@@ -162,7 +162,7 @@ class Loop:
             self._is_over = self.steps > 0
 
     def _begin_epoch(self) -> None:
-        """The data was over, and a batch came again, which may be an evaluation's: that takes the new epoch's number, too."""
+        """The data was over and a batch came again. It may be an evaluation's: that counts as the new epoch, too."""
         self._is_over = False
         self._epoch += 1
         _native.epoch(self._epoch)
