@@ -4,163 +4,110 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use serde::Serialize;
+use strum::{EnumMessage, IntoStaticStr, VariantArray};
 
 /// What a finding is about. Each kind is found by one check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, EnumMessage, IntoStaticStr, VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Kind {
     /// Steps that took much longer than their neighbours.
+    #[strum(message = "spikes")]
     Spike,
     /// Steps that are short because their batch is.
+    #[strum(message = "partial batches")]
     PartialBatch,
     /// The loop waits for data.
+    #[strum(message = "waiting for data")]
     DataBound,
     /// Wall time outside every phase.
+    #[strum(message = "time outside phases")]
     Gap,
     /// Steps, or the time between them, that are long where a mark lies.
+    #[strum(message = "stalls at marks")]
     Stall,
     /// Page faults, or memory being reclaimed, that cost time.
+    #[strum(message = "page faults")]
     PageFaults,
     /// Arithmetic on denormal numbers.
+    #[strum(message = "denormal numbers")]
     Denormals,
     /// The CPU was taken away.
+    #[strum(message = "CPU contention")]
     Contention,
     /// A GPU that has nothing to do.
+    #[strum(message = "GPU idle")]
     GpuIdle,
     /// A GPU that runs slower than it could.
+    #[strum(message = "GPU throttled")]
     GpuThrottled,
     /// Memory that grows on and on.
+    #[strum(message = "memory grows")]
     MemoryGrowth,
     /// Memory that is taken from the system and given back in every step.
+    #[strum(message = "allocation churn")]
     AllocationChurn,
     /// The first steps, which are slower.
+    #[strum(message = "warm-up")]
     WarmUp,
     /// Steps that get slower and slower.
+    #[strum(message = "getting slower")]
     Drift,
     /// Time that moves from one phase to another as batches grow.
+    #[strum(message = "phases shift with batch size")]
     PhaseShift,
     /// An energy number that is computed and not measured.
+    #[strum(message = "modelled energy")]
     ModelledEnergy,
     /// A sensor whose readings fall on the same part of every step.
+    #[strum(message = "sampling aliased")]
     Aliasing,
     /// Stages of a pipeline with unequal work.
+    #[strum(message = "unequal stages")]
     Imbalance,
     /// A run of several ranks that does not advance.
+    #[strum(message = "nothing advances")]
     Hang,
     /// A rank that is slower than its peers again and again.
+    #[strum(message = "straggler")]
     Straggler,
     /// A rank that waits for data longer than its peers.
+    #[strum(message = "one rank starves")]
     StarvedRank,
     /// Copies of the model that together do not do the training set once an epoch.
+    #[strum(message = "work not conserved")]
     WorkNotConserved,
     /// Moving data between ranks takes a good part of the time.
+    #[strum(message = "communication-bound")]
     CommunicationBound,
     /// Ranks with more threads than their host has cores.
+    #[strum(message = "oversubscribed")]
     Oversubscribed,
     /// A speed-up that is more than ranks or stages can give.
+    #[strum(message = "more than the ideal")]
     AboveIdeal,
     /// Factors that were changed together.
+    #[strum(message = "factors confounded")]
     Confounded,
     /// Times that do not add up.
+    #[strum(message = "times do not add up")]
     Bookkeeping,
 }
 
 impl Kind {
     /// All kinds, in the order in which findings of the same weight are listed.
-    pub const ALL: [Self; 27] = [
-        Self::Spike,
-        Self::PartialBatch,
-        Self::DataBound,
-        Self::Gap,
-        Self::Stall,
-        Self::PageFaults,
-        Self::Denormals,
-        Self::Contention,
-        Self::GpuIdle,
-        Self::GpuThrottled,
-        Self::MemoryGrowth,
-        Self::AllocationChurn,
-        Self::WarmUp,
-        Self::Drift,
-        Self::PhaseShift,
-        Self::ModelledEnergy,
-        Self::Aliasing,
-        Self::Imbalance,
-        Self::Hang,
-        Self::Straggler,
-        Self::StarvedRank,
-        Self::WorkNotConserved,
-        Self::CommunicationBound,
-        Self::Oversubscribed,
-        Self::AboveIdeal,
-        Self::Confounded,
-        Self::Bookkeeping,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// A stable name for programs and labels, such as `partial-batch`.
     pub fn id(self) -> &'static str {
-        match self {
-            Self::Spike => "spike",
-            Self::PartialBatch => "partial-batch",
-            Self::DataBound => "data-bound",
-            Self::Gap => "gap",
-            Self::Stall => "stall",
-            Self::PageFaults => "page-faults",
-            Self::Denormals => "denormals",
-            Self::Contention => "contention",
-            Self::GpuIdle => "gpu-idle",
-            Self::GpuThrottled => "gpu-throttled",
-            Self::MemoryGrowth => "memory-growth",
-            Self::AllocationChurn => "allocation-churn",
-            Self::WarmUp => "warm-up",
-            Self::Drift => "drift",
-            Self::PhaseShift => "phase-shift",
-            Self::ModelledEnergy => "modelled-energy",
-            Self::Aliasing => "aliasing",
-            Self::Imbalance => "imbalance",
-            Self::Hang => "hang",
-            Self::Straggler => "straggler",
-            Self::StarvedRank => "starved-rank",
-            Self::WorkNotConserved => "work-not-conserved",
-            Self::CommunicationBound => "communication-bound",
-            Self::Oversubscribed => "oversubscribed",
-            Self::AboveIdeal => "above-ideal",
-            Self::Confounded => "confounded",
-            Self::Bookkeeping => "bookkeeping",
-        }
+        self.into()
     }
 
     /// A few words for a heading or a verdict, such as `partial batches`.
     pub fn title(self) -> &'static str {
-        match self {
-            Self::Spike => "spikes",
-            Self::PartialBatch => "partial batches",
-            Self::DataBound => "waiting for data",
-            Self::Gap => "time outside phases",
-            Self::Stall => "stalls at marks",
-            Self::PageFaults => "page faults",
-            Self::Denormals => "denormal numbers",
-            Self::Contention => "CPU contention",
-            Self::GpuIdle => "GPU idle",
-            Self::GpuThrottled => "GPU throttled",
-            Self::MemoryGrowth => "memory grows",
-            Self::AllocationChurn => "allocation churn",
-            Self::WarmUp => "warm-up",
-            Self::Drift => "getting slower",
-            Self::PhaseShift => "phases shift with batch size",
-            Self::ModelledEnergy => "modelled energy",
-            Self::Aliasing => "sampling aliased",
-            Self::Imbalance => "unequal stages",
-            Self::Hang => "nothing advances",
-            Self::Straggler => "straggler",
-            Self::StarvedRank => "one rank starves",
-            Self::WorkNotConserved => "work not conserved",
-            Self::CommunicationBound => "communication-bound",
-            Self::Oversubscribed => "oversubscribed",
-            Self::AboveIdeal => "more than the ideal",
-            Self::Confounded => "factors confounded",
-            Self::Bookkeeping => "times do not add up",
-        }
+        self.get_message().unwrap_or_else(|| self.id())
     }
 }
 
