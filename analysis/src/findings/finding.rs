@@ -61,6 +61,9 @@ pub enum Kind {
     /// An energy number that is computed and not measured.
     #[strum(message = "modelled energy")]
     ModelledEnergy,
+    /// An energy counter that stands still and jumps, or follows another one exactly.
+    #[strum(message = "doubtful energy counter")]
+    DoubtfulEnergy,
     /// A sensor whose readings fall on the same part of every step.
     #[strum(message = "sampling aliased")]
     Aliasing,

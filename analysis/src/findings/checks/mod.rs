@@ -7,6 +7,7 @@ mod check;
 mod contention;
 mod data_bound;
 mod denormals;
+mod doubtful_energy;
 mod drift;
 mod gap;
 mod gpu_idle;
@@ -26,7 +27,7 @@ use super::evidence::Evidence;
 use super::finding::{Findings, NotEnough, Outcome};
 
 /// All checks over one session.
-static ALL: [&dyn Check; 18] = [
+static ALL: [&dyn Check; 19] = [
     &spike::Spikes,
     &partial_batch::PartialBatches,
     &data_bound::DataBound,
@@ -43,6 +44,7 @@ static ALL: [&dyn Check; 18] = [
     &drift::Drift,
     &phase_shift::PhaseShift,
     &modelled_energy::ModelledEnergy,
+    &doubtful_energy::DoubtfulEnergy,
     &aliasing::Aliasing,
     &bookkeeping::Bookkeeping,
 ];

@@ -130,6 +130,35 @@ fn allocation_churn_needs_faults_and_time_in_the_kernel() {
 }
 
 #[test]
+fn an_energy_counter_that_stands_still_and_jumps_is_doubted() {
+    // Microjoules of about 100 W, which the counter tells only once in half a second.
+    let jumps =
+        [counted("gpu.0.energy", Unit::Microjoules, |t| (t * 2.0).floor() * 50e6 + (t * 2.0).floor().sin() * 3e6)];
+    let found = only(&run(300, |_| MadeUpStep::default(), &jumps));
+    assert_says(&found, Kind::DoubtfulEnergy, &["gpu.0.energy does not move in 8", "energy of single steps"]);
+    let moves = [counted("gpu.0.energy", Unit::Microjoules, |t| t * 100e6 + (t * 3.0).sin() * 20e6)];
+    assert_eq!(all(&run(300, |_| MadeUpStep::default(), &moves)).found, []);
+}
+
+#[test]
+fn of_two_energy_counters_in_proportion_one_is_computed() {
+    fn package(t: f64) -> f64 {
+        t * 100e6 + (t * 3.0).sin() * 20e6
+    }
+    let copied = [
+        counted("cpu.0.energy", Unit::Microjoules, package),
+        counted("dram.0.energy", Unit::Microjoules, |t| package(t) * 0.25),
+    ];
+    let found = only(&run(300, |_| MadeUpStep::default(), &copied));
+    assert_says(&found, Kind::DoubtfulEnergy, &["dram.0.energy is always 0.2500 of cpu.0.energy", "less than 0.1 %"]);
+    let apart = [
+        counted("cpu.0.energy", Unit::Microjoules, package),
+        counted("dram.0.energy", Unit::Microjoules, |t| package(t) * 0.25 + (t * 5.0).cos() * 2e6),
+    ];
+    assert_eq!(all(&run(300, |_| MadeUpStep::default(), &apart)).found, []);
+}
+
+#[test]
 fn energy_at_constant_power_is_taken_for_modelled() {
     let model = [counted("cpu.energy", Unit::Microjoules, |t| t * 360e6)];
     assert_says(&only(&run(300, |_| MadeUpStep::default(), &model)), Kind::ModelledEnergy, &["a constant 360 W"]);

@@ -1,0 +1,120 @@
+//! Energy counters that cannot be what they seem: one that stands still and then jumps says nothing about single steps,
+//! and two that always grow in the same proportion are one measurement, of which the other was computed.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use gnntop_wire::{SignalKind, Unit};
+
+use super::check::Check;
+use crate::figures::{count, duration, percent};
+use crate::findings::evidence::Evidence;
+use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::robust::quantile;
+use crate::store::{Point, Signal};
+
+/// Readings below which a pattern may be chance.
+const ENOUGH: usize = 20;
+/// Share of readings without any increase from which on a counter stands still.
+const STILL: f64 = 0.2;
+/// Two counters whose ratio varies by less than this share of itself are one.
+const SAME_RATIO: f64 = 0.001;
+
+/// The check.
+pub(super) struct DoubtfulEnergy;
+
+impl Check for DoubtfulEnergy {
+    fn kind(&self) -> Kind {
+        Kind::DoubtfulEnergy
+    }
+
+    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+        let is_energy = |signal: &&Signal| {
+            signal.kind == SignalKind::Counter && matches!(signal.unit, Unit::Millijoules | Unit::Microjoules)
+        };
+        let counters: Vec<Counter<'_>> =
+            evidence.store.signals().all().iter().filter(is_energy).map(Counter::of).collect();
+        if counters.iter().all(|counter| counter.increases.len() < ENOUGH) {
+            return Outcome::NotEnough("no energy counter was read often enough".to_owned());
+        }
+        let mut found: Vec<Finding> = counters.iter().filter_map(Counter::standing_still).collect();
+        for (at, counter) in counters.iter().enumerate() {
+            found.extend(counters[at + 1..].iter().filter_map(|other| counter.in_proportion_to(other)));
+        }
+        found.into()
+    }
+}
+
+/// A counter with what it counted between readings.
+struct Counter<'a> {
+    signal: &'a Signal,
+    /// By the time of the later reading: that time, how long after the one before, and the increase.
+    increases: Vec<Increase>,
+}
+
+struct Increase {
+    t_ns: u64,
+    after_ns: u64,
+    /// In the signal's own unit.
+    energy: f64,
+}
+
+impl<'a> Counter<'a> {
+    fn of(signal: &'a Signal) -> Self {
+        let pairs = signal.series.points().zip(signal.series.points().skip(1));
+        let increase = |(before, after): (&Point<i64>, &Point<i64>)| {
+            let energy = after.value()?.checked_sub(before.value()?).filter(|energy| *energy >= 0)? as f64;
+            Some(Increase { t_ns: after.t_ns(), after_ns: after.t_ns().saturating_sub(before.t_ns()), energy })
+        };
+        Self { signal, increases: pairs.filter_map(increase).collect() }
+    }
+
+    fn standing_still(&self) -> Option<Finding> {
+        let readings = self.increases.len();
+        let still = self.increases.iter().filter(|increase| increase.energy == 0.0).count();
+        let share = still as f64 / readings.max(1) as f64;
+        if readings < ENOUGH || still == readings || share < STILL {
+            return None;
+        }
+        let (mut longest_ns, mut now_ns) = (0, 0u64);
+        for increase in &self.increases {
+            now_ns = if increase.energy == 0.0 { now_ns.saturating_add(increase.after_ns) } else { 0 };
+            longest_ns = longest_ns.max(now_ns);
+        }
+        let summary = format!(
+            "{} does not move in {} of its readings and then jumps: it cannot give the energy of single steps",
+            self.signal.name,
+            percent(share)
+        );
+        let readings = count(readings as u64);
+        let evidence = format!("{readings} readings; it stood still for up to {}", duration(longest_ns));
+        let advice = format!("compare energy over much longer than {}", duration(longest_ns.max(MOMENT)));
+        Some(note(summary).because(evidence).advise(advice))
+    }
+
+    fn in_proportion_to(&self, other: &Self) -> Option<Finding> {
+        let of_other: HashMap<u64, f64> = other.increases.iter().map(|one| (one.t_ns, one.energy)).collect();
+        let ratio =
+            |one: &Increase| of_other.get(&one.t_ns).filter(|_| one.energy > 0.0).map(|other| other / one.energy);
+        let mut ratios: Vec<f64> = self.increases.iter().filter_map(ratio).filter(|ratio| *ratio > 0.0).collect();
+        if ratios.len() < ENOUGH {
+            return None;
+        }
+        let (low, usual, high) =
+            (quantile(&mut ratios, 0.05)?, quantile(&mut ratios, 0.5)?, quantile(&mut ratios, 0.95)?);
+        if high - low > SAME_RATIO * usual {
+            return None;
+        }
+        let (name, other) = (&self.signal.name, &other.signal.name);
+        let summary = format!("{other} is always {usual:.4} of {name}: one of the two is computed, not measured");
+        let evidence = format!("in {} readings the ratio varies by less than 0.1 %", count(ratios.len() as u64));
+        Some(note(summary).because(evidence).advise("count only one of them as measured, and find out which it is"))
+    }
+}
+
+/// The shortest time that the advice names.
+const MOMENT: u64 = Duration::from_secs(1).as_nanos() as u64;
+
+fn note(summary: String) -> Finding {
+    Finding::of_run(Kind::DoubtfulEnergy, Confidence::Medium, None, summary)
+}
