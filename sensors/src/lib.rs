@@ -40,6 +40,7 @@
 //! | `process.threads` | G | | `/proc/PID/stat` num_threads | pass |
 //! | `process.rss.peak`, `process.swap` | G | B | `/proc/PID/status` VmHWM, VmSwap | pass |
 //! | `process.main_thread.voluntary_switches`, `.involuntary_switches` | C | | `/proc/PID/status`, which counts the main thread only | pass |
+//! | `process.main_thread.cpu_wait` | C | ns | `/proc/PID/schedstat`: ready to run, and no CPU free | pass |
 //! | `process.io.rchar`, `.wchar` | C | B | `/proc/PID/io`: all reads and writes, cached ones too | pass |
 //! | `process.io.read_bytes`, `.write_bytes` | C | B | `/proc/PID/io`: what reached the disks | pass |
 //! | `machine.cpu.busy` | C | ns | `/proc/stat` user + nice + system + irq + softirq, sum of all cores | pass |

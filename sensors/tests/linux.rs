@@ -34,6 +34,7 @@ fn every_signal_of_a_healthy_machine_has_its_value() {
         ("process.swap", 16 * 1024),
         ("process.main_thread.voluntary_switches", 111),
         ("process.main_thread.involuntary_switches", 22),
+        ("process.main_thread.cpu_wait", 2_000_000),
         ("process.io.rchar", 1000),
         ("process.io.wchar", 2000),
         ("process.io.read_bytes", 4096),
@@ -84,6 +85,18 @@ fn every_signal_of_a_healthy_machine_has_its_value() {
     for (name, _) in pass.readings() {
         assert!(listed.contains(name.as_str()), "{name} is not listed");
     }
+}
+
+#[test]
+fn a_kernel_without_scheduler_statistics_says_so() {
+    let fake = FakeProc::new();
+    let wait = "process.main_thread.cpu_wait";
+    fake.write("proc/4242/schedstat", "0 0 0\n");
+    assert_eq!(Pass::of(&mut fake.open()).reason(wait), Some("this kernel keeps no scheduler statistics"));
+    fake.write("proc/4242/schedstat", "17 none\n");
+    assert_eq!(Pass::of(&mut fake.open()).reason(wait), Some("cannot understand /proc/PID/schedstat"));
+    fake.remove("proc/4242/schedstat");
+    assert!(Pass::of(&mut fake.open()).reason(wait).is_some());
 }
 
 #[test]

@@ -27,6 +27,7 @@ impl FakeProc {
             "proc/4242/io",
             "rchar: 1000\nwchar: 2000\nsyscr: 10\nsyscw: 20\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 0\n",
         );
+        fake.write("proc/4242/schedstat", "50000000 2000000 31\n");
         fake.write(
             "proc/stat",
             "cpu  30 2 10 1000 40 3 5 6 0 0\ncpu0 10 1 5 500 20 1 2 2 0 0\ncpu1 20 1 5 500 20 2 3 4 0 0\nintr 5 1 2\nctxt 9\n",
@@ -87,7 +88,7 @@ impl FakeProc {
 
     /// The process ends: its files go.
     pub fn end_process(&self) {
-        for file in ["stat", "status", "io", "net/dev"] {
+        for file in ["stat", "status", "io", "schedstat", "net/dev"] {
             self.remove(&format!("proc/{PID}/{file}"));
         }
     }

@@ -1,0 +1,51 @@
+//! How long the process's main thread was ready to run and had no CPU: contention, measured.
+
+use gnntop_wire::{SignalKind, Unit};
+
+use super::hot_file::{FileTrouble, HotFile};
+use super::parse::{decimal, words};
+use crate::clock::monotonic_ns;
+use crate::options::SensorOptions;
+use crate::sensor::{Registry, Sensor};
+use crate::signal::SignalIndex;
+use crate::sink::Sink;
+
+/// Reads `/proc/PID/schedstat`: nanoseconds on a CPU, nanoseconds waiting for one, and turns.
+#[derive(Debug)]
+pub(super) struct RunQueue {
+    schedstat: HotFile,
+    wait: SignalIndex,
+}
+
+impl RunQueue {
+    pub(super) fn open(options: &SensorOptions, registry: &mut Registry) -> Self {
+        let name = "process.main_thread.cpu_wait";
+        Self {
+            schedstat: HotFile::new(options.proc_root.join(options.pid.to_string()).join("schedstat")),
+            wait: registry.plain(name, Unit::Nanoseconds, SignalKind::Counter, "/proc/PID/schedstat"),
+        }
+    }
+}
+
+impl Sensor for RunQueue {
+    fn name(&self) -> &'static str {
+        "run queue"
+    }
+
+    fn read(&mut self, sink: &mut Sink<'_>) {
+        let snapshot = match self.schedstat.read() {
+            Ok(snapshot) => snapshot,
+            Err(error) => {
+                let reason = FileTrouble { path: self.schedstat.path(), error };
+                return sink.absent(self.wait, monotonic_ns(), &reason);
+            }
+        };
+        let mut fields = words(snapshot.bytes.trim_ascii_end()).map(decimal);
+        match (fields.next().flatten(), fields.next().flatten()) {
+            // A thread that was never on a CPU could not have been asked about: this kernel does not count.
+            (Some(0), _) => sink.absent(self.wait, snapshot.t_ns, &"this kernel keeps no scheduler statistics"),
+            (Some(_), Some(wait_ns)) => sink.value(self.wait, snapshot.t_ns, wait_ns),
+            _ => sink.absent(self.wait, snapshot.t_ns, &"cannot understand /proc/PID/schedstat"),
+        }
+    }
+}
