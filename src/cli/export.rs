@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::assumptions::EnergyArguments;
 use super::exit::SUCCESS;
@@ -35,8 +36,6 @@ Times in the files are the publisher's own clock. What lies partly in the window
 
 /// Exports that may get larger than this are warned about.
 const LARGE: u64 = 256 << 20;
-/// Length of the intervals of a histogram log.
-const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 /// A histogram log tells times in milliseconds.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -48,7 +47,7 @@ pub(super) struct ExportArguments {
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// The form
-    #[arg(long, value_enum)]
+    #[arg(long, value_name = "FORM", value_parser = To::parser())]
     to: To,
     /// Where to write, standard output without it
     #[arg(short, long, value_name = "FILE")]
@@ -79,32 +78,31 @@ pub(super) struct ExportArguments {
     energy: EnergyArguments,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+/// What to write: events in a form, or figures of the whole recording.
+#[derive(Clone, Copy, Debug)]
 enum To {
-    Perfetto,
-    Chrome,
-    Csv,
-    Ndjson,
-    Parquet,
-    Hlog,
-    Speedscope,
+    Events {
+        form: Form,
+        /// How many times as large as the recording that is.
+        times: u64,
+    },
     Openmetrics,
-    /// CodeCarbon's emissions.csv
     Emissions,
 }
 
 impl To {
-    /// How many times as large as a recording an export of it is: a little more than the labelled recordings give.
-    fn times(self) -> u64 {
-        match self {
-            Self::Perfetto => 6,
-            Self::Chrome => 15,
-            Self::Csv => 9,
-            Self::Ndjson => 17,
-            Self::Speedscope => 6,
-            Self::Parquet => 3,
-            Self::Hlog | Self::Openmetrics | Self::Emissions => 0,
-        }
+    fn parser() -> impl TypedValueParser<Value = Self> {
+        let figures = [
+            (PossibleValue::new("openmetrics"), Self::Openmetrics),
+            (PossibleValue::new("emissions").help("CodeCarbon's emissions.csv"), Self::Emissions),
+        ];
+        let events = Form::ALL.map(|(name, form, times)| (PossibleValue::new(name), Self::Events { form, times }));
+        let all: Vec<(PossibleValue, Self)> = events.into_iter().chain(figures).collect();
+        let names = PossibleValuesParser::new(all.iter().map(|(name, _)| name.clone()));
+        names.try_map(move |given| {
+            let found = all.iter().find(|(name, _)| name.matches(&given, false));
+            found.map(|(_, to)| *to).ok_or("no such form")
+        })
     }
 }
 
@@ -115,25 +113,23 @@ fn steps(text: &str) -> Result<Range<u64>, String> {
 
 /// Does `gnntop export`.
 pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
-    if arguments.interval.is_some() && arguments.to != To::Hlog {
+    let is_hlog = matches!(arguments.to, To::Events { form: Form::Hlog { .. }, .. });
+    if arguments.interval.is_some() && !is_hlog {
         bail!("--interval is for --to hlog");
     }
     let has_window = arguments.steps.is_some() || arguments.from.is_some() || arguments.until.is_some();
     if has_window && matches!(arguments.to, To::Openmetrics | To::Emissions) {
         bail!("this form is of the whole recording: leave --steps, --from and --until out");
     }
-    let form = match arguments.to {
-        To::Perfetto => Form::Perfetto,
-        To::Chrome => Form::Chrome,
-        To::Csv => Form::Csv,
-        To::Ndjson => Form::Ndjson,
-        To::Parquet => Form::Parquet,
-        To::Hlog => Form::Hlog { interval_ns: interval_ns(arguments.interval)? },
-        To::Speedscope => Form::Speedscope,
+    let (mut form, times) = match arguments.to {
+        To::Events { form, times } => (form, times),
         To::Openmetrics => return metrics(arguments),
         To::Emissions => return emissions(arguments),
     };
-    warn_of_size(arguments);
+    if let (Form::Hlog { interval_ns }, Some(interval)) = (&mut form, arguments.interval) {
+        *interval_ns = whole_interval_ns(interval)?;
+    }
+    warn_of_size(arguments, times);
     let window_ns = window(arguments)?;
     let (written, left_out) = match &arguments.output {
         Some(path) => into(form, arguments, window_ns, BufWriter::new(record::create(path, arguments.force)?))?,
@@ -149,9 +145,9 @@ pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
 }
 
 /// Says so before an export that may get large, as far as that can be known.
-fn warn_of_size(arguments: &ExportArguments) {
+fn warn_of_size(arguments: &ExportArguments, times: u64) {
     let len = std::fs::metadata(&arguments.file).map_or(0, |meta| meta.len());
-    let about = len.saturating_mul(arguments.to.times());
+    let about = len.saturating_mul(times);
     if about > LARGE {
         let size = bytes(about as f64);
         output::note(&format!(
@@ -161,8 +157,7 @@ fn warn_of_size(arguments: &ExportArguments) {
 }
 
 /// The length of an interval of the histogram log.
-fn interval_ns(interval: Option<Duration>) -> anyhow::Result<u64> {
-    let interval = interval.unwrap_or(DEFAULT_INTERVAL);
+fn whole_interval_ns(interval: Duration) -> anyhow::Result<u64> {
     if interval < SHORTEST_INTERVAL {
         bail!("an interval of less than {} ms says nothing: give more", SHORTEST_INTERVAL.as_millis());
     }

@@ -35,6 +35,20 @@ pub enum Form {
     Speedscope,
 }
 
+impl Form {
+    /// All forms, with what each is called and how many times as large as a recording an export of it is: a little more
+    /// than the labelled recordings give, 0 where it stays small.
+    pub const ALL: [(&'static str, Self, u64); 7] = [
+        ("perfetto", Self::Perfetto, 6),
+        ("chrome", Self::Chrome, 15),
+        ("csv", Self::Csv, 9),
+        ("ndjson", Self::Ndjson, 17),
+        ("parquet", Self::Parquet, 3),
+        ("hlog", Self::Hlog { interval_ns: 1_000_000_000 }, 0),
+        ("speedscope", Self::Speedscope, 6),
+    ];
+}
+
 /// Takes what a source hands over and writes it in a form.
 pub struct Exporter<'w> {
     format: Box<dyn Format + 'w>,
