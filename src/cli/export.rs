@@ -28,6 +28,7 @@ Examples:
   gnntop export pna.gnntop --to ndjson --from 90s --until 2m | head
   gnntop export pna.gnntop --to parquet -o pna.parquet       DuckDB, pandas, Polars
   gnntop export pna.gnntop --to speedscope -o pna.speedscope.json
+  gnntop export pna.gnntop --to collapsed | flamegraph.pl --countname us > pna.svg
   gnntop export pna.gnntop --to hlog --interval 10s -o pna.hlog
   gnntop export pna.gnntop --to openmetrics
   gnntop export pna.gnntop --to emissions -o emissions.csv --region CA-QC

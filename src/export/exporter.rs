@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use gnntop_wire::{Definition, DeviceSpan, Event, Item, NameId, NameKind, Span, TrackId, Unit};
 
 use super::format::{Entry, Format};
-use super::{chrome, hlog, parquet, perfetto, rows, speedscope};
+use super::{chrome, collapsed, hlog, parquet, perfetto, rows, speedscope};
 use gnntop_analysis::stream::Sink;
 
 /// Definitions of a kind that are kept; events of others are counted as left out.
@@ -33,12 +33,14 @@ pub enum Form {
     },
     /// speedscope's JSON: a flame chart for each track.
     Speedscope,
+    /// One stack a line with its time, for flame graphs.
+    Collapsed,
 }
 
 impl Form {
     /// All forms, with what each is called and how many times as large as a recording an export of it is: a little more
     /// than the labelled recordings give, 0 where it stays small.
-    pub const ALL: [(&'static str, Self, u64); 7] = [
+    pub const ALL: [(&'static str, Self, u64); 8] = [
         ("perfetto", Self::Perfetto, 6),
         ("chrome", Self::Chrome, 15),
         ("csv", Self::Csv, 9),
@@ -46,6 +48,7 @@ impl Form {
         ("parquet", Self::Parquet, 3),
         ("hlog", Self::Hlog { interval_ns: 1_000_000_000 }, 0),
         ("speedscope", Self::Speedscope, 6),
+        ("collapsed", Self::Collapsed, 0),
     ];
 }
 
@@ -73,6 +76,7 @@ impl<'w> Exporter<'w> {
             Form::Parquet => Box::new(parquet::Parquet::new(out)),
             Form::Hlog { interval_ns } => Box::new(hlog::Hlog::new(out, interval_ns)),
             Form::Speedscope => Box::new(speedscope::Speedscope::new(out)),
+            Form::Collapsed => Box::new(collapsed::Collapsed::new(out)),
         };
         Self {
             format,

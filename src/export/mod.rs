@@ -1,12 +1,13 @@
 //! Recordings in forms that other tools open, written as they are read, in bounded memory.
 //!
 //! ```text
-//! source ─▶ Exporter (what ids mean, the window) ─▶ Format: perfetto │ chrome │ speedscope │ csv │ ndjson │ parquet │ hlog
+//! source ─▶ Exporter (what ids mean, the window) ─▶ Format: perfetto │ chrome │ speedscope │ collapsed │ csv │ ndjson │ parquet │ hlog
 //! Store, Findings ─▶ openmetrics
 //! Store ─▶ emissions (CodeCarbon's file, and one of its quality)
 //! ```
 
 mod chrome;
+mod collapsed;
 pub mod emissions;
 mod exporter;
 mod format;
