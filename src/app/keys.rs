@@ -164,6 +164,7 @@ pub const BINDINGS: &[Binding] = &[
         "pipeline: stages, their bubble, a better split",
     )
     .footer("P", "pipeline"),
+    key(&[Char('m')], "m", When::Open, Command::Show(View::Marks), "marks: how often, and what steps with one take"),
     key(&[Char('{')], "{", When::Ranks, Command::TurnRank { forward: false }, "the rank before, in every view")
         .footer("{ }", "rank"),
     key(&[Char('}')], "}", When::Ranks, Command::TurnRank { forward: true }, "the next rank, in every view"),

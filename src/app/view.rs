@@ -1,5 +1,5 @@
 //! What can fill the screen: nine views that a digit shows, two that a letter shows where a run has several ranks or
-//! stages, and four more that lie on top of one of them.
+//! stages, and five more that lie on top of one of them.
 
 /// What fills the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -31,6 +31,8 @@ pub enum View {
     Step,
     /// The choice of what to look at.
     Sessions,
+    /// The marks of the run, by their text.
+    Marks,
     /// The program's output.
     Log,
     /// The keys.
@@ -39,7 +41,7 @@ pub enum View {
 
 impl View {
     /// All views.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Overview,
         Self::Steps,
         Self::Latency,
@@ -53,6 +55,7 @@ impl View {
         Self::Pipeline,
         Self::Step,
         Self::Sessions,
+        Self::Marks,
         Self::Log,
         Self::Help,
     ];
@@ -108,6 +111,7 @@ impl View {
             Self::Pipeline => ("pipeline", "pipe"),
             Self::Step => ("step", "step"),
             Self::Sessions => ("sessions", "open"),
+            Self::Marks => ("marks", "mark"),
             Self::Log => ("output", "out"),
             Self::Help => ("help", "help"),
         }

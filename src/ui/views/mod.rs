@@ -13,7 +13,7 @@
 //!  P pipeline   pipeline.rs   the stages of a pipeline in one step
 //!  R ranks      ranks.rs      the ranks of a run side by side (ranks_facts.rs: in words)
 //!  Enter        panel/step_detail.rs   one step in full, below the bars
-//!  o, ?, O      log.rs, help.rs, sessions.rs   the program's output, the keys, the choice of sessions
+//!  m, o, ?, O   marks.rs, log.rs, help.rs, sessions.rs   marks by text, the program's output, the keys, the choice of sessions
 //! ```
 
 mod compare;
@@ -23,6 +23,7 @@ mod hardware;
 mod help;
 mod latency;
 mod log;
+mod marks;
 mod memory;
 mod overview;
 mod pipeline;
@@ -56,6 +57,7 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
         View::Step => step_detail::draw_below_bars(body, scene),
         View::Sessions => sessions::draw(body, scene),
         View::Log => log::draw(body, scene),
+        View::Marks => marks::draw(body, scene),
         View::Help => help::draw(body, scene),
     }
 }
