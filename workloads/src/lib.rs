@@ -15,7 +15,7 @@
 //! inject         causes of slowness on demand, around the steps
 //! launch         options that every training has, and its ranks
 //! trainers       what trains each model: its batches and the phases of its step
-//! command        the command lines, and the registry that `gnntop train NAME` asks
+//! command        the command lines, by the names that `gnntop train NAME` takes
 //! ```
 
 // The tests of the GPU's kernels take their graphs from `tests/`, which knows this crate by its name.

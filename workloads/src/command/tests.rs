@@ -1,11 +1,11 @@
-//! What of a command line ranks are compared by.
+//! The names that trainings are started by, and what of a command line ranks are compared by.
 
 use clap::{Command, CommandFactory};
 
 use super::gat::GatCommand;
-use super::registry::Workload;
 use super::sage::SageCommand;
 use super::vig::VigCommand;
+use super::{WORKLOADS, Workload};
 use crate::launch::{MAY_DIFFER, Settings, difference, written};
 
 /// The trainings on several ranks, with these words behind the name.
@@ -83,4 +83,23 @@ fn usual_values_are_those_of_whoever_writes_them_out() {
     assert_eq!(settings("sage", &["--hidden", "256", "--fanouts", "10,10,10"]), usual);
     assert_ne!(settings("sage", &["--hidden", "128"]), usual);
     assert!(usual.unwrap().contains(&("--plain".to_owned(), "false".to_owned())));
+}
+
+#[test]
+fn every_listed_workload_can_be_parsed() {
+    for known in WORKLOADS {
+        Workload::parse(known.name, &[]).unwrap();
+    }
+}
+
+#[test]
+fn an_unknown_name_is_answered_with_the_known_ones() {
+    let error = Workload::parse("pan", &[]).unwrap_err().to_string();
+    assert_eq!(error, "no workload is called pan; there is: gat, gcn, pna, sage, vig");
+}
+
+#[test]
+fn help_is_a_usage_error_with_examples() {
+    let error = Workload::parse("pna", &["--help".into()]).unwrap_err().to_string();
+    assert!(error.contains("Examples:") && error.contains("gnntop train pna"), "{error}");
 }
