@@ -226,7 +226,7 @@ mod workloads {
     #[test]
     fn unknown_names_and_settings_are_answered() {
         let sessions = Sessions::new();
-        sessions.run(["run", "pan"]).refused("no workload is called pan; there is: gat, gcn, pna, sage, vig");
+        sessions.run(["run", "pan"]).refused("no workload is called pan; there is: gat, gcn, gin, pna, sage, vig");
         sessions.run(["train", "pan"]).refused("no workload is called pan");
         assert_eq!(sessions.run(["train", "pna", "--no-such-setting"]).code, Some(2));
         let help = sessions.run(["train", "pna", "--help"]);

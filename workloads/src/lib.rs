@@ -9,7 +9,7 @@
 //! cuda           operations on NVIDIA GPUs, or what stands in for them
 //! kernels        the operations of the models, on either device
 //! molecule, nodes, images    data that is read or made up; sampling draws neighbourhoods
-//! models         pna, gcn, sage, gat, vig: layers and networks
+//! models         pna, gcn, gin, sage, gat, vig: layers and networks
 //! parallel       what ranks do together: collectives, gradients, the stages of a pipeline
 //! train          the loop, its observer and errors; loss, Adam, metrics
 //! inject         causes of slowness on demand, around the steps

@@ -9,6 +9,7 @@ mod gat_cora;
 mod gat_gradients;
 mod gat_reference;
 mod gcn_reference;
+mod gin_reference;
 mod kernels_families;
 mod kernels_gradients;
 mod kernels_reference;

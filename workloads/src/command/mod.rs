@@ -3,6 +3,7 @@
 
 mod gat;
 mod gcn;
+mod gin;
 mod pipeline;
 mod pna;
 mod sage;
@@ -18,6 +19,7 @@ use clap::Parser;
 
 use self::gat::GatCommand;
 use self::gcn::GcnCommand;
+use self::gin::GinCommand;
 use self::pna::PnaCommand;
 use self::sage::SageCommand;
 use self::training_command::TrainingCommand;
@@ -26,9 +28,10 @@ use crate::launch::{given, training_begins};
 use crate::train::{Observer, Summary, TrainError};
 
 /// The trainings that there are.
-pub const WORKLOADS: [Registered; 5] = [
+pub const WORKLOADS: [Registered; 6] = [
     Registered { name: "gat", parse: parse::<GatCommand> },
     Registered { name: "gcn", parse: parse::<GcnCommand> },
+    Registered { name: "gin", parse: parse::<GinCommand> },
     Registered { name: "pna", parse: parse::<PnaCommand> },
     Registered { name: "sage", parse: parse::<SageCommand> },
     Registered { name: "vig", parse: parse::<VigCommand> },

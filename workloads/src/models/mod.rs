@@ -4,6 +4,7 @@
 mod chain;
 pub mod gat;
 pub mod gcn;
+pub mod gin;
 mod layered;
 mod node_model;
 mod parameters;

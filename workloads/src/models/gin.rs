@@ -1,0 +1,154 @@
+//! GIN, the graph isomorphism network (Xu et al., *How powerful are graph neural networks?*, 2019, equation 4.1), for nodes.
+//!
+//! Layer l computes `MLP((1 + eps) x_i + sum_j x_j)` over the in-neighbours j, with eps = 0 and an MLP of two linear layers
+//! with ReLU between; then ReLU and dropout except after the last layer. Parameters have PyTorch Geometric's names and
+//! shapes (`GINConv` around `Sequential(Linear, ReLU, Linear)`), so its checkpoints load.
+//!
+//! There is one form, operation by operation: most of its time is in matrix products, which fusing would not change.
+
+use std::sync::Arc;
+
+use candle_core::{Result, Tensor, bail};
+use candle_nn::{Init, Linear, Module, VarBuilder};
+
+use super::node_model::{check_nodes, edges_of};
+use super::{NodeModel, Pass};
+use crate::graph::{Adjacency, Reduce};
+use crate::kernels::{KernelFamily, dropout};
+
+/// Sizes of a [`Gin`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct GinConfig {
+    /// Features per node.
+    pub in_features: usize,
+    /// Width between layers, and inside every MLP.
+    pub hidden: usize,
+    /// Classes: numbers that the last layer gives for a node.
+    pub classes: usize,
+    /// Number of layers, one for each hop of a sample.
+    pub layers: usize,
+    /// Probability of dropout after every layer but the last.
+    pub dropout: f64,
+    /// Kernels that sum over neighbours.
+    pub kernels: KernelFamily,
+}
+
+impl GinConfig {
+    /// Input and output width of layer `layer`.
+    fn widths(&self, layer: usize) -> (usize, usize) {
+        let input = if layer == 0 { self.in_features } else { self.hidden };
+        let output = if layer + 1 == self.layers { self.classes } else { self.hidden };
+        (input, output)
+    }
+
+    /// Number of trainable values.
+    #[must_use]
+    pub fn parameters(&self) -> usize {
+        let of_layer = |(input, output)| (input + 1) * self.hidden + (self.hidden + 1) * output;
+        (0..self.layers).map(|layer| of_layer(self.widths(layer))).sum()
+    }
+
+    /// # Errors
+    /// A size is 0, or the dropout is no probability below 1.
+    fn check(&self) -> Result<()> {
+        if [self.in_features, self.hidden, self.classes, self.layers].contains(&0) {
+            bail!("gin: features, hidden width, classes and layers must be at least 1: {self:?}");
+        }
+        if !(0.0..1.0).contains(&self.dropout) {
+            bail!("gin: dropout must be at least 0 and below 1, it is {}", self.dropout);
+        }
+        Ok(())
+    }
+}
+
+/// The MLP of a layer: its two linear layers.
+#[derive(Debug, Clone)]
+struct GinConv([Linear; 2]);
+
+impl GinConv {
+    /// Reads `nn.0.*` and `nn.2.*`, as `Sequential(Linear, ReLU, Linear)` names them.
+    fn new((input, output): (usize, usize), hidden: usize, vb: &VarBuilder<'_>) -> Result<Self> {
+        let nn = vb.pp("nn");
+        Ok(Self([linear(input, hidden, &nn.pp(0))?, linear(hidden, output, &nn.pp(2))?]))
+    }
+
+    /// `[sources, input]` to `[targets, output]`. In a block the targets are the first of the sources.
+    fn forward(&self, x: &Tensor, edges: &Arc<Adjacency>, kernels: KernelFamily) -> Result<Tensor> {
+        let sum = kernels.aggregate(edges, Reduce::Sum, x, None)?;
+        let own = x.narrow(0, 0, edges.nodes())?;
+        self.0[1].forward(&self.0[0].forward(&(sum + own)?)?.relu()?)
+    }
+}
+
+/// New parameters are uniform within `1 / sqrt(input)`, as PyTorch's.
+fn linear(input: usize, output: usize, vb: &VarBuilder<'_>) -> Result<Linear> {
+    let bound = 1.0 / (input as f64).sqrt();
+    let init = Init::Uniform { lo: -bound, up: bound };
+    let weight = vb.get_with_hints((output, input), "weight", init)?;
+    Ok(Linear::new(weight, Some(vb.get_with_hints(output, "bias", init)?)))
+}
+
+/// The graph isomorphism network.
+#[derive(Debug, Clone)]
+pub struct Gin {
+    config: GinConfig,
+    convs: Vec<GinConv>,
+}
+
+impl NodeModel for Gin {
+    type Config = GinConfig;
+
+    fn new(config: &GinConfig, vb: VarBuilder<'_>) -> Result<Self> {
+        config.check()?;
+        let conv = |layer| GinConv::new(config.widths(layer), config.hidden, &vb.pp("convs").pp(layer));
+        let convs = (0..config.layers).map(conv).collect::<Result<_>>()?;
+        Ok(Self { config: config.clone(), convs })
+    }
+
+    fn layers(&self) -> usize {
+        self.convs.len()
+    }
+
+    fn forward_with<G>(
+        &self,
+        features: &Tensor,
+        layers: &[Arc<Adjacency>],
+        pass: Pass,
+        mut enter: impl FnMut(usize) -> G,
+    ) -> Result<Tensor> {
+        check_nodes(features, self.config.in_features, layers, self.convs.len())?;
+        let mut x = features.clone();
+        for (index, conv) in self.convs.iter().enumerate() {
+            let _guard = enter(index);
+            x = conv.forward(&x, edges_of(layers, index), self.config.kernels)?;
+            if index + 1 < self.convs.len() {
+                x = x.relu()?;
+                if let Some((probability, seed)) = pass.dropout(self.config.dropout, index) {
+                    x = dropout(&x, probability, seed)?;
+                }
+            }
+        }
+        Ok(x)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: GinConfig =
+        GinConfig { in_features: 13, hidden: 16, classes: 5, layers: 3, dropout: 0.5, kernels: KernelFamily::Spmm };
+
+    #[test]
+    fn parameters_are_counted_by_hand() {
+        let (first, inner, last) = (14 * 16 + 17 * 16, 17 * 16 + 17 * 16, 17 * 16 + 17 * 5);
+        assert_eq!(SMALL.parameters(), first + inner + last);
+    }
+
+    #[test]
+    fn impossible_settings_are_refused() {
+        assert!(SMALL.check().is_ok());
+        assert!(GinConfig { layers: 0, ..SMALL }.check().is_err());
+        assert!(GinConfig { dropout: 1.0, ..SMALL }.check().is_err());
+    }
+}
