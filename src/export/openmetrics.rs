@@ -163,7 +163,7 @@ fn counts(out: &mut String, findings: &Findings) {
     let count =
         |kind: Kind| findings.found.iter().filter(|found| found.kind == kind).map(|found| found.count).sum::<u64>();
     let lines = Kind::ALL.iter().filter(|kind| is_decided(kind));
-    let lines = lines.map(|kind| (format!("kind=\"{}\"", kind.id()), count(kind) as f64));
+    let lines = lines.map(|kind| (format!("kind=\"{}\"", kind.id()), count(*kind) as f64));
     samples(out, ("gnntop_findings", "gauge", ""), "How often each kind of finding was seen.", lines);
 }
 
