@@ -217,8 +217,8 @@ fn snapshots(app: &mut App, name: &str) {
     insta::assert_snapshot!(format!("{name}_120x40"), screen(app, 120, 40));
 }
 
-/// The four views of this file.
-const VIEWS: [(char, &str); 4] = [('4', "memory"), ('5', "hardware"), ('6', "energy"), ('7', "tracks")];
+/// The views of this file.
+const VIEWS: [(char, &str); 5] = [('4', "memory"), ('5', "hardware"), ('6', "energy"), ('7', "tracks"), ('m', "marks")];
 
 #[test]
 fn tracks() {
@@ -247,6 +247,32 @@ fn the_tracks_and_the_bars_speak_of_the_same_step() {
     assert!(screen(&mut app, 80, 24).contains("step 121"));
     press(&mut app, &[Key::Char('7'), Key::Esc]);
     assert!(!screen(&mut app, 80, 24).contains('▲'), "follows again");
+}
+
+#[test]
+fn marks_are_told_by_their_text_with_what_their_steps_take() {
+    let mut stream = StreamBuilder::new("marked");
+    let main = stream.track(TrackRole::Training, "main");
+    let mut t_ns = START_NS;
+    for step in 1..=100 {
+        let pause_ns = if step % 20 == 0 { 70 * MS } else { 0 };
+        stream.phase(main, step, "forward", t_ns, t_ns + 60 * MS + pause_ns);
+        if pause_ns > 0 {
+            stream.mark(main, "gc", t_ns + pause_ns);
+        }
+        t_ns += 60 * MS + pause_ns;
+        stream.step(main, step, t_ns - 60 * MS - pause_ns, t_ns);
+    }
+    stream.mark(main, "checkpoint \u{202e}saved", t_ns - MS);
+    let mut app = app_of(&stream.bytes());
+    press(&mut app, &[Key::Char('m')]);
+    snapshots(&mut app, "marks");
+    insta::assert_snapshot!("marks_40x10", screen(&mut app, 40, 10));
+    press(&mut app, &[Key::Esc]);
+    assert!(!screen(&mut app, 80, 24).contains("step with it"), "Esc leaves it");
+    let mut without = app_of(&FullRun::bytes());
+    press(&mut without, &[Key::Char('m')]);
+    assert!(screen(&mut without, 80, 24).contains("no marks yet"));
 }
 
 #[test]
@@ -551,7 +577,7 @@ fn nothing_in_a_stream_makes_a_view_panic() {
     for round in 0..150 {
         let mut app = app_of(&hostile_stream(&mut numbers));
         for _ in 0..16 {
-            press(&mut app, &[Key::Char(VIEWS[numbers.next(4) as usize].0), keys[numbers.next(14) as usize]]);
+            press(&mut app, &[Key::Char(VIEWS[numbers.next(5) as usize].0), keys[numbers.next(14) as usize]]);
             press(&mut app, &[keys[numbers.next(14) as usize]; 3]);
             let theme = Theme::new(ColorDepth::True, round % 3 == 0);
             picture(&mut app, numbers.next(140) as u16, numbers.next(50) as u16, theme);
