@@ -33,7 +33,9 @@ def main() -> None:
     """Measures the loops that are asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--gnntop", type=Path, default=REPOSITORY / "target/release/gnntop")
+    parser.add_argument(
+        "--gnntop", type=Path, default=REPOSITORY / "target/release/gnntop"
+    )
     parser.add_argument("--loops", nargs="+", default=["mlp", "pna", "gcn", "span"])
     arguments = parser.parse_args()
     for loop in arguments.loops:
@@ -43,8 +45,13 @@ def main() -> None:
 def ways(loop: str, gnntop: Path) -> dict[str, list[str]]:
     """The ways to start a loop, by what they are called."""
     command = [sys.executable, str(TRAININGS), loop]
-    found = {"alone": command, "gnntop run": [str(gnntop), "run", "--plain", "--", *command]}
-    traceml = shutil.which("traceml", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    found = {
+        "alone": command,
+        "gnntop run": [str(gnntop), "run", "--plain", "--", *command],
+    }
+    traceml = shutil.which(
+        "traceml", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    )
     if traceml and loop == "mlp":
         found["traceml run"] = [traceml, "run", str(TRAININGS), "--args", "mlp-traceml"]
     return found
@@ -60,8 +67,13 @@ def measure(loop: str, rounds: int, commands: dict[str, list[str]]) -> None:
         order = order[1:] + order[:1]
     print(f"\n{loop}: {rounds} rounds")
     for way, values in taken.items():
-        added = [value - alone for value, alone in zip(values, taken["alone"], strict=True)]
-        shares = [100 * more / alone for more, alone in zip(added, taken["alone"], strict=True)]
+        added = [
+            value - alone for value, alone in zip(values, taken["alone"], strict=True)
+        ]
+        shares = [
+            100 * more / alone
+            for more, alone in zip(added, taken["alone"], strict=True)
+        ]
         line = f"  {way:12} {statistics.median(values):10.1f} us a step ({quartiles(values)})"
         if way != "alone":
             line += f"   +{statistics.median(added):.1f} us ({quartiles(added)})  {statistics.median(shares):+.2f} %"
@@ -78,11 +90,19 @@ def step_us(command: list[str]) -> float:
     """Runs a training and gives what it says that its steps took."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result"
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("GNNTOP")}
-        environment.update(RESULT=str(result), OMP_NUM_THREADS="1", GNNTOP_DIR=f"{folder}/sessions")
-        done = subprocess.run(command, env=environment, capture_output=True, cwd=folder, check=False)
+        environment = {
+            k: v for k, v in os.environ.items() if not k.startswith("GNNTOP")
+        }
+        environment.update(
+            RESULT=str(result), OMP_NUM_THREADS="1", GNNTOP_DIR=f"{folder}/sessions"
+        )
+        done = subprocess.run(
+            command, env=environment, capture_output=True, cwd=folder, check=False
+        )
         if not result.exists():
-            sys.exit(f"{' '.join(command)} gave no result:\n{done.stderr.decode()[-2000:]}")
+            sys.exit(
+                f"{' '.join(command)} gave no result:\n{done.stderr.decode()[-2000:]}"
+            )
         return float(json.loads(result.read_text())["median_us"])
 
 

@@ -13,14 +13,14 @@ Take a function into a local or global of your own once, and call that::
     FORWARD = _native.phase("forward")          # a small int; ask once
 
     def hook(...):
-        depth = begin(FORWARD)                  # about 90 ns
+        depth = begin(FORWARD)                  # about 70 ns
         try:
             return original(...)
         finally:
             end_to(depth)                       # ends what an exception left open inside, too
 
-Without exceptions to fear ``end()`` (50 ns) does. Spans that are known only later are noted with ``stamp(slot)``
-(16 slots a thread, 90 ns) and recorded with ``span_between(name, begin_slot, end_slot)``, where ``NOW`` stands for
+Without exceptions to fear ``end()`` does. Spans that are known only later are noted with ``stamp(slot)``
+(16 slots a thread) and recorded with ``span_between(name, begin_slot, end_slot)``, where ``NOW`` stands for
 this instant; with times from elsewhere, ``now()`` and ``span_at``.
 
 - **Before the session is open everything works**: the last 512 events of a thread are kept, and written once that
@@ -37,7 +37,8 @@ this instant; with times from elsewhere, ``now()`` and ``span_at``.
 - **After a fork** the child is inert until it attaches as a worker: no need to check. ``status()`` tells.
 - **GPU**: ``cuda(device, stream)`` on the training thread after ``track``.
 
-Arguments marked "int" must fit 31 bits: they are passed without ``argtypes``, which would cost 80 ns a call.
+Arguments marked "int" must fit 31 bits: they are passed without ``argtypes``, which would cost 80 ns a call. What is
+called at every step does not go through ctypes at all where this Python allows: see ``_BUILTINS``.
 """
 
 from __future__ import annotations
@@ -88,6 +89,10 @@ close: Callable[[], None] = _nothing
 worker_close: Callable[[int], None] = _nothing
 cuda: Callable[[int, int], int] = _nothing
 
+leave: Callable[..., None] = _nothing
+"""Ends the innermost span, whatever it is given: for ``__exit__``."""
+
+_builtin: Callable[[bytes, int], Any] | None = None
 _name: Callable[[int, bytes], int] = _nothing
 _open: Callable[[bytes, bytes], int] = _nothing
 _fact: Callable[[bytes, bytes], None] = _nothing
@@ -100,6 +105,8 @@ _text: Callable[[int, Any, int], int] = _nothing
 
 _I32, _I64, _U64, _F64 = ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64, ctypes.c_double
 _TEXT = ctypes.c_char_p
+# What the library can make built-in functions of, which take a third of the time of a call through ctypes.
+_BUILTINS = ("begin", "end", "end_to", "stamp", "span_between", "now", "step", "leave")
 # Result, and argument types where a plain int does not do. PyDLL, not CDLL: to drop the GIL and get it back costs more
 # than any of these calls, and up to 5 ms where another thread takes it.
 _SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
@@ -156,6 +163,11 @@ def counter_name(text: str) -> int:
 def mark_name(text: str) -> int:
     """The number of a mark's text."""
     return _name(MARK, text.encode())
+
+
+def enter(name: int) -> Callable[..., None] | None:
+    """A function that begins this span, whatever it is given: for ``__enter__``. None where there are no built-ins."""
+    return None if _builtin is None else _builtin(b"enter", name)
 
 
 def open_session(name: str, facts: dict[str, str] | None = None) -> bool:
@@ -251,7 +263,18 @@ def _load() -> str:
     if functions.pop("abi")() != ABI:
         return f"{path} belongs to another version of gnntop"
     globals().update(functions)
+    _take_builtins(library)
     return ""
+
+
+def _take_builtins(library: ctypes.PyDLL) -> None:
+    """Has the calls of every step go to built-in functions; through ctypes where there are none, as in PyPy."""
+    try:
+        make = library.gnntop_builtin
+        make.restype, make.argtypes = ctypes.py_object, [_TEXT, _I32]
+        globals().update({name: make(name.encode(), 0) for name in _BUILTINS}, _builtin=make)
+    except (AttributeError, ValueError):
+        pass
 
 
 problem = _load()

@@ -1,11 +1,13 @@
 //! gnntop's probe behind a C interface, which `include/gnntop.h` describes.
 //!
 //! Python calls it through `ctypes`, so that one file serves every interpreter and needs no header of any. What a call
-//! means is in the header; here is how it comes about: `abi` takes what C gives and lets nothing unwind, `thread` holds
-//! what a thread has open and decides where its events go, `early` keeps them until there is a session, `worker` sends
-//! them to the parent process, `session` is the one session of the process, `names` its names.
+//! means is in the header; here is how it comes about: `abi` takes what C gives and lets nothing unwind, `builtins` makes
+//! functions of Python's own of what is called at every step, `thread` holds what a thread has open and decides where its
+//! events go, `early` keeps them until there is a session, `worker` sends them to the parent process, `session` is the one
+//! session of the process, `names` its names.
 
 mod abi;
+mod builtins;
 mod cuda;
 mod early;
 mod names;
@@ -16,3 +18,4 @@ mod warning;
 mod worker;
 
 pub use abi::*;
+pub use builtins::gnntop_builtin;

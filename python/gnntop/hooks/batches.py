@@ -39,7 +39,7 @@ def _unknown(_: object) -> Shape:
 def _of_tensor(batch: Any) -> Shape:
     """Samples are a tensor's first dimension."""
     shape = batch.shape
-    return (-1, -1, -1, -1, shape[0]) if len(shape) else ()
+    return (-1, -1, -1, -1, shape[0]) if shape else ()
 
 
 def _of_sequence(batch: Any) -> Shape:

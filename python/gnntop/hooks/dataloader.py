@@ -8,35 +8,25 @@ from typing import Any
 from gnntop import _native
 from gnntop.hooks import workers
 from gnntop.hooks.loop import loop
-from gnntop.hooks.patching import patch
+from gnntop.hooks.patching import patch, patch_phase
 
 _READY = "batches ready"
 
 
 def install(dataloader: ModuleType) -> None:
     """Hooks ``torch.utils.data.dataloader``."""
-    patch(dataloader._BaseDataLoaderIter, "__next__", _before, _after)
+    patch_phase(dataloader._BaseDataLoaderIter, "__next__", loop.fetch_begin, loop.fetch_end)
+    patch(dataloader._MultiProcessingDataLoaderIter, "_next_data", _asked, _count)
     workers.install(dataloader)
 
 
-# The iterator that is asked, where it has workers. The loop asks one at a time.
-_asked: Any = None
+def _asked(args: tuple[Any, ...]) -> Any:
+    """The iterator, where the training loop asks it."""
+    return args[0] if loop.is_here() else None
 
 
-def _before(args: tuple[Any, ...]) -> int | None:
-    global _asked
-    depth = loop.fetch_begin()
-    if depth is not None:
-        _asked = args[0] if args[0]._num_workers else None
-    return depth
-
-
-def _after(depth: int, batch: object) -> None:
-    global _asked
-    loop.fetch_end(depth, batch)
-    if _asked is not None:
-        _native.counter_int(_native.counter_name(_READY), _ready(_asked))
-        _asked = None
+def _count(iterator: Any, _: object) -> None:
+    _native.counter_int(_native.counter_name(_READY), _ready(iterator))
 
 
 def _ready(iterator: Any) -> int:

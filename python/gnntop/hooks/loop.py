@@ -152,7 +152,9 @@ class Loop:
         """The loop has its batch, or None at the end of the data."""
         _native.end_to(depth)
         self._has_forward = False
-        self._rest()
+        self._state = _NOTHING
+        if not self._sees_forward:
+            self._rest()
         if batch is not None:
             self._has_batch = True
             self._shape = shape_of(batch)
@@ -221,7 +223,8 @@ class Loop:
             return self._evaluation_begin()
         if self._validation_began and has_gradients:
             self._end_validation()
-        self._begin_in_closure()
+        if self._closures:
+            self._begin_in_closure()
         if self._has_forward:  # the loss of a forward pass before, or what leads from one network to the next
             _native.span_between(self.names.loss, _COMPUTED, _native.NOW)
         self._state = _FORWARD
@@ -268,7 +271,13 @@ class Loop:
             self._open()
         if self._validation_began:
             self._end_validation()
-        self._account_for_forward()
+        if self._has_forward:
+            _native.span_between(self.names.loss, _COMPUTED, _native.NOW)
+            self._has_forward = False
+            self._sees_forward = True
+        else:
+            self._infer_forward()
+        self._may_infer = False
         if self._micro_batches == 1 and self._accumulates and not self._closures:
             _native.span_between(self.names.micro_batch, _STEPPED, _DIFFERENTIATED)
         self._state = _BACKWARD
@@ -291,12 +300,8 @@ class Loop:
         if self._is_reducing:
             _native.span_between(self.names.all_reduce, _REDUCING, _native.NOW)
 
-    def _account_for_forward(self) -> None:
-        if self._has_forward:
-            _native.span_between(self.names.loss, _COMPUTED, _native.NOW)
-            self._has_forward = False
-            self._sees_forward = True
-        elif self._may_infer:
+    def _infer_forward(self) -> None:
+        if self._may_infer:
             self._begin_in_closure()
             _native.span_between(self.names.forward, _RESTED, _native.NOW)
             self._inferred += 1
@@ -304,9 +309,8 @@ class Loop:
                 _native.inferred(self.names.forward, _FROM_ARRIVAL)
         elif self._has_batch:
             self._sees_forward = False  # no root was called for this batch: from the next on it is inferred
-        self._may_infer = False
 
-    def backward_end(self, depth: int, is_micro_batch: bool) -> None:
+    def backward_end(self, depth: int, _result: object = None, is_micro_batch: bool = True) -> None:
         """Gradients are there, or it raised."""
         _native.end_to(depth)
         if self.has_peers:
@@ -356,7 +360,9 @@ class Loop:
             _native.span_between(self.names.optimizer, _DIFFERENTIATED, _native.NOW)
         else:
             _native.end_to(depth)
-        self._rest()
+        self._state = _NOTHING
+        if not self._sees_forward:
+            self._rest()
         self._micro_batches = 0
         if self.rule.optimizer(optimizer):
             self._end_step()

@@ -8,7 +8,7 @@ from typing import Any
 from gnntop import _native, _program
 from gnntop.hooks import patching, roots
 from gnntop.hooks.loop import loop
-from gnntop.hooks.patching import guarded, on_uninstall, patch
+from gnntop.hooks.patching import Hook, on_uninstall, patch, patch_phase
 
 # Tokens of optimizers' steps that have begun; they nest where an optimizer calls another.
 _stepping: list[tuple[int | None, int]] = []
@@ -17,9 +17,10 @@ _steps_begun = 0
 
 def install(torch: ModuleType) -> None:
     """Hooks torch."""
-    patching.is_compiling = torch.compiler.is_compiling
-    patch(torch.autograd, "backward", _before_backward, _after_backward)
-    patch(torch.autograd, "grad", _before_backward, _after_grad)
+    # Dynamo answers it with True while it traces; the cheapest of the functions of this kind.
+    patching.is_compiling = torch.compiler.is_dynamo_compiling
+    patch_phase(torch.autograd, "backward", loop.backward_begin, loop.backward_end)
+    patch_phase(torch.autograd, "grad", loop.backward_begin, _after_grad)
     _hook_optimizers(torch)
     patch(torch.amp.GradScaler, "step", _before_scaler, _after_scaler)
     patch(torch.amp.GradScaler, "unscale_", _before_unscale, _after_part)
@@ -40,14 +41,6 @@ def install_safetensors(safetensors: ModuleType) -> None:
 # ---- backward ------------------------------------------------------------------------------------------------------
 
 
-def _before_backward(_: tuple[Any, ...]) -> int | None:
-    return loop.backward_begin()
-
-
-def _after_backward(depth: int, _: object) -> None:
-    loop.backward_end(depth, is_micro_batch=True)
-
-
 def _after_grad(depth: int, _: object) -> None:
     loop.backward_end(depth, is_micro_batch=False)
 
@@ -59,25 +52,33 @@ def _hook_optimizers(torch: ModuleType) -> None:
     # torch 2.15 has no attribute torch.optim.optimizer, only the module.
     from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-    before = register_optimizer_step_pre_hook(guarded("optimizer", _before_step))
-    after = register_optimizer_step_post_hook(guarded("optimizer", _after_step))
-    on_uninstall.extend((before.remove, after.remove))
+    hook, is_compiling = Hook("optimizer"), patching.is_compiling
 
+    # As `patching.guarded` has it, without a call in between: every step pays for these two.
+    def before(optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        global _steps_begun
+        if hook.is_on and not is_compiling():
+            try:
+                _steps_begun += 1
+                closure = args[1] if len(args) > 1 else kwargs.get("closure") if kwargs else None
+                _stepping.append((loop.optimizer_begin(closure is not None), id(optimizer)))
+            except Exception as error:
+                hook.failed(error)
 
-def _before_step(optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    global _steps_begun
-    _steps_begun += 1
-    key = id(optimizer)
-    closure = args[1] if len(args) > 1 else kwargs.get("closure")
-    _stepping.append((loop.optimizer_begin(closure is not None), key))
+    def after(optimizer: Any, _args: tuple[Any, ...], _kwargs: dict[str, Any]) -> None:
+        if hook.is_on and not is_compiling():
+            try:
+                token, key = _stepping.pop()
+                while key != id(optimizer) and _stepping:  # a step that raised was never popped
+                    token, key = _stepping.pop()
+                if token is not None:
+                    loop.optimizer_end(token, key)
+            except Exception as error:
+                hook.failed(error)
 
-
-def _after_step(optimizer: Any, _args: tuple[Any, ...], _kwargs: dict[str, Any]) -> None:
-    token, key = _stepping.pop()
-    while key != id(optimizer) and _stepping:  # a step that raised was never popped
-        token, key = _stepping.pop()
-    if token is not None:
-        loop.optimizer_end(token, key)
+    on_uninstall.extend(
+        (register_optimizer_step_pre_hook(before).remove, register_optimizer_step_post_hook(after).remove)
+    )
 
 
 # ---- gradient scalers and clipping ---------------------------------------------------------------------------------

@@ -164,13 +164,14 @@ def _hooked(root: Any, compiled: Callable[..., Any] | None) -> Callable[..., Any
     this = weakref.ref(root)
     call = type(root)._call_impl
     is_grad_enabled = _torch.is_grad_enabled
+    begin, end = loop.forward_begin, loop.forward_end
 
     def forward(*args: Any, **kwargs: Any) -> Any:
         module: Any = this()
         depth = None
         if _hook.is_on:
             try:
-                depth = loop.forward_begin(is_grad_enabled(), module.training)
+                depth = begin(is_grad_enabled(), module.training)
             except Exception as error:
                 _hook.failed(error)
         try:
@@ -178,7 +179,7 @@ def _hooked(root: Any, compiled: Callable[..., Any] | None) -> Callable[..., Any
         finally:
             if depth is not None:
                 try:
-                    loop.forward_end(depth)
+                    end(depth)
                 except Exception as error:
                     _hook.failed(error)
 
