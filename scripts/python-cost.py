@@ -1,45 +1,145 @@
 #!/usr/bin/env python3
 """What gnntop costs a PyTorch training, beside the same training alone and under TraceML, in turn.
 
-usage: scripts/python-cost.py [--rounds 9] [--gnntop target/release/gnntop] [--loops mlp pna gcn]
+usage: scripts/python-cost.py [--rounds 40] [--launches 3] [--gnntop target/release/gnntop] [LOOP]...
 
-    mlp   five-layer MLP, batch 64, DataLoader of a TensorDataset, one thread: about 0.3 ms a step
-    pna   64-layer PNA of PyG on batches of small graphs
-    gcn   PyG's GCN on one graph of the size of Cora, eager; gcn-compiled: by torch.compile
-    span  `with gnntop.span(...)` in a loop that does nothing else
+    mlp            five-layer MLP, batch 64, DataLoader of a TensorDataset, one thread: about 0.3 ms a step
+    pna            64-layer PNA of PyG on batches of small graphs
+    gcn            PyG's GCN on one graph of the size of Cora, eager
+    gcn-compiled   the same by torch.compile
+    span           a thousand empty `with gnntop.span(...)`: microseconds are nanoseconds of one
+    profiled       no cost: each phase's time beside torch.profiler's record of it in the same steps
 
-Each round runs every way once, in an order that turns. A run tells the median of its steps, the first quarter left
-out. Printed: the median over rounds, its quartiles, and what each way adds to the step alone, by round. Run with the
-Python of scripts/python-env.sh, on a machine that does nothing else.
+All ways to run a loop are started together and take turns of some steps, in the order ABC CBA, while the others wait:
+each round compares neighbours in time. A turn tells the median of its steps and the memory of its process. Printed: the
+median over rounds and its quartiles; what each way adds to the step alone, by round, with quartiles and the interval in
+which the median lies with 95 %. Each launch is a new set of processes, which differ by chance. Run with the Python of
+scripts/python-env.sh, on a machine that does nothing else.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import json
+import math
 import os
 import shutil
+import signal
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
+import uuid
 from pathlib import Path
+from typing import IO, Any
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 TRAININGS = REPOSITORY / "python/benches/trainings.py"
+# Steps of a turn, and turns that warm up.
+STEPS = {"mlp": 250, "pna": 1, "gcn": 20, "gcn-compiled": 20, "span": 5}
+WARM_UP = 3
+PHASES = ("data wait", "forward", "loss", "backward", "optimizer")
+# Set in every process that this script starts and in those that they start.
+MARK = f"GNNTOP_COST={uuid.uuid4()}"
 
 
 def main() -> None:
     """Measures the loops that are asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument(
-        "--gnntop", type=Path, default=REPOSITORY / "target/release/gnntop"
-    )
-    parser.add_argument("--loops", nargs="+", default=["mlp", "pna", "gcn", "span"])
+    parser.add_argument("loops", nargs="*", metavar="LOOP", default=[*STEPS, "profiled"])
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--launches", type=int, default=3)
+    parser.add_argument("--gnntop", type=Path, default=REPOSITORY / "target/release/gnntop")
     arguments = parser.parse_args()
     for loop in arguments.loops:
-        measure(loop, arguments.rounds, ways(loop, arguments.gnntop))
+        if loop == "profiled":
+            compare_with_profiler(arguments.gnntop)
+        else:
+            measure(loop, arguments.rounds, arguments.launches, arguments.gnntop)
+
+
+# ---- processes that take turns -------------------------------------------------------------------------------------
+
+
+class Runner:
+    """A training that waits for its turns."""
+
+    def __init__(self, command: list[str], folder: Path) -> None:
+        self.turns = folder / "turns"
+        for end in ("go", "done"):
+            os.mkfifo(f"{self.turns}.{end}")
+        self.said = (folder / "said").open("wb")
+        self.process = start(command, folder, self.said, TURNS=str(self.turns))
+        self.go: IO[str]
+        self.done: IO[str]
+
+    def connect(self) -> None:
+        """Waits until the training is there: it opens the first pipe, then the second."""
+        while True:
+            try:
+                self.go = os.fdopen(os.open(f"{self.turns}.go", os.O_WRONLY | os.O_NONBLOCK), "w")
+                break
+            except OSError:  # nobody reads it yet
+                self.check()
+                time.sleep(0.05)
+        self.done = os.fdopen(os.open(f"{self.turns}.done", os.O_RDONLY))
+
+    def check(self) -> None:
+        """Ends the measurement where the training has ended."""
+        if self.process.poll() is not None:
+            sys.exit(f"{self.process.args!r} ended:\n{(self.turns.parent / 'said').read_text()[-2000:]}")
+
+    def turn(self, steps: int) -> dict[str, Any]:
+        """Has it take so many steps."""
+        print(steps, file=self.go, flush=True)
+        answer = self.done.readline()
+        if not answer:
+            self.process.wait()
+            self.check()
+        return dict(json.loads(answer))
+
+    def end(self) -> None:
+        """Lets it end by itself, as its loop does when nothing more is asked for."""
+        self.go.close()
+        self.done.close()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+        self.said.close()
+
+
+def start(command: list[str], folder: Path, said: IO[bytes], **extra: str) -> subprocess.Popen[bytes]:
+    """Starts a command whose processes can be told by their environment."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("GNNTOP")}
+    name, _, value = MARK.partition("=")
+    environment.update(
+        {name: value, "OMP_NUM_THREADS": "1", "GNNTOP_DIR": f"{folder}/sessions"},
+        **extra,
+    )
+    return subprocess.Popen(
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=said,
+        stderr=said,
+        cwd=folder,
+    )
+
+
+def end_leftovers() -> None:
+    """Ends what those that were started have left running, such as TraceML's aggregator, and nothing else."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            is_ours = MARK.encode() in (entry / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if is_ours and int(entry.name) != os.getpid():
+            os.kill(int(entry.name), signal.SIGKILL)
 
 
 def ways(loop: str, gnntop: Path) -> dict[str, list[str]]:
@@ -47,37 +147,84 @@ def ways(loop: str, gnntop: Path) -> dict[str, list[str]]:
     command = [sys.executable, str(TRAININGS), loop]
     found = {
         "alone": command,
-        "gnntop run": [str(gnntop), "run", "--plain", "--", *command],
+        "gnntop run": [str(gnntop.resolve()), "run", "--plain", "--", *command],
     }
-    traceml = shutil.which(
-        "traceml", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    )
+    traceml = shutil.which("traceml", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     if traceml and loop == "mlp":
-        found["traceml run"] = [traceml, "run", str(TRAININGS), "--args", "mlp-traceml"]
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+        options = ["--aggregator-port", port, "--finalize-timeout-sec", "5"]
+        found["traceml run"] = [
+            traceml,
+            "run",
+            *options,
+            str(TRAININGS),
+            "--args",
+            "mlp-traceml",
+        ]
     return found
 
 
-def measure(loop: str, rounds: int, commands: dict[str, list[str]]) -> None:
-    """Runs all ways in turn and prints what they took."""
-    taken: dict[str, list[float]] = {way: [] for way in commands}
-    order = list(commands)
-    for _ in range(rounds):
-        for way in order:
-            taken[way].append(step_us(commands[way]))
-        order = order[1:] + order[:1]
-    print(f"\n{loop}: {rounds} rounds")
+# ---- costs ---------------------------------------------------------------------------------------------------------
+
+
+def measure(loop: str, rounds: int, launches: int, gnntop: Path) -> None:
+    """Lets all ways take turns and prints what their steps took."""
+    taken: dict[str, list[float]] = {}
+    memory: dict[str, list[float]] = {}
+    for _ in range(launches):
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                launch(Path(folder), loop, rounds, gnntop, taken, memory)
+            finally:
+                end_leftovers()
+    print(f"\n{loop}: {launches} launches of {rounds} rounds of {STEPS[loop]} steps")
+    alone = taken["alone"]
     for way, values in taken.items():
-        added = [
-            value - alone for value, alone in zip(values, taken["alone"], strict=True)
-        ]
-        shares = [
-            100 * more / alone
-            for more, alone in zip(added, taken["alone"], strict=True)
-        ]
         line = f"  {way:12} {statistics.median(values):10.1f} us a step ({quartiles(values)})"
         if way != "alone":
-            line += f"   +{statistics.median(added):.1f} us ({quartiles(added)})  {statistics.median(shares):+.2f} %"
+            added = [value - without for value, without in zip(values, alone, strict=True)]
+            shares = [100 * more / without for more, without in zip(added, alone, strict=True)]
+            line += f"   {statistics.median(added):+.1f} us ({quartiles(added)}; median within {interval(added)})"
+            line += f"   {statistics.median(shares):+.2f} % ({quartiles(shares)}; {interval(shares)})"
+        print(line)
+    for way, values in memory.items():
+        line = f"  {way:12} {statistics.median(values) / 1024:10.1f} MiB resident"
+        if way != "alone":
+            more = [(value - without) / 1024 for value, without in zip(values, memory["alone"], strict=True)]
+            line += "   " + ", ".join(f"{value:+.1f}" for value in more) + " MiB"
         print(line, flush=True)
+
+
+def launch(
+    folder: Path,
+    loop: str,
+    rounds: int,
+    gnntop: Path,
+    taken: dict[str, list[float]],
+    memory: dict[str, list[float]],
+) -> None:
+    """One set of processes, from their start to their end."""
+    runners = {}
+    for way, command in ways(loop, gnntop).items():
+        place = folder / way.replace(" ", "-")
+        place.mkdir()
+        runners[way] = Runner(command, place)
+    for runner in runners.values():
+        runner.connect()
+    for runner in runners.values():
+        for _ in range(WARM_UP):
+            runner.turn(STEPS[loop])
+    order, last = list(runners), {}
+    for _ in range(rounds):
+        for way in order:
+            last[way] = runners[way].turn(STEPS[loop])
+            taken.setdefault(way, []).append(statistics.median(last[way]["times_ns"]) / 1000)
+        order.reverse()
+    for way, runner in runners.items():
+        memory.setdefault(way, []).append(last[way]["rss_kib"])
+        runner.end()
 
 
 def quartiles(values: list[float]) -> str:
@@ -86,24 +233,64 @@ def quartiles(values: list[float]) -> str:
     return f"{low:.1f} .. {high:.1f}"
 
 
-def step_us(command: list[str]) -> float:
-    """Runs a training and gives what it says that its steps took."""
-    with tempfile.TemporaryDirectory() as folder:
-        result = Path(folder) / "result"
-        environment = {
-            k: v for k, v in os.environ.items() if not k.startswith("GNNTOP")
-        }
-        environment.update(
-            RESULT=str(result), OMP_NUM_THREADS="1", GNNTOP_DIR=f"{folder}/sessions"
-        )
-        done = subprocess.run(
-            command, env=environment, capture_output=True, cwd=folder, check=False
-        )
+def interval(values: list[float]) -> str:
+    """Where the median lies with 95 %: between two of the values, as the binomial distribution has it."""
+    half = 0.98 * math.sqrt(len(values))
+    low, high = math.floor(len(values) / 2 - half), math.ceil(len(values) / 2 + half)
+    ordered = sorted(values)
+    return f"{ordered[max(low, 0)]:+.2f} .. {ordered[min(high, len(values) - 1)]:+.2f}"
+
+
+# ---- times beside torch.profiler's ---------------------------------------------------------------------------------
+
+
+def compare_with_profiler(gnntop: Path) -> None:
+    """Prints how far gnntop's phases lie from torch.profiler's of the same steps; within 3 % or 20 us is the target."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        record = [
+            str(gnntop.resolve()),
+            "run",
+            "--plain",
+            "--record",
+            "run.gnntop",
+            "--",
+        ]
+        with (folder / "said").open("wb") as said:
+            result = folder / "result"
+            start(
+                [*record, sys.executable, str(TRAININGS), "profiled"],
+                folder,
+                said,
+                RESULT=str(result),
+            ).wait()
         if not result.exists():
-            sys.exit(
-                f"{' '.join(command)} gave no result:\n{done.stderr.decode()[-2000:]}"
-            )
-        return float(json.loads(result.read_text())["median_us"])
+            sys.exit(f"no result:\n{(folder / 'said').read_text()[-2000:]}")
+        table = subprocess.run(
+            [gnntop.resolve(), "export", "--to", "csv", "run.gnntop"],
+            cwd=folder,
+            capture_output=True,
+            check=True,
+        )
+        profiled = json.loads(result.read_text())
+        rows = sorted(
+            csv.DictReader(io.StringIO(table.stdout.decode())),
+            key=lambda row: int(row["start_ns"] or 0),
+        )
+    print(f"\nphases beside torch.profiler's, {len(profiled['forward'])} steps, the first 10 left out")
+    for phase in PHASES:
+        ours = [
+            (int(row["end_ns"]) - int(row["start_ns"])) / 1000
+            for row in rows
+            if row["kind"] == "phase" and row["name"] == phase
+        ]
+        pairs = list(zip(ours, profiled[phase], strict=len(ours) == len(profiled[phase])))[10:]
+        off = [own - theirs for own, theirs in pairs]
+        close = sum(1 for own, theirs in pairs if abs(own - theirs) <= max(20, 0.03 * theirs))
+        theirs = statistics.median(there for _, there in pairs)
+        share = 100 * statistics.median(off) / theirs
+        line = f"  {phase:12} {theirs:8.1f} us; {statistics.median(off):+.1f} us ({quartiles(off)}), {share:+.1f} %"
+        print(f"{line}; {close} of {len(pairs)} within 3 % or 20 us; {len(ours)} of {len(profiled[phase])} seen")
 
 
 if __name__ == "__main__":

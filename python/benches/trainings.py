@@ -1,51 +1,61 @@
-"""The trainings that scripts/python-cost.py measures: the first argument says which. Writes the median step to $RESULT."""
+"""The trainings that scripts/python-cost.py measures: the first argument says which.
+
+Each of them is an endless iterator that takes one step at a time. With $TURNS set it takes them when the script says so:
+``TURNS.go`` gives numbers of steps, ``TURNS.done`` gets what they took. So several processes that all train can take turns.
+"""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
-import statistics
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
 
 
-def report(times_ns: list[int]) -> None:
-    """Leaves the first quarter out: it warms up."""
-    kept = times_ns[len(times_ns) // 4 :]
-    Path(os.environ["RESULT"]).write_text(json.dumps({"median_us": statistics.median(kept) / 1000}))
+def take_turns(training: Iterator[None]) -> None:
+    """Takes as many steps as each line says, and answers with their times in nanoseconds and the memory of the process."""
+    turns = os.environ["TURNS"]
+    with open(f"{turns}.go") as go, open(f"{turns}.done", "w") as done:
+        for line in go:
+            times, last = [], perf_counter_ns()
+            for _ in range(int(line)):
+                next(training)
+                now = perf_counter_ns()
+                times.append(now - last)
+                last = now
+            print(json.dumps({"times_ns": times, "rss_kib": rss_kib()}), file=done, flush=True)
 
 
-def timed(turns: Iterator[Any]) -> list[int]:
-    """The times of the turns of a loop."""
-    times, last = [], perf_counter_ns()
-    for _ in turns:
-        now = perf_counter_ns()
-        times.append(now - last)
-        last = now
-    return times
+def rss_kib() -> int:
+    """What of this process lies in memory."""
+    return int(Path("/proc/self/status").read_text().split("VmRSS:")[1].split()[0])
 
 
-def mlp(trace: Any = None, steps: int = 5000) -> Iterator[None]:
-    """Five layers of 64 on batches of 64."""
+def perceptron(width: int, batch: int) -> tuple[Any, Any, Any, Any]:
+    """Five layers, their optimizer, the loss and a loader of 500 batches."""
     import torch
     from torch import nn
     from torch.utils.data import DataLoader, TensorDataset
 
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    data = TensorDataset(torch.randn(64 * 500, 32), torch.randn(64 * 500, 1))
-    loader = DataLoader(data, batch_size=64)
-    layers: list[nn.Module] = [nn.Linear(32, 64), nn.ReLU()]
+    loader = DataLoader(TensorDataset(torch.randn(batch * 500, 32), torch.randn(batch * 500, 1)), batch_size=batch)
+    layers: list[nn.Module] = [nn.Linear(32, width), nn.ReLU()]
     for _ in range(3):
-        layers += [nn.Linear(64, 64), nn.ReLU()]
-    model = nn.Sequential(*layers, nn.Linear(64, 1))
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-    loss_of = nn.MSELoss()
-    for _ in range(steps // len(loader)):
+        layers += [nn.Linear(width, width), nn.ReLU()]
+    model = nn.Sequential(*layers, nn.Linear(width, 1))
+    return model, torch.optim.SGD(model.parameters(), lr=1e-3), nn.MSELoss(), loader
+
+
+def mlp(trace: Any = None) -> Iterator[None]:
+    """Five layers of 64 on batches of 64."""
+    model, optimizer, loss_of, loader = perceptron(64, 64)
+    while True:
         for x, y in loader:
             with trace(model) if trace else nullcontext():
                 optimizer.zero_grad()
@@ -62,7 +72,7 @@ def mlp_traceml() -> Iterator[None]:
     return mlp(traceml.trace_step)
 
 
-def pna(steps: int = 12) -> Iterator[None]:
+def pna() -> Iterator[None]:
     """64 layers of PyG's PNA on batches of 128 small graphs."""
     import torch
     from torch_geometric.data import Data
@@ -75,7 +85,7 @@ def pna(steps: int = 12) -> Iterator[None]:
     torch.set_flush_denormal(True)
     graphs = [
         Data(x=torch.randn(n, 9), edge_index=torch.randint(n, (2, 2 * n)), y=torch.randn(1))
-        for n in torch.randint(10, 20, (128 * steps,)).tolist()
+        for n in torch.randint(10, 20, (128 * 4,)).tolist()
     ]
     model = PNA(
         9,
@@ -87,15 +97,16 @@ def pna(steps: int = 12) -> Iterator[None]:
         deg=torch.tensor([0, 10, 20, 10]),
     )
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-6)
-    for batch in DataLoader(graphs, batch_size=128):
-        optimizer.zero_grad()
-        out = global_max_pool(model(batch.x, batch.edge_index), batch.batch)
-        torch.nn.functional.l1_loss(out.view(-1), batch.y).backward()
-        optimizer.step()
-        yield
+    while True:
+        for batch in DataLoader(graphs, batch_size=128):
+            optimizer.zero_grad()
+            out = global_max_pool(model(batch.x, batch.edge_index), batch.batch)
+            torch.nn.functional.l1_loss(out.view(-1), batch.y).backward()
+            optimizer.step()
+            yield
 
 
-def gcn(compiled: bool = False, steps: int = 200) -> Iterator[None]:
+def gcn(compiled: bool = False) -> Iterator[None]:
     """PyG's GCN on one graph with the numbers of Cora."""
     import torch
     from torch_geometric.nn.models import GCN
@@ -107,37 +118,77 @@ def gcn(compiled: bool = False, steps: int = 200) -> Iterator[None]:
     model = GCN(1433, 16, 2, 7)
     run = torch.compile(model) if compiled else model
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
-    for _ in range(steps):
+    while True:
         optimizer.zero_grad()
         torch.nn.functional.cross_entropy(run(x, edges)[:140], y[:140]).backward()
         optimizer.step()
         yield
 
 
-def span() -> list[int]:
-    """A thousand empty spans a turn, in a program that publishes: nanoseconds of one, given as microseconds of 1,000."""
+def profiled(steps: int = 150) -> None:
+    """Steps of some milliseconds under torch.profiler; writes the times of its records of each phase.
+
+    Two of them torch labels itself. Loss is, as in gnntop, what lies between forward and backward.
+    """
+    from torch.profiler import ProfilerActivity, profile, record_function
+
+    model, optimizer, loss_of, loader = perceptron(384, 256)
+    labels = {
+        "data wait": "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+        "forward": "forward",
+        "backward": "backward",
+        "optimizer": "Optimizer.step#SGD.step",
+    }
+    batches = iter(loader)
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        for _ in range(steps):
+            x, y = next(batches)
+            optimizer.zero_grad()
+            with record_function("forward"):
+                out = model(x)
+            loss = loss_of(out, y)
+            with record_function("backward"):
+                loss.backward()
+            optimizer.step()
+    records = {
+        phase: sorted(((e.time_range.start, e.time_range.end) for e in profiler.events() if e.name == label))
+        for phase, label in labels.items()
+    }
+    times = {phase: [end - begin for begin, end in ranges] for phase, ranges in records.items()}
+    times["loss"] = [begin - end for (_, end), (begin, _) in zip(records["forward"], records["backward"], strict=True)]
+    Path(os.environ["RESULT"]).write_text(json.dumps(times))
+
+
+def span() -> Iterator[None]:
+    """A thousand empty spans a step, in a program that publishes; alone, the same block without them."""
     try:
         import gnntop
     except ImportError:
-        return [0, 0, 0, 0]
-    gnntop.start("span")
-    times = []
-    for _ in range(100):
-        begin = perf_counter_ns()
+        made: Callable[[str], Any] = lambda _: nullcontext()  # noqa: E731
+    else:
+        gnntop.start("span")
+        made = gnntop.span
+    while True:
         for _ in range(1000):
-            with gnntop.span("nothing"):
+            with made("nothing"):
                 pass
-        times.append((perf_counter_ns() - begin) // 1000 * 1000)
-    return [time // 1000 for time in times]
+        yield
 
+
+TRAININGS = {
+    "mlp": mlp,
+    "mlp-traceml": mlp_traceml,
+    "pna": pna,
+    "gcn": gcn,
+    "gcn-compiled": lambda: gcn(compiled=True),
+    "span": span,
+}
 
 if __name__ == "__main__":
-    which = sys.argv[1]
-    turns = {
-        "mlp": mlp,
-        "mlp-traceml": mlp_traceml,
-        "pna": pna,
-        "gcn": gcn,
-        "gcn-compiled": lambda: gcn(compiled=True),
-    }
-    report(span() if which == "span" else timed(turns[which]()))
+    if sys.argv[1] == "profiled":
+        profiled()
+    elif "TURNS" in os.environ:
+        take_turns(TRAININGS[sys.argv[1]]())
+    else:
+        for _ in itertools.islice(TRAININGS[sys.argv[1]](), 1000):
+            pass

@@ -65,7 +65,7 @@ def span(name: str) -> Span:
 
 
 def _new_span(name: str) -> Span:
-    """A span whose ``with`` calls the native part alone: built-in functions, bound to the name, in a class of its own."""
+    """A span whose ``with`` calls the native part alone: built-in functions, bound to the name, in its own class."""
     from gnntop import _native
 
     number = _native.span_name(name)

@@ -1,0 +1,111 @@
+"""The native part itself, in a Python of its own: built-in functions, and ctypes where there are none."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+GNNTOP = Path(os.environ.get("GNNTOP_PROGRAM") or REPOSITORY / "target/debug/gnntop")
+LIBRARY = GNNTOP.parent / "libgnntop_python.so"
+
+pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason=f"no {LIBRARY}: cargo build")
+
+WITHOUT_BUILTINS = """
+import ctypes
+real = ctypes.PyDLL.__getattr__
+def missing(library, name):
+    if name == "gnntop_builtin":
+        raise AttributeError(name)
+    return real(library, name)
+ctypes.PyDLL.__getattr__ = missing
+"""
+
+# Everything that is a built-in function, in a program that publishes.
+PROGRAM = """
+import contextlib, json, sys
+import gnntop
+from gnntop import _native
+gnntop.start("native")
+forward, loss = _native.phase("forward"), _native.phase("loss")
+for number in range(3):
+    assert _native.begin(forward) == 0
+    assert _native.begin(forward) == 1
+    assert _native.end_to(0) is None
+    _native.stamp(5)
+    _native.span_between(loss, 5, _native.NOW)
+    assert _native.step() == number + 1
+assert 0 < _native.now() <= _native.now()
+with gnntop.span("one"), contextlib.ExitStack() as stack:
+    stack.enter_context(gnntop.span("two"))
+    assert _native.begin(forward) == 2
+    _native.end()
+try:
+    with gnntop.span("one"):
+        raise KeyError("own")
+except KeyError:
+    pass
+assert _native.begin(forward) == 0, "a span was left open"
+_native.end()
+assert isinstance(gnntop.span("one"), gnntop.Span) and gnntop.span("one") is gnntop.span("one")
+kind = type(_native.begin).__name__
+_native.close()
+print(kind)
+"""
+
+WRONG = """
+import sys
+from gnntop import _native
+for call in (
+    lambda: _native.begin("forward"),
+    lambda: _native.begin(),
+    lambda: _native.begin(1, 2),
+    lambda: _native.begin(1 << 40),
+    lambda: _native.begin(1 << 90),
+    lambda: _native.end_to(None),
+    lambda: _native.span_between(1, 2),
+    lambda: _native.span_between(1, "2", 3),
+    lambda: _native.now(1),
+):
+    try:
+        call()
+    except (TypeError, OverflowError):
+        continue
+    sys.exit("nothing was raised")
+before = sys.getrefcount(None)
+for _ in range(1000):
+    _native.end()
+assert sys.getrefcount(None) - before < 100, "references to None leak, or are lost"
+print("ok")
+"""
+
+
+def python(code: str, directory: Path) -> str:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("GNNTOP")}
+    environment.update(
+        PYTHONPATH=str(REPOSITORY / "python"), GNNTOP_NATIVE=str(LIBRARY), GNNTOP_DIR=str(directory / "sessions")
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("before", "kind"), [("", "builtin_function_or_method"), (WITHOUT_BUILTINS, "_FuncPtr")], ids=["builtins", "ctypes"]
+)
+def test_spans_and_steps_are_published_either_way(before: str, kind: str, tmp_path: Path) -> None:
+    assert python(before + PROGRAM, tmp_path) == kind
+    (session,) = (tmp_path / "sessions").iterdir()
+    report = subprocess.run([GNNTOP, "report", "--json", session], capture_output=True, check=False)
+    seen = json.loads(report.stdout)
+    assert seen["steps"]["total"] == 3
+    assert {"forward", "loss"} <= {phase["name"] for phase in seen["phases"]}
+
+
+def test_wrong_arguments_raise_and_nothing_else_happens(tmp_path: Path) -> None:
+    assert python(WRONG, tmp_path) == "ok"
