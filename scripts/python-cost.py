@@ -3,7 +3,8 @@
 
 usage: scripts/python-cost.py [--rounds 40] [--launches 3] [--gnntop target/release/gnntop] [LOOP]...
 
-    mlp            five-layer MLP, batch 64, DataLoader of a TensorDataset, one thread: about 0.3 ms a step
+    mlp            five-layer MLP, batch 64, DataLoader of a TensorDataset, one thread, some 0.3 ms a step
+                   (two threads: it alone beside a thread that waits, as any process has that publishes)
     pna            64-layer PNA of PyG on batches of small graphs
     gcn            PyG's GCN on one graph of the size of Cora, eager
     gcn-compiled   the same by torch.compile
@@ -150,6 +151,8 @@ def ways(loop: str, gnntop: Path) -> dict[str, list[str]]:
         "gnntop run": [str(gnntop.resolve()), "run", "--plain", "--", *command],
     }
     traceml = shutil.which("traceml", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    if loop == "mlp":
+        found["two threads"] = [sys.executable, str(TRAININGS), "mlp-threaded"]
     if traceml and loop == "mlp":
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))

@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -40,11 +41,13 @@ def perceptron(width: int, batch: int) -> tuple[Any, Any, Any, Any]:
     """Five layers, their optimizer, the loss and a loader of 500 batches."""
     import torch
     from torch import nn
-    from torch.utils.data import DataLoader, TensorDataset
+    from torch.utils.data import BatchSampler, DataLoader, SequentialSampler, TensorDataset
 
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    loader = DataLoader(TensorDataset(torch.randn(batch * 500, 32), torch.randn(batch * 500, 1)), batch_size=batch)
+    data = TensorDataset(torch.randn(batch * 500, 32), torch.randn(batch * 500, 1))
+    # A batch is one look at the tensors: to collate 64 samples takes several times the step.
+    loader = DataLoader(data, batch_size=None, sampler=BatchSampler(SequentialSampler(data), batch, False))
     layers: list[nn.Module] = [nn.Linear(32, width), nn.ReLU()]
     for _ in range(3):
         layers += [nn.Linear(width, width), nn.ReLU()]
@@ -62,6 +65,12 @@ def mlp(trace: Any = None) -> Iterator[None]:
                 loss_of(model(x), y).backward()
                 optimizer.step()
             yield
+
+
+def mlp_threaded() -> Iterator[None]:
+    """The same in a process with a second thread, which waits: the C library locks more where there are several."""
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+    return mlp()
 
 
 def mlp_traceml() -> Iterator[None]:
@@ -128,30 +137,33 @@ def gcn(compiled: bool = False) -> Iterator[None]:
 def profiled(steps: int = 150) -> None:
     """Steps of some milliseconds under torch.profiler; writes the times of its records of each phase.
 
-    Two of them torch labels itself. Loss is, as in gnntop, what lies between forward and backward.
+    The wait for data torch labels itself. Loss is, as in gnntop, what lies between forward and backward. The records are
+    of the kind that torch makes in C++: `record_function` takes tens of microseconds of its own while it is profiled.
     """
-    from torch.profiler import ProfilerActivity, profile, record_function
+    from torch._C._profiler import _RecordFunctionFast as Record
+    from torch.profiler import ProfilerActivity, profile
 
     model, optimizer, loss_of, loader = perceptron(384, 256)
     labels = {
         "data wait": "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
         "forward": "forward",
         "backward": "backward",
-        "optimizer": "Optimizer.step#SGD.step",
+        "optimizer": "optimizer",
     }
     batches = iter(loader)
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
         for _ in range(steps):
             x, y = next(batches)
             optimizer.zero_grad()
-            with record_function("forward"):
+            with Record("forward"):
                 out = model(x)
             loss = loss_of(out, y)
-            with record_function("backward"):
+            with Record("backward"):
                 loss.backward()
-            optimizer.step()
+            with Record("optimizer"):
+                optimizer.step()
     records = {
-        phase: sorted(((e.time_range.start, e.time_range.end) for e in profiler.events() if e.name == label))
+        phase: sorted((e.time_range.start, e.time_range.end) for e in profiler.events() if e.name == label)
         for phase, label in labels.items()
     }
     times = {phase: [end - begin for begin, end in ranges] for phase, ranges in records.items()}
@@ -177,6 +189,7 @@ def span() -> Iterator[None]:
 
 TRAININGS = {
     "mlp": mlp,
+    "mlp-threaded": mlp_threaded,
     "mlp-traceml": mlp_traceml,
     "pna": pna,
     "gcn": gcn,
