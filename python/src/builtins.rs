@@ -10,9 +10,7 @@ use std::ffi::{CStr, c_char, c_int, c_long, c_ulonglong, c_void};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
-use crate::abi::{
-    gnntop_begin, gnntop_end, gnntop_end_to, gnntop_now, gnntop_span_between, gnntop_stamp, gnntop_step,
-};
+use crate::abi::{gnntop_begin, gnntop_end, gnntop_end_to, gnntop_now, gnntop_span_between, gnntop_stamp, gnntop_step};
 
 /// A reference to an object of Python's.
 type Object = *mut c_void;
