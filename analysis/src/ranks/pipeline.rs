@@ -13,7 +13,7 @@ use gnntop_wire::{NameId, StepId};
 
 use super::facts;
 use super::rank::{Rank, Ranks};
-use super::schedule::{self, Balanced, Direction, Schedule, StageCost, Timeline, Work};
+use super::schedule::{self, Balanced, Direction, Pass, Schedule, StageCost, Timeline};
 use crate::store::StepRow;
 
 /// What the name of a micro-batch's span begins with.
@@ -27,7 +27,7 @@ const MOST_WORK: usize = 1 << 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkBox {
     /// What was done.
-    pub work: Work,
+    pub work: Pass,
     /// When it began.
     pub start_ns: u64,
     /// When it ended.
@@ -214,7 +214,7 @@ fn observed(stages: &[Stage]) -> Schedule {
 
 /// Takes each stage's idle time apart: until its neighbour was done, and after that.
 fn tell_idle(stages: &mut [Stage], start_ns: u64, end_ns: u64) {
-    let mut ends: BTreeMap<(usize, Work), u64> = BTreeMap::new();
+    let mut ends: BTreeMap<(usize, Pass), u64> = BTreeMap::new();
     for (at, stage) in stages.iter().enumerate() {
         ends.extend(stage.boxes.iter().map(|b| ((at, b.work), b.end_ns)));
     }
@@ -266,7 +266,7 @@ fn boxes(rank: &Rank<'_>, row: &StepRow<'_>) -> Vec<WorkBox> {
     let store = rank.store;
     let Some(lane) = store.training_track().and_then(|track| track.lane()) else { return Vec::new() };
     let mut around: Vec<NameId> = Vec::new();
-    let mut found: BTreeMap<Work, WorkBox> = BTreeMap::new();
+    let mut found: BTreeMap<Pass, WorkBox> = BTreeMap::new();
     lane.each_box(row.period_start_ns()..row.end_ns(), |inner, depth| {
         around.truncate(depth);
         around.push(inner.name);
@@ -279,7 +279,7 @@ fn boxes(rank: &Rank<'_>, row: &StepRow<'_>) -> Vec<WorkBox> {
             _ => None,
         });
         let Some(direction) = direction else { return };
-        let work = Work { direction, micro_batch };
+        let work = Pass { direction, micro_batch };
         let new = WorkBox { work, start_ns: rank.run_ns(inner.start_ns), end_ns: rank.run_ns(inner.end_ns) };
         let known = found.entry(work).or_insert(new);
         (known.start_ns, known.end_ns) = (known.start_ns.min(new.start_ns), known.end_ns.max(new.end_ns));

@@ -26,7 +26,7 @@ pub enum Direction {
 
 /// What a stage does at a time: one micro-batch, one way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Work {
+pub struct Pass {
     /// Which way.
     pub direction: Direction,
     /// The micro-batch, from 0.
@@ -92,10 +92,10 @@ impl Schedule {
     }
 
     /// What a stage (from 0) of `stages` does, in order.
-    pub fn order(self, stages: usize, stage: usize, micro_batches: usize) -> Vec<Work> {
+    pub fn order(self, stages: usize, stage: usize, micro_batches: usize) -> Vec<Pass> {
         let ahead = self.live_most(stages, stage, micro_batches);
-        let work = |direction| move |at: usize| Work { direction, micro_batch: at as u32 };
-        let mut order: Vec<Work> = (0..ahead).map(work(Direction::Forward)).collect();
+        let work = |direction| move |at: usize| Pass { direction, micro_batch: at as u32 };
+        let mut order: Vec<Pass> = (0..ahead).map(work(Direction::Forward)).collect();
         for at in 0..micro_batches {
             order.push(work(Direction::Backward)(at));
             order.extend((ahead + at < micro_batches).then(|| work(Direction::Forward)(ahead + at)));
@@ -110,7 +110,7 @@ pub struct Planned {
     /// The stage, from 0.
     pub stage: usize,
     /// What it does.
-    pub work: Work,
+    pub work: Pass,
     /// When it begins.
     pub start_ns: f64,
     /// When it ends.
@@ -133,7 +133,7 @@ impl Timeline {
     /// Handing over takes no time.
     pub fn new(schedule: Schedule, costs: &[StageCost], micro_batches: usize) -> Self {
         let stages = costs.len();
-        let orders: Vec<Vec<Work>> = (0..stages).map(|stage| schedule.order(stages, stage, micro_batches)).collect();
+        let orders: Vec<Vec<Pass>> = (0..stages).map(|stage| schedule.order(stages, stage, micro_batches)).collect();
         let mut ends = Ends::new(stages, micro_batches);
         let mut done: Vec<Vec<Planned>> = vec![Vec::new(); stages];
         let mut free_ns = vec![0.0f64; stages];
@@ -177,7 +177,7 @@ impl Ends {
         Self { ends_ns: vec![None; 2 * stages * micro_batches], stages, micro_batches }
     }
 
-    fn at(&self, stage: usize, work: Work) -> usize {
+    fn at(&self, stage: usize, work: Pass) -> usize {
         let way = match work.direction {
             Direction::Forward => 0,
             Direction::Backward => self.stages,
@@ -185,13 +185,13 @@ impl Ends {
         (way + stage) * self.micro_batches + work.micro_batch as usize
     }
 
-    fn set(&mut self, stage: usize, work: Work, end_ns: f64) {
+    fn set(&mut self, stage: usize, work: Pass, end_ns: f64) {
         let at = self.at(stage, work);
         self.ends_ns[at] = Some(end_ns);
     }
 
     /// When what this work needs is there; `None` where that is not known yet.
-    fn ready_ns(&self, stage: usize, work: Work) -> Option<f64> {
+    fn ready_ns(&self, stage: usize, work: Pass) -> Option<f64> {
         match needs(self.stages, stage, work) {
             Some((before, needed)) => self.ends_ns[self.at(before, needed)],
             None => Some(0.0),
@@ -201,11 +201,11 @@ impl Ends {
 
 /// What must be done before this work can begin, and at which stage: the neighbour's, or at the last stage the forward
 /// pass of the same micro-batch. `None` where only the batch is needed.
-pub fn needs(stages: usize, stage: usize, work: Work) -> Option<(usize, Work)> {
+pub fn needs(stages: usize, stage: usize, work: Pass) -> Option<(usize, Pass)> {
     match work.direction {
         Direction::Forward => Some((stage.checked_sub(1)?, work)),
         Direction::Backward if stage + 1 < stages => Some((stage + 1, work)),
-        Direction::Backward => Some((stage, Work { direction: Direction::Forward, ..work })),
+        Direction::Backward => Some((stage, Pass { direction: Direction::Forward, ..work })),
     }
 }
 
