@@ -277,7 +277,7 @@ pub unsafe extern "C" fn gnntop_worker_ring(name: *const c_char, address: *mut c
     guarded(-1, || {
         // SAFETY: as the caller promises.
         let name = unsafe { text(name) };
-        let Some((handle, found)) = worker::make(&name) else { return -1 };
+        let Some((handle, found)) = worker::make(&name, TrackRole::Loader) else { return -1 };
         // SAFETY: as the caller promises.
         if unsafe { copy_out(&found, address, size) } >= size {
             worker::close(handle);

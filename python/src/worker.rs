@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use gnntop_probe::TrackRole;
 use gnntop_probe::foreign::{Ring, RingName, Writer};
 
 use crate::early::Event;
@@ -19,8 +20,8 @@ struct Made {
     drained_by: u32,
 }
 
-/// Makes a ring for a worker called `name`; its handle and address.
-pub(crate) fn make(name: &str) -> Option<(i32, String)> {
+/// Makes a ring for a worker called `name`, or for another that records there; its handle and address.
+pub(crate) fn make(name: &str, role: TrackRole) -> Option<(i32, String)> {
     if session::is_off() || session::is_forked() {
         return None;
     }
@@ -33,7 +34,7 @@ pub(crate) fn make(name: &str) -> Option<(i32, String)> {
         }
         None => return None,
     };
-    let ring = Ring::create(name).ok()?;
+    let ring = Ring::create(name).ok()?.with_role(role);
     let address = ring.address();
     rings[at] = Some(Made { ring, drained_by: 0 });
     drop(rings);

@@ -62,6 +62,11 @@ pub fn bootstrap(package: &Path) -> PathBuf {
     package.join("gnntop/bootstrap")
 }
 
+/// The native part in the package.
+pub fn native(package: &Path) -> PathBuf {
+    package.join(LIBRARY)
+}
+
 /// The native part: carried, or as a development build leaves it beside the program.
 fn library() -> Option<Vec<u8>> {
     if let Some(carried) = NATIVE {

@@ -6,10 +6,15 @@ use std::path::Path;
 
 use super::{answers::Answers, carried};
 
+/// Where NCCL looks for a profiler, and the longest path that it reads there.
+const NCCL_PLUGIN: &str = "NCCL_PROFILER_PLUGIN";
+const NCCL_LONGEST: usize = 254;
+
 /// Variables for a program that `gnntop run` starts, its name and value each.
 ///
 /// `PYTHONPATH` has our folder in front of what it had, `GNNTOP_RUN` an id that all ranks of a run have in common,
 /// `GNNTOP_ANSWERS` where a Python says that it was reached, `GNNTOP_PROGRAM` this program, which makes reports.
+/// `NCCL_PROFILER_PLUGIN` is our library, unless it is set: a profiler of the user's own stays, and `none` turns ours off.
 pub fn variables(package: &Path, run: &str, answers: &Answers) -> Vec<(&'static str, OsString)> {
     let bootstrap = carried::bootstrap(package).into_os_string();
     let mut variables = vec![
@@ -17,10 +22,17 @@ pub fn variables(package: &Path, run: &str, answers: &Answers) -> Vec<(&'static 
         ("GNNTOP_RUN", run.into()),
         ("GNNTOP_ANSWERS", answers.dir().as_os_str().to_owned()),
     ];
+    variables.extend(nccl_plugin(package, std::env::var_os(NCCL_PLUGIN)));
     if let Ok(own) = std::env::current_exe() {
         variables.push(("GNNTOP_PROGRAM", own.into_os_string()));
     }
     variables
+}
+
+/// What tells NCCL of our plugin, where nothing tells it of another.
+fn nccl_plugin(package: &Path, set: Option<OsString>) -> Option<(&'static str, OsString)> {
+    let library = carried::native(package).into_os_string();
+    (set.is_none() && library.len() <= NCCL_LONGEST).then_some((NCCL_PLUGIN, library))
 }
 
 /// Whether a person has turned everything off.
@@ -39,6 +51,17 @@ fn in_front(first: OsString, path: Option<OsString>) -> OsString {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nccl_is_told_of_our_plugin_unless_it_is_told_of_another() {
+        let package = Path::new("/cache/python-1");
+        let ours = Some((NCCL_PLUGIN, OsString::from("/cache/python-1/gnntop/libgnntop.so")));
+        assert_eq!(nccl_plugin(package, None), ours);
+        for set in ["", "none", "/other.so"] {
+            assert_eq!(nccl_plugin(package, Some(set.into())), None);
+        }
+        assert_eq!(nccl_plugin(Path::new(&"/long".repeat(60)), None), None, "NCCL would cut it");
+    }
 
     #[test]
     fn our_folder_is_in_front_and_there_once() {

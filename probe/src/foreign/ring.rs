@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use gnntop_wire::NameKind;
+use gnntop_wire::{NameKind, TrackRole};
 
 use super::memory::Memory;
 
@@ -94,6 +94,7 @@ impl EventKind {
 pub struct Ring {
     memory: Arc<Memory>,
     name: String,
+    role: TrackRole,
 }
 
 impl Ring {
@@ -107,6 +108,13 @@ impl Ring {
         ring.shared().id.store(id, Ordering::Relaxed);
         ring.shared().magic.store(MAGIC, Ordering::Release);
         Ok(ring)
+    }
+
+    /// What its track is for, where that is not to load data.
+    #[must_use]
+    pub fn with_role(mut self, role: TrackRole) -> Self {
+        self.role = role;
+        self
     }
 
     /// The same ring again, in another process or in this one.
@@ -139,7 +147,7 @@ impl Ring {
     }
 
     fn in_memory(memory: Memory, name: &str) -> Self {
-        Self { memory: Arc::new(memory), name: name.to_owned() }
+        Self { memory: Arc::new(memory), name: name.to_owned(), role: TrackRole::Loader }
     }
 
     /// What the worker attaches by: under 48 bytes of text.
@@ -155,7 +163,11 @@ impl Ring {
 
     /// The same ring, to be drained.
     pub(crate) fn share(&self) -> Self {
-        Self { memory: Arc::clone(&self.memory), name: self.name.clone() }
+        Self { memory: Arc::clone(&self.memory), name: self.name.clone(), role: self.role }
+    }
+
+    pub(super) fn role(&self) -> TrackRole {
+        self.role
     }
 
     pub(super) fn name(&self) -> &str {

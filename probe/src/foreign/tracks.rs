@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use gnntop_wire::{BlockEncoder, Counter, Definition, Event, Mark, NameId, Span, StepId, TrackId, TrackRole};
+use gnntop_wire::{BlockEncoder, Counter, Definition, Event, Mark, NameId, Span, StepId, TrackId};
 
 use super::ring::{self, EVENTS, EventKind, NAMES, Ring};
 use quanta::Clock;
@@ -79,7 +79,7 @@ impl ForeignTracks {
                 track
             }
         };
-        let (role, thread_id, text) = (TrackRole::Loader, u64::from(writer), track.name.clone());
+        let (role, thread_id, text) = (ring.role(), u64::from(writer), track.name.clone());
         self.defined.push(Definition::Track { id: track.id, role, thread_id, text });
         track.names.clear();
         track.ring = Some(ring);

@@ -1,0 +1,211 @@
+//! The communicators of this process: of each its operations under way, and the ring that those which are over go to.
+//!
+//! NCCL calls from threads of its own and of the program, and none of them may wait: who does not get a communicator within
+//! some microseconds goes on, and what it had to tell is counted as missing.
+
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
+use gnntop_probe::foreign::{RingName, Writer};
+use gnntop_probe::{NameKind, TrackRole, after};
+
+use super::names;
+use super::operations::{Done, Operations, Ticket, Work};
+use crate::session::{self, Status};
+use crate::worker;
+
+/// Communicators at a time; what is beyond is not seen.
+const MAX: usize = 32;
+/// How often a communicator is tried for: some microseconds, and more than what anybody does with it takes.
+const TRIES: usize = 2_000;
+
+static ALL: [Mutex<Option<Communicator>>; MAX] = [const { Mutex::new(None) }; MAX];
+
+/// One communicator: a track.
+struct Communicator {
+    ring: i32,
+    writer: Writer,
+    operations: Operations,
+    spans: [Option<RingName>; names::KINDS],
+    bytes: [Option<RingName>; names::KINDS],
+    untimed: Option<RingName>,
+    /// The end of what was written last: a track's events come in their order.
+    last: u64,
+    /// What was told of operations without a time.
+    told: u64,
+}
+
+/// Stands for an operation, or a channel of its kernel: a pointer that nobody follows. Its lowest bit is set, so that it is never NULL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Handle {
+    pub(super) communicator: usize,
+    pub(super) ticket: Ticket,
+    pub(super) is_channel: bool,
+}
+
+impl Handle {
+    pub(super) fn to_bits(self) -> u64 {
+        let (place, number) = (u64::from(self.ticket.place), u64::from(self.ticket.number));
+        number << 32 | place << 16 | (self.communicator as u64 & 0xFF) << 8 | u64::from(self.is_channel) << 1 | 1
+    }
+
+    pub(super) fn from_bits(bits: u64) -> Option<Self> {
+        let ticket = Ticket { place: (bits >> 16) as u16, number: (bits >> 32) as u32 };
+        let handle = Self { communicator: (bits >> 8 & 0xFF) as usize, ticket, is_channel: bits & 2 != 0 };
+        (handle.to_bits() == bits && handle.communicator < MAX).then_some(handle)
+    }
+}
+
+/// Opens a communicator called `name`; its number. May wait for the session to open, as making a communicator waits for much else.
+pub(super) fn open(name: &str) -> Option<usize> {
+    let at = ALL.iter().position(|place| lock(place).is_some_and(|place| place.is_none()))?;
+    let (ring, address) = worker::make(name, TrackRole::Other)?;
+    let communicator = Writer::attach(&address).ok().map(|writer| Communicator::new(ring, writer));
+    let mut place = ALL[at].lock().unwrap_or_else(PoisonError::into_inner);
+    match communicator {
+        Some(communicator) if place.is_none() => {
+            *place = Some(communicator);
+            Some(at)
+        }
+        _ => {
+            worker::close(ring);
+            None
+        }
+    }
+}
+
+/// Ends it.
+pub(super) fn close(at: usize) {
+    let place = ALL.get(at).map(|place| place.lock().unwrap_or_else(PoisonError::into_inner).take());
+    if let Some(mut communicator) = place.flatten() {
+        communicator.finish();
+        worker::close(communicator.ring);
+    }
+}
+
+/// The host hands an operation over.
+pub(super) fn start(at: usize, work: Work) -> Option<Handle> {
+    let ticket = with(at, |communicator| communicator.operations.start(work, after::ticks()))??;
+    Some(Handle { communicator: at, ticket, is_channel: false })
+}
+
+/// A channel of an operation's kernel has begun.
+pub(super) fn begin_channel(operation: Handle, gpu_ns: u64) -> Option<Handle> {
+    let ticket = operation.ticket;
+    let is_known = with(operation.communicator, |communicator| communicator.begin_channel(ticket, gpu_ns))?;
+    is_known.then_some(Handle { is_channel: true, ..operation })
+}
+
+/// The GPU's clock when a channel ended.
+pub(super) fn channel_ended_at(channel: Handle, gpu_ns: u64) {
+    with(channel.communicator, |communicator| communicator.operations.channel_ended_at(channel.ticket, gpu_ns));
+}
+
+/// A channel has ended.
+pub(super) fn end_channel(channel: Handle) {
+    with(channel.communicator, |communicator| communicator.end_channel(channel.ticket));
+}
+
+/// Runs `f` with a communicator while a session is open.
+fn with<T>(at: usize, f: impl FnOnce(&mut Communicator) -> T) -> Option<T> {
+    if session::state().0 != Status::Publishing {
+        return None;
+    }
+    lock(ALL.get(at)?)?.as_mut().map(f)
+}
+
+/// The communicator, where it comes soon.
+fn lock(place: &Mutex<Option<Communicator>>) -> Option<MutexGuard<'_, Option<Communicator>>> {
+    for _ in 0..TRIES {
+        match place.try_lock() {
+            Ok(guard) => return Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
+        }
+    }
+    None
+}
+
+impl Communicator {
+    fn new(ring: i32, writer: Writer) -> Self {
+        const MANY: u64 = 1 << 40;
+        let ns_per_tick = after::ticks_ns(MANY) as f64 / MANY as f64;
+        Self {
+            ring,
+            writer,
+            operations: Operations::new(ns_per_tick),
+            spans: [None; names::KINDS],
+            bytes: [None; names::KINDS],
+            untimed: None,
+            last: 0,
+            told: 0,
+        }
+    }
+
+    fn begin_channel(&mut self, ticket: Ticket, gpu_ns: u64) -> bool {
+        let mut over = Vec::new();
+        let is_known = self.operations.begin_channel(ticket, after::ticks(), gpu_ns, |done| over.push(done));
+        self.write_all(over);
+        is_known
+    }
+
+    fn end_channel(&mut self, ticket: Ticket) {
+        if let Some(done) = self.operations.end_channel(ticket, after::ticks()) {
+            self.write(&done);
+        }
+    }
+
+    fn finish(&mut self) {
+        let mut over = Vec::new();
+        self.operations.finish(|done| over.push(done));
+        self.write_all(over);
+    }
+
+    fn write_all(&mut self, mut over: Vec<Done>) {
+        over.sort_by_key(|done| done.end);
+        over.iter().for_each(|done| self.write(done));
+        if self.operations.untimed != self.told {
+            self.told = self.operations.untimed;
+            let new = || self.writer.name(NameKind::Counter, "collectives without a time");
+            if let Some(name) = self.untimed.or_else(new) {
+                self.untimed = Some(name);
+                self.writer.counter(name, after::ticks(), self.told as f64);
+            }
+        }
+    }
+
+    /// Writes an operation's span, and how many bytes it had.
+    fn write(&mut self, done: &Done) {
+        let Done { work, begin, end } = *done;
+        self.last = self.last.max(end);
+        let text = names::text(work.kind);
+        let span = self.spans[work.kind].or_else(|| self.writer.name(NameKind::Span, text));
+        self.spans[work.kind] = span;
+        if let Some(span) = span {
+            self.writer.span(span, begin, self.last);
+        }
+        let Some(bytes) = work.bytes else { return };
+        let new = || self.writer.name(NameKind::Counter, &format!("{text} (bytes)"));
+        let counter = self.bytes[work.kind].or_else(new);
+        self.bytes[work.kind] = counter;
+        if let Some(counter) = counter {
+            self.writer.counter(counter, self.last, bytes as f64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handles_are_never_null_and_nothing_else_is_one() {
+        let ticket = Ticket { place: 255, number: u32::MAX };
+        for handle in [false, true].map(|is_channel| Handle { communicator: MAX - 1, ticket, is_channel }) {
+            assert_ne!(handle.to_bits(), 0);
+            assert_eq!(Handle::from_bits(handle.to_bits()), Some(handle));
+        }
+        for bits in [0, 2, 0x7fff_1234_5678, 0xFF01, u64::MAX] {
+            assert_eq!(Handle::from_bits(bits), None, "{bits:x}");
+        }
+    }
+}

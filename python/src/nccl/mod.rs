@@ -1,0 +1,303 @@
+//! A profiler plugin of NCCL's: what the ranks' GPUs exchange, as tracks of the session, one for each communicator.
+//!
+//! NCCL opens the library that `NCCL_PROFILER_PLUGIN` names and looks for the newest version of its interface there: 5 (NCCL
+//! 2.28 and newer), 4 (2.27) and 3 (2.26) are here. Older NCCL do not tell when the GPU worked, and get nothing.
+//!
+//! Collectives, sends and receives are asked for, and the channels of the kernels that do them: when these ran is when the GPU
+//! did it. Without a session each call returns at once. No call fails, and none waits but those that make and end a
+//! communicator.
+
+mod communicators;
+mod layout;
+mod names;
+mod operations;
+
+use std::borrow::Cow;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr;
+
+use communicators::Handle;
+use layout::{
+    COLLECTIVE, Collective3, Collective4, Descriptor, Init3, Init4, Init5, KERNEL_CHANNEL, KERNEL_CHANNEL_STOPPED,
+    KernelChannel, KernelChannelStopped, POINT_TO_POINT, PointToPoint3, PointToPoint4, Profiler,
+};
+use operations::Work;
+
+use crate::session;
+use crate::silence::{self, guarded};
+
+/// What every call returns: `ncclSuccess`.
+const SUCCESS: c_int = 0;
+/// What is asked for.
+const WANTED: u64 = COLLECTIVE | POINT_TO_POINT | KERNEL_CHANNEL;
+const NAME: &CStr = c"gnntop";
+
+/// What NCCL finds of version 3.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals, reason = "NCCL looks for this name")]
+pub static ncclProfiler_v3: Profiler<Init3> = profiler(init_3, start_event::<Version3>);
+/// What NCCL finds of version 4.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals, reason = "NCCL looks for this name")]
+pub static ncclProfiler_v4: Profiler<Init4> = profiler(init_4, start_event::<Version4>);
+/// What NCCL finds of version 5.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals, reason = "NCCL looks for this name")]
+pub static ncclProfiler_v5: Profiler<Init5> = profiler(init_5, start_event::<Version5>);
+
+const fn profiler<Init>(init: Init, start_event: layout::StartEvent) -> Profiler<Init> {
+    Profiler { name: NAME.as_ptr(), init, start_event, stop_event, record_state, finalize }
+}
+
+/// What differs between the versions of an event that begins.
+trait Version {
+    type Collective: Copy;
+    type PointToPoint: Copy;
+    /// Whether the kind has 64 bits, and not 8.
+    const WIDE: bool;
+    /// Whether a kernel's channel has the GPU's clock.
+    const HAS_CLOCK: bool;
+
+    fn collective(told: &Self::Collective) -> Told;
+    fn point_to_point(told: &Self::PointToPoint) -> Told;
+}
+
+/// An operation as NCCL tells it.
+struct Told {
+    function: *const c_char,
+    datatype: *const c_char,
+    count: usize,
+    channels: u8,
+}
+
+struct Version3;
+struct Version4;
+struct Version5;
+
+impl Version for Version3 {
+    type Collective = Collective3;
+    type PointToPoint = PointToPoint3;
+    const WIDE: bool = false;
+    const HAS_CLOCK: bool = false;
+
+    // It tells the most channels that there may be, not how many there are.
+    fn collective(told: &Collective3) -> Told {
+        Told { function: told.function, datatype: told.datatype, count: told.count, channels: 0 }
+    }
+
+    fn point_to_point(told: &PointToPoint3) -> Told {
+        Told { function: told.function, datatype: told.datatype, count: told.count, channels: 0 }
+    }
+}
+
+impl Version for Version4 {
+    type Collective = Collective4;
+    type PointToPoint = PointToPoint4;
+    const WIDE: bool = false;
+    const HAS_CLOCK: bool = true;
+
+    fn collective(told: &Collective4) -> Told {
+        Told { function: told.function, datatype: told.datatype, count: told.count, channels: told.channels }
+    }
+
+    fn point_to_point(told: &PointToPoint4) -> Told {
+        Told { function: told.function, datatype: told.datatype, count: told.count, channels: told.channels }
+    }
+}
+
+impl Version for Version5 {
+    type Collective = Collective4;
+    type PointToPoint = PointToPoint4;
+    const WIDE: bool = true;
+    const HAS_CLOCK: bool = true;
+
+    fn collective(told: &Collective4) -> Told {
+        Version4::collective(told)
+    }
+
+    fn point_to_point(told: &PointToPoint4) -> Told {
+        Version4::point_to_point(told)
+    }
+}
+
+/// # Safety
+/// `context` and `mask` are NULL or can be written.
+unsafe extern "C" fn init_3(context: *mut *mut c_void, mask: *mut c_int) -> c_int {
+    // SAFETY: as the caller promises.
+    unsafe { init(context, mask, ptr::null()) }
+}
+
+/// # Safety
+/// `context` and `mask` are NULL or can be written, `name` is NULL or a C string.
+unsafe extern "C" fn init_4(
+    context: *mut *mut c_void,
+    mask: *mut c_int,
+    name: *const c_char,
+    _hash: u64,
+    _nodes: c_int,
+    _ranks: c_int,
+    _rank: c_int,
+    _log: *const c_void,
+) -> c_int {
+    // SAFETY: as the caller promises.
+    unsafe { init(context, mask, name) }
+}
+
+/// # Safety
+/// As for [`init_4`].
+unsafe extern "C" fn init_5(
+    context: *mut *mut c_void,
+    _hash: u64,
+    mask: *mut c_int,
+    name: *const c_char,
+    _nodes: c_int,
+    _ranks: c_int,
+    _rank: c_int,
+    _log: *const c_void,
+) -> c_int {
+    // SAFETY: as the caller promises.
+    unsafe { init(context, mask, name) }
+}
+
+/// A communicator is made. Its context is a number, which nobody follows as a pointer; NULL where it is not watched.
+///
+/// # Safety
+/// As for [`init_4`].
+unsafe fn init(context: *mut *mut c_void, mask: *mut c_int, name: *const c_char) -> c_int {
+    let (at, wanted) = guarded((None, 0), || {
+        if session::is_off() {
+            return (None, 0);
+        }
+        silence::keep_quiet();
+        // SAFETY: as the caller promises.
+        let name = String::from_utf8_lossy(unsafe { bytes(&name) });
+        let name = if name.is_empty() { Cow::Borrowed("nccl") } else { Cow::Owned(format!("nccl {name}")) };
+        // NCCL has one mask for all communicators: it is the same where this one cannot be watched.
+        (communicators::open(&name), WANTED as c_int)
+    });
+    if !context.is_null() {
+        // SAFETY: it is not NULL, so it can be written.
+        unsafe { *context = ptr::without_provenance_mut(at.map_or(0, |at| at + 1)) };
+    }
+    if !mask.is_null() {
+        // SAFETY: as above.
+        unsafe { *mask = wanted };
+    }
+    SUCCESS
+}
+
+/// # Safety
+/// `event` is NULL or can be written, `descriptor` is NULL or one of this version.
+unsafe extern "C" fn start_event<V: Version>(
+    context: *mut c_void,
+    event: *mut *mut c_void,
+    descriptor: *const c_void,
+) -> c_int {
+    let handle = guarded(None, || {
+        // SAFETY: as the caller promises.
+        (!descriptor.is_null()).then(|| unsafe { started::<V>(context, descriptor) })?
+    });
+    if !event.is_null() {
+        let bits = handle.map_or(0, Handle::to_bits);
+        // SAFETY: it is not NULL, so it can be written. What stood there before may be of another event.
+        unsafe { *event = ptr::without_provenance_mut(usize::try_from(bits).unwrap_or(0)) };
+    }
+    SUCCESS
+}
+
+/// What stands for the event that begins; `None` for one that was not asked for.
+///
+/// # Safety
+/// `descriptor` is one of this version.
+unsafe fn started<V: Version>(context: *mut c_void, descriptor: *const c_void) -> Option<Handle> {
+    // SAFETY: every descriptor begins with its kind, as wide as the version has it.
+    let kind = unsafe { if V::WIDE { *descriptor.cast::<u64>() } else { u64::from(*descriptor.cast::<u8>()) } };
+    match kind {
+        COLLECTIVE => {
+            let at = context.addr().checked_sub(1)?;
+            // SAFETY: of this kind the details are these.
+            let told = unsafe { V::collective(&(*descriptor.cast::<Descriptor<V::Collective>>()).details) };
+            // SAFETY: NCCL's texts are C strings.
+            communicators::start(at, unsafe { work(&told) })
+        }
+        POINT_TO_POINT => {
+            let at = context.addr().checked_sub(1)?;
+            // SAFETY: as above.
+            let told = unsafe { V::point_to_point(&(*descriptor.cast::<Descriptor<V::PointToPoint>>()).details) };
+            // SAFETY: as above.
+            communicators::start(at, unsafe { work(&told) })
+        }
+        KERNEL_CHANNEL => {
+            // SAFETY: every descriptor has its parent there.
+            let parent = unsafe { (*descriptor.cast::<Descriptor<()>>()).parent };
+            let gpu_ns = if V::HAS_CLOCK {
+                // SAFETY: of this kind the details are these, with the clock in them.
+                unsafe { (*descriptor.cast::<Descriptor<KernelChannel>>()).details.began_ns }
+            } else {
+                0
+            };
+            communicators::begin_channel(Handle::from_bits(parent.addr() as u64)?, gpu_ns)
+        }
+        _ => None,
+    }
+}
+
+/// # Safety
+/// The texts are NULL or C strings.
+unsafe fn work(told: &Told) -> Work {
+    // SAFETY: as the caller promises.
+    let (function, datatype) = unsafe { (bytes(&told.function), bytes(&told.datatype)) };
+    let bytes = names::size(datatype).map(|size| size.saturating_mul(told.count as u64));
+    Work { kind: names::kind(function), bytes, channels: u32::from(told.channels) }
+}
+
+/// # Safety
+/// The text is NULL or a C string, and stays as long as the pointer to it.
+unsafe fn bytes(text: &*const c_char) -> &[u8] {
+    if text.is_null() {
+        return &[];
+    }
+    // SAFETY: as the caller promises.
+    unsafe { CStr::from_ptr(*text) }.to_bytes()
+}
+
+/// The channel of a kernel that `event` stands for.
+fn channel(event: *mut c_void) -> Option<Handle> {
+    Handle::from_bits(event.addr() as u64).filter(|handle| handle.is_channel)
+}
+
+/// An operation stops when it was handed over, which says nothing; a kernel's channel when the GPU is done with it.
+unsafe extern "C" fn stop_event(event: *mut c_void) -> c_int {
+    guarded((), || {
+        if let Some(channel) = channel(event) {
+            communicators::end_channel(channel);
+        }
+    });
+    SUCCESS
+}
+
+/// # Safety
+/// `details` is NULL or what this state comes with.
+unsafe extern "C" fn record_state(event: *mut c_void, state: c_int, details: *const c_void) -> c_int {
+    guarded((), || {
+        if state == KERNEL_CHANNEL_STOPPED
+            && !details.is_null()
+            && let Some(channel) = channel(event)
+        {
+            // SAFETY: with this state come these.
+            let ended_ns = unsafe { (*details.cast::<KernelChannelStopped>()).ended_ns };
+            communicators::channel_ended_at(channel, ended_ns);
+        }
+    });
+    SUCCESS
+}
+
+/// The communicator ends.
+unsafe extern "C" fn finalize(context: *mut c_void) -> c_int {
+    guarded((), || {
+        if let Some(at) = context.addr().checked_sub(1) {
+            communicators::close(at);
+        }
+    });
+    SUCCESS
+}

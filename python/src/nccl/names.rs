@@ -1,0 +1,60 @@
+//! What NCCL's operations are called, and how large its types are.
+
+/// Operations by NCCL's names for them; the last one stands for all that are not known here.
+const OPERATIONS: [(&str, &str); 13] = [
+    ("AllReduce", "all-reduce"),
+    ("AllGather", "all-gather"),
+    ("ReduceScatter", "reduce-scatter"),
+    ("Broadcast", "broadcast"),
+    ("Reduce", "reduce"),
+    ("Send", "send"),
+    ("Recv", "receive"),
+    ("SendRecv", "send and receive"),
+    ("AlltoAll", "all-to-all"),
+    ("AllToAll", "all-to-all"),
+    ("Gather", "gather to one rank"),
+    ("Scatter", "scatter from one rank"),
+    ("", "other collective"),
+];
+
+/// How many kinds of operations there are.
+pub(super) const KINDS: usize = OPERATIONS.len();
+
+/// The number of an operation that NCCL calls so.
+pub(super) fn kind(function: &[u8]) -> usize {
+    OPERATIONS.iter().position(|(name, _)| name.as_bytes() == function).unwrap_or(KINDS - 1)
+}
+
+/// What gnntop calls it.
+pub(super) fn text(kind: usize) -> &'static str {
+    OPERATIONS[kind.min(KINDS - 1)].1
+}
+
+/// Bytes of a value of this type; `None` for one that is not known here.
+pub(super) fn size(datatype: &[u8]) -> Option<u64> {
+    match datatype.strip_prefix(b"nccl")? {
+        b"Int8" | b"Uint8" | b"Float8e4m3" | b"Float8e5m2" => Some(1),
+        b"Float16" | b"Bfloat16" => Some(2),
+        b"Int32" | b"Uint32" | b"Float32" => Some(4),
+        b"Int64" | b"Uint64" | b"Float64" => Some(8),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_and_types_have_nccls_names() {
+        assert_eq!(text(kind(b"AllReduce")), "all-reduce");
+        assert_eq!(text(kind(b"Recv")), "receive");
+        for unknown in [&b""[..], b"Invalid", b"allreduce"] {
+            assert_eq!(text(kind(unknown)), "other collective");
+        }
+        assert_eq!(size(b"ncclBfloat16"), Some(2));
+        for unknown in [&b""[..], b"nccl", b"Float32", b"Unknown"] {
+            assert_eq!(size(unknown), None);
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! The operations of one communicator that are under way: what NCCL tells of each, until its kernel has ended.
+//!
+//! NCCL says that an operation starts when the host hands it over, and that it stops right after that. When the GPU does it
+//! is told by its kernel, channel by channel, from a thread that looks for that: an operation begins with its first
+//! channel and ends with its last.
+
+/// Operations that may be under way; what is beyond is not timed, and counted.
+const ROOM: usize = 256;
+/// Operations without a kernel of their own, as those that are done by copies, are forgotten when so many later ones have begun.
+const FORGOTTEN_AFTER: u64 = 64;
+
+/// Stands for an operation: which of the places it has, and which of those that had it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ticket {
+    pub(super) place: u16,
+    pub(super) number: u32,
+}
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Work {
+    /// Which operation, as [`super::names`] numbers them.
+    pub(super) kind: usize,
+    /// Bytes of this rank, where the type of the data is known.
+    pub(super) bytes: Option<u64>,
+    /// Channels of its kernel; 0 where that is not told.
+    pub(super) channels: u32,
+}
+
+/// An operation that is over. Times are ticks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Done {
+    pub(super) work: Work,
+    pub(super) begin: u64,
+    pub(super) end: u64,
+}
+
+/// An operation that is not.
+#[derive(Clone, Copy, Debug)]
+struct Operation {
+    work: Work,
+    number: u32,
+    /// How many operations of the communicator came before.
+    order: u64,
+    handed_over: u64,
+    begun: u32,
+    ended: u32,
+    /// When it was seen that the first channel had begun, and that the last one had ended.
+    begin: u64,
+    end: u64,
+    /// The same by the GPU's clock, in nanoseconds; 0 where it is not told.
+    gpu_begin_ns: u64,
+    gpu_end_ns: u64,
+}
+
+impl Operation {
+    /// When it began and ended. That it ended is seen within microseconds, and how long it took the GPU's clock tells best.
+    fn done(&self, ns_per_tick: f64) -> Done {
+        let gpu = if self.gpu_begin_ns == 0 { 0 } else { self.gpu_end_ns.saturating_sub(self.gpu_begin_ns) };
+        let most = self.end.saturating_sub(self.handed_over);
+        let ticks = (gpu as f64 / ns_per_tick) as u64;
+        let begin = if gpu > 0 && ticks <= most { self.end - ticks } else { self.begin };
+        Done { work: self.work, begin, end: self.end }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.begun > 0 && self.begun == self.ended
+    }
+
+    /// Whether all channels that it has have ended.
+    fn is_over(&self) -> bool {
+        self.is_idle() && self.work.channels > 0 && self.ended >= self.work.channels
+    }
+}
+
+/// See the [module](self).
+pub(super) struct Operations {
+    places: Vec<Option<Operation>>,
+    numbers: u32,
+    order: u64,
+    ns_per_tick: f64,
+    /// Operations for which there was no room.
+    pub(super) untimed: u64,
+}
+
+impl Operations {
+    pub(super) fn new(ns_per_tick: f64) -> Self {
+        Self { places: vec![None; ROOM], numbers: 0, order: 0, ns_per_tick, untimed: 0 }
+    }
+
+    /// The host hands an operation over; `None` where too many are under way.
+    pub(super) fn start(&mut self, work: Work, now: u64) -> Option<Ticket> {
+        let Some(place) = self.places.iter().position(Option::is_none) else {
+            self.untimed += 1;
+            return None;
+        };
+        self.numbers = self.numbers.wrapping_add(1);
+        self.order += 1;
+        let (number, order) = (self.numbers, self.order);
+        let operation = Operation {
+            work,
+            number,
+            order,
+            handed_over: now,
+            begun: 0,
+            ended: 0,
+            begin: 0,
+            end: 0,
+            gpu_begin_ns: 0,
+            gpu_end_ns: 0,
+        };
+        self.places[place] = Some(operation);
+        Some(Ticket { place: place as u16, number })
+    }
+
+    fn get(&mut self, ticket: Ticket) -> Option<&mut Operation> {
+        let operation = self.places.get_mut(usize::from(ticket.place))?.as_mut()?;
+        (operation.number == ticket.number).then_some(operation)
+    }
+
+    /// A channel of its kernel has begun; whether the operation is known. `done` is told of operations that this shows to be over.
+    pub(super) fn begin_channel(&mut self, ticket: Ticket, now: u64, gpu_ns: u64, done: impl FnMut(Done)) -> bool {
+        let Some(operation) = self.get(ticket) else { return false };
+        operation.begun += 1;
+        if operation.begun == 1 {
+            (operation.begin, operation.gpu_begin_ns) = (now, gpu_ns);
+            let order = operation.order;
+            self.settle_before(order, done);
+        } else {
+            operation.gpu_begin_ns = operation.gpu_begin_ns.min(gpu_ns);
+        }
+        true
+    }
+
+    /// The GPU's clock when a channel ended.
+    pub(super) fn channel_ended_at(&mut self, ticket: Ticket, gpu_ns: u64) {
+        if let Some(operation) = self.get(ticket) {
+            operation.gpu_end_ns = operation.gpu_end_ns.max(gpu_ns);
+        }
+    }
+
+    /// A channel has ended; the operation, if it was the last one.
+    pub(super) fn end_channel(&mut self, ticket: Ticket, now: u64) -> Option<Done> {
+        let ns_per_tick = self.ns_per_tick;
+        let operation = self.get(ticket)?;
+        operation.ended = (operation.ended + 1).min(operation.begun);
+        operation.end = now;
+        let is_over = operation.is_over();
+        let done = operation.done(ns_per_tick);
+        is_over.then(|| {
+            self.places[usize::from(ticket.place)] = None;
+            done
+        })
+    }
+
+    /// Operations are done in their order: one whose channels have all ended is over when a later one begins, however many
+    /// it was said to have.
+    fn settle_before(&mut self, order: u64, mut done: impl FnMut(Done)) {
+        for place in &mut self.places {
+            let Some(operation) = place else { continue };
+            if operation.order < order && operation.is_idle() {
+                done(operation.done(self.ns_per_tick));
+                *place = None;
+            } else if operation.begun == 0 && operation.order + FORGOTTEN_AFTER < order {
+                self.untimed += 1;
+                *place = None;
+            }
+        }
+    }
+
+    /// The communicator ends: what has ended of its operations is over.
+    pub(super) fn finish(&mut self, done: impl FnMut(Done)) {
+        self.settle_before(u64::MAX, done);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WORK: Work = Work { kind: 0, bytes: Some(1024), channels: 2 };
+
+    fn operations() -> Operations {
+        Operations::new(1.0)
+    }
+
+    fn nothing(done: Done) {
+        panic!("{done:?}");
+    }
+
+    #[test]
+    fn an_operation_lasts_from_its_first_channel_to_its_last() {
+        let mut all = operations();
+        let ticket = all.start(WORK, 10).unwrap();
+        assert!(all.begin_channel(ticket, 100, 0, nothing) && all.begin_channel(ticket, 105, 0, nothing));
+        assert_eq!(all.end_channel(ticket, 300), None);
+        assert_eq!(all.end_channel(ticket, 310), Some(Done { work: WORK, begin: 100, end: 310 }));
+        assert!(!all.begin_channel(ticket, 400, 0, nothing), "it is over");
+        assert_eq!(all.end_channel(ticket, 500), None);
+    }
+
+    #[test]
+    fn the_gpus_clock_tells_how_long_it_took_where_that_can_be() {
+        let run = |begin_ns: u64, end_ns: u64| {
+            let mut all = operations();
+            let ticket = all.start(Work { channels: 1, ..WORK }, 10).unwrap();
+            all.begin_channel(ticket, 100, begin_ns, nothing);
+            all.channel_ended_at(ticket, end_ns);
+            all.end_channel(ticket, 310).unwrap()
+        };
+        assert_eq!(run(7_000, 7_250).begin, 60, "its begin was seen late");
+        for (begin_ns, end_ns) in [(0, 7_000), (7_000, 0), (7_000, 6_000), (7_000, 9_000)] {
+            assert_eq!(run(begin_ns, end_ns).begin, 100, "{begin_ns} to {end_ns} cannot be");
+        }
+    }
+
+    #[test]
+    fn without_a_number_of_channels_the_next_operation_tells_that_it_is_over() {
+        let mut all = operations();
+        let unknown = Work { channels: 0, ..WORK };
+        let (first, second) = (all.start(unknown, 1).unwrap(), all.start(unknown, 2).unwrap());
+        all.begin_channel(first, 10, 0, nothing);
+        assert_eq!(all.end_channel(first, 20), None);
+        let mut done = Vec::new();
+        all.begin_channel(second, 30, 0, |over| done.push(over));
+        assert_eq!(all.end_channel(second, 40), None);
+        all.finish(|over| done.push(over));
+        let expected = [(10, 20), (30, 40)].map(|(begin, end)| Done { work: unknown, begin, end });
+        assert_eq!(done, expected);
+    }
+
+    #[test]
+    fn what_has_no_room_or_no_kernel_is_counted() {
+        let mut all = operations();
+        let tickets: Vec<Ticket> = (0..ROOM as u64 + 3).filter_map(|at| all.start(WORK, at)).collect();
+        assert_eq!((tickets.len(), all.untimed), (ROOM, 3));
+        all.begin_channel(tickets[ROOM - 1], 1_000, 0, nothing);
+        assert_eq!(all.untimed, 3 + ROOM as u64 - 1 - FORGOTTEN_AFTER);
+        assert!(all.start(WORK, 2_000).is_some());
+    }
+}
