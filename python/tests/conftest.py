@@ -27,6 +27,7 @@ class Recorder:
         self.facts: dict[str, str] = {}
         self.sessions: list[str] = []
         self.inferred_names: list[str] = []
+        self.counters: list[tuple[str, float]] = []
 
     def now(self) -> int:
         self.ticks += 1
@@ -74,6 +75,9 @@ class Recorder:
     def mark_value(self, name: int, _value: float) -> None:
         self.marks.append(self.names[name])
 
+    def counter(self, name: int, value: float) -> None:
+        self.counters.append((self.names[name], value))
+
     def epoch(self, number: int) -> None:
         self.epochs.append(number)
 
@@ -118,7 +122,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     recorder = Recorder()
     for name in ("now", "stamp", "begin", "end", "end_to", "span_between", "span_at", "ns", "step", "batch", "mark"):
         monkeypatch.setattr(_native, name, getattr(recorder, name))
-    for name in ("mark_since", "mark_value", "epoch", "fact", "inferred", "open_session", "track"):
+    for name in ("mark_since", "mark_value", "epoch", "counter", "fact", "inferred", "open_session", "track"):
         monkeypatch.setattr(_native, name, getattr(recorder, name))
     for name in ("phase", "span_name", "counter_name", "mark_name"):
         monkeypatch.setattr(_native, name, recorder.name)

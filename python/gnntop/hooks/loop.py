@@ -69,6 +69,8 @@ class Loop:
         """Name and facts of the session, asked for when it opens."""
         self.look_for_roots: Callable[[], None] | None = None
         """Called before the next fetch, once."""
+        self.on_edge: Callable[[str], None] | None = None
+        """Called where a phase has ended, with its name; with "begin" before forward, with "step" at a step's end."""
         self.has_peers = False
         """Whether backward passes send gradients to other ranks, and `reducing` tells when."""
         self._is_reducing = False
@@ -230,6 +232,8 @@ class Loop:
         self._state = _FORWARD
         self._has_forward = has_gradients or self._has_forward
         self._may_infer = False
+        if self.on_edge is not None:
+            self.on_edge("begin")
         return _native.begin(self.names.forward)
 
     def _evaluation_begin(self) -> int:
@@ -249,6 +253,8 @@ class Loop:
         else:
             _native.stamp(_COMPUTED)
             self._state = _NOTHING
+            if self.on_edge is not None:
+                self.on_edge("forward")
 
     def _end_validation(self) -> None:
         """The loop trains again: validation lasted until the fetch of this batch, or to its last forward pass."""
@@ -316,6 +322,8 @@ class Loop:
         if self.has_peers:
             self._split_backward()
         self._state = _NOTHING
+        if self.on_edge is not None:
+            self.on_edge("backward")
         if is_micro_batch:
             self._add_micro_batch()
         self._has_batch = False
@@ -364,6 +372,8 @@ class Loop:
         if not self._sees_forward:
             self._rest()
         self._micro_batches = 0
+        if self.on_edge is not None:
+            self.on_edge("optimizer")
         if self.rule.optimizer(optimizer):
             self._end_step()
         if self._accumulates:
@@ -395,6 +405,8 @@ class Loop:
         self._sum = ()
         _native.step()
         self.steps += 1
+        if self.on_edge is not None:
+            self.on_edge("step")
 
     # ---- anything else that takes the training thread's time --------------------------------------------------------
 

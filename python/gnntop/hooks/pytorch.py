@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Any
 
 from gnntop import _native, _program
-from gnntop.hooks import patching, roots
+from gnntop.hooks import device_memory, patching, roots
 from gnntop.hooks.loop import loop
 from gnntop.hooks.patching import Hook, on_uninstall, patch, patch_phase
 
@@ -146,7 +146,8 @@ def _rank(torch: ModuleType) -> dict[str, str]:
 
 
 def _observe_device(torch: ModuleType) -> None:
-    """Has the GPU's time measured by its own clock, on the stream that the training thread works on."""
+    """Has the GPU's time measured by its own clock, on the stream that the training thread works on, and its memory."""
     if torch.cuda.is_initialized():
         device = torch.cuda.current_device()
         _native.cuda(device, torch._C._cuda_getCurrentRawStream(device))
+        guarded("device memory", device_memory.install)(torch, device)

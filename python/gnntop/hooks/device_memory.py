@@ -1,0 +1,112 @@
+"""The GPU's memory by phase, as PyTorch's allocator counts it.
+
+Some steps are measured, ten a second at most: the allocator is asked at the ends of their phases. Nothing is reset, as
+the peaks are the program's. So the most in a phase is at least what was in use at its ends, and exact where the
+allocator's peak rose in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic
+from types import ModuleType
+from typing import Any
+
+from gnntop import _native
+from gnntop.hooks.loop import loop
+from gnntop.hooks.patching import guarded, on_uninstall
+
+Stats = dict[str, dict[str, dict[str, int]]]
+
+_MEASURE_EVERY_S = 0.1
+_HOW_PEAKS = "at least: read at the ends of phases; that of the program is the most so far"
+
+
+def install(torch: ModuleType, device: int) -> None:
+    """Has the memory of this device watched from here on."""
+    read = torch._C._cuda_memoryStats
+    memory = DeviceMemory(lambda: read(device))
+    total = torch.cuda.get_device_properties(device).total_memory
+    _native.counter(_native.counter_name("device memory total"), float(total))
+    _native.fact("device memory peaks", _HOW_PEAKS)
+    loop.on_edge = guarded("device memory", memory.at)
+    on_uninstall.append(_uninstall)
+
+
+def _uninstall() -> None:
+    loop.on_edge = None
+
+
+class DeviceMemory:
+    """Reads the allocator at the edges of phases, and records what a step needed at its end."""
+
+    def __init__(self, stats: Callable[[], Stats], clock: Callable[[], float] = monotonic) -> None:
+        self._stats = stats
+        self._clock = clock
+        self._names: dict[str, int] = {}
+        # The step in which the session opens is measured from there on.
+        self._is_measuring = True
+        self._measured = clock()
+        self._begin()
+
+    def _begin(self) -> None:
+        """From here on a step is measured."""
+        self._used, self._peak, _, self._allocations = _read(self._stats())
+        self._before_forward: int | None = None
+        self._peaks: dict[str, int] = {}
+        self._activations: int | None = None
+
+    def at(self, edge: str) -> None:
+        """A phase has ended, forward begins ("begin"), or the step ends ("step")."""
+        if edge == "step":
+            self._end_step()
+        elif self._is_measuring:
+            self._read_at(edge)
+
+    def _read_at(self, edge: str) -> None:
+        used, peak, _, _ = _read(self._stats())
+        if edge == "begin":
+            self._before_forward = used
+        else:
+            most = peak if peak > self._peak else max(used, self._used)
+            self._peaks[edge] = max(most, self._peaks.get(edge, 0))
+            if edge == "forward" and self._before_forward is not None:
+                self._activations = max(used - self._before_forward, 0)
+        self._used, self._peak = used, peak
+
+    def _end_step(self) -> None:
+        now = self._clock()
+        if self._is_measuring:
+            self._is_measuring = False
+            self._measured = now
+            self._record()
+        elif now - self._measured >= _MEASURE_EVERY_S:
+            self._is_measuring = True
+            self._begin()
+
+    def _record(self) -> None:
+        used, peak, reserved, allocations = _read(self._stats())
+        self._count("used", used)
+        self._count("peak", peak)
+        self._count("reserved", reserved)
+        self._count("allocations", allocations - self._allocations)
+        if self._activations is not None:
+            self._count("of activations", self._activations)
+        for phase, most in self._peaks.items():
+            self._count(f"peak in {phase}", most)
+
+    def _count(self, what: str, value: int) -> None:
+        name = self._names.get(what)
+        if name is None:
+            name = self._names[what] = _native.counter_name(f"device memory {what}")
+        _native.counter(name, float(value))
+
+
+def _read(stats: Stats) -> tuple[int, int, int, int]:
+    """Bytes in tensors now and at the most, bytes taken from the device, and allocations so far."""
+
+    def of(what: str, which: str) -> Any:
+        return stats[what]["all"][which]
+
+    used = of("allocated_bytes", "current"), of("allocated_bytes", "peak")
+    return *used, of("reserved_bytes", "current"), of("allocation", "allocated")
