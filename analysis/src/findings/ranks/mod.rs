@@ -8,6 +8,7 @@ mod check;
 mod communication;
 mod evidence;
 mod hang;
+mod late_rank;
 mod oversubscription;
 mod slow_rank;
 mod stages;
@@ -19,9 +20,10 @@ use check::Check;
 use evidence::SideBySide;
 
 /// All checks over the ranks of a run.
-static ALL: [&dyn Check; 7] = [
+static ALL: [&dyn Check; 8] = [
     &hang::Hangs,
     &slow_rank::Straggler,
+    &late_rank::LateRank,
     &slow_rank::StarvedRank,
     &stages::UnequalStages,
     &work::WorkNotConserved,

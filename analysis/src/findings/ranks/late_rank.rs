@@ -1,0 +1,199 @@
+//! A rank that comes late to what the ranks' GPUs exchange, as NCCL tells it: where the GPUs wait for each other the host does not
+//! show it.
+//!
+//! A collective is over on all ranks at about the same time, and begins on each when that rank's GPU has come to it. So who
+//! begins it last is who the others wait for.
+
+use gnntop_wire::TrackRole;
+
+use super::check::Check;
+use super::evidence::SideBySide;
+use crate::figures::{duration, percent};
+use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::robust::median;
+use crate::ranks::Rank;
+use crate::store::Track;
+
+/// Tracks of communicators are called this, and what the program calls the communicator.
+const TRACK: &str = "nccl";
+/// What two ranks do alone says nothing of the others.
+const OF_TWO: [&str; 3] = ["send", "receive", "send and receive"];
+/// Collectives that are needed to say anything, and the newest that are looked at.
+const ENOUGH: usize = 20;
+const NEWEST: usize = 1024;
+/// A rank is late again and again where it comes last to this share of them.
+const AGAIN: f64 = 0.6;
+/// What costs less than this share of the time is no finding.
+const WORTH_SAYING: f64 = 0.03;
+
+/// Looks for a rank that comes last to the collectives.
+pub(super) struct LateRank;
+
+impl Check for LateRank {
+    fn kind(&self) -> Kind {
+        Kind::Straggler
+    }
+
+    fn look(&self, evidence: &SideBySide<'_>) -> Outcome {
+        let found = communicators(evidence).into_iter().filter_map(|name| late(evidence, name));
+        found.collect::<Vec<Finding>>().into()
+    }
+}
+
+/// The communicators' names, each once.
+fn communicators<'a>(evidence: &SideBySide<'a>) -> Vec<&'a str> {
+    let tracks = evidence.ranks.all().iter().flat_map(|rank| rank.store.tracks());
+    let mut names: Vec<&str> = tracks.filter(|track| is_communicator(track)).map(|track| track.text.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+fn is_communicator(track: &Track) -> bool {
+    let rest = track.text.strip_prefix(TRACK);
+    track.role == TrackRole::Other && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+}
+
+/// A collective on one rank, on the run's clock.
+#[derive(Clone, Copy, Debug)]
+struct Part<'a> {
+    name: &'a str,
+    begin: u64,
+    end: u64,
+}
+
+/// A rank's collectives of one communicator, the newest first.
+fn parts<'a>(rank: &Rank<'a>, communicator: &str) -> Vec<Part<'a>> {
+    let mut all = Vec::new();
+    let is_it = |track: &&Track| is_communicator(track) && track.text == communicator;
+    let Some(lane) = rank.store.tracks().iter().find(is_it).and_then(Track::lane) else { return all };
+    lane.each_box(0..u64::MAX, |one, _| {
+        let name = rank.store.name(one.name);
+        if all.len() < NEWEST && !OF_TWO.contains(&name) {
+            all.push(Part { name, begin: rank.run_ns(one.start_ns), end: rank.run_ns(one.end_ns) });
+        }
+    });
+    all
+}
+
+/// The part of another rank in the same collective: of the same name and at the same time, the one that ends nearest.
+fn same<'a>(part: &Part<'_>, others: &[Part<'a>]) -> Option<Part<'a>> {
+    let overlaps = |other: &&Part<'_>| other.name == part.name && other.begin < part.end && part.begin < other.end;
+    // The newest first, and one after the other: what begins after this one is too new, what ends before it too old.
+    let from = others.partition_point(|other| other.begin >= part.end);
+    let near = others[from..].iter().take_while(|other| other.end > part.begin);
+    near.filter(overlaps).min_by_key(|other| other.end.abs_diff(part.end)).copied()
+}
+
+/// Who came last to a collective, and how long the others waited for that rank alone.
+fn last(parts: &[Part<'_>]) -> Option<(usize, u64)> {
+    let (at, latest) = parts.iter().enumerate().max_by_key(|(_, part)| part.begin)?;
+    let second = parts.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, part)| part.begin).max()?;
+    Some((at, latest.begin.saturating_sub(second)))
+}
+
+/// The rank that comes late to this communicator's collectives, if one does again and again.
+fn late(evidence: &SideBySide<'_>, communicator: &str) -> Option<Finding> {
+    let ranks: Vec<(&Rank<'_>, Vec<Part<'_>>)> =
+        evidence.ranks.all().iter().map(|rank| (rank, parts(rank, communicator))).collect();
+    let ranks: Vec<_> = ranks.into_iter().filter(|(_, parts)| !parts.is_empty()).collect();
+    // Clocks that nobody compared cannot tell who is late.
+    let clocks_ns = ranks.iter().map(|(rank, _)| rank.error_ns).sum::<Option<u64>>()?;
+    let (first, others) = ranks.split_first().filter(|(_, others)| !others.is_empty())?;
+    let mut waits: Vec<Vec<f64>> = vec![Vec::new(); ranks.len()];
+    let mut collectives = 0;
+    for part in &first.1 {
+        let theirs = others.iter().map(|(_, parts)| same(part, parts)).collect::<Option<Vec<Part<'_>>>>();
+        let Some(theirs) = theirs else { continue };
+        collectives += 1;
+        let all = [&[*part], &theirs[..]].concat();
+        if let Some((at, wait)) = last(&all).filter(|(_, wait)| *wait > clocks_ns) {
+            waits[at].push(wait as f64);
+        }
+    }
+    let (at, waits) = waits.into_iter().enumerate().max_by_key(|(_, waits)| waits.len())?;
+    let (share, cost) = (waits.len() as f64 / f64::from(collectives.max(1)), waits.iter().sum::<f64>());
+    let is_one = collectives as usize >= ENOUGH && share >= AGAIN && evidence.share(cost) >= WORTH_SAYING;
+    is_one.then(|| finding(evidence, &Late { rank: ranks[at].0, communicator, collectives, share, cost, waits }))?
+}
+
+/// A rank that comes late.
+struct Late<'a, 'r> {
+    rank: &'a Rank<'r>,
+    communicator: &'a str,
+    collectives: u32,
+    /// Share of them that it comes last to.
+    share: f64,
+    /// What the others wait for it, over all of these.
+    cost: f64,
+    waits: Vec<f64>,
+}
+
+fn finding(evidence: &SideBySide<'_>, late: &Late<'_, '_>) -> Option<Finding> {
+    let Late { rank, communicator, collectives, share, cost, .. } = late;
+    let number = rank.place.rank;
+    let usual = duration(median(&mut late.waits.clone())? as u64);
+    let summary = format!(
+        "rank {number} is a straggler: it comes last to {} of the collectives, and the other GPUs wait {usual} for it",
+        percent(*share)
+    );
+    let finding = Finding::of_run(Kind::Straggler, Confidence::High, Some(evidence.share(*cost)), summary);
+    let seen = format!(
+        "seen in {collectives} collectives of {communicator:?}: {} of waiting for rank {number} in all",
+        duration(*cost as u64)
+    );
+    let advice =
+        format!("see what takes rank {number}'s GPU longer before its collectives: its batches, its clocks, its host");
+    Some(finding.because(seen).advise(advice))
+}
+
+#[cfg(test)]
+mod tests {
+    use gnntop_fixtures::uneven::{place, rank_info};
+    use gnntop_fixtures::{MS, START_NS, StreamBuilder};
+    use gnntop_wire::TrackRole;
+
+    use super::*;
+    use crate::findings::ranks::of_ranks;
+    use crate::ranks::fixture::run;
+
+    /// When a rank's GPU comes to a step's all-reduce, after the first could.
+    type Arrival = fn(u32, u64) -> u64;
+
+    /// Three ranks whose hosts all do the same, and whose GPUs meet in an all-reduce of 4 ms in each of 60 steps of 30 ms.
+    fn found(arrival: Arrival) -> Vec<Finding> {
+        let session = |rank: u32| {
+            let mut stream = StreamBuilder::of(&rank_info("ddp", place(rank, 3)));
+            let main = stream.track(TrackRole::Training, "train");
+            let nccl = stream.track(TrackRole::Other, "nccl default_pg");
+            for step in 1..=60 {
+                let begin = START_NS + step * 30 * MS;
+                let last = (0..3).map(|rank| arrival(rank, step)).max().unwrap();
+                stream.phase(main, step, "backward", begin, begin + 28 * MS);
+                stream.step(main, step, begin, begin + 30 * MS);
+                stream.span(nccl, 0, "send", begin, begin + MS);
+                let end = begin + 10 * MS + last + 4 * MS + u64::from(rank) * 20_000;
+                stream.span(nccl, 0, "all-reduce", begin + 10 * MS + arrival(rank, step), end);
+            }
+            stream.end(START_NS + 61 * 30 * MS);
+            stream.bytes()
+        };
+        let sessions = [0, 1, 2].map(session);
+        of_ranks(&run(&sessions).ranks()).found
+    }
+
+    #[test]
+    fn a_rank_that_the_gpus_wait_for_is_named() {
+        let found = found(|rank, step| if rank == 1 { 6 * MS } else { step % 3 * 100_000 });
+        let [finding] = &found[..] else { panic!("{found:#?}") };
+        assert_eq!(finding.kind, Kind::Straggler);
+        assert!(finding.summary.starts_with("rank 1 is a straggler: it comes last to 100"), "{finding:#?}");
+        assert!(finding.summary.contains("wait 5.9") && finding.share.unwrap() > 0.15, "{finding:#?}");
+    }
+
+    #[test]
+    fn ranks_that_come_together_or_late_in_turns_are_none() {
+        assert_eq!(found(|rank, _| u64::from(rank) * 50_000), []);
+        assert_eq!(found(|rank, step| if u64::from(rank) == step % 3 { 6 * MS } else { 0 }), []);
+    }
+}
