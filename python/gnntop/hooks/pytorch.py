@@ -150,4 +150,4 @@ def _observe_device(torch: ModuleType) -> None:
     if torch.cuda.is_initialized():
         device = torch.cuda.current_device()
         _native.cuda(device, torch._C._cuda_getCurrentRawStream(device))
-        guarded("device memory", device_memory.install)(torch, device)
+        patching.guarded("device memory", device_memory.install)(torch, device)
