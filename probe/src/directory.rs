@@ -1,27 +1,21 @@
-//! The directory of all sessions: made, checked before it is trusted, and kept from growing without end.
+//! The directory of all sessions: made, and checked before it is trusted.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io;
+use std::fs;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use gnntop_wire::layout;
 
 use crate::warning::Warning;
-
-/// Sessions of dead processes are kept this long, so that what killed them can still be looked at.
-const KEEP_ENDED: Duration = Duration::from_secs(24 * 3600);
-/// Ended sessions together take at most this much; the oldest go first.
-const KEEP_ENDED_BYTES: u64 = 1 << 30;
 
 /// The directory of all sessions of this user.
 pub(crate) fn sessions_dir() -> PathBuf {
     layout::sessions_dir(|name: &str| -> Option<OsString> { std::env::var_os(name) }, &std::env::temp_dir(), user_id())
 }
 
-fn user_id() -> u32 {
+/// This process's effective user.
+pub(crate) fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
@@ -53,60 +47,6 @@ pub(crate) fn make(dir: &Path) -> Result<(), Warning> {
     made.map_err(|error| Warning::Write { path: dir.to_owned(), error })
 }
 
-/// Removes sessions of dead processes that are too old or too many. Whatever cannot be read or removed stays.
-pub(crate) fn prune(dir: &Path, now: SystemTime) {
-    prune_to(dir, now, KEEP_ENDED, KEEP_ENDED_BYTES);
-}
-
-fn prune_to(dir: &Path, now: SystemTime, keep: Duration, keep_bytes: u64) {
-    let mut ended: Vec<Ended> = fs::read_dir(dir).into_iter().flatten().flatten().filter_map(|e| ended(&e)).collect();
-    ended.sort_by_key(|session| std::cmp::Reverse(session.last_written));
-    let mut bytes = 0;
-    for session in ended {
-        bytes += session.bytes;
-        let age = now.duration_since(session.last_written).unwrap_or_default();
-        if age > keep || bytes > keep_bytes {
-            let _ = remove(&session.path);
-        }
-    }
-}
-
-/// A session whose publisher is gone.
-struct Ended {
-    path: PathBuf,
-    bytes: u64,
-    last_written: SystemTime,
-}
-
-/// The session in this directory entry, if it is one of ours and nobody holds its lock.
-fn ended(entry: &fs::DirEntry) -> Option<Ended> {
-    if !entry.file_type().ok()?.is_dir() {
-        return None;
-    }
-    let path = entry.path();
-    let lock = File::open(path.join(layout::LOCK_FILE)).ok()?;
-    lock.try_lock_shared().ok()?;
-    let mut session = Ended { last_written: lock.metadata().ok()?.modified().ok()?, path, bytes: 0 };
-    for file in fs::read_dir(&session.path).ok()?.flatten() {
-        let found = file.metadata().ok()?;
-        session.bytes += found.len();
-        session.last_written = session.last_written.max(found.modified().ok()?);
-    }
-    Some(session)
-}
-
-/// Removes a session: its segments and lock, then the directory if nothing else lies in it.
-fn remove(session: &Path) -> io::Result<()> {
-    for file in fs::read_dir(session)?.flatten() {
-        let name = file.file_name();
-        let ours = name == layout::LOCK_FILE || name.to_str().is_some_and(|n| layout::segment_number(n).is_some());
-        if ours {
-            fs::remove_file(file.path())?;
-        }
-    }
-    fs::remove_dir(session)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,29 +73,5 @@ mod tests {
             let warning = prepare(&dir).unwrap_err().to_string();
             assert!(warning.contains(word), "{warning}");
         }
-    }
-
-    #[test]
-    fn old_and_oversized_ended_sessions_go_and_live_ones_stay() {
-        let temp = tempfile::tempdir().unwrap();
-        let session = |name: &str, bytes: usize| {
-            let dir = temp.path().join(name);
-            fs::create_dir(&dir).unwrap();
-            let lock = File::create(dir.join(layout::LOCK_FILE)).unwrap();
-            fs::write(dir.join(layout::segment_file_name(0)), vec![0; bytes]).unwrap();
-            lock
-        };
-        let live = session("live-one", 1000);
-        live.lock().unwrap();
-        session("old", 10);
-        session("newer", 10);
-        let _ = fs::create_dir(temp.path().join("not a session"));
-        let exists = |name: &str| temp.path().join(name).exists();
-
-        prune_to(temp.path(), SystemTime::now(), KEEP_ENDED, 10);
-        assert!(exists("live-one") && exists("not a session"));
-        assert_eq!(u8::from(exists("old")) + u8::from(exists("newer")), 1, "10 bytes are one session");
-        prune_to(temp.path(), SystemTime::now() + KEEP_ENDED * 2, KEEP_ENDED, 1000);
-        assert!(exists("live-one") && !exists("old") && !exists("newer"));
     }
 }

@@ -24,7 +24,7 @@ use crate::publisher::{OWN_TRACK, Publisher};
 use crate::settings::Settings;
 use crate::source::Source;
 use crate::warning::Warning;
-use crate::{accounts, directory, host, names, switch};
+use crate::{accounts, host, names, prune, switch};
 
 /// Blocks go out this often: the longest that a viewer lags behind, and long enough for a block to be worth its header.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(40);
@@ -114,7 +114,7 @@ impl Drain {
         let dir = self.dir.clone().unwrap_or_default();
         let (sessions, name) = (dir.parent().unwrap_or(&dir), dir.file_name().unwrap_or_default());
         let output = Output::session(sessions, &name.to_string_lossy(), self.settings.max_bytes)?;
-        directory::prune(sessions, std::time::SystemTime::now());
+        prune::remove_old(sessions, std::time::SystemTime::now());
         Ok(output)
     }
 

@@ -39,6 +39,7 @@ mod names;
 mod opener;
 mod output;
 pub mod phase;
+mod prune;
 mod publisher;
 mod sensing;
 mod session;
