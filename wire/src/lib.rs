@@ -58,7 +58,8 @@
 //!
 //! Nothing in a stream is trusted. A payload is at most 256 KiB ([`MAX_PAYLOAD_LEN`]), of definitions 128 KiB; a
 //! body is at most 64 KiB ([`MAX_BLOCK_LEN`]) after decompression. What claims more, or holds more events than bytes, is
-//! damage. A frame with a wrong check or checksum is skipped by looking for the next good one. Texts are
+//! damage, and so is a block that asks for far more work than its bytes in the stream are worth: what is decoded grows at
+//! most eight times as fast as what is read. A frame with a wrong check or checksum is skipped by looking for the next good one. Texts are
 //! cleaned of control characters. Definitions and an anchor are repeated at the start of each segment; an
 //! anchor comes every second.
 //!
@@ -111,7 +112,7 @@ pub mod layout;
 mod meta;
 pub mod phase;
 mod stream;
-mod text;
+pub mod text;
 mod units;
 mod varint;
 mod version;

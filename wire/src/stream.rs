@@ -1,6 +1,6 @@
 //! Reads a stream piece by piece, as it comes from a file, a pipe or a session that is still being written.
 
-use crate::block::{self, BlockInfo, Events, Scratch};
+use crate::block::{self, Allowance, BlockInfo, Events, Scratch};
 use crate::event::{Anchor, Definition, End, SessionInfo};
 use crate::frame::{Kind, RawFrame, Scan, Scanner};
 use crate::meta::{self, Segment};
@@ -55,6 +55,7 @@ pub struct StreamReader {
     finished: bool,
     scanner: Scanner,
     scratch: Scratch,
+    allowance: Allowance,
 }
 
 impl StreamReader {
@@ -120,11 +121,12 @@ impl StreamReader {
             return Some(Item::Damage(Damage { offset: begin, len: offset - begin }));
         }
         self.at += len;
+        self.allowance.earn(len);
         if self.in_newer_segment && frame.kind != Kind::SEGMENT {
             return Some(Item::Unknown);
         }
         let malformed = Item::Damage(Damage { offset, len: len as u64 });
-        let item = decode(frame, &mut self.scratch).unwrap_or(malformed);
+        let item = decode(frame, &mut self.scratch, &mut self.allowance).unwrap_or(malformed);
         if frame.kind == Kind::SEGMENT {
             self.in_newer_segment = matches!(item, Item::Newer { .. });
         }
@@ -133,7 +135,7 @@ impl StreamReader {
 }
 
 /// Decodes one frame; `None` where its payload is malformed.
-fn decode<'a>(frame: RawFrame<'a>, scratch: &'a mut Scratch) -> Option<Item<'a>> {
+fn decode<'a>(frame: RawFrame<'a>, scratch: &'a mut Scratch, allowance: &mut Allowance) -> Option<Item<'a>> {
     Some(match frame.kind {
         Kind::SEGMENT => match meta::segment(frame.payload).ok()? {
             Segment::Readable(info) => Item::Segment(info),
@@ -143,9 +145,46 @@ fn decode<'a>(frame: RawFrame<'a>, scratch: &'a mut Scratch) -> Option<Item<'a>>
         Kind::ANCHOR => Item::Anchor(meta::anchor(frame.payload).ok()?),
         Kind::END => Item::End(meta::end(frame.payload).ok()?),
         Kind::BLOCK => {
-            let (info, events) = block::open(frame, scratch)?;
+            let (info, events) = block::open(frame, scratch, allowance)?;
             Item::Block(info, events)
         }
         _ => Item::Unknown,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{BlockEncoder, Event, NameId, Span, StepId, TrackId};
+
+    /// As many of the smallest events as a block holds, in as few bytes as they can be packed.
+    fn dense_block() -> Vec<u8> {
+        let (mut out, mut encoder) = (Vec::new(), BlockEncoder::new(TrackId(1)));
+        let span = Span { name: NameId(1), start_ns: 7, end_ns: 7, step: StepId(0) };
+        while encoder.push(&Event::Span(span)) {}
+        encoder.finish(0, &mut out);
+        out
+    }
+
+    #[test]
+    fn the_work_that_a_byte_causes_is_bounded() {
+        const BLOCKS: usize = 4000;
+        let (block, mut reader) = (dense_block(), StreamReader::new());
+        let (mut events, mut refused, mut bytes) = (0, 0, 0);
+        for _ in 0..BLOCKS {
+            reader.fill(&block);
+            bytes += block.len();
+            while let Some(item) = reader.next() {
+                match item {
+                    Item::Block(info, _) => events += info.count,
+                    Item::Damage(damage) => refused += damage.len,
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        let asked = BLOCKS as u64 * 20_000;
+        assert!(block.len() < 1000, "{} bytes", block.len());
+        assert!(events > 6_000_000 && events < 8_000_000 + 2 * bytes as u64, "{events} of {asked} events");
+        assert!(refused > bytes as u64 / 2, "and the others are said to be refused");
+    }
 }

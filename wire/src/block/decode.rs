@@ -7,6 +7,7 @@ use super::format::{
     NUMBER_NONE, SPAN_FROM_END, TAG_ABSENT, TAG_ALLOCATION, TAG_CHANGE_STEP, TAG_COUNTER, TAG_DEVICE_SPAN, TAG_MARK,
     TAG_OPEN, TAG_SAMPLE, TAG_STEP,
 };
+use super::work::Allowance;
 use crate::device_span::DeviceSpan;
 use crate::event::{
     Absent, Allocation, BatchShape, Counter, Event, Mark, Open, PhaseMemory, Sample, Span, Step, ThreadUsage,
@@ -33,10 +34,19 @@ pub struct Events<'a> {
     values: &'a mut LastValues,
 }
 
-/// Reads a block's header and opens its body; `None` where the block is malformed.
-pub(crate) fn open<'a>(frame: RawFrame<'a>, scratch: &'a mut Scratch) -> Option<(BlockInfo, Events<'a>)> {
+/// Reads a block's header and opens its body; `None` where the block is malformed, or takes more work than is allowed.
+pub(crate) fn open<'a>(
+    frame: RawFrame<'a>,
+    scratch: &'a mut Scratch,
+    allowance: &mut Allowance,
+) -> Option<(BlockInfo, Events<'a>)> {
     let mut cursor = Cursor::new(frame.payload);
     let (info, raw_len) = header(&mut cursor).ok()?;
+    // The shortest event takes two bytes, so a count beyond the length is a lie.
+    if info.count > raw_len as u64 {
+        return None;
+    }
+    allowance.spend(info.count, raw_len)?;
     let body = if frame.flags & FLAG_LZ4 == 0 {
         cursor.rest()
     } else {
@@ -47,8 +57,7 @@ pub(crate) fn open<'a>(frame: RawFrame<'a>, scratch: &'a mut Scratch) -> Option<
         let len = lz4_flex::block::decompress_into(cursor.rest(), room).ok()?;
         &room[..len]
     };
-    // The shortest event takes two bytes, so a count beyond the length is a lie.
-    if body.len() != raw_len || info.count > raw_len as u64 {
+    if body.len() != raw_len {
         return None;
     }
     scratch.values.clear();

@@ -6,8 +6,10 @@
 mod decode;
 mod encode;
 mod format;
+mod work;
 
 pub use decode::Events;
 pub(crate) use decode::{Scratch, open};
 pub use encode::BlockEncoder;
 pub use format::{BlockInfo, MAX_BLOCK_LEN};
+pub(crate) use work::Allowance;
