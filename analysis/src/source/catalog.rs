@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use gnntop_wire::text;
+
 use super::discover::{self, DiscoverError, Session};
 use super::live::Live;
 use super::live_run::follow;
@@ -142,7 +144,7 @@ fn recordings(dir: &Path, now: SystemTime) -> Vec<Entry> {
 fn of_recording(path: PathBuf, now: SystemTime) -> Option<Entry> {
     let meta = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
     // A file may be called anything.
-    let name: String = path.file_name()?.to_string_lossy().chars().filter(|c| !c.is_control()).collect();
+    let name = text::clean(path.file_name()?.as_encoded_bytes());
     let age = meta.modified().ok().and_then(|at| now.duration_since(at).ok());
     let (pid, command) = (None, String::new());
     Some(Entry { kind: EntryKind::Recording, name, pid, command, size_bytes: meta.len(), age, path })
@@ -199,7 +201,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("\u{1b}[2Jevil.gnntop"), "x").unwrap();
         let found = recordings(folder.path(), SystemTime::now());
-        assert_eq!(named(&found), [(EntryKind::Recording, "[2Jevil.gnntop")]);
+        assert_eq!(named(&found), [(EntryKind::Recording, "\u{fffd}[2Jevil.gnntop")]);
         assert!(open(&found[0]).is_err(), "is no recording");
     }
 

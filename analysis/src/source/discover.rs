@@ -3,18 +3,18 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use gnntop_wire::{Item, SessionInfo, StreamReader, layout};
 
-use super::segments;
+pub use super::trusted::user_id;
+use super::{segments, trusted};
 
 /// Bytes of a session's oldest segment that are searched for its first frame.
 const HEAD_LEN: u64 = 64 * 1024;
-/// Directory entries that are looked at; a directory with more is not ours.
-pub(super) const MAX_ENTRIES: usize = 10_000;
+/// Sessions that ended, and whatever else lies there, of which this many are read: the newest.
+const MOST_ENDED: usize = 1000;
 
 /// A session on disk.
 #[derive(Clone, Debug)]
@@ -47,6 +47,8 @@ pub struct Listing {
     pub sessions: Vec<Session>,
     /// What was left out.
     pub skipped: Vec<Skipped>,
+    /// How many older ones, none of which lives, were not read.
+    pub older: usize,
 }
 
 /// Why the sessions directory cannot be read.
@@ -73,46 +75,70 @@ pub enum DiscoverError {
 /// The directory that holds this user's sessions, from the environment.
 pub fn sessions_dir() -> PathBuf {
     let env = |name: &str| -> Option<OsString> { std::env::var_os(name) };
-    layout::sessions_dir(env, &std::env::temp_dir(), user_id())
+    layout::sessions_dir(env, &std::env::temp_dir(), trusted::user_id())
 }
 
 /// Lists the sessions in `dir`; an absent directory holds none.
 ///
+/// Every living one is listed, and of the others the newest: their number is bounded, that of the living is not.
+///
 /// # Errors
 /// Fails when `dir` cannot be listed, or is a link or another user's: its content could be anybody's.
 pub fn list(dir: &Path) -> Result<Listing, DiscoverError> {
-    let refused = |reason: String| DiscoverError::Refused { path: dir.to_owned(), reason };
+    list_since(dir, SystemTime::UNIX_EPOCH)
+}
+
+/// The same, without sessions whose directories did not change since then.
+///
+/// # Errors
+/// As [`list`].
+pub(super) fn list_since(dir: &Path, since: SystemTime) -> Result<Listing, DiscoverError> {
     let unreadable = |error| DiscoverError::Unreadable { path: dir.to_owned(), error };
-    match ownership(dir) {
-        Ok(()) => (),
-        Err(Refusal::Absent) => return Ok(Listing::default()),
-        Err(Refusal::Io(error)) => return Err(unreadable(error)),
-        Err(Refusal::Reason(reason)) => return Err(refused(reason)),
+    match fs::symlink_metadata(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Listing::default()),
+        Err(error) => return Err(unreadable(error)),
+        Ok(found) => trusted::refusal(&found)
+            .map_or(Ok(()), |reason| Err(DiscoverError::Refused { path: dir.to_owned(), reason }))?,
     }
     let mut listing = Listing::default();
-    for entry in fs::read_dir(dir).map_err(unreadable)?.take(MAX_ENTRIES) {
+    let mut ended = Vec::new();
+    for entry in fs::read_dir(dir).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
+        let Ok(found) = fs::symlink_metadata(&path) else { continue };
+        let changed = found.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         // Plain files beside the sessions, such as the logs of programs that were started, are no business of ours.
-        if fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file()) {
+        if found.is_file() || changed < since {
             continue;
         }
-        match inspect(&path) {
-            Ok(session) => listing.sessions.push(session),
-            Err(reason) => listing.skipped.push(Skipped { path, reason }),
+        if trusted::refusal(&found).is_none() && segments::is_alive(&path) {
+            listing.add(path);
+        } else {
+            ended.push((changed, path));
         }
     }
+    ended.sort_unstable_by(|a, b| b.cmp(a));
+    listing.older = ended.len().saturating_sub(MOST_ENDED);
+    ended.into_iter().take(MOST_ENDED).for_each(|(_, path)| listing.add(path));
     listing.sessions.sort_by_key(|session| std::cmp::Reverse((session.alive, session.last_active)));
     listing.skipped.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(listing)
 }
 
+impl Listing {
+    fn add(&mut self, path: PathBuf) {
+        match inspect(&path) {
+            Ok(session) => self.sessions.push(session),
+            Err(reason) => self.skipped.push(Skipped { path, reason }),
+        }
+    }
+}
+
 /// Reads what a directory says of its session, if it is one of this user's.
 pub(super) fn inspect(dir: &Path) -> Result<Session, String> {
-    match ownership(dir) {
-        Ok(()) => read_session(dir),
-        Err(Refusal::Absent) => Err("is gone".to_owned()),
-        Err(Refusal::Io(error)) => Err(error.to_string()),
-        Err(Refusal::Reason(reason)) => Err(reason),
+    match fs::symlink_metadata(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err("is gone".to_owned()),
+        Err(error) => Err(error.to_string()),
+        Ok(found) => trusted::refusal(&found).map_or_else(|| read_session(dir), Err),
     }
 }
 
@@ -139,7 +165,7 @@ pub fn read_session(dir: &Path) -> Result<Session, String> {
 
 /// The session that a segment's first frame names.
 fn first_frame(path: &Path) -> Result<SessionInfo, String> {
-    let file = segments::open(path).map_err(|error| error.to_string())?;
+    let file = trusted::open(path).map_err(|error| error.to_string())?;
     let mut head = Vec::new();
     file.take(HEAD_LEN).read_to_end(&mut head).map_err(|error| error.to_string())?;
     let mut reader = StreamReader::new();
@@ -151,35 +177,6 @@ fn first_frame(path: &Path) -> Result<SessionInfo, String> {
         None => Err("is still empty".to_owned()),
         Some(_) => Err("does not start like a session".to_owned()),
     }
-}
-
-/// Why a directory is not trusted.
-enum Refusal {
-    Absent,
-    Io(io::Error),
-    Reason(String),
-}
-
-/// Checks that `dir` is a directory of this user's, and no link.
-fn ownership(dir: &Path) -> Result<(), Refusal> {
-    let meta = match fs::symlink_metadata(dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Refusal::Absent),
-        other => other.map_err(Refusal::Io)?,
-    };
-    if meta.is_symlink() {
-        Err(Refusal::Reason("is a symbolic link".to_owned()))
-    } else if !meta.is_dir() {
-        Err(Refusal::Reason("is not a directory".to_owned()))
-    } else if meta.uid() != user_id() {
-        Err(Refusal::Reason(format!("belongs to another user (uid {})", meta.uid())))
-    } else {
-        Ok(())
-    }
-}
-
-/// This process's effective user.
-pub fn user_id() -> u32 {
-    rustix::process::geteuid().as_raw()
 }
 
 #[cfg(test)]
@@ -202,6 +199,29 @@ mod tests {
         assert_eq!(found, [("live", 12, true), ("ended", 11, false)]);
         assert!(listing.sessions.iter().all(|s| s.size_bytes > 0 && s.last_active.is_some()));
         assert!(listing.skipped.is_empty());
+    }
+
+    #[test]
+    fn every_living_session_is_found_among_any_number_of_dead_ones() {
+        let dir = tempfile::tempdir().unwrap();
+        let long_ago = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1000);
+        let aged = |session: &SessionDir| File::open(session.path()).unwrap().set_modified(long_ago).unwrap();
+        // Whatever the order in which the system lists them, a living one comes behind more than are read.
+        let mut locks = Vec::new();
+        for pid in 0..MOST_ENDED as u32 + 100 {
+            let session = SessionDir::create(dir.path(), "pna", pid);
+            session.write_segment(0, &fixture::segment("pna", pid, 0));
+            if pid % 100 == 50 {
+                locks.push(session.lock());
+                aged(&session);
+            }
+        }
+        let listing = list(dir.path()).unwrap();
+        assert_eq!(listing.sessions.iter().filter(|session| session.alive).count(), locks.len());
+        assert_eq!(listing.sessions.len(), MOST_ENDED + locks.len());
+        assert_eq!(listing.older, 100 - locks.len());
+        let since = SystemTime::now() + std::time::Duration::from_secs(3600);
+        assert!(list_since(dir.path(), since).unwrap().sessions.is_empty());
     }
 
     #[test]
@@ -242,7 +262,7 @@ mod tests {
 
     #[test]
     fn another_users_directory_is_refused() {
-        if user_id() != 0 {
+        if trusted::user_id() != 0 {
             println!("skipped: only root can give a directory away");
             return;
         }
@@ -257,7 +277,7 @@ mod tests {
 
     #[test]
     fn an_unreadable_directory_says_so() {
-        if user_id() == 0 {
+        if trusted::user_id() == 0 {
             println!("skipped: root reads everything");
             return;
         }

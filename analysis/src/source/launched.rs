@@ -61,7 +61,8 @@ pub fn session_of(pid: u32, since: SystemTime, sessions_dir: &Path) -> Option<Se
         let own = session.info.pid == pid || session.alive && descends(session.info.pid, pid);
         own && u128::from(session.info.start.wall_ns) >= since.as_nanos()
     };
-    let sessions = discover::list(sessions_dir).ok()?.sessions;
+    let changed_since = UNIX_EPOCH.checked_add(since.saturating_sub(Duration::from_secs(1)))?;
+    let sessions = discover::list_since(sessions_dir, changed_since).ok()?.sessions;
     let meant = sessions.into_iter().filter(is_meant);
     meant.min_by_key(|session| (session.info.pid != pid, session.info.start.wall_ns))
 }

@@ -10,6 +10,7 @@ use super::discover::{self, Session};
 use super::live::Live;
 use super::polling::{Progress, Source};
 use super::runs;
+use super::segments;
 use super::status::{State, Status};
 use crate::stream::{MOST_SESSIONS, Sink};
 
@@ -17,6 +18,8 @@ use crate::stream::{MOST_SESSIONS, Sink};
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// Time between two looks whether a session that says nothing still lives: with many ranks each look counts.
 const LIFE_INTERVAL: Duration = Duration::from_millis(250);
+/// A directory that did not change for so long gets no publisher any more.
+const SETTLED: Duration = Duration::from_secs(60);
 /// A turn takes at most this part of the budget, so that one busy rank does not keep the others from being heard.
 const TURNS: u32 = 4;
 
@@ -79,9 +82,13 @@ impl LiveRun {
         self.next_look = Instant::now() + LOOK_INTERVAL;
         let Ok(entries) = fs::read_dir(&self.sessions_dir) else { return false };
         let before = self.members.len();
-        for entry in entries.take(discover::MAX_ENTRIES).flatten() {
+        for entry in entries.flatten() {
             let name = entry.file_name();
             if self.known.contains(&name) {
+                continue;
+            }
+            if !segments::is_alive(&entry.path()) && is_settled(&entry) {
+                self.known.insert(name);
                 continue;
             }
             let Ok(session) = discover::inspect(&entry.path()) else { continue };
@@ -101,6 +108,12 @@ impl LiveRun {
             }
         }
     }
+}
+
+/// Whether it was left alone for so long that nobody is about to publish in it.
+fn is_settled(entry: &fs::DirEntry) -> bool {
+    let changed = entry.metadata().and_then(|found| found.modified());
+    changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age > SETTLED))
 }
 
 /// How all of them stand: what most of them say at their end, and which ranks say otherwise.

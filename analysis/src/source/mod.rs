@@ -29,6 +29,7 @@ mod spool;
 mod status;
 mod tally;
 pub mod target;
+pub mod trusted;
 mod whose;
 
 pub use hardware::Hardware;

@@ -18,6 +18,7 @@ use super::polling::{Progress, Source};
 use super::segments;
 use super::status::{State, Status};
 use super::tally::Tally;
+use super::trusted;
 use super::whose::Whose;
 use crate::stream::Sink;
 
@@ -129,7 +130,7 @@ impl Recording {
         let Some(first) = paths.pop_front() else {
             return Err(RecordingError::NotARecording { path: title, reason: "holds no segments of a session" });
         };
-        let open = segments::open(&first).map_err(failed)?;
+        let open = trusted::open(&first).map_err(failed)?;
         Self::start(title, Input::Files { open, later: paths })
     }
 
@@ -243,7 +244,7 @@ impl Recording {
         {
             // Segments are whole frames but where their publisher was killed, which can only be in the last one; the
             // reader goes on over the seam and steps over anything else.
-            *open = segments::open(&next)?;
+            *open = trusted::open(&next)?;
             return Ok(());
         }
         self.reader.finish();
@@ -331,7 +332,7 @@ impl Source for Recording {
 
 /// Opens a file for a look at its first and last bytes; a pipe or a device has none.
 fn open_regular(path: &Path) -> Option<File> {
-    path.metadata().ok()?.is_file().then(|| File::open(path).ok())?
+    trusted::open_through_links(path).ok()
 }
 
 /// Whether the stream is a recording, as far as it was given: its first good frame, or the newer version it is in.

@@ -1,16 +1,12 @@
-//! The files of a session's directory: which segments there are, opening them without being fooled, and
-//! whether their publisher still lives.
-//!
-//! A sessions directory may lie in a folder that others can write to, so links are not followed and only
-//! regular files are opened.
+//! The files of a session's directory: which segments there are, and whether their publisher still lives.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, TryLockError};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use gnntop_wire::layout;
-use rustix::fs::OFlags;
+
+use super::trusted;
 
 /// The numbers of the segments in `dir`, ascending.
 pub(super) fn numbers(dir: &Path) -> io::Result<Vec<u64>> {
@@ -27,29 +23,19 @@ pub(super) fn path(dir: &Path, number: u64) -> PathBuf {
     dir.join(layout::segment_file_name(number))
 }
 
-/// Opens a regular file for reading. A link, a pipe or a device in its place is refused, and none of them
-/// can make the call wait.
-pub(super) fn open(path: &Path) -> io::Result<File> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    if file.metadata()?.is_file() {
-        Ok(file)
-    } else {
-        Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
-    }
-}
-
 /// Whether the publisher of the session in `dir` lives: it keeps a lock on the `live` file.
 ///
 /// Without the file, or where it cannot be opened, there is no publisher.
 pub(super) fn is_alive(dir: &Path) -> bool {
-    let Ok(file) = open(&dir.join(layout::LOCK_FILE)) else { return false };
+    let Ok(file) = trusted::open(&dir.join(layout::LOCK_FILE)) else { return false };
     // A lock taken here is given back when `file` closes, at once.
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
 
     #[test]
@@ -59,18 +45,6 @@ mod tests {
             fs::write(dir.path().join(name), "").unwrap();
         }
         assert_eq!(numbers(dir.path()).unwrap(), [2, 10]);
-    }
-
-    #[test]
-    fn links_directories_and_pipes_are_not_opened() {
-        let dir = tempfile::tempdir().unwrap();
-        let real = dir.path().join("real");
-        fs::write(&real, "x").unwrap();
-        let link = dir.path().join("link");
-        std::os::unix::fs::symlink(&real, &link).unwrap();
-        assert!(open(&real).is_ok());
-        assert!(open(&link).is_err());
-        assert!(open(dir.path()).is_err());
     }
 
     #[test]
