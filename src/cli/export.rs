@@ -1,6 +1,5 @@
 //! `gnntop export`: recordings for other tools.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
@@ -11,8 +10,9 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::assumptions::EnergyArguments;
 use super::exit::SUCCESS;
+use super::new_file::{self, NewFile};
 use super::settings::Settings;
-use super::{output, quantities, record};
+use super::{output, quantities};
 use crate::export::{Exporter, Form, emissions, openmetrics};
 use gnntop_analysis::energy::Scope;
 use gnntop_analysis::figures::{bytes, count};
@@ -133,7 +133,7 @@ pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
     warn_of_size(arguments, times);
     let window_ns = window(arguments)?;
     let (written, left_out) = match &arguments.output {
-        Some(path) => into(form, arguments, window_ns, BufWriter::new(record::create(path, arguments.force)?))?,
+        Some(path) => into_file(form, arguments, window_ns, path)?,
         None => into(form, arguments, window_ns, BufWriter::new(io::stdout()))?,
     };
     if let Some(path) = &arguments.output {
@@ -163,6 +163,23 @@ fn whole_interval_ns(interval: Duration) -> anyhow::Result<u64> {
         bail!("an interval of less than {} ms says nothing: give more", SHORTEST_INTERVAL.as_millis());
     }
     Ok(u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// Writes a file, which is not left behind where the export fails.
+fn into_file(
+    form: Form,
+    arguments: &ExportArguments,
+    window_ns: RangeInclusive<u64>,
+    path: &Path,
+) -> anyhow::Result<(u64, u64)> {
+    let file = NewFile::create(path, arguments.force, &[&arguments.file])?;
+    match into(form, arguments, window_ns, BufWriter::new(file.file())) {
+        Ok(written) => file.finish().map(|()| written),
+        Err(error) => {
+            file.discard();
+            Err(error)
+        }
+    }
 }
 
 fn into(
@@ -227,8 +244,7 @@ fn emissions(arguments: &ExportArguments) -> anyhow::Result<u8> {
     };
     let beside = path.with_extension("quality.csv");
     for (path, text) in [(path, emissions), (&beside, quality)] {
-        let mut file: File = record::create(path, arguments.force)?;
-        file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
+        new_file::write(path, &text, arguments.force, &[&arguments.file])?;
     }
     output::note(&format!("{}, and {} with bounds and labels", path.display(), beside.display()));
     Ok(SUCCESS)
@@ -238,10 +254,7 @@ fn metrics(arguments: &ExportArguments) -> anyhow::Result<u8> {
     let store = store_of(arguments)?;
     let text = openmetrics::write(&store, &findings::all(&store));
     match &arguments.output {
-        Some(path) => {
-            let mut file: File = record::create(path, arguments.force)?;
-            file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
-        }
+        Some(path) => new_file::write(path, &text, arguments.force, &[&arguments.file])?,
         None => output::say(text.trim_end())?,
     }
     Ok(SUCCESS)

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use gnntop_wire::Place;
 
 use super::exit::SUCCESS;
-use super::{output, record};
+use super::new_file::NewFile;
+use super::output;
 use crate::import::{self, Given, ImportError, Imported, Mapping, MarkFile};
 use gnntop_analysis::figures::count;
 
@@ -134,10 +135,12 @@ pub(super) fn import(arguments: &ImportArguments) -> anyhow::Result<u8> {
     let (to, imported) = match &arguments.command {
         ImportCommand::Csv(arguments) => {
             let CsvArguments { file, to, columns, marks, .. } = arguments;
-            (to, into_file(to, |out| import::csv(file, columns, marks, &arguments.given(), out))?)
+            let inputs: Vec<&Path> =
+                std::iter::once(file).chain(marks.iter().map(|mark| &mark.path)).map(PathBuf::as_path).collect();
+            (to, into_file(to, &inputs, |out| import::csv(file, columns, marks, &arguments.given(), out))?)
         }
         ImportCommand::Chrome(ChromeArguments { file, to, phases }) => {
-            (to, into_file(to, |out| import::chrome::trace(file, phases, out))?)
+            (to, into_file(to, &[file], |out| import::chrome::trace(file, phases, out))?)
         }
     };
     imported.notes.iter().for_each(|line| output::note(line));
@@ -149,13 +152,15 @@ pub(super) fn import(arguments: &ImportArguments) -> anyhow::Result<u8> {
 /// Writes a recording, which is not left behind where the import fails.
 fn into_file(
     to: &To,
-    import: impl FnOnce(BufWriter<File>) -> Result<Imported, ImportError>,
+    inputs: &[&Path],
+    import: impl FnOnce(BufWriter<&File>) -> Result<Imported, ImportError>,
 ) -> anyhow::Result<Imported> {
-    let path: &Path = &to.output;
-    let file = record::create(path, to.force)?;
-    import(BufWriter::new(file)).map_err(|error| {
-        // Made a moment ago, and nobody else's.
-        let _ = std::fs::remove_file(path);
-        error.into()
-    })
+    let file = NewFile::create(&to.output, to.force, inputs)?;
+    match import(BufWriter::new(file.file())) {
+        Ok(imported) => file.finish().map(|()| imported),
+        Err(error) => {
+            file.discard();
+            Err(error.into())
+        }
+    }
 }

@@ -16,6 +16,7 @@ mod export;
 mod import;
 mod join;
 mod list;
+mod new_file;
 mod output;
 mod plain;
 mod quantities;

@@ -1,6 +1,6 @@
 //! `gnntop record`: a session, or a part of one, into a file.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 
 use super::exit::SUCCESS;
+use super::new_file::NewFile;
 use super::{output, quantities, signals};
 use gnntop_analysis::figures;
 use gnntop_analysis::recorder::{RecorderOptions, RunRecorder};
@@ -75,13 +76,20 @@ pub(super) fn record(arguments: &RecordArguments) -> anyhow::Result<u8> {
     if path == Path::new("-") {
         return run(request, io::stdout().lock(), None);
     }
-    let file = create(&path, arguments.force)?;
-    let code = run(request, file, Some(&path.display().to_string()))?;
-    if fs::metadata(&path).is_ok_and(|meta| meta.len() == 0) {
-        // Nothing of this file is worth keeping, and it was made a moment ago.
-        let _ = fs::remove_file(&path);
+    let input = request.input.clone();
+    let file = NewFile::create(&path, arguments.force, input.as_deref().as_slice())?;
+    let code = match run(request, file.file(), Some(&path.display().to_string())) {
+        Ok(code) => code,
+        Err(error) => {
+            let kept = file.keep_apart();
+            return Err(error.context(format!("what was recorded until then is in {}", kept.display())));
+        }
+    };
+    if file.file().metadata().is_ok_and(|meta| meta.is_file() && meta.len() == 0) {
+        file.discard();
         bail!("nothing was published in that time: nothing recorded");
     }
+    file.finish()?;
     Ok(code)
 }
 
@@ -114,11 +122,18 @@ struct Request {
     duration: Option<Duration>,
     /// The file's name where none was given.
     file_name: PathBuf,
+    /// The recording or directory that is read.
+    input: Option<PathBuf>,
 }
 
 impl Request {
     fn new(target: Target, arguments: &RecordArguments) -> anyhow::Result<Self> {
         let RecordArguments { duration, last, max_size, .. } = *arguments;
+        let input = match &target {
+            Target::Session(session) => Some(session.dir.clone()),
+            Target::Recording(path) => Some(path.clone()),
+            Target::Process(_) => None,
+        };
         let (source, newest_ns, is_live, stem): (Box<dyn Source>, _, _, _) = match target {
             Target::Session(session) => {
                 let group = siblings(&session);
@@ -140,6 +155,7 @@ impl Request {
             only_past: last.is_some() && duration.is_none(),
             duration: duration.filter(|_| is_live),
             file_name: PathBuf::from(format!("{stem}.gnntop")),
+            input,
         })
     }
 }
@@ -304,18 +320,5 @@ mod tests {
         assert_eq!(window(now, false, Some(MINUTE * 60), None), 0..=u64::MAX);
         assert_eq!(window(None, true, Some(MINUTE), None), 0..=u64::MAX);
         assert_eq!(window(Some(0), true, None, Some(MINUTE)), 0..=u64::MAX);
-    }
-
-    #[test]
-    fn a_file_is_private_and_not_written_over() {
-        use std::os::unix::fs::PermissionsExt;
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a.gnntop");
-        create(&path, false).unwrap().write_all(b"one").unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert!(create(&path, false).unwrap_err().to_string().ends_with("use --force to write over it"));
-        create(&path, true).unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"");
-        assert!(create(&dir.path().join("no/a.gnntop"), false).is_err());
     }
 }

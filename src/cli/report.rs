@@ -1,6 +1,5 @@
 //! `gnntop report`: percentiles and shares of recordings or sessions, without a screen.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,8 +7,8 @@ use anyhow::{Context, bail};
 
 use super::assumptions::EnergyArguments;
 use super::exit::SUCCESS;
-use super::output;
 use super::settings::Settings;
+use super::{new_file, output};
 use crate::report::{Document, Options, Report, to_csv};
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::source::target::{self, Target, TargetError};
@@ -56,6 +55,9 @@ pub(super) struct ReportArguments {
     /// Write there instead of to standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// With --output: write over a file that is there
+    #[arg(long, requires = "output")]
+    force: bool,
     /// Percentiles to give, from 0 to 100
     #[arg(long, value_name = "P,...", value_delimiter = ',', default_values_t = [50.0, 90.0, 99.0], value_parser = percentile)]
     percentiles: Vec<f64>,
@@ -100,7 +102,10 @@ pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
         _ => text(&reports),
     };
     match &arguments.output {
-        Some(path) => fs::write(path, written).with_context(|| format!("cannot write {}", path.display()))?,
+        Some(path) => {
+            let inputs: Vec<&Path> = arguments.inputs.iter().chain(&arguments.against).map(Path::new).collect();
+            new_file::write(path, &written, arguments.force, &inputs)?;
+        }
         None => output::say(written.trim_end())?,
     }
     Ok(SUCCESS)

@@ -1,6 +1,7 @@
 //! `gnntop study`: a sweep that a file describes, run by run into recordings, and its report.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,7 @@ use anyhow::Context;
 
 use super::exit::{FAILURE, SUCCESS};
 use super::run::{Ended, Unattended};
-use super::{output, report, signals, train};
+use super::{new_file, output, report, signals, train};
 use crate::report::Options;
 use crate::study::{Measured, Numbers, Program, Run, Study, document};
 use gnntop_analysis::energy::Assumptions;
@@ -142,6 +143,12 @@ impl<'a> Sweep<'a> {
         let mut unfinished = recording.clone().into_os_string();
         unfinished.push(format!(".{UNFINISHED}"));
         let unfinished = PathBuf::from(unfinished);
+        // What an earlier sweep was interrupted in must not be taken for this run's.
+        if let Err(error) = fs::remove_file(&unfinished)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            return Err(error).with_context(|| format!("cannot remove {}", unfinished.display()));
+        }
         let number = format!("run {} of {}", at + 1, self.runs.len());
         let title = format!("{number}: {}", self.title(run));
         output::note(&format!("{title}{}", self.time_left(left, Duration::ZERO)));
@@ -214,7 +221,7 @@ fn write_report(
         paths.push((folder.join(REPORT_HTML), document.to_html()));
     }
     for (path, text) in paths {
-        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        new_file::write(&path, &text, true, &[])?;
         output::say(&format!("report: {}", path.display()))?;
     }
     Ok(())

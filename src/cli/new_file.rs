@@ -1,0 +1,247 @@
+//! The files that commands write. They are for this user alone, nothing is written over unless that was asked for, and
+//! even then the old file stays until the new one is whole: it is written beside it and takes its name at the end.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use tempfile::NamedTempFile;
+
+/// Ends the name of a file that will take the place of another.
+const UNFINISHED: &str = ".unfinished";
+
+/// A file that is being written.
+#[derive(Debug)]
+pub(super) struct NewFile {
+    path: PathBuf,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// There was none of this name.
+    Fresh(File),
+    /// Beside the file that it will replace.
+    Beside(NamedTempFile),
+    /// A device or a pipe, which has nothing to be lost.
+    Through(File),
+}
+
+impl NewFile {
+    /// Begins a file at `path`. With `force` it takes the place of one that is there, when it is finished.
+    ///
+    /// # Errors
+    /// When it is there already and may not be written over, is one of the `inputs`, or cannot be made.
+    pub(super) fn create(path: &Path, force: bool, inputs: &[&Path]) -> anyhow::Result<Self> {
+        let failed = || format!("cannot write {}", path.display());
+        let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+        let error = match created {
+            Ok(file) => return Ok(Self { path: path.to_owned(), place: Place::Fresh(file) }),
+            Err(error) => error,
+        };
+        if error.kind() != io::ErrorKind::AlreadyExists {
+            return Err(error).with_context(failed);
+        }
+        // A link stays one: what it leads to is replaced.
+        let path = fs::canonicalize(path).with_context(failed)?;
+        let found = fs::metadata(&path).with_context(failed)?;
+        if found.is_dir() {
+            bail!("{} is a directory: name a file", path.display());
+        }
+        let kind = found.file_type();
+        if kind.is_char_device() || kind.is_fifo() || kind.is_socket() || kind.is_block_device() {
+            let place = Place::Through(OpenOptions::new().write(true).open(&path).with_context(failed)?);
+            return Ok(Self { path, place });
+        }
+        if let Some(input) = inputs.iter().find(|input| is_same(input, &found) || is_inside(&path, input)) {
+            bail!("{} is what is read: write to another file", input.display());
+        }
+        if !force {
+            bail!("{} is there already: use --force to write over it", path.display());
+        }
+        let place = beside(&path, &found).with_context(|| format!("cannot write beside {}", path.display()))?;
+        Ok(Self { path, place: Place::Beside(place) })
+    }
+
+    /// The open file.
+    pub(super) fn file(&self) -> &File {
+        match &self.place {
+            Place::Fresh(file) | Place::Through(file) => file,
+            Place::Beside(file) => file.as_file(),
+        }
+    }
+
+    /// Gives it its name, where another file has that until now.
+    ///
+    /// # Errors
+    /// When that is not possible: then the old file is as it was.
+    pub(super) fn finish(self) -> anyhow::Result<()> {
+        let Place::Beside(file) = self.place else { return Ok(()) };
+        let failed = || format!("cannot write over {}", self.path.display());
+        // Without this, a machine that loses its power now could have neither.
+        file.as_file().sync_all().with_context(failed)?;
+        file.persist(&self.path).map(drop).map_err(|error| error.error).with_context(failed)
+    }
+
+    /// Takes it back: nothing of it is worth keeping.
+    pub(super) fn discard(self) {
+        if let Place::Fresh(_) = self.place {
+            // One that cannot be removed is empty, and does no harm.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+
+    /// Keeps what was written until something went wrong, and an older file as well. Gives the name that it has.
+    pub(super) fn keep_apart(self) -> PathBuf {
+        match self.place {
+            Place::Beside(file) => file.keep().map_or(self.path, |(_, path)| path),
+            Place::Fresh(_) | Place::Through(_) => self.path,
+        }
+    }
+}
+
+impl Write for NewFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file().flush()
+    }
+}
+
+/// Writes a whole file, as [`NewFile`] does.
+///
+/// # Errors
+/// As [`NewFile::create`] and [`NewFile::finish`], and when there is no room.
+pub(super) fn write(path: &Path, text: &str, force: bool, inputs: &[&Path]) -> anyhow::Result<()> {
+    let mut file = NewFile::create(path, force, inputs)?;
+    if let Err(error) = file.write_all(text.as_bytes()) {
+        file.discard();
+        return Err(error).with_context(|| format!("cannot write {}", path.display()));
+    }
+    file.finish()
+}
+
+/// A new file beside `path` with the permissions that the old one has.
+fn beside(path: &Path, old: &fs::Metadata) -> io::Result<NamedTempFile> {
+    let (dir, name) = (path.parent().unwrap_or(Path::new("/")), path.file_name().unwrap_or_default());
+    let mut prefix = name.to_owned();
+    prefix.push(".");
+    let file = tempfile::Builder::new()
+        .prefix(&prefix)
+        .suffix(UNFINISHED)
+        .permissions(Permissions::from_mode(0o600))
+        .tempfile_in(dir)?;
+    file.as_file().set_permissions(Permissions::from_mode(old.mode() & 0o777))?;
+    Ok(file)
+}
+
+/// Whether an input is this file. `-` is what standard input comes from.
+fn is_same(input: &Path, file: &fs::Metadata) -> bool {
+    let id = match input.to_str() {
+        Some("-") => rustix::fs::fstat(io::stdin()).ok().map(|found| (found.st_dev, found.st_ino)),
+        _ => fs::metadata(input).ok().map(|found| (found.dev(), found.ino())),
+    };
+    id == Some((file.dev(), file.ino()))
+}
+
+/// Whether a file lies in a session's directory that is an input.
+fn is_inside(path: &Path, input: &Path) -> bool {
+    input.is_dir() && fs::canonicalize(input).is_ok_and(|dir| path.parent() == Some(&dir))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o777
+    }
+
+    fn refusal(path: &Path, force: bool, inputs: &[&Path]) -> String {
+        format!("{:#}", NewFile::create(path, force, inputs).unwrap_err())
+    }
+
+    #[test]
+    fn a_file_is_private_and_not_written_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.gnntop");
+        write(&path, "one", false, &[]).unwrap();
+        assert_eq!(mode(&path), 0o600);
+        assert!(refusal(&path, false, &[]).ends_with("use --force to write over it"));
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+        assert!(NewFile::create(&dir.path().join("no/a.gnntop"), false, &[]).is_err());
+    }
+
+    #[test]
+    fn with_force_the_old_file_stays_until_the_new_one_is_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        let mut given_up = NewFile::create(&path, true, &[]).unwrap();
+        given_up.write_all(b"half").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        drop(given_up);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing unfinished is left");
+
+        let mut new = NewFile::create(&path, true, &[]).unwrap();
+        new.write_all(b"new").unwrap();
+        new.finish().unwrap();
+        assert_eq!((fs::read(&path).unwrap(), mode(&path)), (b"new".to_vec(), 0o640));
+    }
+
+    #[test]
+    fn what_was_written_can_be_kept_beside_the_old_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.gnntop");
+        fs::write(&path, "old").unwrap();
+        let mut new = NewFile::create(&path, true, &[]).unwrap();
+        new.write_all(b"half").unwrap();
+        let apart = new.keep_apart();
+        assert_eq!((fs::read(&path).unwrap(), fs::read(&apart).unwrap()), (b"old".to_vec(), b"half".to_vec()));
+        let name = apart.file_name().unwrap().to_str().unwrap();
+        assert!(name.starts_with("a.gnntop.") && name.ends_with(UNFINISHED), "{name}");
+    }
+
+    #[test]
+    fn a_file_that_is_discarded_leaves_what_was_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let (fresh, old) = (dir.path().join("fresh"), dir.path().join("old"));
+        fs::write(&old, "old").unwrap();
+        NewFile::create(&fresh, false, &[]).unwrap().discard();
+        NewFile::create(&old, true, &[]).unwrap().discard();
+        assert!(!fresh.exists());
+        assert_eq!(fs::read(&old).unwrap(), b"old");
+    }
+
+    #[test]
+    fn an_input_is_never_its_own_output() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, link) = (dir.path().join("a"), dir.path().join("link"));
+        fs::write(&path, "old").unwrap();
+        symlink(&path, &link).unwrap();
+        for (output, input) in [(&path, path.as_path()), (&link, path.as_path()), (&path, dir.path())] {
+            assert!(refusal(output, true, &[input]).ends_with("is what is read: write to another file"));
+        }
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+    }
+
+    #[test]
+    fn a_link_stays_one_and_a_device_is_written_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, link) = (dir.path().join("a"), dir.path().join("link"));
+        fs::write(&path, "old").unwrap();
+        symlink(&path, &link).unwrap();
+        write(&link, "new", true, &[]).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        write(Path::new("/dev/null"), "gone", false, &[]).unwrap();
+        assert!(refusal(dir.path(), true, &[]).ends_with("is a directory: name a file"));
+    }
+}
