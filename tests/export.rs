@@ -369,7 +369,7 @@ fn a_live_session_is_served_until_interrupted() {
     BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut said).unwrap();
     let address = said.strip_prefix("http://").and_then(|url| url.split('/').next()).unwrap();
     let scrape = || {
-        let (head, body) = ask(address, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+        let (head, body) = ask(address, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
         assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
         assert!(head.contains("Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8"), "{head}");
         assert!(head.contains(&format!("Content-Length: {}", body.len())), "{head}");
@@ -391,12 +391,18 @@ fn a_live_session_is_served_until_interrupted() {
     });
     assert_eq!(before["gnntop_phase_seconds_count{phase=\"backward\"}"], 100.0);
     assert_eq!(before["gnntop_session_info{name=\"pna\",host=\"bench\",pid=\"4711\"}"], 1.0);
-    let asked = |request: &str| ask(address, &format!("{request}\r\n\r\n"));
+    let asked = |request: &str| ask(address, &format!("{request}\r\nHost: localhost:9464\r\n\r\n"));
     assert!(asked("GET / HTTP/1.0").1.contains("/metrics"));
     assert!(asked("GET /etc/passwd HTTP/1.1").0.starts_with("HTTP/1.1 404"));
     assert!(asked("POST /metrics HTTP/1.1").0.starts_with("HTTP/1.1 405"));
     let (head, body) = asked("HEAD /metrics HTTP/1.1");
     assert!(head.starts_with("HTTP/1.1 200") && body.is_empty());
+    // A page whose name was made to lead here is not told anything.
+    let (head, body) = ask(address, "GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n");
+    assert!(head.starts_with("HTTP/1.1 403") && body.contains("--allow-host"), "{head} {body}");
+    // Those who say nothing keep nobody waiting: one after the other they would take a second each.
+    let _silent: Vec<TcpStream> = (0..120).map(|_| TcpStream::connect(address).unwrap()).collect();
+    scrape();
     signal(&child, "INT");
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }

@@ -1,12 +1,5 @@
-//! As much of HTTP/1.1 (RFC 9112) as a scrape needs: one request a connection, its head read and its answer written
-//! within a deadline, so that a slow or silent client costs little.
+//! As much of HTTP/1.1 (RFC 9112) as a scrape needs: the head of a request, and an answer to it.
 
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
-use std::time::{Duration, Instant};
-
-/// A client that takes longer is left alone.
-const DEADLINE: Duration = Duration::from_secs(1);
 /// Bytes of a request's head.
 const MAX_HEAD: usize = 8 * 1024;
 
@@ -16,81 +9,75 @@ pub(super) struct Request {
     pub method: String,
     /// Without the query.
     pub path: String,
+    /// The name that the client knows us by; only HTTP/1.0 may leave it out.
+    pub host: Option<String>,
+}
+
+/// What has come of a request so far.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Head {
+    /// More is needed.
+    Incomplete,
+    /// It is whole.
+    Whole(Request),
+    /// It is none that can be answered but with this status.
+    Bad(&'static str),
 }
 
 /// An answer with everything but its length.
+#[derive(Debug)]
 pub(super) struct Answer {
     pub status: &'static str,
     pub content_type: &'static str,
     pub body: String,
 }
 
-/// Reads a request and writes what `answer` makes of it.
-///
-/// # Errors
-/// When the client went away, took too long or did not send HTTP: no reason to end the server.
-pub(super) fn serve(mut stream: TcpStream, answer: impl FnOnce(&Request) -> Answer) -> io::Result<()> {
-    let deadline = Instant::now() + DEADLINE;
-    stream.set_nonblocking(false)?;
-    let head = read_head(&mut stream, deadline)?;
-    let request = parse(&head).ok_or(io::ErrorKind::InvalidData)?;
-    let Answer { status, content_type, body } = answer(&request);
-    let len = body.len();
-    let mut out = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {len}\r\nAllow: GET, HEAD\r\n\
-         Connection: close\r\n\r\n"
-    );
-    if request.method != "HEAD" {
-        out += &body;
-    }
-    write_all(&mut stream, out.as_bytes(), deadline)
-}
-
-/// What is left until the deadline; nothing left is an error.
-fn left(deadline: Instant) -> io::Result<Duration> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
-}
-
-/// Reads up to the empty line.
-fn read_head(stream: &mut TcpStream, deadline: Instant) -> io::Result<Vec<u8>> {
-    let mut head = Vec::new();
-    let mut chunk = [0; 1024];
-    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
-        stream.set_read_timeout(Some(left(deadline)?))?;
-        match stream.read(&mut chunk) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(len) => head.extend_from_slice(&chunk[..len]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
-            Err(error) => return Err(error),
+impl Answer {
+    /// As it is sent; without its body where only the head was asked for.
+    pub(super) fn bytes(&self, head_only: bool) -> Vec<u8> {
+        let Self { status, content_type, body } = self;
+        let mut out = format!(
+            "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\nAllow: GET, HEAD\r\n\
+             Connection: close\r\n\r\n",
+            body.len()
+        );
+        if !head_only {
+            out += body;
         }
-        if head.len() > MAX_HEAD {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
+        out.into_bytes()
     }
-    Ok(head)
 }
 
-fn parse(head: &[u8]) -> Option<Request> {
-    let line = head.split(|byte| *byte == b'\r').next()?;
-    let mut words = std::str::from_utf8(line).ok()?.split(' ');
-    let (method, target, version) = (words.next()?, words.next()?, words.next()?);
+/// Looks at what a client has sent so far.
+pub(super) fn read(bytes: &[u8]) -> Head {
+    match bytes.windows(4).position(|end| end == b"\r\n\r\n") {
+        Some(end) if end <= MAX_HEAD => parse(&bytes[..end]).map_or_else(Head::Bad, Head::Whole),
+        None if bytes.len() <= MAX_HEAD => Head::Incomplete,
+        _ => Head::Bad("431 Request Header Fields Too Large"),
+    }
+}
+
+fn parse(head: &[u8]) -> Result<Request, &'static str> {
+    const BAD: &str = "400 Bad Request";
+    let mut lines = std::str::from_utf8(head).map_err(|_| BAD)?.split("\r\n");
+    let mut words = lines.next().unwrap_or_default().split(' ');
+    let (Some(method), Some(target), Some(version), None) = (words.next(), words.next(), words.next(), words.next())
+    else {
+        return Err(BAD);
+    };
+    if !version.starts_with("HTTP/1.") {
+        return Err(BAD);
+    }
+    let fields = lines.filter_map(|line| line.split_once(':'));
+    let mut hosts =
+        fields.filter(|(name, _)| name.eq_ignore_ascii_case("host")).map(|(_, host)| host.trim().to_owned());
+    let host = hosts.next();
+    // Of two names one could be checked and the other one meant.
+    if hosts.next().is_some() || host.is_none() && version != "HTTP/1.0" {
+        return Err(BAD);
+    }
     let path = target.split('?').next().unwrap_or_default();
-    let is_http = version.starts_with("HTTP/1.") && words.next().is_none();
-    is_http.then(|| Request { method: method.to_owned(), path: path.to_owned() })
-}
-
-fn write_all(stream: &mut TcpStream, mut bytes: &[u8], deadline: Instant) -> io::Result<()> {
-    while !bytes.is_empty() {
-        stream.set_write_timeout(Some(left(deadline)?))?;
-        match stream.write(bytes) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(len) => bytes = &bytes[len..],
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
+    Ok(Request { method: method.to_owned(), path: path.to_owned(), host })
 }
 
 #[cfg(test)]
@@ -98,12 +85,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_line_has_three_words() {
-        let parsed = |text: &str| parse(text.as_bytes()).map(|request| (request.method, request.path));
-        let request = parsed("GET /metrics?name[]=a HTTP/1.1\r\nHost: a\r\n\r\n");
-        assert_eq!(request, Some(("GET".to_owned(), "/metrics".to_owned())));
-        for wrong in ["", "GET", "GET /", "GET / HTTP/2", "GET / HTTP/1.1 more", "\u{16}\u{3}\u{1}"] {
-            assert_eq!(parsed(&format!("{wrong}\r\n\r\n")), None, "{wrong}");
+    fn a_request_has_three_words_and_one_host() {
+        let whole = read(b"GET /metrics?name[]=a HTTP/1.1\r\nAccept: */*\r\nhost:  a:1 \r\n\r\nrest");
+        let (method, path, host) = ("GET".to_owned(), "/metrics".to_owned(), Some("a:1".to_owned()));
+        assert_eq!(whole, Head::Whole(Request { method, path, host }));
+        assert!(matches!(read(b"GET / HTTP/1.0\r\n\r\n"), Head::Whole(Request { host: None, .. })));
+        let wrong = ["", "GET", "GET /", "GET / HTTP/2", "GET / HTTP/1.1 more", "\u{16}\u{3}\u{1}", "GET / HTTP/1.1"];
+        for wrong in wrong.into_iter().chain(["GET / HTTP/1.1\r\nHost: a\r\nHost: b"]) {
+            assert_eq!(read(format!("{wrong}\r\n\r\n").as_bytes()), Head::Bad("400 Bad Request"), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_head_is_waited_for_and_bounded() {
+        assert_eq!(read(b""), Head::Incomplete);
+        assert_eq!(read(b"GET / HTTP/1.1\r\nHost: a\r\n"), Head::Incomplete);
+        assert!(matches!(read(&[b'a'; MAX_HEAD + 1]), Head::Bad(_)));
     }
 }

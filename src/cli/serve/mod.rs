@@ -1,20 +1,26 @@
 //! `gnntop serve`: a session's figures for Prometheus and what else scrapes OpenMetrics.
+//!
+//! ```text
+//! connections.rs  all clients at once: who came, how far each is, how much time it has
+//! http.rs         the head of a request, and an answer
+//! hosts.rs        under which names the server may be asked
+//! following.rs    the session, on a thread of its own
+//! ```
 
+mod connections;
+mod following;
+mod hosts;
 mod http;
 
-use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::thread;
-use std::time::Duration;
 
 use anyhow::{Context, bail};
 
 use super::exit::SUCCESS;
 use super::{attach, output, signals};
-use crate::export::openmetrics;
-use gnntop_analysis::findings::{Judgement, Watch};
-use gnntop_analysis::ranks::Run;
-use gnntop_analysis::source::{Source, State, discover, target};
+use connections::{Connections, Reply};
+use following::Following;
+use gnntop_analysis::source::{discover, target};
 use http::{Answer, Request};
 
 const EXAMPLES: &str = "\
@@ -22,15 +28,11 @@ Examples:
   gnntop serve                                   the only live session, at http://127.0.0.1:9464/metrics
   gnntop serve pna --metrics 127.0.0.1:9100      by name, at another port
   gnntop serve --metrics '[::1]:0'               at any free port, which is printed
+  gnntop serve --metrics 0.0.0.0:9464 --allow-remote --allow-host node7
+                                                 for a Prometheus elsewhere that knows this machine as node7
 
 Scrape it as OpenMetrics; docs/export.md names the metrics. When the session ends its last figures stay until Ctrl-C.";
 
-/// Time between two looks at the session and at who asks.
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// How long one look at the session may take.
-const POLL_BUDGET: Duration = Duration::from_millis(200);
-/// Answers between two looks at the session.
-const ANSWERS: usize = 8;
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 
@@ -47,6 +49,10 @@ pub(super) struct ServeArguments {
     /// Allow an address that other machines reach: whoever reaches it can read the session's names and figures
     #[arg(long)]
     allow_remote: bool,
+    /// Answer also those who know this machine by that name; can be given several times. Without it those who use an
+    /// address or localhost, so that a web page cannot read the figures under a name of its own
+    #[arg(long = "allow-host", value_name = "NAME", value_parser = hosts::name)]
+    allowed_hosts: Vec<String>,
 }
 
 /// Does `gnntop serve`.
@@ -59,70 +65,28 @@ pub(super) fn serve(arguments: &ServeArguments) -> anyhow::Result<u8> {
     let source = attach::open(target::resolve(arguments.session.as_deref(), &dir)?, &dir)?;
     let interruption = signals::Interruption::catch()?;
     let listener = TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))?;
-    listener.set_nonblocking(true)?;
     output::say(&format!("http://{}/metrics, until Ctrl-C", listener.local_addr()?))?;
-    let (run, watch) = (Run::default(), Watch::new());
-    let mut served = Served { source, run, watch, judgement: Judgement::default(), has_ended: false };
+    let following = Following::start(source).context("cannot follow the session")?;
+    let mut connections = Connections::new(listener)?;
+    let mut reply = |request: &Request| reply(request, &following, &arguments.allowed_hosts);
     while interruption.take().is_none() {
-        let has_more = served.follow();
-        let has_asked = served.answer_all(&listener)?;
-        if !has_more && !has_asked {
-            thread::sleep(POLL_INTERVAL);
-        }
+        connections.turn(&mut reply).context("cannot take any more requests")?;
     }
     Ok(SUCCESS)
 }
 
-/// A session and what is known of it.
-struct Served {
-    source: Box<dyn Source>,
-    run: Run,
-    watch: Watch,
-    judgement: Judgement,
-    has_ended: bool,
-}
-
-impl Served {
-    /// Takes what has come; whether there is more.
-    fn follow(&mut self) -> bool {
-        let progress = self.source.poll(&mut self.run, POLL_BUDGET);
-        if let State::Ended(why) = self.source.status().state
-            && !std::mem::replace(&mut self.has_ended, true)
-        {
-            output::note(&format!("{why}; the last figures stay until Ctrl-C"));
-        }
-        progress.more
+fn reply(request: &Request, following: &Following, allowed_hosts: &[String]) -> Reply {
+    let plain = |status, body: &str| Reply::Now(Answer { status, content_type: TEXT, body: body.to_owned() });
+    if request.host.as_ref().is_some_and(|host| !hosts::is_known(host, allowed_hosts)) {
+        return plain(
+            "403 Forbidden",
+            "not under this name: ask by address, or start gnntop serve with --allow-host\n",
+        );
     }
-
-    /// Answers those who wait, a few at a time; whether there was anybody.
-    fn answer_all(&mut self, listener: &TcpListener) -> anyhow::Result<bool> {
-        for answered in 0..ANSWERS {
-            match listener.accept() {
-                // A client that fails is its own affair, and it knows.
-                Ok((stream, _)) => drop(http::serve(stream, |request| self.answer(request))),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(answered > 0),
-                // Those a client causes by leaving: accept(2).
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => (),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
-                Err(error) => return Err(error).context("cannot take any more requests"),
-            }
-        }
-        Ok(true)
-    }
-
-    fn answer(&mut self, request: &Request) -> Answer {
-        let plain = |status, body: &str| Answer { status, content_type: TEXT, body: body.to_owned() };
-        match (request.method.as_str(), request.path.as_str()) {
-            ("GET" | "HEAD", "/metrics") => {
-                if let Some(judgement) = self.watch.update(&self.run) {
-                    self.judgement = judgement;
-                }
-                let body = openmetrics::write(self.run.store(), &self.judgement.findings);
-                Answer { status: "200 OK", content_type: OPENMETRICS, body }
-            }
-            ("GET" | "HEAD", "/") => plain("200 OK", "gnntop: the figures are at /metrics\n"),
-            ("GET" | "HEAD", _) => plain("404 Not Found", "the figures are at /metrics\n"),
-            _ => plain("405 Method Not Allowed", "only GET and HEAD\n"),
-        }
+    match (request.method.as_str(), request.path.as_str()) {
+        ("GET" | "HEAD", "/metrics") => Reply::Later(following.figures()),
+        ("GET" | "HEAD", "/") => plain("200 OK", "gnntop: the figures are at /metrics\n"),
+        ("GET" | "HEAD", _) => plain("404 Not Found", "the figures are at /metrics\n"),
+        _ => plain("405 Method Not Allowed", "only GET and HEAD\n"),
     }
 }

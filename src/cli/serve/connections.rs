@@ -1,0 +1,293 @@
+//! Talks to all clients at once, on one thread: nobody who is slow or silent keeps another one waiting, each has only so
+//! much time, and there are only so many.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::http::{self, Answer, Head, Request};
+
+/// A client that has not said by then what it wants is left alone.
+const ASKING: Duration = Duration::from_secs(1);
+/// All that one client gets.
+const WHOLE: Duration = Duration::from_secs(10);
+/// Clients at a time. For one more, the one that has been silent for longest has to go.
+const MAX_CLIENTS: usize = 256;
+/// Time between two looks at what ends the server.
+const TURN: Duration = Duration::from_millis(100);
+/// The same while the figures for an answer are being put together.
+const SHORT_TURN: Duration = Duration::from_millis(5);
+/// Bytes read at a time.
+const CHUNK: usize = 1024;
+
+/// What becomes of a request.
+pub(super) enum Reply {
+    /// This is the answer.
+    Now(Answer),
+    /// It will come.
+    Later(Receiver<Answer>),
+}
+
+/// Those who have come, the oldest first.
+pub(super) struct Connections {
+    listener: TcpListener,
+    clients: Vec<Client>,
+    /// How long one may be silent.
+    asking: Duration,
+}
+
+struct Client {
+    stream: TcpStream,
+    came: Instant,
+    state: State,
+}
+
+enum State {
+    /// Of what it asks for this has come.
+    Asking(Vec<u8>),
+    Waiting {
+        answer: Receiver<Answer>,
+        head_only: bool,
+    },
+    /// From `at` on this is still to be written.
+    Answered {
+        bytes: Vec<u8>,
+        at: usize,
+    },
+    Done,
+}
+
+impl Connections {
+    /// For all who come to this address.
+    pub(super) fn new(listener: TcpListener) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        Ok(Self { listener, clients: Vec::new(), asking: ASKING })
+    }
+
+    /// Waits a little for something to do, and does it.
+    ///
+    /// # Errors
+    /// When nobody can be heard any more.
+    pub(super) fn turn(&mut self, reply: &mut dyn FnMut(&Request) -> Reply) -> io::Result<()> {
+        self.wait()?;
+        self.accept()?;
+        let now = Instant::now();
+        for client in &mut self.clients {
+            // A client that fails is its own affair, and it knows.
+            if client.is_late(now, self.asking) || client.advance(reply).is_err() {
+                client.state = State::Done;
+            }
+        }
+        self.clients.retain(|client| !matches!(client.state, State::Done));
+        Ok(())
+    }
+
+    fn wait(&self) -> io::Result<()> {
+        let is_working = self.clients.iter().any(|client| matches!(client.state, State::Waiting { .. }));
+        let time = if is_working { SHORT_TURN } else { TURN };
+        let time = Timespec { tv_sec: 0, tv_nsec: time.subsec_nanos().into() };
+        let mut interests = vec![PollFd::new(&self.listener, PollFlags::IN)];
+        interests.extend(self.clients.iter().filter_map(Client::interest));
+        match poll(&mut interests, Some(&time)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes in all who wait.
+    fn accept(&mut self) -> io::Result<()> {
+        loop {
+            match self.listener.accept() {
+                Ok((stream, _)) => {
+                    if stream.set_nonblocking(true).is_ok() {
+                        self.make_room();
+                        self.clients.push(Client { stream, came: Instant::now(), state: State::Asking(Vec::new()) });
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                // Those a client causes by leaving, and a signal: accept(2).
+                Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {
+                    ()
+                }
+                // Where the system has no more to give, others must go first.
+                Err(error) if !self.clients.is_empty() && is_shortage(&error) => drop(self.clients.remove(0)),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn make_room(&mut self) {
+        if self.clients.len() >= MAX_CLIENTS {
+            let silent = self.clients.iter().position(|client| matches!(client.state, State::Asking(_)));
+            self.clients.remove(silent.unwrap_or(0));
+        }
+    }
+}
+
+fn is_shortage(error: &io::Error) -> bool {
+    let code = error.raw_os_error().map(rustix::io::Errno::from_raw_os_error);
+    matches!(code, Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE | rustix::io::Errno::NOMEM))
+}
+
+impl Client {
+    fn interest(&self) -> Option<PollFd<'_>> {
+        match self.state {
+            State::Asking(_) => Some(PollFd::new(&self.stream, PollFlags::IN)),
+            State::Answered { .. } => Some(PollFd::new(&self.stream, PollFlags::OUT)),
+            State::Waiting { .. } | State::Done => None,
+        }
+    }
+
+    fn is_late(&self, now: Instant, asking: Duration) -> bool {
+        let limit = if matches!(self.state, State::Asking(_)) { asking } else { WHOLE };
+        now.duration_since(self.came) > limit
+    }
+
+    /// Gets on as far as that is possible without waiting.
+    fn advance(&mut self, reply: &mut dyn FnMut(&Request) -> Reply) -> io::Result<()> {
+        loop {
+            let next = match &mut self.state {
+                State::Asking(head) => match hear(&mut self.stream, head)? {
+                    Head::Incomplete => return Ok(()),
+                    Head::Bad(status) => {
+                        answered(&Answer { status, content_type: super::TEXT, body: String::new() }, false)
+                    }
+                    Head::Whole(request) => {
+                        let head_only = request.method == "HEAD";
+                        match reply(&request) {
+                            Reply::Now(answer) => answered(&answer, head_only),
+                            Reply::Later(answer) => State::Waiting { answer, head_only },
+                        }
+                    }
+                },
+                State::Waiting { answer, head_only } => match answer.try_recv() {
+                    Ok(answer) => answered(&answer, *head_only),
+                    Err(TryRecvError::Empty) => return Ok(()),
+                    Err(TryRecvError::Disconnected) => return Err(io::ErrorKind::BrokenPipe.into()),
+                },
+                State::Answered { bytes, at } => {
+                    while *at < bytes.len() {
+                        match self.stream.write(&bytes[*at..]) {
+                            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                            Ok(len) => *at += len,
+                            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                            Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+                            Err(error) => return Err(error),
+                        }
+                    }
+                    State::Done
+                }
+                State::Done => return Ok(()),
+            };
+            self.state = next;
+        }
+    }
+}
+
+fn answered(answer: &Answer, head_only: bool) -> State {
+    State::Answered { bytes: answer.bytes(head_only), at: 0 }
+}
+
+/// Takes in what has come.
+fn hear(stream: &mut TcpStream, head: &mut Vec<u8>) -> io::Result<Head> {
+    let mut chunk = [0; CHUNK];
+    loop {
+        match http::read(head) {
+            Head::Incomplete => (),
+            read => return Ok(read),
+        }
+        match stream.read(&mut chunk) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(len) => head.extend_from_slice(&chunk[..len]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Head::Incomplete),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply(_: &Request) -> Reply {
+        Reply::Now(Answer { status: "200 OK", content_type: super::super::TEXT, body: "here\n".to_owned() })
+    }
+
+    fn listening() -> (Connections, std::net::SocketAddr) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        // Long enough for the slowest machine.
+        (Connections { asking: Duration::from_secs(3600), ..Connections::new(listener).unwrap() }, address)
+    }
+
+    /// Turns until this client is answered in full.
+    fn answer(
+        connections: &mut Connections,
+        mut client: &TcpStream,
+        reply: &mut dyn FnMut(&Request) -> Reply,
+    ) -> String {
+        client.set_nonblocking(true).unwrap();
+        let mut text = Vec::new();
+        loop {
+            connections.turn(reply).unwrap();
+            match client.read_to_end(&mut text) {
+                Ok(_) => return String::from_utf8(text).unwrap(),
+                Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock),
+            }
+        }
+    }
+
+    #[test]
+    fn more_silent_clients_than_there_is_room_for_keep_nobody_waiting() {
+        let (mut connections, address) = listening();
+        let mut silent = Vec::new();
+        for _ in 0..MAX_CLIENTS + 20 {
+            silent.push(TcpStream::connect(address).unwrap());
+            connections.turn(&mut reply).unwrap();
+        }
+        assert_eq!(connections.clients.len(), MAX_CLIENTS);
+        let mut client = TcpStream::connect(address).unwrap();
+        client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+        let text = answer(&mut connections, &client, &mut reply);
+        assert!(text.starts_with("HTTP/1.1 200 OK\r\n") && text.ends_with("\r\n\r\nhere\n"), "{text}");
+        assert!(connections.clients.len() >= MAX_CLIENTS - 1, "and none of the others was heard or waited for");
+    }
+
+    #[test]
+    fn nobody_gets_more_than_so_much_time() {
+        let (mut connections, address) = listening();
+        let _silent = TcpStream::connect(address).unwrap();
+        while connections.clients.is_empty() {
+            connections.turn(&mut reply).unwrap();
+        }
+        let client = &connections.clients[0];
+        assert!(!client.is_late(client.came + ASKING, ASKING) && client.is_late(client.came + ASKING * 2, ASKING));
+        let answered = State::Answered { bytes: Vec::new(), at: 0 };
+        let slow = Client { stream: TcpStream::connect(address).unwrap(), came: client.came, state: answered };
+        assert!(!slow.is_late(slow.came + ASKING * 2, ASKING) && slow.is_late(slow.came + WHOLE * 2, ASKING));
+        connections.asking = Duration::ZERO;
+        connections.turn(&mut reply).unwrap();
+        assert!(connections.clients.is_empty());
+    }
+
+    #[test]
+    fn an_answer_may_come_later() {
+        let (mut connections, address) = listening();
+        let mut client = TcpStream::connect(address).unwrap();
+        client.write_all(b"HEAD / HTTP/1.0\r\n\r\n").unwrap();
+        let (give, answer_of) = std::sync::mpsc::channel();
+        let (mut waiting, mut give) = (Some(answer_of), Some(give));
+        let mut later = |_: &Request| Reply::Later(waiting.take().unwrap());
+        while !connections.clients.iter().any(|client| matches!(client.state, State::Waiting { .. })) {
+            connections.turn(&mut later).unwrap();
+        }
+        let whole = Answer { status: "200 OK", content_type: super::super::TEXT, body: "figures".to_owned() };
+        give.take().unwrap().send(whole).unwrap();
+        let text = answer(&mut connections, &client, &mut later);
+        assert!(text.contains("Content-Length: 7\r\n") && !text.contains("figures"), "{text}");
+    }
+}

@@ -1,0 +1,99 @@
+//! Follows the session on a thread of its own, so that it is heard however many ask, and whoever asks is answered however
+//! much there is to be heard.
+
+use std::io;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+use super::super::output;
+use super::OPENMETRICS;
+use super::http::Answer;
+use crate::export::openmetrics;
+use gnntop_analysis::findings::{Judgement, Watch};
+use gnntop_analysis::ranks::Run;
+use gnntop_analysis::source::{Source, State};
+
+/// Time between two looks at the session.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// How long one look may take, and so how long who asks meanwhile has to wait.
+const POLL_BUDGET: Duration = Duration::from_millis(50);
+
+/// A session that is being followed, and can be asked for its figures.
+pub(super) struct Following {
+    /// Who asks sends where to the answer is to be sent. The thread ends with this.
+    asked: Sender<Sender<Answer>>,
+}
+
+impl Following {
+    /// Starts to follow.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub(super) fn start(source: Box<dyn Source>) -> io::Result<Self> {
+        let (asked, asking) = mpsc::channel();
+        let session = Session {
+            source,
+            run: Run::default(),
+            watch: Watch::new(),
+            judgement: Judgement::default(),
+            has_ended: false,
+        };
+        thread::Builder::new().name("gnntop follower".to_owned()).spawn(move || session.follow(&asking))?;
+        Ok(Self { asked })
+    }
+
+    /// The figures as they are in a moment.
+    pub(super) fn figures(&self) -> Receiver<Answer> {
+        let (answer, answered) = mpsc::channel();
+        // Where the thread is gone, the one that waits for it learns so.
+        let _ = self.asked.send(answer);
+        answered
+    }
+}
+
+/// A session and what is known of it.
+struct Session {
+    source: Box<dyn Source>,
+    run: Run,
+    watch: Watch,
+    judgement: Judgement,
+    has_ended: bool,
+}
+
+impl Session {
+    fn follow(mut self, asking: &Receiver<Sender<Answer>>) {
+        loop {
+            let has_more = self.take_in();
+            match asking.recv_timeout(if has_more { Duration::ZERO } else { POLL_INTERVAL }) {
+                Ok(first) => {
+                    let body = self.figures();
+                    for answer in std::iter::once(first).chain(asking.try_iter()) {
+                        // Who asked may have left.
+                        let _ = answer.send(Answer { status: "200 OK", content_type: OPENMETRICS, body: body.clone() });
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => (),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// Takes what has come; whether there is more.
+    fn take_in(&mut self) -> bool {
+        let progress = self.source.poll(&mut self.run, POLL_BUDGET);
+        if let State::Ended(why) = self.source.status().state
+            && !std::mem::replace(&mut self.has_ended, true)
+        {
+            output::note(&format!("{why}; the last figures stay until Ctrl-C"));
+        }
+        progress.more
+    }
+
+    fn figures(&mut self) -> String {
+        if let Some(judgement) = self.watch.update(&self.run) {
+            self.judgement = judgement;
+        }
+        openmetrics::write(self.run.store(), &self.judgement.findings)
+    }
+}
