@@ -4,6 +4,8 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use gnntop_wire::text;
+
 /// Why nothing is published (any more). The program itself goes on as if nothing had happened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -60,7 +62,8 @@ impl Listener {
     pub(crate) fn stderr() -> Self {
         Self::new(|warning| {
             // Nobody to tell when stderr is closed.
-            let _ = writeln!(io::stderr(), "warning: {warning}");
+            let line: String = text::clean(warning.to_string().as_bytes());
+            let _ = writeln!(io::stderr(), "warning: {line}");
         })
     }
 

@@ -3,6 +3,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use gnntop_wire::text;
+
 /// Writes a line, or several, to standard output.
 ///
 /// # Errors
@@ -46,7 +48,14 @@ pub(super) fn progress(text: &str) {
 /// Prints what clap has to say, and gives the exit code for it.
 pub(super) fn usage(error: &clap::Error) -> u8 {
     // Help may be read by `head`; nothing is lost if it does not come through.
-    let _ = error.print();
+    let text = error.render().to_string();
+    let _ = if text.chars().all(|c| c == '\n' || !text::is_harmful(c)) {
+        error.print()
+    } else if error.use_stderr() {
+        write!(io::stderr().lock(), "{}", harmless(&text))
+    } else {
+        write!(io::stdout().lock(), "{}", harmless(&text))
+    };
     u8::try_from(error.exit_code()).unwrap_or(2)
 }
 
@@ -56,9 +65,9 @@ pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(of_io))
 }
 
-/// The text without control characters other than the ends of its lines.
+/// The text without control characters other than the ends of its lines, and without marks that change its direction.
 fn harmless(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' { char::REPLACEMENT_CHARACTER } else { c }).collect()
+    text.chars().map(|c| if text::is_harmful(c) && c != '\n' { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 #[cfg(test)]
@@ -68,6 +77,7 @@ mod tests {
     #[test]
     fn escape_sequences_do_not_reach_the_terminal() {
         assert_eq!(harmless("a\x1b[2Jb\x07\nc\u{9b}1m"), "a\u{fffd}[2Jb\u{fffd}\nc\u{fffd}1m");
+        assert_eq!(harmless("a\u{202e}b\u{2066}c"), "a\u{fffd}b\u{fffd}c");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The whole screen: header, views, what fills it, footer; or a few words where it is too small for them.
 
-use ratatui::buffer::Buffer;
+use gnntop_wire::text;
+use ratatui::buffer::{Buffer, Cell};
 
 use super::drawn::Drawn;
 use super::panel::{footer, header, tabs, tiny};
@@ -20,10 +21,21 @@ pub fn draw(app: &App, theme: &Theme, buffer: &mut Buffer) -> Drawn {
     let mut drawn = Drawn::default();
     let area = buffer.area;
     draw_screen(&mut Sheet::new(buffer, &mut drawn, area), &scene);
+    disarm(buffer);
     if theme.ascii() {
         keep_to_ascii(buffer);
     }
     drawn
+}
+
+/// Takes out what could drive the terminal or turn the direction of a line, wherever it came from: a file's name, an error of
+/// the system. Marks without a width hang on the character before them.
+fn disarm(buffer: &mut Buffer) {
+    let harmful = |cell: &&mut Cell| !cell.symbol().is_ascii() && cell.symbol().contains(text::is_harmful);
+    for cell in buffer.content.iter_mut().filter(harmful) {
+        let left: String = cell.symbol().chars().filter(|c| !text::is_harmful(*c)).collect();
+        cell.set_symbol(if left.is_empty() { " " } else { &left });
+    }
 }
 
 /// Replaces what names and units bring along.
@@ -68,5 +80,21 @@ impl Frame {
             tabs: u16::from(height >= TABS_FROM),
             footer: u16::from(height >= 8),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::layout::Rect;
+
+    use super::*;
+
+    #[test]
+    fn marks_that_turn_a_line_do_not_reach_the_terminal() {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, 8, 1));
+        buffer.set_string(0, 0, "a\u{202e}b", ratatui::style::Style::new());
+        buffer.content[4].set_symbol("\u{2066}");
+        disarm(&mut buffer);
+        assert_eq!(buffer.content.iter().map(Cell::symbol).collect::<String>(), "ab      ");
     }
 }
