@@ -1,17 +1,18 @@
 //! Takes what a source hands over and writes it in a form.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
-use gnntop_wire::{Definition, DeviceSpan, Event, Item, NameId, NameKind, Span, TrackId, Unit};
+use gnntop_wire::{DeviceSpan, Event, Item, NameId, NameKind, Span, TrackId};
 
+use super::definitions::Definitions;
 use super::format::{Entry, Format};
 use super::{chrome, collapsed, hlog, parquet, perfetto, rows, speedscope};
 use gnntop_analysis::stream::Sink;
 
-/// Definitions of a kind that are kept; events of others are counted as left out.
-const MAX_DEFINITIONS: usize = 1 << 16;
+/// Tracks that are exported; events of further ones are counted as left out.
+const MAX_TRACKS: usize = 1 << 12;
 
 /// A form that a recording can be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,10 +57,8 @@ impl Form {
 pub struct Exporter<'w> {
     format: Box<dyn Format + 'w>,
     window_ns: RangeInclusive<u64>,
-    names: HashMap<NameId, (NameKind, String)>,
-    signals: HashMap<u32, (String, Unit)>,
-    titles: HashMap<TrackId, String>,
-    begun: HashMap<TrackId, ()>,
+    definitions: Definitions,
+    begun: HashSet<TrackId>,
     written: u64,
     left_out: u64,
     error: Option<io::Error>,
@@ -81,10 +80,8 @@ impl<'w> Exporter<'w> {
         Self {
             format,
             window_ns,
-            names: HashMap::new(),
-            signals: HashMap::new(),
-            titles: HashMap::new(),
-            begun: HashMap::new(),
+            definitions: Definitions::default(),
+            begun: HashSet::new(),
             written: 0,
             left_out: 0,
             error: None,
@@ -103,23 +100,8 @@ impl<'w> Exporter<'w> {
         }
     }
 
-    fn define(&mut self, definition: Definition) {
-        match definition {
-            Definition::Name { id, kind, text } if self.names.len() < MAX_DEFINITIONS => {
-                self.names.insert(id, (kind, text));
-            }
-            Definition::Track { id, text, .. } if self.titles.len() < MAX_DEFINITIONS => {
-                self.titles.insert(id, text);
-            }
-            Definition::Signal { id, unit, name, .. } if self.signals.len() < MAX_DEFINITIONS => {
-                self.signals.insert(id.0, (name, unit));
-            }
-            _ => (),
-        }
-    }
-
     fn write(&mut self, track: TrackId, event: &Event) -> io::Result<()> {
-        let named = |name: &NameId| self.names.get(name).map(|(kind, text)| (*kind, text.as_str()));
+        let named = |name: &NameId| self.definitions.name(*name);
         let on_device;
         let entry = match event {
             // A whole step of the device has no name, and its spans must not be taken for the host's.
@@ -144,16 +126,17 @@ impl<'w> Exporter<'w> {
             Event::Mark(mark) => {
                 named(&mark.name).map(|(_, name)| Entry::Mark { name, t_ns: mark.t_ns, value: mark.value })
             }
-            Event::Sample(sample) => self.signals.get(&sample.signal.0).map(|(name, unit)| Entry::Sample {
+            Event::Sample(sample) => self.definitions.signal(sample.signal.0).map(|(name, unit)| Entry::Sample {
                 name,
-                unit: *unit,
+                unit,
                 t_ns: sample.t_ns,
                 value: sample.value,
             }),
             // What is open, absent or allocated has no place in these forms.
             _ => return Ok(()),
         };
-        let Some(entry) = entry else {
+        let has_room = self.begun.len() < MAX_TRACKS || self.begun.contains(&track);
+        let Some(entry) = entry.filter(|_| has_room) else {
             self.left_out += 1;
             return Ok(());
         };
@@ -161,9 +144,8 @@ impl<'w> Exporter<'w> {
         if end_ns < *self.window_ns.start() || start_ns > *self.window_ns.end() {
             return Ok(());
         }
-        if self.begun.insert(track, ()).is_none() {
-            let title = self.titles.get(&track).map_or_else(|| format!("track {}", track.0), Clone::clone);
-            self.format.track(track, &title)?;
+        if self.begun.insert(track) {
+            self.format.track(track, &self.definitions.title(track))?;
         }
         self.written += 1;
         self.format.entry(track, &entry)
@@ -175,7 +157,7 @@ impl Sink for Exporter<'_> {
         match item {
             _ if self.error.is_some() => (),
             Item::Segment(info) => self.format.session(&info),
-            Item::Definitions(definitions) => definitions.into_iter().for_each(|definition| self.define(definition)),
+            Item::Definitions(definitions) => definitions.into_iter().for_each(|new| self.definitions.define(new)),
             Item::Block(info, mut events) => {
                 let written = events.by_ref().try_for_each(|event| self.write(info.track, &event));
                 self.error = written.and_then(|()| self.format.block_end()).err();

@@ -19,8 +19,8 @@ use gnntop_analysis::store::{LONGEST_NS, SIGNIFICANT_DIGITS};
 
 /// Intervals that still take durations; what comes later than that counts to the oldest of them.
 const OPEN_INTERVALS: usize = 8;
-/// Tags in an interval; the durations of further phases count to [`OTHER`].
-const MAX_TAGS: usize = 256;
+/// Tags in an interval, whose histograms take up to 140 KB each; the durations of further phases count to [`OTHER`].
+const MAX_TAGS: usize = 64;
 const OTHER: &str = "(other)";
 const LEGEND: &str = "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"";
 

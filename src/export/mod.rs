@@ -8,11 +8,13 @@
 
 mod chrome;
 mod collapsed;
+mod definitions;
 pub mod emissions;
 mod exporter;
 mod format;
 mod hlog;
 mod nesting;
+mod numbered;
 pub mod openmetrics;
 mod parquet;
 mod perfetto;

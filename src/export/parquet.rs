@@ -17,6 +17,7 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type};
 
 use super::format::{Entry, Format};
+use super::numbered::Numbered;
 use super::rows::Fields;
 
 /// Rows of a group, for which about 10 MB are held.
@@ -34,8 +35,9 @@ pub(super) struct Parquet<W: Write + Send> {
     rows: usize,
     columns: Vec<Column>,
     titles: HashMap<TrackId, ByteArray>,
-    /// The names seen, so that each is held once.
-    texts: HashMap<String, ByteArray>,
+    /// The names seen, so that each is held once, and as cells by their numbers.
+    texts: Numbered,
+    held: Vec<ByteArray>,
 }
 
 /// The values of one column in the group that is being gathered; a row without one is not `present`.
@@ -142,23 +144,22 @@ impl<W: Write + Send> Parquet<W> {
             Ok(file) => (Some(file), None),
             Err(error) => (None, Some(error)),
         };
-        let (titles, texts) = (HashMap::new(), HashMap::new());
-        Self { file, refused, has_session: false, rows: 0, columns, titles, texts }
+        let (titles, texts, held) = (HashMap::new(), Numbered::default(), Vec::new());
+        Self { file, refused, has_session: false, rows: 0, columns, titles, texts, held }
     }
 
-    fn text(&mut self, text: &str) -> Option<Cell> {
+    fn text(&mut self, text: &str) -> io::Result<Option<Cell>> {
         if text.is_empty() {
-            return None;
+            return Ok(None);
         }
-        if let Some(held) = self.texts.get(text) {
-            return Some(Cell::Text(held.clone()));
+        let (number, is_new) = self.texts.number(text)?;
+        if is_new {
+            self.held.push(ByteArray::from(text));
         }
-        let held = ByteArray::from(text);
-        self.texts.insert(text.to_owned(), held.clone());
-        Some(Cell::Text(held))
+        Ok(self.held.get(number as usize).cloned().map(Cell::Text))
     }
 
-    fn row(&mut self, track: TrackId, entry: &Entry<'_>) -> [Option<Cell>; 14] {
+    fn row(&mut self, track: TrackId, entry: &Entry<'_>) -> io::Result<[Option<Cell>; 14]> {
         let fields = Fields::of(entry);
         let (epoch, batch) = match entry {
             Entry::Step { step } => (Some(step.epoch), step.batch),
@@ -166,22 +167,22 @@ impl<W: Write + Send> Parquet<W> {
         };
         // The column is declared unsigned: what does not fit into 63 bits keeps its bits.
         let unsigned = |n: u64| Cell::Integer(n.cast_signed());
-        [
-            self.text(fields.kind),
+        Ok([
+            self.text(fields.kind)?,
             self.titles.get(&track).cloned().map(Cell::Text),
-            self.text(fields.name),
+            self.text(fields.name)?,
             fields.step.map(unsigned),
             Some(unsigned(fields.start_ns)),
             Some(unsigned(fields.end_ns)),
             fields.value.or_else(|| fields.whole.map(|whole| whole as f64)).map(Cell::Double),
             fields.whole.map(Cell::Integer),
-            self.text(fields.unit),
+            self.text(fields.unit)?,
             epoch.map(unsigned),
             batch.graphs.map(unsigned),
             batch.nodes.map(unsigned),
             batch.edges.map(unsigned),
             batch.seeds.map(unsigned),
-        ]
+        ])
     }
 
     /// Writes the rows gathered as a group.
@@ -224,7 +225,7 @@ impl<W: Write + Send> Format for Parquet<W> {
     }
 
     fn entry(&mut self, track: TrackId, entry: &Entry<'_>) -> io::Result<()> {
-        for (column, cell) in self.row(track, entry).into_iter().enumerate() {
+        for (column, cell) in self.row(track, entry)?.into_iter().enumerate() {
             self.columns[column].push(cell);
         }
         self.rows += 1;

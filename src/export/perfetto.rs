@@ -15,6 +15,7 @@ use gnntop_wire::TrackId;
 
 use super::format::{Entry, Format};
 use super::nesting::{Lanes, MAX_LANES};
+use super::numbered::Numbered;
 
 /// Slices that are gathered before it is looked at how they nest.
 const GATHERED: usize = 1 << 15;
@@ -54,7 +55,7 @@ pub(super) struct Perfetto<W: Write> {
     /// How many of the slices came before the newest step ended: what lies around these has come.
     settled: usize,
     threads: HashMap<TrackId, Thread>,
-    counters: HashMap<String, u64>,
+    counters: Numbered,
     has_process: bool,
 }
 
@@ -105,7 +106,7 @@ impl<W: Write> Perfetto<W> {
             texts: Vec::new(),
             settled: 0,
             threads: HashMap::new(),
-            counters: HashMap::new(),
+            counters: Numbered::default(),
             has_process: false,
         }
     }
@@ -124,18 +125,17 @@ impl<W: Write> Perfetto<W> {
     }
 
     /// The track of a counter, which it gets now if it has none.
-    fn counter(&mut self, name: &str) -> u64 {
-        if let Some(uuid) = self.counters.get(name) {
-            return *uuid;
+    fn counter(&mut self, name: &str) -> io::Result<u64> {
+        let (number, is_new) = self.counters.number(name)?;
+        let uuid = COUNTERS + u64::from(number);
+        if is_new {
+            self.process();
+            self.packets.descriptor(uuid, name, |descriptor| {
+                put_varint_field(descriptor, 5, PROCESS);
+                put_bytes_field(descriptor, 8, &[]);
+            });
         }
-        let uuid = COUNTERS + self.counters.len() as u64;
-        self.counters.insert(name.to_owned(), uuid);
-        self.process();
-        self.packets.descriptor(uuid, name, |descriptor| {
-            put_varint_field(descriptor, 5, PROCESS);
-            put_bytes_field(descriptor, 8, &[]);
-        });
-        uuid
+        Ok(uuid)
     }
 
     /// A slice, or an instant where it takes no time.
@@ -241,11 +241,11 @@ impl<W: Write> Format for Perfetto<W> {
                 self.packets.event(*t_ns, thread(track), INSTANT, named);
             }
             Entry::Counter { name, t_ns, value } => {
-                let uuid = self.counter(name);
+                let uuid = self.counter(name)?;
                 self.packets.event(*t_ns, uuid, COUNTER, |event| put_double_field(event, 44, *value));
             }
             Entry::Sample { name, unit, t_ns, value } => {
-                let uuid = self.counter(&format!("{name} [{}]", unit.symbol()));
+                let uuid = self.counter(&format!("{name} [{}]", unit.symbol()))?;
                 // Negative ones as protobuf's int64 has them: two's complement.
                 self.packets.event(*t_ns, uuid, COUNTER, |event| put_varint_field(event, 30, value.cast_unsigned()));
             }

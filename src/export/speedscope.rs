@@ -5,13 +5,14 @@
 //! of that track. Times count from the first span, since JavaScript's numbers do not hold larger ones exactly.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use gnntop_wire::TrackId;
 
 use super::format::{Entry, Format};
 use super::nesting::{Lanes, MAX_LANES};
+use super::numbered::Numbered;
 use super::text::json;
 
 /// Spans held, 24 bytes each.
@@ -41,7 +42,7 @@ struct Profile {
 
 pub(super) struct Speedscope<W: Write> {
     out: W,
-    frames: HashMap<String, u32>,
+    frames: Numbered,
     tracks: BTreeMap<u32, Track>,
     spans: usize,
     max_spans: usize,
@@ -49,7 +50,7 @@ pub(super) struct Speedscope<W: Write> {
 
 impl<W: Write> Speedscope<W> {
     pub(super) fn new(out: W) -> Self {
-        Self { out, frames: HashMap::new(), tracks: BTreeMap::new(), spans: 0, max_spans: MAX_SPANS }
+        Self { out, frames: Numbered::default(), tracks: BTreeMap::new(), spans: 0, max_spans: MAX_SPANS }
     }
 
     fn slice(&mut self, track: TrackId, name: &str, (start_ns, end_ns): (u64, u64)) -> io::Result<()> {
@@ -60,11 +61,7 @@ impl<W: Write> Speedscope<W> {
             )));
         }
         self.spans += 1;
-        let next = self.frames.len() as u32;
-        let frame = match self.frames.get(name) {
-            Some(frame) => *frame,
-            None => *self.frames.entry(name.to_owned()).or_insert(next),
-        };
+        let (frame, _) = self.frames.number(name)?;
         let slices = &mut self.tracks.entry(track.0).or_default().slices;
         slices.push(Slice { start_ns, end_ns: end_ns.max(start_ns), frame });
         Ok(())
@@ -83,9 +80,7 @@ impl<W: Write> Speedscope<W> {
     }
 
     fn write_frames(&mut self) -> io::Result<()> {
-        let mut names: Vec<(&String, &u32)> = self.frames.iter().collect();
-        names.sort_by_key(|(_, frame)| **frame);
-        let frames: Vec<String> = names.iter().map(|(name, _)| format!("{{\"name\":{}}}", json(name))).collect();
+        let frames: Vec<String> = self.frames.all().iter().map(|name| format!("{{\"name\":{}}}", json(name))).collect();
         write!(self.out, "],\n\"shared\":{{\"frames\":[{}]}}}}\n", frames.join(","))
     }
 }
@@ -140,7 +135,7 @@ impl<W: Write> Format for Speedscope<W> {
     }
 
     fn end(&mut self) -> io::Result<()> {
-        let step = self.frames.get(STEP).copied();
+        let step = self.frames.get(STEP);
         let tracks = std::mem::take(&mut self.tracks);
         let first_ns = tracks.values().flat_map(|track| &track.slices).map(|slice| slice.start_ns).min().unwrap_or(0);
         let head = "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"gnntop\",";

@@ -4,9 +4,9 @@
 //! annotations of the training thread with a phase's name are phases, as are torch's own for the loader and the
 //! optimizer. The format is described in "Trace Event Format" (Chromium project); torch adds its categories in `cat`.
 //!
-//! Events are read one by one and kept in 40 bytes each; names once.
+//! Events are read one by one and kept in 24 bytes each; names once.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -23,10 +23,12 @@ use super::steps::Imported;
 use super::writer::{Head, START_NS, Writer};
 
 const PUBLISHER: &str = "gnntop import chrome";
-/// Events that are read at the most: about 400 MB of memory.
+/// Events that are read at the most: 240 MB of memory.
 const MAX_EVENTS: usize = 10_000_000;
+/// Steps whose spans are told apart: 16 MB of memory.
+const MAX_STEPS: usize = 1_000_000;
 /// Different names that are kept; later ones are called `other`.
-const MAX_NAMES: usize = 1 << 16;
+const MAX_NAMES: usize = (1 << 16) - 1;
 /// Threads and streams that are kept apart.
 const MAX_TRACKS: usize = 1024;
 /// Bytes of a name that are kept.
@@ -39,8 +41,8 @@ const LATEST_US: f64 = 9e15;
 /// One complete event.
 #[derive(Clone, Copy)]
 struct Complete {
-    name: u32,
-    track: u32,
+    name: u16,
+    track: u16,
     start_us: f64,
     end_us: f64,
     is_annotation: bool,
@@ -50,10 +52,10 @@ struct Complete {
 #[derive(Default)]
 struct Trace {
     names: Vec<String>,
-    name_ids: HashMap<String, u32>,
+    name_ids: HashMap<String, u16>,
     /// Threads and streams by process and thread, which may be numbers or texts.
     tracks: Vec<(String, String)>,
-    track_ids: HashMap<(String, String), u32>,
+    track_ids: HashMap<(String, String), u16>,
     /// What metadata call them.
     titles: HashMap<(String, String), String>,
     events: Vec<Complete>,
@@ -181,7 +183,7 @@ impl Trace {
         let key = (raw.pid.to_string(), raw.tid.to_string());
         match (raw.ph.as_str(), raw.args.name) {
             ("M", Some(NameArg::Text(title))) if raw.name == "thread_name" && self.titles.len() < MAX_TRACKS => {
-                self.titles.insert(key, title);
+                self.titles.insert(key, title.chars().take(NAME_LEN).collect());
             }
             // Every Python call is far too much to look at, and the GPU's copies of annotations say nothing new.
             ("X", _) if raw.cat != "python_function" && raw.cat != "gpu_user_annotation" => {
@@ -204,7 +206,7 @@ impl Trace {
         }
     }
 
-    fn name(&mut self, text: String) -> u32 {
+    fn name(&mut self, text: String) -> u16 {
         if let Some(id) = self.name_ids.get(&text) {
             return *id;
         }
@@ -213,20 +215,20 @@ impl Trace {
         let (names, fresh) = (&mut self.names, text.clone());
         *self.name_ids.entry(text).or_insert_with(|| {
             names.push(fresh);
-            names.len() as u32 - 1
+            (names.len() - 1) as u16
         })
     }
 
-    fn track(&mut self, key: (String, String)) -> Option<u32> {
+    fn track(&mut self, key: (String, String)) -> Option<u16> {
         if let Some(id) = self.track_ids.get(&key) {
             return Some(*id);
         }
         if self.tracks.len() >= MAX_TRACKS {
             return None;
         }
-        self.track_ids.insert(key.clone(), self.tracks.len() as u32);
+        self.track_ids.insert(key.clone(), self.tracks.len() as u16);
         self.tracks.push(key);
-        Some(self.tracks.len() as u32 - 1)
+        Some((self.tracks.len() - 1) as u16)
     }
 }
 
@@ -244,7 +246,9 @@ pub fn trace(path: &Path, phases: &[(String, String)], out: impl Write) -> Resul
         return Err(ImportError::Nothing { path: name, reason });
     };
     // Outer spans end last: at the same time they come after what lies inside them.
-    trace.events.sort_by(|a, b| a.end_us.total_cmp(&b.end_us).then(b.start_us.total_cmp(&a.start_us)));
+    let order = |a: &Complete, b: &Complete| a.end_us.total_cmp(&b.end_us).then(b.start_us.total_cmp(&a.start_us));
+    // In place: what keeps the order of equals takes half as much memory again. Names are numbered as they come.
+    trace.events.sort_unstable_by(|a, b| order(a, b).then((a.track, a.name).cmp(&(b.track, b.name))));
     let session = path.file_stem().map_or_else(|| "trace".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let head = Head {
         name: session,
@@ -258,6 +262,9 @@ pub fn trace(path: &Path, phases: &[(String, String)], out: impl Write) -> Resul
     let mut notes = Vec::new();
     if steps == 0 {
         notes.push(format!("no annotation {STEP}N: call profiler.step() in the loop to get steps"));
+    }
+    if steps > MAX_STEPS as u64 {
+        notes.push(format!("spans are said to belong to the first {MAX_STEPS} steps only"));
     }
     if trace.left_out > 0 {
         notes.push(format!("{} events were left out", trace.left_out));
@@ -303,13 +310,14 @@ fn write<W: Write>(
         |event: &Complete| event.is_annotation.then(|| step_number(&trace.names[event.name as usize])).flatten();
     let training = trace.events.iter().find(|event| is_step(event).is_some()).map(|event| event.track);
     // Steps by their start, so that every span finds the one it lies in.
-    let starts: BTreeMap<u64, u64> = trace
-        .events
-        .iter()
-        .filter_map(|event| Some((t_ns(event.start_us), is_step(event)?.saturating_add(1))))
-        .collect();
-    let step_at = |ns: u64| StepId(starts.range(..=ns).next_back().map_or(0, |(_, step)| *step));
-    let tracks: Vec<_> = (0u32..)
+    let steps = trace.events.iter().filter_map(|event| Some((t_ns(event.start_us), is_step(event)?.saturating_add(1))));
+    let mut starts: Vec<(u64, u64)> = steps.take(MAX_STEPS).collect();
+    starts.sort_by_key(|(start_ns, _)| *start_ns);
+    let step_at = |ns: u64| {
+        let after = starts.partition_point(|(start_ns, _)| *start_ns <= ns);
+        StepId(after.checked_sub(1).and_then(|at| starts.get(at)).map_or(0, |(_, step)| *step))
+    };
+    let tracks: Vec<_> = (0u16..)
         .zip(&trace.tracks)
         .map(|(index, key)| {
             let role = if Some(index) == training { TrackRole::Training } else { TrackRole::Other };

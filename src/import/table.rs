@@ -2,7 +2,7 @@
 //! looked at before it is believed.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{self, BufReader, Read, Seek};
 use std::path::Path;
 
 use super::error::ImportError;
@@ -12,10 +12,10 @@ const MAX_ROWS: usize = 10_000_000;
 /// Bytes of a table that are read at the most: a row without an end must not fill the memory.
 const MAX_BYTES: u64 = 8 << 30;
 
-/// A table that is being read.
+/// A table, whose rows can be gone through more than once.
 pub(super) struct Table {
     path: String,
-    reader: csv::Reader<std::io::Take<BufReader<File>>>,
+    file: File,
     /// The columns' names.
     pub(super) columns: Vec<String>,
 }
@@ -30,12 +30,23 @@ pub(super) struct Row<'a> {
 impl Table {
     pub(super) fn open(path: &Path) -> Result<Self, ImportError> {
         let name = path.display().to_string();
-        let file = File::open(path).map_err(|error| ImportError::Io { path: name.clone(), error })?;
-        let mut reader =
-            csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(BufReader::new(file).take(MAX_BYTES));
-        let failed = |error| ImportError::Csv { path: name.clone(), error };
-        let columns = reader.headers().map_err(failed)?.iter().map(str::to_owned).collect();
-        Ok(Self { path: name, reader, columns })
+        let file = File::open(path).and_then(rewindable);
+        let file = file.map_err(|error| ImportError::Io { path: name.clone(), error })?;
+        let mut table = Self { path: name, file, columns: Vec::new() };
+        let mut reader = table.reader()?;
+        table.columns = reader.headers().map_err(|error| table.failed(error))?.iter().map(str::to_owned).collect();
+        Ok(table)
+    }
+
+    /// Reads from the beginning.
+    fn reader(&self) -> Result<csv::Reader<io::Take<BufReader<File>>>, ImportError> {
+        let file = self.file.try_clone().and_then(|mut file| file.rewind().map(|()| file));
+        let file = file.map_err(|error| ImportError::Io { path: self.path.clone(), error })?;
+        Ok(csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(BufReader::new(file).take(MAX_BYTES)))
+    }
+
+    fn failed(&self, error: csv::Error) -> ImportError {
+        ImportError::Csv { path: self.path.clone(), error }
     }
 
     /// The table's file.
@@ -52,15 +63,11 @@ impl Table {
         })
     }
 
-    /// Hands every row to `take`.
-    pub(super) fn each(
-        &mut self,
-        mut take: impl FnMut(&Row<'_>) -> Result<(), ImportError>,
-    ) -> Result<(), ImportError> {
+    /// Hands every row to `take`, from the first one.
+    pub(super) fn each(&self, mut take: impl FnMut(&Row<'_>) -> Result<(), ImportError>) -> Result<(), ImportError> {
         let mut row = Row { table: &self.path, columns: &self.columns, record: csv::StringRecord::new() };
-        let mut rows = 0;
-        let failed = |error| ImportError::Csv { path: self.path.clone(), error };
-        while self.reader.read_record(&mut row.record).map_err(failed)? {
+        let (mut reader, mut rows) = (self.reader()?, 0);
+        while reader.read_record(&mut row.record).map_err(|error| self.failed(error))? {
             rows += 1;
             if rows > MAX_ROWS {
                 let reason = format!("more than {MAX_ROWS} rows: import it in parts");
@@ -70,6 +77,16 @@ impl Table {
         }
         Ok(())
     }
+}
+
+/// What can be read more than once: what comes from a pipe is laid into a file that is gone with this process.
+fn rewindable(mut file: File) -> io::Result<File> {
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    let mut copy = tempfile::tempfile()?;
+    io::copy(&mut (&mut file).take(MAX_BYTES), &mut copy)?;
+    Ok(copy)
 }
 
 impl Row<'_> {

@@ -121,6 +121,7 @@ impl<W: Write> Writer<W> {
         if !encoder.push(event) {
             encoder.finish(0, &mut self.ready);
             encoder.push(event);
+            self.write_out()?;
         }
         Ok(())
     }
@@ -129,6 +130,11 @@ impl<W: Write> Writer<W> {
         for encoder in &mut self.tracks {
             encoder.finish(0, &mut self.ready);
         }
+        self.write_out()
+    }
+
+    /// Writes what is ready, once it is worth it.
+    fn write_out(&mut self) -> io::Result<()> {
         if self.ready.len() >= WRITE_LEN {
             self.out.write_all(&self.ready)?;
             self.ready.clear();
