@@ -39,6 +39,9 @@ pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
     } else {
         output::say(&table(&shown, SystemTime::now()))?;
     }
+    if listing.older > 0 && !arguments.live {
+        output::note(&format!("and {} older ones that ended", figures::count(listing.older as u64)));
+    }
     for skipped in &listing.skipped {
         output::note(&format!("skipped: {} {}", skipped.path.display(), skipped.reason));
     }
