@@ -101,7 +101,7 @@ fn late(evidence: &SideBySide<'_>, communicator: &str) -> Option<Finding> {
     let clocks_ns = ranks.iter().map(|(rank, _)| rank.error_ns).sum::<Option<u64>>()?;
     let (first, others) = ranks.split_first().filter(|(_, others)| !others.is_empty())?;
     let mut waits: Vec<Vec<f64>> = vec![Vec::new(); ranks.len()];
-    let mut collectives = 0;
+    let mut collectives = 0_u32;
     for part in &first.1 {
         let theirs = others.iter().map(|(_, parts)| same(part, parts)).collect::<Option<Vec<Part<'_>>>>();
         let Some(theirs) = theirs else { continue };
