@@ -4,6 +4,7 @@ pub mod app;
 pub mod cli;
 pub mod export;
 pub mod import;
+pub mod log;
 pub mod python;
 pub mod report;
 pub mod study;

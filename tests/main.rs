@@ -20,6 +20,8 @@ mod hangs;
 mod import;
 mod interaction;
 mod layering;
+#[cfg(unix)]
+mod owner;
 mod pictures;
 mod pipeline_view;
 mod prometheus;

@@ -1,4 +1,5 @@
-//! `gnntop run` in a real pseudo-terminal: leaving the view leaves the program running, whose exit code counts.
+//! `gnntop run` in a real pseudo-terminal: the view only looks, and whatever becomes of it or of its terminal, the program
+//! and its recording go on until somebody says otherwise.
 
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
@@ -12,14 +13,18 @@ struct Running {
     keyboard: Box<dyn Write + Send>,
     /// Everything that was written to the terminal.
     output: Arc<Mutex<Vec<u8>>>,
-    _master: Box<dyn MasterPty + Send>,
+    master: Box<dyn MasterPty + Send>,
 }
 
 impl Running {
     fn start(sessions: &Sessions, script: &str) -> Self {
+        Self::start_with(sessions, &[], script)
+    }
+
+    fn start_with(sessions: &Sessions, options: &[&str], script: &str) -> Self {
         let pair = native_pty_system().openpty(PtySize { rows: 24, cols: 80, ..PtySize::default() }).unwrap();
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_gnntop"));
-        command.args(["run", "--", "sh", "-c", script]);
+        command.args([&["run"], options, &["--", "sh", "-c", script]].concat());
         command.env("GNNTOP_DIR", sessions.path());
         command.env("XDG_CONFIG_HOME", sessions.path());
         command.env("TERM", "xterm-256color");
@@ -35,7 +40,7 @@ impl Running {
             }
         });
         let keyboard = pair.master.take_writer().unwrap();
-        Self { child, keyboard, output, _master: pair.master }
+        Self { child, keyboard, output, master: pair.master }
     }
 
     fn wait_for(&self, words: &str) {
@@ -51,29 +56,133 @@ impl Running {
     fn exit_code(mut self) -> u32 {
         self.child.wait().unwrap().exit_code()
     }
+
+    /// Waits until the view is there.
+    fn wait_for_view(&self) {
+        self.wait_for("\x1b[?1049h");
+        self.wait_for("sh");
+    }
+
+    /// Closes the terminal, as a window that is closed does. Gives the exit code.
+    fn close(self) -> u32 {
+        let Self { mut child, keyboard, master, .. } = self;
+        drop((keyboard, master));
+        child.wait().unwrap().exit_code()
+    }
+}
+
+/// A program that goes on for as long as the file `alive` is there, and says at its end that it came to it.
+const LIVES: &str = "touch alive; while [ -e alive ]; do sleep 0.05; done; echo over > end; exit 3";
+
+fn program_runs(sessions: &Sessions) -> bool {
+    let path = |name: &str| sessions.path().join(name);
+    path("alive").exists() && !path("end").exists()
+}
+
+/// Lets a program that [`LIVES`] end, which must be running.
+fn let_end(sessions: &Sessions) {
+    assert!(program_runs(sessions), "it was not to end before");
+    std::fs::remove_file(sessions.path().join("alive")).unwrap();
+    wait_until(|| sessions.path().join("end").exists());
 }
 
 #[test]
-fn the_program_goes_on_after_the_view_and_its_exit_code_counts() {
+fn q_gives_the_prompt_back_and_the_program_goes_on() {
     let sessions = Sessions::new();
-    let mut running = Running::start(&sessions, "while [ ! -e go ]; do sleep 0.05; done; exit 3");
-    running.wait_for("\x1b[?1049h");
+    let mut running = Running::start_with(&sessions, &["--record", "a.gnntop"], LIVES);
+    running.wait_for_view();
     running.press(b"q");
     running.wait_for("sh goes on as process ");
-    sessions.file("go", b"");
-    running.wait_for("sh ended with exit code 3");
-    assert_eq!(running.exit_code(), 3);
+    running.wait_for("gnntop attach ");
+    running.wait_for("gnntop stop ");
+    assert_eq!(running.exit_code(), 0);
+    let_end(&sessions);
+    // Nobody looked, and the recording is whole.
+    wait_until(|| sessions.run(["report", "a.gnntop"]).code == Some(0));
 }
 
 #[test]
-fn control_c_after_the_view_ends_the_program() {
+fn large_q_and_wait_stay_for_the_exit_code() {
+    for (options, key) in [(&[][..], b"Q"), (&["--wait"], b"q")] {
+        let sessions = Sessions::new();
+        let mut running = Running::start_with(&sessions, options, LIVES);
+        running.wait_for_view();
+        running.press(key);
+        running.wait_for("sh goes on as process ");
+        let_end(&sessions);
+        running.wait_for("sh ended with exit code 3");
+        assert_eq!(running.exit_code(), 3);
+    }
+}
+
+#[test]
+fn control_c_while_waiting_ends_the_program() {
     let sessions = Sessions::new();
     let mut running = Running::start(&sessions, "while :; do sleep 0.05; done");
-    running.wait_for("\x1b[?1049h");
-    running.press(b"q");
+    running.wait_for_view();
+    running.press(b"Q");
     running.wait_for("sh goes on as process ");
     running.press(b"\x03");
     assert_eq!(running.exit_code(), 130);
+}
+
+#[test]
+fn control_c_in_the_view_asks_and_twice_of_it_ends_nothing() {
+    let sessions = Sessions::new();
+    let mut running = Running::start(&sessions, LIVES);
+    running.wait_for_view();
+    running.press(b"\x03");
+    running.wait_for("d detach");
+    running.press(b"\x03");
+    running.wait_for("sh goes on as process ");
+    assert_eq!(running.exit_code(), 0);
+    let_end(&sessions);
+}
+
+#[test]
+fn control_c_and_s_stop_the_program() {
+    let sessions = Sessions::new();
+    let mut running = Running::start(&sessions, "trap 'exit 7' INT; while :; do sleep 0.05; done");
+    running.wait_for_view();
+    running.press(b"\x03");
+    running.wait_for("d detach");
+    running.press(b"s");
+    running.wait_for("is asked to stop");
+    assert_eq!(running.exit_code(), 7);
+}
+
+#[test]
+fn a_terminal_that_closes_ends_the_view_alone() {
+    let sessions = Sessions::new();
+    let running = Running::start_with(&sessions, &["--record", "a.gnntop"], LIVES);
+    running.wait_for_view();
+    wait_until(|| program_runs(&sessions));
+    assert!([1, 128 + 1].contains(&running.close()), "as by SIGHUP, which portable-pty gives as 1");
+    let_end(&sessions);
+    wait_until(|| sessions.run(["report", "a.gnntop"]).code == Some(0));
+}
+
+#[test]
+fn a_terminal_that_closes_ends_the_program_too_where_that_is_asked_for() {
+    let sessions = Sessions::new();
+    let script = "trap 'echo hung up > end; exit 1' HUP; touch alive; while [ -e alive ]; do sleep 0.05; done";
+    let running = Running::start_with(&sessions, &["--on-hangup", "stop"], script);
+    running.wait_for_view();
+    wait_until(|| program_runs(&sessions));
+    running.close();
+    wait_until(|| sessions.path().join("end").exists());
+}
+
+#[test]
+fn a_view_that_is_killed_takes_nothing_along() {
+    let sessions = Sessions::new();
+    let mut running = Running::start_with(&sessions, &["--record", "a.gnntop"], LIVES);
+    running.wait_for_view();
+    wait_until(|| program_runs(&sessions));
+    running.child.kill().unwrap();
+    running.child.wait().unwrap();
+    let_end(&sessions);
+    wait_until(|| sessions.run(["report", "a.gnntop"]).code == Some(0));
 }
 
 #[test]

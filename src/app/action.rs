@@ -71,6 +71,10 @@ pub enum Action {
 pub enum Effect {
     /// End the screen.
     Quit,
+    /// End the screen, and wait for the program's end.
+    Wait,
+    /// End the screen, and ask the program to end.
+    Stop,
     /// Stop this process until it is continued.
     Suspend,
     /// Draw everything anew, whatever was drawn before.

@@ -7,6 +7,8 @@ use super::view::View;
 pub enum Command {
     /// End the viewer.
     Quit,
+    /// End the viewer, and wait for the program's end.
+    Wait,
     /// Stop the viewer until its shell continues it.
     Suspend,
     /// Draw everything anew.
@@ -135,6 +137,7 @@ impl Command {
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Quit => "quit",
+            Self::Wait => "wait",
             Self::Suspend => "suspend",
             Self::Redraw => "redraw",
             Self::ToggleHelp => "help",

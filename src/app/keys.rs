@@ -40,6 +40,7 @@ use Key::{BackTab, Backspace, Char, Ctrl, Down, End, Enter, Esc, Home, Left, Pag
 pub const BINDINGS: &[Binding] = &[
     key(&[Char('q'), Ctrl('c')], "q  Ctrl-C", When::Always, Command::Quit, "quit the viewer; the run goes on")
         .footer("q", "quit"),
+    key(&[Char('Q')], "Q", When::Started, Command::Wait, "leave the view and wait for the program's exit code"),
     key(&[Char('?')], "?", When::Always, Command::ToggleHelp, "this help").footer("?", "help"),
     key(&[Enter], "Enter", When::Choosing, Command::OpenSelected, "open the selected session or recording")
         .footer("Enter", "open"),
@@ -232,6 +233,7 @@ mod tests {
                         stages: log,
                         device: log,
                         open,
+                        started: open,
                     });
                 }
             }

@@ -11,6 +11,7 @@ use gnntop_analysis::source::Control;
 fn effect_of(command: Command) -> Option<Effect> {
     Some(match command {
         Command::Quit => Effect::Quit,
+        Command::Wait => Effect::Wait,
         Command::Suspend => Effect::Suspend,
         Command::Redraw => Effect::Redraw,
         Command::TogglePause => Effect::Control(Control::TogglePause),

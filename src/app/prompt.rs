@@ -12,6 +12,8 @@ pub enum Question {
     Position,
     /// Which names to show.
     Filter,
+    /// Whether to leave, and what is to become of the program.
+    Leaving,
 }
 
 impl Question {
@@ -20,6 +22,7 @@ impl Question {
         match self {
             Self::Position => "go to",
             Self::Filter => "filter",
+            Self::Leaving => "leave",
         }
     }
 
@@ -28,6 +31,7 @@ impl Question {
         match self {
             Self::Position => "90, 1:30, +5, -5, 50% or step #120, then Enter",
             Self::Filter => "part of a name, then Enter; Esc shows all",
+            Self::Leaving => "d detach, it goes on   s stop it   w wait for its end   Esc stay",
         }
     }
 
@@ -36,6 +40,7 @@ impl Question {
         match self {
             Self::Position => c.is_ascii_digit() || matches!(c, ':' | '.' | '%' | 's' | '#' | '+' | '-'),
             Self::Filter => !c.is_control(),
+            Self::Leaving => false,
         }
     }
 }

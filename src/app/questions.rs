@@ -1,5 +1,6 @@
 //! The question that is open, and the filter that one of them sets: which names are shown, all or those with a given part.
 
+use super::action::Effect;
 use super::key::Key;
 use super::prompt::{self, Prompt, Question};
 use gnntop_analysis::source::Control;
@@ -47,6 +48,29 @@ impl Questions {
         self.open = Some(Prompt::new(Question::Filter, self.filter.clone()));
     }
 
+    /// Asks whether the view is to be left, and what is to become of the program.
+    pub(super) fn ask_leaving(&mut self) {
+        self.open = Some(Prompt::new(Question::Leaving, String::new()));
+    }
+
+    /// Whether that is asked.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.open.as_ref().is_some_and(|prompt| prompt.question == Question::Leaving)
+    }
+
+    /// Answers that, which a single key does. Ctrl-C again leaves the program alone, so that no two of them ever end it.
+    pub(super) fn press_leaving(&mut self, key: Key) -> Option<Effect> {
+        let answer = match key {
+            Key::Char('d') | Key::Ctrl('c') => Some(Effect::Quit),
+            Key::Char('w') => Some(Effect::Wait),
+            Key::Char('s') => Some(Effect::Stop),
+            Key::Esc => None,
+            _ => return None,
+        };
+        self.open = None;
+        answer
+    }
+
     /// Shows all names; whether that is news.
     pub(super) fn clear_filter(&mut self) -> bool {
         !std::mem::take(&mut self.filter).is_empty()
@@ -77,6 +101,8 @@ impl Questions {
                 self.filter = std::mem::take(&mut prompt.text);
                 None
             }
+            // A key is the answer.
+            Question::Leaving => return None,
             Question::Position => match prompt::position(&prompt.text, position_ns) {
                 Ok(control) => Some(control),
                 Err(complaint) => {

@@ -7,6 +7,8 @@ use super::view::{Panel, View};
 pub enum When {
     /// Nothing: it works everywhere.
     Always,
+    /// The program was started for this view, and has not ended.
+    Started,
     /// Something is open.
     Open,
     /// What is shown has the axis of the step bars, and there are steps.
@@ -82,6 +84,8 @@ pub struct Situation {
     pub stages: bool,
     /// Whether the program has a device timed.
     pub device: bool,
+    /// Whether the program was started for this view, and has not ended.
+    pub started: bool,
     /// Whether something is open, so that views have something to show.
     pub open: bool,
 }
@@ -92,6 +96,7 @@ impl Situation {
         let overview = self.view == View::Overview;
         match when {
             When::Always => true,
+            When::Started => self.started,
             When::Steps => self.steps && self.view.has_step_axis(),
             When::Bars => self.steps && matches!(self.view, View::Overview | View::Steps),
             When::Axis => self.steps && matches!(self.view, View::Overview | View::Steps | View::Latency),

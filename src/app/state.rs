@@ -26,7 +26,7 @@ use super::window::Window;
 use crate::report::EnergyTold;
 use gnntop_analysis::findings::{Findings, Judgement, Occurrence};
 use gnntop_analysis::ranks::Run;
-use gnntop_analysis::source::Status;
+use gnntop_analysis::source::{State, Status};
 use gnntop_analysis::source::catalog::Entry;
 use gnntop_analysis::store::{PhaseSlot, StepStatistics};
 
@@ -49,6 +49,8 @@ pub struct App {
     pub(super) message: MessageLine,
     pub(super) preferences: Preferences,
     pub(super) cost: OwnCost,
+    /// Whether the program was started for this view.
+    pub(super) is_started_here: bool,
     /// Whether the picture on the screen is out of date.
     pub(super) dirty: bool,
 }
@@ -74,6 +76,16 @@ impl App {
         if nothing_is_open {
             self.navigation.open(View::Sessions);
         }
+    }
+
+    /// The program was started for this view: it may be left to wait for the program, or to stop it.
+    pub fn own_the_program(&mut self) {
+        self.is_started_here = true;
+    }
+
+    /// Whether the program was started for this view, and has not ended.
+    pub(super) fn may_stop_the_program(&self) -> bool {
+        self.is_started_here && !matches!(self.status().state, State::Ended(_))
     }
 
     /// Where the items of the session to compare with go; there is one from now on.
@@ -313,6 +325,7 @@ impl App {
             ranks: self.run.is_parallel(),
             stages: self.run.is_pipeline(),
             device: self.phases().timed_device().is_some(),
+            started: self.may_stop_the_program(),
             open: !self.sessions.has_nothing_open(),
         }
     }

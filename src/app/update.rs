@@ -53,6 +53,14 @@ pub fn update(app: &mut App, action: Action) -> Option<Effect> {
 impl App {
     fn press(&mut self, key: Key) -> Option<Effect> {
         self.dirty = true;
+        if self.questions.is_leaving() {
+            return self.questions.press_leaving(key);
+        }
+        // By habit it ends what runs, and here may mean the view: asked, it is never mistaken.
+        if key == Key::Ctrl('c') && self.may_stop_the_program() {
+            self.questions.ask_leaving();
+            return None;
+        }
         if self.prompt().is_some() && key != Key::Ctrl('c') {
             return self.questions.press(key, self.feed.position_ns()).map(Effect::Control);
         }
@@ -112,6 +120,7 @@ impl App {
         self.navigation.set_line(View::Findings, 0);
         self.questions = Default::default();
         self.sessions.opened();
+        (self.output, self.is_started_here) = (None, false);
         self.feed.begin_afresh();
         self.dirty = true;
     }
@@ -406,6 +415,28 @@ mod tests {
         assert_eq!(app.prompt(), None);
         press(&mut app, Key::Char(':'));
         assert_eq!(press(&mut app, Key::Ctrl('c')), Some(Effect::Quit));
+    }
+
+    #[test]
+    fn of_a_program_that_was_started_here_control_c_asks() {
+        let mut app = app(1, live());
+        app.own_the_program();
+        for (answer, effect) in [
+            (Key::Esc, None),
+            (Key::Char('d'), Some(Effect::Quit)),
+            (Key::Char('w'), Some(Effect::Wait)),
+            (Key::Char('s'), Some(Effect::Stop)),
+            (Key::Ctrl('c'), Some(Effect::Quit)),
+        ] {
+            assert_eq!(press(&mut app, Key::Ctrl('c')), None, "it is asked");
+            assert_eq!(press(&mut app, Key::Char('x')), None, "no answer");
+            assert_eq!(press(&mut app, answer), effect);
+            assert_eq!(app.prompt(), None);
+        }
+        assert_eq!(press(&mut app, Key::Char('Q')), Some(Effect::Wait));
+        let ended = Status { state: State::Ended("ended".to_owned()), ..live() };
+        update(&mut app, Action::Polled { status: ended, changed: true });
+        assert_eq!(press(&mut app, Key::Ctrl('c')), Some(Effect::Quit), "there is nothing to ask");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `gnntop attach`, and `gnntop` alone: watch a session that is going on, or one that has ended.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::Context;
@@ -8,7 +8,7 @@ use anyhow::Context;
 use super::exit::{FAILURE, SUCCESS};
 use super::sensing::SensorArguments;
 use super::settings::{ScreenArguments, Settings};
-use super::{join, output, screen};
+use super::{join, output, run, screen};
 use gnntop_analysis::source::target::{self, Target, TargetError};
 use gnntop_analysis::source::{Launched, Playback, Source, discover, follow, playback::PlaybackOptions};
 
@@ -47,12 +47,23 @@ pub(super) fn attach(arguments: &AttachArguments) -> anyhow::Result<u8> {
     let dir = discover::sessions_dir();
     let target = target::resolve(arguments.session.as_deref(), &dir)?;
     let outside = if let Target::Process(process) = &target { Some(process.pid()) } else { None };
+    let log = log_of(&target);
     let source = open(target, &dir)?;
     let source = match outside {
         Some(pid) => join::joined(pid, source),
         None => source,
     };
-    screen::show_against(source, arguments.against.as_deref(), &settings)
+    screen::show_against(source, arguments.against.as_deref(), &settings, log)
+}
+
+/// The output of a program that `gnntop run` has started.
+fn log_of(target: &Target) -> Option<PathBuf> {
+    let pid = match target {
+        Target::Session(session) => session.info.pid,
+        Target::Process(process) => process.pid(),
+        Target::Recording(_) => return None,
+    };
+    run::of_process(pid)?.log
 }
 
 /// Does `gnntop` alone: opens the only live session, offers what there is to choose from, or says how to get one.
@@ -60,7 +71,10 @@ pub(super) fn choose(arguments: &ScreenArguments) -> anyhow::Result<u8> {
     let settings = Settings::of(arguments)?;
     let dir = discover::sessions_dir();
     match target::resolve(None, &dir) {
-        Ok(target) => screen::show(open(target, &dir)?, &settings),
+        Ok(target) => {
+            let log = log_of(&target);
+            screen::show(open(target, &dir)?, &settings, log)
+        }
         Err(TargetError::NoSession { .. } | TargetError::Ambiguous { .. })
             if screen::is_wanted(&settings) && !screen::catalog().entries()?.is_empty() =>
         {

@@ -8,7 +8,7 @@ use super::exit::{FAILURE, SUCCESS, USAGE};
 use super::settings::{ScreenArguments, SettingsError};
 use super::{
     attach, check, compare, completions, config, doctor, export, import, list, output, record, replay, report, run,
-    serve, study, train,
+    serve, stop, study, train,
 };
 use crate::study::FileError;
 
@@ -43,6 +43,7 @@ enum Command {
     Run(run::RunArguments),
     Train(train::TrainArguments),
     Attach(attach::AttachArguments),
+    Stop(stop::StopArguments),
     List(list::ListArguments),
     Record(record::RecordArguments),
     Replay(replay::ReplayArguments),
@@ -57,6 +58,8 @@ enum Command {
     Config(config::ConfigArguments),
     Completions(completions::CompletionsArguments),
     Man(completions::ManArguments),
+    #[command(hide = true)]
+    Keep(run::KeepArguments),
 }
 
 /// Does what the command line says and returns the exit code.
@@ -82,6 +85,8 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<u8> {
         Some(Command::Run(arguments)) => run::run(arguments),
         Some(Command::Train(arguments)) => train::train(&arguments),
         Some(Command::Attach(arguments)) => attach::attach(&arguments),
+        Some(Command::Stop(arguments)) => stop::stop(&arguments),
+        Some(Command::Keep(arguments)) => run::keep(&arguments),
         Some(Command::List(arguments)) => list::list(&arguments),
         Some(Command::Record(arguments)) => record::record(&arguments),
         Some(Command::Replay(arguments)) => replay::replay(arguments),

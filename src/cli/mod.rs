@@ -29,6 +29,7 @@ mod sensing;
 mod serve;
 mod settings;
 mod signals;
+mod stop;
 mod study;
 mod train;
 

@@ -46,5 +46,5 @@ pub(super) fn replay(arguments: ReplayArguments) -> anyhow::Result<u8> {
     let ReplayArguments { file, speed, from, looping, against, screen } = arguments;
     let settings = Settings::of(&screen)?;
     let source = Box::new(Playback::open(file, PlaybackOptions { speed, from, looping })?);
-    screen::show_against(source, against.as_deref(), &settings)
+    screen::show_against(source, against.as_deref(), &settings, None)
 }

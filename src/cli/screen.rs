@@ -20,15 +20,16 @@ pub(super) fn is_possible() -> bool {
     io::stdout().is_terminal() && !dumb && has_keys()
 }
 
-/// Shows `source` until a person leaves or, without a terminal, until it ends. Gives the exit code.
+/// Shows `source` until a person leaves or, without a terminal, until it ends; its output, if it is known where, behind a
+/// key. Gives the exit code.
 ///
 /// # Errors
 /// When the terminal or standard output cannot be used.
-pub(super) fn show(source: Box<dyn Source>, settings: &Settings) -> anyhow::Result<u8> {
+pub(super) fn show(source: Box<dyn Source>, settings: &Settings, log_path: Option<PathBuf>) -> anyhow::Result<u8> {
     if !is_wanted(settings) {
         return plain::follow(source, settings.interval);
     }
-    let options = ScreenOptions { catalog: Some(catalog()), ..settings.options(None) };
+    let options = ScreenOptions { catalog: Some(catalog()), ..settings.options(log_path) };
     Ok(exit_code(run_screen(source, options)?))
 }
 
@@ -42,13 +43,18 @@ pub(super) fn is_wanted(settings: &Settings) -> bool {
 ///
 /// # Errors
 /// When `against` cannot be read, or the terminal or standard output cannot be used.
-pub(super) fn show_against(source: Box<dyn Source>, against: Option<&str>, settings: &Settings) -> anyhow::Result<u8> {
-    let Some(against) = against else { return show(source, settings) };
+pub(super) fn show_against(
+    source: Box<dyn Source>,
+    against: Option<&str>,
+    settings: &Settings,
+    log_path: Option<PathBuf>,
+) -> anyhow::Result<u8> {
+    let Some(against) = against else { return show(source, settings, log_path) };
     let against = open_against(against)?;
     if !is_wanted(settings) {
         anyhow::bail!("--against needs a terminal: two runs are compared on the screen");
     }
-    let options = ScreenOptions { catalog: Some(catalog()), ..settings.options(None) };
+    let options = ScreenOptions { catalog: Some(catalog()), ..settings.options(log_path) };
     Ok(exit_code(run_comparison(source, Some(against), options)?))
 }
 
@@ -68,7 +74,8 @@ pub(super) fn catalog() -> Catalog {
 
 fn exit_code(outcome: Outcome) -> u8 {
     match outcome {
-        Outcome::Quit => SUCCESS,
+        // Only a program that was started with the view can be waited for or stopped.
+        Outcome::Quit | Outcome::Wait | Outcome::Stop => SUCCESS,
         Outcome::Signal(signal) => signals::exit_code(signal),
     }
 }
@@ -82,10 +89,14 @@ fn open_against(named: &str) -> anyhow::Result<Box<dyn Source>> {
     })
 }
 
-/// Shows `source` on the screen, with the log at `log_path` behind a key. Gives the exit code.
+/// Shows `source`, a program that was just started, on the screen, with its log behind a key.
 ///
 /// # Errors
 /// When the terminal cannot be used.
-pub(super) fn on_screen(source: Box<dyn Source>, settings: &Settings, log_path: Option<PathBuf>) -> anyhow::Result<u8> {
-    Ok(exit_code(run_screen(source, settings.options(log_path))?))
+pub(super) fn on_started(
+    source: Box<dyn Source>,
+    settings: &Settings,
+    log_path: Option<PathBuf>,
+) -> anyhow::Result<Outcome> {
+    run_screen(source, ScreenOptions { is_started_here: true, ..settings.options(log_path) })
 }

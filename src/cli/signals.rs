@@ -1,6 +1,8 @@
 //! Signals outside the screen: noted by a flag, and looked at by the loop that is running.
 
 use std::io;
+use std::mem::MaybeUninit;
+use std::ptr;
 use std::sync::Arc;
 #[cfg(feature = "workloads")]
 use std::sync::atomic::AtomicBool;
@@ -19,13 +21,13 @@ pub(super) struct Interruption {
 }
 
 impl Interruption {
-    /// Starts noting SIGINT, SIGTERM and SIGHUP.
+    /// Starts noting SIGINT, SIGTERM and SIGHUP; those that are ignored stay ignored, as `nohup` asks for.
     ///
     /// # Errors
     /// When the system refuses a handler.
     pub(super) fn catch() -> io::Result<Self> {
         let mut caught = Self { signal: Arc::default(), handlers: Vec::new() };
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        for signal in heeded([SIGINT, SIGTERM, SIGHUP]) {
             let noted = usize::try_from(signal).unwrap_or_default();
             caught.handlers.push(signal_hook::flag::register_usize(signal, Arc::clone(&caught.signal), noted)?);
         }
@@ -54,13 +56,26 @@ impl Drop for Interruption {
 /// When the system refuses a handler.
 #[cfg(feature = "workloads")]
 pub(super) fn end_at_the_second() -> io::Result<()> {
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
+    for signal in heeded([SIGINT, SIGTERM, SIGHUP]) {
         let was_asked = Arc::new(AtomicBool::new(false));
         // Handlers run in the order in which they were registered: the first signal finds the flag down.
         register_conditional_shutdown(signal, i32::from(exit_code(signal)), Arc::clone(&was_asked))?;
         signal_hook::flag::register(signal, was_asked)?;
     }
     Ok(())
+}
+
+/// Those of these signals that whoever started this program has not had ignored: `nohup` does so with SIGHUP, a shell with
+/// SIGINT in what it starts in the background, and a handler would undo it.
+pub(super) fn heeded(signals: impl IntoIterator<Item = i32>) -> impl Iterator<Item = i32> {
+    signals.into_iter().filter(|signal| !is_ignored(*signal))
+}
+
+fn is_ignored(signal: i32) -> bool {
+    let mut now = MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: without a new action the call only writes the present one, to a valid place, and it is read only where the
+    // call says that it wrote it.
+    unsafe { libc::sigaction(signal, ptr::null(), now.as_mut_ptr()) == 0 && now.assume_init().sa_sigaction == libc::SIG_IGN }
 }
 
 /// The exit code of a program that a signal ended.

@@ -5,17 +5,24 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
+use gnntop_analysis::source::process::Process;
 use tempfile::TempDir;
 
 /// Longest answer that is read.
 const MAX_LEN: u64 = 16 * 1024;
 
-/// The folder of a run's answers; it goes with this.
+/// How the names of the folders begin, with the process that made each behind it.
+const PREFIX: &str = "gnntop-answers-";
+
+/// The folder of a run's answers.
 #[derive(Debug)]
 pub struct Answers {
-    dir: TempDir,
+    dir: PathBuf,
+    /// The folder goes with this, where this made it.
+    _own: Option<TempDir>,
 }
 
 /// What one process says.
@@ -30,23 +37,46 @@ pub struct Answer {
 }
 
 impl Answers {
-    /// A new folder.
+    /// A new folder, which goes with this. Those of processes that were killed go too.
     ///
     /// # Errors
     /// It cannot be made.
     pub fn create() -> io::Result<Self> {
-        Ok(Self { dir: tempfile::Builder::new().prefix("gnntop-answers-").tempdir()? })
+        let temporary = std::env::temp_dir();
+        remove_abandoned(&temporary);
+        let own = tempfile::Builder::new().prefix(&format!("{PREFIX}{}-", std::process::id())).tempdir_in(temporary)?;
+        Ok(Self { dir: own.path().to_owned(), _own: Some(own) })
+    }
+
+    /// A folder that somebody else has made, and removes.
+    pub fn of(dir: PathBuf) -> Self {
+        Self { dir, _own: None }
     }
 
     /// The folder.
     pub fn dir(&self) -> &Path {
-        self.dir.path()
+        &self.dir
     }
 
     /// The answers so far, by process. What cannot be read is left out.
     pub fn read(&self) -> BTreeMap<u32, Answer> {
-        let entries = fs::read_dir(self.dir.path()).into_iter().flatten().flatten();
+        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
         entries.filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, read(&entry.path())?))).collect()
+    }
+}
+
+/// Removes the folders of this user whose makers are gone. Whatever cannot be read or removed stays.
+fn remove_abandoned(temporary: &Path) {
+    for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let maker = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split_once('-')?.0.parse().ok());
+        let is_ours = |meta: fs::Metadata| meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw();
+        if maker.is_some_and(|pid| Process::find(pid).is_none()) && entry.metadata().is_ok_and(is_ours) {
+            let answers = fs::read_dir(entry.path()).into_iter().flatten().flatten();
+            let of_a_process = |entry: &fs::DirEntry| entry.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok());
+            answers.filter(of_a_process).for_each(|answer| _ = fs::remove_file(answer.path()));
+            let _ = fs::remove_dir(entry.path());
+        }
     }
 }
 
@@ -92,7 +122,26 @@ mod tests {
             Answer { python: "3.11.7".to_owned(), has_torch: true, problems: vec!["no [2Jlibrary".to_owned()] };
         assert_eq!(read, BTreeMap::from([(17, expected), (18, Answer::default())]));
         let dir = answers.dir().to_owned();
+        drop(Answers::of(dir.clone()));
+        assert!(dir.exists());
         drop(answers);
         assert!(!dir.exists());
+    }
+
+    #[test]
+    fn folders_of_processes_that_were_killed_go() {
+        let temporary = tempfile::tempdir().unwrap();
+        let make = |name: &str| {
+            let dir = temporary.path().join(name);
+            fs::create_dir(&dir).unwrap();
+            fs::write(dir.join("17"), "").unwrap();
+            dir
+        };
+        let own = make(&format!("gnntop-answers-{}-a", std::process::id()));
+        let (gone, other) = (make("gnntop-answers-900000001-b"), make("gnntop-900000001-c"));
+        let full = make("gnntop-answers-900000001-d");
+        fs::write(full.join("a person's"), "").unwrap();
+        remove_abandoned(temporary.path());
+        assert!(own.exists() && !gone.exists() && other.exists() && full.join("a person's").exists());
     }
 }

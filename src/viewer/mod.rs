@@ -4,13 +4,12 @@
 //! run.rs          the main loop                    options.rs   how the viewer is to be, and how it ended
 //! terminal.rs     takes the terminal and gives it back, whatever happens; signals.rs: signals as flags
 //! keyboard.rs     bytes become events; input.rs: events become actions
-//! watches.rs      findings and energy, each as old as it may be; log_tail.rs: the end of the program's log
+//! watches.rs      findings and energy, each as old as it may be
 //! own_cost.rs     what the viewer itself takes from the machine
 //! ```
 
 mod input;
 mod keyboard;
-mod log_tail;
 mod options;
 mod own_cost;
 mod run;

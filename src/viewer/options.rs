@@ -11,6 +11,8 @@ use gnntop_analysis::source::catalog::Catalog;
 pub struct ScreenOptions {
     /// The log of the program's output, where there is one.
     pub log_path: Option<PathBuf>,
+    /// Whether the program was started for this view, which then may be left to wait for the program, or to stop it.
+    pub is_started_here: bool,
     /// Draw ASCII only.
     pub ascii: bool,
     /// Colours, whatever the environment says.
@@ -32,6 +34,10 @@ pub struct ScreenOptions {
 pub enum Outcome {
     /// A key asked for it.
     Quit,
+    /// A key asked for it, and to wait for the program's end.
+    Wait,
+    /// A key asked for it, and for the program's end.
+    Stop,
     /// This signal asked for it.
     Signal(i32),
 }

@@ -12,8 +12,9 @@ use super::own_cost::OwnCostMeter;
 use super::signals::Signals;
 use super::terminal::Screen;
 use super::watches::Watches;
-use super::{input, log_tail};
+use super::input;
 use crate::app::{Action, App, Background, ColorDepth, Effect, Preferences, View, update};
+use crate::log;
 use crate::ui::theme::Theme;
 use crate::ui::{Drawn, Spot, draw};
 use gnntop_analysis::source::catalog::{self, Catalog, Entry, Nothing};
@@ -76,6 +77,9 @@ fn show(
     let background = options.background.or_else(|| Background::detect(env));
     let preferences = Preferences { background: background.unwrap_or_default(), ..options.preferences };
     let mut app = App::with(options.log_path.is_some(), preferences);
+    if options.is_started_here {
+        app.own_the_program();
+    }
     if options.catalog.is_some() {
         app.offer_sessions(source.is_none());
     }
@@ -220,6 +224,8 @@ impl Viewer {
         match update(&mut self.app, action) {
             None => (),
             Some(Effect::Quit) => return Ok(Some(Outcome::Quit)),
+            Some(Effect::Wait) => return Ok(Some(Outcome::Wait)),
+            Some(Effect::Stop) => return Ok(Some(Outcome::Stop)),
             Some(Effect::Suspend) => self.suspend()?,
             Some(Effect::Redraw) => self.screen.forget()?,
             Some(Effect::ReadLog) => self.read_log(),
@@ -308,7 +314,7 @@ impl Viewer {
     fn read_log(&mut self) {
         self.clock.log_read = Instant::now();
         if let Some(path) = &self.log_path {
-            update(&mut self.app, Action::LogRead(log_tail::read(path)));
+            update(&mut self.app, Action::LogRead(log::read(path)));
         }
     }
 
@@ -325,6 +331,7 @@ impl Viewer {
         match catalog::open(entry) {
             Ok(source) => {
                 self.source = source;
+                self.log_path = None;
                 self.watches.begin_afresh();
                 update(&mut self.app, Action::Opened);
             }

@@ -1,10 +1,10 @@
-//! The program that is watched: started in a process group of its own with its output in a log, waited for, and
+//! The program that is watched: started in a process group of its own with its output in a bounded log, waited for, and
 //! handed the signals that were meant for it.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, IsTerminal, Read, Seek, SeekFrom};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{self, DirBuilder};
+use std::io::{self, IsTerminal, PipeWriter};
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -14,9 +14,9 @@ use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::consts::SIGKILL;
 
-use super::super::{output, signals};
+use super::super::signals;
+use crate::log::{self, BoundedLog, Pump};
 use gnntop_analysis::source::discover;
-use gnntop_analysis::source::process::Process;
 
 /// Time between two looks whether the program has ended.
 pub(super) const WAIT_INTERVAL: Duration = Duration::from_millis(50);
@@ -24,8 +24,8 @@ pub(super) const WAIT_INTERVAL: Duration = Duration::from_millis(50);
 const KEEP_LOGS: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Ends of the log's names.
 const LOG_EXTENSION: &str = "log";
-/// Bytes from the end of the log that are searched for its last lines.
-const TAIL_LEN: u64 = 8 * 1024;
+/// What a program said before it ended is waited for this long, where its log is slow.
+const SETTLE: Duration = Duration::from_secs(2);
 /// Lines of the log that are shown where the program failed.
 const TAIL_LINES: usize = 10;
 
@@ -41,7 +41,7 @@ pub(super) fn own_command(words: &[OsString]) -> anyhow::Result<Vec<OsString>> {
 pub(super) struct Child {
     child: std::process::Child,
     name: String,
-    log_path: Option<PathBuf>,
+    log: Option<(Pump, PathBuf)>,
     /// Programs that the kernel had killed for want of memory when it began; `None` where that is not told.
     killed_before: Option<u64>,
 }
@@ -50,23 +50,24 @@ impl Child {
     /// Starts `command`, to be called `name`, with these variables more in its environment.
     ///
     /// # Errors
-    /// When there is no such program, or the system starts none. A log that cannot be written is no error.
+    /// When there is no such program, or the system starts none. A log that cannot be written is no error; `warn` is told.
     pub(super) fn start<'v>(
         command: &[OsString],
         name: &str,
         variables: impl Iterator<Item = (&'static str, &'v OsStr)>,
+        warn: impl Fn(&str),
     ) -> anyhow::Result<Self> {
         let (program, arguments) = command.split_first().context("nothing to start")?;
         let dir = discover::sessions_dir();
-        let log = open_log(&dir, name).or_else(|_| open_log(&std::env::temp_dir(), name));
-        let (log, log_path) = match log {
-            Ok((file, path)) => (Some(file), Some(path)),
+        let log = start_log(&dir, name).or_else(|_| start_log(&std::env::temp_dir(), name));
+        let (log, end) = match log {
+            Ok((pump, path, end)) => (Some((pump, path)), Some(end)),
             Err(error) => {
-                output::complain(&format!("warning: no log can be written, the program's output is lost: {error}"));
+                warn(&format!("no log can be written, the program's output is lost: {error}"));
                 (None, None)
             }
         };
-        let stream = || log.as_ref().and_then(|log| log.try_clone().ok()).map_or_else(Stdio::null, Stdio::from);
+        let stream = || end.as_ref().and_then(|end| end.try_clone().ok()).map_or_else(Stdio::null, Stdio::from);
         // The keyboard belongs to the view; what is piped in is the program's.
         let stdin = if io::stdin().is_terminal() { Stdio::null() } else { Stdio::inherit() };
         let mut command = Command::new(program);
@@ -75,25 +76,28 @@ impl Child {
         // Ctrl-C at the terminal comes to us alone, and is passed on once.
         let child = command.process_group(0).spawn();
         let child = child.with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
-        Ok(Self { child, name: name.to_owned(), log_path, killed_before: killed_for_memory() })
+        Ok(Self { child, name: name.to_owned(), log, killed_before: killed_for_memory() })
     }
 
     pub(super) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// The process, while it lives.
-    pub(super) fn process(&self) -> Option<Process> {
-        Process::find(self.child.id())
+    /// Where its output goes.
+    pub(super) fn log_path(&self) -> Option<&Path> {
+        self.log.as_ref().map(|(_, path)| path.as_path())
     }
 
-    pub(super) fn log_path(&self) -> Option<PathBuf> {
-        self.log_path.clone()
+    /// Says a sentence of ours among its output.
+    pub(super) fn say(&self, text: &str) {
+        if let Some((pump, _)) = &self.log {
+            pump.say(text);
+        }
     }
 
-    /// Where the output is, in words.
-    pub(super) fn log(&self) -> String {
-        self.log_path.as_ref().map_or_else(|| "not kept".to_owned(), |path| path.display().to_string())
+    /// Whether all that it and what it has started can write is in the log, or is within this time.
+    pub(super) fn output_is_over_within(&self, at_most: Duration) -> bool {
+        self.log.as_ref().is_none_or(|(pump, _)| pump.is_over_within(at_most))
     }
 
     /// The exit code, once it has ended.
@@ -110,19 +114,21 @@ impl Child {
         let _ = kill_process_group(group, signal);
     }
 
-    /// Says what the program said last, if it failed.
-    pub(super) fn report_failure(&self, code: u8) {
-        let Some(path) = self.log_path.as_ref().filter(|_| code != 0) else { return };
-        output::note(&format!("{} ended with exit code {code}; its output is in {}", self.name, path.display()));
-        for line in last_lines(path).unwrap_or_default() {
-            output::note(&format!("  {line}"));
-        }
+    /// What there is to say of a program that failed: what it said last, and who may have ended it. Nothing of one that did not.
+    pub(super) fn report_failure(&self, code: u8) -> Vec<String> {
+        let Some((pump, path)) = self.log.as_ref().filter(|_| code != 0) else { return Vec::new() };
+        pump.settle(SETTLE);
+        let mut lines =
+            vec![format!("{} ended with exit code {code}; its output is in {}", self.name, path.display())];
+        let last = log::read(path).unwrap_or_default();
+        lines.extend(last[last.len().saturating_sub(TAIL_LINES)..].iter().map(|line| format!("  {line}")));
         let killed = killed_for_memory().zip(self.killed_before).map_or(0, |(now, before)| now.saturating_sub(before));
         if code == signals::exit_code(SIGKILL) && killed > 0 {
             let words =
                 "the kernel killed a program of this machine for want of memory meanwhile (oom_kill in /proc/vmstat)";
-            output::note(&format!("{words}: it may have been this one; give it a smaller batch, or fewer ranks"));
+            lines.push(format!("{words}: it may have been this one; give it a smaller batch, or fewer ranks"));
         }
+        lines
     }
 }
 
@@ -141,15 +147,15 @@ fn exit_code(status: ExitStatus) -> u8 {
     }
 }
 
-/// Makes a log in `dir`, for this user alone, and removes those that are too old.
-fn open_log(dir: &Path, name: &str) -> io::Result<(File, PathBuf)> {
+/// Makes a log in `dir`, for this user alone, and removes those that are too old. Gives the end of the pipe that fills it.
+fn start_log(dir: &Path, name: &str) -> io::Result<(Pump, PathBuf, PipeWriter)> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     remove_old_logs(dir);
     let safe: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(40).collect();
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let path = dir.join(format!("gnntop-{safe}-{}-{seconds}.{LOG_EXTENSION}", std::process::id()));
-    let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path)?;
-    Ok((file, path))
+    let (pump, end) = Pump::start(BoundedLog::create(path.clone())?)?;
+    Ok((pump, path, end))
 }
 
 fn remove_old_logs(dir: &Path) {
@@ -166,32 +172,12 @@ fn remove_old_logs(dir: &Path) {
     }
 }
 
-/// The last lines of a log.
-fn last_lines(path: &Path) -> io::Result<Vec<String>> {
-    let mut file = File::open(path)?;
-    let start = file.metadata()?.len().saturating_sub(TAIL_LEN);
-    file.seek(SeekFrom::Start(start))?;
-    let mut tail = Vec::new();
-    file.take(TAIL_LEN).read_to_end(&mut tail)?;
-    let text = String::from_utf8_lossy(&tail);
-    let lines: Vec<&str> = text.lines().collect();
-    Ok(lines[lines.len().saturating_sub(TAIL_LINES)..].iter().map(|line| (*line).to_owned()).collect())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-
-    #[test]
-    fn the_last_lines_are_found() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let text: String = (0..10_000).map(|line| format!("line {line}\n")).collect();
-        fs::write(file.path(), text).unwrap();
-        let lines = last_lines(file.path()).unwrap();
-        assert_eq!((lines.len(), lines[9].as_str()), (TAIL_LINES, "line 9999"));
-    }
 
     #[test]
     fn logs_are_private_and_old_ones_go() {
@@ -202,7 +188,7 @@ mod tests {
             let file = File::create(path).unwrap();
             file.set_modified(UNIX_EPOCH + Duration::from_secs(1)).unwrap();
         }
-        let (_, path) = open_log(dir.path(), "../../x y").unwrap();
+        let (_pump, path, _end) = start_log(dir.path(), "../../x y").unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(path.parent(), Some(dir.path()));
         assert!(!old.exists() && other.exists());

@@ -1,30 +1,51 @@
 //! `gnntop run`: starts a training and opens the live view on it.
 //!
-//! The program's output goes into a log, never over the screen. When a person leaves the view the program goes
-//! on; its exit code becomes ours.
+//! ```text
+//! keeper.rs    a process of its own owns the program: starts it, records it, waits for it (`gnntop keep`)
+//! kept.rs      the program as who started the keeper sees it; messages.rs: what the two say to each other
+//! relay.rs     signals that are sent to us and meant for the program
+//! register.rs  what is written down of each program, for `gnntop stop` and `gnntop attach`
+//! child.rs     the program itself, its log, its exit code; python.rs: its Pythons; recording.rs: its recording
+//! unattended.rs  a program of a sweep, which has no keeper: the sweep owns it
+//! ```
+//!
+//! The view only looks: whoever closes it, by key, by closing the terminal or by `kill -9`, leaves the program and its
+//! recording as they are (docs/run.md).
 
 mod child;
+mod keeper;
+mod kept;
+mod messages;
 mod python;
 mod recording;
+mod register;
+mod relay;
 mod unattended;
 
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
-use std::thread;
+use std::os::unix::process::parent_id;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, bail};
+use signal_hook::consts::{SIGHUP, SIGINT};
 
+use super::exit::SUCCESS;
 use super::plain::PlainView;
 use super::sensing::SensorArguments;
 use super::settings::{ScreenArguments, Settings};
 use super::{output, screen, signals, train};
-use child::{Child, WAIT_INTERVAL, own_command};
+use crate::viewer::Outcome;
+use child::own_command;
 use gnntop_analysis::source::{Launched, Source, discover};
-use python::{Prepared, Watched};
-use recording::{Recording, Unpublished};
+use kept::Kept;
+use python::Watched;
+use relay::{Interrupted, OnHangup, Relay};
 
+pub(super) use keeper::{KeepArguments, keep};
+pub(super) use register::{Entry, entries, of_process};
 pub(super) use unattended::{Ended, Unattended};
 
 const EXAMPLES: &str = "\
@@ -34,11 +55,15 @@ Examples:
   gnntop run --record a.gnntop pna          and record it
   gnntop run -- python train.py --lr 0.1    any Python training, as it is; of other programs the hardware is seen
 
-Leaving the view with `q` leaves the training running; Ctrl-C then ends it.
-Exit codes: those of the program, 128 + N where signal N ended it, 130 interrupted.";
+`q` leaves the view and gives the prompt back; the program and its recording go on. `gnntop attach` shows it again, `gnntop
+stop` ends it. `Q`, or `q` with --wait, stays for the exit code; without a terminal or with --plain that is always so.
+Signals that are sent to `gnntop run` (SIGINT, SIGTERM, SIGUSR1, SIGUSR2) are passed on to the program.
+Exit codes: those of the program, 128 + N where signal N ended it, 130 interrupted; 0 where it goes on without us.";
 
 /// After the program's end the end of its session is waited for this long.
 const GRACE: Duration = Duration::from_secs(2);
+/// Time between two looks whether the program has ended.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Start a training and watch it
 #[derive(Debug, clap::Args)]
@@ -50,6 +75,12 @@ pub(super) struct RunArguments {
     /// With --record: write over a file that is there
     #[arg(long, requires = "record")]
     force: bool,
+    /// Wait for the program's end and give its exit code, also where the view is left before
+    #[arg(long)]
+    wait: bool,
+    /// Whether the program goes on where the terminal is closed (the window, tmux, ssh), or gets the hangup signal too
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnHangup::Keep)]
+    on_hangup: OnHangup,
     #[command(flatten)]
     sensors: SensorArguments,
     #[command(flatten)]
@@ -68,12 +99,16 @@ pub(super) struct RunArguments {
 }
 
 impl RunArguments {
-    /// `--record` and `--force` behind a training's name mean what they mean before it. To the training itself `--record` would
+    /// `--record`, `--force` and `--wait` behind a training's name mean what they mean before it. To the training itself `--record` would
     /// say to write that file in the place of publishing, and there would be nothing to watch.
     fn take_own_from_words(&mut self) -> anyhow::Result<()> {
         if let Some(at) = self.words.iter().position(|word| word == "--force") {
             self.words.remove(at);
             self.force = true;
+        }
+        if let Some(at) = self.words.iter().position(|word| word == "--wait") {
+            self.words.remove(at);
+            self.wait = true;
         }
         let is_record = |word: &OsString| word == "--record" || word.as_bytes().starts_with(b"--record=");
         while let Some(at) = self.words.iter().position(is_record) {
@@ -100,28 +135,28 @@ pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
     let settings = Settings::of(&arguments.screen)?;
     arguments.sensors.apply();
     let (command, name) = command(&arguments)?;
-    let file = arguments.record.as_deref().map(|path| Recording::create(path, arguments.force)).transpose()?;
-    let interruption = signals::Interruption::catch()?;
-    let python = if arguments.command.is_empty() { Prepared::nothing() } else { Prepared::new() };
+    let record = arguments.record.as_deref().map(|path| (path, arguments.force));
+    let words = KeepArguments::words(&name, record, !arguments.command.is_empty(), &command);
+    let relay = Relay::catch(arguments.on_hangup)?;
     let started = SystemTime::now();
-    let sensors = arguments.sensors.variables().map(|(name, path)| (name, path.as_os_str()));
-    let variables = sensors.chain(python.variables().map(|(name, value)| (name, value.as_os_str())));
-    let mut child = Child::start(&command, &name, variables)?;
-    let python = python.follow(child.pid());
-    let recording = file.map(|file| file.follow(child.pid(), started, Unpublished::Hardware)).transpose()?;
+    let kept = Kept::start(&words, arguments.sensors.variables())?;
+    let interrupted = relay.pass_on(kept.voice().context("cannot talk to the keeper")?)?;
+    let python = Watched::follow(kept.pid(), kept.answers().map(Path::to_owned));
+    let mut run = Run { kept, name, started, on_hangup: arguments.on_hangup, interrupted, python };
     if screen::is_wanted(&settings) {
-        show_screen(&child, started, &settings, &python)?;
-        if child.try_wait()?.is_none() {
-            let (pid, log) = (child.pid(), child.log());
-            output::note(&format!("{name} goes on as process {pid}; Ctrl-C ends it. Its output: {log}"));
+        let outcome = run.show_screen(&settings)?;
+        if let Some(code) = run.leave(outcome, arguments.wait || leaving_would_end_it()) {
+            return Ok(code);
         }
     }
-    let code = wait(&mut child, started, settings.interval, &interruption, &python)?;
-    child.report_failure(code);
-    if let Some(recording) = recording {
-        recording.finish()?;
-    }
-    Ok(code)
+    run.wait(settings.interval)
+}
+
+/// Whether the program would be ended by the system as soon as we are gone: in a container whose only command this is, and
+/// under Slurm, where a step is over with its task.
+fn leaving_would_end_it() -> bool {
+    let is_step = || fs::read_to_string(format!("/proc/{}/comm", parent_id())).is_ok_and(|comm| comm.trim() == "slurmstepd");
+    std::process::id() == 1 || is_step()
 }
 
 /// What to start, and how to call it.
@@ -136,51 +171,89 @@ fn command(arguments: &RunArguments) -> anyhow::Result<(Vec<OsString>, String)> 
     Ok((own_command(&arguments.words)?, name))
 }
 
-/// Opens the live view; returns when a person leaves it, or at once if the program has ended already.
-fn show_screen(child: &Child, started: SystemTime, settings: &Settings, python: &Watched) -> anyhow::Result<()> {
-    if let Some(source) = watch(child, started, python)? {
-        screen::on_screen(source, settings, child.log_path())?;
-    }
-    Ok(())
-}
-
-/// The source for the child; `None` when it has ended.
-fn watch(child: &Child, started: SystemTime, python: &Watched) -> anyhow::Result<Option<Box<dyn Source>>> {
-    let Some(process) = child.process() else { return Ok(None) };
-    let source = Launched::watch(process, started, &discover::sessions_dir()).context("cannot read the sensors")?;
-    Ok(Some(python.explain(Box::new(source))))
-}
-
-/// Waits for the child's end with a line now and then. A signal is passed on to it. Gives the exit code.
-fn wait(
-    child: &mut Child,
+/// A program that was started and is looked at.
+struct Run {
+    kept: Kept,
+    name: String,
     started: SystemTime,
-    interval: Duration,
-    interruption: &signals::Interruption,
-    python: &Watched,
-) -> anyhow::Result<u8> {
-    let mut view = watch(child, started, python)?.map(|source| PlainView::new(source, interval));
-    let mut interrupted = None;
-    let mut give_up_at = None;
-    loop {
-        if let Some(signal) = interruption.take() {
-            child.signal(signal);
-            interrupted = Some(signal);
+    on_hangup: OnHangup,
+    interrupted: Interrupted,
+    python: Watched,
+}
+
+impl Run {
+    /// Opens the live view; returns when a person leaves it, or at once if the program has ended already.
+    fn show_screen(&self, settings: &Settings) -> anyhow::Result<Outcome> {
+        match self.watch()? {
+            Some(source) => screen::on_started(source, settings, self.kept.log().map(Path::to_owned)),
+            None => Ok(Outcome::Quit),
         }
-        let code = child.try_wait()?;
-        match &mut view {
-            Some(lines) => {
-                // Where nobody reads the lines any more, the child is waited for all the same.
-                if lines.poll().unwrap_or(true) {
-                    view = None;
-                }
+    }
+
+    /// The source for the program; `None` when it has ended.
+    fn watch(&self) -> anyhow::Result<Option<Box<dyn Source>>> {
+        let Some(process) = self.kept.process() else { return Ok(None) };
+        let source = Launched::watch(process, self.started, &discover::sessions_dir());
+        Ok(Some(self.python.explain(Box::new(source.context("cannot read the sensors")?))))
+    }
+
+    /// Does what the view was left for. Gives our exit code, where there is nothing to wait for.
+    fn leave(&mut self, outcome: Outcome, stays: bool) -> Option<u8> {
+        if outcome == Outcome::Signal(SIGHUP) {
+            return self.hang_up();
+        }
+        if self.kept.ended_within(Duration::ZERO).is_some() {
+            return None;
+        }
+        let (name, pid) = (&self.name, self.kept.pid());
+        match outcome {
+            Outcome::Quit if !stays => {
+                output::note(&format!("{name} goes on as process {pid}.\n{}", self.kept));
+                return Some(SUCCESS);
             }
-            None => thread::sleep(WAIT_INTERVAL),
+            Outcome::Stop => {
+                output::note(&format!("{name} (process {pid}) is asked to stop, as by Ctrl-C"));
+                let _ = self.kept.voice().map(|voice| voice.signal(SIGINT));
+            }
+            Outcome::Signal(_) => (),
+            Outcome::Quit | Outcome::Wait => {
+                output::note(&format!("{name} goes on as process {pid}; Ctrl-C ends it.\n{}", self.kept));
+            }
         }
-        if let Some(code) = code {
-            let give_up_at = *give_up_at.get_or_insert_with(|| Instant::now() + GRACE);
-            if view.is_none() || Instant::now() >= give_up_at {
-                return Ok(interrupted.map_or(code, signals::exit_code));
+        None
+    }
+
+    /// The terminal is gone. Gives the exit code, where the program is to go on.
+    fn hang_up(&self) -> Option<u8> {
+        if self.on_hangup == OnHangup::Keep {
+            return Some(signals::exit_code(SIGHUP));
+        }
+        // Where there is no signal for it, the program gets one all the same.
+        std::thread::sleep(LOOK_INTERVAL * 4);
+        if self.interrupted.by() != Some(SIGHUP) {
+            let _ = self.kept.voice().map(|voice| voice.signal(SIGHUP));
+        }
+        None
+    }
+
+    /// Waits for the program's end with a line now and then. Gives the exit code.
+    fn wait(&mut self, interval: Duration) -> anyhow::Result<u8> {
+        let mut view = self.watch()?.map(|source| PlainView::new(source, interval));
+        let mut give_up_at = None;
+        loop {
+            if self.interrupted.by() == Some(SIGHUP) && self.on_hangup == OnHangup::Keep {
+                return Ok(signals::exit_code(SIGHUP));
+            }
+            // Where nobody reads the lines any more, the program is waited for all the same.
+            if view.as_mut().is_some_and(|lines| lines.poll().unwrap_or(true)) {
+                view = None;
+            }
+            let code = self.kept.ended_within(if view.is_some() { Duration::ZERO } else { LOOK_INTERVAL });
+            if let Some(code) = code {
+                let give_up_at = *give_up_at.get_or_insert_with(|| Instant::now() + GRACE);
+                if view.is_none() || Instant::now() >= give_up_at {
+                    return Ok(self.interrupted.by().map_or(code, signals::exit_code));
+                }
             }
         }
     }

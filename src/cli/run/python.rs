@@ -2,13 +2,13 @@
 //! steps why.
 
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use gnntop_analysis::source::{Control, Progress, Source, Status};
 use gnntop_analysis::stream::Sink;
 
-use super::super::output;
 use crate::python::answers::Answers;
 use crate::python::reach::Reach;
 use crate::python::{carried, environment};
@@ -26,7 +26,7 @@ impl Prepared {
     }
 
     /// Lays down what Pythons are watched with. Where that cannot be done it is said, and their hardware is still seen.
-    pub(super) fn new() -> Self {
+    pub(super) fn new(warn: impl Fn(&str)) -> Self {
         if environment::is_off() {
             return Self::nothing();
         }
@@ -36,7 +36,7 @@ impl Prepared {
             Ok(Self { answers: Some(answers), variables })
         });
         prepared.unwrap_or_else(|error| {
-            output::complain(&format!("warning: of Python programs only the hardware will be seen: {error:#}"));
+            warn(&format!("of Python programs only the hardware will be seen: {error:#}"));
             Self::nothing()
         })
     }
@@ -46,9 +46,9 @@ impl Prepared {
         self.variables.iter().map(|(name, value)| (*name, value))
     }
 
-    /// Follows the program with this id and what it starts.
-    pub(super) fn follow(self, pid: u32) -> Watched {
-        Watched(self.answers.map(|answers| Arc::new(Mutex::new(Reach::follow(pid, answers)))))
+    /// Where its Pythons answer.
+    pub(super) fn answers(&self) -> Option<&Path> {
+        self.answers.as_ref().map(Answers::dir)
     }
 }
 
@@ -56,6 +56,11 @@ impl Prepared {
 pub(super) struct Watched(Option<Arc<Mutex<Reach>>>);
 
 impl Watched {
+    /// Follows the program with this id and what it starts, which answer in this folder.
+    pub(super) fn follow(pid: u32, answers: Option<PathBuf>) -> Self {
+        Self(answers.map(|dir| Arc::new(Mutex::new(Reach::follow(pid, Answers::of(dir))))))
+    }
+
     /// The source, which says of a program without steps what is known of its Pythons.
     pub(super) fn explain(&self, source: Box<dyn Source>) -> Box<dyn Source> {
         match &self.0 {

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
 
-use super::super::output;
 use super::super::record::{Recorded, create};
 use gnntop_analysis::recorder::RecorderOptions;
 use gnntop_analysis::source::process::Process;
@@ -39,8 +38,21 @@ pub(super) enum Unpublished {
 pub(super) struct Following {
     path: PathBuf,
     program_ended: Arc<AtomicBool>,
-    thread: JoinHandle<anyhow::Result<Option<String>>>,
+    thread: JoinHandle<Finished>,
 }
+
+/// What became of a recording.
+pub(super) enum Finished {
+    /// It is there; this says what is in it.
+    Recorded(String),
+    /// The program published nothing, and there is no file.
+    Nothing,
+    /// It could not be written to its end, which was said when it happened. What was written before is there.
+    Failed,
+}
+
+/// What there is to say of [`Finished::Nothing`].
+pub(super) const NOTHING_RECORDED: &str = "the program published nothing, so nothing was recorded";
 
 impl Recording {
     /// Makes the file before anything is started, so that a wrong name costs nothing.
@@ -48,31 +60,41 @@ impl Recording {
         Ok(Self { file: create(path, force)?, path: path.to_owned() })
     }
 
-    /// Starts recording the session of process `pid`, which has started at `since`.
-    pub(super) fn follow(self, pid: u32, since: SystemTime, unpublished: Unpublished) -> anyhow::Result<Following> {
+    /// Starts recording the session of process `pid`, which has started at `since`. `warn` is told of what cannot be
+    /// recorded, when it happens.
+    pub(super) fn follow(
+        self,
+        pid: u32,
+        since: SystemTime,
+        unpublished: Unpublished,
+        warn: impl Fn(&str) + Send + 'static,
+    ) -> anyhow::Result<Following> {
         let program_ended = Arc::new(AtomicBool::new(false));
         let (ended, path, file) = (Arc::clone(&program_ended), self.path, self.file);
         let name = path.display().to_string();
-        let follow = move || record(pid, since, file, &name, &ended, unpublished);
+        let follow = move || match record(pid, since, file, &name, &ended, unpublished, &warn) {
+            Ok(Some(summary)) => Finished::Recorded(summary),
+            Ok(None) => Finished::Nothing,
+            Err(error) => {
+                warn(&format!("{name} ends here: {error:#}; the program goes on"));
+                Finished::Failed
+            }
+        };
         let thread = thread::Builder::new().name("gnntop recorder".to_owned()).spawn(follow);
         Ok(Following { path, program_ended, thread: thread.context("cannot start the recorder")? })
     }
 }
 
 impl Following {
-    /// Ends the recording after the program has ended, and says what became of it.
-    pub(super) fn finish(self) -> anyhow::Result<()> {
+    /// Ends the recording after the program has ended.
+    pub(super) fn finish(self) -> Finished {
         self.program_ended.store(true, Ordering::Relaxed);
-        let result = self.thread.join().unwrap_or_else(|_| Err(anyhow::anyhow!("the recorder failed")));
-        match result? {
-            Some(summary) => output::note(&format!("recorded {summary}")),
-            None => {
-                // Nothing of this file is worth keeping, and it was made a moment ago.
-                let _ = fs::remove_file(&self.path);
-                output::complain("warning: the program published nothing, so nothing was recorded");
-            }
+        let finished = self.thread.join().unwrap_or(Finished::Failed);
+        if matches!(finished, Finished::Nothing) {
+            // Nothing of this file is worth keeping, and it was made a moment ago.
+            let _ = fs::remove_file(&self.path);
         }
-        Ok(())
+        finished
     }
 }
 
@@ -84,6 +106,7 @@ fn record(
     name: &str,
     program_ended: &AtomicBool,
     unpublished: Unpublished,
+    warn: &dyn Fn(&str),
 ) -> anyhow::Result<Option<String>> {
     let sessions_dir = discover::sessions_dir();
     let mut outside = match unpublished {
@@ -110,7 +133,7 @@ fn record(
     let mut recording = Recorded::new(follow(&session), file, RecorderOptions::default());
     follow_to_the_end(&mut recording, program_ended)?;
     recording.finish()?;
-    recording.warnings().iter().for_each(|warning| output::complain(&format!("warning: {name}: {warning}")));
+    recording.warnings().iter().for_each(|warning| warn(&format!("{name}: {warning}")));
     Ok(Some(recording.summary(name)))
 }
 

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use signal_hook::consts::{SIGKILL, SIGTERM};
 
+use super::super::output;
 use super::super::signals::Interruption;
 use super::child::{Child, WAIT_INTERVAL, own_command};
 use super::python::Prepared;
-use super::recording::{Recording, Unpublished};
+use super::recording::{Finished, NOTHING_RECORDED, Recording, Unpublished};
 
 /// A program that was asked to end is killed after this long.
 const GRACE: Duration = Duration::from_secs(10);
@@ -54,14 +55,19 @@ impl Unattended<'_> {
         let words: Vec<OsString> = self.words.iter().map(OsString::from).collect();
         let command = if self.is_workload { own_command(&words)? } else { words };
         let since = SystemTime::now();
-        let python = if self.is_workload { Prepared::nothing() } else { Prepared::new() };
+        let warn = |text: &str| output::complain(&format!("warning: {text}"));
+        let python = if self.is_workload { Prepared::nothing() } else { Prepared::new(warn) };
         let variables = python.variables().map(|(name, value)| (name, value.as_os_str()));
-        let mut child = Child::start(&command, self.name, variables)?;
-        let recording = file.follow(child.pid(), since, Unpublished::Nothing)?;
+        let mut child = Child::start(&command, self.name, variables, warn)?;
+        let recording = file.follow(child.pid(), since, Unpublished::Nothing, warn)?;
         let ended = self.wait(&mut child, interruption, &mut waiting);
-        recording.finish()?;
+        match recording.finish() {
+            Finished::Recorded(summary) => output::note(&format!("recorded {summary}")),
+            Finished::Nothing => warn(NOTHING_RECORDED),
+            Finished::Failed => anyhow::bail!("cannot write {}", self.recording.display()),
+        }
         let (code, ended) = ended?;
-        child.report_failure(code);
+        child.report_failure(code).iter().for_each(|line| output::note(line));
         Ok(ended)
     }
 

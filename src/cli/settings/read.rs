@@ -113,6 +113,7 @@ impl Settings {
         let env = |name: &str| env::var(name).ok();
         ScreenOptions {
             log_path,
+            is_started_here: false,
             ascii: self.ascii.value.unwrap_or_else(|| !is_utf8(env)),
             colors: self.colors.value.0,
             background: self.background.value.0,

@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use super::bounded::older;
+
 /// Bytes read from the end of the log.
 const TAIL_BYTES: u64 = 256 << 10;
 /// Columns kept of a line, so that a megabyte on one line does no harm.
@@ -20,12 +22,24 @@ pub fn read(path: &Path) -> Result<Vec<String>, String> {
 
 /// The end of a file, and whether something was left out before it.
 fn read_end(path: &Path) -> io::Result<(Vec<u8>, bool)> {
+    let (newest, is_cut) = last_bytes(path, TAIL_BYTES)?;
+    let room = TAIL_BYTES.saturating_sub(newest.len() as u64);
+    if is_cut || room == 0 {
+        return Ok((newest, is_cut));
+    }
+    // The newest file may have been begun a moment ago.
+    let (before, is_cut) = last_bytes(&older(path), room).unwrap_or_default();
+    Ok(([before, newest].concat(), is_cut))
+}
+
+/// The last bytes of a file, at most so many, and whether there are more before them.
+fn last_bytes(path: &Path, most: u64) -> io::Result<(Vec<u8>, bool)> {
     let mut file = File::open(path)?;
     let len = file.metadata()?.len();
-    let start = len.saturating_sub(TAIL_BYTES);
+    let start = len.saturating_sub(most);
     file.seek(SeekFrom::Start(start))?;
     let mut bytes = Vec::new();
-    file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+    file.take(most).read_to_end(&mut bytes)?;
     Ok((bytes, start > 0))
 }
 
@@ -104,6 +118,15 @@ mod tests {
         assert_eq!(lines.len(), TAIL_BYTES as usize / 16 - 1);
         assert!(lines.iter().all(|l| l == line.trim_end()));
         assert!(read(&dir.path().join("none")).is_err());
+    }
+
+    #[test]
+    fn what_came_before_the_newest_file_is_read_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.log");
+        std::fs::write(older(&path), "one\ntw").unwrap();
+        std::fs::write(&path, "o\nthree\n").unwrap();
+        assert_eq!(read(&path).unwrap(), ["one", "two", "three"]);
     }
 
     #[test]

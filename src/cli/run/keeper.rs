@@ -1,0 +1,176 @@
+//! `gnntop keep`, which `gnntop run` starts: the process that owns the program. It is in a session of its own, so that no
+//! terminal that closes and no view that ends reaches it; it writes the program's log and its recording, waits for its end
+//! and writes down how it ended.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::SystemTime;
+
+use anyhow::Context;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
+use signal_hook::iterator::Signals;
+
+use super::super::exit::{FAILURE, SUCCESS};
+use super::super::signals::heeded;
+use super::child::{Child, WAIT_INTERVAL};
+use super::messages::{Asked, Incoming, Told, say};
+use super::python::Prepared;
+use super::recording::{Finished, Following, NOTHING_RECORDED, Recording, Unpublished};
+use super::register::Registered;
+
+const EXAMPLES: &str = "\
+Examples:
+  gnntop keep --name pna -- gnntop train pna      what `gnntop run pna` starts; of no use by hand";
+
+/// Own a program for `gnntop run`
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(in super::super) struct KeepArguments {
+    /// How the program is called
+    #[arg(long)]
+    name: String,
+    /// Record its session into this file
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Write over a file that is there
+    #[arg(long)]
+    force: bool,
+    /// Have the Pythons in it show what they do
+    #[arg(long)]
+    python: bool,
+    /// The program with its arguments
+    #[arg(value_name = "CMD", last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+impl KeepArguments {
+    /// The command line of a keeper of this program.
+    pub(super) fn words(name: &str, record: Option<(&Path, bool)>, python: bool, command: &[OsString]) -> Vec<OsString> {
+        // Names may begin with a hyphen.
+        let mut words = vec!["keep".into(), format!("--name={name}").into()];
+        if let Some((file, force)) = record {
+            let mut record = OsString::from("--record=");
+            record.push(file);
+            words.push(record);
+            words.extend(force.then(|| "--force".into()));
+        }
+        words.extend(python.then(|| "--python".into()));
+        words.push("--".into());
+        words.extend(command.iter().cloned());
+        words
+    }
+}
+
+/// Does `gnntop keep`: standard output is a socket to who asked for it.
+pub(in super::super) fn keep(arguments: &KeepArguments) -> anyhow::Result<u8> {
+    let starter = UnixStream::from(io::stdout().as_fd().try_clone_to_owned().context("nobody to talk to")?);
+    starter.peer_addr().context("`gnntop keep` is started by `gnntop run`")?;
+    // It fails where this leads a session already, which is as good.
+    let _ = rustix::process::setsid();
+    match start(arguments, &starter) {
+        Ok(kept) => {
+            kept.wait_for_the_end(&starter)?;
+            Ok(SUCCESS)
+        }
+        Err(error) => {
+            say(&starter, &Told::Refused(format!("{error:#}")));
+            Ok(FAILURE)
+        }
+    }
+}
+
+/// A program that is owned.
+struct Kept {
+    child: Child,
+    signals: Signals,
+    recording: Option<Following>,
+    registered: Registered,
+    /// The folder in which its Pythons answer goes with this.
+    _python: Prepared,
+}
+
+/// Starts the program and all that belongs to it.
+fn start(arguments: &KeepArguments, starter: &UnixStream) -> anyhow::Result<Kept> {
+    // Who writes a file past its limit gets this signal. A handler makes an error of it, and ends where the program begins.
+    signal_hook::flag::register(SIGXFSZ, Arc::<AtomicBool>::default())?;
+    let signals = Signals::new(heeded([SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT]))?;
+    let KeepArguments { name, record, force, python, command } = arguments;
+    let file = record.as_deref().map(|path| Recording::create(path, *force)).transpose()?;
+    let warn = |text: &str| say(starter, &Told::Warning(text.to_owned()));
+    let python = if *python { Prepared::new(warn) } else { Prepared::nothing() };
+    let started = SystemTime::now();
+    let variables = python.variables().map(|(name, value)| (name, value.as_os_str()));
+    let child = Child::start(command, name, variables, warn).inspect_err(|_| forget(record.as_deref()))?;
+    let recording = file.map(|file| {
+        let starter = starter.try_clone();
+        let warn = move |text: &str| starter.iter().for_each(|starter| say(starter, &Told::Warning(text.to_owned())));
+        file.follow(child.pid(), started, Unpublished::Hardware, warn)
+    });
+    let recording = recording.transpose()?;
+    let registered = Registered::new(name, child.pid(), command, child.log_path(), record.as_deref());
+    let (log, answers) = (child.log_path().map(Path::to_owned), python.answers().map(Path::to_owned));
+    say(starter, &Told::Started { pid: child.pid(), log, answers });
+    Ok(Kept { child, signals, recording, registered, _python: python })
+}
+
+/// Removes the file of a recording of nothing.
+fn forget(record: Option<&Path>) {
+    let _ = record.map(std::fs::remove_file);
+}
+
+impl Kept {
+    fn wait_for_the_end(mut self, starter: &UnixStream) -> anyhow::Result<()> {
+        starter.set_nonblocking(true)?;
+        let mut asked = Incoming::default();
+        let code = loop {
+            for signal in self.signals.pending() {
+                // A terminal's SIGQUIT does not come here: this is how `gnntop stop --kill` asks.
+                self.child.signal(if signal == SIGQUIT { SIGKILL } else { signal });
+            }
+            while let Some(Asked::Signal(signal)) = asked.next(starter) {
+                self.child.signal(signal);
+            }
+            if let Some(code) = self.child.try_wait()? {
+                break code;
+            }
+            thread::sleep(WAIT_INTERVAL);
+        };
+        starter.set_nonblocking(false)?;
+        let mut lines = self.child.report_failure(code);
+        lines.extend(self.finish_recording(starter));
+        self.child.say(&format!("ended with exit code {code}"));
+        self.registered.end(code);
+        say(starter, &Told::Ended { code, lines });
+        self.outlast_the_output();
+        Ok(())
+    }
+
+    /// What the program has started and left behind may go on writing to the log, for as long as nobody ends this.
+    fn outlast_the_output(mut self) {
+        drop(self.registered);
+        let ends = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
+        while !self.child.output_is_over_within(WAIT_INTERVAL) {
+            if self.signals.pending().any(|signal| ends.contains(&signal)) {
+                return;
+            }
+        }
+    }
+
+    /// Ends the recording, and says what became of it.
+    fn finish_recording(&mut self, starter: &UnixStream) -> Option<String> {
+        match self.recording.take()?.finish() {
+            Finished::Recorded(summary) => Some(format!("recorded {summary}")),
+            Finished::Nothing => {
+                say(starter, &Told::Warning(NOTHING_RECORDED.to_owned()));
+                None
+            }
+            Finished::Failed => None,
+        }
+    }
+}

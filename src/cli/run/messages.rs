@@ -1,0 +1,102 @@
+//! What the keeper of a program and the command that started it say to each other: a line of JSON each, over a socket.
+
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// What the keeper says.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Told {
+    /// Something that does not work, and the program goes on without.
+    Warning(String),
+    /// The program was not started, for this reason.
+    Refused(String),
+    Started {
+        pid: u32,
+        log: Option<PathBuf>,
+        /// Where its Pythons answer.
+        answers: Option<PathBuf>,
+    },
+    Ended {
+        /// Its exit code, 128 + N where signal N ended it.
+        code: u8,
+        /// What else there is to say.
+        lines: Vec<String>,
+    },
+}
+
+/// What the keeper is asked.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Asked {
+    /// Pass this signal on.
+    Signal(i32),
+}
+
+/// Says something. Where nobody listens any more, nothing happens.
+pub(super) fn say(mut socket: &UnixStream, message: &impl Serialize) {
+    if let Ok(mut line) = serde_json::to_vec(message) {
+        line.push(b'\n');
+        let _ = socket.write_all(&line);
+    }
+}
+
+/// What comes through a socket.
+#[derive(Debug, Default)]
+pub(super) struct Incoming {
+    bytes: Vec<u8>,
+    is_over: bool,
+}
+
+impl Incoming {
+    /// The next message. Without one it waits, where the socket waits; `None` is that there is none now, or never will be.
+    pub(super) fn next<T: DeserializeOwned>(&mut self, mut socket: &UnixStream) -> Option<T> {
+        let mut chunk = [0; 4096];
+        loop {
+            if let Some(end) = self.bytes.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.bytes.drain(..=end).collect();
+                match serde_json::from_slice(&line) {
+                    Ok(message) => return Some(message),
+                    Err(_) => continue,
+                }
+            }
+            match socket.read(&mut chunk) {
+                Ok(len @ 1..) => self.bytes.extend_from_slice(&chunk[..len]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
+                Ok(0) | Err(_) => {
+                    self.is_over = true;
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Whether the other side is gone.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_one_by_one_and_the_end_is_seen() {
+        let (here, there) = UnixStream::pair().unwrap();
+        there.set_nonblocking(true).unwrap();
+        let mut incoming = Incoming::default();
+        say(&here, &Asked::Signal(15));
+        say(&here, &Asked::Signal(10));
+        for expected in [15, 10] {
+            assert!(matches!(incoming.next(&there), Some(Asked::Signal(signal)) if signal == expected));
+        }
+        assert!(incoming.next::<Asked>(&there).is_none() && !incoming.is_over());
+        drop(here);
+        assert!(incoming.next::<Asked>(&there).is_none() && incoming.is_over());
+        say(&there, &Asked::Signal(1));
+    }
+}

@@ -1,0 +1,137 @@
+//! What is written down of each program that `gnntop run` has started, beside its log: who keeps it, and how it ended.
+//! `gnntop stop` and `gnntop attach` find it there.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use gnntop_analysis::source::discover;
+use gnntop_analysis::source::process::descends;
+use rustix::fs::OFlags;
+use rustix::process::{Pid, Signal, kill_process};
+use serde::{Deserialize, Serialize};
+
+/// Extension of these files.
+pub(super) const EXTENSION: &str = "run";
+/// Longest file that is read.
+const MAX_LEN: u64 = 64 * 1024;
+
+/// What is written down of a program.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in super::super) struct Entry {
+    /// What it is called.
+    pub(in super::super) name: String,
+    /// Its process.
+    pub(in super::super) program: u32,
+    /// Who keeps it.
+    keeper: u32,
+    command: String,
+    /// Seconds since 1970.
+    started_s: u64,
+    /// Where its output is.
+    pub(in super::super) log: Option<PathBuf>,
+    recording: Option<PathBuf>,
+    /// Its exit code, once it has ended.
+    pub(in super::super) code: Option<u8>,
+}
+
+/// A program that is being kept: written down, and locked as long as its keeper lives.
+pub(super) struct Registered {
+    entry: Entry,
+    /// Where nothing can be written, nothing is, and the program goes on.
+    file: Option<(File, PathBuf)>,
+}
+
+impl Registered {
+    pub(super) fn new(name: &str, program: u32, command: &[OsString], log: Option<&Path>, recording: Option<&Path>) -> Self {
+        let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+        let entry = Entry {
+            name: name.to_owned(),
+            program,
+            keeper: std::process::id(),
+            command: words.join(" "),
+            started_s: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
+            log: log.map(Path::to_owned),
+            recording: recording.and_then(|path| std::path::absolute(path).ok()),
+            code: None,
+        };
+        let path = discover::sessions_dir().join(format!("gnntop-{program}-{}.{EXTENSION}", entry.started_s));
+        let mut registered = Self { entry, file: create(&path).ok().map(|file| (file, path)) };
+        registered.write();
+        registered
+    }
+
+    /// The program has ended.
+    pub(super) fn end(&mut self, code: u8) {
+        self.entry.code = Some(code);
+        self.write();
+    }
+
+    fn write(&mut self) {
+        let Some((file, path)) = &mut self.file else { return };
+        let Ok(text) = serde_json::to_vec(&self.entry) else { return };
+        let len = text.len() as u64;
+        if file.rewind().and_then(|()| file.write_all(&text)).and_then(|()| file.set_len(len)).is_err() {
+            // Half of it would say nothing.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Makes a file that is locked until it is closed.
+fn create(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW.bits().cast_signed();
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).custom_flags(flags).open(path)?;
+    file.lock()?;
+    Ok(file)
+}
+
+/// The programs of this user that `gnntop run` has started, the newest first, and whether each is still kept.
+pub(in super::super) fn entries() -> Vec<(Entry, bool)> {
+    let files = fs::read_dir(discover::sessions_dir()).into_iter().flatten().flatten();
+    let is_one = |path: &PathBuf| path.extension().is_some_and(|extension| extension == EXTENSION);
+    let mut entries: Vec<_> = files.map(|file| file.path()).filter(is_one).filter_map(|path| read(&path)).collect();
+    entries.sort_by_key(|(entry, _)| std::cmp::Reverse(entry.started_s));
+    entries
+}
+
+/// The newest entry of the program that is, or has started, this process.
+pub(in super::super) fn of_process(pid: u32) -> Option<Entry> {
+    let is_it = |entry: &Entry, is_kept: bool| entry.program == pid || is_kept && descends(pid, entry.program);
+    entries().into_iter().find(|(entry, is_kept)| is_it(entry, *is_kept)).map(|(entry, _)| entry)
+}
+
+fn read(path: &Path) -> Option<(Entry, bool)> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    let meta = file.metadata().ok()?;
+    if !meta.is_file() || meta.uid() != discover::user_id() {
+        return None;
+    }
+    let mut text = Vec::new();
+    (&file).take(MAX_LEN).read_to_end(&mut text).ok()?;
+    let is_kept = matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock));
+    Some((serde_json::from_slice(&text).ok()?, is_kept))
+}
+
+impl Entry {
+    /// Whether it is kept at this moment.
+    pub(in super::super) fn is_kept(&self) -> bool {
+        let is_this = |entry: &Entry| (entry.program, entry.keeper) == (self.program, self.keeper);
+        self.code.is_none() && entries().iter().any(|(entry, is_kept)| *is_kept && entry.code.is_none() && is_this(entry))
+    }
+
+    /// Sends a signal to its keeper, which passes it on.
+    ///
+    /// # Errors
+    /// When nobody keeps it any more, or the system refuses.
+    pub(in super::super) fn signal(&self, signal: Signal) -> io::Result<()> {
+        let keeper = i32::try_from(self.keeper).ok().and_then(Pid::from_raw);
+        // The lock that is held says that this process still is the keeper, and no later one with its number.
+        let keeper = keeper.filter(|_| self.is_kept()).ok_or(rustix::io::Errno::SRCH)?;
+        Ok(kill_process(keeper, signal)?)
+    }
+}

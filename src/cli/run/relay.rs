@@ -1,0 +1,70 @@
+//! Signals that are sent to `gnntop run` are meant for the program: a thread passes them on.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::thread;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::iterator::Signals;
+
+use super::super::signals::heeded;
+use super::kept::Voice;
+
+/// What becomes of the program where the terminal is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum OnHangup {
+    /// It goes on.
+    Keep,
+    /// It gets SIGHUP.
+    Stop,
+}
+
+/// The signals that were caught so far wait in it until there is a program to pass them on to.
+pub(super) struct Relay {
+    signals: Signals,
+    on_hangup: OnHangup,
+}
+
+/// The signal that asked for an end, once one has.
+#[derive(Clone, Default)]
+pub(super) struct Interrupted(Arc<AtomicI32>);
+
+impl Interrupted {
+    pub(super) fn by(&self) -> Option<i32> {
+        Some(self.0.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
+    }
+}
+
+impl Relay {
+    /// Starts catching what a terminal and a scheduler send.
+    ///
+    /// # Errors
+    /// When the system refuses a handler.
+    pub(super) fn catch(on_hangup: OnHangup) -> io::Result<Self> {
+        let signals = Signals::new(heeded([SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2]))?;
+        Ok(Self { signals, on_hangup })
+    }
+
+    /// Passes them on from now on.
+    ///
+    /// # Errors
+    /// When there is no thread for it.
+    pub(super) fn pass_on(self, voice: Voice) -> io::Result<Interrupted> {
+        let interrupted = Interrupted::default();
+        let noted = interrupted.clone();
+        thread::Builder::new().name("gnntop signals".to_owned()).spawn(move || self.run(&voice, &noted))?;
+        Ok(interrupted)
+    }
+
+    fn run(mut self, voice: &Voice, interrupted: &Interrupted) {
+        for signal in self.signals.forever() {
+            if signal != SIGHUP || self.on_hangup == OnHangup::Stop {
+                voice.signal(signal);
+            }
+            if matches!(signal, SIGINT | SIGTERM | SIGHUP) {
+                interrupted.0.store(signal, Ordering::Relaxed);
+            }
+        }
+    }
+}

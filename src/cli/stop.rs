@@ -1,0 +1,85 @@
+//! `gnntop stop`: ends a program that `gnntop run` has started and that goes on without a view.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+use rustix::process::Signal;
+
+use super::exit::{FAILURE, SUCCESS};
+use super::run::{self, Entry};
+use super::{output, quantities};
+
+const EXAMPLES: &str = "\
+Examples:
+  gnntop stop             the only program that `gnntop run` has started and that still runs
+  gnntop stop 4711        by its process id, or that of a process it has started
+  gnntop stop pna         by name, where only one has it
+  gnntop stop 4711 --kill at once, without a chance to save anything
+
+The program is asked as by Ctrl-C (SIGINT), and by SIGTERM where that has not ended it after 10 s.";
+
+/// What has not ended by then is asked more firmly.
+const POLITE: Duration = Duration::from_secs(10);
+/// Time between two looks whether it has ended.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// End a program that `gnntop run` has started
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct StopArguments {
+    /// Process id or name of the program; without it the only one there is
+    #[arg(value_name = "PID|NAME")]
+    program: Option<String>,
+    /// Kill it (SIGKILL)
+    #[arg(long)]
+    kill: bool,
+    /// How long to wait for its end
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = quantities::duration)]
+    within: Duration,
+}
+
+/// Does `gnntop stop`.
+pub(super) fn stop(arguments: &StopArguments) -> anyhow::Result<u8> {
+    let entry = find(arguments.program.as_deref())?;
+    let Entry { name, program, .. } = &entry;
+    // Its keeper takes SIGQUIT for that, and hands on the others.
+    entry.signal(if arguments.kill { Signal::QUIT } else { Signal::INT })?;
+    let began = Instant::now();
+    let mut is_polite = !arguments.kill;
+    while entry.is_kept() {
+        if is_polite && began.elapsed() >= POLITE {
+            is_polite = false;
+            entry.signal(Signal::TERM)?;
+        }
+        if began.elapsed() >= arguments.within {
+            output::complain(&format!("{name} (process {program}) has not ended yet; gnntop stop {program} --kill"));
+            return Ok(FAILURE);
+        }
+        thread::sleep(LOOK_INTERVAL);
+    }
+    output::say(&format!("{name} (process {program}) has ended"))?;
+    Ok(SUCCESS)
+}
+
+/// The program that is meant.
+fn find(named: Option<&str>) -> anyhow::Result<Entry> {
+    let kept = run::entries().into_iter().filter(|(entry, is_kept)| *is_kept && entry.code.is_none());
+    let mut kept: Vec<Entry> = kept.map(|(entry, _)| entry).collect();
+    if let Some(named) = named {
+        let of_process = || run::of_process(named.parse().ok()?).filter(|entry| entry.code.is_none());
+        kept = of_process().map_or_else(|| kept.into_iter().filter(|entry| entry.name == named).collect(), |one| vec![one]);
+    }
+    match (kept.as_slice(), named) {
+        ([only], _) => Ok(only.clone()),
+        ([], None) => bail!("no program that `gnntop run` has started is running"),
+        ([], Some(named)) => bail!(
+            "`gnntop run` has started no program {named} that still runs; what something else has started is ended by what has \
+             started it, or with kill"
+        ),
+        (several, _) => {
+            let all: Vec<_> = several.iter().map(|entry| format!("{} ({})", entry.program, entry.name)).collect();
+            bail!("several programs are running: {}; name one by its process id", all.join(", "))
+        }
+    }
+}

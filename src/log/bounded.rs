@@ -1,0 +1,178 @@
+//! A log of bounded size: what no longer fits goes from its beginning, and what cannot be written is counted, so that
+//! neither a talkative program nor a full disk does any harm.
+//!
+//! The newest output is in one file. When it is half as large as the log may be, it takes the place of an older one and a
+//! new file is begun, so that at least half of the bound is always there.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+/// What both files take together.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// The log of one program's output.
+#[derive(Debug)]
+pub struct BoundedLog {
+    file: File,
+    path: PathBuf,
+    len: u64,
+    /// Bytes from which on a file is full.
+    half: u64,
+    /// Bytes that were in files which are gone.
+    forgotten: u64,
+    /// Bytes that could not be written since the last that could.
+    lost: u64,
+}
+
+impl BoundedLog {
+    /// Makes the log at `path`, for this user alone.
+    ///
+    /// # Errors
+    /// When there is something at `path`, or no file can be made there.
+    pub fn create(path: PathBuf) -> io::Result<Self> {
+        Self::with_bound(path, MAX_BYTES)
+    }
+
+    fn with_bound(path: PathBuf, max_bytes: u64) -> io::Result<Self> {
+        Ok(Self { file: create(&path)?, path, len: 0, half: max_bytes / 2, forgotten: 0, lost: 0 })
+    }
+
+    /// The file with the newest output.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Appends output. What cannot be written is counted, and the next that can be says how much it was.
+    pub fn write(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            if self.len >= self.half {
+                self.turn_over();
+            }
+            let room = usize::try_from(self.half.saturating_sub(self.len)).unwrap_or(usize::MAX);
+            let now = &bytes[..bytes.len().min(room.max(1))];
+            if self.lost > 0 {
+                self.say_lost();
+            }
+            let written = if self.lost > 0 { 0 } else { self.append(now) };
+            self.lost += (now.len() - written) as u64;
+            bytes = &bytes[now.len()..];
+        }
+    }
+
+    /// Counts output that never came this far.
+    pub fn lose(&mut self, bytes: u64) {
+        self.lost += bytes;
+    }
+
+    /// Says in a line of its own, among the program's, what became of its run.
+    pub fn say(&mut self, text: &str) {
+        self.write(format!("[gnntop: {text}]\n").as_bytes());
+    }
+
+    /// How many of these bytes could be written.
+    fn append(&mut self, bytes: &[u8]) -> usize {
+        let mut written = 0;
+        while written < bytes.len() {
+            match self.file.write(&bytes[written..]) {
+                Ok(0) => break,
+                Ok(len) => written += len,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+                Err(error) => {
+                    // A limit on the size of files is none on their number.
+                    if error.kind() == io::ErrorKind::FileTooLarge {
+                        self.len = self.half;
+                    }
+                    break;
+                }
+            }
+        }
+        self.len += written as u64;
+        written
+    }
+
+    fn say_lost(&mut self) {
+        let line = format!("[gnntop: {} bytes of output are lost here: they could not be written]\n", self.lost);
+        if self.append(line.as_bytes()) == line.len() {
+            self.lost = 0;
+        }
+    }
+
+    /// Begins a new file. Where that cannot be, the one there is goes on, and is full.
+    fn turn_over(&mut self) {
+        let older = older(&self.path);
+        let before = fs::metadata(&older).map_or(0, |meta| meta.len());
+        // It fails where somebody has removed the file, and then there is nothing to keep.
+        let _ = fs::rename(&self.path, &older);
+        let Ok(file) = create(&self.path) else { return };
+        (self.file, self.len) = (file, 0);
+        self.forgotten += before;
+        if self.forgotten > 0 {
+            let line = format!("[gnntop: this log keeps the newest output; {} bytes before it are gone]\n", self.forgotten);
+            self.append(line.as_bytes());
+        }
+    }
+}
+
+/// Where the output before that in the file at `path` is.
+pub(super) fn older(path: &Path) -> PathBuf {
+    path.with_extension("older.log")
+}
+
+/// Makes a file for this user alone, where there is none.
+fn create(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW.bits().cast_signed();
+    OpenOptions::new().append(true).create_new(true).mode(0o600).custom_flags(flags).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_output_is_kept_and_what_is_gone_is_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = BoundedLog::with_bound(dir.path().join("a.log"), 2000).unwrap();
+        for line in 0..1000 {
+            log.write(format!("line {line:4}\n").as_bytes());
+        }
+        let read = |path: &Path| fs::read_to_string(path).unwrap();
+        let (newer, before) = (read(log.path()), read(&older(log.path())));
+        assert!(newer.len() <= 1100 && before.len() <= 1100, "{} and {}", newer.len(), before.len());
+        assert!(newer.ends_with("line  999\n") && newer.starts_with("[gnntop: this log keeps the newest"), "{newer}");
+        let kept = [before, newer].concat();
+        assert!(kept.lines().filter(|line| line.starts_with("line")).count() >= 100, "half of the bound, at least");
+    }
+
+    #[test]
+    fn a_log_that_was_removed_begins_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = BoundedLog::with_bound(dir.path().join("a.log"), 200).unwrap();
+        fs::remove_file(log.path()).unwrap();
+        log.write(&[b'x'; 150]);
+        assert!(fs::read(log.path()).unwrap().ends_with(&[b'x'; 50]));
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_counted_and_said_when_there_is_room() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = BoundedLog::with_bound(dir.path().join("a.log"), 2000).unwrap();
+        let file = std::mem::replace(&mut log.file, OpenOptions::new().write(true).open("/dev/full").unwrap());
+        log.write(b"nobody hears this\n");
+        log.file = file;
+        log.write(b"but this\n");
+        let text = fs::read_to_string(log.path()).unwrap();
+        assert_eq!(text, "[gnntop: 18 bytes of output are lost here: they could not be written]\nbut this\n");
+    }
+
+    #[test]
+    fn what_lies_there_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.log");
+        std::os::unix::fs::symlink("/dev/null", &path).unwrap();
+        assert!(BoundedLog::create(path).is_err());
+    }
+}

@@ -1,0 +1,204 @@
+//! Takes a program's output out of its pipe into the log. The program never waits for a disk: one thread empties the pipe,
+//! another one writes, and what comes faster than it can be written is counted.
+
+use std::io::{self, PipeReader, PipeWriter, Read};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+
+use super::bounded::BoundedLog;
+
+/// Output that waits for the disk, at most.
+const MAX_WAITING: usize = 4 << 20;
+/// What is read from the pipe at a time: as much as one holds.
+const CHUNK: usize = 64 << 10;
+
+/// The way of a program's output into its log, for as long as any process holds the other end of the pipe.
+#[derive(Debug)]
+pub struct Pump {
+    pipe: PipeReader,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// What is on its way.
+#[derive(Debug, Default)]
+struct State {
+    waiting: Vec<u8>,
+    /// Output that did not fit, and is gone.
+    lost: u64,
+    /// Sentences of ours, which come behind what waits.
+    said: Vec<String>,
+    is_writing: bool,
+    /// Nobody holds the other end any more.
+    is_over: bool,
+    /// Nobody has anything to say any more.
+    is_left: bool,
+}
+
+impl State {
+    fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.said.is_empty() && self.lost == 0
+    }
+
+    fn take_in(&mut self, bytes: &[u8]) {
+        if self.waiting.len() + bytes.len() <= MAX_WAITING {
+            self.waiting.extend_from_slice(bytes);
+        } else {
+            self.lost += bytes.len() as u64;
+        }
+    }
+}
+
+impl Pump {
+    /// Starts to fill `log` with what is written into the pipe whose end this gives.
+    ///
+    /// # Errors
+    /// When the system has no pipe or no thread to give.
+    pub fn start(log: BoundedLog) -> io::Result<(Self, PipeWriter)> {
+        let (pipe, end) = io::pipe()?;
+        let shared = Arc::<Shared>::default();
+        let (from, to) = (pipe.try_clone()?, Arc::clone(&shared));
+        thread::Builder::new().name("gnntop output".to_owned()).spawn(move || to.fill(from))?;
+        let from = Arc::clone(&shared);
+        thread::Builder::new().name("gnntop log".to_owned()).spawn(move || from.empty(log))?;
+        Ok((Self { pipe, shared }, end))
+    }
+
+    /// Says a sentence of ours among the program's output.
+    pub fn say(&self, text: &str) {
+        self.shared.lock().said.push(text.to_owned());
+        self.shared.changed.notify_all();
+    }
+
+    /// Waits until all that was written into the pipe so far is in the log; says whether it is.
+    pub fn settle(&self, at_most: Duration) -> bool {
+        let give_up_at = Instant::now() + at_most;
+        let mut state = self.shared.lock();
+        loop {
+            let in_pipe = if state.is_over { 0 } else { rustix::io::ioctl_fionread(&self.pipe).unwrap_or(0) };
+            if in_pipe == 0 && state.is_empty() && !state.is_writing {
+                return true;
+            }
+            let left = give_up_at.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            state = self.shared.wait(state, left.min(Duration::from_millis(10)));
+        }
+    }
+
+    /// Waits until nobody holds the other end of the pipe any more and all is written; says whether it is so.
+    pub fn is_over_within(&self, at_most: Duration) -> bool {
+        let give_up_at = Instant::now() + at_most;
+        let mut state = self.shared.lock();
+        while !(state.is_over && state.is_empty() && !state.is_writing) {
+            let left = give_up_at.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            state = self.shared.wait(state, left);
+        }
+        true
+    }
+}
+
+impl Shared {
+    /// A lock whose holders leave it whole, so that a panic elsewhere does not matter.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>, at_most: Duration) -> MutexGuard<'a, State> {
+        self.changed.wait_timeout(state, at_most).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Empties the pipe until its other end is closed.
+    fn fill(&self, mut pipe: PipeReader) {
+        let mut bytes = vec![0; CHUNK];
+        loop {
+            // Waited for without the lock and read with it, so that nothing is ever between the pipe and the queue.
+            let _ = poll(&mut [PollFd::new(&pipe, PollFlags::IN)], None);
+            let mut state = self.lock();
+            match pipe.read(&mut bytes) {
+                Ok(len @ 1..) => state.take_in(&bytes[..len]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+                Ok(0) | Err(_) => {
+                    state.is_over = true;
+                    self.changed.notify_all();
+                    return;
+                }
+            }
+            self.changed.notify_all();
+        }
+    }
+
+    /// Writes what comes, until no more will.
+    fn empty(&self, mut log: BoundedLog) {
+        let mut state = self.lock();
+        loop {
+            if state.is_empty() {
+                if state.is_over && state.is_left {
+                    return;
+                }
+                state = self.wait(state, Duration::from_secs(1));
+                continue;
+            }
+            let (waiting, said) = (std::mem::take(&mut state.waiting), std::mem::take(&mut state.said));
+            let lost = std::mem::take(&mut state.lost);
+            state.is_writing = true;
+            drop(state);
+            log.write(&waiting);
+            log.lose(lost);
+            said.iter().for_each(|text| log.say(text));
+            state = self.lock();
+            state.is_writing = false;
+            self.changed.notify_all();
+        }
+    }
+}
+
+impl Drop for Pump {
+    fn drop(&mut self) {
+        self.shared.lock().is_left = true;
+        self.shared.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn all_that_was_written_is_in_the_log_and_what_we_say_comes_behind_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.log");
+        let (pump, mut end) = Pump::start(BoundedLog::create(path.clone()).unwrap()).unwrap();
+        let text: String = (0..50_000).map(|line| format!("line {line}\n")).collect();
+        end.write_all(text.as_bytes()).unwrap();
+        assert!(pump.settle(LONG));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        pump.say("it ended");
+        drop(end);
+        assert!(pump.is_over_within(LONG));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text + "[gnntop: it ended]\n");
+    }
+
+    #[test]
+    fn what_does_not_fit_while_the_disk_is_slow_is_counted() {
+        let mut state = State::default();
+        (0..3).for_each(|_| state.take_in(&vec![0; MAX_WAITING / 2]));
+        assert_eq!((state.waiting.len(), state.lost), (MAX_WAITING, MAX_WAITING as u64 / 2));
+    }
+}
