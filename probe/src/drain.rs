@@ -7,12 +7,13 @@
 //! every second  clock anchor, memory by phase
 //! ```
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gnntop_wire::{
-    BlockEncoder, Definition, End, Event, PhaseMemory, Place, SessionInfo, TrackRole, put_anchor, put_definitions,
+    BlockEncoder, Definition, End, Event, PhaseMemory, Place, SessionInfo, Stopped, TrackRole, put_anchor, put_definitions,
     put_end, put_segment,
 };
 
@@ -33,6 +34,11 @@ const SLOW_FLUSH_INTERVAL: Duration = Duration::from_millis(500);
 /// Clocks are related, and memory totals go out, this often.
 const ANCHOR_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Where nothing could be written, it is tried again after this long, and after twice as long each time...
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// ...but at least this often.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
 /// The drain thread's state.
 pub(crate) struct Drain {
     publisher: Arc<Publisher>,
@@ -51,6 +57,8 @@ pub(crate) struct Drain {
     /// Definitions since the last flush, which go out ahead of `out`. Both are kept and reused.
     defined: Vec<u8>,
     out: Vec<u8>,
+    /// Whether anything was written since it last could not be.
+    has_written: bool,
 }
 
 impl Drain {
@@ -70,21 +78,61 @@ impl Drain {
             known_signals: 0,
             defined: Vec::new(),
             out: Vec::new(),
+            has_written: false,
         }
     }
 
-    /// Publishes until the session ends or publishing fails.
+    /// Publishes until the session ends, with pauses for as long as there is no room for it.
     pub(crate) fn run(mut self) {
-        if let Err(warning) = self.publish() {
+        let (mut output, mut pause, mut is_told) = (None, FIRST_PAUSE, false);
+        while let Err(warning) = self.publish(&mut output) {
+            (self.defined, self.out) = Default::default();
+            if std::mem::take(&mut self.has_written) {
+                // The file may have reached its largest size: another one may do.
+                pause = FIRST_PAUSE;
+                continue;
+            }
             switch::stop_recording();
-            self.settings.on_warning.tell(&warning);
+            if let Some(output) = &output {
+                output.say(Some(&stopped(&warning)));
+            }
+            if !std::mem::replace(&mut is_told, true) {
+                self.settings.on_warning.tell(&warning);
+            }
+            if matches!(warning, Warning::RecordingExists { .. }) || !self.outwait(pause) {
+                return;
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 
-    fn publish(&mut self) -> Result<(), Warning> {
-        let mut output = self.open()?;
+    /// Lets go of what comes in meanwhile; says whether the session still goes on.
+    fn outwait(&mut self, pause: Duration) -> bool {
+        let (mut over, mut anchor) = (Timer::new(pause), Timer::new(ANCHOR_INTERVAL));
+        while !over.is_due() {
+            if self.publisher.is_stopping() {
+                return false;
+            }
+            self.drain();
+            if anchor.is_due() {
+                self.anchor();
+            }
+            self.sources.retain(|source| !source.is_over());
+            (self.defined, self.out) = Default::default();
+            std::thread::park_timeout(self.settings.drain_interval);
+        }
+        true
+    }
+
+    fn publish(&mut self, output: &mut Option<Output>) -> Result<(), Warning> {
+        let output = match output {
+            Some(output) => output,
+            None => output.insert(self.open()?),
+        };
         let now = clock::read(&self.publisher.clock);
-        self.begin_segment(&mut output, now)?;
+        self.begin_segment(output, now)?;
+        output.say(None);
+        switch::resume_recording();
         let [mut flush, mut slow, mut anchor] = [FLUSH_INTERVAL, SLOW_FLUSH_INTERVAL, ANCHOR_INTERVAL].map(Timer::new);
         loop {
             let stopping = self.publisher.is_stopping();
@@ -95,10 +143,10 @@ impl Drain {
             }
             let (slow_due, anchor_due) = (slow.is_due() || stopping, anchor.is_due() || stopping);
             if flush.is_due() || slow_due || anchor_due {
-                self.flush(&mut output, slow_due, anchor_due)?;
+                self.flush(output, slow_due, anchor_due)?;
             }
             if stopping {
-                return self.end(&mut output);
+                return self.end(output);
             }
             std::thread::park_timeout(self.settings.drain_interval);
         }
@@ -106,7 +154,7 @@ impl Drain {
 
     fn open(&mut self) -> Result<Output, Warning> {
         let start = self.info.start;
-        self.info = session_info(&self.settings.name, self.publisher.id, self.settings.place.take().map(Box::new));
+        self.info = session_info(&self.settings.name, self.publisher.id, self.settings.place.clone().map(Box::new));
         self.info.start = start;
         if let Some(path) = &self.settings.recording {
             return Output::recording(path);
@@ -182,10 +230,11 @@ impl Drain {
         if output.is_segment_full() {
             self.begin_segment(output, clock::read(&self.publisher.clock))?;
         }
-        let written = output.write(&self.defined).and_then(|()| output.write(&self.out));
+        output.write(&self.defined).and_then(|()| output.write(&self.out))?;
+        self.has_written |= !self.out.is_empty();
         self.defined.clear();
         self.out.clear();
-        written
+        Ok(())
     }
 
     fn define_new_names(&mut self) {
@@ -233,6 +282,20 @@ impl Drain {
         put_end(&mut self.out, &End { t_ns, reason: String::new() });
         output.write(&self.out)
     }
+}
+
+/// What the lock file says of what went wrong, from now on.
+fn stopped(warning: &Warning) -> Stopped {
+    let reason = match warning {
+        Warning::Write { error, .. } => match error.kind() {
+            ErrorKind::StorageFull => "the disk was full".to_owned(),
+            ErrorKind::QuotaExceeded => "the disk quota was used up".to_owned(),
+            ErrorKind::FileTooLarge => "a limit on the size of files was reached".to_owned(),
+            _ => error.to_string(),
+        },
+        other => other.to_string(),
+    };
+    Stopped { wall_ns: clock::system_ns(ClockId::Realtime), reason }
 }
 
 fn own_track() -> Definition {

@@ -4,7 +4,10 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd as _, RawFd};
+use std::os::unix::fs::FileExt as _;
 use std::sync::atomic::{AtomicI32, Ordering};
+
+use gnntop_wire::Stopped;
 
 /// Sessions of one process whose locks a forked child closes; those of more stay open there.
 const MAX_SESSIONS: usize = 256;
@@ -21,13 +24,22 @@ pub(crate) struct LiveLock {
 }
 
 impl LiveLock {
-    /// Locks a file that nobody else has locked.
+    /// Locks a file that nobody else has locked, and takes the room for what it may have to say later.
     pub(crate) fn new(file: File) -> io::Result<Self> {
         file.lock()?;
+        file.write_all_at(&Stopped::lock_file(None), 0)?;
         let fd = file.as_raw_fd();
         let take = |place: &&AtomicI32| place.compare_exchange(NONE, fd, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         let _ = LOCKED.iter().find(take);
         Ok(Self { file })
+    }
+}
+
+impl LiveLock {
+    /// Says whether the stream is written, and since when not. It takes no more room than there is.
+    pub(crate) fn say(&self, stopped: Option<&Stopped>) {
+        // Where not even that can be written there is nobody to tell.
+        let _ = self.file.write_all_at(&Stopped::lock_file(stopped), 0);
     }
 }
 

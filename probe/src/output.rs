@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use gnntop_wire::layout;
+use gnntop_wire::{Stopped, layout};
 
 use crate::directory;
 use crate::live_lock::LiveLock;
@@ -14,6 +14,9 @@ use crate::warning::Warning;
 
 /// Size from which a segment is closed and the next one begun.
 const SEGMENT_BYTES: u64 = 4 << 20;
+
+/// Segments that are kept at most, where a limit on the size of files makes many small ones of them.
+const MAX_SEGMENTS: usize = 1024;
 
 /// An open place to write the stream to.
 #[derive(Debug)]
@@ -26,6 +29,8 @@ pub(crate) enum Output {
         path: PathBuf,
         /// The file.
         file: File,
+        /// Bytes in it, all of them in whole frames.
+        len: u64,
     },
 }
 
@@ -34,12 +39,14 @@ pub(crate) enum Output {
 pub(crate) struct Segments {
     dir: PathBuf,
     /// Held as long as the session lives.
-    _lock: LiveLock,
+    lock: LiveLock,
     current: Option<File>,
     /// Number and size of each segment on disk, oldest first.
     kept: VecDeque<(u64, u64)>,
     next: u64,
     max_bytes: u64,
+    /// Size from which a segment is closed and the next one begun.
+    segment_bytes: u64,
 }
 
 impl Output {
@@ -53,11 +60,12 @@ impl Output {
         let lock = lock.map_err(|error| Warning::Write { path: lock_path, error })?;
         Ok(Self::Session(Segments {
             dir,
-            _lock: lock,
+            lock,
             current: None,
             kept: VecDeque::new(),
             next: 0,
             max_bytes: max_bytes.max(2 * SEGMENT_BYTES),
+            segment_bytes: SEGMENT_BYTES,
         }))
     }
 
@@ -65,7 +73,7 @@ impl Output {
     pub(crate) fn recording(path: &Path) -> Result<Self, Warning> {
         let path = path.to_owned();
         match create(&path) {
-            Ok(file) => Ok(Self::Recording { path, file }),
+            Ok(file) => Ok(Self::Recording { path, file, len: 0 }),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(Warning::RecordingExists { path }),
             Err(error) => Err(Warning::Write { path, error }),
         }
@@ -74,7 +82,7 @@ impl Output {
     /// Whether the next write must begin a segment.
     pub(crate) fn is_segment_full(&self) -> bool {
         match self {
-            Self::Session(segments) => segments.kept.back().is_some_and(|&(_, size)| size >= SEGMENT_BYTES),
+            Self::Session(segments) => segments.kept.back().is_some_and(|&(_, size)| size >= segments.segment_bytes),
             Self::Recording { .. } => false,
         }
     }
@@ -87,12 +95,19 @@ impl Output {
         }
     }
 
-    /// Appends bytes, whole frames at a time.
+    /// The stream is written from now on, or was until now.
+    pub(crate) fn say(&self, stopped: Option<&Stopped>) {
+        if let Self::Session(segments) = self {
+            segments.lock.say(stopped);
+        }
+    }
+
+    /// Appends bytes, whole frames at a time: all of them or, where that cannot be, none.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Warning> {
         match self {
             Self::Session(segments) => segments.write(bytes),
-            Self::Recording { path, file } => {
-                file.write_all(bytes).map_err(|error| Warning::Write { path: path.clone(), error })
+            Self::Recording { path, file, len } => {
+                append(file, len, bytes).map_err(|error| Warning::Write { path: path.clone(), error })
             }
         }
     }
@@ -100,6 +115,10 @@ impl Output {
 
 impl Segments {
     fn begin(&mut self) -> Result<(), Warning> {
+        if self.kept.back().is_some_and(|&(_, size)| size == 0) {
+            // Nothing could be written to it yet; a viewer may wait for it.
+            return Ok(());
+        }
         self.drop_oldest();
         let path = self.dir.join(layout::segment_file_name(self.next));
         self.current = Some(create(&path).map_err(|error| Warning::Write { path, error })?);
@@ -111,24 +130,54 @@ impl Segments {
     /// Makes room for one more segment.
     fn drop_oldest(&mut self) {
         let mut bytes: u64 = self.kept.iter().map(|&(_, size)| size).sum();
-        while bytes + SEGMENT_BYTES > self.max_bytes {
-            let Some((number, size)) = self.kept.pop_front() else { return };
-            // A viewer that reads it just now keeps its open file; a failure leaves a file that pruning finds.
-            let _ = fs::remove_file(self.dir.join(layout::segment_file_name(number)));
-            bytes -= size;
+        while !self.kept.is_empty() && (bytes + SEGMENT_BYTES > self.max_bytes || self.kept.len() >= MAX_SEGMENTS) {
+            bytes -= self.remove_oldest();
         }
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Warning> {
-        let no_segment = || io::Error::other("no segment was begun");
-        let written = self.current.as_mut().ok_or_else(no_segment).and_then(|file| file.write_all(bytes));
-        if let Some((_, size)) = self.kept.back_mut() {
-            *size += bytes.len() as u64;
+        loop {
+            let (Some(file), Some((number, size))) = (&mut self.current, self.kept.back_mut()) else {
+                return Err(Warning::Write { path: self.dir.clone(), error: io::Error::other("no segment was begun") });
+            };
+            let Err(error) = append(file, size, bytes) else { return Ok(()) };
+            let path = self.dir.join(layout::segment_file_name(*number));
+            if error.kind() == ErrorKind::FileTooLarge && *size > 0 {
+                self.segment_bytes = *size;
+            } else if is_full(&error) && self.kept.len() > 1 {
+                // A disk that holds fewer than all of them holds the newest.
+                self.remove_oldest();
+                continue;
+            }
+            return Err(Warning::Write { path, error });
         }
-        written.map_err(|error| {
-            let number = self.kept.back().map_or(0, |&(number, _)| number);
-            Warning::Write { path: self.dir.join(layout::segment_file_name(number)), error }
-        })
+    }
+
+    fn remove_oldest(&mut self) -> u64 {
+        let Some((number, size)) = self.kept.pop_front() else { return 0 };
+        // A viewer that reads it just now keeps its open file; a failure leaves a file that pruning finds.
+        let _ = fs::remove_file(self.dir.join(layout::segment_file_name(number)));
+        size
+    }
+}
+
+/// Whether the disk, or the user's share of it, is full.
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}
+
+/// Appends bytes to a file that has `len` of them. Where not all of them can be written none is.
+fn append(file: &mut File, len: &mut u64, bytes: &[u8]) -> io::Result<()> {
+    match file.write_all(bytes) {
+        Ok(()) => {
+            *len += bytes.len() as u64;
+            Ok(())
+        }
+        Err(error) => {
+            // Half a frame would be damage to those who read it. Where it stays it is: they step over it.
+            let _ = file.set_len(*len).and_then(|()| file.seek(SeekFrom::Start(*len)));
+            Err(error)
+        }
     }
 }
 
@@ -171,6 +220,34 @@ mod tests {
         for name in names {
             assert_eq!(fs::metadata(dir.join(name)).unwrap().mode() & 0o777, 0o600);
         }
+    }
+
+    /// A segment whose file takes nothing, as on a full disk.
+    fn full(output: &mut Output) -> &mut Segments {
+        let Output::Session(segments) = output else { unreachable!() };
+        segments.current = Some(OpenOptions::new().write(true).open("/dev/full").unwrap());
+        segments
+    }
+
+    #[test]
+    fn a_full_disk_takes_the_oldest_segments_first_and_leaves_whole_frames() {
+        let temp = tempfile::tempdir().unwrap();
+        let mut output = Output::session(temp.path(), "s", 0).unwrap();
+        for _ in 0..3 {
+            output.begin_segment().unwrap();
+            output.write(b"whole").unwrap();
+        }
+        full(&mut output);
+        assert!(matches!(output.write(b"more"), Err(Warning::Write { .. })));
+        let dir = temp.path().join("s");
+        assert_eq!(segment_files(&dir), [layout::segment_file_name(2)], "the newest stays");
+        assert_eq!(fs::read(dir.join(layout::segment_file_name(2))).unwrap(), b"whole");
+        // A segment to which nothing could be written is the one that goes on.
+        output.begin_segment().unwrap();
+        full(&mut output);
+        assert!(output.write(b"preamble").is_err());
+        output.begin_segment().unwrap();
+        assert_eq!(segment_files(&dir).last(), Some(&layout::segment_file_name(3)));
     }
 
     #[test]

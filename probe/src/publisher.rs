@@ -66,7 +66,8 @@ impl Publisher {
 
     /// The id of a track that is about to be opened; `None` where it cannot be recorded.
     pub(crate) fn next_track_id(&self) -> Option<TrackId> {
-        if !switch::is_recording() || !self.is_of_this_process() || self.is_stopping() {
+        // While nothing can be published a track is opened all the same: it is recorded once there is room.
+        if !switch::has_session() || !self.is_of_this_process() || self.is_stopping() {
             return None;
         }
         let id = self.next_track.fetch_add(1, Ordering::Relaxed);

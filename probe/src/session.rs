@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gnntop_sensors::SensorOptions;
 use gnntop_wire::{Definition, Place, TrackRole, layout};
@@ -16,6 +16,11 @@ use crate::threads::{self, Spawn};
 use crate::track::Track;
 use crate::warning::{Listener, Warning};
 use crate::{accounts, directory, fork, sensing, switch};
+
+/// A program's end waits for our threads this long at most, whatever the file system does.
+const END_WITHIN: Duration = Duration::from_secs(2);
+/// Time between two looks whether a thread has ended.
+const JOIN_INTERVAL: Duration = Duration::from_micros(200);
 
 /// How a session is to be; made by [`Session::builder`].
 pub struct SessionBuilder {
@@ -118,6 +123,7 @@ struct Running {
     /// Rings of workers; made for the first of them.
     workers: OnceLock<Waiting>,
     dir: Option<PathBuf>,
+    listener: Listener,
 }
 
 impl Session {
@@ -183,7 +189,8 @@ impl Running {
         });
         let listener = settings.on_warning.clone();
         switch::begin_session();
-        let mut running = Self { publisher, threads: Vec::new(), workers: OnceLock::new(), dir: dir.clone() };
+        let (workers, threads) = (OnceLock::new(), Vec::new());
+        let mut running = Self { publisher, threads, workers, dir: dir.clone(), listener: listener.clone() };
         let drain = Drain::new(Arc::clone(&running.publisher), settings, dir);
         if let Err(error) = running.spawn(spawn, "gnntop drain", move || drain.run()) {
             listener.tell(&Warning::Thread { error });
@@ -212,13 +219,27 @@ impl Drop for Running {
             return std::mem::forget(std::mem::take(&mut self.threads));
         }
         self.publisher.stop();
-        for thread in self.threads.drain(..).rev() {
-            thread.thread().unpark();
-            // A panic there was reported by the panic hook and must not become the program's.
-            let _ = thread.join();
-        }
+        let give_up_at = Instant::now() + END_WITHIN;
+        let left = self.threads.drain(..).rev().filter_map(|thread| join_until(thread, give_up_at).err()).count();
         switch::end_session();
+        if left > 0 {
+            self.listener.tell(&Warning::Unfinished { waited: END_WITHIN });
+        }
     }
+}
+
+/// Waits for the end of a thread. One that hangs in the file system is left behind, and given back.
+fn join_until(thread: JoinHandle<()>, give_up_at: Instant) -> Result<(), JoinHandle<()>> {
+    thread.thread().unpark();
+    while !thread.is_finished() {
+        if Instant::now() >= give_up_at {
+            return Err(thread);
+        }
+        std::thread::sleep(JOIN_INTERVAL);
+    }
+    // A panic there was reported by the panic hook and must not become the program's.
+    let _ = thread.join();
+    Ok(())
 }
 
 #[cfg(test)]
@@ -252,6 +273,16 @@ mod tests {
         assert_eq!(session.dir(), None);
         assert!(!session.track("train", TrackRole::Training).is_recording());
         assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_program_does_not_wait_for_a_thread_that_hangs() {
+        // As one that writes to a file system that is frozen.
+        let (tell, told) = mpsc::channel();
+        let mut builder = Session::builder("hangs").on_warning(move |warning| tell.send(warning.to_string()).unwrap());
+        builder.spawn = |_, _| std::thread::Builder::new().spawn(|| std::thread::sleep(Duration::from_secs(3600)));
+        drop(builder.start());
+        assert_eq!(told.recv().unwrap(), "gnntop leaves its stream unfinished: the file system did not take it within 2s");
     }
 
     #[test]

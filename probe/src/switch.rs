@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Off under `GNNTOP=0`, before the first session, after the last, once publishing failed, and in a forked child.
+/// Off under `GNNTOP=0`, before the first session, after the last, while publishing fails, and in a forked child.
 static RECORDING: AtomicBool = AtomicBool::new(false);
 /// Sessions running in this process; recording is on while there is one.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
@@ -25,9 +25,21 @@ pub(crate) fn end_session() {
     }
 }
 
-/// Nothing is recorded from now on, until the next session begins.
+/// Nothing is recorded from now on, until it can be published again or the next session begins.
 pub(crate) fn stop_recording() {
     RECORDING.store(false, Ordering::Relaxed);
+}
+
+/// Something is recorded again.
+pub(crate) fn resume_recording() {
+    if RUNNING.load(Ordering::SeqCst) > 0 {
+        RECORDING.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether a session runs, recorded or not.
+pub(crate) fn has_session() -> bool {
+    RUNNING.load(Ordering::SeqCst) > 0
 }
 
 /// In a forked child: the sessions are its parent's. Only stores to atomics, as is allowed between fork and exec.

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gnntop_wire::text;
@@ -19,7 +20,7 @@ pub enum Warning {
         problem: &'static str,
     },
     /// A file or directory cannot be made or written.
-    #[error("gnntop does not publish: cannot write {path}: {error}", path = path.display())]
+    #[error("gnntop does not publish: cannot write {path}: {error}; it tries again now and then", path = path.display())]
     Write {
         /// The file or directory.
         path: PathBuf,
@@ -31,6 +32,12 @@ pub enum Warning {
     RecordingExists {
         /// The file.
         path: PathBuf,
+    },
+    /// The file system did not take the end of the stream, and the program did not wait for it.
+    #[error("gnntop leaves its stream unfinished: the file system did not take it within {waited:?}")]
+    Unfinished {
+        /// How long was waited.
+        waited: Duration,
     },
     /// The thread that publishes could not be started.
     #[error("gnntop does not publish: cannot start a thread: {error}")]

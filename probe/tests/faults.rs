@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::program::{output_of, program, sessions};
 use crate::reading::Stream;
 use gnntop_probe::{Session, TrackRole, intern, phase, span, step};
-use gnntop_wire::NameKind;
+use gnntop_wire::{NameKind, Stopped};
 
 fn train(steps: u64) {
     for _ in 0..steps {
@@ -79,13 +79,13 @@ fn another_users_directory_is_refused() {
 }
 
 #[test]
-fn a_full_disk_ends_publishing_with_one_warning() {
+fn a_limit_that_leaves_no_room_is_one_warning() {
     let temp = tempfile::tempdir().unwrap();
     let mut command = program("faults::child_trains", temp.path());
     // SAFETY: both calls are async-signal-safe and touch only the child.
     unsafe {
         command.pre_exec(|| {
-            let limit = libc::rlimit { rlim_cur: 700, rlim_max: 700 };
+            let limit = libc::rlimit { rlim_cur: 100, rlim_max: 100 };
             libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
             if libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) == 0 {
                 Ok(())
@@ -96,6 +96,81 @@ fn a_full_disk_ends_publishing_with_one_warning() {
     }
     // The harness writes to a pipe, which the limit does not concern.
     assert_trains_on_with_one_warning(&mut command, "cannot write");
+}
+
+/// Trains for a while with more output than a file may be large.
+#[test]
+#[ignore = "run by another test, as a program of its own"]
+fn child_trains_under_a_limit() {
+    // SAFETY: a plain system call on a valid limit.
+    unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &libc::rlimit { rlim_cur: 4000, rlim_max: 4000 }) };
+    let session = Session::builder("child").sensors(None).on_warning(|w| println!("warned: {w}")).start();
+    let _track = session.track("train", TrackRole::Training);
+    train(300);
+}
+
+#[test]
+fn a_limit_on_files_is_none_on_their_number() {
+    let temp = tempfile::tempdir().unwrap();
+    let (status, said) = output_of(&mut program("faults::child_trains_under_a_limit", temp.path()));
+    assert!(status.success() && !said.contains("warned: "), "{said}");
+    let stream = Stream::of_session(&sessions(temp.path())[0]);
+    assert!(stream.damage.is_empty() && stream.ended && stream.sessions.len() > 1, "several whole segments");
+    assert!(stream.steps().len() > 150, "{} of 300 steps", stream.steps().len());
+}
+
+/// A small file system in memory, unmounted when this is dropped.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    /// Mounts it. An error is why that cannot be.
+    fn new(size: &str) -> Result<Self, String> {
+        let dir = tempfile::tempdir().unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={size},mode=0700"), "tmpfs"]).arg(dir.path());
+        match mount.output() {
+            Ok(output) if output.status.success() => Ok(Self(dir)),
+            Ok(output) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_full_disk_is_said_and_publishing_goes_on_when_there_is_room() {
+    let disk = match SmallDisk::new("256k") {
+        Ok(disk) => disk,
+        Err(reason) => return println!("skipped: no small file system can be mounted: {reason}"),
+    };
+    let (mut child, session) = started(disk.0.path());
+    let filler = disk.0.path().join("filler");
+    // Whoever comes first to the last page has it.
+    let says = || Stopped::of_lock_file(&fs::read(session.join("live")).unwrap());
+    let stopped = crate::reading::wait_for(|| {
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(&filler).unwrap();
+        while std::io::Write::write_all(&mut file, &[0; 512]).is_ok() {}
+        std::thread::sleep(Duration::from_millis(20));
+        says()
+    });
+    assert_eq!(stopped.reason, "the disk was full");
+    assert!(child.try_wait().unwrap().is_none(), "still training");
+    fs::File::open(session.join("live")).unwrap().try_lock_shared().expect_err("and alive");
+    let before = Stream::of_session(&session).steps().len();
+    fs::remove_file(&filler).unwrap();
+    crate::reading::wait_for(|| {
+        std::thread::sleep(Duration::from_millis(20));
+        let goes_on = says().is_none() && Stream::of_session(&session).steps().len() > before + 10;
+        goes_on.then_some(())
+    });
+    assert!(Stream::of_session(&session).damage.is_empty(), "no half frame was left behind");
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 #[test]

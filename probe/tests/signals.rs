@@ -50,7 +50,7 @@ fn child_hits_a_limit() {
     let session = Session::builder("limited").sensors(None).on_warning(|_| ()).start();
     let track = session.track("train", TrackRole::Training);
     // SAFETY: a plain system call on a valid limit.
-    unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &libc::rlimit { rlim_cur: 700, rlim_max: 700 }) };
+    unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &libc::rlimit { rlim_cur: 100, rlim_max: 100 }) };
     for _ in 0..200 {
         let _step = step(0);
         drop(span(&phase::FORWARD));

@@ -4,7 +4,7 @@
 //! ```text
 //! $GNNTOP_DIR/                          else $XDG_RUNTIME_DIR/gnntop, else gnntop-UID in the temporary folder; mode 0700
 //!   pna-4711-5f3a90c2/                  one session: name, process id, start of its session id; mode 0700
-//!     live                              locked (flock) by the publisher as long as it lives
+//!     live                              locked (flock) by the publisher as long as it lives; see `Stopped`
 //!     00000000.gnntop, 00000001.gnntop  segments, oldest first; the last one grows; mode 0600
 //! ```
 

@@ -111,6 +111,7 @@ mod ids;
 pub mod layout;
 mod meta;
 pub mod phase;
+mod stopped;
 mod stream;
 pub mod text;
 mod units;
@@ -126,6 +127,7 @@ pub use event::{
 pub use frame::{HEADER_LEN, MAX_PAYLOAD_LEN, peek};
 pub use ids::{NameId, SignalId, StepId, TrackId};
 pub use meta::{MAX_TEXT_LEN, put_anchor, put_definitions, put_end, put_segment};
+pub use stopped::{LOCK_FILE_LEN, Stopped};
 pub use stream::{Damage, Item, StreamReader};
 pub use units::{SignalKind, Unit};
 pub use version::{FORMAT_MAJOR, FORMAT_MINOR};

@@ -9,13 +9,14 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use gnntop_wire::StreamReader;
+use gnntop_wire::{Stopped, StreamReader};
 
 use super::polling::{Progress, Source};
 use super::segments;
 use super::status::{State, Status};
 use super::tally::Tally;
 use super::trusted;
+use crate::figures;
 use crate::stream::Sink;
 
 /// Bytes read and handed over between two looks at the clock.
@@ -29,6 +30,8 @@ pub struct Live {
     later: VecDeque<u64>,
     /// The publisher was found dead, so that what is on disk now is all there will be.
     dead: bool,
+    /// Since when the publisher could not write, if it says so.
+    stopped: Option<Stopped>,
     ended: Option<String>,
     /// The segment that was read before the open one; those between them are lost.
     last_closed: Option<u64>,
@@ -69,6 +72,7 @@ impl Live {
             open: None,
             later: VecDeque::new(),
             dead: false,
+            stopped: None,
             ended: None,
             last_closed: None,
             lost_segments: 0,
@@ -105,7 +109,8 @@ impl Live {
             return Ok(Advance::Idle);
         }
         self.next_look = now + self.look_every;
-        self.dead = !segments::is_alive(&self.dir);
+        let publisher = segments::Publisher::of(&self.dir);
+        (self.dead, self.stopped) = (!publisher.alive, publisher.stopped);
         sink.see_publisher(!self.dead);
         // Where the one that comes next was dropped before it could be opened, none is open.
         let after = self.open.as_ref().map(|open| open.number).or(self.last_closed);
@@ -150,12 +155,21 @@ impl Live {
 
     fn last_words(&self) -> String {
         match &self.tally.end {
+            None if let Some(stopped) = &self.stopped => format!("ended; {}", published_until(stopped)),
             Some(reason) if reason.is_empty() => "ended".to_owned(),
             Some(reason) => format!("ended: {reason}"),
             None if self.tally.blocks == 0 => "ended before it published anything".to_owned(),
             None => "ended without a word: killed?".to_owned(),
         }
     }
+}
+
+/// What there is to say of a publisher that cannot write.
+fn published_until(stopped: &Stopped) -> String {
+    let time = figures::utc(stopped.wall_ns);
+    // The day is that of the run, which is told elsewhere.
+    let time = time.split_once(' ').map_or(time.as_str(), |(_, time)| time);
+    format!("published until {time}, then {}", stopped.reason)
 }
 
 /// Reads, again where a signal came in between.
@@ -200,6 +214,7 @@ impl Source for Live {
             title: self.tally.title(),
             live: self.ended.is_none(),
             state,
+            stopped: self.stopped.as_ref().map(published_until),
             lost_segments: self.lost_segments,
             damage: self.tally.damage,
             left_out: 0,
@@ -333,6 +348,28 @@ mod tests {
         assert_eq!(heard.steps(), [1, 2]);
         assert_eq!(heard.damages, 1);
         assert_eq!(live.status().state, State::Ended("ended without a word: killed?".to_owned()));
+    }
+
+    #[test]
+    fn a_publisher_that_cannot_write_is_told_and_is_not_dead() {
+        let (_dir, session, lock) = session();
+        session.write_segment(0, &[fixture::segment("pna", 4711, 0), fixture::steps(0..2)].concat());
+        let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
+        let stopped = Stopped { wall_ns: 1_700_000_000_000_000_000, reason: "the disk was full".to_owned() };
+        let say = |stopped| std::fs::write(session.path().join("live"), Stopped::lock_file(stopped)).unwrap();
+        say(Some(&stopped));
+        poll(&mut live, &mut heard);
+        let words = "published until 22:13:20 UTC, then the disk was full";
+        assert_eq!(live.status().state, State::Running);
+        assert_eq!(live.status().warnings(), [words]);
+        say(None);
+        session.write_segment(1, &[fixture::segment("pna", 4711, 1), fixture::steps(4..6)].concat());
+        poll(&mut live, &mut heard);
+        assert_eq!((live.status().warnings().len(), heard.steps()), (0, vec![1, 2, 5, 6]));
+        say(Some(&stopped));
+        drop(lock);
+        poll(&mut live, &mut heard);
+        assert_eq!(live.status().state, State::Ended(format!("ended; {words}")));
     }
 
     #[test]

@@ -159,6 +159,7 @@ impl Source for LiveRun {
         let mut sum = Status { title: self.title(), ..Status::default() };
         for (_, status) in &all {
             sum.live |= status.live;
+            sum.stopped = sum.stopped.take().or_else(|| status.stopped.clone());
             sum.lost_segments += status.lost_segments;
             sum.damage.add(&status.damage);
             sum.newer_format = sum.newer_format.max(status.newer_format);

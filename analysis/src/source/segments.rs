@@ -2,9 +2,10 @@
 
 use std::fs::{self, TryLockError};
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use gnntop_wire::layout;
+use gnntop_wire::{LOCK_FILE_LEN, Stopped, layout};
 
 use super::trusted;
 
@@ -23,13 +24,30 @@ pub(super) fn path(dir: &Path, number: u64) -> PathBuf {
     dir.join(layout::segment_file_name(number))
 }
 
+/// What the `live` file in a session's directory says of its publisher.
+#[derive(Debug, Default)]
+pub(super) struct Publisher {
+    /// Whether it lives.
+    pub(super) alive: bool,
+    /// Since when it could not write its stream, if that is so.
+    pub(super) stopped: Option<Stopped>,
+}
+
+impl Publisher {
+    /// Looks into the session in `dir`. Without the file, or where it cannot be opened, there is no publisher.
+    pub(super) fn of(dir: &Path) -> Self {
+        let Ok(file) = trusted::open(&dir.join(layout::LOCK_FILE)) else { return Self::default() };
+        // A lock taken here is given back when `file` closes, at once.
+        let alive = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+        let mut said = [0; LOCK_FILE_LEN];
+        let len = file.read_at(&mut said, 0).unwrap_or(0);
+        Self { alive, stopped: Stopped::of_lock_file(&said[..len]) }
+    }
+}
+
 /// Whether the publisher of the session in `dir` lives: it keeps a lock on the `live` file.
-///
-/// Without the file, or where it cannot be opened, there is no publisher.
 pub(super) fn is_alive(dir: &Path) -> bool {
-    let Ok(file) = trusted::open(&dir.join(layout::LOCK_FILE)) else { return false };
-    // A lock taken here is given back when `file` closes, at once.
-    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+    Publisher::of(dir).alive
 }
 
 #[cfg(test)]
