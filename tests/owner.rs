@@ -115,7 +115,10 @@ fn a_training_under_nohup_goes_on_too() {
 fn stop_ends_what_goes_on_without_a_view() {
     let sessions = Sessions::new();
     sessions.run(["stop"]).refused("no program that `gnntop run` has started is running");
-    let mut child = started(&sessions, "trap 'echo asked > signals; exit 0' INT; touch ready; while [ -e ready ]; do sleep 0.05; done");
+    let mut child = started(
+        &sessions,
+        "trap 'echo asked > signals; exit 0' INT; touch ready; while [ -e ready ]; do sleep 0.05; done",
+    );
     child.kill().unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(9));
     sessions.run(["stop", "no-such"]).refused("has started no program no-such that still runs");

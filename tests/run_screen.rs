@@ -2,6 +2,7 @@
 //! and its recording go on until somebody says otherwise.
 
 use std::io::{Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::sessions::{Sessions, wait_until};
@@ -13,6 +14,8 @@ struct Running {
     keyboard: Box<dyn Write + Send>,
     /// Everything that was written to the terminal.
     output: Arc<Mutex<Vec<u8>>>,
+    /// Whether the terminal is closed as soon as something more is written to it.
+    is_closing: Arc<AtomicBool>,
     master: Box<dyn MasterPty + Send>,
 }
 
@@ -33,14 +36,16 @@ impl Running {
         drop(pair.slave);
         let output = Arc::new(Mutex::new(Vec::new()));
         let (mut reader, written) = (pair.master.try_clone_reader().unwrap(), Arc::clone(&output));
+        let is_closing = Arc::new(AtomicBool::new(false));
+        let closes = Arc::clone(&is_closing);
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
-            while let Ok(len @ 1..) = reader.read(&mut bytes) {
+            while let (false, Ok(len @ 1..)) = (closes.load(Ordering::Relaxed), reader.read(&mut bytes)) {
                 written.lock().unwrap().extend(&bytes[..len]);
             }
         });
         let keyboard = pair.master.take_writer().unwrap();
-        Self { child, keyboard, output, master: pair.master }
+        Self { child, keyboard, output, is_closing, master: pair.master }
     }
 
     fn wait_for(&self, words: &str) {
@@ -65,7 +70,8 @@ impl Running {
 
     /// Closes the terminal, as a window that is closed does. Gives the exit code.
     fn close(self) -> u32 {
-        let Self { mut child, keyboard, master, .. } = self;
+        let Self { mut child, keyboard, master, is_closing, .. } = self;
+        is_closing.store(true, Ordering::Relaxed);
         drop((keyboard, master));
         child.wait().unwrap().exit_code()
     }

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gnntop_wire::{
-    BlockEncoder, Definition, End, Event, PhaseMemory, Place, SessionInfo, Stopped, TrackRole, put_anchor, put_definitions,
-    put_end, put_segment,
+    BlockEncoder, Definition, End, Event, PhaseMemory, Place, SessionInfo, Stopped, TrackRole, put_anchor,
+    put_definitions, put_end, put_segment,
 };
 
 use rustix::time::ClockId;

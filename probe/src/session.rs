@@ -282,7 +282,10 @@ mod tests {
         let mut builder = Session::builder("hangs").on_warning(move |warning| tell.send(warning.to_string()).unwrap());
         builder.spawn = |_, _| std::thread::Builder::new().spawn(|| std::thread::sleep(Duration::from_secs(3600)));
         drop(builder.start());
-        assert_eq!(told.recv().unwrap(), "gnntop leaves its stream unfinished: the file system did not take it within 2s");
+        assert_eq!(
+            told.recv().unwrap(),
+            "gnntop leaves its stream unfinished: the file system did not take it within 2s"
+        );
     }
 
     #[test]

@@ -12,7 +12,23 @@ pub(crate) type Spawn = fn(&str, Box<dyn FnOnce() + Send>) -> io::Result<JoinHan
 /// the system sends to the writer of a file (SIGXFSZ) becomes an error of that write and does not end the program.
 pub(crate) fn spawn(name: &str, body: Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>> {
     let _blocked = BlockedSignals::new();
-    std::thread::Builder::new().name(name.to_owned()).spawn(body)
+    spare_address_space();
+    std::thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES).spawn(body)
+}
+
+/// Enough for what our threads do, and for the driver that the sensors ask.
+const STACK_BYTES: usize = 512 << 10;
+
+/// Under a limit on the address space (`ulimit -v`): has the allocator of glibc share what it has between threads. It would
+/// reserve 64 MiB for each new thread, ours among them, and a program that fits into its limit alone would not with us.
+fn spare_address_space() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    if rustix::process::getrlimit(rustix::process::Resource::As).current.is_some()
+        && std::env::var_os("MALLOC_ARENA_MAX").is_none()
+    {
+        // SAFETY: it only sets a number of the allocator's, which takes its own lock for that.
+        unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
+    }
 }
 
 /// What the processor raises where a thread goes wrong. Blocked, it would end the program without its crash handler.

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use gnntop_wire::text;
 

@@ -119,6 +119,43 @@ fn a_limit_on_files_is_none_on_their_number() {
     assert!(stream.steps().len() > 150, "{} of 300 steps", stream.steps().len());
 }
 
+/// Says how much address space the process has.
+#[test]
+#[ignore = "run by another test, as a program of its own"]
+fn child_says_its_size() {
+    let size = || {
+        let status = fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmPeak:")).unwrap().to_owned();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
+    };
+    // The harness has a thread and an arena for it of its own.
+    let before = size();
+    let session = Session::builder("child").start();
+    let track = session.track("train", TrackRole::Training);
+    train(100);
+    drop((track, session));
+    println!("MiB more: {}", size() - before);
+}
+
+#[test]
+#[cfg(target_env = "gnu")]
+fn under_a_memory_limit_little_address_space_is_taken() {
+    let temp = tempfile::tempdir().unwrap();
+    let mut command = program("faults::child_says_its_size", temp.path());
+    // SAFETY: setrlimit is async-signal-safe and concerns the child alone.
+    unsafe {
+        command.pre_exec(|| {
+            let limit = libc::rlimit { rlim_cur: 4 << 30, rlim_max: 4 << 30 };
+            let done = libc::setrlimit(libc::RLIMIT_AS, &raw const limit);
+            if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+        });
+    }
+    let (status, said) = output_of(&mut command);
+    assert!(status.success(), "{said}");
+    let more = said.lines().find_map(|line| line.split("MiB more: ").nth(1)).unwrap();
+    assert!(more.parse::<u64>().unwrap() < 32, "{more} MiB");
+}
+
 /// A small file system in memory, unmounted when this is dropped.
 struct SmallDisk(tempfile::TempDir);
 

@@ -26,8 +26,8 @@ use super::window::Window;
 use crate::report::EnergyTold;
 use gnntop_analysis::findings::{Findings, Judgement, Occurrence};
 use gnntop_analysis::ranks::Run;
-use gnntop_analysis::source::{State, Status};
 use gnntop_analysis::source::catalog::Entry;
+use gnntop_analysis::source::{State, Status};
 use gnntop_analysis::store::{PhaseSlot, StepStatistics};
 
 /// Everything the screen shows.

@@ -75,7 +75,9 @@ fn is_ignored(signal: i32) -> bool {
     let mut now = MaybeUninit::<libc::sigaction>::uninit();
     // SAFETY: without a new action the call only writes the present one, to a valid place, and it is read only where the
     // call says that it wrote it.
-    unsafe { libc::sigaction(signal, ptr::null(), now.as_mut_ptr()) == 0 && now.assume_init().sa_sigaction == libc::SIG_IGN }
+    unsafe {
+        libc::sigaction(signal, ptr::null(), now.as_mut_ptr()) == 0 && now.assume_init().sa_sigaction == libc::SIG_IGN
+    }
 }
 
 /// The exit code of a program that a signal ended.

@@ -68,7 +68,8 @@ fn find(named: Option<&str>) -> anyhow::Result<Entry> {
     let mut kept: Vec<Entry> = kept.map(|(entry, _)| entry).collect();
     if let Some(named) = named {
         let of_process = || run::of_process(named.parse().ok()?).filter(|entry| entry.code.is_none());
-        kept = of_process().map_or_else(|| kept.into_iter().filter(|entry| entry.name == named).collect(), |one| vec![one]);
+        kept = of_process()
+            .map_or_else(|| kept.into_iter().filter(|entry| entry.name == named).collect(), |one| vec![one]);
     }
     match (kept.as_slice(), named) {
         ([only], _) => Ok(only.clone()),

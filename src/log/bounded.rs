@@ -68,11 +68,6 @@ impl BoundedLog {
         self.lost += bytes;
     }
 
-    /// Says in a line of its own, among the program's, what became of its run.
-    pub fn say(&mut self, text: &str) {
-        self.write(format!("[gnntop: {text}]\n").as_bytes());
-    }
-
     /// How many of these bytes could be written.
     fn append(&mut self, bytes: &[u8]) -> usize {
         let mut written = 0;
@@ -111,7 +106,8 @@ impl BoundedLog {
         (self.file, self.len) = (file, 0);
         self.forgotten += before;
         if self.forgotten > 0 {
-            let line = format!("[gnntop: this log keeps the newest output; {} bytes before it are gone]\n", self.forgotten);
+            let line =
+                format!("[gnntop: this log keeps the newest output; {} bytes before it are gone]\n", self.forgotten);
             self.append(line.as_bytes());
         }
     }

@@ -34,18 +34,14 @@ struct State {
     waiting: Vec<u8>,
     /// Output that did not fit, and is gone.
     lost: u64,
-    /// Sentences of ours, which come behind what waits.
-    said: Vec<String>,
     is_writing: bool,
     /// Nobody holds the other end any more.
     is_over: bool,
-    /// Nobody has anything to say any more.
-    is_left: bool,
 }
 
 impl State {
     fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.said.is_empty() && self.lost == 0
+        self.waiting.is_empty() && self.lost == 0
     }
 
     fn take_in(&mut self, bytes: &[u8]) {
@@ -70,12 +66,6 @@ impl Pump {
         let from = Arc::clone(&shared);
         thread::Builder::new().name("gnntop log".to_owned()).spawn(move || from.empty(log))?;
         Ok((Self { pipe, shared }, end))
-    }
-
-    /// Says a sentence of ours among the program's output.
-    pub fn say(&self, text: &str) {
-        self.shared.lock().said.push(text.to_owned());
-        self.shared.changed.notify_all();
     }
 
     /// Waits until all that was written into the pipe so far is in the log; says whether it is.
@@ -145,30 +135,21 @@ impl Shared {
         let mut state = self.lock();
         loop {
             if state.is_empty() {
-                if state.is_over && state.is_left {
+                if state.is_over {
                     return;
                 }
                 state = self.wait(state, Duration::from_secs(1));
                 continue;
             }
-            let (waiting, said) = (std::mem::take(&mut state.waiting), std::mem::take(&mut state.said));
-            let lost = std::mem::take(&mut state.lost);
+            let (waiting, lost) = (std::mem::take(&mut state.waiting), std::mem::take(&mut state.lost));
             state.is_writing = true;
             drop(state);
             log.write(&waiting);
             log.lose(lost);
-            said.iter().for_each(|text| log.say(text));
             state = self.lock();
             state.is_writing = false;
             self.changed.notify_all();
         }
-    }
-}
-
-impl Drop for Pump {
-    fn drop(&mut self) {
-        self.shared.lock().is_left = true;
-        self.shared.changed.notify_all();
     }
 }
 
@@ -181,7 +162,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     #[test]
-    fn all_that_was_written_is_in_the_log_and_what_we_say_comes_behind_it() {
+    fn all_that_was_written_is_in_the_log() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.log");
         let (pump, mut end) = Pump::start(BoundedLog::create(path.clone()).unwrap()).unwrap();
@@ -189,10 +170,9 @@ mod tests {
         end.write_all(text.as_bytes()).unwrap();
         assert!(pump.settle(LONG));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
-        pump.say("it ended");
+        assert!(!pump.is_over_within(Duration::ZERO), "more may come");
         drop(end);
         assert!(pump.is_over_within(LONG));
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), text + "[gnntop: it ended]\n");
     }
 
     #[test]

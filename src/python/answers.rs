@@ -73,7 +73,8 @@ fn remove_abandoned(temporary: &Path) {
         let is_ours = |meta: fs::Metadata| meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw();
         if maker.is_some_and(|pid| Process::find(pid).is_none()) && entry.metadata().is_ok_and(is_ours) {
             let answers = fs::read_dir(entry.path()).into_iter().flatten().flatten();
-            let of_a_process = |entry: &fs::DirEntry| entry.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok());
+            let of_a_process =
+                |entry: &fs::DirEntry| entry.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok());
             answers.filter(of_a_process).for_each(|answer| _ = fs::remove_file(answer.path()));
             let _ = fs::remove_dir(entry.path());
         }

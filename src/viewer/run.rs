@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::SIGHUP;
 
+use super::input;
 use super::keyboard::Keyboard;
 use super::options::{Outcome, ScreenOptions};
 use super::own_cost::OwnCostMeter;
 use super::signals::Signals;
 use super::terminal::Screen;
 use super::watches::Watches;
-use super::input;
 use crate::app::{Action, App, Background, ColorDepth, Effect, Preferences, View, update};
 use crate::log;
 use crate::ui::theme::Theme;

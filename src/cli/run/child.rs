@@ -22,8 +22,9 @@ use gnntop_analysis::source::discover;
 pub(super) const WAIT_INTERVAL: Duration = Duration::from_millis(50);
 /// Logs that are older are removed when a program is started.
 const KEEP_LOGS: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Ends of the log's names.
+/// Ends of the log's names, and of what is written down of a program.
 const LOG_EXTENSION: &str = "log";
+const OLD: [&str; 2] = [LOG_EXTENSION, super::register::EXTENSION];
 /// What a program said before it ended is waited for this long, where its log is slow.
 const SETTLE: Duration = Duration::from_secs(2);
 /// Lines of the log that are shown where the program failed.
@@ -88,13 +89,6 @@ impl Child {
         self.log.as_ref().map(|(_, path)| path.as_path())
     }
 
-    /// Says a sentence of ours among its output.
-    pub(super) fn say(&self, text: &str) {
-        if let Some((pump, _)) = &self.log {
-            pump.say(text);
-        }
-    }
-
     /// Whether all that it and what it has started can write is in the log, or is within this time.
     pub(super) fn output_is_over_within(&self, at_most: Duration) -> bool {
         self.log.as_ref().is_none_or(|(pump, _)| pump.is_over_within(at_most))
@@ -118,8 +112,7 @@ impl Child {
     pub(super) fn report_failure(&self, code: u8) -> Vec<String> {
         let Some((pump, path)) = self.log.as_ref().filter(|_| code != 0) else { return Vec::new() };
         pump.settle(SETTLE);
-        let mut lines =
-            vec![format!("{} ended with exit code {code}; its output is in {}", self.name, path.display())];
+        let mut lines = vec![format!("{} ended with exit code {code}; its output is in {}", self.name, path.display())];
         let last = log::read(path).unwrap_or_default();
         lines.extend(last[last.len().saturating_sub(TAIL_LINES)..].iter().map(|line| format!("  {line}")));
         let killed = killed_for_memory().zip(self.killed_before).map_or(0, |(now, before)| now.saturating_sub(before));
@@ -163,7 +156,7 @@ fn remove_old_logs(dir: &Path) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();
         let ours = entry.file_name().to_string_lossy().starts_with("gnntop-")
-            && path.extension().is_some_and(|extension| extension == LOG_EXTENSION);
+            && path.extension().is_some_and(|extension| OLD.iter().any(|old| extension == *old));
         let age = entry.metadata().ok().filter(fs::Metadata::is_file).and_then(|meta| meta.modified().ok());
         if ours && age.and_then(|time| now.duration_since(time).ok()).is_some_and(|age| age > KEEP_LOGS) {
             // One that cannot be removed stays.

@@ -51,7 +51,12 @@ pub(in super::super) struct KeepArguments {
 
 impl KeepArguments {
     /// The command line of a keeper of this program.
-    pub(super) fn words(name: &str, record: Option<(&Path, bool)>, python: bool, command: &[OsString]) -> Vec<OsString> {
+    pub(super) fn words(
+        name: &str,
+        record: Option<(&Path, bool)>,
+        python: bool,
+        command: &[OsString],
+    ) -> Vec<OsString> {
         // Names may begin with a hyphen.
         let mut words = vec!["keep".into(), format!("--name={name}").into()];
         if let Some((file, force)) = record {
@@ -106,7 +111,7 @@ fn start(arguments: &KeepArguments, starter: &UnixStream) -> anyhow::Result<Kept
     let python = if *python { Prepared::new(warn) } else { Prepared::nothing() };
     let started = SystemTime::now();
     let variables = python.variables().map(|(name, value)| (name, value.as_os_str()));
-    let child = Child::start(command, name, variables, warn).inspect_err(|_| forget(record.as_deref()))?;
+    let child = Child::start(command, name, variables, warn)?;
     let recording = file.map(|file| {
         let starter = starter.try_clone();
         let warn = move |text: &str| starter.iter().for_each(|starter| say(starter, &Told::Warning(text.to_owned())));
@@ -117,11 +122,6 @@ fn start(arguments: &KeepArguments, starter: &UnixStream) -> anyhow::Result<Kept
     let (log, answers) = (child.log_path().map(Path::to_owned), python.answers().map(Path::to_owned));
     say(starter, &Told::Started { pid: child.pid(), log, answers });
     Ok(Kept { child, signals, recording, registered, _python: python })
-}
-
-/// Removes the file of a recording of nothing.
-fn forget(record: Option<&Path>) {
-    let _ = record.map(std::fs::remove_file);
 }
 
 impl Kept {
@@ -144,7 +144,6 @@ impl Kept {
         starter.set_nonblocking(false)?;
         let mut lines = self.child.report_failure(code);
         lines.extend(self.finish_recording(starter));
-        self.child.say(&format!("ended with exit code {code}"));
         self.registered.end(code);
         say(starter, &Told::Ended { code, lines });
         self.outlast_the_output();

@@ -116,7 +116,10 @@ impl fmt::Display for Kept {
     /// Where it is, and how to come back to it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pid = self.pid;
-        write!(f, "  to see it again:  gnntop attach {pid}\n  to stop it:       gnntop stop {pid}\n  its output:       ")?;
+        write!(
+            f,
+            "  to see it again:  gnntop attach {pid}\n  to stop it:       gnntop stop {pid}\n  its output:       "
+        )?;
         match &self.log {
             Some(path) => write!(f, "{}", path.display()),
             None => f.write_str("not kept"),

@@ -155,7 +155,8 @@ pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
 /// Whether the program would be ended by the system as soon as we are gone: in a container whose only command this is, and
 /// under Slurm, where a step is over with its task.
 fn leaving_would_end_it() -> bool {
-    let is_step = || fs::read_to_string(format!("/proc/{}/comm", parent_id())).is_ok_and(|comm| comm.trim() == "slurmstepd");
+    let is_step =
+        || fs::read_to_string(format!("/proc/{}/comm", parent_id())).is_ok_and(|comm| comm.trim() == "slurmstepd");
     std::process::id() == 1 || is_step()
 }
 

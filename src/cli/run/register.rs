@@ -46,7 +46,13 @@ pub(super) struct Registered {
 }
 
 impl Registered {
-    pub(super) fn new(name: &str, program: u32, command: &[OsString], log: Option<&Path>, recording: Option<&Path>) -> Self {
+    pub(super) fn new(
+        name: &str,
+        program: u32,
+        command: &[OsString],
+        log: Option<&Path>,
+        recording: Option<&Path>,
+    ) -> Self {
         let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
         let entry = Entry {
             name: name.to_owned(),
@@ -121,7 +127,8 @@ impl Entry {
     /// Whether it is kept at this moment.
     pub(in super::super) fn is_kept(&self) -> bool {
         let is_this = |entry: &Entry| (entry.program, entry.keeper) == (self.program, self.keeper);
-        self.code.is_none() && entries().iter().any(|(entry, is_kept)| *is_kept && entry.code.is_none() && is_this(entry))
+        self.code.is_none()
+            && entries().iter().any(|(entry, is_kept)| *is_kept && entry.code.is_none() && is_this(entry))
     }
 
     /// Sends a signal to its keeper, which passes it on.

@@ -9,11 +9,15 @@ use crate::ui::sheet::{Sheet, clip};
 const NAMES: u16 = 14;
 
 /// What every reader of the screen should know, whatever the keys.
-const NOTES: [&str; 3] = [
-    "The viewer only reads. No key touches the run: quit, freeze or suspend, and it goes on.",
+const NOTES: [&str; 2] = [
     "Percentiles and shares are over all steps since the start, where nothing else is said.",
     "A dash is a value that is not there, with the reason. It is never a zero.",
 ];
+
+/// What keys do to the run, where it was started elsewhere...
+const READER: &str = "The viewer only reads. No key touches the run: quit, freeze or suspend, and it goes on.";
+/// ...and where it was started for this view.
+const OWNER: &str = "The run goes on without the view: quit, freeze or suspend. Ctrl-C asks, and only there s ends it.";
 
 /// What the reader of a view should know.
 fn notes(view: View) -> &'static [&'static str] {
@@ -109,7 +113,8 @@ fn lines<'a>(scene: &Scene<'a>) -> Vec<HelpRow<'a>> {
     let behind = behind(scene);
     let can_be = |bound: &&Bound| !bound.keys.is_empty() && behind.iter().any(|s| s.allows(bound.binding.when));
     let bound = scene.app.keymap().rows().iter().filter(can_be);
-    let notes = notes(scene.app.main_view()).iter().chain(&NOTES).map(|note| HelpRow::Note(note));
+    let owner = if scene.app.situation().started { OWNER } else { READER };
+    let notes = notes(scene.app.main_view()).iter().chain([&owner]).chain(&NOTES).map(|note| HelpRow::Note(note));
     bound.map(HelpRow::Key).chain([HelpRow::Nothing]).chain(notes).collect()
 }
 
