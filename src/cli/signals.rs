@@ -5,13 +5,11 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::Arc;
 #[cfg(feature = "workloads")]
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-#[cfg(feature = "workloads")]
-use signal_hook::flag::register_conditional_shutdown;
 use signal_hook::low_level::unregister;
 
 /// Notes the signals that ask a program to end, for as long as this lives; nothing else happens on them.
@@ -49,20 +47,41 @@ impl Drop for Interruption {
     }
 }
 
-/// From now on ends the process at once when one of these signals comes a second time: the first one asks for an end in good
-/// order, which a program that hangs does not come to.
+/// From now on ends the process at once when one of these signals comes again: the first one asks for an end in good
+/// order, which a program that hangs does not come to. One that comes right after the first is the same one on another way:
+/// Slurm sends to each process of a step, and `gnntop run` passes it on.
 ///
 /// # Errors
 /// When the system refuses a handler.
 #[cfg(feature = "workloads")]
 pub(super) fn end_at_the_second() -> io::Result<()> {
     for signal in heeded([SIGINT, SIGTERM, SIGHUP]) {
-        let was_asked = Arc::new(AtomicBool::new(false));
-        // Handlers run in the order in which they were registered: the first signal finds the flag down.
-        register_conditional_shutdown(signal, i32::from(exit_code(signal)), Arc::clone(&was_asked))?;
-        signal_hook::flag::register(signal, was_asked)?;
+        let first_ns = AtomicU64::new(0);
+        let handler = move || {
+            let now_ns = monotonic_ns();
+            let first = first_ns.compare_exchange(0, now_ns, Ordering::Relaxed, Ordering::Relaxed);
+            if first.is_err_and(|first_ns| now_ns.saturating_sub(first_ns) >= SAME_WITHIN_NS) {
+                signal_hook::low_level::exit(i32::from(exit_code(signal)));
+            }
+        };
+        // SAFETY: the handler reads a clock, changes an atomic and ends the process, all of which a handler may do.
+        unsafe { signal_hook::low_level::register(signal, handler) }?;
     }
     Ok(())
+}
+
+/// The same signal on two ways comes within this time.
+#[cfg(feature = "workloads")]
+const SAME_WITHIN_NS: u64 = 200_000_000;
+
+/// The time of `CLOCK_MONOTONIC`, as a signal handler may ask for it.
+#[cfg(feature = "workloads")]
+fn monotonic_ns() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call writes to a valid place, and does so in a signal handler too.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    // The clock is above 0, and so are its parts.
+    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
 /// Those of these signals that whoever started this program has not had ignored: `nohup` does so with SIGHUP, a shell with

@@ -144,7 +144,9 @@ pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
     let python = Watched::follow(kept.pid(), kept.answers().map(Path::to_owned));
     let mut run = Run { kept, name, started, on_hangup: arguments.on_hangup, interrupted, python };
     if screen::is_wanted(&settings) {
-        let outcome = run.show_screen(&settings)?;
+        let goes_on =
+            |_: &_| output::note(&format!("{} goes on as process {}.\n{}", run.name, run.kept.pid(), run.kept));
+        let outcome = run.show_screen(&settings).inspect_err(goes_on)?;
         if let Some(code) = run.leave(outcome, arguments.wait || leaving_would_end_it()) {
             return Ok(code);
         }
@@ -203,7 +205,7 @@ impl Run {
         if outcome == Outcome::Signal(SIGHUP) {
             return self.hang_up();
         }
-        if self.kept.ended_within(Duration::ZERO).is_some() {
+        if self.kept.process().is_none() {
             return None;
         }
         let (name, pid) = (&self.name, self.kept.pid());
