@@ -214,7 +214,7 @@ impl Source for Live {
             title: self.tally.title(),
             live: self.ended.is_none(),
             state,
-            stopped: self.stopped.as_ref().map(published_until),
+            told: self.stopped.iter().map(published_until).collect(),
             lost_segments: self.lost_segments,
             damage: self.tally.damage,
             left_out: 0,

@@ -159,7 +159,8 @@ impl Source for LiveRun {
         let mut sum = Status { title: self.title(), ..Status::default() };
         for (_, status) in &all {
             sum.live |= status.live;
-            sum.stopped = sum.stopped.take().or_else(|| status.stopped.clone());
+            let new = status.told.iter().filter(|told| !sum.told.contains(told)).cloned().collect::<Vec<_>>();
+            sum.told.extend(new);
             sum.lost_segments += status.lost_segments;
             sum.damage.add(&status.damage);
             sum.newer_format = sum.newer_format.max(status.newer_format);

@@ -23,8 +23,8 @@ pub struct Status {
     pub state: State,
     /// Whether the data is made now, so that its newest event is about as old as the last poll.
     pub live: bool,
-    /// Until when the publisher could write, where it cannot: the program goes on unseen.
-    pub stopped: Option<String>,
+    /// What its publisher or its keeper says that a person must know, such as that nothing more can be written.
+    pub told: Vec<String>,
     /// Segments dropped by the publisher before they could be read.
     pub lost_segments: u64,
     /// What of the stream could not be read.
@@ -44,7 +44,7 @@ pub struct Status {
 impl Status {
     /// What a person must know about missing data, one sentence each; empty when all was read.
     pub fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::from_iter(self.stopped.clone());
+        let mut warnings = self.told.clone();
         if let Some(first) = self.damage.first {
             let DamageTotal { holes, bytes, .. } = self.damage;
             let places = if holes == 1 { "one place".to_owned() } else { format!("{holes} places") };

@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -15,15 +16,26 @@ use super::super::exit::FAILURE;
 use super::super::output;
 use super::messages::{Asked, Incoming, Told, say};
 use gnntop_analysis::source::process::Process;
+use gnntop_analysis::source::{Control, Progress, Source, Status};
+use gnntop_analysis::stream::Sink;
 
 /// A program that a keeper owns.
 pub(super) struct Kept {
-    socket: UnixStream,
-    incoming: Incoming,
     pid: u32,
     log: Option<PathBuf>,
     answers: Option<PathBuf>,
-    /// How it ended, once it has.
+    inbox: Arc<Mutex<Inbox>>,
+    voice: Voice,
+}
+
+/// What the keeper has said since the program was started.
+struct Inbox {
+    socket: UnixStream,
+    incoming: Incoming,
+    warnings: Vec<String>,
+    /// Lines that nobody was shown yet.
+    unsaid: Vec<String>,
+    /// How the program ended, once it has.
     ended: Option<u8>,
 }
 
@@ -52,10 +64,12 @@ impl Kept {
         let mut incoming = Incoming::default();
         while let Some(told) = incoming.next(&socket) {
             match told {
-                Told::Warning(text) => warn(&text),
+                Told::Warning(text) => output::note(&warning(&text)),
                 Told::Refused(why) => bail!(why),
                 Told::Started { pid, log, answers } => {
-                    return Ok(Self { socket, incoming, pid, log, answers, ended: None });
+                    let voice = Voice(socket.try_clone().context("cannot talk to the keeper")?);
+                    let inbox = Inbox { socket, incoming, warnings: Vec::new(), unsaid: Vec::new(), ended: None };
+                    return Ok(Self { pid, log, answers, inbox: Arc::new(Mutex::new(inbox)), voice });
                 }
                 Told::Ended { .. } => break,
             }
@@ -83,32 +97,78 @@ impl Kept {
     }
 
     /// What sends it signals, from any thread.
-    pub(super) fn voice(&self) -> io::Result<Voice> {
-        self.socket.try_clone().map(Voice)
+    pub(super) fn voice(&self) -> &Voice {
+        &self.voice
     }
 
-    /// The exit code, if it has ended within `wait`. What its keeper says meanwhile is passed on.
-    pub(super) fn ended_within(&mut self, wait: Duration) -> Option<u8> {
-        if self.ended.is_none() {
-            // A time limit of zero is none at all.
-            let _ = self.socket.set_read_timeout(Some(wait.max(Duration::from_millis(1))));
-            while let Some(told) = self.incoming.next(&self.socket) {
-                match told {
-                    Told::Warning(text) => warn(&text),
-                    Told::Ended { code, lines } => {
-                        lines.iter().for_each(|line| output::note(line));
-                        self.ended = Some(code);
-                        break;
-                    }
-                    Told::Started { .. } | Told::Refused(_) => (),
+    /// The exit code, if it has ended within `wait`. What its keeper says meanwhile is printed.
+    pub(super) fn ended_within(&self, wait: Duration) -> Option<u8> {
+        let mut inbox = lock(&self.inbox);
+        inbox.listen(wait);
+        inbox.unsaid.drain(..).for_each(|line| output::note(&line));
+        inbox.ended
+    }
+
+    /// The source, which says what the keeper warns of, too.
+    pub(super) fn warn_in(&self, source: Box<dyn Source>) -> Box<dyn Source> {
+        Box::new(Warned { source, inbox: Arc::clone(&self.inbox) })
+    }
+}
+
+impl Inbox {
+    /// Takes in what has come, or comes within `wait`.
+    fn listen(&mut self, wait: Duration) {
+        if self.ended.is_some() {
+            return;
+        }
+        // What cannot be set waits, or not, and is asked again.
+        let _ = self.socket.set_nonblocking(wait.is_zero());
+        let _ = self.socket.set_read_timeout(Some(wait).filter(|wait| !wait.is_zero()));
+        while self.ended.is_none()
+            && let Some(told) = self.incoming.next(&self.socket)
+        {
+            match told {
+                Told::Warning(text) => {
+                    self.unsaid.push(warning(&text));
+                    self.warnings.push(text);
                 }
-            }
-            if self.ended.is_none() && self.incoming.is_over() {
-                output::complain("what kept the program was killed; how the program ended is not known");
-                self.ended = Some(FAILURE);
+                Told::Ended { code, lines } => {
+                    self.unsaid.extend(lines);
+                    self.ended = Some(code);
+                }
+                Told::Started { .. } | Told::Refused(_) => (),
             }
         }
-        self.ended
+        if self.ended.is_none() && self.incoming.is_over() {
+            self.unsaid.push("gnntop: what kept the program was killed; how the program ends is not known".to_owned());
+            self.ended = Some(FAILURE);
+        }
+    }
+}
+
+fn lock(inbox: &Mutex<Inbox>) -> MutexGuard<'_, Inbox> {
+    inbox.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Warned {
+    source: Box<dyn Source>,
+    inbox: Arc<Mutex<Inbox>>,
+}
+
+impl Source for Warned {
+    fn poll(&mut self, sink: &mut dyn Sink, budget: Duration) -> Progress {
+        lock(&self.inbox).listen(Duration::ZERO);
+        self.source.poll(sink, budget)
+    }
+
+    fn status(&self) -> Status {
+        let mut status = self.source.status();
+        status.told.extend(lock(&self.inbox).warnings.iter().cloned());
+        status
+    }
+
+    fn control(&mut self, control: Control) {
+        self.source.control(control);
     }
 }
 
@@ -131,12 +191,20 @@ impl fmt::Display for Kept {
 pub(super) struct Voice(UnixStream);
 
 impl Voice {
+    /// The same for another thread.
+    ///
+    /// # Errors
+    /// When the system has no handle to give.
+    pub(super) fn try_clone(&self) -> io::Result<Self> {
+        self.0.try_clone().map(Self)
+    }
+
     /// Has a signal passed on to the program and what it has started.
     pub(super) fn signal(&self, signal: i32) {
         say(&self.0, &Asked::Signal(signal));
     }
 }
 
-fn warn(text: &str) {
-    output::complain(&format!("warning: {text}"));
+fn warning(text: &str) -> String {
+    format!("gnntop: warning: {text}")
 }

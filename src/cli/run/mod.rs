@@ -140,9 +140,9 @@ pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
     let relay = Relay::catch(arguments.on_hangup)?;
     let started = SystemTime::now();
     let kept = Kept::start(&words, arguments.sensors.variables())?;
-    let interrupted = relay.pass_on(kept.voice().context("cannot talk to the keeper")?)?;
+    let interrupted = relay.pass_on(kept.voice().try_clone().context("cannot talk to the keeper")?)?;
     let python = Watched::follow(kept.pid(), kept.answers().map(Path::to_owned));
-    let mut run = Run { kept, name, started, on_hangup: arguments.on_hangup, interrupted, python };
+    let run = Run { kept, name, started, on_hangup: arguments.on_hangup, interrupted, python };
     if screen::is_wanted(&settings) {
         let goes_on =
             |_: &_| output::note(&format!("{} goes on as process {}.\n{}", run.name, run.kept.pid(), run.kept));
@@ -188,7 +188,9 @@ impl Run {
     /// Opens the live view; returns when a person leaves it, or at once if the program has ended already.
     fn show_screen(&self, settings: &Settings) -> anyhow::Result<Outcome> {
         match self.watch()? {
-            Some(source) => screen::on_started(source, settings, self.kept.log().map(Path::to_owned)),
+            Some(source) => {
+                screen::on_started(self.kept.warn_in(source), settings, self.kept.log().map(Path::to_owned))
+            }
             None => Ok(Outcome::Quit),
         }
     }
@@ -201,7 +203,7 @@ impl Run {
     }
 
     /// Does what the view was left for. Gives our exit code, where there is nothing to wait for.
-    fn leave(&mut self, outcome: Outcome, stays: bool) -> Option<u8> {
+    fn leave(&self, outcome: Outcome, stays: bool) -> Option<u8> {
         if outcome == Outcome::Signal(SIGHUP) {
             return self.hang_up();
         }
@@ -216,7 +218,7 @@ impl Run {
             }
             Outcome::Stop => {
                 output::note(&format!("{name} (process {pid}) is asked to stop, as by Ctrl-C"));
-                let _ = self.kept.voice().map(|voice| voice.signal(SIGINT));
+                self.kept.voice().signal(SIGINT);
             }
             Outcome::Signal(_) => (),
             Outcome::Quit | Outcome::Wait => {
@@ -234,13 +236,13 @@ impl Run {
         // Where there is no signal for it, the program gets one all the same.
         std::thread::sleep(LOOK_INTERVAL * 4);
         if self.interrupted.by() != Some(SIGHUP) {
-            let _ = self.kept.voice().map(|voice| voice.signal(SIGHUP));
+            self.kept.voice().signal(SIGHUP);
         }
         None
     }
 
     /// Waits for the program's end with a line now and then. Gives the exit code.
-    fn wait(&mut self, interval: Duration) -> anyhow::Result<u8> {
+    fn wait(&self, interval: Duration) -> anyhow::Result<u8> {
         let mut view = self.watch()?.map(|source| PlainView::new(source, interval));
         let mut give_up_at = None;
         loop {
