@@ -56,7 +56,9 @@ impl Output {
         let dir = sessions.join(name);
         directory::make(&dir)?;
         let lock_path = dir.join(layout::LOCK_FILE);
-        let lock = create(&lock_path).and_then(LiveLock::new);
+        // One that could not be made whole is made anew when it is tried again.
+        let lock =
+            create(&lock_path).and_then(|file| LiveLock::new(file).inspect_err(|_| _ = fs::remove_file(&lock_path)));
         let lock = lock.map_err(|error| Warning::Write { path: lock_path, error })?;
         Ok(Self::Session(Segments {
             dir,
@@ -258,6 +260,16 @@ mod tests {
         assert!(lock.try_lock_shared().is_err());
         drop(output);
         lock.try_lock_shared().unwrap();
+    }
+
+    #[test]
+    fn a_session_that_could_not_begin_begins_later() {
+        let temp = tempfile::tempdir().unwrap();
+        let sessions = temp.path().join("sessions");
+        fs::write(&sessions, "in the way").unwrap();
+        assert!(Output::session(&sessions, "s", 0).is_err());
+        fs::remove_file(&sessions).unwrap();
+        Output::session(&sessions, "s", 0).unwrap();
     }
 
     #[test]
