@@ -8,8 +8,9 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -25,10 +26,29 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// ...and one that takes longer to be read is not waited for.
 const MOST_WAIT: Duration = Duration::from_secs(1);
 
-/// The file. It is removed with this.
+/// The file. It is gone with this.
 pub(super) struct Spool {
-    path: TempPath,
+    place: Place,
     filling: Arc<Filling>,
+}
+
+/// Where the file is found.
+enum Place {
+    /// It has no name any more, and so goes with the process, however that ends.
+    Handle {
+        path: PathBuf,
+        #[expect(dead_code, reason = "held, as the path is about it")]
+        open: File,
+    },
+    /// Where a file without a name cannot be opened again.
+    Name(TempPath),
+}
+
+impl Place {
+    fn of(open: File, name: TempPath) -> Self {
+        let path = PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd()));
+        if File::open(&path).is_ok() { Self::Handle { path, open } } else { Self::Name(name) }
+    }
 }
 
 /// The reading end of the file.
@@ -92,16 +112,20 @@ impl Spool {
     /// # Errors
     /// There is no room for temporary files.
     pub(super) fn create() -> io::Result<(Self, Kept, Filler)> {
-        let (file, path) = NamedTempFile::with_prefix("gnntop-pipe-")?.into_parts();
-        let (reading, filling) = (File::open(&path)?, Arc::<Filling>::default());
+        let (file, name) = NamedTempFile::with_prefix("gnntop-pipe-")?.into_parts();
+        let (reading, filling) = (File::open(&name)?, Arc::<Filling>::default());
+        let place = Place::of(file.try_clone()?, name);
         let kept = Kept { file: reading, read: 0, filling: Arc::clone(&filling) };
         let filler = Filler { file, filling: Arc::clone(&filling) };
-        Ok((Self { path, filling }, kept, filler))
+        Ok((Self { place, filling }, kept, filler))
     }
 
     /// Where the file is.
     pub(super) fn path(&self) -> &Path {
-        &self.path
+        match &self.place {
+            Place::Handle { path, .. } => path,
+            Place::Name(name) => name,
+        }
     }
 
     /// Whether the pipe has ended, and all that came is in the file.
@@ -213,5 +237,23 @@ impl Kept {
             Phase::Whole => Given::End,
             Phase::Full => Given::Elsewhere,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_file_has_no_name_that_a_killed_process_could_leave_behind() {
+        let (spool, mut kept, filler) = Spool::create().unwrap();
+        let (rest, _) = std::sync::mpsc::sync_channel(1);
+        filler.fill(&b"all of it"[..], MOST_BYTES, &rest);
+        assert_eq!(std::fs::metadata(spool.path()).unwrap().nlink(), 0);
+        assert_eq!(std::fs::read(spool.path()).unwrap(), b"all of it");
+        assert!(matches!(kept.wait().unwrap(), Given::Chunk(chunk) if chunk == b"all of it"));
     }
 }
