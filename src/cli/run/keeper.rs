@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
@@ -23,6 +23,9 @@ use super::messages::{Asked, Incoming, Told, say};
 use super::python::Prepared;
 use super::recording::{Finished, Following, NOTHING_RECORDED, Recording, Unpublished};
 use super::register::Registered;
+
+/// The same signal on two ways comes within this time.
+const SAME_WITHIN: Duration = Duration::from_millis(200);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -96,6 +99,8 @@ struct Kept {
     signals: Signals,
     recording: Option<Following>,
     registered: Registered,
+    /// The signal that was passed on last, and when.
+    passed_on: Option<(i32, Instant)>,
     /// The folder in which its Pythons answer goes with this.
     _python: Prepared,
 }
@@ -121,7 +126,7 @@ fn start(arguments: &KeepArguments, starter: &UnixStream) -> anyhow::Result<Kept
     let registered = Registered::new(name, child.pid(), command, child.log_path(), record.as_deref());
     let (log, answers) = (child.log_path().map(Path::to_owned), python.answers().map(Path::to_owned));
     say(starter, &Told::Started { pid: child.pid(), log, answers });
-    Ok(Kept { child, signals, recording, registered, _python: python })
+    Ok(Kept { child, signals, recording, registered, passed_on: None, _python: python })
 }
 
 impl Kept {
@@ -129,13 +134,11 @@ impl Kept {
         starter.set_nonblocking(true)?;
         let mut asked = Incoming::default();
         let code = loop {
-            for signal in self.signals.pending() {
-                // A terminal's SIGQUIT does not come here: this is how `gnntop stop --kill` asks.
-                self.child.signal(if signal == SIGQUIT { SIGKILL } else { signal });
-            }
+            let mut signals: Vec<i32> = self.signals.pending().collect();
             while let Some(Asked::Signal(signal)) = asked.next(starter) {
-                self.child.signal(signal);
+                signals.push(signal);
             }
+            signals.into_iter().for_each(|signal| self.pass_on(signal));
             if let Some(code) = self.child.try_wait()? {
                 break code;
             }
@@ -148,6 +151,16 @@ impl Kept {
         say(starter, &Told::Ended { code, lines });
         self.outlast_the_output();
         Ok(())
+    }
+
+    /// Passes a signal on, once where it came on two ways: Slurm sends to each process of a step.
+    fn pass_on(&mut self, signal: i32) {
+        let now = Instant::now();
+        let is_same = |(last, at): (i32, Instant)| last == signal && now.duration_since(at) < SAME_WITHIN;
+        if !self.passed_on.replace((signal, now)).is_some_and(is_same) {
+            // A terminal's SIGQUIT does not come here: this is how `gnntop stop --kill` asks.
+            self.child.signal(if signal == SIGQUIT { SIGKILL } else { signal });
+        }
     }
 
     /// What the program has started and left behind may go on writing to the log, for as long as nobody ends this.
