@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::http::{self, Answer, Head, Request};
+use super::http::{self, Answer, Head, Request, TEXT};
 
 /// A client that has not said by then what it wants is left alone.
 const ASKING: Duration = Duration::from_secs(1);
@@ -152,9 +152,7 @@ impl Client {
             let next = match &mut self.state {
                 State::Asking(head) => match hear(&mut self.stream, head)? {
                     Head::Incomplete => return Ok(()),
-                    Head::Bad(status) => {
-                        answered(&Answer { status, content_type: super::TEXT, body: String::new() }, false)
-                    }
+                    Head::Bad(status) => answered(&Answer { status, content_type: TEXT, body: String::new() }, false),
                     Head::Whole(request) => {
                         let head_only = request.method == "HEAD";
                         match reply(&request) {
@@ -214,7 +212,7 @@ mod tests {
     use super::*;
 
     fn reply(_: &Request) -> Reply {
-        Reply::Now(Answer { status: "200 OK", content_type: super::super::TEXT, body: "here\n".to_owned() })
+        Reply::Now(Answer { status: "200 OK", content_type: TEXT, body: "here\n".to_owned() })
     }
 
     fn listening() -> (Connections, std::net::SocketAddr) {
@@ -285,7 +283,7 @@ mod tests {
         while !connections.clients.iter().any(|client| matches!(client.state, State::Waiting { .. })) {
             connections.turn(&mut later).unwrap();
         }
-        let whole = Answer { status: "200 OK", content_type: super::super::TEXT, body: "figures".to_owned() };
+        let whole = Answer { status: "200 OK", content_type: TEXT, body: "figures".to_owned() };
         give.take().unwrap().send(whole).unwrap();
         let text = answer(&mut connections, &client, &mut later);
         assert!(text.contains("Content-Length: 7\r\n") && !text.contains("figures"), "{text}");

@@ -7,8 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::super::output;
-use super::OPENMETRICS;
-use super::http::Answer;
+use super::http::{Answer, OPENMETRICS};
 use crate::export::openmetrics;
 use gnntop_analysis::findings::{Judgement, Watch};
 use gnntop_analysis::ranks::Run;

@@ -1,5 +1,10 @@
 //! As much of HTTP/1.1 (RFC 9112) as a scrape needs: the head of a request, and an answer to it.
 
+/// The type of the figures.
+pub(super) const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// The type of a few words.
+pub(super) const TEXT: &str = "text/plain; charset=utf-8";
+
 /// Bytes of a request's head.
 const MAX_HEAD: usize = 8 * 1024;
 

@@ -21,7 +21,7 @@ use super::{attach, output, signals};
 use connections::{Connections, Reply};
 use following::Following;
 use gnntop_analysis::source::{discover, target};
-use http::{Answer, Request};
+use http::{Answer, Request, TEXT};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,9 +32,6 @@ Examples:
                                                  for a Prometheus elsewhere that knows this machine as node7
 
 Scrape it as OpenMetrics; docs/export.md names the metrics. When the session ends its last figures stay until Ctrl-C.";
-
-const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-const TEXT: &str = "text/plain; charset=utf-8";
 
 /// Offer a session's figures to Prometheus while it runs
 #[derive(Debug, clap::Args)]
