@@ -1,4 +1,4 @@
-//! Time on a GPU by its own clock, with a CUDA driver that is none (`fakes/cuda.c`): what it did is in the recording, and
+//! Time on a GPU by its own clock, with a stand-in for CUDA's driver (`fakes/cuda.c`): what it did is in the recording, and
 //! whatever it answers, or does not, the training goes on. Skipped, and said, without a C compiler.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, missing_docs)]
 #![cfg(target_os = "linux")]

@@ -1,5 +1,5 @@
-//! The plugin of NCCL, with an NCCL that is none (`fakes/nccl.c`): what it tells is in the recording, and whatever it does the
-//! plugin goes on. Skipped, and said, without a C compiler.
+//! The plugin for NCCL, driven by a stand-in for NCCL (`fakes/nccl.c`): what it reports is in the recording, and no misuse
+//! breaks the plugin. Skipped, and said, without a C compiler.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, missing_docs)]
 #![cfg(target_os = "linux")]
 

@@ -1,4 +1,4 @@
-"""The GPU's memory by phase, with a torch that is none: statistics in the shape of `torch._C._cuda_memoryStats`."""
+"""The GPU's memory by phase, with a stand-in for torch: statistics in the shape of `torch._C._cuda_memoryStats`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 //! A profiler plugin of NCCL's: what the ranks' GPUs exchange, as tracks of the session, one for each communicator.
 //!
 //! NCCL opens the library that `NCCL_PROFILER_PLUGIN` names and looks for the newest version of its interface there: 5 (NCCL
-//! 2.28 and newer), 4 (2.27) and 3 (2.26) are here. Older NCCL do not tell when the GPU worked, and get nothing.
+//! 2.28 and newer), 4 (2.27) and 3 (2.26) are here. Older versions of NCCL do not say when the GPU worked, and find nothing here.
 //!
 //! Collectives, sends and receives are asked for, and the channels of the kernels that do them: when these ran is when the GPU
 //! did it. Without a session each call returns at once. No call fails, and none waits but those that make and end a

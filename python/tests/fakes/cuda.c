@@ -1,4 +1,4 @@
-/* A CUDA driver that is none: a stream that does its work in order, on a clock of its own that runs apart from the host's.
+/* A stand-in for CUDA's driver: one stream that works in order, on a clock of its own that drifts from the host's.
  * Only what gnntop calls is here, and what a test sets: which calls fail, and what was called.
  *
  * Compiled as a library called libcuda.so.1. With -DWITHOUT_ELAPSED_TIME it lacks a function, as an old driver may.

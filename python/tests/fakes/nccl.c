@@ -1,5 +1,5 @@
-/* Plays NCCL to a profiler plugin, without a GPU: loads the library as NCCL does, makes a communicator, and tells of
- * operations the way NCCL does, from a thread that hands them over and one that watches the kernels.
+/* A stand-in for NCCL, without a GPU: loads the profiler plugin the way NCCL does, makes a communicator, and reports
+ * operations, from a thread that hands them over and one that watches the kernels.
  *
  *     nccl LIBRARY VERSION        VERSION: 3, 4 or 5
  *

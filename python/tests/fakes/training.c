@@ -1,4 +1,4 @@
-/* A training on a GPU that is none, as Python's hooks would tell of it.
+/* A training on the stand-in for a GPU, reported the way Python's hooks do.
  *
  *     training LIBRARY DRIVER CASE
  *

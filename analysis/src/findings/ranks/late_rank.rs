@@ -1,5 +1,5 @@
-//! A rank that comes late to what the ranks' GPUs exchange, as NCCL tells it: where the GPUs wait for each other the host does not
-//! show it.
+//! A rank whose GPU arrives late at the collectives, as NCCL reports them: the host shows nothing of the GPUs' waiting for
+//! each other.
 //!
 //! A collective is over on all ranks at about the same time, and begins on each when that rank's GPU has come to it. So who
 //! begins it last is who the others wait for.
