@@ -108,7 +108,7 @@ pub(super) type Init4 =
 pub(super) type Init5 =
     unsafe extern "C" fn(*mut *mut c_void, u64, *mut c_int, *const c_char, c_int, c_int, c_int, *const c_void) -> c_int;
 
-/// What NCCL finds by the name `ncclProfiler_v` and a version; only [`Init`](Self::init) differs between them.
+/// What NCCL finds by the name `ncclProfiler_v` and a version; only `init` differs between them.
 #[repr(C)]
 pub struct Profiler<Init> {
     pub(super) name: *const c_char,
