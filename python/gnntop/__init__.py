@@ -122,7 +122,7 @@ def start(name: str | None = None) -> bool:
     from gnntop import _native, _program
 
     if _native.status() != _native.PUBLISHING:
-        facts = {"framework": f"Python {sys.version.split()[0]}", **_program.place()}
+        facts = {"framework": f"Python {_program.python()}", **_program.place()}
         if _native.open_session(name or _program.name(), facts):
             _program.close_at_exit()
     return _native.track("train", _native.TRAINING)

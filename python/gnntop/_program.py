@@ -27,6 +27,11 @@ def name() -> str:
     return os.path.basename(getattr(main, "__file__", None) or sys.argv[0]) or "python"
 
 
+def python() -> str:
+    """The interpreter's version, such as ``3.11.2``."""
+    return sys.version.split()[0]
+
+
 def place() -> dict[str, str]:
     """Where this process stands among the ranks of its run, as its launcher has set it; empty for a run by itself."""
     for rank, ranks, host_ranks in _LAUNCHERS:
@@ -34,6 +39,7 @@ def place() -> dict[str, str]:
             found = {"rank": os.environ[rank], "ranks": os.environ[ranks]}
             if os.environ.get(host_ranks, "").isdigit():
                 found["host_ranks"] = os.environ[host_ranks]
+                found["host_cores"] = str(len(os.sched_getaffinity(0)))
             return found
     return {}
 

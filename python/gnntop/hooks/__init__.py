@@ -30,6 +30,9 @@ _HOOKS = {
     "safetensors.torch": "pytorch.install_safetensors",
 }
 
+# The libraries that are hooked, in the order of their imports.
+_hooked: list[str] = []
+
 
 def install() -> None:
     """Hooks what is imported already, and the rest when it is."""
@@ -55,6 +58,15 @@ def uninstall() -> None:
         loop.loop.is_open = False
 
 
+def _tell(library: str) -> None:
+    """Adds a library to the fact that says what is hooked."""
+    from gnntop import _native
+
+    if library not in _hooked:
+        _hooked.append(library)
+        _native.fact("hooks", ", ".join(_hooked))
+
+
 class _Installer:
     """Installs one file of hooks; that it cannot is told like any hook that raises."""
 
@@ -71,6 +83,7 @@ class _Installer:
         getattr(importlib.import_module(f"gnntop.hooks.{file}"), function)(module)
         if module.__name__ == "torch":
             self._with_torch()
+        _tell(module.__name__.partition(".")[0])
 
     def _with_torch(self) -> None:
         from gnntop.hooks import collector

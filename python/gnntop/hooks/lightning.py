@@ -10,6 +10,7 @@ from typing import Any
 
 from gnntop.hooks.loop import loop
 from gnntop.hooks.patching import patch
+from gnntop.hooks.phases import TRANSFER
 
 
 def install(strategy: ModuleType) -> None:
@@ -17,7 +18,7 @@ def install(strategy: ModuleType) -> None:
     kind = strategy.Strategy
     patch(kind, "training_step", _before_training, _after_forward)
     patch(kind, "validation_step", _before_validation, _after_forward)
-    patch(kind, "batch_to_device", _before_transfer, _after_transfer)
+    patch(kind, "batch_to_device", *TRANSFER)
 
 
 def _before_training(args: tuple[Any, ...]) -> int | None:
@@ -33,11 +34,3 @@ def _before_validation(_: tuple[Any, ...]) -> int | None:
 
 def _after_forward(depth: int, _: object) -> None:
     loop.forward_end(depth)
-
-
-def _before_transfer(_: tuple[Any, ...]) -> int | None:
-    return loop.transfer_begin()
-
-
-def _after_transfer(depth: int, _: object) -> None:
-    loop.transfer_end(depth)

@@ -6,8 +6,8 @@ from types import ModuleType
 from typing import Any
 
 from gnntop.hooks.batches import Shape, read_with
-from gnntop.hooks.loop import loop
 from gnntop.hooks.patching import patch
+from gnntop.hooks.phases import GATHER, SAMPLE, TRANSFER
 
 
 def install_loader(loader: ModuleType) -> None:
@@ -15,8 +15,8 @@ def install_loader(loader: ModuleType) -> None:
     for name in ("NodeLoader", "LinkLoader"):
         kind = getattr(loader, name, None)
         if kind is not None:
-            patch(kind, "collate_fn", _before_sample, _after)
-            patch(kind, "filter_fn", _before_gather, _after)
+            patch(kind, "collate_fn", *SAMPLE)
+            patch(kind, "filter_fn", *GATHER)
 
 
 def install_data(data: ModuleType) -> None:
@@ -24,27 +24,7 @@ def install_data(data: ModuleType) -> None:
     for name in ("Data", "HeteroData"):
         kind = getattr(data, name)
         read_with(kind, _shape)
-        patch(kind, "to", _before_transfer, _after_transfer)
-
-
-def _before_sample(_: tuple[Any, ...]) -> int | None:
-    return loop.loading_begin("sample")
-
-
-def _before_gather(_: tuple[Any, ...]) -> int | None:
-    return loop.loading_begin("gather")
-
-
-def _after(depth: int, _: object) -> None:
-    loop.loading_end(depth)
-
-
-def _before_transfer(_: tuple[Any, ...]) -> int | None:
-    return loop.transfer_begin()
-
-
-def _after_transfer(depth: int, _: object) -> None:
-    loop.transfer_end(depth)
+        patch(kind, "to", *TRANSFER)
 
 
 def _shape(batch: Any) -> Shape:

@@ -9,6 +9,7 @@ from gnntop import _native, _program
 from gnntop.hooks import device_memory, patching, roots
 from gnntop.hooks.loop import loop
 from gnntop.hooks.patching import Hook, on_uninstall, patch, patch_phase
+from gnntop.hooks.phases import CHECKPOINT
 
 # Tokens of optimizers' steps that have begun; they nest where an optimizer calls another.
 _stepping: list[tuple[int | None, int]] = []
@@ -26,7 +27,7 @@ def install(torch: ModuleType) -> None:
     patch(torch.amp.GradScaler, "unscale_", _before_unscale, _after_part)
     for name in ("clip_grad_norm_", "clip_grad_value_"):
         patch(torch.nn.utils, name, _before_clip, _after_part)
-    patch(torch, "save", _before_save, _after_save)
+    patch(torch, "save", *CHECKPOINT)
     roots.install(torch)
     loop.describe = lambda: describe(torch)
     loop.on_open.append(lambda: _observe_device(torch))
@@ -35,7 +36,7 @@ def install(torch: ModuleType) -> None:
 def install_safetensors(safetensors: ModuleType) -> None:
     """Hooks ``safetensors.torch``."""
     for name in ("save_file", "save_model"):
-        patch(safetensors, name, _before_save, _after_save)
+        patch(safetensors, name, *CHECKPOINT)
 
 
 # ---- backward ------------------------------------------------------------------------------------------------------
@@ -110,23 +111,13 @@ def _after_part(depth: int, _: object) -> None:
     loop.part_end(depth)
 
 
-# ---- checkpoints ---------------------------------------------------------------------------------------------------
-
-
-def _before_save(_: tuple[Any, ...]) -> int | None:
-    return loop.save_begin()
-
-
-def _after_save(depth: int, _: object) -> None:
-    loop.save_end(depth)
-
-
 # ---- what the session is called, and what it runs on ---------------------------------------------------------------
 
 
 def describe(torch: ModuleType) -> tuple[str, dict[str, str]]:
     """Name and facts of the session."""
-    facts = {"framework": f"PyTorch {torch.__version__}", "threads": str(torch.get_num_threads()), **_rank(torch)}
+    facts = {"framework": f"PyTorch {torch.__version__}", "python": _program.python(), **_rank(torch)}
+    facts["threads"] = str(torch.get_num_threads())
     if torch.cuda.is_initialized():
         facts["device"] = torch.cuda.get_device_name()
     model = roots.model()
@@ -142,7 +133,9 @@ def _rank(torch: ModuleType) -> dict[str, str]:
     distributed = torch.distributed
     if not place and distributed.is_available() and distributed.is_initialized():
         place = {"rank": str(distributed.get_rank()), "ranks": str(distributed.get_world_size())}
-    return place
+    if place and distributed.is_available() and distributed.is_initialized():
+        place["engine"] = distributed.get_backend()
+    return {"device": "cpu", **place} if place else {}
 
 
 def _observe_device(torch: ModuleType) -> None:
