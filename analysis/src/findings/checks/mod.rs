@@ -19,6 +19,7 @@ mod partial_batch;
 mod phase_shift;
 pub(super) mod spike;
 mod stall;
+mod tiny_batch;
 mod warm_up;
 
 use check::Check;
@@ -27,9 +28,10 @@ use super::evidence::Evidence;
 use super::finding::{Findings, NotEnough, Outcome};
 
 /// All checks over one session.
-static ALL: [&dyn Check; 19] = [
+static ALL: [&dyn Check; 20] = [
     &spike::Spikes,
     &partial_batch::PartialBatches,
+    &tiny_batch::TinyBatches,
     &data_bound::DataBound,
     &gap::Gap,
     &stall::Stalls,

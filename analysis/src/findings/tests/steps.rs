@@ -57,6 +57,27 @@ fn spikes_that_come_regularly_are_said_to() {
 }
 
 #[test]
+fn a_batch_is_tiny_where_a_step_costs_much_whatever_its_size() {
+    let plan = |samples: f64, optimizer: u64| MadeUpStep {
+        phases: vec![("forward", MS), ("backward", 2 * MS), ("optimizer", optimizer)],
+        gap_ns: MS / 20,
+        batch: BatchShape::default(),
+        counter: Some(("samples", samples)),
+        ..MadeUpStep::default()
+    };
+    let found = only(&run(200, |_| plan(2.0, MS), &[]));
+    assert_says(&found, Kind::TinyBatch, &["batches of 2 samples", "takes 25 %", "fused"]);
+    assert_eq!(all(&run(200, |_| plan(64.0, MS), &[])).found, [], "a usual batch");
+    assert_eq!(all(&run(200, |_| plan(2.0, MS / 5), &[])).found, [], "small, but of much work");
+    let of_graphs = |edges| MadeUpStep {
+        batch: BatchShape { graphs: Some(1), nodes: None, edges: Some(edges), seeds: None },
+        ..plan(0.0, MS)
+    };
+    assert_says(&only(&run(200, |_| of_graphs(40), &[])), Kind::TinyBatch, &["batches of 1 graph "]);
+    assert_eq!(all(&run(200, |_| of_graphs(90_000), &[])).found, [], "one graph, but a large one");
+}
+
+#[test]
 fn a_partial_batch_is_no_spike_and_its_time_is_explained() {
     let plan = |step: u64| {
         let mut plan = MadeUpStep { epoch: step / 3, ..MadeUpStep::default() };

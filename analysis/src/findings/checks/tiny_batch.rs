@@ -1,0 +1,87 @@
+//! Tiny batches: so little work in a step that what it costs whatever its batch is a good part of it.
+//!
+//! To call the library, to launch kernels and to go over all parameters in the optimizer takes as long for one sample as
+//! for a hundred. A stream does not tell these costs apart, but for one: the optimizer's phase is such a cost as a whole.
+
+use gnntop_wire::phase::{BACKWARD, FORWARD, OPTIMIZER};
+
+use super::check::{Check, too_few_steps};
+use crate::figures::{count, duration, percent};
+use crate::findings::evidence::Evidence;
+use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::robust::median;
+use crate::findings::shape::batch_size;
+
+/// A batch of more samples, graphs or seeds is not tiny...
+const TINY: u64 = 8;
+/// ...and neither is one of larger graphs.
+const FEW_EDGES: u64 = 4096;
+/// The optimizer has at least this share of the time that a step computes.
+const FIXED: f64 = 0.15;
+/// The counter with the samples of a batch that is no graph.
+const SAMPLES: &str = "samples";
+
+/// The check.
+pub(super) struct TinyBatches;
+
+impl Check for TinyBatches {
+    fn kind(&self) -> Kind {
+        Kind::TinyBatch
+    }
+
+    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+        if !evidence.has_steps() {
+            return too_few_steps(evidence);
+        }
+        let Some((size, of)) = usual_size(evidence) else {
+            return Outcome::NotEnough("the program does not tell the size of its batches".to_owned());
+        };
+        let edges = evidence.median_of(|row| row.batch().edges.map(|edges| edges as f64)).unwrap_or(0.0);
+        if size > TINY || edges > FEW_EDGES as f64 {
+            return Outcome::Nothing;
+        }
+        let phase = |name| evidence.store.phase(name).map_or(0.0, |phase| evidence.phase_total_ns(phase.slot));
+        let (work, fixed) = (phase(FORWARD) + phase(BACKWARD), phase(OPTIMIZER));
+        if work == 0.0 || fixed == 0.0 {
+            return Outcome::NotEnough("the program does not tell forward, backward and optimizer apart".to_owned());
+        }
+        let of_computing = fixed / (work + fixed);
+        if of_computing < FIXED {
+            return Outcome::Nothing;
+        }
+        finding(evidence, size, of, of_computing, evidence.share(fixed)).into()
+    }
+}
+
+/// How large a batch usually is, and in what.
+fn usual_size(evidence: &Evidence<'_>) -> Option<(u64, &'static str)> {
+    if let Some(size) = evidence.median_of(|row| batch_size(row).map(|size| size as f64)) {
+        let is_graphs = evidence.rows.iter().any(|row| row.batch().graphs.is_some());
+        return Some((size as u64, if is_graphs { "graphs" } else { "seeds" }));
+    }
+    let span = evidence.span_ns()?;
+    let samples = evidence.store.counters().iter().find(|counter| evidence.store.name(counter.name) == SAMPLES)?;
+    let points = samples.series.points().filter(|point| span.contains(&point.t_ns()));
+    let size = median(&mut points.filter_map(|point| point.value()).collect::<Vec<f64>>())?;
+    Some((size as u64, SAMPLES))
+}
+
+fn finding(evidence: &Evidence<'_>, size: u64, of: &str, of_computing: f64, share: f64) -> Finding {
+    let step_ns = evidence.median_of(|row| Some(row.period_ns() as f64)).unwrap_or(0.0);
+    let of = if size == 1 { of.trim_end_matches('s') } else { of };
+    let summary = format!(
+        "batches of {} {of} are so small that the optimizer, which costs the same whatever the batch, takes {} of the \
+         time that computes",
+        count(size),
+        percent(of_computing)
+    );
+    Finding::of_run(Kind::TinyBatch, Confidence::Medium, Some(share), summary)
+        .because(format!("a step takes {}, {} for each of its {of}", duration(step_ns as u64), each(step_ns, size)))
+        .because("calling the library and launching its kernels costs the same whatever the batch, too")
+        .advise("make batches larger, as far as memory and the training allow, and compare time by sample")
+        .advise("otherwise do more in one call: a fused optimizer (fused=True), or torch.compile")
+}
+
+fn each(step_ns: f64, size: u64) -> String {
+    duration((step_ns / size.max(1) as f64) as u64)
+}
