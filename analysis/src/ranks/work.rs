@@ -21,7 +21,8 @@ pub const ONE_RANK: &str = "one rank items/s";
 pub struct Part {
     /// The step's period.
     pub period_ns: u64,
-    /// Waiting for other ranks in the all-reduce; `None` where the program does not tell it apart, or it is no longer kept.
+    /// Waiting for other ranks in the all-reduce, told by the program or inferred from what the others do; `None` where
+    /// neither can be, or it is no longer kept.
     pub wait_ns: Option<u64>,
     /// The all-reduce without the wait; `None` as above.
     pub reduce_ns: Option<u64>,
@@ -147,6 +148,7 @@ impl<'a> Ranks<'a> {
                 step.parts.push(part);
             }
         }
+        infer_waits(self.all(), &common, &mut steps);
         summed(steps, self.all().len())
     }
 
@@ -247,6 +249,25 @@ fn parts(rank: &Rank<'_>, rows: &[Option<StepRow<'_>>]) -> Vec<Option<Part>> {
     parts
 }
 
+/// Where no rank tells waiting and reducing apart, as with gloo below PyTorch: who comes last waits for nobody, so that the
+/// shortest time that any rank is in the all-reduce is what it takes, and the rest is waiting.
+fn infer_waits(ranks: &[Rank<'_>], common: &[CommonStep<'_>], steps: &mut [StepWork]) {
+    let is_told = |step: &StepWork| step.parts.iter().flatten().any(|part| part.wait_ns.is_some());
+    if ranks.len() < 2 || ranks.iter().any(|rank| rank.place.stages > 1) || steps.iter().any(is_told) {
+        return;
+    }
+    let slots: Option<Vec<_>> = ranks.iter().map(|rank| Some(rank.store.phase(phase::ALL_REDUCE)?.slot)).collect();
+    let Some(slots) = slots else { return };
+    for (step, common) in steps.iter_mut().zip(common) {
+        let times = common.rows.iter().zip(&slots).map(|(row, slot)| Some(row.as_ref()?.phase_ns(*slot)));
+        let Some(times) = times.collect::<Option<Vec<u64>>>() else { continue };
+        let reduce_ns = times.iter().copied().min().unwrap_or(0);
+        for (part, ns) in step.parts.iter_mut().flatten().zip(times) {
+            (part.wait_ns, part.reduce_ns) = (Some(ns - reduce_ns), Some(reduce_ns));
+        }
+    }
+}
+
 fn summed(steps: Vec<StepWork>, ranks: usize) -> Work {
     let mut work = Work { steps: Vec::new(), ranks: vec![RankWork::default(); ranks], skew_ns: Vec::new() };
     for step in &steps {
@@ -315,6 +336,20 @@ mod tests {
         let alone = Part { period_ns: 36 * MS, wait_ns: None, reduce_ns: None, receive_ns: 0 };
         assert_eq!(work.steps[0].parts[0], Some(alone));
         assert_eq!((work.steps[0].slowest(), work.usually_slowest(), work.ranks[0].wait_ns), (None, None, None));
+    }
+
+    #[test]
+    fn waits_that_are_not_told_follow_from_the_rank_that_comes_last() {
+        use gnntop_fixtures::uneven::{OwnStep, UnevenRun};
+        let slow: fn(u32, u64) -> OwnStep =
+            |rank, _| if rank == 2 { OwnStep::but("backward", 30 * MS) } else { OwnStep::usual() };
+        let run =
+            crate::ranks::fixture::run(&UnevenRun { own: slow, tells_waits: false, ..UnevenRun::default() }.sessions());
+        let work = run.ranks().work(50);
+        assert_eq!(work.usually_slowest(), Some((2, 1.0)));
+        assert_eq!(work.ranks[2].wait_ns, Some(0));
+        assert!(work.ranks[0].wait_ns > work.ranks[2].reduce_ns, "{:?}", work.ranks[0]);
+        assert_eq!(work.ranks[0].reduce_ns, work.ranks[2].reduce_ns);
     }
 
     #[test]

@@ -171,7 +171,10 @@ fn straggler(evidence: &SideBySide<'_>, found: &Slow) -> Finding {
     let work = |at: usize| evidence.median_of(at, |row| Some(batch_work(row)? as f64));
     let theirs = median(&mut found.peers.iter().filter_map(|at| work(*at)).collect::<Vec<f64>>());
     let host = rank.store.session().info().map(|info| info.host.as_str()).unwrap_or_default();
-    let place = format!("{} on {host}", rank.place.device);
+    let place = match rank.place.device.as_str() {
+        "" => host.to_owned(),
+        device => format!("{device} on {host}"),
+    };
     match work(found.at).zip(theirs.filter(|work| *work > 0.0)).map(|(own, theirs)| own / theirs) {
         Some(ratio) if ratio > 1.0 + EQUAL_WORK => finding
             .because(format!("its batches are {ratio:.2} x as large as those of the others"))
