@@ -26,6 +26,7 @@ mod pictures;
 mod pipeline_view;
 mod prometheus;
 mod python;
+mod python_view;
 mod ranks_view;
 mod recording;
 #[cfg(unix)]

@@ -90,7 +90,7 @@ impl Report {
             verdict: judgement.to_string(),
             findings: judgement.findings,
             device: Device::of(store, options),
-            phases: durations::phase_lines(store.phases(), statistics, &options.percentiles),
+            phases: durations::phase_lines(store, statistics, &options.percentiles),
             classes: classes::class_lines(store, options.skip_steps, &options.percentiles),
             trace: trace::trace(store, options.skip_steps),
             breakdown: Breakdown::of(store, options.skip_steps),

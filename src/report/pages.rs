@@ -43,6 +43,13 @@ fn head(reports: &[(&str, &Report)]) -> Vec<Vec<String>> {
     rows.push(row("session", &|r| known(&r.session.name)));
     rows.push(row("host", &|r| known(&r.session.host)));
     rows.push(row("command", &|r| known(&r.session.command)));
+    let mut facts: Vec<&String> = reports.iter().flat_map(|(_, report)| report.session.facts.keys()).collect();
+    facts.sort_unstable();
+    facts.dedup();
+    for key in facts {
+        let name = key.strip_prefix("inferred ").map_or_else(|| key.clone(), |phase| format!("{phase}* is inferred"));
+        rows.push(row(&name, &|r| known(r.session.facts.get(key).map_or("", String::as_str))));
+    }
     rows.push(row("state", &|r| r.session.state.to_owned()));
     rows.push(row("begin", &|r| r.session.begin_unix_ns.map_or_else(|| "-".to_owned(), utc)));
     rows.push(row("time covered", &|r| duration(r.session.covered_ns)));
@@ -64,7 +71,7 @@ fn one(blocks: &mut Vec<Block>, report: &Report) {
         blocks.push(Block::Heading("Phases".to_owned()));
         blocks.push(Block::Table(durations_table(
             "phase",
-            report.phases.iter().map(|l| (l.name.as_str(), &l.durations, l.share)),
+            report.phases.iter().map(|l| (l.marked_name(), &l.durations, l.share)),
         )));
         blocks.push(Block::Paragraph(INTERVALS.to_owned()));
         device(blocks, report);
@@ -166,9 +173,9 @@ fn mean(durations: &Durations) -> String {
     format!("{}{half}", duration(mean.round() as u64))
 }
 
-fn durations_table<'a>(
+fn durations_table<'a, N: Into<String>>(
     title: &str,
-    lines: impl Iterator<Item = (&'a str, &'a Durations, Option<f64>)>,
+    lines: impl Iterator<Item = (N, &'a Durations, Option<f64>)>,
 ) -> Vec<Vec<String>> {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let cell = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), duration);
@@ -178,7 +185,7 @@ fn durations_table<'a>(
             let head = [title, "count", "mean", "sd", "min"].map(str::to_owned).into_iter().chain(percentiles);
             rows.push(head.chain(["max", "total", "share"].map(str::to_owned)).collect());
         }
-        let mut row = vec![name.to_owned(), count(durations.count), mean(durations)];
+        let mut row = vec![name.into(), count(durations.count), mean(durations)];
         row.extend([cell(durations.sd_ns.map(|sd| sd.round() as u64)), cell(durations.min_ns)]);
         row.extend(durations.percentiles.0.iter().map(|(_, ns)| cell(*ns)));
         row.extend([

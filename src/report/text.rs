@@ -66,7 +66,10 @@ fn head(out: &mut String, report: &Report) {
         out.push_str(&format!("{}\n", session.command));
     }
     for (key, text) in &session.facts {
-        out.push_str(&format!("{key}: {text}\n"));
+        match key.strip_prefix("inferred ") {
+            Some(phase) => out.push_str(&format!("* {phase} is inferred: {text}\n")),
+            None => out.push_str(&format!("{key}: {text}\n")),
+        }
     }
     let begin = session.begin_unix_ns.map_or_else(String::new, |ns| format!(" from {}", utc(ns)));
     out.push_str(&format!("{}{begin}\n{}\n", duration(session.covered_ns), steps(report)));
@@ -127,7 +130,7 @@ fn wrapped(text: &str) -> String {
 }
 
 fn phases(out: &mut String, report: &Report) {
-    let lines = report.phases.iter().map(|line| (&*line.name, &line.durations, line.share));
+    let lines = report.phases.iter().map(|line| (line.marked_name(), &line.durations, line.share));
     durations::write(out, "phase", lines);
 }
 

@@ -1,5 +1,7 @@
 //! What all panels draw from: the app, its store, the theme, and the looks of the run's phases.
 
+use std::borrow::Cow;
+
 use super::theme::{PhaseLook, Theme};
 use crate::app::App;
 use gnntop_analysis::store::{Phase, Store};
@@ -47,6 +49,14 @@ impl<'a> Scene<'a> {
     /// Whether there is nothing but hardware to show, and a word on why.
     pub fn is_hardware_only(&self) -> bool {
         self.app.status().hint.is_some() && self.store.steps().total() == 0 && self.open_phase().is_none()
+    }
+
+    /// A phase's name, with a star where the phase is inferred; the step's detail and the hardware view say how.
+    pub fn phase_name(&self, phase: &'a Phase) -> Cow<'a, str> {
+        match self.store.session().inferred(&phase.text) {
+            Some(_) => Cow::Owned(format!("{}*", phase.text)),
+            None => Cow::Borrowed(&phase.text),
+        }
     }
 
     /// The look of the phase with this name.

@@ -47,7 +47,7 @@ impl Device {
             is_synchronised: device.is_synchronised(),
             steps: statistics.steps(),
             untimed: track.map_or(0, |track| track.dropped),
-            phases: phase_lines(store.phases(), statistics, &options.percentiles),
+            phases: phase_lines(store, statistics, &options.percentiles),
         })
     }
 

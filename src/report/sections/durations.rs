@@ -87,11 +87,21 @@ impl Durations {
 pub struct PhaseLine {
     /// The phase's name, or `gap`, or `step`.
     pub name: String,
+    /// How it is inferred; absent of a phase that is measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inferred: Option<String>,
     /// Its durations.
     #[serde(flatten)]
     pub durations: Durations,
     /// Share (0 to 1) of the steps' wall time; `null` without a step.
     pub share: Option<f64>,
+}
+
+impl PhaseLine {
+    /// The name as people read it: with a star where the phase is inferred.
+    pub fn marked_name(&self) -> String {
+        format!("{}{}", self.name, if self.inferred.is_some() { "*" } else { "" })
+    }
 }
 
 /// Durations of all spans of one name.
@@ -107,7 +117,7 @@ pub struct SpanLine {
 }
 
 pub(in crate::report) fn phase_lines(
-    phases: &[Phase],
+    store: &Store,
     statistics: &StepStatistics,
     percentages: &[f64],
 ) -> Vec<PhaseLine> {
@@ -116,11 +126,12 @@ pub(in crate::report) fn phase_lines(
     }
     let line = |phase: &Phase| {
         let durations = Durations::of(statistics.phase(phase.slot)?, percentages);
-        Some(PhaseLine { name: phase.text.clone(), durations, share: statistics.share(phase.slot) })
+        let inferred = store.session().inferred(&phase.text).map(str::to_owned);
+        Some(PhaseLine { name: phase.text.clone(), inferred, durations, share: statistics.share(phase.slot) })
     };
     let durations = Durations::of(statistics.period(), percentages);
-    let step = PhaseLine { name: "step".to_owned(), durations, share: Some(1.0) };
-    phases.iter().filter_map(line).chain([step]).collect()
+    let step = PhaseLine { name: "step".to_owned(), inferred: None, durations, share: Some(1.0) };
+    store.phases().iter().filter_map(line).chain([step]).collect()
 }
 
 /// The spans with the largest totals. Phases are left out where there are steps, which show them.
@@ -146,10 +157,10 @@ fn duration_cells(durations: &Durations) -> Vec<String> {
 }
 
 /// Writes a table of durations under a head that begins with `title`.
-pub(in crate::report) fn write<'a>(
+pub(in crate::report) fn write<'a, N: Into<String>>(
     out: &mut String,
     title: &str,
-    lines: impl Iterator<Item = (&'a str, &'a Durations, Option<f64>)>,
+    lines: impl Iterator<Item = (N, &'a Durations, Option<f64>)>,
 ) {
     let mut rows: Vec<Vec<String>> = Vec::new();
     for (name, durations, share) in lines {
@@ -159,7 +170,7 @@ pub(in crate::report) fn write<'a>(
             head.extend(["max", "total", "share"].map(str::to_owned));
             rows.push(head);
         }
-        let mut row = vec![name.to_owned()];
+        let mut row = vec![name.into()];
         row.extend(duration_cells(durations));
         row.push(share.map_or_else(|| "-".to_owned(), percent));
         rows.push(row);

@@ -7,6 +7,8 @@
 //!  ░░ F  forward      10.0 ms   10.0 ms   10.0 ms         —         —   10.0 ms
 //! ```
 
+use std::borrow::Cow;
+
 use crate::app::{LatencyLine, Over, QUANTILES, View};
 use crate::ui::headings::rule;
 use crate::ui::scene::Scene;
@@ -90,11 +92,11 @@ pub fn distribution<'a>(line: &LatencyLine<'a>, scene: &Scene<'a>) -> Option<&'a
 }
 
 /// What a line of the table is about.
-pub fn name<'a>(line: &LatencyLine<'a>, scene: &Scene<'a>) -> &'a str {
+pub fn name<'a>(line: &LatencyLine<'a>, scene: &Scene<'a>) -> Cow<'a, str> {
     match line {
-        LatencyLine::Step => "step",
-        LatencyLine::Phase(_, phase) => &phase.text,
-        LatencyLine::Span(span) => scene.store.name(span.name),
+        LatencyLine::Step => Cow::Borrowed("step"),
+        LatencyLine::Phase(_, phase) => scene.phase_name(phase),
+        LatencyLine::Span(span) => Cow::Borrowed(scene.store.name(span.name)),
     }
 }
 
@@ -110,7 +112,7 @@ fn draw_line(sheet: &mut Sheet<'_>, line: &LatencyLine<'_>, is_selected: bool, l
         sheet.cell(4, 0, look.letter, theme.strong());
     }
     let style = if is_selected { theme.strong() } else { theme.plain() };
-    sheet.text(SWATCH, 0, &clip(name(line, scene), layout.name - 1, theme), style);
+    sheet.text(SWATCH, 0, &clip(&name(line, scene), layout.name - 1, theme), style);
     let all = distribution(line, scene).filter(|all| all.count() > 0);
     let mut n = 0;
     if layout.has_count {

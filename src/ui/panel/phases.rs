@@ -151,11 +151,11 @@ fn note(layout: &Layout, scene: &Scene<'_>) -> String {
     }
 }
 
-fn draw_phase(
+fn draw_phase<'a>(
     sheet: &mut Sheet<'_>,
     layout: &Layout,
-    scene: &Scene<'_>,
-    (index, phase): (usize, &Phase),
+    scene: &Scene<'a>,
+    (index, phase): (usize, &'a Phase),
     row: Option<&StepRow<'_>>,
 ) {
     let theme = scene.theme;
@@ -163,7 +163,7 @@ fn draw_phase(
     sheet.offer(0, 0, SWATCH + layout.name, 1, Target::Phase(phase.slot));
     (1..3).for_each(|x| sheet.cell(x, 0, look.fill, look.style()));
     sheet.cell(4, 0, look.letter, theme.strong());
-    sheet.text_within(SWATCH, 0, layout.name, &clip(&phase.text, layout.name, theme), theme.plain());
+    sheet.text_within(SWATCH, 0, layout.name, &clip(&scene.phase_name(phase), layout.name, theme), theme.plain());
     let statistics = scene.app.phases().statistics();
     draw_figures(sheet, layout, scene, row.map(|row| row.phase_ns(phase.slot)), statistics.phase(phase.slot));
     let Some(share) = statistics.share(phase.slot) else { return };

@@ -65,7 +65,7 @@ fn largest<'p>(phases: &'p [Phase], row: &StepRow<'_>, most: usize) -> Vec<(&'p 
     shown
 }
 
-fn draw_phase(sheet: &mut Sheet<'_>, scene: &Scene<'_>, row: &StepRow<'_>, phase: &Phase, index: usize) {
+fn draw_phase<'a>(sheet: &mut Sheet<'_>, scene: &Scene<'a>, row: &StepRow<'_>, phase: &'a Phase, index: usize) {
     let (theme, Some(look)) = (scene.theme, scene.looks.get(index)) else { return };
     let ns = row.phase_ns(phase.slot);
     sheet.cell(1, 0, look.fill, look.style());
@@ -73,7 +73,7 @@ fn draw_phase(sheet: &mut Sheet<'_>, scene: &Scene<'_>, row: &StepRow<'_>, phase
     let has_difference = sheet.width() >= CELL_WITH_DIFFERENCE;
     let end = sheet.width().saturating_sub(1 + if has_difference { DIFFERENCE } else { 0 });
     let name = end.saturating_sub(SWATCH + FIGURE);
-    sheet.text(SWATCH, 0, &clip(&phase.text, name, theme), theme.plain());
+    sheet.text(SWATCH, 0, &clip(&scene.phase_name(phase), name, theme), theme.plain());
     sheet.text_ending(SWATCH + name, end, 0, &duration(ns), theme.plain());
     let median = scene.store.statistics().phase(phase.slot).and_then(|all| all.percentile(0.5));
     if let Some(text) = median.filter(|_| has_difference).and_then(|median| difference(ns, median)) {

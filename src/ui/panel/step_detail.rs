@@ -54,7 +54,8 @@ fn rows(scene: &Scene<'_>) -> u16 {
     let ordinal = scene.app.step_in_view();
     let found = ordinal.map_or(0, |ordinal| scene.app.findings().at_step(ordinal).take(FINDINGS_MOST).count());
     let clocks = scene.app.phases().timed_device().map_or(0, |_| CLOCK_FACTS);
-    u16::try_from(scene.store.phases().len() + found + FACTS + clocks + 1).unwrap_or(u16::MAX)
+    let inferred = inferred(scene).count();
+    u16::try_from(scene.store.phases().len() + found + inferred + FACTS + clocks + 1).unwrap_or(u16::MAX)
 }
 
 /// A line of the detail.
@@ -105,13 +106,13 @@ pub fn draw_title(sheet: &mut Sheet<'_>, scene: &Scene<'_>, row: &StepRow<'_>) {
     sheet.text_ending(x, sheet.width().saturating_sub(1), 0, &text, theme.plain());
 }
 
-fn draw_phase(sheet: &mut Sheet<'_>, scene: &Scene<'_>, row: &StepRow<'_>, phase: &Phase, look: &PhaseLook) {
+fn draw_phase<'a>(sheet: &mut Sheet<'_>, scene: &Scene<'a>, row: &StepRow<'_>, phase: &'a Phase, look: &PhaseLook) {
     let theme = scene.theme;
     let shown = scene.app.phases().row(row.ordinal());
     let told = |phase: &Phase| shown.as_ref().map(|row| row.phase_ns(phase.slot));
     (1..3).for_each(|x| sheet.cell(x, 0, look.fill, look.style()));
     sheet.cell(4, 0, look.letter, theme.strong());
-    sheet.text_within(SWATCH, 0, NAME - 1, &clip(&phase.text, NAME - 1, theme), theme.plain());
+    sheet.text_within(SWATCH, 0, NAME - 1, &clip(&scene.phase_name(phase), NAME - 1, theme), theme.plain());
     let figures = SWATCH + NAME;
     let Some(ns) = told(phase) else {
         sheet.text_ending(figures, figures + FIGURE, 0, theme.text("—", "-"), theme.dim());
@@ -141,6 +142,9 @@ fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<DetailRow<'a>> {
     for text in found(scene, row) {
         fact("found", Some(text));
     }
+    for (phase, how) in inferred(scene) {
+        fact("* inferred", Some(format!("{phase}: {how}")));
+    }
     if let Some(clock) = scene.app.phases().clock_in_words() {
         fact("clock", Some(clock));
         let other = scene.app.phases().other_clock(row.ordinal());
@@ -161,6 +165,12 @@ fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<DetailRow<'a>> {
     fact("switches", switches);
     fact("time", Some(began(scene, row)));
     lines
+}
+
+/// The phases that are inferred, and how.
+fn inferred<'a>(scene: &Scene<'a>) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let store = scene.store;
+    store.phases().iter().filter_map(|phase| Some((phase.text.as_str(), store.session().inferred(&phase.text)?)))
 }
 
 /// A step's phases by a clock, in words.

@@ -54,7 +54,22 @@ fn lines<'a>(scene: &Scene<'a>, axis: &TimeAxis, rows: u16) -> Vec<StripRow<'a>>
     lines.extend(input_and_output(&read));
     lines.extend(counters(&read));
     lines.extend(reduced(&read));
+    lines.extend(program(scene));
     lines
+}
+
+/// What the program tells of itself: what it trains with, what is hooked in it, what is inferred and how.
+fn program<'a>(scene: &Scene<'a>) -> Vec<StripRow<'a>> {
+    let session = scene.store.session();
+    if session.facts().is_empty() {
+        return Vec::new();
+    }
+    let name = session.info().map(|info| info.name.as_str()).unwrap_or_default();
+    let fact = |(key, text): (&String, &String)| match key.strip_prefix("inferred ") {
+        Some(phase) => StripRow::fact(&format!("{phase}*"), Ok(format!("inferred, {text}"))),
+        None => StripRow::fact(key, Ok(text.clone())),
+    };
+    std::iter::once(StripRow::heading("program", name)).chain(session.facts().iter().map(fact)).collect()
 }
 
 fn core_count(ns_per_s: f64) -> String {

@@ -38,7 +38,7 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
 
 fn draw_selected(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let line = scene.app.latency_line();
-    let name = format!("latency of {}", clip(percentiles::name(&line, scene), NAME_MOST, scene.theme));
+    let name = format!("latency of {}", clip(&percentiles::name(&line, scene), NAME_MOST, scene.theme));
     rule(sheet, 0, &name, &percentiles::over(scene), scene);
     let Some(all) = percentiles::distribution(&line, scene).filter(|all| all.count() > 0) else {
         sheet.text(1, 1, "it did not happen in these steps", scene.theme.dim());
