@@ -1,0 +1,88 @@
+"""Mistakes that people make, each named by a finding, and loops without any, of which none is.
+
+Denormal numbers are not among them: times alone do not tell them (docs/findings.md), and not every processor is slower
+with them. `.item()` in every step is among the clean ones: on a CPU there is no device to be waited for.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import clean
+import pytest
+from programs import GNNTOP, REACH, environment, recorded, report, steps_of
+
+HERE = Path(__file__).parent
+
+pytestmark = pytest.mark.skipif(not GNNTOP.exists(), reason=f"no {GNNTOP}: cargo build")
+
+# What a finding says of the machine that the loop runs on, and of how a training begins: other work on it, its sensors.
+OF_THE_MACHINE = {"contention", "spike", "stall", "page-faults", "warm-up", "modelled-energy", "aliasing"}
+# Kinds, and words that one of their findings must have.
+NAMED = {
+    "slow_collate": ("data-bound", "training thread"),
+    "starved": ("data-bound", "1 loader thread"),
+    "leak": ("memory-growth", "losses with their graph"),
+    "collects": ("stall", "garbage collection"),
+    "saves": ("stall", "checkpoint"),
+    "tiny_batches": ("tiny-batch", "batches of 2 samples"),
+}
+
+
+def run_preloaded(trainings: dict[str, list[str]], folder: Path) -> dict[str, dict[str, Any]]:
+    """The reports on these trainings; each is a script and its arguments."""
+    said = [":".join([name, *command]) for name, command in trainings.items()]
+    command = [sys.executable, str(HERE / "preloaded.py"), str(folder), *said]
+    subprocess.run(command, env={**environment(folder), **REACH}, check=True, timeout=600)
+    return {name: report(session_of(folder / name)) for name in trainings}
+
+
+def session_of(home: Path) -> Path:
+    (session,) = (path for path in (home / "sessions").iterdir() if path.is_dir())
+    return session
+
+
+def words_of(finding: dict[str, Any]) -> str:
+    return "\n".join([finding["summary"], *finding["evidence"], *finding["advice"]])
+
+
+@pytest.fixture(scope="module")
+def of_mistakes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    mistakes = {name: [str(HERE / "mistakes" / f"{name}.py")] for name in NAMED}
+    return run_preloaded(mistakes, tmp_path_factory.mktemp("mistakes"))
+
+
+@pytest.mark.parametrize("mistake", NAMED)
+def test_a_mistake_is_named(mistake: str, of_mistakes: dict[str, dict[str, Any]]) -> None:
+    kind, words = NAMED[mistake]
+    found = [finding for finding in of_mistakes[mistake]["findings"]["found"] if finding["kind"] == kind]
+    assert any(words in words_of(finding) for finding in found), of_mistakes[mistake]["findings"]["found"]
+
+
+def test_one_slow_rank_is_named(tmp_path: Path) -> None:
+    torchrun = [str(Path(sys.executable).parent / "torchrun"), "--nproc-per-node", "2"]
+    ran, recording = recorded([*torchrun, str(HERE / "mistakes" / "slow_rank.py")], tmp_path)
+    assert ran.code == 0, ran.err.decode()
+    seen = report(recording)
+    (found,) = (finding for finding in seen["findings"]["found"] if finding["kind"] == "straggler")
+    assert found["summary"].startswith("rank 1 is a straggler")
+    assert "longer in forward" in found["summary"]
+    slowest = {rank["rank"]: rank["slowest_share"] for rank in seen["run"]["ranks"]}
+    assert slowest[1] > 0.9
+
+
+@pytest.fixture(scope="module")
+def of_clean_loops(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    names = [loop.__name__ for loop in clean.LOOPS]
+    return run_preloaded({name: [str(HERE / "clean.py"), name] for name in names}, tmp_path_factory.mktemp("clean"))
+
+
+@pytest.mark.parametrize("loop", [loop.__name__ for loop in clean.LOOPS])
+def test_a_clean_loop_is_named_by_none(loop: str, of_clean_loops: dict[str, dict[str, Any]]) -> None:
+    seen = of_clean_loops[loop]
+    assert steps_of(seen) >= clean.STEPS
+    found = [finding for finding in seen["findings"]["found"] if finding["severity"] != "note"]
+    assert [words_of(finding) for finding in found if finding["kind"] not in OF_THE_MACHINE] == []
