@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ REACH = {
     "PYTHONPATH": str(REPOSITORY / "python/gnntop/bootstrap"),
     "GNNTOP_NATIVE": str(GNNTOP.parent / "libgnntop_python.so"),
 }
+
+# Starts a script on two ranks, which meet at a port of their own.
+TORCHRUN = [str(Path(sys.executable).parent / "torchrun"), "--standalone", "--nproc-per-node", "2"]
 
 
 @dataclass

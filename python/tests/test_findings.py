@@ -13,7 +13,7 @@ from typing import Any
 
 import clean
 import pytest
-from programs import GNNTOP, REACH, environment, recorded, report, steps_of
+from programs import GNNTOP, REACH, TORCHRUN, environment, recorded, report, steps_of
 
 HERE = Path(__file__).parent
 
@@ -63,8 +63,7 @@ def test_a_mistake_is_named(mistake: str, of_mistakes: dict[str, dict[str, Any]]
 
 
 def test_one_slow_rank_is_named(tmp_path: Path) -> None:
-    torchrun = [str(Path(sys.executable).parent / "torchrun"), "--nproc-per-node", "2"]
-    ran, recording = recorded([*torchrun, str(HERE / "mistakes" / "slow_rank.py")], tmp_path)
+    ran, recording = recorded([*TORCHRUN, str(HERE / "mistakes" / "slow_rank.py")], tmp_path)
     assert ran.code == 0, ran.err.decode()
     seen = report(recording)
     (found,) = (finding for finding in seen["findings"]["found"] if finding["kind"] == "straggler")

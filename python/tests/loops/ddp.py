@@ -1,6 +1,7 @@
 """DistributedDataParallel with gloo: started by torchrun, or alone with the argument `spawn` for two ranks by mp.spawn."""
 
 import os
+import socket
 import sys
 
 import torch
@@ -32,7 +33,9 @@ def train(rank, ranks):
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["spawn"]:
-        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29511")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free.getsockname()[1]))
         multiprocessing.spawn(train, args=(2,), nprocs=2)
     else:
         train(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
