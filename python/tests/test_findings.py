@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 pytestmark = pytest.mark.skipif(not GNNTOP.exists(), reason=f"no {GNNTOP}: cargo build")
 
 # What a finding says of the machine that the loop runs on, and of how a training begins: other work on it, its sensors.
-OF_THE_MACHINE = {"contention", "spike", "stall", "page-faults", "warm-up", "modelled-energy", "aliasing"}
+OF_THE_MACHINE = {"contention", "spike", "page-faults", "warm-up", "modelled-energy", "doubtful-energy", "aliasing"}
 # Kinds, and words that one of their findings must have.
 NAMED = {
     "slow_collate": ("data-bound", "training thread"),
@@ -43,6 +43,12 @@ def run_preloaded(trainings: dict[str, list[str]], folder: Path) -> dict[str, di
 def session_of(home: Path) -> Path:
     (session,) = (path for path in (home / "sessions").iterdir() if path.is_dir())
     return session
+
+
+def is_of_the_machine(finding: dict[str, Any]) -> bool:
+    """A single collection of garbage may be long where other work takes the processor."""
+    is_short_stall = finding["kind"] == "stall" and finding["severity"] == "minor"
+    return finding["severity"] == "note" or finding["kind"] in OF_THE_MACHINE or is_short_stall
 
 
 def words_of(finding: dict[str, Any]) -> str:
@@ -83,5 +89,4 @@ def of_clean_loops(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[s
 def test_a_clean_loop_is_named_by_none(loop: str, of_clean_loops: dict[str, dict[str, Any]]) -> None:
     seen = of_clean_loops[loop]
     assert steps_of(seen) >= clean.STEPS
-    found = [finding for finding in seen["findings"]["found"] if finding["severity"] != "note"]
-    assert [words_of(finding) for finding in found if finding["kind"] not in OF_THE_MACHINE] == []
+    assert [words_of(found) for found in seen["findings"]["found"] if not is_of_the_machine(found)] == []

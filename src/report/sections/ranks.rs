@@ -65,9 +65,10 @@ pub struct RankLine {
     pub step_p50_ns: Option<u64>,
     /// Median of its own time in a step, without waiting for others in the all-reduce, in nanoseconds.
     pub own_p50_ns: Option<u64>,
-    /// Share of its time in which it waited for others in the all-reduce; `None` where that is not told apart.
+    /// Share of its time in which it waited for others in the all-reduce, told by the program or inferred from how long
+    /// the last one to come is in it; `None` where neither can be.
     pub wait_share: Option<f64>,
-    /// Share of its time in the all-reduce itself; `None` where that is not told apart.
+    /// Share of its time in the all-reduce itself, told or inferred in the same way.
     pub reduce_share: Option<f64>,
     /// Share of the common steps in which it was the slowest.
     pub slowest_share: Option<f64>,
