@@ -170,7 +170,7 @@ fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<DetailRow<'a>> {
 /// The phases that are inferred, and how.
 fn inferred<'a>(scene: &Scene<'a>) -> impl Iterator<Item = (&'a str, &'a str)> {
     let store = scene.store;
-    store.phases().iter().filter_map(|phase| Some((phase.text.as_str(), store.session().inferred(&phase.text)?)))
+    store.phases().iter().filter_map(move |phase| Some((phase.text.as_str(), store.session().inferred(&phase.text)?)))
 }
 
 /// A step's phases by a clock, in words.
