@@ -8,12 +8,12 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-STEPS = 90
+STEPS = 72
 BATCH = 128
 
 
 def mlp() -> nn.Module:
-    return nn.Sequential(nn.Linear(64, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 1))
+    return nn.Sequential(nn.Linear(64, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 1))
 
 
 def batches(steps: int = STEPS, extra: int = 0, **options: object) -> DataLoader:
@@ -98,7 +98,7 @@ def saves_once() -> None:
 
 def convolves() -> None:
     model = nn.Sequential(
-        nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 32, 3), nn.ReLU(), nn.Flatten(), nn.Linear(512, 1)
+        nn.Conv2d(1, 64, 3), nn.ReLU(), nn.Conv2d(64, 64, 3), nn.ReLU(), nn.Flatten(), nn.Linear(1024, 1)
     )
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
     for x, y in batches():
@@ -126,7 +126,7 @@ def graphs() -> None:
         nodes = int(torch.randint(30, 60, ()))
         return Data(x=torch.randn(nodes, 64), edge_index=torch.randint(nodes, (2, 4 * nodes)), y=torch.randn(1, 1))
 
-    model = GCN(64, 256, 3, 1)
+    model = GCN(64, 512, 3, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
     for batch in GraphLoader([graph() for _ in range(32 * STEPS)], batch_size=32):
         optimizer.zero_grad()
