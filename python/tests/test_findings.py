@@ -1,7 +1,7 @@
-"""Mistakes that people make, each named by a finding, and loops without any, of which none is.
+"""Mistakes that people make, each named by a finding.
 
 Denormal numbers are not among them: times alone do not tell them (docs/findings.md), and not every processor is slower
-with them. `.item()` in every step is among the clean ones: on a CPU there is no device to be waited for.
+with them. Nor is `.item()` in every step: on a CPU there is no device to be waited for.
 """
 
 from __future__ import annotations
@@ -11,16 +11,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import clean
 import pytest
-from programs import GNNTOP, REACH, TORCHRUN, environment, recorded, report, steps_of
+from programs import GNNTOP, REACH, TORCHRUN, environment, recorded, report
 
 HERE = Path(__file__).parent
 
 pytestmark = pytest.mark.skipif(not GNNTOP.exists(), reason=f"no {GNNTOP}: cargo build")
 
-# What a finding says of the machine that the loop runs on, and of how a training begins: other work on it, its sensors.
-OF_THE_MACHINE = {"contention", "spike", "page-faults", "warm-up", "modelled-energy", "doubtful-energy", "aliasing"}
 # Kinds, and words that one of their findings must have.
 NAMED = {
     "slow_collate": ("data-bound", "training thread"),
@@ -43,12 +40,6 @@ def run_preloaded(trainings: dict[str, list[str]], folder: Path) -> dict[str, di
 def session_of(home: Path) -> Path:
     (session,) = (path for path in (home / "sessions").iterdir() if path.is_dir())
     return session
-
-
-def is_of_the_machine(finding: dict[str, Any]) -> bool:
-    """A single collection of garbage may be long where other work takes the processor."""
-    is_short_stall = finding["kind"] == "stall" and finding["severity"] == "minor"
-    return finding["severity"] == "note" or finding["kind"] in OF_THE_MACHINE or is_short_stall
 
 
 def words_of(finding: dict[str, Any]) -> str:
@@ -77,16 +68,3 @@ def test_one_slow_rank_is_named(tmp_path: Path) -> None:
     assert "longer in forward" in found["summary"]
     slowest = {rank["rank"]: rank["slowest_share"] for rank in seen["run"]["ranks"]}
     assert slowest[1] > 0.9
-
-
-@pytest.fixture(scope="module")
-def of_clean_loops(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    names = [loop.__name__ for loop in clean.LOOPS]
-    return run_preloaded({name: [str(HERE / "clean.py"), name] for name in names}, tmp_path_factory.mktemp("clean"))
-
-
-@pytest.mark.parametrize("loop", [loop.__name__ for loop in clean.LOOPS])
-def test_a_clean_loop_is_named_by_none(loop: str, of_clean_loops: dict[str, dict[str, Any]]) -> None:
-    seen = of_clean_loops[loop]
-    assert steps_of(seen) >= clean.STEPS
-    assert [words_of(found) for found in seen["findings"]["found"] if not is_of_the_machine(found)] == []

@@ -39,13 +39,14 @@ def losses(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
 @pytest.mark.parametrize("case", CASES)
 def test_all_ranks_are_seen_as_one_run(case: str, losses: Callable[[str], str], tmp_path: Path) -> None:
     command, script, phases = CASES[case]
-    watched, recording = recorded(command, tmp_path)
+    watched, _ = recorded(command, tmp_path)
     assert (watched.code, watched.out.decode()) == (0, losses(script)), watched.err.decode()
-    seen = report(recording)
+    session = next(path for path in (tmp_path / "sessions").iterdir() if path.is_dir())
+    seen = report(session)
     assert seen["run"]["engine"] == "gloo"
     assert [(rank["rank"], rank["steps"]) for rank in seen["run"]["ranks"]] == [(0, 20), (1, 20)]
     for rank in ("0", "1"):
-        done = subprocess.run([GNNTOP, "report", "--json", "--rank", rank, recording], capture_output=True, check=True)
+        done = subprocess.run([GNNTOP, "report", "--json", "--rank", rank, session], capture_output=True, check=True)
         of_rank = json.loads(done.stdout)
         assert steps_of(of_rank) == 20
         assert phases <= set(times(of_rank))

@@ -26,7 +26,7 @@ fn notes(view: View) -> &'static [&'static str] {
             "A bar is a step from the end of the one before to its own end: its phases and the gap between them.",
             "The axis follows the ordinary steps. A longer one is cut off, with its length written above it.",
             "Signs above bars are findings (key 8) and marks, where there is room; the steps view says what each means.",
-            "A phase with a star, such as forward*, is inferred and not measured; a step's detail (Enter) says how.",
+            "A phase with a star, as forward*, is inferred: a step's detail says how.",
         ],
         View::Steps => &[
             "Where steps share a column, the bar is the median one and a line goes up to the worst.",
