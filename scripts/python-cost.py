@@ -56,6 +56,7 @@ def main() -> None:
     parser.add_argument("--launches", type=int, default=3)
     parser.add_argument("--gnntop", type=Path, default=REPOSITORY / "target/release/gnntop")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended, too
     for loop in arguments.loops:
         if loop == "profiled":
             compare_with_profiler(arguments.gnntop)
