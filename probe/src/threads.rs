@@ -21,15 +21,17 @@ const STACK_BYTES: usize = 512 << 10;
 
 /// Under a limit on the address space (`ulimit -v`): has the allocator of glibc share what it has between threads. It would
 /// reserve 64 MiB for each new thread, ours among them, and a program that fits into its limit alone would not with us.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn spare_address_space() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    if rustix::process::getrlimit(rustix::process::Resource::As).current.is_some()
-        && std::env::var_os("MALLOC_ARENA_MAX").is_none()
-    {
+    use rustix::process::{Resource, getrlimit};
+    if getrlimit(Resource::As).current.is_some() && std::env::var_os("MALLOC_ARENA_MAX").is_none() {
         // SAFETY: it only sets a number of the allocator's, which takes its own lock for that.
         unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
     }
 }
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn spare_address_space() {}
 
 /// What the processor raises where a thread goes wrong. Blocked, it would end the program without its crash handler.
 const FAULTS: [libc::c_int; 7] =
