@@ -86,12 +86,14 @@ impl Drain {
     pub(crate) fn run(mut self) {
         let (mut output, mut pause, mut is_told) = (None, FIRST_PAUSE, false);
         while let Err(warning) = self.publish(&mut output) {
-            (self.defined, self.out) = Default::default();
+            // The next segment begins with all definitions.
+            self.defined.clear();
             if std::mem::take(&mut self.has_written) {
-                // The file may have reached its largest size: another one may do.
+                // The file may have reached its largest size: another one may take what this one did not.
                 pause = FIRST_PAUSE;
                 continue;
             }
+            self.out.clear();
             switch::stop_recording();
             if let Some(output) = &output {
                 output.say(Some(&stopped(&warning)));
@@ -118,7 +120,8 @@ impl Drain {
                 self.anchor();
             }
             self.sources.retain(|source| !source.is_over());
-            (self.defined, self.out) = Default::default();
+            self.defined.clear();
+            self.out.clear();
             std::thread::park_timeout(self.settings.drain_interval);
         }
         true

@@ -116,7 +116,7 @@ fn a_limit_on_files_is_none_on_their_number() {
     assert!(status.success() && !said.contains("warned: "), "{said}");
     let stream = Stream::of_session(&sessions(temp.path())[0]);
     assert!(stream.damage.is_empty() && stream.ended && stream.sessions.len() > 1, "several whole segments");
-    assert!(stream.steps().len() > 150, "{} of 300 steps", stream.steps().len());
+    assert_eq!(stream.steps().len(), 300, "what one segment did not take is in the next");
 }
 
 /// Says how much address space the process has.
@@ -205,9 +205,9 @@ fn a_full_disk_is_said_and_publishing_goes_on_when_there_is_room() {
         let goes_on = says().is_none() && Stream::of_session(&session).steps().len() > before + 10;
         goes_on.then_some(())
     });
-    assert!(Stream::of_session(&session).damage.is_empty(), "no half frame was left behind");
     child.kill().unwrap();
     child.wait().unwrap();
+    assert!(Stream::of_session(&session).damage.is_empty(), "no half frame was left behind");
 }
 
 #[test]
