@@ -1,6 +1,8 @@
 //! What a publisher says in its lock file while it cannot write its stream. The room for it is taken when the session
 //! begins, so that it can be said where the disk is full.
 
+use crate::text::clean;
+
 /// Bytes of the lock file, always.
 pub const LOCK_FILE_LEN: usize = 256;
 /// How the lock file begins while the stream is being written.
@@ -31,12 +33,11 @@ impl Stopped {
         bytes
     }
 
-    /// What the content of a lock file says; `None` where it says nothing of the kind. The reason has no control characters.
+    /// What the content of a lock file says; `None` where it says nothing of the kind. The reason is safe to show.
     pub fn of_lock_file(bytes: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LOCK_FILE_LEN)]);
         let (wall_ns, reason) = text.strip_prefix(STOPPED)?.strip_prefix(' ')?.split_once(' ')?;
-        let reason = reason.trim_end().chars().filter(|c| !c.is_control()).collect();
-        Some(Self { wall_ns: wall_ns.parse().ok()?, reason })
+        Some(Self { wall_ns: wall_ns.parse().ok()?, reason: clean(reason.trim_end().as_bytes()) })
     }
 }
 
@@ -58,6 +59,6 @@ mod tests {
         for bytes in [&b""[..], b"stopped", b"stopped x y", b"\xff\xff", &[b's'; 5000]] {
             assert_eq!(Stopped::of_lock_file(bytes), None);
         }
-        assert_eq!(Stopped::of_lock_file(b"stopped 7 a\x1b[2Jb\n").unwrap().reason, "a[2Jb");
+        assert_eq!(Stopped::of_lock_file(b"stopped 7 a\x1b[2Jb\n").unwrap().reason, "a\u{fffd}[2Jb");
     }
 }
