@@ -207,9 +207,8 @@ impl Run {
         if outcome == Outcome::Signal(SIGHUP) {
             return self.hang_up();
         }
-        if self.kept.process().is_none() {
-            return None;
-        }
+        // Of a program that has ended the exit code is waited for.
+        self.kept.process()?;
         let (name, pid) = (&self.name, self.kept.pid());
         match outcome {
             Outcome::Quit if !stays => {
