@@ -110,7 +110,6 @@ impl Connections {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 // Those a client causes by leaving, and a signal: accept(2).
                 Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {
-                    ()
                 }
                 // Where the system has no more to give, others must go first.
                 Err(error) if !self.clients.is_empty() && is_shortage(&error) => drop(self.clients.remove(0)),
