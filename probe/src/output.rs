@@ -15,6 +15,9 @@ use crate::warning::Warning;
 /// Size from which a segment is closed and the next one begun.
 const SEGMENT_BYTES: u64 = 4 << 20;
 
+/// A session that takes less of a full disk has not filled it, and keeps what it has.
+const GIVES_WAY_BYTES: u64 = 1 << 20;
+
 /// Segments that are kept at most, where a limit on the size of files makes many small ones of them.
 const MAX_SEGMENTS: usize = 1024;
 
@@ -131,7 +134,7 @@ impl Segments {
 
     /// Makes room for one more segment.
     fn drop_oldest(&mut self) {
-        let mut bytes: u64 = self.kept.iter().map(|&(_, size)| size).sum();
+        let mut bytes = self.kept_bytes();
         while !self.kept.is_empty() && (bytes + SEGMENT_BYTES > self.max_bytes || self.kept.len() >= MAX_SEGMENTS) {
             bytes -= self.remove_oldest();
         }
@@ -146,13 +149,17 @@ impl Segments {
             let path = self.dir.join(layout::segment_file_name(*number));
             if error.kind() == ErrorKind::FileTooLarge && *size > 0 {
                 self.segment_bytes = *size;
-            } else if is_full(&error) && self.kept.len() > 1 {
+            } else if is_full(&error) && self.kept.len() > 1 && self.kept_bytes() >= GIVES_WAY_BYTES {
                 // A disk that holds fewer than all of them holds the newest.
                 self.remove_oldest();
                 continue;
             }
             return Err(Warning::Write { path, error });
         }
+    }
+
+    fn kept_bytes(&self) -> u64 {
+        self.kept.iter().map(|&(_, size)| size).sum()
     }
 
     fn remove_oldest(&mut self) -> u64 {
@@ -235,15 +242,16 @@ mod tests {
     fn a_full_disk_takes_the_oldest_segments_first_and_leaves_whole_frames() {
         let temp = tempfile::tempdir().unwrap();
         let mut output = Output::session(temp.path(), "s", 0).unwrap();
+        let whole = vec![7; GIVES_WAY_BYTES as usize];
         for _ in 0..3 {
             output.begin_segment().unwrap();
-            output.write(b"whole").unwrap();
+            output.write(&whole).unwrap();
         }
         full(&mut output);
         assert!(matches!(output.write(b"more"), Err(Warning::Write { .. })));
         let dir = temp.path().join("s");
         assert_eq!(segment_files(&dir), [layout::segment_file_name(2)], "the newest stays");
-        assert_eq!(fs::read(dir.join(layout::segment_file_name(2))).unwrap(), b"whole");
+        assert_eq!(fs::read(dir.join(layout::segment_file_name(2))).unwrap(), whole);
         // A segment to which nothing could be written is the one that goes on.
         output.begin_segment().unwrap();
         full(&mut output);
