@@ -42,7 +42,7 @@ const ANALYSIS: [(&str, &[&str]); 8] = [
     ("energy", &[]),
     ("figures", &[]),
     ("stream", &[]),
-    ("source", &["stream"]),
+    ("source", &["figures", "stream"]),
     ("recorder", &["stream"]),
     ("store", &["energy", "figures", "stream"]),
     ("ranks", &["energy", "figures", "store", "stream"]),
