@@ -198,6 +198,6 @@ impl Command {
 }
 
 fn show_name(view: View) -> &'static str {
-    // Those that lie on top of another one have commands of their own.
-    if view.key().is_some() { view.name() } else { "" }
+    // Those that lie on top of another one have commands of their own, but for the marks.
+    if view.key().is_some() || view == View::Marks { view.name() } else { "" }
 }

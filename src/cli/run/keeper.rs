@@ -109,7 +109,7 @@ struct Kept {
 fn start(arguments: &KeepArguments, starter: &UnixStream) -> anyhow::Result<Kept> {
     // Who writes a file past its limit gets this signal. A handler makes an error of it, and ends where the program begins.
     signal_hook::flag::register(SIGXFSZ, Arc::<AtomicBool>::default())?;
-    let signals = Signals::new(heeded([SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT]))?;
+    let signals = Signals::new(heeded([SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2]))?;
     let KeepArguments { name, record, force, python, command } = arguments;
     let file = record.as_deref().map(|path| Recording::create(path, *force)).transpose()?;
     let warn = |text: &str| say(starter, &Told::Warning(text.to_owned()));
@@ -117,6 +117,8 @@ fn start(arguments: &KeepArguments, starter: &UnixStream) -> anyhow::Result<Kept
     let started = SystemTime::now();
     let variables = python.variables().map(|(name, value)| (name, value.as_os_str()));
     let child = Child::start(command, name, variables, warn)?;
+    // How `gnntop stop --kill` asks, also where a shell has had it ignored; the program keeps what the shell gave it.
+    signals.add_signal(SIGQUIT)?;
     let recording = file.map(|file| {
         let starter = starter.try_clone();
         let warn = move |text: &str| starter.iter().for_each(|starter| say(starter, &Told::Warning(text.to_owned())));
@@ -158,7 +160,7 @@ impl Kept {
         let now = Instant::now();
         let is_same = |(last, at): (i32, Instant)| last == signal && now.duration_since(at) < SAME_WITHIN;
         if !self.passed_on.replace((signal, now)).is_some_and(is_same) {
-            // A terminal's SIGQUIT does not come here: this is how `gnntop stop --kill` asks.
+            // A terminal's SIGQUIT does not come here.
             self.child.signal(if signal == SIGQUIT { SIGKILL } else { signal });
         }
     }

@@ -15,7 +15,7 @@ use crate::ui::sheet::{Sheet, clip};
 use gnntop_analysis::figures::{count, duration};
 
 /// Columns of a figure with the space before it.
-const FIGURE: u16 = 12;
+const FIGURE: u16 = 14;
 /// The figures of a row, the first ones first where there is not room for all.
 const HEADS: [&str; 5] = ["count", "every", "newest", "step with it", "other steps"];
 /// Columns that a mark's text has at least.
