@@ -139,8 +139,10 @@ fn stop_kills_what_does_not_listen() {
 
 #[test]
 fn a_log_keeps_the_newest_output_in_bounded_room() {
+    // 150 MB, no piece of which is too large to wait for a slow disk.
+    const OUTPUT: &str = "for i in $(seq 75); do yes | head -c 2000000; sleep 0.02; done; echo the last line; exit 3";
     let sessions = Sessions::new();
-    let ran = sessions.run(["run", "--", "sh", "-c", "yes | head -c 150000000; echo the last line; exit 3"]);
+    let ran = sessions.run(["run", "--", "sh", "-c", OUTPUT]);
     assert_eq!(ran.code, Some(3));
     assert!(ran.err.contains("  the last line"), "{}", ran.err);
     let (logs, bytes) = logs(sessions.path());

@@ -327,7 +327,7 @@ fn a_reused_pid_is_not_taken_for_the_process() {
     Pass::of(&mut set);
     fake.process_stat(&ProcessStat { start: 99999, user: 1, ..ProcessStat::default() });
     let pass = Pass::of(&mut set);
-    for name in ["process.cpu_time", "process.swap", "process.io.rchar"] {
+    for name in ["process.cpu_time", "process.swap", "process.io.rchar", "process.main_thread.cpu_wait"] {
         assert_eq!(pass.reason(name), Some("process 4242 has ended (another process has its number now)"));
     }
     fake.end_process();

@@ -1,5 +1,5 @@
 //! Takes a program's output out of its pipe into the log. The program never waits for a disk: one thread empties the pipe,
-//! another one writes, and what comes faster than it can be written is counted.
+//! another one writes. Of what comes faster than it can be written the newest is kept, and the rest is counted.
 
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -32,7 +32,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     waiting: Vec<u8>,
-    /// Output that did not fit, and is gone.
+    /// Output before that, for which there was no room.
     lost: u64,
     is_writing: bool,
     /// Nobody holds the other end any more.
@@ -40,16 +40,13 @@ struct State {
 }
 
 impl State {
-    fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.lost == 0
-    }
-
     fn take_in(&mut self, bytes: &[u8]) {
-        if self.waiting.len() + bytes.len() <= MAX_WAITING {
-            self.waiting.extend_from_slice(bytes);
-        } else {
-            self.lost += bytes.len() as u64;
+        // A program's last words matter most.
+        if self.waiting.len() + bytes.len() > MAX_WAITING {
+            self.lost += self.waiting.len() as u64;
+            self.waiting.clear();
         }
+        self.waiting.extend_from_slice(bytes);
     }
 }
 
@@ -74,7 +71,7 @@ impl Pump {
         let mut state = self.shared.lock();
         loop {
             let in_pipe = if state.is_over { 0 } else { rustix::io::ioctl_fionread(&self.pipe).unwrap_or(0) };
-            if in_pipe == 0 && state.is_empty() && !state.is_writing {
+            if in_pipe == 0 && state.waiting.is_empty() && !state.is_writing {
                 return true;
             }
             let left = give_up_at.saturating_duration_since(Instant::now());
@@ -89,7 +86,7 @@ impl Pump {
     pub fn is_over_within(&self, at_most: Duration) -> bool {
         let give_up_at = Instant::now() + at_most;
         let mut state = self.shared.lock();
-        while !(state.is_over && state.is_empty() && !state.is_writing) {
+        while !(state.is_over && state.waiting.is_empty() && !state.is_writing) {
             let left = give_up_at.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
@@ -134,7 +131,7 @@ impl Shared {
     fn empty(&self, mut log: BoundedLog) {
         let mut state = self.lock();
         loop {
-            if state.is_empty() {
+            if state.waiting.is_empty() {
                 if state.is_over {
                     return;
                 }
@@ -144,8 +141,8 @@ impl Shared {
             let (waiting, lost) = (std::mem::take(&mut state.waiting), std::mem::take(&mut state.lost));
             state.is_writing = true;
             drop(state);
-            log.write(&waiting);
             log.lose(lost);
+            log.write(&waiting);
             state = self.lock();
             state.is_writing = false;
             self.changed.notify_all();
@@ -176,9 +173,9 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_while_the_disk_is_slow_is_counted() {
+    fn while_the_disk_is_slow_the_newest_is_kept_and_the_rest_counted() {
         let mut state = State::default();
-        (0..3).for_each(|_| state.take_in(&vec![0; MAX_WAITING / 2]));
-        assert_eq!((state.waiting.len(), state.lost), (MAX_WAITING, MAX_WAITING as u64 / 2));
+        (0..3).for_each(|piece| state.take_in(&vec![piece; MAX_WAITING / 2]));
+        assert_eq!((state.waiting, state.lost), (vec![2; MAX_WAITING / 2], MAX_WAITING as u64));
     }
 }

@@ -2,8 +2,7 @@
 //!
 //! | sensor | files |
 //! |---|---|
-//! | [`process`] | `/proc/PID/stat`, `/proc/PID/status`, `/proc/PID/io` |
-//! | [`run_queue`] | `/proc/PID/schedstat` |
+//! | [`process`] | `/proc/PID/stat`, `/proc/PID/status`, `/proc/PID/io`; with [`run_queue`] `/proc/PID/schedstat` |
 //! | [`cpu`] | `/proc/stat` |
 //! | [`memory`] | `/proc/meminfo` |
 //! | [`pressure`] | `/proc/pressure/cpu`, `memory`, `io` |
@@ -37,7 +36,6 @@ use crate::sensor::{Registry, Sensor};
 pub(crate) fn open(options: &SensorOptions, registry: &mut Registry) -> Vec<Box<dyn Sensor>> {
     vec![
         Box::new(process::Process::open(options, registry)),
-        Box::new(run_queue::RunQueue::open(options, registry)),
         Box::new(cpu::Cpu::open(options, registry)),
         Box::new(memory::Memory::open(options, registry)),
         Box::new(pressure::Pressure::open(options, registry)),

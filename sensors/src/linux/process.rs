@@ -11,6 +11,7 @@ use super::descendants::Descendants;
 use super::hot_file::{FileError, FileTrouble, HotFile};
 use super::kernel::{ns_per_tick, page_bytes};
 use super::parse::{ProcessStat, keyed};
+use super::run_queue::RunQueue;
 use crate::clock::monotonic_ns;
 use crate::options::SensorOptions;
 use crate::sensor::{Registry, Sensor};
@@ -27,6 +28,7 @@ pub(super) struct Process {
     stat: HotFile,
     status: HotFile,
     io: HotFile,
+    run_queue: RunQueue,
     /// Start time of the process first seen under this PID.
     start_ticks: Option<i64>,
     /// What it has started, where that counts as its own.
@@ -73,6 +75,7 @@ impl Process {
             threads,
             status_signals: register_status(registry),
             io_signals: register_io(registry),
+            run_queue: RunQueue::new(options, registry),
         }
     }
 
@@ -117,6 +120,7 @@ impl Process {
             self.minor_faults,
             self.major_faults,
             self.threads,
+            self.run_queue.signal(),
         ];
         for signal in of_stat.into_iter().chain(self.status_signals).chain(self.io_signals) {
             sink.absent(signal, t_ns, &reason);
@@ -157,6 +161,7 @@ impl Sensor for Process {
         // Sizes in `status` are in KiB, the rest are plain numbers.
         tell_keyed(&mut self.status, &STATUS_KEYS, [1024, 1024, 1, 1], self.status_signals, sink);
         tell_keyed(&mut self.io, &IO_KEYS, [1; 4], self.io_signals, sink);
+        self.run_queue.read(sink);
     }
 }
 

@@ -1,4 +1,5 @@
-//! How long the process's main thread was ready to run and had no CPU: contention, measured.
+//! How long the process's main thread was ready to run and had no CPU: contention, measured. Part of [`super::process`], which knows
+//! whether the PID still means the same process.
 
 use gnntop_wire::{SignalKind, Unit};
 
@@ -6,7 +7,7 @@ use super::hot_file::{FileTrouble, HotFile};
 use super::parse::{decimal, words};
 use crate::clock::monotonic_ns;
 use crate::options::SensorOptions;
-use crate::sensor::{Registry, Sensor};
+use crate::sensor::Registry;
 use crate::signal::SignalIndex;
 use crate::sink::Sink;
 
@@ -18,7 +19,7 @@ pub(super) struct RunQueue {
 }
 
 impl RunQueue {
-    pub(super) fn open(options: &SensorOptions, registry: &mut Registry) -> Self {
+    pub(super) fn new(options: &SensorOptions, registry: &mut Registry) -> Self {
         let name = "process.main_thread.cpu_wait";
         Self {
             schedstat: HotFile::new(options.proc_root.join(options.pid.to_string()).join("schedstat")),
@@ -27,12 +28,13 @@ impl RunQueue {
     }
 }
 
-impl Sensor for RunQueue {
-    fn name(&self) -> &'static str {
-        "run queue"
+impl RunQueue {
+    /// The signal that it reads.
+    pub(super) fn signal(&self) -> SignalIndex {
+        self.wait
     }
 
-    fn read(&mut self, sink: &mut Sink<'_>) {
+    pub(super) fn read(&mut self, sink: &mut Sink<'_>) {
         let snapshot = match self.schedstat.read() {
             Ok(snapshot) => snapshot,
             Err(error) => {
