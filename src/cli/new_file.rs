@@ -76,13 +76,19 @@ impl NewFile {
     /// Gives it its name, where another file has that until now.
     ///
     /// # Errors
-    /// When that is not possible: then the old file is as it was.
+    /// When that is not possible: then the old file is as it was, and the new one stays beside it, which is said.
     pub(super) fn finish(self) -> anyhow::Result<()> {
         let Place::Beside(file) = self.place else { return Ok(()) };
-        let failed = || format!("cannot write over {}", self.path.display());
         // Without this, a machine that loses its power now could have neither.
-        file.as_file().sync_all().with_context(failed)?;
-        file.persist(&self.path).map(drop).map_err(|error| error.error).with_context(failed)
+        let (file, error) = match file.as_file().sync_all() {
+            Ok(()) => match file.persist(&self.path) {
+                Ok(_) => return Ok(()),
+                Err(failed) => (failed.file, failed.error),
+            },
+            Err(error) => (file, error),
+        };
+        let kept = file.keep().map(|(_, path)| format!("; what was to replace it is {}", path.display()));
+        bail!("cannot write over {}: {error}{}", self.path.display(), kept.unwrap_or_default())
     }
 
     /// Takes it back: nothing of it is worth keeping.

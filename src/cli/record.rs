@@ -1,8 +1,6 @@
 //! `gnntop record`: a session, or a part of one, into a file.
 
-use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -91,26 +89,6 @@ pub(super) fn record(arguments: &RecordArguments) -> anyhow::Result<u8> {
     }
     file.finish()?;
     Ok(code)
-}
-
-/// Makes the file of a recording, which only this user may read.
-///
-/// # Errors
-/// When it is there already and may not be written over, or cannot be made.
-pub(super) fn create(path: &Path, force: bool) -> anyhow::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).mode(0o600);
-    if force {
-        options.create(true).truncate(true)
-    } else {
-        options.create_new(true)
-    };
-    options.open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => {
-            anyhow::anyhow!("{} is there already: use --force to write over it", path.display())
-        }
-        _ => anyhow::Error::new(error).context(format!("cannot write {}", path.display())),
-    })
 }
 
 /// What to record, and until when.

@@ -1,11 +1,12 @@
 //! The end of the program's log, harmless to a terminal: its escape sequences and control characters are taken out, and of
 //! a line that was written over and over (a progress bar) only the last state is left.
 
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::bounded::older;
+use gnntop_analysis::source::trusted;
+use gnntop_wire::text;
 
 /// Bytes read from the end of the log.
 const TAIL_BYTES: u64 = 256 << 10;
@@ -34,7 +35,7 @@ fn read_end(path: &Path) -> io::Result<(Vec<u8>, bool)> {
 
 /// The last bytes of a file, at most so many, and whether there are more before them.
 fn last_bytes(path: &Path, most: u64) -> io::Result<(Vec<u8>, bool)> {
-    let mut file = File::open(path)?;
+    let mut file = trusted::open(path)?;
     let len = file.metadata()?.len();
     let start = len.saturating_sub(most);
     file.seek(SeekFrom::Start(start))?;
@@ -59,7 +60,7 @@ fn clean(line: &str) -> String {
         match c {
             '\u{1b}' => skip_sequence(&mut chars),
             '\t' => out.push_str("    "),
-            c if c.is_control() || is_direction_mark(c) => (),
+            c if text::is_harmful(c) => (),
             c => out.push(c),
         }
         kept += 1;
@@ -68,10 +69,6 @@ fn clean(line: &str) -> String {
         }
     }
     out
-}
-
-fn is_direction_mark(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 /// Steps over the rest of an escape sequence: `[…letter` (CSI), `]…BEL or ESC` (OSC), or one character.

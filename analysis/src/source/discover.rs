@@ -8,7 +8,6 @@ use std::time::SystemTime;
 
 use gnntop_wire::{Item, SessionInfo, StreamReader, layout};
 
-pub use super::trusted::user_id;
 use super::{segments, trusted};
 
 /// Bytes of a session's oldest segment that are searched for its first frame.

@@ -2,9 +2,8 @@
 //! handed the signals that were meant for it.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io::{self, IsTerminal, PipeWriter};
-use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -16,7 +15,7 @@ use signal_hook::consts::SIGKILL;
 
 use super::super::signals;
 use crate::log::{self, BoundedLog, Pump};
-use gnntop_analysis::source::discover;
+use gnntop_analysis::source::{discover, trusted};
 
 /// Time between two looks whether the program has ended.
 pub(super) const WAIT_INTERVAL: Duration = Duration::from_millis(50);
@@ -60,7 +59,7 @@ impl Child {
     ) -> anyhow::Result<Self> {
         let (program, arguments) = command.split_first().context("nothing to start")?;
         let dir = discover::sessions_dir();
-        let log = start_log(&dir, name).or_else(|_| start_log(&std::env::temp_dir(), name));
+        let log = start_log(&dir, name).or_else(|_| start_log(&elsewhere(), name));
         let (log, end) = match log {
             Ok((pump, path, end)) => (Some((pump, path)), Some(end)),
             Err(error) => {
@@ -142,13 +141,19 @@ fn exit_code(status: ExitStatus) -> u8 {
 
 /// Makes a log in `dir`, for this user alone, and removes those that are too old. Gives the end of the pipe that fills it.
 fn start_log(dir: &Path, name: &str) -> io::Result<(Pump, PathBuf, PipeWriter)> {
-    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    trusted::private_dir(dir)?;
     remove_old_logs(dir);
     let safe: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(40).collect();
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let path = dir.join(format!("gnntop-{safe}-{}-{seconds}.{LOG_EXTENSION}", std::process::id()));
     let (pump, end) = Pump::start(BoundedLog::create(path.clone())?)?;
     Ok((pump, path, end))
+}
+
+/// Where logs go when the directory of sessions cannot have them: into one that is made, or checked, by us, since anybody can
+/// write to the one that it lies in.
+fn elsewhere() -> PathBuf {
+    std::env::temp_dir().join(format!("gnntop-{}-logs", trusted::user_id()))
 }
 
 fn remove_old_logs(dir: &Path) {

@@ -1,8 +1,8 @@
 //! `gnntop run --record`: follows the session of the program beside the view, on a thread of its own.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Seek;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -10,7 +10,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
 
-use super::super::record::{Recorded, create};
+use super::super::new_file::NewFile;
+use super::super::record::Recorded;
 use gnntop_analysis::recorder::RecorderOptions;
 use gnntop_analysis::source::process::Process;
 use gnntop_analysis::source::{Hardware, discover, follow, session_of};
@@ -22,8 +23,8 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// The file that will be the recording.
 pub(super) struct Recording {
-    file: File,
-    path: PathBuf,
+    file: NewFile,
+    name: String,
 }
 
 /// What is recorded of a program while it publishes nothing.
@@ -36,7 +37,6 @@ pub(super) enum Unpublished {
 
 /// A recording that is being written.
 pub(super) struct Following {
-    path: PathBuf,
     program_ended: Arc<AtomicBool>,
     thread: JoinHandle<Finished>,
 }
@@ -57,7 +57,7 @@ pub(super) const NOTHING_RECORDED: &str = "the program published nothing, so not
 impl Recording {
     /// Makes the file before anything is started, so that a wrong name costs nothing.
     pub(super) fn create(path: &Path, force: bool) -> anyhow::Result<Self> {
-        Ok(Self { file: create(path, force)?, path: path.to_owned() })
+        Ok(Self { file: NewFile::create(path, force, &[])?, name: path.display().to_string() })
     }
 
     /// Starts recording the session of process `pid`, which has started at `since`. `warn` is told of what cannot be
@@ -70,18 +70,30 @@ impl Recording {
         warn: impl Fn(&str) + Send + 'static,
     ) -> anyhow::Result<Following> {
         let program_ended = Arc::new(AtomicBool::new(false));
-        let (ended, path, file) = (Arc::clone(&program_ended), self.path, self.file);
-        let name = path.display().to_string();
-        let follow = move || match record(pid, since, file, &name, &ended, unpublished, &warn) {
-            Ok(Some(summary)) => Finished::Recorded(summary),
-            Ok(None) => Finished::Nothing,
+        let Self { file, name } = self;
+        let open = file.file().try_clone().context("cannot write the recording")?;
+        let ended = Arc::clone(&program_ended);
+        let follow = move || match record(pid, since, open, &name, &ended, unpublished, &warn) {
+            Ok(Some(summary)) => match file.finish() {
+                Ok(()) => Finished::Recorded(summary),
+                Err(error) => {
+                    warn(&format!("{error:#}"));
+                    Finished::Failed
+                }
+            },
+            Ok(None) => {
+                file.discard();
+                Finished::Nothing
+            }
             Err(error) => {
-                warn(&format!("{name} ends here: {error:#}; the program goes on"));
+                // What was written stays, and so does an older file that it should have replaced.
+                let kept = file.keep_apart();
+                warn(&format!("{} ends here: {error:#}; the program goes on", kept.display()));
                 Finished::Failed
             }
         };
         let thread = thread::Builder::new().name("gnntop recorder".to_owned()).spawn(follow);
-        Ok(Following { path, program_ended, thread: thread.context("cannot start the recorder")? })
+        Ok(Following { program_ended, thread: thread.context("cannot start the recorder")? })
     }
 }
 
@@ -89,12 +101,7 @@ impl Following {
     /// Ends the recording after the program has ended.
     pub(super) fn finish(self) -> Finished {
         self.program_ended.store(true, Ordering::Relaxed);
-        let finished = self.thread.join().unwrap_or(Finished::Failed);
-        if matches!(finished, Finished::Nothing) {
-            // Nothing of this file is worth keeping, and it was made a moment ago.
-            let _ = fs::remove_file(&self.path);
-        }
-        finished
+        self.thread.join().unwrap_or(Finished::Failed)
     }
 }
 

@@ -8,8 +8,8 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gnntop_analysis::source::discover;
 use gnntop_analysis::source::process::descends;
+use gnntop_analysis::source::{discover, trusted};
 use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
@@ -114,7 +114,7 @@ fn read(path: &Path) -> Option<(Entry, bool)> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
     let meta = file.metadata().ok()?;
-    if !meta.is_file() || meta.uid() != discover::user_id() {
+    if !meta.is_file() || meta.uid() != trusted::user_id() {
         return None;
     }
     let mut text = Vec::new();
