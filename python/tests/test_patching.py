@@ -93,3 +93,26 @@ def test_a_module_that_fails_or_is_missing_does_so_as_without_us(
         importlib.import_module("bad_module")
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("no_such_module")
+
+
+def test_a_program_that_is_left_and_attached_again_is_seen_again(recorder: Recorder) -> None:
+    torch = pytest.importorskip("torch")
+
+    def train() -> list[list[str]]:
+        from gnntop.hooks import install, uninstall
+
+        before = len(recorder.steps)
+        install()
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+        uninstall()
+        return recorder.phases_of_steps()[before:]
+
+    seen = ["forward", "loss", "backward", "optimizer"]
+    assert train() == [seen] * 3
+    assert train() == [seen] * 3
+    assert len(recorder.sessions) == 2

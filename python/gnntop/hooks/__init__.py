@@ -48,6 +48,7 @@ def uninstall() -> None:
     from gnntop.hooks import importing, patching
 
     importing.forget()
+    _hooked.clear()
     while patching.on_uninstall:
         try:
             patching.on_uninstall.pop()()

@@ -8,14 +8,14 @@ from typing import Any
 from gnntop import _native
 from gnntop.hooks import workers
 from gnntop.hooks.loop import loop
-from gnntop.hooks.patching import patch, patch_phase
+from gnntop.hooks.patching import patch
 
 _READY = "batches ready"
 
 
 def install(dataloader: ModuleType) -> None:
     """Hooks ``torch.utils.data.dataloader``."""
-    patch_phase(dataloader._BaseDataLoaderIter, "__next__", loop.fetch_begin, loop.fetch_end)
+    patch(dataloader._BaseDataLoaderIter, "__next__", loop.fetch_begin, loop.fetch_end)
     patch(dataloader._MultiProcessingDataLoaderIter, "_next_data", _asked, _count)
     workers.install(dataloader)
 

@@ -13,7 +13,7 @@ from gnntop.hooks.phases import GATHER, SAMPLE, TRANSFER
 
 def install_loader(dataloader: ModuleType) -> None:
     """Hooks ``dgl.dataloading.dataloader``."""
-    patch(dataloader._PrefetchingIter, "__next__", _before_fetch, _after_fetch)
+    patch(dataloader._PrefetchingIter, "__next__", loop.fetch_begin, _after_fetch)
     patch(dataloader.CollateWrapper, "__call__", *SAMPLE)
     patch(dataloader, "_prefetch", *GATHER)
 
@@ -22,10 +22,6 @@ def install_graph(graph: ModuleType) -> None:
     """Hooks ``dgl.heterograph``."""
     patch(graph.DGLGraph, "to", *TRANSFER)
     read_with(graph.DGLGraph, _shape)
-
-
-def _before_fetch(_: tuple[Any, ...]) -> int | None:
-    return loop.fetch_begin()
 
 
 def _after_fetch(depth: int, batch: object) -> None:

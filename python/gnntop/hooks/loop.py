@@ -136,7 +136,7 @@ class Loop:
 
     # ---- data -----------------------------------------------------------------------------------------------------
 
-    def fetch_begin(self) -> int | None:
+    def fetch_begin(self, _args: object = ()) -> int | None:
         """The loop asks for a batch."""
         if get_ident() != self.thread and self._is_elsewhere():
             return None
@@ -265,7 +265,7 @@ class Loop:
 
     # ---- backward -------------------------------------------------------------------------------------------------
 
-    def backward_begin(self) -> int | None:
+    def backward_begin(self, _args: object = ()) -> int | None:
         """Gradients are about to be computed."""
         if get_ident() != self.thread and self._is_elsewhere():
             if self.is_open or self.thread < 0:

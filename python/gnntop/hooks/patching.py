@@ -15,8 +15,6 @@ Before = Callable[[tuple[Any, ...]], Any]
 """Takes the positional arguments of the call. What it returns goes to `After`; None if that is not to be called."""
 After = Callable[[Any, Any], None]
 """Takes what `Before` returned, and the call's result (None where it raised)."""
-Begin = Callable[[], Any]
-"""A `Before` that needs no arguments of the call."""
 
 broken: dict[str, str] = {}
 """The hooks that raised, by name, with what they raised."""
@@ -98,48 +96,12 @@ def around(real: Callable[..., Any], name: str, before: Before, after: After) ->
     return hooked
 
 
-def around_phase(real: Callable[..., Any], name: str, begin: Begin, end: After) -> Callable[..., Any]:
-    """As `around`, for what every step calls: `begin` is given nothing, and nothing lies between it and this."""
-    hook = Hook(name)
-
-    @functools.wraps(real)
-    def hooked(*args: Any, **kwargs: Any) -> Any:
-        depth = None
-        if hook.is_on and not is_compiling():
-            try:
-                depth = begin()
-            except Exception as error:
-                hook.failed(error)
-        if depth is None:
-            return real(*args, **kwargs)
-        result = None
-        try:
-            result = real(*args, **kwargs)
-            return result
-        finally:
-            try:
-                end(depth, result)
-            except Exception as error:
-                hook.failed(error)
-
-    return hooked
-
-
 def patch(owner: Any, attribute: str, before: Before, after: After) -> None:
     """Hooks an attribute of a class or module. Nothing happens where there is no such attribute."""
-    _replace(owner, attribute, lambda real, name: around(real, name, before, after))
-
-
-def patch_phase(owner: Any, attribute: str, begin: Begin, end: After) -> None:
-    """As `patch`, for what every step calls."""
-    _replace(owner, attribute, lambda real, name: around_phase(real, name, begin, end))
-
-
-def _replace(owner: Any, attribute: str, hook: Callable[[Callable[..., Any], str], Callable[..., Any]]) -> None:
     real = getattr(owner, attribute, None)
     if real is not None:
         name = f"{getattr(owner, '__module__', '')}.{owner.__name__}.{attribute}".lstrip(".")
-        hooked = hook(real, name)
+        hooked = around(real, name, before, after)
         was = vars(owner).get(attribute, _MISSING)
         setattr(owner, attribute, hooked)
         on_uninstall.append(lambda: _restore(owner, attribute, hooked, was))

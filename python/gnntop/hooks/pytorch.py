@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 from gnntop import _native, _program
 from gnntop.hooks import device_memory, patching, roots
 from gnntop.hooks.loop import loop
-from gnntop.hooks.patching import Hook, on_uninstall, patch, patch_phase
+from gnntop.hooks.patching import Hook, on_uninstall, patch
 from gnntop.hooks.phases import CHECKPOINT
 
 # Tokens of optimizers' steps that have begun; they nest where an optimizer calls another.
@@ -20,8 +21,8 @@ def install(torch: ModuleType) -> None:
     """Hooks torch."""
     # Dynamo answers it with True while it traces; the cheapest of the functions of this kind.
     patching.is_compiling = torch.compiler.is_dynamo_compiling
-    patch_phase(torch.autograd, "backward", loop.backward_begin, loop.backward_end)
-    patch_phase(torch.autograd, "grad", loop.backward_begin, _after_grad)
+    patch(torch.autograd, "backward", loop.backward_begin, loop.backward_end)
+    patch(torch.autograd, "grad", loop.backward_begin, _after_grad)
     _hook_optimizers(torch)
     patch(torch.amp.GradScaler, "step", _before_scaler, _after_scaler)
     patch(torch.amp.GradScaler, "unscale_", _before_unscale, _after_part)
@@ -30,7 +31,9 @@ def install(torch: ModuleType) -> None:
     patch(torch, "save", *CHECKPOINT)
     roots.install(torch)
     loop.describe = lambda: describe(torch)
-    loop.on_open.append(lambda: _observe_device(torch))
+    observe = partial(_observe_device, torch)
+    loop.on_open.append(observe)
+    on_uninstall.append(lambda: loop.on_open.remove(observe))
 
 
 def install_safetensors(safetensors: ModuleType) -> None:

@@ -26,8 +26,9 @@ _roots: weakref.WeakSet[Any] = weakref.WeakSet()
 
 def install(torch: ModuleType) -> None:
     """Has roots looked for whenever an optimizer has been made or a module compiled."""
-    global _torch
-    _torch = torch
+    global _hook, _torch
+    # Anew each time: an earlier one was switched off when the hooks were taken away.
+    _hook, _torch = Hook("forward"), torch
     patch(torch.optim.Optimizer, "_patch_step_function", lambda _: 0, look_soon)
     patch(torch.nn.Module, "compile", lambda _: 0, look_soon)
 
