@@ -6,6 +6,8 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
+use gnntop_fixtures::SmallDisk;
+
 use crate::sessions::{Ran, Sessions, signal, spawn, wait_until};
 
 /// What is in a file, once something is.
@@ -49,7 +51,7 @@ fn what_a_scheduler_sends_reaches_the_program() {
 #[test]
 fn sigterm_reaches_the_program_and_its_end_is_waited_for() {
     let sessions = Sessions::new();
-    let script = "trap 'echo saved > signals; exit 0' TERM; touch ready; while [ -e ready ]; do sleep 0.05; done";
+    let script = "trap 'echo saved > signals; exit 0' TERM; touch ready; for _ in $(seq 2400); do [ -e ready ] || break; sleep 0.05; done";
     let child = started(&sessions, script);
     signal(&child, "TERM");
     let ran = Ran::of(&child.wait_with_output().unwrap());
@@ -117,7 +119,7 @@ fn stop_ends_what_goes_on_without_a_view() {
     sessions.run(["stop"]).refused("no program that `gnntop run` has started is running");
     let mut child = started(
         &sessions,
-        "trap 'echo asked > signals; exit 0' INT; touch ready; while [ -e ready ]; do sleep 0.05; done",
+        "trap 'echo asked > signals; exit 0' INT; touch ready; for _ in $(seq 2400); do [ -e ready ] || break; sleep 0.05; done",
     );
     child.kill().unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(9));
@@ -131,7 +133,10 @@ fn stop_ends_what_goes_on_without_a_view() {
 #[test]
 fn stop_kills_what_does_not_listen() {
     let sessions = Sessions::new();
-    let child = started(&sessions, "trap '' INT TERM; touch ready; while [ -e ready ]; do sleep 0.05; done");
+    let child = started(
+        &sessions,
+        "trap '' INT TERM; touch ready; for _ in $(seq 2400); do [ -e ready ] || break; sleep 0.05; done",
+    );
     assert_eq!(sessions.run(["stop", "sh", "--within", "200ms"]).code, Some(1));
     assert_eq!(sessions.run(["stop", "--kill"]).code, Some(0));
     assert_eq!(Ran::of(&child.wait_with_output().unwrap()).code, Some(128 + 9));
@@ -167,29 +172,6 @@ fn a_limit_on_files_ends_neither_the_program_nor_its_log() {
     assert!(ran.err.contains("  the last line"), "{}", ran.err);
 }
 
-/// A small file system in memory, unmounted when this is dropped.
-struct SmallDisk(tempfile::TempDir);
-
-impl SmallDisk {
-    /// Mounts it. An error is why that cannot be.
-    fn new(size: &str) -> Result<Self, String> {
-        let dir = tempfile::tempdir().unwrap();
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", &format!("size={size},mode=0700"), "tmpfs"]).arg(dir.path());
-        match mount.output() {
-            Ok(output) if output.status.success() => Ok(Self(dir)),
-            Ok(output) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
-            Err(error) => Err(error.to_string()),
-        }
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
-    }
-}
-
 #[test]
 fn a_full_disk_under_the_log_and_the_recording_does_not_end_the_program() {
     let disk = match SmallDisk::new("256k") {
@@ -197,7 +179,7 @@ fn a_full_disk_under_the_log_and_the_recording_does_not_end_the_program() {
         Err(reason) => return println!("skipped: no small file system can be mounted: {reason}"),
     };
     let sessions = Sessions::new();
-    let path = disk.0.path();
+    let path = disk.path();
     let record = path.join("a.gnntop");
     let script = "yes | head -c 3000000; sleep 1.5; exit 3";
     let mut command = sessions.gnntop(["run", "--record", record.to_str().unwrap(), "--", "sh", "-c", script]);

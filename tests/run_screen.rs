@@ -78,7 +78,8 @@ impl Running {
 }
 
 /// A program that goes on for as long as the file `alive` is there, and says at its end that it came to it.
-const LIVES: &str = "touch alive; while [ -e alive ]; do sleep 0.05; done; echo over > end; exit 3";
+const LIVES: &str =
+    "touch alive; for _ in $(seq 2400); do [ -e alive ] || break; sleep 0.05; done; echo over > end; exit 3";
 
 fn program_runs(sessions: &Sessions) -> bool {
     let path = |name: &str| sessions.path().join(name);
@@ -124,7 +125,7 @@ fn large_q_and_wait_stay_for_the_exit_code() {
 #[test]
 fn control_c_while_waiting_ends_the_program() {
     let sessions = Sessions::new();
-    let mut running = Running::start(&sessions, "while :; do sleep 0.05; done");
+    let mut running = Running::start(&sessions, "for _ in $(seq 2400); do sleep 0.05; done");
     running.wait_for_view();
     running.press(b"Q");
     running.wait_for("sh goes on as process ");
@@ -148,7 +149,7 @@ fn control_c_in_the_view_asks_and_twice_of_it_ends_nothing() {
 #[test]
 fn control_c_and_s_stop_the_program() {
     let sessions = Sessions::new();
-    let mut running = Running::start(&sessions, "trap 'exit 7' INT; while :; do sleep 0.05; done");
+    let mut running = Running::start(&sessions, "trap 'exit 7' INT; for _ in $(seq 2400); do sleep 0.05; done");
     running.wait_for_view();
     running.press(b"\x03");
     running.wait_for("d detach");
@@ -171,7 +172,7 @@ fn a_terminal_that_closes_ends_the_view_alone() {
 #[test]
 fn a_terminal_that_closes_ends_the_program_too_where_that_is_asked_for() {
     let sessions = Sessions::new();
-    let script = "trap 'echo hung up > end; exit 1' HUP; touch alive; while [ -e alive ]; do sleep 0.05; done";
+    let script = "trap 'echo hung up > end; exit 1' HUP; touch alive; for _ in $(seq 2400); do [ -e alive ] || break; sleep 0.05; done";
     let running = Running::start_with(&sessions, &["--on-hangup", "stop"], script);
     running.wait_for_view();
     wait_until(|| program_runs(&sessions));

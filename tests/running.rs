@@ -79,7 +79,8 @@ fn the_program_and_the_doctor_look_for_counters_where_they_are_told() {
 #[test]
 fn an_interruption_is_passed_on_once() {
     let sessions = Sessions::new();
-    let script = "trap 'echo interrupted >> signals; exit 5' INT; touch ready; while :; do sleep 0.05; done";
+    let script =
+        "trap 'echo interrupted >> signals; exit 5' INT; touch ready; for _ in $(seq 2400); do sleep 0.05; done";
     let child = spawn(&mut sessions.gnntop(["run", "--", "sh", "-c", script]));
     wait_until(|| sessions.path().join("ready").exists());
     signal(&child, "INT");

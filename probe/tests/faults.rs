@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::program::{output_of, program, sessions};
 use crate::reading::Stream;
+use gnntop_fixtures::SmallDisk;
 use gnntop_probe::{Session, TrackRole, intern, phase, span, step};
 use gnntop_wire::{NameKind, Stopped};
 
@@ -156,37 +157,14 @@ fn under_a_memory_limit_little_address_space_is_taken() {
     assert!(more.parse::<u64>().unwrap() < 32, "{more} MiB");
 }
 
-/// A small file system in memory, unmounted when this is dropped.
-struct SmallDisk(tempfile::TempDir);
-
-impl SmallDisk {
-    /// Mounts it. An error is why that cannot be.
-    fn new(size: &str) -> Result<Self, String> {
-        let dir = tempfile::tempdir().unwrap();
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", &format!("size={size},mode=0700"), "tmpfs"]).arg(dir.path());
-        match mount.output() {
-            Ok(output) if output.status.success() => Ok(Self(dir)),
-            Ok(output) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
-            Err(error) => Err(error.to_string()),
-        }
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
-    }
-}
-
 #[test]
 fn a_full_disk_is_said_and_publishing_goes_on_when_there_is_room() {
     let disk = match SmallDisk::new("256k") {
         Ok(disk) => disk,
         Err(reason) => return println!("skipped: no small file system can be mounted: {reason}"),
     };
-    let (mut child, session) = started(disk.0.path());
-    let filler = disk.0.path().join("filler");
+    let (mut child, session) = started(disk.path());
+    let filler = disk.path().join("filler");
     // Whoever comes first to the last page has it.
     let says = || Stopped::of_lock_file(&fs::read(session.join("live")).unwrap());
     let stopped = crate::reading::wait_for(|| {
