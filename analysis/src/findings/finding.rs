@@ -19,6 +19,9 @@ pub enum Kind {
     /// Steps that are short because their batch is.
     #[strum(message = "partial batches")]
     PartialBatch,
+    /// Steps of several lengths that no batch size explains.
+    #[strum(message = "kinds of step")]
+    StepKinds,
     /// Batches so small that a step's fixed costs are a good part of it.
     #[strum(message = "tiny batches")]
     TinyBatch,

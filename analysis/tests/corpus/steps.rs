@@ -1,0 +1,87 @@
+//! What the times and batches of steps tell: spikes, warm-up, drift, batches, data.
+
+use gnntop_analysis::findings::Kind;
+use gnntop_wire::BatchShape;
+
+use super::case::{Case, strengths};
+use super::training::{Plan, Training};
+
+pub fn cases() -> Vec<Case> {
+    let longer = [(1.3, "1.3 x"), (1.7, "1.7 x"), (3.0, "3 x")];
+    [
+        strengths(longer, |times| spike("spike", Training::of(300, 101), Plan::default(), times)),
+        strengths(longer, |times| spike("spike, 0.8 ms steps", Training::of(600, 102), Plan::default().times(0.023), times)),
+        strengths(longer, |times| spike("spike, 2 s steps", Training::of(40, 103), Plan::default().times(60.0), times)),
+        strengths(longer, |times| spike("spike, step times alone", Training::of(200, 104), Plan::bare(300.0), times)),
+        strengths([(1.2, "1.2 x"), (1.8, "1.8 x"), (5.0, "5 x")], warm_up),
+        strengths([(0.05, "5 %"), (0.2, "20 %"), (0.6, "60 %")], drift),
+        strengths([(240, "240 of 256"), (160, "160 of 256"), (32, "32 of 256")], partial_batch),
+        strengths([(12, "12 samples"), (8, "8 samples"), (2, "2 samples")], tiny_batch),
+        strengths([(6.4, "6 points"), (10.0, "17 points"), (25.0, "38 points")], phase_shift),
+        strengths([(3.0, "8 %"), (9.0, "21 %"), (50.0, "60 %")], data_bound),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// One step, about in the middle, takes so many times as long.
+fn spike(class: &'static str, training: Training, usual: Plan, times: f64) -> Case {
+    let at = training.steps / 2 + 3;
+    let gap_ms = if usual.phases.is_empty() { 0.0 } else { usual.phases[0].1 / 4.0 };
+    let usual = Plan { gap_ms, ..usual };
+    let stream = training.stream(move |step, _| if step == at { usual.clone().times(times) } else { usual.clone() });
+    Case::of(class, stream).expect(Kind::Spike).spikes([at])
+}
+
+/// The first five steps are so many times slower.
+fn warm_up(times: f64) -> Case {
+    let stream =
+        Training::of(300, 111).stream(|step, _| Plan::default().times(if step <= 5 { times } else { 1.0 }));
+    Case::of("warm-up", stream).expect(Kind::WarmUp)
+}
+
+/// Steps get slower by so much until the end.
+fn drift(slower: f64) -> Case {
+    let stream = Training::of(400, 112).stream(|step, _| Plan::default().times(1.0 + slower * step as f64 / 400.0));
+    Case::of("drift", stream).expect(Kind::Drift)
+}
+
+/// Each tenth batch, the last of an epoch, has so many graphs of 256.
+fn partial_batch(graphs: u64) -> Case {
+    let stream = Training::of(300, 113).stream(|step, _| {
+        let graphs = if step.is_multiple_of(10) { graphs } else { 256 };
+        let batch = BatchShape { graphs: Some(graphs), nodes: Some(graphs * 14), edges: Some(graphs * 28), seeds: None };
+        Plan { batch, epoch: (step - 1) / 10, ..Plan::default().times(graphs as f64 / 256.0) }
+    });
+    Case::of("partial batches", stream).expect(Kind::PartialBatch)
+}
+
+/// An optimizer that takes a fourth of every step, beside batches of so many samples.
+fn tiny_batch(samples: u64) -> Case {
+    let stream = Training::of(300, 114).stream(|_, _| Plan {
+        phases: vec![("forward", 1.0), ("backward", 2.0), ("optimizer", 1.0)],
+        gap_ms: 0.05,
+        batch: BatchShape::default(),
+        counter: Some(("samples", samples as f64)),
+        ..Plan::default()
+    });
+    Case::of("tiny batches", stream).expect(Kind::TinyBatch)
+}
+
+/// Backward takes so long with large batches and 5 ms with small ones, forward 10 ms with both.
+fn phase_shift(backward_ms: f64) -> Case {
+    let stream = Training::of(300, 115).stream(|step, _| {
+        let is_large = step * 7 % 10 < 5;
+        let batch = BatchShape { edges: Some(if is_large { 8000 } else { 2000 }), ..BatchShape::default() };
+        let backward_ms = if is_large { backward_ms } else { 5.0 };
+        Plan { phases: vec![("forward", 10.0), ("backward", backward_ms)], gap_ms: 0.1, batch, ..Plan::default() }
+    });
+    Case::of("phases shift", stream).expect(Kind::PhaseShift)
+}
+
+/// The loop waits so long for each batch, beside 33 ms of work.
+fn data_bound(wait_ms: f64) -> Case {
+    let stream = Training::of(300, 116).stream(|_, _| Plan::default().more("data wait", wait_ms - 1.0));
+    Case::of("waiting for data", stream).expect(Kind::DataBound)
+}
