@@ -2,7 +2,7 @@
 # Everything that must hold before a change lands; CI runs exactly this. Needs Rust and a C compiler, nothing else.
 #
 #   ./check.sh            all of it
-#   ./check.sh fmt lint   only these: fmt lint members workspace small docs python deny
+#   ./check.sh fmt lint   only these: fmt words lint members workspace small docs package python deny
 #   ./check.sh mpi        not part of all: ranks as processes, which needs Open MPI and libclang (docs/cluster.md)
 #   ./check.sh cuda       not part of all: the build for GPUs, which needs CUDA's compiler (docs/cuda.md)
 #   ./check.sh python     the Python package: part of all where scripts/python-env.sh has made its environment, else skipped, and said
@@ -12,6 +12,10 @@ cd "$(dirname "$0")"
 export CARGO_INCREMENTAL=0
 
 fmt() { cargo fmt --all --check; }
+# Spelling, everywhere. `tests/words.rs` holds what else is said of words.
+words() {
+    if command -v typos >/dev/null; then typos; else echo "SKIPPED: spelling is not checked. To install it: pip install typos"; fi
+}
 lint() {
     cargo clippy --workspace --all-targets --features gnntop-probe/tracing -- -D warnings
     cargo clippy -p gnntop --all-targets --no-default-features -- -D warnings
@@ -33,8 +37,10 @@ workspace() {
 # Run is what differs, and that its commands work.
 small() { cargo test -p gnntop --no-default-features --test it -- without_trainings command_line; }
 docs() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps; }
+# Every crate that is to be published packs; that each builds from its package, `members` has shown.
+package() { cargo package --quiet --workspace --no-verify --allow-dirty --offline; }
 deny() {
-    if command -v cargo-deny >/dev/null; then cargo deny check; else echo "skipped: cargo-deny is not installed"; fi
+    if command -v cargo-deny >/dev/null; then cargo deny check; else echo "SKIPPED: cargo-deny is not installed. To install it: cargo install --locked cargo-deny"; fi
 }
 # The Python package: format, lints, types, and tests that train with the real libraries, alone and under gnntop.
 python() {
@@ -70,7 +76,7 @@ cuda() {
     scripts/cuda-home.sh "$home" cargo test -p gnntop-workloads --features nccl --lib --test cuda --test nccl
 }
 
-if [ $# -eq 0 ]; then set -- fmt lint members workspace small docs python deny; fi
+if [ $# -eq 0 ]; then set -- fmt words lint members workspace small docs package python deny; fi
 for part in "$@"; do
     echo "== $part"
     begin=$SECONDS

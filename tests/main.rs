@@ -39,3 +39,4 @@ mod screens;
 mod sessions;
 mod study;
 mod views;
+mod words;

@@ -1,0 +1,72 @@
+//! The words that people read: phrases that we do not use, and what to write instead.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Each with what to write instead. In lower case; found at the ends of words alone.
+const UNWANTED: &[(&str, &str)] = &[
+    ("in the place of", "instead of"),
+    ("by the side of", "beside, or compared with"),
+    ("is there already", "already exists"),
+    ("that is there", "that exists"),
+    ("that is none", "not a ..., or a stand-in for ..."),
+    ("for want of", "because ... ran out, or without"),
+    ("whatever becomes of", "whatever happens to"),
+    ("told apart", "distinguished"),
+    ("lies beside", "is beside"),
+    ("lies behind", "is behind"),
+    ("stands beside", "is beside"),
+    ("stands at", "is at"),
+    ("of which there is one", "the only"),
+    ("made-up", "generated, or simulated"),
+    ("which is its good right", "and may"),
+    ("utilize", "use"),
+    ("leverage", "use"),
+    ("in order to", "to"),
+    ("please note", "nothing"),
+];
+
+#[test]
+fn documents_use_the_usual_words() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut documents: Vec<PathBuf> =
+        ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md", "SECURITY.md"]
+            .iter()
+            .map(|name| root.join(name))
+            .collect();
+    documents.push(root.join("probe/README.md"));
+    for entry in fs::read_dir(root.join("docs")).unwrap() {
+        documents.push(entry.unwrap().path());
+    }
+    documents.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    assert!(documents.len() > 15, "{documents:?}");
+    let found: Vec<_> = documents
+        .iter()
+        .flat_map(|path| unwanted(&path.display().to_string(), &fs::read_to_string(path).unwrap()))
+        .collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn phrases_are_found_as_whole_words_across_lines() {
+    assert_eq!(unwanted("a", "Use it in the\n   place of b.").len(), 1);
+    assert_eq!(unwanted("a", "the place of b, reinforced").len(), 0);
+    assert_eq!(unwanted("a", "We utilized it; they utilize it").len(), 1);
+}
+
+/// The unwanted phrases in a text, with where they are and what to write instead.
+fn unwanted(name: &str, text: &str) -> Vec<String> {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+    let is_whole = |at: usize, phrase: &str| {
+        let is_letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+        !is_letter(words[..at].chars().next_back()) && !is_letter(words[at + phrase.len()..].chars().next())
+    };
+    UNWANTED
+        .iter()
+        .filter_map(|(phrase, instead)| {
+            let (at, _) = words.match_indices(phrase).find(|(at, _)| is_whole(*at, phrase))?;
+            let around: String = words[at..].chars().take(60).collect();
+            Some(format!("{name}: \"{around}...\": instead of \"{phrase}\" write: {instead}"))
+        })
+        .collect()
+}
