@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# What is to build on systems other than Linux, by the system this runs on: the stream everywhere, the viewer on Unix.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cargo check -p gnntop-wire --all-targets
+case $(uname -s) in
+    Darwin) cargo check -p gnntop -p gnntop-analysis --no-default-features --bins --lib ;;
+    *) echo "the viewer is not built on $(uname -s)" ;;
+esac

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Builds what a release consists of, into one folder: a tarball with program, completions and manual pages, for each of the full
+# program and the viewer alone; a Debian package and an SBOM if their tools are installed; and checksums of all.
+#
+#   scripts/package.sh [FOLDER]        default target/packages
+#   scripts/package.sh --test [FOLDER] and unpacks each tarball and runs its program
+#
+# GNNTOP_PROGRAM  a finished full program; then neither is built and there is no tarball of the viewer
+# TARGET          a target that rustup has, such as x86_64-unknown-linux-musl for a static program (default: this machine's)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+test=no
+if [ "${1:-}" = --test ]; then test=yes && shift; fi
+out=${1:-target/packages}
+target=${TARGET:-$(rustc -vV | sed -n 's/^host: //p')}
+version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+rm -rf "$out"
+mkdir -p "$out"
+
+# pack NAME PROGRAM: the tarball of a program. The same program gives the same bytes.
+pack() {
+    local folder=$out/$1
+    mkdir -p "$folder/completions" "$folder/man"
+    install -m 755 "$2" "$folder/gnntop"
+    strip "$folder/gnntop"
+    cp README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE "$folder"
+    for shell in bash zsh fish; do "$2" completions "$shell" >"$folder/completions/gnntop.$shell"; done
+    "$2" man "$folder/man"
+    tar --create --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --directory="$out" "$1" |
+        gzip --no-name --best >"$folder.tar.gz"
+    echo "$folder.tar.gz: $(stat --format=%s "$folder.tar.gz") bytes, the program $(stat --format=%s "$folder/gnntop") bytes"
+    rm -r "$folder"
+}
+# run_packed TARBALL: the program runs from where it was unpacked, and all of the tarball is there.
+run_packed() {
+    local folder
+    folder=$(mktemp -d)
+    tar --extract --gzip --file="$1" --directory="$folder"
+    "$folder"/*/gnntop --version
+    "$folder"/*/gnntop doctor >/dev/null
+    test -s "$folder"/*/completions/gnntop.bash && test -s "$folder"/*/man/gnntop.1 && test -s "$folder"/*/LICENSE-MIT
+    rm -r "$folder"
+}
+build() { cargo build --release --locked --target "$target" "$@"; }
+
+if [ -n "${GNNTOP_PROGRAM:-}" ]; then
+    pack "gnntop-$version-$target" "$GNNTOP_PROGRAM"
+else
+    build -p gnntop --no-default-features
+    pack "gnntop-viewer-$version-$target" "target/$target/release/gnntop"
+    build -p gnntop
+    pack "gnntop-$version-$target" "target/$target/release/gnntop"
+fi
+if [ "$test" = yes ]; then for tarball in "$out"/*.tar.gz; do run_packed "$tarball"; done; fi
+
+if [ -n "${GNNTOP_PROGRAM:-}" ]; then
+    echo "SKIPPED: no Debian package of a finished program"
+elif command -v cargo-deb >/dev/null; then
+    cargo deb --no-build --target "$target" --output "$out"
+else
+    echo "SKIPPED: no Debian package. To install its tool: cargo install --locked cargo-deb"
+fi
+if command -v cargo-cyclonedx >/dev/null; then
+    cargo cyclonedx --format json --override-filename "gnntop-$version.cdx"
+    mv "gnntop-$version.cdx.json" "$out"
+    find . -name "gnntop-$version.cdx.json" -not -path "./target/*" -delete
+else
+    echo "SKIPPED: no SBOM. To install its tool: cargo install --locked cargo-cyclonedx"
+fi
+(cd "$out" && sha256sum -- * >SHA256SUMS)
+echo "$out:" && ls "$out"

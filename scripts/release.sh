@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Builds everything for a tagged release, tries it, and makes a draft release of it; a person looks at the draft and publishes it.
+# Nothing is uploaded to crates.io or PyPI.
+#
+#   scripts/release.sh v0.2.0            as CI runs it; needs GitHub's `gh` with a token
+#   scripts/release.sh v0.2.0 --no-draft only builds and tries
+set -euo pipefail
+cd "$(dirname "$0")/.."
+tag=${1:?give the tag, such as v0.2.0}
+version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+[ "$tag" = "v$version" ] || { echo "the tag is $tag and the version $version: run scripts/version.sh ${tag#v}" >&2; exit 1; }
+grep --quiet "^## \[$version\] - [0-9]" CHANGELOG.md || { echo "CHANGELOG.md has no dated $version" >&2; exit 1; }
+
+cargo package --workspace --locked --no-verify
+out=target/packages
+scripts/package.sh --test "$out"
+scripts/wheel.sh --test "$out"
+rm "$out/SHA256SUMS"
+(cd "$out" && sha256sum -- * >SHA256SUMS)
+[ "${2:-}" = --no-draft ] && exit
+# The changelog's part on this version.
+notes=$(sed -n "/^## \[$version\]/,/^## \[/p" CHANGELOG.md | grep -v '^## \[')
+gh release create "$tag" --draft --title "gnntop $version" --notes "$notes" "$out"/*
