@@ -43,6 +43,8 @@ pub struct LiveRun {
     turn: usize,
     /// Ranks by the run's own word.
     expected: u32,
+    /// Members that had ended, all there were, when they were last counted.
+    ended: usize,
 }
 
 struct Member {
@@ -63,6 +65,7 @@ impl LiveRun {
             next_look: Instant::now() + LOOK_INTERVAL,
             turn: 0,
             expected: session.info.place.as_ref().map_or(1, |place| place.ranks),
+            ended: 0,
         };
         runs::siblings(session, &listed).sessions.iter().for_each(|session| all.join(session));
         all
@@ -98,6 +101,15 @@ impl LiveRun {
             }
         }
         self.members.len() > before
+    }
+
+    /// Whether everybody who is followed has ended since this was last asked. In a run of a second the other ranks may have come
+    /// and gone between two looks.
+    fn has_just_ended(&mut self) -> bool {
+        let ended = self.members.iter().filter(|member| matches!(member.live.status().state, State::Ended(_))).count();
+        let is_new = ended == self.members.len() && ended > self.ended;
+        self.ended = ended;
+        is_new
     }
 
     fn title(&self) -> String {
@@ -151,6 +163,7 @@ impl Source for LiveRun {
             progress.changed |= turn.changed;
             progress.more |= turn.more;
         }
+        progress.more |= self.has_just_ended() && self.look();
         progress
     }
 
@@ -223,6 +236,23 @@ mod tests {
             poll(&mut source, &mut run);
         }
         assert_eq!(source.status().state, State::Ended("ended without a word: killed?".to_owned()));
+    }
+
+    #[test]
+    fn ranks_that_came_and_went_between_two_looks_are_taken_in_at_the_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let parallel = ParallelRun { ranks: 2, ..ParallelRun::default() };
+        let zero = publish(dir.path(), &parallel, 0);
+        let session = discover::read_session(zero.path()).unwrap();
+        let mut source = LiveRun::follow("job-17", &session, dir.path());
+        publish(dir.path(), &parallel, 1);
+        source.next_look = Instant::now() + Duration::from_secs(3600);
+        let mut run = Run::default();
+        // As a recorder does: until the end is seen.
+        while !matches!(source.status().state, State::Ended(_)) {
+            poll(&mut source, &mut run);
+        }
+        assert_eq!(run.ranks().all().len(), 2);
     }
 
     #[test]
