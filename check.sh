@@ -2,7 +2,7 @@
 # Everything that must hold before a change lands; CI runs exactly this. Needs Rust and a C compiler, nothing else.
 #
 #   ./check.sh            all of it
-#   ./check.sh fmt lint   only these: fmt words lint members workspace small docs package python deny
+#   ./check.sh fmt lint   only these: fmt words lint members workspace torture small docs package python deny
 #   ./check.sh mpi        not part of all: ranks as processes, which needs Open MPI and libclang (docs/cluster.md)
 #   ./check.sh cuda       not part of all: the build for GPUs, which needs CUDA's compiler (docs/cuda.md)
 #   ./check.sh python     the Python package: part of all where scripts/python-env.sh has made its environment, else skipped, and said
@@ -33,6 +33,13 @@ workspace() {
         cargo test --workspace --features gnntop-probe/tracing --test it import::published -- --ignored
     fi
 }
+# A few minutes of scripts/torture.sh, always the same: mutated recordings, hostile directories, full disks, limits, kills,
+# terminals that close, silent clients. Of the program that the tests before have built.
+torture() {
+    if ! command -v python3 >/dev/null; then echo "SKIPPED: attacks on the program need Python 3.9 or newer"; return; fi
+    cargo build --workspace --features gnntop-probe/tracing
+    scripts/torture.sh --quick --gnntop "${CARGO_TARGET_DIR:-target}/debug/gnntop"
+}
 # Without the built-in trainings, the small viewer and recorder: the same code, which `lint` compiles whole with its tests.
 # Run is what differs, and that its commands work.
 small() { cargo test -p gnntop --no-default-features --test it -- without_trainings command_line; }
@@ -52,8 +59,8 @@ python() {
     cargo build -p gnntop -p gnntop-python --no-default-features
     (
         cd python
-        "$home/bin/ruff" format --check . ../scripts/python-cost.py
-        "$home/bin/ruff" check . ../scripts/python-cost.py
+        "$home/bin/ruff" format --check . ../scripts/python-cost.py ../scripts/torture
+        "$home/bin/ruff" check . ../scripts/python-cost.py ../scripts/torture
         "$home/bin/mypy" --config-file mypy.ini
         "$home/bin/python" -m pytest --quiet tests
     )
@@ -76,7 +83,7 @@ cuda() {
     scripts/cuda-home.sh "$home" cargo test -p gnntop-workloads --features nccl --lib --test cuda --test nccl
 }
 
-if [ $# -eq 0 ]; then set -- fmt words lint members workspace small docs package python deny; fi
+if [ $# -eq 0 ]; then set -- fmt words lint members workspace torture small docs package python deny; fi
 for part in "$@"; do
     echo "== $part"
     begin=$SECONDS

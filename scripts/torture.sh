@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Attacks gnntop in every way docs/reliability.md makes a promise about, and prints a table of attacks, tries and failures.
+#
+#   scripts/torture.sh                   about half an hour, with a release build and a new seed
+#   scripts/torture.sh --quick           the part that ./check.sh runs, with a fixed seed
+#   scripts/torture.sh --only mutants    one attack; --help lists them
+#   scripts/torture.sh --soak 1          and an hour of a training with a viewer, whose memory is watched
+#
+# Needs Python 3.9 or newer, nothing else. As root it also fills a small disk.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+case " $* " in *" --gnntop "* | *" --help "*) ;; *) cargo build --release --quiet ;; esac
+exec python3 scripts/torture "$@"

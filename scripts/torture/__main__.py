@@ -1,0 +1,76 @@
+"""Attacks gnntop, and prints what it withstood: see scripts/torture.sh."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import directories
+import disks
+import kills
+import mutants
+import screens
+import soak
+import sockets
+import terminals
+from tally import Tally, print_table
+from under_test import Gnntop
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+# Each takes what to attack, a source of chance, and how much is to be tried: 1 for all, less for a part.
+ATTACKS = {
+    "mutants": mutants.attack,
+    "screens": screens.attack,
+    "directories": directories.attack,
+    "full disk": disks.attack_full,
+    "limits": disks.attack_limits,
+    "kills": kills.attack,
+    "terminals": terminals.attack_closing,
+    "signals": terminals.attack_signals,
+    "sockets": sockets.attack,
+}
+QUICK = 0.06
+
+
+def main() -> int:
+    """Runs the attacks that are asked for. 1 where one of them succeeded."""
+    parser = argparse.ArgumentParser(prog="scripts/torture.sh", description=(__doc__ or "").strip())
+    parser.add_argument("--quick", action="store_true", help="a small part, always the same")
+    parser.add_argument(
+        "--only", choices=ATTACKS, action="append", help="this attack alone; can be given several times"
+    )
+    parser.add_argument("--seed", type=int, help="makes the tries of an earlier run again; printed by every run")
+    parser.add_argument("--soak", type=float, metavar="HOURS", help="and this long a training with a viewer")
+    parser.add_argument(
+        "--gnntop", type=Path, default=REPOSITORY / "target/release/gnntop", help="the program to attack"
+    )
+    arguments = parser.parse_args()
+    seed = 1 if arguments.quick else arguments.seed if arguments.seed is not None else time.time_ns() % 1_000_000
+    print(f"seed {seed}, {arguments.gnntop}", flush=True)
+    tallies = []
+    with tempfile.TemporaryDirectory(prefix="torture-") as home:
+        gnntop = Gnntop(arguments.gnntop.resolve(), Path(home), REPOSITORY / "recordings")
+        for name in arguments.only or ATTACKS:
+            tallies += run(name, gnntop, random.Random(f"{seed} {name}"), QUICK if arguments.quick else 1)
+        if arguments.soak:
+            tallies.append(soak.attack(gnntop, arguments.soak))
+    print_table(tallies)
+    return int(any(tally.failures for tally in tallies))
+
+
+def run(name: str, gnntop: Gnntop, chance: random.Random, share: float) -> list[Tally]:
+    """One attack. What is left of it is ended before the next."""
+    began = time.monotonic()
+    try:
+        tallies = ATTACKS[name](gnntop, chance, share)
+    finally:
+        gnntop.end_all()
+    print(f"{name}: {time.monotonic() - began:.0f} s", flush=True)
+    return tallies
+
+
+sys.exit(main())
