@@ -88,9 +88,8 @@ fn stream(shared: Shared) -> Vec<u8> {
 fn plan(shared: &Shared, load: f64, random: &mut Random) -> Plan {
     let mut interrupts = 0;
     let parts = [("data wait", 0.05), ("forward", 0.3), ("backward", 0.5), ("optimizer", 0.15)];
-    let mut times = parts.map(|(text, share)| {
-        (text, busy_ms(shared, shared.ms * share * load, random, &mut interrupts))
-    });
+    let mut times =
+        parts.map(|(text, share)| (text, busy_ms(shared, shared.ms * share * load, random, &mut interrupts)));
     let step = random.skewed(1.0, shared.sigma);
     times.iter_mut().for_each(|phase| phase.1 *= step);
     let gap_ms = busy_ms(shared, shared.ms * shared.gap * load, random, &mut interrupts);

@@ -87,6 +87,7 @@ impl Case {
 
 /// The same cause in three strengths, each with what it is in numbers.
 pub fn strengths<T: Copy>(amounts: [(T, &str); 3], case: impl Fn(T) -> Case) -> Vec<Case> {
-    let with = |(strength, (amount, text)): (Strength, (T, &str))| Case { strength, amount: text.to_owned(), ..case(amount) };
+    let with =
+        |(strength, (amount, text)): (Strength, (T, &str))| Case { strength, amount: text.to_owned(), ..case(amount) };
     Strength::GROWING.into_iter().zip(amounts).map(with).collect()
 }

@@ -14,16 +14,26 @@ pub fn cases() -> Vec<Case> {
         clean("12 steps", Training::of(12, 3).stream(even)),
         clean("25 steps", Training::of(25, 4).stream(even)),
         clean("60 steps of 2 s", Training::of(60, 5).stream(|_, _| Plan::default().times(60.0))),
-        clean("2,000 steps of 0.7 ms", Training::of(2000, 6).stream(|_, _| Plan { gap_ms: 0.01, ..Plan::default().times(0.02) })),
+        clean(
+            "2,000 steps of 0.7 ms",
+            Training::of(2000, 6).stream(|_, _| Plan { gap_ms: 0.01, ..Plan::default().times(0.02) }),
+        ),
         clean("sizes that explain times", Training::of(500, 7).stream(sized)),
         clean("a level that wanders", wandering()),
         clean("short pauses between epochs", Training::of(400, 8).stream(short_pauses)),
-        clean("epochs of three steps", Training::of(90, 9).stream(|step, _| Plan { epoch: step / 3, ..Plan::default() })),
+        clean(
+            "epochs of three steps",
+            Training::of(90, 9).stream(|step, _| Plan { epoch: step / 3, ..Plan::default() }),
+        ),
         clean("sensors that are calm", calm_sensors()),
         clean("memory that levels off", levels_off()),
     ];
     // Of a table with step times alone nothing is known of phases, so there is no gap to speak of.
-    let bare = [("step times alone", 300, 40.0), ("step times alone, long", 40, 900.0), ("step times alone, short", 1000, 0.6)];
+    let bare = [
+        ("step times alone", 300, 40.0),
+        ("step times alone, long", 40, 900.0),
+        ("step times alone, short", 1000, 0.6),
+    ];
     cases.extend(bare.map(|(name, steps, ms)| {
         let case = clean(name, Training::of(steps, steps).stream(|_, _| Plan::bare(ms)));
         case.never_says("outside every phase").never_says("gap")

@@ -26,15 +26,15 @@ pub fn cases() -> Vec<Case> {
 
 /// A published table's rhythm: every third step is short.
 fn every_third(times: f64) -> Case {
-    let stream = Training::of(240, 201)
-        .stream(|step, _| Plan::bare(774.0 * if step.is_multiple_of(3) { times } else { 1.0 }));
+    let stream =
+        Training::of(240, 201).stream(|step, _| Plan::bare(774.0 * if step.is_multiple_of(3) { times } else { 1.0 }));
     Case::of("kinds by rhythm, 3", stream).expect(Kind::StepKinds).says("every 3rd step takes")
 }
 
 fn alternating(times: f64) -> Case {
-    let stream = Training::of(200, 202).spread(0.03).stream(|step, _| {
-        Plan::default().unsized_batch().times(if step.is_multiple_of(2) { times } else { 1.0 })
-    });
+    let stream = Training::of(200, 202)
+        .spread(0.03)
+        .stream(|step, _| Plan::default().unsized_batch().times(if step.is_multiple_of(2) { times } else { 1.0 }));
     Case::of("kinds by rhythm, 2", stream).expect(Kind::StepKinds).says("every 2nd step takes")
 }
 
@@ -44,7 +44,10 @@ fn last_of_epoch(times: f64) -> Case {
         epoch: (step - 1) / 12,
         ..Plan::bare(if step.is_multiple_of(12) { 50.0 * times } else { 50.0 })
     });
-    Case::of("kinds by position, 12", stream).expect(Kind::StepKinds).says("the last of an epoch").says("every 12th step")
+    Case::of("kinds by position, 12", stream)
+        .expect(Kind::StepKinds)
+        .says("the last of an epoch")
+        .says("every 12th step")
 }
 
 /// Epochs of 11, 12 and 13 steps in turns, so that no rhythm explains which step is short.
@@ -69,9 +72,8 @@ fn mixture(times: f64) -> Case {
 
 /// Every tenth step does more, such as reading results back from the device.
 fn longer_every_tenth(times: f64) -> Case {
-    let stream = Training::of(300, 206).stream(|step, _| {
-        Plan::default().unsized_batch().times(if step.is_multiple_of(10) { times } else { 1.0 })
-    });
+    let stream = Training::of(300, 206)
+        .stream(|step, _| Plan::default().unsized_batch().times(if step.is_multiple_of(10) { times } else { 1.0 }));
     // At this length each of them is a spike as well, if it is not known for a kind.
     Case::of("kinds by rhythm, 10 longer", stream).expect(Kind::StepKinds).says("every 10th step takes")
 }

@@ -61,7 +61,8 @@ fn churn((minor_faults, in_kernel): (u64, f64)) -> Case {
 
 fn growth(bytes_per_s: f64) -> Case {
     let rss = gauge("process.rss", Unit::Bytes, move |t| 5e8 + t * bytes_per_s + 1e5 * (t * 7.0).sin());
-    Case::of("memory grows", Training::of(300, 504).reads(rss).stream(|_, _| Plan::default())).expect(Kind::MemoryGrowth)
+    Case::of("memory grows", Training::of(300, 504).reads(rss).stream(|_, _| Plan::default()))
+        .expect(Kind::MemoryGrowth)
 }
 
 /// Two in five steps, in no order, count denormals and take so much longer.
@@ -88,8 +89,8 @@ fn throttled(share: f64) -> Case {
 /// A power that varies by so much from reading to reading.
 fn modelled(spread: f64) -> Case {
     let energy = counted("cpu.energy", Unit::Microjoules, move |t| {
-        // The spread is that of the increase in 93 ms.
-        t * 360e6 + 360e6 * 0.093 * spread * (t * 31.0).sin()
+        // The spread is that of the increase in 93 ms, in which the sine may change by twice its height.
+        t * 360e6 + 360e6 * 0.093 * spread / 2.0 * (t * 31.0).sin()
     });
     let stream = Training::of(300, 507).reads(energy).stream(|_, _| Plan::default());
     Case::of("energy of constant power", stream).expect(Kind::ModelledEnergy)
@@ -112,7 +113,8 @@ fn proportional(spread: f64) -> Case {
     let stream = Training::of(400, 509)
         .reads(counted("cpu.0.energy", Unit::Microjoules, package))
         .reads(counted("dram.0.energy", Unit::Microjoules, move |t| {
-            package(t) * 0.25 + 25e6 * 0.093 * spread * (t * 37.0).sin()
+            // Between two readings the sine may change by twice its height, and the first counter by 0.4 of its mean.
+            package(t) * 0.25 + 25e6 * 0.093 * spread * 0.4 / 2.0 * (t * 37.0).sin()
         }))
         .stream(|_, _| Plan::default());
     Case::of("energy counters in proportion", stream).expect(Kind::DoubtfulEnergy)

@@ -22,18 +22,10 @@ use score::Scored;
 
 /// All runs, a line for each file of them.
 fn cases() -> Vec<Case> {
-    [
-        clean::cases(),
-        busy::cases(),
-        steps::cases(),
-        kinds::cases(),
-        gaps::cases(),
-        short::cases(),
-        machine::cases(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    [clean::cases(), busy::cases(), steps::cases(), kinds::cases(), gaps::cases(), short::cases(), machine::cases()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// `cargo test -p gnntop-analysis --test it corpus -- --nocapture` prints the table of `docs/findings.md`.
@@ -41,7 +33,8 @@ fn cases() -> Vec<Case> {
 fn what_is_there_is_found_and_nothing_else() {
     let scored: Vec<Scored> = cases().iter().map(score::of).collect();
     println!("{}", score::table(&scored));
-    let wrong: Vec<String> = scored.iter().flat_map(|one| one.wrong.iter().map(|what| format!("{}: {what}", one.name))).collect();
+    let wrong: Vec<String> =
+        scored.iter().flat_map(|one| one.wrong.iter().map(|what| format!("{}: {what}", one.name))).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

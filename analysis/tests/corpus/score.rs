@@ -39,7 +39,14 @@ pub fn of(case: &Case) -> Scored {
     if case.strength != Strength::Below {
         wrong.extend(case.spikes.as_ref().and_then(|steps| wrong_places(steps, &found)));
     }
-    Scored { class: case.class, strength: case.strength, amount: case.amount.clone(), name: case.name(), is_found, wrong }
+    Scored {
+        class: case.class,
+        strength: case.strength,
+        amount: case.amount.clone(),
+        name: case.name(),
+        is_found,
+        wrong,
+    }
 }
 
 fn wrong_words(case: &Case, found: &[Finding], verdict: &str) -> Vec<String> {
@@ -49,7 +56,8 @@ fn wrong_words(case: &Case, found: &[Finding], verdict: &str) -> Vec<String> {
     }
     let missing = case.says.iter().filter(|words| case.strength != Strength::Below && !text.contains(words.as_str()));
     let missing = missing.map(|words| format!("does not say {words:?}: {text}"));
-    let said = case.never_says.iter().filter(|words| text.contains(**words)).map(|words| format!("says {words:?}: {text}"));
+    let said =
+        case.never_says.iter().filter(|words| text.contains(**words)).map(|words| format!("says {words:?}: {text}"));
     missing.chain(said).collect()
 }
 
@@ -67,7 +75,8 @@ pub fn table(scored: &[Scored]) -> String {
     for (class, runs) in classes {
         let wrong = runs.iter().filter(|one| !one.wrong.is_empty()).count();
         let cell = |strength: Strength| {
-            let of_strength: Vec<String> = runs.iter().filter(|one| one.strength == strength).map(|one| told(one)).collect();
+            let of_strength: Vec<String> =
+                runs.iter().filter(|one| one.strength == strength).map(|one| told(one)).collect();
             if of_strength.is_empty() { "-".to_owned() } else { of_strength.join(", ") }
         };
         let [below, at, above] = Strength::GROWING.map(cell);

@@ -5,7 +5,10 @@ use super::training::{Plan, Training};
 
 pub fn cases() -> Vec<Case> {
     let steps = [(1, "1 step"), (3, "3 steps"), (8, "8 steps")];
-    [strengths(steps, with_phases), strengths(steps, bare), strengths(steps, mostly_waiting)].into_iter().flatten().collect()
+    [strengths(steps, with_phases), strengths(steps, bare), strengths(steps, mostly_waiting)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn with_phases(steps: u64) -> Case {
@@ -22,5 +25,8 @@ fn bare(steps: u64) -> Case {
 
 fn mostly_waiting(steps: u64) -> Case {
     let stream = Training::of(steps, 420 + steps).stream(|_, _| Plan::default().more("data wait", 99.0));
-    Case::of("short trace, waiting", stream).says(format!("{steps} steps")).says("data-bound (7").never_says("warming up")
+    Case::of("short trace, waiting", stream)
+        .says(format!("{steps} steps"))
+        .says("data-bound (7")
+        .never_says("warming up")
 }

@@ -10,7 +10,9 @@ pub fn cases() -> Vec<Case> {
     let longer = [(1.3, "1.3 x"), (1.7, "1.7 x"), (3.0, "3 x")];
     [
         strengths(longer, |times| spike("spike", Training::of(300, 101), Plan::default(), times)),
-        strengths(longer, |times| spike("spike, 0.8 ms steps", Training::of(600, 102), Plan::default().times(0.023), times)),
+        strengths(longer, |times| {
+            spike("spike, 0.8 ms steps", Training::of(600, 102), Plan::default().times(0.023), times)
+        }),
         strengths(longer, |times| spike("spike, 2 s steps", Training::of(40, 103), Plan::default().times(60.0), times)),
         strengths(longer, |times| spike("spike, step times alone", Training::of(200, 104), Plan::bare(300.0), times)),
         strengths([(1.2, "1.2 x"), (1.8, "1.8 x"), (5.0, "5 x")], warm_up),
@@ -36,8 +38,7 @@ fn spike(class: &'static str, training: Training, usual: Plan, times: f64) -> Ca
 
 /// The first five steps are so many times slower.
 fn warm_up(times: f64) -> Case {
-    let stream =
-        Training::of(300, 111).stream(|step, _| Plan::default().times(if step <= 5 { times } else { 1.0 }));
+    let stream = Training::of(300, 111).stream(|step, _| Plan::default().times(if step <= 5 { times } else { 1.0 }));
     Case::of("warm-up", stream).expect(Kind::WarmUp)
 }
 
@@ -51,7 +52,8 @@ fn drift(slower: f64) -> Case {
 fn partial_batch(graphs: u64) -> Case {
     let stream = Training::of(300, 113).stream(|step, _| {
         let graphs = if step.is_multiple_of(10) { graphs } else { 256 };
-        let batch = BatchShape { graphs: Some(graphs), nodes: Some(graphs * 14), edges: Some(graphs * 28), seeds: None };
+        let batch =
+            BatchShape { graphs: Some(graphs), nodes: Some(graphs * 14), edges: Some(graphs * 28), seeds: None };
         Plan { batch, epoch: (step - 1) / 10, ..Plan::default().times(graphs as f64 / 256.0) }
     });
     Case::of("partial batches", stream).expect(Kind::PartialBatch)

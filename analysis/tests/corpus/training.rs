@@ -41,7 +41,14 @@ impl Default for Plan {
 impl Plan {
     /// A step of which nothing but its time is known.
     pub fn bare(ms: f64) -> Self {
-        Self { phases: Vec::new(), unnamed_ms: ms, gap_ms: 0.0, batch: BatchShape::default(), usage: None, ..Self::default() }
+        Self {
+            phases: Vec::new(),
+            unnamed_ms: ms,
+            gap_ms: 0.0,
+            batch: BatchShape::default(),
+            usage: None,
+            ..Self::default()
+        }
     }
 
     /// The same step with all its phases so many times as long.
