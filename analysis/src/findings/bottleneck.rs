@@ -1,14 +1,16 @@
 //! What bounds a run and how even its steps are: the part of the line that is no finding.
 //!
 //! Rules, all of them over the steps that are looked at, without those that warm up, at least three:
-//! - *bound*: the phase (or the gap) with the largest share of the wall time;
-//! - p99 against p50: nearest rank over the full batches.
+//! - *bound*: the phase (or the gap) with the largest share of the wall time. Where those that warm up would change a
+//!   share, it is said that they are left out;
+//! - p99 against p50: nearest rank over the full batches, of the kind that most of them are;
+//! - of too few steps the shares alone, with those that warm up.
 
 use gnntop_wire::phase::DATA_WAIT;
 
 use super::evidence::Evidence;
 use super::robust::{median, quantile};
-use crate::figures::percent;
+use crate::figures::{count, duration, percent};
 use crate::store::{PhaseSlot, StepRow, Store};
 
 /// Full batches below which there is no verdict yet.
@@ -17,16 +19,24 @@ const ENOUGH_STEPS: usize = 10;
 const ENOUGH_FOR_P99: usize = 100;
 /// Data wait or gap below this share is not worth a word.
 const WORTH_SAYING: f64 = 0.01;
+/// Shares that differ by no more than this are told of all steps, as tables tell them.
+const ABOUT_THE_SAME: f64 = 0.005;
+/// `mostly` is more than this share.
+const MOSTLY: f64 = 0.5;
 
 /// What bounds a range of steps and how even they are; a [`super::Judgement`] writes it out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdict {
     /// Steps of the session so far.
     pub steps: u64,
-    /// Whether there are enough steps for the rest; if not, it is empty.
+    /// Whether there are enough steps for more than the shares.
     pub is_settled: bool,
     /// The phase with the largest share of the wall time, and its share (0 to 1).
     pub bound: Option<(String, f64)>,
+    /// The median period in nanoseconds of steps of which no phases are known, so that there are no shares.
+    pub bare_ns: Option<f64>,
+    /// How many of the first steps the shares leave out, where they change them.
+    pub left_out: u64,
     /// Whether the shares are the device's, by its own clock: of a host that only hands work over they say nothing.
     pub is_on_device: bool,
     /// Share of waiting for data, where it is a phase and not the largest one.
@@ -43,25 +53,48 @@ impl Verdict {
     pub(super) fn of_evidence(evidence: &Evidence<'_>) -> Self {
         let store = evidence.store;
         let is_full = |row: &usize| !evidence.shape.is_partial[*row];
-        let full = (0..evidence.rows.len()).filter(is_full);
-        let mut periods: Vec<f64> = full.map(|row| evidence.rows[row].period_ns() as f64).collect();
+        let full: Vec<usize> = (0..evidence.rows.len()).filter(is_full).collect();
         let mut verdict = Self { steps: store.steps().total(), ..Self::default() };
-        let Some(median_ns) = median(&mut periods).filter(|_| periods.len() >= ENOUGH_STEPS) else {
-            verdict.open = verdict.open_phase(store);
-            return verdict;
-        };
-        verdict.is_settled = true;
-        match rows_on_device(store, &evidence.rows) {
-            Some(rows) => {
-                verdict.is_on_device = true;
-                verdict.find_shares(store, &rows);
-            }
-            None => verdict.find_shares(store, &evidence.rows),
+        let all: Vec<StepRow<'_>> = evidence.warm_up.iter().chain(&evidence.rows).copied().collect();
+        if store.phases().len() < 2 {
+            verdict.bare_ns = median(&mut all.iter().map(|row| row.period_ns() as f64).collect::<Vec<f64>>());
         }
+        if full.len() < ENOUGH_STEPS {
+            verdict.open = verdict.open_phase(store);
+            verdict.find_shares(store, &all);
+            return verdict;
+        }
+        verdict.is_settled = true;
+        verdict.find_shares(store, &evidence.rows);
+        let mut of_all = Self::default();
+        of_all.find_shares(store, &all);
+        if of_all.is_about(&verdict) {
+            of_all.is_settled = true;
+            verdict = Self { steps: verdict.steps, bare_ns: verdict.bare_ns, ..of_all };
+        } else {
+            verdict.left_out = evidence.warm_up.len() as u64;
+        }
+        let mut periods: Vec<f64> = full
+            .iter()
+            .filter(|row| evidence.kinds.is_commonest(**row))
+            .map(|row| evidence.rows[*row].period_ns() as f64)
+            .collect();
         if periods.len() >= ENOUGH_FOR_P99 {
-            verdict.p99_over_p50 = quantile(&mut periods, 0.99).map(|p99| p99 / median_ns.max(1.0));
+            let p50_ns = median(&mut periods).unwrap_or(1.0).max(1.0);
+            verdict.p99_over_p50 = quantile(&mut periods, 0.99).map(|p99| p99 / p50_ns);
         }
         verdict
+    }
+
+    /// Whether the shares are the same as those of another verdict, or nearly.
+    fn is_about(&self, other: &Self) -> bool {
+        let near = |a: Option<f64>, b: Option<f64>| (a.unwrap_or(0.0) - b.unwrap_or(0.0)).abs() <= ABOUT_THE_SAME;
+        let share = |verdict: &Self| verdict.bound.as_ref().map(|(_, share)| *share);
+        let bound = |verdict: &Self| verdict.bound.as_ref().map(|(text, _)| text.clone());
+        bound(self) == bound(other)
+            && near(share(self), share(other))
+            && near(self.data_wait_share, other.data_wait_share)
+            && near(self.gap_share, other.gap_share)
     }
 
     fn open_phase(&self, store: &Store) -> Option<(String, u64)> {
@@ -69,7 +102,16 @@ impl Verdict {
         Some((store.name(open.name).to_owned(), open.t_ns.saturating_sub(open.since_ns)))
     }
 
+    /// Of these steps, or of the same by the device's clock where that tells more.
     fn find_shares(&mut self, store: &Store, rows: &[StepRow<'_>]) {
+        let on_device = rows_on_device(store, rows);
+        self.is_on_device = on_device.is_some();
+        if store.phases().len() > 1 {
+            self.share_out(store, on_device.as_deref().unwrap_or(rows));
+        }
+    }
+
+    fn share_out(&mut self, store: &Store, rows: &[StepRow<'_>]) {
         let tiled: u64 = rows.iter().map(StepRow::period_ns).fold(0, u64::saturating_add);
         let share = |slot: PhaseSlot| {
             let ns: u64 = rows.iter().map(|row| row.phase_ns(slot)).fold(0, u64::saturating_add);
@@ -84,18 +126,31 @@ impl Verdict {
         self.gap_share = other(shares.len() - 1);
     }
 
-    /// What there is to say of too few steps.
-    pub(super) fn unsettled(&self) -> String {
+    /// What there is to say of too few steps: their shares, and that there is no more.
+    pub(super) fn unsettled(&self) -> Vec<String> {
         match (self.steps, &self.open) {
-            (0, Some((phase, ns))) => format!("no steps yet; in {phase} for {}", crate::figures::duration(*ns)),
-            (0, None) => "no steps yet".to_owned(),
-            (1, _) => "warming up: 1 step".to_owned(),
-            (steps, _) => format!("warming up: {steps} steps"),
+            (0, Some((phase, ns))) => vec![format!("no steps yet; in {phase} for {}", duration(*ns))],
+            (0, None) => vec!["no steps yet".to_owned()],
+            (steps, _) => {
+                let mut parts = vec![plural(steps, "step", "steps")];
+                parts.extend(self.shares());
+                parts.push("too few for findings".to_owned());
+                parts
+            }
         }
     }
 
-    /// What bounds the steps, and the shares of waiting and of the gap where they are worth a word.
+    /// That the shares are not of all steps, where that matters.
+    pub(super) fn without(&self) -> Option<String> {
+        (self.left_out > 0).then(|| format!("shares without the first {} steps", count(self.left_out)))
+    }
+
+    /// What bounds the steps, and the shares of waiting and of the gap where they are worth a word; of steps without
+    /// phases how long they are.
     pub(super) fn shares(&self) -> Vec<String> {
+        if let Some(ns) = self.bare_ns {
+            return vec![format!("steps of {}, without phases", duration(ns as u64))];
+        }
         let place = if self.is_on_device { " on the device" } else { "" };
         let bound = self.bound.as_ref().map(|(text, share)| bound_text(text, *share) + place);
         let data_wait = self.data_wait_share.map(|share| format!("data wait {}", percent(share)));
@@ -128,10 +183,11 @@ fn rows_on_device<'a>(store: &'a Store, rows: &[StepRow<'_>]) -> Option<Vec<Step
 }
 
 fn bound_text(phase: &str, share: f64) -> String {
-    let share = percent(share);
+    let (is_most, share) = (share > MOSTLY, percent(share));
     match phase {
         DATA_WAIT => format!("data-bound ({share})"),
-        crate::store::GAP => format!("mostly outside every phase ({share})"),
+        crate::store::GAP if is_most => format!("mostly outside every phase ({share})"),
+        crate::store::GAP => format!("{share} outside every phase"),
         _ => format!("{phase}-bound ({share})"),
     }
 }
@@ -164,17 +220,28 @@ mod tests {
     fn other_bounds_have_their_words() {
         let phases = vec![("data wait", 30 * MS), ("forward", 10 * MS)];
         let run = TrainingRun { phases, steps: 20, ..TrainingRun::default() };
-        assert_eq!(of(&run.bytes()), "data-bound (73 %); gap 2.4 %");
+        assert_eq!(of(&run.bytes()), "data-bound (73 %); gap 2.3 %");
         let run = TrainingRun { phases: Vec::new(), steps: 20, ..TrainingRun::default() };
-        assert_eq!(of(&run.bytes()), "mostly outside every phase (100 %)");
+        assert_eq!(of(&run.bytes()), "steps of 1.00 ms, without phases");
+        let run = TrainingRun { gap_ns: 25 * MS, steps: 20, ..TrainingRun::default() };
+        assert_eq!(
+            of(&run.bytes()),
+            "39 % outside every phase; data wait 6.2 %; shares without the first 3 steps",
+            "not most"
+        );
+        let run = TrainingRun { gap_ns: 60 * MS, steps: 20, ..TrainingRun::default() };
+        assert_eq!(
+            of(&run.bytes()),
+            "mostly outside every phase (61 %); data wait 4.0 %; shares without the first 3 steps"
+        );
     }
 
     #[test]
     fn thin_evidence_is_said_to_be_thin() {
         let steps = |steps| of(&TrainingRun { steps, ..TrainingRun::default() }.bytes());
         assert_eq!(steps(0), "no steps yet");
-        assert_eq!(steps(1), "warming up: 1 step");
-        assert_eq!(steps(7), "warming up: 7 steps");
+        assert_eq!(steps(1), "1 step; backward-bound (56 %); data wait 10 %; too few for findings");
+        assert_eq!(steps(7), "7 steps; backward-bound (55 %); data wait 10 %; gap 2.2 %; too few for findings");
         assert!(steps(13).starts_with("backward-bound"));
     }
 

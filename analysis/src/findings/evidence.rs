@@ -2,12 +2,13 @@
 //!
 //! A step's time is taken apart into what lies *inside* it, which its phases and its own timer cover, and what
 //! lies *between* it and the step before. What a step should take inside follows from its batch (a straight line
-//! through sizes and times, where that explains them) times the level of its neighbours (a running median), so
-//! that neither a partial batch nor a slow trend looks like a spike.
+//! through sizes and times, where that explains them), or else from its kind, times the level of its neighbours (a
+//! running median), so that neither a partial batch nor a long kind of step nor a slow trend looks like a spike.
 
 use std::ops::Range;
 
 use super::finding::Occurrence;
+use super::kinds::Kinds;
 use super::robust::{median, quantile, sigma, spread_indices};
 use super::shape::Shape;
 use crate::store::{PhaseSlot, StepRow, Store};
@@ -20,6 +21,10 @@ const LONGEST_WARM_UP: usize = 1000;
 pub(super) const ENOUGH_STEPS: usize = 10;
 /// Steps that share one running median; it is taken over three such blocks.
 const BLOCK: usize = 32;
+/// What a step loses at most when the CPU is taken from it: a few slices of Linux's scheduler (2.8 ms and more)...
+const TAKEN_AWAY_NS: f64 = 12e6;
+/// ...so many times. More often it is taken from any step that takes long, whatever the reason.
+const TAKEN_AWAY: f64 = 3.0;
 /// Steps that medians of single phases are taken over.
 const SAMPLED: usize = 4096;
 /// A warm step takes at most this much of the usual time...
@@ -38,7 +43,9 @@ pub(super) struct Evidence<'a> {
     pub warm_up_ratio: f64,
     /// For each row: time inside it.
     pub inside_ns: Vec<f64>,
-    /// For each row: time it should have taken inside.
+    /// For each row: time that its batch, or its kind, explains.
+    pub by_work_ns: Vec<f64>,
+    /// For each row: time it should have taken inside, which is that at the level of its neighbours.
     pub expected_ns: Vec<f64>,
     /// Standard deviation of the time inside around what is expected.
     pub noise_ns: f64,
@@ -48,7 +55,11 @@ pub(super) struct Evidence<'a> {
     pub usual_between_ns: f64,
     /// Standard deviation of that.
     pub between_noise_ns: f64,
+    /// How often the CPU is taken from the thread in a usual step.
+    usual_switches: f64,
     pub shape: Shape,
+    /// Lengths that come again and again and that no batch explains.
+    pub kinds: Kinds,
     /// Wall time of all rows.
     pub wall_ns: f64,
 }
@@ -60,14 +71,17 @@ impl<'a> Evidence<'a> {
         let mut inside_ns: Vec<f64> = rows.iter().map(inside_ns).collect();
         // Wild first steps do not bend the shape; the warm-up needs it, since a small batch may be among them.
         let mut shape = Shape::of(&rows, &inside_ns);
-        let mut by_shape_ns = shape.by_shape_ns(&rows, &inside_ns);
-        let (warm_up_len, is_warm_up) = warm_up_len(&rows, &inside_ns, &by_shape_ns);
+        let mut kinds = if shape.explains() { Kinds::default() } else { Kinds::of(store, &rows, &inside_ns) };
+        let mut by_work_ns = shape.by_shape_ns(&rows, &inside_ns);
+        by_work_ns.iter_mut().enumerate().for_each(|(row, ns)| *ns = kinds.usual_ns(row).unwrap_or(*ns));
+        let (warm_up_len, is_warm_up) = warm_up_len(&rows, &inside_ns, &by_work_ns);
         let warm_up: Vec<StepRow<'a>> = rows.drain(..warm_up_len).collect();
-        let warm_up_ratio = (0..warm_up_len).map(|row| inside_ns[row] / by_shape_ns[row]).fold(0.0, f64::max);
+        let warm_up_ratio = (0..warm_up_len).map(|row| inside_ns[row] / by_work_ns[row]).fold(0.0, f64::max);
         inside_ns.drain(..warm_up_len);
-        by_shape_ns.drain(..warm_up_len);
+        by_work_ns.drain(..warm_up_len);
         shape.is_partial.drain(..warm_up_len);
-        let expected_ns = expected_ns(&inside_ns, &by_shape_ns);
+        kinds.leave_out(warm_up_len);
+        let expected_ns = expected_ns(&inside_ns, &by_work_ns);
         let indices = spread_indices(rows.len(), 2 * SAMPLED);
         let noise_ns = sigma(indices.iter().map(|i| inside_ns[*i] - expected_ns[*i]), 0.0);
         let between_ns: Vec<f64> =
@@ -76,6 +90,8 @@ impl<'a> Evidence<'a> {
         let mut usual: Vec<f64> = indices.iter().filter(same_epoch).map(|i| between_ns[*i]).collect();
         let usual_between_ns = median(&mut usual).unwrap_or(0.0);
         let between_noise_ns = sigma(usual.into_iter(), usual_between_ns);
+        let switches = |i: &usize| Some(rows[*i].usage()?.involuntary_switches as f64);
+        let usual_switches = median(&mut indices.iter().filter_map(switches).collect::<Vec<f64>>());
         let wall_ns = rows.iter().map(|row| row.period_ns() as f64).sum();
         Self {
             store,
@@ -83,12 +99,15 @@ impl<'a> Evidence<'a> {
             warm_up,
             warm_up_ratio: if is_warm_up { warm_up_ratio } else { 0.0 },
             inside_ns,
+            by_work_ns,
             expected_ns,
             noise_ns,
             between_ns,
             usual_between_ns,
             between_noise_ns,
+            usual_switches: usual_switches.unwrap_or(0.0),
             shape,
+            kinds,
             wall_ns,
         }
     }
@@ -131,9 +150,17 @@ impl<'a> Evidence<'a> {
         self.inside_ns[row] - self.expected_ns[row]
     }
 
+    /// By how much a row, with what lies before it, may be longer because the CPU was taken away more often than usual;
+    /// 0 where that is not recorded.
+    pub(super) fn taken_away_ns(&self, row: usize) -> f64 {
+        let more = self.rows[row].usage().map(|usage| usage.involuntary_switches as f64 - self.usual_switches);
+        more.map_or(0.0, |more| more.clamp(0.0, TAKEN_AWAY) * TAKEN_AWAY_NS)
+    }
+
     /// Whether the row is the first of an epoch.
     pub(super) fn begins_epoch(&self, row: usize) -> bool {
-        row > 0 && self.rows[row].epoch() != self.rows[row - 1].epoch()
+        let before = if row > 0 { self.rows.get(row - 1) } else { self.warm_up.last() };
+        before.is_some_and(|before| before.epoch() != self.rows[row].epoch())
     }
 
     /// The row that was running at a time, the earlier one where two meet; `None` outside of the rows.
@@ -169,14 +196,14 @@ pub(super) fn inside_ns(row: &StepRow<'_>) -> f64 {
 
 /// How many of the first rows are still warming up: all before the first three in a row that take at most 1.2
 /// times what is usual for their batch; and whether that ends.
-fn warm_up_len(rows: &[StepRow<'_>], inside_ns: &[f64], by_shape_ns: &[f64]) -> (usize, bool) {
+fn warm_up_len(rows: &[StepRow<'_>], inside_ns: &[f64], by_work_ns: &[f64]) -> (usize, bool) {
     let Some(first) = rows.first() else { return (0, false) };
     let at_least = usize::try_from(WARM_UP_STEPS.saturating_sub(first.ordinal())).unwrap_or(0).min(rows.len());
     if at_least == 0 || rows.len() < 2 * ENOUGH_STEPS {
         return (at_least, false);
     }
     let most = (rows.len() / 4).min(LONGEST_WARM_UP);
-    let ratio = |row: usize| inside_ns[row] / by_shape_ns[row];
+    let ratio = |row: usize| inside_ns[row] / by_work_ns[row];
     let mut later: Vec<f64> = (most..rows.len()).take(4 * LONGEST_WARM_UP).map(ratio).collect();
     let Some(usual) = median(&mut later) else { return (at_least, false) };
     let is_warm = |row: usize| ratio(row) <= WARM * usual;
@@ -185,9 +212,9 @@ fn warm_up_len(rows: &[StepRow<'_>], inside_ns: &[f64], by_shape_ns: &[f64]) -> 
     (warm.unwrap_or(0).max(at_least), warm.is_some_and(|row| row > 0))
 }
 
-/// What each row should have taken inside: what its batch explains, at the level of its neighbours.
-fn expected_ns(inside_ns: &[f64], by_shape_ns: &[f64]) -> Vec<f64> {
-    let ratios: Vec<f64> = inside_ns.iter().zip(by_shape_ns).map(|(ns, explained)| ns / explained).collect();
+/// What each row should have taken inside: what its batch or kind explains, at the level of its neighbours.
+fn expected_ns(inside_ns: &[f64], by_work_ns: &[f64]) -> Vec<f64> {
+    let ratios: Vec<f64> = inside_ns.iter().zip(by_work_ns).map(|(ns, explained)| ns / explained).collect();
     let mut window = Vec::with_capacity(3 * BLOCK);
     let mut level = |block: usize| {
         let start = (block * BLOCK).saturating_sub(BLOCK);
@@ -197,5 +224,5 @@ fn expected_ns(inside_ns: &[f64], by_shape_ns: &[f64]) -> Vec<f64> {
         median(&mut window).unwrap_or(1.0)
     };
     let levels: Vec<f64> = (0..ratios.len().div_ceil(BLOCK)).map(&mut level).collect();
-    by_shape_ns.iter().enumerate().map(|(row, explained)| explained * levels[row / BLOCK]).collect()
+    by_work_ns.iter().enumerate().map(|(row, explained)| explained * levels[row / BLOCK]).collect()
 }

@@ -54,7 +54,7 @@ impl Judgement {
             return vec![hang.summary.clone()];
         }
         if !self.verdict.is_settled {
-            return vec![self.verdict.unsettled()];
+            return self.verdict.unsettled();
         }
         let mut kinds: Vec<&Finding> = Vec::new();
         for finding in self.findings.found.iter().filter(|finding| self.is_worth_naming(finding)) {
@@ -63,19 +63,20 @@ impl Judgement {
             }
         }
         let mut parts = self.verdict.shares();
+        parts.extend(self.verdict.without());
         parts.extend(kinds.iter().take(KINDS_NAMED).map(|finding| named(finding)));
         parts.extend((kinds.len() > KINDS_NAMED).then(|| format!("and {} more findings", kinds.len() - KINDS_NAMED)));
         parts.extend(self.verdict.spread());
         parts
     }
 
-    /// Whether a finding costs time and is not said already by the shares of data wait and gap. Partial batches cost
-    /// none, but nobody reads the numbers right who does not know of them.
+    /// Whether a finding costs time and is not said already by the shares of data wait and gap. Partial batches and kinds
+    /// of step cost none, but nobody reads the numbers right who does not know of them.
     fn is_worth_naming(&self, finding: &Finding) -> bool {
         match finding.kind {
             Kind::DataBound => !self.verdict.tells_data_wait(),
             Kind::Gap => !self.verdict.tells_gap(),
-            Kind::PartialBatch => true,
+            Kind::PartialBatch | Kind::StepKinds => true,
             _ => finding.severity > Severity::Note,
         }
     }
@@ -88,6 +89,7 @@ fn named(finding: &Finding) -> String {
             format!("{} ({})", plural(finding.count, "spike", "spikes"), percent(share))
         }
         (Kind::PartialBatch, _) => plural(finding.count, "partial batch", "partial batches"),
+        (Kind::StepKinds, _) => plural(finding.count, "kind of step", "kinds of step"),
         (kind, Some(share)) => format!("{} ({})", kind.title(), percent(share)),
         (kind, None) => kind.title().to_owned(),
     }
@@ -143,7 +145,11 @@ mod tests {
 
     #[test]
     fn of_few_steps_it_says_no_more_than_that() {
-        assert_eq!(of(&TrainingRun { steps: 7, ..TrainingRun::default() }).to_string(), "warming up: 7 steps");
+        let seven = of(&TrainingRun { steps: 7, ..TrainingRun::default() }).to_string();
+        assert!(
+            seven.starts_with("7 steps; backward-bound (5") && seven.ends_with("; too few for findings"),
+            "{seven}"
+        );
         assert_eq!(of(&TrainingRun { steps: 0, ..TrainingRun::default() }).ordinals, 0..0);
     }
 }

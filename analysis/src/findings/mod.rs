@@ -16,6 +16,8 @@ mod diagnosis;
 mod evidence;
 mod finding;
 mod judgement;
+mod kinds;
+mod pauses;
 mod ranks;
 mod robust;
 mod shape;

@@ -71,6 +71,11 @@ impl Shape {
         Self { full, is_partial, fit: best.filter(|(_, line)| line.r >= EXPLAINS) }
     }
 
+    /// Whether the sizes of batches explain why steps differ.
+    pub(super) fn explains(&self) -> bool {
+        self.fit.is_some() || self.is_partial.contains(&true)
+    }
+
     /// The time that the batch of a row explains; `None` where it explains none.
     pub(super) fn explained_ns(&self, row: &StepRow<'_>) -> Option<f64> {
         let (measure, line) = self.fit?;

@@ -1,13 +1,15 @@
 //! Allocation churn: memory that every step takes from the system and gives back, at a cost in the kernel.
 
 use super::check::{Check, too_few_steps};
-use crate::figures::{bytes, count, percent};
+use crate::figures::{bytes, count, duration, percent};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::signals;
 
 /// Page faults of a usual step from which on memory comes from the system in every step.
 const FAULTS: f64 = 500.0;
+/// Time below which the CPU time of the kernel, read now and then, is chance and what the program did at its start.
+const LEAST_NS: u64 = 2_000_000_000;
 /// Share of the process's CPU time that is spent in the kernel from which on it is said.
 const IN_KERNEL: f64 = 0.15;
 
@@ -27,6 +29,13 @@ impl Check for AllocationChurn {
             return Outcome::NotEnough("page faults of steps are not recorded".to_owned());
         };
         let Some(span) = evidence.span_ns() else { return Outcome::Nothing };
+        if span.end - span.start < LEAST_NS {
+            let reason = format!(
+                "{} of steps: the system counts CPU time in hundredths of a second",
+                duration(span.end - span.start)
+            );
+            return Outcome::NotEnough(reason);
+        }
         let rate = |name: &str| signals::rate_per_s(evidence.store, name, &span);
         let (Some(kernel), Some(all)) = (rate("process.cpu_time.system"), rate("process.cpu_time")) else {
             return Outcome::NotEnough("the process's time in the kernel is not recorded".to_owned());

@@ -4,7 +4,7 @@ use super::check::{Check, too_few_steps};
 use crate::figures::{duration, percent};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
-use crate::findings::robust::{median, sigma};
+use crate::findings::robust::{correlation, median, sigma};
 use crate::store::Phase;
 
 /// Steps below which a trend is chance.
@@ -13,6 +13,12 @@ const ENOUGH: usize = 60;
 const SLOWER: f64 = 0.1;
 /// ...and by this many standard errors.
 const ERRORS: f64 = 6.0;
+/// So many stretches of the run...
+const STRETCHES: usize = 12;
+/// ...must get slower one after the other (correlation). Times that go up and down are not getting slower.
+const ON_AND_ON: f64 = 0.8;
+/// Steps that take less in all say nothing of getting slower.
+const LEAST_NS: f64 = 3e9;
 
 /// The check.
 pub(super) struct Drift;
@@ -26,10 +32,14 @@ impl Check for Drift {
         if evidence.rows.len() < ENOUGH {
             return too_few_steps(evidence);
         }
+        if evidence.wall_ns < LEAST_NS {
+            let reason =
+                format!("{} of steps: other programs come and go in that time", duration(evidence.wall_ns as u64));
+            return Outcome::NotEnough(reason);
+        }
         let ratio = |row: usize| {
-            let explained = evidence.shape.explained_ns(&evidence.rows[row]);
-            let is_whole = !evidence.shape.is_partial[row];
-            explained.or(is_whole.then_some(1.0)).map(|ns| evidence.inside_ns[row] / ns)
+            let is_known = evidence.shape.fit.is_some() || !evidence.shape.is_partial[row];
+            is_known.then(|| evidence.inside_ns[row] / evidence.by_work_ns[row])
         };
         let n = evidence.rows.len();
         let third = |k: usize| (k * n / 3..(k + 1) * n / 3).filter_map(ratio).collect::<Vec<f64>>();
@@ -42,6 +52,14 @@ impl Check for Drift {
         let errors = error(&thirds[0], first).hypot(error(&thirds[2], last));
         let slower = last / first - 1.0;
         if slower < SLOWER || last - first < ERRORS * errors || middle < first * (1.0 - 0.25 * slower) {
+            return Outcome::Nothing;
+        }
+        let mut levels = Vec::with_capacity(STRETCHES);
+        for k in 0..STRETCHES {
+            let mut stretch: Vec<f64> = (k * n / STRETCHES..(k + 1) * n / STRETCHES).filter_map(ratio).collect();
+            levels.extend(median(&mut stretch).map(|level| (k as f64, level)));
+        }
+        if correlation(&levels).is_none_or(|r| r < ON_AND_ON) {
             return Outcome::Nothing;
         }
         finding(evidence, slower, middle / first - 1.0).into()

@@ -1,9 +1,12 @@
 //! The gap: wall time inside no phase, most of it between steps, where timers around a step never see it.
 
+use std::collections::BTreeSet;
+
 use super::check::{Check, too_few_steps};
 use crate::figures::{count, duration, percent};
 use crate::findings::evidence::{Evidence, inside_ns};
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED};
+use crate::findings::pauses::Pauses;
 use crate::store::{PhaseSlot, StepRow};
 
 /// A gap below this share of the wall time is no finding, unless single ones are long.
@@ -12,6 +15,8 @@ const WORTH_SAYING: f64 = 0.05;
 const LONG: f64 = 0.5;
 /// ...and by so many standard deviations of it.
 const SIGMAS: f64 = 6.0;
+/// So many times as many steps as gaps are held up where it is the machine's doing.
+const FAR_MORE: usize = 3;
 
 /// The check.
 pub(super) struct Gap;
@@ -20,7 +25,8 @@ pub(super) struct Gap;
 pub(super) fn is_long(evidence: &Evidence<'_>, row: usize) -> bool {
     let excess = evidence.between_ns[row] - evidence.usual_between_ns;
     let by_step = LONG * (evidence.expected_ns[row] + evidence.usual_between_ns);
-    !evidence.begins_epoch(row) && excess > by_step && excess > SIGMAS * evidence.between_noise_ns
+    let least = by_step.max(SIGMAS * evidence.between_noise_ns).max(evidence.taken_away_ns(row));
+    !evidence.begins_epoch(row) && excess > least
 }
 
 impl Check for Gap {
@@ -43,9 +49,14 @@ impl Check for Gap {
         let gap = if has_phases { evidence.phase_total_ns(PhaseSlot::GAP) } else { between };
         let share = evidence.share(gap);
         let long: Vec<usize> = (0..evidence.rows.len()).filter(|row| is_long(evidence, *row)).collect();
+        let long = if are_the_machines(evidence, &long) { Vec::new() } else { long };
         if share < WORTH_SAYING && long.is_empty() {
             return Outcome::Nothing;
         }
+        let pauses = Pauses::of(evidence);
+        let in_rhythm = pauses.as_ref().map_or(&[][..], |pauses| &pauses.rows);
+        let alone = long.iter().filter(|row| !in_rhythm.contains(row)).count();
+        let long: BTreeSet<usize> = long.iter().chain(in_rhythm).copied().collect();
         let sentence = |row: &usize| {
             let step = evidence.rows[*row].step().0;
             let (took, usual) = (evidence.between_ns[*row] as u64, evidence.usual_between_ns as u64);
@@ -54,8 +65,13 @@ impl Check for Gap {
         let places = long.iter().take(PLACES_LISTED).map(|row| evidence.place(*row, sentence(row))).collect();
         let where_ = if has_phases { "outside every phase" } else { "between steps" };
         let mut summary = format!("{} of the wall time lies {where_}", percent(share));
-        if !long.is_empty() {
-            let times = if long.len() == 1 { "once".to_owned() } else { format!("{} times", count(long.len() as u64)) };
+        if let Some(pauses) = &pauses {
+            let (each, usual) = (pauses.mean_ns(evidence) as u64, evidence.usual_between_ns as u64);
+            summary +=
+                &format!("; {} {} pass between two steps, usually {}", pauses.when(), duration(each), duration(usual));
+        }
+        if alone > 0 {
+            let times = if alone == 1 { "once".to_owned() } else { format!("{} times", count(alone as u64)) };
             summary += &format!("; {times} far more time than usual passes between two steps");
         }
         let finding = Finding::of_run(Kind::Gap, Confidence::High, Some(share), summary);
@@ -67,6 +83,15 @@ impl Check for Gap {
         };
         finding.advise(advice).into()
     }
+}
+
+/// Whether steps are held up as long as this, and far more often, while they run: then it is the machine that holds up
+/// whatever runs, and it is chance that it was so between two steps.
+fn are_the_machines(evidence: &Evidence<'_>, long: &[usize]) -> bool {
+    let excess = |row: &usize| evidence.between_ns[*row] - evidence.usual_between_ns;
+    let as_long = long.iter().map(excess).fold(f64::INFINITY, f64::min) / 2.0;
+    let held_up = (0..evidence.rows.len()).filter(|row| evidence.excess_ns(*row) > as_long).count();
+    held_up >= FAR_MORE * long.len()
 }
 
 /// Adds where the gap lies, and what timers around steps make of an epoch.

@@ -19,6 +19,7 @@ mod partial_batch;
 mod phase_shift;
 pub(super) mod spike;
 mod stall;
+mod step_kinds;
 mod tiny_batch;
 mod warm_up;
 
@@ -28,9 +29,10 @@ use super::evidence::Evidence;
 use super::finding::{Findings, NotEnough, Outcome};
 
 /// All checks over one session.
-static ALL: [&dyn Check; 20] = [
+static ALL: [&dyn Check; 21] = [
     &spike::Spikes,
     &partial_batch::PartialBatches,
+    &step_kinds::StepKinds,
     &tiny_batch::TinyBatches,
     &data_bound::DataBound,
     &gap::Gap,

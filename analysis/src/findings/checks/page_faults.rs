@@ -13,6 +13,8 @@ const TIMES_USUAL: f64 = 5.0;
 /// A storm costs at least this share of a step, in which it must also take this many standard deviations more.
 const COST: f64 = 0.1;
 const SIGMAS: f64 = 3.0;
+/// Share of the steps with so many faults that must take longer.
+const MOSTLY: f64 = 0.34;
 /// Share of the time in which something waits for memory that is reclaimed.
 const RECLAIM: f64 = 0.02;
 
@@ -39,14 +41,18 @@ impl Check for PageFaults {
 
 fn storms(evidence: &Evidence<'_>) -> Option<Finding> {
     let usual = evidence.median_of(|row| row.usage().map(|usage| usage.minor_faults as f64))?;
+    let has_many = |row: &usize| {
+        let usage = evidence.rows[*row].usage();
+        usage.is_some_and(|u| u.minor_faults as f64 > STORM.max(TIMES_USUAL * usual) || u.major_faults > 0)
+    };
     let is_storm = |row: &usize| {
-        let Some(usage) = evidence.rows[*row].usage() else { return false };
-        let many = usage.minor_faults as f64 > STORM.max(TIMES_USUAL * usual) || usage.major_faults > 0;
         let excess = evidence.excess_ns(*row);
-        many && excess > COST * evidence.expected_ns[*row] && excess > SIGMAS * evidence.noise_ns
+        has_many(row) && excess > COST * evidence.expected_ns[*row] && excess > SIGMAS * evidence.noise_ns
     };
     let storms: Vec<usize> = (0..evidence.rows.len()).filter(is_storm).collect();
-    if storms.is_empty() {
+    let many = (0..evidence.rows.len()).filter(has_many).count();
+    // Memory that is touched for the first time in a step that was slow anyway is chance.
+    if storms.is_empty() || (storms.len() as f64) < MOSTLY * many as f64 {
         return None;
     }
     let faults = |row: usize| evidence.rows[row].usage().map_or((0, 0), |u| (u.minor_faults, u.major_faults));

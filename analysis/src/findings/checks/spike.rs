@@ -1,26 +1,37 @@
 //! Spikes: steps that took much longer than their neighbours and their batch explain.
 //!
-//! A step is a spike if it takes, inside, more than 1.5 times what is expected of it, and by more than six standard
-//! deviations of the usual noise. The time between steps is not looked at here: [`super::gap`] does.
+//! A step is a spike if it takes, inside, more than 1.5 times what is expected of it and of its kind, and by more than six
+//! standard deviations of the usual noise. Times that scatter over multiples have a long tail to the right, so that their
+//! logarithms are asked as well. A step that was only made to wait for a CPU is none: [`super::contention`] tells of that.
+//! Nor is the time between steps looked at here: [`super::gap`] does.
 
 use super::check::{Check, too_few_steps};
 use crate::figures::{count, duration, percent};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED, Severity};
+use crate::findings::robust::sigma;
 use crate::store::{Phase, StepRow};
 
 /// A step that takes this many times what is expected is a spike...
 const RATIO: f64 = 1.5;
 /// ...if that is also so many standard deviations above it.
 const SIGMAS: f64 = 6.0;
+/// ...and the logarithm of this multiple so many of its own.
+const LOG_SIGMAS: f64 = 4.5;
 
 /// The check.
 pub(super) struct Spikes;
 
-/// Whether a row is a spike.
-fn is_spike(evidence: &Evidence<'_>, row: usize) -> bool {
-    let expected = evidence.expected_ns[row];
-    evidence.inside_ns[row] > RATIO * expected && evidence.excess_ns(row) > SIGMAS * evidence.noise_ns
+/// The rows that are spikes.
+fn spikes(evidence: &Evidence<'_>) -> Vec<usize> {
+    let rows = 0..evidence.rows.len();
+    let log_sigma = sigma(rows.clone().map(|row| ratio(evidence, row).max(f64::MIN_POSITIVE).ln()), 0.0);
+    let least_ratio = RATIO.max((LOG_SIGMAS * log_sigma).exp());
+    let is_spike = |row: &usize| {
+        let least_excess = (SIGMAS * evidence.noise_ns).max(evidence.taken_away_ns(*row));
+        ratio(evidence, *row) > least_ratio && evidence.excess_ns(*row) > least_excess
+    };
+    rows.filter(is_spike).collect()
 }
 
 impl Check for Spikes {
@@ -32,7 +43,7 @@ impl Check for Spikes {
         if !evidence.has_steps() {
             return too_few_steps(evidence);
         }
-        let spikes: Vec<usize> = (0..evidence.rows.len()).filter(|row| is_spike(evidence, *row)).collect();
+        let spikes = spikes(evidence);
         let Some(worst) = spikes.iter().copied().max_by(|a, b| ratio(evidence, *a).total_cmp(&ratio(evidence, *b)))
         else {
             return Outcome::Nothing;
@@ -107,8 +118,9 @@ impl<'a> Usual<'a> {
     fn sentence(&self, evidence: &Evidence<'_>, index: usize) -> String {
         let row = &evidence.rows[index];
         let inside = evidence.inside_ns[index];
+        let of_kind = if evidence.kinds.all.is_empty() { "" } else { " of its kind" };
         let mut text = format!(
-            "step {} took {}, {:.1} x the usual",
+            "step {} took {}, {:.1} x the usual{of_kind}",
             row.step().0,
             duration(inside as u64),
             ratio(evidence, index)

@@ -1,0 +1,101 @@
+//! The kinds of some steps, and which step is of which.
+
+use super::causes;
+use super::mixture;
+use super::repeats;
+use crate::findings::robust::{median, quantile};
+use crate::store::{StepRow, Store};
+
+/// Steps below which kinds are chance.
+const ENOUGH: usize = 20;
+/// Kinds that are told.
+const MOST: usize = 4;
+/// Where all but a few steps differ by less than this there are no kinds.
+const EVEN: f64 = 1.15;
+
+/// A kind of step.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::findings) struct StepKind {
+    /// Which steps are of it, as the start of a sentence: `every 3rd step takes`.
+    pub which: String,
+    /// How many there are.
+    pub steps: usize,
+    /// Their median time inside, in nanoseconds.
+    pub usual_ns: f64,
+}
+
+/// The kinds of some steps. There are two at least, or none.
+#[derive(Clone, Debug, Default)]
+pub(in crate::findings) struct Kinds {
+    /// The kinds, the one that most steps are of last.
+    pub all: Vec<StepKind>,
+    /// For each step its place in `all`; empty without kinds.
+    pub of_row: Vec<usize>,
+}
+
+impl Kinds {
+    /// Of rows that take these times.
+    pub(in crate::findings) fn of(store: &Store, rows: &[StepRow<'_>], inside_ns: &[f64]) -> Self {
+        let mut left: Vec<usize> = (0..rows.len()).collect();
+        let mut of_row = vec![usize::MAX; rows.len()];
+        let mut which = Vec::new();
+        while which.len() + 1 < MOST
+            && let Some((odd, name)) = next(store, rows, &left, inside_ns)
+        {
+            odd.iter().for_each(|row| of_row[*row] = which.len());
+            left.retain(|row| of_row[*row] == usize::MAX);
+            which.push(name);
+        }
+        if which.is_empty() {
+            return Self::default();
+        }
+        left.iter().for_each(|row| of_row[*row] = which.len());
+        which.push("the others".to_owned());
+        let all = which.into_iter().enumerate().map(|(kind, which)| {
+            let of = |row: usize| (of_row[row] == kind).then(|| inside_ns[row]);
+            let mut times: Vec<f64> = (0..rows.len()).filter_map(of).collect();
+            StepKind { which, steps: times.len(), usual_ns: median(&mut times).unwrap_or(1.0).max(1.0) }
+        });
+        Self { all: all.collect(), of_row }
+    }
+
+    /// The usual time of the step's kind; `None` without kinds.
+    pub(in crate::findings) fn usual_ns(&self, row: usize) -> Option<f64> {
+        Some(self.all.get(*self.of_row.get(row)?)?.usual_ns)
+    }
+
+    /// Whether a step is of the kind that most are of; so are all without kinds.
+    pub(in crate::findings) fn is_commonest(&self, row: usize) -> bool {
+        self.of_row.get(row).is_none_or(|kind| {
+            let most = self.all.iter().map(|kind| kind.steps).max();
+            self.all.get(*kind).map(|kind| kind.steps) == most
+        })
+    }
+
+    /// Forgets the first steps.
+    pub(in crate::findings) fn leave_out(&mut self, first: usize) {
+        self.of_row.drain(..first.min(self.of_row.len()));
+    }
+}
+
+/// The next kind among the rows that are left.
+fn next(store: &Store, rows: &[StepRow<'_>], left: &[usize], inside_ns: &[f64]) -> Option<(Vec<usize>, String)> {
+    let times: Vec<f64> = left.iter().map(|row| inside_ns[*row]).collect();
+    if left.len() < ENOUGH || is_even(&times) {
+        return None;
+    }
+    let (sides, name) = repeats::in_epochs(rows, left, &times)
+        .or_else(|| repeats::in_a_rhythm(rows, left, &times))
+        .or_else(|| mixture::in_no_order(&times))?;
+    if causes::explain(store, rows, left, &sides) {
+        return None;
+    }
+    let odd = left.iter().zip(&sides.is_odd).filter(|(_, is_odd)| **is_odd).map(|(row, _)| *row);
+    Some((odd.collect(), name))
+}
+
+fn is_even(times: &[f64]) -> bool {
+    let mut times = times.to_vec();
+    let (short, long) = (quantile(&mut times, 0.015), quantile(&mut times, 0.985));
+    short.zip(long).is_none_or(|(short, long)| long < EVEN * short)
+}
