@@ -77,7 +77,8 @@ fn head(out: &mut String, report: &Report) {
 
 fn steps(report: &Report) -> String {
     let steps = &report.steps;
-    let mut text = format!("{} steps, {} epochs", count(steps.total), count(steps.epochs));
+    let some = |n: u64, word: &str| format!("{} {word}{}", count(n), if n == 1 { "" } else { "s" });
+    let mut text = format!("{}, {}", some(steps.total, "step"), some(steps.epochs, "epoch"));
     if steps.skipped > 0 {
         text += &format!("; numbers without the first {}", count(steps.skipped));
     }

@@ -23,6 +23,9 @@ pub struct Scene<'a> {
     pub looks: Vec<PhaseLook>,
 }
 
+/// What stands for the gap where a program names no phases: a wall of gap would say that it does nothing else.
+const WHOLE_STEP: &str = "whole step";
+
 /// A span that has been open for much longer than a step usually takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenPhase<'a> {
@@ -36,7 +39,11 @@ impl<'a> Scene<'a> {
     /// The scene of this moment.
     pub fn new(app: &'a App, theme: &'a Theme) -> Self {
         let store = app.run.store();
-        let name = |phase: &'a Phase| (!phase.is_gap()).then_some(phase.text.as_str());
+        let has_phases = store.phases().len() > 1;
+        let name = |phase: &'a Phase| match phase.is_gap() {
+            true => (!has_phases).then_some(WHOLE_STEP),
+            false => Some(phase.text.as_str()),
+        };
         let mut looks = theme.phase_looks(store.phases().iter().map(name));
         let is_clear = |phase: &Phase| app.highlight() == Some(phase.slot);
         if store.phases().iter().any(is_clear) {
@@ -51,8 +58,11 @@ impl<'a> Scene<'a> {
         self.app.status().hint.is_some() && self.store.steps().total() == 0 && self.open_phase().is_none()
     }
 
-    /// A phase's name, with a star where the phase is inferred; the step's detail and the hardware view say how.
+    /// A phase's name, of the gap of steps of which no phases are known that it is the whole step, with a star where the phase is inferred; the step's detail and the hardware view say how.
     pub fn phase_name(&self, phase: &'a Phase) -> Cow<'a, str> {
+        if self.store.phases().len() == 1 {
+            return Cow::Borrowed(WHOLE_STEP);
+        }
         match self.store.session().inferred(&phase.text) {
             Some(_) => Cow::Owned(format!("{}*", phase.text)),
             None => Cow::Borrowed(&phase.text),

@@ -41,8 +41,12 @@ impl Tally {
         }
     }
 
-    /// `name (pid 4711)`, or `unknown` before the first segment.
+    /// `name (pid 4711)`, the name alone of an imported recording, or `unknown` before the first segment.
     pub(super) fn title(&self) -> String {
-        self.session.as_ref().map_or_else(|| "unknown".to_owned(), |info| format!("{} (pid {})", info.name, info.pid))
+        match &self.session {
+            Some(info) if info.pid == 0 => info.name.clone(),
+            Some(info) => format!("{} (pid {})", info.name, info.pid),
+            None => "unknown".to_owned(),
+        }
     }
 }

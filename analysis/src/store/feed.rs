@@ -34,6 +34,8 @@ struct BlockState {
     is_ahead: bool,
     open: Option<Open>,
     last_ns: u64,
+    /// When the first span or step of the block began, which is before its first event.
+    begin_ns: u64,
     spans: u64,
     steps: u64,
     backward_times: u64,
@@ -169,6 +171,7 @@ impl Store {
             is_ahead: track.role == TrackRole::Loader,
             open: track.open.take(),
             last_ns: track.last_ns.unwrap_or(0),
+            begin_ns: u64::MAX,
             spans: 0,
             steps: 0,
             backward_times: 0,
@@ -176,6 +179,11 @@ impl Store {
     }
 
     fn end_block(&mut self, info: &BlockInfo, state: BlockState) {
+        let is_believed =
+            info.base_ns <= self.horizon_ns() && state.begin_ns.saturating_add(BELIEVED_NS) >= info.base_ns;
+        if is_believed && state.begin_ns < info.base_ns {
+            self.see(state.begin_ns);
+        }
         self.losses.backward_times += state.backward_times;
         let track = self.tracks.at(state.track);
         track.events = track.events.saturating_add(info.count);
@@ -190,6 +198,7 @@ impl Store {
     #[inline]
     fn add_span(&mut self, state: &mut BlockState, span: &Span) {
         state.spans += 1;
+        state.begin_ns = state.begin_ns.min(span.start_ns);
         let route = match self.names.route(span.name) {
             Some(route) if route.statistics != Route::UNASSIGNED => route,
             _ => match self.assign_statistics(span.name) {
@@ -241,6 +250,7 @@ impl Store {
 
     fn add_step(&mut self, state: &mut BlockState, step: &Step) {
         state.steps += 1;
+        state.begin_ns = state.begin_ns.min(step.start_ns);
         state.close_open(step.start_ns, step.end_ns);
         if !self.tracks.claim_steps(state.track) {
             self.losses.steps_elsewhere += 1;

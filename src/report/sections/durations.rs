@@ -131,7 +131,9 @@ pub(in crate::report) fn phase_lines(
     };
     let durations = Durations::of(statistics.period(), percentages);
     let step = PhaseLine { name: "step".to_owned(), inferred: None, durations, share: Some(1.0) };
-    store.phases().iter().filter_map(line).chain([step]).collect()
+    // Where the program names no phases, all time is in none: that is no gap.
+    let phases = store.phases().iter().filter(|_| store.phases().len() > 1);
+    phases.filter_map(line).chain([step]).collect()
 }
 
 /// The spans with the largest totals. Phases are left out where there are steps, which show them.

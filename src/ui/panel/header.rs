@@ -118,7 +118,9 @@ fn draw_facts(sheet: &mut Sheet<'_>, scene: &Scene<'_>, state: &str, style: Styl
 fn process(info: &SessionInfo) -> String {
     let place = info.place.as_ref().filter(|place| place.ranks > 1 || place.rank > 0);
     let rank = place.map(|place| format!("rank {}/{}, ", place.rank, place.ranks));
-    format!("{}pid {} on {}", rank.unwrap_or_default(), info.pid, info.host)
+    // An imported recording has no process.
+    let pid = if info.pid > 0 { format!("pid {} on ", info.pid) } else { String::new() };
+    format!("{}{pid}{}", rank.unwrap_or_default(), info.host)
 }
 
 fn draw_identity(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
