@@ -96,8 +96,8 @@ def moving(frames: list[list[str]], seconds: list[float]) -> str:
     for where, name in sorted(names.items(), key=lambda pair: pair[1]):
         if where != everywhere:
             style.append(keyframes(name, where, starts))
-            style.append(f".{name}{{animation-name:{name}}}")
-    first = ",".join(f".{name}" for where, name in names.items() if 0 in where and where != everywhere)
+            style.append(f"g.{name}{{animation-name:{name}}}")
+    first = ",".join(f"g.{name}" for where, name in names.items() if 0 in where and where != everywhere)
     style.append(f"@media (prefers-reduced-motion){{g[class]{{animation:none}}{first}{{visibility:visible}}}}")
     body = []
     for (_, where), lines in sorted(groups.items(), key=lambda group: group[0][0]):
