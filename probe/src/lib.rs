@@ -25,6 +25,11 @@
 //!
 //! A forked child records nothing and leaves its parent's session alone; it may start one of its own.
 
+// The examples of the README are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod accounts;
 mod allocator;
 mod clock;

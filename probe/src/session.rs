@@ -1,5 +1,6 @@
 //! Sessions: one process publishing. Opened with a few settings, closed when dropped.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -30,6 +31,14 @@ pub struct SessionBuilder {
     sensor_interval: Duration,
     allocation_event_bytes: Option<usize>,
     spawn: Spawn,
+}
+
+impl fmt::Debug for SessionBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = f.debug_struct("SessionBuilder");
+        text.field("name", &self.settings.name).field("sessions_dir", &self.sessions_dir);
+        text.field("sensors", &self.sensors.is_some()).finish_non_exhaustive()
+    }
 }
 
 impl SessionBuilder {
@@ -115,6 +124,13 @@ impl SessionBuilder {
 #[must_use = "publishing ends when this is dropped"]
 pub struct Session {
     running: Option<Running>,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dir = self.running.as_ref().and_then(|running| running.dir.as_ref());
+        f.debug_struct("Session").field("is_publishing", &self.running.is_some()).field("dir", &dir).finish()
+    }
 }
 
 struct Running {

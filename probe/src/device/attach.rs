@@ -23,6 +23,14 @@ pub struct Attach {
     every_span: bool,
 }
 
+impl std::fmt::Debug for Attach {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut text = f.debug_struct("Attach");
+        text.field("name", &self.name).field("times_phases", &self.stream.is_some());
+        text.field("watches_memory", &self.pool.is_some()).finish_non_exhaustive()
+    }
+}
+
 impl Attach {
     /// Nothing yet of the device with this name, such as `cuda:0`.
     pub fn new(name: impl Into<String>) -> Self {

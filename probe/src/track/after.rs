@@ -1,7 +1,7 @@
 //! What is known only after the fact: for programs that are watched from outside their loop, where it shows late that a
 //! step has ended or that a phase has run.
 //!
-//! Times are ticks of [`ticks`]. A loop that can be marked as it runs has [`span`](crate::span) and
+//! Times are ticks of [`ticks`]. A loop that can be marked as it runs has [`span`](fn@crate::span) and
 //! [`step`](crate::step).
 
 use std::sync::OnceLock;

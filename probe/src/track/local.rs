@@ -124,12 +124,18 @@ pub(crate) fn observer() -> Option<Rc<dyn Observer>> {
     with_track(|track| track.observer.get().cloned()).flatten()
 }
 
-/// A thread's right to record. While it lives, [`span`](crate::span), [`step`](crate::step) and the others on
+/// A thread's right to record. While it lives, [`span`](fn@crate::span), [`step`](crate::step) and the others on
 /// this thread go to this track. One that could not be opened (publishing is off) records nothing.
 #[must_use = "the track ends when this is dropped"]
 pub struct Track {
     /// From `Rc::into_raw`, whose count this holds; null where nothing is recorded.
     local: *const Local,
+}
+
+impl std::fmt::Debug for Track {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Track").field("is_recording", &!self.local.is_null()).finish()
+    }
 }
 
 impl Track {

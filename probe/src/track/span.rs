@@ -1,5 +1,6 @@
 //! Spans: from a call to the drop of a guard.
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::ptr;
 
@@ -28,7 +29,7 @@ pub fn span(name: impl Into<NameRef>) -> Span {
     }
 }
 
-/// A running span; see [`span`]. Bound to its thread.
+/// A running span; see [`span`](fn@span). Bound to its thread.
 #[must_use = "the span ends when this is dropped"]
 pub struct Span {
     /// The track it began on, null when nothing is recorded. Only compared: the track may have ended.
@@ -42,6 +43,28 @@ pub struct Span {
     outer_account: u8,
     account: u8,
     _on_its_thread: PhantomData<*const ()>,
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Span").field("is_recording", &!self.local.is_null()).finish_non_exhaustive()
+    }
+}
+
+/// Begins a span with a name that is written in the program: `let _layer = span!("layer 1");`
+///
+/// The name is registered at the first use of this place; from then on it costs what [`span`](fn@crate::span) costs.
+///
+/// ```
+/// use gnntop_probe::span;
+/// let _layer = span!("layer 1");
+/// ```
+#[macro_export]
+macro_rules! span {
+    ($name:literal) => {{
+        static NAME: $crate::Name = $crate::Name::span($name);
+        $crate::span(&NAME)
+    }};
 }
 
 impl Span {

@@ -61,6 +61,14 @@ pub(super) struct Parts {
     pub(super) loss: Option<f64>,
 }
 
+impl std::fmt::Debug for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut text = f.debug_struct("Step");
+        text.field("is_recording", &!self.local.is_null()).field("epoch", &self.parts.epoch);
+        text.field("batch", &self.parts.batch).field("loss", &self.parts.loss).finish_non_exhaustive()
+    }
+}
+
 impl Step {
     /// The size of the step's batch, as far as known.
     pub fn batch(&mut self, batch: BatchShape) {
