@@ -9,6 +9,7 @@
 # TARGET          a target that rustup has, such as x86_64-unknown-linux-musl for a static program (default: this machine's)
 set -euo pipefail
 cd "$(dirname "$0")/.."
+GNNTOP_COMMIT=$(git rev-parse --short HEAD 2>/dev/null || true) && export GNNTOP_COMMIT
 test=no
 if [ "${1:-}" = --test ]; then test=yes && shift; fi
 out=${1:-target/packages}

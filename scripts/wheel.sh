@@ -10,6 +10,7 @@
 # tagged with the glibc that its files ask for.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+GNNTOP_COMMIT=$(git rev-parse --short HEAD 2>/dev/null || true) && export GNNTOP_COMMIT
 test=no
 if [ "${1:-}" = --test ]; then test=yes && shift; fi
 out=${1:-target/wheels}

@@ -17,6 +17,8 @@ fn help_goes_to_standard_output_and_wrong_usage_to_standard_error() {
     let help = sessions.run(["--help"]);
     assert_eq!(help.code, Some(0));
     assert!(help.out.contains("Examples:") && help.err.is_empty());
+    let version = sessions.run(["--version"]).out;
+    assert!(version.starts_with(concat!("gnntop ", env!("CARGO_PKG_VERSION"), " (")), "{version}");
     for command in ["run", "train", "attach", "list", "record", "replay", "report", "doctor", "config"] {
         let help = sessions.run([command, "--help"]);
         assert_eq!(help.code, Some(0), "{command}");
@@ -80,7 +82,7 @@ fn an_unknown_session_is_answered_with_the_known_ones() {
     let _live = sessions.live("one", &run_of("pna"));
     sessions.run(["attach", "pan"]).refused("no session named pan; live sessions: pna (pid 4711)");
     let _other = sessions.live("two", &run_of("pna"));
-    sessions.run(["attach", "pna"]).refused("2 live sessions could be meant");
+    sessions.run(["attach", "pna"]).refused("2 live sessions match");
 }
 
 #[test]
@@ -266,5 +268,5 @@ fn shells_and_man_are_told_about_every_command() {
     let dir = sessions.path().join("man1");
     assert_eq!(sessions.run(["man", dir.to_str().unwrap()]).code, Some(0));
     let page = std::fs::read_to_string(dir.join("gnntop-replay.1")).unwrap();
-    assert!(page.contains("How fast, from 0.1 to 100"), "{page}");
+    assert!(page.contains("Speed, from 0.1 to 100"), "{page}");
 }

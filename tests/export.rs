@@ -77,9 +77,9 @@ fn a_window_of_steps_holds_these_steps_alone() {
     assert_eq!(steps, [10, 11, 12]);
     let late = String::from_utf8(exported(&sessions, &["csv", "--from", "4s"])).unwrap();
     assert!((2..40).contains(&late.lines().count()), "{late}");
-    sessions.run(["export", "a.gnntop", "--to", "csv", "--steps", "900..901"]).refused("no step 900..901 is held");
+    sessions.run(["export", "a.gnntop", "--to", "csv", "--steps", "900..901"]).refused("no steps 900..901");
     for form in ["openmetrics", "emissions"] {
-        sessions.run(["export", "a.gnntop", "--to", form, "--from", "1s"]).refused("of the whole recording");
+        sessions.run(["export", "a.gnntop", "--to", form, "--from", "1s"]).refused("the whole recording");
     }
 }
 
@@ -241,7 +241,9 @@ fn a_histogram_log_is_read_back_with_every_step_and_phase() {
     let whole = histograms(&exported(&sessions, &["hlog", "--interval", "1m"]));
     assert!(whole["backward"].0 == *backward && whole["backward"].1 == 1);
     sessions.run(["export", "a.gnntop", "--to", "csv", "--interval", "1s"]).refused("--interval is for --to hlog");
-    sessions.run(["export", "a.gnntop", "--to", "hlog", "--interval", "1ms"]).refused("says nothing");
+    sessions
+        .run(["export", "a.gnntop", "--to", "hlog", "--interval", "1ms"])
+        .refused("--interval must be at least 100 ms");
 }
 
 /// The rules of Java's `HistogramLogReader`, which `HistogramLogProcessor` reads with: magic comments, one legend,
@@ -423,7 +425,7 @@ fn a_large_export_is_announced() {
     // Nothing but its length matters; what was appended takes no room on disk.
     fs::OpenOptions::new().write(true).open(sessions.path().join("a.gnntop")).unwrap().set_len(20 << 20).unwrap();
     let said = |form: &str| sessions.run(["export", "a.gnntop", "--to", form]).err;
-    assert!(said("ndjson").starts_with("the whole recording makes about 3"), "{}", said("ndjson"));
+    assert!(said("ndjson").starts_with("the whole recording takes about 3"), "{}", said("ndjson"));
     assert!(!said("csv").contains("the whole recording"), "9 times 20 MiB are not large");
 }
 
@@ -431,7 +433,7 @@ fn a_large_export_is_announced() {
 fn a_file_that_is_there_stays() {
     let sessions = recorded();
     let path = sessions.file("there.json", b"precious");
-    sessions.run(["export", "a.gnntop", "--to", "chrome", "-o", "there.json"]).refused("is there already");
+    sessions.run(["export", "a.gnntop", "--to", "chrome", "-o", "there.json"]).refused("already exists");
     assert_eq!(fs::read(path).unwrap(), b"precious");
     sessions.run(["export", "nowhere.gnntop", "--to", "csv"]).refused("cannot read nowhere.gnntop");
 }

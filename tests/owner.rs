@@ -116,18 +116,18 @@ fn a_training_under_nohup_goes_on_too() {
 #[test]
 fn stop_ends_what_goes_on_without_a_view() {
     let sessions = Sessions::new();
-    sessions.run(["stop"]).refused("no program that `gnntop run` has started is running");
+    sessions.run(["stop"]).refused("`gnntop run` has no running program");
     let mut child = started(
         &sessions,
         "trap 'echo asked > signals; exit 0' INT; touch ready; for _ in $(seq 2400); do [ -e ready ] || break; sleep 0.05; done",
     );
     child.kill().unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(9));
-    sessions.run(["stop", "no-such"]).refused("has started no program no-such that still runs");
+    sessions.run(["stop", "no-such"]).refused("has no running program no-such");
     let ran = sessions.run(["stop", "sh"]);
     assert!(ran.code == Some(0) && ran.out.contains("has ended"), "{ran:?}");
     assert_eq!(said(&sessions.path().join("signals")), "asked\n");
-    sessions.run(["stop", "sh"]).refused("has started no program sh that still runs");
+    sessions.run(["stop", "sh"]).refused("has no running program sh");
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn a_file_that_is_there_is_not_written_over() {
     let sessions = Sessions::new();
     sessions.ended("one", &long_run().bytes());
     let path = sessions.file("a.gnntop", b"precious");
-    sessions.run(["record", "pna", "-o", "a.gnntop"]).refused("a.gnntop is there already: use --force");
+    sessions.run(["record", "pna", "-o", "a.gnntop"]).refused("a.gnntop already exists: use --force");
     assert_eq!(fs::read(&path).unwrap(), b"precious");
     assert_eq!(sessions.run(["record", "pna", "-o", "a.gnntop", "--force"]).code, Some(0));
     assert_eq!(store_of(&fs::read(&path).unwrap()).steps().total(), 400);

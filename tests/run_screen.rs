@@ -154,7 +154,7 @@ fn control_c_and_s_stop_the_program() {
     running.press(b"\x03");
     running.wait_for("d detach");
     running.press(b"s");
-    running.wait_for("is asked to stop");
+    running.wait_for("sent SIGINT to sh");
     assert_eq!(running.exit_code(), 7);
 }
 

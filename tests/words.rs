@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Each with what to write instead. In lower case; found at the ends of words alone.
 const UNWANTED: &[(&str, &str)] = &[
@@ -44,6 +45,28 @@ fn documents_use_the_usual_words() {
         .iter()
         .flat_map(|path| unwanted(&path.display().to_string(), &fs::read_to_string(path).unwrap()))
         .collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn help_uses_the_usual_words() {
+    let help = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_gnntop")).args(arguments).arg("--help").output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let all = help(&[]);
+    let commands = all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    // Further lines of a description are indented more.
+    let commands: Vec<_> = commands
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .collect();
+    assert!(commands.len() > 15, "{commands:?}");
+    let mut found = unwanted("gnntop --help", &all);
+    for name in commands {
+        found.extend(unwanted(&format!("gnntop {name} --help"), &help(&[name])));
+    }
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 

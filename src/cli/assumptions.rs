@@ -23,31 +23,31 @@ const PUES: std::ops::RangeInclusive<f64> = 1.0..=10.0;
 #[command(next_help_heading = "Energy and carbon")]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct EnergyArguments {
-    /// Thermal design power of one processor socket, in watts, in the place of a table or a guess
+    /// Thermal design power of one processor socket, in watts, instead of a table or a guess
     #[arg(long, value_name = "WATTS", value_parser = number)]
     pub tdp: Option<f64>,
-    /// Power of the processors, in watts, in the place of a counter or model
+    /// Power of the processors, in watts, instead of a counter or model
     #[arg(long, value_name = "WATTS", value_parser = number)]
     pub cpu_watts: Option<f64>,
-    /// Power of the memory, in watts, in the place of a counter or model
+    /// Power of the memory, in watts, instead of a counter or model
     #[arg(long, value_name = "WATTS", value_parser = number)]
     pub ram_watts: Option<f64>,
     /// Where the electricity comes from: a country (DEU), state (US-TX), province (CA-QC) or cloud region (europe-west4)
     #[arg(long, value_name = "REGION")]
     pub region: Option<String>,
-    /// Grams of CO2-equivalent in a kilowatt-hour, in the place of a region's figure
+    /// Grams of CO2-equivalent per kilowatt-hour, instead of the region's figure
     #[arg(long, value_name = "G", value_parser = number)]
     pub carbon_intensity: Option<f64>,
-    /// The same over time: lines of `TIME,G`, such as `2026-11-21T10:00:00Z,31.5`
+    /// The same over time, as lines of `TIME,G`, such as `2026-11-21T10:00:00Z,31.5`
     #[arg(long, value_name = "FILE", conflicts_with = "carbon_intensity")]
     pub carbon_intensity_file: Option<PathBuf>,
-    /// What counts as carbon: `lifecycle`, or `direct` for the stack alone [default: lifecycle]
+    /// What counts as carbon: `lifecycle`, or `direct` for emissions at the power plant [default: lifecycle]
     #[arg(long)]
     pub basis: Option<Basis>,
-    /// Energy of the building for each joule of its machines, 1 or more [default: 1]
+    /// Power usage effectiveness: the building's energy per joule of its machines, 1 or more [default: 1]
     #[arg(long, value_name = "RATIO", value_parser = pue)]
     pub pue: Option<f64>,
-    /// Who bears the idle energy of a measured processor: nobody, or the job its part [default: apart]
+    /// Idle energy of a measured processor: `apart`, or `share` to add the job's part [default: apart]
     #[arg(long)]
     pub idle: Option<Idle>,
 }
@@ -56,9 +56,9 @@ pub(super) struct EnergyArguments {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Idle {
-    /// Nobody: it stands apart
+    /// Reported separately
     Apart,
-    /// The job, its part
+    /// Add the job's part to the job
     Share,
 }
 

@@ -15,23 +15,23 @@ use gnntop_analysis::source::{Launched, Playback, Source, discover, follow, play
 const EXAMPLES: &str = "\
 Examples:
   gnntop attach               the only live session
-  gnntop attach 4711          by process id; a Python of 3.14 or newer that publishes nothing is joined, and left as it was
-                              when you leave; of any other program the hardware is seen
+  gnntop attach 4711          by process id; joins a running Python 3.14 or newer until you leave, and shows the hardware
+                              of any other program that does not publish
   gnntop attach pna           by name
-  gnntop attach job-17        by the id of a run, or any of its sessions: all its ranks, `R` shows them side by side
+  gnntop attach job-17        all ranks of a run, by its id or any of its sessions; `R` compares them
   gnntop attach pna --against before.gnntop
-                              the key 9 shows the two side by side
+                              compare two runs; `9` shows them side by side
   gnntop attach /run/user/1000/gnntop/pna-4711-5f3a90c2
-                              by directory, also of a run that was killed";
+                              by directory, even if the run was killed";
 
-/// Watch a session; look as long as you like, the run does not notice
+/// Watch a session without affecting the run
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct AttachArguments {
-    /// Process id, name or directory of the session; without it the only live one
+    /// Process id, name or directory of the session [default: the only live one]
     #[arg(value_name = "PID|NAME|DIR")]
     session: Option<String>,
-    /// Another session or recording to compare with, in the view behind the key 9
+    /// Another session or recording to compare with; `9` shows the comparison
     #[arg(long, value_name = "PID|NAME|DIR|FILE")]
     against: Option<String>,
     #[command(flatten)]
@@ -81,8 +81,8 @@ pub(super) fn choose(arguments: &ScreenArguments) -> anyhow::Result<u8> {
             screen::choose(&settings)
         }
         Err(TargetError::NoSession { dir }) => {
-            output::say(&format!("No training is being published in {}.", dir.display()))?;
-            output::say("Start one with `gnntop run pna`, watch any program with `gnntop run -- CMD`,")?;
+            output::say(&format!("No live sessions in {}.", dir.display()))?;
+            output::say("Start a training with `gnntop run pna`, watch any program with `gnntop run -- CMD`,")?;
             output::say("play a recording with `gnntop replay FILE`, or see `gnntop --help`.")?;
             Ok(SUCCESS)
         }
@@ -90,7 +90,7 @@ pub(super) fn choose(arguments: &ScreenArguments) -> anyhow::Result<u8> {
             for session in discover::list(&dir)?.sessions.iter().filter(|session| session.alive) {
                 output::say(&format!("{}  {}", target::label(session), session.info.command))?;
             }
-            output::complain("several sessions are live: name one with `gnntop attach PID`");
+            output::complain("several sessions are live; choose one with `gnntop attach PID`");
             Ok(FAILURE)
         }
         Err(error) => Err(error.into()),

@@ -8,28 +8,29 @@ use super::exit::{FAILURE, SUCCESS, USAGE};
 use super::settings::{ScreenArguments, SettingsError};
 use super::{
     attach, check, compare, completions, config, doctor, export, import, list, output, record, replay, report, run,
-    serve, stop, study, train,
+    serve, stop, study, train, version,
 };
 use crate::study::FileError;
 
 const EXAMPLES: &str = "\
 Examples:
-  gnntop run pna                    train a PNA on made-up molecules and watch it
+  gnntop run pna                    train a PNA on generated molecules and watch it
   gnntop run -- python train.py     start any program and watch it
-  gnntop                            watch the run that is going on
-  gnntop record --last 5m           save what has just happened
+  gnntop                            watch the current run
+  gnntop record --last 5m           save the last five minutes
   gnntop replay pna.gnntop          watch it again
-  gnntop report pna.gnntop --json   its percentiles, for a program to read
+  gnntop report pna.gnntop --json   percentiles as JSON
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a check broken, 4 a check undecided, 130 interrupted; `run` passes on its program's own.
-Environment: GNNTOP_DIR where sessions lie, GNNTOP=0 turns publishing off, NO_COLOR;
-GNNTOP_THEME and others as `gnntop config --help` says.";
+Exit codes: 0 success, 1 failure, 2 wrong usage, 3 a check failed, 4 a check is undecided, 130 interrupted; `run` returns its
+program's exit code.
+Environment: GNNTOP_DIR is the sessions directory, GNNTOP=0 turns publishing off, NO_COLOR turns colours off;
+for GNNTOP_THEME and others see `gnntop config --help`.";
 
 /// A live profiler in the terminal for training runs, graph neural networks first.
 ///
-/// Without a command: opens the only live session, or offers a choice.
+/// Without a command, opens the only live session or offers a choice.
 #[derive(Debug, Parser)]
-#[command(name = "gnntop", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "gnntop", version, long_version = version::LONG.as_str(), after_help = EXAMPLES, max_term_width = 100)]
 #[command(args_conflicts_with_subcommands = true)]
 struct Arguments {
     #[command(subcommand)]

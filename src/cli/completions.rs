@@ -18,10 +18,10 @@ Examples:
 
 const MAN_EXAMPLES: &str = "\
 Examples:
-  gnntop man | man -l -                     read it
-  gnntop man ~/.local/share/man/man1        a page for every command";
+  gnntop man | man -l -                     read the manual page
+  gnntop man ~/.local/share/man/man1        write a page for each command";
 
-/// Print what a shell needs to complete commands
+/// Print shell completions
 #[derive(Debug, clap::Args)]
 #[command(after_help = COMPLETIONS_EXAMPLES)]
 pub(super) struct CompletionsArguments {
@@ -29,11 +29,11 @@ pub(super) struct CompletionsArguments {
     shell: Shell,
 }
 
-/// Print the manual page, or write one for every command
+/// Print the manual page, or write a page for each command
 #[derive(Debug, clap::Args)]
 #[command(after_help = MAN_EXAMPLES)]
 pub(super) struct ManArguments {
-    /// Where to write the pages
+    /// Directory for the pages
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
 }
@@ -54,7 +54,7 @@ pub(super) fn man(arguments: &ManArguments, program: clap::Command) -> anyhow::R
         output::raw(&page)?;
         return Ok(SUCCESS);
     };
-    fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     clap_mangen::generate_to(program, dir)
         .with_context(|| format!("cannot write manual pages into {}", dir.display()))?;
     Ok(SUCCESS)

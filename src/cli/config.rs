@@ -10,14 +10,14 @@ use crate::app::KeyMap;
 
 const EXAMPLES: &str = "\
 Examples:
-  gnntop config path                        where the settings file is looked for
-  gnntop config print                       every setting in force and every key, as a settings file
+  gnntop config path                        path of the settings file
+  gnntop config print                       all current settings and keys, as a settings file
   gnntop config print > \"$(gnntop config path)\"
 
-A flag goes before the environment (GNNTOP_THEME, GNNTOP_COLORS, GNNTOP_BACKGROUND, GNNTOP_VIEW,
-GNNTOP_ASCII, GNNTOP_MOUSE, GNNTOP_CONFIG), that before the file, and that before the default.";
+A flag overrides the environment (GNNTOP_THEME, GNNTOP_COLORS, GNNTOP_BACKGROUND, GNNTOP_VIEW, GNNTOP_ASCII,
+GNNTOP_MOUSE, GNNTOP_CONFIG), which overrides the settings file.";
 
-/// Show the settings of the screen
+/// Show settings and keys
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ConfigArguments {
@@ -27,9 +27,9 @@ pub(super) struct ConfigArguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum ConfigCommand {
-    /// Print the settings in force, as a settings file that says so
+    /// Print the current settings as a settings file
     Print(ScreenArguments),
-    /// Print where the settings file is looked for
+    /// Print the path of the settings file
     Path(ScreenArguments),
 }
 
@@ -39,7 +39,7 @@ pub(super) fn config(arguments: &ConfigArguments) -> anyhow::Result<u8> {
         ConfigCommand::Print(screen) => output::say(print(&Settings::of(screen)?).trim_end())?,
         ConfigCommand::Path(screen) => {
             let Some(path) = Settings::path_of(screen) else {
-                anyhow::bail!("there is no place for a settings file: set HOME or XDG_CONFIG_HOME");
+                anyhow::bail!("no path for a settings file: set HOME or XDG_CONFIG_HOME");
             };
             output::say(&path.display().to_string())?;
         }
@@ -52,7 +52,7 @@ fn print(settings: &Settings) -> String {
     let Settings { theme, colors, background, view, ascii, mouse, keys, path, .. } = settings;
     let mut text = String::new();
     if let Some(path) = path {
-        let absent = if path.exists() { "" } else { " (not there)" };
+        let absent = if path.exists() { "" } else { " (does not exist)" };
         text += &format!("# settings file: {}{absent}\n", path.display());
     }
     text += &line("theme", format!("{:?}", theme.value.name()), theme);

@@ -17,19 +17,19 @@ use gnntop_analysis::source::discover;
 
 const EXAMPLES: &str = "\
 Examples:
-  gnntop doctor             in words
-  gnntop doctor --json      for a program to read
+  gnntop doctor             as text
+  gnntop doctor --json      as JSON
 
-Exit codes: 0 where sessions can be published and watched, whatever sensors are missing; 1 where not.";
+Exit codes: 0 sessions can be published and watched, even if sensors are missing; 1 they cannot.";
 
 /// Version of the JSON form.
 const SCHEMA_VERSION: u32 = 1;
 
-/// Say what works here, what does not, and what to do about it
+/// Check what can be measured here, what cannot, and how to change that
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct DoctorArguments {
-    /// For programs
+    /// Write JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -84,7 +84,7 @@ fn sessions_dir(dir: &Path) -> Check {
         detail: format!("{}: {detail}", dir.display()),
         remedy: remedy.map(str::to_owned),
     };
-    let remedy = Some("set GNNTOP_DIR to a directory of your own, for the training and for gnntop alike");
+    let remedy = Some("set GNNTOP_DIR to a directory of your own, for both the training and gnntop");
     let listing = match discover::list(dir) {
         Ok(listing) => listing,
         Err(error) => {
@@ -93,17 +93,17 @@ fn sessions_dir(dir: &Path) -> Check {
     };
     // The nearest directory that is there must let us make the others.
     let Some(nearest) = dir.ancestors().find(|dir| dir.exists()) else {
-        return check("failed", "cannot be made".to_owned(), remedy);
+        return check("failed", "cannot be created".to_owned(), remedy);
     };
     if !is_writable(nearest) {
-        return check("failed", format!("{} cannot be written", nearest.display()), remedy);
+        return check("failed", format!("{} is not writable", nearest.display()), remedy);
     }
     let mode = fs::metadata(nearest).map_or(0, |meta| meta.permissions().mode());
     if nearest == dir && mode & 0o022 != 0 {
         return check(
             "failed",
-            "others can write to it, so nothing is published there".to_owned(),
-            Some("chmod 700 it"),
+            "other users can write to it, so nothing is published there".to_owned(),
+            Some("remove their access: chmod 700"),
         );
     }
     let live = listing.sessions.iter().filter(|session| session.alive).count();
@@ -143,7 +143,7 @@ fn terminal() -> Check {
         detail.push_str(", NO_COLOR is set");
     }
     if !io::stdout().is_terminal() {
-        detail.push_str("; standard output is no terminal: plain lines");
+        detail.push_str("; standard output is not a terminal, so plain lines are printed");
     } else if screen::is_possible() {
         detail.push_str("; screen");
     } else {

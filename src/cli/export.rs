@@ -33,46 +33,45 @@ Examples:
   gnntop export pna.gnntop --to openmetrics
   gnntop export pna.gnntop --to emissions -o emissions.csv --region CA-QC
 
-Times in the files are the publisher's own clock. What lies partly in the window is exported whole.";
+Times are on the publisher's clock. Events that are partly in the window are exported whole.";
 
 /// Exports that may get larger than this are warned about.
 const LARGE: u64 = 256 << 20;
 /// A histogram log tells times in milliseconds.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Write a recording in a form that other tools open
+/// Convert a recording for other tools
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ExportArguments {
     /// The recording
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The form
-    #[arg(long, value_name = "FORM", value_parser = To::parser())]
+    /// Format
+    #[arg(long, value_name = "FORMAT", value_parser = To::parser())]
     to: To,
-    /// Where to write, standard output without it
+    /// Output file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
-    /// Only these steps, by the program's numbers, the last one left out
+    /// Only steps A to B, by the program's numbers, without B
     #[arg(long, value_name = "A..B", value_parser = steps, conflicts_with_all = ["from", "until"])]
     steps: Option<Range<u64>>,
-    /// Only from there on, from the beginning of the recording
+    /// Only from this time on, counted from the beginning of the recording
     #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
     from: Option<Duration>,
-    /// Only up to there
+    /// Only until this time
     #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
     until: Option<Duration>,
-    /// Of a run of several ranks, the one to export; without it the first in the file, which is rank 0 of a run that was
-    /// recorded whole
+    /// For a run of several ranks: the rank to export [default: the first in the file]
     #[arg(long, value_name = "N")]
     rank: Option<u32>,
-    /// With --to hlog: a histogram of this much time each, 1s without it
+    /// With --to hlog: time covered by each histogram [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
     interval: Option<Duration>,
-    /// With --to emissions: of whole devices, in the place of what the process used of them
+    /// With --to emissions: count whole devices instead of the process's part
     #[arg(long)]
     machine: bool,
     #[command(flatten)]
@@ -102,7 +101,7 @@ impl To {
         let names = PossibleValuesParser::new(all.iter().map(|(name, _)| name.clone()));
         names.try_map(move |given| {
             let found = all.iter().find(|(name, _)| name.matches(&given, false));
-            found.map(|(_, to)| *to).ok_or("no such form")
+            found.map(|(_, to)| *to).ok_or("no such format")
         })
     }
 }
@@ -120,7 +119,7 @@ pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
     }
     let has_window = arguments.steps.is_some() || arguments.from.is_some() || arguments.until.is_some();
     if has_window && matches!(arguments.to, To::Openmetrics | To::Emissions) {
-        bail!("this form is of the whole recording: leave --steps, --from and --until out");
+        bail!("this format covers the whole recording: remove --steps, --from and --until");
     }
     let (mut form, times) = match arguments.to {
         To::Events { form, times } => (form, times),
@@ -140,7 +139,7 @@ pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
         output::note(&format!("{}: {} events", path.display(), count(written)));
     }
     if left_out > 0 {
-        output::complain(&format!("warning: {} events refer to names that are not known", count(left_out)));
+        output::complain(&format!("warning: {} events refer to unknown names", count(left_out)));
     }
     Ok(SUCCESS)
 }
@@ -152,7 +151,7 @@ fn warn_of_size(arguments: &ExportArguments, times: u64) {
     if about > LARGE {
         let size = bytes(about as f64);
         output::note(&format!(
-            "the whole recording makes about {size} in this form; --steps or --from and --until take less"
+            "the whole recording takes about {size} in this format; --steps or --from and --until select less"
         ));
     }
 }
@@ -160,7 +159,7 @@ fn warn_of_size(arguments: &ExportArguments, times: u64) {
 /// The length of an interval of the histogram log.
 fn whole_interval_ns(interval: Duration) -> anyhow::Result<u64> {
     if interval < SHORTEST_INTERVAL {
-        bail!("an interval of less than {} ms says nothing: give more", SHORTEST_INTERVAL.as_millis());
+        bail!("--interval must be at least {} ms", SHORTEST_INTERVAL.as_millis());
     }
     Ok(u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX))
 }
@@ -198,7 +197,7 @@ fn into(
         output::complain(&format!("warning: {}: {warning}", file.display()));
     }
     if left_out > 0 {
-        output::note(&format!("{}: rank {rank}; --rank takes another", file.display()));
+        output::note(&format!("{}: rank {rank}; --rank selects another", file.display()));
     }
     exporter.finish().context("cannot write the export")
 }
@@ -209,7 +208,7 @@ fn window(arguments: &ExportArguments) -> anyhow::Result<RangeInclusive<u64>> {
         return Ok(0..=u64::MAX);
     }
     if arguments.file == Path::new("-") {
-        bail!("a window needs a file, which is read twice");
+        bail!("--steps, --from and --until need a file, because it is read twice");
     }
     let store = store_of(arguments)?;
     let first_ns = store.first_ns().unwrap_or(0);
@@ -222,7 +221,7 @@ fn window(arguments: &ExportArguments) -> anyhow::Result<RangeInclusive<u64>> {
     match (times.first(), times.last()) {
         // The step before ends where the first one's period begins, and does not belong to it.
         (Some(first), Some(last)) => Ok(first.0 + 1..=last.1),
-        _ => bail!("no step {}..{} is held: the recording has {}", range.start, range.end, store.steps().total()),
+        _ => bail!("no steps {}..{}: the recording has {}", range.start, range.end, store.steps().total()),
     }
 }
 
@@ -246,7 +245,7 @@ fn emissions(arguments: &ExportArguments) -> anyhow::Result<u8> {
     for (path, text) in [(path, emissions), (&beside, quality)] {
         new_file::write(path, &text, arguments.force, &[&arguments.file])?;
     }
-    output::note(&format!("{}, and {} with bounds and labels", path.display(), beside.display()));
+    output::note(&format!("{}; bounds and labels are in {}", path.display(), beside.display()));
     Ok(SUCCESS)
 }
 

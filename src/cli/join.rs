@@ -12,11 +12,12 @@ use crate::python::remote::RemoteError;
 /// The source of a process, with its Python joined for as long as it is looked at.
 pub(super) fn joined(pid: u32, source: Box<dyn Source>) -> Box<dyn Source> {
     let (joined, hint) = match Joined::join(pid) {
-        Ok(joined) => (Some(joined), "its Python was joined: steps show from the next backward pass on".to_owned()),
+        Ok(joined) => (Some(joined), "joined its Python: steps appear from the next backward pass on".to_owned()),
         Err(JoinError::Remote(RemoteError::NoPython)) => return source,
-        Err(error) => {
-            (None, format!("hardware only: {error}; start it by `gnntop run -- python ...`, or `import gnntop` in it"))
-        }
+        Err(error) => (
+            None,
+            format!("hardware only: {error}; start it with `gnntop run -- python ...`, or add `import gnntop` to it"),
+        ),
     };
     output::note(&format!("process {pid}: {hint}"));
     Box::new(Told { source, hint, _joined: joined })

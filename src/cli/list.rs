@@ -10,21 +10,21 @@ use gnntop_analysis::source::runs::{self, SessionGroup};
 
 const EXAMPLES: &str = "\
 Examples:
-  gnntop list               live sessions first, then those that ended
-  gnntop list --live        only live ones
+  gnntop list               live sessions first, then ended ones
+  gnntop list --live        only live sessions
 
-The ranks of a run stand below it; its name is its id, by which `gnntop attach` and `gnntop record` take all of them.
+The ranks of a run are listed below it. `gnntop attach` and `gnntop record` accept its id for all of them.
 
-An ended session stays for a day: `gnntop attach PID` shows its last minutes, `gnntop record PID` saves them.";
+An ended session is kept for a day: `gnntop attach PID` shows its last minutes, `gnntop record PID` saves them.";
 
 /// Longer command lines are cut.
 const MAX_COMMAND_CHARS: usize = 60;
 
-/// Show who publishes, and who has
+/// List live and ended sessions
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ListArguments {
-    /// Leave out sessions that have ended
+    /// List only live sessions
     #[arg(long)]
     live: bool,
 }
@@ -40,7 +40,7 @@ pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
         output::say(&table(&shown, SystemTime::now()))?;
     }
     if listing.older > 0 && !arguments.live {
-        output::note(&format!("and {} older ones that ended", figures::count(listing.older as u64)));
+        output::note(&format!("and {} older ended sessions", figures::count(listing.older as u64)));
     }
     for skipped in &listing.skipped {
         output::note(&format!("skipped: {} {}", skipped.path.display(), skipped.reason));

@@ -32,5 +32,6 @@ mod signals;
 mod stop;
 mod study;
 mod train;
+mod version;
 
 pub use commands::main;

@@ -56,10 +56,10 @@ impl NewFile {
             return Ok(Self { path, place });
         }
         if let Some(input) = inputs.iter().find(|input| is_same(input, &found) || is_inside(&path, input)) {
-            bail!("{} is what is read: write to another file", input.display());
+            bail!("{} is also the input: write to another file", input.display());
         }
         if !force {
-            bail!("{} is there already: use --force to write over it", path.display());
+            bail!("{} already exists: use --force to overwrite it", path.display());
         }
         let place = beside(&path, &found).with_context(|| format!("cannot write beside {}", path.display()))?;
         Ok(Self { path, place: Place::Beside(place) })
@@ -87,8 +87,8 @@ impl NewFile {
             },
             Err(error) => (file, error),
         };
-        let kept = file.keep().map(|(_, path)| format!("; what was to replace it is {}", path.display()));
-        bail!("cannot write over {}: {error}{}", self.path.display(), kept.unwrap_or_default())
+        let kept = file.keep().map(|(_, path)| format!("; the new file is {}", path.display()));
+        bail!("cannot replace {}: {error}{}", self.path.display(), kept.unwrap_or_default())
     }
 
     /// Takes it back: nothing of it is worth keeping.
@@ -179,7 +179,7 @@ mod tests {
         let path = dir.path().join("a.gnntop");
         write(&path, "one", false, &[]).unwrap();
         assert_eq!(mode(&path), 0o600);
-        assert!(refusal(&path, false, &[]).ends_with("use --force to write over it"));
+        assert!(refusal(&path, false, &[]).ends_with("use --force to overwrite it"));
         assert_eq!(fs::read(&path).unwrap(), b"one");
         assert!(NewFile::create(&dir.path().join("no/a.gnntop"), false, &[]).is_err());
     }
@@ -233,7 +233,7 @@ mod tests {
         fs::write(&path, "old").unwrap();
         symlink(&path, &link).unwrap();
         for (output, input) in [(&path, path.as_path()), (&link, path.as_path()), (&path, dir.path())] {
-            assert!(refusal(output, true, &[input]).ends_with("is what is read: write to another file"));
+            assert!(refusal(output, true, &[input]).ends_with("is also the input: write to another file"));
         }
         assert_eq!(fs::read(&path).unwrap(), b"old");
     }

@@ -20,11 +20,11 @@ use gnntop_analysis::stream::align;
 
 const EXAMPLES: &str = "\
 Examples:
-  gnntop record                            from now on, until Ctrl-C, into NAME-PID.gnntop
+  gnntop record                            from now until Ctrl-C, into NAME-PID.gnntop
   gnntop record 4711 -o a.gnntop --duration 30s
-  gnntop record job-17                     all ranks of a run into one file, by its id or any of its sessions
-  gnntop record --last 5m                  what has already happened, also of a run that was killed
-  gnntop record --last 5m --duration 1m    that, and what comes
+  gnntop record job-17                     all ranks of a run in one file, by its id or any of its sessions
+  gnntop record --last 5m                  the last five minutes, even of a run that was killed
+  gnntop record --last 5m --duration 1m    and the next minute
   gnntop record -o b.gnntop --last 30s a.gnntop
                                            the end of another recording
   ssh host gnntop record - | gnntop replay -";
@@ -38,27 +38,27 @@ const POLL_BUDGET: Duration = Duration::from_millis(200);
 /// After the duration, this long is waited for events that are on their way.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// Save a session into a file, from now on or what has already happened
+/// Save a session to a file, including what has already happened
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct RecordArguments {
-    /// Process id, name or directory of the session, or a recording; without it the only live session. `-` is
+    /// Process id, name or directory of the session, or a recording [default: the only live session]; `-` writes
     /// the only live session to standard output
     #[arg(value_name = "PID|NAME|FILE")]
     session: Option<String>,
-    /// Where to write; `-` is standard output
+    /// Output file; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Stop after this time
     #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
     duration: Option<Duration>,
-    /// Begin this long ago; without --duration stop at once
+    /// Start this long ago; without --duration, stop now
     #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
     last: Option<Duration>,
     /// Stop before the file gets larger than this
     #[arg(long, value_name = "SIZE", value_parser = quantities::bytes)]
     max_size: Option<u64>,
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
 }
@@ -80,12 +80,12 @@ pub(super) fn record(arguments: &RecordArguments) -> anyhow::Result<u8> {
         Ok(code) => code,
         Err(error) => {
             let kept = file.keep_apart();
-            return Err(error.context(format!("what was recorded until then is in {}", kept.display())));
+            return Err(error.context(format!("the recording until then is in {}", kept.display())));
         }
     };
     if file.file().metadata().is_ok_and(|meta| meta.is_file() && meta.len() == 0) {
         file.discard();
-        bail!("nothing was published in that time: nothing recorded");
+        bail!("nothing was published in that time, so nothing was recorded");
     }
     file.finish()?;
     Ok(code)
@@ -248,7 +248,7 @@ impl<W: Write> Recorded<W> {
     /// Why nothing more will be recorded, if so.
     pub(super) fn end(&self) -> Option<String> {
         if self.recorder.is_full() {
-            return Some("reached its largest size".to_owned());
+            return Some("reached --max-size".to_owned());
         }
         if self.recorder.is_done() {
             return Some("done".to_owned());
@@ -274,7 +274,7 @@ impl<W: Write> Recorded<W> {
         let mut warnings = self.source.status().warnings();
         let left_out = self.recorder.left_out();
         if left_out > 0 {
-            warnings.push(format!("{left_out} segments of further sessions were left out"));
+            warnings.push(format!("{left_out} segments of other sessions were left out"));
         }
         warnings
     }

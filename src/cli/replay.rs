@@ -10,31 +10,31 @@ use gnntop_analysis::source::playback::PlaybackOptions;
 
 const EXAMPLES: &str = "\
 Examples:
-  gnntop replay pna.gnntop                 as it happened
+  gnntop replay pna.gnntop                 at the original speed
   gnntop replay pna.gnntop --speed 4       four times as fast
-  gnntop replay pna.gnntop --from 90s      from there on
-  gnntop replay new.gnntop --against old.gnntop   the key 9 shows the two side by side
+  gnntop replay pna.gnntop --from 90s      start 90 seconds in
+  gnntop replay new.gnntop --against old.gnntop   `9` compares the two
   ssh host gnntop record - | gnntop replay -
 
-Keys: Space pauses, `,` and `.` step, `<` and `>` change the speed, `:` goes to a time, `?` lists all.";
+Keys: Space pauses, `,` and `.` move by a frame, `<` and `>` change the speed, `:` goes to a time, `?` lists all keys.";
 
 /// Play a recording
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ReplayArguments {
-    /// The recording; `-` is standard input, a directory is that of a session
+    /// The recording; `-` is standard input, a directory is a session
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// How fast, from 0.1 to 100
+    /// Speed, from 0.1 to 100
     #[arg(long, default_value = "1", value_parser = quantities::speed)]
     speed: f64,
-    /// Where to start, from the beginning of the recording, such as 90s or 5m
+    /// Time from the beginning of the recording to start at, such as 90s or 5m
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = quantities::duration)]
     from: Duration,
     /// Start over at the end
     #[arg(long = "loop")]
     looping: bool,
-    /// Another recording or session to compare with, in the view behind the key 9
+    /// Another recording or session to compare with; `9` shows the comparison
     #[arg(long, value_name = "PID|NAME|DIR|FILE")]
     against: Option<String>,
     #[command(flatten)]

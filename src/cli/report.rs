@@ -20,54 +20,53 @@ const STEP_ROWS: usize = 1 << 20;
 
 const EXAMPLES: &str = "\
 Examples:
-  gnntop report pna.gnntop                  for people
+  gnntop report pna.gnntop                  as text
   gnntop report pna.gnntop --json | python3 -m json.tool
   gnntop report a.gnntop b.gnntop --percentiles 50,99,99.9 --skip-steps 10
   gnntop report a.gnntop b.gnntop --html -o report.html
-  gnntop report pna.gnntop --region CA-QC --tdp 205   energy and carbon under other assumptions
-  gnntop report pna                         a session so far, by name, process id or directory
-  gnntop report four.gnntop --against one.gnntop      how much of four times one rank four ranks get through
-  gnntop report rank0.gnntop rank1.gnntop   files of one run become one report, with a line for each rank
+  gnntop report pna.gnntop --region CA-QC --tdp 205   energy and carbon with other assumptions
+  gnntop report pna                         a live session so far, by name, process id or directory
+  gnntop report four.gnntop --against one.gnntop      efficiency of four ranks compared with one
+  gnntop report rank0.gnntop rank1.gnntop   files of one run make one report, with a line for each rank
 
-Exit codes: 0 also where a part of a recording is damaged, which is then said on standard error; 1 where there
-is nothing to report on.";
+Exit codes: 0 success, also if part of a recording is damaged (standard error has a warning); 1 nothing to report.";
 
-/// Write p50, p90, p99 and shares of recordings
+/// Report percentiles, findings, hardware and energy of recordings
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ReportArguments {
-    /// Recordings (`-` is standard input), or sessions by process id, name or directory; without any, the only
-    /// live session
+    /// Recordings (`-` is standard input), or sessions by process id, name or directory [default: the only live
+    /// session]
     #[arg(value_name = "FILE|PID|NAME")]
     inputs: Vec<String>,
-    /// For programs: one object, or an array of them for several inputs
+    /// Write JSON: an object, or an array for several inputs
     #[arg(long, group = "form")]
     json: bool,
-    /// For a sheet: one number a line
+    /// Write CSV: one number a line
     #[arg(long, group = "form")]
     csv: bool,
-    /// For a page; several inputs get a column each
+    /// Write Markdown; several inputs get a column each
     #[arg(long, group = "form")]
     markdown: bool,
-    /// One file with figures, to look at and to print
+    /// Write HTML: one file with figures
     #[arg(long, group = "form")]
     html: bool,
-    /// Write there instead of to standard output
+    /// Output file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// With --output: write over a file that is there
+    /// With --output: overwrite an existing file
     #[arg(long, requires = "output")]
     force: bool,
-    /// Percentiles to give, from 0 to 100
+    /// Percentiles, from 0 to 100
     #[arg(long, value_name = "P,...", value_delimiter = ',', default_values_t = [50.0, 90.0, 99.0], value_parser = percentile)]
     percentiles: Vec<f64>,
-    /// Leave out this many steps at the start, which warm up
+    /// Skip this many steps at the start, as warm-up
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip_steps: u64,
-    /// Of a run of several ranks, the one to report on in full
+    /// For a run of several ranks: the rank to report in full
     #[arg(long, value_name = "N")]
     rank: Option<u32>,
-    /// Of a run of several ranks: the same training on one, which its efficiency is measured by
+    /// For a run of several ranks: the same training on one rank, to compute the efficiency
     #[arg(long, value_name = "FILE|PID|NAME")]
     against: Option<String>,
     #[command(flatten)]
@@ -76,7 +75,7 @@ pub(super) struct ReportArguments {
 
 pub(super) fn percentile(text: &str) -> Result<f64, String> {
     let number = text.trim().parse::<f64>().ok();
-    number.filter(|p| (0.0..=100.0).contains(p)).ok_or_else(|| "a percentile lies between 0 and 100".to_owned())
+    number.filter(|p| (0.0..=100.0).contains(p)).ok_or_else(|| "a percentile is between 0 and 100".to_owned())
 }
 
 /// Does `gnntop report`.
@@ -115,12 +114,12 @@ pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
 fn one_rank_per_s(name: &str) -> anyhow::Result<f64> {
     let run = read_run(Some(name))?;
     if run.is_parallel() {
-        bail!("{name} is a run of {} ranks: --against takes the same training on one", run.expected());
+        bail!("{name} is a run of {} ranks; --against needs the same training on one rank", run.expected());
     }
     let rate = run.store().statistics().throughput();
     rate.graphs_per_s
         .or(rate.seeds_per_s)
-        .with_context(|| format!("{name} does not say how many graphs or seeds its steps have"))
+        .with_context(|| format!("{name} does not record how many graphs or seeds its steps have"))
 }
 
 /// Reads all inputs; files that hold ranks of the same run become one.
@@ -171,7 +170,7 @@ pub(super) fn select(run: &mut Run, rank: Option<u32>, name: &str) -> anyhow::Re
             let known: Vec<String> = run.ranks().all().iter().map(|rank| rank.place.rank.to_string()).collect();
             bail!("{name} has no rank {rank}: it has {}", known.join(", "))
         }
-        Some(rank) if !run.is_parallel() && rank > 0 => bail!("{name} has no ranks: leave --rank out"),
+        Some(rank) if !run.is_parallel() && rank > 0 => bail!("{name} has only one rank: remove --rank"),
         _ => Ok(()),
     }
 }
@@ -187,7 +186,7 @@ pub(super) fn read_run(input: Option<&str>) -> anyhow::Result<Run> {
             live.status()
         }
         Target::Process(process) => {
-            bail!("process {} publishes nothing: there is nothing to report on", process.pid())
+            bail!("process {} does not publish, so there is nothing to report", process.pid())
         }
     };
     for warning in status.warnings() {

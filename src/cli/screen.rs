@@ -52,7 +52,7 @@ pub(super) fn show_against(
     let Some(against) = against else { return show(source, settings, log_path) };
     let against = open_against(against)?;
     if !is_wanted(settings) {
-        anyhow::bail!("--against needs a terminal: two runs are compared on the screen");
+        anyhow::bail!("--against needs a terminal; `gnntop compare` compares recordings without one");
     }
     let options = ScreenOptions { catalog: Some(catalog()), ..settings.options(log_path) };
     Ok(exit_code(run_comparison(source, Some(against), options)?))

@@ -9,7 +9,7 @@ use clap::builder::TypedValueParser;
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Sensors")]
 pub(super) struct SensorArguments {
-    /// Where the processor's energy counters are mounted, in the place of /sys/class/powercap, as in a container
+    /// Directory of the processor's energy counters, instead of /sys/class/powercap, for example in a container
     #[arg(long, value_name = "DIR", value_parser = PathBufValueParser::new().try_map(directory))]
     powercap_root: Option<PathBuf>,
 }

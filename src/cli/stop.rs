@@ -12,29 +12,29 @@ use super::{output, quantities};
 
 const EXAMPLES: &str = "\
 Examples:
-  gnntop stop             the only program that `gnntop run` has started and that still runs
-  gnntop stop 4711        by its process id, or that of a process it has started
-  gnntop stop pna         by name, where only one has it
-  gnntop stop 4711 --kill at once, without a chance to save anything
+  gnntop stop             the only running program that `gnntop run` has started
+  gnntop stop 4711        by process id, or that of one of its child processes
+  gnntop stop pna         by name, if only one program has it
+  gnntop stop 4711 --kill immediately; the program cannot save anything
 
-The program is asked as by Ctrl-C (SIGINT), and by SIGTERM where that has not ended it after 10 s.";
+Sends SIGINT, as Ctrl-C does, and SIGTERM if the program has not ended after 10 s.";
 
 /// What has not ended by then is asked more firmly.
 const POLITE: Duration = Duration::from_secs(10);
 /// Time between two looks whether it has ended.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// End a program that `gnntop run` has started
+/// Stop a program that `gnntop run` has started
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct StopArguments {
-    /// Process id or name of the program; without it the only one there is
+    /// Process id or name of the program [default: the only one]
     #[arg(value_name = "PID|NAME")]
     program: Option<String>,
-    /// Kill it (SIGKILL)
+    /// Send SIGKILL
     #[arg(long)]
     kill: bool,
-    /// How long to wait for its end
+    /// How long to wait for the program to end
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = quantities::duration)]
     within: Duration,
 }
@@ -53,7 +53,9 @@ pub(super) fn stop(arguments: &StopArguments) -> anyhow::Result<u8> {
             entry.signal(Signal::TERM)?;
         }
         if began.elapsed() >= arguments.within {
-            output::complain(&format!("{name} (process {program}) has not ended yet; gnntop stop {program} --kill"));
+            output::complain(&format!(
+                "{name} (process {program}) has not ended yet; `gnntop stop {program} --kill` kills it"
+            ));
             return Ok(FAILURE);
         }
         thread::sleep(LOOK_INTERVAL);
@@ -73,14 +75,14 @@ fn find(named: Option<&str>) -> anyhow::Result<Entry> {
     }
     match (kept.as_slice(), named) {
         ([only], _) => Ok(only.clone()),
-        ([], None) => bail!("no program that `gnntop run` has started is running"),
+        ([], None) => bail!("`gnntop run` has no running program"),
         ([], Some(named)) => bail!(
-            "`gnntop run` has started no program {named} that still runs; what something else has started is ended by what has \
-             started it, or with kill"
+            "`gnntop run` has no running program {named}; stop a program that something else has started there, or with \
+             kill"
         ),
         (several, _) => {
             let all: Vec<_> = several.iter().map(|entry| format!("{} ({})", entry.program, entry.name)).collect();
-            bail!("several programs are running: {}; name one by its process id", all.join(", "))
+            bail!("several programs are running: {}; choose one by its process id", all.join(", "))
         }
     }
 }

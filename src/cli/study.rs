@@ -22,33 +22,33 @@ const REPORT_HTML: &str = "report.html";
 
 const EXAMPLES: &str = "\
 Examples:
-  gnntop study workloads/studies/pna.toml --quick     the PNA study at the size of a small computer
-  gnntop study pna.toml --output pna-study            again after an interruption: what is finished is kept
-  gnntop study pna.toml --dry-run                     which runs these are, in their order
-  gnntop study pna.toml --html                        the report also as one file with figures
+  gnntop study workloads/studies/pna.toml --quick     the PNA study, at its small size
+  gnntop study pna.toml --output pna-study            resume after an interruption
+  gnntop study pna.toml --dry-run                     list the runs in order
+  gnntop study pna.toml --html                        also write the report as HTML
 
-The file names a workload or a command, the options of every run, lists of those that vary, repeats, seeds, warm-up and
-published values; docs/studies.md has all of it.
-Exit codes: 0 all runs are there, 1 a run failed (the others and the report are there), 2 the file is wrong,
+The file has a workload or a command, the options of every run, lists of those that vary, repeats, seeds, warm-up and
+published values; see docs/studies.md.
+Exit codes: 0 success, 1 a run failed (the others and the report are written), 2 the file is invalid,
 130 interrupted.";
 
-/// Run a sweep that a file describes, and report on it
+/// Run a sweep that a file describes, and write its report
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct StudyArguments {
-    /// The study
+    /// The study file
     #[arg(value_name = "FILE.toml")]
     file: PathBuf,
-    /// Folder for recordings and report; without it `study-` and the study's name
+    /// Directory for recordings and report [default: study-NAME]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// The small size that the file describes under [quick]
+    /// Use the small size in the file's [quick] section
     #[arg(long)]
     quick: bool,
-    /// List the runs and start none
+    /// Only list the runs
     #[arg(long)]
     dry_run: bool,
-    /// Write the report as HTML as well
+    /// Also write the report as HTML
     #[arg(long)]
     html: bool,
 }
@@ -64,11 +64,11 @@ pub(super) fn study(arguments: &StudyArguments) -> anyhow::Result<u8> {
     if arguments.dry_run {
         return list(&study, &runs, &folder);
     }
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let mut sweep = Sweep::new(&study, &runs, &folder)?;
     if let Some(signal) = sweep.do_all()? {
         let done = runs.iter().filter(|run| folder.join(study.file_name(run)).exists()).count();
-        output::note(&format!("interrupted with {done} of {} runs; the same command goes on from there", runs.len()));
+        output::note(&format!("interrupted after {done} of {} runs; run the same command to resume", runs.len()));
         return Ok(signals::exit_code(signal));
     }
     let mut failures = sweep.failures;
@@ -85,7 +85,7 @@ fn default_folder(study: &Study, is_quick: bool) -> PathBuf {
 fn list(study: &Study, runs: &[Run], folder: &Path) -> anyhow::Result<u8> {
     for (at, run) in runs.iter().enumerate() {
         let name = study.file_name(run);
-        let there = if folder.join(&name).exists() { "  (is there)" } else { "" };
+        let there = if folder.join(&name).exists() { "  (finished)" } else { "" };
         let prefix = if is_workload(study) { "gnntop train " } else { "" };
         output::say(&format!("{}. {name}{there}\n   {prefix}{}", at + 1, study.words(run).join(" ")))?;
     }
@@ -119,7 +119,7 @@ impl<'a> Sweep<'a> {
             self.runs.iter().enumerate().filter(|(_, run)| !self.recording(run).exists()).collect();
         let kept = self.runs.len() - missing.len();
         if kept > 0 {
-            output::note(&format!("{kept} of {} runs are there already", self.runs.len()));
+            output::note(&format!("{kept} of {} runs already exist", self.runs.len()));
         }
         for (position, (at, run)) in missing.iter().enumerate() {
             if let Some(signal) = self.interruption.take() {
@@ -172,7 +172,7 @@ impl<'a> Sweep<'a> {
             Ok(Ended::Code(0)) if !unfinished.exists() => Some("published nothing".to_owned()),
             Ok(Ended::Code(0)) => None,
             Ok(Ended::Code(code)) => Some(format!("ended with exit code {code}")),
-            Ok(Ended::TimeOver) => Some("took longer than time-limit-s allows".to_owned()),
+            Ok(Ended::TimeOver) => Some("exceeded time-limit-s".to_owned()),
             Err(error) => Some(format!("{error:#}")),
         };
         match failure {
@@ -251,7 +251,7 @@ fn measure(study: &Study, at: usize, runs: &[Run], folder: &Path, failures: &mut
                 measured.runs.push(numbers);
                 measured.report = Some(report);
             }
-            None => failures.push(format!("{}: no step is left after the warm-up", path.display())),
+            None => failures.push(format!("{}: no steps are left after the warm-up", path.display())),
         }
     }
     Some(measured)

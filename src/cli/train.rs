@@ -6,9 +6,9 @@ use super::sensing::SensorArguments;
 
 const EXAMPLES: &str = "\
 Examples:
-  gnntop train pna --steps 100     a hundred steps of PNA on made-up molecules
-  gnntop train pna --help          its settings
-  gnntop run pna                   the same with the live view on it";
+  gnntop train pna --steps 100     a hundred steps of PNA on generated molecules
+  gnntop train pna --help          its options
+  gnntop run pna                   the same with the live view";
 
 /// Run a built-in training, without a view
 #[derive(Debug, clap::Args)]
@@ -16,7 +16,7 @@ Examples:
 pub(super) struct TrainArguments {
     #[command(flatten)]
     sensors: SensorArguments,
-    /// The workload, such as pna, and its settings; `gnntop train pna --help` lists them
+    /// The workload, such as pna, and its options; `gnntop train pna --help` lists them
     #[arg(value_name = "NAME", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
 }
@@ -73,7 +73,7 @@ mod workload {
             return Ok(());
         }
         bail!(
-            "no workload is called {name}; there is: {}. For a program of yours: gnntop run -- {name}",
+            "there is no workload {name}; workloads are {}. For your own program: gnntop run -- {name}",
             WORKLOADS.map(|known| known.name).join(", ")
         )
     }

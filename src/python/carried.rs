@@ -20,7 +20,7 @@ const BUILT: &str = if cfg!(target_os = "macos") { "libgnntop_python.dylib" } el
 pub enum CarriedError {
     /// This binary was built without its sources, or in development without the library.
     #[error(
-        "this gnntop carries no Python part; install it by `pip install gnntop`, or build it with `cargo build --release`"
+        "this gnntop was built without the Python part; install it with `pip install gnntop`, or build it with `cargo build --release`"
     )]
     Missing,
     /// The folder cannot be made or trusted.

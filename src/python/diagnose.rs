@@ -19,9 +19,9 @@ pub struct Diagnosis {
 /// Looks at this program, and at the `python3` on the path.
 pub fn diagnose() -> Diagnosis {
     let works = carried::is_there();
-    let carried = if works { "carried by this program" } else { "this program carries no Python part" };
+    let carried = if works { "carried by this program" } else { "this program was built without the Python part" };
     let python = python_version().map_or_else(
-        || "no python3 on the path".to_owned(),
+        || "no python3 on PATH".to_owned(),
         |version| format!("python3 is {}: {}", dotted(version), what_is_seen(version)),
     );
     let detail = format!(
@@ -33,14 +33,14 @@ pub fn diagnose() -> Diagnosis {
 }
 
 fn what_is_seen(version: (u32, u32)) -> &'static str {
-    if version < (3, 10) { "older than 3.10, so only its hardware is seen" } else { "seen under `gnntop run`" }
+    if version < (3, 10) { "older than 3.10, so only its hardware is shown" } else { "seen under `gnntop run`" }
 }
 
 /// Whether `gnntop attach` may join a Python that runs already.
 fn joining(ptrace_scope: Option<u32>) -> String {
     let of_whom = match ptrace_scope {
         None | Some(0) => "this user's",
-        Some(1) => "one started below this program (ptrace_scope is 1), or with CAP_SYS_PTRACE",
+        Some(1) => "only child processes (ptrace_scope is 1), or with CAP_SYS_PTRACE",
         Some(2) => "with CAP_SYS_PTRACE (ptrace_scope is 2)",
         Some(_) => return "no running Python can be joined (ptrace_scope is 3)".to_owned(),
     };

@@ -73,14 +73,14 @@ fn is_reached(python: &Python, answers: &BTreeMap<u32, Answer>) -> bool {
 
 fn sentence(answers: &BTreeMap<u32, Answer>, unreached: Option<&Python>) -> Option<String> {
     if let Some((pid, problem)) = answers.iter().find_map(|(pid, answer)| Some((pid, answer.problems.first()?))) {
-        return Some(format!("hardware only: the Python of process {pid} cannot be watched from within: {problem}"));
+        return Some(format!("hardware only: cannot watch the Python of process {pid}: {problem}"));
     }
     if answers.values().any(|answer| answer.has_torch) {
-        return Some("torch is there; steps show from the first backward pass on".to_owned());
+        return Some("torch is imported; steps appear from the first backward pass on".to_owned());
     }
     if let Some(python) = unreached {
         return Some(format!(
-            "hardware only: the Python of process {} was not reached: {}; `import gnntop` in it shows more",
+            "hardware only: the Python of process {} was not reached: {}; add `import gnntop` to see more",
             python.pid,
             why(&python.words)
         ));
@@ -93,10 +93,10 @@ fn why(words: &[String]) -> String {
     let options = words.iter().skip(1).take_while(|word| word.starts_with('-') && *word != "-c" && *word != "-m");
     for option in options.filter(|word| !word.starts_with("--")) {
         if let Some(letter) = option.chars().find(|letter| "IES".contains(*letter)) {
-            return format!("it was started with -{letter}, which leaves out PYTHONPATH or sitecustomize");
+            return format!("it was started with -{letter}, which ignores PYTHONPATH or sitecustomize");
         }
     }
-    "its environment was cleared on the way (sudo, a container), or it is a frozen program".to_owned()
+    "its environment was cleared (sudo, a container), or it is a frozen program".to_owned()
 }
 
 /// The Pythons at and below `root`.

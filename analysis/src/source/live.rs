@@ -194,7 +194,7 @@ impl Source for Live {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     self.ended = Some("its directory was removed".to_owned());
                 }
-                Err(error) => self.ended = Some(format!("cannot be read any further: {error}")),
+                Err(error) => self.ended = Some(format!("cannot be read further: {error}")),
             }
             if began.elapsed() >= budget {
                 return Progress { changed: true, more: self.ended.is_none() };

@@ -52,7 +52,7 @@ impl Status {
             warnings.push(format!("damaged in {places}, first at byte {offset}: {bytes} bytes could not be read"));
         }
         if self.left_out > 0 {
-            warnings.push(format!("{} pieces behind damage could not be told to belong to a rank", self.left_out));
+            warnings.push(format!("{} pieces after damage could not be assigned to a rank", self.left_out));
         }
         if self.ranks_in_turn {
             let words =

@@ -26,7 +26,7 @@ pub enum TargetError {
     Discover(#[from] DiscoverError),
     /// Nothing was named, and nothing publishes.
     #[error(
-        "no live session in {}; start one with `gnntop run pna`, or name a process, a session's directory or a \
+        "no live session in {}; start one with `gnntop run pna`, or give a process id, a session's directory or a \
          recording", dir.display()
     )]
     NoSession {
@@ -50,7 +50,7 @@ pub enum TargetError {
         sessions: Vec<String>,
     },
     /// More than one session could be meant.
-    #[error("{} live sessions could be meant, name one by its pid: {}", sessions.len(), sessions.join(", "))]
+    #[error("{} live sessions match; choose one by its pid: {}", sessions.len(), sessions.join(", "))]
     Ambiguous {
         /// One label for each.
         sessions: Vec<String>,
@@ -207,7 +207,7 @@ mod tests {
         let two = add(dir.path(), "gin", B + 1);
         let _lock = two.lock();
         let refusal = refusal(None, dir.path());
-        assert!(refusal.starts_with("2 live sessions could be meant"), "{refusal}");
+        assert!(refusal.starts_with("2 live sessions match"), "{refusal}");
         assert!(refusal.contains("gin (pid 900000003)") && !refusal.contains("ended"), "{refusal}");
     }
 

@@ -63,7 +63,7 @@ impl Child {
         let (log, end) = match log {
             Ok((pump, path, end)) => (Some((pump, path)), Some(end)),
             Err(error) => {
-                warn(&format!("no log can be written, the program's output is lost: {error}"));
+                warn(&format!("cannot write a log, so the program's output is lost: {error}"));
                 (None, None)
             }
         };
@@ -116,9 +116,8 @@ impl Child {
         lines.extend(last[last.len().saturating_sub(TAIL_LINES)..].iter().map(|line| format!("  {line}")));
         let killed = killed_for_memory().zip(self.killed_before).map_or(0, |(now, before)| now.saturating_sub(before));
         if code == signals::exit_code(SIGKILL) && killed > 0 {
-            let words =
-                "the kernel killed a program of this machine for want of memory meanwhile (oom_kill in /proc/vmstat)";
-            lines.push(format!("{words}: it may have been this one; give it a smaller batch, or fewer ranks"));
+            let words = "the kernel killed a program on this machine because memory ran out (oom_kill in /proc/vmstat)";
+            lines.push(format!("{words}, possibly this one; try a smaller batch or fewer ranks"));
         }
         lines
     }

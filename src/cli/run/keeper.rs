@@ -41,7 +41,7 @@ pub(in super::super) struct KeepArguments {
     /// Record its session into this file
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
     /// Have the Pythons in it show what they do
@@ -77,7 +77,7 @@ impl KeepArguments {
 
 /// Does `gnntop keep`: standard output is a socket to who asked for it.
 pub(in super::super) fn keep(arguments: &KeepArguments) -> anyhow::Result<u8> {
-    let starter = UnixStream::from(io::stdout().as_fd().try_clone_to_owned().context("nobody to talk to")?);
+    let starter = UnixStream::from(io::stdout().as_fd().try_clone_to_owned().context("no socket to `gnntop run`")?);
     starter.peer_addr().context("`gnntop keep` is started by `gnntop run`")?;
     // It fails where this leads a session already, which is as good.
     let _ = rustix::process::setsid();

@@ -49,7 +49,7 @@ impl Kept {
         variables: impl Iterator<Item = (&'static str, &'v PathBuf)>,
     ) -> anyhow::Result<Self> {
         let own = std::env::current_exe().context("cannot find the gnntop program itself")?;
-        let (socket, theirs) = UnixStream::pair().context("cannot talk to another process")?;
+        let (socket, theirs) = UnixStream::pair().context("cannot open a socket to the keeper")?;
         // The keyboard belongs to the view; what is piped in is the program's.
         let stdin = if io::stdin().is_terminal() { Stdio::null() } else { Stdio::inherit() };
         let mut keeper = Command::new(own);
@@ -74,7 +74,7 @@ impl Kept {
                 Told::Ended { .. } => break,
             }
         }
-        bail!("what starts the program for `gnntop run` ended before it did")
+        bail!("the keeper ended before it started the program")
     }
 
     pub(super) fn pid(&self) -> u32 {
@@ -140,7 +140,7 @@ impl Inbox {
             }
         }
         if self.ended.is_none() && self.incoming.is_over() {
-            self.unsaid.push("gnntop: what kept the program was killed; how the program ends is not known".to_owned());
+            self.unsaid.push("gnntop: the keeper was killed, so the program's exit code is unknown".to_owned());
             self.ended = Some(FAILURE);
         }
     }

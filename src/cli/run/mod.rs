@@ -51,41 +51,41 @@ pub(super) use unattended::{Ended, Unattended};
 const EXAMPLES: &str = "\
 Examples:
   gnntop run pna                            a built-in training
-  gnntop run pna --steps 500                with settings, see `gnntop train pna --help`
+  gnntop run pna --steps 500                with options; see `gnntop train pna --help`
   gnntop run --record a.gnntop pna          and record it
-  gnntop run -- python train.py --lr 0.1    any Python training, as it is; of other programs the hardware is seen
+  gnntop run -- python train.py --lr 0.1    any PyTorch training, unchanged; shows the hardware of other programs
 
-`q` leaves the view and gives the prompt back; the program and its recording go on. `gnntop attach` shows it again, `gnntop
-stop` ends it. `Q`, or `q` with --wait, stays for the exit code; without a terminal or with --plain that is always so.
-Signals that are sent to `gnntop run` (SIGINT, SIGTERM, SIGUSR1, SIGUSR2) are passed on to the program.
-Exit codes: those of the program, 128 + N where signal N ended it, 130 interrupted; 0 where it goes on without us.";
+`q` leaves the view; the program and its recording go on. `gnntop attach` shows it again, `gnntop stop` stops it. `Q`, or `q`
+with --wait, leaves the view and waits for the exit code, as always happens without a terminal or with --plain.
+`gnntop run` passes SIGINT, SIGTERM, SIGUSR1 and SIGUSR2 on to the program.
+Exit codes: the program's own; 128 + N if signal N ended it; 130 interrupted; 0 if it goes on without the view.";
 
 /// After the program's end the end of its session is waited for this long.
 const GRACE: Duration = Duration::from_secs(2);
 /// Time between two looks whether the program has ended.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Start a training and watch it
+/// Start a program and watch it
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct RunArguments {
-    /// Record the session into this file
+    /// Record the session to this file
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// With --record: write over a file that is there
+    /// With --record: overwrite an existing file
     #[arg(long, requires = "record")]
     force: bool,
-    /// Wait for the program's end and give its exit code, also where the view is left before
+    /// Wait for the program's exit code even after `q`
     #[arg(long)]
     wait: bool,
-    /// Whether the program goes on where the terminal is closed (the window, tmux, ssh), or gets the hangup signal too
+    /// When the terminal closes (window, tmux, ssh): let the program go on, or send it SIGHUP
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnHangup::Keep)]
     on_hangup: OnHangup,
     #[command(flatten)]
     sensors: SensorArguments,
     #[command(flatten)]
     screen: ScreenArguments,
-    /// A built-in training, such as pna, and its settings
+    /// A built-in training, such as pna, and its options
     #[arg(
         value_name = "NAME",
         required_unless_present = "command",
@@ -119,11 +119,11 @@ impl RunArguments {
                 None => bail!("--record needs a file, such as --record a.gnntop"),
             };
             if self.record.replace(file.into()).is_some() {
-                bail!("--record is given twice; one file is recorded");
+                bail!("--record is given twice: give one file");
             }
         }
         if self.force && self.record.is_none() {
-            bail!("--force is about the file of --record, which is not given");
+            bail!("--force needs --record FILE");
         }
         Ok(())
     }
@@ -216,7 +216,7 @@ impl Run {
                 return Some(SUCCESS);
             }
             Outcome::Stop => {
-                output::note(&format!("{name} (process {pid}) is asked to stop, as by Ctrl-C"));
+                output::note(&format!("sent SIGINT to {name} (process {pid})"));
                 self.kept.voice().signal(SIGINT);
             }
             Outcome::Signal(_) => (),

@@ -36,7 +36,7 @@ impl Prepared {
             Ok(Self { answers: Some(answers), variables })
         });
         prepared.unwrap_or_else(|error| {
-            warn(&format!("of Python programs only the hardware will be seen: {error:#}"));
+            warn(&format!("Python programs will show only their hardware: {error:#}"));
             Self::nothing()
         })
     }

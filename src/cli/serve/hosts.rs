@@ -22,7 +22,7 @@ pub(super) fn is_known(host: &str, allowed: &[String]) -> bool {
 pub(super) fn name(text: &str) -> Result<String, String> {
     let is_name =
         !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'));
-    if is_name { Ok(text.to_owned()) } else { Err("give a host's name alone, such as node7.example.org".to_owned()) }
+    if is_name { Ok(text.to_owned()) } else { Err("give only a host name, such as node7.example.org".to_owned()) }
 }
 
 fn without_port(host: &str) -> &str {

@@ -26,28 +26,28 @@ use http::{Answer, Request, TEXT};
 const EXAMPLES: &str = "\
 Examples:
   gnntop serve                                   the only live session, at http://127.0.0.1:9464/metrics
-  gnntop serve pna --metrics 127.0.0.1:9100      by name, at another port
-  gnntop serve --metrics '[::1]:0'               at any free port, which is printed
+  gnntop serve pna --metrics 127.0.0.1:9100      by name, on another port
+  gnntop serve --metrics '[::1]:0'               on any free port, which is printed
   gnntop serve --metrics 0.0.0.0:9464 --allow-remote --allow-host node7
-                                                 for a Prometheus elsewhere that knows this machine as node7
+                                                 for a Prometheus on another machine that calls this one node7
 
-Scrape it as OpenMetrics; docs/export.md names the metrics. When the session ends its last figures stay until Ctrl-C.";
+docs/export.md lists the metrics. After the session has ended, its last figures stay until Ctrl-C.";
 
 /// Offer a session's figures to Prometheus while it runs
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ServeArguments {
-    /// Process id, name or directory of the session, or a recording; without it the only live session
+    /// Process id, name or directory of the session, or a recording [default: the only live session]
     #[arg(value_name = "PID|NAME|DIR|FILE")]
     session: Option<String>,
-    /// Where to listen, for HTTP without encryption
+    /// Address to listen on, for HTTP without encryption
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9464")]
     metrics: SocketAddr,
-    /// Allow an address that other machines reach: whoever reaches it can read the session's names and figures
+    /// Allow an address that other machines can reach; anyone who reaches it can read the session's names and figures
     #[arg(long)]
     allow_remote: bool,
-    /// Answer also those who know this machine by that name; can be given several times. Without it those who use an
-    /// address or localhost, so that a web page cannot read the figures under a name of its own
+    /// Also answer requests for this host name; may be given several times. Otherwise only requests for an address or
+    /// localhost are answered, so that a web page cannot read the figures through a name of its own
     #[arg(long = "allow-host", value_name = "NAME", value_parser = hosts::name)]
     allowed_hosts: Vec<String>,
 }
@@ -67,7 +67,7 @@ pub(super) fn serve(arguments: &ServeArguments) -> anyhow::Result<u8> {
     let mut connections = Connections::new(listener)?;
     let mut reply = |request: &Request| reply(request, &following, &arguments.allowed_hosts);
     while interruption.take().is_none() {
-        connections.turn(&mut reply).context("cannot take any more requests")?;
+        connections.turn(&mut reply).context("cannot accept more requests")?;
     }
     Ok(SUCCESS)
 }
@@ -75,10 +75,7 @@ pub(super) fn serve(arguments: &ServeArguments) -> anyhow::Result<u8> {
 fn reply(request: &Request, following: &Following, allowed_hosts: &[String]) -> Reply {
     let plain = |status, body: &str| Reply::Now(Answer { status, content_type: TEXT, body: body.to_owned() });
     if request.host.as_ref().is_some_and(|host| !hosts::is_known(host, allowed_hosts)) {
-        return plain(
-            "403 Forbidden",
-            "not under this name: ask by address, or start gnntop serve with --allow-host\n",
-        );
+        return plain("403 Forbidden", "unknown host name: use an address, or start gnntop serve with --allow-host\n");
     }
     match (request.method.as_str(), request.path.as_str()) {
         ("GET" | "HEAD", "/metrics") => Reply::Later(following.figures()),

@@ -17,31 +17,31 @@ const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Screen")]
 pub(in crate::cli) struct ScreenArguments {
-    /// Colours; the key `t` goes through them
+    /// Palette; the key `t` switches to the next one
     #[arg(long, value_name = "NAME", value_parser = named(palettes(), Palette::named))]
     pub(super) theme: Option<Palette>,
-    /// How many colours the terminal has
+    /// Number of colours that the terminal supports
     #[arg(long, value_name = "DEPTH", value_parser = named(DEPTHS.to_vec(), Depth::named))]
     pub(super) colors: Option<Depth>,
-    /// What lies behind the text
+    /// Background of the terminal
     #[arg(long, value_parser = named(BACKGROUNDS.to_vec(), Behind::named))]
     pub(super) background: Option<Behind>,
-    /// The view to begin with
+    /// First view
     #[arg(long, value_name = "NAME", value_parser = named(views(), View::named))]
     pub(super) view: Option<View>,
-    /// Draw ASCII only
+    /// Use only ASCII characters
     #[arg(long)]
     pub(super) ascii: bool,
     /// Leave the mouse to the terminal
     #[arg(long)]
     pub(super) no_mouse: bool,
-    /// Lines instead of a screen, one an interval
+    /// Print lines instead of a screen, one an interval
     #[arg(long)]
     pub(super) plain: bool,
     /// Time between two lines, such as 500ms or 1m
     #[arg(long, value_name = "TIME", value_parser = interval)]
     pub(super) interval: Option<Duration>,
-    /// Settings file, in the place of the usual one
+    /// Settings file, instead of the default one
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
     #[command(flatten)]
@@ -61,7 +61,7 @@ fn named<T: Clone + Send + Sync + 'static>(
     names: Vec<&'static str>,
     by_name: fn(&str) -> Option<T>,
 ) -> impl TypedValueParser<Value = T> {
-    PossibleValuesParser::new(names).try_map(move |name| by_name(&name).ok_or("has no such value"))
+    PossibleValuesParser::new(names).try_map(move |name| by_name(&name).ok_or("is not one of the values"))
 }
 
 /// Reads the time between two lines.

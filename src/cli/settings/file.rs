@@ -112,7 +112,7 @@ fn keys_of(action: &Spanned<String>, names: Names) -> Result<Override, Mistake> 
         Names::Many(names) => names,
     };
     if names.is_empty() {
-        return Err(mistake(format!("give {} at least one key", action.get_ref())));
+        return Err(mistake(format!("{} needs at least one key", action.get_ref())));
     }
     let key = |name: &String| Key::named(name).ok_or_else(|| mistake(format!("there is no key {name}")));
     let keys: Vec<Key> = names.iter().map(key).collect::<Result<_, _>>()?;

@@ -261,7 +261,7 @@ mod tests {
         assert!(kind.starts_with(&format!("{path}:3: ")) && kind.contains("boolean"), "{kind}");
         assert_eq!(told("[keys]\nquit = 'F19'"), format!("{path}:2: there is no key F19"));
         assert_eq!(told("[keys]\nquit = ''"), format!("{path}:2: there is no key "));
-        assert_eq!(told("[keys]\nquit = []"), format!("{path}:2: give quit at least one key"));
+        assert_eq!(told("[keys]\nquit = []"), format!("{path}:2: quit needs at least one key"));
         assert_eq!(
             told("\n[keys]\nqit = 'x'"),
             format!("{path}:3: there is no action qit: `gnntop config print` lists them")
