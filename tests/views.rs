@@ -325,7 +325,7 @@ fn counted_energy_has_both_scopes_and_idle_apart() {
     snapshots(&mut app, "energy_counted");
     insta::assert_snapshot!("energy_counted_60x15", screen(&mut app, 60, 15));
     let shown = screen(&mut app, 120, 90);
-    for words in ["power of the job", "whole devices", "idle", "moves every 100 ms"] {
+    for words in ["power of the job", "whole devices", "idle", "changes every 100 ms"] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     // 65 W for 7.9 s; the process has 1.7 of 4 threads.
@@ -343,7 +343,7 @@ fn counted_energy_has_both_scopes_and_idle_apart() {
 fn a_run_without_sensors_or_allocator_says_so() {
     let run = TrainingRun { has_hardware: false, ends: false, ..TrainingRun::default() };
     let mut app = app_of(&run.bytes());
-    for (digit, words) in [('4', "not told: the program does not use"), ('6', "not published")] {
+    for (digit, words) in [('4', "not reported: the program does not use"), ('6', "not published")] {
         press(&mut app, &[Key::Char(digit)]);
         let shown = screen(&mut app, 80, 24);
         assert!(shown.contains(words), "{shown}");

@@ -46,74 +46,74 @@ pub const BINDINGS: &[Binding] = &[
         .footer("Enter", "open"),
     key(&[Esc, Backspace], "Esc", When::Away, Command::Back, "back; with a step selected, follow the newest again")
         .footer("Esc", "back"),
-    key(&[Char(' ')], "Space", When::Live, Command::ToggleFreeze, "freeze the picture; again: catch up")
+    key(&[Char(' ')], "Space", When::Live, Command::ToggleFreeze, "freeze the picture, or catch up")
         .footer("Space", "freeze"),
-    key(&[Char(' ')], "Space", When::Replay, Command::TogglePause, "pause the replay; again: go on")
+    key(&[Char(' ')], "Space", When::Replay, Command::TogglePause, "pause or resume the replay")
         .footer("Space", "pause"),
     key(&[Char(',')], ",", When::Replay, Command::StepFrame { forward: false }, "one frame back")
         .footer(", .", "frame"),
-    key(&[Char('.')], ".", When::Replay, Command::StepFrame { forward: true }, "one frame on"),
+    key(&[Char('.')], ".", When::Replay, Command::StepFrame { forward: true }, "one frame forward"),
     key(&[Char('<')], "<", When::Replay, Command::Slower, "slower").footer("< >", "speed"),
     key(&[Char('>')], ">", When::Replay, Command::Faster, "faster"),
     key(&[Char(':')], ":", When::Replay, Command::AskTime, "go to a time or a step: 90, 1:30, +5, 50%, #120")
         .footer(":", "go to"),
-    key(&[Char('%')], "%", When::Replay, Command::AskTime, "the same"),
-    key(&[Char('L')], "L", When::Replay, Command::ToggleLoop, "start over at the end, or no longer"),
-    key(
-        &[Char('a')],
-        "a",
-        When::Replay,
-        Command::MarkRange,
-        "play a part over and over: from here; to here; no longer",
-    ),
-    key(&[Left, Char('h')], "←  h", When::Steps, Command::MoveCursor { columns: -1 }, "select the step before")
+    key(&[Char('%')], "%", When::Replay, Command::AskTime, "the same as :"),
+    key(&[Char('L')], "L", When::Replay, Command::ToggleLoop, "loop at the end, on or off"),
+    key(&[Char('a')], "a", When::Replay, Command::MarkRange, "loop a part: set its start, its end, then clear it"),
+    key(&[Left, Char('h')], "←  h", When::Steps, Command::MoveCursor { columns: -1 }, "select the previous step")
         .footer("←→", "step"),
-    key(&[Right, Char('l')], "→  l", When::Steps, Command::MoveCursor { columns: 1 }, "select the step after"),
-    key(&[Enter], "Enter", When::Steps, Command::ToggleDetail, "the selected step, or the newest, in full")
+    key(&[Right, Char('l')], "→  l", When::Steps, Command::MoveCursor { columns: 1 }, "select the next step"),
+    key(&[Enter], "Enter", When::Steps, Command::ToggleDetail, "show the selected or newest step in full")
         .footer("Enter", "detail"),
     key(&[PageUp], "PgUp", When::Steps, Command::MovePage { forward: false }, "a screen of steps back"),
-    key(&[PageDown], "PgDn", When::Steps, Command::MovePage { forward: true }, "a screen of steps on"),
+    key(&[PageDown], "PgDn", When::Steps, Command::MovePage { forward: true }, "a screen of steps forward"),
     key(&[Char('g'), Home], "g  Home", When::Steps, Command::FirstStep, "the first step"),
     key(&[Char('G'), End], "G  End", When::Steps, Command::FollowNewest, "follow the newest step"),
-    key(&[Char('+'), Char('=')], "+", When::Steps, Command::Zoom { inward: true }, "less in a column")
+    key(&[Char('+'), Char('=')], "+", When::Steps, Command::Zoom { inward: true }, "fewer steps in a column")
         .footer("+ -", "zoom"),
     key(
         &[Char('-')],
         "-",
         When::Steps,
         Command::Zoom { inward: false },
-        "more in a column: the median as a bar, a line up to the worst",
+        "more steps in a column: the bar is the median, the line the worst",
     ),
     key(&[Char('w')], "w", When::Steps, Command::ToggleWhole, "the whole run, or step by step"),
-    key(&[Char('v')], "v", When::Steps, Command::ToggleRange, "begin a range at the selected step, or forget it"),
-    key(&[Char('u')], "u", When::Bars, Command::NextMeasure, "unit: time of a step, or of a graph, seed, edge in it"),
-    key(&[Char('x')], "x", When::Steps, Command::ToggleTime, "columns of equal time, or of equally many steps"),
+    key(&[Char('v')], "v", When::Steps, Command::ToggleRange, "start a range at the selected step, or clear it"),
+    key(&[Char('u')], "u", When::Bars, Command::NextMeasure, "unit: time per step, or per graph, seed or edge"),
+    key(&[Char('x')], "x", When::Steps, Command::ToggleTime, "columns of equal time, or of equal numbers of steps"),
     key(&[Char('y')], "y", When::Axis, Command::ToggleLog, "logarithmic axis, or linear"),
     key(&[Left, Char('h')], "←  h", When::Latency, Command::MovePercentile { by: -1 }, "a more common percentile")
         .footer("←→", "percentile"),
     key(&[Right, Char('l')], "→  l", When::Latency, Command::MovePercentile { by: 1 }, "a rarer percentile"),
     key(&[Enter], "Enter", When::Percentile, Command::ShowPercentile, "show the step that is the selected percentile")
         .footer("Enter", "show step"),
-    key(&[Char('r')], "r", When::Latency, Command::NextRange, "range: since the start, the newest, or those selected")
+    key(&[Char('r')], "r", When::Latency, Command::NextRange, "range: all steps, the newest, or the selected ones")
         .footer("r", "range"),
-    key(&[Left, Char('h')], "←  h", When::Tracks, Command::MoveCursor { columns: -1 }, "an eighth of the screen back")
+    key(&[Left, Char('h')], "←  h", When::Tracks, Command::MoveCursor { columns: -1 }, "an eighth of a screen back")
         .footer("←→", "time"),
-    key(&[Right, Char('l')], "→  l", When::Tracks, Command::MoveCursor { columns: 1 }, "an eighth of the screen on"),
+    key(&[Right, Char('l')], "→  l", When::Tracks, Command::MoveCursor { columns: 1 }, "an eighth of a screen forward"),
     key(&[PageUp], "PgUp", When::Tracks, Command::MovePage { forward: false }, "a screen of time back"),
-    key(&[PageDown], "PgDn", When::Tracks, Command::MovePage { forward: true }, "a screen of time on"),
-    key(&[Char('g'), Home], "g  Home", When::Tracks, Command::FirstStep, "the oldest time that is kept"),
+    key(&[PageDown], "PgDn", When::Tracks, Command::MovePage { forward: true }, "a screen of time forward"),
+    key(&[Char('g'), Home], "g  Home", When::Tracks, Command::FirstStep, "the oldest kept time"),
     key(&[Char('G'), End], "G  End", When::Tracks, Command::FollowNewest, "follow the newest step"),
     key(&[Char('+'), Char('=')], "+", When::Tracks, Command::Zoom { inward: true }, "half the time on the screen")
         .footer("+ -", "zoom"),
     key(&[Char('-')], "-", When::Tracks, Command::Zoom { inward: false }, "twice the time on the screen"),
     key(&[Char('w')], "w", When::Tracks, Command::ToggleWhole, "the whole run, or a few steps"),
-    key(&[Enter], "Enter", When::Tracks, Command::ToggleDetail, "the step under the cursor, or the newest, in full"),
+    key(
+        &[Enter],
+        "Enter",
+        When::Tracks,
+        Command::ToggleDetail,
+        "show the step under the cursor, or the newest, in full",
+    ),
     key(
         &[Left, Char('h')],
         "←  h",
         When::FoundHere,
         Command::MovePlace { forward: false },
-        "a longer place of the finding",
+        "the next longer place of the finding",
     )
     .footer("←→", "place"),
     key(
@@ -121,30 +121,18 @@ pub const BINDINGS: &[Binding] = &[
         "→  l",
         When::FoundHere,
         Command::MovePlace { forward: true },
-        "a shorter place of the finding",
+        "the next shorter place of the finding",
     ),
-    key(&[Enter], "Enter", When::FoundHere, Command::ShowPlace, "show the selected place among the steps")
+    key(&[Enter], "Enter", When::FoundHere, Command::ShowPlace, "show the selected place in the steps view")
         .footer("Enter", "show step"),
-    key(
-        &[Char('[')],
-        "[",
-        When::Found,
-        Command::ShowFinding { forward: false },
-        "the step before at which something was found",
-    )
-    .footer("[ ]", "finding"),
-    key(
-        &[Char(']')],
-        "]",
-        When::Found,
-        Command::ShowFinding { forward: true },
-        "the step after at which something was found",
-    ),
+    key(&[Char('[')], "[", When::Found, Command::ShowFinding { forward: false }, "the previous step with a finding")
+        .footer("[ ]", "finding"),
+    key(&[Char(']')], "]", When::Found, Command::ShowFinding { forward: true }, "the next step with a finding"),
     key(&[Tab], "Tab", When::Overview, Command::NextPanel, "next panel").footer("Tab", "panel"),
     key(&[BackTab], "Shift-Tab", When::Overview, Command::PreviousPanel, "previous panel"),
     key(&[Char('e')], "e", When::Overview, Command::Enlarge, "the panel's own view").footer("e", "enlarge"),
     key(&[Char('e')], "e", When::MainView, Command::Show(View::Overview), "back to the overview"),
-    key(&[Char('p')], "p", When::Bars, Command::TogglePercentiles, "percentiles of the step in the place of bars"),
+    key(&[Char('p')], "p", When::Bars, Command::TogglePercentiles, "percentiles instead of bars"),
     key(&[Char('c')], "c", When::Device, Command::ToggleClock, "phases by the device's clock, or by the host's")
         .footer("c", "clock"),
     key(&[Char('1')], "1", When::Open, Command::Show(View::Overview), "overview: the run at a glance"),
@@ -155,7 +143,7 @@ pub const BINDINGS: &[Binding] = &[
     key(&[Char('6')], "6", When::Open, Command::Show(View::Energy), "energy: power and energy by component"),
     key(&[Char('7')], "7", When::Open, Command::Show(View::Tracks), "tracks: what each thread does"),
     key(&[Char('8')], "8", When::Open, Command::Show(View::Findings), "findings: what is slow, why, and what to try"),
-    key(&[Char('9')], "9", When::Open, Command::Show(View::Compare), "compare: this run beside another"),
+    key(&[Char('9')], "9", When::Open, Command::Show(View::Compare), "compare: this run and another one"),
     key(&[Char('R')], "R", When::Ranks, Command::Show(View::Ranks), "ranks: who waits for whom").footer("R", "ranks"),
     key(
         &[Char('P')],
@@ -165,11 +153,17 @@ pub const BINDINGS: &[Binding] = &[
         "pipeline: stages, their bubble, a better split",
     )
     .footer("P", "pipeline"),
-    key(&[Char('m')], "m", When::Open, Command::Show(View::Marks), "marks: how often, and what steps with one take"),
-    key(&[Char('{')], "{", When::Ranks, Command::TurnRank { forward: false }, "the rank before, in every view")
+    key(
+        &[Char('m')],
+        "m",
+        When::Open,
+        Command::Show(View::Marks),
+        "marks: how often, and how long steps with one take",
+    ),
+    key(&[Char('{')], "{", When::Ranks, Command::TurnRank { forward: false }, "the previous rank, in every view")
         .footer("{ }", "rank"),
     key(&[Char('}')], "}", When::Ranks, Command::TurnRank { forward: true }, "the next rank, in every view"),
-    key(&[Char('o')], "o", When::Log, Command::ToggleOutput, "output of the program").footer("o", "output"),
+    key(&[Char('o')], "o", When::Log, Command::ToggleOutput, "the program's output").footer("o", "output"),
     key(&[Up, Char('k')], "↑  k", When::Lines, Command::Scroll { lines: -1 }, "scroll up"),
     key(&[Down, Char('j')], "↓  j", When::Lines, Command::Scroll { lines: 1 }, "scroll down"),
     key(&[PageUp], "PgUp", When::Lines, Command::ScrollPage { down: false }, "scroll a page up"),
@@ -177,10 +171,10 @@ pub const BINDINGS: &[Binding] = &[
     key(&[Char('g'), Home], "g  Home", When::Lines, Command::ScrollEnd { bottom: false }, "to the top"),
     key(&[Char('G'), End], "G  End", When::Lines, Command::ScrollEnd { bottom: true }, "to the bottom"),
     key(&[Char('O')], "O", When::Sessions, Command::ToggleSessions, "open another session or recording"),
-    key(&[Char('/')], "/", When::Names, Command::AskFilter, "show only names with a given part"),
-    key(&[Char('t')], "t", When::Always, Command::NextPalette, "the next palette of colours"),
+    key(&[Char('/')], "/", When::Names, Command::AskFilter, "show only names that contain a text"),
+    key(&[Char('t')], "t", When::Always, Command::NextPalette, "the next palette"),
     key(&[Ctrl('z')], "Ctrl-Z", When::Always, Command::Suspend, "suspend the viewer; the run goes on"),
-    key(&[Ctrl('l')], "Ctrl-L", When::Always, Command::Redraw, "draw everything anew"),
+    key(&[Ctrl('l')], "Ctrl-L", When::Always, Command::Redraw, "redraw the screen"),
 ];
 
 impl Binding {

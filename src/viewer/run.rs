@@ -175,7 +175,7 @@ impl Viewer {
                 return Ok(Outcome::Signal(signal));
             }
             if !self.screen.is_ours() {
-                anyhow::bail!("a part of the viewer failed, as said above; the run goes on");
+                anyhow::bail!("a part of the viewer failed (see above); the run goes on");
             }
             self.heed_stop()?;
             let mut progress = self.poll_source()?;

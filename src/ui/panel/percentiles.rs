@@ -76,7 +76,7 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     }
     let below = lines.len() as u16 + 1;
     if below < sheet.height() {
-        let note = format!("{}; a dash where there are too few to tell", over(scene));
+        let note = format!("{}; a dash: too few steps", over(scene));
         sheet.text(SWATCH, below, &clip(&note, sheet.width().saturating_sub(SWATCH + 1), theme), theme.dim());
     }
 }

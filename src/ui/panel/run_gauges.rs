@@ -14,7 +14,7 @@ const LOSSES_MOST: usize = 4096;
 /// Power of the last second of all components that are known, whose it is, where it comes from, and the energy of a mean step.
 pub fn power(scene: &Scene<'_>, columns: u16) -> Gauge {
     let gauge = |series, value| Gauge { name: "power".to_owned(), series, full: None, value };
-    let Some(told) = scene.app.energy() else { return gauge(Vec::new(), Err("not told yet".to_owned())) };
+    let Some(told) = scene.app.energy() else { return gauge(Vec::new(), Err("not known yet".to_owned())) };
     let (book, scope) = (&told.book, told.figures.scope);
     let now = book.read_until(scope).map(|end_ns| end_ns.saturating_sub(SECOND_NS)..end_ns);
     let watts = now.and_then(|now| book.total_watts(scope, now));

@@ -101,7 +101,7 @@ pub fn draw_title(sheet: &mut Sheet<'_>, scene: &Scene<'_>, row: &StepRow<'_>) {
     let against = |ns| difference(ns, median).map(|d| format!(", {d} against the median")).unwrap_or_default();
     let text = match scene.app.phases().by_clock(*row).map(|row| row.period_ns()) {
         Some(ns) => format!(" {}{} ", duration(ns), against(ns)),
-        None => " not told by the device ".to_owned(),
+        None => " not reported by the device ".to_owned(),
     };
     sheet.text_ending(x, sheet.width().saturating_sub(1), 0, &text, theme.plain());
 }
@@ -136,7 +136,7 @@ fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<DetailRow<'a>> {
     let phases = scene.store.phases().iter().zip(&scene.looks);
     let mut lines: Vec<DetailRow<'a>> = phases.map(|(phase, look)| DetailRow::Phase { phase, look: *look }).collect();
     let mut fact = |about: &'static str, text: Option<String>| {
-        let text = text.unwrap_or_else(|| format!("{} not told by the program", scene.theme.text("—", "-")));
+        let text = text.unwrap_or_else(|| format!("{} not reported by the program", scene.theme.text("—", "-")));
         lines.push(DetailRow::Fact { about, text });
     };
     for text in found(scene, row) {
@@ -150,7 +150,7 @@ fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<DetailRow<'a>> {
         let other = scene.app.phases().other_clock(row.ordinal());
         fact(
             "other clock",
-            Some(other.map_or_else(|| "the device has not told this step".to_owned(), |o| by(scene, &o))),
+            Some(other.map_or_else(|| "the device has not reported this step".to_owned(), |o| by(scene, &o))),
         );
     }
     fact("batch", batch(row));
@@ -190,7 +190,7 @@ pub fn found(scene: &Scene<'_>, row: &StepRow<'_>) -> Vec<String> {
 /// Energy of the step, of whom, and where it comes from.
 pub fn energy(scene: &Scene<'_>, row: &StepRow<'_>) -> String {
     let dash = scene.theme.text("—", "-");
-    let Some(told) = scene.app.energy() else { return format!("{dash} not told yet") };
+    let Some(told) = scene.app.energy() else { return format!("{dash} not known yet") };
     let scope = told.figures.scope;
     let whose = if scope == Scope::Job { "the job" } else { "the devices" };
     match told.book.total(scope, row.period_start_ns()..row.end_ns()) {

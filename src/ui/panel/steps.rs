@@ -118,7 +118,7 @@ fn selected(scene: &Scene<'_>) -> Option<String> {
     Some(match window.range() {
         Some(range) => format!("{} steps selected", count(range.end - range.start)),
         None => {
-            let time = scene.app.phases().step_ns(row).map(duration).unwrap_or_else(|| "not told".to_owned());
+            let time = scene.app.phases().step_ns(row).map(duration).unwrap_or_else(|| "not reported".to_owned());
             format!("step {} selected: {time}", count(row.step().0))
         }
     })

@@ -53,7 +53,7 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
 fn draw_alone(body: &mut Sheet<'_>, scene: &Scene<'_>) {
     rule(body, 0, "compare", "", scene);
     let lines = [
-        "one run is open; name another one to see the two side by side:",
+        "only one run is open; add another one to compare them:",
         "",
         "  gnntop replay A.gnntop --against B.gnntop",
         "  gnntop attach 4711 --against before.gnntop",
@@ -83,10 +83,10 @@ fn verdict(scene: &Scene<'_>, other: &Other) -> String {
             let [from, to] = [a, b].map(duration);
             match periods[0].differs(periods[1], 0.5) {
                 true => format!("B takes {ratio} x the time of A at the median step: {from} to {to}"),
-                false => format!("A and B do not differ at the median step beyond chance: {from} and {to}"),
+                false => format!("A and B do not differ at the median step by more than chance: {from} and {to}"),
             }
         }
-        _ => "not both have steps yet".to_owned(),
+        _ => "one of the runs has no steps yet".to_owned(),
     }
 }
 
@@ -158,7 +158,7 @@ fn draw_table(sheet: &mut Sheet<'_>, pairs: &[Pair<'_>], scene: &Scene<'_>) {
     for (y, (at, pair)) in (1..=rows).zip(pairs.iter().enumerate().skip(first)) {
         draw_pair(&mut sheet.part(0, y, u16::MAX, 1), pair, at == selected, &layout, scene);
     }
-    let note = "~ a change that may be chance: the ranges that the percentiles lie in overlap";
+    let note = "~ a change that may be chance: the ranges of the percentiles overlap";
     let below = pairs.len() as u16 + 1;
     sheet.text(SWATCH, below, &clip(note, sheet.width().saturating_sub(SWATCH + 1), theme), theme.dim());
 }

@@ -54,7 +54,7 @@ struct Telling<'s, 'a> {
 
 fn lines<'a>(scene: &Scene<'a>, axis: &TimeAxis, rows: u16) -> Vec<StripRow<'a>> {
     let Some(told) = scene.app.energy() else {
-        return vec![StripRow::heading("energy", ""), StripRow::fact("the run", Err("not told yet".to_owned()))];
+        return vec![StripRow::heading("energy", ""), StripRow::fact("the run", Err("not known yet".to_owned()))];
     };
     let step = scene.app.window().cursor().and_then(|cursor| scene.store.steps().row(cursor));
     let telling = Telling { scene, axis, told, scope: told.figures.scope, step };
@@ -66,10 +66,7 @@ fn lines<'a>(scene: &Scene<'a>, axis: &TimeAxis, rows: u16) -> Vec<StripRow<'a>>
     let parts = told.book.components.iter().zip(&told.figures.components);
     lines.extend(parts.flat_map(|(component, figures)| telling.component(component, figures)));
     lines.push(StripRow::heading("not counted", ""));
-    lines.push(StripRow::Text(format!(
-        "{} have no counter that a program may read",
-        told.figures.not_counted.join(", ")
-    )));
+    lines.push(StripRow::Text(format!("{} have no readable counter", told.figures.not_counted.join(", "))));
     lines
 }
 
@@ -171,7 +168,7 @@ impl<'a> Telling<'_, 'a> {
         let is_counted = component.device.as_ref().is_ok_and(|account| account.source().best == Known::Measured);
         if let Some(period_ns) = figures.period_ns.filter(|_| is_counted) {
             let window = figures.window_ns.map(|ns| format!(", of which the sensor sees {}", duration(ns)));
-            let text = format!("moves every {}{}", duration(period_ns), window.unwrap_or_default());
+            let text = format!("changes every {}{}", duration(period_ns), window.unwrap_or_default());
             lines.push(StripRow::fact("its counter", Ok(text)));
         }
         lines.extend(figures.doubt.as_ref().map(|doubt| StripRow::fact("doubt", Ok(doubt_in_words(doubt)))));

@@ -45,10 +45,10 @@ fn lines<'a>(scene: &Scene<'a>, axis: &TimeAxis, rows: u16) -> Vec<StripRow<'a>>
     lines.push(StripRow::heading("processor", &axis.note(scene)));
     lines.extend(processor(&read, rows));
     lines.extend(gpus(&read, rows));
-    lines.push(StripRow::heading("memory", "of the machine; that of the program is view 4"));
+    lines.push(StripRow::heading("memory", "of the machine; the program's is in view 4"));
     lines.extend(memory(&read, rows));
     lines.extend(each_core(&read));
-    lines.push(StripRow::heading("pressure", "time in which tasks stood still for want of it"));
+    lines.push(StripRow::heading("pressure", "time in which tasks waited for it"));
     lines.extend(["cpu", "memory", "io"].iter().flat_map(|resource| pressure(&read, resource)));
     lines.push(StripRow::heading("input and output", ""));
     lines.extend(input_and_output(&read));
@@ -128,7 +128,7 @@ fn each_core<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
     let cores = read.scene.store.hardware().cores();
     let mut lines = Vec::new();
     if !cores.is_empty() {
-        lines.push(StripRow::heading("cores", "busy, and below it what the host takes"));
+        lines.push(StripRow::heading("cores", "busy, and below it time taken by the host"));
     }
     lines.extend(cores.into_iter().flat_map(|(core, _)| one_core(read, core)));
     lines

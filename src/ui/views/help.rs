@@ -17,61 +17,61 @@ const NOTES: [&str; 2] = [
 /// What keys do to the run, where it was started elsewhere...
 const READER: &str = "The viewer only reads. No key touches the run: quit, freeze or suspend, and it goes on.";
 /// ...and where it was started for this view.
-const OWNER: &str = "The run goes on without the view: quit, freeze or suspend. Ctrl-C asks, and only there s ends it.";
+const OWNER: &str = "The run goes on if you quit, freeze or suspend. Ctrl-C asks first; only its s stops the run.";
 
 /// What the reader of a view should know.
 fn notes(view: View) -> &'static [&'static str] {
     match view {
         View::Overview => &[
-            "A bar is a step from the end of the one before to its own end: its phases and the gap between them.",
-            "The axis follows the ordinary steps. A longer one is cut off, with its length written above it.",
-            "Signs above bars are findings (key 8) and marks, where there is room; the steps view says what each means.",
-            "A phase with a star, as forward*, is inferred: a step's detail says how.",
+            "A bar is a step, from the end of the previous one to its own end: its phases and the gap between them.",
+            "The axis fits ordinary steps. A longer step is cut off, with its length above it.",
+            "Signs above bars are findings (key 8) and marks; the steps view explains them.",
+            "A phase with a star, such as forward*, is inferred; a step's detail says how.",
         ],
         View::Steps => &[
-            "Where steps share a column, the bar is the median one and a line goes up to the worst.",
-            "The oldest steps of a long run are reduced: of each group the worst and the median are kept.",
-            "On a logarithmic axis the height is the whole step, and its parts are shares of it.",
-            "A partial batch is short by the step and ordinary by the graph: see the unit.",
+            "If steps share a column, the bar is the median step and a line goes up to the worst.",
+            "The oldest steps of a long run are reduced: each group keeps its worst and its median step.",
+            "On a logarithmic axis the height is the whole step, and its parts show their shares.",
+            "A partial batch is short per step and ordinary per graph: change the unit with u.",
         ],
         View::Latency => &[
-            "The curve goes from the median to the rarest; each column is rarer by the same factor.",
-            "A percentile with too few steps to tell it from the longest is a dash.",
+            "The curve goes from the median to the rarest steps; each column is rarer by the same factor.",
+            "A dash means too few steps to distinguish the percentile from the longest step.",
         ],
         View::Memory => &[
-            "A leak is a slope of what is live at the ends of steps, steady in both halves of them, whose 95 % interval is above 0.",
-            "Behind the peak stand the large allocations that were live then; a release is matched by its size.",
+            "A leak is live memory at the ends of steps that rises in both halves, with a 95 % interval above 0.",
+            "Behind the peak are the large allocations that were live then; releases are matched by size.",
         ],
         View::Hardware => &[
-            "Charts share the columns of the bars: filled to the mean, a dot at the largest. Nothing drawn is nothing read.",
-            "Steal is time that the host gave to others; pressure is time in which tasks stood still for want of something.",
+            "Charts share the columns of the bars: filled to the mean, a dot at the largest. Blank means no reading.",
+            "Steal is time that the host gave to other guests; pressure is time in which tasks waited for a resource.",
         ],
         View::Energy => &[
-            "measured is a counter's, measured~ one interpolated or power added up, fitted by phase, modelled a formula of load.",
-            "+- is the 95 % interval; a model has its band in brackets. The device is the whole of it, the job what it used.",
+            "measured: a counter; measured~: interpolated, or power added up; fitted: by phase; modelled: a formula of load.",
+            "+- is the 95 % interval; a model has its band in brackets. Device is all of it, job is what the process used.",
         ],
         View::Tracks => &[
-            "A phase is filled with its look, another span stands between brackets; nested ones stand below.",
-            "Where spans are too many or too short to be seen, the column shows how full it is.",
-            "Idle is the share of the time in view that no span of the track covers.",
+            "A phase is filled, another span is in brackets; nested spans are below.",
+            "If spans are too many or too short to draw, the column shows how full it is.",
+            "Idle is the share of the visible time that no span of the track covers.",
         ],
         View::Findings => &[
-            "Findings are of the newest 8,192 steps, those with the largest share of the time first.",
-            "certain is measured directly, likely is what the evidence points to, possible has other causes too.",
+            "Findings cover the newest 8,192 steps; those with the largest share of the time come first.",
+            "certain: measured directly; likely: the evidence points to it; possible: other causes fit as well.",
         ],
         View::Ranks => &[
-            "A lane is a rank's training, all on the clock of the lowest rank. Dots are waiting for others in the all-reduce.",
-            "Own is a step without that wait, the median of the newest 100 steps that all ranks have; the skew is of it.",
-            "A rank is silent when others have spoken for 2 s since its last word.",
+            "A lane is a rank's training, on the clock of the lowest rank. Dots are waiting for others in the all-reduce.",
+            "Own is a step without that wait: the median of the newest 100 steps that all ranks have. Skew is its spread.",
+            "A rank is silent if the others have published for 2 s since its last event.",
         ],
         View::Pipeline => &[
-            "F and B are a micro-batch forward and backward, with its number; dots are time in which a stage has nothing to do.",
-            "Live is how many micro-batches a stage holds, of those that its schedule needs at most.",
-            "The recurrence knows the stages' own times and hands over at once; what is beyond it is communication.",
+            "F and B are a micro-batch's forward and backward pass, with its number; dots are time in which a stage is idle.",
+            "Live is how many micro-batches a stage holds, and the most that its schedule needs.",
+            "The recurrence has the stages' own times and no communication; the rest is communication.",
         ],
         View::Compare => &[
             "Start with --against: gnntop replay A --against B, or gnntop attach A --against B.",
-            "~ is a change that may be chance: the 95 % ranges of the two percentiles overlap.",
+            "~ marks a change that may be chance: the 95 % ranges of the two percentiles overlap.",
         ],
         _ => &[],
     }

@@ -41,7 +41,7 @@ fn draw_selected(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let name = format!("latency of {}", clip(&percentiles::name(&line, scene), NAME_MOST, scene.theme));
     rule(sheet, 0, &name, &percentiles::over(scene), scene);
     let Some(all) = percentiles::distribution(&line, scene).filter(|all| all.count() > 0) else {
-        sheet.text(1, 1, "it did not happen in these steps", scene.theme.dim());
+        sheet.text(1, 1, "it did not occur in these steps", scene.theme.dim());
         return;
     };
     let spread = curve::spread(all);

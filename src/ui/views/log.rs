@@ -9,7 +9,7 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let theme = scene.theme;
     let Some(log) = scene.app.log() else { return };
     sheet.fill_row(0, 0, theme.glyph('─', '-'), theme.dim());
-    let mut x = sheet.text(1, 0, "output of the program ", theme.strong());
+    let mut x = sheet.text(1, 0, "the program's output ", theme.strong());
     if log.lines_up() > 0 {
         x = sheet.text(x, 0, &format!("{} lines up from the end ", log.lines_up()), theme.warning());
     }

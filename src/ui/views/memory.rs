@@ -33,7 +33,7 @@ const LIVE_SHARE: u16 = 6;
 /// Rates are taken over at least this long.
 const RATE_NS: u64 = 1_000_000_000;
 /// What a program does that does not count its allocations.
-const NO_ALLOCATOR: &str = "not told: the program does not use gnntop-probe's TrackingAllocator";
+const NO_ALLOCATOR: &str = "not reported: the program does not use gnntop-probe's TrackingAllocator";
 
 /// Draws the view.
 pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
@@ -107,7 +107,7 @@ fn live<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<StripRow<'a>> {
     let say = |live: f64| format!("{}; at its peak {}", bytes(live), bytes(peak as f64));
     let mut lines = vec![StripRow::Fact {
         about: "live".to_owned(),
-        value: value.map(say).ok_or_else(|| "not told at the selected step".to_owned()),
+        value: value.map(say).ok_or_else(|| "not reported at the selected step".to_owned()),
         right: "the program's allocator".to_owned(),
     }];
     lines.extend(StripRow::chart(ChartSource::Values(source), Label::Top(bytes), Some(peak as f64), rows));
@@ -219,7 +219,7 @@ fn faults<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
         format!("{} minor, {} major {of}", each(usage.minor_faults), each(usage.major_faults))
     };
     let value = of_steps.map(|(usage, of, steps)| say(usage, of, steps));
-    lines.push(StripRow::fact("training thread", value.ok_or_else(|| "not told by the program".to_owned())));
+    lines.push(StripRow::fact("training thread", value.ok_or_else(|| "not reported by the program".to_owned())));
     for (about, signal) in [("minor", "process.faults.minor"), ("major", "process.faults.major")] {
         let faults = Quantity { about, signal, full: None, label: Label::Top(quantity), rows: 1 };
         lines.extend(read.lines(&faults, |rate| format!("{} a second, all threads", quantity(rate))));

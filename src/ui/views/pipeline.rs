@@ -73,7 +73,7 @@ fn step(ranks: &Ranks<'_>, scene: &Scene<'_>) -> Result<PipelineStep, String> {
     let selected = scene.app.window().cursor().and_then(|ordinal| scene.store.steps().row(ordinal));
     let step = match selected {
         Some(row) => row.step(),
-        None => ranks.common_steps().next().ok_or("no step that all stages have yet")?.step,
+        None => ranks.common_steps().next().ok_or("no step of all stages yet")?.step,
     };
     PipelineStep::of(ranks, copy, step)
 }
@@ -213,7 +213,7 @@ fn mean(name: &str, step: &PipelineStep, of: fn(&Stage) -> Option<u64>) -> Optio
 fn balanced(step: &PipelineStep) -> String {
     let gain = step.balanced_gain();
     if gain < 1.005 {
-        return "the split is balanced: no other one is faster".to_owned();
+        return "the split is balanced: no other split is faster".to_owned();
     }
     let better = duration(step.balanced_plan.makespan_ns as u64);
     let slashed = |blocks: &[usize]| blocks.iter().map(usize::to_string).collect::<Vec<String>>().join("/");

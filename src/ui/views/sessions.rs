@@ -35,7 +35,7 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
         body.text(1, 1, &clip(problem, room, scene.theme), scene.theme.warning());
     }
     if entries.is_empty() {
-        let text = if scene.app.filter().is_empty() { "there are none" } else { "none has such a name" };
+        let text = if scene.app.filter().is_empty() { "no sessions or recordings" } else { "no name matches" };
         body.text(1, top, text, scene.theme.dim());
         return;
     }

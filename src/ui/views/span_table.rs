@@ -45,7 +45,7 @@ pub fn draw(sheet: &mut Sheet<'_>, range: &Range<u64>, tracks: &[&Track], scene:
     }
     let name = sheet.width() - FIGURE * HEADS.len() as u16 - 2;
     let Some(sums) = sums(range, tracks) else {
-        let note = format!("more than {}: zoom in to see them in figures", count(MOST_SPANS as u64));
+        let note = format!("more than {}: zoom in for figures", count(MOST_SPANS as u64));
         return rule(sheet, 0, "spans in view", &note, scene);
     };
     let kept_from_ns = tracks.iter().filter_map(|track| track.lane()).map(|lane| lane.full_from_ns()).max();

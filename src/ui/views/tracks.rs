@@ -85,7 +85,7 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
     if tracks.is_empty() {
         let text = match scene.store.session().info() {
             None => "waiting for data",
-            Some(_) if !scene.app.filter().is_empty() => "no track has such a name",
+            Some(_) if !scene.app.filter().is_empty() => "no track name matches",
             Some(_) => "no spans yet",
         };
         body.text(2, 2, text, scene.theme.dim());

@@ -20,7 +20,7 @@ fn value(read: &Readings<'_, '_>, counter: &CounterSeries) -> Result<f64, String
     let last = counter.last();
     let there = || ChartSource::Counter(counter).at_cursor(read.axis, read.scene.store.now_ns());
     let value = if read.axis.cursor.is_some() { there() } else { last };
-    value.ok_or_else(|| "not told at the selected step".to_owned())
+    value.ok_or_else(|| "not reported at the selected step".to_owned())
 }
 
 fn whole<'a>(read: &Readings<'_, 'a>, memory: &DeviceMemory<'a>) -> Vec<StripRow<'a>> {
