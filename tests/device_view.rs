@@ -32,7 +32,7 @@ fn a_steps_detail_has_both_clocks_and_says_which_is_which() {
     insta::assert_snapshot!("device_step_120x40", text);
     press(&mut app, &[Key::Char('G')]);
     let text = screen(&mut app, 120, 40);
-    assert!(text.contains("the device has not told this step") || text.contains("step 40"), "{text}");
+    assert!(text.contains("the device has not reported this step") || text.contains("step 40"), "{text}");
 }
 
 #[test]

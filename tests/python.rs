@@ -364,7 +364,7 @@ print('left' if i < 1999 else 'never', set(vars()) - before[0] - {'before', 'i'}
         child.wait().unwrap();
         return;
     }
-    assert!(viewer.err.contains("its Python was joined"), "{viewer:?}");
+    assert!(viewer.err.contains("joined its Python"), "{viewer:?}");
     let ran = Ran::of(&child.wait_with_output().unwrap());
     assert_eq!((ran.out.as_str(), ran.err.as_str(), ran.code), ("left set() True True\n", "", Some(0)));
 }
