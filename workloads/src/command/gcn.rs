@@ -28,7 +28,7 @@ pub(super) struct GcnCommand {
     /// `reference` is the published recipe with dropout, chosen by validation; `study` is the study's, without.
     #[arg(long, value_enum, default_value_t)]
     recipe: RecipeChoice,
-    /// A graph with features, classes and a split (see the README for the formats); a generated one like Cora without.
+    /// A graph with features, classes and a split in a layout that docs/workloads.md lists [default: a generated one like Cora]
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
     /// Trainings of each mode, each from other initial parameters.

@@ -18,7 +18,7 @@ pub struct PipelineOptions {
     /// Cut the model into this many stages, one a rank, through which micro-batches go one after the other.
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     stages: Option<usize>,
-    /// Micro-batches of a batch, 5 without in a pipeline. With `--stages 1` nothing overlaps and their gradients are only
+    /// Micro-batches in a batch, 5 by default in a pipeline. With `--stages 1` nothing overlaps and their gradients are only
     /// added up: the control that tells what smaller batches do from what a pipeline does.
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     micro_batches: Option<usize>,
@@ -32,7 +32,7 @@ pub struct PipelineOptions {
     /// Copies of the pipeline that train together, each on its part of every batch; `--copies 2 --stages 2` is 4 ranks.
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     copies: Option<usize>,
-    /// Blocks of each stage, such as `2,2,2,2`; without, they are balanced by the time that each is measured to take.
+    /// Blocks of each stage, such as `2,2,2,2` [default: balanced by measured time]
     #[arg(long, value_name = "N,N,...", value_delimiter = ',', value_parser = at_least_one)]
     split: Vec<usize>,
     /// The study's four stages as they were run: 6, 2, 2 and 2 blocks of a model of 8.

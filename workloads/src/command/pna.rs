@@ -23,13 +23,13 @@ pub(super) struct PnaCommand {
     /// Sizes of model and batch: `default` suits a two-core CPU, `study` is the published setting.
     #[arg(long, value_enum, default_value_t)]
     preset: Preset,
-    /// Molecules in the layout of PCQM4Mv2 (data.csv or data.csv.gz: idx,smiles,homolumogap); generated ones without.
+    /// Molecules in the layout of PCQM4Mv2 (data.csv or data.csv.gz: idx,smiles,homolumogap) [default: generated]
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
     /// Molecules to train on.
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = at_least_one)]
     graphs: usize,
-    /// Share of the molecules to keep apart and validate with after each epoch; the study does without.
+    /// Share of the molecules to validate with after each epoch; the study does not validate.
     #[arg(long, value_name = "SHARE", value_parser = share)]
     validation: Option<f64>,
     /// Molecules in a batch; the last batch of an epoch has what is left.

@@ -19,7 +19,7 @@ pub struct SampledOptions {
     /// Size of the generated graph and of the batches: `default` suits a two-core CPU, `study` is Reddit's size.
     #[arg(long, value_enum, default_value_t)]
     preset: Preset,
-    /// A graph with features, classes and a split (see the README for the formats); a generated one like Reddit without.
+    /// A graph with features, classes and a split in a layout that docs/workloads.md lists [default: a generated one like Reddit]
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
     /// Nodes of the generated graph.

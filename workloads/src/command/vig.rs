@@ -31,7 +31,7 @@ pub(super) struct VigCommand {
     /// `patches` the paper's model, which joins patches to those like them and learns far more.
     #[arg(long, value_enum, default_value_t)]
     preset: Preset,
-    /// CIFAR-10 in its binary form, a directory or one file; generated images without.
+    /// CIFAR-10 in its binary form, a directory or one file [default: generated images]
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
     /// Images to generate.

@@ -43,7 +43,7 @@ pub struct RunOptions {
     /// Keep subnormal numbers instead of flushing them to zero: shows how slow they make deep stacks.
     #[arg(long)]
     pub keep_subnormals: bool,
-    /// Publish without readings of the hardware: shows what reading it costs.
+    /// Publish without hardware readings, to measure what they cost.
     #[arg(long)]
     pub no_sensors: bool,
     /// Make something go wrong, such as stall:130ms@every=40; --help lists the causes.
