@@ -39,9 +39,8 @@ impl<'a> Scene<'a> {
     /// The scene of this moment.
     pub fn new(app: &'a App, theme: &'a Theme) -> Self {
         let store = app.run.store();
-        let has_phases = store.phases().len() > 1;
         let name = |phase: &'a Phase| match phase.is_gap() {
-            true => (!has_phases).then_some(WHOLE_STEP),
+            true => is_bare(store).then_some(WHOLE_STEP),
             false => Some(phase.text.as_str()),
         };
         let mut looks = theme.phase_looks(store.phases().iter().map(name));
@@ -60,7 +59,7 @@ impl<'a> Scene<'a> {
 
     /// A phase's name, of the gap of steps of which no phases are known that it is the whole step, with a star where the phase is inferred; the step's detail and the hardware view say how.
     pub fn phase_name(&self, phase: &'a Phase) -> Cow<'a, str> {
-        if self.store.phases().len() == 1 {
+        if is_bare(self.store) {
             return Cow::Borrowed(WHOLE_STEP);
         }
         match self.store.session().inferred(&phase.text) {
@@ -85,4 +84,9 @@ impl<'a> Scene<'a> {
         let is_slow = ns >= usual_ns.saturating_mul(SLOW_STEPS).max(SLOW_NS);
         is_slow.then(|| OpenPhase { name: self.store.name(open.name), ns })
     }
+}
+
+/// Whether there are steps and nothing is known of their phases.
+fn is_bare(store: &Store) -> bool {
+    store.phases().len() == 1 && store.steps().total() > 0
 }
