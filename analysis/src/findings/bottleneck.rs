@@ -222,7 +222,7 @@ mod tests {
         let run = TrainingRun { phases, steps: 20, ..TrainingRun::default() };
         assert_eq!(of(&run.bytes()), "data-bound (73 %); gap 2.3 %");
         let run = TrainingRun { phases: Vec::new(), steps: 20, ..TrainingRun::default() };
-        assert_eq!(of(&run.bytes()), "steps of 1.00 ms, without phases");
+        assert_eq!(of(&run.bytes()), "steps of 1.00 ms, without phases; time outside phases (100 %)");
         let run = TrainingRun { gap_ns: 25 * MS, steps: 20, ..TrainingRun::default() };
         assert_eq!(
             of(&run.bytes()),

@@ -17,6 +17,10 @@ const ERRORS: f64 = 6.0;
 const STRETCHES: usize = 12;
 /// ...must get slower one after the other (correlation). Times that go up and down are not getting slower.
 const ON_AND_ON: f64 = 0.8;
+/// What slows steps down is another program where the CPU is taken from them this much more often...
+const SWITCHES: f64 = 2.0;
+/// ...and so many times as often.
+const TIMES: f64 = 2.0;
 /// Steps that take less in all say nothing of getting slower.
 const LEAST_NS: f64 = 3e9;
 
@@ -62,8 +66,24 @@ impl Check for Drift {
         if correlation(&levels).is_none_or(|r| r < ON_AND_ON) {
             return Outcome::Nothing;
         }
+        if is_taken_away(evidence) {
+            return Outcome::Nothing;
+        }
         finding(evidence, slower, middle / first - 1.0).into()
     }
+}
+
+/// Whether the CPU is taken from the training more and more often: then others slow it down, and not what it does. A step
+/// that takes longer is interrupted more often, so that it is also asked how often for its time.
+fn is_taken_away(evidence: &Evidence<'_>) -> bool {
+    let n = evidence.rows.len();
+    let usual = |rows: std::ops::Range<usize>, per: &dyn Fn(usize) -> f64| {
+        let times = |row: usize| Some(evidence.rows[row].usage()?.involuntary_switches as f64 / per(row));
+        median(&mut rows.filter_map(times).collect::<Vec<f64>>()).unwrap_or(0.0)
+    };
+    let thirds = |per: &dyn Fn(usize) -> f64| (usual(0..n / 3, per), usual(2 * n / 3..n, per));
+    let (a_step, a_time) = (thirds(&|_| 1.0), thirds(&|row| evidence.inside_ns[row].max(1.0)));
+    a_step.1 - a_step.0 >= SWITCHES && a_time.1 > TIMES * a_time.0
 }
 
 fn finding(evidence: &Evidence<'_>, slower: f64, half_way: f64) -> Finding {

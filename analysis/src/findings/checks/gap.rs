@@ -50,7 +50,8 @@ impl Check for Gap {
         let share = evidence.share(gap);
         let long: Vec<usize> = (0..evidence.rows.len()).filter(|row| is_long(evidence, *row)).collect();
         let long = if are_the_machines(evidence, &long) { Vec::new() } else { long };
-        if share < WORTH_SAYING && long.is_empty() {
+        let of_its_own = evidence.share(gap - taken_away_ns(evidence));
+        if of_its_own < WORTH_SAYING && long.is_empty() {
             return Outcome::Nothing;
         }
         let pauses = Pauses::of(evidence);
@@ -83,6 +84,13 @@ impl Check for Gap {
         };
         finding.advise(advice).into()
     }
+}
+
+/// By how much gaps are longer than usual because the CPU was taken away meanwhile.
+fn taken_away_ns(evidence: &Evidence<'_>) -> f64 {
+    let more =
+        |row: usize| (evidence.between_ns[row] - evidence.usual_between_ns).clamp(0.0, evidence.taken_away_ns(row));
+    (0..evidence.rows.len()).map(more).sum()
 }
 
 /// Whether steps are held up as long as this, and far more often, while they run: then it is the machine that holds up

@@ -46,8 +46,9 @@ fn storms(evidence: &Evidence<'_>) -> Option<Finding> {
         usage.is_some_and(|u| u.minor_faults as f64 > STORM.max(TIMES_USUAL * usual) || u.major_faults > 0)
     };
     let is_storm = |row: &usize| {
-        let excess = evidence.excess_ns(*row);
-        has_many(row) && excess > COST * evidence.expected_ns[*row] && excess > SIGMAS * evidence.noise_ns
+        let least =
+            (COST * evidence.expected_ns[*row]).max(SIGMAS * evidence.noise_ns).max(evidence.taken_away_ns(*row));
+        has_many(row) && evidence.excess_ns(*row) > least
     };
     let storms: Vec<usize> = (0..evidence.rows.len()).filter(is_storm).collect();
     let many = (0..evidence.rows.len()).filter(has_many).count();

@@ -410,3 +410,17 @@ fn a_rate_is_taken_from_what_follows_a_break() {
     let cores = store(&stream.bytes()).hardware().process_cores().unwrap();
     assert!((cores - 0.5).abs() < 1e-9, "{cores}");
 }
+
+#[test]
+fn the_time_covered_begins_where_the_first_span_does() {
+    let (mut stream, main) = training();
+    // A span is written when it ends.
+    stream.span(main, 1, "model", START_NS - 300 * MS, START_NS + 50 * MS);
+    stream.step(main, 1, START_NS - 200 * MS, START_NS + 100 * MS);
+    let covered = store(&stream.bytes());
+    assert_eq!((covered.first_ns(), covered.elapsed_ns()), (Some(START_NS - 300 * MS), 400 * MS));
+    let (mut stream, main) = training();
+    stream.anchor(START_NS + 2 * 86_400 * SECOND);
+    stream.span(main, 1, "absurd", 0, START_NS + 2 * 86_400 * SECOND);
+    assert_eq!(store(&stream.bytes()).first_ns(), Some(START_NS), "a start of days ago is not believed");
+}
