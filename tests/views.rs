@@ -276,6 +276,27 @@ fn marks_are_told_by_their_text_with_what_their_steps_take() {
 }
 
 #[test]
+fn marks_with_durations_are_told_by_what_they_took() {
+    let mut stream = StreamBuilder::new("collected");
+    let main = stream.track(TrackRole::Training, "main");
+    let mut t_ns = START_NS;
+    for step in 1..=100 {
+        if step % 2 == 0 {
+            t_ns += 8 * MS;
+            stream.valued_mark(main, "gc (ms)", t_ns, 8.0);
+        }
+        t_ns += MS;
+        stream.phase(main, step, "forward", t_ns, t_ns + 60 * MS);
+        stream.step(main, step, t_ns, t_ns + 60 * MS);
+        t_ns += 60 * MS;
+    }
+    let mut app = app_of(&stream.bytes());
+    assert!(screen(&mut app, 120, 40).contains("\"gc\" 50 times, 400 ms in all"), "{}", screen(&mut app, 120, 40));
+    press(&mut app, &[Key::Char('m')]);
+    snapshots(&mut app, "marks_timed");
+}
+
+#[test]
 fn memory() {
     let mut app = app_of(&FullRun::bytes());
     press(&mut app, &[Key::Char('4')]);

@@ -11,6 +11,7 @@ use super::sections::device::Device;
 use super::sections::durations::{self, PhaseLine, SpanLine};
 use super::sections::energy::Energy;
 use super::sections::hardware::{self, Hardware};
+use super::sections::marks::MarkLine;
 use super::sections::memory::Memory;
 use super::sections::ranks::RunReport;
 use super::sections::session::Session;
@@ -55,6 +56,8 @@ pub struct Report {
     pub curves: Vec<Curve>,
     /// Spans with the largest totals that are no phases. Over the whole session, whichever steps are left out.
     pub spans: Vec<SpanLine>,
+    /// Marks by their text, those that took longest first. Over the whole session, whichever steps are left out.
+    pub marks: Vec<MarkLine>,
     /// Work per second of the steps' wall time.
     pub throughput: Throughput,
     /// The program's own counters over the whole session, whichever steps are left out.
@@ -96,6 +99,7 @@ impl Report {
             breakdown: Breakdown::of(store, options.skip_steps),
             curves: curves::curves(store, options.skip_steps),
             spans: durations::span_lines(store, options),
+            marks: MarkLine::all(store),
             throughput: statistics.throughput(),
             counters: Counter::all(store),
             not_measured: not_measured(store, statistics, &memory),

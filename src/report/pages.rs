@@ -6,7 +6,7 @@ use super::figure;
 use super::sections::classes::ClassLine;
 use super::sections::durations::{Durations, PhaseLine};
 use super::sections::hardware::Gpu;
-use super::sections::{curves, energy, losses, ranks};
+use super::sections::{curves, energy, losses, marks, ranks};
 use gnntop_analysis::energy::Scope;
 use gnntop_analysis::figures::{bytes, count, duration, percent, quantity, utc};
 
@@ -84,6 +84,10 @@ fn one(blocks: &mut Vec<Block>, report: &Report) {
             "span",
             report.spans.iter().map(|l| (l.name.as_str(), &l.durations, l.share)),
         )));
+    }
+    if !report.marks.is_empty() {
+        blocks.push(Block::Heading("Marks".to_owned()));
+        blocks.push(Block::Table(marks::rows(&report.marks)));
     }
     blocks.push(Block::Heading("Throughput, memory and hardware".to_owned()));
     blocks.push(Block::Table(machine(&[("", report)])));

@@ -15,7 +15,7 @@
 //!                                            ├─ memory/      allocations; trends
 //!                                            ├─ instants.rs  marks
 //!                                            └─ losses.rs    what is missing
-//!                    derived/ ─▶ what is worked out of all that when asked: hardware as people read it, memory growth,
+//!                    derived/ ─▶ what is worked out of all that when asked: hardware as people read it, marks by their text, memory growth,
 //!                                device memory, throughput, energy under assumptions
 //! ```
 //!
@@ -43,6 +43,7 @@ pub use contents::Store;
 pub use derived::device_memory::DeviceMemory;
 pub use derived::growth::{Growth, GrowthOf};
 pub use derived::hardware::{Absence, CpuUse, Hardware, HardwareValue, RATE_WINDOW_NS};
+pub use derived::marks::{MarksOfText, place_in_words};
 pub use derived::throughput::Throughput;
 pub use ids::phases::{GAP, MAX_PHASES, Phase, PhaseSlot};
 pub use instants::{Instant, Marks};

@@ -10,6 +10,7 @@ pub(in crate::report) mod durations;
 pub mod energy;
 pub(in crate::report) mod hardware;
 pub(in crate::report) mod losses;
+pub(in crate::report) mod marks;
 pub(in crate::report) mod memory;
 pub(in crate::report) mod ranks;
 pub(in crate::report) mod session;

@@ -6,14 +6,16 @@ use crate::ui::chart::labels::Labels;
 use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, clip};
 use crate::ui::theme::Theme;
-use gnntop_analysis::figures::count;
+use gnntop_analysis::figures::{count, duration};
 use gnntop_analysis::findings::{Finding, Kind, Severity};
 use gnntop_analysis::store::StepColumn;
 
 /// Longest name of a mark, in columns.
 const NAME_MOST: u16 = 20;
-/// A mark that stands in more than one column out of this many says nothing about any of them.
+/// A mark that stands in more than one column out of this many says nothing about any of them...
 const OFTEN: usize = 6;
+/// ...but for those columns in which what ended at it took this share of the time.
+const WORTH_A_SIGN: f64 = 0.05;
 
 /// One sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,13 +24,15 @@ pub enum Flag<'a> {
     Finding(Kind, Severity),
     /// An instant that the program named.
     Mark(&'a str),
+    /// The same, where what ended at it took a good part of the column's time.
+    LongMark(&'a str),
 }
 
 impl Flag<'_> {
     fn style(self, theme: &Theme) -> Style {
         match self {
             Self::Finding(_, Severity::Minor | Severity::Major) => theme.warning(),
-            Self::Finding(_, Severity::Note) | Self::Mark(_) => theme.accent(),
+            Self::Finding(_, Severity::Note) | Self::Mark(_) | Self::LongMark(_) => theme.accent(),
         }
     }
 
@@ -36,7 +40,7 @@ impl Flag<'_> {
     fn sign(self, theme: &Theme) -> (char, &'static str) {
         match self {
             Self::Finding(kind, _) => sign(kind, theme),
-            Self::Mark(_) => (theme.glyph('◆', '*'), "mark"),
+            Self::Mark(_) | Self::LongMark(_) => (theme.glyph('◆', '*'), "mark"),
         }
     }
 }
@@ -59,8 +63,8 @@ pub fn sign(kind: Kind, theme: &Theme) -> (char, &'static str) {
 pub struct Flags<'a> {
     /// Columns of the screen, from left to right, with their signs; of several in a column the weightiest comes first.
     all: Vec<(u16, Flag<'a>)>,
-    /// The name of a mark that is left out because it stands nearly everywhere.
-    left_out: Option<&'a str>,
+    /// A mark that is left out where it stands nearly everywhere, by its name, with how many there are and what they took.
+    left_out: Option<(&'a str, u64, Option<u64>)>,
     /// The steps that were looked at for findings, where the chart has older ones too.
     looked_at: Option<u64>,
 }
@@ -71,27 +75,30 @@ impl<'a> Flags<'a> {
         let columns: Vec<(u16, &StepColumn<'_>)> = columns.collect();
         let mut all = findings_in(&columns, scene);
         for (x, column) in &columns {
-            all.extend(marks_in(column, scene).map(|mark| (*x, Flag::Mark(mark))));
+            all.extend(marks_in(column, scene).into_iter().map(|mark| (*x, mark)));
         }
         let judgement = scene.app.judgement();
         let is_older = columns.first().is_some_and(|(_, column)| column.first < judgement.ordinals.start);
         let mut flags = Self { all, left_out: None, looked_at: is_older.then(|| judgement.steps()) };
-        flags.leave_out_what_is_everywhere(columns.len());
+        flags.leave_out_what_is_everywhere(columns.len(), scene);
         flags
     }
 
-    fn leave_out_what_is_everywhere(&mut self, columns: usize) {
+    fn leave_out_what_is_everywhere(&mut self, columns: usize, scene: &Scene<'a>) {
         let most = columns.div_ceil(OFTEN).max(2);
         let mut times: Vec<(&str, usize)> = Vec::new();
         for (_, flag) in &self.all {
-            let Flag::Mark(name) = flag else { continue };
+            let (Flag::Mark(name) | Flag::LongMark(name)) = flag else { continue };
             match times.iter_mut().find(|(known, _)| known == name) {
                 Some((_, times)) => *times += 1,
                 None => times.push((name, 1)),
             }
         }
         times.retain(|(_, times)| *times > most);
-        self.left_out = times.first().map(|(name, _)| *name);
+        let Some((name, _)) = times.first() else { return };
+        let by_text = scene.store.marks_by_text();
+        let marks = by_text.iter().find(|(text, _)| text == name);
+        self.left_out = marks.map(|(_, marks)| (*name, marks.count, marks.total_ns));
         self.all.retain(|(_, flag)| !times.iter().any(|(name, _)| *flag == Flag::Mark(name)));
     }
 
@@ -116,7 +123,10 @@ impl<'a> Flags<'a> {
         if words.is_empty() {
             parts = vec!["nothing stands out in these steps".to_owned()];
         }
-        parts.extend(self.left_out.map(|name| format!("\"{name}\" is nearly everywhere")));
+        parts.extend(self.left_out.map(|(name, times, took_ns)| match took_ns {
+            Some(ns) => format!("\"{name}\" {} times, {} in all", count(times), duration(ns)),
+            None => format!("\"{name}\" is nearly everywhere"),
+        }));
         parts.extend(self.looked_at.map(|steps| format!("findings: newest {} steps", count(steps))));
         parts.join("; ")
     }
@@ -124,7 +134,7 @@ impl<'a> Flags<'a> {
     /// Writes the names of marks where there is room, each as often as it comes.
     pub fn draw_names(&self, sheet: &mut Sheet<'_>, labels: &mut Labels, scene: &Scene<'_>) {
         for (x, flag) in &self.all {
-            if let Flag::Mark(name) = flag {
+            if let Flag::Mark(name) | Flag::LongMark(name) = flag {
                 labels.place_around(sheet, *x, &clip(name, NAME_MOST, scene.theme), scene.theme.dim());
             }
         }
@@ -153,11 +163,18 @@ fn findings_in<'a>(columns: &[(u16, &StepColumn<'_>)], scene: &Scene<'_>) -> Vec
     all
 }
 
-/// Names of the marks made while a column's steps ran, the newest first, each once.
-fn marks_in<'a>(column: &StepColumn<'_>, scene: &Scene<'a>) -> impl Iterator<Item = &'a str> {
+/// The marks made while a column's steps ran, each text once.
+fn marks_in<'a>(column: &StepColumn<'_>, scene: &Scene<'a>) -> Vec<Flag<'a>> {
     let times = scene.store.steps().time_of(column);
-    let marks = scene.store.marks();
-    let mut last = None;
-    let in_column = marks.within(times).map(|mark| scene.store.name(mark.name));
-    in_column.filter(move |name| last.replace(*name) != Some(*name))
+    let least_ns = WORTH_A_SIGN * times.end.saturating_sub(times.start) as f64;
+    let mut texts: Vec<(&str, u64)> = Vec::new();
+    for mark in scene.store.marks().within(times) {
+        let (text, took_ns) = (scene.store.mark_text(mark), scene.store.mark_duration_ns(mark).unwrap_or(0));
+        match texts.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, ns)) => *ns = ns.saturating_add(took_ns),
+            None => texts.push((text, took_ns)),
+        }
+    }
+    let flag = |(text, took_ns)| if took_ns as f64 > least_ns { Flag::LongMark(text) } else { Flag::Mark(text) };
+    texts.into_iter().map(flag).collect()
 }

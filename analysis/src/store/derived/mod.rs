@@ -4,4 +4,5 @@ pub mod device_memory;
 pub mod energy;
 pub mod growth;
 pub mod hardware;
+pub mod marks;
 pub mod throughput;

@@ -1,0 +1,141 @@
+//! Marks by their text: how many, where they lie, and how long what ended at them took.
+
+use std::collections::BTreeMap;
+
+use crate::store::contents::Store;
+use crate::store::instants::Instant;
+use crate::store::steps::row::StepRow;
+
+/// What the text of a mark ends in whose number is a duration in milliseconds.
+const MILLISECONDS: &str = " (ms)";
+/// Longer durations are not believed: one day.
+const BELIEVED_MS: f64 = 86_400_000.0;
+
+/// All marks of one text that are kept.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MarksOfText {
+    /// How many.
+    pub count: u64,
+    /// How many of them lie inside a step, by the step's own timer.
+    pub inside: u64,
+    /// How many of them lie between two steps.
+    pub between: u64,
+    /// What ended at them took so long in all; `None` where they have no durations.
+    pub total_ns: Option<u64>,
+    /// When the newest one was.
+    pub newest_ns: u64,
+    /// The steps in or before which they lie: each once, by its ordinal and with the length of its period.
+    pub steps: Vec<(u64, u64)>,
+}
+
+impl MarksOfText {
+    /// Whether all of them lie in steps, or all between them, in words; else how many lie where.
+    pub fn place_in_words(&self) -> String {
+        place_in_words(self.inside, self.between)
+    }
+}
+
+/// Where marks lie of which so many are inside of steps and so many between them.
+pub fn place_in_words(inside: u64, between: u64) -> String {
+    let count = crate::figures::count;
+    match (inside, between) {
+        (_, 0) => "all in steps".to_owned(),
+        (0, _) => "all between steps".to_owned(),
+        (inside, between) => format!("{} in steps, {} between them", count(inside), count(between)),
+    }
+}
+
+impl Store {
+    /// What a mark is called, without the unit of its number.
+    pub fn mark_text(&self, mark: &Instant) -> &str {
+        let text = self.name(mark.name);
+        text.strip_suffix(MILLISECONDS).unwrap_or(text)
+    }
+
+    /// How long what ended at a mark took. Marks say so by a text that ends in ` (ms)`; the number of others may be
+    /// anything.
+    pub fn mark_duration_ns(&self, mark: &Instant) -> Option<u64> {
+        let ms = mark.value.filter(|ms| (0.0..=BELIEVED_MS).contains(ms))?;
+        self.name(mark.name).ends_with(MILLISECONDS).then_some((ms * 1e6) as u64)
+    }
+
+    /// Whether a mark in a step's period lies inside the step, by its own timer, or before it. What ended at a mark lies where
+    /// its middle is; what ended as a step began lies before it.
+    pub fn is_mark_inside(&self, mark: &Instant, row: &StepRow<'_>) -> bool {
+        let half_ns = self.mark_duration_ns(mark).unwrap_or(0) / 2;
+        mark.t_ns.saturating_sub(half_ns) > row.start_ns()
+    }
+
+    /// The marks that are kept by their text, those that took longest first, then the most frequent.
+    pub fn marks_by_text(&self) -> Vec<(&str, MarksOfText)> {
+        let mut by_text: BTreeMap<&str, MarksOfText> = BTreeMap::new();
+        for mark in self.marks().iter() {
+            self.add_mark(by_text.entry(self.mark_text(mark)).or_default(), mark);
+        }
+        let mut all: Vec<(&str, MarksOfText)> = by_text.into_iter().collect();
+        all.sort_by_key(|(_, marks)| std::cmp::Reverse((marks.total_ns, marks.count)));
+        all
+    }
+
+    /// Share (0 to 1) of the wall time that what ended at these marks took; `None` where they have no durations. Where older
+    /// marks are no longer kept, it is of the time since the oldest one that is.
+    pub fn share_of_marks(&self, marks: &MarksOfText) -> Option<f64> {
+        let steps = self.steps_time()?;
+        let oldest = self.marks().iter().next().filter(|_| self.marks().discarded() > 0);
+        let from_ns = oldest.map_or(steps.start, |mark| mark.t_ns.max(steps.start));
+        let wall_ns = steps.end.checked_sub(from_ns).filter(|ns| *ns > 0)?;
+        Some(marks.total_ns? as f64 / wall_ns as f64)
+    }
+
+    fn add_mark(&self, marks: &mut MarksOfText, mark: &Instant) {
+        marks.count += 1;
+        marks.newest_ns = marks.newest_ns.max(mark.t_ns);
+        let more_ns = self.mark_duration_ns(mark);
+        marks.total_ns = more_ns.map(|ns| marks.total_ns.unwrap_or(0).saturating_add(ns)).or(marks.total_ns);
+        // A mark at the very end of a step is the step's.
+        let Some(row) = self.steps().at_time(mark.t_ns.saturating_sub(1)).filter(|row| mark.t_ns <= row.end_ns())
+        else {
+            return;
+        };
+        if self.is_mark_inside(mark, &row) {
+            marks.inside += 1
+        } else {
+            marks.between += 1
+        }
+        if marks.steps.last().is_none_or(|(last, _)| *last != row.ordinal()) {
+            marks.steps.push((row.ordinal(), row.period_ns()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gnntop_fixtures::{MS, START_NS, StreamBuilder, each_item};
+    use gnntop_wire::TrackRole;
+
+    #[test]
+    fn only_marks_that_say_milliseconds_have_a_duration() {
+        let mut stream = StreamBuilder::new("marks");
+        let main = stream.track(TrackRole::Training, "main");
+        let end_ns = |step: u64| START_NS + step * 10 * MS;
+        for step in 1..=4 {
+            stream.step(main, step, end_ns(step) - 8 * MS, end_ns(step));
+            stream.valued_mark(main, "gc (ms)", end_ns(step) + if step % 2 == 0 { MS } else { 0 }, 1.5);
+            stream.valued_mark(main, "batch", end_ns(step) - MS, 512.0);
+        }
+        stream.valued_mark(main, "gc (ms)", end_ns(5), f64::NAN);
+        let mut store = Store::new();
+        each_item(&stream.bytes(), |item| store.apply(item));
+        let by_text = store.marks_by_text();
+        let (text, gc) = &by_text[0];
+        assert_eq!((*text, gc.count, gc.total_ns), ("gc", 5, Some(6 * MS)));
+        assert_eq!((gc.inside, gc.between), (2, 1), "the last two come after the last step");
+        assert_eq!(gc.place_in_words(), "2 in steps, 1 between them");
+        assert_eq!(gc.steps.iter().map(|(ordinal, _)| *ordinal).collect::<Vec<_>>(), [0, 2]);
+        let share = store.share_of_marks(gc).unwrap();
+        assert!((share - 6.0 / 38.0).abs() < 1e-9, "of the time from the first step's start: {share}");
+        let (text, batch) = &by_text[1];
+        assert_eq!((*text, batch.total_ns, batch.place_in_words().as_str()), ("batch", None, "all in steps"));
+    }
+}

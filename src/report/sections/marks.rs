@@ -1,0 +1,65 @@
+//! Marks in a report: how many of each text, where they lie, and what ended at them took.
+
+use serde::Serialize;
+
+use crate::report::document::plain;
+use gnntop_analysis::figures::{count, duration, percent};
+use gnntop_analysis::store::Store;
+
+/// The marks of one text, in and between the steps of the session.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MarkLine {
+    /// What they are called.
+    pub text: String,
+    /// How many.
+    pub count: u64,
+    /// How many of them lie inside a step, by its own timer.
+    pub in_steps: u64,
+    /// How many of them lie between two steps.
+    pub between_steps: u64,
+    /// How long what ended at them took, where the marks say so.
+    pub total_ns: Option<u64>,
+    /// That as a share of the wall time of the steps.
+    pub share: Option<f64>,
+}
+
+impl MarkLine {
+    /// The marks that are kept and lie in or between steps, those that took longest first.
+    pub(in crate::report) fn all(store: &Store) -> Vec<Self> {
+        let lines = store.marks_by_text().into_iter().filter(|(_, marks)| marks.inside + marks.between > 0);
+        let line = |(text, marks): (&str, gnntop_analysis::store::MarksOfText)| Self {
+            text: text.to_owned(),
+            count: marks.count,
+            in_steps: marks.inside,
+            between_steps: marks.between,
+            total_ns: marks.total_ns,
+            share: store.share_of_marks(&marks),
+        };
+        lines.map(line).collect()
+    }
+}
+
+/// Writes the section for people.
+pub(in crate::report) fn write(out: &mut String, marks: &[MarkLine]) {
+    if !marks.is_empty() {
+        plain::write(out, &rows(marks));
+        out.push('\n');
+    }
+}
+
+/// The marks as a table with its head.
+pub(in crate::report) fn rows(marks: &[MarkLine]) -> Vec<Vec<String>> {
+    let mut rows = vec![Vec::from(["mark", "count", "in steps", "between steps", "took", "share"].map(str::to_owned))];
+    let dash = || "-".to_owned();
+    for line in marks {
+        rows.push(vec![
+            line.text.clone(),
+            count(line.count),
+            count(line.in_steps),
+            count(line.between_steps),
+            line.total_ns.map_or_else(dash, duration),
+            line.share.map_or_else(dash, percent),
+        ]);
+    }
+    rows
+}
