@@ -17,6 +17,8 @@ const GAIN: (f64, f64) = (0.95, 1.05);
 const MEMORY_GAIN: (f64, f64) = (0.8, 1.2);
 /// What the numbers of an imported table may be off by: as models of memory.
 const IMPORTED_GAIN: (f64, f64) = (1.0 / 3.0, 3.0);
+/// Why they are not measured.
+const OF_A_TABLE: &str = "how the table's numbers were found is not known";
 /// Power beyond the most that was seen between two knots, which is a mean.
 const BEYOND_SEEN: f64 = 1.5;
 
@@ -54,14 +56,21 @@ impl Builder<'_> {
         let Some((line, source, best)) = found else {
             return ComponentEnergy::missing(ComponentKind::Gpu, &name, gpu.no_counter.clone());
         };
+        let (source, best, gain) = match gpu.origin {
+            CounterOrigin::Sensor => (source, best, GAIN),
+            CounterOrigin::Table => ("a table that was imported", Label::Modelled, IMPORTED_GAIN),
+        };
         // Phases are stamped by the host, which does not wait for the GPU: they say nothing of when it works.
-        let account = self.account(line, best, GAIN, gpu.limit_watts, false);
+        let account = self.account(line, best, gain, gpu.limit_watts, false);
         let job = match gpu.processes {
             Some(count) if count <= 1.0 && gpu.has_own_process => JobShare::All,
             Some(count) if count > 1.0 => JobShare::Unknown(format!("{count:.0} processes share the GPU")),
             _ => JobShare::Unknown("whether the process is alone on the GPU is not known".to_owned()),
         };
-        let reason = (best != Label::Measured).then(|| gpu.no_counter.clone());
+        let reason = match gpu.origin {
+            CounterOrigin::Table => Some(OF_A_TABLE.to_owned()),
+            CounterOrigin::Sensor => (best != Label::Measured).then(|| gpu.no_counter.clone()),
+        };
         let power = gpu.instant_power.or(gpu.mean_power);
         let check = gpu.counted.zip(power).map(|(counted, added_up)| CrossCheck::of(counted, added_up));
         let (source, check) = (Some(source.to_owned()), check.unwrap_or_default());
@@ -122,10 +131,7 @@ impl Builder<'_> {
         let component = |counter: &CounterInputs<'_>| {
             let (best, gain, reason) = match counter.origin {
                 CounterOrigin::Sensor => (Label::Measured, gain, None),
-                CounterOrigin::Table => {
-                    let reason = "how the table's numbers were found is not known".to_owned();
-                    (Label::Modelled, IMPORTED_GAIN, Some(reason))
-                }
+                CounterOrigin::Table => (Label::Modelled, IMPORTED_GAIN, Some(OF_A_TABLE.to_owned())),
             };
             ComponentEnergy {
                 kind,

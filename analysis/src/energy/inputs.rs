@@ -38,6 +38,8 @@ pub struct GpuInputs<'a> {
     pub instant_power: Option<&'a EnergyLine>,
     /// Its power as a mean over a second, added up over time.
     pub mean_power: Option<&'a EnergyLine>,
+    /// Whose word these are.
+    pub origin: CounterOrigin,
     /// Why there is no counter, in words.
     pub no_counter: String,
     /// The most it is allowed to draw.

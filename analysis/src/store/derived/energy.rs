@@ -9,7 +9,7 @@ use crate::energy::{
 use crate::store::contents::Store;
 use crate::store::ids::phases::PhaseSlot;
 use crate::store::session::SessionState;
-use crate::store::signals::signal::SignalOrigin;
+use crate::store::signals::signal::{Signal, SignalOrigin};
 use crate::store::steps::row::StepRow;
 use crate::stream::RankKind;
 
@@ -107,6 +107,7 @@ impl Store {
         let inputs = |gpu| GpuInputs {
             gpu,
             counted: line(gpu, "energy"),
+            origin: self.gpu_origin(gpu),
             instant_power: line(gpu, "power.instant"),
             mean_power: line(gpu, "power"),
             no_counter: self.no_value(&format!("gpu.{gpu}.energy")),
@@ -115,6 +116,14 @@ impl Store {
             has_own_process: hardware.gpu(gpu, "process.memory").is_ok(),
         };
         Ok(gpus.into_iter().map(inputs).collect())
+    }
+
+    /// Whose word a GPU's energy is: that of a table where any of it comes from one.
+    fn gpu_origin(&self, gpu: u32) -> CounterOrigin {
+        let signals = ["energy", "power.instant", "power"].map(|quantity| format!("gpu.{gpu}.{quantity}"));
+        let signals = signals.iter().filter_map(|name| self.signals().find(name));
+        let is_table = |signal: &Signal| counter_origin(signal) == CounterOrigin::Table;
+        if signals.into_iter().any(is_table) { CounterOrigin::Table } else { CounterOrigin::Sensor }
     }
 
     fn memory_inputs(&self) -> MemoryInputs<'_> {
@@ -140,10 +149,7 @@ impl Store {
         Some(CounterInputs {
             name: component.replace('.', " "),
             source: format!("{} {}", signal.source, signal.device).trim_end().to_owned(),
-            origin: match signal.origin() {
-                SignalOrigin::Column(_) => CounterOrigin::Table,
-                SignalOrigin::Sensor(_) => CounterOrigin::Sensor,
-            },
+            origin: counter_origin(signal),
             line: self.meters.line(name)?,
         })
     }
@@ -178,5 +184,13 @@ impl Store {
             threads,
             allotted: allowed.min(quota).min(threads as f64),
         }
+    }
+}
+
+/// Whose word a signal is.
+fn counter_origin(signal: &Signal) -> CounterOrigin {
+    match signal.origin() {
+        SignalOrigin::Column(_) => CounterOrigin::Table,
+        SignalOrigin::Sensor(_) => CounterOrigin::Sensor,
     }
 }
