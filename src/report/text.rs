@@ -8,7 +8,7 @@ use super::document::plain;
 use super::sections::counters::Counter;
 use super::sections::hardware::Gpu;
 use super::sections::memory::PhaseMemory;
-use super::sections::{device, device_memory, durations, energy, losses, ranks};
+use super::sections::{device, device_memory, durations, energy, losses, marks, ranks};
 use gnntop_analysis::figures::{bytes, count, duration, quantity, utc};
 use gnntop_analysis::findings::{Findings, Severity};
 
@@ -36,6 +36,7 @@ fn write(report: &Report) -> String {
     device::write(&mut out, report.device.as_ref());
     classes(&mut out, report);
     spans(&mut out, report);
+    marks::write(&mut out, &report.marks);
     throughput(&mut out, report);
     counters(&mut out, &report.counters);
     memory(&mut out, &report.memory.phases);
@@ -223,6 +224,9 @@ fn hardware(out: &mut String, report: &Report) {
     out.push_str("hardware\n");
     let mut line = |what: &str, text: String| out.push_str(&format!("  {what:<16} {text}\n"));
     line("process CPU", h.process_cpu.in_words());
+    if h.main_thread_cpu_wait.mean.is_some() {
+        line("  waits for a CPU", format!("{} (its main thread)", h.main_thread_cpu_wait.in_words()));
+    }
     line("process memory", h.process_rss.in_words());
     line("machine CPU", h.machine_cpu.in_words());
     line("machine steal", h.machine_steal.in_words());

@@ -58,6 +58,8 @@ impl Serialize for Figure {
 pub struct Hardware {
     /// CPU time of the process, in cores.
     pub process_cpu: Figure,
+    /// Time in which the main thread was ready to run and had no CPU.
+    pub main_thread_cpu_wait: Figure,
     /// Resident memory of the process.
     pub process_rss: Figure,
     /// CPU time of the whole machine, in cores.
@@ -96,6 +98,7 @@ impl Hardware {
         let hardware = store.hardware();
         Self {
             process_cpu: cores("process.cpu_time"),
+            main_thread_cpu_wait: figure(store, "process.main_thread.cpu_wait", "percent", 1e-7),
             process_rss: bytes("process.rss"),
             machine_cpu: cores("machine.cpu.busy"),
             machine_steal: cores("machine.cpu.steal"),

@@ -100,7 +100,10 @@ fn processor<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<StripRow<'a>> {
     let mut lines = Vec::new();
     let process =
         Quantity { about: "this program", signal: "process.cpu_time", full, label: Label::Top(core_count), rows };
-    lines.extend(read.lines(&process, |ns| format!("{:.2}{of_cores} cores", ns / CORE_NS)));
+    let waits = read.value("process.main_thread.cpu_wait").ok().map(|ns| ns / CORE_NS);
+    let waits = waits.filter(|share| *share >= WORTH_A_ROW);
+    let waits = waits.map(|share| format!(", waits for a CPU {} of the time", percent(share))).unwrap_or_default();
+    lines.extend(read.lines(&process, |ns| format!("{:.2}{of_cores} cores{waits}", ns / CORE_NS)));
     let machine = Quantity { about: "machine", signal: "machine.cpu.busy", ..process.clone() };
     let share = |quantity: &str| {
         let ns = read.value(&format!("machine.cpu.{quantity}")).ok()?;
