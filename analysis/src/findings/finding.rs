@@ -6,6 +6,8 @@ use std::ops::Range;
 use serde::Serialize;
 use strum::{EnumMessage, IntoStaticStr, VariantArray};
 
+use super::claim::Claim;
+
 /// What a finding is about. Each kind is found by one check.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, EnumMessage, IntoStaticStr, VariantArray,
@@ -184,7 +186,8 @@ pub struct Finding {
     pub severity: Severity,
     /// How sure it is.
     pub confidence: Confidence,
-    /// Share (0 to 1) of the wall time looked at that it costs; absent where that cannot be said.
+    /// Share (0 to 1) of the wall time looked at that it costs, without what is told under a cause of it already; absent
+    /// where that cannot be said.
     pub share: Option<f64>,
     /// The whole finding in one sentence, also where there are many places.
     pub summary: String,
@@ -196,6 +199,9 @@ pub struct Finding {
     pub evidence: Vec<String>,
     /// What to try, one line each.
     pub advice: Vec<String>,
+    /// The time that it speaks of, until it is known what others say of it.
+    #[serde(skip)]
+    pub(super) claim: Option<Claim>,
 }
 
 /// Places that a finding lists.
@@ -206,7 +212,7 @@ impl Finding {
     pub(super) fn of_run(kind: Kind, confidence: Confidence, share: Option<f64>, summary: String) -> Self {
         let severity = share.map_or(Severity::Note, Severity::of_share);
         let (places, evidence, advice) = (Vec::new(), Vec::new(), Vec::new());
-        Self { kind, severity, confidence, share, summary, count: 1, places, evidence, advice }
+        Self { kind, severity, confidence, share, summary, count: 1, places, evidence, advice, claim: None }
     }
 
     /// Its places from the longest to the shortest.
@@ -225,6 +231,12 @@ impl Finding {
     /// The finding with this advice.
     pub(super) fn advise(mut self, advice: impl Into<String>) -> Self {
         self.advice.push(advice.into());
+        self
+    }
+
+    /// The finding with the time that it speaks of.
+    pub(super) fn claiming(mut self, claim: Claim) -> Self {
+        self.claim = Some(claim);
         self
     }
 
@@ -268,11 +280,23 @@ pub struct NotEnough {
     pub reason: String,
 }
 
+/// What was certain a while ago and is no longer found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Over {
+    /// The finding as it was last made, without its places.
+    pub finding: Finding,
+    /// The newest step then, as the program counts.
+    pub last_step: u64,
+}
+
 /// All that was found in the steps that were looked at.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Findings {
     /// What was found, the weightiest first.
     pub found: Vec<Finding>,
+    /// What was found for certain before and is over, the newest first; only of a session that is being watched.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub over: Vec<Over>,
     /// What could not be looked for.
     pub not_enough: Vec<NotEnough>,
 }
@@ -281,14 +305,20 @@ impl Findings {
     /// Orders what was found, the weightiest first.
     pub(super) fn sort(&mut self) {
         let weight = |finding: &Finding| (finding.severity, (finding.share.unwrap_or(0.0) * 1e6) as u64);
-        // A run that does not advance costs all the time there is.
-        let is_hang = |finding: &Finding| finding.kind == Kind::Hang;
-        self.found.sort_by_key(|finding| (Reverse(is_hang(finding)), Reverse(weight(finding)), finding.kind));
+        // A run that does not advance costs all the time there is; and where the CPU is taken away, all other times are
+        // longer than the program makes them.
+        let is_first = |finding: &Finding| match finding.kind {
+            Kind::Hang => 2,
+            Kind::Contention if finding.severity == Severity::Major => 1,
+            _ => 0,
+        };
+        self.found.sort_by_key(|finding| (Reverse(is_first(finding)), Reverse(weight(finding)), finding.kind));
     }
 
     /// These findings and others, the weightiest first.
     pub fn and(mut self, others: Self) -> Self {
         self.found.extend(others.found);
+        self.over.extend(others.over);
         self.not_enough.extend(others.not_enough);
         self.sort();
         self

@@ -62,7 +62,12 @@ impl Judgement {
                 kinds.push(finding);
             }
         }
-        let mut parts = self.verdict.shares();
+        // Where the CPU is taken away, all phases are longer than the program makes them.
+        let is_contended = |finding: &&Finding| finding.kind == Kind::Contention && finding.severity == Severity::Major;
+        let contention = kinds.first().copied().filter(is_contended);
+        let mut parts: Vec<String> = contention.iter().map(|finding| named(finding)).collect();
+        kinds.drain(..parts.len());
+        parts.extend(self.verdict.shares());
         parts.extend(self.verdict.without());
         parts.extend(kinds.iter().take(KINDS_NAMED).map(|finding| named(finding)));
         parts.extend((kinds.len() > KINDS_NAMED).then(|| format!("and {} more findings", kinds.len() - KINDS_NAMED)));
@@ -88,6 +93,7 @@ fn named(finding: &Finding) -> String {
         (Kind::Spike, Some(share)) => {
             format!("{} ({})", plural(finding.count, "spike", "spikes"), percent(share))
         }
+        (Kind::Contention, Some(share)) => format!("{} ({}, in all phases)", finding.kind.title(), percent(share)),
         (Kind::PartialBatch, _) => plural(finding.count, "partial batch", "partial batches"),
         (Kind::StepKinds, _) => plural(finding.count, "kind of step", "kinds of step"),
         (kind, Some(share)) => format!("{} ({})", kind.title(), percent(share)),

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::diagnosis::of_run;
 use super::judgement::Judgement;
+use super::past::Past;
 use crate::ranks::Run;
 
 /// Between two looks this many times as long as the last one took: at most 2 % of a core.
@@ -17,6 +18,7 @@ pub struct Watch {
     /// The run's, when it was looked at.
     revision: Option<(Option<u32>, u64)>,
     next: Option<Instant>,
+    past: Past,
 }
 
 impl Watch {
@@ -31,23 +33,51 @@ impl Watch {
         if self.revision == Some(run.revision()) || self.next.is_some_and(|next| begin < next) {
             return None;
         }
-        let judgement = self.look(run);
+        let judgement = self.judge(run);
         let rest = (begin.elapsed() * REST).max(SHORTEST_REST);
         self.next = Some(Instant::now() + rest);
         Some(judgement)
     }
 
-    /// Looks at once, whatever it costs: after a jump in a recording.
+    /// Looks at once, whatever it costs: after a jump in a recording, where what was before is no past.
     pub fn look(&mut self, run: &Run) -> Judgement {
+        self.past = Past::default();
+        self.judge(run)
+    }
+
+    fn judge(&mut self, run: &Run) -> Judgement {
         self.revision = Some(run.revision());
-        of_run(run)
+        let mut judgement = of_run(run);
+        let newest = run.store().steps().last().map_or(0, |row| row.step().0);
+        self.past.follow(&mut judgement.findings, newest);
+        judgement
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gnntop_fixtures::{TrainingRun, each_item};
+    use crate::findings::Kind;
+    use gnntop_fixtures::{MS, TrainingRun, each_item};
+
+    #[test]
+    fn what_was_certain_is_said_to_be_over() {
+        let mut run = Run::default();
+        let mut watch = Watch::new();
+        let spiky = TrainingRun { spikes: vec![(40, "forward", 100 * MS)], ends: false, ..TrainingRun::default() };
+        each_item(&spiky.bytes(), |item| run.apply(item));
+        let kind_of = |judgement: &Judgement| judgement.findings.found.iter().any(|f| f.kind == Kind::Spike);
+        assert!(kind_of(&watch.update(&run).unwrap()));
+        run = Run::default();
+        each_item(&TrainingRun { steps: 120, ..TrainingRun::default() }.bytes(), |item| run.apply(item));
+        watch.next = None;
+        let later = watch.update(&run).unwrap();
+        assert!(!kind_of(&later));
+        let [over] = later.findings.over.as_slice() else { panic!("{:?}", later.findings.over) };
+        assert_eq!((over.finding.kind, over.last_step), (Kind::Spike, 100));
+        assert!(over.finding.summary.starts_with("step 40 took"), "{}", over.finding.summary);
+        assert_eq!(watch.look(&run).findings.over, [], "after a jump there is no past");
+    }
 
     #[test]
     fn it_looks_when_there_is_something_new_and_rests_between() {

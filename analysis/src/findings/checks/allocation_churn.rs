@@ -2,6 +2,7 @@
 
 use super::check::{Check, too_few_steps};
 use crate::figures::{bytes, count, duration, percent};
+use crate::findings::claim::Claim;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::signals;
@@ -51,7 +52,8 @@ impl Check for AllocationChurn {
         );
         // One core's worth of kernel time is as long as the wall time.
         let share = (kernel / 1e9).min(1.0);
-        let mut finding = Finding::of_run(Kind::AllocationChurn, Confidence::Medium, Some(share), summary);
+        let mut finding = Finding::of_run(Kind::AllocationChurn, Confidence::Medium, Some(share), summary)
+            .claiming(Claim::Everywhere(share));
         let (taken, times) = evidence.store.memory().phases().iter().fold((0u64, 0u64), |sum, phase| {
             (sum.0.saturating_add(phase.allocated_bytes), sum.1.saturating_add(phase.allocated_count))
         });

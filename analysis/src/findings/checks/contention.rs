@@ -1,10 +1,14 @@
 //! Contention: the training thread wants the CPU and does not get it, because others on the machine or in the
 //! program itself have it, or the host has taken it.
+//!
+//! Where the system counts how long the thread waited, that is what it costs; else how often the CPU was taken from it
+//! tells, together with the pressure on the machine.
 
 use std::ops::Range;
 
 use super::check::{Check, too_few_steps};
 use crate::figures::{count, duration, percent};
+use crate::findings::claim::Claim;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::robust::median;
@@ -18,6 +22,14 @@ const PRESSURE: f64 = 0.25;
 const TAKEN_PER_S: f64 = 10.0;
 /// Kernels without pressure information tell only by what was taken: then it must be so many times a second.
 const TAKEN_PER_S_ALONE: f64 = 200.0;
+/// What is counted of the time that the main thread was ready to run and had no CPU.
+const CPU_WAIT: &str = "process.main_thread.cpu_wait";
+/// Share of the time that the thread waits for a CPU from which on it is said...
+const WAITS: f64 = 0.05;
+/// ...and below which it hardly waits.
+const HARDLY_WAITS: f64 = 0.02;
+/// With this share of the CPU time at work the process is alone.
+const OWN: f64 = 0.8;
 /// Steps that others are compared with.
 const ENOUGH: usize = 10;
 /// The CPU is taken so many times less often from a step that counts as hardly disturbed than from most.
@@ -37,14 +49,30 @@ impl Check for Contention {
         }
         let Some(span) = evidence.span_ns() else { return too_few_steps(evidence) };
         let rate = |name: &str| signals::rate_per_s(evidence.store, name, &span);
-        let (steal, pressure) = (rate("machine.cpu.steal"), rate("machine.pressure.cpu.some"));
-        let taken = taken_per_s(evidence);
-        if steal.is_none() && pressure.is_none() && taken.is_none() {
-            return Outcome::NotEnough("neither context switches, steal nor CPU pressure are recorded".to_owned());
+        let steal = rate("machine.cpu.steal");
+        let signs = Signs {
+            waits: rate(CPU_WAIT).map(|ns| ns / 1e9),
+            pressure: rate("machine.pressure.cpu.some").map(|ns| ns / 1e9),
+            taken_per_s: taken_per_s(evidence),
+        };
+        if steal.is_none() && signs == Signs::default() {
+            let reason = "neither waits for a CPU, context switches, steal nor CPU pressure are recorded";
+            return Outcome::NotEnough(reason.to_owned());
         }
-        let found = [stolen(evidence, steal), contended(evidence, &span, pressure.map(|ns| ns / 1e9), taken)];
+        let found = [stolen(evidence, steal), contended(evidence, &span, &signs)];
         found.into_iter().flatten().collect::<Vec<Finding>>().into()
     }
+}
+
+/// What tells of contention, where it is recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Signs {
+    /// Share of the time in which the main thread was ready to run and had no CPU.
+    waits: Option<f64>,
+    /// Share of the time in which something on the machine waited for a CPU.
+    pressure: Option<f64>,
+    /// How often the CPU was taken from the training thread.
+    taken_per_s: Option<f64>,
 }
 
 /// How often the CPU was taken from the training thread.
@@ -64,39 +92,81 @@ fn stolen(evidence: &Evidence<'_>, steal_ns_per_s: Option<f64>) -> Option<Findin
     let finding = Finding::of_run(Kind::Contention, Confidence::High, Some(share), summary);
     Some(
         finding
+            .claiming(Claim::Everywhere(share))
             .because("steal in /proc/stat")
             .advise("run on a machine whose cores are not shared, or at another time"),
     )
 }
 
-fn contended(evidence: &Evidence<'_>, span: &Range<u64>, pressure: Option<f64>, taken: Option<f64>) -> Option<Finding> {
-    let taken = taken?;
-    let least = if pressure.is_some() { TAKEN_PER_S } else { TAKEN_PER_S_ALONE };
-    if taken < least || pressure.is_some_and(|share| share < PRESSURE) {
+fn contended(evidence: &Evidence<'_>, span: &Range<u64>, signs: &Signs) -> Option<Finding> {
+    let quiet = Quiet::of(evidence);
+    let finding = match signs.waits.filter(|share| *share >= WAITS) {
+        Some(share) => waiting(evidence, share, signs),
+        None => taken_away(evidence, signs, quiet.as_ref())?,
+    };
+    let mut finding = who_has_it(evidence, span, finding);
+    finding.evidence.extend(quiet.as_ref().map(Quiet::in_words));
+    let claim = finding.share.map(Claim::Everywhere);
+    Some(Finding { claim, ..finding })
+}
+
+/// The wait itself is measured.
+fn waiting(evidence: &Evidence<'_>, share: f64, signs: &Signs) -> Finding {
+    let thread = if is_main_thread(evidence) { "the training thread" } else { "the program's main thread" };
+    let summary = format!("{thread} waits for a CPU {} of the time, ready to run", percent(share));
+    let mut finding = Finding::of_run(Kind::Contention, Confidence::High, Some(share), summary);
+    if let Some(taken) = signs.taken_per_s {
+        finding = finding.because(format!("the CPU is taken from it {} times a second", count(taken.round() as u64)));
+    }
+    match signs.pressure {
+        Some(share) => {
+            finding.because(format!("something on the machine waits for a CPU {} of the time", percent(share)))
+        }
+        None => finding,
+    }
+}
+
+/// Whether the thread that trains is the one whose waits are counted; also where that is not known.
+fn is_main_thread(evidence: &Evidence<'_>) -> bool {
+    let thread = evidence.store.training_track().map_or(0, |track| track.thread_id);
+    let process = evidence.store.session().info().map_or(0, |info| u64::from(info.pid));
+    thread == 0 || process == 0 || thread == process
+}
+
+/// The CPU is taken away often, and something waits for one.
+fn taken_away(evidence: &Evidence<'_>, signs: &Signs, quiet: Option<&Quiet>) -> Option<Finding> {
+    let taken = signs.taken_per_s?;
+    let least = if signs.pressure.is_some() { TAKEN_PER_S } else { TAKEN_PER_S_ALONE };
+    let share = quiet.map(|quiet| evidence.share(quiet.cost_ns(evidence)));
+    // A thread that hardly waits gets its CPU back at once.
+    let is_harmless = signs.waits.is_some_and(|waits| waits < HARDLY_WAITS) && share.is_none_or(|share| share < WAITS);
+    if taken < least || signs.pressure.is_some_and(|share| share < PRESSURE) || is_harmless {
         return None;
     }
-    let quiet = Quiet::of(evidence);
-    let share = quiet.as_ref().map(|quiet| evidence.share(quiet.cost_ns(evidence)));
     let summary = format!("the CPU is taken from the training thread {} times a second", count(taken.round() as u64));
-    let confidence = if pressure.is_some() { Confidence::High } else { Confidence::Medium };
-    let mut finding = Finding::of_run(Kind::Contention, confidence, share, summary);
-    if let Some(share) = pressure {
-        finding = finding.because(format!("something waits for a CPU {} of the time", percent(share)));
-    }
-    let own = signals::rate_per_s(evidence.store, "process.cpu_time", span).map(|ns| ns / 1e9);
-    let all = signals::rate_per_s(evidence.store, "machine.cpu.busy", span).map(|ns| ns / 1e9);
-    if let Some((own, all)) = own.zip(all) {
-        finding = finding.because(format!("this process uses {own:.2} of the {all:.2} cores that are at work"));
-        finding = if own > 0.8 * all {
-            finding.advise("use fewer threads: they take the CPU from each other")
-        } else {
-            finding.advise("see what else runs on the machine, or bind the training to cores of its own")
-        };
-    }
-    Some(match quiet {
-        Some(quiet) => finding.because(quiet.in_words()),
+    let confidence = if signs.pressure.is_some() { Confidence::High } else { Confidence::Medium };
+    let finding = Finding::of_run(Kind::Contention, confidence, share, summary);
+    Some(match signs.pressure {
+        Some(share) => finding.because(format!("something waits for a CPU {} of the time", percent(share))),
         None => finding,
     })
+}
+
+/// Adds who has the processor meanwhile, as far as that is recorded.
+fn who_has_it(evidence: &Evidence<'_>, span: &Range<u64>, finding: Finding) -> Finding {
+    let cores = |name: &str| signals::rate_per_s(evidence.store, name, span).map(|ns| ns / 1e9);
+    let Some((own, all)) = cores("process.cpu_time").zip(cores("machine.cpu.busy")) else {
+        return finding.advise("see what else runs on the machine (top), or give the training cores of its own");
+    };
+    let others = (all - own).max(0.0);
+    let finding = finding.because(format!(
+        "this process uses {own:.2} of the {all:.2} cores that are at work, other programs {others:.2}"
+    ));
+    if own > OWN * all {
+        finding.advise("use fewer threads: they take the CPU from each other")
+    } else {
+        finding.advise("see what else runs on the machine (top), or give the training cores of its own")
+    }
 }
 
 /// The steps that others hardly disturb, to which all are compared.

@@ -5,14 +5,20 @@ use gnntop_wire::phase::DATA_WAIT;
 
 use super::check::{Check, too_few_steps};
 use crate::figures::{duration, percent};
+use crate::findings::claim::Claim;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::signals;
+use crate::store::PhaseSlot;
 
 /// Waiting below this share of the wall time is no finding.
 const WORTH_SAYING: f64 = 0.15;
-/// A queue that is found empty this often is short.
-const EMPTY: f64 = 0.5;
+/// A queue that is found empty this often is filled too slowly...
+const EMPTY: f64 = 0.25;
+/// ...and one that is hardly ever empty is not what the loop waits for.
+const READY: f64 = 0.05;
+/// Waits whose median is below this part of their mean are those of few steps.
+const UNEVEN: f64 = 0.5;
 /// A machine with less than this share of its cores idle has none to give.
 const NO_CORE_FREE: f64 = 0.9;
 
@@ -35,15 +41,20 @@ impl Check for DataBound {
         if share < WORTH_SAYING {
             return Outcome::Nothing;
         }
-        let usual = evidence.median_of(|row| Some(row.phase_ns(phase.slot) as f64)).unwrap_or(0.0);
         let at_epochs: f64 = (0..evidence.rows.len())
             .filter(|row| evidence.begins_epoch(*row))
             .map(|row| evidence.rows[row].phase_ns(phase.slot) as f64)
             .sum();
         let at_epochs = evidence.share(at_epochs) / share;
-        let summary =
-            format!("the loop waits for data {} of the time, {} a step", percent(share), duration(usual as u64));
-        let mut finding = Finding::of_run(Kind::DataBound, Confidence::Medium, Some(share), summary);
+        let mean_ns = evidence.phase_total_ns(phase.slot) / evidence.rows.len() as f64;
+        let summary = format!(
+            "the loop waits for data {} of the time, {} a step on average",
+            percent(share),
+            duration(mean_ns as u64)
+        );
+        let mut finding = Finding::of_run(Kind::DataBound, Confidence::Medium, Some(share), summary)
+            .claiming(Claim::Phase(phase.slot));
+        finding.evidence.extend(few_wait(evidence, phase.slot, mean_ns));
         if at_epochs > 0.5 {
             finding = finding
                 .because(format!("{} of the waiting is for the first batch of an epoch", percent(at_epochs)))
@@ -53,24 +64,55 @@ impl Check for DataBound {
     }
 }
 
+/// That most of the waiting is done by few steps, where it is.
+fn few_wait(evidence: &Evidence<'_>, slot: PhaseSlot, mean_ns: f64) -> Option<String> {
+    let usual_ns = evidence.median_of(|row| Some(row.phase_ns(slot) as f64))?;
+    if usual_ns > UNEVEN * mean_ns {
+        return None;
+    }
+    let mut waits: Vec<f64> = evidence.rows.iter().map(|row| row.phase_ns(slot) as f64).collect();
+    waits.sort_unstable_by(|a, b| b.total_cmp(a));
+    let all: f64 = waits.iter().sum();
+    let tenth: f64 = waits[..waits.len().div_ceil(10)].iter().sum();
+    Some(format!(
+        "half of the steps wait no longer than {}; a tenth of them has {} of the waiting",
+        duration(usual_ns as u64),
+        percent(tenth / all)
+    ))
+}
+
 /// Adds what queues, workers and cores say about it.
 fn cause(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
     let workers = evidence.store.tracks().iter().filter(|track| track.role == TrackRole::Loader).count();
-    if let Some((name, empty)) = emptiest_queue(evidence) {
-        finding = finding.because(format!("\"{name}\" is empty at {} of its readings", percent(empty)));
-        if empty >= EMPTY {
-            finding.confidence = Confidence::High;
-        } else {
-            finding = finding.advise("batches are ready while the loop waits: look at what it does to take one");
-        }
+    let queue = emptiest_queue(evidence);
+    if let Some((name, empty)) = &queue {
+        finding = finding.because(format!("\"{name}\" is empty at {} of its readings", percent(*empty)));
     }
     finding = match workers {
-        0 => finding
-            .because("no loader thread publishes: batches are likely made by the training thread")
-            .advise("make batches ahead on threads or processes of their own"),
+        0 => finding.because("no loader thread publishes"),
         1 => finding.because("1 loader thread"),
         n => finding.because(format!("{n} loader threads")),
     };
+    match queue {
+        Some((_, empty)) if empty <= READY => {
+            finding.advise("batches are ready while the loop waits: look at what it does to take one")
+        }
+        Some((_, empty)) if empty >= EMPTY => {
+            finding.confidence = Confidence::High;
+            make_more(evidence, finding.advise("the loader is slower than the loop: make its batches cheaper"))
+        }
+        None if workers == 0 => make_more(
+            evidence,
+            finding
+                .because("batches are likely made by the training thread")
+                .advise("make batches ahead on threads or processes of their own"),
+        ),
+        _ => make_more(evidence, finding),
+    }
+}
+
+/// Adds whether there are cores that could make more batches.
+fn make_more(evidence: &Evidence<'_>, finding: Finding) -> Finding {
     let busy = evidence.span_ns().and_then(|span| signals::machine_busy(evidence.store, &span));
     match busy {
         Some(busy) if busy >= NO_CORE_FREE => finding

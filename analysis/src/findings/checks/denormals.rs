@@ -6,6 +6,7 @@
 
 use super::check::{Check, too_few_steps};
 use crate::figures::{duration, quantity};
+use crate::findings::claim::Claim;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::robust::{correlation, median};
@@ -70,7 +71,8 @@ fn related(evidence: &Evidence<'_>, name: &str, counts: &[Option<f64>]) -> Outco
     let with = known.iter().filter(|(_, n)| *n > 0.0).count() as f64;
     let share = evidence.share(more * with / known.len() as f64 * evidence.rows.len() as f64);
     let summary = format!("steps with denormal numbers take {} more than those without", duration(more as u64));
-    let finding = Finding::of_run(Kind::Denormals, Confidence::High, Some(share), summary);
+    let finding =
+        Finding::of_run(Kind::Denormals, Confidence::High, Some(share), summary).claiming(Claim::Everywhere(share));
     advised(finding.because(format!("time and \"{name}\" go together (r = {r:.2})"))).into()
 }
 

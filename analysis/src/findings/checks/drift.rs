@@ -2,6 +2,7 @@
 
 use super::check::{Check, too_few_steps};
 use crate::figures::{duration, percent};
+use crate::findings::claim::Claim;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::robust::{correlation, median, sigma};
@@ -96,6 +97,7 @@ fn finding(evidence: &Evidence<'_>, slower: f64, half_way: f64) -> Finding {
     let share = slower / 2.0 / (1.0 + slower / 2.0);
     let place = evidence.places(2 * n / 3..n, summary.clone());
     let mut finding = Finding::of_run(Kind::Drift, Confidence::High, Some(share), summary)
+        .claiming(Claim::Everywhere(share))
         .at(vec![place], 1)
         .because(format!("the middle third is {} slower than the first", percent(half_way.max(0.0))));
     let grown = evidence.store.phases().iter().filter(|p| !p.is_gap()).map(|phase| (growth(phase), &phase.text));

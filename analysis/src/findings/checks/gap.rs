@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::check::{Check, too_few_steps};
+use super::gap_filling::{self, Filling};
 use crate::figures::{count, duration, percent};
+use crate::findings::claim::{Claim, StepCost};
 use crate::findings::evidence::{Evidence, inside_ns};
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED};
 use crate::findings::pauses::Pauses;
@@ -17,6 +19,11 @@ const LONG: f64 = 0.5;
 const SIGMAS: f64 = 6.0;
 /// So many times as many steps as gaps are held up where it is the machine's doing.
 const FAR_MORE: usize = 3;
+/// Spans that fill less than this share of the gap are not named, and of the others no more than so many.
+const WORTH_NAMING: f64 = 0.1;
+const MOST_NAMED: usize = 3;
+/// What fills this much of the gap explains it.
+const MOSTLY: f64 = 0.5;
 
 /// The check.
 pub(super) struct Gap;
@@ -65,7 +72,12 @@ impl Check for Gap {
         };
         let places = long.iter().take(PLACES_LISTED).map(|row| evidence.place(*row, sentence(row))).collect();
         let where_ = if has_phases { "outside every phase" } else { "between steps" };
+        let filled = filled(evidence);
         let mut summary = format!("{} of the wall time lies {where_}", percent(share));
+        if !filled.is_empty() {
+            let named = |filling: &Filling| format!("{} of it in \"{}\"", percent(filling.share), filling.name);
+            summary += &format!(", {}", filled.iter().map(named).collect::<Vec<String>>().join(", "));
+        }
         if let Some(pauses) = &pauses {
             let (each, usual) = (pauses.mean_ns(evidence) as u64, evidence.usual_between_ns as u64);
             summary +=
@@ -75,15 +87,48 @@ impl Check for Gap {
             let times = if alone == 1 { "once".to_owned() } else { format!("{} times", count(alone as u64)) };
             summary += &format!("; {times} far more time than usual passes between two steps");
         }
-        let finding = Finding::of_run(Kind::Gap, Confidence::High, Some(share), summary);
-        let finding = explain(evidence, finding.at(places, 1 + long.len() as u64));
-        let advice = if between > 0.5 * gap {
+        let claim = if has_phases { Claim::Phase(PhaseSlot::GAP) } else { claim_between(evidence) };
+        let finding = Finding::of_run(Kind::Gap, Confidence::High, Some(share), summary).claiming(claim);
+        let mut finding = explain(evidence, finding.at(places, 1 + long.len() as u64));
+        finding.evidence.extend(filled.iter().map(in_words));
+        advised(finding, &filled, between > 0.5 * gap).into()
+    }
+}
+
+/// The time between steps, where nothing is known of the time in them.
+fn claim_between(evidence: &Evidence<'_>) -> Claim {
+    let cost = |(row, ns): (usize, &f64)| StepCost { row, is_inside: false, ns: *ns };
+    Claim::Steps(evidence.between_ns.iter().enumerate().map(cost).collect())
+}
+
+/// The spans that fill a good part of the gap.
+fn filled(evidence: &Evidence<'_>) -> Vec<Filling> {
+    let filling = gap_filling::of(evidence).into_iter().filter(|filling| filling.share >= WORTH_NAMING);
+    filling.take(MOST_NAMED).collect()
+}
+
+fn in_words(filling: &Filling) -> String {
+    let Filling { name, count: times, total_ns, share } = filling;
+    let each = duration((total_ns / *times as f64) as u64);
+    format!("\"{name}\" fills {} of the gap: {} times, {each} on average", percent(*share), count(*times))
+}
+
+/// Adds what to try: by the spans that fill the gap where they fill most of it.
+fn advised(finding: Finding, filled: &[Filling], is_between: bool) -> Finding {
+    if filled.iter().map(|filling| filling.share).sum::<f64>() < MOSTLY {
+        return finding.advise(if is_between {
             "measure what the loop does between steps: fetching data, logging, reading results back from the device"
         } else {
             "name the rest of the step: part of it lies in no phase"
-        };
-        finding.advise(advice).into()
+        });
     }
+    let name = &filled[0].name;
+    let is_evaluation = ["eval", "valid", "test"].iter().any(|word| name.to_lowercase().contains(word));
+    finding.advise(if is_evaluation {
+        format!("make \"{name}\" a phase `validation`, and it is no gap; evaluate less often, or on fewer batches")
+    } else {
+        format!("look at what \"{name}\" does: do it less often, or on another thread")
+    })
 }
 
 /// By how much gaps are longer than usual because the CPU was taken away meanwhile.

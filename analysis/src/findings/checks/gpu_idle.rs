@@ -1,10 +1,14 @@
-//! A GPU of the run that is idle for much of the time.
+//! A GPU of the run that is idle for much of the time: by its kernels where they were traced, else by a sensor's readings,
+//! and at least for the time in which nothing can run on it, whatever the readings say.
 
 use super::check::{Check, too_few_steps};
-use crate::figures::percent;
+use super::gap_filling;
+use crate::figures::{count, percent};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::kernels;
 use crate::findings::signals;
+use crate::store::{Signal, SignalOrigin};
 
 /// Idle time from which on it is said.
 const WORTH_SAYING: f64 = 0.3;
@@ -26,11 +30,25 @@ impl Check for GpuIdle {
             return too_few_steps(evidence);
         }
         let gpus = evidence.store.hardware().gpus();
+        if let Some(idle) = evidence.span_ns().and_then(|span| kernels::idle_share(evidence.store, span)) {
+            return by_kernels(evidence, idle).into_iter().collect::<Vec<Finding>>().into();
+        }
         if gpus.is_empty() {
             return Outcome::NotEnough("no GPU is measured".to_owned());
         }
         gpus.into_iter().filter_map(|gpu| of_gpu(evidence, gpu)).collect::<Vec<Finding>>().into()
     }
+}
+
+/// The kernels were traced one by one.
+fn by_kernels(evidence: &Evidence<'_>, idle: kernels::Idle) -> Option<Finding> {
+    if idle.share < WORTH_SAYING {
+        return None;
+    }
+    let summary = format!("no kernel runs on the GPU {} of the time", percent(idle.share));
+    let finding = Finding::of_run(Kind::GpuIdle, Confidence::High, Some(idle.share), summary)
+        .because(format!("{} kernels and copies were traced", count(idle.kernels)));
+    Some(explained(evidence, finding))
 }
 
 fn of_gpu(evidence: &Evidence<'_>, gpu: u32) -> Option<Finding> {
@@ -39,17 +57,44 @@ fn of_gpu(evidence: &Evidence<'_>, gpu: u32) -> Option<Finding> {
     let values: Vec<(f64, u64)> = signals::held(signal, &span).collect();
     let most = values.iter().map(|(value, _)| value / 1e3).fold(0.0, f64::max);
     let mean = signals::held_mean(signal, &span)? / 1e3;
-    let idle = 1.0 - (mean / 100.0).clamp(0.0, 1.0);
-    if most < TAKES_PART || idle < WORTH_SAYING || values.len() < ENOUGH_READINGS {
+    let read = 1.0 - (mean / 100.0).clamp(0.0, 1.0);
+    let bound = outside_of_steps(evidence, signal).unwrap_or(0.0);
+    if most < TAKES_PART || read.max(bound) < WORTH_SAYING || values.len() < ENOUGH_READINGS {
         return None;
     }
-    let summary = format!("GPU {gpu} has no kernel running {} of the time", percent(idle));
-    let mut finding = Finding::of_run(Kind::GpuIdle, Confidence::High, Some(idle), summary)
-        .because(format!("{}: {} readings", signal.source, values.len()))
-        .because("this counts time without any kernel: a busy GPU may still be used badly");
+    let readings = format!("{}: {} readings", signal.source, count(values.len() as u64));
+    let finding = if bound > read {
+        let summary = format!("GPU {gpu} is idle at least {} of the time, whatever its readings say", percent(bound));
+        Finding::of_run(Kind::GpuIdle, Confidence::Medium, Some(bound), summary)
+            .because("between two steps of the table nothing is handed to it, if steps were timed to their end")
+            .because(format!("{readings}, which say {} idle: of steps alone", percent(read)))
+    } else {
+        let summary = format!("GPU {gpu} has no kernel running {} of the time", percent(read));
+        Finding::of_run(Kind::GpuIdle, Confidence::High, Some(read), summary).because(readings)
+    };
+    let finding = finding.because("this counts time without any kernel: a busy GPU may still be used badly");
+    Some(explained(evidence, finding))
+}
+
+/// Share of the time between the steps of a table, in which no span lies: of a program that runs the device is not known to
+/// be done when a step ends.
+fn outside_of_steps(evidence: &Evidence<'_>, signal: &Signal) -> Option<f64> {
+    let is_table = matches!(signal.origin(), SignalOrigin::Column(_));
+    let outside = evidence.rows.iter().map(|row| {
+        let own_ns = row.end_ns().saturating_sub(row.start_ns());
+        row.period_ns().saturating_sub(own_ns) as f64
+    });
+    let busy_ns: f64 = gap_filling::of(evidence).iter().map(|filling| filling.total_ns).sum();
+    is_table.then(|| evidence.share((outside.sum::<f64>() - busy_ns).max(0.0)))
+}
+
+/// Adds what the run does meanwhile, and what to try.
+fn explained(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
     let largest = evidence.store.phases().iter().map(|phase| (evidence.phase_total_ns(phase.slot), &phase.text));
     if let Some((ns, phase)) = largest.max_by(|a, b| a.0.total_cmp(&b.0)) {
         finding = finding.because(format!("{} of the time is {phase}", percent(evidence.share(ns))));
     }
-    Some(finding.advise("larger batches, fewer small kernels (CUDA graphs, fusion), or data that comes sooner"))
+    finding
+        .because("the GPU's time: it passes while the run does what the other findings tell")
+        .advise("larger batches, fewer small kernels (CUDA graphs, fusion), or data that comes sooner")
 }

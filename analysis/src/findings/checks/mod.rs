@@ -10,6 +10,7 @@ mod denormals;
 mod doubtful_energy;
 mod drift;
 mod gap;
+mod gap_filling;
 mod gpu_idle;
 mod gpu_throttled;
 mod memory_growth;
@@ -25,6 +26,7 @@ mod warm_up;
 
 use check::Check;
 
+use super::attribution::attribute;
 use super::evidence::Evidence;
 use super::finding::{Findings, NotEnough, Outcome};
 
@@ -63,6 +65,7 @@ pub(super) fn findings(evidence: &Evidence<'_>) -> Findings {
             Outcome::NotEnough(reason) => findings.not_enough.push(NotEnough { kind: check.kind(), reason }),
         }
     }
+    attribute(&mut findings.found, evidence);
     findings.sort();
     findings
 }

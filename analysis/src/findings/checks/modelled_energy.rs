@@ -11,7 +11,7 @@ use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::robust::median;
 use crate::findings::signals;
-use crate::store::Signal;
+use crate::store::{Point, Signal, SignalOrigin};
 
 /// Readings below which a constant power is chance.
 const ENOUGH: usize = 20;
@@ -33,9 +33,19 @@ impl Check for ModelledEnergy {
         let signals = evidence.store.signals().all().iter().filter(has_readings).filter(|s| !s.name.ends_with("limit"));
         let signals: Vec<&Signal> = signals.collect();
         if signals.is_empty() {
-            return Outcome::NotEnough("no energy or power is recorded".to_owned());
+            return Outcome::NotEnough(nothing_measured(evidence).to_owned());
         }
         signals.into_iter().filter_map(|signal| finding(evidence, signal)).collect::<Vec<Finding>>().into()
+    }
+}
+
+/// What there is of energy where no signal tells of it.
+fn nothing_measured(evidence: &Evidence<'_>) -> &'static str {
+    let loads = ["machine.cpu.busy", "process.cpu_time"];
+    if loads.iter().any(|name| evidence.store.signals().find(name).is_some()) {
+        "no counter of energy is recorded; what is told of it is modelled from the load, and labelled so"
+    } else {
+        "no energy or power is recorded"
     }
 }
 
@@ -47,9 +57,12 @@ fn finding(evidence: &Evidence<'_>, signal: &Signal) -> Option<Finding> {
         let finding = Finding::of_run(Kind::ModelledEnergy, Confidence::High, None, summary);
         return Some(finding.because(format!("its source: {}", signal.source)).advise(advice));
     }
-    let watts = constant_watts(evidence, signal)?;
+    let (watts, by) = match constant_watts(evidence, signal) {
+        Some(watts) => (watts, ""),
+        None => (constant_in_steps(evidence, signal)?, " times each step's own time"),
+    };
     let summary =
-        format!("{} is a constant {} W, as if it were modelled and not measured", signal.name, quantity(watts));
+        format!("{} is a constant {} W{by}, as if it were modelled and not measured", signal.name, quantity(watts));
     let finding = Finding::of_run(Kind::ModelledEnergy, Confidence::Medium, None, summary);
     Some(finding.because(format!("its source: {}", signal.source)).advise(advice))
 }
@@ -66,12 +79,33 @@ fn constant_watts(evidence: &Evidence<'_>, signal: &Signal) -> Option<f64> {
             signals::held(signal, &span).map(|(value, _)| value * scale).collect()
         }
     };
+    // A gauge repeats itself where nothing changes; what a counter counts does not.
+    constant(&mut watts, if signal.kind == SignalKind::Counter { 0.5 } else { 0.95 })
+}
+
+/// The power that the rows of a table have as energy over the step's own time; `None` where it varies, and of a sensor, which
+/// does not know of steps.
+fn constant_in_steps(evidence: &Evidence<'_>, signal: &Signal) -> Option<f64> {
+    if signal.kind != SignalKind::Counter || !matches!(signal.origin(), SignalOrigin::Column(_)) {
+        return None;
+    }
+    let scale = if signal.unit == Unit::Microjoules { 1e3 } else { 1e6 };
+    let pairs = signal.series.points().zip(signal.series.points().skip(1));
+    let watts = |(before, after): (&Point<i64>, &Point<i64>)| {
+        let row = &evidence.rows[evidence.row_at(after.t_ns())?];
+        let own_ns = row.end_ns().checked_sub(row.start_ns()).filter(|ns| *ns > 0)?;
+        let energy = after.value()?.checked_sub(before.value()?).filter(|energy| *energy > 0)?;
+        Some(energy as f64 * scale / own_ns as f64)
+    };
+    constant(&mut pairs.filter_map(watts).collect::<Vec<f64>>(), 0.5)
+}
+
+/// The power that at least this share of the readings has; `None` where it varies, is next to nothing, or is read too rarely.
+fn constant(watts: &mut [f64], enough: f64) -> Option<f64> {
     if watts.len() < ENOUGH {
         return None;
     }
-    let usual = median(&mut watts).filter(|watts| *watts > 1.0)?;
+    let usual = median(watts).filter(|watts| *watts > 1.0)?;
     let same = watts.iter().filter(|watts| (*watts - usual).abs() <= SAME * usual).count();
-    // A gauge repeats itself where nothing changes; what a counter counts does not.
-    let enough = if signal.kind == SignalKind::Counter { 0.5 } else { 0.95 };
     (same as f64 >= enough * watts.len() as f64).then_some(usual)
 }

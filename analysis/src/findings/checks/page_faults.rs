@@ -2,6 +2,7 @@
 
 use super::check::{Check, too_few_steps};
 use crate::figures::{count, duration, percent};
+use crate::findings::claim::{Claim, StepCost};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED};
 use crate::findings::signals;
@@ -82,6 +83,7 @@ fn storms(evidence: &Evidence<'_>) -> Option<Finding> {
     let places = storms.iter().take(PLACES_LISTED).map(|row| evidence.place(*row, sentence(row))).collect();
     let finding = Finding::of_run(Kind::PageFaults, Confidence::High, Some(share), summary)
         .at(places, storms.len() as u64)
+        .claiming(Claim::Steps(storms.iter().map(|row| StepCost::inside(*row, evidence.excess_ns(*row))).collect()))
         .because(format!("{} page faults in a usual step", count(usual as u64)))
         .because(format!("about {} for each of these faults", duration((cost / all.max(1) as f64) as u64)))
         .advise(
@@ -98,6 +100,7 @@ fn reclaim(evidence: &Evidence<'_>, span: &std::ops::Range<u64>) -> Option<Optio
     }
     let summary = format!("something waits {} of the time for the system to reclaim memory", percent(share));
     let mut finding = Finding::of_run(Kind::PageFaults, Confidence::Medium, Some(share), summary)
+        .claiming(Claim::Everywhere(share))
         .because("/proc/pressure/memory, of the whole machine")
         .advise("use less memory, or give the machine or container more: batches, workers, what is cached");
     if let Some(faults) = signals::rate_per_s(evidence.store, "process.faults.major", span) {

@@ -7,6 +7,7 @@
 
 use super::check::{Check, too_few_steps};
 use crate::figures::{count, duration, percent};
+use crate::findings::claim::{Claim, StepCost};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED, Severity};
 use crate::findings::robust::sigma;
@@ -66,6 +67,7 @@ impl Check for Spikes {
         };
         let mut finding = Finding::of_run(Kind::Spike, Confidence::High, Some(share), summary)
             .at(places, spikes.len() as u64)
+            .claiming(Claim::Steps(spikes.iter().map(|row| StepCost::inside(*row, evidence.excess_ns(*row))).collect()))
             .because(format!("a step's time varies by ± {} otherwise", duration(evidence.noise_ns as u64)));
         finding.severity = Severity::of_share(share);
         if let Some(line) = rhythm(evidence, &spikes) {

@@ -7,6 +7,7 @@ use gnntop_wire::phase::{BACKWARD, FORWARD, OPTIMIZER};
 
 use super::check::{Check, too_few_steps};
 use crate::figures::{count, duration, percent};
+use crate::findings::claim::Claim;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::robust::median;
@@ -75,7 +76,9 @@ fn finding(evidence: &Evidence<'_>, size: u64, of: &str, of_computing: f64, shar
         count(size),
         percent(of_computing)
     );
-    Finding::of_run(Kind::TinyBatch, Confidence::Medium, Some(share), summary)
+    let finding = Finding::of_run(Kind::TinyBatch, Confidence::Medium, Some(share), summary);
+    let claim = evidence.store.phase(OPTIMIZER).map(|phase| Claim::Phase(phase.slot));
+    Finding { claim, ..finding }
         .because(format!("a step takes {}, {} for each of its {of}", duration(step_ns as u64), each(step_ns, size)))
         .because("calling the library and launching its kernels costs the same whatever the batch, too")
         .advise("make batches larger, as far as memory and the training allow, and compare time by sample")

@@ -2,6 +2,7 @@
 
 use gnntop_wire::{BatchShape, Event, Mark, NameKind, SignalKind, Step, StepId, ThreadUsage, TrackRole, Unit};
 
+mod agreement;
 mod machine;
 mod steps;
 

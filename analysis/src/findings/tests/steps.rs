@@ -221,5 +221,5 @@ fn a_mark_at_the_very_end_of_a_step_belongs_to_it() {
     let findings = all(&store_of(stream));
     let stall = findings.found.iter().find(|f| f.kind == Kind::Stall).unwrap();
     assert_eq!(steps_of(stall), [20, 40, 60, 80, 100]);
-    assert_says(stall, Kind::Stall, &["\"checkpoint\" costs", "5 in steps, 0 between", "another thread"]);
+    assert_says(stall, Kind::Stall, &["\"checkpoint\" costs", "all in steps", "another thread"]);
 }

@@ -1,0 +1,144 @@
+//! Tells no time twice: what two findings claim goes to the cause, and the symptom keeps the rest.
+//!
+//! ```text
+//!            step 41                 step 42
+//!  forward   ████████ spike takes 40 ms   ████
+//!  data wait ██                           ██     data-bound takes what is left of this row
+//! ```
+//!
+//! Each finding says by a [`Claim`] which time it speaks of. They are asked in the order of [`CAUSES_FIRST`], and each gets
+//! what those before it have left.
+
+use super::claim::{Claim, StepCost};
+use super::evidence::Evidence;
+use super::finding::{Finding, Kind, Severity};
+use crate::figures::percent;
+use crate::store::PhaseSlot;
+
+/// The kinds that claim time, causes before what they cause.
+const CAUSES_FIRST: [Kind; 10] = [
+    Kind::Contention,
+    Kind::PageFaults,
+    Kind::Denormals,
+    Kind::Stall,
+    Kind::Spike,
+    Kind::TinyBatch,
+    Kind::DataBound,
+    Kind::Gap,
+    Kind::AllocationChurn,
+    Kind::Drift,
+];
+/// Less than this share of the time is not worth a line.
+const WORTH_SAYING: f64 = 0.005;
+/// What keeps less than this part of its own time only repeats what others say.
+const REPEATS: f64 = 0.1;
+
+/// Gives each finding the share of the time that no finding before it has claimed.
+pub(super) fn attribute(found: &mut [Finding], evidence: &Evidence<'_>) {
+    let mut claims: Vec<(usize, Claim)> =
+        found.iter_mut().enumerate().filter_map(|(at, finding)| Some((at, finding.claim.take()?))).collect();
+    if claims.len() < 2 {
+        return;
+    }
+    let rank = |at: usize| CAUSES_FIRST.iter().position(|kind| *kind == found[at].kind).unwrap_or(CAUSES_FIRST.len());
+    claims.sort_by_key(|(at, _)| rank(*at));
+    let mut ledger = Ledger::of(evidence);
+    for nth in 0..claims.len() {
+        let (at, claim) = &claims[nth];
+        let (left_ns, owners) = ledger.take(claim, nth);
+        let causes = claims[..nth].iter().enumerate().filter(|(bit, _)| owners >> bit & 1 == 1);
+        let mut causes: Vec<&str> = causes.map(|(_, (cause, _))| found[*cause].kind.title()).collect();
+        causes.dedup();
+        let causes = causes.join(", ");
+        keep(&mut found[*at], evidence.share(left_ns), &causes);
+    }
+}
+
+/// Leaves a finding this share of the time, where it has claimed more.
+fn keep(finding: &mut Finding, left: f64, causes: &str) {
+    let Some(told) = finding.share else { return };
+    if told - left < WORTH_SAYING || causes.is_empty() {
+        return;
+    }
+    finding.share = Some(left);
+    let is_repeated = left < REPEATS * told;
+    if finding.severity > Severity::Note {
+        finding.severity = if is_repeated { Severity::Note } else { Severity::of_share(left) };
+    }
+    let how_much = if is_repeated { "all of it".to_owned() } else { percent(told - left) };
+    finding.evidence.push(format!("{how_much} is time that is told under {causes} already, and counted there"));
+}
+
+/// What of the time of all rows is not claimed yet.
+struct Ledger {
+    /// For each row, and in it for each phase by its slot and the gap as the last one.
+    left_ns: Vec<f32>,
+    slots: Vec<PhaseSlot>,
+    /// For each row, which claims have taken of it: a bit each.
+    owners: Vec<u32>,
+}
+
+impl Ledger {
+    fn of(evidence: &Evidence<'_>) -> Self {
+        let mut slots: Vec<PhaseSlot> = evidence.store.phases().iter().map(|phase| phase.slot).collect();
+        slots.sort_unstable();
+        let left_ns =
+            evidence.rows.iter().flat_map(|row| slots.iter().map(|slot| row.phase_ns(*slot) as f32)).collect();
+        Self { left_ns, slots, owners: vec![0; evidence.rows.len()] }
+    }
+
+    /// Takes what there is left of a claim: how much that is, and which claims have taken of the same steps before.
+    fn take(&mut self, claim: &Claim, nth: usize) -> (f64, u32) {
+        let mut owners = 0;
+        let mut taken_ns = 0.0;
+        let rows = self.owners.len();
+        match claim {
+            Claim::Phase(slot) => {
+                let Some(place) = self.slots.iter().position(|known| known == slot) else { return (0.0, 0) };
+                for row in 0..rows {
+                    taken_ns += f64::from(std::mem::take(&mut self.left_ns[row * self.slots.len() + place]));
+                    owners |= self.own(row, nth);
+                }
+            }
+            Claim::Everywhere(share) => {
+                let share = share.clamp(0.0, 1.0);
+                for left in &mut self.left_ns {
+                    taken_ns += f64::from(*left) * share;
+                    *left *= (1.0 - share) as f32;
+                }
+                owners = (0..rows).fold(0, |owners, row| owners | self.own(row, nth));
+            }
+            Claim::Steps(costs) => {
+                for cost in costs {
+                    taken_ns += self.take_of_step(cost);
+                    owners |= self.own(cost.row, nth);
+                }
+            }
+        }
+        (taken_ns, owners)
+    }
+
+    /// Takes of the gap what is lost between steps, and of the phases, the fullest first, what is lost inside; of the others
+    /// what there is not enough of.
+    fn take_of_step(&mut self, cost: &StepCost) -> f64 {
+        let row = &mut self.left_ns[cost.row * self.slots.len()..(cost.row + 1) * self.slots.len()];
+        let gap = row.len() - 1;
+        let mut order: Vec<usize> = (0..gap).collect();
+        order.sort_by(|a, b| row[*b].total_cmp(&row[*a]));
+        order.insert(if cost.is_inside { gap } else { 0 }, gap);
+        let mut wanted = cost.ns.max(0.0);
+        for place in order {
+            let taken = wanted.min(f64::from(row[place]));
+            row[place] -= taken as f32;
+            wanted -= taken;
+        }
+        cost.ns.max(0.0) - wanted
+    }
+
+    /// Notes that a claim takes of a row, and gives those that did before.
+    fn own(&mut self, row: usize, nth: usize) -> u32 {
+        let before = self.owners[row];
+        self.owners[row] |= 1u32.checked_shl(nth as u32).unwrap_or(0);
+        before
+    }
+}

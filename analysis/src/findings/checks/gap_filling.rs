@@ -1,0 +1,107 @@
+//! What fills the gap: spans of the training track that are no phases and lie in none, such as `evaluate`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use gnntop_wire::NameId;
+
+use crate::findings::evidence::Evidence;
+use crate::store::{LaneBox, Store};
+
+/// Spans of one name in the gap.
+pub(super) struct Filling {
+    /// What they are called.
+    pub name: String,
+    /// How many.
+    pub count: u64,
+    /// How long they are in all, without the phases in them.
+    pub total_ns: f64,
+    /// Share (0 to 1) of the gap that they fill.
+    pub share: f64,
+}
+
+/// What fills the gap of the steps that are looked at, the largest part first. Of spans in each other the outermost counts
+/// that goes around no step: one around a whole epoch says nothing of the gap.
+pub(super) fn of(evidence: &Evidence<'_>) -> Vec<Filling> {
+    let store = evidence.store;
+    let Some(lane) = store.training_track().and_then(|track| track.lane()) else { return Vec::new() };
+    let Some(span) = evidence.span_ns() else { return Vec::new() };
+    // Older spans are not kept one by one.
+    let from_ns = span.start.max(lane.full_from_ns());
+    let rows = evidence.rows.iter().filter(|row| row.period_start_ns() >= from_ns);
+    let gap_ns: f64 = rows.map(|row| row.gap_ns() as f64).sum();
+    let mut walk =
+        Walk { store, range: from_ns..span.end, is_phase: HashMap::new(), around: None, by_name: BTreeMap::new() };
+    lane.each_box(walk.range.clone(), |inner, depth| walk.take(inner, depth));
+    walk.close();
+    let filling = |(name, (count, total_ns)): (NameId, (u64, f64))| {
+        let name = store.name(name).to_owned();
+        Filling { name, count, total_ns, share: if gap_ns > 0.0 { (total_ns / gap_ns).min(1.0) } else { 0.0 } }
+    };
+    let mut all: Vec<Filling> = walk.by_name.into_iter().map(filling).collect();
+    all.sort_by(|a, b| b.total_ns.total_cmp(&a.total_ns));
+    all
+}
+
+/// A way through a lane's boxes, the newest first and each before those inside it.
+struct Walk<'a> {
+    store: &'a Store,
+    range: Range<u64>,
+    is_phase: HashMap<NameId, bool>,
+    /// The outermost box that the ones to come may lie in.
+    around: Option<Around>,
+    by_name: BTreeMap<NameId, (u64, f64)>,
+}
+
+/// A box with others inside it.
+struct Around {
+    depth: usize,
+    /// What it is called and how much of it lies in no phase; `None` where it is a phase.
+    fills: Option<(NameId, f64)>,
+    /// How deep the phase in it is nested that the boxes to come may lie in.
+    phase_depth: Option<usize>,
+}
+
+impl Walk<'_> {
+    fn take(&mut self, inner: &LaneBox, depth: usize) {
+        let is_phase = self.is_phase(inner.name);
+        if let Some(around) = self.around.as_mut().filter(|around| depth > around.depth) {
+            around.phase_depth = around.phase_depth.filter(|phase| depth > *phase);
+            if let (true, None, Some((_, left_ns))) = (is_phase, around.phase_depth, &mut around.fills) {
+                *left_ns -= length(inner, &self.range);
+                around.phase_depth = Some(depth);
+            }
+            return;
+        }
+        self.close();
+        if is_phase || !self.is_around_a_step(inner) {
+            let fills = (!is_phase).then(|| (inner.name, length(inner, &self.range)));
+            self.around = Some(Around { depth, fills, phase_depth: None });
+        }
+    }
+
+    /// Counts the box whose inner ones have all come.
+    fn close(&mut self) {
+        if let Some((name, ns)) = self.around.take().and_then(|around| around.fills) {
+            let (count, total_ns) = self.by_name.entry(name).or_default();
+            *count += 1;
+            *total_ns += ns.max(0.0);
+        }
+    }
+
+    fn is_phase(&mut self, name: NameId) -> bool {
+        *self.is_phase.entry(name).or_insert_with(|| self.store.phase(self.store.name(name)).is_some())
+    }
+
+    fn is_around_a_step(&self, outer: &LaneBox) -> bool {
+        let steps = self.store.steps();
+        let first = steps.at_time(outer.start_ns).map_or(steps.kept().start, |row| row.ordinal());
+        let mut rows = steps.rows(first..first.saturating_add(2));
+        rows.any(|row| row.start_ns() >= outer.start_ns && row.end_ns() <= outer.end_ns)
+    }
+}
+
+/// How much of a box lies within a time.
+fn length(of: &LaneBox, range: &Range<u64>) -> f64 {
+    of.end_ns.min(range.end).saturating_sub(of.start_ns.max(range.start)) as f64
+}

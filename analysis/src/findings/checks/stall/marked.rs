@@ -1,0 +1,106 @@
+//! The marks of one text, and the steps that they lie in or before.
+
+use std::collections::BTreeMap;
+
+use crate::figures::duration;
+use crate::findings::claim::StepCost;
+use crate::findings::evidence::Evidence;
+use crate::findings::finding::Occurrence;
+use crate::store::{Instant, place_in_words};
+
+/// The marks of one text among the steps that are looked at.
+#[derive(Default)]
+pub(super) struct Marked {
+    /// Each with its step, without those of the warm-up.
+    pub effects: Vec<Effect>,
+    /// Marks inside steps, those of the warm-up among them.
+    pub inside: u64,
+    /// Marks between steps, likewise.
+    pub outside: u64,
+    /// What ended at them took so long, likewise; `None` where they have no durations.
+    pub own_ns: Option<f64>,
+}
+
+/// A mark with its step.
+#[derive(Clone, Copy)]
+pub(super) struct Effect {
+    pub row: usize,
+    pub is_inside: bool,
+    /// By how much the step, or the time before it, is longer than usual.
+    pub excess_ns: f64,
+    /// How long what ended at the mark took; `None` where it has no duration.
+    pub own_ns: Option<f64>,
+}
+
+impl Effect {
+    /// What it costs: its own time, where that is known.
+    pub(super) fn cost_ns(&self) -> f64 {
+        self.own_ns.unwrap_or(self.excess_ns)
+    }
+
+    /// The time that it is said to cost.
+    pub(super) fn claim(&self) -> StepCost {
+        StepCost { row: self.row, is_inside: self.is_inside, ns: self.cost_ns() }
+    }
+
+    /// Where it is.
+    pub(super) fn place(&self, evidence: &Evidence<'_>, text: &str) -> Occurrence {
+        let step = evidence.rows[self.row].step().0;
+        let place = if self.is_inside { "in" } else { "before" };
+        let takes = if self.own_ns.is_some() { "takes" } else { "costs" };
+        let sentence = format!("\"{text}\" {place} step {step} {takes} {}", duration(self.cost_ns().max(0.0) as u64));
+        evidence.place(self.row, sentence)
+    }
+}
+
+impl Marked {
+    /// All marks by their text.
+    pub(super) fn by_text<'a>(evidence: &Evidence<'a>) -> BTreeMap<&'a str, Self> {
+        let mut by_text: BTreeMap<&str, Self> = BTreeMap::new();
+        let training = evidence.store.training_track().map(|track| track.id);
+        for mark in evidence.store.marks().iter() {
+            let Some(is_inside) = is_inside(evidence, mark) else { continue };
+            // What another thread was busy with did not hold up this one.
+            let own_ns = evidence.store.mark_duration_ns(mark).filter(|_| Some(mark.track) == training);
+            let own_ns = own_ns.map(|ns| ns as f64);
+            let marked = by_text.entry(evidence.store.mark_text(mark)).or_default();
+            marked.inside += u64::from(is_inside);
+            marked.outside += u64::from(!is_inside);
+            marked.own_ns = own_ns.map(|ns| ns + marked.own_ns.unwrap_or(0.0)).or(marked.own_ns);
+            marked.effects.extend(effect(evidence, mark, is_inside, own_ns));
+        }
+        by_text
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> u64 {
+        self.inside + self.outside
+    }
+
+    /// Where they lie, in words.
+    pub(super) fn place_in_words(&self) -> String {
+        place_in_words(self.inside, self.outside)
+    }
+}
+
+/// By how much the time between a row and the step before is longer than usual.
+pub(super) fn between_excess(evidence: &Evidence<'_>, row: usize) -> f64 {
+    evidence.between_ns[row] - evidence.usual_between_ns
+}
+
+/// Whether a mark lies inside a step, by its own timer, or before one; `None` for one outside of all that is looked
+/// at.
+fn is_inside(evidence: &Evidence<'_>, mark: &Instant) -> Option<bool> {
+    let row = match evidence.row_at(mark.t_ns) {
+        Some(row) => &evidence.rows[row],
+        None => evidence.warm_up.iter().find(|row| mark.t_ns > row.period_start_ns() && mark.t_ns <= row.end_ns())?,
+    };
+    Some(evidence.store.is_mark_inside(mark, row))
+}
+
+/// Joins a mark with the step that was running, by time.
+fn effect(evidence: &Evidence<'_>, mark: &Instant, is_inside: bool, own_ns: Option<f64>) -> Option<Effect> {
+    let row = evidence.row_at(mark.t_ns)?;
+    let excess_ns = if is_inside { evidence.excess_ns(row) } else { between_excess(evidence, row) };
+    Some(Effect { row, is_inside, excess_ns, own_ns })
+}

@@ -1,0 +1,60 @@
+//! Stalls at marks: steps, or the time between them, that are long where the program says that something happened:
+//! a garbage collection, a checkpoint, an evaluation, an epoch.
+//!
+//! A mark with a duration costs what it says. Others are joined with their steps by time: rare ones by how much longer
+//! than usual these are, frequent ones by how much longer than the steps without.
+
+mod advice;
+mod frequent;
+mod marked;
+mod rare;
+mod timed;
+
+use marked::Marked;
+
+use super::check::{Check, too_few_steps};
+use crate::findings::evidence::Evidence;
+use crate::findings::finding::{Finding, Kind, Outcome};
+
+/// Marks at more than one in so many steps are frequent.
+const OFTEN: usize = 4;
+
+/// The check.
+pub(super) struct Stalls;
+
+impl Check for Stalls {
+    fn kind(&self) -> Kind {
+        Kind::Stall
+    }
+
+    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+        if !evidence.has_steps() {
+            return too_few_steps(evidence);
+        }
+        let by_text = Marked::by_text(evidence);
+        if by_text.is_empty() {
+            return Outcome::NotEnough("the program sets no marks during its steps".to_owned());
+        }
+        let found: Vec<Finding> = by_text.iter().filter_map(|(text, marked)| finding(evidence, text, marked)).collect();
+        match by_text.iter().find(|(_, marked)| is_everywhere(evidence, marked)) {
+            Some((text, _)) if found.is_empty() => Outcome::NotEnough(format!(
+                "\"{text}\" is set at nearly every step and says no duration: there is nothing to compare with"
+            )),
+            _ => found.into(),
+        }
+    }
+}
+
+fn finding(evidence: &Evidence<'_>, text: &str, marked: &Marked) -> Option<Finding> {
+    let is_frequent = marked.effects.len() * OFTEN > evidence.rows.len();
+    match marked.own_ns {
+        Some(_) => timed::finding(evidence, text, marked),
+        None if is_frequent => frequent::finding(evidence, text, marked),
+        None => rare::finding(evidence, text, marked),
+    }
+}
+
+/// Whether hardly any step is without such a mark, and none of them has a duration.
+fn is_everywhere(evidence: &Evidence<'_>, marked: &Marked) -> bool {
+    marked.own_ns.is_none() && marked.effects.len() + 10 > evidence.rows.len()
+}

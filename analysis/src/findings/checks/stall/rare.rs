@@ -1,0 +1,73 @@
+//! Rare marks without durations: steps that are long where one lies, far more often than elsewhere.
+
+use std::collections::BTreeSet;
+
+use super::advice::{advice, outside};
+use super::marked::{Effect, Marked, between_excess};
+use crate::figures::{duration, percent};
+use crate::findings::claim::Claim;
+use crate::findings::evidence::Evidence;
+use crate::findings::finding::{Confidence, Finding, Kind, PLACES_LISTED};
+use crate::findings::robust::median;
+
+/// Time that a mark must cost, as a share of a usual step...
+const WORTH_SAYING: f64 = 0.2;
+/// ...and in standard deviations of the usual noise.
+const SIGMAS: f64 = 5.0;
+/// Share of a mark's places that must be long.
+const MOSTLY: f64 = 0.34;
+/// By how much more often than elsewhere that must be.
+const MORE_OFTEN: f64 = 5.0;
+
+/// What there is to say of such marks; `None` where they lie anywhere.
+pub(super) fn finding(evidence: &Evidence<'_>, text: &str, marked: &Marked) -> Option<Finding> {
+    let effects = &marked.effects;
+    let is_long = |effect: &&Effect| long(evidence, effect.row, effect.excess_ns, effect.is_inside);
+    let stalls: Vec<&Effect> = effects.iter().filter(is_long).collect();
+    if stalls.is_empty() {
+        return None;
+    }
+    let elsewhere = share_elsewhere(evidence, &stalls);
+    if (stalls.len() as f64) < MOSTLY.max(MORE_OFTEN * elsewhere) * effects.len() as f64 {
+        return None;
+    }
+    let cost: f64 = stalls.iter().map(|effect| effect.excess_ns).sum();
+    let share = evidence.share(cost);
+    let summary = format!(
+        "\"{text}\" costs {} each time, {} of the time in all: {}",
+        duration((cost / stalls.len() as f64) as u64),
+        percent(share),
+        marked.place_in_words()
+    );
+    let confidence = if stalls.len() >= 3 { Confidence::High } else { Confidence::Medium };
+    let places = stalls.iter().take(PLACES_LISTED).map(|effect| effect.place(evidence, text)).collect();
+    let mut finding = Finding::of_run(Kind::Stall, confidence, Some(share), summary)
+        .at(places, stalls.len() as u64)
+        .claiming(Claim::Steps(stalls.iter().map(|effect| effect.claim()).collect()))
+        .because(format!("{} of {} such marks lie where time is lost", stalls.len(), effects.len()))
+        .because(format!("elsewhere {} of the steps are as long", percent(elsewhere)));
+    if marked.outside > 0 {
+        finding = finding.because(outside(marked.outside));
+    }
+    Some(finding.advise(advice(text)))
+}
+
+fn long(evidence: &Evidence<'_>, row: usize, excess_ns: f64, is_inside: bool) -> bool {
+    let noise_ns = if is_inside { evidence.noise_ns } else { evidence.between_noise_ns };
+    excess_ns > WORTH_SAYING * (evidence.expected_ns[row] + evidence.usual_between_ns) && excess_ns > SIGMAS * noise_ns
+}
+
+/// The share of steps that are about as long as these stalls, or have as much before them, without being one of them. On
+/// a busy machine many steps are a little late: that is no reason to overlook what costs far more.
+fn share_elsewhere(evidence: &Evidence<'_>, stalls: &[&Effect]) -> f64 {
+    let at_stalls: BTreeSet<usize> = stalls.iter().map(|stall| stall.row).collect();
+    let mut costs: Vec<f64> = stalls.iter().map(|stall| stall.excess_ns).collect();
+    let as_long = median(&mut costs).unwrap_or(0.0) / 2.0;
+    let is_as_long = |row: usize| {
+        let (inside, between) = (evidence.excess_ns(row), between_excess(evidence, row));
+        let inside = inside > as_long && long(evidence, row, inside, true);
+        inside || between > as_long && long(evidence, row, between, false)
+    };
+    let elsewhere = (0..evidence.rows.len()).filter(|row| is_as_long(*row) && !at_stalls.contains(row)).count();
+    elsewhere as f64 / evidence.rows.len() as f64
+}

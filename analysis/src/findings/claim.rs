@@ -1,0 +1,32 @@
+//! Which part of the steps' time a finding speaks of, so that no time is told twice.
+
+use crate::store::PhaseSlot;
+
+/// The time that a finding says is lost, before it is known what other findings say of the same time.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Claim {
+    /// All that the steps spend in a phase, or in the gap.
+    Phase(PhaseSlot),
+    /// Some of the time of single steps.
+    Steps(Vec<StepCost>),
+    /// This share (0 to 1) of every step, in whichever phase.
+    Everywhere(f64),
+}
+
+/// Some of the time of one step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct StepCost {
+    /// Which of the rows that are looked at.
+    pub row: usize,
+    /// Whether it is lost inside the step, or between it and the step before.
+    pub is_inside: bool,
+    /// How much.
+    pub ns: f64,
+}
+
+impl StepCost {
+    /// Some of the time inside a step.
+    pub(super) fn inside(row: usize, ns: f64) -> Self {
+        Self { row, is_inside: true, ns }
+    }
+}

@@ -1,0 +1,49 @@
+//! How much of the time no kernel ran, by an imported trace of the kernels themselves.
+
+use std::ops::Range;
+
+use gnntop_wire::TrackRole;
+
+use crate::store::{Store, Track};
+
+/// What sessions that are imported traces are published by.
+const TRACES: &str = "gnntop import chrome";
+
+/// How much of a time a device had nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Idle {
+    /// Share (0 to 1) of the time in which none of its streams had a kernel or a copy.
+    pub share: f64,
+    /// Kernels and copies that were traced.
+    pub kernels: u64,
+}
+
+/// The share of `span` in which no stream of a device was busy; `None` where no kernels were traced.
+pub(super) fn idle_share(store: &Store, span: Range<u64>) -> Option<Idle> {
+    store.session().info().filter(|info| info.publisher.starts_with(TRACES))?;
+    let lanes: Vec<_> = store.tracks().iter().filter(|track| is_stream(track)).filter_map(Track::lane).collect();
+    // Older kernels are not kept one by one.
+    let from_ns = lanes.iter().map(|lane| lane.full_from_ns()).fold(span.start, u64::max);
+    let mut kernels = Vec::new();
+    for lane in lanes {
+        lane.each_box(from_ns..span.end, |kernel, _| {
+            kernels.push((kernel.start_ns.max(from_ns), kernel.end_ns.min(span.end)));
+        });
+    }
+    if kernels.is_empty() || from_ns >= span.end {
+        return None;
+    }
+    kernels.sort_unstable();
+    let (mut busy_ns, mut busy_until_ns) = (0, from_ns);
+    for (start_ns, end_ns) in &kernels {
+        busy_ns += end_ns.saturating_sub((*start_ns).max(busy_until_ns));
+        busy_until_ns = busy_until_ns.max(*end_ns);
+    }
+    let share = 1.0 - busy_ns as f64 / (span.end - from_ns) as f64;
+    Some(Idle { share, kernels: kernels.len() as u64 })
+}
+
+fn is_stream(track: &Track) -> bool {
+    let is_device = matches!(track.role, TrackRole::Device | TrackRole::SynchronisedDevice);
+    is_device || (track.role == TrackRole::Other && track.text.to_lowercase().contains("stream"))
+}

@@ -1,0 +1,40 @@
+//! What was certain a while ago: a finding does not vanish without a word.
+
+use super::finding::{Confidence, Finding, Findings, Over, Severity};
+
+/// Findings that are over and still told.
+const TOLD: usize = 8;
+
+/// What was certain when it was last looked, and what has been since the session is watched.
+#[derive(Debug, Default)]
+pub(super) struct Past {
+    certain: Vec<Over>,
+    over: Vec<Over>,
+}
+
+impl Past {
+    /// Adds to the findings those that were certain before and are not among them. `newest_step` is the newest one that was
+    /// looked at.
+    pub(super) fn follow(&mut self, findings: &mut Findings, newest_step: u64) {
+        let is_there = |over: &Over| findings.found.iter().any(|finding| finding.kind == over.finding.kind);
+        self.over.retain(|over| !is_there(over));
+        for was in self.certain.drain(..).filter(|was| !is_there(was)) {
+            if !self.over.iter().any(|over| over.finding.kind == was.finding.kind) {
+                self.over.insert(0, was);
+            }
+        }
+        self.over.truncate(TOLD);
+        let is_certain =
+            |finding: &&Finding| finding.confidence == Confidence::High && finding.severity > Severity::Note;
+        let certain = findings.found.iter().filter(is_certain);
+        self.certain =
+            certain.map(|finding| Over { finding: without_places(finding), last_step: newest_step }).collect();
+        findings.over.clone_from(&self.over);
+    }
+}
+
+fn without_places(finding: &Finding) -> Finding {
+    let Finding { kind, severity, confidence, share, count, .. } = *finding;
+    let (summary, evidence, advice) = (finding.summary.clone(), finding.evidence.clone(), finding.advice.clone());
+    Finding { count, severity, evidence, advice, ..Finding::of_run(kind, confidence, share, summary) }
+}

@@ -1,0 +1,199 @@
+//! Findings agree with each other and with themselves: no time is told twice, and advice follows what was seen.
+
+use gnntop_wire::{Definition, SignalId, SignalKind, TrackRole, Unit};
+
+use super::*;
+
+/// The shares of the findings that are of the run's time together.
+fn shares(findings: &Findings) -> f64 {
+    findings.found.iter().filter(|finding| finding.kind != Kind::GpuIdle).filter_map(|finding| finding.share).sum()
+}
+
+#[track_caller]
+fn found(findings: &Findings, kind: Kind) -> &Finding {
+    findings.found.iter().find(|finding| finding.kind == kind).unwrap_or_else(|| panic!("no {kind:?}: {findings:#?}"))
+}
+
+#[test]
+fn what_contention_lengthens_is_not_told_twice_and_it_stands_first() {
+    let plan = |_| MadeUpStep { gap_ns: 10 * MS, ..with_phase("data wait", 60 * MS) };
+    let wait = [counted("process.main_thread.cpu_wait", Unit::Nanoseconds, |t| t * 4e8)];
+    let findings = all(&run(200, plan, &wait));
+    assert_eq!(findings.found[0].kind, Kind::Contention, "{findings:#?}");
+    assert_says(&findings.found[0], Kind::Contention, &["waits for a CPU 40 % of the time"]);
+    let data = found(&findings, Kind::DataBound);
+    assert!(data.summary.contains("waits for data 58 % of the time"), "{}", data.summary);
+    assert!((data.share.unwrap() - 0.58 * 0.6).abs() < 0.01, "{data:#?}");
+    assert!(data.evidence.iter().any(|line| line.contains("told under CPU contention already")), "{data:#?}");
+    assert!(shares(&findings) < 1.0, "{findings:#?}");
+}
+
+#[test]
+fn a_wait_for_a_cpu_needs_no_other_sign() {
+    let waits = |share: f64| {
+        let wait = [counted(
+            "process.main_thread.cpu_wait",
+            Unit::Nanoseconds,
+            if share > 0.05 { |t| t * 8e7 } else { |t| t * 2e7 },
+        )];
+        all(&run(200, |_| MadeUpStep::default(), &wait)).found
+    };
+    assert_eq!(waits(0.02), []);
+    let found = waits(0.08);
+    assert_eq!(found.len(), 1);
+    assert!((found[0].share.unwrap() - 0.08).abs() < 0.002 && found[0].confidence == Confidence::High, "{found:#?}");
+}
+
+#[test]
+fn a_spike_at_a_mark_is_the_marks() {
+    let plan = |step: u64| match step % 20 {
+        0 => MadeUpStep { mark_inside: Some("gc"), ..with_phase("forward", 130 * MS) },
+        _ => MadeUpStep::default(),
+    };
+    let findings = all(&run(300, plan, &[]));
+    let (stall, spike) = (found(&findings, Kind::Stall), found(&findings, Kind::Spike));
+    assert!(stall.share.unwrap() > 0.1 && spike.share.unwrap() < 0.01, "{findings:#?}");
+    assert_eq!((stall.severity, spike.severity), (Severity::Major, Severity::Note));
+    assert!(
+        spike.evidence.iter().any(|line| line.starts_with("all of it is time that is told under stalls")),
+        "{spike:#?}"
+    );
+}
+
+#[test]
+fn of_few_long_waits_the_mean_is_called_one() {
+    let plan = |step: u64| match step % 10 {
+        0 => with_phase("data wait", 200 * MS),
+        _ => MadeUpStep::default(),
+    };
+    let findings = all(&run(300, plan, &[]));
+    let data = found(&findings, Kind::DataBound);
+    assert_says(
+        data,
+        Kind::DataBound,
+        &["21.0 ms a step on average", "half of the steps wait no longer than 1.0", "95 %"],
+    );
+}
+
+#[test]
+fn advice_follows_the_queue() {
+    let with_queue = |often: u64| {
+        let plan = move |step: u64| MadeUpStep {
+            counter: Some(("queue depth", if step % 10 < often { 0.0 } else { 3.0 })),
+            ..with_phase("data wait", 15 * MS)
+        };
+        only(&run(200, plan, &[]))
+    };
+    let half = with_queue(5);
+    assert_says(&half, Kind::DataBound, &["is empty at 50 %", "the loader is slower than the loop"]);
+    assert!(!half.advice.iter().any(|line| line.contains("batches are ready")), "{half:#?}");
+    let never = with_queue(0);
+    assert_says(&never, Kind::DataBound, &["batches are ready while the loop waits"]);
+    assert!(!never.advice.iter().any(|line| line.contains("workers")), "{never:#?}");
+}
+
+#[test]
+fn modelled_energy_is_not_said_to_be_missing() {
+    let load = [counted("machine.cpu.busy", Unit::Nanoseconds, |t| t * 8e8)];
+    let reason = |readings: &[MadeUpSignal]| {
+        let not_enough = all(&run(100, |_| MadeUpStep::default(), readings)).not_enough;
+        not_enough.into_iter().find(|n| n.kind == Kind::ModelledEnergy).unwrap().reason
+    };
+    assert!(reason(&load).contains("modelled from the load"));
+    assert_eq!(reason(&[]), "no energy or power is recorded");
+}
+
+/// Steps of 20 ms, and what `between` does before each: it gives how long that takes.
+fn steps_with(mut stream: StreamBuilder, between: impl Fn(&mut StreamBuilder, u64, u64) -> u64) -> Store {
+    let main = stream.track(TrackRole::Training, "main");
+    let mut t_ns = START_NS;
+    for step in 1..=200 {
+        t_ns += between(&mut stream, step, t_ns);
+        let start_ns = t_ns;
+        t_ns += noisy(20 * MS, step);
+        stream.phase(main, step, "forward", start_ns, t_ns);
+        stream.step(main, step, start_ns, t_ns);
+    }
+    store_of(stream)
+}
+
+#[test]
+fn frequent_marks_between_steps_cost_what_they_say() {
+    let main = gnntop_wire::TrackId(1);
+    let pause = |stream: &mut StreamBuilder, step: u64, t_ns: u64| {
+        if step.is_multiple_of(2) {
+            stream.valued_mark(main, "gc (ms)", t_ns + 2 * MS, 2.0);
+        }
+        2 * MS + MS / 10
+    };
+    let findings = all(&steps_with(StreamBuilder::new("marks"), pause));
+    let stall = found(&findings, Kind::Stall);
+    assert_says(
+        stall,
+        Kind::Stall,
+        &["\"gc\": 100 times, 200 ms, 4.5 % of the wall time, all between steps", "2.00 ms each"],
+    );
+    let gap = found(&findings, Kind::Gap);
+    assert!((gap.share.unwrap() - 0.05).abs() < 0.01, "half of the gap is the marks': {gap:#?}");
+}
+
+#[test]
+fn frequent_marks_without_durations_are_compared_with_the_steps_without() {
+    let main = gnntop_wire::TrackId(1);
+    let pause = |marked_ns: u64| {
+        move |stream: &mut StreamBuilder, step: u64, t_ns: u64| {
+            let is_marked = step.is_multiple_of(2);
+            if is_marked {
+                stream.mark(main, "log", t_ns + 1);
+            }
+            noisy(MS, step) + if is_marked { marked_ns } else { 0 }
+        }
+    };
+    let costly = all(&steps_with(StreamBuilder::new("marks"), pause(MS)));
+    assert_says(found(&costly, Kind::Stall), Kind::Stall, &["\"log\": 99 times, about 1.0", "longer than before the"]);
+    let free = all(&steps_with(StreamBuilder::new("marks"), pause(0)));
+    assert!(!free.found.iter().any(|finding| finding.kind == Kind::Stall), "{free:#?}");
+}
+
+#[test]
+fn spans_that_fill_the_gap_are_named() {
+    let main = gnntop_wire::TrackId(1);
+    let evaluate = |stream: &mut StreamBuilder, step: u64, t_ns: u64| {
+        if !step.is_multiple_of(20) {
+            return MS / 10;
+        }
+        stream.span(main, step, "batch", t_ns, t_ns + 100 * MS);
+        stream.span(main, step, "evaluate", t_ns, t_ns + 200 * MS);
+        201 * MS
+    };
+    let findings = all(&steps_with(StreamBuilder::new("spans"), evaluate));
+    let gap = found(&findings, Kind::Gap);
+    assert_says(
+        gap,
+        Kind::Gap,
+        &["99 % of it in \"evaluate\"", "\"evaluate\" fills 99 % of the gap: 10 times, 200 ms", "phase `validation`"],
+    );
+    assert!(!gap.summary.contains("batch"), "it lies in the other: {}", gap.summary);
+    assert!(!gap.advice.iter().any(|line| line.contains("measure what the loop does")), "{gap:#?}");
+}
+
+#[test]
+fn a_table_that_leaves_time_between_its_steps_bounds_the_gpus_work() {
+    let mut stream = StreamBuilder::new("table");
+    let (id, name) = (SignalId(7), "gpu.0.util".to_owned());
+    let (unit, kind, source) = (Unit::MilliPercent, SignalKind::Gauge, "column util".to_owned());
+    stream.define(Definition::Signal { id, unit, kind, name, source, device: String::new() });
+    let main = gnntop_wire::TrackId(1);
+    let reading = |stream: &mut StreamBuilder, _: u64, t_ns: u64| {
+        stream.sample(main, id, t_ns, 97_000);
+        20 * MS
+    };
+    let findings = all(&steps_with(stream, reading));
+    let idle = found(&findings, Kind::GpuIdle);
+    assert_says(
+        idle,
+        Kind::GpuIdle,
+        &["GPU 0 is idle at least 50 % of the time, whatever its readings say", "say 3.0 % idle"],
+    );
+    assert_eq!(idle.confidence, Confidence::Medium);
+}
