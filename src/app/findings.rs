@@ -1,6 +1,6 @@
 //! What there is to say about the run, which place of a finding is selected, and the way from a finding to its steps.
 
-use gnntop_analysis::findings::{Finding, Findings, Judgement, Kind, NotEnough, Occurrence};
+use gnntop_analysis::findings::{Finding, Findings, Judgement, Kind, NotEnough, Occurrence, Over};
 use gnntop_analysis::store::StepTable;
 
 /// What there is to say about the run, and what of it is selected.
@@ -18,6 +18,8 @@ pub(super) struct Judged {
 pub enum FindingLine<'a> {
     /// What was found.
     Found(&'a Finding),
+    /// What was certain a while ago and is over.
+    Over(&'a Over),
     /// What could not be looked for.
     NotEnough(&'a NotEnough),
 }
@@ -36,10 +38,11 @@ impl Judged {
         &self.judgement.findings
     }
 
-    /// The lines of the findings view: what was found, the weightiest first, then what could not be looked for.
+    /// The lines of the findings view: what was found, the weightiest first, what is over, then what could not be looked for.
     pub(super) fn lines(&self) -> Vec<FindingLine<'_>> {
         let found = self.findings().found.iter().map(FindingLine::Found);
-        found.chain(self.findings().not_enough.iter().map(FindingLine::NotEnough)).collect()
+        let over = self.findings().over.iter().map(FindingLine::Over);
+        found.chain(over).chain(self.findings().not_enough.iter().map(FindingLine::NotEnough)).collect()
     }
 
     /// The line at `at`, else the last one.
@@ -113,10 +116,11 @@ impl Judged {
 }
 
 /// What makes a line the same as before, whatever its numbers are by now: its kind, and its step or its words.
-fn identity(line: FindingLine<'_>) -> (bool, Kind, Option<u64>) {
+fn identity(line: FindingLine<'_>) -> (u8, Kind, Option<u64>) {
     match line {
-        FindingLine::Found(finding) => (true, finding.kind, finding.places.first().map(|place| place.ordinals.start)),
-        FindingLine::NotEnough(not_enough) => (false, not_enough.kind, None),
+        FindingLine::Found(finding) => (0, finding.kind, finding.places.first().map(|place| place.ordinals.start)),
+        FindingLine::Over(over) => (1, over.finding.kind, None),
+        FindingLine::NotEnough(not_enough) => (2, not_enough.kind, None),
     }
 }
 
@@ -154,7 +158,7 @@ mod tests {
     fn selected(app: &App) -> Option<Kind> {
         match app.finding_line()? {
             FindingLine::Found(finding) => Some(finding.kind),
-            FindingLine::NotEnough(_) => None,
+            FindingLine::Over(_) | FindingLine::NotEnough(_) => None,
         }
     }
 
@@ -221,6 +225,17 @@ mod tests {
         assert_ne!(app.line(View::Findings), before, "though it stands elsewhere");
         update(&mut app, Action::Opened);
         assert_eq!((app.line(View::Findings), app.verdict()), (0, ""));
+    }
+
+    #[test]
+    fn the_key_of_the_view_begins_at_the_weightiest_finding() {
+        let mut app = app();
+        select(&mut app, Kind::PartialBatch);
+        press(&mut app, Key::Char('8'));
+        assert_eq!(selected(&app), Some(Kind::PartialBatch), "it is shown already");
+        press(&mut app, Key::Char('2'));
+        press(&mut app, Key::Char('8'));
+        assert_eq!((app.line(View::Findings), selected(&app)), (0, Some(Kind::Spike)));
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl App {
             Command::ToggleDetail => self.navigation.toggle(View::Step),
             Command::NextPanel => self.navigation.turn_focus(true),
             Command::PreviousPanel => self.navigation.turn_focus(false),
-            Command::Show(view) => self.navigation.show(view),
+            Command::Show(view) => self.show(view),
             Command::Enlarge => self.navigation.open(self.focus().view()),
             Command::ToggleClock => self.toggle_clock(),
             Command::TogglePercentiles => self.presentation.toggle_percentiles(),
@@ -99,6 +99,15 @@ impl App {
     pub(super) fn open_selected(&mut self) -> Option<Effect> {
         let entry = self.sessions.entry(self.line(View::Sessions), &self.questions);
         entry.cloned().map(Effect::Open)
+    }
+
+    /// Shows a view. Findings begin at the weightiest one whenever they are asked for.
+    fn show(&mut self, view: View) {
+        if view == View::Findings && self.view() != view {
+            self.navigation.set_line(view, 0);
+            self.judged.forget_place();
+        }
+        self.navigation.show(view);
     }
 
     fn toggle_clock(&mut self) {

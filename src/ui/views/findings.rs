@@ -124,6 +124,13 @@ fn draw_line(sheet: &mut Sheet<'_>, line: &FindingLine<'_>, is_selected: bool, s
                 sheet.text(x + SURE, 0, &clip(&finding.summary, room, theme), theme.plain());
             }
         }
+        FindingLine::Over(over) => {
+            sheet.cell(2, 0, theme.glyph('✓', 'v'), theme.dim());
+            sheet.text(SIGN, 0, &name(over.finding.kind), theme.dim());
+            let text = format!("over since step {}: {}", count(over.last_step), over.finding.summary);
+            let room = sheet.width().saturating_sub(end + 2);
+            sheet.text(end + 1, 0, &clip(&text, room, theme), theme.dim());
+        }
         FindingLine::NotEnough(not_enough) => {
             sheet.cell(2, 0, theme.glyph('—', '-'), theme.dim());
             sheet.text(SIGN, 0, &name(not_enough.kind), theme.dim());
@@ -159,6 +166,9 @@ fn draw_selected(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let (places, at) = scene.app.finding_places();
     let (title, note, facts) = match line {
         FindingLine::Found(finding) => (finding.kind.title(), in_short(finding), facts(finding)),
+        FindingLine::Over(over) => {
+            (over.finding.kind.title(), format!("over since step {}", count(over.last_step)), facts(&over.finding))
+        }
         FindingLine::NotEnough(it) => {
             (it.kind.title(), "not enough evidence".to_owned(), vec![("", it.reason.as_str())])
         }
