@@ -1,19 +1,25 @@
 //! The second labelled corpus: runs that small programs with fixed seeds make up, and what must be found in them.
 //!
-//! [`case`] says what a run is, [`training`] makes its stream, [`score`] holds the findings against it; the other files
+//! [`case`] says what a run is, [`training`] and [`training_loop`] make its stream, [`score`] holds the findings against it; the other files
 //! have the runs, a file for each group of classes. They were written before the checks were changed for them.
 
 mod busy;
 mod case;
 mod clean;
+mod energy;
+mod filled;
 mod gaps;
+mod gpus;
 mod kinds;
 mod machine;
+mod marks;
 mod random;
 mod score;
 mod short;
 mod steps;
 mod training;
+mod training_loop;
+mod waiting;
 
 use std::collections::BTreeSet;
 
@@ -22,10 +28,23 @@ use score::Scored;
 
 /// All runs, a line for each file of them.
 fn cases() -> Vec<Case> {
-    [clean::cases(), busy::cases(), steps::cases(), kinds::cases(), gaps::cases(), short::cases(), machine::cases()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        clean::cases(),
+        busy::cases(),
+        steps::cases(),
+        kinds::cases(),
+        gaps::cases(),
+        short::cases(),
+        machine::cases(),
+        marks::cases(),
+        filled::cases(),
+        gpus::cases(),
+        waiting::cases(),
+        energy::cases(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// `cargo test -p gnntop-analysis --test it corpus -- --nocapture` prints the table of `docs/findings.md`.

@@ -36,6 +36,7 @@ pub fn of(case: &Case) -> Scored {
     let told_falsely = found.iter().filter(|finding| !is_true(&finding.kind));
     wrong.extend(told_falsely.map(|finding| format!("false {}: {}", finding.kind.id(), finding.summary)));
     wrong.extend(wrong_words(case, &found, &verdict));
+    wrong.extend(told_twice(&found));
     if case.strength != Strength::Below {
         wrong.extend(case.spikes.as_ref().and_then(|steps| wrong_places(steps, &found)));
     }
@@ -59,6 +60,13 @@ fn wrong_words(case: &Case, found: &[Finding], verdict: &str) -> Vec<String> {
     let said =
         case.never_says.iter().filter(|words| text.contains(**words)).map(|words| format!("says {words:?}: {text}"));
     missing.chain(said).collect()
+}
+
+/// Findings whose shares add up to more than the time there is; a GPU's idle time passes beside that of the run.
+fn told_twice(found: &[Finding]) -> Option<String> {
+    let of_the_run = found.iter().filter(|finding| finding.kind != Kind::GpuIdle);
+    let sum: f64 = of_the_run.filter_map(|finding| finding.share).sum();
+    (sum > 1.0 + 1e-6).then(|| format!("the findings take {sum:.2} of the time: {found:#?}"))
 }
 
 fn wrong_places(steps: &[u64], found: &[Finding]) -> Option<String> {
