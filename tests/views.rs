@@ -291,7 +291,9 @@ fn marks_with_durations_are_told_by_what_they_took() {
         t_ns += 60 * MS;
     }
     let mut app = app_of(&stream.bytes());
-    assert!(screen(&mut app, 120, 40).contains("\"gc\" 50 times, 400 ms in all"), "{}", screen(&mut app, 120, 40));
+    press(&mut app, &[Key::Char('2')]);
+    let steps = screen(&mut app, 120, 40);
+    assert!(steps.contains("\"gc\" 50 times, 400 ms in all"), "{steps}");
     press(&mut app, &[Key::Char('m')]);
     snapshots(&mut app, "marks_timed");
 }

@@ -3,7 +3,7 @@
 //! ```text
 //!            step 41                 step 42
 //!  forward   ████████ spike takes 40 ms   ████
-//!  data wait ██                           ██     data-bound takes what is left of this row
+//!  data wait ██ data-bound takes this row █████
 //! ```
 //!
 //! Each finding says by a [`Claim`] which time it speaks of. They are asked in the order of [`CAUSES_FIRST`], and each gets
@@ -21,10 +21,10 @@ const CAUSES_FIRST: [Kind; 10] = [
     Kind::PageFaults,
     Kind::Denormals,
     Kind::Stall,
-    Kind::Spike,
     Kind::TinyBatch,
     Kind::DataBound,
     Kind::Gap,
+    Kind::Spike,
     Kind::AllocationChurn,
     Kind::Drift,
 ];
@@ -45,7 +45,7 @@ pub(super) fn attribute(found: &mut [Finding], evidence: &Evidence<'_>) {
     let mut ledger = Ledger::of(evidence);
     for nth in 0..claims.len() {
         let (at, claim) = &claims[nth];
-        let (left_ns, owners) = ledger.take(claim, nth);
+        let (left_ns, owners) = ledger.take(claim, nth, evidence);
         let causes = claims[..nth].iter().enumerate().filter(|(bit, _)| owners >> bit & 1 == 1);
         let mut causes: Vec<&str> = causes.map(|(_, (cause, _))| found[*cause].kind.title()).collect();
         causes.dedup();
@@ -88,7 +88,7 @@ impl Ledger {
     }
 
     /// Takes what there is left of a claim: how much that is, and which claims have taken of the same steps before.
-    fn take(&mut self, claim: &Claim, nth: usize) -> (f64, u32) {
+    fn take(&mut self, claim: &Claim, nth: usize, evidence: &Evidence<'_>) -> (f64, u32) {
         let mut owners = 0;
         let mut taken_ns = 0.0;
         let rows = self.owners.len();
@@ -110,7 +110,8 @@ impl Ledger {
             }
             Claim::Steps(costs) => {
                 for cost in costs {
-                    taken_ns += self.take_of_step(cost);
+                    let usual_ns = evidence.expected_ns[cost.row];
+                    taken_ns += self.take_of_step(cost, usual_ns, evidence.between_ns[cost.row]);
                     owners |= self.own(cost.row, nth);
                 }
             }
@@ -119,20 +120,26 @@ impl Ledger {
     }
 
     /// Takes of the gap what is lost between steps, and of the phases, the fullest first, what is lost inside; of the others
-    /// what there is not enough of.
-    fn take_of_step(&mut self, cost: &StepCost) -> f64 {
+    /// what there is not enough of. A step's usual time is no part of what it takes beyond that.
+    fn take_of_step(&mut self, cost: &StepCost, usual_ns: f64, between_ns: f64) -> f64 {
         let row = &mut self.left_ns[cost.row * self.slots.len()..(cost.row + 1) * self.slots.len()];
         let gap = row.len() - 1;
         let mut order: Vec<usize> = (0..gap).collect();
         order.sort_by(|a, b| row[*b].total_cmp(&row[*a]));
         order.insert(if cost.is_inside { gap } else { 0 }, gap);
-        let mut wanted = cost.ns.max(0.0);
+        let mut cost_ns = cost.ns.max(0.0);
+        if cost.is_excess && cost.is_inside {
+            let phases_ns: f64 = row[..gap].iter().map(|left| f64::from(*left)).sum();
+            let inside_ns = phases_ns + (f64::from(row[gap]) - between_ns).max(0.0);
+            cost_ns = cost_ns.min((inside_ns - usual_ns).max(0.0));
+        }
+        let mut wanted = cost_ns;
         for place in order {
             let taken = wanted.min(f64::from(row[place]));
             row[place] -= taken as f32;
             wanted -= taken;
         }
-        cost.ns.max(0.0) - wanted
+        cost_ns - wanted
     }
 
     /// Notes that a claim takes of a row, and gives those that did before.

@@ -22,11 +22,13 @@ pub(super) struct StepCost {
     pub is_inside: bool,
     /// How much.
     pub ns: f64,
+    /// Whether it is what the step takes beyond its usual time, and so no part of that.
+    pub is_excess: bool,
 }
 
 impl StepCost {
-    /// Some of the time inside a step.
-    pub(super) fn inside(row: usize, ns: f64) -> Self {
-        Self { row, is_inside: true, ns }
+    /// What a step takes beyond its usual time.
+    pub(super) fn excess(row: usize, ns: f64) -> Self {
+        Self { row, is_inside: true, ns, is_excess: true }
     }
 }

@@ -131,10 +131,13 @@ impl<'a> Flags<'a> {
         parts.join("; ")
     }
 
-    /// Writes the names of marks where there is room, each as often as it comes.
+    /// Writes the names of marks where there is room, each as often as it comes but for one that is nearly everywhere.
     pub fn draw_names(&self, sheet: &mut Sheet<'_>, labels: &mut Labels, scene: &Scene<'_>) {
         for (x, flag) in &self.all {
-            if let Flag::Mark(name) | Flag::LongMark(name) = flag {
+            let is_everywhere = |name: &str| self.left_out.is_some_and(|(left_out, ..)| left_out == name);
+            if let Flag::Mark(name) | Flag::LongMark(name) = flag
+                && !is_everywhere(name)
+            {
                 labels.place_around(sheet, *x, &clip(name, NAME_MOST, scene.theme), scene.theme.dim());
             }
         }

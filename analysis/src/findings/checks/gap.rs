@@ -97,7 +97,7 @@ impl Check for Gap {
 
 /// The time between steps, where nothing is known of the time in them.
 fn claim_between(evidence: &Evidence<'_>) -> Claim {
-    let cost = |(row, ns): (usize, &f64)| StepCost { row, is_inside: false, ns: *ns };
+    let cost = |(row, ns): (usize, &f64)| StepCost { row, is_inside: false, ns: *ns, is_excess: false };
     Claim::Steps(evidence.between_ns.iter().enumerate().map(cost).collect())
 }
 

@@ -83,7 +83,7 @@ fn storms(evidence: &Evidence<'_>) -> Option<Finding> {
     let places = storms.iter().take(PLACES_LISTED).map(|row| evidence.place(*row, sentence(row))).collect();
     let finding = Finding::of_run(Kind::PageFaults, Confidence::High, Some(share), summary)
         .at(places, storms.len() as u64)
-        .claiming(Claim::Steps(storms.iter().map(|row| StepCost::inside(*row, evidence.excess_ns(*row))).collect()))
+        .claiming(Claim::Steps(storms.iter().map(|row| StepCost::excess(*row, evidence.excess_ns(*row))).collect()))
         .because(format!("{} page faults in a usual step", count(usual as u64)))
         .because(format!("about {} for each of these faults", duration((cost / all.max(1) as f64) as u64)))
         .advise(

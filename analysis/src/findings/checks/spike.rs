@@ -67,7 +67,7 @@ impl Check for Spikes {
         };
         let mut finding = Finding::of_run(Kind::Spike, Confidence::High, Some(share), summary)
             .at(places, spikes.len() as u64)
-            .claiming(Claim::Steps(spikes.iter().map(|row| StepCost::inside(*row, evidence.excess_ns(*row))).collect()))
+            .claiming(Claim::Steps(spikes.iter().map(|row| StepCost::excess(*row, evidence.excess_ns(*row))).collect()))
             .because(format!("a step's time varies by ± {} otherwise", duration(evidence.noise_ns as u64)));
         finding.severity = Severity::of_share(share);
         if let Some(line) = rhythm(evidence, &spikes) {

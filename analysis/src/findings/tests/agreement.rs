@@ -22,8 +22,8 @@ fn what_contention_lengthens_is_not_told_twice_and_it_stands_first() {
     assert_eq!(findings.found[0].kind, Kind::Contention, "{findings:#?}");
     assert_says(&findings.found[0], Kind::Contention, &["waits for a CPU 40 % of the time"]);
     let data = found(&findings, Kind::DataBound);
-    assert!(data.summary.contains("waits for data 58 % of the time"), "{}", data.summary);
-    assert!((data.share.unwrap() - 0.58 * 0.6).abs() < 0.01, "{data:#?}");
+    assert!(data.summary.contains("waits for data 59 % of the time"), "{}", data.summary);
+    assert!((data.share.unwrap() - 0.587 * 0.6).abs() < 0.01, "{data:#?}");
     assert!(data.evidence.iter().any(|line| line.contains("told under CPU contention already")), "{data:#?}");
     assert!(shares(&findings) < 1.0, "{findings:#?}");
 }
@@ -54,10 +54,7 @@ fn a_spike_at_a_mark_is_the_marks() {
     let (stall, spike) = (found(&findings, Kind::Stall), found(&findings, Kind::Spike));
     assert!(stall.share.unwrap() > 0.1 && spike.share.unwrap() < 0.01, "{findings:#?}");
     assert_eq!((stall.severity, spike.severity), (Severity::Major, Severity::Note));
-    assert!(
-        spike.evidence.iter().any(|line| line.starts_with("all of it is time that is told under stalls")),
-        "{spike:#?}"
-    );
+    assert!(spike.evidence.iter().any(|line| line.contains("told under stalls at marks")), "{spike:#?}");
 }
 
 #[test]
@@ -71,7 +68,7 @@ fn of_few_long_waits_the_mean_is_called_one() {
     assert_says(
         data,
         Kind::DataBound,
-        &["21.0 ms a step on average", "half of the steps wait no longer than 1.0", "95 %"],
+        &["21.2 ms a step on average", "half of the steps wait no longer than 1.0", "96 %"],
     );
 }
 
@@ -85,7 +82,7 @@ fn advice_follows_the_queue() {
         only(&run(200, plan, &[]))
     };
     let half = with_queue(5);
-    assert_says(&half, Kind::DataBound, &["is empty at 50 %", "the loader is slower than the loop"]);
+    assert_says(&half, Kind::DataBound, &["is empty at 49 %", "the loader is slower than the loop"]);
     assert!(!half.advice.iter().any(|line| line.contains("batches are ready")), "{half:#?}");
     let never = with_queue(0);
     assert_says(&never, Kind::DataBound, &["batches are ready while the loop waits"]);
@@ -150,7 +147,11 @@ fn frequent_marks_without_durations_are_compared_with_the_steps_without() {
         }
     };
     let costly = all(&steps_with(StreamBuilder::new("marks"), pause(MS)));
-    assert_says(found(&costly, Kind::Stall), Kind::Stall, &["\"log\": 99 times, about 1.0", "longer than before the"]);
+    assert_says(
+        found(&costly, Kind::Stall),
+        Kind::Stall,
+        &["\"log\": 100 times, about 999 µs each", "longer than before the"],
+    );
     let free = all(&steps_with(StreamBuilder::new("marks"), pause(0)));
     assert!(!free.found.iter().any(|finding| finding.kind == Kind::Stall), "{free:#?}");
 }

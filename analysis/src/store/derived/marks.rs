@@ -8,6 +8,8 @@ use crate::store::steps::row::StepRow;
 
 /// What the text of a mark ends in whose number is a duration in milliseconds.
 const MILLISECONDS: &str = " (ms)";
+/// What publishes the sessions that are imported tables.
+const TABLES: &str = "gnntop import csv";
 /// Longer durations are not believed: one day.
 const BELIEVED_MS: f64 = 86_400_000.0;
 
@@ -52,11 +54,13 @@ impl Store {
         text.strip_suffix(MILLISECONDS).unwrap_or(text)
     }
 
-    /// How long what ended at a mark took. Marks say so by a text that ends in ` (ms)`; the number of others may be
-    /// anything.
+    /// How long what ended at a mark took. Marks say so by a text that ends in ` (ms)`, and those of imported tables always
+    /// do, but for numbers of the whole run, which stand at its start; the number of others may be anything.
     pub fn mark_duration_ns(&self, mark: &Instant) -> Option<u64> {
         let ms = mark.value.filter(|ms| (0.0..=BELIEVED_MS).contains(ms))?;
-        self.name(mark.name).ends_with(MILLISECONDS).then_some((ms * 1e6) as u64)
+        let is_table = || self.session().info().is_some_and(|info| info.publisher.starts_with(TABLES));
+        let is_of_table = || is_table() && self.first_ns().is_some_and(|first_ns| mark.t_ns > first_ns);
+        (self.name(mark.name).ends_with(MILLISECONDS) || is_of_table()).then_some((ms * 1e6) as u64)
     }
 
     /// Whether a mark in a step's period lies inside the step, by its own timer, or before it. What ended at a mark lies where

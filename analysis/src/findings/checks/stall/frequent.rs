@@ -77,7 +77,7 @@ fn more_at(evidence: &Evidence<'_>, marked: &Marked, is_inside: bool) -> Option<
     let variance = |values: &[f64], center: f64| sigma(values.iter().copied(), center).powi(2) / values.len() as f64;
     let error_ns = OF_MEDIAN * (variance(&with, with_ns) + variance(&without, without_ns)).sqrt();
     let more_ns = with_ns - without_ns;
-    let costs = || rows.iter().map(|row| StepCost { row: *row, is_inside, ns: more_ns }).collect();
+    let costs = || rows.iter().map(|row| StepCost { row: *row, is_inside, ns: more_ns, is_excess: false }).collect();
     (more_ns > 0.0 && more_ns > ERRORS * error_ns).then(|| More {
         is_inside,
         more_ns,

@@ -40,7 +40,7 @@ impl Effect {
 
     /// The time that it is said to cost.
     pub(super) fn claim(&self) -> StepCost {
-        StepCost { row: self.row, is_inside: self.is_inside, ns: self.cost_ns() }
+        StepCost { row: self.row, is_inside: self.is_inside, ns: self.cost_ns(), is_excess: self.own_ns.is_none() }
     }
 
     /// Where it is.
