@@ -43,10 +43,9 @@ pub(super) fn attribute(found: &mut [Finding], evidence: &Evidence<'_>) {
     let rank = |at: usize| CAUSES_FIRST.iter().position(|kind| *kind == found[at].kind).unwrap_or(CAUSES_FIRST.len());
     claims.sort_by_key(|(at, _)| rank(*at));
     let mut ledger = Ledger::of(evidence);
-    for nth in 0..claims.len() {
-        let (at, claim) = &claims[nth];
+    for (nth, (at, claim)) in claims.iter().enumerate() {
         let (left_ns, owners) = ledger.take(claim, nth, evidence);
-        let causes = claims[..nth].iter().enumerate().filter(|(bit, _)| owners >> bit & 1 == 1);
+        let causes = claims[..nth].iter().enumerate().filter(|(bit, _)| (owners >> bit) & 1 == 1);
         let mut causes: Vec<&str> = causes.map(|(_, (cause, _))| found[*cause].kind.title()).collect();
         causes.dedup();
         let causes = causes.join(", ");

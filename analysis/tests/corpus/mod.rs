@@ -1,7 +1,8 @@
 //! The second labelled corpus: runs that small programs with fixed seeds make up, and what must be found in them.
 //!
-//! [`case`] says what a run is, [`training`] and [`training_loop`] make its stream, [`score`] holds the findings against it; the other files
-//! have the runs, a file for each group of classes. They were written before the checks were changed for them.
+//! [`case`] says what a run is, [`training`] and [`training_loop`] make its stream, [`score`] holds the findings against
+//! it; the other files have the runs, a file for each group of classes. They were written before the checks were changed
+//! for them.
 
 mod busy;
 mod case;

@@ -45,7 +45,7 @@ fn cpu_wait(seed: u64, share: f64, pressure: f64) -> Vec<u8> {
     let mut run = TrainingLoop::new(seed);
     let wait = run.signal("process.main_thread.cpu_wait", Unit::Nanoseconds, SignalKind::Counter);
     let pressed = run.signal("machine.pressure.cpu.some", Unit::Nanoseconds, SignalKind::Counter);
-    // So many pauses of which none is twice as likely as another come in a step.
+    // Pauses in each eighth of a step.
     let often = STEP_MS * share / (1.0 - share) / PAUSE_MS / 8.0;
     for _ in 0..STEPS {
         run.pass(0.5);
