@@ -19,8 +19,8 @@ pub(super) type Repeat = (Sides, String);
 /// The kind that comes at one position in every epoch.
 pub(super) fn in_epochs(rows: &[StepRow<'_>], all: &[usize], times: &[f64]) -> Option<Repeat> {
     let places = Places::of(rows)?;
-    let from_end = split(all, times, |row| places.from_end(row), PLACES);
-    let from_start = || split(all, times, |row| places.from_start(row), PLACES);
+    let from_end = split(all, times, |row| places.before_end(row), PLACES);
+    let from_start = || split(all, times, |row| places.after_start(row), PLACES);
     let (sides, name) = match from_end {
         Some((sides, odd)) if odd == [0] => (sides, "the last"),
         _ => from_start().filter(|(_, odd)| odd == &[0]).map(|(sides, _)| (sides, "the first"))?,
@@ -114,11 +114,11 @@ impl Places {
         Some(Self { around, length })
     }
 
-    fn from_start(&self, row: usize) -> Option<usize> {
+    fn after_start(&self, row: usize) -> Option<usize> {
         Some(self.around[row].0)
     }
 
-    fn from_end(&self, row: usize) -> Option<usize> {
+    fn before_end(&self, row: usize) -> Option<usize> {
         Some(self.around[row].1)
     }
 
