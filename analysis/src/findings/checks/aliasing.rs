@@ -5,10 +5,13 @@
 
 use std::f64::consts::TAU;
 
+use gnntop_wire::SignalKind;
+
 use super::check::{Check, too_few_steps};
 use crate::figures::{duration, percent};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::store::{Point, Signal};
 
 /// Readings below which there is no pattern.
 const ENOUGH: usize = 40;
@@ -29,10 +32,14 @@ impl Check for Aliasing {
         if !evidence.has_steps() {
             return too_few_steps(evidence);
         }
-        let is_gauge =
-            |signal: &crate::store::Signal| signal.kind == gnntop_wire::SignalKind::Gauge && !signal.series.is_empty();
-        if !evidence.store.signals().all().iter().any(is_gauge) {
+        let is_gauge = |signal: &&Signal| signal.kind == SignalKind::Gauge && !signal.series.is_empty();
+        let mut gauges = evidence.store.signals().all().iter().filter(is_gauge).peekable();
+        if gauges.peek().is_none() {
             return Outcome::NotEnough("no gauge is read; counters miss nothing between readings".to_owned());
+        }
+        if !gauges.any(|gauge| gauge.origin().is_sampled()) {
+            let reason = "readings were imported, one a step: they are means or last values of it, not samples";
+            return Outcome::NotEnough(reason.to_owned());
         }
         let times = reading_times(evidence);
         if times.len() < ENOUGH {
@@ -71,9 +78,10 @@ impl Check for Aliasing {
 fn reading_times(evidence: &Evidence<'_>) -> Vec<u64> {
     let Some(span) = evidence.span_ns() else { return Vec::new() };
     // Signals of one pass are read a moment apart: the one with the most readings stands for all.
-    let within = |signal: &crate::store::Signal| {
-        let times = signal.series.points().map(crate::store::Point::t_ns).filter(|t_ns| span.contains(t_ns));
+    let within = |signal: &Signal| {
+        let times = signal.series.points().map(Point::t_ns).filter(|t_ns| span.contains(t_ns));
         times.collect::<Vec<u64>>()
     };
-    evidence.store.signals().all().iter().map(within).max_by_key(Vec::len).unwrap_or_default()
+    let sampled = evidence.store.signals().all().iter().filter(|signal| signal.origin().is_sampled());
+    sampled.map(within).max_by_key(Vec::len).unwrap_or_default()
 }

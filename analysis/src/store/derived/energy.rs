@@ -190,7 +190,7 @@ impl Store {
 /// Whose word a signal is.
 fn counter_origin(signal: &Signal) -> CounterOrigin {
     match signal.origin() {
-        SignalOrigin::Column(_) => CounterOrigin::Table,
+        SignalOrigin::Column(_) | SignalOrigin::Kernels => CounterOrigin::Table,
         SignalOrigin::Sensor(_) => CounterOrigin::Sensor,
     }
 }

@@ -36,16 +36,30 @@ pub struct Signal {
 pub enum SignalOrigin<'a> {
     /// A sensor: what it is, such as `RAPL`.
     Sensor(&'a str),
-    /// A column of a table that was imported, by its name.
+    /// A column of a table that was imported, by its name. It has a value for each step, and whether that is a mean of it
+    /// or the last of several readings, no table says.
     Column(&'a str),
+    /// The kernels of a trace that was imported: a value for each step, of all of it.
+    Kernels,
 }
 
 impl<'a> SignalOrigin<'a> {
     /// What the sources of imported signals begin with.
     const COLUMN: &'static str = "column ";
+    /// The source of what was measured by kernels.
+    const KERNELS: &'static str = "kernels of the trace";
 
     fn parse(source: &'a str) -> Self {
-        source.strip_prefix(Self::COLUMN).map_or(Self::Sensor(source), Self::Column)
+        match source.strip_prefix(Self::COLUMN) {
+            Some(name) => Self::Column(name),
+            None if source == Self::KERNELS => Self::Kernels,
+            None => Self::Sensor(source),
+        }
+    }
+
+    /// Whether it was read at instants of its own, as sensors are: where these lie in a step says what a mean speaks of.
+    pub fn is_sampled(&self) -> bool {
+        matches!(self, Self::Sensor(_))
     }
 }
 
@@ -54,6 +68,7 @@ impl fmt::Display for SignalOrigin<'_> {
         match self {
             Self::Sensor(source) => f.write_str(source),
             Self::Column(name) => write!(f, "{}{name}", Self::COLUMN),
+            Self::Kernels => f.write_str(Self::KERNELS),
         }
     }
 }
