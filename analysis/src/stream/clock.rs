@@ -1,9 +1,12 @@
 //! How the clocks of two sessions lie to each other.
 //!
 //! Sessions of one boot of one machine share their monotonic clock. Across machines the offset is what the ranks measured
-//! between them, else what the wall clocks say, which may be off by anything.
+//! between them, else what the wall clocks say, which may be off by anything, and which is not told where ranks were imported.
 
 use gnntop_wire::SessionInfo;
+
+/// What the publishers of imported sessions begin with.
+const IMPORTER: &str = "gnntop import";
 
 /// What an offset between two clocks rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +17,8 @@ pub enum Evidence {
     Measured,
     /// The wall clocks at the sessions' starts, which nobody has compared.
     WallClock,
+    /// The times that tables or traces told when they were imported: whose clocks they are is not known.
+    Imported,
 }
 
 /// How one clock lies to another.
@@ -49,7 +54,10 @@ pub fn align(session: &SessionInfo, reference: &SessionInfo) -> Alignment {
     let zero = |info: &SessionInfo| i128::from(info.start.wall_ns) - i128::from(info.start.monotonic_ns);
     let offset = zero(session) - zero(reference);
     let offset_ns = i64::try_from(offset).unwrap_or(if offset < 0 { i64::MIN } else { i64::MAX });
-    Alignment { offset_ns, error_ns: None, evidence: Evidence::WallClock }
+    let is_imported = |info: &SessionInfo| info.publisher.starts_with(IMPORTER);
+    let evidence =
+        if is_imported(session) && is_imported(reference) { Evidence::Imported } else { Evidence::WallClock };
+    Alignment { offset_ns, error_ns: None, evidence }
 }
 
 #[cfg(test)]
@@ -99,5 +107,15 @@ mod tests {
         assert_eq!((aligned.error_ns, aligned.evidence), (None, Evidence::WallClock));
         let absurd = session(1, "b", 0, u64::MAX / SECOND, None);
         assert_eq!(align(&absurd, &zero).offset_ns, i64::MAX, "saturates");
+    }
+
+    #[test]
+    fn of_imported_ranks_no_clock_is_known() {
+        let imported = |rank, wall_s| SessionInfo {
+            publisher: "gnntop import chrome 0.1.0".to_owned(),
+            ..session(rank, "", 1, wall_s, None)
+        };
+        let aligned = align(&imported(1, 1003), &imported(0, 1000));
+        assert_eq!((aligned.offset_ns, aligned.evidence), (3 * SECOND as i64, Evidence::Imported));
     }
 }

@@ -78,7 +78,7 @@ pub struct RankLine {
     pub clock_offset_ns: i64,
     /// How far that may be off; `None` where it is not known.
     pub clock_error_ns: Option<u64>,
-    /// What the offset rests on: `same clock`, `measured` or `wall clock`.
+    /// What the offset rests on: `same clock`, `measured`, `wall clock` or `imported`.
     pub clock_evidence: &'static str,
 }
 
@@ -151,6 +151,7 @@ fn line(rank: &Rank<'_>, ranks: &Ranks<'_>, work: Option<&RankWork>, steps: u64)
             Evidence::SameClock => "same clock",
             Evidence::Measured => "measured",
             Evidence::WallClock => "wall clock",
+            Evidence::Imported => "imported",
         },
     }
 }
@@ -179,13 +180,14 @@ pub(in crate::report) fn sentences(run: &RunReport) -> Vec<String> {
         let (median, high, most) = (duration(median), duration(high), duration(most));
         lines.push(format!("skew in {} steps: p50 {median}, p90 {high}, max {most}", count(run.common_steps)));
     }
-    let clocks = run.ranks.iter().filter(|rank| rank.clock_evidence != "same clock").map(|rank| {
-        let sign = if rank.clock_offset_ns < 0 { "-" } else { "+" };
-        let error =
-            rank.clock_error_ns.map_or_else(|| "error unknown".to_owned(), |ns| format!("within {}", duration(ns)));
-        let offset = duration(rank.clock_offset_ns.unsigned_abs());
-        format!("clock of rank {}: {sign}{offset} ({}, {error})", rank.rank, rank.clock_evidence)
-    });
+    let clocks =
+        run.ranks.iter().filter(|rank| !["same clock", "imported"].contains(&rank.clock_evidence)).map(|rank| {
+            let sign = if rank.clock_offset_ns < 0 { "-" } else { "+" };
+            let error =
+                rank.clock_error_ns.map_or_else(|| "error unknown".to_owned(), |ns| format!("within {}", duration(ns)));
+            let offset = duration(rank.clock_offset_ns.unsigned_abs());
+            format!("clock of rank {}: {sign}{offset} ({}, {error})", rank.rank, rank.clock_evidence)
+        });
     lines.extend(clocks);
     lines.extend(run.notes.iter().map(|note| format!("note: {note}")));
     lines.push(format!("what follows is rank {}; --rank takes another", run.rank_reported));

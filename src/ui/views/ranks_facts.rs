@@ -91,7 +91,7 @@ fn pace(ranks: &Ranks<'_>, going: &Ranks<'_>, scene: &Scene<'_>) -> String {
 
 /// Clocks that are not the run's own, and how well that is known.
 fn clocks(ranks: &Ranks<'_>) -> Option<String> {
-    let other = |rank: &&Rank<'_>| rank.evidence != Evidence::SameClock;
+    let other = |rank: &&Rank<'_>| !matches!(rank.evidence, Evidence::SameClock | Evidence::Imported);
     let others: Vec<&Rank<'_>> = ranks.all().iter().filter(other).collect();
     let words = |rank: &&Rank<'_>| {
         let host = rank.store.session().info().map_or("", |info| info.host.as_str());
