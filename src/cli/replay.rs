@@ -13,6 +13,7 @@ Examples:
   gnntop replay pna.gnntop                 at the original speed
   gnntop replay pna.gnntop --speed 4       four times as fast
   gnntop replay pna.gnntop --from 90s      start 90 seconds in
+  gnntop replay rank0.gnntop rank1.gnntop  the ranks of one run, side by side
   gnntop replay new.gnntop --against old.gnntop   `9` compares the two
   ssh host gnntop record - | gnntop replay -
 
@@ -22,9 +23,9 @@ Keys: Space pauses, `,` and `.` move by a frame, `<` and `>` change the speed, `
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ReplayArguments {
-    /// The recording; `-` is standard input, a directory is a session
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    /// The recording; `-` is standard input, a directory is a session. Several files are the ranks of one run
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
     /// Speed, from 0.1 to 100
     #[arg(long, default_value = "1", value_parser = quantities::speed)]
     speed: f64,
@@ -43,8 +44,8 @@ pub(super) struct ReplayArguments {
 
 /// Does `gnntop replay`.
 pub(super) fn replay(arguments: ReplayArguments) -> anyhow::Result<u8> {
-    let ReplayArguments { file, speed, from, looping, against, screen } = arguments;
+    let ReplayArguments { files, speed, from, looping, against, screen } = arguments;
     let settings = Settings::of(&screen)?;
-    let source = Box::new(Playback::open(file, PlaybackOptions { speed, from, looping })?);
+    let source = Box::new(Playback::open_run(files, PlaybackOptions { speed, from, looping })?);
     screen::show_against(source, against.as_deref(), &settings, None)
 }

@@ -49,6 +49,14 @@ pub enum RecordingError {
         /// What it is instead.
         reason: &'static str,
     },
+    /// It is to be played beside one of another run.
+    #[error("{path} and {other} are not of one run: --against compares two")]
+    OtherRun {
+        /// The first file.
+        path: String,
+        /// The other one.
+        other: String,
+    },
     /// It was written by a later gnntop.
     #[error("{path} is written in format {major}, this gnntop reads up to {FORMAT_MAJOR}: update gnntop")]
     Newer {

@@ -5,19 +5,20 @@
 //! Going back is starting over and reading up to the new position as fast as it goes. What comes through a pipe is kept in
 //! a file meanwhile, and played as that file once all of it has come.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::outline::Outline;
 use super::polling::{Control, Progress, Source};
-use super::recording::{Recording, RecordingError};
+use super::recording::RecordingError;
 use super::status::{State, Status, Transport};
 use crate::stream::Sink;
 
+mod outlines;
 mod pacer;
 mod step_search;
 mod strand;
 
+use outlines::Outlines;
 use step_search::StepSearch;
 use strand::{Fed, Piped, Strand};
 
@@ -50,7 +51,8 @@ impl Default for PlaybackOptions {
 
 /// A recording that is being played.
 pub struct Playback {
-    path: PathBuf,
+    /// One recording, or those of the ranks of a run.
+    paths: Vec<PathBuf>,
     /// Where the recording comes through a pipe: what is kept of it.
     piped: Option<Piped>,
     /// Stretches that are read beside each other: several where recordings were put one after the other.
@@ -81,27 +83,42 @@ impl Playback {
     /// Opens the recording at `path` (`-` is standard input) and plays it on the system's clock.
     ///
     /// # Errors
-    /// As [`Recording::open`].
+    /// As [`super::Recording::open`].
     pub fn open(path: PathBuf, options: PlaybackOptions) -> Result<Self, RecordingError> {
+        Self::open_run(vec![path], options)
+    }
+
+    /// Opens the recordings of the ranks of a run, and plays them beside each other. Only one alone may be `-`.
+    ///
+    /// # Errors
+    /// When one of them cannot be opened, or is of another run than the first.
+    pub fn open_run(paths: Vec<PathBuf>, options: PlaybackOptions) -> Result<Self, RecordingError> {
         let start = Instant::now();
-        Self::with_clock(path, options, Box::new(move || start.elapsed()))
+        Self::of_all(paths, options, Box::new(move || start.elapsed()))
     }
 
     /// The same on another clock.
     ///
     /// # Errors
-    /// As [`Recording::open`].
+    /// As [`super::Recording::open`].
     pub fn with_clock(path: PathBuf, options: PlaybackOptions, clock: Clock) -> Result<Self, RecordingError> {
-        let (strands, piped, total_ns) = match Strand::open_pipe(&path)? {
+        Self::of_all(vec![path], options, clock)
+    }
+
+    fn of_all(paths: Vec<PathBuf>, options: PlaybackOptions, clock: Clock) -> Result<Self, RecordingError> {
+        let piped = if let [path] = paths.as_slice() { Strand::open_pipe(path)? } else { None };
+        let (strands, piped, total_ns) = match piped {
             Some((strand, piped)) => (vec![strand], Some(piped), None),
             None => {
-                let outline = strand::outline(&path);
-                (Strand::open_all(&path, None, outline.as_ref())?, None, total_ns(&path, outline.as_ref()))
+                let outlines = Outlines::of(&paths);
+                let strands = Strand::open_all(&paths, None, &outlines)?;
+                outlines.refuse_other_runs(&paths)?;
+                (strands, None, outlines.total_ns(&paths))
             }
         };
         let from_ns = u64::try_from(options.from.as_nanos()).unwrap_or(u64::MAX);
         let mut playback = Self {
-            path,
+            paths,
             piped,
             strands,
             last_tick: clock(),
@@ -125,13 +142,13 @@ impl Playback {
     /// Plays what came through a pipe as a file from now on, if all of it has come.
     fn take_over(&mut self) {
         let file = self.piped.as_ref().filter(|_| self.total_ns.is_none()).and_then(Piped::file);
-        let Some(file) = file.filter(|file| *file != self.path) else { return };
-        let outline = strand::outline(&file);
-        self.total_ns = total_ns(&file, outline.as_ref());
-        self.path = file;
+        let Some(file) = file.filter(|file| !self.paths.contains(file)) else { return };
+        self.paths = vec![file];
+        let outlines = Outlines::of(&self.paths);
+        self.total_ns = outlines.total_ns(&self.paths);
         self.position_ns = self.clamped(self.position_ns);
         // Ranks that came one after the other are read beside each other, from the beginning.
-        if outline.is_some_and(|outline| outline.parts.len() > 1) {
+        if outlines.has_several_parts() {
             (self.rewound, self.arrived, self.finished) = (true, false, false);
         }
         self.finished &= !self.looping;
@@ -204,7 +221,7 @@ impl Playback {
     fn reopen(&mut self, sink: &mut dyn Sink) {
         self.rewound = false;
         let title = self.piped.as_ref().map(Piped::title);
-        match Strand::open_all(&self.path, title, strand::outline(&self.path).as_ref()) {
+        match Strand::open_all(&self.paths, title, &Outlines::of(&self.paths)) {
             Ok(strands) => {
                 self.strands = strands;
                 sink.reset();
@@ -244,12 +261,6 @@ impl Playback {
             self.finished = true;
         }
     }
-}
-
-/// How long the recording at `path` is, of which this is known; `None` where nothing in it has a time.
-fn total_ns(path: &Path, outline: Option<&Outline>) -> Option<u64> {
-    let span = outline.map(|outline| outline.span).or_else(|| Recording::time_span(path))?;
-    Some(span.last_ns - span.first_ns)
 }
 
 impl Source for Playback {
@@ -330,7 +341,9 @@ impl Source for Playback {
                 }
             }
             Control::SeekStep(step) if self.total_ns.is_some() => {
-                self.search = StepSearch::begin(&self.path, step).ok()
+                // The ranks of a run take the same steps: the first one's tells where that is.
+                let begun = self.paths.first().map(|path| (path, Outlines::of(&self.paths).first_begins_ns()));
+                self.search = begun.and_then(|(path, begins_ns)| StepSearch::begin(path, begins_ns, step).ok());
             }
             Control::SeekStep(_) => (),
             Control::MarkRange => self.mark(),

@@ -12,14 +12,17 @@ use crate::stream::Sink;
 /// A recording that is read beside the one that is played, up to a step.
 pub(super) struct StepSearch {
     recording: Recording,
+    begins_ns: u64,
     found: Finder,
 }
 
 impl StepSearch {
     /// Begins to look for the first step with this number or a higher one.
-    pub(super) fn begin(path: &Path, step: u64) -> Result<Self, RecordingError> {
+    /// The recording begins so long after the one that is played.
+    pub(super) fn begin(path: &Path, begins_ns: u64, step: u64) -> Result<Self, RecordingError> {
         Ok(Self {
             recording: Recording::open(path)?,
+            begins_ns,
             found: Finder { step, first_ns: None, end_ns: None, clocks: Clocks::default() },
         })
     }
@@ -28,15 +31,17 @@ impl StepSearch {
     /// the start of the recording, or that there is none.
     pub(super) fn advance(&mut self, budget: Duration) -> Option<Option<u64>> {
         let began = Instant::now();
+        let from_start =
+            |(end_ns, first_ns): (u64, u64)| end_ns.saturating_sub(first_ns).saturating_add(self.begins_ns);
         loop {
             if let (Some(end_ns), Some(first_ns)) = (self.found.end_ns, self.found.first_ns) {
-                return Some(Some(end_ns.saturating_sub(first_ns)));
+                return Some(Some(from_start((end_ns, first_ns))));
             }
             match self.recording.advance(&mut self.found) {
                 Advance::Read => (),
                 Advance::Idle | Advance::End => {
                     let Finder { end_ns, first_ns, .. } = self.found;
-                    return Some(end_ns.zip(first_ns).map(|(end, first)| end.saturating_sub(first)));
+                    return Some(end_ns.zip(first_ns).map(from_start));
                 }
             }
             if began.elapsed() >= budget {

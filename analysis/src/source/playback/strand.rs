@@ -5,12 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::super::outline::Outline;
 use super::super::pipe::Pipe;
 use super::super::polling::Source;
 use super::super::recording::{Advance, Recording, RecordingError, STDIN};
 use super::super::spool::{MOST_BYTES, Spool};
 use super::super::status::Status;
+use super::outlines::Outlines;
 use super::pacer::Pacer;
 use crate::stream::Sink;
 
@@ -64,19 +64,29 @@ pub(super) struct Strand {
 }
 
 impl Strand {
-    /// Opens all stretches of the recording at `path` that are to be read beside each other, to be called `title` where that
-    /// is not its path.
+    /// Opens all stretches of the recordings at `paths` that are to be read beside each other, to be called `title` where
+    /// that is not their path.
     pub(super) fn open_all(
-        path: &Path,
+        paths: &[PathBuf],
         title: Option<&str>,
-        outline: Option<&Outline>,
+        outlines: &Outlines,
     ) -> Result<Vec<Self>, RecordingError> {
-        let pacer = || Pacer::new(outline.map(|outline| (outline.span.first_ns, outline.reference.clone())));
-        let strand = |recording: Recording| Self { recording: recording.titled(title), pacer: pacer() };
-        match outline.filter(|outline| outline.parts.len() > 1) {
-            Some(outline) => outline.parts.iter().map(|part| Recording::open_part(path, part).map(strand)).collect(),
-            None => Ok(vec![strand(Recording::open(path)?)]),
+        let mut strands = Vec::new();
+        for (path, outline) in paths.iter().zip(outlines.all()) {
+            let strand = |recording: Recording| Self {
+                recording: recording.titled(title),
+                pacer: Pacer::new(outlines.beginning()),
+            };
+            match outline.as_ref().filter(|outline| outline.parts.len() > 1) {
+                Some(outline) => {
+                    for part in &outline.parts {
+                        strands.push(strand(Recording::open_part(path, part)?));
+                    }
+                }
+                None => strands.push(strand(Recording::open(path)?)),
+            }
         }
+        Ok(strands)
     }
 
     /// Opens what comes through a pipe so that it can be played as a file once all of it has come; `None` for what is no pipe,
@@ -138,11 +148,6 @@ impl Strand {
     pub(super) fn status(&self) -> Status {
         self.recording.status()
     }
-}
-
-/// Looks over the file at `path`; `None` for a pipe, and for a session's directory.
-pub(super) fn outline(path: &Path) -> Option<Outline> {
-    (path != Path::new("-")).then(|| Recording::outline(path))?
 }
 
 #[cfg(test)]
@@ -243,6 +248,25 @@ mod tests {
             assert!(player.run.members().iter().all(|member| member.store.losses().is_complete()));
             assert!(player.run.notes().is_empty(), "{:?}", player.run.notes());
         }
+    }
+
+    #[test]
+    fn recordings_of_ranks_are_played_beside_each_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths: Vec<PathBuf> = (0..3)
+            .map(|rank| {
+                let path = dir.path().join(format!("rank{rank}.gnntop"));
+                fs::write(&path, parallel().session(rank)).unwrap();
+                path
+            })
+            .collect();
+        let mut playback = Playback::open_run(paths, PlaybackOptions { speed: 100.0, ..Default::default() }).unwrap();
+        let mut run = Run::default();
+        while !matches!(playback.status().state, State::Ended(_)) {
+            playback.poll(&mut run, Duration::from_secs(1));
+        }
+        let steps: Vec<u64> = run.ranks().all().iter().map(|rank| rank.store.steps().total()).collect();
+        assert_eq!((steps, run.notes()), (vec![60, 60, 60], Vec::<String>::new()));
     }
 
     #[test]

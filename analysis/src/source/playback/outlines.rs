@@ -1,0 +1,76 @@
+//! What is known of the recordings that are played together before they are read: when the first of them begins and the
+//! last one ends, on one clock.
+
+use std::path::{Path, PathBuf};
+
+use gnntop_wire::SessionInfo;
+
+use super::super::outline::{Outline, TimeSpan};
+use super::super::recording::{Recording, RecordingError};
+use crate::stream::align;
+
+/// A look over each recording; nothing for a pipe, and for a session's directory.
+pub(super) struct Outlines(Vec<Option<Outline>>);
+
+impl Outlines {
+    /// Looks over the files at `paths`.
+    pub(super) fn of(paths: &[PathBuf]) -> Self {
+        let outline = |path: &PathBuf| if path == Path::new("-") { None } else { Recording::outline(path) };
+        Self(paths.iter().map(outline).collect())
+    }
+
+    /// In the order of the files.
+    pub(super) fn all(&self) -> &[Option<Outline>] {
+        &self.0
+    }
+
+    /// Says which of several files is of another run than the first.
+    pub(super) fn refuse_other_runs(&self, paths: &[PathBuf]) -> Result<(), RecordingError> {
+        let run = |outline: &Option<Outline>| Some(outline.as_ref()?.reference.as_ref()?.place.as_ref()?.run.clone());
+        let (Some(first), Some(path)) = (self.0.first(), paths.first()) else { return Ok(()) };
+        let is_other = |outline: &Option<Outline>| run(outline).is_none() || run(outline) != run(first);
+        match self.0.iter().skip(1).position(is_other).and_then(|at| paths.get(at + 1)) {
+            Some(other) => {
+                Err(RecordingError::OtherRun { path: path.display().to_string(), other: other.display().to_string() })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether there are stretches to be read beside each other in one file.
+    pub(super) fn has_several_parts(&self) -> bool {
+        self.0.iter().flatten().any(|outline| outline.parts.len() > 1)
+    }
+
+    /// The first instant of all, on the clock of the first session, and that session.
+    pub(super) fn beginning(&self) -> Option<(u64, Option<SessionInfo>)> {
+        let reference = self.0.iter().flatten().next()?.reference.clone();
+        Some((self.span()?.first_ns, reference))
+    }
+
+    /// When the first recording begins, from the first instant of all.
+    pub(super) fn first_begins_ns(&self) -> u64 {
+        let first = self.0.first().and_then(Option::as_ref).map(|outline| outline.span.first_ns);
+        first.zip(self.span()).map_or(0, |(first_ns, span)| first_ns.saturating_sub(span.first_ns))
+    }
+
+    /// How long all of it is; `None` where nothing has a time.
+    pub(super) fn total_ns(&self, paths: &[PathBuf]) -> Option<u64> {
+        let alone = || if let [path] = paths { Recording::time_span(path) } else { None };
+        self.span().or_else(alone).map(|span| span.last_ns - span.first_ns)
+    }
+
+    /// First and last instant of all, on the clock of the first session.
+    fn span(&self) -> Option<TimeSpan> {
+        let reference = self.0.iter().flatten().next()?.reference.as_ref();
+        let on_common_clock = |outline: &Outline| {
+            let sessions = outline.reference.as_ref().zip(reference);
+            let offset_ns = sessions.map_or(0, |(session, reference)| align(session, reference).offset_ns);
+            let TimeSpan { first_ns, last_ns } = outline.span;
+            (first_ns.saturating_add_signed(offset_ns), last_ns.saturating_add_signed(offset_ns))
+        };
+        let spans = self.0.iter().flatten().map(on_common_clock);
+        let (first_ns, last_ns) = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+        Some(TimeSpan { first_ns, last_ns: last_ns.max(first_ns) })
+    }
+}
