@@ -1,5 +1,8 @@
 //! `gnntop import`: tables and traces into recordings.
 
+mod chrome;
+mod doubts;
+mod forms;
 mod published;
 
 use std::fs;
@@ -13,8 +16,9 @@ use gnntop_analysis::store::Store;
 
 fn imported(path: &Path, columns: &[&str], marks: &[MarkFile]) -> Result<(Imported, Store), ImportError> {
     let mappings: Vec<Mapping> = columns.iter().map(|text| Mapping::parse(text).unwrap()).collect();
+    let given = Given { columns: mappings, marks: marks.to_vec(), ..Given::default() };
     let mut bytes = Vec::new();
-    let done = import::csv(path, &mappings, marks, &Given::default(), &mut bytes)?;
+    let done = import::csv(path, &given, &mut bytes)?;
     Ok((done, store_of(&bytes)))
 }
 
@@ -85,18 +89,19 @@ fn what_is_no_table_of_steps_is_refused_with_its_place() {
         sessions.run(all).refused(words);
         assert!(!sessions.path().join("t.gnntop").exists(), "nothing is left behind");
     };
-    refused("", &[], "no column tells how long a step took");
+    refused("", &[], "is empty");
+    refused("a\n1\n", &[], "no column tells how long a step took");
     refused("step_ms\n", &[], "no rows below the head");
-    refused("step_ms\n5\nfast\n", &[], "line 3: step_ms is \"fast\", which is no time");
+    refused("step_ms\n5\nfast\n", &[], "line 3: step_ms is \"fast\", which is not a time");
     refused("step_ms\n-5\n", &[], "line 2: step_ms is \"-5\"");
-    refused("step_ms\ninf\n", &[], "which is no time");
-    refused("step_ms,a\n1\n", &[], "t.csv: CSV error");
+    refused("step_ms\ninf\n", &[], "which is not a time");
+    refused("step_ms,a\n1\n2,3\n", &[], "line 2 has 1 cell, the head names 2 columns");
     refused("step_ms\n1\n", &["--column", "loss=l"], "has no column \"l\"; it has step_ms");
     refused("step_ms\n1\n", &["--marks", "gc=nowhere.csv"], "cannot read nowhere.csv");
     let ran = sessions.run(["import", "csv", "t.csv", "-o", "t.gnntop", "--column", "banana=l"]);
     assert_eq!(ran.code, Some(2));
     let endless = format!("step_ms\n{}\n", "9".repeat(400));
-    refused(&endless, &[], "which is no time");
+    refused(&endless, &[], "which is not a time");
 }
 
 /// A disk that is full.
@@ -117,7 +122,7 @@ fn why_a_recording_cannot_be_written_is_said_once() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run.csv");
     fs::write(&path, "step_ms\n5\n").unwrap();
-    let error = import::csv(&path, &[], &[], &Given::default(), Full).unwrap_err();
+    let error = import::csv(&path, &Given::default(), Full).unwrap_err();
     let said = format!("{:#}", anyhow::Error::new(error));
     assert_eq!(said, "cannot write the recording: no storage space");
 }
@@ -176,16 +181,16 @@ fn a_trace_of_torch_becomes_steps_phases_and_spans() {
 fn what_is_no_trace_is_refused() {
     let sessions = Sessions::new();
     for (text, words) in [
-        ("", "is no trace"),
-        ("42", "is no trace"),
+        ("", "is not a trace"),
+        ("42", "is not a trace"),
         ("{\"traceEvents\":[]}", "no complete event"),
         ("{\"traceEvents\":[{\"ph\":\"X\",\"ts\":1,\"dur\":-1}]}", "no complete event"),
-        ("[{\"ph\":\"X\",\"ts\":1,\"dur\":1}", "is no trace"),
+        ("[{\"ph\":\"X\",\"ts\":1,\"dur\":1}", "is not a trace"),
     ] {
         let file = sessions.file("t.json", text.as_bytes());
         sessions.run(["import", "chrome", file.to_str().unwrap(), "-o", "t.gnntop"]).refused(words);
     }
     let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
     let file = sessions.file("t.json", deep.as_bytes());
-    sessions.run(["import", "chrome", file.to_str().unwrap(), "-o", "t.gnntop"]).refused("is no trace");
+    sessions.run(["import", "chrome", file.to_str().unwrap(), "-o", "t.gnntop"]).refused("is not a trace");
 }

@@ -9,6 +9,7 @@ use gnntop_wire::Place;
 use super::exit::SUCCESS;
 use super::new_file::NewFile;
 use super::output;
+use crate::import::chrome::Said;
 use crate::import::{self, Given, ImportError, Imported, Mapping, MarkFile};
 use gnntop_analysis::figures::count;
 
@@ -16,9 +17,11 @@ const EXAMPLES: &str = "\
 Examples:
   gnntop import csv steps.csv -o run.gnntop
   gnntop import csv steps.csv -o run.gnntop --column duration=iter_time:s --column phase:forward=fwd:ms
-  gnntop import csv steps.csv -o run.gnntop --marks gc=gc_events.csv
+  gnntop import csv steps.csv.gz -o run.gnntop --marks gc=gc_events.csv --batch-size 512
+  gnntop import csv phases.csv -o run.gnntop --column phase=name --column duration=took:us
   gnntop import csv rank0.csv -o rank0.gnntop --only phase=0 --rank 0/4 --stage 0/4 --fact micro-batches=5
-  gnntop import chrome trace.json -o run.gnntop       what torch.profiler writes
+  gnntop import chrome trace.json.gz -o run.gnntop    what torch.profiler writes
+  gnntop import chrome rank1.json -o rank1.gnntop --rank 1/4 --step train_step
   gnntop report run.gnntop
 
 docs/import.md lists the roles and units of columns.";
@@ -33,7 +36,7 @@ pub(super) struct ImportArguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum ImportCommand {
-    /// A table with a row for each step
+    /// A table with a row for each step, or for each phase of one
     Csv(CsvArguments),
     /// A trace in Chrome's JSON format, as torch.profiler writes it
     Chrome(ChromeArguments),
@@ -41,13 +44,22 @@ enum ImportCommand {
 
 #[derive(Debug, clap::Args)]
 struct CsvArguments {
-    /// The table; its first row names the columns
+    /// The table, plain or packed with gzip; its first row names the columns
     file: PathBuf,
     #[command(flatten)]
     to: To,
     /// What a column means, beside those whose names are plain; can be given several times
     #[arg(long = "column", value_name = "ROLE=COLUMN[:UNIT]", value_parser = mapping)]
     columns: Vec<Mapping>,
+    /// A column to leave alone, whatever its name; can be given several times
+    #[arg(long = "ignore", value_name = "COLUMN")]
+    ignored: Vec<String>,
+    /// What separates the columns, such as ';' or tab; guessed from the first rows unless given
+    #[arg(long, value_name = "CHARACTER", value_parser = separator)]
+    separator: Option<u8>,
+    /// Graphs, images or other samples in the batch of every step, where no column tells
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    batch_size: Option<u64>,
     /// A table of events to mark, with a column step_idx or timestamp_s; can be given several times
     #[arg(long, value_name = "NAME=FILE", value_parser = mark_file)]
     marks: Vec<MarkFile>,
@@ -57,6 +69,13 @@ struct CsvArguments {
     /// A number of the whole run, such as micro-batches=5; can be given several times
     #[arg(long = "fact", value_name = "NAME=NUMBER", value_parser = fact)]
     facts: Vec<(String, f64)>,
+    #[command(flatten)]
+    standing: Standing,
+}
+
+// Where the rank that was measured stands in its run. No doc comment: clap would show it as that of the command.
+#[derive(Debug, clap::Args)]
+struct Standing {
     /// Which rank this is, and of how many, such as 0/4
     #[arg(long, value_name = "R/N", value_parser = of)]
     rank: Option<(u32, u32)>,
@@ -68,27 +87,55 @@ struct CsvArguments {
     run_id: String,
 }
 
-impl CsvArguments {
-    /// What is said beside the columns. Ranks are counted copy after copy.
-    fn given(&self) -> Given {
-        let place = self.rank.map(|(rank, ranks)| {
+impl Standing {
+    /// As the stream has it. Ranks are counted copy after copy.
+    fn place(&self) -> Option<Place> {
+        self.rank.map(|(rank, ranks)| {
             let (stage, stages) = self.stage.unwrap_or((0, 1));
             let (copy, copies) = (rank / stages, (ranks / stages).max(1));
             Place { run: self.run_id.clone(), rank, ranks, stage, stages, copy, copies, ..Place::default() }
-        });
-        Given { only: self.only.clone(), place, facts: self.facts.clone() }
+        })
+    }
+}
+
+impl CsvArguments {
+    /// What is said beside the table.
+    fn given(&self) -> Given {
+        Given {
+            columns: self.columns.clone(),
+            ignored: self.ignored.clone(),
+            separator: self.separator,
+            marks: self.marks.clone(),
+            only: self.only.clone(),
+            batch_size: self.batch_size,
+            place: self.standing.place(),
+            facts: self.facts.clone(),
+        }
     }
 }
 
 #[derive(Debug, clap::Args)]
 struct ChromeArguments {
-    /// The trace
+    /// The trace, plain or packed with gzip
     file: PathBuf,
     #[command(flatten)]
     to: To,
     /// An annotation that is a phase, beside those that torch.profiler and the standard phases name
     #[arg(long = "phase", value_name = "PHASE=ANNOTATION", value_parser = pair)]
     phases: Vec<(String, String)>,
+    /// The annotation that is a step, such as train_step; those of profiler.step() unless given
+    #[arg(long, value_name = "NAME")]
+    step: Option<String>,
+    #[command(flatten)]
+    standing: Standing,
+}
+
+impl ChromeArguments {
+    /// What is said beside the trace.
+    fn said(&self) -> Said {
+        let Self { phases, step, standing, .. } = self;
+        Said { phases: phases.clone(), step: step.clone(), place: standing.place(), run: standing.run_id.clone() }
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -96,9 +143,18 @@ struct To {
     /// The recording to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
+}
+
+fn separator(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        b"tab" | b"\\t" => Ok(b'\t'),
+        b"space" => Ok(b' '),
+        [byte] if byte.is_ascii() && !byte.is_ascii_alphanumeric() && !b"\"#\n".contains(byte) => Ok(*byte),
+        _ => Err("give one character, such as ',' or ';', or tab or space".to_owned()),
+    }
 }
 
 fn mapping(text: &str) -> Result<Mapping, String> {
@@ -134,16 +190,17 @@ fn mark_file(text: &str) -> Result<MarkFile, String> {
 pub(super) fn import(arguments: &ImportArguments) -> anyhow::Result<u8> {
     let (to, imported) = match &arguments.command {
         ImportCommand::Csv(arguments) => {
-            let CsvArguments { file, to, columns, marks, .. } = arguments;
+            let CsvArguments { file, to, marks, .. } = arguments;
             let inputs: Vec<&Path> =
                 std::iter::once(file).chain(marks.iter().map(|mark| &mark.path)).map(PathBuf::as_path).collect();
-            (to, into_file(to, &inputs, |out| import::csv(file, columns, marks, &arguments.given(), out))?)
+            (to, into_file(to, &inputs, |out| import::csv(file, &arguments.given(), out))?)
         }
-        ImportCommand::Chrome(ChromeArguments { file, to, phases }) => {
-            (to, into_file(to, &[file], |out| import::chrome::trace(file, phases, out))?)
+        ImportCommand::Chrome(arguments) => {
+            let ChromeArguments { file, to, .. } = arguments;
+            (to, into_file(to, &[file], |out| import::chrome::trace(file, &arguments.said(), out))?)
         }
     };
-    imported.notes.iter().for_each(|line| output::note(line));
+    imported.account.lines().iter().for_each(|line| output::note(line));
     let (steps, events) = (count(imported.steps), count(imported.events));
     output::note(&format!("{}: {steps} steps, {events} events", to.output.display()));
     Ok(SUCCESS)

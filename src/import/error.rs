@@ -11,14 +11,6 @@ pub enum ImportError {
         /// What the system said.
         error: std::io::Error,
     },
-    /// The file is no table.
-    #[error("{path}: {error}")]
-    Csv {
-        /// The file.
-        path: String,
-        /// What is wrong, and where.
-        error: csv::Error,
-    },
     /// A column that was asked for is not there.
     #[error("{path} has no column {column:?}; it has {there}")]
     NoColumn {
@@ -30,7 +22,7 @@ pub enum ImportError {
         there: String,
     },
     /// A value is not what its column should hold.
-    #[error("{path}, line {line}: {column} is {value:?}, which is no {wanted}")]
+    #[error("{path}, line {line}: {column} is {value:?}, which is not a {wanted}")]
     Value {
         /// The file.
         path: String,

@@ -1,16 +1,36 @@
-//! What a person says about a table that the table does not: which rows count, which rank of which run it is of, and
-//! numbers that hold for the whole run.
+//! What a person says about a table that the table does not: what columns mean, which rows count, which rank of which run
+//! it is of, and numbers that hold for the whole run.
 
 use gnntop_wire::Place;
 
 use super::error::ImportError;
+use super::mapping::Mapping;
 use super::table::{Row, Table};
 
-/// What is said beside the columns.
+/// Events in a table of their own, such as garbage collections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MarkFile {
+    /// What the marks are called.
+    pub name: String,
+    /// The table: with a column `step` or `step_idx`, or a time stamp, and maybe a duration.
+    pub path: std::path::PathBuf,
+}
+
+/// What is said beside the table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Given {
+    /// What columns mean, beside those whose names are plain.
+    pub columns: Vec<Mapping>,
+    /// Columns that are left alone, whatever their names.
+    pub ignored: Vec<String>,
+    /// What separates the columns; guessed where it is not given.
+    pub separator: Option<u8>,
+    /// Events in tables of their own.
+    pub marks: Vec<MarkFile>,
     /// Columns that must have these values for a row to count.
     pub only: Vec<(String, String)>,
+    /// Graphs, or whatever the batches are made of, in every step.
+    pub batch_size: Option<u64>,
     /// Where the rank that was measured stands in its run.
     pub place: Option<Place>,
     /// Numbers of the whole run, such as `micro-batches`, which become marks at its start.

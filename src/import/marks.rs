@@ -4,28 +4,24 @@ use std::io::Write;
 
 use gnntop_wire::{Event, Mark, NameKind};
 
+use super::account::Account;
+use super::columns::of_marks;
 use super::error::ImportError;
-use super::layout::Survey;
+use super::given::MarkFile;
 use super::mapping::{Mapping, Role};
 use super::rows::{Rows, positions};
-use super::table::Table;
+use super::survey::{Numbering, Survey};
+use super::table::{COUNT, TIME, Table};
 use super::writer::{START_NS, Writer};
+use gnntop_analysis::figures::count;
 
-/// Marks that are read at the most: about 60 MB of memory.
+/// Marks that are read at the most: about 80 MB of memory.
 const MAX_MARKS: usize = 1_000_000;
 
-/// Events in a table of their own, such as garbage collections.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MarkFile {
-    /// What the marks are called.
-    pub name: String,
-    /// The table: with a column `step` or `step_idx`, or `timestamp_s`, and maybe a duration.
-    pub path: std::path::PathBuf,
-}
-
 /// One mark: at a time, or somewhere in or after a step.
-struct Marked<'a> {
-    name: &'a str,
+struct Marked {
+    file: usize,
+    line: u64,
     step: Option<u64>,
     end_ns: Option<f64>,
     duration_ns: Option<f64>,
@@ -44,83 +40,138 @@ impl Placed<'_> {
     }
 }
 
+/// Places marks, and counts those for which there is no place.
+struct Placing<'a> {
+    files: &'a [MarkFile],
+    placed: Vec<Placed<'a>>,
+    /// For each file and reason, how many marks were left out, and the first of them.
+    lost: Vec<(usize, &'static str, u64, String)>,
+}
+
+impl<'a> Placing<'a> {
+    fn put(&mut self, mark: &Marked, t_ns: u64) {
+        let name = self.files.get(mark.file).map_or("", |file| file.name.as_str());
+        self.placed.push(Placed { t_ns, name, value: mark.duration_ns.map(|ns| ns / 1e6) });
+    }
+
+    fn lose(&mut self, mark: &Marked, reason: &'static str) {
+        match self.lost.iter_mut().find(|(file, known, ..)| (*file, *known) == (mark.file, reason)) {
+            Some((_, _, lost, _)) => *lost += 1,
+            None => {
+                let step = mark.step.map_or_else(String::new, |step| format!(" (step {step})"));
+                self.lost.push((mark.file, reason, 1, format!("line {}{step}", mark.line)));
+            }
+        }
+    }
+
+    fn warnings(&self) -> impl Iterator<Item = String> + '_ {
+        self.lost.iter().filter_map(|(file, reason, lost, first)| {
+            let path = self.files.get(*file)?.path.display();
+            let marks = if *lost == 1 { "1 mark was".to_owned() } else { format!("{} marks were", count(*lost)) };
+            Some(format!("{path}, {first}: {marks} left out: {reason}"))
+        })
+    }
+}
+
+const NO_TIMES: &str = "the steps have no time stamps, and the mark tells no step";
+const NOT_THEN: &str = "they lie far outside the run: is their clock the table's, and are they of this run?";
+const NO_STEP: &str = "the table has no such step: are they of this run?";
+const NO_PLACE: &str = "they have neither a time nor a step";
+
 /// Reads the marks and finds their times, in whose order they come.
 pub(super) fn place<'a>(
     files: &'a [MarkFile],
     rows: &Rows<'_>,
     survey: &Survey,
+    account: &mut Account,
 ) -> Result<Vec<Placed<'a>>, ImportError> {
     let mut marks = Vec::new();
-    for file in files {
-        read(file, &mut marks)?;
+    for (at, file) in files.iter().enumerate() {
+        read(at, file, &mut marks, account)?;
     }
-    let (mut placed, mut by_step) = (Vec::new(), Vec::new());
+    let (mut placing, mut by_step) = (Placing { files, placed: Vec::new(), lost: Vec::new() }, Vec::new());
+    // As far behind the run as the run is long, a mark is of another one.
+    let latest_ns = START_NS as f64 + 2.0 * survey.elapsed_ns() + 2.0 * survey.usual_ns() + 1e9;
     for mark in marks {
-        let value = mark.duration_ns.map(|ns| ns / 1e6);
-        match mark.end_ns.filter(|_| survey.has_times) {
-            Some(end_ns) => {
-                let t_ns = START_NS as f64 + end_ns - survey.zero_ns;
-                placed.extend((t_ns >= 0.0).then_some(Placed { t_ns: t_ns as u64, name: mark.name, value }));
-            }
-            None => by_step.extend(mark.step.map(|step| (step, mark))),
+        match (mark.end_ns, survey.zero_ns(), mark.step) {
+            (Some(end_ns), Some(zero_ns), _) => match START_NS as f64 + end_ns - zero_ns {
+                t_ns if (0.0..=latest_ns).contains(&t_ns) => placing.put(&mark, t_ns as u64),
+                _ => placing.lose(&mark, NOT_THEN),
+            },
+            (_, _, Some(_)) => by_step.push(mark),
+            (Some(_), None, None) => placing.lose(&mark, NO_TIMES),
+            (None, _, None) => placing.lose(&mark, NO_PLACE),
         }
     }
     if !by_step.is_empty() {
-        by_step.sort_by_key(|(step, _)| *step);
-        place_in_steps(&by_step, rows, survey, &mut placed)?;
+        by_step.sort_by_key(|mark| mark.step);
+        if rows.has(&Role::Step) && survey.numbering() == Numbering::Rows {
+            account
+                .guessed
+                .push("a mark's step is the number of a row, as the steps' own numbers start over".to_owned());
+        }
+        place_in_steps(&by_step, rows, survey, &mut placing)?;
     }
-    placed.sort_by_key(|mark| mark.t_ns);
-    Ok(placed)
+    account.warnings.extend(placing.warnings());
+    placing.placed.sort_by_key(|mark| mark.t_ns);
+    Ok(placing.placed)
 }
 
-/// Places marks of which only the steps are known: where their step was long, or after the step.
-fn place_in_steps<'a>(
-    marks: &[(u64, Marked<'a>)],
+/// Places marks of which only the steps are known, by the table's own numbers: where their step was long, or after the
+/// step.
+fn place_in_steps(
+    marks: &[Marked],
     rows: &Rows<'_>,
     survey: &Survey,
-    placed: &mut Vec<Placed<'a>>,
+    placing: &mut Placing<'_>,
 ) -> Result<(), ImportError> {
-    let (mut marks, mut layout, mut number) = (marks.iter().peekable(), survey.layout(), 0);
+    let (mut marks, mut layout, mut row) = (marks.iter().peekable(), survey.layout(), 0);
     rows.each(|step| {
-        number += 1;
-        let id = if survey.is_numbered { step.step } else { number };
+        row += 1;
+        let own = if survey.numbering() == Numbering::Rows { row } else { step.step };
         let (_, end_ns) = layout.lay(step);
-        while marks.next_if(|(of, _)| *of < id).is_some() {}
-        while let Some((_, mark)) = marks.next_if(|(of, _)| *of == id) {
+        while let Some(mark) = marks.next_if(|mark| mark.step < Some(own)) {
+            placing.lose(mark, NO_STEP);
+        }
+        while let Some(mark) = marks.next_if(|mark| mark.step == Some(own)) {
             let half_ns = mark.duration_ns.unwrap_or(0.0) / 2.0;
-            let shows = half_ns > 0.0 && step.duration_ns - survey.usual_ns >= half_ns;
+            let shows = half_ns > 0.0 && step.duration_ns - survey.usual_ns() >= half_ns;
             // Without time stamps there is no time between steps in which it could lie.
-            let t_ns = if shows || !survey.has_times { end_ns } else { end_ns + 1 };
-            placed.push(Placed { t_ns, name: mark.name, value: mark.duration_ns.map(|ns| ns / 1e6) });
+            placing.put(mark, if shows || !survey.has_times { end_ns } else { end_ns + 1 });
         }
         Ok(())
-    })
+    })?;
+    marks.for_each(|mark| placing.lose(mark, NO_STEP));
+    Ok(())
 }
 
-fn read<'a>(file: &'a MarkFile, marks: &mut Vec<Marked<'a>>) -> Result<(), ImportError> {
-    let table = Table::open(&file.path)?;
-    let guessed = Mapping::guess(&table.columns);
+fn read(at: usize, file: &MarkFile, marks: &mut Vec<Marked>, account: &mut Account) -> Result<(), ImportError> {
+    let table = Table::open(&file.path, None)?;
+    let guessed = of_marks(&table, account)?;
     let columns = positions(&table, &guessed)?;
-    let at = |role: &Role| columns.iter().find(|(mapping, _)| mapping.role == *role).copied();
-    let (step, end, duration) = (at(&Role::Step), at(&Role::End), at(&Role::Duration));
-    let nothing = |reason: &str| ImportError::Nothing { path: table.path().to_owned(), reason: reason.to_owned() };
+    let place_of = |role: &Role| columns.iter().find(|(mapping, _)| mapping.role == *role).copied();
+    let (step, end, duration) = (place_of(&Role::Step), place_of(&Role::End), place_of(&Role::Duration));
     if step.is_none() && end.is_none() {
-        return Err(nothing("has neither a column step nor timestamp_s: when its marks were is not known"));
+        return Err(table.useless("has neither a column step nor timestamp_s: when its marks were is not known"));
     }
     table.each(|row| {
-        let number = |column: Option<(&Mapping, usize)>, wanted| match column {
-            Some((mapping, at)) => Ok(row.number(at, 0.0, wanted)?.map(|n| n * mapping.scale.factor)),
-            None => Ok::<Option<f64>, ImportError>(None),
-        };
         if marks.len() == MAX_MARKS {
-            return Err(nothing("more than 1,000,000 marks: leave some out"));
+            return Err(table.useless("more than 1,000,000 marks: leave some out"));
         }
         marks.push(Marked {
-            name: &file.name,
-            step: number(step, "step")?.map(|n| n as u64),
-            end_ns: number(end, "time")?,
-            duration_ns: number(duration, "time")?,
+            file: at,
+            line: row.place.line,
+            step: column(step, |mapping, at| row.number(at, mapping.factor(), &COUNT))?.map(|n| n as u64),
+            end_ns: column(end, |mapping, at| row.stamp(at, mapping.factor()))?,
+            duration_ns: column(duration, |mapping, at| row.number(at, mapping.factor(), &TIME))?,
         });
         Ok(())
     })
+}
+
+fn column(
+    column: Option<(&Mapping, usize)>,
+    read: impl Fn(&Mapping, usize) -> Result<Option<f64>, ImportError>,
+) -> Result<Option<f64>, ImportError> {
+    column.map_or(Ok(None), |(mapping, at)| read(mapping, at))
 }

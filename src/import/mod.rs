@@ -1,27 +1,43 @@
 //! Makes recordings of what other programs measured: tables of steps, and traces in Chrome's format.
 //!
 //! ```text
-//! table.csv + mapping ─▶ table.rs ─▶ rows.rs ─▶ layout.rs, marks.rs ─▶ steps.rs ─┐
-//!                                                                                ├─▶ writer.rs ─▶ recording
-//! trace.json ──────────▶ chrome.rs ──────────────────────────────────────────────┘
+//! table.csv ─▶ input.rs ─▶ lines.rs ─▶ cells.rs ─▶ table.rs ─▶ rows.rs ─▶ survey.rs, doubts.rs ─▶ steps.rs ─┐
+//!          what is said and guessed: mapping.rs, guess.rs ─▶ columns.rs ─▶┘          marks.rs ───▶┘         ├─▶ writer.rs
+//! trace.json ─▶ input.rs ─▶ chrome ─────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
 //! What comes out is a recording like any other, whose publisher says that it was imported. Nothing is made up: what
-//! the input does not tell, such as the time between steps that have no time stamps, is said in the recording's head.
+//! the input does not tell, such as the time between steps that have no time stamps, is said in the recording's head;
+//! and what it says that cannot be is refused, or warned of, with its line.
 
+mod account;
+mod cells;
 pub mod chrome;
+mod columns;
+mod dialect;
+mod doubts;
 mod error;
+mod events;
 mod given;
+mod guess;
+mod input;
 mod layout;
+mod lines;
 mod mapping;
 mod marks;
+mod oddities;
+mod order;
 mod rows;
+mod signals;
 mod steps;
+mod survey;
 mod table;
+mod units;
 mod writer;
 
+pub use account::Account;
 pub use error::ImportError;
-pub use given::Given;
-pub use mapping::{Mapping, Role, Scale};
-pub use marks::MarkFile;
+pub use given::{Given, MarkFile};
+pub use mapping::{Mapping, Role};
 pub use steps::{Imported, csv};
+pub use units::Scale;

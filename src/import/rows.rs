@@ -1,19 +1,34 @@
 //! The rows of a table as steps, read anew each time they are gone through: tables may be larger than the memory.
 
+use std::cell::OnceCell;
+
 use gnntop_wire::BatchShape;
 
+use super::columns::Columns;
 use super::error::ImportError;
 use super::given::{Given, counts};
-use super::mapping::{Mapping, Role, Scale};
-use super::table::{Row, Table};
+use super::lines::Place;
+use super::mapping::{Mapping, Role};
+use super::order::Order;
+use super::table::{COUNT, NUMBER, READING, Row, TIME, Table};
 
-/// No step takes longer, and no table spans more: a hundred years.
-const LONGEST_NS: f64 = 3.2e18;
+/// Names of phases that a column may have.
+const MAX_PHASES: usize = 64;
+/// Phases of this name are the step itself.
+const WHOLE: [&str; 4] = ["step", "total", "iteration", "batch"];
+
+/// Columns that tell apart what must not be one recording.
+const APART: [&str; 6] = ["run", "run_num", "run_id", "run_name", "rank", "global_rank"];
 
 /// One step, as the table tells it. Times are nanoseconds.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Measured {
+    /// Where it is told; the first of its rows.
+    pub(super) place: Place,
+    /// The table's own number, or else that of the row.
     pub(super) step: u64,
     pub(super) epoch: u64,
+    pub(super) start_ns: Option<f64>,
     pub(super) end_ns: Option<f64>,
     pub(super) duration_ns: f64,
     pub(super) before_ns: Vec<f64>,
@@ -28,31 +43,242 @@ impl Measured {
     pub(super) fn lead_ns(&self) -> f64 {
         self.duration_ns + self.before_ns.iter().sum::<f64>()
     }
+
+    fn clear(&mut self, number: u64, place: Place) {
+        let (before_ns, phase_ns, values) =
+            (std::mem::take(&mut self.before_ns), std::mem::take(&mut self.phase_ns), std::mem::take(&mut self.values));
+        *self = Self { step: number, place, before_ns, phase_ns, values, ..Self::default() };
+        self.before_ns.clear();
+        self.phase_ns.clear();
+        self.values.clear();
+    }
 }
 
 /// The rows that count.
 pub(super) struct Rows<'a> {
-    table: &'a Table,
+    pub(super) table: Table,
     columns: Vec<(&'a Mapping, usize)>,
     conditions: Vec<(usize, &'a str)>,
+    batch_size: Option<u64>,
+    /// In a table with a row for each phase: the column with their names, and these.
+    long: Option<(usize, Vec<String>)>,
+    /// Which of a step's values add up.
+    are_totals: Vec<bool>,
+    /// A column that tells runs or ranks apart, and what it says first.
+    apart: Option<(usize, OnceCell<String>)>,
 }
 
 impl<'a> Rows<'a> {
-    pub(super) fn new(table: &'a Table, mappings: &'a [Mapping], given: &'a Given) -> Result<Self, ImportError> {
-        Ok(Self { table, columns: positions(table, mappings)?, conditions: given.conditions(table)? })
+    pub(super) fn new(table: Table, columns: &'a Columns, given: &'a Given) -> Result<Self, ImportError> {
+        let places = positions(&table, &columns.mappings)?;
+        let conditions = given.conditions(&table)?;
+        let named = places.iter().find(|(mapping, _)| columns.is_long && mapping.role == Role::PhaseName);
+        let long = match named {
+            Some((_, at)) => Some((*at, phase_names(&table, *at, &conditions)?)),
+            None => None,
+        };
+        let is_total = |mapping: &Mapping| match mapping.role {
+            Role::Total(_) => Some(true),
+            Role::Signal(_) | Role::Cumulative(_) | Role::Counter(_) => Some(false),
+            _ => None,
+        };
+        let are_totals = columns.mappings.iter().filter_map(is_total).collect();
+        let is_free = |at: &usize| {
+            let column = &table.columns()[*at];
+            APART.contains(&column.to_lowercase().as_str())
+                && !given.ignored.contains(column)
+                && !given.only.iter().any(|(only, _)| only == column)
+                && !columns.mappings.iter().any(|mapping| mapping.column == *column)
+        };
+        let apart = (0..table.columns().len()).find(is_free).map(|at| (at, OnceCell::new()));
+        Ok(Self { table, columns: places, conditions, batch_size: given.batch_size, long, are_totals, apart })
+    }
+
+    /// An order of the rows by what they tell.
+    pub(super) fn order_by(&self, rows: u64, key: impl Fn(&Measured) -> u64) -> Result<Order, ImportError> {
+        let (mut order, mut step, mut number) = (Order::of(rows), Measured::default(), 0);
+        self.table.each(|row| {
+            if counts(row, &self.conditions) {
+                number += 1;
+                self.read(row, number, &mut step)?;
+                order.add(key(&step), row.place);
+            }
+            Ok(())
+        })?;
+        order.sort();
+        Ok(order)
+    }
+
+    /// Refuses a row of another run or rank than those before.
+    fn keep_apart(&self, row: &Row<'_>) -> Result<(), ImportError> {
+        let Some((at, first)) = &self.apart else { return Ok(()) };
+        let (column, here) = (&self.table.columns()[*at], row.text(*at));
+        let first = first.get_or_init(|| here.to_owned());
+        if first == here {
+            return Ok(());
+        }
+        Err(self.table.useless(format!(
+            "line {}: {column} is {here:?}, in the rows before it is {first:?}: import them apart, the first with --only {column}={first}, or say --ignore {column} if that makes no difference",
+            row.place.line
+        )))
+    }
+
+    /// Whether a row is a phase, and steps have several.
+    pub(super) fn is_long(&self) -> bool {
+        self.long.is_some()
+    }
+
+    /// Whether a column has this role.
+    pub(super) fn has(&self, role: &Role) -> bool {
+        self.column(role).is_some()
+    }
+
+    /// The column that has this role.
+    pub(super) fn column(&self, role: &Role) -> Option<&'a Mapping> {
+        self.columns.iter().find(|(mapping, _)| mapping.role == *role).map(|(mapping, _)| *mapping)
+    }
+
+    /// The columns that are used.
+    pub(super) fn mappings(&self) -> impl Iterator<Item = &'a Mapping> + '_ {
+        self.columns.iter().map(|(mapping, _)| *mapping)
+    }
+
+    /// The phases inside a step, in the order in which [`Measured`] has them.
+    pub(super) fn phases(&self) -> Vec<&str> {
+        match &self.long {
+            Some((_, names)) => names.iter().map(String::as_str).collect(),
+            None => self
+                .mappings()
+                .filter_map(|mapping| if let Role::Phase(name) = &mapping.role { Some(name.as_str()) } else { None })
+                .collect(),
+        }
     }
 
     /// Hands every step to `take`, with the number that its row gives it, or else the row's own.
     pub(super) fn each(&self, mut take: impl FnMut(&Measured) -> Result<(), ImportError>) -> Result<(), ImportError> {
+        match &self.long {
+            Some((at, names)) => self.each_of_phases(*at, names, take),
+            None => {
+                let (mut number, mut step) = (0, Measured::default());
+                self.table.each(|row| {
+                    if counts(row, &self.conditions) {
+                        number += 1;
+                        self.read(row, number, &mut step)?;
+                        take(&step)?;
+                    }
+                    Ok(())
+                })
+            }
+        }
+    }
+
+    /// Reads rows that are phases: those of one step follow each other.
+    fn each_of_phases(
+        &self,
+        at: usize,
+        names: &[String],
+        mut take: impl FnMut(&Measured) -> Result<(), ImportError>,
+    ) -> Result<(), ImportError> {
+        let (mut row_step, mut step, mut whole_ns) = (Measured::default(), None::<Measured>, None);
         let mut number = 0;
         self.table.each(|row| {
             if !counts(row, &self.conditions) {
                 return Ok(());
             }
-            number += 1;
-            take(&measured(row, &self.columns, number)?)
-        })
+            self.read(row, number + 1, &mut row_step)?;
+            let goes_on = |step: &Measured| (step.epoch, step.step) == (row_step.epoch, row_step.step);
+            if !step.as_ref().is_some_and(goes_on) {
+                if let Some(done) = step.take() {
+                    take(&finished(done, whole_ns.take()))?;
+                }
+                number += 1;
+                let phase_ns = vec![0.0; names.len()];
+                let values = vec![None; row_step.values.len()];
+                step = Some(Measured {
+                    duration_ns: 0.0,
+                    phase_ns,
+                    values,
+                    end_ns: None,
+                    start_ns: None,
+                    ..row_step.clone()
+                });
+            }
+            if let Some(step) = &mut step {
+                merge(step, &row_step, &self.are_totals);
+                match names.iter().position(|name| name == row.text(at)) {
+                    Some(phase) => step.phase_ns[phase] += row_step.duration_ns,
+                    None if row.text(at).is_empty() => (),
+                    None => whole_ns = Some(row_step.duration_ns),
+                }
+            }
+            Ok(())
+        })?;
+        step.map_or(Ok(()), |done| take(&finished(done, whole_ns)))
     }
+
+    fn read(&self, row: &Row<'_>, number: u64, step: &mut Measured) -> Result<(), ImportError> {
+        self.keep_apart(row)?;
+        step.clear(number, row.place);
+        step.batch.graphs = self.batch_size;
+        for (mapping, at) in &self.columns {
+            let (at, factor) = (*at, mapping.factor());
+            let count = || Ok::<Option<u64>, ImportError>(row.number(at, 1.0, &COUNT)?.map(|n| n as u64));
+            let some_time = || Ok::<f64, ImportError>(row.number(at, factor, &TIME)?.unwrap_or(0.0));
+            match &mapping.role {
+                Role::Step => step.step = count()?.unwrap_or(number),
+                Role::Epoch => step.epoch = count()?.unwrap_or(0),
+                Role::Start => step.start_ns = Some(stamp(row, at, factor)?),
+                Role::End => step.end_ns = Some(stamp(row, at, factor)?),
+                Role::Duration => step.duration_ns = row.needed(at, factor, &TIME)?,
+                Role::Loss => step.loss = row.loss(at),
+                Role::Graphs => step.batch.graphs = count()?,
+                Role::Nodes => step.batch.nodes = count()?,
+                Role::Edges => step.batch.edges = count()?,
+                Role::Seeds => step.batch.seeds = count()?,
+                Role::PhaseName => (),
+                Role::Before(_) => step.before_ns.push(some_time()?),
+                Role::Phase(_) => step.phase_ns.push(some_time()?),
+                Role::Signal(_) | Role::Total(_) | Role::Cumulative(_) => {
+                    step.values.push(row.number(at, factor, &READING)?)
+                }
+                Role::Counter(_) => step.values.push(row.number(at, factor, &NUMBER)?),
+            }
+        }
+        match (step.start_ns, step.end_ns) {
+            (Some(start_ns), None) => step.end_ns = Some(start_ns + step.duration_ns),
+            (Some(start_ns), Some(end_ns)) if end_ns < start_ns => {
+                return Err(self.table.useless(format!("line {}: the step ends before it begins", row.place.line)));
+            }
+            (Some(start_ns), Some(end_ns)) => step.duration_ns = end_ns - start_ns,
+            _ => (),
+        }
+        Ok(())
+    }
+}
+
+fn stamp(row: &Row<'_>, at: usize, factor: f64) -> Result<f64, ImportError> {
+    row.stamp(at, factor)?.ok_or_else(|| row.no_stamp(at))
+}
+
+/// Takes up what a row tells of its step; `are_totals` says which of its values add up.
+fn merge(step: &mut Measured, row: &Measured, are_totals: &[bool]) {
+    let starts_ns = row.start_ns.or_else(|| row.end_ns.map(|end_ns| end_ns - row.duration_ns));
+    step.start_ns = step.start_ns.into_iter().chain(starts_ns).reduce(f64::min);
+    step.end_ns = step.end_ns.into_iter().chain(row.end_ns).reduce(f64::max);
+    step.loss = row.loss.or(step.loss);
+    for ((kept, new), is_total) in step.values.iter_mut().zip(&row.values).zip(are_totals) {
+        *kept = match (*kept, *new) {
+            (Some(sum), Some(new)) if *is_total => Some(sum + new),
+            (kept, new) => new.or(kept),
+        };
+    }
+}
+
+/// A step as long as its own row says, else as long as from its first phase to its last, else as its phases together.
+fn finished(mut step: Measured, whole_ns: Option<f64>) -> Measured {
+    let spanned_ns = step.start_ns.zip(step.end_ns).map(|(start_ns, end_ns)| end_ns - start_ns);
+    step.duration_ns = whole_ns.or(spanned_ns).unwrap_or_else(|| step.phase_ns.iter().sum());
+    step
 }
 
 /// Where the columns are that mappings name.
@@ -60,40 +286,24 @@ pub(super) fn positions<'a>(table: &Table, mappings: &'a [Mapping]) -> Result<Ve
     mappings.iter().map(|mapping| Ok((mapping, table.position(&mapping.column)?))).collect()
 }
 
-fn measured(row: &Row<'_>, columns: &[(&Mapping, usize)], number: u64) -> Result<Measured, ImportError> {
-    let mut step = Measured {
-        step: number,
-        epoch: 0,
-        end_ns: None,
-        duration_ns: 0.0,
-        before_ns: Vec::new(),
-        phase_ns: Vec::new(),
-        batch: BatchShape::default(),
-        loss: None,
-        values: Vec::new(),
-    };
-    for (mapping, at) in columns {
-        let Scale { factor, .. } = mapping.scale;
-        let time = || Ok::<f64, ImportError>((row.needed(*at, 0.0, "time")? * factor).min(LONGEST_NS));
-        let some_time =
-            || Ok::<f64, ImportError>((row.number(*at, 0.0, "time")?.unwrap_or(0.0) * factor).min(LONGEST_NS));
-        let count = || Ok::<Option<u64>, ImportError>(row.number(*at, 0.0, "count")?.map(|n| n as u64));
-        match &mapping.role {
-            Role::Step => step.step = count()?.unwrap_or(number),
-            Role::Epoch => step.epoch = count()?.unwrap_or(0),
-            Role::End => step.end_ns = Some(time()?),
-            Role::Duration => step.duration_ns = time()?,
-            Role::Loss => step.loss = row.text(*at).parse().ok(),
-            Role::Graphs => step.batch.graphs = count()?,
-            Role::Nodes => step.batch.nodes = count()?,
-            Role::Edges => step.batch.edges = count()?,
-            Role::Seeds => step.batch.seeds = count()?,
-            Role::Before(_) => step.before_ns.push(some_time()?),
-            Role::Phase(_) => step.phase_ns.push(some_time()?),
-            Role::Signal(_) | Role::Total(_) | Role::Counter(_) => {
-                step.values.push(row.number(*at, f64::MIN, "number")?.map(|value| value * factor));
-            }
+/// The names of phases that a column has, as they come.
+fn phase_names(table: &Table, at: usize, conditions: &[(usize, &str)]) -> Result<Vec<String>, ImportError> {
+    let mut names: Vec<String> = Vec::new();
+    table.each(|row| {
+        let name = row.text(at);
+        let is_new = !name.is_empty() && !WHOLE.contains(&name) && !names.iter().any(|known| known == name);
+        if !counts(row, conditions) || !is_new {
+            return Ok(());
         }
-    }
-    Ok(step)
+        if names.len() == MAX_PHASES {
+            let (column, line) = (&table.columns()[at], row.place.line);
+            let reason = format!(
+                "line {line}: {column} names more than {MAX_PHASES} phases: --ignore {column} makes each row a step"
+            );
+            return Err(table.useless(reason));
+        }
+        names.push(name.to_owned());
+        Ok(())
+    })?;
+    Ok(names)
 }

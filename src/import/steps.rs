@@ -1,23 +1,29 @@
-//! From a table with a row for each step to a recording.
+//! From a table with a row for each step, or for each phase of one, to a recording.
 //!
-//! The table is read twice, once to survey it and once to write it, and three times where marks are given by their steps.
+//! The table is read twice, once to survey it and once to write it; once more where rows are out of order, where marks are
+//! given by their steps, and where a row is a phase.
 
 use std::io::Write;
 use std::path::Path;
 
-use gnntop_analysis::store::SignalOrigin;
-use gnntop_wire::{Counter, Event, NameId, NameKind, Sample, SignalId, SignalKind, Span, Step, StepId, TrackRole};
+use gnntop_analysis::figures::count;
+use gnntop_wire::{Event, NameKind, Step, StepId, TrackRole};
 
+use super::account::Account;
+use super::columns::Columns;
+use super::doubts;
 use super::error::ImportError;
+use super::events::{Phases, Sink, Tracks};
 use super::given::Given;
-use super::layout::Survey;
 use super::mapping::{Mapping, Role};
-use super::marks::{self, MarkFile, Placed};
+use super::marks::{self, Placed};
 use super::rows::{Measured, Rows};
+use super::survey::{self, Numbering, Survey};
 use super::table::Table;
 use super::writer::{Head, START_NS, Writer};
 
 const PUBLISHER: &str = "gnntop import csv";
+
 /// What came of an import.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {
@@ -25,170 +31,154 @@ pub struct Imported {
     pub steps: u64,
     /// Events.
     pub events: u64,
-    /// How the columns were understood, one a line.
-    pub notes: Vec<String>,
+    /// What was used, left out, guessed and doubted.
+    pub account: Account,
 }
 
-/// Imports the table at `path`, with the columns that `mappings` name and, beyond them, those whose names are plain.
+/// Imports the table at `path`, with the columns that `given` names and, beyond them, those whose names are plain.
 ///
-/// Rows are steps. A step lies before its time stamp if there is one; without, steps follow each other and the time
-/// between them is not known. Phases follow each other from the step's start. A mark that has only a step's number
-/// lies inside that step if its duration shows there, else after it. `given` says which rows count, and more.
+/// Rows are steps, or phases of them. A step lies before its time stamp if there is one; without, steps follow each other
+/// and the time between them is not known. Phases follow each other from the step's start. A mark that has only a step's
+/// number lies inside that step if its duration shows there, else after it.
 ///
 /// # Errors
-/// When a file cannot be read or is no such table, or the recording cannot be written.
-pub fn csv(
-    path: &Path,
-    mappings: &[Mapping],
-    marks: &[MarkFile],
-    given: &Given,
-    out: impl Write,
-) -> Result<Imported, ImportError> {
-    let table = Table::open(path)?;
-    let mut mappings = complete(mappings, &table.columns);
-    if !mappings.iter().any(|mapping| mapping.role == Role::Duration) {
-        let reason = "no column tells how long a step took: name it with --column duration=COLUMN:UNIT".to_owned();
-        return Err(ImportError::Nothing { path: table.path().to_owned(), reason });
+/// When a file cannot be read, is no such table or contradicts itself, or the recording cannot be written.
+pub fn csv(path: &Path, given: &Given, out: impl Write) -> Result<Imported, ImportError> {
+    let mut account = Account::default();
+    let table = Table::open(path, given.separator)?;
+    let columns = Columns::choose(&table, given, &mut account)?;
+    if given.batch_size.is_some() && columns.mappings.iter().any(|mapping| mapping.role == Role::Graphs) {
+        return Err(table.useless("--batch-size beside a column of graphs: give one of them"));
     }
-    mappings.sort_by_key(|mapping| !matches!(mapping.role, Role::Before(_) | Role::Phase(_)));
-    let rows = Rows::new(&table, &mappings, given)?;
-    let survey = Survey::of(&rows, path, !marks.is_empty())?;
+    account.guessed.push(table.form());
+    let mut rows = Rows::new(table, &columns, given)?;
+    let mut survey = survey::in_order(&mut rows, path, &mut account.warnings)?;
     if survey.steps == 0 {
-        return Err(ImportError::Nothing {
-            path: table.path().to_owned(),
-            reason: if given.only.is_empty() { "no rows below the head" } else { "no rows that count" }.to_owned(),
-        });
+        return Err(rows.table.useless(if given.only.is_empty() {
+            "no rows below the head"
+        } else {
+            "no rows that count"
+        }));
     }
+    account.warnings.extend(doubts::warnings(&survey, &rows)?);
+    tell_times(&mut survey, &rows, &mut account);
+    tell_rows(&survey, &rows, given, &mut account);
     let facts = given.facts.iter().map(|(name, value)| Placed { t_ns: START_NS, name, value: Some(*value) });
-    let marks: Vec<Placed<'_>> = facts.chain(marks::place(marks, &rows, &survey)?).collect();
-    let mut notes: Vec<String> = mappings.iter().map(note).collect();
-    if !survey.has_times {
-        notes.push("no time stamps: steps follow each other, and the time between them is not known".to_owned());
-    }
+    let marks: Vec<Placed<'_>> = facts.chain(marks::place(&given.marks, &rows, &survey, &mut account)?).collect();
+    let writer = Writer::new(out, head(path, &survey, given));
+    let events = write(writer, &rows, &survey, &marks)?;
+    Ok(Imported { steps: survey.steps, events, account })
+}
+
+fn head(path: &Path, survey: &Survey, given: &Given) -> Head {
     let name = path.file_stem().map_or_else(|| "imported".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let gaps = if survey.has_times { "" } else { "; no time stamps: the time between steps is not known" };
-    let head = Head {
+    Head {
         name,
         command: format!("imported from {}{gaps}", path.display()),
         publisher: PUBLISHER,
         session_id: survey.session_id,
-        wall_ns: survey.wall_ns,
+        wall_ns: survey.wall_ns(),
         place: given.place.clone(),
-    };
-    let events = write(Writer::new(out, head), &mappings, &rows, &survey, &marks)?;
-    Ok(Imported { steps: survey.steps, events, notes })
+    }
 }
 
-/// The given mappings, and guesses for roles and columns that they leave open.
-fn complete(given: &[Mapping], columns: &[String]) -> Vec<Mapping> {
-    let open = |guess: &Mapping| !given.iter().any(|known| known.role == guess.role || known.column == guess.column);
-    given.iter().cloned().chain(Mapping::guess(columns).into_iter().filter(open)).collect()
+/// What was made of the time stamps.
+fn tell_times(survey: &mut Survey, rows: &Rows<'_>, account: &mut Account) {
+    let stamps = rows.column(&Role::End).or_else(|| rows.column(&Role::Start)).map(|mapping| mapping.column.as_str());
+    let follow = "steps follow each other, and the time between them is not known";
+    account.guessed.push(match stamps {
+        None => format!("there are no time stamps: {follow}"),
+        Some(stamps) if survey.is_coarse() => {
+            survey.has_times = false;
+            format!("{stamps} has full seconds only, and steps are shorter: {follow}")
+        }
+        Some(stamps) if survey.wall_ns() > 0 => format!("{stamps} is the time of day"),
+        Some(stamps) => format!("{stamps} counts from a start of its own, so the time of day is not known"),
+    });
 }
 
-fn note(mapping: &Mapping) -> String {
-    format!("{} is {:?}", mapping.column, mapping.role).to_lowercase()
-}
-
-/// Where the values of a mapping go.
-enum Sink {
-    Signal(SignalId),
-    Total(SignalId, f64),
-    Counter(NameId),
-}
-
-fn sinks<W: Write>(writer: &mut Writer<W>, mappings: &[Mapping]) -> Vec<Sink> {
-    let sink = |mapping: &Mapping| {
-        let source = SignalOrigin::Column(&mapping.column).to_string();
-        Some(match &mapping.role {
-            Role::Signal(name) => Sink::Signal(writer.signal(name, mapping.scale.unit, SignalKind::Gauge, &source)),
-            Role::Total(name) => {
-                Sink::Total(writer.signal(name, mapping.scale.unit, SignalKind::Counter, &source), 0.0)
+/// What was made of the rows.
+fn tell_rows(survey: &Survey, rows: &Rows<'_>, given: &Given, account: &mut Account) {
+    if rows.is_long() {
+        account.guessed.push(format!("a row is a phase of a step: {}", rows.phases().join(", ")));
+    }
+    if rows.has(&Role::Step) {
+        match (survey.numbering(), survey.numbers.first_fall) {
+            (Numbering::Own(0), _) => (),
+            (Numbering::Own(more), _) => {
+                account
+                    .guessed
+                    .push(format!("steps are counted from 0 in the table: here their numbers are {more} higher"));
             }
-            Role::Counter(name) => Sink::Counter(writer.name(NameKind::Counter, name)),
-            _ => return None,
-        })
-    };
-    mappings.iter().filter_map(sink).collect()
+            (Numbering::Rows, fall) => {
+                let line = fall.map_or_else(String::new, |fall| format!(" (line {})", fall.line));
+                account
+                    .guessed
+                    .push(format!("steps are numbered by their rows, as their own numbers start over{line}"));
+            }
+        }
+    }
+    account.guessed.extend(given.batch_size.map(|size| {
+        format!("each step has {} graphs, the last one of an epoch too, which may have fewer", count(size))
+    }));
+    let left_out = rows.table.left_out();
+    if left_out.comments > 0 {
+        let lines = if left_out.comments == 1 { "line" } else { "lines" };
+        account.left_out.push(format!("{} {lines} of comment", count(left_out.comments)));
+    }
+    if let Some(line) = left_out.cut_line {
+        account.warnings.push(format!("line {line}, the last, is cut: it is left out"));
+    }
 }
 
 fn write<W: Write>(
     mut writer: Writer<W>,
-    mappings: &[Mapping],
     rows: &Rows<'_>,
     survey: &Survey,
     marks: &[Placed<'_>],
 ) -> Result<u64, ImportError> {
-    let main = writer.track(TrackRole::Training, "steps");
-    let is_value = |mapping: &Mapping| matches!(mapping.role, Role::Signal(_) | Role::Total(_) | Role::Counter(_));
-    let sensors = if mappings.iter().any(is_value) { writer.track(TrackRole::Sensors, "columns") } else { main };
-    let phase = |mapping: &Mapping| match &mapping.role {
-        Role::Before(name) => Some((true, name.clone())),
-        Role::Phase(name) => Some((false, name.clone())),
-        _ => None,
-    };
-    let phases: Vec<(bool, NameId)> =
-        mappings.iter().filter_map(phase).map(|(before, name)| (before, writer.name(NameKind::Phase, &name))).collect();
-    let named = |is_before: bool| phases.iter().filter(move |p| p.0 == is_before).map(|p| p.1).collect::<Vec<NameId>>();
-    let (before, inside) = (named(true), named(false));
-    let mut sinks = sinks(&mut writer, mappings);
-    let (mut marks, mut layout, mut number) = (marks.iter().peekable(), survey.layout(), 0);
+    let steps = writer.track(TrackRole::Training, "steps");
+    let mut phase = |name: &str| writer.name(NameKind::Phase, name);
+    let before = |mapping: &Mapping| if let Role::Before(name) = &mapping.role { Some(name.clone()) } else { None };
+    let before = rows.mappings().filter_map(before).map(|name| phase(&name)).collect();
+    let phases = Phases { before, inside: rows.phases().into_iter().map(phase).collect() };
+    let mut sinks = Sink::of(&mut writer, rows.mappings());
+    let values = if sinks.is_empty() { steps } else { writer.track(TrackRole::Sensors, "columns") };
+    let tracks = Tracks { steps, values };
+    let (mut marks, mut layout, mut row) = (marks.iter().peekable(), survey.layout(), 0);
+    let mut events = Vec::new();
     rows.each(|step| {
-        number += 1;
-        let id = StepId(if survey.is_numbered { step.step } else { number });
+        row += 1;
+        let id = StepId(survey.numbering().id(step, row));
         let (start_ns, end_ns) = layout.lay(step);
-        let mut events = phases_of(step, id, (&before, &inside), (start_ns, end_ns));
+        if row == 1 {
+            let begins_ns = start_ns.saturating_sub(step.before_ns.iter().sum::<f64>() as u64);
+            for event in sinks.iter().filter_map(|sink| sink.at_start(begins_ns)) {
+                writer.event(tracks.values, &event)?;
+            }
+        }
+        events.clear();
+        phases.lay(step, id, (start_ns, end_ns), &mut events);
         while let Some(mark) = marks.next_if(|mark| mark.t_ns <= end_ns) {
             events.push(mark.event(&mut writer));
         }
         events.sort_by_key(Event::t_ns);
-        for event in &events {
-            writer.event(main, event)?;
-        }
         let Measured { epoch, batch, loss, .. } = *step;
-        writer.event(main, &Event::Step(Step { step: id, epoch, start_ns, end_ns, batch, loss, usage: None }))?;
+        events.push(Event::Step(Step { step: id, epoch, start_ns, end_ns, batch, loss, usage: None }));
+        for event in &events {
+            writer.event(tracks.steps, event)?;
+        }
         for (sink, value) in sinks.iter_mut().zip(&step.values) {
             if let Some(value) = value {
-                writer.event(sensors, &value_event(sink, *value, end_ns))?;
+                writer.event(tracks.values, &sink.event(*value, end_ns))?;
             }
         }
         Ok(())
     })?;
     for mark in marks {
         let event = mark.event(&mut writer);
-        writer.event(main, &event)?;
+        writer.event(tracks.steps, &event)?;
     }
     Ok(writer.finish()?)
-}
-
-fn value_event(sink: &mut Sink, value: f64, t_ns: u64) -> Event {
-    match sink {
-        Sink::Signal(signal) => Event::Sample(Sample { signal: *signal, t_ns, value: value.round() as i64 }),
-        Sink::Total(signal, sum) => {
-            *sum += value;
-            Event::Sample(Sample { signal: *signal, t_ns, value: sum.round() as i64 })
-        }
-        Sink::Counter(name) => Event::Counter(Counter { name: *name, t_ns, value }),
-    }
-}
-
-/// Lays the phases before a step against its start and those inside it one after the other, cut at its end.
-fn phases_of(
-    step: &Measured,
-    id: StepId,
-    (before, inside): (&[NameId], &[NameId]),
-    (start_ns, end_ns): (u64, u64),
-) -> Vec<Event> {
-    let lead_ns: f64 = step.before_ns.iter().sum();
-    let mut t_ns = start_ns.saturating_sub(lead_ns as u64);
-    let before = before.iter().zip(&step.before_ns).map(|span| (span, start_ns));
-    let all = before.chain(inside.iter().zip(&step.phase_ns).map(|span| (span, end_ns)));
-    let mut events = Vec::new();
-    for ((name, ns), limit_ns) in all {
-        let begin_ns = t_ns;
-        t_ns = begin_ns.saturating_add(*ns as u64).min(limit_ns).max(begin_ns);
-        if t_ns > begin_ns {
-            events.push(Event::Span(Span { name: *name, start_ns: begin_ns, end_ns: t_ns, step: id }));
-        }
-    }
-    events
 }

@@ -1,122 +1,270 @@
 //! Tables with a head, read row by row. A table is hostile input: rows are bounded in number, and every number is
 //! looked at before it is believed.
 
+use std::cell::Cell;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek};
+use std::io::{BufRead, BufReader};
+use std::ops::RangeInclusive;
 use std::path::Path;
 
+use super::cells::{Cells, Splitter, is_absent, iso_time, number};
+use super::dialect::{Dialect, no_text};
 use super::error::ImportError;
+use super::input::Input;
+use super::lines::{BadLine, Lines, Place};
+use super::order::Order;
 
 /// Rows that are read at the most.
-const MAX_ROWS: usize = 10_000_000;
-/// Bytes of a table that are read at the most: a row without an end must not fill the memory.
-const MAX_BYTES: u64 = 8 << 30;
+const MAX_ROWS: u64 = 10_000_000;
 
 /// A table, whose rows can be gone through more than once.
 pub(super) struct Table {
-    path: String,
-    file: File,
-    /// The columns' names.
-    pub(super) columns: Vec<String>,
+    input: Input,
+    dialect: Dialect,
+    /// In which order its rows are gone through; that of the file where there is none.
+    order: Option<Order>,
+    left_out: Cell<LeftOut>,
 }
 
-/// A row of it.
+/// What was passed over on the last way through the table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct LeftOut {
+    pub(super) comments: u64,
+    /// The last line, where it is cut.
+    pub(super) cut_line: Option<u64>,
+}
+
+/// What a number must be.
+pub(super) struct Wanted {
+    /// In words.
+    pub(super) what: &'static str,
+    /// From where to where it may be, in the stream's unit.
+    pub(super) range: RangeInclusive<f64>,
+}
+
+/// A time: no step takes longer, and no table spans more, than a hundred years.
+pub(super) const TIME: Wanted = Wanted { what: "time", range: 0.0..=3.2e18 };
+/// A number of things.
+pub(super) const COUNT: Wanted = Wanted { what: "count", range: 0.0..=9e15 };
+/// What a signal can hold.
+pub(super) const READING: Wanted = Wanted { what: "number that a signal can hold", range: -9.2e18..=9.2e18 };
+/// Any number.
+pub(super) const NUMBER: Wanted = Wanted { what: "number", range: f64::MIN..=f64::MAX };
+
+/// A row.
 pub(super) struct Row<'a> {
-    table: &'a str,
-    columns: &'a [String],
-    record: csv::StringRecord,
+    table: &'a Table,
+    cells: Cells,
+    /// Where it is.
+    pub(super) place: Place,
 }
 
 impl Table {
-    pub(super) fn open(path: &Path) -> Result<Self, ImportError> {
-        let name = path.display().to_string();
-        let file = File::open(path).and_then(rewindable);
-        let file = file.map_err(|error| ImportError::Io { path: name.clone(), error })?;
-        let mut table = Self { path: name, file, columns: Vec::new() };
-        let mut reader = table.reader()?;
-        table.columns = reader.headers().map_err(|error| table.failed(error))?.iter().map(str::to_owned).collect();
-        Ok(table)
-    }
-
-    /// Reads from the beginning.
-    fn reader(&self) -> Result<csv::Reader<io::Take<BufReader<File>>>, ImportError> {
-        let file = self.file.try_clone().and_then(|mut file| file.rewind().map(|()| file));
-        let file = file.map_err(|error| ImportError::Io { path: self.path.clone(), error })?;
-        Ok(csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(BufReader::new(file).take(MAX_BYTES)))
-    }
-
-    fn failed(&self, error: csv::Error) -> ImportError {
-        ImportError::Csv { path: self.path.clone(), error }
+    pub(super) fn open(path: &Path, separator: Option<u8>) -> Result<Self, ImportError> {
+        let input = Input::open(path)?;
+        let dialect = Dialect::of(&input, separator)?;
+        Ok(Self { input, dialect, order: None, left_out: Cell::default() })
     }
 
     /// The table's file.
     pub(super) fn path(&self) -> &str {
-        &self.path
+        self.input.path()
+    }
+
+    /// The columns' names.
+    pub(super) fn columns(&self) -> &[String] {
+        &self.dialect.columns
+    }
+
+    /// How it is written, in words.
+    pub(super) fn form(&self) -> String {
+        let form = self.input.form().map_or_else(String::new, |form| format!("{form}; "));
+        form + &self.dialect.in_words()
+    }
+
+    /// What was passed over on the last way through.
+    pub(super) fn left_out(&self) -> LeftOut {
+        self.left_out.get()
+    }
+
+    /// Goes through the rows in this order from now on.
+    pub(super) fn put_in(&mut self, order: Order) {
+        self.order = Some(order);
+    }
+
+    /// What to say of a table that holds nothing of use.
+    pub(super) fn useless(&self, reason: impl Into<String>) -> ImportError {
+        self.input.useless(reason)
     }
 
     /// Where a column is.
     pub(super) fn position(&self, column: &str) -> Result<usize, ImportError> {
-        self.columns.iter().position(|there| there == column).ok_or_else(|| ImportError::NoColumn {
-            path: self.path.clone(),
+        self.columns().iter().position(|there| there == column).ok_or_else(|| ImportError::NoColumn {
+            path: self.path().to_owned(),
             column: column.to_owned(),
-            there: self.columns.join(", "),
+            there: self.columns().join(", "),
         })
     }
 
-    /// Hands every row to `take`, from the first one.
+    /// Hands every row to `take`.
     pub(super) fn each(&self, mut take: impl FnMut(&Row<'_>) -> Result<(), ImportError>) -> Result<(), ImportError> {
-        let mut row = Row { table: &self.path, columns: &self.columns, record: csv::StringRecord::new() };
-        let (mut reader, mut rows) = (self.reader()?, 0);
-        while reader.read_record(&mut row.record).map_err(|error| self.failed(error))? {
+        match &self.order {
+            Some(order) => self.each_in(order, take),
+            None => self.each_until(|row| take(row).map(|()| true)),
+        }
+    }
+
+    /// The first row.
+    pub(super) fn first<T>(&self, take: impl Fn(&Row<'_>) -> T) -> Result<Option<T>, ImportError> {
+        let mut first = None;
+        self.each_until(|row| {
+            first = Some(take(row));
+            Ok(false)
+        })?;
+        Ok(first)
+    }
+
+    /// Hands rows to `take` as the file has them, until it returns false.
+    fn each_until(&self, mut take: impl FnMut(&Row<'_>) -> Result<bool, ImportError>) -> Result<(), ImportError> {
+        let mut reader = RowReader::new(self, self.input.text()?);
+        let mut left_out = LeftOut::default();
+        let (mut rows, mut is_head) = (0, !self.dialect.has_head_in_comment);
+        while reader.read()? {
+            if std::mem::take(&mut is_head) {
+                continue;
+            }
+            if reader.is_short() {
+                let line = reader.row.place.line;
+                let cells = reader.row.cells.len();
+                if reader.read()? {
+                    return Err(self.useless(self.uneven(line, cells)));
+                }
+                left_out.cut_line = Some(line);
+                break;
+            }
             rows += 1;
             if rows > MAX_ROWS {
-                let reason = format!("more than {MAX_ROWS} rows: import it in parts");
-                return Err(ImportError::Nothing { path: self.path.clone(), reason });
+                return Err(self.useless(format!("has more than {MAX_ROWS} rows: import it in parts")));
             }
-            take(&row)?;
+            if !take(&reader.row)? {
+                return Ok(());
+            }
+        }
+        left_out.comments = reader.lines.comments;
+        self.left_out.set(left_out);
+        Ok(())
+    }
+
+    fn each_in(
+        &self,
+        order: &Order,
+        mut take: impl FnMut(&Row<'_>) -> Result<(), ImportError>,
+    ) -> Result<(), ImportError> {
+        let mut reader: RowReader<'_, BufReader<File>> = RowReader::new(self, self.input.seekable()?);
+        for place in order.places() {
+            reader.lines.go_to(place).map_err(|error| self.input.failed(error))?;
+            if reader.read()? {
+                take(&reader.row)?;
+            }
         }
         Ok(())
     }
+
+    fn uneven(&self, line: u64, cells: usize) -> String {
+        let (columns, verb) = (self.columns().len(), if cells == 1 { "cell" } else { "cells" });
+        format!("line {line} has {cells} {verb}, the head names {columns} columns: mend that line, or give --separator")
+    }
 }
 
-/// What can be read more than once: what comes from a pipe is laid into a file that is gone with this process.
-fn rewindable(mut file: File) -> io::Result<File> {
-    if file.metadata()?.is_file() {
-        return Ok(file);
+/// Reads rows one after the other.
+struct RowReader<'a, R> {
+    lines: Lines<R>,
+    splitter: Splitter,
+    bytes: Vec<u8>,
+    row: Row<'a>,
+}
+
+impl<'a, R: BufRead> RowReader<'a, R> {
+    fn new(table: &'a Table, text: R) -> Self {
+        let row = Row { table, cells: Cells::default(), place: Place::default() };
+        let splitter = Splitter::new(table.dialect.separator);
+        Self { lines: Lines::new(text), splitter, bytes: Vec::new(), row }
     }
-    let mut copy = tempfile::tempfile()?;
-    io::copy(&mut (&mut file).take(MAX_BYTES), &mut copy)?;
-    Ok(copy)
+
+    /// Reads the next row; false at the end.
+    fn read(&mut self) -> Result<bool, ImportError> {
+        let table = self.row.table;
+        let place = match self.lines.next(&mut self.bytes) {
+            Ok(Some(place)) => place,
+            Ok(None) => return Ok(false),
+            Err(BadLine::Io(error)) => return Err(table.input.failed(error)),
+            Err(BadLine::Row(line, reason)) => return Err(table.useless(format!("line {line} {reason}"))),
+        };
+        if std::str::from_utf8(&self.bytes).is_err() {
+            return Err(no_text(&table.input, place.line));
+        }
+        self.splitter.split(&self.bytes, &mut self.row.cells);
+        self.row.place = place;
+        let columns = table.columns().len();
+        // A separator at the end of each row is no further column.
+        if (columns..self.row.cells.len()).any(|at| !self.row.cells.get(at).is_empty()) {
+            return Err(table.useless(table.uneven(place.line, self.row.cells.len())));
+        }
+        Ok(true)
+    }
+
+    fn is_short(&self) -> bool {
+        self.row.cells.len() < self.row.table.columns().len()
+    }
 }
 
 impl Row<'_> {
-    /// A finite number that is at least `least`; `None` for an empty cell.
-    pub(super) fn number(&self, at: usize, least: f64, wanted: &'static str) -> Result<Option<f64>, ImportError> {
-        let text = self.record.get(at).unwrap_or_default();
-        if text.is_empty() {
+    /// A number in the stream's unit, `factor` times what is written; `None` where the cell says that there is none.
+    pub(super) fn number(&self, at: usize, factor: f64, wanted: &Wanted) -> Result<Option<f64>, ImportError> {
+        let text = self.text(at);
+        if is_absent(text) {
             return Ok(None);
         }
-        match text.parse::<f64>() {
-            Ok(number) if number.is_finite() && number >= least => Ok(Some(number)),
-            _ => Err(self.wrong(at, text, wanted)),
+        let number = number(text, self.table.dialect.has_decimal_commas).map(|number| number * factor);
+        match number.filter(|number| number.is_finite() && wanted.range.contains(number)) {
+            Some(number) => Ok(Some(number)),
+            None => Err(self.wrong(at, text, wanted.what)),
         }
     }
 
     /// A number as [`Row::number`], which must be there.
-    pub(super) fn needed(&self, at: usize, least: f64, wanted: &'static str) -> Result<f64, ImportError> {
-        self.number(at, least, wanted)?.ok_or_else(|| self.wrong(at, "", wanted))
+    pub(super) fn needed(&self, at: usize, factor: f64, wanted: &Wanted) -> Result<f64, ImportError> {
+        self.number(at, factor, wanted)?.ok_or_else(|| self.wrong(at, self.text(at), wanted.what))
+    }
+
+    /// A time stamp in nanoseconds: ISO 8601, or else a number.
+    pub(super) fn stamp(&self, at: usize, factor: f64) -> Result<Option<f64>, ImportError> {
+        match iso_time(self.text(at)).filter(|time| TIME.range.contains(&time.ns)) {
+            Some(time) => Ok(Some(time.ns)),
+            None => self.number(at, factor, &Wanted { what: "time stamp", ..TIME }),
+        }
+    }
+
+    /// What to say where a time stamp is missing.
+    pub(super) fn no_stamp(&self, at: usize) -> ImportError {
+        self.wrong(at, self.text(at), "time stamp")
+    }
+
+    /// A loss, which may well be no number.
+    pub(super) fn loss(&self, at: usize) -> Option<f64> {
+        number(self.text(at), self.table.dialect.has_decimal_commas)
     }
 
     /// The cell's text.
     pub(super) fn text(&self, at: usize) -> &str {
-        self.record.get(at).unwrap_or_default()
+        self.cells.get(at)
     }
 
     fn wrong(&self, at: usize, value: &str, wanted: &'static str) -> ImportError {
         ImportError::Value {
-            path: self.table.to_owned(),
-            line: self.record.position().map_or(0, csv::Position::line),
-            column: self.columns.get(at).cloned().unwrap_or_default(),
+            path: self.table.path().to_owned(),
+            line: self.place.line,
+            column: self.table.columns().get(at).cloned().unwrap_or_default(),
             value: value.chars().take(80).collect(),
             wanted,
         }

@@ -1,0 +1,205 @@
+//! The way of a trace: read it, find its steps, measure its GPUs, write it.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
+use std::path::Path;
+
+use gnntop_analysis::figures::count;
+use gnntop_analysis::store::SignalOrigin;
+use gnntop_wire::{Event, NameKind, Place, Sample, SignalId, SignalKind, Span, Step, StepId, TrackId, TrackRole, Unit};
+
+use super::busy::{Busy, busy, gpu_of};
+use super::read::{Complete, STEP, Sort, Trace};
+use super::said::Said;
+use super::steps::Steps;
+use crate::import::account::Account;
+use crate::import::error::ImportError;
+use crate::import::input::Input;
+use crate::import::steps::Imported;
+use crate::import::writer::{Head, START_NS, Writer};
+
+const PUBLISHER: &str = "gnntop import chrome";
+/// Times from 2001 on, in nanoseconds since 1970.
+const WALL_NS: f64 = 1e18;
+
+/// Imports the trace at `path`, which may be packed with gzip.
+///
+/// # Errors
+/// When the file cannot be read, is not a trace or holds no complete event, or the recording cannot be written.
+pub fn trace(path: &Path, said: &Said, out: impl Write) -> Result<Imported, ImportError> {
+    let input = Input::open(path)?;
+    let mut trace = Trace::read(input.text()?).map_err(|error| input.useless(format!("is not a trace: {error}")))?;
+    // In place: what keeps the order of equals takes half as much memory again.
+    trace.events.sort_unstable_by(|a, b| a.start_us.total_cmp(&b.start_us).then(b.end_us.total_cmp(&a.end_us)));
+    let Some(first_us) = trace.events.first().map(|event| event.start_us) else {
+        return Err(input.useless("no complete event (\"ph\": \"X\") is in it"));
+    };
+    let steps = Steps::of(&trace, said);
+    let busy = busy(&trace, &steps);
+    // Outer spans end last: at the same time they come after what lies inside them.
+    let order = |a: &Complete, b: &Complete| a.end_us.total_cmp(&b.end_us).then(b.start_us.total_cmp(&a.start_us));
+    trace.events.sort_unstable_by(|a, b| order(a, b).then((a.track, a.name).cmp(&(b.track, b.name))));
+    let mut account = Account::default();
+    let wall_ns = trace.base_ns.max(0.0) + first_us * 1e3;
+    let head = Head {
+        name: path.file_stem().map_or_else(|| "trace".to_owned(), |stem| stem.to_string_lossy().into_owned()),
+        command: format!("imported from {}", path.display()),
+        publisher: PUBLISHER,
+        session_id: session_id(path, &trace),
+        wall_ns: if (WALL_NS..1e19).contains(&wall_ns) { wall_ns as u64 } else { 0 },
+        place: place(&trace, said, &mut account),
+    };
+    tell(&trace, &steps, &busy, said, &mut account);
+    let recording = Recording { trace: &trace, steps: &steps, said, first_us };
+    let events = recording.write(Writer::new(out, head), &busy)?;
+    Ok(Imported { steps: steps.all.len() as u64, events, account })
+}
+
+/// Where the rank stands in its run: as a person says, else as the trace does.
+fn place(trace: &Trace, said: &Said, account: &mut Account) -> Option<Place> {
+    if said.place.is_some() {
+        return said.place.clone();
+    }
+    match (trace.distributed.rank, trace.distributed.world_size) {
+        (Some(rank), Some(ranks)) if rank < ranks && ranks > 1 => {
+            account.used.push(format!("distributedInfo: rank {rank} of {ranks}, run {}", said.run));
+            let (run, copy, copies) = (said.run.clone(), rank, ranks);
+            Some(Place { run, rank, ranks, stages: 1, copy, copies, ..Place::default() })
+        }
+        (Some(rank), None) => {
+            account.warnings.push(format!(
+                "distributedInfo says rank {rank}, but not of how many: say --rank {rank}/N, so that the ranks' files become one run"
+            ));
+            None
+        }
+        _ => None,
+    }
+}
+
+fn tell(trace: &Trace, steps: &Steps, busy: &Busy, said: &Said, account: &mut Account) {
+    account.used.extend(said.step.as_ref().map(|name| format!("{name} as step")));
+    account.used.extend(busy.keys().map(|gpu| format!("kernels of GPU {gpu}: how much of each step it was busy")));
+    account.left_out.push("Python calls, flows and memory events".to_owned());
+    if steps.is_shifted {
+        account.guessed.push("steps are counted from 0 in the trace: here their numbers are 1 higher".to_owned());
+    }
+    if steps.all.is_empty() {
+        account.warnings.push(match &said.step {
+            Some(name) => format!("no annotation is called {name}: there are no steps"),
+            None => format!(
+                "no annotation {STEP}N: call profiler.step() in the loop to get steps, or name an annotation of yours with --step NAME"
+            ),
+        });
+    }
+    if steps.left_out > 0 {
+        account.warnings.push(format!("{} steps found no room and were left out", count(steps.left_out)));
+    }
+    if trace.left_out > 0 {
+        account.warnings.push(format!(
+            "{} events were left out: they have no time that can be, or found no room",
+            count(trace.left_out)
+        ));
+    }
+}
+
+fn session_id(path: &Path, trace: &Trace) -> u128 {
+    let half = |salt: u8| {
+        let mut hasher = DefaultHasher::new();
+        (salt, path, trace.events.len()).hash(&mut hasher);
+        trace.events.iter().take(1000).for_each(|event| event.end_us.to_bits().hash(&mut hasher));
+        u128::from(hasher.finish())
+    };
+    half(0) << 64 | half(1)
+}
+
+/// A trace that is being written.
+struct Recording<'a> {
+    trace: &'a Trace,
+    steps: &'a Steps,
+    said: &'a Said,
+    first_us: f64,
+}
+
+impl Recording<'_> {
+    fn t_ns(&self, us: f64) -> u64 {
+        START_NS + ((us - self.first_us) * 1e3) as u64
+    }
+
+    fn write<W: Write>(&self, mut writer: Writer<W>, busy: &Busy) -> Result<u64, ImportError> {
+        let tracks = self.tracks(&mut writer);
+        let mut gpus = Gpus::define(&mut writer, busy);
+        for event in &self.trace.events {
+            let track = tracks[event.track as usize];
+            let (start_ns, end_ns) = (self.t_ns(event.start_us), self.t_ns(event.end_us));
+            let is_of_training = event.sort == Sort::Annotation && Some(event.track) == self.steps.track;
+            let text = &self.trace.names[event.name as usize];
+            let step = self.steps.find(event.start_us, event.end_us);
+            if let Some(step) = step.filter(|_| is_of_training && self.said.step(text).is_some()) {
+                gpus.write(&mut writer, self.steps.at(event.start_us), start_ns)?;
+                let step = Step { step: StepId(step.number), start_ns, end_ns, ..Step::default() };
+                writer.event(track, &Event::Step(step))?;
+                continue;
+            }
+            let name = match self.said.phase(text).filter(|_| is_of_training) {
+                Some(phase) => writer.name(NameKind::Phase, phase),
+                None => writer.name(NameKind::Span, text),
+            };
+            let step = self.steps.id_at(event.start_us);
+            writer.event(track, &Event::Span(Span { name, start_ns, end_ns, step }))?;
+        }
+        Ok(writer.finish()?)
+    }
+
+    /// A track for each thread, and for each stream of a GPU.
+    fn tracks<W: Write>(&self, writer: &mut Writer<W>) -> Vec<TrackId> {
+        let mut has_kernels = vec![false; self.trace.tracks.len()];
+        for event in self.trace.events.iter().filter(|event| event.sort == Sort::Kernel) {
+            has_kernels[event.track as usize] = true;
+        }
+        let track = |(index, key): (u16, &(String, String))| {
+            let role = if Some(index) == self.steps.track { TrackRole::Training } else { TrackRole::Other };
+            let gpu = gpu_of(key).filter(|_| has_kernels[index as usize]);
+            let title = match gpu {
+                Some(gpu) => format!("GPU {gpu} stream {}", key.1.trim_start_matches("stream").trim()),
+                None => {
+                    let title = self.trace.titles.get(key).cloned();
+                    title.unwrap_or_else(|| format!("thread {} of {}", key.1, key.0))
+                }
+            };
+            writer.track(role, &title)
+        };
+        (0u16..).zip(&self.trace.tracks).map(track).collect()
+    }
+}
+
+/// How busy GPUs were, as signals.
+struct Gpus<'a> {
+    track: Option<TrackId>,
+    signals: Vec<(SignalId, &'a [f64])>,
+}
+
+impl<'a> Gpus<'a> {
+    fn define<W: Write>(writer: &mut Writer<W>, busy: &'a Busy) -> Self {
+        if busy.values().all(Vec::is_empty) {
+            return Self { track: None, signals: Vec::new() };
+        }
+        let track = writer.track(TrackRole::Sensors, "GPUs by their kernels");
+        let source = SignalOrigin::Kernels.to_string();
+        let mut signal = |(gpu, shares): (&u32, &'a Vec<f64>)| {
+            let name = format!("gpu.{gpu}.util");
+            (writer.signal(&name, Unit::MilliPercent, SignalKind::Gauge, &source), shares.as_slice())
+        };
+        Self { track: Some(track), signals: busy.iter().map(&mut signal).collect() }
+    }
+
+    /// Writes how busy the GPUs were in a step, at its start: a reading holds until the next one.
+    fn write<W: Write>(&mut self, writer: &mut Writer<W>, step: Option<usize>, t_ns: u64) -> Result<(), ImportError> {
+        let (Some(track), Some(step)) = (self.track, step) else { return Ok(()) };
+        for (signal, shares) in &self.signals {
+            let share = shares.get(step).copied().unwrap_or(0.0);
+            let value = (share * 1e5).round() as i64;
+            writer.event(track, &Event::Sample(Sample { signal: *signal, t_ns, value }))?;
+        }
+        Ok(())
+    }
+}

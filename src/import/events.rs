@@ -1,0 +1,91 @@
+//! The events of a step, as they go into the recording.
+
+use std::io::Write;
+
+use gnntop_analysis::store::SignalOrigin;
+use gnntop_wire::{Counter, Event, NameId, NameKind, Sample, SignalId, SignalKind, Span, StepId, TrackId};
+
+use super::mapping::{Mapping, Role};
+use super::rows::Measured;
+use super::writer::Writer;
+
+/// Where the values of a column go.
+pub(super) enum Sink {
+    Signal(SignalId),
+    Total(SignalId, f64),
+    Counter(NameId),
+}
+
+impl Sink {
+    /// The sinks of the columns that have values.
+    pub(super) fn of<'a, W: Write>(writer: &mut Writer<W>, mappings: impl Iterator<Item = &'a Mapping>) -> Vec<Self> {
+        mappings.filter_map(|mapping| Self::of_mapping(writer, mapping)).collect()
+    }
+
+    fn of_mapping<W: Write>(writer: &mut Writer<W>, mapping: &Mapping) -> Option<Self> {
+        let source = SignalOrigin::Column(&mapping.column).to_string();
+        let unit = mapping.scale.map_or(gnntop_wire::Unit::Count, |scale| scale.unit);
+        let mut signal = |name: &str, kind| writer.signal(name, unit, kind, &source);
+        Some(match &mapping.role {
+            Role::Signal(name) => Self::Signal(signal(name, SignalKind::Gauge)),
+            Role::Cumulative(name) => Self::Signal(signal(name, SignalKind::Counter)),
+            Role::Total(name) => Self::Total(signal(name, SignalKind::Counter), 0.0),
+            Role::Counter(name) => Self::Counter(writer.name(NameKind::Counter, name)),
+            _ => return None,
+        })
+    }
+
+    /// The reading at the beginning of the first step: what is added up begins at nothing, else the first step's part
+    /// would be missing.
+    pub(super) fn at_start(&self, t_ns: u64) -> Option<Event> {
+        match self {
+            Self::Total(signal, sum) => Some(sample(*signal, t_ns, *sum)),
+            Self::Signal(_) | Self::Counter(_) => None,
+        }
+    }
+
+    /// A value at the end of its step.
+    pub(super) fn event(&mut self, value: f64, t_ns: u64) -> Event {
+        match self {
+            Self::Signal(signal) => sample(*signal, t_ns, value),
+            Self::Total(signal, sum) => {
+                *sum += value;
+                sample(*signal, t_ns, *sum)
+            }
+            Self::Counter(name) => Event::Counter(Counter { name: *name, t_ns, value }),
+        }
+    }
+}
+
+fn sample(signal: SignalId, t_ns: u64, value: f64) -> Event {
+    Event::Sample(Sample { signal, t_ns, value: value.round() as i64 })
+}
+
+/// The phases of steps: those before them, and those inside.
+pub(super) struct Phases {
+    pub(super) before: Vec<NameId>,
+    pub(super) inside: Vec<NameId>,
+}
+
+impl Phases {
+    /// Lays the phases before a step against its start and those inside it one after the other, cut at its end.
+    pub(super) fn lay(&self, step: &Measured, id: StepId, (start_ns, end_ns): (u64, u64), events: &mut Vec<Event>) {
+        let lead_ns: f64 = step.before_ns.iter().sum();
+        let mut t_ns = start_ns.saturating_sub(lead_ns as u64);
+        let before = self.before.iter().zip(&step.before_ns).map(|span| (span, start_ns));
+        let all = before.chain(self.inside.iter().zip(&step.phase_ns).map(|span| (span, end_ns)));
+        for ((name, ns), limit_ns) in all {
+            let begin_ns = t_ns;
+            t_ns = begin_ns.saturating_add(*ns as u64).min(limit_ns).max(begin_ns);
+            if t_ns > begin_ns {
+                events.push(Event::Span(Span { name: *name, start_ns: begin_ns, end_ns: t_ns, step: id }));
+            }
+        }
+    }
+}
+
+/// The tracks of a recording of a table.
+pub(super) struct Tracks {
+    pub(super) steps: TrackId,
+    pub(super) values: TrackId,
+}

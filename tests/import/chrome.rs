@@ -1,0 +1,116 @@
+//! Traces in Chrome's format: of old and new versions of torch, with one's own steps, of several ranks, with kernels.
+
+use std::fs;
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::store_of;
+use crate::sessions::{Ran, Sessions};
+use gnntop_analysis::store::Store;
+
+/// A complete event; times in microseconds.
+fn event(category: &str, name: &str, thread: &str, ts: u64, dur: u64) -> String {
+    let pid = if thread.starts_with("stream") { 0 } else { 7 };
+    format!(r#"{{"ph":"X","cat":"{category}","name":"{name}","pid":{pid},"tid":"{thread}","ts":{ts},"dur":{dur}}}"#)
+}
+
+/// Four steps of 1 ms from number `first` on, each with a forward pass of 400 us and a kernel of 250 us.
+fn trace(head: &str, annotation: &str, step: impl Fn(u64) -> String, kernel: &str) -> String {
+    let mut events = Vec::new();
+    for n in 0..4 {
+        let ts = 1_770_000_000_000_000 + n * 1000;
+        events.push(event(annotation, &step(n), "7", ts, 1000));
+        events.push(event(annotation, "forward", "7", ts, 400));
+        events.push(event("cpu_op", "aten::mm", "7", ts + 10, 50));
+        events.push(event(kernel, "gemm", "stream 7", ts + 200, 150));
+        events.push(event(kernel, "gemm", "stream 9", ts + 300, 150));
+    }
+    format!(r#"{{{head}"traceEvents":[{}]}}"#, events.join(","))
+}
+
+fn import(bytes: &[u8], arguments: &[&str]) -> (Ran, Option<Store>) {
+    let sessions = Sessions::new();
+    sessions.file("t.json", bytes);
+    let ran = sessions.run([&["import", "chrome", "t.json", "-o", "t.gnntop"], arguments].concat());
+    let store = fs::read(sessions.path().join("t.gnntop")).ok().map(|bytes| store_of(&bytes));
+    (ran, store)
+}
+
+fn numbers(store: &Store) -> Vec<u64> {
+    store.steps().all().map(|row| row.step().0).collect()
+}
+
+#[test]
+fn steps_keep_the_numbers_of_the_file() {
+    let of = |first: u64| trace("", "user_annotation", move |n| format!("ProfilerStep#{}", first + n), "kernel");
+    let (ran, store) = import(of(5).as_bytes(), &[]);
+    assert!(!ran.err.contains("warning"), "{ran:?}");
+    assert_eq!(numbers(&store.unwrap()), [5, 6, 7, 8]);
+    let (ran, store) = import(of(0).as_bytes(), &[]);
+    assert!(ran.err.contains("counted from 0 in the trace"), "{ran:?}");
+    assert_eq!(numbers(&store.unwrap()), [1, 2, 3, 4]);
+}
+
+#[test]
+fn torch_1_11_calls_annotations_operators() {
+    let text = trace("", "Operator", |n| format!("ProfilerStep#{}", n + 1), "Kernel").replace("cpu_op", "Operator");
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    packed.write_all(text.as_bytes()).unwrap();
+    let (ran, store) = import(&packed.finish().unwrap(), &[]);
+    let store = store.unwrap_or_else(|| panic!("{ran:?}"));
+    let forward = store.phase("forward").unwrap().slot;
+    assert_eq!(store.steps().row(2).unwrap().phase_ns(forward), 400_000);
+    assert!(store.phase("aten::mm").is_none());
+}
+
+#[test]
+fn any_annotation_can_be_the_step() {
+    let text = trace("", "user_annotation", |_| "train".to_owned(), "kernel");
+    let (ran, store) = import(text.as_bytes(), &["--step", "train"]);
+    assert!(ran.err.contains("train as step"), "{ran:?}");
+    assert_eq!(numbers(&store.unwrap()), [1, 2, 3, 4]);
+    let numbered = trace("", "user_annotation", |n| format!("train {}", n * 10 + 7), "kernel");
+    assert_eq!(numbers(&import(numbered.as_bytes(), &["--step", "train"]).1.unwrap()), [7, 17, 27, 37]);
+    assert!(import(text.as_bytes(), &[]).0.err.contains("name an annotation of yours with --step NAME"));
+    assert!(import(text.as_bytes(), &["--step", "nope"]).0.err.contains("no annotation is called nope"));
+}
+
+#[test]
+fn kernels_are_tracks_of_their_gpu_and_measure_how_busy_it_was() {
+    let text = trace("", "user_annotation", |n| format!("ProfilerStep#{}", n + 1), "kernel");
+    let (_, store) = import(text.as_bytes(), &[]);
+    let store = store.unwrap();
+    let util = store.signals().find("gpu.0.util").unwrap();
+    let values: Vec<i64> = util.series.points().map(|point| point.value().unwrap()).collect();
+    assert_eq!(values, [25_000; 4], "two kernels of 150 us that overlap by 50 us are busy for 250 us of 1 ms");
+    let tracks: Vec<&str> = store.tracks().iter().map(|track| track.text.as_str()).collect();
+    assert!(tracks.contains(&"GPU 0 stream 7") && tracks.contains(&"GPU 0 stream 9"), "{tracks:?}");
+}
+
+#[test]
+fn files_of_ranks_become_one_run_without_clock_skew() {
+    let sessions = Sessions::new();
+    let said = |rank: u32| format!(r#""distributedInfo":{{"backend":"nccl","rank":{rank},"world_size":2}},"#);
+    for rank in 0..2 {
+        let text = trace(&said(rank), "user_annotation", |n| format!("ProfilerStep#{}", n + 1), "kernel");
+        sessions.file(&format!("{rank}.json"), text.as_bytes());
+        let (from, to) = (format!("{rank}.json"), format!("{rank}.gnntop"));
+        let ran = sessions.run(["import", "chrome", &from, "-o", &to]);
+        assert!(ran.err.contains(&format!("rank {rank} of 2")), "{ran:?}");
+    }
+    let report = sessions.run(["report", "0.gnntop", "1.gnntop"]);
+    assert!(report.out.contains("2 of 2 ranks") && !report.out.contains("clock of rank"), "{report:?}");
+    let replay = sessions.run(["replay", "0.gnntop", "1.gnntop", "--plain", "--speed", "100"]);
+    assert!(replay.code == Some(0) && replay.out.contains("rank 0 of 2"), "{replay:?}");
+    let other = trace("", "user_annotation", |n| format!("ProfilerStep#{}", n + 1), "kernel");
+    sessions.file("other.json", other.as_bytes());
+    assert_eq!(sessions.run(["import", "chrome", "other.json", "-o", "other.gnntop"]).code, Some(0));
+    sessions.run(["replay", "0.gnntop", "other.gnntop", "--plain"]).refused("are not of one run");
+    let half = trace(r#""distributedInfo":{"rank":1},"#, "user_annotation", |n| format!("ProfilerStep#{n}"), "kernel");
+    assert!(import(half.as_bytes(), &[]).0.err.contains("say --rank 1/N"));
+    let (_, store) = import(half.as_bytes(), &["--rank", "1/4", "--run", "r"]);
+    let place = store.unwrap().session().info().unwrap().place.clone().unwrap();
+    assert_eq!((place.run.as_str(), place.rank, place.ranks), ("r", 1, 4));
+}

@@ -1,0 +1,178 @@
+//! Tables in the forms in which they come: packed, in UTF-16, with other separators, decimal commas, comments and dates,
+//! a row a phase; and what is no table at all.
+
+use std::fs;
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::store_of;
+use crate::sessions::{Ran, Sessions};
+use gnntop_analysis::store::Store;
+
+/// Three steps of 30, 31 and 32 ms, which end 50 ms apart.
+const TABLE: &str = "step,timestamp_s,step_ms\n1,1770000000.05,30\n2,1770000000.10,31\n3,1770000000.15,32\n";
+
+fn import(bytes: &[u8], arguments: &[&str]) -> (Ran, Option<Store>) {
+    let sessions = Sessions::new();
+    sessions.file("t.csv", bytes);
+    let ran = sessions.run([&["import", "csv", "t.csv", "-o", "t.gnntop"], arguments].concat());
+    let store = fs::read(sessions.path().join("t.gnntop")).ok().map(|bytes| store_of(&bytes));
+    (ran, store)
+}
+
+/// Imports it, and checks that it is [`TABLE`] whatever its form.
+#[track_caller]
+fn is_the_table(bytes: &[u8], arguments: &[&str]) -> Ran {
+    let (ran, store) = import(bytes, arguments);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!ran.err.contains("warning"), "{ran:?}");
+    let store = store.unwrap();
+    let steps: Vec<(u64, u64)> =
+        store.steps().all().map(|row| (row.step().0, (row.end_ns() - row.start_ns() + 1000) / 1_000_000)).collect();
+    assert_eq!(steps, [(1, 30), (2, 31), (3, 32)]);
+    let period_ns = store.steps().last().unwrap().period_ns();
+    assert!(period_ns.abs_diff(50_000_000) < 1000, "{period_ns}");
+    ran
+}
+
+fn packed(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn utf_16(text: &str) -> Vec<u8> {
+    format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_le_bytes).collect()
+}
+
+#[test]
+fn one_table_in_many_forms_is_one_recording() {
+    is_the_table(TABLE.as_bytes(), &[]);
+    assert!(is_the_table(&packed(TABLE.as_bytes()), &[]).err.contains("packed with gzip"));
+    assert!(is_the_table(&utf_16(TABLE), &[]).err.contains("in UTF-16"));
+    assert!(is_the_table(&packed(&utf_16(TABLE)), &[]).err.contains("in UTF-16, packed with gzip"));
+    is_the_table(TABLE.replace('\n', "\r\n").as_bytes(), &[]);
+    is_the_table(format!("\u{feff}{}", TABLE.trim_end()).as_bytes(), &[]);
+    for (separator, name) in [(";", "semicolons"), ("\t", "tabs"), ("|", "bars"), (" ", "spaces")] {
+        let ran = is_the_table(TABLE.replace(',', separator).as_bytes(), &[]);
+        assert!(ran.err.contains(&format!("separated by {name}")), "{ran:?}");
+    }
+    is_the_table(TABLE.replace(',', "~").as_bytes(), &["--separator", "~"]);
+    let commas = TABLE.replace(',', ";").replace('.', ",");
+    assert!(is_the_table(commas.as_bytes(), &[]).err.contains("numbers have decimal commas"));
+    let quoted: String = TABLE.lines().map(|line| format!("\"{}\"\n", line.replace(',', "\",\""))).collect();
+    is_the_table(quoted.as_bytes(), &[]);
+    is_the_table(TABLE.replace('\n', ",\n").as_bytes(), &[]);
+}
+
+#[test]
+fn comments_are_left_out_and_may_hold_the_head() {
+    let ran = is_the_table(format!("# a run\n\n{}# the end\n", TABLE.replace("\n2", "\n# half\n2")).as_bytes(), &[]);
+    assert!(ran.err.contains("3 lines of comment"), "{ran:?}");
+    is_the_table(format!("# {TABLE}").replace(',', " ").as_bytes(), &[]);
+}
+
+#[test]
+fn times_are_read_as_people_write_them() {
+    let with = |head: &str, times: [&str; 3]| {
+        format!("step,{head},step_ms\n1,{},30\n2,{},31\n3,{},32\n", times[0], times[1], times[2])
+    };
+    let zoned =
+        with("time", ["2026-02-03T04:05:06.050+01:00", "2026-02-03T04:05:06.100+01:00", "2026-02-03T03:05:06.150Z"]);
+    let ran = is_the_table(zoned.as_bytes(), &[]);
+    assert!(ran.err.contains("time is the time of day") && !ran.err.contains("UTC"), "{ran:?}");
+    let plain = with("timestamp", ["2026-02-03 03:05:06.05", "2026-02-03 03:05:06.10", "2026-02-03 03:05:06.15"]);
+    assert!(is_the_table(plain.as_bytes(), &[]).err.contains("timestamp is in UTC"));
+    let millis = with("timestamp", ["1770000000050", "1770000000100", "1770000000150"]);
+    assert!(is_the_table(millis.as_bytes(), &[]).err.contains("timestamp counts ms since 1970"));
+    let elapsed = with("elapsed_s", ["0.05", "0.10", "0.15"]);
+    assert!(is_the_table(elapsed.as_bytes(), &[]).err.contains("start of its own"));
+    let started = with("start_time", ["1770000000.020", "1770000000.069", "1770000000.118"]);
+    is_the_table(started.as_bytes(), &[]);
+    let coarse = with("time", ["2026-02-03 03:05:06", "2026-02-03 03:05:06", "2026-02-03 03:05:06"]);
+    let (ran, store) = import(coarse.as_bytes(), &[]);
+    assert!(ran.code == Some(0) && ran.err.contains("full seconds only"), "{ran:?}");
+    assert_eq!(store.unwrap().steps().last().unwrap().period_ns(), 32_000_000);
+}
+
+#[test]
+fn a_row_may_be_a_phase() {
+    let text = "step,phase,timestamp_s,duration_ms,joules\n\
+                1,forward,100.010,10,1\n1,backward,100.030,20,2\n\
+                2,forward,100.060,10,1\n2,backward,100.080,15,2\n2,forward,100.085,5,1\n";
+    let (ran, store) = import(text.as_bytes(), &["--column", "total:gpu.0.energy=joules:J"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.err.contains("a row is a phase of a step: forward, backward"), "{ran:?}");
+    let store = store.unwrap();
+    let ms = |name: &str| {
+        let slot = store.phase(name).unwrap().slot;
+        store.steps().all().map(|row| (row.phase_ns(slot) + 1000) / 1_000_000).collect::<Vec<u64>>()
+    };
+    assert_eq!((ms("forward"), ms("backward")), (vec![10, 15], vec![20, 15]));
+    assert_eq!((store.steps().last().unwrap().period_ns() + 1000) / 1_000_000, 55);
+    let energy = store.signals().find("gpu.0.energy").unwrap();
+    let points: Vec<i64> = energy.series.points().map(|point| point.value().unwrap()).collect();
+    assert_eq!(points, [0, 3_000_000, 7_000_000]);
+    let named = text.replace("phase", "what").replace("duration_ms", "took");
+    let columns = ["--column", "phase=what", "--column", "duration=took:ms"];
+    assert_eq!(import(named.as_bytes(), &columns).1.unwrap().steps().total(), 2);
+}
+
+#[test]
+fn a_batch_size_can_be_said() {
+    let (ran, store) = import(TABLE.as_bytes(), &["--batch-size", "512"]);
+    assert!(ran.err.contains("each step has 512 graphs"), "{ran:?}");
+    assert_eq!(store.unwrap().steps().last().unwrap().batch().graphs, Some(512));
+    let with = TABLE.replace("step_ms", "step_ms,num_graphs").replace("\n1,", "\n1,");
+    assert_eq!(import(with.as_bytes(), &["--batch-size", "0"]).0.code, Some(2));
+}
+
+#[test]
+fn an_import_ends_with_what_it_used_left_out_and_guessed() {
+    let text = "step,timestamp_s,step_ms,note\n1,1770000000.05,30,a\n2,1770000000.10,31,b\n";
+    let (ran, _) = import(text.as_bytes(), &[]);
+    let lines: Vec<&str> = ran.err.lines().collect();
+    assert_eq!(lines[0], "used: step as step; timestamp_s as end in s; step_ms as duration in ms");
+    assert!(lines[1].starts_with("left out: the columns note ("), "{lines:?}");
+    assert!(lines[2].starts_with("guessed: what step, timestamp_s, step_ms mean, and their units"), "{lines:?}");
+    assert_eq!(lines[3], "t.gnntop: 2 steps, 2 events");
+}
+
+#[test]
+fn what_is_no_table_is_refused_in_a_line() {
+    let refused = |bytes: &[u8], words: &str| {
+        let (ran, store) = import(bytes, &[]);
+        ran.refused(words);
+        assert!(store.is_none());
+    };
+    refused(b"", "is empty");
+    refused(b"\n\n# nothing\n", "is empty");
+    refused(b"step_ms\n", "no rows below the head");
+    refused(b"1,2\n3,4\n", "it must name the columns");
+    refused(b"PK\x03\x04rest", "is a spreadsheet or a zip archive");
+    refused(b"PAR1rest", "is a Parquet file");
+    refused(b"\x28\xb5\x2f\xfdrest", "is packed with zstd");
+    refused(&packed(TABLE.as_bytes())[..40], "cannot read t.csv");
+    refused(b"step_ms\n1\n\xff\xfe\xfa\n", "line 3 is not UTF-8 text");
+    refused(b"step_ms\n1\n2\0\n", "line 3 holds binary data");
+    refused(&[7; 2 << 20], "line 1 is longer than 1 MiB");
+    refused(b"step_ms,a\n1,2\n\"3,4\n5,6\n", "line 3 has a quotation mark that is not closed");
+    refused(b"step_ms,a\n1,2\n3\n5,6\n", "line 3 has 1 cell, the head names 2 columns");
+    refused(b"step_ms,a\n1,2\n3,4,5\n", "line 3 has 3 cells, the head names 2 columns");
+    refused(b"step_ms\n1\nnan\n", "line 3: step_ms is \"nan\", which is not a time");
+    refused(b"step_ms\n1e308\n", "line 2: step_ms is \"1e308\"");
+    refused(b"step_ms\n-1\n", "line 2: step_ms is \"-1\"");
+    refused(b"step_ms,end_s\n1,soon\n", "line 2: end_s is \"soon\", which is not a time stamp");
+    refused(b"step_ms,nodes\n1,1e300\n", "line 2: nodes is \"1e300\", which is not a count");
+    let noise: Vec<u8> = (0..200_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    assert_eq!(import(&noise, &[]).0.code, Some(1));
+}
+
+#[test]
+fn a_last_line_that_is_cut_is_left_out_and_told() {
+    let (ran, store) = import(&TABLE.as_bytes()[..TABLE.len() - 4], &[]);
+    assert!(ran.err.contains("warning: line 4, the last, is cut: it is left out"), "{ran:?}");
+    assert_eq!(store.unwrap().steps().total(), 2);
+}
