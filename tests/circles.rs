@@ -134,7 +134,12 @@ fn what_is_no_circle_is_not_called_one() {
         ("a.rs", "use b::B; use std::fmt; pub struct A;"),
         ("b.rs", "use crate::a::A; pub struct B;"),
     ];
-    for files in [&only_a_face[..], &only_in_tests, &other_crates] {
+    let a_function_of_a_modules_name = [
+        ("lib.rs", "mod a; mod b; pub use a::A; pub use b::{B, a};"),
+        ("a.rs", "pub struct A; pub fn f() -> crate::A { g!(crate::A) }"),
+        ("b.rs", "use crate::a::A; pub struct B; pub fn a() {}"),
+    ];
+    for files in [&only_a_face[..], &only_in_tests, &other_crates, &a_function_of_a_modules_name] {
         assert_eq!(found_in(files), Vec::<String>::new(), "{files:?}");
     }
 }

@@ -50,6 +50,11 @@ impl Modules {
             Name::Used(path) if path.len() == 1 && path[0] == name => Vec::new(),
             Name::Used(path) => self.ends(module, &[path.as_slice(), rest].concat(), deepest),
         };
+        // A function may have a module's name; what comes after it is the module's.
+        let is_module = |meaning: &&Name| matches!(meaning, Name::Module(_));
+        if !rest.is_empty() && meanings.iter().any(|meaning| is_module(&meaning)) {
+            return meanings.iter().filter(is_module).flat_map(lead).collect();
+        }
         meanings.iter().flat_map(lead).collect()
     }
 }
