@@ -54,6 +54,9 @@ fn the_last_seconds_of_a_living_session_are_saved_at_once() {
     assert!((95..=110).contains(&store.steps().total()), "{}", store.steps().total());
     assert!(store.elapsed_ns() <= 4 * SECOND + SECOND / 10, "{}", store.elapsed_ns());
     assert_eq!(store.losses().missed_events, 0);
+    // The step that went on four seconds ago is there with all its phases.
+    let first = store.steps().all().next().unwrap();
+    assert_eq!((first.gap_ns(), store.session().is_cut()), (0, true));
 }
 
 #[test]

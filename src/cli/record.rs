@@ -11,6 +11,7 @@ use super::exit::SUCCESS;
 use super::new_file::NewFile;
 use super::{output, quantities, signals};
 use gnntop_analysis::figures;
+use gnntop_analysis::ranks::Run;
 use gnntop_analysis::recorder::{RecorderOptions, RunRecorder};
 use gnntop_analysis::source::discover::{self, Session};
 use gnntop_analysis::source::runs::SessionGroup;
@@ -126,7 +127,10 @@ impl Request {
                 (Box::new(Hardware::observe(process).context("cannot read the sensors")?), Some(0), true, stem)
             }
         };
-        let window_ns = window(newest_ns, is_live, last, duration);
+        let mut window_ns = window(newest_ns, is_live, last, duration);
+        if let (Some(_), Some(input)) = (last, &input) {
+            window_ns = from_a_step(*window_ns.start(), input)..=*window_ns.end();
+        }
         Ok(Self {
             source,
             options: RecorderOptions { window_ns, max_bytes: max_size.unwrap_or(u64::MAX) },
@@ -162,6 +166,17 @@ fn stem(group: &SessionGroup) -> String {
         (_, Some(session)) if let Some(name) = session.dir.file_name() => name.to_string_lossy().into_owned(),
         _ => "session".to_owned(),
     }
+}
+
+/// The end of the newest step that was over at an instant, so that the step which went on then is recorded whole. Steps of
+/// several ranks end at different times: for them it stays that instant.
+fn from_a_step(first_ns: u64, input: &Path) -> u64 {
+    let mut run = Run::default();
+    let Ok(mut recording) = Recording::open(input) else { return first_ns };
+    recording.read_all(&mut run);
+    let ends = run.store().steps().all().map(|row| row.end_ns()).take_while(|end_ns| *end_ns <= first_ns);
+    // The step that ends there is not one of those to come.
+    ends.last().filter(|_| !run.is_parallel()).map_or(first_ns, |end_ns| end_ns.saturating_add(1))
 }
 
 /// First and last instant to record: from now on, or from some time ago; all that is kept of an ended session.

@@ -74,7 +74,11 @@ impl<'a> Evidence<'a> {
         let mut kinds = if shape.explains() { Kinds::default() } else { Kinds::of(store, &rows, &inside_ns) };
         let mut by_work_ns = shape.by_shape_ns(&rows, &inside_ns);
         by_work_ns.iter_mut().enumerate().for_each(|(row, ns)| *ns = kinds.usual_ns(row).unwrap_or(*ns));
-        let (warm_up_len, is_warm_up) = warm_up_len(&rows, &inside_ns, &by_work_ns);
+        // Of a session that is known from its middle on, no step warms up.
+        let (warm_up_len, is_warm_up) = match store.session().is_cut() {
+            true => (0, false),
+            false => warm_up_len(&rows, &inside_ns, &by_work_ns),
+        };
         let warm_up: Vec<StepRow<'a>> = rows.drain(..warm_up_len).collect();
         let warm_up_ratio = (0..warm_up_len).map(|row| inside_ns[row] / by_work_ns[row]).fold(0.0, f64::max);
         inside_ns.drain(..warm_up_len);

@@ -47,10 +47,17 @@ pub struct Session {
     clock_step_count: u64,
     suspended_ns: u64,
     segments: u64,
+    /// Whether the first segment seen was not the session's first.
+    is_cut: bool,
     facts: BTreeMap<String, String>,
 }
 
 impl Session {
+    /// Whether what was read begins in the middle of the session: the first steps are not those that warmed up.
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
     /// Who publishes, from the newest segment; `None` before the first.
     pub fn info(&self) -> Option<&SessionInfo> {
         self.info.as_ref()
@@ -120,6 +127,7 @@ impl Session {
         if self.info.as_ref().is_some_and(|known| known.session_id != info.session_id) {
             return false;
         }
+        self.is_cut |= self.segments == 0 && info.segment > 0;
         self.segments += 1;
         if info.start.wall_ns > 0 && self.last_anchor.is_none() {
             self.last_anchor = Some(info.start);

@@ -53,3 +53,27 @@ impl Check for WarmUp {
             .into()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings;
+    use crate::store::Store;
+    use gnntop_fixtures::{MS, TrainingRun, each_item};
+    use gnntop_wire::Item;
+
+    #[test]
+    fn nothing_warms_up_in_the_middle_of_a_session() {
+        let spikes = (1..=6).map(|step| (step, "forward", 200 * MS)).collect();
+        let run = TrainingRun { spikes, ..TrainingRun::default() };
+        let warms_up = |segment| {
+            let mut store = Store::new();
+            each_item(&run.bytes(), |item| match item {
+                Item::Segment(info) => store.apply(Item::Segment(gnntop_wire::SessionInfo { segment, ..info })),
+                item => store.apply(item),
+            });
+            findings::all(&store).found.iter().any(|finding| finding.kind == Kind::WarmUp)
+        };
+        assert!(warms_up(0) && !warms_up(3));
+    }
+}
