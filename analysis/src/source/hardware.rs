@@ -25,12 +25,22 @@ const PASS_INTERVAL: Duration = Duration::from_millis(100);
 const PASSES_PER_ANCHOR: u64 = 10;
 /// The only track.
 const TRACK: TrackId = TrackId(1);
-/// What a person reads who sees no steps.
-const HINT: &str = "hardware only: this program publishes no steps; link gnntop-probe into it to see them";
+/// What a person reads who sees no steps: that there are none, and what to do in the program's language, as far as its
+/// command line tells that.
+fn hint(command: &str) -> String {
+    let mut words = command.split_whitespace();
+    let is_interpreter = |word: &str| word.rsplit('/').next().is_some_and(|name| name.starts_with("python"));
+    let how = match words.any(|word| is_interpreter(word) || word.ends_with(".py")) {
+        true => "start it with `gnntop run -- python ...` to see them",
+        false => "link gnntop-probe (Rust) or gnntop.h (C, C++) into it to see them",
+    };
+    format!("hardware only: this program publishes no steps; {how}")
+}
 
 /// The hardware side of one process.
 pub struct Hardware {
     process: Process,
+    hint: String,
     frames: Receiver<Vec<u8>>,
     reader: StreamReader,
     tally: Tally,
@@ -51,7 +61,8 @@ impl Hardware {
             .name("gnntop sensors".to_owned())
             .spawn(move || sample_until_gone(&observed, &sender, &stopped))?;
         let (reader, tally) = (StreamReader::new(), Tally::default());
-        Ok(Self { process, frames, reader, tally, gone: false, stop })
+        let hint = hint(&process.command());
+        Ok(Self { process, hint, frames, reader, tally, gone: false, stop })
     }
 }
 
@@ -88,7 +99,13 @@ impl Source for Hardware {
             (false, None) => State::Waiting,
             (false, Some(_)) => State::Running,
         };
-        Status { title: self.tally.title(), state, live: !self.gone, hint: Some(HINT.to_owned()), ..Status::default() }
+        Status {
+            title: self.tally.title(),
+            state,
+            live: !self.gone,
+            hint: Some(self.hint.clone()),
+            ..Status::default()
+        }
     }
 }
 
@@ -134,15 +151,16 @@ impl Publisher {
         let mut bytes = Vec::new();
         let start = read_clocks();
         put_segment(&mut bytes, &self.session(process, start));
+        let hint = hint(&process.command());
+        let hint_name = self.name(&hint);
         let mut definitions = vec![
             Definition::Track { id: TRACK, role: TrackRole::Sensors, thread_id: 0, text: "sensors".to_owned() },
-            Definition::Name { id: self.name(HINT), kind: NameKind::Text, text: HINT.to_owned() },
+            Definition::Name { id: hint_name, kind: NameKind::Text, text: hint },
         ];
         definitions.extend(self.sensors.signals().iter().enumerate().map(|(at, info)| signal(at, info)));
         put_definitions(&mut bytes, &definitions);
         put_anchor(&mut bytes, &start);
-        let hint = Mark { name: self.name(HINT), t_ns: start.monotonic_ns, value: None };
-        self.block.push(&Event::Mark(hint));
+        self.block.push(&Event::Mark(Mark { name: hint_name, t_ns: start.monotonic_ns, value: None }));
         bytes
     }
 
@@ -257,6 +275,14 @@ mod tests {
         child.wait().unwrap();
         poll_until(&mut hardware, &mut heard, |_, status| matches!(status.state, State::Ended(_)));
         assert_eq!((heard.ends.len(), heard.gaps, heard.damages), (1, 0, 0));
+    }
+
+    #[test]
+    fn who_sees_no_steps_is_told_what_to_do_in_the_programs_language() {
+        for command in ["python train.py", "/usr/bin/python3.12 -m train", "uv run train.py"] {
+            assert!(hint(command).ends_with("start it with `gnntop run -- python ...` to see them"), "{command}");
+        }
+        assert!(hint("./train --fast").contains("gnntop-probe (Rust) or gnntop.h (C, C++)"));
     }
 
     #[test]
