@@ -437,3 +437,45 @@ fn a_file_that_is_there_stays() {
     assert_eq!(fs::read(path).unwrap(), b"precious");
     sessions.run(["export", "nowhere.gnntop", "--to", "csv"]).refused("cannot read nowhere.gnntop");
 }
+
+#[test]
+fn wide_has_a_row_a_step_and_a_column_a_phase() {
+    let sessions = recorded();
+    let text = String::from_utf8(exported(&sessions, &["csv", "--wide"])).unwrap();
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let heads: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
+    let phases = ["data_wait_ns", "forward_ns", "backward_ns", "optimizer_ns", "gap_ns"];
+    assert_eq!(heads[7..12], phases, "{heads:?}");
+    let rows: Vec<HashMap<String, String>> = reader.deserialize().collect::<Result<_, _>>().unwrap();
+    assert_eq!(rows.len(), 100);
+    for row in &rows {
+        let number = |name: &str| row[name].parse::<u64>().unwrap();
+        assert_eq!(phases.iter().map(|name| number(name)).sum::<u64>(), number("period_ns"), "{row:?}");
+        assert_eq!(number("end_ns") - number("start_ns"), number("step_ns"));
+        assert!(row["rank"].is_empty() && row["loss"].parse::<f64>().is_ok() && number("graphs") > 0);
+    }
+    let part = String::from_utf8(exported(&sessions, &["csv", "--wide", "--steps", "10..13"])).unwrap();
+    assert_eq!(part.lines().count(), 4, "{part}");
+    let refused = sessions.run(["export", "a.gnntop", "--to", "ndjson", "--wide"]);
+    assert!(refused.code == Some(2) && refused.err.contains("csv and --to parquet"), "{refused:?}");
+}
+
+/// The report, the screen and the exports mean the same by a step and by a period.
+#[test]
+fn a_step_is_the_same_in_every_form() {
+    let sessions = recorded();
+    let text = String::from_utf8(exported(&sessions, &["csv", "--wide"])).unwrap();
+    let rows: Vec<HashMap<String, String>> =
+        csv::Reader::from_reader(text.as_bytes()).deserialize().collect::<Result<_, _>>().unwrap();
+    let report: Value = serde_json::from_str(&sessions.run(["report", "a.gnntop", "--json"]).out).unwrap();
+    let lines = String::from_utf8(exported(&sessions, &["ndjson"])).unwrap();
+    let events: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let steps = events.iter().filter(|event| event["kind"] == "step");
+    let by_events: u64 = steps.map(|step| step["end_ns"].as_u64().unwrap() - step["start_ns"].as_u64().unwrap()).sum();
+    for (name, column) in [("step", "step_ns"), ("period", "period_ns")] {
+        let line = report["phases"].as_array().unwrap().iter().find(|line| line["name"] == name).unwrap();
+        let sum: u64 = rows.iter().map(|row| row[column].parse::<u64>().unwrap()).sum();
+        assert_eq!(line["total_ns"].as_u64(), Some(sum), "{name}");
+        assert!(name == "period" || sum == by_events, "{sum} and {by_events}");
+    }
+}

@@ -111,3 +111,25 @@ fn python_reads_the_same_rows() {
     let ends: u128 = lines.iter().map(|line| u128::from(line["end_ns"].as_u64().unwrap())).sum();
     assert_eq!(read["ends"], ends.to_string());
 }
+
+#[test]
+fn a_wide_table_is_that_of_csv() {
+    let (sessions, _) = exported(500);
+    let ran = sessions.run(["export", "a.gnntop", "--to", "parquet", "--wide", "-o", "wide.parquet"]);
+    assert!(ran.code == Some(0) && ran.err.contains("500 steps"), "{ran:?}");
+    let text = sessions.run(["export", "a.gnntop", "--to", "csv", "--wide"]).out;
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let heads: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
+    let file = SerializedFileReader::new(File::open(sessions.path().join("wide.parquet")).unwrap()).unwrap();
+    let mut rows = 0;
+    for (row, line) in file.get_row_iter(None).unwrap().zip(reader.records()) {
+        let (row, line) = (row.unwrap(), line.unwrap());
+        for ((name, field), (head, text)) in row.get_column_iter().zip(heads.iter().zip(&line)) {
+            let told = value(field);
+            let same = if text.is_empty() { told.is_null() } else { told.as_f64() == text.parse::<f64>().ok() };
+            assert!(same && name == head, "{name}: {told} and {head}: {text}");
+        }
+        rows += 1;
+    }
+    assert_eq!(rows, 500);
+}

@@ -71,6 +71,6 @@ fn prometheus_scrapes_a_running_training() {
     session.append(rest);
     wait_until(|| query(port, "gnntop_steps_total") == Some(100.0));
     assert_eq!(query(port, "gnntop_phase_seconds_count%7Bphase=%22backward%22%7D"), Some(100.0));
-    let p90 = query(port, "gnntop_step_seconds%7Bquantile=%220.9%22%7D").unwrap();
+    let p90 = query(port, "gnntop_period_seconds%7Bquantile=%220.9%22%7D").unwrap();
     assert!((0.03..0.2).contains(&p90), "{p90} s");
 }

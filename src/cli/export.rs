@@ -12,12 +12,14 @@ use super::assumptions::EnergyArguments;
 use super::exit::SUCCESS;
 use super::new_file::{self, NewFile};
 use super::settings::Settings;
+use super::usage::UsageError;
 use super::{output, quantities};
-use crate::export::{Exporter, Form, emissions, openmetrics};
+use crate::export::{Exporter, Form, Wanted, Wide, WideForm, emissions, openmetrics, phases};
 use gnntop_analysis::energy::Scope;
 use gnntop_analysis::figures::{bytes, count};
 use gnntop_analysis::findings;
-use gnntop_analysis::source::{OneRank, Recording};
+use gnntop_analysis::ranks::Run;
+use gnntop_analysis::source::{OneRank, Recording, Source};
 use gnntop_analysis::store::Store;
 
 const EXAMPLES: &str = "\
@@ -27,6 +29,7 @@ Examples:
   gnntop export pna.gnntop --to csv --steps 100..120
   gnntop export pna.gnntop --to ndjson --from 90s --until 2m | head
   gnntop export pna.gnntop --to parquet -o pna.parquet       DuckDB, pandas, Polars
+  gnntop export pna.gnntop --to csv --wide -o steps.csv      a row a step, a column a phase, for pandas
   gnntop export pna.gnntop --to speedscope -o pna.speedscope.json
   gnntop export pna.gnntop --to collapsed | flamegraph.pl --countname us > pna.svg
   gnntop export pna.gnntop --to hlog --interval 10s -o pna.hlog
@@ -50,6 +53,9 @@ pub(super) struct ExportArguments {
     /// Format
     #[arg(long, value_name = "FORMAT", value_parser = To::parser())]
     to: To,
+    /// With --to csv or parquet: one row a step, with a column for each phase, batch sizes, loss, epoch and rank
+    #[arg(long)]
+    wide: bool,
     /// Output file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -65,7 +71,7 @@ pub(super) struct ExportArguments {
     /// Only until this time
     #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
     until: Option<Duration>,
-    /// For a run of several ranks: the rank to export [default: the first in the file]
+    /// For a run of several ranks: the rank to export [default: the first in the file, with --wide all]
     #[arg(long, value_name = "N")]
     rank: Option<u32>,
     /// With --to hlog: time covered by each histogram [default: 1s]
@@ -117,6 +123,9 @@ pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
     if arguments.interval.is_some() && !is_hlog {
         bail!("--interval is for --to hlog");
     }
+    if arguments.wide {
+        return wide(arguments);
+    }
     let has_window = arguments.steps.is_some() || arguments.from.is_some() || arguments.until.is_some();
     if has_window && matches!(arguments.to, To::Openmetrics | To::Emissions) {
         bail!("this format covers the whole recording: remove --steps, --from and --until");
@@ -142,6 +151,48 @@ pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
         output::complain(&format!("warning: {} events refer to unknown names", count(left_out)));
     }
     Ok(SUCCESS)
+}
+
+/// Writes one row a step. The recording is read for its phases first.
+fn wide(arguments: &ExportArguments) -> anyhow::Result<u8> {
+    let form = match arguments.to {
+        To::Events { form: Form::Csv, .. } => WideForm::Csv,
+        To::Events { form: Form::Parquet, .. } => WideForm::Parquet,
+        _ => return Err(UsageError::told("--wide is for --to csv and --to parquet")),
+    };
+    if arguments.file == Path::new("-") {
+        return Err(UsageError::told("--wide needs a file, which is read twice"));
+    }
+    let mut run = Run::default();
+    Recording::open(&arguments.file)?.read_all(&mut run);
+    let wanted =
+        Wanted { rank: arguments.rank, steps: arguments.steps.clone(), window_ns: times(arguments, run.store()) };
+    let phases = phases(&run);
+    let write = |out: Box<dyn Write + Send + '_>| {
+        let mut recording = Recording::open(&arguments.file)?;
+        let mut table = Wide::new(form, out, phases, wanted);
+        recording.read_all(&mut table);
+        for warning in recording.status().warnings() {
+            output::complain(&format!("warning: {}: {warning}", arguments.file.display()));
+        }
+        table.finish().context("cannot write the export")
+    };
+    let Some(path) = &arguments.output else {
+        write(Box::new(BufWriter::new(io::stdout())))?;
+        return Ok(SUCCESS);
+    };
+    let file = NewFile::create(path, arguments.force, &[&arguments.file])?;
+    match write(Box::new(BufWriter::new(file.file()))) {
+        Ok(rows) => {
+            file.finish()?;
+            output::note(&format!("{}: {} steps", path.display(), count(rows)));
+            Ok(SUCCESS)
+        }
+        Err(error) => {
+            file.discard();
+            Err(error)
+        }
+    }
 }
 
 /// Says so before an export that may get large, as far as that can be known.
@@ -193,7 +244,7 @@ fn into(
     let mut one = OneRank::new(arguments.rank, &mut exporter);
     recording.read_all(&mut one);
     let (rank, left_out) = (one.rank().unwrap_or_default(), one.left_out());
-    for warning in gnntop_analysis::source::Source::status(&recording).warnings() {
+    for warning in recording.status().warnings() {
         output::complain(&format!("warning: {}: {warning}", file.display()));
     }
     if left_out > 0 {
@@ -211,11 +262,7 @@ fn window(arguments: &ExportArguments) -> anyhow::Result<RangeInclusive<u64>> {
         bail!("--steps, --from and --until need a file, because it is read twice");
     }
     let store = store_of(arguments)?;
-    let first_ns = store.first_ns().unwrap_or(0);
-    let after = |time: Duration| first_ns.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
-    let Some(range) = &arguments.steps else {
-        return Ok(arguments.from.map_or(0, after)..=arguments.until.map_or(u64::MAX, after));
-    };
+    let Some(range) = &arguments.steps else { return Ok(times(arguments, &store)) };
     let within = store.steps().all().filter(|row| range.contains(&row.step().0));
     let times: Vec<(u64, u64)> = within.map(|row| (row.period_start_ns(), row.end_ns())).collect();
     match (times.first(), times.last()) {
@@ -223,6 +270,13 @@ fn window(arguments: &ExportArguments) -> anyhow::Result<RangeInclusive<u64>> {
         (Some(first), Some(last)) => Ok(first.0 + 1..=last.1),
         _ => bail!("no steps {}..{}: the recording has {}", range.start, range.end, store.steps().total()),
     }
+}
+
+/// From when to when, on the publisher's clock, as far as that is asked for.
+fn times(arguments: &ExportArguments, store: &Store) -> RangeInclusive<u64> {
+    let first_ns = store.first_ns().unwrap_or(0);
+    let after = |time: Duration| first_ns.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    arguments.from.map_or(0, after)..=arguments.until.map_or(u64::MAX, after)
 }
 
 /// What is known of the rank to export.

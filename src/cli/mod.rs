@@ -32,6 +32,7 @@ mod signals;
 mod stop;
 mod study;
 mod train;
+mod usage;
 mod version;
 
 pub use commands::main;

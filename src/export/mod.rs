@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! source ─▶ Exporter (what ids mean, the window) ─▶ Format: perfetto │ chrome │ speedscope │ collapsed │ csv │ ndjson │ parquet │ hlog
+//! source ─▶ Wide: one row a step, as csv │ parquet
 //! Store, Findings ─▶ openmetrics
 //! Store ─▶ emissions (CodeCarbon's file, and one of its quality)
 //! ```
@@ -18,8 +19,11 @@ mod numbered;
 pub mod openmetrics;
 mod parquet;
 mod perfetto;
+mod row_groups;
 mod rows;
 mod speedscope;
 mod text;
+mod wide;
 
 pub use exporter::{Exporter, Form};
+pub use wide::{Wanted, Wide, WideForm, phases};

@@ -76,8 +76,11 @@ fn durations(out: &mut String, store: &Store) {
         return;
     }
     let step = "gnntop_step_seconds";
-    family(out, step, "summary", "Time from the end of a step to the end of the next.");
-    summary(out, step, "", statistics.period());
+    family(out, step, "summary", "Time from the start of a step to its end.");
+    summary(out, step, "", statistics.step());
+    let period = "gnntop_period_seconds";
+    family(out, period, "summary", "Time from the end of a step to the end of the next, with the gap between them.");
+    summary(out, period, "", statistics.period());
     let gap = "gnntop_gap_seconds";
     family(out, gap, "summary", "Time of a step outside every phase.");
     summary(out, gap, "", statistics.gap());

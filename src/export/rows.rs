@@ -91,7 +91,7 @@ impl<W: Write> Format for Csv<W> {
 }
 
 /// A cell that no sheet takes for a formula.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let clean = if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text.to_owned() };
     if clean.contains([',', '"', '\n']) { format!("\"{}\"", clean.replace('"', "\"\"")) } else { clean }
 }

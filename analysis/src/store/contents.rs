@@ -159,7 +159,8 @@ impl Store {
         self.spans.all()
     }
 
-    /// A percentile by name: of a phase's time per step, of the `gap`, of the whole `step`, else of the spans of that
+    /// A percentile by name: of a phase's time per step, of the `gap`, of the `step` from its own start,
+    /// of the `period` with the gap before it, else of the spans of that
     /// name. `quantile` lies between 0 and 1. `None` where nothing of that name was recorded.
     pub fn percentile(&self, name: &str, quantile: f64) -> Option<u64> {
         self.distribution(name)?.percentile(quantile)
@@ -167,8 +168,12 @@ impl Store {
 
     /// The durations by name, as [`Store::percentile`] looks them up.
     pub fn distribution(&self, name: &str) -> Option<&Distribution> {
-        if name == "step" && self.statistics.steps() > 0 {
-            return Some(self.statistics.period());
+        if self.statistics.steps() > 0 {
+            match name {
+                "step" => return Some(self.statistics.step()),
+                "period" => return Some(self.statistics.period()),
+                _ => (),
+            }
         }
         let phase = self.phase(name).and_then(|phase| self.statistics.phase(phase.slot));
         let span = || self.spans().iter().find(|span| self.name(span.name) == name).map(|span| &span.durations);

@@ -89,6 +89,11 @@ impl<'a> StepRow<'a> {
         self.head.period_ns
     }
 
+    /// From the step's own start to its end, as exports have it: the period without what lies before that start.
+    pub fn work_ns(&self) -> u64 {
+        self.head.end_ns.saturating_sub(self.head.start_ns)
+    }
+
     /// Time of the period that lies inside no phase.
     pub fn gap_ns(&self) -> u64 {
         self.head.gap_ns

@@ -12,6 +12,7 @@ use crate::store::spans::distribution::Distribution;
 /// Figures over a set of steps.
 #[derive(Clone, Debug, Default)]
 pub struct StepStatistics {
+    step: Distribution,
     period: Distribution,
     gap: Distribution,
     /// By slot. Only steps in which the phase took time are recorded.
@@ -77,6 +78,7 @@ impl StepStatistics {
     /// Adds a step.
     pub(in crate::store) fn add(&mut self, row: &StepRow<'_>) {
         self.add_epoch(row.epoch());
+        self.step.record(row.work_ns());
         self.period.record(row.period_ns());
         self.gap.record(row.gap_ns());
         if self.phases.len() < row.phases().len() {
@@ -120,7 +122,12 @@ impl StepStatistics {
         (self.steps() > 0).then_some(self.epochs.last)
     }
 
-    /// The whole step: its period.
+    /// Steps from their own start to their end, as exports have them.
+    pub fn step(&self) -> &Distribution {
+        &self.step
+    }
+
+    /// Steps with the gap before them: from the end of the step before.
     pub fn period(&self) -> &Distribution {
         &self.period
     }

@@ -1,0 +1,15 @@
+//! A command line whose parts are right and do not go together.
+
+use thiserror::Error;
+
+/// What is wrong with the command line, in one line. The exit code is that of wrong usage.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub(super) struct UsageError(String);
+
+impl UsageError {
+    /// With what a person should do.
+    pub(super) fn told(text: impl Into<String>) -> anyhow::Error {
+        anyhow::Error::new(Self(text.into()))
+    }
+}
