@@ -23,29 +23,57 @@ fn a_comparison_says_which_phase_is_slower_and_which_is_not() {
     let sessions = recordings();
     let ran = sessions.run(["compare", "a.gnntop", "b.gnntop", "--percentiles", "50"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let line = |name: &str| ran.out.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
-    assert!(line("backward").contains("slower") && line("step").contains("slower"), "{}", ran.out);
+    let line = |start: &str| ran.out.lines().find(|line| line.starts_with(start)).unwrap().to_owned();
+    assert!(line("B does 0.8").contains("graphs/s (95 %"), "{}", ran.out);
+    assert!(line("both ran the same").contains("batches of 256 graphs"), "{}", ran.out);
+    assert!(line("backward").contains("slower") && line("period").contains("slower"), "{}", ran.out);
     assert!(line("forward").contains("no evidence"), "{}", ran.out);
     let back = sessions.run(["compare", "b.gnntop", "a.gnntop", "--percentiles", "50", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&back.out).unwrap();
-    let step = json.as_array().unwrap().iter().find(|compared| compared["name"] == "step").unwrap();
-    assert_eq!(step["verdict"], "faster");
+    let lines = json["lines"].as_array().unwrap();
+    let period = lines.iter().find(|line| line["name"] == "period").unwrap();
+    assert_eq!([&period["numbers"][0]["verdict"], &json["work"]["verdict"]], ["faster", "faster"]);
     let short = sessions.run(["compare", "a.gnntop", "short.gnntop"]);
     assert!(short.out.contains("too few steps") && !short.out.contains("slower"), "{}", short.out);
+}
+
+#[test]
+fn several_runs_a_side_are_compared_as_runs() {
+    let sessions = recordings();
+    for (name, ms) in [("a1", 20), ("a2", 21), ("b1", 30), ("b2", 31)] {
+        sessions.file(&format!("{name}.gnntop"), &run(ms));
+    }
+    let sides = ["compare", "a1.gnntop", "a2.gnntop", "--against", "b1.gnntop", "b2.gnntop"];
+    let ran = sessions.run(sides);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.out.starts_with("A 1 a1.gnntop (400 steps)\nA 2 a2.gnntop"), "{}", ran.out);
+    assert!(ran.out.contains("B 2 b2.gnntop") && ran.out.contains("intervals are over runs"), "{}", ran.out);
+    assert!(ran.out.contains("\nB does 0.7"), "{}", ran.out);
+    let refused = |arguments: &[&str], words: &str| {
+        let ran = sessions.run([&["compare"], arguments].concat());
+        assert!(ran.code == Some(2) && ran.err.contains(words), "{ran:?}");
+    };
+    refused(&["a1.gnntop"], "another recording");
+    refused(&["a1.gnntop", "a2.gnntop", "b1.gnntop"], "after --against");
+    refused(&["a1.gnntop", "a2.gnntop", "--against", "b1.gnntop"], "at least two");
 }
 
 #[test]
 fn a_check_has_a_line_for_each_rule_and_the_worst_decides() {
     let sessions = recordings();
     let check = |arguments: &[&str]| sessions.run([&["check", "a.gnntop"], arguments].concat());
-    let kept = check(&["--max", "backward.p99=25ms", "--min", "steps.per_s=10"]);
-    assert_eq!((kept.code, kept.out.lines().count()), (Some(0), 2), "{kept:?}");
-    let broken = check(&["--max", "backward.p99=15ms", "--max", "gap.share=50%", "--max", "nowhere.p50=1s"]);
+    let kept = check(&["--max", "backward.p99=25ms", "--min", "steps.per_s=10", "--max", "data_wait.p50=5ms"]);
+    assert_eq!((kept.code, kept.out.lines().count()), (Some(0), 3), "{kept:?}");
+    let broken = check(&["--max", "backward.p90=15ms", "--max", "gap.share=50%", "--max", "all-reduce.p50=1s"]);
     assert_eq!((broken.code, broken.out.lines().count()), (Some(3), 3), "{broken:?}");
-    assert!(broken.out.starts_with("broken  max backward.p99=15ms: 2"), "{}", broken.out);
+    assert!(broken.out.starts_with("broken  max backward.p90=15ms: 2"), "{}", broken.out);
+    assert!(broken.out.lines().next().unwrap().contains(" ms (of 400 steps; 95 %: 2"), "{}", broken.out);
     assert_eq!(check(&["--max", "backward.p99.99=1s"]).code, Some(4));
     assert_eq!(check(&["--max", "backward=1s"]).code, Some(2));
-    check(&[]).refused("nothing to check");
+    let wrong = check(&["--max", "foward.p99=12ms"]);
+    assert!(wrong.code == Some(2) && wrong.err.contains("did you mean forward?"), "{wrong:?}");
+    let nothing = check(&[]);
+    assert!(nothing.code == Some(2) && nothing.err.contains("nothing to check"), "{nothing:?}");
 }
 
 #[test]
@@ -55,7 +83,10 @@ fn rules_come_from_a_file_too() {
     let ran = sessions.run(["check", "a.gnntop", "--rules", "gate.txt"]);
     assert_eq!((ran.code, ran.out.lines().count()), (Some(3), 2), "{ran:?}");
     sessions.file("wrong.txt", b"max backward.p50=25ms\nfaster!\n");
-    sessions.run(["check", "a.gnntop", "--rules", "wrong.txt"]).refused("wrong.txt, line 2: a line is max RULE");
+    let wrong = sessions.run(["check", "a.gnntop", "--rules", "wrong.txt"]);
+    assert!(wrong.code == Some(2) && wrong.err.contains("wrong.txt, line 2: a line is max RULE"), "{wrong:?}");
+    sessions.file("empty.txt", b"# nothing yet\n");
+    assert_eq!(sessions.run(["check", "a.gnntop", "--rules", "empty.txt"]).code, Some(2));
 }
 
 #[test]
@@ -64,8 +95,25 @@ fn a_baseline_is_a_rule() {
     let against = |file: &str, baseline: &str| sessions.run(["check", file, "--baseline", baseline]);
     assert_eq!(against("b.gnntop", "a.gnntop").code, Some(3));
     assert_eq!(against("a.gnntop", "b.gnntop").code, Some(0));
-    assert_eq!(against("a.gnntop", "a.gnntop").code, Some(0));
+    for file in ["a.gnntop", "short.gnntop"] {
+        assert_eq!(against(file, file).code, Some(0), "a file against itself: {file}");
+    }
     let short = against("short.gnntop", "a.gnntop");
     assert!(short.code == Some(4) && short.out.contains("unclear"), "{short:?}");
     assert_eq!(sessions.run(["check", "b.gnntop", "--baseline", "a.gnntop", "--slower", "30%"]).code, Some(0));
+}
+
+/// Steps of two kinds, twice as long as those of the baseline: the interval of the median is wide, the worsening clear.
+#[test]
+fn a_clear_worsening_fails_however_uneven_the_steps_are() {
+    let sessions = Sessions::new();
+    let uneven = |ms: u64| {
+        let slow = |step: &u64| (step / 7).is_multiple_of(2);
+        let spikes = (1..=60).filter(slow).map(|step| (step, "forward", ms * MS)).collect();
+        TrainingRun { steps: 60, phases: vec![("forward", ms * MS)], spikes, ..TrainingRun::default() }.bytes()
+    };
+    sessions.file("a.gnntop", &uneven(10));
+    sessions.file("b.gnntop", &uneven(21));
+    let ran = sessions.run(["check", "b.gnntop", "--baseline", "a.gnntop"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
 }

@@ -1,4 +1,4 @@
-//! Numbers as people read them: three digits that matter, and the unit.
+//! Numbers as people read them: three digits that matter, and the unit. Names that two runs can be told apart by.
 
 use std::time::Duration;
 
@@ -128,9 +128,85 @@ pub fn utc(unix_ns: u64) -> String {
     time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
+/// Names as a list in words: `a`, `a and b`, `a, b and c`.
+pub fn joined(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [name] => (*name).to_owned(),
+        [names @ .., last] => format!("{} and {last}", names.join(", ")),
+    }
+}
+
+/// Two names in at most so many characters each, so that they still differ where they do: without the folders that both
+/// lie in, cut in the middle, or around where they begin to differ. `sign` stands for what was cut out.
+pub fn apart(names: [&str; 2], most: usize, sign: char) -> [String; 2] {
+    let fits = |name: &str| name.chars().count() <= most;
+    if names.iter().all(|name| fits(name)) {
+        return names.map(str::to_owned);
+    }
+    let common: usize =
+        names[0].chars().zip(names[1].chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
+    let folders = names[0][..common].rfind('/').map_or(0, |at| at + 1);
+    let names = if names[0] == names[1] { names } else { names.map(|name| &name[folders..]) };
+    let cut = names.map(|name| in_the_middle(name, most, sign));
+    if cut[0] != cut[1] || names[0] == names[1] || most < 3 {
+        return cut;
+    }
+    let differ = names[0].chars().zip(names[1].chars()).take_while(|(a, b)| a == b).count();
+    names.map(|name| around(name, differ, most, sign))
+}
+
+/// The beginning and the end of a name that is longer than `most` characters.
+fn in_the_middle(name: &str, most: usize, sign: char) -> String {
+    let n = name.chars().count();
+    if n <= most {
+        return name.to_owned();
+    }
+    let kept = most.saturating_sub(1);
+    let (head, tail) = (kept.div_ceil(2), kept / 2);
+    let signs = std::iter::once(sign).take(most);
+    name.chars().take(head).chain(signs).chain(name.chars().skip(n - tail)).collect()
+}
+
+/// As much of a name as there is room for, with the character at `at` in it.
+fn around(name: &str, at: usize, most: usize, sign: char) -> String {
+    let start = at.saturating_sub(most.saturating_sub(2) / 2);
+    let n = name.chars().count();
+    let begins = (start > 0).then_some(sign);
+    let room = most.saturating_sub(usize::from(start > 0));
+    let ends = (n - start.min(n) > room).then_some(sign);
+    let taken = room.saturating_sub(usize::from(ends.is_some()));
+    begins.into_iter().chain(name.chars().skip(start).take(taken)).chain(ends).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_differ_still_do_when_they_are_cut() {
+        let cut = |a, b, most| apart([a, b], most, '…');
+        assert_eq!(cut("a.gnntop", "b.gnntop", 10), ["a.gnntop", "b.gnntop"]);
+        assert_eq!(cut("runs/2024/a.gnntop", "runs/2024/b.gnntop", 10), ["a.gnntop", "b.gnntop"]);
+        let [a, b] = cut("pna-with-hidden-64-and-more.gnntop", "pna-with-hidden-128-and-more.gnntop", 16);
+        assert!(a != b && a.chars().count() <= 16 && b.chars().count() <= 16, "{a} {b}");
+        assert!(a.contains("64") && b.contains("128"), "{a} {b}");
+        assert_eq!(cut("one-long-name-of-a-run", "other", 9), ["one-…-run", "other"]);
+        assert_eq!(cut("the-same-long-name", "the-same-long-name", 9), ["the-…name"; 2]);
+        for most in 0..40 {
+            let (plain, accented) = ("x".repeat(30), format!("{}é{}", "x".repeat(14), "x".repeat(15)));
+            let names = apart([&plain, &accented], most, '…');
+            assert!(names.iter().all(|name| name.chars().count() <= most), "{most}: {names:?}");
+            assert!(most < 3 || names[0] != names[1], "{most}: {names:?}");
+        }
+    }
+
+    #[test]
+    fn lists_of_names_are_words() {
+        assert_eq!(joined(&[]), "");
+        assert_eq!(joined(&["a", "b"]), "a and b");
+        assert_eq!(joined(&["a", "b", "c"]), "a, b and c");
+    }
 
     #[test]
     fn durations() {

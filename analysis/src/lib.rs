@@ -2,6 +2,8 @@
 //! run did. The `gnntop` program is built on it; other programs can read recordings with it too.
 //!
 //! ```text
+//! comparison                    two runs, or several a side: which gets its work done faster
+//!    │
 //! findings                      what is slow, in words, with evidence
 //!    │
 //! ranks                         a run: a store for each of its sessions, and arithmetic over all of them
@@ -19,6 +21,7 @@
 //!
 //! Nothing here knows a terminal, prints or exits.
 
+pub mod comparison;
 pub mod energy;
 pub mod figures;
 pub mod findings;

@@ -1,8 +1,18 @@
-//! Another session beside the one that is shown, and what the two have in common.
+//! Another session beside the one that is shown, and how the two compare.
 
+use std::time::Duration;
+
+use gnntop_analysis::comparison::{Comparison, compare};
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::source::Status;
-use gnntop_analysis::store::{Distribution, GAP, PhaseSlot, Store};
+use gnntop_analysis::store::Store;
+
+/// Percentiles that the view shows where there is room, beside the mean.
+const PERCENTILES: [f64; 3] = [50.0, 90.0, 99.0];
+/// Comparing takes some tens of milliseconds: it is done again when there are so many times as many steps...
+const MORE: f64 = 1.05;
+/// ...or when there are new ones at all after this long.
+const REST: Duration = Duration::from_secs(2);
 
 /// A session to compare with.
 #[derive(Default)]
@@ -10,6 +20,28 @@ pub struct Other {
     /// What is known of it. Its source writes it; the compare view reads the rank that is looked at.
     pub run: Run,
     status: Status,
+    comparison: Option<(Comparison, Seen)>,
+}
+
+/// What was compared, and when.
+struct Seen {
+    at: Duration,
+    ranks: [Option<u32>; 2],
+    steps: [u64; 2],
+}
+
+impl Seen {
+    fn of(runs: [&Run; 2], now: Duration) -> Self {
+        Self { at: now, ranks: runs.map(Run::rank), steps: runs.map(|run| run.store().steps().total()) }
+    }
+
+    /// Whether what is seen now is worth comparing again.
+    fn is_outdated(&self, now: &Self) -> bool {
+        let more = |(before, now): (&u64, &u64)| now < before || *now as f64 >= MORE * *before as f64 && now > before;
+        let has_more = self.steps.iter().zip(&now.steps).any(more);
+        let has_news = self.steps != now.steps && now.at >= self.at + REST;
+        self.ranks != now.ranks || has_more || has_news
+    }
 }
 
 impl Other {
@@ -23,49 +55,47 @@ impl Other {
         &self.status
     }
 
+    /// How the session that is shown, as A, compares with this one, as B; `None` before the view was shown.
+    pub fn comparison(&self) -> Option<&Comparison> {
+        self.comparison.as_ref().map(|(comparison, _)| comparison)
+    }
+
     /// Its source was asked.
     pub(super) fn polled(&mut self, status: Status) {
         self.status = status;
     }
-}
 
-/// A line of the comparison: the step, or a phase, in both sessions.
-#[derive(Clone, Copy, Debug)]
-pub struct Pair<'a> {
-    /// What it is called; `step` for the step, else the phase.
-    pub name: &'a str,
-    /// Its place among the phases of this session; `None` for the step and for a phase of the other session only.
-    pub phase: Option<usize>,
-    /// Durations in this session and in the other; `None` where it did not happen.
-    pub durations: [Option<&'a Distribution>; 2],
-    /// Shares of the wall time of all steps, from 0 to 1.
-    pub shares: [Option<f64>; 2],
-}
-
-/// The step and all phases of both sessions, those of the other one that the first one lacks before the gap.
-pub(super) fn pairs<'a>(one: &'a Store, other: &'a Store) -> Vec<Pair<'a>> {
-    let stores = [one, other];
-    let step = stores.map(|store| Some(store.statistics().period()).filter(|all| all.count() > 0));
-    let mut pairs = vec![Pair { name: "step", phase: None, durations: step, shares: [None; 2] }];
-    let (gap, own) = (one.phases().len().saturating_sub(1), one.phases());
-    let is_missing = |name: &str| !own.iter().any(|phase| phase.text == name);
-    let lacking = other.phases().iter().filter(|phase| !phase.is_gap() && is_missing(&phase.text));
-    let names = own[..gap].iter().map(|phase| phase.text.as_str()).enumerate().map(|(at, name)| (name, Some(at)));
-    let names = names.chain(lacking.map(|phase| (phase.text.as_str(), None))).chain([(GAP, Some(gap))]);
-    pairs.extend(names.map(|(name, phase)| {
-        let slots = stores.map(|store| slot(store, name));
-        let figures = [0, 1].map(|at| (stores[at].statistics(), slots[at]));
-        Pair {
-            name,
-            phase,
-            durations: figures.map(|(statistics, slot)| statistics.phase(slot?).filter(|all| all.count() > 0)),
-            shares: figures.map(|(statistics, slot)| statistics.share(slot?)),
+    /// Compares again where there is enough that is new. Says whether it did.
+    pub(super) fn compare_with(&mut self, shown: &Run, now: Duration) -> bool {
+        let seen = Seen::of([shown, &self.run], now);
+        let is_new = self.comparison.as_ref().is_none_or(|(_, before)| before.is_outdated(&seen));
+        if is_new {
+            self.comparison = Some((compare(&[shown], &[&self.run], &PERCENTILES), seen));
         }
-    }));
-    pairs
+        is_new
+    }
 }
 
-/// Where the numbers of a phase, or of the gap, are; a phase that is itself called `gap` has none here.
-fn slot(store: &Store, name: &str) -> Option<PhaseSlot> {
-    if name == GAP { Some(PhaseSlot::GAP) } else { store.phase(name).map(|phase| phase.slot) }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gnntop_fixtures::{TrainingRun, each_item};
+
+    #[test]
+    fn it_compares_again_when_there_is_enough_that_is_new() {
+        let run = |steps| {
+            let mut run = Run::default();
+            each_item(&TrainingRun { steps, ..TrainingRun::default() }.bytes(), |item| run.apply(item));
+            run
+        };
+        let mut other = Other { run: run(50), ..Other::default() };
+        let at = Duration::from_secs;
+        assert!(other.compare_with(&run(100), at(0)), "at first");
+        assert!(!other.compare_with(&run(100), at(9)), "nothing is new");
+        assert!(!other.compare_with(&run(101), at(1)), "little is new");
+        assert!(other.compare_with(&run(101), at(2)), "but it is old");
+        assert!(other.compare_with(&run(110), at(3)), "much is new");
+        assert!(other.compare_with(&run(20), at(3)), "after a jump back");
+        assert_eq!(other.comparison().unwrap().sides[0].steps, 20);
+    }
 }

@@ -42,7 +42,7 @@ mod window;
 
 pub use action::{Action, Effect, OwnCost};
 pub use command::Command;
-pub use compare::{Other, Pair};
+pub use compare::Other;
 pub use findings::FindingLine;
 pub use keymap::{Bound, KeyMap, KeyMapError, Override};
 pub use latency::{Latency, LatencyLine, Over, QUANTILES};

@@ -24,11 +24,15 @@ pub fn update(app: &mut App, action: Action) -> Option<Effect> {
             app.axes.resize(width);
             app.dirty = true;
         }
-        Action::Tick { now } => app.dirty |= app.feed.tick(now) | app.message.tick(now),
+        Action::Tick { now } => {
+            app.dirty |= app.feed.tick(now) | app.message.tick(now);
+            app.compare_runs();
+        }
         Action::Polled { status, changed } => app.polled(status, changed),
         Action::OtherPolled { status, changed } => {
             app.dirty |= changed && app.view() == View::Compare;
             app.other_mut().polled(status);
+            app.compare_runs();
         }
         Action::Judged(judgement) => app.judged(*judgement),
         Action::EnergyTold(told) => app.energy_told(told),
@@ -67,6 +71,7 @@ impl App {
         let command = self.keymap().command(key, &self.situation())?;
         let effect = self.obey(command);
         self.count_latency();
+        self.compare_runs();
         effect
     }
 
@@ -92,6 +97,14 @@ impl App {
             let (store, measure) = (self.run.store(), self.axes.window().measure());
             let phases = ClockedPhases::new(store, self.presentation.clock(), measure);
             self.latency.count(phases, self.axes.range());
+        }
+    }
+
+    /// Compares the two runs again, where that is shown and there is news.
+    fn compare_runs(&mut self) {
+        let now = self.feed.now();
+        if self.view() == View::Compare {
+            self.dirty |= self.other.as_mut().is_some_and(|other| other.compare_with(&self.run, now));
         }
     }
 

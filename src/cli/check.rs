@@ -3,13 +3,16 @@
 use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 
 use super::exit::{REGRESSED, SUCCESS, UNDECIDED};
 use super::output;
-use super::report::read;
-use crate::report::{Bound, Options, Report, Rule, Ruling, compare, ruling_of};
-use gnntop_analysis::store::Store;
+use super::report::{read_run, say_rank, select};
+use super::usage::UsageError;
+use crate::report::{Bound, Measured, Options, Report, Rule, Ruling, ruling_of};
+use gnntop_analysis::comparison::{Compared, compare};
+use gnntop_analysis::figures::{count, duration};
+use gnntop_analysis::ranks::Run;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,12 +20,16 @@ Examples:
   gnntop check run.gnntop --rules gate.txt
   gnntop check new.gnntop --baseline old.gnntop --slower 5%
 
-A rule is NAME.STATISTIC=LIMIT. Names: phases, gap, step, spans; steps, graphs, nodes, edges, seeds with per_s; memory
-and rss with peak; device.forward and the like by a GPU's own clock, device.memory and device.reserved with peak.
-Statistics: p50 or any percentile, mean, min, max, sd, share, per_s, peak. A file of rules has one a line, with max or
-min before it. With a baseline, the step's p50 and p90 may be slower by no more than --slower.
+A rule is NAME.STATISTIC=LIMIT. Names: phases, gap, step (from its own start), period (with the gap before it), spans;
+steps, graphs, nodes, edges, seeds with per_s; memory and rss with peak; device.forward and the like by a GPU's own clock,
+device.memory and device.reserved with peak. Spaces in names may be written as _ or -. Statistics: p50 or any percentile,
+mean, min, max, sd, share, per_s, peak. A file of rules has one a line, with max or min before it.
 
-Exit codes: 0 all rules are kept, 3 one is broken, 4 none is broken and one cannot be decided.";
+With a baseline, mean, p50 and p90 of the period may be more by --slower at most. It is broken where they are, and chance
+does not explain that they are more at all; where chance may, it is unclear.
+
+Exit codes: 0 all rules are kept, 2 no rule or a name that the recording does not have, 3 one is broken, 4 none is broken
+and one cannot be decided.";
 
 /// Hold a recording to limits, or to another recording
 #[derive(Debug, clap::Args)]
@@ -67,29 +74,39 @@ pub(super) fn check(arguments: &CheckArguments) -> anyhow::Result<u8> {
         rules.extend(rules_in(path)?);
     }
     if rules.is_empty() && arguments.baseline.is_none() {
-        bail!("nothing to check: give --max, --min, --rules or --baseline");
+        return Err(UsageError::told("nothing to check: give --max, --min, --rules with a rule in it, or --baseline"));
     }
-    let store = read(Some(&arguments.file), arguments.rank)?;
+    let run = read(&arguments.file, arguments.rank)?;
+    let store = run.store();
+    for rule in &mut rules {
+        rule.resolve(store).map_err(UsageError::told)?;
+    }
     let options = Options { skip_steps: arguments.skip_steps, ..Options::default() };
-    let report = Report::of(&store, &options);
-    let absolute = rules.iter().map(|rule| {
-        let ruling = rule.ruling(&store, &report);
-        (ruling, line(rule, ruling))
-    });
-    let mut rulings: Vec<(Ruling, String)> = absolute.collect();
+    let report = Report::of(store, &options);
+    let mut rulings = Vec::new();
+    for rule in &rules {
+        let measured = rule.measured(store, &report);
+        let ruling = rule.ruling(&measured);
+        output::say(&line(rule, ruling, &measured))?;
+        rulings.push(ruling);
+    }
     if let Some(baseline) = &arguments.baseline {
-        rulings.extend(against(&read(Some(baseline), arguments.rank)?, &store, arguments.slower));
+        rulings.extend(against(&read(baseline, arguments.rank)?, &run, arguments.slower)?);
     }
-    for (_, line) in &rulings {
-        output::say(line)?;
-    }
-    Ok(exit_code(rulings.iter().map(|(ruling, _)| *ruling)))
+    Ok(exit_code(&rulings))
 }
 
-fn exit_code(rulings: impl Iterator<Item = Ruling> + Clone) -> u8 {
+fn read(name: &str, rank: Option<u32>) -> anyhow::Result<Run> {
+    let mut run = read_run(Some(name))?;
+    select(&mut run, rank, name)?;
+    say_rank(&run, name);
+    Ok(run)
+}
+
+fn exit_code(rulings: &[Ruling]) -> u8 {
     match () {
-        () if rulings.clone().any(|ruling| matches!(ruling, Ruling::Broken(_))) => REGRESSED,
-        () if rulings.clone().any(|ruling| ruling == Ruling::NotEnough) => UNDECIDED,
+        () if rulings.contains(&Ruling::Broken) => REGRESSED,
+        () if rulings.contains(&Ruling::NotEnough) => UNDECIDED,
         () => SUCCESS,
     }
 }
@@ -103,39 +120,66 @@ fn rules_in(path: &PathBuf) -> anyhow::Result<Vec<Rule>> {
             Some(("min", rule)) => Rule::parse(rule.trim(), Bound::Min),
             _ => Err("a line is max RULE or min RULE".to_owned()),
         };
-        parsed.map_err(|why| anyhow::anyhow!("{}, line {}: {why}", path.display(), at + 1))
+        parsed.map_err(|why| UsageError::told(format!("{}, line {}: {why}", path.display(), at + 1)))
     };
     lines.filter(|(_, line)| !line.is_empty()).map(rule).collect()
 }
 
-fn line(rule: &Rule, ruling: Ruling) -> String {
-    let side = if rule.bound == Bound::Max { "max" } else { "min" };
+fn word(ruling: Ruling) -> &'static str {
     match ruling {
-        Ruling::Kept(value) => format!("ok      {side} {}: {}", rule.text, rule.written(value)),
-        Ruling::Broken(value) => format!("broken  {side} {}: {}", rule.text, rule.written(value)),
-        Ruling::NotEnough => format!("unclear {side} {}: nothing, or too little, was recorded for it", rule.text),
+        Ruling::Kept => "ok     ",
+        Ruling::Broken => "broken ",
+        Ruling::NotEnough => "unclear",
     }
 }
 
-/// The rules that a baseline stands for.
-fn against(baseline: &Store, store: &Store, allowed: f64) -> Vec<(Ruling, String)> {
-    let compared = compare(baseline, store, &[50.0, 90.0]);
-    let steps = compared.into_iter().filter(|compared| compared.name == "step");
-    let ruled = steps.map(|compared| {
-        let ruling = ruling_of(&compared, allowed);
-        let word = match ruling {
-            Ruling::Kept(_) => "ok     ",
-            Ruling::Broken(_) => "broken ",
-            Ruling::NotEnough => "unclear",
-        };
-        let percent = |share: f64| format!("{:+.1} %", share * 100.0);
-        let interval = compared.interval.map_or_else(
-            || "too few steps".to_owned(),
-            |(low, high)| format!("between {} and {}", percent(low), percent(high)),
-        );
-        let change = percent(compared.change);
-        let p = compared.percentile;
-        (ruling, format!("{word} step.p{p} against the baseline: {change} ({interval}), {} allowed", percent(allowed)))
-    });
-    ruled.collect()
+/// The rule, what was measured, of what, and how sure that is.
+fn line(rule: &Rule, ruling: Ruling, measured: &Measured) -> String {
+    let side = if rule.bound == Bound::Max { "max" } else { "min" };
+    let Measured { value, interval, population } = measured;
+    let found = match value {
+        Some(value) => rule.written(*value),
+        None => "too little was recorded for it".to_owned(),
+    };
+    let written = |(low, high): &(f64, f64)| format!("; 95 %: {} to {}", rule.written(*low), rule.written(*high));
+    let interval = interval.as_ref().map(written).unwrap_or_default();
+    format!("{} {side} {}: {found} (of {population}{interval})", word(ruling), rule.text)
+}
+
+/// Holds a run to a baseline, and says what came of it.
+fn against(baseline: &Run, run: &Run, allowed: f64) -> anyhow::Result<Vec<Ruling>> {
+    let comparison = compare(&[baseline], &[run], &[50.0, 90.0]);
+    for disturbed in &comparison.disturbed {
+        let which = if disturbed.run == "A" { "the baseline" } else { "the recording" };
+        output::note(&format!("{which} was disturbed: {}", disturbed.what));
+    }
+    let Some(period) = comparison.lines.iter().find(|line| line.name == "period") else {
+        output::say("unclear the baseline: no steps to compare")?;
+        return Ok(vec![Ruling::NotEnough]);
+    };
+    let [before, now] = &comparison.sides;
+    let population = format!("{} and {} full batches", count(before.compared_steps), count(now.compared_steps));
+    let mut rulings = Vec::new();
+    for number in &period.numbers {
+        let ruling = ruling_of(number, allowed);
+        output::say(&line_against(number, ruling, allowed, &population))?;
+        rulings.push(ruling);
+    }
+    Ok(rulings)
+}
+
+fn line_against(number: &Compared, ruling: Ruling, allowed: f64, population: &str) -> String {
+    let percent = |share: f64| format!("{:+.1} %", share * 100.0);
+    let interval = match number.interval {
+        Some((low, high)) => format!("95 %: {} to {}", percent(low), percent(high)),
+        None => "too few steps".to_owned(),
+    };
+    let [before, now] = [number.first_ns, number.second_ns].map(|ns| duration(ns as u64));
+    format!(
+        "{} period.{} against the baseline: {} ({before} to {now}; {interval}; of {population}), at most {}",
+        word(ruling),
+        number.statistic,
+        percent(number.change),
+        percent(allowed)
+    )
 }

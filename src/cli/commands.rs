@@ -6,6 +6,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use super::exit::{FAILURE, SUCCESS, USAGE};
 use super::settings::{ScreenArguments, SettingsError};
+use super::usage::UsageError;
 use super::{
     attach, check, compare, completions, config, doctor, export, import, list, output, record, replay, report, run,
     serve, stop, study, train, version,
@@ -75,7 +76,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) if output::is_broken_pipe(&error) => SUCCESS,
         Err(error) => {
             output::complain(&format!("{error:#}"));
-            if error.is::<SettingsError>() || error.is::<FileError>() { USAGE } else { FAILURE }
+            let is_usage = error.is::<UsageError>() || error.is::<SettingsError>() || error.is::<FileError>();
+            if is_usage { USAGE } else { FAILURE }
         }
     }
 }

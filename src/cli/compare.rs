@@ -1,70 +1,108 @@
-//! `gnntop compare`: two recordings, phase by phase.
+//! `gnntop compare`: two recordings, or several a side.
 
 use super::exit::SUCCESS;
 use super::output;
 use super::report::{read_run, say_rank, select};
-use crate::report::{Compared, compare};
-use gnntop_analysis::figures::{count, duration};
+use super::usage::UsageError;
+use crate::report::compared_in_text;
+use gnntop_analysis::comparison::compare;
+use gnntop_analysis::figures::count;
 use gnntop_analysis::findings::sweep::{self, Configuration, Scaling};
+use gnntop_analysis::ranks::Run;
 
 const EXAMPLES: &str = "\
 Examples:
   gnntop compare before.gnntop after.gnntop
   gnntop compare a.gnntop b.gnntop --percentiles 50,90,99 --json
+  gnntop compare a1.gnntop a2.gnntop a3.gnntop --against b1.gnntop b2.gnntop b3.gnntop
 
-Full batches after the warm-up are compared, at most the newest 4,096. A change is called faster or slower where its
-95 % interval (moving-block bootstrap) leaves out no change at all, and it is at least 0.5 %.";
+The first line says how much more work B does in the same time, the second whether both ran the same thing. Full batches
+after the warm-up are compared, at most the newest 4,096 of a run. A change is called faster or slower where its 95 %
+interval leaves out no change at all, and it is at least 0.5 % of the number itself and of the whole step. With one run
+a side the interval is over its steps (moving-block bootstrap) and knows nothing of what differs from run to run; with
+several a side it is over runs (Welch). Where a run was disturbed by others on its CPU there is no verdict.";
 
-/// Compare two recordings, phase by phase
+/// Compare two recordings, or several a side
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CompareArguments {
-    /// The recording to compare with
-    #[arg(value_name = "A")]
-    first: String,
-    /// The recording to compare
-    #[arg(value_name = "B")]
-    second: String,
-    /// Percentiles to compare, from 0 to 100
+    /// Two recordings, A and B; with --against all runs of side A
+    #[arg(value_name = "A", required = true)]
+    first: Vec<String>,
+    /// The runs of side B
+    #[arg(long, value_name = "B", num_args = 1..)]
+    against: Vec<String>,
+    /// Percentiles to compare beside the mean, from 0 to 100
     #[arg(long, value_name = "P,...", value_delimiter = ',', default_values_t = [50.0, 90.0, 99.0], value_parser = super::report::percentile)]
     percentiles: Vec<f64>,
     /// Of runs of several ranks, the one to compare; rank 0 without it
     #[arg(long, value_name = "N")]
     rank: Option<u32>,
-    /// For programs: an array with an object for each number
+    /// For programs: one object
     #[arg(long)]
     json: bool,
 }
 
 /// Does `gnntop compare`.
 pub(super) fn run(arguments: &CompareArguments) -> anyhow::Result<u8> {
-    let (mut before, mut now) = (read_run(Some(&arguments.first))?, read_run(Some(&arguments.second))?);
-    select(&mut before, arguments.rank, &arguments.first)?;
-    select(&mut now, arguments.rank, &arguments.second)?;
-    say_rank(&before, &arguments.first);
-    say_rank(&now, &arguments.second);
-    let (first, second) = (before.store(), now.store());
-    let compared = compare(first, second, &arguments.percentiles);
+    let sides = sides(arguments)?;
+    let runs = [read_side(sides[0], arguments.rank)?, read_side(sides[1], arguments.rank)?];
+    let [first, second] = [0, 1].map(|side: usize| runs[side].iter().collect::<Vec<&Run>>());
+    let comparison = compare(&first, &second, &arguments.percentiles);
     if arguments.json {
-        output::say(&serde_json::to_string_pretty(&compared)?)?;
+        output::say(&serde_json::to_string_pretty(&comparison)?)?;
         return Ok(SUCCESS);
     }
-    let steps = [first, second].map(|store| count(store.steps().total()));
-    let names = [&arguments.first, &arguments.second];
-    output::say(&format!("A {} ({} steps)\nB {} ({} steps)\n", names[0], steps[0], names[1], steps[1]))?;
-    let head = ["", "", "A", "B", "change", "95 % interval", "B is"].map(str::to_owned).to_vec();
-    let rows: Vec<Vec<String>> = std::iter::once(head).chain(compared.iter().map(cells)).collect();
-    output::say(crate::report::table(&rows).trim_end())?;
-    let configurations = Configuration::of("A", &before).zip(Configuration::of("B", &now));
-    if let Some(scaling) = configurations.and_then(|(first, second)| sweep::scaling(&first, &second)) {
-        output::say(&scaling_words(&scaling))?;
+    output::say(&legend("A", sides[0], &runs[0]))?;
+    output::say(&legend("B", sides[1], &runs[1]))?;
+    output::say(&format!("\n{}", compared_in_text(&comparison).trim_end()))?;
+    if let ([first], [second]) = (first.as_slice(), second.as_slice()) {
+        let configurations = Configuration::of("A", first).zip(Configuration::of("B", second));
+        if let Some(scaling) = configurations.and_then(|(first, second)| sweep::scaling(&first, &second)) {
+            output::say(&scaling_words(&scaling))?;
+        }
     }
     Ok(SUCCESS)
 }
 
+/// The recordings of each side.
+fn sides(arguments: &CompareArguments) -> anyhow::Result<[&[String]; 2]> {
+    match (arguments.first.as_slice(), arguments.against.as_slice()) {
+        (first, second @ [_, ..]) if (first.len() > 1) == (second.len() > 1) => Ok([first, second]),
+        (_, [_, ..]) => Err(UsageError::told(
+            "one run tells nothing of how runs differ: give one run on each side, or at least two",
+        )),
+        ([first, second], []) => Ok([std::slice::from_ref(first), std::slice::from_ref(second)]),
+        ([_], []) => Err(UsageError::told("give another recording to compare with")),
+        _ => Err(UsageError::told("to compare several runs a side, give those of B after --against")),
+    }
+}
+
+fn read_side(names: &[String], rank: Option<u32>) -> anyhow::Result<Vec<Run>> {
+    let read = |name: &String| {
+        let mut run = read_run(Some(name))?;
+        select(&mut run, rank, name)?;
+        say_rank(&run, name);
+        Ok(run)
+    };
+    names.iter().map(read).collect()
+}
+
+/// Which recordings a side is.
+fn legend(side: &str, names: &[String], runs: &[Run]) -> String {
+    let line = |(at, (name, run)): (usize, (&String, &Run))| {
+        let number = if names.len() > 1 { format!(" {}", at + 1) } else { String::new() };
+        format!("{side}{number} {name} ({} steps)", count(run.store().steps().total()))
+    };
+    names.iter().zip(runs).enumerate().map(line).collect::<Vec<String>>().join("\n")
+}
+
 /// The speed-up, and what it is worth.
 fn scaling_words(scaling: &Scaling) -> String {
-    let mut text = format!("\nB is {:.2} x as fast as A; at most {:.2} x can be", scaling.speed_up, scaling.ideal);
+    let mut text = format!(
+        "\nby their median steps B is {:.2} x as fast as A; its ranks and stages can give {:.2} x at most",
+        scaling.speed_up, scaling.ideal
+    );
     for finding in &scaling.findings {
         text.push_str(&format!("\n! {} ({}): {}", finding.kind.title(), finding.confidence.word(), finding.summary));
         let lines = finding.evidence.iter().map(|line| ("because", line));
@@ -73,18 +111,4 @@ fn scaling_words(scaling: &Scaling) -> String {
         }
     }
     text
-}
-
-fn cells(compared: &Compared) -> Vec<String> {
-    let percent = |share: f64| format!("{:+.1} %", share * 100.0);
-    let interval = |(low, high): (f64, f64)| format!("{} to {}", percent(low), percent(high));
-    vec![
-        compared.name.clone(),
-        format!("p{}", compared.percentile),
-        duration(compared.first_ns as u64),
-        duration(compared.second_ns as u64),
-        percent(compared.change),
-        compared.interval.map_or_else(|| "-".to_owned(), interval),
-        compared.verdict.words().to_owned(),
-    ]
 }

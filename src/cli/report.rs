@@ -13,7 +13,7 @@ use crate::report::{Document, Options, Report, to_csv};
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::source::target::{self, Target, TargetError};
 use gnntop_analysis::source::{Recording, Source, Status, discover, follow};
-use gnntop_analysis::store::{Limits, Store};
+use gnntop_analysis::store::Limits;
 
 /// Steps that findings and `--skip-steps` can look at: 250 MiB at the most, where a screen keeps less.
 const STEP_ROWS: usize = 1 << 20;
@@ -141,18 +141,6 @@ fn read_runs(inputs: &[Option<&str>]) -> anyhow::Result<Vec<(String, Run)>> {
         runs.extend(run.map(|run| (name.to_owned(), run)));
     }
     Ok(runs)
-}
-
-/// Reads one rank of what there is now: rank 0 where none is named. Says which one where there are several.
-///
-/// # Errors
-/// When it cannot be read or has no such rank.
-pub(super) fn read(input: Option<&str>, rank: Option<u32>) -> anyhow::Result<Store> {
-    let mut run = read_run(input)?;
-    let name = input.unwrap_or("the session");
-    select(&mut run, rank, name)?;
-    say_rank(&run, name);
-    Ok(run.into_store())
 }
 
 /// Says which rank is looked at, where there are several.

@@ -7,8 +7,8 @@
 //!                                  └─ pages.rs ─▶ Document ─▶ Markdown, HTML with figures
 //! ```
 //!
-//! `document` knows no report: studies are written with it as well. `compare` and `gate` put two recordings side by side and
-//! hold one to limits. In JSON every number carries its unit in its name; what was not measured is `null`, with a `reason`
+//! `document` knows no report: studies are written with it as well. `compare` writes a comparison, and `gate` holds a
+//! recording to limits. In JSON every number carries its unit in its name; what was not measured is `null`, with a `reason`
 //! beside it where there is one.
 
 mod compare;
@@ -22,10 +22,10 @@ mod sections;
 mod sheet;
 mod text;
 
-pub use compare::{Change, Compared, compare};
+pub use compare::compared_in_text;
 pub use contents::{Report, SCHEMA_VERSION};
 pub use document::{Bar, Chart, Document, table};
-pub use gate::{Bound, Rule, Ruling, ruling_of};
+pub use gate::{Bound, Measured, Rule, Ruling, ruling_of};
 pub use options::Options;
 pub use sections::breakdown::{Breakdown, StepParts};
 pub use sections::classes::ClassLine;

@@ -7,7 +7,7 @@ use gnntop_wire::TrackRole;
 
 use super::finding::{Confidence, Finding, Kind, Severity};
 use super::robust::median;
-use crate::figures::duration;
+use crate::figures::{duration, joined};
 use crate::ranks::{Rank, Run, facts, schedule};
 use crate::store::{StepRow, Store};
 
@@ -225,7 +225,7 @@ pub fn confounded(runs: &[Configuration]) -> Option<Finding> {
     if factors.is_empty() {
         return None;
     }
-    let summary = format!("{} were changed at once: nothing follows about any one of them", listed(&factors));
+    let summary = format!("{} were changed at once: nothing follows about any one of them", joined(&factors));
     let finding = Finding::of_run(Kind::Confounded, Confidence::High, None, summary);
     let mut finding = Finding { severity: Severity::Minor, count: together.len() as u64, ..finding };
     for run in runs.iter().take(8) {
@@ -234,15 +234,6 @@ pub fn confounded(runs: &[Configuration]) -> Option<Finding> {
         finding = finding.because(format!("{}: {}", run.name, values.join(", ")));
     }
     Some(finding.advise("add a run in which only one of them differs"))
-}
-
-/// Words with commas, and an "and" before the last one.
-fn listed(words: &[&str]) -> String {
-    match words {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [others @ .., last] => format!("{} and {last}", others.join(", ")),
-    }
 }
 
 #[cfg(test)]

@@ -1,53 +1,63 @@
-//! Two sessions side by side, phase by phase: their medians and tails, what changed, and whether that is more than chance.
-//! Above, the percentile curves of the selected line, one over the other.
+//! Two sessions side by side: how much faster the work gets done, whether both ran the same, then the step and its
+//! phases. Above, the percentile curves of the selected line, one over the other.
 //!
 //! ```text
-//! ─compare  A pna, 100 steps   B pna-fused, 100 steps ─────────────────────────────
-//!  B takes 0.76 x the time of A at the median step: 40.0 ms to 30.3 ms
+//! ─compare  A pna.gnntop, 95 of 100 steps   B pna-fused.gnntop, 95 of 100 ─────────
+//!  B does 1.31 x the work of A: 6.27 k and 8.21 k graphs/s (95 %: 1.30 to 1.32 x)
+//!  both ran the same, as far as is recorded: batches of 256 graphs, the same phases
 //! 100 ms┤                     ███████
 //! 50 ms ┤━━━━━━━━━━━━━━━━━━━━━━━━━━━━  A █  B ━
-//! ─phases ──────── p50 A ── p50 B ─ change ─ p99 A ── p99 B ─ change ─ share A ── B
-//! ▌     step     40.0 ms  30.3 ms   -24 %  85.0 ms  31.0 ms   -64 %
+//! ─phases ─────── mean A ─ mean B ─ change ─ p90 A ── p90 B ─ change ─ share A ── B
+//! ▌     step     39.0 ms  29.3 ms   -25 %  39.0 ms  30.0 ms   -23 %
 //! ```
 
-use crate::app::{Other, Pair, View};
+use crate::app::{Other, View};
 use crate::ui::chart::curve;
 use crate::ui::headings::rule;
 use crate::ui::scene::Scene;
 use crate::ui::scroll::selected_and_first;
 use crate::ui::sheet::{Sheet, clip};
-use gnntop_analysis::figures::{count, difference, duration, percent, quantity};
-use gnntop_analysis::store::{Distribution, Store};
+use crate::wrap::wrapped;
+use gnntop_analysis::comparison::{Change, Compared, Comparison, Line};
+use gnntop_analysis::figures::{apart, count, difference, duration, percent};
 
 /// Columns of swatch and letter.
 const SWATCH: u16 = 6;
-/// Columns of a name that is worth showing.
+/// Columns of a name that is worth showing, and of one that is never cut.
 const NAME_LEAST: u16 = 10;
+const NAME_MOST: u16 = 30;
 /// Columns of a duration, of a change, and of a share, each with the space before it.
 const FIGURE: u16 = 9;
 const CHANGE: u16 = 9;
 const SHARE: u16 = 7;
-/// Rows of a curve that says something.
+/// Rows of a curve that says something, and most rows of a sentence above it.
 const CURVE_LEAST: u16 = 5;
-/// Longest name of a session in the title.
-const TITLE_MOST: u16 = 24;
+const SENTENCE_MOST: usize = 2;
+/// Columns of a title that are not the sessions' names.
+const TITLE_REST: u16 = 52;
+/// Names of sessions in the title are not cut below this.
+const TITLE_LEAST: u16 = 10;
+/// Statistics, the weightiest first: as many as there is room for are shown.
+const STATISTICS: [&str; 4] = ["mean", "p90", "p50", "p99"];
+/// The order in which they stand.
+const IN_ORDER: [&str; 4] = ["mean", "p50", "p90", "p99"];
 
 /// Draws the view.
 pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
-    let Some(other) = scene.app.other() else { return draw_alone(body, scene) };
-    rule(body, 0, "compare", &titles(scene, other), scene);
-    let room = body.width().saturating_sub(2);
-    body.text(1, 1, &clip(&verdict(scene, other), room, scene.theme), scene.theme.strong());
-    body.text(1, 2, &clip(&throughput(scene, other), room, scene.theme), scene.theme.plain());
-    let pairs = scene.app.pairs();
-    let at = scene.app.line(View::Compare).min(pairs.len().saturating_sub(1));
-    let table = (pairs.len() as u16).saturating_add(2);
-    let above = body.height().saturating_sub(3 + table);
+    let Some((other, comparison)) = scene.app.other().and_then(|other| Some((other, other.comparison()?))) else {
+        return draw_alone(body, scene);
+    };
+    rule(body, 0, "compare", &titles(scene, other, comparison, body.width()), scene);
+    let below = draw_sentences(body, comparison, scene);
+    let lines = &comparison.lines;
+    let at = scene.app.line(View::Compare).min(lines.len().saturating_sub(1));
+    let table = (lines.len() as u16).saturating_add(2);
+    let above = body.height().saturating_sub(below + table);
     let above = if above < CURVE_LEAST { 0 } else { above };
-    if let (Some(pair), 1..) = (pairs.get(at), above) {
-        draw_curves(&mut body.part(0, 3, u16::MAX, above), pair, scene);
+    if let (Some(line), 1..) = (lines.get(at), above) {
+        draw_curves(&mut body.part(0, below, u16::MAX, above), line, scene);
     }
-    draw_table(&mut body.rows(3 + above, 0), &pairs, scene);
+    draw_table(&mut body.rows(below + above, 0), lines, scene);
 }
 
 fn draw_alone(body: &mut Sheet<'_>, scene: &Scene<'_>) {
@@ -63,123 +73,125 @@ fn draw_alone(body: &mut Sheet<'_>, scene: &Scene<'_>) {
     }
 }
 
-/// Which sessions these are and how many steps each has.
-fn titles(scene: &Scene<'_>, other: &Other) -> String {
-    let title = |letter: char, store: &Store, source: &str| {
-        let name = store.session().info().map_or(source, |info| info.name.as_str());
-        let name = clip(name, TITLE_MOST, scene.theme);
-        format!("{letter} {name}, {} steps", count(store.statistics().steps()))
+/// Which sessions these are, and how many of their steps are compared.
+fn titles(scene: &Scene<'_>, other: &Other, comparison: &Comparison, columns: u16) -> String {
+    let title = |title: &str, store: &gnntop_analysis::store::Store| match title {
+        "" => store.session().info().map(|info| info.name.clone()).unwrap_or_default(),
+        title => title.to_owned(),
     };
-    let one = title('A', scene.store, &scene.app.status().title);
-    format!("{one}   {}", title('B', other.store(), &other.status().title))
+    let titles = [title(&scene.app.status().title, scene.store), title(&other.status().title, other.store())];
+    // Of recordings the file's name is enough, where that distinguishes them.
+    let files = titles.clone().map(|title| title.rsplit('/').next().unwrap_or_default().to_owned());
+    let names = if files[0] == files[1] { titles } else { files };
+    let room = columns.saturating_sub(TITLE_REST).max(2 * TITLE_LEAST) / 2;
+    let names = apart([&names[0], &names[1]], usize::from(room), scene.theme.glyph('…', '~'));
+    let [a, b] = [0, 1].map(|side: usize| {
+        let of = &comparison.sides[side];
+        format!("{}, {} of {} steps", names[side], count(of.compared_steps), count(of.steps))
+    });
+    format!("A {a}   B {b}")
 }
 
-/// How the median steps stand to each other.
-fn verdict(scene: &Scene<'_>, other: &Other) -> String {
-    let periods = [scene.store.statistics().period(), other.store().statistics().period()];
-    match periods.map(|all| all.percentile(0.5)) {
-        [Some(a @ 1..), Some(b)] => {
-            let ratio = quantity(b as f64 / a as f64);
-            let [from, to] = [a, b].map(duration);
-            match periods[0].differs(periods[1], 0.5) {
-                true => format!("B takes {ratio} x the time of A at the median step: {from} to {to}"),
-                false => format!("A and B do not differ at the median step by more than chance: {from} and {to}"),
-            }
+/// What follows, in words. Gives the row below.
+fn draw_sentences(body: &mut Sheet<'_>, comparison: &Comparison, scene: &Scene<'_>) -> u16 {
+    let room = body.width().saturating_sub(2);
+    let most = if body.height() < 12 { 1 } else { SENTENCE_MOST };
+    let mut y = 1;
+    let sentences =
+        [(comparison.headline(), scene.theme.strong()), (comparison.sameness.sentence(), scene.theme.plain())];
+    for (sentence, style) in sentences {
+        let lines = wrapped(&sentence, usize::from(room));
+        let shown = lines.len().min(most);
+        // What does not fit into the last line is cut off with a sign.
+        let last = lines.get(shown.saturating_sub(1)..).unwrap_or_default().join(" ");
+        let lines = lines.iter().take(shown.saturating_sub(1)).chain([&last]);
+        for line in lines {
+            body.text(1, y, &clip(line, room, scene.theme), style);
+            y += 1;
         }
-        _ => "one of the runs has no steps yet".to_owned(),
     }
+    y
 }
 
-/// Work per second in both, of each kind that both tell.
-fn throughput(scene: &Scene<'_>, other: &Other) -> String {
-    let [a, b] = [scene.store, other.store()].map(|store| store.statistics().throughput());
-    let rates = [
-        (a.steps_per_s, b.steps_per_s, "steps/s"),
-        (a.graphs_per_s, b.graphs_per_s, "graphs/s"),
-        (a.seeds_per_s, b.seeds_per_s, "seeds/s"),
-        (a.edges_per_s, b.edges_per_s, "edges/s"),
-    ];
-    let arrow = scene.theme.text("→", "->");
-    let both =
-        rates.into_iter().filter_map(|(a, b, unit)| Some(format!("{} {arrow} {} {unit}", quantity(a?), quantity(b?))));
-    both.collect::<Vec<_>>().join(scene.theme.text(" · ", " | "))
-}
-
-fn draw_curves(sheet: &mut Sheet<'_>, pair: &Pair<'_>, scene: &Scene<'_>) {
-    match pair.durations {
-        [Some(a), other] => curve::draw_over(sheet, a, other, scene),
+fn draw_curves(sheet: &mut Sheet<'_>, line: &Line, scene: &Scene<'_>) {
+    match &line.durations {
+        [Some(a), other] => curve::draw_over(sheet, a, other.as_ref(), scene),
         [None, Some(b)] => curve::draw(sheet, b, None, scene),
         [None, None] => (),
     }
 }
 
-/// Which columns fit: the medians always, then the tails, then the shares.
+/// Which columns fit: as many statistics as there is room for, then the shares.
 struct Layout {
     name: u16,
-    has_tails: bool,
+    statistics: Vec<&'static str>,
     has_shares: bool,
 }
 
 impl Layout {
     fn of(width: u16) -> Self {
-        let pair = 2 * FIGURE + CHANGE;
-        let room = width.saturating_sub(SWATCH + NAME_LEAST + pair + 1);
-        let has_tails = room >= pair;
-        let room = room.saturating_sub(if has_tails { pair } else { 0 });
-        let has_shares = has_tails && room >= 2 * SHARE;
+        let statistic = 2 * FIGURE + CHANGE;
+        let room = width.saturating_sub(SWATCH + NAME_LEAST + 1);
+        let count = (room / statistic).clamp(1, STATISTICS.len() as u16);
+        let room = room.saturating_sub(count * statistic);
+        let has_shares = count > 1 && room >= 2 * SHARE;
         let room = room.saturating_sub(if has_shares { 2 * SHARE } else { 0 });
-        Self { name: NAME_LEAST + room.min(30), has_tails, has_shares }
+        let shown = &STATISTICS[..usize::from(count)];
+        let statistics = IN_ORDER.into_iter().filter(|name| shown.contains(name)).collect();
+        Self { name: (NAME_LEAST + room).min(NAME_MOST), statistics, has_shares }
     }
 
     /// Widths of the columns after the name, with their heads.
-    fn columns(&self) -> Vec<(u16, &'static str)> {
-        let mut columns = vec![(FIGURE, "p50 A"), (FIGURE, "p50 B"), (CHANGE, "change")];
-        if self.has_tails {
-            columns.extend([(FIGURE, "p99 A"), (FIGURE, "p99 B"), (CHANGE, "change")]);
+    fn columns(&self) -> Vec<(u16, String)> {
+        let mut columns = Vec::new();
+        for name in &self.statistics {
+            columns.extend([
+                (FIGURE, format!("{name} A")),
+                (FIGURE, format!("{name} B")),
+                (CHANGE, "change".to_owned()),
+            ]);
         }
         if self.has_shares {
-            columns.extend([(SHARE, "% A"), (SHARE, "% B")]);
+            columns.extend([(SHARE, "% A".to_owned()), (SHARE, "% B".to_owned())]);
         }
         columns
     }
 }
 
-fn draw_table(sheet: &mut Sheet<'_>, pairs: &[Pair<'_>], scene: &Scene<'_>) {
+fn draw_table(sheet: &mut Sheet<'_>, lines: &[Line], scene: &Scene<'_>) {
     let theme = scene.theme;
     let layout = Layout::of(sheet.width());
-    rule(sheet, 0, "phases", "", scene);
+    rule(sheet, 0, "times", "", scene);
     let mut end = SWATCH + layout.name;
     for (width, head) in layout.columns() {
         end += width;
         sheet.text_ending(0, end + 1, 0, &format!(" {head} "), theme.plain());
     }
     let rows = sheet.height().saturating_sub(1);
-    let (selected, first) = selected_and_first(sheet, scene.app.line(View::Compare), pairs.len(), rows);
-    for (y, (at, pair)) in (1..=rows).zip(pairs.iter().enumerate().skip(first)) {
-        draw_pair(&mut sheet.part(0, y, u16::MAX, 1), pair, at == selected, &layout, scene);
+    let (selected, first) = selected_and_first(sheet, scene.app.line(View::Compare), lines.len(), rows);
+    for (y, (at, line)) in (1..=rows).zip(lines.iter().enumerate().skip(first)) {
+        draw_line(&mut sheet.part(0, y, u16::MAX, 1), line, at == selected, &layout, scene);
     }
-    let note = "~ a change that may be chance: the ranges of the percentiles overlap";
-    let below = pairs.len() as u16 + 1;
+    let note = "~ may be chance, or is too small to matter; step: from its own start; period: with the gap before it";
+    let below = lines.len() as u16 + 1;
     sheet.text(SWATCH, below, &clip(note, sheet.width().saturating_sub(SWATCH + 1), theme), theme.dim());
 }
 
-fn draw_pair(sheet: &mut Sheet<'_>, pair: &Pair<'_>, is_selected: bool, layout: &Layout, scene: &Scene<'_>) {
+fn draw_line(sheet: &mut Sheet<'_>, line: &Line, is_selected: bool, layout: &Layout, scene: &Scene<'_>) {
     let theme = scene.theme;
     if is_selected {
         sheet.cell(0, 0, theme.glyph('▌', '>'), theme.accent());
     }
-    if let Some(look) = pair.phase.and_then(|at| scene.looks.get(at)) {
+    let phase = scene.store.phases().iter().position(|phase| phase.text == line.name);
+    if let Some(look) = phase.and_then(|at| scene.looks.get(at)) {
         (1..3).for_each(|x| sheet.cell(x, 0, look.fill, look.style()));
         sheet.cell(4, 0, look.letter, theme.strong());
     }
     let style = if is_selected { theme.strong() } else { theme.plain() };
-    sheet.text(SWATCH, 0, &clip(pair.name, layout.name - 1, theme), style);
-    let mut texts: Vec<Option<String>> = figures(pair, 0.5).into();
-    if layout.has_tails {
-        texts.extend(figures(pair, 0.99));
-    }
+    sheet.text(SWATCH, 0, &clip(&line.name, layout.name - 1, theme), style);
+    let mut texts: Vec<Option<String>> = layout.statistics.iter().flat_map(|name| figures(line, name)).collect();
     if layout.has_shares {
-        texts.extend(pair.shares.map(|share| share.map(percent)));
+        texts.extend(line.shares.map(|share| share.map(percent)));
     }
     let mut end = SWATCH + layout.name;
     for ((width, head), text) in layout.columns().into_iter().zip(texts) {
@@ -191,16 +203,31 @@ fn draw_pair(sheet: &mut Sheet<'_>, pair: &Pair<'_>, is_selected: bool, layout: 
     }
 }
 
-/// A percentile of both, and its change with a sign where that may be chance; nothing where there are too few to tell.
-fn figures(pair: &Pair<'_>, quantile: f64) -> [Option<String>; 3] {
-    let told = pair.durations.map(|all| all.filter(|all| all.tells(quantile)));
-    let [a, b] = told.map(|all| all.and_then(|all: &Distribution| all.percentile(quantile)));
-    let change = match (told, a, b) {
-        ([Some(all), Some(other)], Some(a), Some(b)) => {
-            let sign = if all.differs(other, quantile) { "" } else { "~" };
-            difference(b, a).map(|text| format!("{sign}{text}"))
-        }
-        _ => None,
+/// A number of both, and its change, with a sign where that may be chance or does not matter; nothing where there are too
+/// few steps to tell.
+fn figures(line: &Line, statistic: &str) -> [Option<String>; 3] {
+    let Some(number) = line.numbers.iter().find(|number| number.statistic == statistic) else {
+        return alone(line, statistic);
     };
-    [a.map(duration), b.map(duration), change]
+    let Compared { first_ns, second_ns, verdict, .. } = number;
+    let sign = match verdict {
+        Change::Faster | Change::Slower => "",
+        Change::Negligible | Change::NoEvidence => "~",
+        Change::TooFew => return [Some(duration(*first_ns as u64)), Some(duration(*second_ns as u64)), None],
+    };
+    let change = difference(*second_ns as u64, *first_ns as u64).map(|text| format!("{sign}{text}"));
+    [Some(duration(*first_ns as u64)), Some(duration(*second_ns as u64)), change]
+}
+
+/// A number of the side that alone has the phase.
+fn alone(line: &Line, statistic: &str) -> [Option<String>; 3] {
+    let [a, b] = [0, 1].map(|side: usize| {
+        let all = line.durations[side].as_ref()?;
+        let ns = match statistic.strip_prefix('p').and_then(|p| p.parse::<f64>().ok()) {
+            Some(p) => all.percentile(p / 100.0)?,
+            None => all.mean_ns()? as u64,
+        };
+        Some(duration(ns))
+    });
+    [a, b, None]
 }

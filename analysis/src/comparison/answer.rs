@@ -1,0 +1,322 @@
+//! The whole comparison: work first, then times.
+
+use serde::Serialize;
+
+use super::chance::{Statistic, of_ratio, over_runs};
+use super::compared::{Change, Compared, geometric_mean, is_enough, of_times, verdict};
+use super::sameness::Sameness;
+use super::sample::{Sample, Unit};
+use crate::figures::{count, joined, quantity};
+use crate::findings::{self, Kind, Severity};
+use crate::ranks::Run;
+use crate::store::{Distribution, GAP};
+
+/// The names of the two sides.
+const SIDES: [&str; 2] = ["A", "B"];
+
+/// Two sides compared.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// Which steps were compared, A first.
+    pub sides: [Side; 2],
+    /// Runs that were disturbed; then there is no verdict.
+    pub disturbed: Vec<Disturbed>,
+    /// Whether both ran the same thing.
+    pub sameness: Sameness,
+    /// How much of the work gets done; `None` where a side has no steps to compare.
+    pub work: Option<Work>,
+    /// The period, the phases and the gap, which add up to it, and the step from its own start.
+    pub lines: Vec<Line>,
+}
+
+/// Which steps of a side were compared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Side {
+    /// Runs.
+    pub runs: usize,
+    /// Steps of all runs: the newest full batches after the warm-up.
+    pub compared_steps: u64,
+    /// Steps that there were.
+    pub steps: u64,
+}
+
+/// Contention in a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Disturbed {
+    /// `A`, or `A 2` for the second of several runs.
+    pub run: String,
+    /// What was found.
+    pub what: String,
+}
+
+/// Work a second.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Work {
+    /// `graphs`, `seeds`, or `steps` where batch sizes are not told.
+    pub unit: &'static str,
+    /// A's.
+    pub first_per_s: f64,
+    /// B's.
+    pub second_per_s: f64,
+    /// B's over A's.
+    pub ratio: f64,
+    /// 95 % interval of that, over steps or, where each side has several runs, over runs.
+    pub interval: Option<(f64, f64)>,
+    /// What follows.
+    pub verdict: Change,
+}
+
+/// The step, or a phase, on both sides.
+#[derive(Clone, Debug, Serialize)]
+pub struct Line {
+    /// `step`, `period`, `gap`, or the phase.
+    pub name: String,
+    /// Times of all compared steps of a side; `None` where the phase never happened.
+    #[serde(skip)]
+    pub durations: [Option<Distribution>; 2],
+    /// Share (0 to 1) of the periods' time.
+    pub shares: [Option<f64>; 2],
+    /// One for each statistic; none where a side lacks the phase.
+    pub numbers: Vec<Compared>,
+}
+
+/// Compares the mean and percentiles (from 0 to 100) of steps, phases and the gap. Each side has at least one run; where
+/// both have several, intervals are over runs, else over steps.
+pub fn compare(first: &[&Run], second: &[&Run], percentiles: &[f64]) -> Comparison {
+    let [first, second] = [first, second].map(|runs| runs.iter().map(|run| Sample::of(run)).collect::<Vec<_>>());
+    let both = [first.as_slice(), second.as_slice()];
+    let percentiles = percentiles.iter().map(|p| Statistic::Percentile(*p));
+    let statistics: Vec<Statistic> = [Statistic::Mean].into_iter().chain(percentiles).collect();
+    Comparison {
+        sides: both.map(Side::of),
+        disturbed: (0..2).flat_map(|side| disturbed(SIDES[side], both[side])).collect(),
+        sameness: both[0].first().zip(both[1].first()).map(|(a, b)| Sameness::of(a, b)).unwrap_or_default(),
+        work: work(both),
+        lines: lines(both, &statistics),
+    }
+}
+
+impl Side {
+    fn of(samples: &[Sample<'_>]) -> Self {
+        Self {
+            runs: samples.len(),
+            compared_steps: samples.iter().map(|sample| sample.rows.len() as u64).sum(),
+            steps: samples.iter().map(|sample| sample.store().steps().total()).sum(),
+        }
+    }
+}
+
+fn disturbed(side: &str, samples: &[Sample<'_>]) -> Vec<Disturbed> {
+    let of = |(at, sample): (usize, &Sample<'_>)| {
+        let found = findings::newest(sample.store()).findings.found.into_iter();
+        let contention = found.filter(|it| it.kind == Kind::Contention && it.severity > Severity::Note);
+        let run = if samples.len() > 1 { format!("{side} {}", at + 1) } else { side.to_owned() };
+        contention.map(|it| Disturbed { run: run.clone(), what: it.summary }).collect::<Vec<_>>()
+    };
+    samples.iter().enumerate().flat_map(of).collect()
+}
+
+fn work([first, second]: [&[Sample<'_>]; 2]) -> Option<Work> {
+    let all = || first.iter().chain(second);
+    if first.is_empty() || second.is_empty() || all().any(|sample| sample.rows.is_empty()) {
+        return None;
+    }
+    let unit = if Unit::of(first) == Unit::of(second) { Unit::of(first) } else { Unit::Steps };
+    let pairs = [first, second].map(|samples| samples.iter().map(|sample| sample.work(unit)).collect::<Vec<_>>());
+    let rates = [0, 1].map(|side| pairs[side].iter().map(|pairs| per_s(pairs)).collect::<Vec<f64>>());
+    let [first_per_s, second_per_s] = [0, 1].map(|side| geometric_mean(&rates[side]));
+    if first_per_s <= 0.0 {
+        return None;
+    }
+    let same = pairs[0] == pairs[1];
+    let has_enough = same || all().all(|sample| is_enough(sample.rows.len(), Statistic::Mean));
+    let interval = match (pairs[0].as_slice(), pairs[1].as_slice()) {
+        ([a], [b]) => Some(of_ratio(a, b)),
+        _ => over_runs(&rates[0], &rates[1]),
+    };
+    let interval = interval.filter(|_| has_enough).map(|(low, high)| (1.0 + low, 1.0 + high));
+    let ratio = second_per_s / first_per_s;
+    // More work in the same time is less time for the same work.
+    let times = interval.map(|(low, high)| (1.0 / high - 1.0, 1.0 / low - 1.0));
+    let verdict = verdict(1.0 / ratio - 1.0, times, true);
+    Some(Work { unit: unit.word(), first_per_s, second_per_s, ratio, interval, verdict })
+}
+
+fn per_s(pairs: &[(f64, f64)]) -> f64 {
+    let (work, ns) = pairs.iter().fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
+    if ns > 0.0 { work * 1e9 / ns } else { 0.0 }
+}
+
+fn lines(both: [&[Sample<'_>]; 2], statistics: &[Statistic]) -> Vec<Line> {
+    let periods = both.map(|samples| samples.iter().map(Sample::period_ns).collect::<Vec<_>>());
+    let steps = both.map(|samples| samples.iter().map(Sample::step_ns).collect::<Vec<_>>());
+    let whole_ns = periods.clone().map(|runs| runs.iter().flatten().sum::<f64>());
+    let count = periods[0].iter().flatten().count().max(1) as f64;
+    let line = |name: &str, times: [Vec<Vec<f64>>; 2]| {
+        let sums = [0, 1].map(|side| times[side].iter().flatten().sum::<f64>());
+        let has = [0, 1].map(|side| sums[side] > 0.0);
+        let numbers = match has {
+            [true, true] => of_times(name, &times[0], &times[1], statistics, whole_ns[0] / count),
+            _ => Vec::new(),
+        };
+        let shares = [0, 1].map(|side| has[side].then(|| sums[side] / whole_ns[side].max(1.0)));
+        let durations = [0, 1].map(|side| has[side].then(|| distribution(&times[side])));
+        Line { name: name.to_owned(), durations, shares, numbers }
+    };
+    let of_phase = |name: &str| {
+        let times = |sample: &Sample<'_>| sample.phase_ns(name).unwrap_or_else(|| vec![0.0; sample.rows.len()]);
+        line(name, both.map(|samples| samples.iter().map(times).collect()))
+    };
+    let mut all = vec![line("period", periods)];
+    all.extend(phases(both).iter().map(|name| of_phase(name)));
+    all.push(line("step", steps));
+    all.retain(|line| line.durations.iter().any(Option::is_some));
+    all
+}
+
+/// The names of all phases of the first side, then of those that only the second has, then the gap.
+fn phases(both: [&[Sample<'_>]; 2]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let known = both.into_iter().flatten().flat_map(|sample| sample.store().phases());
+    for phase in known.filter(|phase| !phase.is_gap()) {
+        if !names.contains(&phase.text) {
+            names.push(phase.text.clone());
+        }
+    }
+    names.push(GAP.to_owned());
+    names
+}
+
+fn distribution(runs: &[Vec<f64>]) -> Distribution {
+    let mut all = Distribution::new();
+    runs.iter().flatten().filter(|ns| **ns > 0.0).for_each(|ns| all.record(*ns as u64));
+    all
+}
+
+impl Comparison {
+    /// How much faster the work gets done, or why that is not said.
+    pub fn headline(&self) -> String {
+        let Some(work) = &self.work else { return self.without_steps() };
+        let [a, b] = [work.first_per_s, work.second_per_s].map(quantity);
+        let interval = work.interval.map(|(low, high)| format!(" (95 %: {low:.2} to {high:.2} x)")).unwrap_or_default();
+        let rates = format!("{a} and {b} {}/s{interval}", work.unit);
+        if !self.disturbed.is_empty() {
+            return format!("no verdict, as {}: {rates}", self.disturbance());
+        }
+        match work.verdict {
+            Change::Faster | Change::Slower => format!("B does {:.2} x the work of A: {rates}", work.ratio),
+            Change::Negligible => format!("A and B differ too little to matter: {rates}"),
+            Change::NoEvidence => format!("no evidence that A or B is faster: {rates}"),
+            Change::TooFew if self.sides.iter().any(|side| side.runs > 1) => {
+                format!("no verdict, as a side has one run alone: {rates}")
+            }
+            Change::TooFew => {
+                let [a, b] = [0, 1].map(|side| count(self.sides[side].compared_steps));
+                format!("no verdict from {a} and {b} steps: {rates}")
+            }
+        }
+    }
+
+    fn without_steps(&self) -> String {
+        let empty = [0, 1].map(|side| (self.sides[side].compared_steps == 0).then_some(SIDES[side]));
+        let empty: Vec<&str> = empty.into_iter().flatten().collect();
+        let verb = if empty.len() == 1 { "has" } else { "have" };
+        format!("{} {verb} no steps to compare", joined(&empty))
+    }
+
+    /// Which runs were disturbed, and by what.
+    fn disturbance(&self) -> String {
+        let all: Vec<String> = self.disturbed.iter().map(|it| format!("in {} {}", it.run, it.what)).collect();
+        all.join(" and ")
+    }
+
+    /// Which steps the numbers are of, and what the intervals are over.
+    pub fn population(&self) -> String {
+        let side = |at: usize| {
+            let Side { compared_steps, steps, .. } = self.sides[at];
+            format!("{} of {} steps in {}", count(compared_steps), count(steps), SIDES[at])
+        };
+        let runs = self.sides.iter().any(|side| side.runs > 1);
+        let over = if runs { "runs" } else { "the steps of one run each, so not over what differs from run to run" };
+        format!("full batches after the warm-up: {}, {}; intervals are over {over}", side(0), side(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gnntop_fixtures::{MS, TrainingRun, each_item};
+
+    /// A run of 400 steps of 64 graphs whose backward phase takes so long, a little more or less.
+    fn run(backward_ms: u64, seed: u64) -> Run {
+        let spikes = (1..=400).map(|step| (step, "backward", (step + seed) * 7919 % 2000 * 1000)).collect();
+        let phases = vec![("data wait", 4 * MS), ("forward", 10 * MS), ("backward", backward_ms * MS), ("tiny", 6_000)];
+        of(&TrainingRun { steps: 400, phases, spikes, has_hardware: false, ..TrainingRun::default() })
+    }
+
+    fn of(recorded: &TrainingRun) -> Run {
+        let mut run = Run::default();
+        each_item(&recorded.bytes(), |item| run.apply(item));
+        run
+    }
+
+    fn number<'a>(comparison: &'a Comparison, name: &str, statistic: &str) -> &'a Compared {
+        let line = comparison.lines.iter().find(|line| line.name == name).unwrap();
+        line.numbers.iter().find(|number| number.statistic == statistic).unwrap()
+    }
+
+    #[test]
+    fn work_comes_first_and_its_direction_is_that_of_b() {
+        let (fast, slow) = (run(20, 0), run(40, 7));
+        let back = compare(&[&slow], &[&fast], &[50.0]);
+        let work = back.work.as_ref().unwrap();
+        assert_eq!((work.unit, work.verdict), ("graphs", Change::Faster));
+        assert!(work.ratio > 1.5 && back.headline().starts_with("B does 1.5"), "{}", back.headline());
+        let there = compare(&[&fast], &[&slow], &[50.0]);
+        assert_eq!(there.work.as_ref().unwrap().verdict, Change::Slower);
+        assert_eq!(number(&there, "backward", "p50").verdict, Change::Slower);
+        assert_eq!(number(&there, "period", "mean").verdict, Change::Slower);
+        assert_eq!(number(&there, "tiny", "p50").verdict, Change::NoEvidence);
+        let ratios = [&there, &back].map(|comparison| comparison.work.as_ref().unwrap().ratio);
+        assert!((ratios[0] * ratios[1] - 1.0).abs() < 1e-9, "{ratios:?}");
+    }
+
+    #[test]
+    fn batches_that_differ_are_said_and_the_work_is_counted() {
+        let sized = |graphs: u64, ms: u64| {
+            let phases = vec![("forward", ms * MS)];
+            of(&TrainingRun { steps: 100, graphs, phases, ..TrainingRun::default() })
+        };
+        let comparison = compare(&[&sized(1024, 10)], &[&sized(2048, 14)], &[50.0]);
+        assert!(comparison.sameness.sentence().contains("batches of 1,024 and 2,048 graphs"), "{comparison:?}");
+        assert_eq!(number(&comparison, "period", "p50").verdict, Change::Slower);
+        assert_eq!(comparison.work.as_ref().unwrap().verdict, Change::Faster, "{}", comparison.headline());
+    }
+
+    #[test]
+    fn a_run_is_the_same_as_itself() {
+        let (one, short) = (run(20, 0), of(&TrainingRun { steps: 12, ..TrainingRun::default() }));
+        for run in [&one, &short] {
+            let comparison = compare(&[run], &[run], &[50.0, 90.0]);
+            let verdicts = comparison.lines.iter().flat_map(|line| &line.numbers).map(|number| number.verdict);
+            assert!(verdicts.clone().all(|verdict| verdict == Change::NoEvidence), "{comparison:?}");
+            assert!(verdicts.count() > 5 && comparison.sameness.differences.is_empty(), "{comparison:?}");
+        }
+    }
+
+    #[test]
+    fn phases_of_one_side_alone_are_listed_without_a_verdict() {
+        let other = of(&TrainingRun { steps: 400, phases: vec![("forward", 10 * MS)], ..TrainingRun::default() });
+        let comparison = compare(&[&run(20, 0)], &[&other], &[50.0]);
+        let backward = comparison.lines.iter().find(|line| line.name == "backward").unwrap();
+        assert!(backward.numbers.is_empty() && backward.durations[1].is_none() && backward.shares[0] > Some(0.4));
+        let sentence = comparison.sameness.sentence();
+        assert!(sentence.contains("only A has the phases data wait, backward and tiny"), "{sentence}");
+    }
+
+    #[test]
+    fn without_steps_that_is_what_is_said() {
+        let comparison = compare(&[&run(20, 0)], &[&Run::default()], &[50.0]);
+        assert_eq!(comparison.headline(), "B has no steps to compare");
+    }
+}

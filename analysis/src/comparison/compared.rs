@@ -1,0 +1,179 @@
+//! One number of both sides, and what follows from it.
+
+use serde::Serialize;
+
+use super::chance::{Statistic, over_runs, over_steps};
+
+/// Steps below which nothing is said.
+const ENOUGH: usize = 20;
+/// Steps beyond a percentile that must be there: p99 needs 500.
+const BEYOND: f64 = 5.0;
+/// Differences smaller than this share, of the number itself or of the whole step, do not matter.
+const MATTERS: f64 = 0.005;
+
+/// What the comparison came to for one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Change {
+    /// The second is faster.
+    Faster,
+    /// The second is slower.
+    Slower,
+    /// There is a difference, too small to matter: below 0.5 % of the number itself or of the whole step.
+    Negligible,
+    /// The interval has no difference in it.
+    NoEvidence,
+    /// There are too few steps to say anything.
+    TooFew,
+}
+
+impl Change {
+    /// As words for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::Negligible => "too small to matter",
+            Self::NoEvidence => "no evidence",
+            Self::TooFew => "too few steps",
+        }
+    }
+}
+
+/// One number of both sides. Of several runs a side it is their geometric mean.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Compared {
+    /// The phase, `gap`, `step` (from its own start) or `period` (with the gap before it).
+    pub name: String,
+    /// Which number: `mean`, or a percentile such as `p50`.
+    pub statistic: String,
+    /// It on the first side.
+    pub first_ns: f64,
+    /// It on the second.
+    pub second_ns: f64,
+    /// How much longer the second takes, as a share of the first; negative where it is shorter.
+    pub change: f64,
+    /// 95 % interval of that; absent for too few steps.
+    pub interval: Option<(f64, f64)>,
+    /// What follows.
+    pub verdict: Change,
+}
+
+/// Compares statistics of times. `first` and `second` have a list for each run; `whole_ns` is the first side's whole step.
+pub(super) fn of_times(
+    name: &str,
+    first: &[Vec<f64>],
+    second: &[Vec<f64>],
+    statistics: &[Statistic],
+    whole_ns: f64,
+) -> Vec<Compared> {
+    let drawn = match (first, second) {
+        ([first], [second]) if !first.is_empty() && !second.is_empty() => Some(over_steps(first, second, statistics)),
+        _ => None,
+    };
+    let number = |(at, statistic): (usize, &Statistic)| {
+        let values = [first, second].map(|runs| runs.iter().map(|times| statistic.of(times)).collect::<Vec<f64>>());
+        let [first_ns, second_ns] = [0, 1].map(|side| geometric_mean(&values[side]));
+        let has_enough = first_ns > 0.0 && first.iter().chain(second).all(|times| is_enough(times.len(), *statistic));
+        // A phase that most steps do not have takes no time at the median.
+        let same = !first.concat().is_empty() && (first == second || first_ns == 0.0 && second_ns == 0.0);
+        let interval = match &drawn {
+            _ if same => Some((0.0, 0.0)),
+            Some(drawn) => Some(drawn[at]),
+            None => over_runs(&values[0], &values[1]),
+        };
+        let interval = interval.filter(|_| has_enough || same);
+        let change = if first_ns > 0.0 { second_ns / first_ns - 1.0 } else { 0.0 };
+        let verdict = verdict(change, interval, (second_ns - first_ns).abs() >= MATTERS * whole_ns);
+        Compared { name: name.to_owned(), statistic: statistic.name(), first_ns, second_ns, change, interval, verdict }
+    };
+    statistics.iter().enumerate().map(number).collect()
+}
+
+/// What follows from how much longer the second takes, and from whether that is much of the whole step.
+pub(super) fn verdict(change: f64, interval: Option<(f64, f64)>, matters: bool) -> Change {
+    let Some((low, high)) = interval else { return Change::TooFew };
+    match () {
+        () if low <= 0.0 && high >= 0.0 => Change::NoEvidence,
+        () if !matters || change.abs() < MATTERS => Change::Negligible,
+        () if change > 0.0 => Change::Slower,
+        () => Change::Faster,
+    }
+}
+
+/// Whether so many steps tell this statistic.
+pub(super) fn is_enough(steps: usize, statistic: Statistic) -> bool {
+    let beyond = match statistic {
+        Statistic::Mean => 0.5,
+        Statistic::Percentile(p) => (1.0 - p / 100.0).min((p / 100.0).max(0.5)),
+    };
+    steps >= ENOUGH && steps as f64 * beyond >= BEYOND
+}
+
+/// Of positive values; 0 where one is not, or there are none.
+pub(super) fn geometric_mean(values: &[f64]) -> f64 {
+    match values {
+        [] => 0.0,
+        [value] => *value,
+        _ if values.iter().any(|value| *value <= 0.0) => 0.0,
+        _ => (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const P50: [Statistic; 1] = [Statistic::Percentile(50.0)];
+
+    /// Times around so many nanoseconds that go up and down by a tenth.
+    fn times(n: usize, ns: f64) -> Vec<f64> {
+        (0..n).map(|at| ns * (0.9 + 0.2 * (at * 7919 % 101) as f64 / 100.0)).collect()
+    }
+
+    fn change(first: &[f64], second: &[f64], whole_ns: f64) -> Change {
+        of_times("a", &[first.to_vec()], &[second.to_vec()], &P50, whole_ns)[0].verdict
+    }
+
+    #[test]
+    fn a_difference_has_a_direction_and_a_size_that_matters() {
+        let (fast, slow) = (times(500, 1e7), times(500, 1.1e7));
+        assert_eq!(change(&fast, &slow, 3e7), Change::Slower);
+        assert_eq!(change(&slow, &fast, 3e7), Change::Faster);
+        assert_eq!(change(&fast, &times(500, 1.002e7), 3e7), Change::NoEvidence);
+        assert_eq!(change(&[1e7; 500], &[1.002e7; 500], 0.0), Change::Negligible, "a difference below 0.5 %");
+    }
+
+    #[test]
+    fn a_phase_of_six_microseconds_is_not_slower() {
+        assert_eq!(change(&times(500, 6e3), &times(500, 9e3), 3e7), Change::Negligible);
+        assert_eq!(change(&times(500, 6e3), &times(500, 9e3), 3e4), Change::Slower, "in a step of 30 us it is");
+    }
+
+    #[test]
+    fn too_few_steps_say_nothing_but_that_the_same_is_the_same() {
+        let all = [Statistic::Mean, Statistic::Percentile(50.0), Statistic::Percentile(99.0)];
+        let verdicts = |n: usize| {
+            let sides = [vec![times(n, 1e7)], vec![times(n, 2e7)]];
+            of_times("a", &sides[0], &sides[1], &all, 0.0).into_iter().map(|of| of.verdict).collect::<Vec<Change>>()
+        };
+        assert_eq!(verdicts(15), [Change::TooFew; 3]);
+        assert_eq!(verdicts(300), [Change::Slower, Change::Slower, Change::TooFew]);
+        assert_eq!(change(&[], &[], 0.0), Change::TooFew);
+        assert_eq!(change(&[0.0; 100], &[0.0; 100], 0.0), Change::NoEvidence, "a phase that takes no time");
+        assert_eq!(change(&[0.0; 100], &[1.0; 100], 0.0), Change::TooFew, "no share of nothing");
+        assert_eq!(change(&times(6, 1e7), &times(6, 1e7), 0.0), Change::NoEvidence);
+    }
+
+    #[test]
+    fn of_several_runs_the_interval_is_over_runs() {
+        let runs = |scales: [f64; 3]| scales.map(|scale| times(100, 1e7 * scale));
+        let verdict = |a: [f64; 3], b: [f64; 3]| of_times("a", &runs(a), &runs(b), &P50, 3e7)[0].clone();
+        // Each pair of runs differs clearly over its steps; the runs of a side differ as much.
+        assert_eq!(verdict([1.0, 1.3, 0.8], [1.1, 1.2, 1.4]).verdict, Change::NoEvidence);
+        let slower = verdict([1.0, 1.01, 0.99], [1.2, 1.21, 1.19]);
+        assert!(slower.verdict == Change::Slower && (slower.change - 0.2).abs() < 0.01, "{slower:?}");
+        let one = of_times("a", &runs([1.0; 3])[..1], &runs([2.0; 3]), &P50, 3e7);
+        assert_eq!(one[0].verdict, Change::TooFew, "one run tells nothing of how runs differ");
+    }
+}

@@ -1,0 +1,21 @@
+//! Two sides compared, each of one run or of several: which gets its work done faster, whether that can be said at all,
+//! and whether both did the same work.
+//!
+//! ```text
+//! Run ─▶ Sample: the steps that are compared ─┬─▶ sameness    whether both ran the same thing
+//!                                             ├─▶ chance      intervals over steps, or over runs
+//!                                             └─▶ Comparison  work a second, then the step, its phases and the gap
+//! ```
+//!
+//! The compare view, `gnntop compare` and `gnntop check --baseline` all ask [`compare`], so that they cannot disagree.
+
+mod answer;
+mod chance;
+mod compared;
+mod sameness;
+mod sample;
+
+pub use answer::{Comparison, Disturbed, Line, Side, Work, compare};
+pub use chance::Statistic;
+pub use compared::{Change, Compared};
+pub use sameness::Sameness;

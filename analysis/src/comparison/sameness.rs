@@ -1,0 +1,178 @@
+//! Whether two runs did the same: the same batches, phases, ranks, machine and command, as far as that is recorded.
+
+use serde::Serialize;
+
+use super::sample::{Sample, Unit};
+use crate::figures::{count, joined};
+use crate::store::StepRow;
+
+/// Medians that are apart by less than this share are of the same setting: nodes and edges of sampled batches vary.
+const SAME: f64 = 0.05;
+/// Words of a command, and facts, that are told.
+const LISTED: usize = 3;
+
+/// Whether two runs did the same.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Sameness {
+    /// What both have, as far as it is recorded.
+    pub same: Vec<String>,
+    /// What differs, what matters most to their speed first.
+    pub differences: Vec<String>,
+}
+
+impl Sameness {
+    /// In one sentence.
+    pub fn sentence(&self) -> String {
+        match (self.differences.as_slice(), self.same.as_slice()) {
+            ([], []) => "nothing is recorded of what they ran".to_owned(),
+            ([], same) => format!("both ran the same, as far as is recorded: {}", same.join(", ")),
+            (differences, _) => format!("they did not run the same: {}", differences.join("; ")),
+        }
+    }
+
+    pub(super) fn of(first: &Sample<'_>, second: &Sample<'_>) -> Self {
+        let mut found = Self::default();
+        found.batches([first, second]);
+        found.ranks([first, second]);
+        found.phases([first, second]);
+        found.facts([first, second]);
+        found.commands([first, second]);
+        found
+    }
+
+    fn batches(&mut self, both: [&Sample<'_>; 2]) {
+        let sized = |sample: &Sample<'_>| {
+            [Unit::Seeds, Unit::Graphs].into_iter().find_map(|unit| {
+                let size = median(sample, |row| unit.size(row))?;
+                Some((unit.word(), size))
+            })
+        };
+        match both.map(sized) {
+            [Some((unit, a)), Some((other, b))] if unit == other && a == b => {
+                self.same.push(format!("batches of {} {unit}", count(a)));
+                self.sizes(both);
+            }
+            [Some((unit, a)), Some((other, b))] if unit == other => {
+                self.differences.push(format!("batches of {} and {} {unit}", count(a), count(b)));
+            }
+            [Some((unit, a)), Some((other, b))] => {
+                self.differences.push(format!("batches of {} {unit} and of {} {other}", count(a), count(b)));
+            }
+            [Some(_), None] => self.differences.push("only A tells the size of its batches".to_owned()),
+            [None, Some(_)] => self.differences.push("only B tells the size of its batches".to_owned()),
+            [None, None] => (),
+        }
+    }
+
+    /// What is in batches of the same number of graphs or seeds.
+    fn sizes(&mut self, both: [&Sample<'_>; 2]) {
+        let edges = both.map(|sample| median(sample, |row| row.batch().edges));
+        let nodes = both.map(|sample| median(sample, |row| row.batch().nodes));
+        for (what, medians) in [("edges", edges), ("nodes", nodes)] {
+            let [Some(a), Some(b)] = medians else { continue };
+            if a.abs_diff(b) as f64 > SAME * a.max(b) as f64 {
+                self.differences.push(format!("{} and {} {what} a batch", count(a), count(b)));
+                return;
+            }
+        }
+    }
+
+    fn ranks(&mut self, both: [&Sample<'_>; 2]) {
+        let shape = |sample: &Sample<'_>| {
+            let place = sample.run.member().place();
+            place.map_or((1, 1), |place| (place.copies.max(1), place.stages.max(1)))
+        };
+        let words = |(copies, stages): (u32, u32)| match (copies, stages) {
+            (1, 1) => "1 rank".to_owned(),
+            (copies, 1) => format!("{copies} ranks"),
+            (1, stages) => format!("{stages} stages"),
+            (copies, stages) => format!("{copies} copies of {stages} stages"),
+        };
+        let [a, b] = both.map(shape);
+        if a != b {
+            self.differences.push(format!("{} and {}", words(a), words(b)));
+        } else if a != (1, 1) {
+            self.same.push(words(a));
+        }
+        let device = |sample: &Sample<'_>| sample.run.member().place().map(|place| place.device.clone());
+        if let [Some(a), Some(b)] = both.map(device) {
+            self.told("device", &a, &b);
+        }
+    }
+
+    fn phases(&mut self, both: [&Sample<'_>; 2]) {
+        let took = |sample: &Sample<'_>, name: &str| {
+            sample.phase_ns(name).is_some_and(|times| times.into_iter().any(|ns| ns > 0.0))
+        };
+        let only = |own: usize| -> Vec<&str> {
+            let names = both[own].store().phases().iter().filter(|phase| !phase.is_gap());
+            let names = names.map(|phase| phase.text.as_str());
+            names.filter(|name| took(both[own], name) && !took(both[1 - own], name)).collect()
+        };
+        let mut differ = false;
+        for (side, names) in [("A", only(0)), ("B", only(1))] {
+            if !names.is_empty() {
+                differ = true;
+                let noun = if names.len() == 1 { "phase" } else { "phases" };
+                self.differences.push(format!("only {side} has the {noun} {}", joined(&names)));
+            }
+        }
+        let phases = both[0].store().phases().len() - 1;
+        if !differ && phases > 0 {
+            self.same.push("the same phases".to_owned());
+        }
+    }
+
+    fn facts(&mut self, both: [&Sample<'_>; 2]) {
+        let [a, b] = both.map(|sample| sample.store().session().facts());
+        let known = a.iter().filter(|(key, _)| !key.starts_with("inferred "));
+        let pairs = known.filter_map(|(key, of_a)| Some((key, of_a, b.get(key)?)));
+        for (key, of_a, of_b) in pairs.filter(|(_, of_a, of_b)| of_a != of_b).take(LISTED) {
+            self.told(key, of_a, of_b);
+        }
+        let host = |sample: &Sample<'_>| sample.store().session().info().map(|info| info.host.clone());
+        if let [Some(a), Some(b)] = both.map(host) {
+            self.told("machine", &a, &b);
+        }
+    }
+
+    fn told(&mut self, what: &str, a: &str, b: &str) {
+        if a != b && !a.is_empty() && !b.is_empty() {
+            self.differences.push(format!("{what} {a} and {b}"));
+        }
+    }
+
+    /// Which words only one of the commands has; of imported tables there are none.
+    fn commands(&mut self, both: [&Sample<'_>; 2]) {
+        let words = |sample: &Sample<'_>| -> Vec<String> {
+            let command = sample.store().session().info().map(|info| info.command.clone()).unwrap_or_default();
+            if command.starts_with("imported from ") {
+                return Vec::new();
+            }
+            command.split_whitespace().map(str::to_owned).collect()
+        };
+        let [a, b] = both.map(words);
+        if a.is_empty() || b.is_empty() {
+            return;
+        }
+        if a == b {
+            self.same.push("the same command".to_owned());
+            return;
+        }
+        for (side, own, other) in [("A", &a, &b), ("B", &b, &a)] {
+            let only: Vec<&str> = own.iter().filter(|word| !other.contains(word)).map(String::as_str).collect();
+            if !only.is_empty() {
+                let more = if only.len() > LISTED { " ..." } else { "" };
+                let told = only[..only.len().min(LISTED)].join(" ");
+                self.differences.push(format!("only the command of {side} has {told}{more}"));
+            }
+        }
+    }
+}
+
+/// The median of a number over the steps; `None` where one does not tell it.
+fn median(sample: &Sample<'_>, number: impl Fn(&StepRow<'_>) -> Option<u64>) -> Option<u64> {
+    let mut all: Vec<u64> = sample.rows.iter().map(number).collect::<Option<_>>()?;
+    let middle = all.len() / 2;
+    (!all.is_empty()).then(|| *all.select_nth_unstable(middle).1)
+}

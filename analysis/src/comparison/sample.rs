@@ -1,0 +1,91 @@
+//! The steps of a run that a comparison is about.
+
+use crate::findings::{self, Class};
+use crate::ranks::Run;
+use crate::store::{PhaseSlot, StepRow, Store};
+
+/// Newest steps that are looked at, as the findings do: a screen and a report then see the same ones.
+const LOOKED_AT: u64 = 8192;
+/// Steps that are compared, the newest ones: more make the interval narrower than it matters.
+const COMPARED: usize = 4096;
+
+/// The newest full batches of a run after its warm-up.
+pub(super) struct Sample<'a> {
+    pub run: &'a Run,
+    pub rows: Vec<StepRow<'a>>,
+}
+
+/// What is counted as work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    Seeds,
+    Graphs,
+    Steps,
+}
+
+impl Unit {
+    /// What all rows of all samples tell.
+    pub(super) fn of(samples: &[Sample<'_>]) -> Self {
+        let all_tell = |unit: &Self| samples.iter().flat_map(|sample| &sample.rows).all(|row| unit.size(row).is_some());
+        [Self::Seeds, Self::Graphs].into_iter().find(all_tell).unwrap_or(Self::Steps)
+    }
+
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Seeds => "seeds",
+            Self::Graphs => "graphs",
+            Self::Steps => "steps",
+        }
+    }
+
+    pub(super) fn size(self, row: &StepRow<'_>) -> Option<u64> {
+        match self {
+            Self::Seeds => row.batch().seeds,
+            Self::Graphs => row.batch().graphs,
+            Self::Steps => Some(1),
+        }
+    }
+}
+
+impl<'a> Sample<'a> {
+    pub(super) fn of(run: &'a Run) -> Self {
+        let end = run.store().steps().total();
+        let classes = findings::classes(run.store(), end.saturating_sub(LOOKED_AT)..end);
+        let full = classes.into_iter().filter(|(_, class)| *class == Class::Full);
+        let mut rows: Vec<StepRow<'a>> = full.map(|(row, _)| row).collect();
+        rows.drain(..rows.len().saturating_sub(COMPARED));
+        Self { run, rows }
+    }
+
+    pub(super) fn store(&self) -> &'a Store {
+        self.run.store()
+    }
+
+    /// Copies of the model that do a batch each in a step.
+    pub(super) fn copies(&self) -> f64 {
+        self.run.member().place().map_or(1.0, |place| f64::from(place.copies.max(1)))
+    }
+
+    /// For each step the work of all copies, and the time it took with the gap before it.
+    pub(super) fn work(&self, unit: Unit) -> Vec<(f64, f64)> {
+        let copies = if unit == Unit::Steps { 1.0 } else { self.copies() };
+        let pair = |row: &StepRow<'_>| (unit.size(row).unwrap_or(0) as f64 * copies, row.period_ns() as f64);
+        self.rows.iter().map(pair).collect()
+    }
+
+    /// Time of each step in a phase or the gap; `None` where the run has no such phase.
+    pub(super) fn phase_ns(&self, name: &str) -> Option<Vec<f64>> {
+        let slot: PhaseSlot = self.store().phase(name)?.slot;
+        Some(self.rows.iter().map(|row| row.phase_ns(slot) as f64).collect())
+    }
+
+    /// Time of each step with the gap before it.
+    pub(super) fn period_ns(&self) -> Vec<f64> {
+        self.rows.iter().map(|row| row.period_ns() as f64).collect()
+    }
+
+    /// Time of each step from its own beginning.
+    pub(super) fn step_ns(&self) -> Vec<f64> {
+        self.rows.iter().map(|row| row.work_ns() as f64).collect()
+    }
+}
