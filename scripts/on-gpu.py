@@ -21,7 +21,7 @@ def ours(name):
         report = json.loads(file.read_text())
     except (OSError, ValueError):
         return None
-    step = next((phase for phase in report.get("phases", []) if phase.get("name") == "step"), None)
+    step = next((phase for phase in report.get("phases", []) if phase.get("name") == "period"), None)
     peak = ((report.get("memory") or {}).get("device") or {}).get("peak_bytes")
     return dict(ms=step["p50_ns"] / 1e6, mib=peak and peak / (1 << 20)) if step else None
 

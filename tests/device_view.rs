@@ -10,7 +10,7 @@ use gnntop_fixtures::device::DeviceRun;
 fn phases_are_shown_by_the_devices_clock_and_a_key_shows_the_hosts() {
     let mut app = app_of(&DeviceRun::default().bytes());
     let text = screen(&mut app, 120, 40);
-    assert!(text.contains("phases  device time") && text.contains("step ± 12.3 µs"), "{text}");
+    assert!(text.contains("phases  device time") && text.contains("period±12.3 µs"), "{text}");
     assert!(text.contains("6.00 ms") && text.contains("11.0 ms"), "{text}");
     insta::assert_snapshot!("device_overview_120x40", text);
     press(&mut app, &[Key::Char('c')]);

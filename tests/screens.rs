@@ -205,7 +205,7 @@ fn from_a_percentile_to_its_step() {
     assert!(screen(&mut app, 80, 24).contains("step 70  epoch 2"), "the second longest of 100");
     press(&mut app, &[Key::Esc, Key::Down, Key::Right, Key::Right, Key::Right, Key::Enter]);
     assert!(screen(&mut app, 80, 24).contains("step 41  epoch 1"), "the longest data wait");
-    press(&mut app, &[Key::Char('v'), Key::PageDown, Key::Char('3'), Key::Char('r'), Key::Char('r'), Key::Char('r')]);
+    press(&mut app, &[Key::Char('v'), Key::PageDown, Key::Char('3')]);
     insta::assert_snapshot!("latency_selected_80x24", screen(&mut app, 80, 24));
     insta::assert_snapshot!("latency_selected_60x15", screen(&mut app, 60, 15));
 }
@@ -364,6 +364,7 @@ fn a_silent_run_and_an_ended_one() {
     update(&mut app, Action::Polled { status: Status { state: ended, live: false, ..live() }, changed: true });
     judge(&mut app);
     insta::assert_snapshot!("ended_80x24", screen(&mut app, 80, 24));
+    assert!(screen(&mut app, 40, 10).contains("backward-bound (52 %)"), "{}", screen(&mut app, 40, 10));
 }
 
 #[test]

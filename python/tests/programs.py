@@ -70,7 +70,7 @@ def steps_of(seen: dict[str, Any]) -> int:
 
 def times(seen: dict[str, Any]) -> dict[str, int]:
     """The time of each phase and of the gap, in nanoseconds."""
-    return {phase["name"]: phase["total_ns"] for phase in seen["phases"] if phase["name"] != "step"}
+    return {phase["name"]: phase["total_ns"] for phase in seen["phases"] if phase["name"] not in ("period", "step")}
 
 
 def assert_tiled(seen: dict[str, Any]) -> None:

@@ -92,6 +92,8 @@ pub enum Command {
     TogglePercentiles,
     /// Count percentiles over other steps: all, the newest, the selected range.
     NextRange,
+    /// Show percentiles of the selected range of steps.
+    RangePercentiles,
     /// Select another percentile.
     MovePercentile {
         /// Rarer, or more common if negative.
@@ -174,6 +176,7 @@ impl Command {
             Self::ToggleRange => "range",
             Self::NextMeasure => "unit",
             Self::NextRange => "latency-range",
+            Self::RangePercentiles => "range-percentiles",
             Self::MovePercentile { by: ..0 } => "percentile-before",
             Self::MovePercentile { by: 0.. } => "percentile-after",
             Self::ShowPercentile => "show-percentile",

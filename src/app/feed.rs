@@ -41,6 +41,11 @@ impl Feed {
         self.status.transport.is_some()
     }
 
+    /// Whether a replay stands still.
+    pub(super) fn is_paused(&self) -> bool {
+        self.status.transport.is_some_and(|transport| transport.paused)
+    }
+
     /// Whether data comes, and so can be frozen.
     pub(super) fn is_live(&self) -> bool {
         let ended = matches!(self.status.state, State::Ended(_));

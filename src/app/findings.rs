@@ -42,7 +42,10 @@ impl Judged {
     pub(super) fn lines(&self) -> Vec<FindingLine<'_>> {
         let found = self.findings().found.iter().map(FindingLine::Found);
         let over = self.findings().over.iter().map(FindingLine::Over);
-        found.chain(over).chain(self.findings().not_enough.iter().map(FindingLine::NotEnough)).collect()
+        // Without a step the same could be said of every kind.
+        let has_steps = self.judgement.steps() > 0;
+        let not_enough = self.findings().not_enough.iter().filter(|_| has_steps);
+        found.chain(over).chain(not_enough.map(FindingLine::NotEnough)).collect()
     }
 
     /// The line at `at`, else the last one.

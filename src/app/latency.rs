@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::phase_clock::ClockedPhases;
-use gnntop_analysis::store::{Phase, PhaseSlot, SpanStatistics, StepRow, StepStatistics, Store};
+use gnntop_analysis::store::{Distribution, Phase, SpanStatistics, StepRow, StepStatistics, Store};
 
 /// Percentiles of the table, as quantiles; the last one is the longest duration.
 pub const QUANTILES: [f64; 6] = [0.5, 0.9, 0.99, 0.999, 0.9999, 1.0];
@@ -30,12 +30,26 @@ impl Over {
 /// A line of the latency table.
 #[derive(Clone, Copy, Debug)]
 pub enum LatencyLine<'a> {
-    /// The whole step.
+    /// The step with the gap before it.
+    Period,
+    /// The step from its own start.
     Step,
     /// A phase, or the gap, by its place among [`gnntop_analysis::store::Store::phases`].
     Phase(usize, &'a Phase),
     /// A span inside the phases, or beside them.
     Span(&'a SpanStatistics),
+}
+
+impl<'a> LatencyLine<'a> {
+    /// The durations of the line; `None` where there are none.
+    pub fn durations(&self, figures: &'a StepStatistics) -> Option<&'a Distribution> {
+        match self {
+            Self::Period => Some(figures.period()),
+            Self::Step => Some(figures.step()),
+            Self::Phase(_, phase) => figures.phase(phase.slot),
+            Self::Span(span) => Some(&span.durations),
+        }
+    }
 }
 
 /// What the latency view shows beside what the store knows.
@@ -69,12 +83,14 @@ impl Latency {
         self.column
     }
 
-    /// The lines of the table with names that are shown: the step, its phases and, since the start, spans by their time.
+    /// The lines of the table with names that are shown: the period, the phases that add up to it, the step and, since the
+    /// start, spans by their time.
     pub(super) fn lines<'a>(&self, store: &'a Store, is_shown: impl Fn(&str) -> bool) -> Vec<LatencyLine<'a>> {
+        let period = [LatencyLine::Period].into_iter().filter(|_| is_shown("period"));
         let step = [LatencyLine::Step].into_iter().filter(|_| is_shown("step"));
         let phases = store.phases().iter().enumerate().filter(|(_, phase)| is_shown(&phase.text));
         let mut lines: Vec<LatencyLine<'a>> =
-            step.chain(phases.map(|(at, phase)| LatencyLine::Phase(at, phase))).collect();
+            period.chain(phases.map(|(at, phase)| LatencyLine::Phase(at, phase))).chain(step).collect();
         if self.figures.is_none() {
             let is_wanted = |span: &&SpanStatistics| !span.is_phase && is_shown(store.name(span.name));
             let mut spans: Vec<&SpanStatistics> = store.spans().iter().filter(is_wanted).collect();
@@ -89,6 +105,11 @@ impl Latency {
         let at = Over::ALL.iter().position(|over| *over == self.over).unwrap_or(0);
         let mut next = (1..=Over::ALL.len()).map(|by| Over::ALL[(at + by) % Over::ALL.len()]);
         self.over = next.find(|over| *over != Over::Selected || can_select).unwrap_or_default();
+    }
+
+    /// Is about the selected range from now on.
+    pub(super) fn show_selected(&mut self) {
+        self.over = Over::Selected;
     }
 
     /// Selects a rarer percentile, or a more common one if negative.
@@ -118,15 +139,20 @@ impl Latency {
         }
     }
 
-    /// The step whose period, or whose time in a phase, comes nearest to the selected percentile; the newest of several.
-    pub(super) fn percentile_step(&self, phases: ClockedPhases<'_>, slot: Option<PhaseSlot>) -> Option<u64> {
+    /// The step whose time in a line of the table comes nearest to the selected percentile; the newest of several. `None`
+    /// for spans, which are no steps.
+    pub(super) fn percentile_step(&self, phases: ClockedPhases<'_>, line: &LatencyLine<'_>) -> Option<u64> {
         let figures = self.figures(phases);
-        let all = slot.map_or(Some(figures.period()), |slot| figures.phase(slot))?;
+        let all = line.durations(figures).filter(|_| !matches!(line, LatencyLine::Span(_)))?;
         let quantile = QUANTILES[self.column];
         let wanted = if quantile < 1.0 { all.percentile(quantile) } else { all.max_ns() }?;
         let steps = phases.store().steps();
         let range = self.range().unwrap_or(0..steps.total());
-        let ns = |row: &StepRow<'_>| slot.map_or(row.period_ns(), |slot| row.phase_ns(slot));
+        let ns = |row: &StepRow<'_>| match line {
+            LatencyLine::Phase(_, phase) => row.phase_ns(phase.slot),
+            LatencyLine::Step => row.work_ns(),
+            _ => row.period_ns(),
+        };
         let shown = |row: StepRow<'_>| Some((ns(&phases.row(row.ordinal())?), row.ordinal()));
         let rows = steps.known_rows(range).filter_map(shown);
         rows.min_by_key(|(ns, ordinal)| (ns.abs_diff(wanted), std::cmp::Reverse(*ordinal))).map(|(_, ordinal)| ordinal)

@@ -2,7 +2,6 @@
 
 use super::action::Effect;
 use super::command::Command;
-use super::latency::LatencyLine;
 use super::state::App;
 use super::view::View;
 use gnntop_analysis::source::Control;
@@ -45,6 +44,10 @@ impl App {
             Command::TogglePercentiles => self.presentation.toggle_percentiles(),
             Command::NextPalette => self.next_palette(),
             Command::TurnRank { forward } => self.turn_rank(forward),
+            Command::RangePercentiles => {
+                self.latency.show_selected();
+                self.navigation.show(View::Latency);
+            }
             Command::NextRange => self.latency.next_range(self.axes.range().is_some()),
             Command::MovePercentile { by } => self.latency.move_percentile(by),
             Command::ShowPercentile => self.show_percentile(),
@@ -122,12 +125,7 @@ impl App {
 
     /// Selects the step that is the selected percentile, and shows it among the others.
     fn show_percentile(&mut self) {
-        let slot = match self.latency_line() {
-            LatencyLine::Step => None,
-            LatencyLine::Phase(_, phase) => Some(phase.slot),
-            LatencyLine::Span(_) => return,
-        };
-        if let Some(ordinal) = self.latency.percentile_step(self.phases(), slot) {
+        if let Some(ordinal) = self.latency.percentile_step(self.phases(), &self.latency_line()) {
             self.show_step(ordinal);
             self.navigation.open(View::Steps);
         }

@@ -29,7 +29,7 @@ impl Question {
     /// What to type.
     pub fn hint(self) -> &'static str {
         match self {
-            Self::Position => "90, 1:30, +5, -5, 50% or step #120, then Enter",
+            Self::Position => "90, 1:30, +5, -5, 50% or step 120, then Enter",
             Self::Filter => "part of a name, then Enter; Esc shows all",
             Self::Leaving => "d detach, it goes on   s stop it   w wait for its end   Esc stay",
         }
@@ -38,7 +38,9 @@ impl Question {
     /// Whether this character can stand in an answer.
     fn takes(self, c: char) -> bool {
         match self {
-            Self::Position => c.is_ascii_digit() || matches!(c, ':' | '.' | '%' | 's' | '#' | '+' | '-'),
+            Self::Position => {
+                c.is_ascii_digit() || matches!(c, ':' | '.' | '%' | 's' | '#' | '+' | '-' | 't' | 'e' | 'p' | ' ')
+            }
             Self::Filter => !c.is_control(),
             Self::Leaving => false,
         }
@@ -75,18 +77,19 @@ impl Prompt {
 }
 
 /// What an answer about a position asks of a replay that stands at `position_ns`: `50%`, `90` or `90s`, `1:30`, `1:00:00`,
-/// so much on or back with a sign, and `#120` for a step.
+/// so much on or back with a sign, and `step 120` or `#120` for a step.
 ///
 /// # Errors
 /// Says what to type where the answer is none of these.
 pub(super) fn position(text: &str, position_ns: u64) -> Result<Control, &'static str> {
-    const COMPLAINT: &str = "type 90, 1:30, +5, -5, 50% or #120";
+    const COMPLAINT: &str = "type 90, 1:30, +5, -5, 50% or step 120";
+    let text = text.trim();
     if let Some(percent) = text.strip_suffix('%') {
         let percent: f64 = percent.parse().map_err(|_| COMPLAINT)?;
         return Ok(Control::SeekShare((percent / 100.0).clamp(0.0, 1.0)));
     }
-    if let Some(step) = text.strip_prefix('#') {
-        return step.parse().map(Control::SeekStep).map_err(|_| COMPLAINT);
+    if let Some(step) = text.strip_prefix("step").or(text.strip_prefix('#')) {
+        return step.trim_start().trim_start_matches('#').parse().map(Control::SeekStep).map_err(|_| COMPLAINT);
     }
     // A float beyond the range saturates.
     let ns = |text: &str| seconds(text.trim_end_matches('s')).map(|s| (s * 1e9) as u64).ok_or(COMPLAINT);
@@ -124,7 +127,9 @@ mod tests {
         assert_eq!(answer("1:00:00.5"), Ok(Control::Seek(3_600_500_000_000)));
         assert_eq!(answer("25%"), Ok(Control::SeekShare(0.25)));
         assert_eq!(answer("250%"), Ok(Control::SeekShare(1.0)));
-        assert_eq!(answer("#1234"), Ok(Control::SeekStep(1234)));
+        for text in ["#1234", "step 1234", "step1234", "step #1234", " step 1234 "] {
+            assert_eq!(answer(text), Ok(Control::SeekStep(1234)), "{text:?}");
+        }
         assert_eq!(answer("+2.5"), Ok(Control::Seek(12_500_000_000)));
         assert_eq!(answer("-4"), Ok(Control::Seek(6_000_000_000)));
         assert_eq!(answer("-1:00"), Ok(Control::Seek(0)));
@@ -132,7 +137,23 @@ mod tests {
 
     #[test]
     fn nonsense_is_answered_with_what_to_type() {
-        for text in ["", "%", ":", "1:2:3:4", "1..5", "#", "#1.5", "+", "--1", "+-1", "1-1", "99999999999999999999#"] {
+        for text in [
+            "",
+            "%",
+            ":",
+            "1:2:3:4",
+            "1..5",
+            "#",
+            "#1.5",
+            "+",
+            "--1",
+            "+-1",
+            "1-1",
+            "99999999999999999999#",
+            "step",
+            "step x",
+            "s",
+        ] {
             assert!(answer(text).is_err(), "{text}");
         }
     }

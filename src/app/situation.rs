@@ -43,8 +43,16 @@ pub enum When {
     Names,
     /// The source can be frozen: it is live.
     Live,
+    /// The picture is frozen.
+    Frozen,
     /// The source is a replay.
     Replay,
+    /// The source is a replay that goes on.
+    Playing,
+    /// The source is a replay that stands still.
+    Paused,
+    /// A range of steps is selected, and steps are shown.
+    Range,
     /// There is a log of the program's output.
     Log,
     /// Another session may be chosen.
@@ -72,8 +80,14 @@ pub struct Situation {
     pub found: bool,
     /// Whether data comes, and so can be frozen.
     pub live: bool,
+    /// Whether the picture is frozen.
+    pub frozen: bool,
     /// Whether the source can be moved in.
     pub replay: bool,
+    /// Whether such a source stands still.
+    pub paused: bool,
+    /// Whether a range of steps is selected.
+    pub range: bool,
     /// Whether there is a log.
     pub log: bool,
     /// Whether another session may be chosen.
@@ -116,8 +130,12 @@ impl Situation {
                 _ => true,
             },
             When::Names => matches!(self.view, View::Overview | View::Latency | View::Tracks | View::Sessions),
-            When::Live => self.live && !self.replay,
+            When::Live => self.live && !self.replay && !self.frozen,
+            When::Frozen => self.frozen && !self.replay,
             When::Replay => self.replay,
+            When::Playing => self.replay && !self.paused,
+            When::Paused => self.replay && self.paused,
+            When::Range => self.range && self.steps && self.view.has_step_axis(),
             When::Log => self.log,
             When::Sessions => self.sessions && self.open,
             When::Choosing => self.view == View::Sessions,

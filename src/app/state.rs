@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::action::OwnCost;
 use super::axes::Axes;
-use super::compare::{Other, Pair, pairs};
+use super::compare::Other;
 use super::feed::Feed;
 use super::findings::{FindingLine, Judged};
 use super::keymap::KeyMap;
@@ -218,7 +218,7 @@ impl App {
     /// The line of the latency table that is selected.
     pub fn latency_line(&self) -> LatencyLine<'_> {
         let lines = self.latency_lines();
-        lines.get(self.line(View::Latency)).or(lines.last()).copied().unwrap_or(LatencyLine::Step)
+        lines.get(self.line(View::Latency)).or(lines.last()).copied().unwrap_or(LatencyLine::Period)
     }
 
     /// The run's energy as it was told last; `None` before the first time.
@@ -229,11 +229,6 @@ impl App {
     /// The session that this one is compared with.
     pub fn other(&self) -> Option<&Other> {
         self.other.as_deref()
-    }
-
-    /// The step and all phases of both sessions, those of the other one that this one lacks before the gap.
-    pub fn pairs(&self) -> Vec<Pair<'_>> {
-        self.other().map(|other| pairs(self.run.store(), other.store())).unwrap_or_default()
     }
 
     /// The open question, if one is asked.
@@ -319,7 +314,10 @@ impl App {
             },
             selected: self.axes.cursor().is_some() || self.highlight().is_some() || self.questions.has_filter(),
             live: self.feed.is_live(),
+            frozen: self.feed.frozen_for().is_some(),
             replay: self.feed.is_replay(),
+            paused: self.feed.is_paused(),
+            range: self.axes.range().is_some(),
             log: self.output.is_some(),
             sessions: self.sessions.is_offered(),
             ranks: self.run.is_parallel(),

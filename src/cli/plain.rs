@@ -220,8 +220,8 @@ fn pace(store: &Store, interval: Duration, since: u64) -> Vec<String> {
     let rate = store.recent_throughput(window_ns).steps_per_s;
     let mut pace: Vec<String> = rate.map(|rate| format!("{} steps/s", figures::quantity(rate))).into_iter().collect();
     let percentile =
-        |(name, quantile)| Some(format!("{name} {}", figures::duration(store.percentile("step", quantile)?)));
-    pace.extend([("p50", 0.5), ("p99", 0.99)].into_iter().filter_map(percentile));
+        |(name, quantile)| Some(format!("{name} {}", figures::duration(store.percentile("period", quantile)?)));
+    pace.extend([("period p50", 0.5), ("p99", 0.99)].into_iter().filter_map(percentile));
     let slowest = store.steps().rows(since..store.steps().total()).max_by_key(StepRow::period_ns);
     pace.extend(slowest.map(|row| format!("slowest {} at step {}", figures::duration(row.period_ns()), row.step().0)));
     pace

@@ -39,7 +39,7 @@ pub struct Report {
     pub findings: Findings,
     /// Which steps the numbers are about.
     pub steps: Steps,
-    /// The phases in display order, then the gap, then the whole step, as `gap` and `step`.
+    /// The phases in display order, then `gap`, `period`, to which phases and gap add up, and `step`, from its own start.
     pub phases: Vec<PhaseLine>,
     /// What a device did, by its own clock; `null` where the program has none timed. `phases` are the host's.
     pub device: Option<Device>,

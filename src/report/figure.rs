@@ -61,7 +61,7 @@ pub(super) fn step_times(report: &Report) -> String {
 
 /// Shares of the phases and the gap in the wall time, as one bar. Empty without steps.
 pub(super) fn phase_shares(report: &Report) -> String {
-    let phases = report.phases.iter().filter(|line| line.name != "step");
+    let phases = report.phases.iter().filter(|line| !matches!(line.name.as_str(), "period" | "step"));
     let shares: Vec<(&str, f64)> = phases.filter_map(|line| Some((line.name.as_str(), line.share?))).collect();
     if shares.is_empty() {
         return String::new();

@@ -77,7 +77,7 @@ fn write_run(lines: &mut Lines<'_>, run: &RunReport) {
     for rank in &run.ranks {
         let name = format!("rank {}", rank.rank);
         lines.line("rank", &name, "steps", Some(rank.steps as f64), "");
-        lines.line("rank", &name, "step_p50", ns(rank.step_p50_ns), "ns");
+        lines.line("rank", &name, "period_p50", ns(rank.period_p50_ns), "ns");
         lines.line("rank", &name, "own_p50", ns(rank.own_p50_ns), "ns");
         lines.line("rank", &name, "wait_share", rank.wait_share, "");
         lines.line("rank", &name, "reduce_share", rank.reduce_share, "");

@@ -54,7 +54,7 @@ fn the_text_says_everything_in_80_columns() {
         phases[0].split_whitespace().collect::<Vec<_>>(),
         ["phase", "count", "mean", "p50", "p90", "p99", "max", "total", "share"]
     );
-    assert!(phases[5].starts_with("gap") && phases[6].starts_with("step"), "{text}");
+    assert!(phases[5].starts_with("gap") && phases[6].starts_with("period") && phases[7].starts_with("step"), "{text}");
 }
 
 #[test]
@@ -76,13 +76,14 @@ fn json_has_units_in_its_names_and_null_for_what_is_absent() {
 }
 
 #[test]
-fn phases_and_gap_add_up_to_the_step() {
+fn phases_and_gap_add_up_to_the_period() {
     let json = json(&report(&TrainingRun::default(), &Options::default()));
     let totals: Vec<u64> =
         json["phases"].as_array().unwrap().iter().map(|line| line["total_ns"].as_u64().unwrap()).collect();
-    let (step, phases) = totals.split_last().unwrap();
-    assert_eq!(phases.iter().sum::<u64>(), *step);
-    assert_eq!(json["steps"]["tiled_ns"], *step);
+    let [phases @ .., period, step] = totals.as_slice() else { panic!("{totals:?}") };
+    assert_eq!(phases.iter().sum::<u64>(), *period);
+    assert_eq!(json["steps"]["tiled_ns"], *period);
+    assert!(step < period, "the gap lies before the step");
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn classes(out: &mut String, report: &Report) {
     let many = report.classes.len() > 1;
     if many {
         let lines = report.classes.iter().map(|line| (line.name, &line.durations, None));
-        durations::write(out, "kind of step", lines);
+        durations::write(out, "period by kind", lines);
     }
     for line in &report.classes {
         let costs = [

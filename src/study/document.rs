@@ -5,7 +5,7 @@ use super::plan::Study;
 use super::{conclusions, pictures, tables};
 use crate::report::Document;
 
-const WORDS: &str = "A step runs from the end of the one before, as everywhere in gnntop. Its work is what remains \
+const WORDS: &str = "A step here is its period, which runs from the end of the one before. Its work is what remains \
     without the gap and without getting its batch: what timers around a step see. Between steps is the rest: an epoch's \
     wall time is the sum of both. The first epoch stands apart; the other columns on epochs are the median of the later \
     ones that have no step left out.";

@@ -163,9 +163,14 @@ impl Numbers {
         self.set("graphs per second", throughput.graphs_per_s);
         self.set("seeds per second", throughput.seeds_per_s);
         for line in &report.phases {
-            if line.name != "step" {
-                self.set(&format!("share {}", line.name), line.share);
-                continue;
+            match line.name.as_str() {
+                // A study's step is the period, as its document says: settings are compared by what the whole run takes.
+                "period" => (),
+                "step" => continue,
+                phase => {
+                    self.set(&format!("share {phase}"), line.share);
+                    continue;
+                }
             }
             self.set("step mean", line.durations.mean_ns);
             for (percentage, ns) in &line.durations.percentiles.0 {

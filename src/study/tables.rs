@@ -173,7 +173,9 @@ pub(super) fn shares(measured: &[Measured]) -> Vec<Vec<String>> {
     // In the order of the reports, which is that of the screen.
     let reported = measured.iter().filter_map(|one| one.report.as_ref()).flat_map(|report| &report.phases);
     let numbered = measured.iter().flat_map(|one| &one.runs).flat_map(Numbers::phases);
-    for phase in reported.map(|line| line.name.as_str()).filter(|name| *name != "step").chain(numbered) {
+    for phase in
+        reported.map(|line| line.name.as_str()).filter(|name| !matches!(*name, "period" | "step")).chain(numbered)
+    {
         if !phases.contains(&phase) {
             phases.push(phase);
         }

@@ -85,7 +85,8 @@ impl Durations {
 /// A phase's time per step, over the steps that spend any in it; the gap's and the whole step's over all steps.
 #[derive(Clone, Debug, Serialize)]
 pub struct PhaseLine {
-    /// The phase's name, or `gap`, or `step`.
+    /// The phase's name, `gap`, `period` (the step with the gap before it: the phases and the gap add up to it) or `step`
+    /// (from its own start).
     pub name: String,
     /// How it is inferred; absent of a phase that is measured.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,11 +130,16 @@ pub(in crate::report) fn phase_lines(
         let inferred = store.session().inferred(&phase.text).map(str::to_owned);
         Some(PhaseLine { name: phase.text.clone(), inferred, durations, share: statistics.share(phase.slot) })
     };
-    let durations = Durations::of(statistics.period(), percentages);
-    let step = PhaseLine { name: "step".to_owned(), inferred: None, durations, share: Some(1.0) };
+    let whole = |name: &str, all: &Distribution| PhaseLine {
+        name: name.to_owned(),
+        inferred: None,
+        durations: Durations::of(all, percentages),
+        share: Some(all.total_ns() as f64 / statistics.tiled_ns().max(1) as f64),
+    };
+    let both = [whole("period", statistics.period()), whole("step", statistics.step())];
     // Where the program names no phases, all time is in none: that is no gap.
     let phases = store.phases().iter().filter(|_| store.phases().len() > 1);
-    phases.filter_map(line).chain([step]).collect()
+    phases.filter_map(line).chain(both).collect()
 }
 
 /// The spans with the largest totals. Phases are left out where there are steps, which show them.

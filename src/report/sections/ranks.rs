@@ -62,7 +62,7 @@ pub struct RankLine {
     /// Steps that it published.
     pub steps: u64,
     /// Median of its steps' periods, in nanoseconds.
-    pub step_p50_ns: Option<u64>,
+    pub period_p50_ns: Option<u64>,
     /// Median of its own time in a step, without waiting for others in the all-reduce, in nanoseconds.
     pub own_p50_ns: Option<u64>,
     /// Share of its time in which it waited for others in the all-reduce, told by the program or inferred from how long
@@ -139,7 +139,7 @@ fn line(rank: &Rank<'_>, ranks: &Ranks<'_>, work: Option<&RankWork>, steps: u64)
             Presence::Gone => "gone",
         },
         steps: store.steps().total(),
-        step_p50_ns: store.percentile("step", 0.5),
+        period_p50_ns: store.percentile("period", 0.5),
         own_p50_ns: work.and_then(|work| quantile(&work.own_ns, 0.5)),
         wait_share: share(work.and_then(|work| work.wait_ns)),
         reduce_share: share(work.and_then(|work| work.reduce_ns)),
@@ -196,7 +196,7 @@ pub(in crate::report) fn sentences(run: &RunReport) -> Vec<String> {
 
 /// A row for each rank, below a head.
 pub(in crate::report) fn rank_rows(run: &RunReport) -> Vec<Vec<String>> {
-    let head = ["rank", "where", "state", "steps", "step p50", "own p50", "wait", "reduce", "slowest"];
+    let head = ["rank", "where", "state", "steps", "period p50", "own p50", "wait", "reduce", "slowest"];
     let dash = || "-".to_owned();
     let row = |rank: &RankLine| {
         let device = if rank.device.is_empty() { String::new() } else { format!(" {}", rank.device) };
@@ -205,7 +205,7 @@ pub(in crate::report) fn rank_rows(run: &RunReport) -> Vec<Vec<String>> {
             format!("{}{device}", rank.host),
             rank.state.to_owned(),
             count(rank.steps),
-            rank.step_p50_ns.map_or_else(dash, duration),
+            rank.period_p50_ns.map_or_else(dash, duration),
             rank.own_p50_ns.map_or_else(dash, duration),
             rank.wait_share.map_or_else(dash, percent),
             rank.reduce_share.map_or_else(dash, percent),

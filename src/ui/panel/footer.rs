@@ -1,6 +1,6 @@
 //! The last row: what is missing from the picture, which keys do something here, and what the viewer itself costs.
 
-use crate::app::keys;
+use crate::app::{Bound, keys};
 use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, clip, width};
 
@@ -37,11 +37,14 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
 fn draw_keys(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let theme = scene.theme;
     let mut x = 0;
-    for bound in scene.app.keymap().available(&scene.app.situation()) {
+    let situation = scene.app.situation();
+    let mut shown: Vec<&Bound> = scene.app.keymap().available(&situation).collect();
+    shown.sort_by_key(|bound| bound.binding.place);
+    for bound in shown {
         let Some((name, word)) = &bound.footer else { continue };
         let name = if theme.ascii() { keys::ascii(name) } else { name.to_string() };
         if x + width(&name) + width(word) + 1 > sheet.width() {
-            break;
+            continue;
         }
         x = sheet.text(x, 0, &name, theme.accent());
         x = sheet.text(x + 1, 0, word, theme.dim()) + 2;

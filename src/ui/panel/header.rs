@@ -29,7 +29,11 @@ pub fn verdict(scene: &Scene<'_>) -> String {
     match &scene.app.status().state {
         _ if scene.is_hardware_only() => scene.app.status().hint.clone().unwrap_or_default(),
         State::Ended(why) if !why.is_empty() && verdict.is_empty() => why.clone(),
-        State::Ended(why) if !why.is_empty() => format!("{why}; {verdict}"),
+        // What bounds the run stays also where there is room for one part alone.
+        State::Ended(why) if !why.is_empty() => match verdict.split_once("; ") {
+            Some((bound, rest)) => format!("{bound}; {why}; {rest}"),
+            None => format!("{verdict}; {why}"),
+        },
         _ => verdict.to_owned(),
     }
 }

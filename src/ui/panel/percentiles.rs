@@ -1,9 +1,9 @@
-//! The table of percentiles: the step, its phases and the spans inside them. A percentile that there are too few
+//! The table of percentiles: the period, its phases, the step and the spans inside them. A percentile that there are too few
 //! durations for is a dash: it would only be the longest one.
 //!
 //! ```text
 //! ─percentiles ────────── p50 ───── p90 ───── p99 ─── p99.9 ── p99.99 ───── max ─
-//! ▌      step         40.0 ms   40.0 ms ▸ 85.0 ms         —         —    310 ms
+//! ▌      period       40.0 ms   40.0 ms ▸ 85.0 ms         —         —    310 ms
 //!  ░░ F  forward      10.0 ms   10.0 ms   10.0 ms         —         —   10.0 ms
 //! ```
 
@@ -83,17 +83,13 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
 
 /// Durations behind a line of the table; `None` where there are none.
 pub fn distribution<'a>(line: &LatencyLine<'a>, scene: &Scene<'a>) -> Option<&'a Distribution> {
-    let figures = scene.app.latency_figures();
-    match line {
-        LatencyLine::Step => Some(figures.period()),
-        LatencyLine::Phase(_, phase) => figures.phase(phase.slot),
-        LatencyLine::Span(span) => Some(&span.durations),
-    }
+    line.durations(scene.app.latency_figures())
 }
 
 /// What a line of the table is about.
 pub fn name<'a>(line: &LatencyLine<'a>, scene: &Scene<'a>) -> Cow<'a, str> {
     match line {
+        LatencyLine::Period => Cow::Borrowed("period"),
         LatencyLine::Step => Cow::Borrowed("step"),
         LatencyLine::Phase(_, phase) => scene.phase_name(phase),
         LatencyLine::Span(span) => Cow::Borrowed(scene.store.name(span.name)),

@@ -7,7 +7,7 @@
 //!  ░░ F  forward          17.1 ms   17.0 ms   18.2 ms   21.0 ms   40.3 ms   38 % ▆▆▆▆
 //!  ██ B  backward         21.3 ms   21.0 ms   22.4 ms   27.1 ms   61.0 ms   47 % ▆▆▆▆▆
 //!  ·· .  gap               104 µs    101 µs    140 µs    1.2 ms    9.1 ms  0.4 %
-//!        step             45.2 ms   44.9 ms   48.0 ms   60.2 ms    312 ms
+//!        period           45.2 ms   44.9 ms   48.0 ms   60.2 ms    312 ms
 //! ```
 
 use ratatui::style::Style;
@@ -200,7 +200,8 @@ fn draw_figures(
 fn draw_total(sheet: &mut Sheet<'_>, layout: &Layout, scene: &Scene<'_>, row: Option<&StepRow<'_>>, hidden: usize) {
     let theme = scene.theme;
     let error = scene.app.phases().device().and_then(DeviceTime::error_ns);
-    let name = error.map_or_else(|| "step".to_owned(), |ns| format!("step {} {}", theme.text("±", "+-"), duration(ns)));
+    let name =
+        error.map_or_else(|| "period".to_owned(), |ns| format!("period{}{}", theme.text("±", "+-"), duration(ns)));
     sheet.text_within(SWATCH, 0, layout.name, &name, theme.strong());
     let period = scene.app.phases().statistics().period();
     draw_figures(sheet, layout, scene, row.map(StepRow::period_ns), Some(period));

@@ -62,7 +62,7 @@ fn nothing_found(scene: &Scene<'_>) -> Option<String> {
         return None;
     }
     Some(match judgement.steps() {
-        0 => "no steps yet".to_owned(),
+        0 => "no steps yet, so that nothing can be said about them".to_owned(),
         1 => "nothing stands out in the only step so far".to_owned(),
         steps => format!("nothing stands out in the last {} steps", count(steps)),
     })
