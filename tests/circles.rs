@@ -38,7 +38,7 @@ fn no_member_has_a_circle_of_rooms() {
 }
 
 /// The rooms of the member between stream and screen, each with those that stand below it.
-const ANALYSIS: [(&str, &[&str]); 8] = [
+const ANALYSIS: [(&str, &[&str]); 9] = [
     ("energy", &[]),
     ("figures", &[]),
     ("stream", &[]),
@@ -47,6 +47,7 @@ const ANALYSIS: [(&str, &[&str]); 8] = [
     ("store", &["energy", "figures", "stream"]),
     ("ranks", &["energy", "figures", "store", "stream"]),
     ("findings", &["figures", "ranks", "store"]),
+    ("comparison", &["figures", "findings", "ranks", "store"]),
 ];
 
 #[test]

@@ -51,7 +51,8 @@ fn a_run_is_told_as_it_was() {
     assert_eq!(row.loss(), Some(0.5));
     assert_eq!(row.usage().unwrap().minor_faults, 3);
     assert_eq!(store.percentile("backward", 0.5).unwrap() / 10_000, 2200);
-    assert_eq!(store.percentile("step", 1.0), Some(40 * MS));
+    assert_eq!(store.percentile("period", 1.0), Some(40 * MS));
+    assert_eq!(store.percentile("step", 1.0), Some(39 * MS), "without the gap before it");
     assert_eq!(store.percentile("layer 0", 1.0), Some(5 * MS));
     assert_eq!(store.percentile("nothing", 0.5), None);
     assert!(store.losses().is_complete(), "{:?}", store.losses());
