@@ -107,10 +107,10 @@ pub static ALL: [Cause; 34] = [
     }),
     cause("phase-shift", &["phase-shift"], &[], |path| run(path, |i| sized(i, 0.8))),
     cause("overlapping-phases", &["bookkeeping"], &[], overlapping),
-    cause("gpu-idle", &["gpu-idle", "aliasing"], &[], |path| {
+    cause("gpu-idle", &["gpu-idle"], &[], |path| {
         table(path, "gpu", &["signal:gpu.0.util=gpu:%"], |i| (20.0 + 60.0 * chance(i)).to_string());
     }),
-    cause("gpu-throttled", &["gpu-throttled", "aliasing"], &[], |path| {
+    cause("gpu-throttled", &["gpu-throttled"], &[], |path| {
         let columns = ["signal:gpu.0.util=gpu:%", "signal:gpu.0.throttle=throttle:bits"];
         table(path, "gpu,throttle", &columns, |i| format!("99,{}", if i > TURNS / 2 { 0x40 } else { 0 }));
     }),
