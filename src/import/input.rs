@@ -95,7 +95,7 @@ impl Input {
     /// The text as a file in which one can go to a place: that of the input itself, or one that is gone with this process.
     pub(super) fn seekable(&self) -> Result<BufReader<File>, ImportError> {
         if !self.is_packed && self.encoding == Encoding::Utf8 {
-            return Ok(BufReader::with_capacity(CHUNK_LEN, self.from_start()?));
+            return Ok(BufReader::with_capacity(CHUNK_LEN, self.reopened()?));
         }
         let mut text = self.text()?;
         let laid_down = tempfile::tempfile().and_then(|mut file| {
@@ -116,13 +116,14 @@ impl Input {
         ImportError::Io { path: self.path.clone(), error }
     }
 
-    fn from_start(&self) -> Result<File, ImportError> {
+    /// The file, from its beginning.
+    fn reopened(&self) -> Result<File, ImportError> {
         let file = self.file.try_clone().and_then(|mut file| file.rewind().map(|()| file));
         file.map_err(|error| self.failed(error))
     }
 
     fn unpacked(&self) -> Result<Box<dyn BufRead>, ImportError> {
-        let file = BufReader::with_capacity(CHUNK_LEN, self.from_start()?);
+        let file = BufReader::with_capacity(CHUNK_LEN, self.reopened()?);
         Ok(match self.is_packed {
             true => Box::new(BufReader::with_capacity(CHUNK_LEN, MultiGzDecoder::new(file))),
             false => Box::new(file),

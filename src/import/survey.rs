@@ -137,7 +137,7 @@ impl Survey {
             if self.steps == 0 {
                 (self.first_end_ns, self.zero_ns) = (end_ns, end_ns - step.lead_ns());
             }
-            self.odd.note(step, (self.steps > 0).then(|| end_ns - self.last_end_ns));
+            self.odd.note(step, (self.steps > 0).then_some(end_ns - self.last_end_ns));
             self.stamps.note(end_ns, line, false);
             self.is_in_seconds &= end_ns % 1e9 == 0.0;
             self.last_end_ns = end_ns;
@@ -203,7 +203,8 @@ pub(super) fn in_order(rows: &mut Rows<'_>, path: &Path, warnings: &mut Vec<Stri
         let sorted = Survey::of(rows, path)?;
         let is_reversed = found.stamps.falls + 1 == found.steps;
         let steps_rise = sorted.has_numbers && (sorted.numbers.falls == 0 || sorted.pairs.falls == 0);
-        if !steps_rise && !(is_reversed && !sorted.has_numbers) {
+        let is_one_run = steps_rise || is_reversed && !sorted.has_numbers;
+        if !is_one_run {
             return Err(two_runs(rows, &found));
         }
         warnings.extend(found.stamps.first_fall.map(|fall| out_of_order(fall.line, "their time stamps")));

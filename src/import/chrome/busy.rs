@@ -32,13 +32,13 @@ pub(super) fn busy(trace: &Trace, steps: &Steps) -> Busy {
         let mut from_us = event.start_us.max(*until_us);
         *until_us = until_us.max(event.end_us);
         let first = steps.at(from_us).unwrap_or(0);
-        for at in first..steps.all.len() {
+        for (at, busy_us) in in_step.iter_mut().enumerate().skip(first) {
             let (start_us, end_us) = period(steps, at);
             if start_us >= event.end_us {
                 break;
             }
             from_us = from_us.max(start_us);
-            in_step[at] += (event.end_us.min(end_us) - from_us).max(0.0);
+            *busy_us += (event.end_us.min(end_us) - from_us).max(0.0);
         }
     }
     for in_step in busy.values_mut() {
