@@ -227,8 +227,8 @@ mod workloads {
     #[test]
     fn unknown_names_and_settings_are_answered() {
         let sessions = Sessions::new();
-        sessions.run(["run", "pan"]).refused("no workload is called pan; there is: gat, gcn, gin, pna, sage, vig");
-        sessions.run(["train", "pan"]).refused("no workload is called pan");
+        sessions.run(["run", "pan"]).refused("there is no workload pan; workloads are gat, gcn, gin, pna, sage, vig");
+        sessions.run(["train", "pan"]).refused("there is no workload pan");
         assert_eq!(sessions.run(["train", "pna", "--no-such-setting"]).code, Some(2));
         let help = sessions.run(["train", "pna", "--help"]);
         assert!(help.code == Some(0) && help.out.contains("--steps"), "{help:?}");

@@ -16,6 +16,8 @@ use gnntop_analysis::figures::{count, duration};
 
 /// A time stamp that is at least this is one since 1970: 2001 and later.
 const WALL_NS: f64 = 1e18;
+/// Longer steps count as this long, eleven days, where the usual length is looked for.
+const LONGEST_NS: u64 = 1_000_000_000_000_000;
 
 /// A row at which something falls that should rise.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -110,7 +112,8 @@ impl Survey {
     }
 
     fn new(rows: &Rows<'_>) -> Result<Self, ImportError> {
-        let durations = Histogram::new(3).map_err(|error| rows.table.useless(error.to_string()))?;
+        let durations =
+            Histogram::new_with_max(LONGEST_NS, 3).map_err(|error| rows.table.useless(error.to_string()))?;
         Ok(Self {
             steps: 0,
             numbers: Rising::default(),

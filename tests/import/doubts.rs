@@ -183,6 +183,18 @@ fn marks_lie_at_the_steps_that_the_table_numbers() {
 }
 
 #[test]
+fn a_mark_lies_after_its_step_where_that_was_no_longer_than_usual() {
+    let sessions = Sessions::new();
+    let text = steps("step,timestamp_s,step_ms", |step, end_s, ms| {
+        format!("{step},{:.3},{ms}", end_s + if step > 10 { 0.2 } else { 0.0 })
+    });
+    sessions.file("t.csv", text.as_bytes());
+    sessions.file("gc.csv", b"step,duration_ms\n10,200\n");
+    let store = Table::beside(sessions, &["--marks", "gc=gc.csv"]).is_quiet();
+    assert_eq!(store.marks_by_text()[0].1.place_in_words(), "all between steps");
+}
+
+#[test]
 fn marks_that_have_no_place_are_told() {
     let with = |marks: &str, text: &str| {
         let sessions = Sessions::new();
