@@ -96,9 +96,8 @@ impl<'a> Flags<'a> {
         }
         times.retain(|(_, times)| *times > most);
         let Some((name, _)) = times.first() else { return };
-        let by_text = scene.store.marks_by_text();
-        let marks = by_text.iter().find(|(text, _)| text == name);
-        self.left_out = marks.map(|(_, marks)| (*name, marks.count, marks.total_ns));
+        let (count, total_ns) = scene.store.marks_called(name);
+        self.left_out = Some((*name, count, total_ns));
         self.all.retain(|(_, flag)| !times.iter().any(|(name, _)| *flag == Flag::Mark(name)));
     }
 

@@ -47,6 +47,11 @@ pub fn place_in_words(inside: u64, between: u64) -> String {
     }
 }
 
+/// A sum of durations of which some are not known.
+fn sum(total_ns: Option<u64>, more_ns: Option<u64>) -> Option<u64> {
+    more_ns.map(|ns| total_ns.unwrap_or(0).saturating_add(ns)).or(total_ns)
+}
+
 impl Store {
     /// What a mark is called, without the unit of its number.
     pub fn mark_text(&self, mark: &Instant) -> &str {
@@ -68,6 +73,13 @@ impl Store {
     pub fn is_mark_inside(&self, mark: &Instant, row: &StepRow<'_>) -> bool {
         let half_ns = self.mark_duration_ns(mark).unwrap_or(0) / 2;
         mark.t_ns.saturating_sub(half_ns) > row.start_ns()
+    }
+
+    /// How many of the marks that are kept have this text, and how long what ended at them took in all, in nanoseconds; `None`
+    /// where they have no durations. Unlike [`marks_by_text`](Self::marks_by_text) it looks no step up: it is for every frame.
+    pub fn marks_called(&self, text: &str) -> (u64, Option<u64>) {
+        let called = self.marks().iter().filter(|mark| self.mark_text(mark) == text);
+        called.fold((0, None), |(count, total_ns), mark| (count + 1, sum(total_ns, self.mark_duration_ns(mark))))
     }
 
     /// The marks that are kept by their text, those that took longest first, then the most frequent.
@@ -94,8 +106,7 @@ impl Store {
     fn add_mark(&self, marks: &mut MarksOfText, mark: &Instant) {
         marks.count += 1;
         marks.newest_ns = marks.newest_ns.max(mark.t_ns);
-        let more_ns = self.mark_duration_ns(mark);
-        marks.total_ns = more_ns.map(|ns| marks.total_ns.unwrap_or(0).saturating_add(ns)).or(marks.total_ns);
+        marks.total_ns = sum(marks.total_ns, self.mark_duration_ns(mark));
         // A mark at the very end of a step is the step's.
         let Some(row) = self.steps().at_time(mark.t_ns.saturating_sub(1)).filter(|row| mark.t_ns <= row.end_ns())
         else {
@@ -134,6 +145,7 @@ mod tests {
         let by_text = store.marks_by_text();
         let (text, gc) = &by_text[0];
         assert_eq!((*text, gc.count, gc.total_ns), ("gc", 5, Some(6 * MS)));
+        assert_eq!((store.marks_called("gc"), store.marks_called("batch")), ((5, Some(6 * MS)), (4, None)));
         assert_eq!((gc.inside, gc.between), (2, 1), "the last two come after the last step");
         assert_eq!(gc.place_in_words(), "2 in steps, 1 between them");
         assert_eq!(gc.steps.iter().map(|(ordinal, _)| *ordinal).collect::<Vec<_>>(), [0, 2]);
