@@ -23,3 +23,5 @@ pub static SEND: Name = Name::phase(text::SEND);
 pub static ALL_REDUCE: Name = Name::phase(text::ALL_REDUCE);
 /// The parameters are updated.
 pub static OPTIMIZER: Name = Name::phase(text::OPTIMIZER);
+/// The model is judged on data that it does not train on, between two steps.
+pub static VALIDATION: Name = Name::phase(text::VALIDATION);

@@ -20,6 +20,8 @@ pub const SEND: &str = "send";
 pub const ALL_REDUCE: &str = "all-reduce";
 /// The parameters are updated.
 pub const OPTIMIZER: &str = "optimizer";
+/// The model is judged on data that it does not train on, between two steps.
+pub const VALIDATION: &str = "validation";
 
 /// The standard phases in the order in which a step runs through them.
 pub const STANDARD: [&str; 8] = [DATA_WAIT, SAMPLE, GATHER, TRANSFER, FORWARD, BACKWARD, ALL_REDUCE, OPTIMIZER];

@@ -1,14 +1,13 @@
 //! Judging a network on the whole graph, and the numbers of finished trainings.
 
 use candle_core::{DType, Device, Result, Tensor};
-use gnntop_probe::{Name, counter, span};
+use gnntop_probe::{Name, counter, phase, span};
 
 use crate::kernels::KernelFamily;
 use crate::models::gcn::{Computation, Gcn, NodeFeatures, Normalised};
 use crate::nodes::NodeDataset;
 use crate::train::Accuracy;
 
-static EVALUATE: Name = Name::span("evaluate");
 static VALIDATION: Name = Name::counter("acc valid");
 static TEST: Name = Name::counter("acc test");
 
@@ -63,7 +62,7 @@ impl Judge {
 
     /// Judges and publishes.
     pub(super) fn judge(&self, model: &Gcn) -> Result<Judgement> {
-        let _evaluate = span(&EVALUATE);
+        let _validation = span(&phase::VALIDATION);
         let logits = model.forward(&self.x, &self.graph, Computation::evaluation(self.family))?.detach();
         let judgement = Judgement {
             validation: self.validation.accuracy(&logits)?.share(),

@@ -16,7 +16,6 @@ use crate::train::{
     AdamSettings, CopiesAhead, Observer, Position, StepOutcome, Summary, TrainError, Training, cosine_learning_rate,
 };
 
-static EVALUATE: Name = Name::span("evaluate");
 static VALIDATION_ERROR: Name = Name::counter("MAE eV");
 
 /// What is trained, on what and how.
@@ -120,7 +119,7 @@ impl Training for Run {
     fn end_epoch(&mut self, epoch: u64, observer: &mut dyn Observer) -> Result<(), TrainError> {
         let Some(validation) = &self.validation else { return Ok(()) };
         let error = {
-            let _evaluate = span(&EVALUATE);
+            let _validation = span(&phase::VALIDATION);
             validation.mean_absolute_error(&self.trainer)?
         };
         counter(&VALIDATION_ERROR, error);

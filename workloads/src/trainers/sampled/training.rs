@@ -17,7 +17,6 @@ use crate::train::{
     Accuracy, LabelledRows, NodeInput, NodeTrainer, Observer, Position, StepOutcome, Summary, TrainError, Training,
 };
 
-static EVALUATE: Name = Name::span("evaluate");
 static BARRIER: Name = Name::span("barrier");
 static TRAINING_F1: Name = Name::counter("F1 train");
 static VALIDATION_F1: Name = Name::counter("F1 valid");
@@ -238,7 +237,7 @@ fn judge<M: NodeModel>(
     (device, features): (&Device, &FeaturePath),
     loader: Option<&mut Loader<NodeBatches>>,
 ) -> Result<Accuracy, TrainError> {
-    let _evaluate = span(&EVALUATE);
+    let _validation = span(&phase::VALIDATION);
     let mut all = Accuracy::default();
     let Some(loader) = loader else { return Ok(all) };
     for _ in 0..loader.batches_per_epoch() {

@@ -19,7 +19,6 @@ use crate::train::{Accuracy, Adam, AdamSettings, Observer, Position, StepOutcome
 use crate::trainers::vig::VigTraining;
 
 static MEASURE: Name = Name::span("measure blocks");
-static EVALUATE: Name = Name::span("evaluate");
 static TRAINING_ACCURACY: Name = Name::counter("acc train");
 static TEST_ACCURACY: Name = Name::counter("acc test");
 
@@ -216,7 +215,7 @@ impl<'a> StageRun<'a> {
 
     /// Share of right answers on the test images, some at a time.
     fn judge(&mut self) -> Result<Accuracy, TrainError> {
-        let _evaluate = span(&EVALUATE);
+        let _validation = span(&phase::VALIDATION);
         let mut batch = ImageBatch::default();
         let mut all = Accuracy::default();
         let indices: Vec<u32> = (0..self.shared.test.len() as u32).collect();

@@ -19,7 +19,6 @@ use crate::train::{
     Training, cross_entropy,
 };
 
-static EVALUATE: Name = Name::span("evaluate");
 static TRAINING_ACCURACY: Name = Name::counter("acc train");
 static TEST_ACCURACY: Name = Name::counter("acc test");
 
@@ -106,7 +105,7 @@ impl Run {
 
     /// Share of right answers on the test images, some at a time.
     fn judge(&self) -> Result<Accuracy, TrainError> {
-        let _evaluate = span(&EVALUATE);
+        let _validation = span(&phase::VALIDATION);
         let mut batch = ImageBatch::default();
         let mut all = Accuracy::default();
         let indices: Vec<u32> = (0..self.test.len() as u32).collect();
