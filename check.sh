@@ -37,7 +37,8 @@ workspace() {
 # terminals that close, silent clients. Of the program that the tests before have built.
 torture() {
     if ! command -v python3 >/dev/null; then echo "SKIPPED: attacks on the program need Python 3.9 or newer"; return; fi
-    cargo build --workspace --features gnntop-probe/tracing
+    # As the tests were built: without their dependencies' features, all of candle would be compiled once more.
+    cargo test --workspace --features gnntop-probe/tracing --tests --no-run
     scripts/torture.sh --quick --gnntop "${CARGO_TARGET_DIR:-target}/debug/gnntop"
 }
 # Without the built-in trainings, the small viewer and recorder: the same code, which `lint` compiles whole with its tests.
