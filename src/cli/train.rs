@@ -29,6 +29,15 @@ pub(super) fn train(arguments: &TrainArguments) -> anyhow::Result<u8> {
     workload::train(&name.to_string_lossy(), settings)
 }
 
+/// Reads the options of a built-in training without starting it. Where it cannot start, or is only asked for `--help`,
+/// that is printed, and this is the exit code.
+///
+/// # Errors
+/// There is no workload of this name.
+pub(super) fn refuses(name: &str, settings: &[OsString]) -> anyhow::Result<Option<u8>> {
+    workload::refuses(name, settings)
+}
+
 /// Whether there is a workload of this name, and which ones there are.
 ///
 /// # Errors
@@ -45,13 +54,13 @@ mod workload {
     use std::process::Command;
     use std::time::{Duration, Instant};
 
-    use anyhow::bail;
     use gnntop_workloads::command::{WORKLOADS, Workload};
     use gnntop_workloads::train::{Observer, StepReport, TrainError};
     use gnntop_workloads::{BatchShape, Warning};
     use indicatif::{ProgressBar, ProgressStyle};
 
     use super::super::exit::SUCCESS;
+    use super::super::usage::UsageError;
     use super::super::{output, signals};
     use gnntop_analysis::figures;
 
@@ -72,18 +81,31 @@ mod workload {
         if WORKLOADS.iter().any(|known| known.name == name) {
             return Ok(());
         }
-        bail!(
+        Err(UsageError::told(format!(
             "there is no workload {name}; workloads are {}. For your own program: gnntop run -- {name}",
             WORKLOADS.map(|known| known.name).join(", ")
-        )
+        )))
+    }
+
+    pub(super) fn refuses(name: &str, settings: &[OsString]) -> anyhow::Result<Option<u8>> {
+        check_name(name)?;
+        Ok(parsed(name, settings)?.err())
+    }
+
+    /// The training, or the exit code where its options are wrong or ask for help, which is printed.
+    fn parsed(name: &str, settings: &[OsString]) -> anyhow::Result<Result<Workload, u8>> {
+        match Workload::parse(name, settings) {
+            Ok(workload) => Ok(Ok(workload)),
+            Err(TrainError::Usage(error)) => Ok(Err(output::usage(&error))),
+            Err(error) => Err(error.into()),
+        }
     }
 
     pub(super) fn train(name: &str, settings: &[OsString]) -> anyhow::Result<u8> {
         check_name(name)?;
-        let workload = match Workload::parse(name, settings) {
+        let workload = match parsed(name, settings)? {
             Ok(workload) => workload,
-            Err(TrainError::Usage(error)) => return Ok(output::usage(&error)),
-            Err(error) => return Err(error.into()),
+            Err(code) => return Ok(code),
         };
         if let Some(processes) = workload.processes_to_launch()? {
             return Err(under_mpirun(processes, name, settings));
@@ -192,6 +214,10 @@ mod workload {
 
     pub(super) fn check_name(_name: &str) -> anyhow::Result<()> {
         bail!("this gnntop was built without the built-in trainings; build it with the feature `workloads`")
+    }
+
+    pub(super) fn refuses(name: &str, _settings: &[OsString]) -> anyhow::Result<Option<u8>> {
+        check_name(name).map(|()| None)
     }
 
     pub(super) fn train(name: &str, _settings: &[OsString]) -> anyhow::Result<u8> {

@@ -134,6 +134,11 @@ pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
     arguments.take_own_from_words()?;
     let settings = Settings::of(&arguments.screen)?;
     arguments.sensors.apply();
+    if let Some((name, options)) = arguments.words.split_first()
+        && let Some(code) = train::refuses(&name.to_string_lossy(), options)?
+    {
+        return Ok(code);
+    }
     let (command, name) = command(&arguments)?;
     let record = arguments.record.as_deref().map(|path| (path, arguments.force));
     let words = KeepArguments::words(&name, record, !arguments.command.is_empty(), &command);
@@ -170,7 +175,6 @@ fn command(arguments: &RunArguments) -> anyhow::Result<(Vec<OsString>, String)> 
         return Ok((arguments.command.clone(), name));
     }
     let name = arguments.words.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    train::check_name(&name)?;
     Ok((own_command(&arguments.words)?, name))
 }
 
