@@ -128,6 +128,8 @@ fn without_trainings_it_says_what_it_was_built_without() {
 #[cfg(feature = "workloads")]
 mod workloads {
     use super::*;
+    use std::ffi::OsString;
+    use std::path::Path;
 
     #[test]
     fn a_workload_is_trained_published_and_recorded() {
@@ -143,6 +145,27 @@ mod workloads {
         let names: Vec<&str> = report["phases"].as_array().unwrap().iter().filter_map(|p| p["name"].as_str()).collect();
         for phase in ["data wait", "forward", "backward", "optimizer", "gap", "step"] {
             assert!(names.contains(&phase), "{phase} in {names:?}");
+        }
+    }
+
+    #[test]
+    fn validation_between_epochs_is_a_phase_and_no_gap() {
+        let sessions = Sessions::new();
+        let size = ["--graphs", "640", "--batch-size", "32", "--layers", "2", "--hidden", "8", "--workers", "0"];
+        let long = ["--validation", "0.9", "--epochs", "4", "--record", "a.gnntop"];
+        assert_eq!(sessions.run([&["train", "pna"][..], &size, &long].concat()).code, Some(0));
+        let rows = sessions.run(["export", "a.gnntop", "--to", "csv", "--wide"]).out;
+        let mut rows = csv::Reader::from_reader(rows.as_bytes());
+        let headers = rows.headers().unwrap().clone();
+        let at = |name: &str| headers.iter().position(|header| header == name).unwrap();
+        let (validation, gap) = (at("validation_ns"), at("gap_ns"));
+        let rows: Vec<csv::StringRecord> = rows.records().map(Result::unwrap).collect();
+        assert_eq!(rows.len(), 8);
+        for (row, fields) in rows.iter().enumerate() {
+            // It lies between the last step of an epoch and the first one of the next, whose period it is in.
+            let [validation, gap] = [validation, gap].map(|at| fields[at].parse::<f64>().unwrap_or(0.0));
+            assert_eq!(validation > 0.0, row > 0 && row % 2 == 0, "row {row}: {fields:?}");
+            assert!(validation == 0.0 || gap < validation / 2.0, "row {row}: {fields:?}");
         }
     }
 
@@ -225,11 +248,45 @@ mod workloads {
     }
 
     #[test]
+    fn every_documented_training_is_understood() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let pages = fs::read_dir(root.join("docs")).unwrap().map(|page| page.unwrap().path());
+        let mut commands = 0;
+        for page in pages.chain([root.join("README.md")]).filter(|page| page.extension() == Some("md".as_ref())) {
+            let text = fs::read_to_string(&page).unwrap();
+            let parts =
+                text.lines().filter(|line| !line.starts_with(['|', ' '])).flat_map(|line| line.split(['#', ';', '&']));
+            for part in parts {
+                let words: Vec<&str> = part.split_whitespace().collect();
+                let ["gnntop", "run" | "train", name, options @ ..] = &words[..] else { continue };
+                if name.starts_with('-') || !name.chars().all(|c| c.is_ascii_lowercase()) {
+                    continue;
+                }
+                let options: Vec<OsString> = options.iter().map(Into::into).collect();
+                let parsed = gnntop_workloads::command::Workload::parse(name, &options);
+                parsed.unwrap_or_else(|error| panic!("{}: {part}: {error}", page.display()));
+                commands += 1;
+            }
+        }
+        assert!(commands > 30, "{commands}");
+    }
+
+    #[test]
     fn unknown_names_and_settings_are_answered() {
         let sessions = Sessions::new();
-        sessions.run(["run", "pan"]).refused("there is no workload pan; workloads are gat, gcn, gin, pna, sage, vig");
-        sessions.run(["train", "pan"]).refused("there is no workload pan");
-        assert_eq!(sessions.run(["train", "pna", "--no-such-setting"]).code, Some(2));
+        for command in ["run", "train"] {
+            let unknown = sessions.run([command, "pan"]);
+            assert_eq!((unknown.code, unknown.err.lines().count()), (Some(2), 1), "{unknown:?}");
+            assert!(
+                unknown.err.contains("no workload pan; workloads are gat, gcn, gin, pna, sage, vig"),
+                "{unknown:?}"
+            );
+            // Nothing is started, and nothing but clap's own error is printed.
+            let misspelt = sessions.run([command, "pna", "--epoch", "3"]);
+            assert_eq!((misspelt.code, misspelt.out.as_str()), (Some(2), ""), "{misspelt:?}");
+            assert!(misspelt.err.starts_with("error: unexpected argument '--epoch'"), "{misspelt:?}");
+            assert!(misspelt.err.contains("'--epochs'") && !misspelt.err.contains("output is in"), "{misspelt:?}");
+        }
         let help = sessions.run(["train", "pna", "--help"]);
         assert!(help.code == Some(0) && help.out.contains("--steps"), "{help:?}");
     }

@@ -1,8 +1,8 @@
 //! What is to go wrong, where and when.
 
-use std::time::Duration;
-
 use clap::ValueEnum;
+
+use crate::loading::{Delay, Pause, UsualStep};
 
 /// The one rank of a training that is not one of several: its number, and how many there are.
 pub(crate) const ALONE: (u32, u32) = (0, 1);
@@ -27,9 +27,10 @@ and behind a comma:
                          or between
   mark=NAME              the mark at a stall's end, \"injected stall\" if not said; none for no mark
   rank=N                 only on this rank, from 0; for every cause
-Examples: stall:130ms@every=40   stall:80ms@every=50,in=between,mark=checkpoint   faults:256MiB@every=37
-          slow-loader:60ms   contention:6   leak:1MiB   denormals@every=3
-          stall:20ms@rank=1   slow-loader:60ms@rank=1   hang@at=100,rank=1";
+A TIME is 130ms, or 6x: six times the training's usual step, measured over its first ten steps, after which it begins.
+Examples: stall:130ms@every=40   stall:20x@every=40   stall:80ms@every=50,in=between,mark=checkpoint   faults:256MiB@every=37
+          slow-loader:6x   contention:6   leak:1MiB   denormals@every=3
+          stall:2x@rank=1   slow-loader:6x@rank=1   hang@at=100,rank=1";
 
 /// Something that is to go wrong, as `--inject` describes it.
 ///
@@ -42,7 +43,7 @@ Examples: stall:130ms@every=40   stall:80ms@every=50,in=between,mark=checkpoint 
 /// assert_eq!("leak:1".parse::<Injection>().unwrap_err(), "give a size with its unit, as 256MiB: 1");
 /// # Ok::<(), String>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Injection {
     /// How it was written.
     pub words: String,
@@ -63,12 +64,12 @@ impl Injection {
 }
 
 /// What goes wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Cause {
     /// The training thread sleeps.
     Stall {
         /// For how long.
-        pause: Duration,
+        pause: Pause,
         /// To what the time is charged.
         charged_to: ChargedTo,
         /// The mark at its end; none for a pause that the program does not know of.
@@ -82,7 +83,7 @@ pub enum Cause {
     /// The loader sleeps for every batch.
     SlowLoader {
         /// For how long.
-        delay: Duration,
+        delay: Pause,
     },
     /// Threads compute that have nothing to do with the training.
     Contention {
@@ -152,10 +153,19 @@ pub enum ChargedTo {
 }
 
 /// By how much longer a batch takes on this rank with all of these: what its loader is told.
-pub(crate) fn loader_delay(injections: &[Injection], rank: u32) -> Duration {
+pub(crate) fn loader_delay(injections: &[Injection], rank: u32, usual_step: &UsualStep) -> Delay {
     let delay = |injection: &Injection| match injection.cause {
         Cause::SlowLoader { delay } => Some(delay),
         _ => None,
     };
-    injections.iter().filter(|injection| injection.is_for(rank)).filter_map(delay).sum()
+    let pauses = injections.iter().filter(|injection| injection.is_for(rank)).filter_map(delay).collect();
+    Delay { pauses, usual_step: usual_step.clone() }
+}
+
+/// Whether something of this depends on how long the training's steps usually take.
+pub(super) fn is_in_steps(injection: &Injection) -> bool {
+    matches!(
+        injection.cause,
+        Cause::Stall { pause: Pause::Steps(_), .. } | Cause::SlowLoader { delay: Pause::Steps(_) }
+    )
 }

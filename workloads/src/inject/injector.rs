@@ -1,16 +1,20 @@
 //! Injections around the steps of a training.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use candle_core::Device;
 use gnntop_probe::device::Holdings;
 use gnntop_probe::{Name, NameKind, NameRef, counter, intern, phase, span};
 
 use super::causes::{Spinners, fault, multiply_subnormals, occupied, pause, wait_for_ever};
+use super::injection::is_in_steps;
 use super::{Cause, ChargedTo, Injection, When};
+use crate::loading::{Pause, UsualStep};
 use crate::train::{Observer, Position, StepOutcome, TrainError, Training};
 
 static DENORMALS: Name = Name::counter("denormals");
+/// Steps whose median is the usual step.
+const MEASURED_STEPS: usize = 10;
 
 /// All that is injected into a run: what is kept from step to step. Threads end and memory is given back with it.
 #[derive(Debug, Default)]
@@ -21,12 +25,15 @@ pub(crate) struct Injector {
     leaked: Vec<Vec<u8>>,
     /// Held for their threads.
     spinners: Vec<Spinners>,
+    /// What the first steps took, until the usual step is known; `None` where nothing depends on it.
+    measured: Option<Vec<Duration>>,
+    usual_step: UsualStep,
 }
 
 /// What is done around a step that is due.
 #[derive(Clone, Copy, Debug)]
 enum Act {
-    Stall { pause: Duration, charged_to: ChargedTo, mark: Option<NameRef> },
+    Stall { pause: Pause, charged_to: ChargedTo, mark: Option<NameRef> },
     Faults { bytes: usize },
     Leak { bytes: usize },
     Denormals { count: u32 },
@@ -42,9 +49,11 @@ impl Injector {
     pub(crate) fn start(
         injections: &[Injection],
         (rank, ranks): (u32, u32),
+        usual_step: &UsualStep,
         observer: &mut dyn Observer,
     ) -> Result<Self, TrainError> {
-        let mut injector = Self::default();
+        let measured = injections.iter().any(is_in_steps).then(Vec::new);
+        let mut injector = Self { measured, usual_step: usual_step.clone(), ..Self::default() };
         for injection in injections {
             let Injection { words, cause, when, rank: meant } = injection;
             if meant.is_some_and(|meant| meant >= ranks) {
@@ -98,7 +107,8 @@ impl Injector {
                     let _charged = phase_of(charged_to).map(span);
                     wait_for_ever();
                 }
-                Act::Stall { pause: time, charged_to, mark } => {
+                Act::Stall { pause: how_long, charged_to, mark } => {
+                    let Some(time) = how_long.time(&self.usual_step) else { continue };
                     let _charged = phase_of(charged_to).map(span);
                     pause(time, mark);
                 }
@@ -113,10 +123,23 @@ impl Injector {
         for (when, act) in &self.acts {
             match *act {
                 _ if !when.is_due(self.step) => (),
-                Act::Stall { pause: time, charged_to: ChargedTo::Between, mark } => pause(time, mark),
+                Act::Stall { pause: how_long, charged_to: ChargedTo::Between, mark } => {
+                    how_long.time(&self.usual_step).into_iter().for_each(|time| pause(time, mark));
+                }
                 Act::Hang { charged_to: ChargedTo::Between } => wait_for_ever(),
                 _ => (),
             }
+        }
+    }
+
+    /// Takes what one of the first steps took.
+    fn measure(&mut self, step: Duration) {
+        let Some(measured) = &mut self.measured else { return };
+        measured.push(step);
+        if measured.len() == MEASURED_STEPS {
+            measured.sort_unstable();
+            self.usual_step.set(measured[MEASURED_STEPS / 2]);
+            self.measured = None;
         }
     }
 
@@ -152,7 +175,10 @@ impl Training for Injected<'_> {
         if self.injector.skips_all_reduce() {
             self.training.skip_all_reduce();
         }
-        self.training.step(position)
+        let begun = Instant::now();
+        let outcome = self.training.step(position);
+        self.injector.measure(begun.elapsed());
+        outcome
     }
 
     fn after_step(&mut self) {
@@ -206,7 +232,7 @@ mod tests {
 
     fn started(words: &[&str]) -> Injector {
         let injections: Vec<Injection> = words.iter().map(|words| words.parse().unwrap()).collect();
-        Injector::start(&injections, (0, 2), &mut Silent).unwrap()
+        Injector::start(&injections, (0, 2), &UsualStep::default(), &mut Silent).unwrap()
     }
 
     #[test]
@@ -225,7 +251,8 @@ mod tests {
         assert_eq!(injector.acts.len(), 1);
         let injections: Vec<Injection> =
             ["slow-loader:5ms", "slow-loader:2ms@rank=1"].map(|w| w.parse().unwrap()).into();
-        let delays = [0, 1].map(|rank| crate::inject::loader_delay(&injections, rank));
+        let usual_step = UsualStep::default();
+        let delays = [0, 1].map(|rank| crate::inject::loader_delay(&injections, rank, &usual_step).time());
         assert_eq!(delays, [5, 7].map(Duration::from_millis));
     }
 
@@ -234,7 +261,7 @@ mod tests {
         let injections: Vec<Injection> = ["leak:1KiB@rank=1", "contention:3@rank=0", "skip-all-reduce@at=2,rank=1"]
             .map(|w| w.parse().unwrap())
             .into();
-        let start = |rank, ranks| Injector::start(&injections, (rank, ranks), &mut Silent);
+        let start = |rank, ranks| Injector::start(&injections, (rank, ranks), &UsualStep::default(), &mut Silent);
         let (zero, mut one) = (start(0, 2).unwrap(), start(1, 2).unwrap());
         assert_eq!((zero.acts.len(), zero.spinners.len(), one.acts.len(), one.spinners.len()), (0, 1, 2, 0));
         let mut skipped = Skipped::default();
@@ -268,6 +295,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_given_in_steps_begins_when_the_first_ten_are_measured() {
+        let usual_step = UsualStep::default();
+        let injections: Vec<Injection> = ["stall:0.5x", "slow-loader:3x"].map(|words| words.parse().unwrap()).into();
+        let delay = crate::inject::loader_delay(&injections, 0, &usual_step);
+        let mut injector = Injector::start(&injections, (0, 1), &usual_step, &mut Silent).unwrap();
+        let mut steps = |count: u64| train(&mut injector.around(&mut Watched), 0..count, u64::MAX, &mut Silent);
+        steps(3).unwrap(); // three steps an epoch
+        assert_eq!(delay.time(), Duration::ZERO);
+        steps(1).unwrap();
+        let usual = usual_step.get().expect("twelve steps are done");
+        assert_eq!(delay.time(), usual * 3);
+    }
+
+    #[test]
     fn memory_that_the_system_refuses_is_an_error_in_words() {
         let mut injector =
             Injector { acts: vec![(When::default(), Act::Faults { bytes: usize::MAX / 2 })], ..Injector::default() };
@@ -285,7 +326,7 @@ mod tests {
         }
         let mut told = Told(Vec::new());
         let injections = ["stall:1ms@at=3", "stall:1ms@rank=1"].map(|words| words.parse().unwrap());
-        Injector::start(&injections, (0, 2), &mut told).unwrap();
+        Injector::start(&injections, (0, 2), &UsualStep::default(), &mut told).unwrap();
         assert_eq!(told.0, ["injected: stall:1ms@at=3", "injected: stall:1ms@rank=1"], "those of other ranks too");
     }
 }

@@ -6,9 +6,12 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use super::{Cause, ChargedTo, Injection, When};
+use crate::loading::Pause;
 
 /// A pause that is longer is a mistake.
 const LONGEST: Duration = Duration::from_secs(600);
+/// So are more steps.
+const MOST_STEPS: f64 = 10_000.0;
 /// As much memory at once is a mistake.
 const LARGEST: u64 = 64 << 30;
 /// More threads or multiplications are a mistake.
@@ -45,11 +48,11 @@ fn cause(name: &str, amount: Option<&str>) -> Result<Cause, String> {
     let needed = |example: &str| amount.ok_or_else(|| format!("say how much, as {name}:{example}"));
     match name {
         "stall" => {
-            let pause = time(needed("130ms")?)?;
+            let pause = pause(needed("130ms")?)?;
             Ok(Cause::Stall { pause, charged_to: ChargedTo::default(), mark: Some(STALL_MARK.to_owned()) })
         }
         "faults" => Ok(Cause::Faults { bytes: size(needed("256MiB")?)? }),
-        "slow-loader" => Ok(Cause::SlowLoader { delay: time(needed("60ms")?)? }),
+        "slow-loader" => Ok(Cause::SlowLoader { delay: pause(needed("6x")?)? }),
         "contention" => {
             let threads = amount.map(|amount| whole("a number of threads", amount, MOST_THREADS)).transpose()?;
             Ok(Cause::Contention { threads: threads.map(|threads| threads as usize) })
@@ -124,9 +127,17 @@ fn whole(what: &str, text: &str, most: u64) -> Result<u64, String> {
     })
 }
 
+/// A time with its unit, or a number of usual steps with an x.
+fn pause(text: &str) -> Result<Pause, String> {
+    let Some(steps) = measured(text, &[("x", 1.0)]) else { return time(text).map(Pause::Time) };
+    let is_sound = steps > 0.0 && steps <= MOST_STEPS;
+    is_sound.then_some(Pause::Steps(steps)).ok_or_else(|| format!("give a number of steps up to {MOST_STEPS}: {text}"))
+}
+
 fn time(text: &str) -> Result<Duration, String> {
     let units = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
-    let seconds = measured(text, &units).ok_or_else(|| format!("give a time with its unit, as 130ms: {text}"))?;
+    let seconds = measured(text, &units)
+        .ok_or_else(|| format!("give a time with its unit, as 130ms, or in steps, as 6x: {text}"))?;
     let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero() && *time <= LONGEST);
     time.ok_or_else(|| format!("give a time above 0 and up to {} s: {text}", LONGEST.as_secs()))
 }
@@ -158,7 +169,7 @@ mod tests {
 
     fn stall(ms: u64) -> Cause {
         Cause::Stall {
-            pause: Duration::from_millis(ms),
+            pause: Pause::Time(Duration::from_millis(ms)),
             charged_to: ChargedTo::Forward,
             mark: Some("injected stall".to_owned()),
         }
@@ -168,7 +179,7 @@ mod tests {
     fn every_example_of_the_help_is_understood() {
         let examples = crate::inject::HELP.split("Examples: ").nth(1).unwrap();
         let examples: Vec<&str> = examples.split_whitespace().collect();
-        assert_eq!(examples.len(), 10);
+        assert_eq!(examples.len(), 11);
         examples.into_iter().for_each(|example| drop(parsed(example)));
     }
 
@@ -176,7 +187,11 @@ mod tests {
     fn amounts_have_units_and_some_can_be_left_out() {
         assert_eq!(parsed("stall:130ms").cause, stall(130));
         assert_eq!(parsed("stall:1.5s").cause, stall(1500));
-        assert_eq!(parsed("slow-loader:500us").cause, Cause::SlowLoader { delay: Duration::from_micros(500) });
+        assert_eq!(
+            parsed("slow-loader:500us").cause,
+            Cause::SlowLoader { delay: Pause::Time(Duration::from_micros(500)) }
+        );
+        assert_eq!(parsed("slow-loader:2.5x").cause, Cause::SlowLoader { delay: Pause::Steps(2.5) });
         assert_eq!(parsed("faults:0.5GiB").cause, Cause::Faults { bytes: 512 << 20 });
         assert_eq!(parsed("leak:64KiB").cause, Cause::Leak { bytes: 64 << 10 });
         assert_eq!(parsed("contention").cause, Cause::Contention { threads: None });
@@ -226,11 +241,13 @@ mod tests {
             ("stal:1ms", "no cause is called \"stal\"; there is: stall, faults"),
             ("stall", "say how much, as stall:130ms"),
             ("leak", "say how much, as leak:1MiB"),
-            ("stall:130", "give a time with its unit, as 130ms: 130"),
-            ("stall:-1ms", "give a time with its unit, as 130ms: -1ms"),
+            ("stall:130", "give a time with its unit, as 130ms, or in steps, as 6x: 130"),
+            ("stall:-1ms", "give a time with its unit, as 130ms, or in steps, as 6x: -1ms"),
             ("stall:nans", "give a time with its unit"),
             ("stall:0ms", "above 0 and up to 600 s: 0ms"),
             ("stall:601s", "up to 600 s: 601s"),
+            ("stall:0x", "give a number of steps up to 10000: 0x"),
+            ("stall:20000x", "give a number of steps up to 10000: 20000x"),
             ("faults:256", "give a size with its unit, as 256MiB: 256"),
             ("faults:0MiB", "above 0 and up to 64 GiB: 0MiB"),
             ("leak:100000GiB", "up to 64 GiB"),

@@ -4,7 +4,6 @@ use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use candle_core::Device;
 use clap::Args;
@@ -14,6 +13,7 @@ use super::{DeviceChoice, Settings};
 use crate::cuda;
 use crate::device::DeviceError;
 use crate::inject::{self, Injection, Injector};
+use crate::loading::{Delay, UsualStep};
 use crate::train::{Observer, Subnormals, Summary, TrainError, Training, keep_freed_memory, set_subnormals, train};
 
 /// How long and how a training runs, whatever it trains.
@@ -52,6 +52,9 @@ pub struct RunOptions {
     /// Write straight into a recording instead of publishing a live session.
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    /// The training's usual step, which times of `inject` may be multiples of.
+    #[arg(skip)]
+    pub(crate) usual_step: UsualStep,
     /// What ranks that train together must have been started with alike, of all options of the training.
     #[arg(skip)]
     pub(crate) given: Settings,
@@ -170,12 +173,12 @@ impl RunOptions {
     /// # Errors
     /// Something is meant for a rank that is not there.
     pub(crate) fn injector(&self, rank: (u32, u32), observer: &mut dyn Observer) -> Result<Injector, TrainError> {
-        Injector::start(&self.inject, rank, observer)
+        Injector::start(&self.inject, rank, &self.usual_step, observer)
     }
 
     /// By how much longer the loader of this rank is to take for a batch.
-    pub(crate) fn loader_delay(&self, rank: u32) -> Duration {
-        inject::loader_delay(&self.inject, rank)
+    pub(crate) fn loader_delay(&self, rank: u32) -> Delay {
+        inject::loader_delay(&self.inject, rank, &self.usual_step)
     }
 
     /// Most steps to do.

@@ -109,15 +109,16 @@ impl<A: Assemble> Loader<A> {
         settings: LoaderSettings,
         observer: Arc<O>,
     ) -> Result<Self, LoaderError> {
+        let workers = settings.workers;
         let batches = Arc::new(BatchOrder::new(assembler.items(), A::ITEMS, settings)?);
         let maker = |assembler| Maker::new(assembler, Arc::clone(&batches), Arc::clone(&observer) as Arc<_>);
         let ready = Arc::new(AtomicUsize::new(0));
         let mut loader =
             Self { batches: Arc::clone(&batches), next: 0, ready, queues: Vec::new(), threads: Vec::new(), own: None };
-        for worker in 0..settings.workers {
+        for worker in 0..workers {
             loader.start_worker(worker, maker(assembler.clone()))?;
         }
-        if settings.workers == 0 {
+        if workers == 0 {
             assembler.work_alone();
             loader.own = Some(maker(assembler));
         }
@@ -132,8 +133,8 @@ impl<A: Assemble> Loader<A> {
 
     /// The settings in force.
     #[must_use]
-    pub fn settings(&self) -> LoaderSettings {
-        self.batches.settings
+    pub fn settings(&self) -> &LoaderSettings {
+        &self.batches.settings
     }
 
     /// Batches that are ready now, in all queues. With no workers, 0.
@@ -229,7 +230,7 @@ impl<A: Assemble> Maker<A> {
 
     /// The delay that the settings ask for, as a part of the work.
     fn delay(&self) {
-        let delay = self.batches.settings.delay;
+        let delay = self.batches.settings.delay.time();
         if !delay.is_zero() {
             self.observer.stage(Stage::Assemble, &mut || std::thread::sleep(delay));
         }
@@ -279,7 +280,7 @@ impl<A: Assemble> Worker<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loading::Part;
+    use crate::loading::{Delay, Part, Pause};
     use std::sync::Mutex;
     use std::sync::atomic::AtomicU64;
 
@@ -470,7 +471,7 @@ mod tests {
         assert_eq!(refused(0, settings(0)), "there are no things to load");
         assert!(refused(1 << 33, settings(0)).starts_with("there are 8589934592 things; at most"));
         let no_size = LoaderSettings { batch_size: 0, ..settings(0) };
-        assert_eq!(refused(1, no_size), "batch_size is 0; it must be at least 1");
+        assert_eq!(refused(1, no_size.clone()), "batch_size is 0; it must be at least 1");
         let no_prefetch = LoaderSettings { prefetch: 0, ..settings(2) };
         assert_eq!(refused(1, no_prefetch), "prefetch is 0; it must be at least 1");
         let published = Loader::published(things(1), no_size).unwrap_err().to_string();
@@ -480,12 +481,14 @@ mod tests {
     #[test]
     fn a_delay_is_a_part_of_the_work_and_changes_no_batch() {
         let counting = Arc::new(Counting::default());
-        let delayed = LoaderSettings { delay: std::time::Duration::from_millis(20), ..settings(0) };
+        let pause = std::time::Duration::from_millis(20);
+        let delay = Delay { pauses: vec![Pause::Time(pause)], ..Delay::default() };
+        let delayed = LoaderSettings { delay, ..settings(0) };
         let mut loader = Loader::observed(things(43), delayed, Arc::clone(&counting)).unwrap();
         let begin = std::time::Instant::now();
         let first = loader.next_batch().unwrap().clone();
         // Asleep at least so long; how much longer is the machine's affair.
-        assert!(begin.elapsed() >= delayed.delay);
+        assert!(begin.elapsed() >= pause);
         assert_eq!(counting.stages.load(Ordering::Relaxed), 2);
         assert_eq!(first, batches(settings(0), 1)[0].1);
     }

@@ -5,6 +5,7 @@
 //! A [`LoaderObserver`] sees who works on what; [`LoaderTracks`] is the one that publishes it.
 
 mod assemble;
+mod delay;
 mod error;
 mod loader;
 mod order;
@@ -13,6 +14,7 @@ mod tracks;
 mod wait;
 
 pub use assemble::{Assemble, BatchId, LoaderObserver, Stage, Unobserved};
+pub use delay::{Delay, Pause, UsualStep};
 pub use error::LoaderError;
 pub use loader::{LoadedBatch, Loader};
 pub use settings::{LoaderSettings, Part};

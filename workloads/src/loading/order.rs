@@ -62,7 +62,7 @@ impl BatchOrder {
         if let Some((_, order)) = orders.iter().find(|(kept, _)| *kept == epoch) {
             return Arc::clone(order);
         }
-        let order = epoch_order(self.items, self.settings, epoch);
+        let order = epoch_order(self.items, &self.settings, epoch);
         if orders.len() == KEPT {
             orders.remove(0);
         }
@@ -71,7 +71,7 @@ impl BatchOrder {
     }
 }
 
-fn epoch_order(items: usize, settings: LoaderSettings, epoch: u64) -> Arc<[u32]> {
+fn epoch_order(items: usize, settings: &LoaderSettings, epoch: u64) -> Arc<[u32]> {
     let mut order: Vec<u32> = (0..items as u32).collect();
     if settings.shuffle {
         // Multiplying by an odd constant keeps (seed, epoch) and (seed + 1, epoch - 1) apart.

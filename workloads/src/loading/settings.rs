@@ -1,9 +1,9 @@
 //! How batches are made.
 
-use std::time::Duration;
+use super::Delay;
 
 /// How batches are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct LoaderSettings {
     /// Items in a batch (graphs, training nodes, images), at least 1. The last batch of an epoch has what is left.
     pub batch_size: usize,
@@ -18,7 +18,7 @@ pub struct LoaderSettings {
     /// Which part of every batch is loaded.
     pub part: Part,
     /// By how much longer every batch is to take, for trying out what a slow loader does; usually nothing.
-    pub delay: Duration,
+    pub delay: Delay,
 }
 
 /// One of several equal parts of every batch: what one of several ranks trains on. All ranks have the same order, so that
@@ -53,7 +53,7 @@ impl Default for LoaderSettings {
             seed: 1234,
             shuffle: true,
             part: Part::WHOLE,
-            delay: Duration::ZERO,
+            delay: Delay::default(),
         }
     }
 }
