@@ -60,6 +60,24 @@ def test_a_plain_step(driven: Driven, recorder: Recorder) -> None:
     assert recorder.inferred_names == []
 
 
+def test_gradients_set_to_zero_are_the_optimizers(driven: Driven, recorder: Recorder) -> None:
+    def zero_grad() -> None:
+        depth = driven.loop.zero_begin()
+        assert depth is not None
+        driven.loop.part_end(depth)
+
+    driven.fetch(inside=lambda: None if driven.loop.zero_begin() is None else pytest.fail("inside of a fetch"))
+    zero_grad()
+    driven.forward()
+    driven.backward()
+    driven.optimizer()
+    zero_grad()
+    driven.step()
+    first, second = recorder.phases_of_steps()
+    assert first == ["data wait", "optimizer", "forward", "loss", "backward", "optimizer"]
+    assert second == ["optimizer", "data wait", "forward", "loss", "backward", "optimizer"]
+
+
 def test_no_session_without_a_backward_pass(driven: Driven, recorder: Recorder) -> None:
     driven.fetch()
     driven.evaluate()

@@ -68,7 +68,7 @@ class Loop:
         self.describe: Callable[[], tuple[str, dict[str, str]]] = lambda: ("python", {})
         """Name and facts of the session, asked for when it opens."""
         self.look_for_roots: Callable[[], None] | None = None
-        """Called before the next fetch, once."""
+        """Called before the next fetch, or before gradients are set to zero, once."""
         self.on_edge: Callable[[str], None] | None = None
         """Called where a phase has ended, with its name; with "begin" before forward, with "step" at a step's end."""
         self.has_peers = False
@@ -384,6 +384,14 @@ class Loop:
         if self._closures and self._in_closure:
             _native.span_between(self.names.optimizer, _DIFFERENTIATED, _native.NOW)
 
+    def zero_begin(self, _args: object = ()) -> int | None:
+        """Gradients are set to zero, which frees memory: the optimizer's phase, too."""
+        if self.look_for_roots is not None:
+            self.look_for_roots()
+        if get_ident() != self.thread and self._is_elsewhere():
+            return None
+        return None if self._state else _native.begin(self.names.optimizer)
+
     def part_begin(self, name: int) -> int | None:
         """Gradients are unscaled or clipped: a part of the optimizer's phase, also outside of its step."""
         if get_ident() != self.thread or self._state not in (_NOTHING, _OPTIMIZER):
@@ -392,7 +400,7 @@ class Loop:
         _native.begin(name)
         return depth
 
-    def part_end(self, depth: int) -> None:
+    def part_end(self, depth: int, _result: object = None) -> None:
         """The part is done."""
         _native.end_to(depth)
 

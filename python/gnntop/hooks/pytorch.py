@@ -80,6 +80,7 @@ def _hook_optimizers(torch: ModuleType) -> None:
             except Exception as error:
                 hook.failed(error)
 
+    patch(torch.optim.Optimizer, "zero_grad", loop.zero_begin, loop.part_end)
     on_uninstall.extend(
         (register_optimizer_step_pre_hook(before).remove, register_optimizer_step_post_hook(after).remove)
     )

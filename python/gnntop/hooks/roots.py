@@ -43,26 +43,9 @@ def _size(module: Any) -> int:
 
 
 def look_soon(_token: object = None, _result: object = None) -> None:
-    """Has roots looked for at the next fetch: there may be new ones."""
+    """Has roots looked for at the next fetch, or `zero_grad` where there is no loader: there may be new ones."""
     if loop.thread >= 0 and loop.look_for_roots is None:
         loop.look_for_roots = _look
-        _look_at_zero_grad()
-
-
-def _look_at_zero_grad() -> None:
-    """Loops without a loader set gradients to zero before the forward pass: the first call looks, and ends the hook."""
-    optimizer = _torch.optim.Optimizer
-    zero_grad = optimizer.zero_grad
-
-    def hooked(self: Any, *args: Any, **kwargs: Any) -> None:
-        if not _torch.compiler.is_compiling():
-            if optimizer.zero_grad is hooked:
-                optimizer.zero_grad = zero_grad
-            if loop.look_for_roots is not None:
-                loop.look_for_roots()
-        zero_grad(self, *args, **kwargs)
-
-    optimizer.zero_grad = hooked
 
 
 def _look() -> None:
