@@ -5,6 +5,8 @@ knows, or to be seen from a notebook::
 
     import gnntop
 
+    gnntop.start()                      # in a notebook, or without ``gnntop run``
+
     with gnntop.span("collate"):
         ...
     gnntop.step()                       # ends a step here; the loop is no longer split automatically
@@ -13,8 +15,8 @@ knows, or to be seen from a notebook::
     wandb.log(gnntop.report()["phases"])
 
 Importing does nothing but define these functions. The session opens at the first backward pass where gnntop's hooks are
-in place, at the first ``step()``, or by ``start()``; what was recorded before, the newest 512 spans, counters and
-marks of a thread, is in it.
+in place, at the first ``step()``, or by ``start()``; both put the hooks in place. What was recorded before, the newest
+512 spans, counters and marks of a thread, is in it.
 """
 
 from __future__ import annotations
@@ -117,12 +119,16 @@ def step(epoch: int | None = None) -> int:
 def start(name: str | None = None) -> bool:
     """Opens the session now, called ``name`` or as the program is, and makes the calling thread the one that trains.
 
+    PyTorch is hooked from here on, as under ``gnntop run``: in a notebook this is the one line that is needed.
     Returns whether something is published: not with ``GNNTOP=0``, and not in a child of a program that is.
     """
-    from gnntop import _native, _program
+    from gnntop import _joining, _native, _program
 
+    _joining.join()
     if _native.status() != _native.PUBLISHING:
-        facts = {"framework": f"Python {_program.python()}", **_program.place()}
+        loop = sys.modules.get("gnntop.hooks.loop")
+        _, facts = loop.loop.describe() if loop is not None else ("", {})
+        facts = {"framework": f"Python {_program.python()}", **_program.place(), **facts}
         if _native.open_session(name or _program.name(), facts):
             _program.close_at_exit()
     return _native.track("train", _native.TRAINING)

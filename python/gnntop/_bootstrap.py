@@ -35,8 +35,15 @@ class _TorchFinder:
         return None
 
 
+_has_started = False
+
+
 def start() -> None:
-    """Hooks torch, now or when it is imported."""
+    """Hooks torch, now or when it is imported. Once: a second call does nothing."""
+    global _has_started
+    if _has_started:
+        return
+    _has_started = True
     _answers.tell(f"python {sys.version.split()[0]}")
     if "torch" in sys.modules:
         install()
@@ -45,7 +52,9 @@ def start() -> None:
 
 
 def stop() -> None:
-    """Waits for torch no longer."""
+    """Waits for torch no longer; `start` may be called again."""
+    global _has_started
+    _has_started = False
     for finder in list(sys.meta_path):
         if isinstance(finder, _TorchFinder):
             sys.meta_path.remove(finder)

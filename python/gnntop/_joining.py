@@ -1,4 +1,4 @@
-"""What ``gnntop attach`` has a running Python do: install the hooks, and take them away again."""
+"""What ``gnntop attach`` and `gnntop.start` have a running Python do: install the hooks, and take them away again."""
 
 from __future__ import annotations
 

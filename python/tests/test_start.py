@@ -1,0 +1,42 @@
+"""Programs that start gnntop themselves, such as notebooks: hooked by ``gnntop.start()``, once."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from programs import GNNTOP, REACH, REPOSITORY, environment, times
+
+pytestmark = pytest.mark.skipif(not GNNTOP.exists(), reason=f"no {GNNTOP}: cargo build")
+
+# Cells of a notebook: the model is there before gnntop is.
+PROGRAM = """
+import json, time
+import torch, gnntop
+model = torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+loader = torch.utils.data.DataLoader(torch.randn(320, 8), batch_size=16)
+assert gnntop.start("notebook")
+assert gnntop.start("again")
+assert not hasattr(torch.autograd.backward.__wrapped__, "__wrapped__"), "hooked twice"
+for x in loader:
+    optimizer.zero_grad()
+    model(x).sum().backward()
+    optimizer.step()
+time.sleep(0.5)  # until what was recorded is written
+print(json.dumps(gnntop.report()))
+"""
+
+
+@pytest.mark.parametrize("path", [REPOSITORY / "python", REACH["PYTHONPATH"]], ids=["alone", "under gnntop run"])
+def test_a_program_that_starts_it_is_seen_with_its_phases(path: Path, tmp_path: Path) -> None:
+    variables = environment(tmp_path) | REACH | {"PYTHONPATH": str(path), "GNNTOP_PROGRAM": str(GNNTOP)}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=variables, capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr.decode()
+    seen: dict[str, Any] = json.loads(done.stdout)
+    assert (seen["session"]["name"], seen["steps"]["total"]) == ("notebook", 20)
+    assert {"data wait", "forward", "loss", "backward", "optimizer"} <= set(times(seen))
