@@ -51,7 +51,7 @@ impl Check for Contention {
         let rate = |name: &str| signals::rate_per_s(evidence.store, name, &span);
         let steal = rate("machine.cpu.steal");
         let signs = Signs {
-            waits: rate(CPU_WAIT).map(|ns| ns / 1e9),
+            waits: waiting_share(evidence, &span),
             pressure: rate("machine.pressure.cpu.some").map(|ns| ns / 1e9),
             taken_per_s: taken_per_s(evidence),
         };
@@ -73,6 +73,17 @@ struct Signs {
     pressure: Option<f64>,
     /// How often the CPU was taken from the training thread.
     taken_per_s: Option<f64>,
+}
+
+/// Share of the time in which the main thread was ready to run and had no CPU, if it is measured and enough for a finding;
+/// else 0. As much is missing from everything that the thread did.
+pub(super) fn waits(evidence: &Evidence<'_>) -> f64 {
+    let share = evidence.span_ns().and_then(|span| waiting_share(evidence, &span));
+    share.filter(|share| *share >= WAITS).unwrap_or(0.0).min(1.0)
+}
+
+fn waiting_share(evidence: &Evidence<'_>, span: &Range<u64>) -> Option<f64> {
+    signals::rate_per_s(evidence.store, CPU_WAIT, span).map(|ns| ns / 1e9)
 }
 
 /// How often the CPU was taken from the training thread.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::check::{Check, too_few_steps};
+use super::contention;
 use super::gap_filling::{self, Filling};
 use crate::figures::{count, duration, percent};
 use crate::findings::claim::{Claim, StepCost};
@@ -57,7 +58,7 @@ impl Check for Gap {
         let share = evidence.share(gap);
         let long: Vec<usize> = (0..evidence.rows.len()).filter(|row| is_long(evidence, *row)).collect();
         let long = if are_the_machines(evidence, &long) { Vec::new() } else { long };
-        let of_its_own = evidence.share(gap - taken_away_ns(evidence));
+        let of_its_own = evidence.share(gap - taken_away_ns(evidence)).min(share * (1.0 - contention::waits(evidence)));
         if of_its_own < WORTH_SAYING && long.is_empty() {
             return Outcome::Nothing;
         }

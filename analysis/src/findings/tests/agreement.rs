@@ -29,6 +29,18 @@ fn what_contention_lengthens_is_not_told_twice_and_it_stands_first() {
 }
 
 #[test]
+fn a_gap_that_waits_for_a_cpu_make_is_none_of_its_own() {
+    let kinds = |gap_ns: u64, waits: &[MadeUpSignal]| -> Vec<Kind> {
+        let plan = move |_| MadeUpStep { gap_ns, ..MadeUpStep::default() };
+        all(&run(200, plan, waits)).found.iter().map(|finding| finding.kind).collect()
+    };
+    let waits = [counted("process.main_thread.cpu_wait", Unit::Nanoseconds, |t| t * 4e8)];
+    assert_eq!(kinds(5 * MS / 2, &[]), [Kind::Gap], "7 %");
+    assert_eq!(kinds(5 * MS / 2, &waits), [Kind::Contention], "4 % without the waits");
+    assert_eq!(kinds(8 * MS, &waits), [Kind::Contention, Kind::Gap], "11 % without them");
+}
+
+#[test]
 fn a_wait_for_a_cpu_needs_no_other_sign() {
     let waits = |share: f64| {
         let wait = [counted(
