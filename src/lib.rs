@@ -5,6 +5,7 @@ pub mod cli;
 pub mod export;
 pub mod import;
 pub mod log;
+mod looks;
 pub mod python;
 pub mod report;
 pub mod study;

@@ -22,6 +22,7 @@ mod interaction;
 mod layering;
 #[cfg(unix)]
 mod owner;
+mod pages;
 mod pictures;
 mod pipeline_view;
 mod prometheus;

@@ -101,7 +101,7 @@ fn conclusions_are_judged_in_words_and_figures_are_drawn() {
         assert!(report.contains(words), "no {words:?} in\n{report}");
     }
     assert!(html.contains("<title>Epochs of both</title>") && !html.contains("<title>Use of a GPU</title>"));
-    assert!(html.len() < 2_000_000 && !html.contains("<script"));
+    assert!(html.len() < 2_000_000 && html.matches("<script").count() <= 1);
 }
 
 #[test]

@@ -1,11 +1,17 @@
 //! `gnntop compare`: two recordings, or several a side.
 
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+
+use super::assumptions::EnergyArguments;
 use super::exit::SUCCESS;
-use super::output;
-use super::report::{read_run, say_rank, select};
+use super::report::{has_ending, read_run, say_rank, select};
+use super::settings::Settings;
 use super::usage::UsageError;
-use crate::report::compared_in_text;
-use gnntop_analysis::comparison::compare;
+use super::{new_file, output};
+use crate::report::{Document, Options, Report, compared_in_text};
+use gnntop_analysis::comparison::{Comparison, compare};
 use gnntop_analysis::figures::count;
 use gnntop_analysis::findings::sweep::{self, Configuration, Scaling};
 use gnntop_analysis::ranks::Run;
@@ -14,6 +20,7 @@ const EXAMPLES: &str = "\
 Examples:
   gnntop compare before.gnntop after.gnntop
   gnntop compare a.gnntop b.gnntop --percentiles 50,90,99 --json
+  gnntop compare before.gnntop after.gnntop -o compared.html      a page to attach to a ticket
   gnntop compare a1.gnntop a2.gnntop a3.gnntop --against b1.gnntop b2.gnntop b3.gnntop
 
 The first line says how much more work B does in the same time, the second whether both ran the same thing. Full batches
@@ -38,9 +45,18 @@ pub(super) struct CompareArguments {
     /// Of runs of several ranks, the one to compare; rank 0 without it
     #[arg(long, value_name = "N")]
     rank: Option<u32>,
-    /// For programs: one object
-    #[arg(long)]
+    /// Write JSON: one object
+    #[arg(long, group = "form")]
     json: bool,
+    /// Write HTML: one file with both runs side by side
+    #[arg(long, group = "form")]
+    html: bool,
+    /// Output file; its ending `.html` or `.json` chooses the form [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// With --output: overwrite an existing file
+    #[arg(long, requires = "output")]
+    force: bool,
 }
 
 /// Does `gnntop compare`.
@@ -49,20 +65,45 @@ pub(super) fn run(arguments: &CompareArguments) -> anyhow::Result<u8> {
     let runs = [read_side(sides[0], arguments.rank)?, read_side(sides[1], arguments.rank)?];
     let [first, second] = [0, 1].map(|side: usize| runs[side].iter().collect::<Vec<&Run>>());
     let comparison = compare(&first, &second, &arguments.percentiles);
-    if arguments.json {
-        output::say(&serde_json::to_string_pretty(&comparison)?)?;
-        return Ok(SUCCESS);
-    }
-    output::say(&legend("A", sides[0], &runs[0]))?;
-    output::say(&legend("B", sides[1], &runs[1]))?;
-    output::say(&format!("\n{}", compared_in_text(&comparison).trim_end()))?;
-    if let ([first], [second]) = (first.as_slice(), second.as_slice()) {
-        let configurations = Configuration::of("A", first).zip(Configuration::of("B", second));
-        if let Some(scaling) = configurations.and_then(|(first, second)| sweep::scaling(&first, &second)) {
-            output::say(&scaling_words(&scaling))?;
+    let is_open = !arguments.json && !arguments.html;
+    let is_named = |ending: &str| is_open && has_ending(arguments.output.as_deref(), ending);
+    let written = if arguments.json || is_named("json") {
+        serde_json::to_string_pretty(&comparison)?
+    } else if arguments.html || is_named("html") {
+        page(&comparison, sides, &runs)?
+    } else {
+        text(&comparison, sides, &runs)
+    };
+    match &arguments.output {
+        Some(path) => {
+            let inputs: Vec<&Path> = sides.into_iter().flatten().map(Path::new).collect();
+            new_file::write(path, &(written.trim_end().to_owned() + "\n"), arguments.force, &inputs)?;
         }
+        None => output::say(written.trim_end())?,
     }
     Ok(SUCCESS)
+}
+
+/// The comparison for people, with which recordings A and B are.
+fn text(comparison: &Comparison, sides: [&[String]; 2], runs: &[Vec<Run>; 2]) -> String {
+    let legends = [legend("A", sides[0], &runs[0]), legend("B", sides[1], &runs[1])];
+    let mut text = format!("{}\n{}\n\n{}", legends[0], legends[1], compared_in_text(comparison));
+    if let ([first], [second]) = (runs[0].as_slice(), runs[1].as_slice()) {
+        let configurations = Configuration::of("A", first).zip(Configuration::of("B", second));
+        let scaling = configurations.and_then(|(first, second)| sweep::scaling(&first, &second));
+        text.extend(scaling.map(|scaling| scaling_words(&scaling)));
+    }
+    text
+}
+
+/// The comparison as HTML, with a report on the first run of each side.
+fn page(comparison: &Comparison, sides: [&[String]; 2], runs: &[Vec<Run>; 2]) -> anyhow::Result<String> {
+    let assumptions = Settings::assumptions(&EnergyArguments::default())?;
+    let options = Options { assumptions, ..Options::default() };
+    let report = |side: usize| runs[side].first().map(|run| Report::of_run(run, &options));
+    let (Some(first), Some(second)) = (report(0), report(1)) else { bail!("each side needs a recording") };
+    let names = sides.map(|names| names.join(", "));
+    Ok(Document::compared(comparison, [(&names[0], &first), (&names[1], &second)]).to_html())
 }
 
 /// The recordings of each side.

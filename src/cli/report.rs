@@ -18,12 +18,15 @@ use gnntop_analysis::store::Limits;
 /// Steps that findings and `--skip-steps` can look at: 250 MiB at the most, where a screen keeps less.
 const STEP_ROWS: usize = 1 << 20;
 
+/// Spans that a page holds: those beyond the first ten are folded.
+const SPANS_OF_A_PAGE: usize = 200;
+
 const EXAMPLES: &str = "\
 Examples:
   gnntop report pna.gnntop                  as text
   gnntop report pna.gnntop --json | python3 -m json.tool
   gnntop report a.gnntop b.gnntop --percentiles 50,99,99.9 --skip-steps 10
-  gnntop report a.gnntop b.gnntop --html -o report.html
+  gnntop report a.gnntop -o report.html     a page to attach to a ticket
   gnntop report pna.gnntop --region CA-QC --tdp 205   energy and carbon with other assumptions
   gnntop report pna                         a live session so far, by name, process id or directory
   gnntop report four.gnntop --against one.gnntop      efficiency of four ranks compared with one
@@ -48,10 +51,10 @@ pub(super) struct ReportArguments {
     /// Write Markdown; several inputs get a column each
     #[arg(long, group = "form")]
     markdown: bool,
-    /// Write HTML: one file with figures
+    /// Write HTML: one file with pictures, to attach to a ticket
     #[arg(long, group = "form")]
     html: bool,
-    /// Output file [default: standard output]
+    /// Output file; its ending `.html`, `.md`, `.csv` or `.json` chooses the form [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// With --output: overwrite an existing file
@@ -73,6 +76,33 @@ pub(super) struct ReportArguments {
     energy: EnergyArguments,
 }
 
+/// What a report is written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Text,
+    Json,
+    Csv,
+    Markdown,
+    Html,
+}
+
+impl ReportArguments {
+    /// The form that is asked for, else the one of the output file's ending.
+    fn form(&self) -> Form {
+        let asked =
+            [(self.json, Form::Json), (self.csv, Form::Csv), (self.markdown, Form::Markdown), (self.html, Form::Html)];
+        let endings = [("json", Form::Json), ("csv", Form::Csv), ("md", Form::Markdown), ("html", Form::Html)];
+        let asked = asked.into_iter().find(|(is_asked, _)| *is_asked).map(|(_, form)| form);
+        let by_ending = || endings.into_iter().find(|(ending, _)| has_ending(self.output.as_deref(), ending));
+        asked.or_else(|| Some(by_ending()?.1)).unwrap_or(Form::Text)
+    }
+}
+
+/// Whether an output file's name ends so, after a dot.
+pub(super) fn has_ending(output: Option<&Path>, ending: &str) -> bool {
+    output.and_then(Path::extension).is_some_and(|extension| extension.eq_ignore_ascii_case(ending))
+}
+
 pub(super) fn percentile(text: &str) -> Result<f64, String> {
     let number = text.trim().parse::<f64>().ok();
     number.filter(|p| (0.0..=100.0).contains(p)).ok_or_else(|| "a percentile is between 0 and 100".to_owned())
@@ -83,7 +113,9 @@ pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
     let assumptions = Settings::assumptions(&arguments.energy)?;
     let (percentiles, skip_steps) = (arguments.percentiles.clone(), arguments.skip_steps);
     let one_rank_per_s = arguments.against.as_deref().map(one_rank_per_s).transpose()?;
-    let options = Options { percentiles, skip_steps, assumptions, one_rank_per_s, ..Options::default() };
+    let form = arguments.form();
+    let top_spans = if form == Form::Html { SPANS_OF_A_PAGE } else { Options::default().top_spans };
+    let options = Options { top_spans, percentiles, skip_steps, assumptions, one_rank_per_s, ..Options::default() };
     let named = arguments.inputs.iter().map(|input| Some(input.as_str()));
     let inputs: Vec<Option<&str>> = if arguments.inputs.is_empty() { vec![None] } else { named.collect() };
     let runs = read_runs(&inputs)?;
@@ -93,12 +125,12 @@ pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
         reports.push((name, Report::of_run(&run, &options)));
     }
     let named: Vec<(&str, &Report)> = reports.iter().map(|(name, report)| (name.as_str(), report)).collect();
-    let written = match arguments {
-        _ if arguments.json => json(&reports)?,
-        _ if arguments.csv => to_csv(&named),
-        _ if arguments.markdown => Document::of(&named).to_markdown(),
-        _ if arguments.html => Document::of(&named).to_html(),
-        _ => text(&reports),
+    let written = match form {
+        Form::Json => json(&reports)?,
+        Form::Csv => to_csv(&named),
+        Form::Markdown => Document::of(&named).to_markdown(),
+        Form::Html => Document::of(&named).to_html(),
+        Form::Text => text(&reports),
     };
     match &arguments.output {
         Some(path) => {

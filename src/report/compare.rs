@@ -12,12 +12,16 @@ pub fn compared_in_text(comparison: &Comparison) -> String {
     }
     plain::indented(&mut out, "", &comparison.population());
     out.push('\n');
-    let head = ["", "", "A", "B", "change", "95 % interval", "B is"].map(str::to_owned).to_vec();
-    let numbers = comparison.lines.iter().flat_map(|line: &Line| &line.numbers);
-    let rows: Vec<Vec<String>> = std::iter::once(head).chain(numbers.map(cells)).collect();
-    plain::write(&mut out, &rows);
+    plain::write(&mut out, &numbers(comparison));
     out.push_str("\nstep: from its own start; period: with the gap before it, as in work a second\n");
     out
+}
+
+/// All numbers as a table with its head.
+pub(super) fn numbers(comparison: &Comparison) -> Vec<Vec<String>> {
+    let head = ["", "", "A", "B", "change", "95 % interval", "B is"].map(str::to_owned).to_vec();
+    let numbers = comparison.lines.iter().flat_map(|line: &Line| &line.numbers);
+    std::iter::once(head).chain(numbers.map(cells)).collect()
 }
 
 fn cells(compared: &Compared) -> Vec<String> {

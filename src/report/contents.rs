@@ -13,6 +13,8 @@ use super::sections::energy::Energy;
 use super::sections::hardware::{self, Hardware};
 use super::sections::marks::MarkLine;
 use super::sections::memory::Memory;
+use super::sections::noted::{self, NotedStep};
+use super::sections::percentile_curve::PercentileCurve;
 use super::sections::ranks::RunReport;
 use super::sections::session::Session;
 use super::sections::steps::Steps;
@@ -54,6 +56,12 @@ pub struct Report {
     /// Hardware over the time of the steps, for a figure.
     #[serde(skip)]
     pub curves: Vec<Curve>,
+    /// How long steps take by percentile, for a figure.
+    #[serde(skip)]
+    pub percentile_curve: PercentileCurve,
+    /// Steps that the findings point to.
+    #[serde(skip)]
+    pub noted: Vec<NotedStep>,
     /// Spans with the largest totals that are no phases. Over the whole session, whichever steps are left out.
     pub spans: Vec<SpanLine>,
     /// Marks by their text, those that took longest first. Over the whole session, whichever steps are left out.
@@ -91,6 +99,7 @@ impl Report {
             session: Session::of(store),
             run: None,
             verdict: judgement.to_string(),
+            noted: noted::noted(store, &judgement.findings),
             findings: judgement.findings,
             device: Device::of(store, options),
             phases: durations::phase_lines(store, statistics, &options.percentiles),
@@ -98,6 +107,7 @@ impl Report {
             trace: trace::trace(store, options.skip_steps),
             breakdown: Breakdown::of(store, options.skip_steps),
             curves: curves::curves(store, options.skip_steps),
+            percentile_curve: PercentileCurve::of(statistics.period()),
             spans: durations::span_lines(store, options),
             marks: MarkLine::all(store),
             throughput: statistics.throughput(),

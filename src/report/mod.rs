@@ -4,7 +4,7 @@
 //! Store ─▶ sections ─▶ Report::of ─┬─ text.rs   for people, 80 columns
 //!          (contents.rs)           ├─ to_json   for machines, `schema_version` 1
 //!                                  ├─ sheet.rs  CSV, of one or several recordings
-//!                                  └─ pages.rs ─▶ Document ─▶ Markdown, HTML with figures
+//!                                  └─ pages ─▶ Document ─▶ Markdown, HTML with pictures
 //! ```
 //!
 //! `document` knows no report: studies are written with it as well. `compare` writes a comparison, and `gate` holds a
@@ -14,10 +14,10 @@
 mod compare;
 mod contents;
 mod document;
-mod figure;
 mod gate;
 mod options;
 mod pages;
+mod pictures;
 mod sections;
 mod sheet;
 mod text;
@@ -30,13 +30,15 @@ pub use options::Options;
 pub use sections::breakdown::{Breakdown, StepParts};
 pub use sections::classes::ClassLine;
 pub use sections::counters::Counter;
-pub use sections::curves::Curve;
+pub use sections::curves::{Curve, Text};
 pub use sections::device::Device;
 pub use sections::device_memory::{DeviceMemory, DevicePhaseMemory, MemoryKind};
 pub use sections::durations::{Durations, PhaseLine, SpanLine};
 pub use sections::energy::{self, Component, Energy, EnergyTold, EnergyWatch};
 pub use sections::hardware::{Figure, Gpu, Hardware};
 pub use sections::memory::{Memory, PhaseMemory};
+pub use sections::noted::NotedStep;
+pub use sections::percentile_curve::PercentileCurve;
 pub use sections::ranks::{RankLine, RunReport};
 pub use sections::session::Session;
 pub use sections::steps::Steps;

@@ -21,6 +21,9 @@ impl Report {
 
 fn write(report: &Report) -> String {
     let mut out = String::new();
+    head(&mut out, report);
+    out.push_str(&format!("\n{}\n\n", wrapped(&report.verdict)));
+    found(&mut out, &report.findings);
     if let Some(run) = &report.run {
         ranks::sentences(run).iter().for_each(|line| plain::indented(&mut out, "", line));
         out.push('\n');
@@ -29,9 +32,6 @@ fn write(report: &Report) -> String {
         plain::write(&mut out, &ranks::phase_rows(run));
         out.push('\n');
     }
-    head(&mut out, report);
-    out.push_str(&format!("\n{}\n\n", wrapped(&report.verdict)));
-    found(&mut out, &report.findings);
     phases(&mut out, report);
     device::write(&mut out, report.device.as_ref());
     classes(&mut out, report);
@@ -58,8 +58,8 @@ fn head(out: &mut String, report: &Report) {
     who.extend(session.pid.map(|pid| format!(", process {pid}")));
     let state = match (session.state, &session.end_reason) {
         ("ended", Some(reason)) => format!("ended: {reason}"),
-        ("gone", _) => "gone without a word: killed or crashed".to_owned(),
-        ("unknown", _) => "no end in what was read".to_owned(),
+        ("gone", _) => "killed or crashed".to_owned(),
+        ("unknown", _) => "the recording has no end".to_owned(),
         (state, _) => state.to_owned(),
     };
     out.push_str(&format!("{who}; {state}\n"));
@@ -81,7 +81,7 @@ fn steps(report: &Report) -> String {
     let some = |n: u64, word: &str| format!("{} {word}{}", count(n), if n == 1 { "" } else { "s" });
     let mut text = format!("{}, {}", some(steps.total, "step"), some(steps.epochs, "epoch"));
     if steps.skipped > 0 {
-        text += &format!("; numbers without the first {}", count(steps.skipped));
+        text += &format!("; without the first {}", count(steps.skipped));
     }
     let losses = steps.first_loss.zip(steps.last_loss);
     text.extend(losses.map(|(first, last)| format!("; loss {} to {}", quantity(first), quantity(last))));

@@ -10,10 +10,10 @@ mod contrast;
 mod indexed;
 mod palettes;
 
-use gnntop_wire::phase;
 use ratatui::style::{Color, Modifier, Style};
 
 use crate::app::Palette;
+use crate::looks::{self, Hue};
 pub use crate::app::{Background, ColorDepth};
 pub use indexed::rgb_of_index;
 use palettes::{Colors, Grain, Paint};
@@ -44,20 +44,11 @@ impl PhaseLook {
 /// A fill without grain.
 const SOLID: char = '█';
 
-/// Name, letter and fill of the standard phases.
-const STANDARD_LOOKS: [(&str, char, char); 8] = [
-    (phase::DATA_WAIT, 'W', '╱'),
-    (phase::SAMPLE, 'S', '╲'),
-    (phase::GATHER, 'G', '╳'),
-    (phase::TRANSFER, 'T', '─'),
-    (phase::FORWARD, 'F', '░'),
-    (phase::BACKWARD, 'B', SOLID),
-    (phase::ALL_REDUCE, 'A', '┼'),
-    (phase::OPTIMIZER, 'O', '▚'),
-];
+/// Fills of the standard phases, in the order of [`looks::LETTERS`].
+const STANDARD_FILLS: [char; 8] = ['╱', '╲', '╳', '─', '░', SOLID, '┼', '▚'];
 
-/// Letter and fill of the gap between phases: hardly there.
-const GAP_LOOK: (char, char) = ('.', '·');
+/// Fill of the gap between phases: hardly there.
+const GAP_FILL: char = '·';
 
 /// Fills of a program's own phases, in the order in which they turn up.
 const OTHER_FILLS: [char; 5] = ['│', '▒', '▞', '≈', '▓'];
@@ -124,24 +115,15 @@ impl Theme {
     /// Looks of the phases with these names, `None` being the gap; each letter and fill is used once.
     pub fn phase_looks<'a>(&self, phases: impl IntoIterator<Item = Option<&'a str>>) -> Vec<PhaseLook> {
         let colors = self.colors();
-        let mut letters: Vec<char> = STANDARD_LOOKS.iter().map(|look| look.1).collect();
-        let mut others = 0;
-        let look = |phase: Option<&str>| {
-            let Some(name) = phase else {
-                return self.phase_look(GAP_LOOK.0, GAP_LOOK.1, colors.gap);
-            };
-            let standard = STANDARD_LOOKS.iter().zip(colors.phases).find(|(look, _)| look.0 == name);
-            if let Some((&(_, letter, fill), paint)) = standard {
-                return self.phase_look(letter, fill, paint);
+        let look = |(letter, hue): (char, Hue)| match hue {
+            Hue::Gap => self.phase_look(letter, GAP_FILL, colors.gap),
+            Hue::Standard(at) => self.phase_look(letter, STANDARD_FILLS[at], colors.phases[at]),
+            Hue::Other(nth) => {
+                let fill = OTHER_FILLS.get(nth).copied().unwrap_or(letter);
+                self.phase_look(letter, fill, colors.others[nth % colors.others.len()])
             }
-            let letter = free_letter(name, &letters);
-            letters.push(letter);
-            let at = others % OTHER_FILLS.len();
-            let fill = if others < OTHER_FILLS.len() { OTHER_FILLS[at] } else { letter };
-            others += 1;
-            self.phase_look(letter, fill, colors.others[at])
         };
-        phases.into_iter().map(look).collect()
+        looks::of(phases).into_iter().map(look).collect()
     }
 
     fn phase_look(&self, letter: char, fill: char, paint: Paint) -> PhaseLook {
@@ -243,15 +225,11 @@ impl Theme {
     }
 }
 
-/// The first letter of the name that is free, else the first free one of the alphabet, else `?`.
-fn free_letter(name: &str, taken: &[char]) -> char {
-    let own = name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_uppercase());
-    own.chain('A'..='Z').chain('a'..='z').find(|letter| !taken.contains(letter)).unwrap_or('?')
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
+
+    use gnntop_wire::phase;
 
     use super::*;
 

@@ -1,6 +1,7 @@
-//! What reports are made of: headings, paragraphs, tables, lists and figures, whatever they are written as.
+//! What reports are made of: headings, paragraphs, tables, findings and figures, whatever they are written as.
 
 use super::chart::Chart;
+use gnntop_analysis::findings::Severity;
 
 /// One part of a document.
 #[derive(Clone, Debug, PartialEq)]
@@ -10,21 +11,66 @@ pub(in crate::report) enum Block {
     /// The first row is the head.
     Table(Vec<Vec<String>>),
     List(Vec<String>),
-    /// SVG; left out where there are no pictures.
+    /// HTML, made by `pictures`; left out where there are no pictures.
     Figure(String),
+    /// What bounds the run: the first part, then what else matters.
+    Verdict(Vec<String>),
+    /// What was found.
+    Findings(Vec<Card>),
+    /// Steps that findings point to.
+    Steps(Vec<StepNote>),
+    /// Behind a line that opens it.
+    Folded(String, Vec<Block>),
+    /// Side by side where there is room.
+    Columns(Vec<Vec<Block>>),
+}
+
+/// A finding in a document.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::report) struct Card {
+    pub severity: Severity,
+    /// Its kind, in words.
+    pub title: String,
+    /// How sure it is, in a word.
+    pub confidence: &'static str,
+    /// Its share of the wall time, in words; empty where there is none.
+    pub share: String,
+    pub summary: String,
+    /// HTML; empty for none.
+    pub picture: String,
+    /// Steps to look at: the anchor of a [`StepNote`], and what the link says.
+    pub steps: Vec<(String, String)>,
+    pub evidence: Vec<String>,
+    pub advice: Vec<String>,
+}
+
+/// A step that findings point to.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::report) struct StepNote {
+    /// Letters, digits and hyphens, used once in a document.
+    pub anchor: String,
+    pub title: String,
+    /// Time, and how many times the usual.
+    pub time: String,
+    /// HTML: its phases.
+    pub picture: String,
+    /// What happened, a sentence each.
+    pub sentences: Vec<String>,
 }
 
 /// A report on one or several recordings, ready to be written in any form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
     pub(in crate::report) title: String,
+    /// A line or two below the title: where, when, how long.
+    pub(in crate::report) about: Vec<String>,
     pub(in crate::report) blocks: Vec<Block>,
 }
 
 impl Document {
     /// An empty document, for reports of another kind.
     pub fn titled(title: impl Into<String>) -> Self {
-        Self { title: title.into(), blocks: Vec::new() }
+        Self { title: title.into(), about: Vec::new(), blocks: Vec::new() }
     }
 
     /// Adds a heading.

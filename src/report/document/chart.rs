@@ -5,10 +5,11 @@ use std::fmt::Write;
 use unicode_width::UnicodeWidthStr;
 
 use super::markup::escaped;
-use super::svg::{WIDTH, open};
 
-/// Colours of bars in the legend's order: ColorBrewer's Dark2, neighbours of which differ in grey as well.
-const COLOURS: [&str; 8] = ["#7570b3", "#66c2a5", "#d95f02", "#a6d854", "#1b9e77", "#e78ac3", "#666666", "#e6ab02"];
+/// Width of the picture, in its own units.
+const WIDTH: f64 = 760.0;
+/// Classes of the page's style that colour bars, in the legend's order: neighbours differ in grey as well.
+const COLOURS: [&str; 8] = ["p5", "p4", "p3", "o1", "p7", "p1", "gap", "p0"];
 /// Height of a bar with the room below it.
 const BAR: f64 = 16.0;
 /// Room between two groups.
@@ -60,8 +61,11 @@ impl Chart {
         let group_height = lines * BAR + BETWEEN;
         let legend_top = TOP + group_height * self.groups.len() as f64 + 12.0;
         let legend_lines = if self.legend.len() > 1 { self.legend.len().div_ceil(3) } else { 0 };
-        let mut svg = open(&escaped(&self.title), legend_top + 16.0 * legend_lines as f64);
-        let _ = write!(svg, r#"<text x="0" y="14" font-weight="bold">{}</text>"#, escaped(&self.title));
+        let (title, height) = (escaped(&self.title), legend_top + 16.0 * legend_lines as f64);
+        let mut svg = format!(
+            r#"<svg class="study" viewBox="0 0 {WIDTH} {height}" role="img" xmlns="http://www.w3.org/2000/svg"><title>{title}</title>"#
+        );
+        let _ = write!(svg, r#"<text x="0" y="14" font-weight="bold">{title}</text>"#);
         for (at, (name, bars)) in self.groups.iter().enumerate() {
             let top = TOP + group_height * at as f64;
             let middle = top + lines * BAR / 2.0 + 4.0;
@@ -88,7 +92,7 @@ impl Chart {
         for (at, name) in self.legend.iter().enumerate() {
             let (x, y) = ((at % 3) as f64 * 250.0, top + 16.0 * (at / 3) as f64);
             let colour = COLOURS[at % COLOURS.len()];
-            let _ = write!(svg, r#"<rect x="{x}" y="{:.1}" width="10" height="10" fill="{colour}"/>"#, y - 9.0);
+            let _ = write!(svg, r#"<rect x="{x}" y="{:.1}" width="10" height="10" class="{colour}"/>"#, y - 9.0);
             let _ = write!(svg, r#"<text x="{}" y="{y:.1}">{}</text>"#, x + 16.0, escaped(name));
         }
     }
@@ -110,11 +114,11 @@ fn side_by_side(svg: &mut String, bars: &[Option<Bar>], frame: &GroupFrame) {
         };
         let (width, colour) = (bar.value * frame.scale, COLOURS[at % COLOURS.len()]);
         let (x, height) = (frame.left, BAR - 3.0);
-        let _ = write!(svg, r#"<rect x="{x:.1}" y="{top:.1}" width="{width:.1}" height="{height}" fill="{colour}"/>"#);
+        let _ = write!(svg, r#"<rect x="{x:.1}" y="{top:.1}" width="{width:.1}" height="{height}" class="{colour}"/>"#);
         let (low, high) = (x + bar.range.0 * frame.scale, x + bar.range.1 * frame.scale);
         if high - low > 0.5 {
             let middle = top + height / 2.0;
-            let _ = write!(svg, r##"<path d="M{low:.1} {middle:.1}H{high:.1}" stroke="#222"/>"##);
+            let _ = write!(svg, r#"<path d="M{low:.1} {middle:.1}H{high:.1}"/>"#);
         }
         let (x, y) = (high.max(x + width) + 5.0, top + 10.5);
         let _ = write!(svg, r#"<text x="{x:.1}" y="{y:.1}">{}</text>"#, escaped(&bar.text));
@@ -127,10 +131,11 @@ fn pieces(svg: &mut String, bars: &[Option<Bar>], frame: &GroupFrame) {
         let Some(bar) = bar else { continue };
         let (width, colour) = (bar.value * frame.scale, COLOURS[at % COLOURS.len()]);
         let (top, height) = (frame.top, BAR - 1.0);
-        let _ = write!(svg, r#"<rect x="{x:.1}" y="{top:.1}" width="{width:.1}" height="{height}" fill="{colour}">"#);
+        let _ = write!(svg, r#"<rect x="{x:.1}" y="{top:.1}" width="{width:.1}" height="{height}" class="{colour}">"#);
         let _ = write!(svg, "<title>{}</title></rect>", escaped(&bar.text));
         if width > bar.text.width() as f64 * LETTER + 4.0 {
-            let _ = write!(svg, r#"<text x="{:.1}" y="{:.1}">{}</text>"#, x + 3.0, top + 11.5, escaped(&bar.text));
+            let (x, y, text) = (x + 3.0, top + 11.5, escaped(&bar.text));
+            let _ = write!(svg, r#"<text class="ink" x="{x:.1}" y="{y:.1}">{text}</text>"#);
         }
         x += width;
     }

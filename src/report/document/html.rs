@@ -1,51 +1,136 @@
-//! Documents as one HTML file: style and figures inside, no script, nothing fetched.
+//! Documents as one HTML file: style, figures and a short script inside, nothing fetched. Without the script the page
+//! lacks only the values under the pointer and the keys.
 
-use super::blocks::{Block, Document};
+use super::blocks::{Block, Card, Document, StepNote};
 use super::markup::escaped;
+use crate::looks::{DARK, Hexes, LIGHT};
+use gnntop_analysis::findings::Severity;
 
-const STYLE: &str = "\
-body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}\
-h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}\
-table{border-collapse:collapse;font-size:13px;display:block;overflow-x:auto}\
-th,td{padding:.2rem .6rem;border-bottom:1px solid #ddd;text-align:right;vertical-align:top}\
-th:first-child,td:first-child,.facts td{text-align:left}\
-svg{width:100%;height:auto;font:12px system-ui,sans-serif;margin:.5rem 0}\
-@media print{body{margin:0;max-width:none}h2{break-after:avoid}table,svg{break-inside:avoid}}";
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+/// Nothing may be fetched, whatever a name in a recording says.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
 impl Document {
-    /// As one HTML file with its figures and style inside and no script.
+    /// As one self-contained HTML file.
     pub fn to_html(&self) -> String {
-        write(self)
+        let mut body = String::new();
+        self.blocks.iter().for_each(|block| write(&mut body, block));
+        let script = if body.contains("data-v=") { format!("<script>\n{SCRIPT}</script>\n") } else { String::new() };
+        let title = escaped(&self.title);
+        let about: String = self.about.iter().map(|line| format!("<p>{}</p>\n", escaped(line))).collect();
+        format!(
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
+             <style>\n:root{{{}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{}}}}}\n{STYLE}</style></head>\n\
+             <body>\n<header><h1>{title}</h1>\n{about}</header>\n<main>\n{body}</main>\n\
+             <footer>Made by gnntop {}</footer>\n{script}</body></html>\n",
+            variables(&LIGHT),
+            variables(&DARK),
+            env!("CARGO_PKG_VERSION"),
+        )
     }
 }
 
-fn write(document: &Document) -> String {
-    let title = escaped(&document.title);
-    let mut out = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
-         content=\"width=device-width\">\n<title>{title}</title>\n<style>{STYLE}</style></head>\n<body>\n<h1>{title}</h1>\n"
-    );
-    for (at, block) in document.blocks.iter().enumerate() {
-        match block {
-            Block::Heading(text) => out += &format!("<h2>{}</h2>\n", escaped(text)),
-            Block::Paragraph(text) => out += &format!("<p>{}</p>\n", escaped(text)),
-            Block::List(lines) => {
-                let items: String = lines.iter().map(|line| format!("<li>{}</li>\n", escaped(line))).collect();
-                out += &format!("<ul>\n{items}</ul>\n");
+/// The colours as CSS variables.
+fn variables(hexes: &Hexes) -> String {
+    let texts = ["dim", "accent", "good", "warning", "alarm", "series"].map(str::to_owned);
+    let named = texts.into_iter().zip(hexes.texts);
+    let phases = hexes.phases.iter().enumerate().map(|(at, hex)| (format!("p{at}"), *hex));
+    let others = hexes.others.iter().enumerate().map(|(at, hex)| (format!("o{at}"), *hex));
+    let gap = std::iter::once(("gap".to_owned(), hexes.gap));
+    named.chain(phases).chain(others).chain(gap).map(|(name, hex)| format!("--{name}:#{hex:06x};")).collect()
+}
+
+fn write(out: &mut String, block: &Block) {
+    match block {
+        Block::Heading(text) => *out += &format!("<h2>{}</h2>\n", escaped(text)),
+        Block::Paragraph(text) => *out += &format!("<p>{}</p>\n", escaped(text)),
+        Block::List(lines) => *out += &list("", lines),
+        Block::Table(rows) => table(out, rows),
+        Block::Figure(html) => *out += &format!("{html}\n"),
+        Block::Verdict(parts) => verdict(out, parts),
+        Block::Findings(cards) => cards.iter().for_each(|one| card(out, one)),
+        Block::Steps(notes) => steps(out, notes),
+        Block::Folded(line, blocks) => {
+            *out += &format!("<details><summary>{}</summary>\n", escaped(line));
+            blocks.iter().for_each(|block| write(out, block));
+            *out += "</details>\n";
+        }
+        Block::Columns(columns) => {
+            *out += "<div class=\"columns\">\n";
+            for blocks in columns {
+                *out += "<section>\n";
+                blocks.iter().for_each(|block| write(out, block));
+                *out += "</section>\n";
             }
-            Block::Table(rows) => table(&mut out, rows, at == 0),
-            Block::Figure(svg) => out += &format!("{svg}\n"),
+            *out += "</div>\n";
         }
     }
-    out + "</body></html>\n"
 }
 
-fn table(out: &mut String, rows: &[Vec<String>], is_facts: bool) {
-    *out += if is_facts { "<table class=\"facts\">\n" } else { "<table>\n" };
-    for (at, row) in rows.iter().enumerate() {
-        let tag = if at == 0 { "th" } else { "td" };
-        let cells: String = row.iter().map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell))).collect();
-        *out += &format!("<tr>{cells}</tr>\n");
+fn list(class: &str, lines: &[String]) -> String {
+    let items: String = lines.iter().map(|line| format!("<li>{}</li>\n", escaped(line))).collect();
+    let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+    if lines.is_empty() { String::new() } else { format!("<ul{class}>\n{items}</ul>\n") }
+}
+
+fn verdict(out: &mut String, parts: &[String]) {
+    let Some((first, others)) = parts.split_first() else { return };
+    let others: String = others.iter().map(|part| format!("<span>{}</span>\n", escaped(part))).collect();
+    *out += &format!("<div class=\"verdict\"><strong>{}</strong>\n{others}</div>\n", escaped(first));
+}
+
+fn card(out: &mut String, card: &Card) {
+    let (class, word) = match card.severity {
+        Severity::Major => ("major", "major"),
+        Severity::Minor => ("minor", "minor"),
+        Severity::Note => ("note", "note"),
+    };
+    let share = if card.share.is_empty() { String::new() } else { format!("<b>{}</b>", escaped(&card.share)) };
+    *out += &format!(
+        "<article class=\"finding {class}\">\n<h3>{}<small>{word}, {}</small>{share}</h3>\n<div>\n<p>{}</p>\n",
+        escaped(&card.title),
+        card.confidence,
+        escaped(&card.summary)
+    );
+    if let Some((first, others)) = card.advice.split_first() {
+        *out += &format!("<p class=\"try\"><b>Try</b> {}</p>\n{}", escaped(first), list("try", others));
     }
-    *out += "</table>\n";
+    *out += &list("evidence", &card.evidence);
+    if !card.steps.is_empty() {
+        let link = |(anchor, text): &(String, String)| format!("<a href=\"#{anchor}\">{}</a>", escaped(text));
+        let links: Vec<String> = card.steps.iter().map(link).collect();
+        *out += &format!("<p class=\"links\">{}</p>\n", links.join(" "));
+    }
+    *out += &format!("</div>\n{}</article>\n", card.picture);
+}
+
+fn steps(out: &mut String, notes: &[StepNote]) {
+    *out += "<div class=\"steps\">\n";
+    for note in notes {
+        let sentences: String = note.sentences.iter().map(|text| format!("<p>{}</p>\n", escaped(text))).collect();
+        *out += &format!(
+            "<section id=\"{}\" tabindex=\"-1\"><h3>{}<b>{}</b></h3>\n{}{sentences}</section>\n",
+            note.anchor,
+            escaped(&note.title),
+            escaped(&note.time),
+            note.picture
+        );
+    }
+    *out += "</div>\n";
+}
+
+fn table(out: &mut String, rows: &[Vec<String>]) {
+    let Some((head, rows)) = rows.split_first() else { return };
+    let cells = |row: &[String], tag: &str| {
+        row.iter().map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell))).collect::<String>()
+    };
+    // Two columns of words read as a list of facts.
+    let class = if head.len() == 2 { " class=\"facts\"" } else { "" };
+    *out += &format!("<div class=\"table\" tabindex=\"0\"><table{class}>\n<thead><tr>{}</tr></thead>\n", cells(head, "th"));
+    rows.iter().for_each(|row| *out += &format!("<tr>{}</tr>\n", cells(row, "td")));
+    *out += "</table></div>\n";
 }

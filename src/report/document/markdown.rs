@@ -1,26 +1,46 @@
 //! Documents as Markdown, in the form of tables that GitHub has.
 
-use super::blocks::{Block, Document};
+use super::blocks::{Block, Card, Document, StepNote};
 
 impl Document {
     /// As Markdown, without figures.
     pub fn to_markdown(&self) -> String {
-        write(self)
+        let mut out = format!("# {}\n", escaped(&self.title));
+        self.about.iter().for_each(|line| out += &format!("\n{}\n", escaped(line)));
+        self.blocks.iter().for_each(|block| write(&mut out, block));
+        out
     }
 }
 
-fn write(document: &Document) -> String {
-    let mut out = format!("# {}\n", escaped(&document.title));
-    for block in &document.blocks {
-        match block {
-            Block::Heading(text) => out += &format!("\n## {}\n\n", escaped(text)),
-            Block::Paragraph(text) => out += &format!("\n{}\n\n", escaped(text)),
-            Block::List(lines) => lines.iter().for_each(|line| out += &format!("- {}\n", escaped(line))),
-            Block::Table(rows) => table(&mut out, rows),
-            Block::Figure(_) => (),
+fn write(out: &mut String, block: &Block) {
+    match block {
+        Block::Heading(text) => *out += &format!("\n## {}\n\n", escaped(text)),
+        Block::Paragraph(text) => *out += &format!("\n{}\n\n", escaped(text)),
+        Block::List(lines) => lines.iter().for_each(|line| *out += &format!("- {}\n", escaped(line))),
+        Block::Table(rows) => table(out, rows),
+        Block::Figure(_) => (),
+        Block::Verdict(parts) => *out += &format!("\n**{}**\n", escaped(&parts.join("; "))),
+        Block::Findings(cards) => cards.iter().for_each(|one| card(out, one)),
+        Block::Steps(notes) => notes.iter().for_each(|note| step(out, note)),
+        Block::Folded(line, blocks) => {
+            *out += &format!("\n{}:\n\n", escaped(line));
+            blocks.iter().for_each(|block| write(out, block));
         }
+        Block::Columns(columns) => columns.iter().flatten().for_each(|block| write(out, block)),
     }
-    out
+}
+
+fn card(out: &mut String, card: &Card) {
+    let share = if card.share.is_empty() { String::new() } else { format!(", {}", escaped(&card.share)) };
+    let title = escaped(&card.title);
+    *out += &format!("- **{title}** ({}{share}): {}\n", card.confidence, escaped(&card.summary));
+    card.evidence.iter().for_each(|line| *out += &format!("  - {}\n", escaped(line)));
+    card.advice.iter().for_each(|line| *out += &format!("  - try: {}\n", escaped(line)));
+}
+
+fn step(out: &mut String, note: &StepNote) {
+    let sentences = note.sentences.join("; ");
+    *out += &format!("- {}, {}: {}\n", escaped(&note.title), escaped(&note.time), escaped(&sentences));
 }
 
 fn table(out: &mut String, rows: &[Vec<String>]) {

@@ -6,9 +6,8 @@ mod html;
 mod markdown;
 pub(in crate::report) mod markup;
 pub(in crate::report) mod plain;
-pub(in crate::report) mod svg;
 
-pub(in crate::report) use blocks::Block;
 pub use blocks::Document;
+pub(in crate::report) use blocks::{Block, Card, StepNote};
 pub use chart::{Bar, Chart};
 pub use plain::table;

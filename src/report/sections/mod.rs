@@ -12,6 +12,8 @@ pub(in crate::report) mod hardware;
 pub(in crate::report) mod losses;
 pub(in crate::report) mod marks;
 pub(in crate::report) mod memory;
+pub(in crate::report) mod noted;
+pub(in crate::report) mod percentile_curve;
 pub(in crate::report) mod ranks;
 pub(in crate::report) mod session;
 pub(in crate::report) mod steps;

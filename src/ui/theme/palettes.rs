@@ -7,6 +7,7 @@
 use ratatui::style::Color;
 
 use crate::app::{Background, Palette};
+use crate::looks;
 
 /// A colour, and the one of the sixteen that comes closest in meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,19 +131,19 @@ const fn palette(
 static DEFAULT_DARK: Colors = palette(
     Background::Dark,
     Grain::Shade(75),
-    [0xe69f00, 0xd98cb3, 0xd8cf5a, 0xd56e2f, 0x63b3e4, 0x2f7fc1, 0xb06ac9, 0x17a37c],
-    0x8a8a8a,
-    [0x9a8cd8, 0x7fb86a, 0xe07b7b, 0x5fc4c0, 0xb5966b],
-    [0x949494, 0x4fa3d9, 0x33a682, 0xd99500, 0xd97a69, 0x8fa3b5],
+    looks::DARK.phases,
+    looks::DARK.gap,
+    looks::DARK.others,
+    looks::DARK.texts,
 );
 
 static DEFAULT_LIGHT: Colors = palette(
     Background::Light,
     Grain::Shade(75),
-    [0xaf8000, 0xb06090, 0x87875f, 0xd0601a, 0x4f8fbf, 0x00427a, 0xa85fd0, 0x0a8560],
-    0x808080,
-    [0x6f68c0, 0x5a8a4a, 0xc05f5f, 0x2f8585, 0x8a6a4a],
-    [0x6c6c6c, 0x005f87, 0x006b4b, 0x875f00, 0xaf1f00, 0x5a6580],
+    looks::LIGHT.phases,
+    looks::LIGHT.gap,
+    looks::LIGHT.others,
+    looks::LIGHT.texts,
 );
 
 /// The colours of M. Okabe and K. Ito, "Color Universal Design" (2008, jfly.uni-koeln.de/color), lightened or darkened

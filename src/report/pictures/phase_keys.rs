@@ -1,0 +1,25 @@
+//! How phases look in a page: a letter and a class of the style each.
+
+use crate::looks::{self, Hue};
+use gnntop_analysis::store::GAP;
+
+/// A phase's letter and class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PhaseKey {
+    pub letter: char,
+    pub class: String,
+}
+
+/// Of the phases with these names, in the report's order, which is the screen's.
+pub(super) fn phase_keys<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<PhaseKey> {
+    let looks = looks::of(names.into_iter().map(|name| (name != GAP).then_some(name)));
+    let key = |(letter, hue): (char, Hue)| PhaseKey {
+        letter,
+        class: match hue {
+            Hue::Standard(at) => format!("p{at}"),
+            Hue::Gap => "gap".to_owned(),
+            Hue::Other(nth) => format!("o{}", nth % looks::DARK.others.len()),
+        },
+    };
+    looks.into_iter().map(key).collect()
+}

@@ -1,0 +1,64 @@
+//! Steps that findings point to, with their phases, for a figure.
+
+use gnntop_analysis::findings::{Finding, Findings, Kind};
+use gnntop_analysis::store::Store;
+
+/// Steps that a finding points to, its longest places first.
+const OF_A_FINDING: usize = 3;
+/// Steps in all.
+const MOST: usize = 24;
+/// Rows that are searched for a place's longest step.
+const SEARCHED: u64 = 4096;
+
+/// A step that a finding points to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NotedStep {
+    /// Its row in the step table.
+    pub ordinal: u64,
+    /// Its number, as the program counts.
+    pub step: u64,
+    /// From the end of the step before to its own end.
+    pub period_ns: u64,
+    /// Its phases in the report's order, with the gap.
+    pub parts_ns: Vec<u64>,
+    /// What was found there, with its kind.
+    pub found: Vec<(Kind, String)>,
+}
+
+/// The steps that findings point to, those of the weightiest finding first.
+pub(in crate::report) fn noted(store: &Store, findings: &Findings) -> Vec<NotedStep> {
+    let mut all: Vec<NotedStep> = Vec::new();
+    for finding in &findings.found {
+        for (ordinal, sentence) in places(store, finding) {
+            let found = (finding.kind, sentence);
+            match all.iter().position(|step| step.ordinal == ordinal) {
+                Some(at) => all[at].found.push(found),
+                None if all.len() < MOST => all.extend(step(store, ordinal, found)),
+                None => (),
+            }
+        }
+    }
+    all
+}
+
+/// The longest step of each of a finding's longest places, with what happened there.
+fn places(store: &Store, finding: &Finding) -> Vec<(u64, String)> {
+    let longest = finding.longest_places().into_iter().take(OF_A_FINDING);
+    let worst = |ordinals: &std::ops::Range<u64>| {
+        let searched = ordinals.start..ordinals.end.min(ordinals.start.saturating_add(SEARCHED));
+        let row = store.steps().rows(searched).max_by_key(|row| row.period_ns());
+        row.map(|row| row.ordinal())
+    };
+    longest.filter_map(|place| Some((worst(&place.ordinals)?, place.sentence.clone()))).collect()
+}
+
+fn step(store: &Store, ordinal: u64, found: (Kind, String)) -> Option<NotedStep> {
+    let row = store.steps().row(ordinal)?;
+    Some(NotedStep {
+        ordinal,
+        step: row.step().0,
+        period_ns: row.period_ns(),
+        parts_ns: store.phases().iter().map(|phase| row.phase_ns(phase.slot)).collect(),
+        found: vec![found],
+    })
+}
