@@ -108,7 +108,7 @@ fn a_report_has_a_line_for_each_rank_and_the_run_as_a_whole() {
     for expected in [
         "run job-17: 2 of 2 ranks, engine threads",
         "skew in 60 steps: p50 5.00 ms, p90 5.00 ms, max 5.00 ms",
-        "what follows is rank 0",
+        "the rest is about rank 0",
         "process 5000",
     ] {
         assert!(one.out.contains(expected), "no {expected:?} in {}", one.out);
@@ -134,7 +134,7 @@ fn the_efficiency_of_a_run_is_measured_by_one_rank_alone() {
     sessions.file("one.gnntop", &alone.bytes());
     sessions.file("two.gnntop", &ParallelRun::default().bytes());
     let unknown = sessions.run(["report", "two.gnntop"]);
-    assert!(unknown.out.contains("efficiency not known: no counter"), "{unknown:?}");
+    assert!(unknown.out.contains("efficiency unknown: give a run of one rank"), "{unknown:?}");
     let known = sessions.run(["report", "two.gnntop", "--against", "one.gnntop", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&known.out).unwrap();
     // Steps of 40 ms for two beside 36 ms for one, which has nobody to exchange anything with.

@@ -94,7 +94,7 @@ fn conclusions_are_judged_in_words_and_figures_are_drawn() {
         "\"Twice the steps are twice the time\" holds: ",
         "expected more (they sleep)",
         "\"Twice the steps are as many steps\" does not hold: 38 with steps=40 against 18 with steps=20",
-        "\"It learns\" not decided: it was not measured",
+        "\"It learns\" undecided: it was not measured",
         "Not measured here: gpu utilisation.",
         "## Epochs of both",
     ] {

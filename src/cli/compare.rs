@@ -111,7 +111,7 @@ fn sides(arguments: &CompareArguments) -> anyhow::Result<[&[String]; 2]> {
     match (arguments.first.as_slice(), arguments.against.as_slice()) {
         (first, second @ [_, ..]) if (first.len() > 1) == (second.len() > 1) => Ok([first, second]),
         (_, [_, ..]) => Err(UsageError::told(
-            "one run tells nothing of how runs differ: give one run on each side, or at least two",
+            "give one run on each side, or at least two on each: a single run does not show how runs differ",
         )),
         ([first, second], []) => Ok([std::slice::from_ref(first), std::slice::from_ref(second)]),
         ([_], []) => Err(UsageError::told("give another recording to compare with")),

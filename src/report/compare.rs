@@ -13,7 +13,7 @@ pub fn compared_in_text(comparison: &Comparison) -> String {
     plain::indented(&mut out, "", &comparison.population());
     out.push('\n');
     plain::write(&mut out, &numbers(comparison));
-    out.push_str("\nstep: from its own start; period: with the gap before it, as in work a second\n");
+    out.push_str("\nstep: from its own start; period: with the gap before it, as in work per second\n");
     out
 }
 

@@ -155,12 +155,12 @@ fn not_measured(store: &Store, statistics: &StepStatistics, memory: &Memory) -> 
         }
     };
     let has_steps = statistics.steps() > 0;
-    say(!has_steps, "steps: the program published none in what was read");
-    say(has_steps && store.phases().iter().all(Phase::is_gap), "phases: the program names none");
+    say(!has_steps, "steps: none were published");
+    say(has_steps && store.phases().iter().all(Phase::is_gap), "phases: the program has none");
     let batch = statistics.batch();
     let sizes = [batch.graphs, batch.nodes, batch.edges, batch.seeds];
-    say(has_steps && sizes.iter().all(|total| total.period_ns == 0), "batch sizes: the program does not tell them");
-    say(has_steps && statistics.last_loss().is_none(), "loss: the program does not tell it");
+    say(has_steps && sizes.iter().all(|total| total.period_ns == 0), "batch sizes: the program does not report them");
+    say(has_steps && statistics.last_loss().is_none(), "loss: the program does not report it");
     say(memory.phases.is_empty(), "memory by phase: the program does not count its allocations");
     all.extend(hardware::not_measured(store));
     all

@@ -92,7 +92,7 @@ impl Rule {
                 .and_then(|p| p.parse().ok())
                 .filter(|p| (0.0..=100.0).contains(p))
                 .map(Statistic::Percentile)
-                .ok_or("the statistic is none of p50 (any percentile), mean, max, min, sd, share, per_s, peak")?,
+                .ok_or("unknown statistic: use p50 (any percentile), mean, max, min, sd, share, per_s or peak")?,
         };
         let limit = limit_of(limit.trim(), statistic)?;
         Ok(Self { text: text.to_owned(), bound, name: name.to_owned(), statistic, limit })
@@ -301,7 +301,7 @@ fn duration_of(distribution: &Distribution, statistic: Statistic) -> Option<f64>
 fn limit_of(text: &str, statistic: Statistic) -> Result<f64, String> {
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = (text[..split].parse::<f64>(), text[split..].trim());
-    let number = number.map_err(|_| format!("{text:?} begins with no number"))?;
+    let number = number.map_err(|_| format!("{text:?} does not begin with a number"))?;
     let factor = match (statistic, unit) {
         (Statistic::Share, "%") => 0.01,
         (Statistic::Share | Statistic::PerSecond, "") | (Statistic::Bytes, "B" | "") => 1.0,

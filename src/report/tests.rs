@@ -113,7 +113,7 @@ fn a_report_that_lacks_rows_says_so() {
 fn an_empty_store_makes_a_report_too() {
     let report = Report::of(&Store::new(), &Options::default());
     let text = report.to_text();
-    assert!(text.contains("no steps yet") && text.contains("steps: the program published none"), "{text}");
+    assert!(text.contains("no steps yet") && text.contains("steps: none were published"), "{text}");
     assert_eq!(json(&report)["phases"], Value::Array(Vec::new()));
 }
 

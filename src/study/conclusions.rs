@@ -57,9 +57,9 @@ fn judged(claim: &Claim, measured: &[Measured]) -> String {
                 };
                 format!("{}: {second} against {first}, expected {}", holds.words(), expected.word())
             }
-            None => "not decided: it was not measured".to_owned(),
+            None => "undecided: it was not measured".to_owned(),
         },
-        _ => "not decided: a setting of it was not run".to_owned(),
+        _ => "undecided: one of its settings was not run".to_owned(),
     };
     let note = if note.is_empty() { String::new() } else { format!(" ({note})") };
     format!("\"{says}\" {verdict}{note}")
@@ -109,11 +109,11 @@ fn plain(value: f64) -> String {
 /// What became of a publication's direction, in words.
 fn sentence(published: &Published, compared: &[(&Measured, f64, Option<Comparison>)]) -> String {
     if published.is_placeholder {
-        return "the published values are placeholders and no measurements: nothing can hold or fail".to_owned();
+        return "the published values are placeholders, so there is nothing to compare with".to_owned();
     }
     let decided: Vec<(&Measured, Comparison)> = compared.iter().filter_map(|(one, _, c)| Some((*one, (*c)?))).collect();
     if decided.is_empty() {
-        return "not decided: fewer than two settings with a published value were measured".to_owned();
+        return "undecided: fewer than two settings with a published value were measured".to_owned();
     }
     let named = |holds: Holds| {
         let those = decided.iter().filter(|(_, comparison)| comparison.holds == holds);

@@ -5,10 +5,7 @@ use super::plan::Study;
 use super::{conclusions, pictures, tables};
 use crate::report::Document;
 
-const WORDS: &str = "A step here is its period, which runs from the end of the one before. Its work is what remains \
-    without the gap and without getting its batch: what timers around a step see. Between steps is the rest: an epoch's \
-    wall time is the sum of both. The first epoch stands apart; the other columns on epochs are the median of the later \
-    ones that have no step left out.";
+const WORDS: &str = "A step's time is its period: from the end of the previous step to its own end. Its work is the period without the gap and without waiting for its batch, which is what a timer around a step measures. The rest is between steps; an epoch's wall time is the sum of both. The first epoch has a column of its own. The other epoch columns are medians over later epochs without skipped steps.";
 
 /// The report. `failures` are what went wrong, one line each.
 pub fn document(study: &Study, measured: &[Measured], failures: &[String]) -> Document {
@@ -17,7 +14,7 @@ pub fn document(study: &Study, measured: &[Measured], failures: &[String]) -> Do
         document.paragraph(study.about.clone());
     }
     document.table(tables::settings(measured));
-    document.paragraph("Numbers are medians of a setting's runs, without the steps that are left out to warm up.");
+    document.paragraph("Numbers are medians over a setting's runs, without warm-up steps.");
     if !failures.is_empty() {
         document.heading("Failed");
         document.list(failures.to_vec());

@@ -57,7 +57,7 @@ pub(super) fn settings(measured: &[Measured]) -> Vec<Vec<String>> {
         let (steps, left_out) = (cell("steps", one.median("steps")), count(one.setting.warm_up_steps));
         vec![one.setting.name.clone(), one.setting.words.join(" "), runs, steps, left_out]
     };
-    let head = ["setting", "options", "runs", "steps a run", "left out before"].map(str::to_owned).to_vec();
+    let head = ["setting", "options", "runs", "steps a run", "skipped before"].map(str::to_owned).to_vec();
     std::iter::once(head).chain(measured.iter().map(row)).collect()
 }
 
@@ -146,8 +146,7 @@ pub(super) fn energy(document: &mut Document, measured: &[Measured]) {
     rows.iter_mut().zip(labels).for_each(|(row, label)| row.push(label.to_owned()));
     document.table(rows);
     document.paragraph(
-        "Modelled energy is time times a power that nobody measured: it says nothing that the times do not say. Shares \
-         are of what is known.",
+        "Modelled energy is time multiplied by an assumed power, so it adds nothing to the times. Shares are of the known energy.",
     );
 }
 
@@ -162,7 +161,7 @@ pub(super) fn counted(document: &mut Document, measured: &[Measured]) {
     if names.is_empty() {
         return;
     }
-    document.heading("What the programs counted, at the end");
+    document.heading("Last values of the programs' counters");
     let measures: Vec<String> = names.iter().map(|name| format!("last {name}")).collect();
     let pairs: Vec<(&str, &str)> = measures.iter().map(String::as_str).zip(names.iter().map(String::as_str)).collect();
     document.table(columns(measured, &pairs));

@@ -201,14 +201,14 @@ impl Comparison {
         let interval = work.interval.map(|(low, high)| format!(" (95 %: {low:.2} to {high:.2} x)")).unwrap_or_default();
         let rates = format!("{a} and {b} {}/s{interval}", work.unit);
         if !self.disturbed.is_empty() {
-            return format!("no verdict, as {}: {rates}", self.disturbance());
+            return format!("no verdict, because {}: {rates}", self.disturbance());
         }
         match work.verdict {
             Change::Faster | Change::Slower => format!("B does {:.2} x the work of A: {rates}", work.ratio),
             Change::Negligible => format!("A and B differ too little to matter: {rates}"),
             Change::NoEvidence => format!("no evidence that A or B is faster: {rates}"),
             Change::TooFew if self.sides.iter().any(|side| side.runs > 1) => {
-                format!("no verdict, as a side has one run alone: {rates}")
+                format!("no verdict, because one side has only one run: {rates}")
             }
             Change::TooFew => {
                 let [a, b] = [0, 1].map(|side| count(self.sides[side].compared_steps));
@@ -237,7 +237,7 @@ impl Comparison {
             format!("{} of {} steps in {}", count(compared_steps), count(steps), SIDES[at])
         };
         let runs = self.sides.iter().any(|side| side.runs > 1);
-        let over = if runs { "runs" } else { "the steps of one run each, so not over what differs from run to run" };
+        let over = if runs { "runs" } else { "the steps of one run, so they do not cover differences between runs" };
         format!("full batches after the warm-up: {}, {}; intervals are over {over}", side(0), side(1))
     }
 }

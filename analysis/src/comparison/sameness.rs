@@ -24,8 +24,8 @@ impl Sameness {
     /// In one sentence.
     pub fn sentence(&self) -> String {
         match (self.differences.as_slice(), self.same.as_slice()) {
-            ([], []) => "nothing is recorded of what they ran".to_owned(),
-            ([], same) => format!("both ran the same, as far as is recorded: {}", same.join(", ")),
+            ([], []) => "the recordings do not say what they ran".to_owned(),
+            ([], same) => format!("both ran the same, as far as the recordings say: {}", same.join(", ")),
             (differences, _) => format!("they did not run the same: {}", differences.join("; ")),
         }
     }
@@ -58,8 +58,8 @@ impl Sameness {
             [Some((unit, a)), Some((other, b))] => {
                 self.differences.push(format!("batches of {} {unit} and of {} {other}", count(a), count(b)));
             }
-            [Some(_), None] => self.differences.push("only A tells the size of its batches".to_owned()),
-            [None, Some(_)] => self.differences.push("only B tells the size of its batches".to_owned()),
+            [Some(_), None] => self.differences.push("only A reports batch sizes".to_owned()),
+            [None, Some(_)] => self.differences.push("only B reports batch sizes".to_owned()),
             [None, None] => (),
         }
     }

@@ -53,7 +53,7 @@ impl Device {
 
     /// Which clock says what, in a line.
     pub(in crate::report) fn clocks(&self) -> String {
-        let error = |ns: Option<u64>| ns.map_or_else(|| "not told".to_owned(), duration);
+        let error = |ns: Option<u64>| ns.map_or_else(|| "unknown".to_owned(), duration);
         let mut text = format!(
             "{}: {} steps by the device clock ± {} (± {} at most); above, {}",
             self.name,
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn a_device_that_tells_no_times_is_named_and_one_that_is_not_there_is_null() {
         let silent = report(&DeviceRun { is_timed: false, ..DeviceRun::default() }, &Options::default());
-        assert!(silent.to_text().contains("0 steps by the device clock ± not told"), "{}", silent.to_text());
+        assert!(silent.to_text().contains("0 steps by the device clock ± unknown"), "{}", silent.to_text());
         let mut store = Store::new();
         each_item(&gnntop_fixtures::TrainingRun::default().bytes(), |item| store.apply(item));
         let json = Report::of(&store, &Options::default()).to_json().unwrap();

@@ -170,9 +170,9 @@ pub(in crate::report) fn sentences(run: &RunReport) -> Vec<String> {
         lines.push(format!("all ranks together: {}", rates.join(", ")));
     }
     lines.push(match run.efficiency {
-        Some(share) => format!("efficiency {} of as many times one rank alone", percent(share)),
+        Some(share) => format!("efficiency {} compared with the same number of single ranks", percent(share)),
         None => format!(
-            "efficiency not known: no counter \"{}\", no --against with one rank",
+            "efficiency unknown: give a run of one rank with --against, or publish the counter \"{}\"",
             gnntop_analysis::ranks::ONE_RANK
         ),
     });
@@ -190,7 +190,7 @@ pub(in crate::report) fn sentences(run: &RunReport) -> Vec<String> {
         });
     lines.extend(clocks);
     lines.extend(run.notes.iter().map(|note| format!("note: {note}")));
-    lines.push(format!("what follows is rank {}; --rank takes another", run.rank_reported));
+    lines.push(format!("the rest is about rank {}; --rank chooses another", run.rank_reported));
     lines
 }
 

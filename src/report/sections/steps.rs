@@ -64,6 +64,6 @@ impl Steps {
 
 fn not_held(discarded: u64, kept: usize) -> String {
     format!(
-        "leaving out steps needs single steps, and only the newest {kept} are held: the first {discarded} are left out"
+        "only the newest {kept} steps are held one by one, so the first {discarded} are skipped"
     )
 }

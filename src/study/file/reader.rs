@@ -133,7 +133,7 @@ fn understand(text: &str, is_quick: bool, check: impl Fn(&str) -> Result<(), Str
     };
     let runs = study.settings.len().saturating_mul(study.repeats as usize).saturating_mul(study.seeds.len().max(1));
     if runs > MOST_RUNS {
-        return Err(Mistake::at(&written.name, format!("these are {runs} runs, more than {MOST_RUNS}")));
+        return Err(Mistake::at(&written.name, format!("{runs} runs are more than the limit of {MOST_RUNS}")));
     }
     Ok(study)
 }
@@ -230,7 +230,7 @@ fn settings(written: &Written, last_word: &Options) -> Result<Vec<Setting>, Mist
             }
             all.push(setting);
             if all.len() > MOST_RUNS {
-                return Err(Mistake::at(place, format!("these are more than {MOST_RUNS} settings")));
+                return Err(Mistake::at(place, format!("there are more than {MOST_RUNS} settings")));
             }
         }
     }
@@ -251,7 +251,7 @@ fn combinations<'a>(vary: &'a Vary) -> Result<Vec<Combination<'a>>, Mistake> {
             return Err(Mistake::at(list, format!("the list of {} is empty", option.get_ref())));
         }
         if all.len().saturating_mul(list.get_ref().len()) > MOST_RUNS {
-            return Err(Mistake::at(list, format!("these are more than {MOST_RUNS} settings")));
+            return Err(Mistake::at(list, format!("there are more than {MOST_RUNS} settings")));
         }
         let with = |before: Combination<'a>| {
             let value = move |value: &'a Scalar| [before.clone(), vec![(option.get_ref().as_str(), value)]].concat();
@@ -294,10 +294,10 @@ fn check_option(option: &Spanned<String>) -> Result<(), Mistake> {
     let is_option =
         !name.is_empty() && !name.starts_with('-') && name.chars().all(|c| c.is_ascii_graphic() && c != '=');
     if !is_option {
-        return Err(Mistake::at(option, format!("{name:?} is no option: write it without dashes, as batch-size")));
+        return Err(Mistake::at(option, format!("{name:?} is not an option: write it without leading dashes, such as batch-size")));
     }
     if name == "seed" {
-        return Err(Mistake::at(option, "give seeds as seeds = [1, 2], so that runs can be told apart"));
+        return Err(Mistake::at(option, "give seeds as seeds = [1, 2], so that runs can be distinguished"));
     }
     Ok(())
 }
