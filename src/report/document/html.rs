@@ -91,7 +91,7 @@ fn card(out: &mut String, card: &Card) {
     };
     let share = if card.share.is_empty() { String::new() } else { format!("<b>{}</b>", escaped(&card.share)) };
     *out += &format!(
-        "<article class=\"finding {class}\">\n<h3>{}<small>{word}, {}</small>{share}</h3>\n<div>\n<p>{}</p>\n",
+        "<article class=\"finding {class}\">\n<h3><span>{}</span><small>{word}, {}</small>{share}</h3>\n<div>\n<p>{}</p>\n",
         escaped(&card.title),
         card.confidence,
         escaped(&card.summary)
