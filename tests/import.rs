@@ -90,7 +90,7 @@ fn what_is_no_table_of_steps_is_refused_with_its_place() {
         assert!(!sessions.path().join("t.gnntop").exists(), "nothing is left behind");
     };
     refused("", &[], "is empty");
-    refused("a\n1\n", &[], "no column tells how long a step took");
+    refused("a\n1\n", &[], "no column has a step's duration");
     refused("step_ms\n", &[], "no rows below the head");
     refused("step_ms\n5\nfast\n", &[], "line 3: step_ms is \"fast\", which is not a time");
     refused("step_ms\n-5\n", &[], "line 2: step_ms is \"-5\"");

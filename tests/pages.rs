@@ -66,7 +66,9 @@ fn a_comparison_is_a_page_with_both_runs() {
 fn the_ending_of_the_output_chooses_the_form_of_a_report() {
     let sessions = Sessions::new();
     let path = format!("{}/recordings/labelled/spike.gnntop", env!("CARGO_MANIFEST_DIR"));
-    for (file, begin) in [("a.html", "<!DOCTYPE"), ("a.md", "# "), ("a.json", "{"), ("a.csv", "recording,"), ("a.txt", "")] {
+    for (file, begin) in
+        [("a.html", "<!DOCTYPE"), ("a.md", "# "), ("a.json", "{"), ("a.csv", "recording,"), ("a.txt", "")]
+    {
         assert_eq!(sessions.run(["report", &path, "-o", file]).code, Some(0), "{file}");
         let written = fs::read_to_string(sessions.path().join(file)).unwrap();
         assert!(written.starts_with(begin) && !written.is_empty(), "{file}: {written}");

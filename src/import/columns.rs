@@ -130,7 +130,7 @@ fn make_long(table: &Table, given: &Given, guesses: &mut Vec<Mapping>) -> Result
     }
     if !guesses.iter().chain(&given.columns).any(|mapping| mapping.role == Role::Step) {
         return Err(
-            table.useless("has a row for each phase, but no column tells the step: name it with --column step=COLUMN")
+            table.useless("has a row for each phase, but no column has the step: name it with --column step=COLUMN")
         );
     }
     guesses.retain(|guess| !matches!(guess.role, Role::Phase(_) | Role::Before(_)));
@@ -211,9 +211,7 @@ fn need_a_duration(table: &Table, mappings: &mut Vec<Mapping>, account: &mut Acc
         }
         (None, Some(_), Some(_)) | (Some(_), ..) => (),
         _ => {
-            return Err(
-                table.useless("no column tells how long a step took: name it with --column duration=COLUMN:UNIT")
-            );
+            return Err(table.useless("no column has a step's duration: name it with --column duration=COLUMN:UNIT"));
         }
     }
     Ok(())

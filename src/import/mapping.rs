@@ -127,7 +127,7 @@ impl Mapping {
         let (role, column) = text.split_once('=').ok_or_else(|| wrong("give ROLE=COLUMN or ROLE=COLUMN:UNIT"))?;
         let role = Role::parse(role.trim()).ok_or_else(|| {
             wrong(
-                "the role is none of step, epoch, start, end, duration, loss, graphs, nodes, edges, seeds, phase, phase:NAME, before:NAME, signal:NAME, total:NAME, cumulative:NAME, counter:NAME",
+                "unknown role: use step, epoch, start, end, duration, loss, graphs, nodes, edges, seeds, phase, phase:NAME, before:NAME, signal:NAME, total:NAME, cumulative:NAME, counter:NAME",
             )
         })?;
         let (column, scale) = match column.trim().rsplit_once(':') {

@@ -73,9 +73,9 @@ impl<'a> Placing<'a> {
     }
 }
 
-const NO_TIMES: &str = "the steps have no time stamps, and the mark tells no step";
-const NOT_THEN: &str = "they lie far outside the run: is their clock the table's, and are they of this run?";
-const NO_STEP: &str = "the table has no such step: are they of this run?";
+const NO_TIMES: &str = "the steps have no time stamps, and the mark has no step";
+const NOT_THEN: &str = "they are far outside the run: do they use the table's clock, and are they from this run?";
+const NO_STEP: &str = "the table has no such step: are they from this run?";
 const NO_PLACE: &str = "they have neither a time nor a step";
 
 /// Reads the marks and finds their times, in whose order they come.
@@ -152,7 +152,7 @@ fn read(at: usize, file: &MarkFile, marks: &mut Vec<Marked>, account: &mut Accou
     let place_of = |role: &Role| columns.iter().find(|(mapping, _)| mapping.role == *role).copied();
     let (step, end, duration) = (place_of(&Role::Step), place_of(&Role::End), place_of(&Role::Duration));
     if step.is_none() && end.is_none() {
-        return Err(table.useless("has neither a column step nor timestamp_s: when its marks were is not known"));
+        return Err(table.useless("has neither a column step nor timestamp_s, so its marks have no time"));
     }
     table.each(|row| {
         if marks.len() == MAX_MARKS {

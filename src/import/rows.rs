@@ -118,7 +118,7 @@ impl<'a> Rows<'a> {
             return Ok(());
         }
         Err(self.table.useless(format!(
-            "line {}: {column} is {here:?}, in the rows before it is {first:?}: import them apart, the first with --only {column}={first}, or say --ignore {column} if that makes no difference",
+            "line {}: {column} is {here:?}, in the rows before it is {first:?}: import them separately, the first with --only {column}={first}, or say --ignore {column} if that makes no difference",
             row.place.line
         )))
     }

@@ -55,7 +55,7 @@ pub(super) fn doubt(mapping: &Mapping) -> Option<String> {
         let near = near.filter(|near| distance(near, name) <= name.len().div_ceil(3).max(3));
         let instead = near.map_or_else(String::new, |near| format!("did you mean {near}? "));
         return Some(format!(
-            "nothing reads a signal called {name}, so {column} will show nowhere but in exports: {instead}docs/import.md lists the names; counter:{name} shows it as it is"
+            "no view reads a signal called {name}, so {column} appears only in exports: {instead}docs/import.md lists the names; counter:{name} shows it as it is"
         ));
     };
     if *is_counter != counts_up {

@@ -94,7 +94,7 @@ fn tell_times(survey: &mut Survey, rows: &Rows<'_>, account: &mut Account) {
             format!("{stamps} has full seconds only, and steps are shorter: {follow}")
         }
         Some(stamps) if survey.wall_ns() > 0 => format!("{stamps} is the time of day"),
-        Some(stamps) => format!("{stamps} counts from a start of its own, so the time of day is not known"),
+        Some(stamps) => format!("{stamps} counts from an arbitrary start, so the time of day is unknown"),
     });
 }
 

@@ -13,8 +13,8 @@ mod palettes;
 use ratatui::style::{Color, Modifier, Style};
 
 use crate::app::Palette;
-use crate::looks::{self, Hue};
 pub use crate::app::{Background, ColorDepth};
+use crate::looks::{self, Hue};
 pub use indexed::rgb_of_index;
 use palettes::{Colors, Grain, Paint};
 

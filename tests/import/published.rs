@@ -71,7 +71,7 @@ fn the_published_epoch_leaves_out_the_wait_for_data() {
     let traces = traces_of("pna");
     let (_, store) = imported(&traces.join("simple/pna_simple_bs512_wk2.csv"), &[], &[]).unwrap();
     let gap = find(&store, Kind::Gap).unwrap();
-    let said = "timers around steps add up to 2.11 s an epoch, the clock on the wall shows 2.60 s";
+    let said = "timers around steps add up to 2.11 s an epoch, the wall clock shows 2.60 s";
     assert!(gap.evidence.iter().any(|line| line == said), "{gap:#?}");
     assert_eq!(store.statistics().epochs(), 15);
     assert_eq!(store.statistics().batch().edges.sum, 15 * 287_000);

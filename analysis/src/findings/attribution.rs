@@ -65,7 +65,7 @@ fn keep(finding: &mut Finding, left: f64, causes: &str) {
         finding.severity = if is_repeated { Severity::Note } else { Severity::of_share(left) };
     }
     let how_much = if is_repeated { "all of it".to_owned() } else { percent(told - left) };
-    finding.evidence.push(format!("{how_much} is time that is told under {causes} already, and counted there"));
+    finding.evidence.push(format!("{how_much} is already counted under {causes}"));
 }
 
 /// What of the time of all rows is not claimed yet.

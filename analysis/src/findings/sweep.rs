@@ -165,7 +165,7 @@ fn above(now: &Configuration, before: &Configuration, speed_up: f64, ideal: f64)
     let has_control = before.micro_batches.is_some() && before.micro_batches == now.micro_batches;
     Some(if now.stages > 1 && !has_control {
         finding
-            .because("smaller batches may run faster each, which has nothing to do with several stages")
+            .because("smaller batches may run faster each, whatever the number of stages")
             .advise("the control is missing: measure one rank with the same micro-batches, and compare with that")
     } else {
         finding.advise("look for what else differs: batch size, threads, caches that now hold the data")

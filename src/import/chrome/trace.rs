@@ -92,11 +92,11 @@ fn tell(trace: &Trace, steps: &Steps, busy: &Busy, said: &Said, account: &mut Ac
         });
     }
     if steps.left_out > 0 {
-        account.warnings.push(format!("{} steps found no room and were left out", count(steps.left_out)));
+        account.warnings.push(format!("{} steps were left out: the table is full", count(steps.left_out)));
     }
     if trace.left_out > 0 {
         account.warnings.push(format!(
-            "{} events were left out: they have no time that can be, or found no room",
+            "{} events were left out: their time is impossible, or a table is full",
             count(trace.left_out)
         ));
     }

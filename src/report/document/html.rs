@@ -130,7 +130,8 @@ fn table(out: &mut String, rows: &[Vec<String>]) {
     };
     // Two columns of words read as a list of facts.
     let class = if head.len() == 2 { " class=\"facts\"" } else { "" };
-    *out += &format!("<div class=\"table\" tabindex=\"0\"><table{class}>\n<thead><tr>{}</tr></thead>\n", cells(head, "th"));
+    *out +=
+        &format!("<div class=\"table\" tabindex=\"0\"><table{class}>\n<thead><tr>{}</tr></thead>\n", cells(head, "th"));
     rows.iter().for_each(|row| *out += &format!("<tr>{}</tr>\n", cells(row, "td")));
     *out += "</table></div>\n";
 }

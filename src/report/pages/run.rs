@@ -50,7 +50,11 @@ fn one(file: &str, report: &Report) -> Vec<Block> {
         blocks.extend([heading("Marks"), Block::Table(marks::rows(&report.marks))]);
     }
     blocks.extend([heading("Throughput, memory and hardware"), Block::Figure(hardware::of_curves(&report.curves))]);
-    blocks.extend([Block::Table(machine(&[("", report)])), heading("Energy"), Block::Table(energy_table(&[("", report)]))]);
+    blocks.extend([
+        Block::Table(machine(&[("", report)])),
+        heading("Energy"),
+        Block::Table(energy_table(&[("", report)])),
+    ]);
     memory(&mut blocks, report);
     blocks.extend([heading("Run"), Block::Table(facts(&[(file, report)]))]);
     blocks.extend([heading("Lost"), list_or(losses::in_words(&report.losses), "Nothing.")]);

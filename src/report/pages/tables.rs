@@ -56,9 +56,11 @@ pub(super) fn classes_table(classes: &[ClassLine]) -> Vec<Vec<String>> {
 
 /// Spans by their time, repeated ones in one row; at most so many rows.
 pub(super) fn spans_table(spans: &[SpanLine], groups: &[Repeated<'_>], most: usize) -> Vec<Vec<String>> {
-    let is_repeated = |span: &&SpanLine| groups.iter().any(|group| group.spans.iter().any(|one| std::ptr::eq(*one, *span)));
+    let is_repeated =
+        |span: &&SpanLine| groups.iter().any(|group| group.spans.iter().any(|one| std::ptr::eq(*one, *span)));
     let singles: Vec<&SpanLine> = spans.iter().filter(|span| !is_repeated(span)).collect();
-    let mut rows = durations_table("span", singles.iter().map(|line| (line.name.as_str(), &line.durations, line.share)));
+    let mut rows =
+        durations_table("span", singles.iter().map(|line| (line.name.as_str(), &line.durations, line.share)));
     if rows.is_empty() {
         rows = durations_table("span", spans.iter().map(|line| (line.name.as_str(), &line.durations, line.share)));
         rows.truncate(1);

@@ -32,7 +32,9 @@ pub(in crate::report) fn of_breakdown(breakdown: &Breakdown) -> String {
     }
     Plot {
         title: format!("The last {} steps", steps.len()),
-        scale: [top_ns, top_ns / 2.0, 0.0].map(|ns| if ns > 0.0 { duration(ns as u64) } else { "0".to_owned() }).to_vec(),
+        scale: [top_ns, top_ns / 2.0, 0.0]
+            .map(|ns| if ns > 0.0 { duration(ns as u64) } else { "0".to_owned() })
+            .to_vec(),
         below: vec![(None, format!("step {}", count(first.step))), (None, count(last.step))],
         values: steps.iter().map(|step| value(breakdown, step)).collect(),
         drawing,
@@ -60,7 +62,10 @@ fn stack(drawing: &mut String, step: &StepParts, keys: &[PhaseKey], x: f64, widt
         if bottom - top >= 0.2 {
             let (height, width) = (bottom - top, width * 0.9);
             let class = &key.class;
-            let _ = write!(drawing, "<path class=\"fill {class}\" d=\"M{x:.1} {bottom:.1}h{width:.1}v-{height:.1}h-{width:.1}Z\"/>");
+            let _ = write!(
+                drawing,
+                "<path class=\"fill {class}\" d=\"M{x:.1} {bottom:.1}h{width:.1}v-{height:.1}h-{width:.1}Z\"/>"
+            );
         }
         bottom = top;
     }

@@ -21,7 +21,11 @@ pub(in crate::report) fn of_report(report: &Report) -> String {
     if pieces.is_empty() {
         return String::new();
     }
-    format!("<figure class=\"strip\">{}<div class=\"legend\">{}</div></figure>", strip(&pieces, 1.0, None), legend(&pieces))
+    format!(
+        "<figure class=\"strip\">{}<div class=\"legend\">{}</div></figure>",
+        strip(&pieces, 1.0, None),
+        legend(&pieces)
+    )
 }
 
 /// The same without a legend, one phase clear and the others faint. Empty where the phase is not among them.

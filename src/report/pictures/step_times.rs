@@ -22,7 +22,10 @@ pub(in crate::report) fn of_report(report: &Report, top_ns: Option<f64>) -> Stri
     let mut drawing = grid(&[0.5, 1.0]);
     let worst = columns(trace.iter().map(|point| height(point.worst_ns)));
     let median = columns(trace.iter().map(|point| height(point.median_ns)));
-    let _ = write!(drawing, "<path class=\"fill series faint\" d=\"{worst}\"/><path class=\"fill accent\" d=\"{median}\"/>");
+    let _ = write!(
+        drawing,
+        "<path class=\"fill series faint\" d=\"{worst}\"/><path class=\"fill accent\" d=\"{median}\"/>"
+    );
     let mut legend = key("accent", "", "median") + &key("series faint", "", "slowest");
     for (kind, class, word) in [(Kind::Spike, "warning", "spike"), (Kind::Stall, "alarm", "stall at a mark")] {
         let places = columns_of(report, &|finding| finding.kind == kind);
@@ -71,7 +74,8 @@ pub(super) fn of_finding(report: &Report, finding: &Finding) -> String {
         let top = (1.0 - (trace[*at].worst_ns as f64 / top_ns).min(1.0)) * HEIGHT;
         let _ = write!(found, "M{:.1} {HEIGHT}V{top:.1}H{:.1}V{HEIGHT}Z", *at as f64 * width, (at + 1) as f64 * width);
     }
-    let drawing = format!("<path class=\"fill series faint\" d=\"{all}\"/><path class=\"band warning\" d=\"{found}\"/>");
+    let drawing =
+        format!("<path class=\"fill series faint\" d=\"{all}\"/><path class=\"band warning\" d=\"{found}\"/>");
     let below = ends(trace);
     Plot { drawing, below, ..Plot::default() }.to_html()
 }

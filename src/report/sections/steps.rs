@@ -63,7 +63,5 @@ impl Steps {
 }
 
 fn not_held(discarded: u64, kept: usize) -> String {
-    format!(
-        "only the newest {kept} steps are held one by one, so the first {discarded} are skipped"
-    )
+    format!("only the newest {kept} steps are held one by one, so the first {discarded} are skipped")
 }

@@ -294,7 +294,10 @@ fn check_option(option: &Spanned<String>) -> Result<(), Mistake> {
     let is_option =
         !name.is_empty() && !name.starts_with('-') && name.chars().all(|c| c.is_ascii_graphic() && c != '=');
     if !is_option {
-        return Err(Mistake::at(option, format!("{name:?} is not an option: write it without leading dashes, such as batch-size")));
+        return Err(Mistake::at(
+            option,
+            format!("{name:?} is not an option: write it without leading dashes, such as batch-size"),
+        ));
     }
     if name == "seed" {
         return Err(Mistake::at(option, "give seeds as seeds = [1, 2], so that runs can be distinguished"));

@@ -35,7 +35,7 @@ impl Check for Aliasing {
         let is_gauge = |signal: &&Signal| signal.kind == SignalKind::Gauge && !signal.series.is_empty();
         let mut gauges = evidence.store.signals().all().iter().filter(is_gauge).peekable();
         if gauges.peek().is_none() {
-            return Outcome::NotEnough("no gauge is read; counters miss nothing between readings".to_owned());
+            return Outcome::NotEnough("no gauge is sampled, and counters lose nothing between readings".to_owned());
         }
         if !gauges.any(|gauge| gauge.origin().is_sampled()) {
             let reason = "readings were imported, one a step: they are means or last values of it, not samples";
@@ -66,10 +66,10 @@ impl Check for Aliasing {
             _ if !(0.05..=0.95).contains(&at) => "between two steps".to_owned(),
             _ => format!("{} into a step", percent(at)),
         };
-        let summary = format!("sensors are read mostly {place}: their means speak of that part alone");
+        let summary = format!("sensors are read mostly {place}, so their means describe only that part of a step");
         Finding::of_run(Kind::Aliasing, Confidence::High, None, summary)
             .because(format!("{} readings, {} apart; their mean vector is {favours:.2} long", times.len(), duration(apart)))
-            .advise("read sensors at times that have nothing to do with steps, or charge energy by counters over many steps")
+            .advise("sample at an interval that is not a multiple of the step time, or compute energy from counters over many steps")
             .into()
     }
 }

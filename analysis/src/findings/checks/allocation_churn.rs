@@ -46,7 +46,7 @@ impl Check for AllocationChurn {
             return Outcome::Nothing;
         }
         let summary = format!(
-            "every step takes memory from the system anew ({} page faults); {} of the CPU time is the kernel's",
+            "every step takes new memory from the system ({} page faults); the kernel uses {} of the CPU time",
             count(faults as u64),
             percent(in_kernel)
         );
@@ -64,7 +64,7 @@ impl Check for AllocationChurn {
         }
         finding
             .because("time in the kernel has other causes too: reading files, copying to devices")
-            .advise("keep buffers from step to step, or keep malloc from giving memory back (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD)")
+            .advise("keep buffers from step to step, or keep malloc from returning memory (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD)")
             .into()
     }
 }

@@ -30,7 +30,7 @@ fn untiled(evidence: &Evidence<'_>, wall_ns: f64) -> Option<Finding> {
         return None;
     }
     let summary = format!(
-        "phases and gap add up to {} where {} have passed",
+        "phases and gap add up to {}, but {} passed",
         duration(evidence.wall_ns as u64),
         duration(wall_ns as u64)
     );
@@ -38,8 +38,8 @@ fn untiled(evidence: &Evidence<'_>, wall_ns: f64) -> Option<Finding> {
     let lost = evidence.store.losses().missing_steps;
     Some(
         finding
-            .because(format!("{} steps are missing between others", count(lost)))
-            .advise("read shares and rates with care; a larger ring or fewer spans loses less"),
+            .because(format!("{} steps are missing", count(lost)))
+            .advise("treat shares and rates with caution; a larger ring or fewer spans loses less"),
     )
 }
 
@@ -63,7 +63,7 @@ fn overlapping(evidence: &Evidence<'_>) -> Option<Finding> {
     if more <= TOLERANCE {
         return None;
     }
-    let summary = format!("phases take {} of the time twice: they overlap, or lie on several threads", percent(more));
+    let summary = format!("phases take {} of the time twice: they overlap, or run on several threads", percent(more));
     let finding = Finding::of_run(Kind::Bookkeeping, Confidence::High, None, summary);
     let finding = finding.because("only the outermost phase of the training thread counts in a step");
     Some(finding.advise("make inner phases plain spans, and keep phases to the thread that runs the steps"))
@@ -80,5 +80,5 @@ fn lost(evidence: &Evidence<'_>) -> Option<Finding> {
     }
     let summary = format!("{} events are missing, {} of all: phases may be short of them", count(lost), percent(share));
     let finding = Finding::of_run(Kind::Bookkeeping, Confidence::High, None, summary);
-    Some(finding.advise("publish fewer spans, or follow the session closer"))
+    Some(finding.advise("publish fewer spans, or follow the session more closely"))
 }

@@ -16,9 +16,9 @@ use crate::findings::signals;
 
 /// Share of a core's time that the host takes from which on it is said.
 const STEAL: f64 = 0.05;
-/// Share of the time in which something waits for a CPU from which on it is said.
+/// Share of the time in which some process waits for a CPU from which on it is said.
 const PRESSURE: f64 = 0.25;
-/// Times a second that the CPU is taken from the training thread from which on it is said.
+/// Times a second that the training thread is preempted from which on it is said.
 const TAKEN_PER_S: f64 = 10.0;
 /// Kernels without pressure information tell only by what was taken: then it must be so many times a second.
 const TAKEN_PER_S_ALONE: f64 = 200.0;
@@ -56,7 +56,7 @@ impl Check for Contention {
             taken_per_s: taken_per_s(evidence),
         };
         if steal.is_none() && signs == Signs::default() {
-            let reason = "neither waits for a CPU, context switches, steal nor CPU pressure are recorded";
+            let reason = "CPU waits, context switches, steal and CPU pressure are not recorded";
             return Outcome::NotEnough(reason.to_owned());
         }
         let found = [stolen(evidence, steal), contended(evidence, &span, &signs)];
@@ -127,11 +127,11 @@ fn waiting(evidence: &Evidence<'_>, share: f64, signs: &Signs) -> Finding {
     let summary = format!("{thread} waits for a CPU {} of the time, ready to run", percent(share));
     let mut finding = Finding::of_run(Kind::Contention, Confidence::High, Some(share), summary);
     if let Some(taken) = signs.taken_per_s {
-        finding = finding.because(format!("the CPU is taken from it {} times a second", count(taken.round() as u64)));
+        finding = finding.because(format!("it is preempted {} times a second", count(taken.round() as u64)));
     }
     match signs.pressure {
         Some(share) => {
-            finding.because(format!("something on the machine waits for a CPU {} of the time", percent(share)))
+            finding.because(format!("some process on the machine waits for a CPU {} of the time", percent(share)))
         }
         None => finding,
     }
@@ -154,11 +154,11 @@ fn taken_away(evidence: &Evidence<'_>, signs: &Signs, quiet: Option<&Quiet>) -> 
     if taken < least || signs.pressure.is_some_and(|share| share < PRESSURE) || is_harmless {
         return None;
     }
-    let summary = format!("the CPU is taken from the training thread {} times a second", count(taken.round() as u64));
+    let summary = format!("the training thread is preempted {} times a second", count(taken.round() as u64));
     let confidence = if signs.pressure.is_some() { Confidence::High } else { Confidence::Medium };
     let finding = Finding::of_run(Kind::Contention, confidence, share, summary);
     Some(match signs.pressure {
-        Some(share) => finding.because(format!("something waits for a CPU {} of the time", percent(share))),
+        Some(share) => finding.because(format!("some process waits for a CPU {} of the time", percent(share))),
         None => finding,
     })
 }
@@ -167,16 +167,15 @@ fn taken_away(evidence: &Evidence<'_>, signs: &Signs, quiet: Option<&Quiet>) -> 
 fn who_has_it(evidence: &Evidence<'_>, span: &Range<u64>, finding: Finding) -> Finding {
     let cores = |name: &str| signals::rate_per_s(evidence.store, name, span).map(|ns| ns / 1e9);
     let Some((own, all)) = cores("process.cpu_time").zip(cores("machine.cpu.busy")) else {
-        return finding.advise("see what else runs on the machine (top), or give the training cores of its own");
+        return finding.advise("see what else runs on the machine (top), or pin the training to cores of its own");
     };
     let others = (all - own).max(0.0);
-    let finding = finding.because(format!(
-        "this process uses {own:.2} of the {all:.2} cores that are at work, other programs {others:.2}"
-    ));
+    let finding =
+        finding.because(format!("this process uses {own:.2} of {all:.2} busy cores, other programs {others:.2}"));
     if own > OWN * all {
-        finding.advise("use fewer threads: they take the CPU from each other")
+        finding.advise("use fewer threads: they compete for the cores")
     } else {
-        finding.advise("see what else runs on the machine (top), or give the training cores of its own")
+        finding.advise("see what else runs on the machine (top), or pin the training to cores of its own")
     }
 }
 
@@ -213,8 +212,8 @@ impl Quiet {
     fn in_words(&self) -> String {
         let time = duration(self.inside_ns as u64);
         match self.taken {
-            0 => format!("a step that keeps its CPU takes {time}"),
-            taken => format!("a step from which it is taken at most {} times takes {time}", count(taken)),
+            0 => format!("a step that is not preempted takes {time}"),
+            taken => format!("a step that is preempted at most {} times takes {time}", count(taken)),
         }
     }
 }

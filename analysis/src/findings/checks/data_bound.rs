@@ -75,7 +75,7 @@ fn few_wait(evidence: &Evidence<'_>, slot: PhaseSlot, mean_ns: f64) -> Option<St
     let all: f64 = waits.iter().sum();
     let tenth: f64 = waits[..waits.len().div_ceil(10)].iter().sum();
     Some(format!(
-        "half of the steps wait no longer than {}; a tenth of them has {} of the waiting",
+        "half of the steps wait at most {}; the slowest tenth accounts for {} of the waiting",
         duration(usual_ns as u64),
         percent(tenth / all)
     ))
@@ -86,7 +86,7 @@ fn cause(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
     let workers = evidence.store.tracks().iter().filter(|track| track.role == TrackRole::Loader).count();
     let queue = emptiest_queue(evidence);
     if let Some((name, empty)) = &queue {
-        finding = finding.because(format!("\"{name}\" is empty at {} of its readings", percent(*empty)));
+        finding = finding.because(format!("\"{name}\" is empty in {} of its readings", percent(*empty)));
     }
     finding = match workers {
         0 => finding.because("no loader thread publishes"),
@@ -94,9 +94,8 @@ fn cause(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
         n => finding.because(format!("{n} loader threads")),
     };
     match queue {
-        Some((_, empty)) if empty <= READY => {
-            finding.advise("batches are ready while the loop waits: look at what it does to take one")
-        }
+        Some((_, empty)) if empty <= READY => finding
+            .advise("batches are ready while the loop waits: look at how it fetches one (copies, pinning, locks)"),
         Some((_, empty)) if empty >= EMPTY => {
             finding.confidence = Confidence::High;
             make_more(evidence, finding.advise("the loader is slower than the loop: make its batches cheaper"))
@@ -104,8 +103,8 @@ fn cause(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
         None if workers == 0 => make_more(
             evidence,
             finding
-                .because("batches are likely made by the training thread")
-                .advise("make batches ahead on threads or processes of their own"),
+                .because("the training thread probably makes the batches")
+                .advise("prepare batches ahead in worker threads or processes"),
         ),
         _ => make_more(evidence, finding),
     }
@@ -117,11 +116,11 @@ fn make_more(evidence: &Evidence<'_>, finding: Finding) -> Finding {
     match busy {
         Some(busy) if busy >= NO_CORE_FREE => finding
             .because(format!("the machine's cores are {} busy", percent(busy)))
-            .advise("more workers find no free core: make batches cheaper, or make them once and keep them"),
+            .advise("more workers would find no free core: make batches cheaper, or cache them"),
         Some(busy) => finding
             .because(format!("the machine's cores are {} busy", percent(busy)))
             .advise("try more workers: cores are free"),
-        None => finding.advise("try more workers, or batches that are made once and kept"),
+        None => finding.advise("try more workers, or cache batches"),
     }
 }
 

@@ -34,7 +34,9 @@ impl Check for Denormals {
             name.contains("denormal") || name.contains("subnormal")
         };
         let Some(counter) = evidence.store.counters().iter().find(speaks) else {
-            return Outcome::NotEnough("times do not tell: publish a counter of \"denormals\" to know".to_owned());
+            return Outcome::NotEnough(
+                "times alone do not show them: publish a counter \"denormals\" to know".to_owned(),
+            );
         };
         let mut counts = vec![None; evidence.rows.len()];
         for point in counter.series.points() {
@@ -64,7 +66,7 @@ fn related(evidence: &Evidence<'_>, name: &str, counts: &[Option<f64>]) -> Outco
     let r = correlation(&pairs).unwrap_or(0.0);
     let mean = known.iter().map(|(_, n)| n).sum::<f64>() / known.len() as f64;
     let Some(without_ns) = time(false).filter(|ns| with_ns > *ns && r >= RELATED) else {
-        let summary = format!("denormal numbers turn up, {} a step; what they cost cannot be told", quantity(mean));
+        let summary = format!("denormal numbers occur, {} a step; their cost cannot be measured", quantity(mean));
         return advised(Finding::of_run(Kind::Denormals, Confidence::Low, None, summary)).into();
     };
     let more = with_ns - without_ns;

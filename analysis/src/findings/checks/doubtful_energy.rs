@@ -87,7 +87,7 @@ impl<'a> Counter<'a> {
             percent(share)
         );
         let readings = count(readings as u64);
-        let evidence = format!("{readings} readings; it stood still for up to {}", duration(longest_ns));
+        let evidence = format!("{readings} readings; it did not change for up to {}", duration(longest_ns));
         let advice = format!("compare energy over much longer than {}", duration(longest_ns.max(MOMENT)));
         Some(note(summary).because(evidence).advise(advice))
     }
@@ -108,7 +108,7 @@ impl<'a> Counter<'a> {
         let (name, other) = (&self.signal.name, &other.signal.name);
         let summary = format!("{other} is always {usual:.4} of {name}: one of the two is computed, not measured");
         let evidence = format!("in {} readings the ratio varies by less than 0.1 %", count(ratios.len() as u64));
-        Some(note(summary).because(evidence).advise("count only one of them as measured, and find out which it is"))
+        Some(note(summary).because(evidence).advise("count only one of them as measured, and find out which"))
     }
 }
 

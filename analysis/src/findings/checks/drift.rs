@@ -38,8 +38,10 @@ impl Check for Drift {
             return too_few_steps(evidence);
         }
         if evidence.wall_ns < LEAST_NS {
-            let reason =
-                format!("{} of steps: other programs come and go in that time", duration(evidence.wall_ns as u64));
+            let reason = format!(
+                "{} of steps are too short: other programs come and go in that time",
+                duration(evidence.wall_ns as u64)
+            );
             return Outcome::NotEnough(reason);
         }
         let ratio = |row: usize| {

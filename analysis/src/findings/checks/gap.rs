@@ -49,7 +49,7 @@ impl Check for Gap {
         let device = evidence.store.device().filter(|device| device.steps().total() > 0);
         if device.is_some_and(|device| !device.is_synchronised()) {
             let reason =
-                "the host hands its work to a device and may wait for it in no phase; the device's gap tells more";
+                "the host hands its work to a device and may wait for it outside every phase; see the device's own gap";
             return Outcome::NotEnough(reason.to_owned());
         }
         let between: f64 = evidence.between_ns.iter().sum();
@@ -74,7 +74,7 @@ impl Check for Gap {
         let places = long.iter().take(PLACES_LISTED).map(|row| evidence.place(*row, sentence(row))).collect();
         let where_ = if has_phases { "outside every phase" } else { "between steps" };
         let filled = filled(evidence);
-        let mut summary = format!("{} of the wall time lies {where_}", percent(share));
+        let mut summary = format!("{} of the wall time is {where_}", percent(share));
         if !filled.is_empty() {
             let named = |filling: &Filling| format!("{} of it in \"{}\"", percent(filling.share), filling.name);
             summary += &format!(", {}", filled.iter().map(named).collect::<Vec<String>>().join(", "));
@@ -86,7 +86,7 @@ impl Check for Gap {
         }
         if alone > 0 {
             let times = if alone == 1 { "once".to_owned() } else { format!("{} times", count(alone as u64)) };
-            summary += &format!("; {times} far more time than usual passes between two steps");
+            summary += &format!("; {times} the time between two steps is far longer than usual");
         }
         let claim = if has_phases { Claim::Phase(PhaseSlot::GAP) } else { claim_between(evidence) };
         let finding = Finding::of_run(Kind::Gap, Confidence::High, Some(share), summary).claiming(claim);
@@ -120,13 +120,13 @@ fn advised(finding: Finding, filled: &[Filling], is_between: bool) -> Finding {
         return finding.advise(if is_between {
             "measure what the loop does between steps: fetching data, logging, reading results back from the device"
         } else {
-            "name the rest of the step: part of it lies in no phase"
+            "add phases for the rest of the step: part of it is outside every phase"
         });
     }
     let name = &filled[0].name;
     let is_evaluation = ["eval", "valid", "test"].iter().any(|word| name.to_lowercase().contains(word));
     finding.advise(if is_evaluation {
-        format!("make \"{name}\" a phase `validation`, and it is no gap; evaluate less often, or on fewer batches")
+        format!("make \"{name}\" a phase `validation`, so that it does not count as gap; evaluate less often, or on fewer batches")
     } else {
         format!("look at what \"{name}\" does: do it less often, or on another thread")
     })
@@ -158,7 +158,7 @@ fn explain(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
     }
     let (what, wall, inside) = whole_epochs(evidence);
     finding.because(format!(
-        "timers around steps add up to {} {what}, the clock on the wall shows {}",
+        "timers around steps add up to {} {what}, the wall clock shows {}",
         duration(inside.max(0.0) as u64),
         duration(wall as u64)
     ))

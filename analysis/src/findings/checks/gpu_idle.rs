@@ -64,15 +64,15 @@ fn of_gpu(evidence: &Evidence<'_>, gpu: u32) -> Option<Finding> {
     }
     let readings = format!("{}: {} readings", signal.source, count(values.len() as u64));
     let finding = if bound > read {
-        let summary = format!("GPU {gpu} is idle at least {} of the time, whatever its readings say", percent(bound));
+        let summary = format!("GPU {gpu} is idle at least {} of the time, despite its readings", percent(bound));
         Finding::of_run(Kind::GpuIdle, Confidence::Medium, Some(bound), summary)
-            .because("between two steps of the table nothing is handed to it, if steps were timed to their end")
-            .because(format!("{readings}, which say {} idle: of steps alone", percent(read)))
+            .because("the table has no GPU work between two steps, if steps were timed to their end")
+            .because(format!("{readings}, which say {} idle, but cover only steps", percent(read)))
     } else {
         let summary = format!("GPU {gpu} has no kernel running {} of the time", percent(read));
         Finding::of_run(Kind::GpuIdle, Confidence::High, Some(read), summary).because(readings)
     };
-    let finding = finding.because("this counts time without any kernel: a busy GPU may still be used badly");
+    let finding = finding.because("this counts time without any kernel: a busy GPU may still be underused");
     Some(explained(evidence, finding))
 }
 
@@ -95,6 +95,6 @@ fn explained(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
         finding = finding.because(format!("{} of the time is {phase}", percent(evidence.share(ns))));
     }
     finding
-        .because("the GPU's time: it passes while the run does what the other findings tell")
-        .advise("larger batches, fewer small kernels (CUDA graphs, fusion), or data that comes sooner")
+        .because("this is GPU time: other findings show what the run does meanwhile")
+        .advise("use larger batches or fewer, larger kernels (CUDA graphs, fusion), or load data sooner")
 }

@@ -57,9 +57,9 @@ fn throttled(evidence: &Evidence<'_>, gpu: u32) -> Option<Finding> {
     finding.severity = super::super::finding::Severity::of_share(all);
     finding = finding.because(format!("{} says so", signal.source));
     if let Some((least, most)) = clock_range(evidence, gpu) {
-        finding = finding.because(format!("its clock lies between {least:.0} and {most:.0} MHz"));
+        finding = finding.because(format!("its clock is between {least:.0} and {most:.0} MHz"));
     }
-    Some(finding.advise("see to its cooling and its power limit (nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE)"))
+    Some(finding.advise("check its cooling and its power limit (nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE)"))
 }
 
 /// A tenth of the SM clock's readings lies below the first number, a tenth above the second.

@@ -107,13 +107,13 @@ fn finding(evidence: &Evidence<'_>, span: &Range<u64>, of: MemoryOf, lowest: [f6
         format!("{of} grows from {} to {}, {} a step", bytes(first), bytes(last), bytes(grown / steps.max(1.0)));
     let mut finding = Finding::of_run(Kind::MemoryGrowth, Confidence::Medium, None, summary)
         .because(format!("it rises in {rises} of {} stretches and is not levelling off", STRETCHES - 1))
-        .advise("look for what is kept from step to step: losses with their graph, lists of results, caches");
+        .advise("look for objects kept from step to step: losses with their graph, lists of results, caches");
     finding.severity = Severity::Major;
     if !matches!(of, MemoryOf::Gpu(_))
         && let Ok(free) = evidence.store.hardware().reading("machine.memory.available")
     {
-        finding =
-            finding.because(format!("the machine's free memory lasts for {} more", duration((free / per_ns) as u64)));
+        finding = finding
+            .because(format!("the machine's free memory will last another {}", duration((free / per_ns) as u64)));
     }
     Some(finding)
 }

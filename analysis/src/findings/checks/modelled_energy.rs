@@ -43,7 +43,7 @@ impl Check for ModelledEnergy {
 fn nothing_measured(evidence: &Evidence<'_>) -> &'static str {
     let loads = ["machine.cpu.busy", "process.cpu_time"];
     if loads.iter().any(|name| evidence.store.signals().find(name).is_some()) {
-        "no counter of energy is recorded; what is told of it is modelled from the load, and labelled so"
+        "no energy counter is recorded; energy is modelled from the load and labelled as modelled"
     } else {
         "no energy or power is recorded"
     }
@@ -51,7 +51,8 @@ fn nothing_measured(evidence: &Evidence<'_>) -> &'static str {
 
 fn finding(evidence: &Evidence<'_>, signal: &Signal) -> Option<Finding> {
     let source = signal.source.to_lowercase();
-    let advice = "compare it with nothing measured; use the CPU's or GPU's own energy counters where they can be read";
+    let advice =
+        "do not compare it with measured energy; use the CPU's or GPU's own energy counters where they can be read";
     if ["model", "tdp", "estimate"].iter().any(|word| source.contains(word)) {
         let summary = format!("{} is modelled, not measured", signal.name);
         let finding = Finding::of_run(Kind::ModelledEnergy, Confidence::High, None, summary);
@@ -62,7 +63,7 @@ fn finding(evidence: &Evidence<'_>, signal: &Signal) -> Option<Finding> {
         None => (constant_in_steps(evidence, signal)?, " times each step's own time"),
     };
     let summary =
-        format!("{} is a constant {} W{by}, as if it were modelled and not measured", signal.name, quantity(watts));
+        format!("{} is a constant {} W{by}, so it is probably modelled, not measured", signal.name, quantity(watts));
     let finding = Finding::of_run(Kind::ModelledEnergy, Confidence::Medium, None, summary);
     Some(finding.because(format!("its source: {}", signal.source)).advise(advice))
 }

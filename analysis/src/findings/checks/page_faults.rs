@@ -86,9 +86,7 @@ fn storms(evidence: &Evidence<'_>) -> Option<Finding> {
         .claiming(Claim::Steps(storms.iter().map(|row| StepCost::excess(*row, evidence.excess_ns(*row))).collect()))
         .because(format!("{} page faults in a usual step", count(usual as u64)))
         .because(format!("about {} for each of these faults", duration((cost / all.max(1) as f64) as u64)))
-        .advise(
-            "keep large buffers instead of taking them from the system anew (a pool, or M_MMAP_THRESHOLD of malloc)",
-        );
+        .advise("reuse large buffers instead of allocating them again (a pool, or malloc's M_MMAP_THRESHOLD)");
     Some(finding)
 }
 
@@ -98,7 +96,7 @@ fn reclaim(evidence: &Evidence<'_>, span: &std::ops::Range<u64>) -> Option<Optio
     if share < RECLAIM {
         return Some(None);
     }
-    let summary = format!("something waits {} of the time for the system to reclaim memory", percent(share));
+    let summary = format!("some process waits {} of the time for the system to reclaim memory", percent(share));
     let mut finding = Finding::of_run(Kind::PageFaults, Confidence::Medium, Some(share), summary)
         .claiming(Claim::Everywhere(share))
         .because("/proc/pressure/memory, of the whole machine")

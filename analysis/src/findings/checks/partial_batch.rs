@@ -21,7 +21,7 @@ impl Check for PartialBatches {
             return too_few_steps(evidence);
         }
         if evidence.rows.iter().all(|row| batch_size(row).is_none()) {
-            return Outcome::NotEnough("the program does not tell the size of its batches".to_owned());
+            return Outcome::NotEnough("the program does not report batch sizes".to_owned());
         }
         let Some(full) = evidence.shape.full else { return Outcome::Nothing };
         let partial: Vec<usize> = (0..evidence.rows.len()).filter(|row| evidence.shape.is_partial[*row]).collect();
@@ -67,11 +67,11 @@ fn finding(evidence: &Evidence<'_>, full: u64, partial: &[usize], partial_ns: f6
         if line.base > 0.1 * full_ns {
             let per = line.base / full_ns;
             finding =
-                finding.because(format!("{} of a full step is a cost of its own, whatever the batch", percent(per)));
+                finding.because(format!("{} of a full step is fixed cost, whatever the batch size", percent(per)));
         }
     } else {
         finding.confidence = Confidence::Medium;
         finding = finding.because("the size of the batch does not explain the time: other things vary more".to_owned());
     }
-    finding.advise("look at full batches alone; compare by sample or edge, not by step")
+    finding.advise("look only at full batches; compare per sample or edge, not per step")
 }

@@ -68,10 +68,10 @@ impl Check for Spikes {
         let mut finding = Finding::of_run(Kind::Spike, Confidence::High, Some(share), summary)
             .at(places, spikes.len() as u64)
             .claiming(Claim::Steps(spikes.iter().map(|row| StepCost::excess(*row, evidence.excess_ns(*row))).collect()))
-            .because(format!("a step's time varies by ± {} otherwise", duration(evidence.noise_ns as u64)));
+            .because(format!("other steps vary by ± {}", duration(evidence.noise_ns as u64)));
         finding.severity = Severity::of_share(share);
         if let Some(line) = rhythm(evidence, &spikes) {
-            finding = finding.because(line).advise("look for what the program does every so many steps");
+            finding = finding.because(line).advise("look for work that the program does every so many steps");
         }
         finding.advise("open one of these steps: its phases, marks, page faults and context switches").into()
     }
@@ -151,7 +151,7 @@ impl<'a> Usual<'a> {
             parts.push(format!("{} page faults", count(usage.minor_faults)));
         }
         if many(usage.involuntary_switches, self.involuntary, 3.0) {
-            parts.push(format!("the CPU taken away {} times", count(usage.involuntary_switches)));
+            parts.push(format!("{} preemptions", count(usage.involuntary_switches)));
         }
         (!parts.is_empty()).then(|| format!(", with {}", parts.join(" and ")))
     }

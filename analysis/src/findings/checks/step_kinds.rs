@@ -29,7 +29,7 @@ impl Check for StepKinds {
         let steps = kinds.iter().map(steps).collect::<Vec<String>>().join(", ");
         let mut finding = Finding::of_run(Kind::StepKinds, Confidence::High, None, summary)
             .because(format!("steps and their median: {steps}"))
-            .advise("compare steps of one kind; if their batches differ, tell the size of the batch");
+            .advise("compare steps of one kind; if their batches differ, report the batch size");
         finding.severity = Severity::Note;
         finding.count = kinds.len() as u64;
         finding.into()

@@ -35,7 +35,7 @@ impl Check for TinyBatches {
             return too_few_steps(evidence);
         }
         let Some((size, of)) = usual_size(evidence) else {
-            return Outcome::NotEnough("the program does not tell the size of its batches".to_owned());
+            return Outcome::NotEnough("the program does not report batch sizes".to_owned());
         };
         let edges = evidence.median_of(|row| row.batch().edges.map(|edges| edges as f64)).unwrap_or(0.0);
         if size > TINY || edges > FEW_EDGES as f64 {
@@ -44,7 +44,7 @@ impl Check for TinyBatches {
         let phase = |name| evidence.store.phase(name).map_or(0.0, |phase| evidence.phase_total_ns(phase.slot));
         let (work, fixed) = (phase(FORWARD) + phase(BACKWARD), phase(OPTIMIZER));
         if work == 0.0 || fixed == 0.0 {
-            return Outcome::NotEnough("the program does not tell forward, backward and optimizer apart".to_owned());
+            return Outcome::NotEnough("the program does not separate forward, backward and optimizer".to_owned());
         }
         let of_computing = fixed / (work + fixed);
         if of_computing < FIXED {
@@ -71,8 +71,7 @@ fn finding(evidence: &Evidence<'_>, size: u64, of: &str, of_computing: f64, shar
     let step_ns = evidence.median_of(|row| Some(row.period_ns() as f64)).unwrap_or(0.0);
     let of = if size == 1 { of.trim_end_matches('s') } else { of };
     let summary = format!(
-        "batches of {} {of} are so small that the optimizer, which costs the same whatever the batch, takes {} of the \
-         time that computes",
+        "batches of {} {of} are so small that the optimizer, which costs the same whatever the batch, takes {} of the compute time",
         count(size),
         percent(of_computing)
     );
@@ -80,8 +79,8 @@ fn finding(evidence: &Evidence<'_>, size: u64, of: &str, of_computing: f64, shar
     let claim = evidence.store.phase(OPTIMIZER).map(|phase| Claim::Phase(phase.slot));
     Finding { claim, ..finding }
         .because(format!("a step takes {}, {} for each of its {of}", duration(step_ns as u64), each(step_ns, size)))
-        .because("calling the library and launching its kernels costs the same whatever the batch, too")
-        .advise("make batches larger, as far as memory and the training allow, and compare time by sample")
+        .because("library calls and kernel launches also cost the same whatever the batch size")
+        .advise("make batches larger, as far as memory and the training allow, and compare time per sample")
         .advise("otherwise do more in one call: a fused optimizer (fused=True), or torch.compile")
 }
 

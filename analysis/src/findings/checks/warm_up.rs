@@ -49,7 +49,7 @@ impl Check for WarmUp {
         Finding::of_run(Kind::WarmUp, Confidence::High, None, summary)
             .at(vec![place], 1)
             .because("they come before the first three steps in a row that take at most 1.2 x the usual time")
-            .advise(format!("leave them out of means and percentiles (--skip-steps {})", evidence.warm_up.len()))
+            .advise(format!("exclude them from means and percentiles (--skip-steps {})", evidence.warm_up.len()))
             .into()
     }
 }

@@ -51,7 +51,7 @@ fn all_reduce(evidence: &SideBySide<'_>) -> Option<Finding> {
     }
     let usual_ns = median(&mut times)?;
     let summary = format!(
-        "the all-reduce itself takes {} of the time, {} a step, after the slowest rank has come",
+        "the all-reduce itself takes {} of the time, {} a step, after the slowest rank has arrived",
         percent(share),
         duration(usual_ns as u64)
     );
@@ -59,8 +59,8 @@ fn all_reduce(evidence: &SideBySide<'_>) -> Option<Finding> {
     Some(
         Finding::of_run(Kind::CommunicationBound, Confidence::High, Some(share), summary)
             .because(format!("{} copies exchange gradients over {}", ranks.copies, engine(&ranks.engine)))
-            .advise("do more work between all-reduces: larger batches, or gradients of several batches at once")
-            .advise("begin the all-reduce of the last layers while the first ones are still in backward"),
+            .advise("do more work between all-reduces: larger batches, or gradient accumulation")
+            .advise("overlap the all-reduce of the last layers with the backward pass of the first ones"),
     )
 }
 
@@ -78,18 +78,18 @@ fn hand_over(evidence: &SideBySide<'_>) -> Option<Finding> {
     }
     let late = median_of(|step| step.share(|stage| stage.late_ns))?;
     let summary = format!(
-        "a step takes its stages {}, where the recurrence with their own times says {}: handing over takes the rest",
+        "a step takes {}, but {} by the stages' own times: transfers between stages take the rest",
         duration(took_ns as u64),
         duration(planned_ns as u64)
     );
     Some(
         Finding::of_run(Kind::CommunicationBound, Confidence::Medium, Some(share), summary)
-            .because(format!("stages have what they need and do not work yet {} of the time", percent(late)))
+            .because(format!("stages have their input but do not run yet {} of the time", percent(late)))
             .because(format!("{} stages hand over through {}", place.stages, engine(&place.engine)))
             .advise("use fewer, larger micro-batches, or cut the model where activations are small"),
     )
 }
 
 fn engine(name: &str) -> &str {
-    if name.is_empty() { "an engine that has no name" } else { name }
+    if name.is_empty() { "an unnamed engine" } else { name }
 }

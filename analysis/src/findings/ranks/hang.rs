@@ -21,11 +21,13 @@ impl Check for Hangs {
             finding = finding.because(stuck.sentence());
         }
         let advice = match hang.holding.first().map(|stuck| &stuck.doing) {
-            Some(Doing::Data(_)) => "look at what the loader of that rank is at: a lock, a full disk, a dead worker",
+            Some(Doing::Data(_)) => "see what that rank's loader is doing: a lock, a full disk, a dead worker",
             Some(Doing::Together(_) | Doing::Neighbour(_)) => {
-                "every rank must come to the same meetings in the same order: look for a branch that only some take"
+                "every rank must call the same collectives in the same order: look for a branch that only some ranks take"
             }
-            Some(doing) if doing.is_absent() => "end the run: the others would wait for ever; see why that rank left",
+            Some(doing) if doing.is_absent() => {
+                "stop the run, because the others wait for ever; then see why that rank left"
+            }
             _ => "look at that rank's stack, such as with gdb -p or py-spy dump",
         };
         finding.advise(advice).into()

@@ -18,7 +18,7 @@ impl Check for Oversubscribed {
         let known = |rank: &&Rank<'_>| rank.place.threads > 0 && rank.place.host_ranks > 0 && rank.place.host_cores > 0;
         let known: Vec<&Rank<'_>> = evidence.ranks.all().iter().filter(known).collect();
         if known.is_empty() {
-            return Outcome::NotEnough("ranks do not say how many threads and cores they have".to_owned());
+            return Outcome::NotEnough("ranks do not report how many threads and cores they have".to_owned());
         }
         let wanted = |rank: &Rank<'_>| u64::from(rank.place.threads) * u64::from(rank.place.host_ranks);
         let excess = |rank: &&Rank<'_>| wanted(rank) as f64 / f64::from(rank.place.host_cores);
@@ -39,7 +39,7 @@ impl Check for Oversubscribed {
         let finding = Finding::of_run(Kind::Oversubscribed, Confidence::High, None, summary);
         Finding { severity: Severity::Minor, ..finding }
             .because(format!("{} threads want {} cores at the same time", wanted(worst), place.host_cores))
-            .because("times of such a run do not tell how it scales")
+            .because("such a run does not show how training scales")
             .advise("use fewer ranks or fewer threads a rank, or more cores")
             .into()
     }

@@ -55,7 +55,7 @@ fn outcome(
 ) -> Outcome {
     let peers = evidence.peers();
     if peers.is_empty() {
-        return Outcome::NotEnough("no two ranks compute the same".to_owned());
+        return Outcome::NotEnough("no two ranks do the same work".to_owned());
     }
     if !evidence.has_steps() {
         return evidence.too_few_steps();
@@ -181,7 +181,7 @@ fn straggler(evidence: &SideBySide<'_>, found: &Slow) -> Finding {
             .advise("give every rank batches of equal work: shard by edges, not by nodes or files"),
         Some(_) => finding
             .because("its batches are as large as those of the others")
-            .advise(format!("see what else runs where it computes ({place}), and whether that is slower")),
+            .advise(format!("see what else runs on {place}, and whether that is slower")),
         None => finding.advise(format!("compare the work of its batches, and what else runs on {place}")),
     }
 }

@@ -67,7 +67,7 @@ fn of_copy(evidence: &SideBySide<'_>, copy: u32) -> Result<Option<Finding>, Stri
     let confidence = if step.balanced.blocks.is_some() { Confidence::High } else { Confidence::Medium };
     let costs: Vec<String> = step.stages.iter().map(|stage| duration(stage.cost.both_ns() as u64)).collect();
     let finding = Finding::of_run(Kind::Imbalance, confidence, Some(share), summary)
-        .because(format!("a micro-batch takes the stages {}", costs.join(", ")))
+        .because(format!("time of a micro-batch by stage: {}", costs.join(", ")))
         .because(format!(
             "stages are idle {} of the time: even ones would be {}, these by the recurrence {}",
             percent(step.bubble()),

@@ -95,14 +95,14 @@ fn what_cannot_be_counted_is_said_so() {
     let unsaid = UnevenRun { training_set: None, ..UnevenRun::default() };
     assert_eq!(reason(&unsaid).as_deref(), Some("no rank says how large the training set is"));
     let short = UnevenRun { skips: Some((0, 15)), ..UnevenRun::default() };
-    assert_eq!(reason(&short).as_deref(), Some("no epoch is over yet on all ranks"));
+    assert_eq!(reason(&short).as_deref(), Some("no epoch is complete on all ranks yet"));
 }
 
 #[test]
 fn communication_is_what_the_last_rank_to_come_still_waits() {
     let finding = only(of(&UnevenRun { reduce_ns: 20 * MS, ..UnevenRun::default() }));
     assert_eq!(finding.kind, Kind::CommunicationBound);
-    assert!(finding.summary.contains("20.0 ms a step, after the slowest rank has come"), "{}", finding.summary);
+    assert!(finding.summary.contains("20.0 ms a step, after the slowest rank has arrived"), "{}", finding.summary);
     let slow_hands = PipelineRun { hand_over_ns: 20 * MS, ..PipelineRun::default() };
     let finding = only(findings(&run(&slow_hands.sessions())));
     assert!(finding.summary.starts_with("a step takes its stages 168 ms"), "{}", finding.summary);

@@ -70,7 +70,7 @@ impl Epoch {
 fn epoch(ranks: &[&Rank<'_>], with_last: bool) -> Result<Epoch, String> {
     let newest = |rank: &&Rank<'_>| newest_whole_epoch(rank, with_last);
     let epochs: Option<Vec<u64>> = ranks.iter().map(newest).collect();
-    let number = epochs.and_then(|epochs| epochs.into_iter().min()).ok_or("no epoch is over yet on all ranks")?;
+    let number = epochs.and_then(|epochs| epochs.into_iter().min()).ok_or("no epoch is complete on all ranks yet")?;
     let mut found = Epoch { number, work: Vec::new(), batch: 0 };
     for rank in ranks {
         let rows = rows(rank).filter(|row| row.epoch() == number);

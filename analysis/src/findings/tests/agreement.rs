@@ -24,7 +24,7 @@ fn what_contention_lengthens_is_not_told_twice_and_it_stands_first() {
     let data = found(&findings, Kind::DataBound);
     assert!(data.summary.contains("waits for data 59 % of the time"), "{}", data.summary);
     assert!((data.share.unwrap() - 0.587 * 0.6).abs() < 0.01, "{data:#?}");
-    assert!(data.evidence.iter().any(|line| line.contains("told under CPU contention already")), "{data:#?}");
+    assert!(data.evidence.iter().any(|line| line.contains("already counted under CPU contention")), "{data:#?}");
     assert!(shares(&findings) < 1.0, "{findings:#?}");
 }
 
@@ -66,7 +66,7 @@ fn a_spike_at_a_mark_is_the_marks() {
     let (stall, spike) = (found(&findings, Kind::Stall), found(&findings, Kind::Spike));
     assert!(stall.share.unwrap() > 0.1 && spike.share.unwrap() < 0.01, "{findings:#?}");
     assert_eq!((stall.severity, spike.severity), (Severity::Major, Severity::Note));
-    assert!(spike.evidence.iter().any(|line| line.contains("told under stalls at marks")), "{spike:#?}");
+    assert!(spike.evidence.iter().any(|line| line.contains("already counted under stalls at marks")), "{spike:#?}");
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn a_table_that_leaves_time_between_its_steps_bounds_the_gpus_work() {
     assert_says(
         idle,
         Kind::GpuIdle,
-        &["GPU 0 is idle at least 50 % of the time, whatever its readings say", "say 3.0 % idle"],
+        &["GPU 0 is idle at least 50 % of the time, despite its readings", "say 3.0 % idle"],
     );
     assert_eq!(idle.confidence, Confidence::Medium);
 }

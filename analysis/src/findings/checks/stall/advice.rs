@@ -7,15 +7,15 @@ pub(super) fn advice(name: &str) -> &'static str {
     let name = name.to_lowercase();
     let speaks_of = |words: &[&str]| words.iter().any(|word| name.contains(word));
     if speaks_of(&["gc", "garbage"]) {
-        "collect garbage between epochs instead of at any time, or freeze what lives long"
+        "collect garbage between epochs instead of at any time, or freeze long-lived objects (gc.freeze)"
     } else if speaks_of(&["checkpoint", "save"]) {
         "write checkpoints from another thread, or less often"
     } else if speaks_of(&["eval", "valid", "test"]) {
-        "evaluation is work of its own: keep it out of a training step's time"
+        "evaluate outside the timed training step"
     } else if speaks_of(&["epoch"]) {
-        "see what is set up again for every epoch, such as the loader's workers"
+        "look for what every epoch sets up again, such as the loader's workers"
     } else {
-        "see what the program does at these marks"
+        "look at what the program does at these marks"
     }
 }
 

@@ -38,7 +38,7 @@ impl Check for Stalls {
         let found: Vec<Finding> = by_text.iter().filter_map(|(text, marked)| finding(evidence, text, marked)).collect();
         match by_text.iter().find(|(_, marked)| is_everywhere(evidence, marked)) {
             Some((text, _)) if found.is_empty() => Outcome::NotEnough(format!(
-                "\"{text}\" is set at nearly every step and says no duration: there is nothing to compare with"
+                "\"{text}\" marks nearly every step and has no duration, so there are no other steps to compare with"
             )),
             _ => found.into(),
         }

@@ -44,8 +44,8 @@ pub(super) fn finding(evidence: &Evidence<'_>, text: &str, marked: &Marked) -> O
     let mut finding = Finding::of_run(Kind::Stall, confidence, Some(share), summary)
         .at(places, stalls.len() as u64)
         .claiming(Claim::Steps(stalls.iter().map(|effect| effect.claim()).collect()))
-        .because(format!("{} of {} such marks lie where time is lost", stalls.len(), effects.len()))
-        .because(format!("elsewhere {} of the steps are as long", percent(elsewhere)));
+        .because(format!("{} of {} such marks are where time is lost", stalls.len(), effects.len()))
+        .because(format!("{} of the other steps are as long", percent(elsewhere)));
     if marked.outside > 0 {
         finding = finding.because(outside(marked.outside));
     }

@@ -40,7 +40,10 @@ pub(super) fn finding(evidence: &Evidence<'_>, text: &str, marked: &Marked) -> O
     let mut finding = Finding::of_run(Kind::Stall, Confidence::High, Some(share), summary)
         .at(places, marked.count())
         .claiming(Claim::Steps(marked.effects.iter().map(Effect::claim).collect()))
-        .because(format!("{} each on average, as the marks say", duration((own_ns / marked.count() as f64) as u64)));
+        .because(format!(
+            "{} each on average, by the marks' own durations",
+            duration((own_ns / marked.count() as f64) as u64)
+        ));
     if marked.outside > 0 {
         finding = finding.because(super::advice::outside(marked.outside));
     }
