@@ -99,7 +99,7 @@ fn a_session_is_followed_until_its_publisher_dies() {
     session.die();
     let mut rest = String::new();
     out.read_to_string(&mut rest).unwrap();
-    assert!(rest.contains("step 100,") && rest.contains("ended without a word: killed?"), "{rest}");
+    assert!(rest.contains("step 100,") && rest.contains("ended unexpectedly: killed?"), "{rest}");
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::sessions::Sessions;
 
-/// What a mail gateway or a ticket takes without a word.
+/// Small enough to attach to any ticket.
 const MOST_BYTES: usize = 300_000;
 
 fn recordings() -> Vec<PathBuf> {

@@ -360,7 +360,7 @@ fn a_silent_run_and_an_ended_one() {
     let mut app = app_of(&run().bytes());
     update(&mut app, Action::Tick { now: Duration::from_secs(17) });
     assert!(screen(&mut app, 80, 24).contains("silent for 7s"));
-    let ended = State::Ended("ended without a word: killed?".to_owned());
+    let ended = State::Ended("ended unexpectedly: killed?".to_owned());
     update(&mut app, Action::Polled { status: Status { state: ended, live: false, ..live() }, changed: true });
     judge(&mut app);
     insta::assert_snapshot!("ended_80x24", screen(&mut app, 80, 24));

@@ -60,7 +60,7 @@ impl Columns {
                 let Mapping { column, scale, .. } = mapping;
                 let unit = scale.map_or("ms", |scale| scale.name);
                 account.guessed.push(format!(
-                    "{column} lies just before its step, not inside it (inside: --column \"phase:{name}={column}:{unit}\")"
+                    "{column} comes just before its step, not inside it (inside: --column \"phase:{name}={column}:{unit}\")"
                 ));
             }
         }

@@ -126,7 +126,7 @@ fn doubtful_values(mapping: &Mapping, values: &Values) -> Option<String> {
     let Mapping { role, column, scale } = mapping;
     match role {
         Role::Cumulative(name) => values.falls.in_words().map(|place| {
-            format!("{place}: {column} falls, which a count since some start does not: if it counts anew in each step, say total:{name}")
+            format!("{place}: {column} falls, which a count since some start does not: if it restarts in each step, say total:{name}")
         }),
         Role::Total(_) if values.negative.rows > 0 => {
             values.negative.in_words().map(|place| format!("{place}: {column} is negative, but nothing was ever counted less than zero times"))
@@ -134,7 +134,7 @@ fn doubtful_values(mapping: &Mapping, values: &Values) -> Option<String> {
         Role::Total(name) if values.readings >= ENOUGH && values.rises + 1 == values.readings => {
             let unit = scale.map_or_else(String::new, |scale| format!(":{}", scale.name));
             Some(format!(
-                "{column} rises in all of {} rows: if it counts since the start and not anew in each step, say --column cumulative:{name}={column}{unit}",
+                "{column} rises in all of {} rows: if it counts since the start and does not restart in each step, say --column cumulative:{name}={column}{unit}",
                 count(values.readings)
             ))
         }

@@ -259,7 +259,7 @@ fn where_the_wait_for_data_lies_is_said_and_doubted() {
     let beside = steps("step,timestamp_s,data_wait_ms,step_ms", |step, end_s, ms| format!("{step},{end_s:.3},15,{ms}"));
     let table = Table::import(&beside, &[]);
     table.is_quiet();
-    assert!(table.ran.err.contains("data_wait_ms lies just before its step, not inside it"), "{}", table.ran.err);
+    assert!(table.ran.err.contains("data_wait_ms comes just before its step, not inside it"), "{}", table.ran.err);
     let inside = steps("step,timestamp_s,data_wait_ms,step_ms", |step, end_s, _| format!("{step},{end_s:.3},15,45"));
     let table = Table::import(&inside, &[]);
     table.warns(&[

@@ -240,7 +240,7 @@ impl Run {
         }
         let line = |member: &&Member| {
             let (info, place) = (member.info()?, member.place()?);
-            Some(format!("rank {} was started anew; pid {} is replaced", place.rank, info.pid))
+            Some(format!("rank {} was restarted and replaces pid {}", place.rank, info.pid))
         };
         replaced.iter().filter_map(line).collect()
     }
@@ -433,7 +433,7 @@ mod tests {
             assert_eq!(run.members().len(), 4);
             assert_eq!(run.ranks().all().len(), 3);
             assert_eq!(run.ranks().get(1).unwrap().store.session().info().unwrap().pid, again.info(1).pid);
-            assert_eq!(run.notes(), ["rank 1 was started anew; pid 5001 is replaced"]);
+            assert_eq!(run.notes(), ["rank 1 was restarted and replaces pid 5001"]);
         }
     }
 

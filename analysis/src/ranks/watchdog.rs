@@ -78,7 +78,7 @@ impl Doing {
             Self::In(name) => format!("has been in {name}"),
             Self::Between => "has been in no phase".to_owned(),
             Self::Ended => "has ended and been away".to_owned(),
-            Self::Gone => "has been gone without a word".to_owned(),
+            Self::Gone => "disappeared".to_owned(),
             Self::Silent => "has said nothing".to_owned(),
             Self::Missing => "has never published".to_owned(),
         }
@@ -165,7 +165,7 @@ impl Hang {
         let odd: Vec<&Stuck> = self.holding.iter().filter(|stuck| stuck.step != usual && stuck.step != 0).collect();
         match odd.as_slice() {
             [one] if of(usual) > 1 || one.step > usual => format!(
-                ": rank {} is at step {} and the others at step {}, so one of them left out a meeting",
+                ": rank {} is at step {} and the others at step {}, so one of them skipped a collective",
                 one.rank,
                 count(one.step),
                 count(usual)

@@ -159,7 +159,7 @@ impl Live {
             Some(reason) if reason.is_empty() => "ended".to_owned(),
             Some(reason) => format!("ended: {reason}"),
             None if self.tally.blocks == 0 => "ended before it published anything".to_owned(),
-            None => "ended without a word: killed?".to_owned(),
+            None => "ended unexpectedly: killed?".to_owned(),
         }
     }
 }
@@ -347,7 +347,7 @@ mod tests {
         poll(&mut live, &mut heard);
         assert_eq!(heard.steps(), [1, 2]);
         assert_eq!(heard.damages, 1);
-        assert_eq!(live.status().state, State::Ended("ended without a word: killed?".to_owned()));
+        assert_eq!(live.status().state, State::Ended("ended unexpectedly: killed?".to_owned()));
     }
 
     #[test]

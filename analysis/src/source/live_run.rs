@@ -235,7 +235,7 @@ mod tests {
         while !matches!(source.status().state, State::Ended(_)) {
             poll(&mut source, &mut run);
         }
-        assert_eq!(source.status().state, State::Ended("ended without a word: killed?".to_owned()));
+        assert_eq!(source.status().state, State::Ended("ended unexpectedly: killed?".to_owned()));
     }
 
     #[test]
@@ -258,8 +258,8 @@ mod tests {
     #[test]
     fn the_end_says_what_most_ranks_say_and_who_says_otherwise() {
         let ended = |why: &str| State::Ended(why.to_owned());
-        let states = [(0, ended("ended")), (1, ended("ended without a word: killed?")), (2, ended("ended"))];
-        assert_eq!(state_of(&states), ended("ended; rank 1 ended without a word: killed?"));
+        let states = [(0, ended("ended")), (1, ended("ended unexpectedly: killed?")), (2, ended("ended"))];
+        assert_eq!(state_of(&states), ended("ended; rank 1 ended unexpectedly: killed?"));
         assert_eq!(state_of(&[(0, ended("ended")), (1, State::Running)]), State::Running);
         assert_eq!(state_of(&[(0, State::Waiting)]), State::Waiting);
         assert_eq!(state_of(&[]), State::Waiting);
