@@ -86,7 +86,8 @@ fn help_uses_the_usual_words() {
 #[test]
 fn findings_reports_and_errors_use_the_usual_words() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let files: Vec<PathBuf> = ["src", "analysis/src"].iter().flat_map(|folder| rust_files(&root.join(folder))).collect();
+    let files: Vec<PathBuf> =
+        ["src", "analysis/src"].iter().flat_map(|folder| rust_files(&root.join(folder))).collect();
     assert!(files.len() > 300, "{}", files.len());
     let read = |path: &PathBuf| strings(&fs::read_to_string(path).unwrap());
     let found: Vec<_> =

@@ -1,7 +1,7 @@
 //! Two runs side by side: which is faster, then what differs.
 
 use super::findings::{findings, steps, verdict};
-use super::head::{about, facts, name};
+use super::head::{about, facts, name, stem};
 use super::tables::{energy_table, machine};
 use crate::report::compare::numbers;
 use crate::report::contents::Report;
@@ -34,9 +34,16 @@ impl Document {
             heading("Runs"),
             Block::Table(facts(&[a, b])),
         ];
-        let title = format!("A: {}, B: {}", name(a.0, a.1), name(b.0, b.1));
+        let [first, second] = names(sides);
+        let title = format!("{first} and {second}, compared");
         Self { title, about: vec![format!("A is {}, B is {}", a.0, b.0)], blocks }
     }
+}
+
+/// The names of both: of their runs, or of their files where the runs have one name.
+fn names(sides: [(&str, &Report); 2]) -> [String; 2] {
+    let own = sides.map(|(file, report)| name(file, report));
+    if own[0] == own[1] { sides.map(|(file, _)| stem(file)) } else { own }
 }
 
 /// Step times of both by percentile, over each other.
@@ -53,13 +60,14 @@ fn by_percentile(comparison: &Comparison) -> String {
 /// What each side is, step times to one scale, and what was found.
 fn columns(sides: [(&str, &Report); 2], comparison: &Comparison) -> Vec<Vec<Block>> {
     let top_ns = sides.iter().map(|(_, report)| step_times::top_of(&report.trace)).fold(0.0, f64::max);
-    let column = |(at, (file, report)): (usize, (&str, &Report))| {
+    let names = names(sides);
+    let column = |(at, (_, report)): (usize, (&str, &Report))| {
         let letter = ["A", "B"][at];
         let of = match comparison.sides[at].runs {
             1 => String::new(),
             runs => format!(", the first of {runs} runs"),
         };
-        let mut blocks = vec![Block::Heading(format!("{letter}: {}{of}", name(file, report)))];
+        let mut blocks = vec![Block::Heading(format!("{letter}: {}{of}", names[at]))];
         blocks.extend(about(report).into_iter().map(Block::Paragraph));
         blocks.extend([verdict(report), Block::Figure(step_times::of_report(report, Some(top_ns)))]);
         let anchors = format!("{}-", letter.to_lowercase());

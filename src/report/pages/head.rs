@@ -1,13 +1,19 @@
 //! The head of a report: who, when, where, how long.
 
+use std::path::Path;
+
 use crate::report::contents::Report;
 use gnntop_analysis::figures::{count, duration, quantity, utc};
 
 /// The run's name; the recording's where it has none.
 pub(super) fn name(file: &str, report: &Report) -> String {
-    let stem = std::path::Path::new(file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let own = Some(report.session.name.clone()).filter(|name| !name.is_empty());
-    own.or(stem.filter(|stem| !stem.is_empty())).unwrap_or_else(|| "run".to_owned())
+    if report.session.name.is_empty() { stem(file) } else { report.session.name.clone() }
+}
+
+/// A recording's name without folders and ending.
+pub(super) fn stem(file: &str) -> String {
+    let stem = Path::new(file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    stem.filter(|stem| !stem.is_empty()).unwrap_or_else(|| "run".to_owned())
 }
 
 /// The title: the run, its machine, its date.

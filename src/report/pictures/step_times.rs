@@ -26,7 +26,12 @@ pub(in crate::report) fn of_report(report: &Report, top_ns: Option<f64>) -> Stri
         drawing,
         "<path class=\"fill series faint\" d=\"{worst}\"/><path class=\"fill accent\" d=\"{median}\"/>"
     );
-    let mut legend = key("accent", "", "median") + &key("series faint", "", "slowest");
+    let is_each = trace.len() as u64 >= report.steps.reported;
+    let mut legend = if is_each {
+        key("accent", "", "each step")
+    } else {
+        key("accent", "", "median") + &key("series faint", "", "slowest")
+    };
     for (kind, class, word) in [(Kind::Spike, "warning", "spike"), (Kind::Stall, "alarm", "stall at a mark")] {
         let places = columns_of(report, &|finding| finding.kind == kind);
         let dot = |at: &usize| dot(class, *at, trace.len(), height(trace[*at].worst_ns));
