@@ -70,7 +70,7 @@ mod tests {
         assert!(curve.ns.is_sorted() && curve.ns.len() == POINTS, "{curve:?}");
         assert!(about(curve.ns[0], 1.0) && about(curve.ns[POINTS - 1], 999.0), "{curve:?}");
         assert!((curve.quantile(POINTS - 1) - 0.999).abs() < 1e-9 && (curve.place(0.9) - 1.0 / 3.0).abs() < 1e-9);
-        assert_eq!(PercentileCurve::of(&times(9)).ns, [], "too few");
+        assert!(PercentileCurve::of(&times(9)).ns.is_empty(), "too few");
     }
 
     #[test]

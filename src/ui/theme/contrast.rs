@@ -1,5 +1,7 @@
 //! What the palettes must hold: contrast by the formulas of WCAG 2.1, and distance for people who see fewer colours.
 
+use gnntop_wire::phase;
+
 use super::indexed::rgb_of_index;
 use super::*;
 
