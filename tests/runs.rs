@@ -140,7 +140,7 @@ fn the_efficiency_of_a_run_is_measured_by_one_rank_alone() {
     // Steps of 40 ms for two beside 36 ms for one, which has nobody to exchange anything with.
     assert_eq!((json["run"]["efficiency"].as_f64().unwrap() * 100.0).round(), 90.0);
     let text = sessions.run(["report", "two.gnntop", "--against", "one.gnntop"]);
-    assert!(text.out.contains("efficiency 90 % of as many times one rank alone"), "{text:?}");
+    assert!(text.out.contains("efficiency 90 % compared with the same number of single ranks"), "{text:?}");
     sessions.run(["report", "one.gnntop", "--against", "two.gnntop"]).refused("is a run of 2 ranks");
 }
 

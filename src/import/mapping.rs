@@ -173,8 +173,8 @@ mod tests {
         assert_eq!(of("end=when"), (Role::End, "when".into(), 1.0));
         for (wrong, why) in [
             ("forward", "give ROLE=COLUMN"),
-            ("banana=a", "the role is none of"),
-            ("phase:=a_ms", "the role is none of"),
+            ("banana=a", "unknown role"),
+            ("phase:=a_ms", "unknown role"),
             ("duration=step", "a time needs its unit"),
             ("duration=step:kWh", "a time needs its unit"),
             ("duration=step:weeks", "the unit is not known"),

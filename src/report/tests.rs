@@ -138,7 +138,7 @@ fn links_of_findings_lead_to_their_steps() {
     for link in links {
         assert_eq!(page.matches(&format!("id=\"{link}\"")).count(), 1, "{link}");
     }
-    assert!(page.contains(">Step 30<b>123 ms, "), "{page}");
+    assert!(page.contains(">Step 30<b>"), "{page}");
 }
 
 #[test]

@@ -447,7 +447,7 @@ warm-up-steps = 2
             ("name = 'a'\ncommand = ['x']\nseeds = [3, 3]", 3, "twice"),
             ("name = 'a'\ncommand = ['x']\n[vary]\nb = [1]\nc = []", 5, "the list of c is empty"),
             ("name = 'a'\ncommand = ['x']\n[vary]\nb = [1, 1]", 1, "two settings called b=1"),
-            ("name = 'a'\ncommand = ['x']\n[options]\n--b = 1", 4, "without dashes"),
+            ("name = 'a'\ncommand = ['x']\n[options]\n--b = 1", 4, "without leading dashes"),
             ("name = 'a'\ncommand = ['x']\n[options]\nseed = 1", 4, "seeds = [1, 2]"),
             ("name = 'a'\ncommand = ['x']\n[options]\nb = [1]", 4, "give a text, a number, true or false"),
             ("name = 'a'\ncommand = ['x']\ntime-limit-s = 0", 3, "time-limit-s is 0"),
