@@ -7,7 +7,7 @@
 //!  — memory grows             not enough evidence: ...
 //! ─spikes ──────────────────────────────────────────────── place 1 of 4, longest first ─
 //!  4 steps take 1.6 to 3.1 x their usual time and cost 3.1 %; the worst: step 41 ...
-//!  evidence  a step's time varies by ± 1.2 ms otherwise
+//!  evidence  other steps vary by ± 1.2 ms
 //!  try       open one of these steps: its phases, marks, page faults and context switches
 //! ▌step 41 took 110 ms, 3.1 x the usual: 68.0 ms more in backward
 //!  step 70 took 85.0 ms, 2.0 x the usual: 45.0 ms more in backward

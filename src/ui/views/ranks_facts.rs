@@ -83,7 +83,7 @@ fn pace(ranks: &Ranks<'_>, going: &Ranks<'_>, scene: &Scene<'_>) -> String {
     parts.push(match alone.and_then(|alone| going.efficiency(&whole, alone)) {
         Some(share) => format!("efficiency {} of one rank", percent(share)),
         None => {
-            format!("efficiency {} (no counter \"{ONE_RANK}\", no --against with one rank)", scene.theme.text("—", "-"))
+            format!("efficiency {} (publish the counter \"{ONE_RANK}\" to know it)", scene.theme.text("—", "-"))
         }
     });
     parts.join(scene.theme.text(" · ", " | "))

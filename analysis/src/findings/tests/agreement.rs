@@ -80,7 +80,7 @@ fn of_few_long_waits_the_mean_is_called_one() {
     assert_says(
         data,
         Kind::DataBound,
-        &["21.2 ms a step on average", "half of the steps wait no longer than 1.0", "96 %"],
+        &["21.2 ms a step on average", "half of the steps wait at most 1.0", "96 %"],
     );
 }
 
@@ -94,7 +94,7 @@ fn advice_follows_the_queue() {
         only(&run(200, plan, &[]))
     };
     let half = with_queue(5);
-    assert_says(&half, Kind::DataBound, &["is empty at 49 %", "the loader is slower than the loop"]);
+    assert_says(&half, Kind::DataBound, &["is empty in 49 %", "the loader is slower than the loop"]);
     assert!(!half.advice.iter().any(|line| line.contains("batches are ready")), "{half:#?}");
     let never = with_queue(0);
     assert_says(&never, Kind::DataBound, &["batches are ready while the loop waits"]);

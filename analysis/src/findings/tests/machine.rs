@@ -43,7 +43,7 @@ fn contention_needs_pressure_and_a_cpu_that_was_taken() {
     };
     let pressed = [counted("machine.pressure.cpu.some", Unit::Nanoseconds, |t| t * 6e8)];
     let found = only(&run(300, taken, &pressed));
-    assert_says(&found, Kind::Contention, &["times a second", "waits for a CPU 60 %", "keeps its CPU takes 3"]);
+    assert_says(&found, Kind::Contention, &["times a second", "waits for a CPU 60 %", "that is not preempted takes 3"]);
     let calm = [counted("machine.pressure.cpu.some", Unit::Nanoseconds, |t| t * 1e7)];
     assert_eq!(all(&run(300, taken, &calm)).found, []);
     let steal = [counted("machine.cpu.steal", Unit::Nanoseconds, |t| t * 2e8)];
@@ -93,7 +93,7 @@ fn a_run_that_never_keeps_its_cpu_is_compared_with_its_least_disturbed_steps() {
         }
     };
     let found = only(&run(300, taken(30), &pressed));
-    assert_says(&found, Kind::Contention, &["a step from which it is taken at most 10 times takes 3"]);
+    assert_says(&found, Kind::Contention, &["a step that is preempted at most 10 times takes 3"]);
     assert!(found.share.is_some_and(|share| (0.15..0.35).contains(&share)), "{found:?}");
     let found = only(&run(300, taken(5), &pressed));
     assert_eq!(found.share, None, "with nothing to compare with nothing is said, least of all that it costs nothing");

@@ -100,7 +100,7 @@ fn waiting_for_data_is_found_and_an_empty_queue_makes_it_certain() {
         ..with_phase("data wait", 15 * MS)
     };
     let found = only(&run(200, plan, &[]));
-    assert_says(&found, Kind::DataBound, &["waits for data 32 % of the time", "is empty at 8", "no loader thread"]);
+    assert_says(&found, Kind::DataBound, &["waits for data 32 % of the time", "is empty in 8", "no loader thread"]);
     assert_eq!((found.confidence, found.severity), (Confidence::High, Severity::Major));
     let idle = |_| MadeUpStep { counter: Some(("queue depth", 4.0)), ..with_phase("data wait", 15 * MS) };
     assert_eq!(only(&run(200, idle, &[])).confidence, Confidence::Medium);
@@ -121,7 +121,7 @@ fn a_gap_is_found_with_what_step_timers_make_of_it() {
     );
     let plan = |step: u64| MadeUpStep { gap_ns: if step == 120 { 400 * MS } else { MS }, ..MadeUpStep::default() };
     let once = only(&run(200, plan, &[]));
-    assert_says(&once, Kind::Gap, &["once far more time than usual"]);
+    assert_says(&once, Kind::Gap, &["once the time between two steps is far longer"]);
     assert_eq!(steps_of(&once), [120]);
 }
 
@@ -156,7 +156,7 @@ fn on_a_busy_machine_where_many_steps_are_late_a_stall_is_still_one() {
     };
     let findings = all(&run(300, plan, &[]));
     let stall = findings.found.iter().find(|f| f.kind == Kind::Stall).expect("the stall is named");
-    assert_says(stall, Kind::Stall, &["\"gc\" costs 1", "12 of 12 such marks", "elsewhere 0.0 % of the steps"]);
+    assert_says(stall, Kind::Stall, &["\"gc\" costs 1", "12 of 12 such marks", "0.0 % of the other steps"]);
 }
 
 #[test]
