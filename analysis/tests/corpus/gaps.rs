@@ -68,7 +68,7 @@ fn once(pause_ms: f64) -> Case {
 /// Part of every step that no phase names.
 fn inside_the_step(unnamed_ms: f64) -> Case {
     let stream = Training::of(300, 306).stream(|_, _| Plan { unnamed_ms, ..Plan::default() });
-    Case::of("gap inside the step", stream).expect(Kind::Gap).says("name the rest of the step")
+    Case::of("gap inside the step", stream).expect(Kind::Gap).says("add phases for the rest of the step")
 }
 
 /// What lies outside the phases is the largest part, but `mostly` is more than a half.

@@ -17,7 +17,7 @@ pub fn cases() -> Vec<Case> {
         }),
         strengths([(0.08, "8 %"), (0.2, "20 %"), (0.55, "55 %")], |share| {
             for_data("waiting for data, queue empty half the time", 43, share, 0.5)
-                .says("is empty at")
+                .says("is empty in")
                 .never_says("batches are ready")
         }),
         strengths([(0.08, "8 %"), (0.2, "20 %"), (0.55, "55 %")], |share| {
