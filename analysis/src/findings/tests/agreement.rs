@@ -77,11 +77,7 @@ fn of_few_long_waits_the_mean_is_called_one() {
     };
     let findings = all(&run(300, plan, &[]));
     let data = found(&findings, Kind::DataBound);
-    assert_says(
-        data,
-        Kind::DataBound,
-        &["21.2 ms a step on average", "half of the steps wait at most 1.0", "96 %"],
-    );
+    assert_says(data, Kind::DataBound, &["21.2 ms a step on average", "half of the steps wait at most 1.0", "96 %"]);
 }
 
 #[test]
