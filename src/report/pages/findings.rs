@@ -7,6 +7,9 @@ use crate::report::sections::noted::NotedStep;
 use gnntop_analysis::figures::{duration, percent};
 use gnntop_analysis::findings::{Finding, NotEnough};
 
+/// Shares below this would read as 0.0 %.
+const LEAST_SHARE: f64 = 0.0005;
+
 /// The verdict, in parts.
 pub(super) fn verdict(report: &Report) -> Block {
     Block::Verdict(report.verdict.split("; ").map(str::to_owned).collect())
@@ -38,7 +41,7 @@ fn card(report: &Report, finding: &Finding, run: &str) -> Card {
         severity: finding.severity,
         title: finding.kind.title().to_owned(),
         confidence: finding.confidence.word(),
-        share: finding.share.map_or_else(String::new, percent),
+        share: finding.share.filter(|share| *share >= LEAST_SHARE).map_or_else(String::new, percent),
         summary: finding.summary.clone(),
         picture: finding::of_finding(report, finding),
         steps: report.noted.iter().filter(is_there).map(link).collect(),

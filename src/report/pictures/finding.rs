@@ -24,6 +24,7 @@ fn about(report: &Report, finding: &Finding) -> String {
         Kind::DataBound => shares::of_one_phase(report, phase::DATA_WAIT),
         Kind::Gap => shares::of_one_phase(report, GAP),
         Kind::MemoryGrowth => hardware::of_one(&report.curves, "resident memory"),
+        Kind::Contention if finding.share.is_none() => hardware::of_one(&report.curves, "cores in use"),
         Kind::GpuIdle | Kind::GpuThrottled => hardware::of_one(&report.curves, "GPU"),
         Kind::ModelledEnergy | Kind::DoubtfulEnergy => energy::of_components(&report.energy),
         Kind::CommunicationBound => of_ranks(report, |rank| rank.reduce_share, percent),
