@@ -2,7 +2,7 @@
 # Draws every picture in docs/screens from one recording of a training.
 #
 #     cargo build --release --example screenshot
-#     gnntop train pna --steps 300 --inject stall:130ms@every=40,mark=gc --record tour.gnntop
+#     gnntop train pna --steps 300 --inject stall:130ms@every=40,mark=gc --inject faults:64MiB@every=37 --record tour.gnntop
 #     scripts/screens.sh tour.gnntop
 set -eu
 if [ $# -ne 1 ]; then
