@@ -9,7 +9,8 @@ usage: scripts/python-cost.py [--rounds 40] [--launches 3] [--gnntop target/rele
     gcn            PyG's GCN on one graph of the size of Cora, eager
     gcn-compiled   the same by torch.compile
     span           a thousand empty `with gnntop.span(...)`: microseconds are nanoseconds of one
-    profiled       no cost: each phase's time beside torch.profiler's record of it in the same steps
+    profiled       no cost: each phase's time beside torch.profiler's record of it in the same steps; then the same
+                   without gnntop, by a clock that is read where its hooks are: what differs there, too, is not its
 
 All ways to run a loop are started together and take turns of some steps, in the order ABC CBA, while the others wait:
 each round compares neighbours in time. A turn tells the median of its steps and the memory of its process. Printed: the
@@ -43,7 +44,7 @@ TRAININGS = REPOSITORY / "python/benches/trainings.py"
 # Steps of a turn, and turns that warm up.
 STEPS = {"mlp": 250, "pna": 1, "gcn": 20, "gcn-compiled": 20, "span": 5}
 WARM_UP = 3
-PHASES = ("data wait", "forward", "loss", "backward", "optimizer")
+PHASES = ("data wait", "zero_grad", "forward", "loss", "backward", "optimizer")
 # Set in every process that this script starts and in those that they start.
 MARK = f"GNNTOP_COST={uuid.uuid4()}"
 
@@ -250,51 +251,58 @@ def interval(values: list[float]) -> str:
 
 def compare_with_profiler(gnntop: Path) -> None:
     """Prints how far gnntop's phases lie from torch.profiler's of the same steps; within 3 % or 20 us is the target."""
+    program = str(gnntop.resolve())
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        record = [
-            str(gnntop.resolve()),
-            "run",
-            "--plain",
-            "--record",
-            "run.gnntop",
-            "--",
-        ]
-        with (folder / "said").open("wb") as said:
-            result = folder / "result"
-            start(
-                [*record, sys.executable, str(TRAININGS), "profiled"],
-                folder,
-                said,
-                RESULT=str(result),
-            ).wait()
-        if not result.exists():
-            sys.exit(f"no result:\n{(folder / 'said').read_text()[-2000:]}")
+        watched = profile("profiled", folder, [program, "run", "--plain", "--record", "run.gnntop", "--"])
         table = subprocess.run(
-            [gnntop.resolve(), "export", "--to", "csv", "run.gnntop"],
-            cwd=folder,
-            capture_output=True,
-            check=True,
+            [program, "export", "--to", "csv", "run.gnntop"], cwd=folder, capture_output=True, check=True
         )
-        profiled = json.loads(result.read_text())
-        rows = sorted(
-            csv.DictReader(io.StringIO(table.stdout.decode())),
-            key=lambda row: int(row["start_ns"] or 0),
-        )
-    print(f"\nphases beside torch.profiler's, {len(profiled['forward'])} steps, the first 10 left out")
+        alone = profile("profiled-stamped", folder, [])
+    rows = list(csv.DictReader(io.StringIO(table.stdout.decode())))
+    print(f"\nphases beside torch.profiler's, {len(watched['records']['forward'])} steps, the first 10 left out")
     for phase in PHASES:
-        ours = [
-            (int(row["end_ns"]) - int(row["start_ns"])) / 1000
-            for row in rows
-            if row["kind"] == "phase" and row["name"] == phase
-        ]
-        pairs = list(zip(ours, profiled[phase], strict=len(ours) == len(profiled[phase])))[10:]
-        off = [own - theirs for own, theirs in pairs]
-        close = sum(1 for own, theirs in pairs if abs(own - theirs) <= max(20, 0.03 * theirs))
-        theirs = statistics.median(there for _, there in pairs)
-        share = 100 * statistics.median(off) / theirs
-        line = f"  {phase:12} {theirs:8.1f} us; {statistics.median(off):+.1f} us ({quartiles(off)}), {share:+.1f} %"
-        print(f"{line}; {close} of {len(pairs)} within 3 % or 20 us; {len(ours)} of {len(profiled[phase])} seen")
+        ours, theirs = seen_by_gnntop(rows, phase), watched["records"][phase][10:]
+        without = differences(alone["stamps"][phase][10:], alone["records"][phase][10:])
+        print_difference(phase, differences(ours[10:], theirs), theirs, without)
+
+
+def profile(training: str, folder: Path, prefix: list[str]) -> dict[str, dict[str, list[float]]]:
+    """Runs a training under torch.profiler; gives microseconds by what they were measured with, and by phase."""
+    result = folder / training
+    with (folder / "said").open("wb") as said:
+        start([*prefix, sys.executable, str(TRAININGS), training], folder, said, RESULT=str(result)).wait()
+    if not result.exists():
+        sys.exit(f"no result:\n{(folder / 'said').read_text()[-2000:]}")
+    return dict(json.loads(result.read_text()))
+
+
+def seen_by_gnntop(rows: list[dict[str, str]], phase: str) -> list[float]:
+    """Microseconds of a phase at each step. `zero_grad` and the optimizer's step are one phase, in turn."""
+    name = "optimizer" if phase == "zero_grad" else phase
+    found = [
+        (int(row["start_ns"]), int(row["end_ns"])) for row in rows if (row["kind"], row["name"]) == ("phase", name)
+    ]
+    times = [(end - begin) / 1000 for begin, end in sorted(found)]
+    return times[phase == "optimizer" :: 2] if name == "optimizer" else times
+
+
+def differences(ours: list[float], theirs: list[float]) -> list[float]:
+    """By how much ours are longer."""
+    return [own - there for own, there in zip(ours, theirs, strict=True)]
+
+
+def print_difference(phase: str, off: list[float], theirs: list[float], without: list[float]) -> None:
+    """By how much gnntop's times are longer, by how much they are without gnntop, and how many are close."""
+
+    def close(cost: float) -> int:
+        return sum(1 for more, time in zip(off, theirs, strict=True) if abs(more - cost) <= max(20, 0.03 * time))
+
+    usual, cost = statistics.median(theirs), statistics.median(without)
+    share = 100 * statistics.median(off) / usual
+    print(f"  {phase:10} {usual:8.1f} us; {statistics.median(off):+.1f} us ({quartiles(off)}), {share:+.1f} %", end="")
+    print(f"; {close(0)} of {len(off)} within 3 % or 20 us")
+    print(f"{'':12} without gnntop {cost:+.1f} us ({quartiles(without)}); {close(cost)} within, that taken off")
 
 
 if __name__ == "__main__":

@@ -134,22 +134,18 @@ def gcn(compiled: bool = False) -> Iterator[None]:
         yield
 
 
-def profiled(steps: int = 150) -> None:
+def profiled(is_stamped: bool = False, steps: int = 150) -> None:
     """Steps of some milliseconds under torch.profiler; writes the times of its records of each phase.
 
-    The wait for data torch labels itself. Loss is, as in gnntop, what lies between forward and backward. The records are
-    of the kind that torch makes in C++: `record_function` takes tens of microseconds of its own while it is profiled.
+    Data wait, `step` and `zero_grad` torch labels itself. Loss is, as in gnntop, what lies between forward and backward.
+    Forward and backward are records of the kind that torch makes in C++: a `record_function` takes tens of microseconds
+    of its own while it is profiled. With `is_stamped`, also what a clock shows that is read where gnntop's hooks are.
     """
     from torch._C._profiler import _RecordFunctionFast as Record
     from torch.profiler import ProfilerActivity, profile
 
     model, optimizer, loss_of, loader = perceptron(384, 256)
-    labels = {
-        "data wait": "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
-        "forward": "forward",
-        "backward": "backward",
-        "optimizer": "optimizer",
-    }
+    stamps = stamp_where_hooks_are(model) if is_stamped else {}
     batches = iter(loader)
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
         for _ in range(steps):
@@ -160,15 +156,57 @@ def profiled(steps: int = 150) -> None:
             loss = loss_of(out, y)
             with Record("backward"):
                 loss.backward()
-            with Record("optimizer"):
-                optimizer.step()
+            optimizer.step()
+    labels = {
+        "data wait": "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+        "zero_grad": "Optimizer.zero_grad#SGD.zero_grad",
+        "forward": "forward",
+        "backward": "backward",
+        "optimizer": "Optimizer.step#SGD.step",
+    }
     records = {
         phase: sorted((e.time_range.start, e.time_range.end) for e in profiler.events() if e.name == label)
         for phase, label in labels.items()
     }
-    times = {phase: [end - begin for begin, end in ranges] for phase, ranges in records.items()}
-    times["loss"] = [begin - end for (_, end), (begin, _) in zip(records["forward"], records["backward"], strict=True)]
-    Path(os.environ["RESULT"]).write_text(json.dumps(times))
+    found = {"records": lengths(records), "stamps": lengths(stamps) if is_stamped else {}}
+    Path(os.environ["RESULT"]).write_text(json.dumps(found))
+
+
+def lengths(intervals: dict[str, list[tuple[float, float]]]) -> dict[str, list[float]]:
+    """How long the intervals of each phase are, and those between forward and backward."""
+    found = {phase: [end - begin for begin, end in of_phase] for phase, of_phase in intervals.items()}
+    pairs = zip(intervals["forward"], intervals["backward"], strict=True)
+    return {**found, "loss": [begin - end for (_, end), (begin, _) in pairs]}
+
+
+def stamp_where_hooks_are(model: Any) -> dict[str, list[tuple[float, float]]]:
+    """Has a clock read in the places of gnntop's hooks, without gnntop; gives the intervals, in microseconds."""
+    import torch
+    from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+    from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+    stamps: dict[str, list[tuple[float, float]]] = {"optimizer": []}
+    begun: list[float] = []
+
+    def stamped(phase: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        intervals = stamps.setdefault(phase, [])
+
+        def hooked(*args: Any, **kwargs: Any) -> Any:
+            begin = perf_counter_ns()
+            try:
+                return real(*args, **kwargs)
+            finally:
+                intervals.append((begin / 1000, perf_counter_ns() / 1000))
+
+        return hooked
+
+    _BaseDataLoaderIter.__next__ = stamped("data wait", _BaseDataLoaderIter.__next__)
+    torch.optim.Optimizer.zero_grad = stamped("zero_grad", torch.optim.Optimizer.zero_grad)
+    torch.autograd.backward = stamped("backward", torch.autograd.backward)
+    vars(model)["_compiled_call_impl"] = stamped("forward", model._call_impl)
+    register_optimizer_step_pre_hook(lambda *_: begun.append(perf_counter_ns() / 1000))
+    register_optimizer_step_post_hook(lambda *_: stamps["optimizer"].append((begun.pop(), perf_counter_ns() / 1000)))
+    return stamps
 
 
 def span() -> Iterator[None]:
@@ -198,8 +236,8 @@ TRAININGS = {
 }
 
 if __name__ == "__main__":
-    if sys.argv[1] == "profiled":
-        profiled()
+    if sys.argv[1].startswith("profiled"):
+        profiled(is_stamped=sys.argv[1] == "profiled-stamped")
     elif "TURNS" in os.environ:
         take_turns(TRAININGS[sys.argv[1]]())
     else:
