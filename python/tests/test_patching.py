@@ -95,6 +95,22 @@ def test_a_module_that_fails_or_is_missing_does_so_as_without_us(
         importlib.import_module("no_such_module")
 
 
+@pytest.mark.parametrize("version", ["1.13.1", "2.2.2+cpu"])
+def test_a_torch_that_is_too_old_is_left_alone_and_the_reason_told(
+    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorder: Recorder
+) -> None:
+    from gnntop.hooks import pytorch
+
+    monkeypatch.setenv("GNNTOP_ANSWERS", str(tmp_path))
+    torch = ModuleType("torch")
+    torch.__version__ = version
+    before = dict(vars(torch))
+    pytorch.install(torch)
+    (answer,) = tmp_path.iterdir()
+    assert answer.read_text().startswith(f"problem torch {version} is older than 2.3")
+    assert vars(torch) == before
+
+
 def test_a_program_that_is_left_and_attached_again_is_seen_again(recorder: Recorder) -> None:
     torch = pytest.importorskip("torch")
 

@@ -16,7 +16,9 @@ pub(super) fn joined(pid: u32, source: Box<dyn Source>) -> Box<dyn Source> {
         Err(JoinError::Remote(RemoteError::NoPython)) => return source,
         Err(error) => (
             None,
-            format!("hardware only: {error}; start it with `gnntop run -- python ...`, or add `import gnntop` to it"),
+            format!(
+                "hardware only: {error}; start it with `gnntop run -- python ...`, or add `import gnntop; gnntop.start()` to it"
+            ),
         ),
     };
     output::note(&format!("process {pid}: {hint}"));

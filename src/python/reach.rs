@@ -80,7 +80,7 @@ fn sentence(answers: &BTreeMap<u32, Answer>, unreached: Option<&Python>) -> Opti
     }
     if let Some(python) = unreached {
         return Some(format!(
-            "hardware only: the Python of process {} was not reached: {}; add `import gnntop` to see more",
+            "hardware only: the Python of process {} was not reached: {}; add `import gnntop; gnntop.start()` to see more",
             python.pid,
             why(&python.words)
         ));

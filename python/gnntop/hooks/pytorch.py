@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from types import ModuleType
 from typing import Any
 
-from gnntop import _native, _program
+from gnntop import _answers, _native, _program
 from gnntop.hooks import device_memory, patching, roots
 from gnntop.hooks.loop import loop
 from gnntop.hooks.patching import Hook, on_uninstall, patch
 from gnntop.hooks.phases import CHECKPOINT
+
+OLDEST = (2, 3)
+"""The oldest torch whose optimizers call hooks also beside torch.compile."""
 
 # Tokens of optimizers' steps that have begun; they nest where an optimizer calls another.
 _stepping: list[tuple[int | None, int]] = []
@@ -18,7 +22,11 @@ _steps_begun = 0
 
 
 def install(torch: ModuleType) -> None:
-    """Hooks torch."""
+    """Hooks torch, unless it is too old: then ``gnntop run`` is told."""
+    if _is_too_old(torch):
+        oldest = ".".join(map(str, OLDEST))
+        _answers.tell(f"problem torch {torch.__version__} is older than {oldest}, the oldest that can be watched")
+        return
     # Dynamo answers it with True while it traces; the cheapest of the functions of this kind.
     patching.is_compiling = torch.compiler.is_dynamo_compiling
     patch(torch.autograd, "backward", loop.backward_begin, loop.backward_end)
@@ -34,6 +42,11 @@ def install(torch: ModuleType) -> None:
     observe = partial(_observe_device, torch)
     loop.on_open.append(observe)
     on_uninstall.append(lambda: loop.on_open.remove(observe))
+
+
+def _is_too_old(torch: ModuleType) -> bool:
+    version = re.match(r"(\d+)\.(\d+)", getattr(torch, "__version__", ""))
+    return version is not None and (int(version[1]), int(version[2])) < OLDEST
 
 
 def install_safetensors(safetensors: ModuleType) -> None:
