@@ -4,6 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use gnntop::app::keys::Key;
+use gnntop_fixtures::TrainingRun;
+
+use crate::pictures::{app_of, press, screen};
+use crate::sessions::Sessions;
+
 /// Each with what to write instead. In lower case; found at the ends of words alone.
 const UNWANTED: &[(&str, &str)] = &[
     ("in the place of", "instead of"),
@@ -143,6 +149,73 @@ fn phrases_are_found_as_whole_words_across_lines() {
     assert_eq!(unwanted("a", "Use it in the\n   place of b.").len(), 1);
     assert_eq!(unwanted("a", "the place of b, reinforced").len(), 0);
     assert_eq!(unwanted("a", "We utilized it; they utilize it").len(), 1);
+}
+
+/// Nouns that are counted.
+const COUNTED: &[&str] = &[
+    "steps",
+    "epochs",
+    "ranks",
+    "events",
+    "marks",
+    "graphs",
+    "seeds",
+    "readings",
+    "periods",
+    "spans",
+    "runs",
+    "sessions",
+    "stages",
+    "copies",
+    "rows",
+    "times",
+    "kernels",
+    "micro-batches",
+];
+
+/// Where a text has one of a thing as if it were several, names no process by its number, or shows code for a name.
+fn miscounted(name: &str, text: &str) -> Vec<String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let pairs = words.windows(2).filter_map(|pair| {
+        let noun = pair[1].trim_end_matches([',', ';', '.', ':', ')']);
+        let is_wrong = pair[0].trim_start_matches('(') == "1" && COUNTED.contains(&noun);
+        let is_nobody = pair[0].ends_with("pid") && noun == "0";
+        (is_wrong || is_nobody).then(|| format!("{name}: {} {}", pair[0], pair[1]))
+    });
+    let code = ["phase(\"", "Phase(", "Some("].iter().filter(|code| text.contains(**code));
+    pairs.chain(code.map(|code| format!("{name}: {code}"))).collect()
+}
+
+#[test]
+fn one_of_a_thing_is_not_said_as_if_it_were_several() {
+    let sessions = Sessions::new();
+    sessions.file("t.csv", b"step,timestamp_s,step_ms,forward_ms,batch_size\n1,10.0,100,40,8\n");
+    sessions.file("gc.csv", b"step,duration_ms\n1,7\n");
+    sessions.file("one.gnntop", &TrainingRun { steps: 1, ..TrainingRun::default() }.bytes());
+    let mut found = Vec::new();
+    let mut commands: Vec<Vec<&str>> = vec![vec!["import", "csv", "t.csv", "-o", "t.gnntop", "--marks", "gc=gc.csv"]];
+    for file in ["t.gnntop", "one.gnntop"] {
+        commands.push(vec!["report", file]);
+        commands.push(vec!["report", file, "--markdown"]);
+        commands.push(vec!["report", file, "--html"]);
+        commands.push(vec!["report", file, file]);
+        commands.push(vec!["compare", file, file]);
+        commands.push(vec!["check", file, "--max", "forward.p50=1s", "--max", "period.mean=1s"]);
+        commands.push(vec!["check", file, "--max", "nothing.p50=1s"]);
+        commands.push(vec!["replay", file, "--plain"]);
+        commands.push(vec!["export", file, "--to", "csv", "-o", "t.out", "--force"]);
+    }
+    for command in commands {
+        let ran = sessions.run(&command);
+        found.extend(miscounted(&command.join(" "), &format!("{} {}", ran.out, ran.err)));
+    }
+    let mut app = app_of(&fs::read(sessions.path().join("t.gnntop")).unwrap());
+    for digit in '1'..='9' {
+        press(&mut app, &[Key::Char(digit)]);
+        found.extend(miscounted(&format!("view {digit}"), &screen(&mut app, 120, 40)));
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    assert_eq!(miscounted("a", "1 steps, (1 epochs) of pid 0").len(), 3);
 }
 
 /// The unwanted phrases in a text, with where they are and what to write instead.

@@ -96,6 +96,11 @@ pub fn count(n: u64) -> String {
     out
 }
 
+/// A number with its noun, such as `1 step` or `2,000 steps`.
+pub fn counted(n: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(n), if n == 1 { one } else { many })
+}
+
 /// A number of things per second or otherwise not whole: `92.1 k`.
 pub fn quantity(value: f64) -> String {
     const SCALES: [(f64, &str); 4] = [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")];

@@ -16,7 +16,7 @@ use super::usage::UsageError;
 use super::{output, quantities};
 use crate::export::{Exporter, Form, Wanted, Wide, WideForm, emissions, openmetrics, phases};
 use gnntop_analysis::energy::Scope;
-use gnntop_analysis::figures::{bytes, count};
+use gnntop_analysis::figures::{bytes, count, counted};
 use gnntop_analysis::findings;
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::source::{OneRank, Recording, Source};
@@ -145,7 +145,7 @@ pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
         None => into(form, arguments, window_ns, BufWriter::new(io::stdout()))?,
     };
     if let Some(path) = &arguments.output {
-        output::note(&format!("{}: {} events", path.display(), count(written)));
+        output::note(&format!("{}: {}", path.display(), counted(written, "event", "events")));
     }
     if left_out > 0 {
         output::complain(&format!("warning: {} events refer to unknown names", count(left_out)));
@@ -185,7 +185,7 @@ fn wide(arguments: &ExportArguments) -> anyhow::Result<u8> {
     match write(Box::new(BufWriter::new(file.file()))) {
         Ok(rows) => {
             file.finish()?;
-            output::note(&format!("{}: {} steps", path.display(), count(rows)));
+            output::note(&format!("{}: {}", path.display(), counted(rows, "step", "steps")));
             Ok(SUCCESS)
         }
         Err(error) => {

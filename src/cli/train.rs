@@ -118,7 +118,7 @@ mod workload {
         let loss = summary.loss.map_or_else(String::new, |loss| format!(", loss {loss:.4}"));
         let interrupted = progress.interrupted;
         let end = if interrupted.is_some() { "interrupted after" } else { "done:" };
-        output::say(&format!("{end} {} steps{loss}", figures::count(summary.steps)))?;
+        output::say(&format!("{end} {}{loss}", figures::counted(summary.steps, "step", "steps")))?;
         Ok(interrupted.map_or(SUCCESS, signals::exit_code))
     }
 

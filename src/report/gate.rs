@@ -4,7 +4,7 @@ use gnntop_wire::phase::STANDARD;
 
 use super::contents::Report;
 use gnntop_analysis::comparison::Compared;
-use gnntop_analysis::figures::count;
+use gnntop_analysis::figures::counted;
 use gnntop_analysis::store::{Distribution, Store};
 
 /// Samples beyond a percentile that must be there before a rule on it can be decided.
@@ -143,7 +143,7 @@ impl Rule {
             Some(name) => (name, true),
             None => (self.name.as_str(), false),
         };
-        let of_all = |steps: u64| format!("{} steps", count(steps));
+        let of_all = |steps: u64| counted(steps, "step", "steps");
         let (value, population) = match self.statistic {
             Statistic::PerSecond => (per_s(name, report).filter(|_| !is_on_device), of_all(report.steps.reported)),
             Statistic::Bytes if is_on_device => (device_bytes(name, report), "the whole recording".to_owned()),
@@ -153,19 +153,19 @@ impl Rule {
                 (device_share(name, report), of_all(steps))
             }
             Statistic::Share => (share(name, report), of_all(report.steps.reported)),
-            _ if is_on_device => return self.of_durations(device_durations(name, store), "steps"),
+            _ if is_on_device => return self.of_durations(device_durations(name, store), ["step", "steps"]),
             _ => {
                 let is_phase = store.phase(name).is_some() || is_standard(name);
                 let is_of_steps = matches!(name, "step" | "period") || is_phase;
                 let durations = store.distribution(name);
-                return self.of_durations(durations, if is_of_steps { "steps" } else { "spans" });
+                return self.of_durations(durations, if is_of_steps { ["step", "steps"] } else { ["span", "spans"] });
             }
         };
         Measured { value, interval: None, population }
     }
 
-    fn of_durations(&self, durations: Option<&Distribution>, what: &str) -> Measured {
-        let population = format!("{} {what}", count(durations.map_or(0, Distribution::count)));
+    fn of_durations(&self, durations: Option<&Distribution>, [one, many]: [&str; 2]) -> Measured {
+        let population = counted(durations.map_or(0, Distribution::count), one, many);
         let value = durations.and_then(|durations| duration_of(durations, self.statistic));
         let interval = durations.filter(|_| value.is_some()).and_then(|all| interval_of(all, self.statistic));
         Measured { value, interval, population }

@@ -6,7 +6,7 @@ use super::chance::{Statistic, of_ratio, over_runs};
 use super::compared::{Change, Compared, geometric_mean, is_enough, of_times, verdict};
 use super::sameness::Sameness;
 use super::sample::{Sample, Unit};
-use crate::figures::{count, joined, quantity};
+use crate::figures::{count, counted, joined, quantity};
 use crate::findings::{self, Kind, Severity};
 use crate::ranks::Run;
 use crate::store::{Distribution, GAP};
@@ -211,8 +211,8 @@ impl Comparison {
                 format!("no verdict, because one side has only one run: {rates}")
             }
             Change::TooFew => {
-                let [a, b] = [0, 1].map(|side| count(self.sides[side].compared_steps));
-                format!("no verdict from {a} and {b} steps: {rates}")
+                let [a, b] = [0, 1].map(|side| self.sides[side].compared_steps);
+                format!("no verdict from {} and {}: {rates}", count(a), counted(b, "step", "steps"))
             }
         }
     }
@@ -234,7 +234,7 @@ impl Comparison {
     pub fn population(&self) -> String {
         let side = |at: usize| {
             let Side { compared_steps, steps, .. } = self.sides[at];
-            format!("{} of {} steps in {}", count(compared_steps), count(steps), SIDES[at])
+            format!("{} of {} in {}", count(compared_steps), counted(steps, "step", "steps"), SIDES[at])
         };
         let runs = self.sides.iter().any(|side| side.runs > 1);
         let over = if runs { "runs" } else { "the steps of one run, so they do not cover differences between runs" };

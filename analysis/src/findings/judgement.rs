@@ -3,11 +3,11 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::bottleneck::{Verdict, plural};
+use super::bottleneck::Verdict;
 use super::checks;
 use super::evidence::Evidence;
 use super::finding::{Finding, Findings, Kind, Severity};
-use crate::figures::percent;
+use crate::figures::{counted, percent};
 use crate::store::Store;
 
 /// Kinds of findings that the line names.
@@ -91,11 +91,11 @@ impl Judgement {
 fn named(finding: &Finding) -> String {
     match (finding.kind, finding.share) {
         (Kind::Spike, Some(share)) => {
-            format!("{} ({})", plural(finding.count, "spike", "spikes"), percent(share))
+            format!("{} ({})", counted(finding.count, "spike", "spikes"), percent(share))
         }
         (Kind::Contention, Some(share)) => format!("{} ({}, in all phases)", finding.kind.title(), percent(share)),
-        (Kind::PartialBatch, _) => plural(finding.count, "partial batch", "partial batches"),
-        (Kind::StepKinds, _) => plural(finding.count, "kind of step", "kinds of step"),
+        (Kind::PartialBatch, _) => counted(finding.count, "partial batch", "partial batches"),
+        (Kind::StepKinds, _) => counted(finding.count, "kind of step", "kinds of step"),
         (kind, Some(share)) => format!("{} ({})", kind.title(), percent(share)),
         (kind, None) => kind.title().to_owned(),
     }
@@ -152,10 +152,7 @@ mod tests {
     #[test]
     fn of_few_steps_it_says_no_more_than_that() {
         let seven = of(&TrainingRun { steps: 7, ..TrainingRun::default() }).to_string();
-        assert!(
-            seven.starts_with("7 steps; backward-bound (5") && seven.ends_with("; too few for findings"),
-            "{seven}"
-        );
+        assert!(seven.starts_with("7 steps; backward-bound (5") && seven.contains("; too few for findings"), "{seven}");
         assert_eq!(of(&TrainingRun { steps: 0, ..TrainingRun::default() }).ordinals, 0..0);
     }
 }

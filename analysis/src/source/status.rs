@@ -2,6 +2,8 @@
 
 use gnntop_wire::Damage;
 
+use crate::figures::counted;
+
 /// Whether more is to come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum State {
@@ -60,7 +62,8 @@ impl Status {
             warnings.push(words.to_owned());
         }
         if self.lost_segments > 0 {
-            warnings.push(format!("{} segments were dropped before they could be read", self.lost_segments));
+            let segments = counted(self.lost_segments, "segment was", "segments were");
+            warnings.push(format!("{segments} dropped unread"));
         }
         if let Some(major) = self.newer_format {
             warnings.push(format!("parts in the newer format {major} were left out: update gnntop"));

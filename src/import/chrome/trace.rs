@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::path::Path;
 
-use gnntop_analysis::figures::count;
+use gnntop_analysis::figures::{count, counted};
 use gnntop_analysis::store::SignalOrigin;
 use gnntop_wire::{Event, NameKind, Place, Sample, SignalId, SignalKind, Span, Step, StepId, TrackId, TrackRole, Unit};
 
@@ -92,7 +92,8 @@ fn tell(trace: &Trace, steps: &Steps, busy: &Busy, said: &Said, account: &mut Ac
         });
     }
     if steps.left_out > 0 {
-        account.warnings.push(format!("{} steps were left out: the table is full", count(steps.left_out)));
+        let steps = counted(steps.left_out, "step", "steps");
+        account.warnings.push(format!("left out, as the table is full: {steps}"));
     }
     if trace.left_out > 0 {
         account.warnings.push(format!(

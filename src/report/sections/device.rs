@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::durations::{self, PhaseLine, phase_lines};
 use crate::report::document::plain;
 use crate::report::options::Options;
-use gnntop_analysis::figures::{count, duration};
+use gnntop_analysis::figures::{count, counted, duration};
 use gnntop_analysis::store::{DeviceTime, StepStatistics, Store};
 
 /// What a device did, by its own clock. The other phases of the report are the host's.
@@ -55,9 +55,9 @@ impl Device {
     pub(in crate::report) fn clocks(&self) -> String {
         let error = |ns: Option<u64>| ns.map_or_else(|| "unknown".to_owned(), duration);
         let mut text = format!(
-            "{}: {} steps by the device clock ± {} (± {} at most); above, {}",
+            "{}: {} by the device clock ± {} (± {} at most); above, {}",
             self.name,
-            count(self.steps),
+            counted(self.steps, "step", "steps"),
             error(self.error_ns),
             error(Some(self.largest_error_ns)),
             self.host_clock,

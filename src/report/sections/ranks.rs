@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::report::document::Block;
-use gnntop_analysis::figures::{count, duration, percent, quantity};
+use gnntop_analysis::figures::{count, counted, duration, percent, quantity};
 use gnntop_analysis::ranks::{Presence, Rank, RankWork, Ranks, Run, quantile};
 use gnntop_analysis::store::Throughput;
 use gnntop_analysis::stream::Evidence;
@@ -178,7 +178,10 @@ pub(in crate::report) fn sentences(run: &RunReport) -> Vec<String> {
     });
     if let (Some(median), Some(high), Some(most)) = (run.skew_p50_ns, run.skew_p90_ns, run.skew_max_ns) {
         let (median, high, most) = (duration(median), duration(high), duration(most));
-        lines.push(format!("skew in {} steps: p50 {median}, p90 {high}, max {most}", count(run.common_steps)));
+        lines.push(format!(
+            "skew in {}: p50 {median}, p90 {high}, max {most}",
+            counted(run.common_steps, "step", "steps")
+        ));
     }
     let clocks =
         run.ranks.iter().filter(|rank| !["same clock", "imported"].contains(&rank.clock_evidence)).map(|rank| {

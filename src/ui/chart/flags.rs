@@ -6,7 +6,7 @@ use crate::ui::chart::labels::Labels;
 use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, clip};
 use crate::ui::theme::Theme;
-use gnntop_analysis::figures::{count, duration};
+use gnntop_analysis::figures::{count, counted, duration};
 use gnntop_analysis::findings::{Finding, Kind, Severity};
 use gnntop_analysis::store::StepColumn;
 
@@ -123,7 +123,7 @@ impl<'a> Flags<'a> {
             parts = vec!["nothing stands out in these steps".to_owned()];
         }
         parts.extend(self.left_out.map(|(name, times, took_ns)| match took_ns {
-            Some(ns) => format!("\"{name}\" {} times, {} in all", count(times), duration(ns)),
+            Some(ns) => format!("\"{name}\" {}, {} in all", counted(times, "time", "times"), duration(ns)),
             None => format!("\"{name}\" is nearly everywhere"),
         }));
         parts.extend(self.looked_at.map(|steps| format!("findings: newest {} steps", count(steps))));

@@ -14,7 +14,7 @@ use crate::ui::headings::rule;
 use crate::ui::scene::Scene;
 use crate::ui::scroll::selected_and_first;
 use crate::ui::sheet::{Sheet, clip, width};
-use gnntop_analysis::figures::{count, duration};
+use gnntop_analysis::figures::{count, counted, duration};
 use gnntop_analysis::store::Distribution;
 
 /// Columns of swatch and letter.
@@ -140,20 +140,21 @@ fn figure(all: &Distribution, column: usize) -> Option<String> {
 
 /// How many steps the table is over, in words.
 pub fn over(scene: &Scene<'_>) -> String {
-    let counted = scene.app.latency_figures().steps();
+    let steps = scene.app.latency_figures().steps();
     let clock = scene.app.phases().clock_in_words().map(|clock| format!("; {clock}")).unwrap_or_default();
-    let steps = match scene.app.latency().range() {
-        None => format!("{} steps since the start", count(counted)),
+    let said = match scene.app.latency().range() {
+        None => format!("{} since the start", counted(steps, "step", "steps")),
         Some(range) => {
             let wanted = range.end - range.start;
             let what = match scene.app.latency().over() {
                 Over::Newest(_) => "newest",
                 _ => "selected",
             };
+            let noun = if steps == 1 { "step" } else { "steps" };
             let of =
-                if counted < wanted { format!(" of {}, the others are reduced", count(wanted)) } else { String::new() };
-            format!("the {} {what} steps{of}", count(counted))
+                if steps < wanted { format!(" of {}, the others are reduced", count(wanted)) } else { String::new() };
+            format!("the {} {what} {noun}{of}", count(steps))
         }
     };
-    steps + &clock
+    said + &clock
 }

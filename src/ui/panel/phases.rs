@@ -18,7 +18,7 @@ use crate::ui::panel::spans;
 use crate::ui::scene::Scene;
 use crate::ui::scroll::first_scrolled;
 use crate::ui::sheet::{Sheet, clip, width};
-use gnntop_analysis::figures::{count, duration, percent};
+use gnntop_analysis::figures::{counted, duration, percent};
 use gnntop_analysis::store::{DeviceTime, Distribution, Phase, StepRow};
 
 /// Columns of swatch and letter.
@@ -139,7 +139,7 @@ fn draw_heads(sheet: &mut Sheet<'_>, layout: &Layout, scene: &Scene<'_>) {
 /// How many steps there are or, where there are two clocks, which is shown: in full, or in two words.
 fn note(layout: &Layout, scene: &Scene<'_>) -> String {
     let Some(words) = scene.app.phases().clock_in_words() else {
-        return format!("{} steps", count(scene.store.statistics().steps()));
+        return counted(scene.store.statistics().steps(), "step", "steps");
     };
     // The title has the columns up to the first figure.
     let room = (SWATCH + layout.name).saturating_sub(TITLE);

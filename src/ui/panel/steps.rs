@@ -12,7 +12,7 @@ use crate::ui::chart::step_chart::Chart;
 use crate::ui::headings::Title;
 use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, clip};
-use gnntop_analysis::figures::{count, duration, quantity};
+use gnntop_analysis::figures::{count, counted, duration, quantity};
 
 /// Throughput is that of this last while.
 const THROUGHPUT_WINDOW_NS: u64 = 2_000_000_000;
@@ -48,7 +48,7 @@ fn draw_percentiles(sheet: &mut Sheet<'_>, scene: &Scene<'_>) -> bool {
         scene.app.shows_percentiles() && !scene.store.steps().is_empty() && sheet.height() >= LEAST_FOR_CURVE;
     if is_shown {
         let all = scene.store.statistics().period();
-        let note = format!("percentiles of {} steps", count(all.count()));
+        let note = format!("percentiles of {} periods", count(all.count()));
         Title { panel: Panel::Steps, name: "steps", note: &note, right: &curve::spread(all) }.draw(sheet, scene);
         curve::draw(&mut sheet.rows(1, 0), all, None, scene);
     }
@@ -116,7 +116,7 @@ fn selected(scene: &Scene<'_>) -> Option<String> {
     let window = scene.app.window();
     let row = scene.store.steps().known_row(window.cursor()?)?;
     Some(match window.range() {
-        Some(range) => format!("{} steps selected", count(range.end - range.start)),
+        Some(range) => format!("{} selected", counted(range.end - range.start, "step", "steps")),
         None => {
             let time = scene.app.phases().step_ns(row).map(duration).unwrap_or_else(|| "not reported".to_owned());
             format!("step {} selected: {time}", count(row.step().0))

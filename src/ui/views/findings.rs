@@ -70,7 +70,11 @@ fn nothing_found(scene: &Scene<'_>) -> Option<String> {
 
 fn draw_list(sheet: &mut Sheet<'_>, lines: &[FindingLine<'_>], scene: &Scene<'_>) {
     let steps = scene.app.judgement().steps();
-    let note = if steps > 0 { format!("of the newest {} steps", count(steps)) } else { String::new() };
+    let note = match steps {
+        0 => String::new(),
+        1 => "of the only step".to_owned(),
+        steps => format!("of the newest {} steps", count(steps)),
+    };
     rule(sheet, 0, "findings", &note, scene);
     if sheet.width() >= WIDE {
         let end = name_end(sheet.width()) + COUNT;

@@ -1,7 +1,7 @@
 //! Bookkeeping: whether the times add up, so that the other findings can be believed.
 
-use super::check::{Check, too_few_steps};
-use crate::figures::{count, duration, percent};
+use super::check::{Check, fewer_than};
+use crate::figures::{count, counted, duration, percent};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 
@@ -17,7 +17,7 @@ impl Check for Bookkeeping {
     }
 
     fn look(&self, evidence: &Evidence<'_>) -> Outcome {
-        let Some(span) = evidence.span_ns() else { return too_few_steps(evidence) };
+        let Some(span) = evidence.span_ns() else { return fewer_than(evidence, 1) };
         let found = [untiled(evidence, (span.end - span.start) as f64), overlapping(evidence), lost(evidence)];
         found.into_iter().flatten().collect::<Vec<Finding>>().into()
     }
@@ -38,7 +38,7 @@ fn untiled(evidence: &Evidence<'_>, wall_ns: f64) -> Option<Finding> {
     let lost = evidence.store.losses().missing_steps;
     Some(
         finding
-            .because(format!("{} steps are missing", count(lost)))
+            .because(format!("missing: {}", counted(lost, "step", "steps")))
             .advise("treat shares and rates with caution; a larger ring or fewer spans loses less"),
     )
 }

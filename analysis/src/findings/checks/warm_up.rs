@@ -1,7 +1,7 @@
 //! Warm-up: first steps that are slower than the rest, which belong in no mean.
 
 use super::check::{Check, too_few_steps};
-use crate::figures::{count, duration};
+use crate::figures::{counted, duration};
 use crate::findings::evidence::{Evidence, inside_ns};
 use crate::findings::finding::{Confidence, Finding, Kind, Occurrence, Outcome};
 use crate::findings::robust::median;
@@ -34,8 +34,8 @@ impl Check for WarmUp {
         let n = evidence.warm_up.len() as f64;
         let cost = evidence.warm_up.iter().map(inside_ns).sum::<f64>() - n * usual_ns;
         let summary = format!(
-            "the first {} steps warm up: up to {} each instead of {}, {} more in all",
-            count(evidence.warm_up.len() as u64),
+            "the first {}: up to {} each instead of {}, {} more in all",
+            counted(evidence.warm_up.len() as u64, "step warms up", "steps warm up"),
             duration(slowest as u64),
             duration(usual_ns as u64),
             duration(cost.max(0.0) as u64)
