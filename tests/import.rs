@@ -4,6 +4,7 @@ mod chrome;
 mod doubts;
 mod forms;
 mod published;
+mod short;
 
 use std::fs;
 use std::io::{self, Write};

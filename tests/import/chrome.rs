@@ -114,3 +114,21 @@ fn files_of_ranks_become_one_run_without_clock_skew() {
     let place = store.unwrap().session().info().unwrap().place.clone().unwrap();
     assert_eq!((place.run.as_str(), place.rank, place.ranks), ("r", 1, 4));
 }
+
+#[test]
+fn an_idle_gpu_is_measured_by_its_kernels() {
+    // Steps of 1 ms, end to end, with kernels on two streams that overlap: 200 to 450 us of each.
+    let mut events = Vec::new();
+    for n in 0..30 {
+        let ts = 1_770_000_000_000_000 + n * 1000;
+        events.push(event("user_annotation", &format!("ProfilerStep#{}", n + 1), "7", ts, 1000));
+        events.push(event("user_annotation", "forward", "7", ts, 400));
+        events.push(event("kernel", "gemm", "stream 7", ts + 200, 150));
+        events.push(event("kernel", "gemm", "stream 9", ts + 300, 150));
+    }
+    let store = import(format!(r#"{{"traceEvents":[{}]}}"#, events.join(",")).as_bytes(), &[]).1.unwrap();
+    let found = gnntop_analysis::findings::all(&store).found;
+    let idle = found.iter().find(|it| it.kind == gnntop_analysis::findings::Kind::GpuIdle).unwrap();
+    assert_eq!(idle.summary, "no kernel runs on the GPU 75 % of the time");
+    assert!(idle.evidence.iter().any(|line| line.ends_with("kernels and copies were traced")), "{idle:#?}");
+}

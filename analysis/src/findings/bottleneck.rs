@@ -3,14 +3,15 @@
 //! Rules, all of them over the steps that are looked at, without those that warm up, at least three:
 //! - *bound*: the phase (or the gap) with the largest share of the wall time. Where those that warm up would change a
 //!   share, it is said that they are left out;
-//! - p99 against p50: nearest rank over the full batches, of the kind that most of them are;
-//! - of too few steps the shares alone, with those that warm up.
+//! - p99 against p50 of the period: nearest rank over the full batches, of the kind that most of them are;
+//! - of too few steps the shares, with those that warm up, and what else a few steps tell.
 
 use gnntop_wire::phase::DATA_WAIT;
 
 use super::evidence::Evidence;
+use super::few_steps;
 use super::robust::{median, quantile};
-use crate::figures::{count, duration, percent};
+use crate::figures::{counted, duration, percent};
 use crate::store::{PhaseSlot, StepRow, Store};
 
 /// Full batches below which there is no verdict yet.
@@ -45,6 +46,8 @@ pub struct Verdict {
     pub gap_share: Option<f64>,
     /// p99 of the full batches' periods as a multiple of their median; `None` for too few of them.
     pub p99_over_p50: Option<f64>,
+    /// What too few steps for findings tell beside their shares.
+    pub few: Vec<String>,
     /// What is open now and since how long in nanoseconds, while no step has ended.
     pub open: Option<(String, u64)>,
 }
@@ -62,6 +65,7 @@ impl Verdict {
         if full.len() < ENOUGH_STEPS {
             verdict.open = verdict.open_phase(store);
             verdict.find_shares(store, &all);
+            verdict.few = few_steps::told(store, &all);
             return verdict;
         }
         verdict.is_settled = true;
@@ -126,15 +130,16 @@ impl Verdict {
         self.gap_share = other(shares.len() - 1);
     }
 
-    /// What there is to say of too few steps: their shares, and that there is no more.
+    /// What there is to say of too few steps: their shares, the longest spans, idle GPUs, and what they cannot tell.
     pub(super) fn unsettled(&self) -> Vec<String> {
         match (self.steps, &self.open) {
             (0, Some((phase, ns))) => vec![format!("no steps yet; in {phase} for {}", duration(*ns))],
             (0, None) => vec!["no steps yet".to_owned()],
             (steps, _) => {
-                let mut parts = vec![plural(steps, "step", "steps")];
+                let mut parts = vec![counted(steps, "step", "steps")];
                 parts.extend(self.shares());
-                parts.push("too few for findings".to_owned());
+                parts.extend(self.few.iter().cloned());
+                parts.push("too few for findings, such as spikes, drift or warm-up".to_owned());
                 parts
             }
         }
@@ -142,14 +147,15 @@ impl Verdict {
 
     /// That the shares are not of all steps, where that matters.
     pub(super) fn without(&self) -> Option<String> {
-        (self.left_out > 0).then(|| format!("shares without the first {} steps", count(self.left_out)))
+        let first = counted(self.left_out, "step", "steps");
+        (self.left_out > 0).then(|| format!("shares without the first {first}"))
     }
 
     /// What bounds the steps, and the shares of waiting and of the gap where they are worth a word; of steps without
     /// phases how long they are.
     pub(super) fn shares(&self) -> Vec<String> {
         if let Some(ns) = self.bare_ns {
-            return vec![format!("steps of {}, without phases", duration(ns as u64))];
+            return vec![format!("a step every {}, without phases", duration(ns as u64))];
         }
         let place = if self.is_on_device { " on the device" } else { "" };
         let bound = self.bound.as_ref().map(|(text, share)| bound_text(text, *share) + place);
@@ -160,7 +166,7 @@ impl Verdict {
 
     /// How even the steps are.
     pub(super) fn spread(&self) -> Option<String> {
-        self.p99_over_p50.map(|ratio| format!("p99 {ratio:.1} x p50"))
+        self.p99_over_p50.map(|ratio| format!("period p99 {ratio:.1} x p50"))
     }
 
     /// Whether [`Verdict::shares`] has that of waiting for data.
@@ -192,11 +198,6 @@ fn bound_text(phase: &str, share: f64) -> String {
     }
 }
 
-/// A number with its word.
-pub(super) fn plural(n: u64, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
-}
-
 #[cfg(test)]
 mod tests {
     use crate::findings::Judgement;
@@ -213,7 +214,7 @@ mod tests {
     #[test]
     fn an_even_run_is_told_by_its_bound() {
         let run = TrainingRun { steps: 200, epoch_steps: 1000, ..TrainingRun::default() };
-        assert_eq!(of(&run.bytes()), "backward-bound (55 %); data wait 10 %; gap 2.5 %; p99 1.0 x p50");
+        assert_eq!(of(&run.bytes()), "backward-bound (55 %); data wait 10 %; gap 2.5 %; period p99 1.0 x p50");
     }
 
     #[test]
@@ -222,7 +223,7 @@ mod tests {
         let run = TrainingRun { phases, steps: 20, ..TrainingRun::default() };
         assert_eq!(of(&run.bytes()), "data-bound (73 %); gap 2.3 %");
         let run = TrainingRun { phases: Vec::new(), steps: 20, ..TrainingRun::default() };
-        assert_eq!(of(&run.bytes()), "steps of 1.00 ms, without phases; time outside phases (100 %)");
+        assert_eq!(of(&run.bytes()), "a step every 1.00 ms, without phases; time outside phases (100 %)");
         let run = TrainingRun { gap_ns: 25 * MS, steps: 20, ..TrainingRun::default() };
         assert_eq!(
             of(&run.bytes()),
@@ -240,8 +241,16 @@ mod tests {
     fn thin_evidence_is_said_to_be_thin() {
         let steps = |steps| of(&TrainingRun { steps, ..TrainingRun::default() }.bytes());
         assert_eq!(steps(0), "no steps yet");
-        assert_eq!(steps(1), "1 step; backward-bound (56 %); data wait 10 %; too few for findings");
-        assert_eq!(steps(7), "7 steps; backward-bound (55 %); data wait 10 %; gap 2.2 %; too few for findings");
+        let shares = [(
+            1,
+            "1 step; backward-bound (56 %); data wait 10 %; longest: backward 22.0 ms in step 1, layer 0 5.00 ms",
+        )];
+        let more = [(7, "7 steps; backward-bound (55 %); data wait 10 %; gap 2.2 %; longest: backward ")];
+        for (n, begin) in shares.into_iter().chain(more) {
+            let said = steps(n);
+            assert!(said.starts_with(begin), "{said}");
+            assert!(said.ends_with("; too few for findings, such as spikes, drift or warm-up"), "{said}");
+        }
         assert!(steps(13).starts_with("backward-bound"));
     }
 

@@ -16,6 +16,7 @@ mod claim;
 mod classes;
 mod diagnosis;
 mod evidence;
+mod few_steps;
 mod finding;
 mod judgement;
 mod kernels;

@@ -1,6 +1,6 @@
 //! What every check is, and what it says where there is too little to look at.
 
-use crate::findings::evidence::Evidence;
+use crate::findings::evidence::{ENOUGH_STEPS, Evidence};
 use crate::findings::finding::{Kind, Outcome};
 
 /// Looks for one kind of finding.
@@ -12,7 +12,15 @@ pub(in crate::findings) trait Check: Sync {
     fn look(&self, evidence: &Evidence<'_>) -> Outcome;
 }
 
-/// What is said where there are too few steps.
+/// What is said where there are too few steps for most checks.
 pub(in crate::findings) fn too_few_steps(evidence: &Evidence<'_>) -> Outcome {
-    Outcome::NotEnough(format!("only {} steps after the warm-up", evidence.rows.len()))
+    fewer_than(evidence, ENOUGH_STEPS)
+}
+
+/// What is said where fewer steps than `needed` remain after those that may warm up.
+pub(in crate::findings) fn fewer_than(evidence: &Evidence<'_>, needed: usize) -> Outcome {
+    let (first, steps) = (evidence.warm_up.len(), evidence.warm_up.len() + evidence.rows.len());
+    let noun = if steps == 1 { "step" } else { "steps" };
+    let why = if first > 0 { format!(", as the first {first} may warm up") } else { String::new() };
+    Outcome::NotEnough(format!("only {steps} {noun}: {} are needed{why}", needed + first))
 }

@@ -1,6 +1,6 @@
 //! Drift: steps with the same work that take longer and longer.
 
-use super::check::{Check, too_few_steps};
+use super::check::{Check, fewer_than};
 use crate::figures::{duration, percent};
 use crate::findings::claim::Claim;
 use crate::findings::evidence::Evidence;
@@ -35,7 +35,7 @@ impl Check for Drift {
 
     fn look(&self, evidence: &Evidence<'_>) -> Outcome {
         if evidence.rows.len() < ENOUGH {
-            return too_few_steps(evidence);
+            return fewer_than(evidence, ENOUGH);
         }
         if evidence.wall_ns < LEAST_NS {
             let reason = format!(
@@ -52,7 +52,7 @@ impl Check for Drift {
         let third = |k: usize| (k * n / 3..(k + 1) * n / 3).filter_map(ratio).collect::<Vec<f64>>();
         let mut thirds = [third(0), third(1), third(2)];
         let medians = thirds.each_mut().map(|third| median(third));
-        let [Some(first), Some(middle), Some(last)] = medians else { return too_few_steps(evidence) };
+        let [Some(first), Some(middle), Some(last)] = medians else { return fewer_than(evidence, ENOUGH) };
         // The standard error of a median is 1.25 times that of a mean.
         let error =
             |third: &[f64], center: f64| 1.25 * sigma(third.iter().copied(), center) / (third.len() as f64).sqrt();

@@ -29,7 +29,7 @@ fn too_few_steps_are_not_enough_for_anything() {
     let findings = all(&run(8, |_| MadeUpStep::default(), &[]));
     assert_eq!(findings.found, []);
     let about_spikes = findings.not_enough.iter().find(|n| n.kind == Kind::Spike).unwrap();
-    assert_eq!(about_spikes.reason, "only 5 steps after the warm-up");
+    assert_eq!(about_spikes.reason, "only 8 steps: 13 are needed, as the first 3 may warm up");
     assert_eq!(all(&Store::new()).found, []);
 }
 

@@ -1,0 +1,109 @@
+//! What a few steps tell, as many as people trace at a time: how idle a GPU was, and the longest phase and span.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::kernels;
+use super::signals::held_mean;
+use crate::figures::{duration, percent};
+use crate::store::{StepRow, Store};
+
+/// A span that is no phase is named from this share of its step on.
+const WORTH_SAYING: f64 = 0.05;
+/// What sessions that are imports are published by.
+const IMPORTS: &str = "gnntop import";
+
+/// What these steps tell beside the shares of their phases.
+pub(super) fn told(store: &Store, rows: &[StepRow<'_>]) -> Vec<String> {
+    let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Vec::new() };
+    let mut parts = idle(store, &(first.period_start_ns()..last.end_ns()));
+    parts.extend(longest(store, rows));
+    parts
+}
+
+/// How idle GPUs were, by their kernels or else by their readings; of an import also that nothing tells it.
+fn idle(store: &Store, span: &Range<u64>) -> Vec<String> {
+    if let Some(idle) = kernels::idle_share(store, span.clone()) {
+        return vec![format!("no kernel on the GPU {} of the time", percent(idle.share))];
+    }
+    let of_gpu = |gpu: u32| {
+        let busy = held_mean(store.signals().find(&format!("gpu.{gpu}.util"))?, span)? / 1e5;
+        Some(format!("GPU {gpu} idle {} by its readings", percent(1.0 - busy.clamp(0.0, 1.0))))
+    };
+    let by_readings: Vec<String> = store.hardware().gpus().into_iter().filter_map(of_gpu).collect();
+    let is_import = store.session().info().is_some_and(|info| info.publisher.starts_with(IMPORTS));
+    match by_readings.is_empty() && is_import {
+        true => vec!["how idle a GPU was is not recorded".to_owned()],
+        false => by_readings,
+    }
+}
+
+/// A span in a step, with the share of it that it takes.
+struct InStep<'a> {
+    name: &'a str,
+    ns: u64,
+    row: &'a StepRow<'a>,
+}
+
+impl InStep<'_> {
+    fn share(&self) -> f64 {
+        self.ns as f64 / self.row.period_ns().max(1) as f64
+    }
+}
+
+/// The longest phase, and the longest span of any track that is none.
+fn longest(store: &Store, rows: &[StepRow<'_>]) -> Option<String> {
+    let all = longest_of_names(store, rows);
+    let is_phase = |span: &&InStep<'_>| store.phase(span.name).is_some();
+    let phase = all.iter().filter(is_phase).max_by_key(|span| span.ns);
+    let other = all.iter().filter(|span| !is_phase(span)).max_by_key(|span| span.ns);
+    let named: Vec<String> = phase
+        .into_iter()
+        .chain(other.filter(|span| span.share() >= WORTH_SAYING))
+        .map(|span| format!("{} {} in step {}", span.name, duration(span.ns), span.row.step().0))
+        .collect();
+    (!named.is_empty()).then(|| format!("longest: {}", named.join(", ")))
+}
+
+/// The longest span of each name that lies in one step and is not all of it, in the order of their names.
+fn longest_of_names<'a>(store: &'a Store, rows: &'a [StepRow<'a>]) -> Vec<InStep<'a>> {
+    let mut longest: HashMap<&str, InStep<'a>> = HashMap::new();
+    let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Vec::new() };
+    for lane in store.tracks().iter().filter_map(|track| track.lane()) {
+        lane.each_box(first.period_start_ns()..last.end_ns(), |span, _| {
+            let ns = span.end_ns.saturating_sub(span.start_ns);
+            let holds = |row: &&StepRow<'_>| (row.period_start_ns()..row.end_ns()).contains(&span.start_ns);
+            let Some(row) = rows.iter().find(holds).filter(|row| ns < row.period_ns()) else { return };
+            let name = store.name(span.name);
+            let kept = longest.entry(name).or_insert(InStep { name, ns, row });
+            // The newest come first: of several as long it is the earliest.
+            if ns >= kept.ns {
+                *kept = InStep { name, ns, row };
+            }
+        });
+    }
+    let mut all: Vec<InStep<'_>> = longest.into_values().collect();
+    all.sort_by_key(|span| span.name);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::findings::newest;
+    use crate::store::Store;
+    use gnntop_fixtures::{MS, TrainingRun, each_item};
+
+    fn verdict(run: &TrainingRun) -> String {
+        let mut store = Store::new();
+        each_item(&run.bytes(), |item| store.apply(item));
+        newest(&store).to_string()
+    }
+
+    #[test]
+    fn three_steps_are_told_by_their_shares_and_longest_phase() {
+        let run = TrainingRun { steps: 3, spikes: vec![(2, "forward", 70 * MS)], ..TrainingRun::default() };
+        let said = verdict(&TrainingRun { has_hardware: false, ..run });
+        assert!(said.contains("; longest: forward ") && said.contains(" in step 2;"), "{said}");
+        assert!(said.ends_with("too few for findings, such as spikes, drift or warm-up"), "{said}");
+    }
+}
