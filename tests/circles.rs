@@ -43,7 +43,7 @@ const ANALYSIS: [(&str, &[&str]); 9] = [
     ("figures", &[]),
     ("stream", &[]),
     ("source", &["figures", "stream"]),
-    ("recorder", &["stream"]),
+    ("recorder", &["figures", "stream"]),
     ("store", &["energy", "figures", "stream"]),
     ("ranks", &["energy", "figures", "store", "stream"]),
     ("findings", &["figures", "ranks", "store"]),

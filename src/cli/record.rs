@@ -53,7 +53,7 @@ pub(super) struct RecordArguments {
     /// Stop after this time
     #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
     duration: Option<Duration>,
-    /// Start this long ago; without --duration, stop now
+    /// Start this long ago; without --duration, stop now. Marks from before are counted, not recorded
     #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
     last: Option<Duration>,
     /// Stop before the file gets larger than this
@@ -228,6 +228,7 @@ fn run(request: Request, out: impl Write, name: Option<&str>) -> anyhow::Result<
         output::progress("");
         output::note(&format!("{}: {why}", recording.summary(name)));
     }
+    recording.before().iter().for_each(|said| output::note(said));
     recording.warnings().iter().for_each(|warning| output::note(&format!("warning: {warning}")));
     Ok(SUCCESS)
 }
@@ -281,7 +282,16 @@ impl<W: Write> Recorded<W> {
             sessions @ 2.. => format!(" of {sessions} sessions"),
             _ => String::new(),
         };
-        format!("{name}: {size}, {} events{ranks}", figures::count(self.recorder.events()))
+        format!("{name}: {size}, {}{ranks}", figures::counted(self.recorder.events(), "event", "events"))
+    }
+
+    /// What is known of the time before the window.
+    fn before(&self) -> Option<String> {
+        let marks = self.recorder.earlier_marks();
+        let (noun, verb) = if marks == 1 { ("mark", "is") } else { ("marks", "are") };
+        (marks > 0).then(|| {
+            format!("{} {noun} from before the window {verb} counted in the recording's facts", figures::count(marks))
+        })
     }
 
     /// What could not be recorded.
@@ -289,7 +299,7 @@ impl<W: Write> Recorded<W> {
         let mut warnings = self.source.status().warnings();
         let left_out = self.recorder.left_out();
         if left_out > 0 {
-            warnings.push(format!("{left_out} segments of other sessions were left out"));
+            warnings.push(format!("left out: {} of other sessions", figures::counted(left_out, "segment", "segments")));
         }
         warnings
     }

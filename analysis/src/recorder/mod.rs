@@ -1,6 +1,8 @@
 //! Writes what a source hands over into a recording: one session's stream (`session.rs`), or those of all ranks of a run
 //! side by side (`run.rs`).
 
+mod beginning;
+mod earlier;
 mod run;
 mod session;
 

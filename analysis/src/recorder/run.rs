@@ -58,6 +58,11 @@ impl<W: Write> RunRecorder<W> {
         self.parts.iter().map(|part| part.recorder.events()).sum()
     }
 
+    /// Marks from before the window, of all sessions, which are counted and not recorded.
+    pub fn earlier_marks(&self) -> u64 {
+        self.parts.iter().map(|part| part.recorder.earlier_marks()).sum()
+    }
+
     /// Sessions recorded so far.
     pub fn sessions(&self) -> usize {
         self.parts.len()
@@ -266,6 +271,32 @@ mod tests {
         let counts = steps(&run);
         assert_eq!(counts.len(), 2);
         assert!(counts.iter().all(|(_, steps)| (8..=12).contains(steps)), "{counts:?}");
+    }
+
+    #[test]
+    fn marks_from_before_the_window_are_counted_for_each_rank() {
+        let options = RecorderOptions { window_ns: START_NS + 1..=u64::MAX, ..RecorderOptions::default() };
+        let run = run_of(&recorded(&gnntop_fixtures::pipeline::PipelineRun::default().sessions(), options));
+        let ranks = run.ranks();
+        assert_eq!(ranks.all().len(), 4);
+        for rank in ranks.all() {
+            let said = rank.store.session().facts().get("marks before this part").map(String::as_str);
+            assert!(said.is_some_and(|said| said.contains("micro-batches: 1")), "{said:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_step_of_every_rank_is_whole() {
+        let from = START_NS + 1010 * MS;
+        let options = RecorderOptions { window_ns: from..=u64::MAX, ..RecorderOptions::default() };
+        let run = run_of(&recorded(&ParallelRun::default().sessions(), options));
+        let ranks = run.ranks();
+        assert_eq!(ranks.all().len(), 2);
+        for rank in ranks.all() {
+            let first = rank.store.steps().all().next().unwrap();
+            assert!(first.start_ns() >= from && first.start_ns() < from + 100 * MS, "{}", first.start_ns());
+            assert!(rank.store.losses().is_complete(), "{:?}", rank.store.losses());
+        }
     }
 
     #[test]

@@ -13,6 +13,8 @@ use gnntop_wire::{
     put_definitions, put_end, put_segment,
 };
 
+use super::beginning::{Beginning, Fate};
+use super::earlier::EarlierMarks;
 use crate::stream::Sink;
 
 /// Blocks are merged over this much of the stream's time.
@@ -54,6 +56,8 @@ pub struct Recorder<W: Write> {
     pub(super) head: Option<Head>,
     /// Something before the window was left out, so that this is not the session's beginning.
     beginning_cut: bool,
+    earlier: EarlierMarks,
+    beginning: Beginning,
     tracks: HashMap<TrackId, Merging>,
     merged_since_ns: u64,
     written_bytes: u64,
@@ -85,6 +89,8 @@ impl<W: Write> Recorder<W> {
             ready: Vec::new(),
             head: None,
             beginning_cut: false,
+            earlier: EarlierMarks::default(),
+            beginning: Beginning::default(),
             tracks: HashMap::new(),
             merged_since_ns: 0,
             written_bytes: 0,
@@ -105,6 +111,11 @@ impl<W: Write> Recorder<W> {
         self.events
     }
 
+    /// Marks from before the window, which are counted and not recorded.
+    pub fn earlier_marks(&self) -> u64 {
+        self.earlier.total()
+    }
+
     /// Whether nothing more will be recorded: the size is reached, the window has passed, or writing failed.
     pub fn is_done(&self) -> bool {
         self.full || self.past_window || self.error.is_some()
@@ -120,6 +131,7 @@ impl<W: Write> Recorder<W> {
     /// # Errors
     /// The first error in writing, now or earlier.
     pub fn flush(&mut self) -> io::Result<()> {
+        self.release();
         self.end_blocks();
         self.write_ready();
         if let Some(error) = self.error.take() {
@@ -133,6 +145,7 @@ impl<W: Write> Recorder<W> {
         for merging in self.tracks.values_mut() {
             merging.block.finish(merging.dropped, &mut self.ready);
         }
+        self.tell_earlier();
         if self.ready.len() > WRITE_LEN {
             self.write_ready();
         }
@@ -180,7 +193,16 @@ impl<W: Write> Recorder<W> {
         head.written = true;
     }
 
+    /// Says how many marks there were before the window, once the segment's head is written.
+    fn tell_earlier(&mut self) {
+        if self.head.as_ref().is_some_and(|head| head.written) {
+            self.earlier.news().iter().for_each(|news| put_definitions(&mut self.ready, [news]));
+        }
+    }
+
     fn define(&mut self, definitions: Vec<Definition>) {
+        self.earlier.define(&definitions);
+        self.beginning.define(&definitions);
         match &mut self.head {
             Some(head) if !head.written => {
                 head.definitions.extend(definitions);
@@ -197,9 +219,36 @@ impl<W: Write> Recorder<W> {
         let first_seq = info.first_seq.min(HIGHEST_SEQ);
         for (seq, event) in (first_seq..).zip(events) {
             if self.is_wanted(event.t_ns()) {
-                self.put_head();
-                self.push(&info, seq, &event);
+                self.begin(info.track, info.dropped, seq, &event);
+            } else if event.t_ns() < *self.options.window_ns.start() {
+                self.earlier.note(&event);
             }
+        }
+    }
+
+    /// Records an event of the window, unless it belongs to a step that began before it.
+    fn begin(&mut self, track: TrackId, dropped: u64, seq: u64, event: &Event) {
+        match self.beginning.take(track, seq, event, *self.options.window_ns.start()) {
+            Fate::Held => (),
+            Fate::Cut(held) => {
+                self.beginning_cut = true;
+                held.iter().for_each(|(_, event)| self.earlier.note(event));
+            }
+            Fate::Recorded(held) => {
+                self.put_head();
+                held.iter().for_each(|(seq, event)| self.push(track, dropped, *seq, event));
+                self.push(track, dropped, seq, event);
+            }
+        }
+    }
+
+    /// Records what was held back although no step has ended.
+    fn release(&mut self) {
+        let held: Vec<_> = self.beginning.release().collect();
+        for (track, events) in held {
+            self.put_head();
+            let dropped = self.tracks.get(&track).map_or(0, |merging| merging.dropped);
+            events.iter().for_each(|(seq, event)| self.push(track, dropped, *seq, event));
         }
     }
 
@@ -212,6 +261,7 @@ impl<W: Write> Recorder<W> {
     }
 
     fn put_end(&mut self, end: &End) {
+        self.release();
         if self.is_wanted(end.t_ns) {
             self.put_head();
             self.end_blocks();
@@ -219,18 +269,18 @@ impl<W: Write> Recorder<W> {
         }
     }
 
-    fn push(&mut self, info: &BlockInfo, seq: u64, event: &Event) {
-        if self.tracks.len() >= MAX_TRACKS && !self.tracks.contains_key(&info.track) {
+    fn push(&mut self, track: TrackId, dropped: u64, seq: u64, event: &Event) {
+        if self.tracks.len() >= MAX_TRACKS && !self.tracks.contains_key(&track) {
             self.end_blocks();
             self.tracks.clear();
         }
-        let fresh = || Merging { block: BlockEncoder::new(info.track), dropped: 0 };
-        let merging = self.tracks.entry(info.track).or_insert_with(fresh);
+        let fresh = || Merging { block: BlockEncoder::new(track), dropped: 0 };
+        let merging = self.tracks.entry(track).or_insert_with(fresh);
         if merging.block.next_seq() != seq || merging.block.is_full() {
             merging.block.finish(merging.dropped, &mut self.ready);
             merging.block.continue_from(seq);
         }
-        merging.dropped = info.dropped;
+        merging.dropped = dropped;
         self.events += u64::from(merging.block.push(event));
     }
 }
@@ -319,6 +369,38 @@ mod tests {
             }
         }
         assert_eq!(blocks, [(0, 20, 0), (100, 1, 7)]);
+    }
+
+    #[test]
+    fn marks_from_before_the_window_are_counted_in_the_recording() {
+        let mut session = fixture::segment("pna", 1, 0);
+        let collection = gnntop_wire::NameId(77);
+        let name = Definition::Name { id: collection, kind: gnntop_wire::NameKind::Text, text: "gc".to_owned() };
+        put_definitions(&mut session, [&name]);
+        let mut block = BlockEncoder::new(fixture::TRACK);
+        for second in 0..5 {
+            let mark = gnntop_wire::Mark { name: collection, t_ns: START_NS + second * 1_000_000_000, value: None };
+            block.push(&Event::Mark(mark));
+        }
+        block.finish(0, &mut session);
+        let window_ns = START_NS + 2_500_000_000..=u64::MAX;
+        let mut out = Vec::new();
+        let mut recorder = Recorder::new(&mut out, RecorderOptions { window_ns, ..Default::default() });
+        feed(&mut recorder, &session);
+        recorder.flush().unwrap();
+        assert_eq!((recorder.earlier_marks(), recorder.events()), (3, 2));
+        drop(recorder);
+        let mut reader = StreamReader::new();
+        reader.fill(&out);
+        reader.finish();
+        let mut facts = Vec::new();
+        while let Some(item) = reader.next() {
+            if let Item::Definitions(definitions) = item {
+                facts.extend(definitions.into_iter().filter(|it| matches!(it, Definition::Fact { .. })));
+            }
+        }
+        let said = Definition::Fact { key: "marks before this part".to_owned(), text: "gc: 3".to_owned() };
+        assert_eq!(facts, [said]);
     }
 
     #[test]

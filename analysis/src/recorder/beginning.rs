@@ -1,0 +1,69 @@
+//! Where the window of a recording begins within a step: what is known of that step is left out, so that the first step of the
+//! recording is whole.
+
+use std::collections::{HashMap, HashSet};
+
+use gnntop_wire::{Definition, Event, TrackId, TrackRole};
+
+/// Events of a track that are held back until its first step ends.
+const MOST_HELD: usize = 1 << 16;
+/// A step that begins less than this before the window, in nanoseconds, is whole.
+const SLACK_NS: u64 = 1_000;
+
+/// The events of training tracks before their first step of the window has ended.
+#[derive(Default)]
+pub(super) struct Beginning {
+    tracks: HashMap<TrackId, Vec<(u64, Event)>>,
+    /// Tracks whose first step has ended; segments define them again.
+    passed: HashSet<TrackId>,
+}
+
+/// What becomes of an event.
+pub(super) enum Fate {
+    /// It is recorded, after those that were held back.
+    Recorded(Vec<(u64, Event)>),
+    /// It is held back.
+    Held,
+    /// It ends a step that began before the window: it is left out, with those that were held back.
+    Cut(Vec<(u64, Event)>),
+}
+
+impl Beginning {
+    /// Learns which tracks have steps.
+    pub(super) fn define(&mut self, definitions: &[Definition]) {
+        for definition in definitions {
+            if let Definition::Track { id, role: TrackRole::Training, .. } = definition
+                && !self.passed.contains(id)
+            {
+                self.tracks.entry(*id).or_default();
+            }
+        }
+    }
+
+    /// Decides on the next event of a track within the window, which begins at `start_ns`.
+    pub(super) fn take(&mut self, track: TrackId, seq: u64, event: &Event, start_ns: u64) -> Fate {
+        let Some(held) = self.tracks.get_mut(&track).filter(|_| start_ns > 0) else {
+            return Fate::Recorded(Vec::new());
+        };
+        match event {
+            Event::Step(step) if step.start_ns.saturating_add(SLACK_NS) < start_ns => Fate::Cut(self.pass(track)),
+            Event::Step(_) => Fate::Recorded(self.pass(track)),
+            _ if held.len() >= MOST_HELD => Fate::Recorded(self.pass(track)),
+            _ => {
+                held.push((seq, *event));
+                Fate::Held
+            }
+        }
+    }
+
+    /// Ends the wait for steps: what was held back, by tracks.
+    pub(super) fn release(&mut self) -> impl Iterator<Item = (TrackId, Vec<(u64, Event)>)> {
+        self.passed.extend(self.tracks.keys());
+        std::mem::take(&mut self.tracks).into_iter().filter(|(_, held)| !held.is_empty())
+    }
+
+    fn pass(&mut self, track: TrackId) -> Vec<(u64, Event)> {
+        self.passed.insert(track);
+        self.tracks.remove(&track).unwrap_or_default()
+    }
+}
