@@ -43,12 +43,16 @@ pub enum Unit {
 
 /// What is measured, beside `share PHASE` (of the wall time), `work share PHASE` (of the work), `energy share COMPONENT`
 /// and `last COUNTER`.
-pub(super) const MEASURES: [(&str, Unit); 31] = [
+pub(super) const MEASURES: [(&str, Unit); 35] = [
     ("steps", Unit::Count),
     ("epochs", Unit::Count),
     ("steps per second", Unit::Rate),
     ("graphs per second", Unit::Rate),
     ("seeds per second", Unit::Rate),
+    ("period p50", Unit::Time),
+    ("period p90", Unit::Time),
+    ("period p99", Unit::Time),
+    ("period mean", Unit::Time),
     ("step p50", Unit::Time),
     ("step p90", Unit::Time),
     ("step p99", Unit::Time),
@@ -163,18 +167,16 @@ impl Numbers {
         self.set("graphs per second", throughput.graphs_per_s);
         self.set("seeds per second", throughput.seeds_per_s);
         for line in &report.phases {
-            match line.name.as_str() {
-                // A study's step is the period, as its document says: settings are compared by what the whole run takes.
-                "period" => (),
-                "step" => continue,
+            let name = match line.name.as_str() {
+                name @ ("period" | "step") => name,
                 phase => {
                     self.set(&format!("share {phase}"), line.share);
                     continue;
                 }
-            }
-            self.set("step mean", line.durations.mean_ns);
+            };
+            self.set(&format!("{name} mean"), line.durations.mean_ns);
             for (percentage, ns) in &line.durations.percentiles.0 {
-                self.set(&format!("step p{percentage}"), ns.map(|ns| ns as f64));
+                self.set(&format!("{name} p{percentage}"), ns.map(|ns| ns as f64));
             }
         }
     }

@@ -8,9 +8,9 @@ use gnntop_analysis::figures::{bytes, count, duration, percent, quantity};
 /// Columns of the first table: what is measured, and its head.
 pub(super) const TIMES: [(&str, &str); 10] = [
     ("steps per second", "steps/s"),
-    ("step p50", "p50"),
-    ("step p90", "p90"),
-    ("step p99", "p99"),
+    ("period p50", "period p50"),
+    ("period p90", "period p90"),
+    ("period p99", "period p99"),
     ("work p50", "work p50"),
     ("between mean", "between steps"),
     ("gap mean", "gap"),
@@ -19,8 +19,8 @@ pub(super) const TIMES: [(&str, &str); 10] = [
     ("epoch work", "epoch, sum of work"),
 ];
 pub(super) const BATCHES: [(&str, &str); 5] = [
-    ("full batch p50", "full batch p50"),
-    ("partial batch p50", "partial batch p50"),
+    ("full batch p50", "period p50, full batches"),
+    ("partial batch p50", "period p50, partial batches"),
     ("partial batches", "partial batches"),
     ("spikes", "spikes"),
     ("outliers", "work > 1.5 x median"),
@@ -43,8 +43,8 @@ const ENERGY: [(&str, &str); 7] = [
 ];
 const RATIOS: [(&str, &str); 7] = [
     ("steps per second", "steps/s"),
-    ("step p50", "step p50"),
-    ("step p99", "step p99"),
+    ("period p50", "period p50"),
+    ("period p99", "period p99"),
     ("work p50", "work p50"),
     ("between mean", "between steps"),
     ("epoch wall", "epoch, wall"),
@@ -100,12 +100,19 @@ pub(super) fn spread(document: &mut Document, measured: &[Measured]) {
     };
     let row = |one: &Measured| {
         let runs = count(one.runs.len() as u64);
-        vec![one.setting.name.clone(), runs, range(one, "step p50"), range(one, "epoch wall"), range(one, "heap peak")]
+        vec![
+            one.setting.name.clone(),
+            runs,
+            range(one, "period p50"),
+            range(one, "epoch wall"),
+            range(one, "heap peak"),
+        ]
     };
     let rows: Vec<Vec<String>> = measured.iter().filter(|one| one.runs.len() > 1).map(row).collect();
     if !rows.is_empty() {
         document.paragraph("From run to run:");
-        let head = ["setting", "runs", "median step", "median epoch, wall", "heap at most"].map(str::to_owned).to_vec();
+        let head =
+            ["setting", "runs", "median period", "median epoch, wall", "heap at most"].map(str::to_owned).to_vec();
         document.table(std::iter::once(head).chain(rows).collect());
     }
 }
