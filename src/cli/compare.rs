@@ -12,7 +12,7 @@ use super::usage::UsageError;
 use super::{new_file, output};
 use crate::report::{Document, Options, Report, compared_in_text};
 use gnntop_analysis::comparison::{Comparison, compare};
-use gnntop_analysis::figures::count;
+use gnntop_analysis::figures::counted;
 use gnntop_analysis::findings::sweep::{self, Configuration, Scaling};
 use gnntop_analysis::ranks::Run;
 
@@ -68,7 +68,7 @@ pub(super) fn run(arguments: &CompareArguments) -> anyhow::Result<u8> {
     let is_open = !arguments.json && !arguments.html;
     let is_named = |ending: &str| is_open && has_ending(arguments.output.as_deref(), ending);
     let written = if arguments.json || is_named("json") {
-        serde_json::to_string_pretty(&comparison)?
+        serde_json::to_string_pretty(&Compared { comparison: &comparison, scaling: scaling_of(&runs) })?
     } else if arguments.html || is_named("html") {
         page(&comparison, sides, &runs)?
     } else {
@@ -84,15 +84,27 @@ pub(super) fn run(arguments: &CompareArguments) -> anyhow::Result<u8> {
     Ok(SUCCESS)
 }
 
+/// What is to be said of ranks and stages where each side is one run.
+fn scaling_of(runs: &[Vec<Run>; 2]) -> Option<Scaling> {
+    let [[first], [second]] = [runs[0].as_slice(), runs[1].as_slice()] else { return None };
+    let (first, second) = Configuration::of("A", first).zip(Configuration::of("B", second))?;
+    sweep::scaling(&first, &second)
+}
+
+/// What `--json` prints.
+#[derive(serde::Serialize)]
+struct Compared<'a> {
+    #[serde(flatten)]
+    comparison: &'a Comparison,
+    /// Of runs with several ranks or stages.
+    scaling: Option<Scaling>,
+}
+
 /// The comparison for people, with which recordings A and B are.
 fn text(comparison: &Comparison, sides: [&[String]; 2], runs: &[Vec<Run>; 2]) -> String {
     let legends = [legend("A", sides[0], &runs[0]), legend("B", sides[1], &runs[1])];
     let mut text = format!("{}\n{}\n\n{}", legends[0], legends[1], compared_in_text(comparison));
-    if let ([first], [second]) = (runs[0].as_slice(), runs[1].as_slice()) {
-        let configurations = Configuration::of("A", first).zip(Configuration::of("B", second));
-        let scaling = configurations.and_then(|(first, second)| sweep::scaling(&first, &second));
-        text.extend(scaling.map(|scaling| scaling_words(&scaling)));
-    }
+    text.extend(scaling_of(runs).map(|scaling| scaling_words(&scaling)));
     text
 }
 
@@ -133,17 +145,22 @@ fn read_side(names: &[String], rank: Option<u32>) -> anyhow::Result<Vec<Run>> {
 fn legend(side: &str, names: &[String], runs: &[Run]) -> String {
     let line = |(at, (name, run)): (usize, (&String, &Run))| {
         let number = if names.len() > 1 { format!(" {}", at + 1) } else { String::new() };
-        format!("{side}{number} {name} ({} steps)", count(run.store().steps().total()))
+        format!("{side}{number} {name} ({})", counted(run.store().steps().total(), "step", "steps"))
     };
     names.iter().zip(runs).enumerate().map(line).collect::<Vec<String>>().join("\n")
 }
 
 /// The speed-up, and what it is worth.
 fn scaling_words(scaling: &Scaling) -> String {
-    let mut text = format!(
-        "\nby their median steps B is {:.2} x as fast as A; its ranks and stages can give {:.2} x at most",
-        scaling.speed_up, scaling.ideal
-    );
+    let mut text = match scaling.speed_up {
+        Some(speed_up) => format!("\nby their median steps B is {speed_up:.2} x as fast as A; its"),
+        None => "\nB's".to_owned(),
+    };
+    text.push_str(&format!(" ranks and stages can give {:.2} x at most", scaling.ideal));
+    if let Some(as_split) = scaling.as_split {
+        text.push_str(&format!(", and {as_split:.2} x as the blocks are split"));
+    }
+    scaling.notes.iter().for_each(|note| text.push_str(&format!("\n{note}")));
     for finding in &scaling.findings {
         text.push_str(&format!("\n! {} ({}): {}", finding.kind.title(), finding.confidence.word(), finding.summary));
         let lines = finding.evidence.iter().map(|line| ("because", line));

@@ -11,7 +11,8 @@ use super::new_file::NewFile;
 use super::output;
 use crate::import::chrome::Said;
 use crate::import::{self, Given, ImportError, Imported, Mapping, MarkFile};
-use gnntop_analysis::figures::count;
+use gnntop_analysis::figures::counted;
+use gnntop_analysis::ranks::facts::of_stage;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -19,7 +20,7 @@ Examples:
   gnntop import csv steps.csv -o run.gnntop --column duration=iter_time:s --column phase:forward=fwd:ms
   gnntop import csv steps.csv.gz -o run.gnntop --marks gc=gc_events.csv --batch-size 512
   gnntop import csv phases.csv -o run.gnntop --column phase=name --column duration=took:us
-  gnntop import csv rank0.csv -o rank0.gnntop --only phase=0 --rank 0/4 --stage 0/4 --fact micro-batches=5
+  gnntop import csv rank0.csv -o rank0.gnntop --only phase=0 --rank 0/4 --stage 0/4 --fact micro-batches=5 --fact blocks=6/2/2/2
   gnntop import chrome trace.json.gz -o run.gnntop    what torch.profiler writes
   gnntop import chrome rank1.json -o rank1.gnntop --rank 1/4 --step train_step
   gnntop report run.gnntop
@@ -66,9 +67,10 @@ struct CsvArguments {
     /// Take only the rows in which a column has this value; can be given several times
     #[arg(long, value_name = "COLUMN=VALUE", value_parser = pair)]
     only: Vec<(String, String)>,
-    /// A number of the whole run, such as micro-batches=5; can be given several times
-    #[arg(long = "fact", value_name = "NAME=NUMBER", value_parser = fact)]
-    facts: Vec<(String, f64)>,
+    /// A number of the whole run, such as micro-batches=5, or one for each stage, such as blocks=6/2/2/2; can be given several
+    /// times
+    #[arg(long = "fact", value_name = "NAME=NUMBER[/NUMBER...]", value_parser = fact)]
+    facts: Vec<Fact>,
     #[command(flatten)]
     standing: Standing,
 }
@@ -109,7 +111,7 @@ impl CsvArguments {
             only: self.only.clone(),
             batch_size: self.batch_size,
             place: self.standing.place(),
-            facts: self.facts.clone(),
+            facts: self.facts.iter().flat_map(|fact| fact.numbers(self.standing.stage)).collect(),
         }
     }
 }
@@ -169,10 +171,32 @@ fn pair(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-fn fact(text: &str) -> Result<(String, f64), String> {
+/// A number of the whole run, or one for each stage.
+#[derive(Clone, Debug)]
+struct Fact {
+    name: String,
+    numbers: Vec<f64>,
+}
+
+impl Fact {
+    /// As marks have them: those of stages by the stage's number, and that of the rank's own stage.
+    fn numbers(&self, stage: Option<(u32, u32)>) -> Vec<(String, f64)> {
+        let Self { name, numbers } = self;
+        if let [number] = numbers.as_slice() {
+            return vec![(name.clone(), *number)];
+        }
+        let own = stage.and_then(|(stage, _)| numbers.get(stage as usize)).map(|number| (name.clone(), *number));
+        let of_stages = numbers.iter().enumerate().map(|(stage, number)| (of_stage(name, stage), *number));
+        own.into_iter().chain(of_stages).collect()
+    }
+}
+
+fn fact(text: &str) -> Result<Fact, String> {
     let (name, value) = pair(text)?;
-    let number = value.parse::<f64>().ok().filter(|number| number.is_finite());
-    Ok((name, number.ok_or("give NAME=NUMBER")?))
+    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
+    let numbers: Option<Vec<f64>> = value.split('/').map(number).collect();
+    let numbers = numbers.ok_or("give NAME=NUMBER, or one for each stage, such as blocks=6/2/2/2")?;
+    Ok(Fact { name, numbers })
 }
 
 fn of(text: &str) -> Result<(u32, u32), String> {
@@ -201,8 +225,8 @@ pub(super) fn import(arguments: &ImportArguments) -> anyhow::Result<u8> {
         }
     };
     imported.account.lines().iter().for_each(|line| output::note(line));
-    let (steps, events) = (count(imported.steps), count(imported.events));
-    output::note(&format!("{}: {steps} steps, {events} events", to.output.display()));
+    let (steps, events) = (counted(imported.steps, "step", "steps"), counted(imported.events, "event", "events"));
+    output::note(&format!("{}: {steps}, {events}", to.output.display()));
     Ok(SUCCESS)
 }
 

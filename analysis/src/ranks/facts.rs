@@ -1,8 +1,8 @@
 //! What a rank says about itself: its schedule, its blocks, the size of the training set. In counters that are told again
 //! and again, since a session that is long keeps its newest part only, or in marks.
 
-use super::rank::Rank;
 use super::schedule::Schedule;
+use crate::store::Store;
 
 /// Blocks of the rank's stage.
 pub const BLOCKS: &str = "blocks";
@@ -13,9 +13,13 @@ pub const TRAINING_SET: &str = "training set";
 /// What the counter or mark with the schedule's name begins with.
 const SCHEDULE: &str = "schedule ";
 
+/// What a fact of a stage is called that another rank may tell, by the stage's number from 0.
+pub fn of_stage(name: &str, stage: usize) -> String {
+    format!("{name} of stage {stage}")
+}
+
 /// The newest value of the mark or counter with this name; `None` where none that is finite is kept.
-pub fn value(rank: &Rank<'_>, name: &str) -> Option<f64> {
-    let store = rank.store;
+pub fn value(store: &Store, name: &str) -> Option<f64> {
     let mark = store.marks().iter().rev().find(|mark| store.name(mark.name) == name && mark.value.is_some());
     let counter = || store.counters().iter().find(|counter| store.name(counter.name) == name);
     let value = mark.and_then(|mark| mark.value).or_else(|| counter()?.series.last()?.value());
@@ -23,13 +27,12 @@ pub fn value(rank: &Rank<'_>, name: &str) -> Option<f64> {
 }
 
 /// The same as a whole number from 1 on.
-pub fn count(rank: &Rank<'_>, name: &str) -> Option<usize> {
-    value(rank, name).filter(|value| (1.0..=1e15).contains(value)).map(|value| value.round() as usize)
+pub fn count(store: &Store, name: &str) -> Option<usize> {
+    value(store, name).filter(|value| (1.0..=1e15).contains(value)).map(|value| value.round() as usize)
 }
 
 /// The schedule that the rank's pipeline says it follows.
-pub fn schedule(rank: &Rank<'_>) -> Option<Schedule> {
-    let store = rank.store;
+pub fn schedule(store: &Store) -> Option<Schedule> {
     let marks = store.marks().iter().rev().map(|mark| mark.name);
     let names = marks.chain(store.counters().iter().map(|counter| counter.name)).map(|name| store.name(name));
     names.filter_map(|name| name.strip_prefix(SCHEDULE)).find_map(Schedule::named)

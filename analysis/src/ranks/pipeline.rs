@@ -101,7 +101,7 @@ impl PipelineStep {
             stages.push(Stage::of(rank, &row));
         }
         let micro_batches = micro_batches(&stages)?;
-        let said = members.iter().find_map(facts::schedule);
+        let said = members.iter().find_map(|rank| facts::schedule(rank.store));
         let schedule = said.unwrap_or_else(|| observed(&stages));
         let boxes = || stages.iter().flat_map(|stage| &stage.boxes);
         let start_ns = boxes().map(|b| b.start_ns).min().unwrap_or(0);
@@ -250,7 +250,7 @@ impl Stage {
             waiting_ns: 0,
             late_ns: 0,
             live: counted_live(rank, row).unwrap_or_else(|| live(&boxes)),
-            blocks: facts::count(rank, facts::BLOCKS),
+            blocks: facts::count(rank.store, facts::BLOCKS),
             receive_ns: phase_ns(RECEIVE),
             send_ns: phase_ns(SEND),
             all_reduce_ns: phase_ns(ALL_REDUCE),

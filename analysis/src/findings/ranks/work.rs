@@ -27,7 +27,7 @@ impl Check for WorkNotConserved {
         if copies < 2 {
             return Outcome::Nothing;
         }
-        let Some(set) = all.iter().find_map(|rank| facts::count(rank, facts::TRAINING_SET)) else {
+        let Some(set) = all.iter().find_map(|rank| facts::count(rank.store, facts::TRAINING_SET)) else {
             return Outcome::NotEnough(format!("no rank says how large the {} is", facts::TRAINING_SET));
         };
         // The stages of a copy do the same batches: one of them counts.

@@ -1,0 +1,37 @@
+//! Factors that were changed together, so that nothing follows about either.
+
+use super::configuration::Configuration;
+use crate::figures::joined;
+use crate::findings::finding::{Confidence, Finding, Kind, Severity};
+
+/// Factors that were changed together in a set of runs, so that nothing follows about either of them.
+pub fn confounded(runs: &[Configuration]) -> Option<Finding> {
+    let differing = |a: &Configuration, b: &Configuration| -> Vec<&'static str> {
+        let known = a.factors.iter().filter_map(|(name, value)| Some((*name, value, b.factors.get(name)?)));
+        known.filter(|(_, value, other)| value != other).map(|(name, ..)| name).collect()
+    };
+    // Of each run: what differs from the run that is most like it in everything but the ranks.
+    let mut together: Vec<(String, Vec<&'static str>)> = Vec::new();
+    for run in runs {
+        let others = runs.iter().filter(|other| other.factors.get("ranks") != run.factors.get("ranks"));
+        let nearest = others.map(|other| differing(run, other)).min_by_key(Vec::len);
+        if let Some(factors) = nearest.filter(|factors| factors.len() > 1) {
+            together.push((run.name.clone(), factors));
+        }
+    }
+    let mut factors: Vec<&'static str> = together.iter().flat_map(|(_, factors)| factors.clone()).collect();
+    factors.sort_unstable();
+    factors.dedup();
+    if factors.is_empty() {
+        return None;
+    }
+    let summary = format!("{} were changed at once: nothing follows about any one of them", joined(&factors));
+    let finding = Finding::of_run(Kind::Confounded, Confidence::High, None, summary);
+    let mut finding = Finding { severity: Severity::Minor, count: together.len() as u64, ..finding };
+    for run in runs.iter().take(8) {
+        let values: Vec<String> =
+            factors.iter().filter_map(|name| Some(format!("{name} {}", run.factors.get(name)?))).collect();
+        finding = finding.because(format!("{}: {}", run.name, values.join(", ")));
+    }
+    Some(finding.advise("add a run in which only one of them differs"))
+}

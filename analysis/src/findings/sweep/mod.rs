@@ -1,0 +1,12 @@
+//! What several recordings say about scaling, and what they cannot say: a speed-up that is more than its stages or ranks
+//! can give, one that falls short because a stage is slow, and factors that were changed together.
+
+mod configuration;
+mod confounded;
+mod scaling;
+#[cfg(test)]
+mod tests;
+
+pub use configuration::Configuration;
+pub use confounded::confounded;
+pub use scaling::{Scaling, scaling};

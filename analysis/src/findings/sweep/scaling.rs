@@ -1,0 +1,187 @@
+//! The speed-up of one run over another, what its ranks, stages and split can give, and what follows where these differ.
+
+use serde::Serialize;
+
+use super::configuration::Configuration;
+use super::confounded::confounded;
+use crate::figures::duration;
+use crate::findings::finding::{Confidence, Finding, Kind};
+
+/// What counts as more than the ideal, and as less by a good part of it.
+const ABOVE: f64 = 1.03;
+const BELOW: f64 = 0.8;
+/// How many times its even share the slowest stage takes, from which on it is named.
+const UNEVEN: f64 = 1.25;
+
+/// What two runs say together: the second's speed-up over the first, and what it is worth.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Scaling {
+    /// How many times as much work the second does in the same time; `None` where it is not told which work they did.
+    pub speed_up: Option<f64>,
+    /// How many times it could at most, by its stages, micro-batches and copies, where stages are even.
+    pub ideal: f64,
+    /// The same with the blocks of each stage as they are split, where that is told of both.
+    pub as_split: Option<f64>,
+    /// Whether the control is there, and what is not told.
+    pub notes: Vec<String>,
+    /// What is to be said about it.
+    pub findings: Vec<Finding>,
+}
+
+/// The second run's scaling over the first; `None` where neither has several ranks.
+pub fn scaling(first: &Configuration, second: &Configuration) -> Option<Scaling> {
+    if first.stages * first.copies == 1 && second.stages * second.copies == 1 {
+        return None;
+    }
+    let speed_up = speed_up(first, second);
+    let ideal = second.ideal() / first.ideal().max(f64::MIN_POSITIVE);
+    let mut findings = Vec::new();
+    if let Some(speed_up) = speed_up {
+        findings.extend(above(second, first, speed_up, ideal));
+        findings.extend(match first.stages > second.stages {
+            true => slow_stage(first, second, 1.0 / speed_up, 1.0 / ideal),
+            false => slow_stage(second, first, speed_up, ideal),
+        });
+    }
+    findings.extend(confounded(&[first.clone(), second.clone()]));
+    let as_split = as_split(first, second);
+    Some(Scaling { speed_up, ideal, as_split, notes: notes(first, second, speed_up), findings })
+}
+
+fn speed_up(first: &Configuration, second: &Configuration) -> Option<f64> {
+    let times = first.step_ns / second.step_ns.max(1.0);
+    match (first.work, second.work) {
+        (Some(before), Some(now)) if before > 0.0 => Some(times * now / before),
+        _ => (first.copies == second.copies).then_some(times),
+    }
+}
+
+/// What the splits of both can give: a stage with more blocks than the others is what all wait for.
+fn as_split(first: &Configuration, second: &Configuration) -> Option<f64> {
+    let copies = second.copies as f64 / first.copies as f64;
+    Some(copies * first.blocks_in_turn()? / second.blocks_in_turn()?)
+}
+
+/// Whether one of the two is the control, and what is not told.
+fn notes(first: &Configuration, second: &Configuration, speed_up: Option<f64>) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (pipeline, other) in [(first, second), (second, first)].into_iter().filter(|(it, _)| it.stages > 1) {
+        match pipeline.micro_batches {
+            None => notes.push(format!(
+                "the micro-batches of {} are not recorded, so its ideal is one that fills and drains at no cost (import csv: --fact micro-batches=N)",
+                pipeline.name
+            )),
+            Some(count) if other.stages == 1 && other.micro_batches == Some(count) => {
+                notes.push(format!("{} is the control: one stage with the same {count} micro-batches", other.name));
+            }
+            Some(count) if other.stages == 1 => notes.push(format!(
+                "the control is missing: one stage with the same {count} micro-batches, without which it is open what the pipeline gives"
+            )),
+            Some(_) => (),
+        }
+    }
+    if speed_up.is_none() {
+        notes.push(
+            "the speed-up is open, as the sizes of batches are not recorded and the copies differ (import csv: --batch-size N)"
+                .to_owned(),
+        );
+    }
+    let totals = [first, second].map(|run| run.split.as_ref().map(|split| split.iter().sum::<usize>()));
+    if let [Some(a), Some(b)] = totals
+        && a != b
+    {
+        let (a_name, b_name) = (&first.name, &second.name);
+        notes.push(format!("{a_name} computes {a} blocks and {b_name} {b}: they are not the same model"));
+    }
+    notes
+}
+
+fn above(now: &Configuration, before: &Configuration, speed_up: f64, ideal: f64) -> Option<Finding> {
+    let fewer_in_the_same = now.stages > 1 && now.stages == before.stages && now.copies == before.copies;
+    if speed_up <= ABOVE * ideal.max(1.0) || ideal <= 1.0 && !fewer_in_the_same {
+        return None;
+    }
+    let summary = format!(
+        "a speed-up of {speed_up:.2} is more than the {ideal:.2} that {} can give: something else changed as well",
+        now.shape()
+    );
+    let finding = Finding::of_run(Kind::AboveIdeal, Confidence::High, None, summary).because(format!(
+        "a step takes {} in {} and {} in {}",
+        duration(before.step_ns as u64),
+        before.name,
+        duration(now.step_ns as u64),
+        now.name
+    ));
+    let has_control = before.micro_batches.is_some() && before.micro_batches == now.micro_batches;
+    Some(if now.stages > 1 && !has_control {
+        finding
+            .because("smaller batches may run faster each, whatever the number of stages")
+            .advise("the control is missing: measure one rank with the same micro-batches, and compare with that")
+    } else {
+        finding.advise("look for what else differs: batch size, threads, caches that now hold the data")
+    })
+}
+
+/// The stage that the others wait for: by the blocks of each stage where they are told, else by timing alone.
+fn slow_stage(now: &Configuration, before: &Configuration, speed_up: f64, ideal: f64) -> Option<Finding> {
+    if now.stages < 2 || now.stages <= before.stages || speed_up >= BELOW * ideal {
+        return None;
+    }
+    by_split(now).or_else(|| by_timing(now, before, speed_up, ideal))
+}
+
+fn by_split(now: &Configuration) -> Option<Finding> {
+    let split = now.split.as_ref()?;
+    let (all, even) = (split.iter().sum::<usize>(), split.iter().sum::<usize>().div_ceil(split.len().max(1)));
+    let (stage, largest) = split.iter().enumerate().max_by_key(|(stage, blocks)| (**blocks, usize::MAX - stage))?;
+    if *largest as f64 <= UNEVEN * even as f64 {
+        return None;
+    }
+    let evenly = Configuration { split: Some(vec![even; split.len()]), ..now.clone() };
+    let times = evenly.blocks_in_turn().zip(now.blocks_in_turn()).map(|(even, as_split)| even / as_split);
+    let slashed = split.iter().map(usize::to_string).collect::<Vec<String>>().join("/");
+    let summary =
+        format!("stage {stage} has {largest} of {all} blocks, the others wait for it: {slashed} in {}", now.name);
+    let finding = Finding::of_run(Kind::Imbalance, Confidence::High, times.map(|times| 1.0 - times), summary);
+    let finding = match times {
+        Some(times) => finding.because(format!(
+            "by the recurrence a step of an even split takes {times:.2} of the time, with every block alike"
+        )),
+        None => finding,
+    };
+    Some(finding.advise(format!("give each stage {even} blocks, or split by what blocks take")))
+}
+
+/// What timing alone says about the slowest stage: of a pipeline of one slow stage and even others,
+/// `T = W / M + (M - 1) c` by the recurrence, where W is the time of all work in turn and c what the slowest stage takes
+/// for a micro-batch. W follows from the other run, whose stages are taken to be even.
+fn by_timing(now: &Configuration, before: &Configuration, speed_up: f64, ideal: f64) -> Option<Finding> {
+    let micro_batches = now.micro_batches.filter(|count| *count > 1)? as f64;
+    let work_ns = now.step_ns * speed_up * before.ideal() / now.copies as f64;
+    let slowest_ns = (now.step_ns - work_ns / micro_batches) / (micro_batches - 1.0);
+    let times = slowest_ns * now.stages as f64 * micro_batches / work_ns.max(1.0);
+    if times < UNEVEN {
+        return None;
+    }
+    let even_ns = work_ns * (micro_batches + now.stages as f64 - 1.0) / (micro_batches * now.stages as f64);
+    let share = (1.0 - even_ns / now.step_ns.max(1.0)).clamp(0.0, 1.0);
+    let summary = format!(
+        "the slowest stage takes about {times:.1} x its even share: {} are {speed_up:.2} x as fast as {} where {ideal:.2} x is possible",
+        now.shape(),
+        before.shape()
+    );
+    let finding = Finding::of_run(Kind::Imbalance, Confidence::Low, Some(share), summary).because(format!(
+        "by the recurrence: a step takes {}, even stages would take {}",
+        duration(now.step_ns as u64),
+        duration(even_ns as u64)
+    ));
+    let finding = match before.stages {
+        1 => finding,
+        _ => finding.because(format!("if the stages of {} are even", before.name)),
+    };
+    Some(
+        finding
+            .because("from the times of whole steps alone: a fixed cost of each micro-batch would look the same")
+            .advise("see how many blocks each stage has (import csv: --fact blocks=6/2/2/2), and what each takes for a micro-batch"),
+    )
+}
