@@ -6,6 +6,7 @@ use super::error::ImportError;
 use super::given::Given;
 use super::guess::{guess, is_phase_name};
 use super::mapping::{Mapping, Role};
+use super::running;
 use super::signals;
 use super::table::Table;
 use super::units::Scale;
@@ -24,6 +25,7 @@ impl Columns {
         }
         refuse_roles_given_twice(&given.columns)?;
         let mut guesses = guesses(table, given, account);
+        running::add(table, given, &mut guesses, account)?;
         let is_long = make_long(table, given, &mut guesses)?;
         let mut mappings = given.columns.clone();
         mappings.extend(guesses);
@@ -59,8 +61,9 @@ impl Columns {
             if let Role::Before(name) = &mapping.role {
                 let Mapping { column, scale, .. } = mapping;
                 let unit = scale.map_or("ms", |scale| scale.name);
+                let inside = Mapping { role: Role::Phase(name.clone()), ..mapping.clone() }.role_in_words();
                 account.guessed.push(format!(
-                    "{column} comes just before its step, not inside it (inside: --column \"phase:{name}={column}:{unit}\")"
+                    "{column} comes just before its step, not inside it (inside: --column \"{inside}={column}:{unit}\")"
                 ));
             }
         }
@@ -119,7 +122,7 @@ fn make_long(table: &Table, given: &Given, guesses: &mut Vec<Mapping>) -> Result
         Some(column) if has(&Role::Step) => {
             let is_long = is_text(table.position(column)?)? == Some(true);
             if is_long {
-                guesses.push(Mapping { role: Role::PhaseName, column: column.clone(), scale: None });
+                guesses.push(Mapping { role: Role::PhaseName, column: column.clone(), scale: None, is_running: false });
             }
             is_long
         }
@@ -133,7 +136,13 @@ fn make_long(table: &Table, given: &Given, guesses: &mut Vec<Mapping>) -> Result
             table.useless("has a row for each phase, but no column has the step: name it with --column step=COLUMN")
         );
     }
-    guesses.retain(|guess| !matches!(guess.role, Role::Phase(_) | Role::Before(_)));
+    guesses.retain(|guess| !matches!(guess.role, Role::Phase(_) | Role::Before(_)) && !guess.is_running);
+    if let Some(mapping) = given.columns.iter().find(|mapping| mapping.is_running) {
+        return Err(ImportError::Mapping {
+            text: format!("{}={}", mapping.role_in_words(), mapping.column),
+            reason: "a table with a row for each phase has no times that count since the start",
+        });
+    }
     // In such a table time_ms is how long the phase took.
     let has_duration = guesses.iter().chain(&given.columns).any(|mapping| mapping.role == Role::Duration);
     if let Some(time) =

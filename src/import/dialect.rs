@@ -71,7 +71,7 @@ fn first_rows(input: &Input) -> Result<Vec<Vec<u8>>, ImportError> {
     let (mut lines, mut rows, mut row) = (Lines::new(input.text()?), Vec::new(), Vec::new());
     while rows.len() <= SAMPLE {
         match lines.next(&mut row) {
-            Ok(Some(place)) if std::str::from_utf8(&row).is_err() => return Err(no_text(input, place.line)),
+            Ok(Some(line)) if std::str::from_utf8(&row).is_err() => return Err(no_text(input, line)),
             Ok(Some(_)) => rows.push(row.clone()),
             Ok(None) => break,
             Err(BadLine::Io(error)) => return Err(input.failed(error)),

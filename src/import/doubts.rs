@@ -24,6 +24,7 @@ pub(super) fn warnings(survey: &Survey, rows: &Rows<'_>) -> Result<Vec<String>, 
         warnings.extend(waits_against_stamps(survey, rows));
         warnings.extend(pause(survey));
     }
+    times_since_the_start(survey, rows)?;
     warnings.extend(phases_against_steps(survey, rows)?);
     let mappings = rows.mappings().filter(|mapping| is_value(mapping));
     warnings.extend(mappings.zip(&survey.odd.values).filter_map(|(mapping, values)| doubtful_values(mapping, values)));
@@ -102,6 +103,37 @@ fn pause(survey: &Survey) -> Option<String> {
     })
 }
 
+/// Times that count since the start, though they are taken for those of each step, and the other way round.
+fn times_since_the_start(survey: &Survey, rows: &Rows<'_>) -> Result<(), ImportError> {
+    let odd = &survey.odd;
+    if let (Some(at), Some(place)) = (odd.fallen, odd.falls.in_words()) {
+        return Err(rows.table.useless(format!(
+            "{place}: {} falls, which a time that counts since the start does not, but with a new epoch. If it is of each step, leave out cumulative:",
+            rows.name(at)
+        )));
+    }
+    if rows.is_long() || survey.steps < ENOUGH {
+        return Ok(());
+    }
+    let waits = rows.mappings().filter(|mapping| matches!(mapping.role, Role::Before(_))).zip(&odd.before);
+    let phases = rows.mappings().filter(|mapping| matches!(mapping.role, Role::Phase(_))).zip(&odd.inside);
+    for (mapping, values) in waits.chain(phases).filter(|(mapping, _)| !mapping.is_running) {
+        let last_ns = values.last.unwrap_or(0.0);
+        if values.only_rises() && last_ns > survey.usual_ns() {
+            let Mapping { role, column, scale, .. } = mapping;
+            return Err(rows.table.useless(format!(
+                "{column} rises in each of {} rows, to {} in line {}, where a step takes {}: it seems to count since the start. If so, say --column \"cumulative:{role}={column}:{}\"",
+                count(values.readings),
+                duration(last_ns as u64),
+                values.last_line,
+                duration(survey.usual_ns() as u64),
+                scale.map_or("ms", |scale| scale.name),
+            )));
+        }
+    }
+    Ok(())
+}
+
 fn phases_against_steps(survey: &Survey, rows: &Rows<'_>) -> Result<Option<String>, ImportError> {
     let odd = &survey.odd;
     let Some(place) = odd.phases.in_words() else { return Ok(None) };
@@ -123,7 +155,7 @@ fn phases_against_steps(survey: &Survey, rows: &Rows<'_>) -> Result<Option<Strin
 
 /// Counters fall only when they are started anew, and what was counted in a step is not negative.
 fn doubtful_values(mapping: &Mapping, values: &Values) -> Option<String> {
-    let Mapping { role, column, scale } = mapping;
+    let Mapping { role, column, scale, .. } = mapping;
     match role {
         Role::Cumulative(name) => values.falls.in_words().map(|place| {
             format!("{place}: {column} falls, which a count since some start does not: if it restarts in each step, say total:{name}")

@@ -6,7 +6,7 @@ use super::mapping::{Mapping, Role};
 use super::units::{Scale, split_unit};
 
 /// Names of columns without a unit, whatever their case and whatever joins their words.
-const PLAIN: [(&str, Role); 25] = [
+const PLAIN: [(&str, Role); 31] = [
     ("step", Role::Step),
     ("step_idx", Role::Step),
     ("global_step", Role::Step),
@@ -19,6 +19,12 @@ const PLAIN: [(&str, Role); 25] = [
     ("batch_num_graphs", Role::Graphs),
     ("num_graphs", Role::Graphs),
     ("batch_size", Role::Graphs),
+    ("images", Role::Graphs),
+    ("batch_num_images", Role::Graphs),
+    ("num_images", Role::Graphs),
+    ("samples", Role::Graphs),
+    ("num_samples", Role::Graphs),
+    ("sequences", Role::Graphs),
     ("nodes", Role::Nodes),
     ("batch_num_nodes", Role::Nodes),
     ("num_nodes", Role::Nodes),
@@ -49,6 +55,9 @@ const DURATIONS: [&str; 10] = [
 const ENDS: [&str; 7] = ["timestamp", "end", "time", "end_time", "elapsed", "elapsed_time", "wall_time"];
 const STARTS: [&str; 3] = ["start", "start_time", "begin"];
 const WAITS: [&str; 3] = ["data_wait", "data", "wait"];
+/// Words around the name of a time that counts since the start; it may also be that of one step, so its values decide.
+const RUNNING_ENDS: [&str; 6] = ["_total", "_cumulative", "_cum", "_cumsum", "_accumulated", "_so_far"];
+const RUNNING_STARTS: [&str; 4] = ["total_", "cumulative_", "cum_", "accumulated_"];
 /// What a column of names of phases is called.
 const PHASE_NAMES: [&str; 2] = ["phase", "phase_name"];
 
@@ -64,6 +73,16 @@ pub fn guess(columns: &[String]) -> Vec<Mapping> {
     found
 }
 
+/// What a column means if it counts since the start, where its name says that it may.
+pub(super) fn running(column: &str) -> Option<Mapping> {
+    let scale = Scale::of_column(column).filter(Scale::is_time)?;
+    let name = plain(split_unit(column)?.0);
+    let by_end = RUNNING_ENDS.iter().find_map(|end| name.strip_suffix(end));
+    let stem = by_end.or_else(|| RUNNING_STARTS.iter().find_map(|start| name.strip_prefix(start)))?;
+    let role = of_time(stem).filter(|role| !role.is_stamp())?;
+    Some(Mapping { role, column: column.to_owned(), scale: Some(scale), is_running: true })
+}
+
 /// Whether a column is called as one that names phases.
 pub(super) fn is_phase_name(column: &str) -> bool {
     PHASE_NAMES.contains(&plain(column).as_str())
@@ -75,14 +94,17 @@ fn plain(name: &str) -> String {
 
 fn of_column(column: &str) -> Option<Mapping> {
     let name = plain(column);
-    let made = |role, scale| Some(Mapping { role, column: column.to_owned(), scale });
+    let made = |role, scale| Some(Mapping { role, column: column.to_owned(), scale, is_running: false });
     if let Some((_, role)) = PLAIN.iter().find(|(known, _)| *known == name) {
         return made(role.clone(), None);
     }
     let scale = Scale::of_column(column).filter(Scale::is_time)?;
-    let stem = plain(split_unit(column)?.0);
-    let stem = stem.as_str();
-    let role = match stem {
+    made(of_time(&plain(split_unit(column)?.0))?, Some(scale))
+}
+
+/// What a time is, by its name without the unit.
+fn of_time(stem: &str) -> Option<Role> {
+    Some(match stem {
         _ if DURATIONS.contains(&stem) => Role::Duration,
         _ if ENDS.contains(&stem) => Role::End,
         _ if STARTS.contains(&stem) => Role::Start,
@@ -91,8 +113,7 @@ fn of_column(column: &str) -> Option<Mapping> {
             let stem = stem.strip_suffix("_time").unwrap_or(stem);
             Role::Phase(STANDARD.iter().find(|name| plain(name) == stem)?.to_string())
         }
-    };
-    made(role, Some(scale))
+    })
 }
 
 #[cfg(test)]
@@ -117,5 +138,14 @@ mod tests {
         let expected =
             [Role::Epoch, Role::Step, Role::End, Role::Duration, Role::Edges, phase("forward"), phase("optimizer")];
         assert_eq!(roles, expected);
+    }
+
+    #[test]
+    fn a_time_may_count_since_the_start_by_its_name() {
+        let role = |column: &str| running(column).map(|mapping| mapping.role);
+        assert_eq!(role("data_wait_total_ms"), Some(Role::Before("data wait".into())));
+        assert_eq!(role("Cumulative Forward Time (s)"), Some(Role::Phase("forward".into())));
+        assert_eq!(role("step_total_ms"), Some(Role::Duration));
+        assert_eq!((role("total_ms"), role("forward_ms"), role("total_time_s")), (None, None, None));
     }
 }

@@ -92,20 +92,6 @@ impl Input {
         Ok(Box::new(text.take(MAX_BYTES)))
     }
 
-    /// The text as a file in which one can go to a place: that of the input itself, or one that is gone with this process.
-    pub(super) fn seekable(&self) -> Result<BufReader<File>, ImportError> {
-        if !self.is_packed && self.encoding == Encoding::Utf8 {
-            return Ok(BufReader::with_capacity(CHUNK_LEN, self.reopened()?));
-        }
-        let mut text = self.text()?;
-        let laid_down = tempfile::tempfile().and_then(|mut file| {
-            io::copy(&mut text, &mut file)?;
-            file.rewind()?;
-            Ok(file)
-        });
-        Ok(BufReader::with_capacity(CHUNK_LEN, laid_down.map_err(|error| self.failed(error))?))
-    }
-
     /// What to say of a file that holds nothing of use.
     pub(super) fn useless(&self, reason: impl Into<String>) -> ImportError {
         ImportError::Nothing { path: self.path.clone(), reason: reason.into() }

@@ -8,15 +8,6 @@ const MAX_LEN: usize = 1 << 20;
 /// What some programs put in front of UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Where a row is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
-    /// Its line, from 1; the first where it has several.
-    pub(super) line: u64,
-    /// Its first byte.
-    pub(super) offset: u64,
-}
-
 /// Why there is no next row.
 #[derive(Debug)]
 pub(super) enum BadLine {
@@ -30,35 +21,25 @@ pub(super) enum BadLine {
 pub(super) struct Lines<R> {
     input: R,
     line: u64,
-    offset: u64,
     /// Lines that begin with `#`, so far.
     pub(super) comments: u64,
 }
 
 impl<R: BufRead> Lines<R> {
     pub(super) fn new(input: R) -> Self {
-        Self { input, line: 0, offset: 0, comments: 0 }
+        Self { input, line: 0, comments: 0 }
     }
 
-    /// Goes to a row that was read before.
-    pub(super) fn go_to(&mut self, place: Place) -> io::Result<()>
-    where
-        R: SeekBy,
-    {
-        self.input.seek_by(place.offset as i64 - self.offset as i64)?;
-        (self.line, self.offset) = (place.line - 1, place.offset);
-        Ok(())
-    }
-
-    /// Reads the next row into `row`, with an end of line and nothing before or behind it; `None` at the end of the text.
-    pub(super) fn next(&mut self, row: &mut Vec<u8>) -> Result<Option<Place>, BadLine> {
+    /// Reads the next row into `row`, with an end of line and nothing before or behind it, and gives its
+    /// line, the first where it has several; `None` at the end of the text.
+    pub(super) fn next(&mut self, row: &mut Vec<u8>) -> Result<Option<u64>, BadLine> {
         loop {
             row.clear();
-            let place = Place { line: self.line + 1, offset: self.offset };
+            let line = self.line + 1;
             if !self.append(row)? {
                 return Ok(None);
             }
-            if place.offset == 0 && row.starts_with(BYTE_ORDER_MARK) {
+            if line == 1 && row.starts_with(BYTE_ORDER_MARK) {
                 row.drain(..BYTE_ORDER_MARK.len());
             }
             let start = row.trim_ascii_start();
@@ -72,14 +53,14 @@ impl<R: BufRead> Lines<R> {
             while row.iter().filter(|byte| **byte == b'"').count() % 2 == 1 {
                 row.push(b'\n');
                 if !self.append(row)? {
-                    return Err(BadLine::Row(place.line, "has a quotation mark that is not closed"));
+                    return Err(BadLine::Row(line, "has a quotation mark that is not closed"));
                 }
             }
             if row.contains(&0) {
-                return Err(BadLine::Row(place.line, "holds binary data: is this a table?"));
+                return Err(BadLine::Row(line, "holds binary data: is this a table?"));
             }
             row.push(b'\n');
-            return Ok(Some(place));
+            return Ok(Some(line));
         }
     }
 
@@ -90,7 +71,6 @@ impl<R: BufRead> Lines<R> {
         if read as u64 == room && row.last() != Some(&b'\n') {
             return Err(BadLine::Row(self.line + 1, "is longer than 1 MiB: is this a table?"));
         }
-        self.offset += read as u64;
         self.line += u64::from(read > 0);
         if row.last() == Some(&b'\n') {
             row.pop();
@@ -102,18 +82,6 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// What one can go to and fro in.
-pub(super) trait SeekBy {
-    /// Goes on, or back, by so many bytes.
-    fn seek_by(&mut self, bytes: i64) -> io::Result<()>;
-}
-
-impl<R: io::Seek> SeekBy for io::BufReader<R> {
-    fn seek_by(&mut self, bytes: i64) -> io::Result<()> {
-        self.seek_relative(bytes)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,7 +90,7 @@ mod tests {
         let (mut lines, mut row, mut rows) = (Lines::new(text), Vec::new(), Vec::new());
         loop {
             match lines.next(&mut row) {
-                Ok(Some(place)) => rows.push((place.line, String::from_utf8(row.clone()).unwrap())),
+                Ok(Some(line)) => rows.push((line, String::from_utf8(row.clone()).unwrap())),
                 Ok(None) => return Ok(rows),
                 Err(BadLine::Row(line, reason)) => return Err(format!("{line} {reason}")),
                 Err(BadLine::Io(error)) => return Err(error.to_string()),
@@ -139,20 +107,5 @@ mod tests {
         assert_eq!(rows(b"a\n1\0\n").unwrap_err(), "2 holds binary data: is this a table?");
         assert_eq!(rows(b"a\n\"1\n2\n").unwrap_err(), "2 has a quotation mark that is not closed");
         assert_eq!(rows(&[b'x'; MAX_LEN + 5]).unwrap_err(), "1 is longer than 1 MiB: is this a table?");
-    }
-
-    #[test]
-    fn a_row_can_be_gone_back_to() {
-        let mut lines = Lines::new(io::BufReader::new(io::Cursor::new(b"a\n# x\nb\nc\n".to_vec())));
-        let mut row = Vec::new();
-        let mut places = Vec::new();
-        while let Some(place) = lines.next(&mut row).unwrap() {
-            places.push(place);
-        }
-        for (place, text) in places.into_iter().zip(["a\n", "b\n", "c\n"]).rev() {
-            lines.go_to(place).unwrap();
-            assert_eq!(lines.next(&mut row).unwrap(), Some(place));
-            assert_eq!(row, text.as_bytes());
-        }
     }
 }

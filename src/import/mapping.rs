@@ -47,6 +47,11 @@ pub enum Role {
     Counter(String),
 }
 
+/// What else graphs are called in `--column ROLE=COLUMN`: each image or sample of a batch is one.
+const ALSO_GRAPHS: [&str; 3] = ["images", "samples", "sequences"];
+/// What begins the role of a time that counts since the start.
+const RUNNING: &str = "cumulative:";
+
 /// Roles that have no name of their own.
 const PLAIN: [(&str, Role); 11] = [
     ("step", Role::Step),
@@ -67,6 +72,9 @@ impl Role {
         if let Some((_, role)) = PLAIN.iter().find(|(name, _)| *name == text) {
             return Some(role.clone());
         }
+        if ALSO_GRAPHS.contains(&text) {
+            return Some(Self::Graphs);
+        }
         let (kind, name) = text.split_once(':').filter(|(_, name)| !name.is_empty())?;
         let role = match kind {
             "phase" => Self::Phase,
@@ -81,7 +89,7 @@ impl Role {
     }
 
     /// Whether the column holds how long something took.
-    fn is_time(&self) -> bool {
+    pub(super) fn is_time(&self) -> bool {
         matches!(self, Self::Duration | Self::Phase(_) | Self::Before(_))
     }
 
@@ -115,6 +123,8 @@ pub struct Mapping {
     pub column: String,
     /// How to read its numbers. Those of steps, epochs, losses and batches have no unit, and a time stamp may have none.
     pub scale: Option<Scale>,
+    /// Whether a time counts since the start, so that a step's part is what it grew by.
+    pub is_running: bool,
 }
 
 impl Mapping {
@@ -125,9 +135,9 @@ impl Mapping {
     pub fn parse(text: &str) -> Result<Self, ImportError> {
         let wrong = |reason| ImportError::Mapping { text: text.to_owned(), reason };
         let (role, column) = text.split_once('=').ok_or_else(|| wrong("give ROLE=COLUMN or ROLE=COLUMN:UNIT"))?;
-        let role = Role::parse(role.trim()).ok_or_else(|| {
+        let (role, is_running) = role_of(role.trim()).ok_or_else(|| {
             wrong(
-                "unknown role: use step, epoch, start, end, duration, loss, graphs, nodes, edges, seeds, phase, phase:NAME, before:NAME, signal:NAME, total:NAME, cumulative:NAME, counter:NAME",
+                "unknown role: use step, epoch, start, end, duration, loss, graphs, nodes, edges, seeds, phase, phase:NAME, before:NAME, signal:NAME, total:NAME, cumulative:NAME, cumulative:phase:NAME, cumulative:before:NAME, cumulative:duration, counter:NAME",
             )
         })?;
         let (column, scale) = match column.trim().rsplit_once(':') {
@@ -138,7 +148,12 @@ impl Mapping {
         if role.is_time() && !scale.is_some_and(|scale| scale.is_time()) {
             return Err(wrong("a time needs its unit: end it with :ns, :us, :ms or :s"));
         }
-        Ok(Self { role, column: column.to_owned(), scale })
+        Ok(Self { role, column: column.to_owned(), scale, is_running })
+    }
+
+    /// Its role as it is given.
+    pub(super) fn role_in_words(&self) -> String {
+        format!("{}{}", if self.is_running { RUNNING } else { "" }, self.role)
     }
 
     /// What a number of the column is multiplied by.
@@ -148,12 +163,18 @@ impl Mapping {
 
     /// What was made of the column, for a person.
     pub(super) fn in_words(&self) -> String {
-        let Self { role, column, scale } = self;
-        match scale {
+        let (role, column) = (self.role_in_words(), &self.column);
+        match self.scale {
             Some(scale) => format!("{column} as {role} in {}", scale.name),
             None => format!("{column} as {role}"),
         }
     }
+}
+
+/// A role, and whether it is a time that counts since the start.
+fn role_of(text: &str) -> Option<(Role, bool)> {
+    let running = text.strip_prefix(RUNNING).and_then(Role::parse).filter(Role::is_time);
+    running.map(|role| (role, true)).or_else(|| Some((Role::parse(text)?, false)))
 }
 
 #[cfg(test)]
@@ -182,6 +203,16 @@ mod tests {
             let said = Mapping::parse(wrong).unwrap_err().to_string();
             assert!(said.contains(why), "{wrong}: {said}");
         }
+    }
+
+    #[test]
+    fn times_that_count_since_the_start_are_told_by_their_role() {
+        let of = |text: &str| Mapping::parse(text).unwrap();
+        let wait = of("cumulative:before:data wait=wait_total_ms");
+        assert_eq!((wait.role.clone(), wait.is_running), (Role::Before("data wait".into()), true));
+        assert_eq!(wait.role_in_words(), "cumulative:before:data wait");
+        assert!(of("cumulative:duration=elapsed:s").is_running && !of("cumulative:cpu.energy=e:J").is_running);
+        assert_eq!(of("images=n").role, Role::Graphs);
     }
 
     #[test]

@@ -160,7 +160,7 @@ fn read(at: usize, file: &MarkFile, marks: &mut Vec<Marked>, account: &mut Accou
         }
         marks.push(Marked {
             file: at,
-            line: row.place.line,
+            line: row.line,
             step: column(step, |mapping, at| row.number(at, mapping.factor(), &COUNT))?.map(|n| n as u64),
             end_ns: column(end, |mapping, at| row.stamp(at, mapping.factor()))?,
             duration_ns: column(duration, |mapping, at| row.number(at, mapping.factor(), &TIME))?,

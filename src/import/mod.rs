@@ -28,6 +28,7 @@ mod marks;
 mod oddities;
 mod order;
 mod rows;
+mod running;
 mod signals;
 mod steps;
 mod survey;

@@ -10,6 +10,8 @@ pub(super) const ROUNDING: f64 = 0.02;
 const ROUNDING_NS: f64 = 1.5e6;
 /// Steps that add up to so many times the time they lie in cannot be right.
 pub(super) const IMPOSSIBLE: f64 = 2.0;
+/// A time that rises in every row to more than so many times its first value may count since the start.
+const MANY_TIMES: f64 = 5.0;
 /// Rows in which something was seen.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
@@ -38,7 +40,9 @@ impl Seen {
 /// How the values of a column behave.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Values {
-    last: Option<f64>,
+    first: Option<f64>,
+    pub(super) last: Option<f64>,
+    pub(super) last_line: u64,
     pub(super) readings: u64,
     pub(super) rises: u64,
     pub(super) falls: Seen,
@@ -55,7 +59,14 @@ impl Values {
         if self.last.is_some_and(|last| value < last) {
             self.falls.note(line);
         }
-        self.last = Some(value);
+        self.first = self.first.or(Some(value));
+        (self.last, self.last_line) = (Some(value), line);
+    }
+
+    /// Whether it rises from each row to the next, to many times what it was at first.
+    pub(super) fn only_rises(&self) -> bool {
+        let many_times = self.first.zip(self.last).is_some_and(|(first, last)| last > MANY_TIMES * first);
+        self.rises + 1 == self.readings && many_times
     }
 }
 
@@ -75,6 +86,13 @@ pub(super) struct Oddities {
     /// The longest time between two stamps, and its line.
     pub(super) longest_pause: (f64, u64),
     pub(super) values: Vec<Values>,
+    /// The waits before steps, and the phases inside them.
+    pub(super) before: Vec<Values>,
+    pub(super) inside: Vec<Values>,
+    /// Columns that count since the start and fall within an epoch: the first of them.
+    pub(super) falls: Seen,
+    pub(super) fallen: Option<usize>,
+    last_epoch: u64,
 }
 
 impl Oddities {
@@ -88,12 +106,17 @@ impl Oddities {
             lead_ns: 0.0,
             longest_pause: (0.0, 0),
             values: vec![Values::default(); rows.mappings().filter(|mapping| is_value(mapping)).count()],
+            before: vec![Values::default(); rows.mappings().filter(|it| matches!(it.role, Role::Before(_))).count()],
+            inside: vec![Values::default(); rows.phases().len()],
+            falls: Seen::default(),
+            fallen: None,
+            last_epoch: 0,
         }
     }
 
     /// Looks at a step, which ended so long after the one before by their stamps.
     pub(super) fn note(&mut self, step: &Measured, since_ns: Option<f64>) {
-        let line = step.place.line;
+        let line = step.line;
         if let Some(since_ns) = since_ns {
             self.work_ns += step.duration_ns;
             self.lead_ns += step.lead_ns();
@@ -112,6 +135,13 @@ impl Oddities {
             self.phases.note(line);
             self.far_longer_phases += u64::from(phases_ns > IMPOSSIBLE * step.duration_ns);
         }
+        let times = self.before.iter_mut().chain(&mut self.inside).zip(step.before_ns.iter().chain(&step.phase_ns));
+        times.for_each(|(values, ns)| values.note(*ns, line));
+        if step.running.fallen.is_some() && step.epoch == self.last_epoch {
+            self.fallen = self.fallen.or(step.running.fallen);
+            self.falls.note(line);
+        }
+        self.last_epoch = step.epoch;
         for (values, value) in self.values.iter_mut().zip(&step.values) {
             value.iter().for_each(|value| values.note(*value, line));
         }

@@ -1,41 +1,220 @@
-//! Another order for the rows of a table, by what is in them. A row takes 16 bytes here, however long it is.
+//! The rows of a table in another order, by what is in them. Stretches of rows are sorted in memory and laid one behind the
+//! other into a temporary file; whoever goes through the rows merges them. That takes n log n time and a bounded memory.
 
-use super::lines::Place;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
 
-/// Bits of a line's number; the rest is for its first byte, of which there are at most 8 GiB.
-const LINE_BITS: u32 = 31;
+/// Bytes of the rows that are sorted at a time.
+const STRETCH_LEN: usize = 32 << 20;
+/// Bytes that are read of each stretch at a time.
+const READ_LEN: usize = 64 << 10;
 
-/// An order of rows.
-#[derive(Clone, Debug, Default)]
+/// Takes rows in the order of the file.
+pub(super) struct Sorter {
+    file: File,
+    stretches: Vec<Range<u64>>,
+    stretch_len: usize,
+    bytes: Vec<u8>,
+    /// Key, line, and place among the bytes.
+    rows: Vec<(u64, u64, Range<usize>)>,
+}
+
+impl Sorter {
+    pub(super) fn new() -> io::Result<Self> {
+        Self::with_stretches_of(STRETCH_LEN)
+    }
+
+    fn with_stretches_of(stretch_len: usize) -> io::Result<Self> {
+        let (stretches, bytes, rows) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { file: tempfile::tempfile()?, stretches, stretch_len, bytes, rows })
+    }
+
+    /// Adds a row. Those with the same key stay in the order of their lines.
+    pub(super) fn add(&mut self, key: u64, line: u64, row: &[u8]) -> io::Result<()> {
+        if self.bytes.len() + row.len() > self.stretch_len {
+            self.lay_down()?;
+        }
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(row);
+        self.rows.push((key, line, start..self.bytes.len()));
+        Ok(())
+    }
+
+    /// The rows in order.
+    pub(super) fn finish(mut self) -> io::Result<Order> {
+        self.lay_down()?;
+        Ok(Order { file: self.file, stretches: self.stretches })
+    }
+
+    /// Sorts what is in memory and writes it behind what is in the file.
+    fn lay_down(&mut self) -> io::Result<()> {
+        self.rows.sort_unstable_by_key(|(key, line, _)| (*key, *line));
+        let start = self.stretches.last().map_or(0, |before| before.end);
+        let (mut out, mut end) = (BufWriter::with_capacity(READ_LEN, &self.file), start);
+        for (key, line, place) in self.rows.drain(..) {
+            let row = &self.bytes[place];
+            let head = Head { key, line, len: row.len() as u32 };
+            out.write_all(&head.bytes())?;
+            out.write_all(row)?;
+            end += (HEAD_LEN + row.len()) as u64;
+        }
+        out.flush()?;
+        drop(out);
+        self.bytes.clear();
+        self.stretches.push(start..end);
+        Ok(())
+    }
+}
+
+/// What stands before a row in the file. A row is at most 1 MiB long.
+#[derive(Clone, Copy)]
+struct Head {
+    key: u64,
+    line: u64,
+    len: u32,
+}
+
+const HEAD_LEN: usize = 20;
+
+impl Head {
+    fn bytes(self) -> [u8; HEAD_LEN] {
+        let mut bytes = [0; HEAD_LEN];
+        bytes[..8].copy_from_slice(&self.key.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.line.to_le_bytes());
+        bytes[16..].copy_from_slice(&self.len.to_le_bytes());
+        bytes
+    }
+
+    fn of(bytes: [u8; HEAD_LEN]) -> Self {
+        let number = |at: usize, len: usize| {
+            bytes[at..at + len].iter().rev().fold(0_u64, |number, byte| number << 8 | u64::from(*byte))
+        };
+        Self { key: number(0, 8), line: number(8, 8), len: number(16, 4) as u32 }
+    }
+}
+
+/// Rows in order.
 pub(super) struct Order {
-    /// Keys, and places of rows.
-    rows: Vec<(u64, u64)>,
+    file: File,
+    stretches: Vec<Range<u64>>,
 }
 
 impl Order {
-    /// For so many rows.
-    pub(super) fn of(rows: u64) -> Self {
-        Self { rows: Vec::with_capacity(rows as usize) }
-    }
-
-    /// Adds a row. Those with the same key stay in the order of the file.
-    pub(super) fn add(&mut self, key: u64, place: Place) {
-        self.rows.push((key, place.offset << LINE_BITS | place.line.min((1 << LINE_BITS) - 1)));
-    }
-
-    /// Puts the rows in order, in place.
-    pub(super) fn sort(&mut self) {
-        self.rows.sort_unstable();
+    /// Goes through the rows.
+    pub(super) fn rows(&self) -> io::Result<Merged<'_>> {
+        let stretch = |range: &Range<u64>| Stretch {
+            input: BufReader::with_capacity(READ_LEN, Part { file: &self.file, left: range.clone() }),
+            row: Vec::new(),
+        };
+        let mut merged = Merged { stretches: self.stretches.iter().map(stretch).collect(), next: BinaryHeap::new() };
+        (0..merged.stretches.len()).try_for_each(|at| merged.advance(at))?;
+        Ok(merged)
     }
 
     /// Whether two rows have the same key.
-    pub(super) fn has_equals(&self) -> bool {
-        self.rows.windows(2).any(|pair| pair[0].0 == pair[1].0)
+    pub(super) fn has_equals(&self) -> io::Result<bool> {
+        let (mut rows, mut row, mut last) = (self.rows()?, Vec::new(), None);
+        while let Some((key, _)) = rows.next(&mut row)? {
+            if last.replace(key) == Some(key) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The stretches, merged.
+pub(super) struct Merged<'a> {
+    stretches: Vec<Stretch<'a>>,
+    /// Key and line of the next row of each stretch, and which stretch it is.
+    next: BinaryHeap<Reverse<(u64, u64, usize)>>,
+}
+
+impl Merged<'_> {
+    /// Puts the next row into `row` and gives its key and line; `None` behind the last.
+    pub(super) fn next(&mut self, row: &mut Vec<u8>) -> io::Result<Option<(u64, u64)>> {
+        let Some(Reverse((key, line, at))) = self.next.pop() else { return Ok(None) };
+        std::mem::swap(row, &mut self.stretches[at].row);
+        self.advance(at)?;
+        Ok(Some((key, line)))
     }
 
-    /// Where the rows are, in order.
-    pub(super) fn places(&self) -> impl Iterator<Item = Place> {
-        let place = |packed: u64| Place { line: packed & ((1 << LINE_BITS) - 1), offset: packed >> LINE_BITS };
-        self.rows.iter().map(move |(_, packed)| place(*packed))
+    fn advance(&mut self, at: usize) -> io::Result<()> {
+        if let Some(head) = self.stretches[at].read()? {
+            self.next.push(Reverse((head.key, head.line, at)));
+        }
+        Ok(())
+    }
+}
+
+/// One sorted stretch of rows.
+struct Stretch<'a> {
+    input: BufReader<Part<'a>>,
+    row: Vec<u8>,
+}
+
+impl Stretch<'_> {
+    fn read(&mut self) -> io::Result<Option<Head>> {
+        if self.input.buffer().is_empty() && self.input.get_ref().left.is_empty() {
+            return Ok(None);
+        }
+        let mut head = [0; HEAD_LEN];
+        self.input.read_exact(&mut head)?;
+        let head = Head::of(head);
+        self.row.resize(head.len as usize, 0);
+        self.input.read_exact(&mut self.row)?;
+        Ok(Some(head))
+    }
+}
+
+/// A part of a file that others read as well.
+struct Part<'a> {
+    file: &'a File,
+    left: Range<u64>,
+}
+
+impl Read for Part<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let len = usize::try_from(self.left.end - self.left.start).map_or(out.len(), |left| left.min(out.len()));
+        let read = self.file.read_at(&mut out[..len], self.left.start)?;
+        self.left.start += read as u64;
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn rows_come_by_their_keys_then_by_their_lines(keys in prop::collection::vec(0_u64..50, 0..300), len in 1_usize..200) {
+            let mut sorter = Sorter::with_stretches_of(len).unwrap();
+            for (line, key) in keys.iter().enumerate() {
+                sorter.add(*key, line as u64, format!("{key},{line}\n").as_bytes()).unwrap();
+            }
+            let order = sorter.finish().unwrap();
+            let mut expected: Vec<(u64, u64)> = keys.iter().enumerate().map(|(line, key)| (*key, line as u64)).collect();
+            expected.sort_unstable();
+            // Twice, as tables are gone through more than once.
+            for _ in 0..2 {
+                let (mut rows, mut row, mut found) = (order.rows().unwrap(), Vec::new(), Vec::new());
+                while let Some((key, line)) = rows.next(&mut row).unwrap() {
+                    prop_assert_eq!(String::from_utf8_lossy(&row), format!("{key},{line}\n"));
+                    found.push((key, line));
+                }
+                prop_assert_eq!(&found, &expected);
+            }
+            let mut distinct = keys.clone();
+            distinct.sort_unstable();
+            distinct.dedup();
+            prop_assert_eq!(order.has_equals().unwrap(), distinct.len() < keys.len());
+        }
     }
 }

@@ -7,15 +7,18 @@ use gnntop_wire::BatchShape;
 use super::columns::Columns;
 use super::error::ImportError;
 use super::given::{Given, counts};
-use super::lines::Place;
 use super::mapping::{Mapping, Role};
 use super::order::Order;
+use super::running::Before;
 use super::table::{COUNT, NUMBER, READING, Row, TIME, Table};
 
 /// Names of phases that a column may have.
 const MAX_PHASES: usize = 64;
 /// Phases of this name are the step itself.
 const WHOLE: [&str; 4] = ["step", "total", "iteration", "batch"];
+
+/// The longest wait of a first row that is believed where its column counts since the start.
+const FIRST_WAIT_NS: f64 = 60e9;
 
 /// Columns that tell apart what must not be one recording.
 const APART: [&str; 6] = ["run", "run_num", "run_id", "run_name", "rank", "global_rank"];
@@ -24,7 +27,7 @@ const APART: [&str; 6] = ["run", "run_num", "run_id", "run_name", "rank", "globa
 #[derive(Clone, Debug, Default)]
 pub(super) struct Measured {
     /// Where it is told; the first of its rows.
-    pub(super) place: Place,
+    pub(super) line: u64,
     /// The table's own number, or else that of the row.
     pub(super) step: u64,
     pub(super) epoch: u64,
@@ -36,6 +39,8 @@ pub(super) struct Measured {
     pub(super) batch: BatchShape,
     pub(super) loss: Option<f64>,
     pub(super) values: Vec<Option<f64>>,
+    /// What columns that count since the start were at.
+    pub(super) running: Before,
 }
 
 impl Measured {
@@ -44,10 +49,12 @@ impl Measured {
         self.duration_ns + self.before_ns.iter().sum::<f64>()
     }
 
-    fn clear(&mut self, number: u64, place: Place) {
+    fn clear(&mut self, number: u64, line: u64) {
         let (before_ns, phase_ns, values) =
             (std::mem::take(&mut self.before_ns), std::mem::take(&mut self.phase_ns), std::mem::take(&mut self.values));
-        *self = Self { step: number, place, before_ns, phase_ns, values, ..Self::default() };
+        let mut running = std::mem::take(&mut self.running);
+        running.fallen = None;
+        *self = Self { step: number, line, before_ns, phase_ns, values, running, ..Self::default() };
         self.before_ns.clear();
         self.phase_ns.clear();
         self.values.clear();
@@ -94,19 +101,17 @@ impl<'a> Rows<'a> {
         Ok(Self { table, columns: places, conditions, batch_size: given.batch_size, long, are_totals, apart })
     }
 
-    /// An order of the rows by what they tell.
-    pub(super) fn order_by(&self, rows: u64, key: impl Fn(&Measured) -> u64) -> Result<Order, ImportError> {
-        let (mut order, mut step, mut number) = (Order::of(rows), Measured::default(), 0);
-        self.table.each(|row| {
-            if counts(row, &self.conditions) {
-                number += 1;
-                self.read(row, number, &mut step)?;
-                order.add(key(&step), row.place);
+    /// An order of the rows that count, by what they tell.
+    pub(super) fn order_by(&self, key: impl Fn(&Measured) -> u64) -> Result<Order, ImportError> {
+        let (mut step, mut number) = (Measured::default(), 0);
+        self.table.order_by(|row| {
+            if !counts(row, &self.conditions) {
+                return Ok(None);
             }
-            Ok(())
-        })?;
-        order.sort();
-        Ok(order)
+            number += 1;
+            self.read(row, number, &mut step)?;
+            Ok(Some(key(&step)))
+        })
     }
 
     /// Refuses a row of another run or rank than those before.
@@ -119,7 +124,7 @@ impl<'a> Rows<'a> {
         }
         Err(self.table.useless(format!(
             "line {}: {column} is {here:?}, in the rows before it is {first:?}: import them separately, the first with --only {column}={first}, or say --ignore {column} if that makes no difference",
-            row.place.line
+            row.line
         )))
     }
 
@@ -136,6 +141,11 @@ impl<'a> Rows<'a> {
     /// The column that has this role.
     pub(super) fn column(&self, role: &Role) -> Option<&'a Mapping> {
         self.columns.iter().find(|(mapping, _)| mapping.role == *role).map(|(mapping, _)| *mapping)
+    }
+
+    /// The name of a column.
+    pub(super) fn name(&self, at: usize) -> &str {
+        self.table.columns().get(at).map_or("", String::as_str)
     }
 
     /// The columns that are used.
@@ -218,26 +228,38 @@ impl<'a> Rows<'a> {
 
     fn read(&self, row: &Row<'_>, number: u64, step: &mut Measured) -> Result<(), ImportError> {
         self.keep_apart(row)?;
-        step.clear(number, row.place);
+        step.clear(number, row.line);
         step.batch.graphs = self.batch_size;
         for (mapping, at) in &self.columns {
             let (at, factor) = (*at, mapping.factor());
             let count = || Ok::<Option<u64>, ImportError>(row.number(at, 1.0, &COUNT)?.map(|n| n as u64));
-            let some_time = || Ok::<f64, ImportError>(row.number(at, factor, &TIME)?.unwrap_or(0.0));
+            let time = |step: &mut Measured, limit_ns| match row.number(at, factor, &TIME)? {
+                Some(ns) => Ok::<f64, ImportError>(step.running.part(mapping, at, ns, limit_ns)),
+                None => Ok(0.0),
+            };
             match &mapping.role {
                 Role::Step => step.step = count()?.unwrap_or(number),
                 Role::Epoch => step.epoch = count()?.unwrap_or(0),
                 Role::Start => step.start_ns = Some(stamp(row, at, factor)?),
                 Role::End => step.end_ns = Some(stamp(row, at, factor)?),
-                Role::Duration => step.duration_ns = row.needed(at, factor, &TIME)?,
+                Role::Duration => {
+                    let ns = row.needed(at, factor, &TIME)?;
+                    step.duration_ns = step.running.part(mapping, at, ns, f64::MAX);
+                }
                 Role::Loss => step.loss = row.loss(at),
                 Role::Graphs => step.batch.graphs = count()?,
                 Role::Nodes => step.batch.nodes = count()?,
                 Role::Edges => step.batch.edges = count()?,
                 Role::Seeds => step.batch.seeds = count()?,
                 Role::PhaseName => (),
-                Role::Before(_) => step.before_ns.push(some_time()?),
-                Role::Phase(_) => step.phase_ns.push(some_time()?),
+                Role::Before(_) => {
+                    let ns = time(step, FIRST_WAIT_NS)?;
+                    step.before_ns.push(ns);
+                }
+                Role::Phase(_) => {
+                    let ns = time(step, f64::MAX)?;
+                    step.phase_ns.push(ns);
+                }
                 Role::Signal(_) | Role::Total(_) | Role::Cumulative(_) => {
                     step.values.push(row.number(at, factor, &READING)?)
                 }
@@ -247,7 +269,7 @@ impl<'a> Rows<'a> {
         match (step.start_ns, step.end_ns) {
             (Some(start_ns), None) => step.end_ns = Some(start_ns + step.duration_ns),
             (Some(start_ns), Some(end_ns)) if end_ns < start_ns => {
-                return Err(self.table.useless(format!("line {}: the step ends before it begins", row.place.line)));
+                return Err(self.table.useless(format!("line {}: the step ends before it begins", row.line)));
             }
             (Some(start_ns), Some(end_ns)) => step.duration_ns = end_ns - start_ns,
             _ => (),
@@ -296,7 +318,7 @@ fn phase_names(table: &Table, at: usize, conditions: &[(usize, &str)]) -> Result
             return Ok(());
         }
         if names.len() == MAX_PHASES {
-            let (column, line) = (&table.columns()[at], row.place.line);
+            let (column, line) = (&table.columns()[at], row.line);
             let reason = format!(
                 "line {line}: {column} names more than {MAX_PHASES} phases: --ignore {column} makes each row a step"
             );

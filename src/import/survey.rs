@@ -135,7 +135,7 @@ impl Survey {
     }
 
     fn note(&mut self, step: &Measured) {
-        let line = step.place.line;
+        let line = step.line;
         if let Some(end_ns) = step.end_ns {
             if self.steps == 0 {
                 (self.first_end_ns, self.zero_ns) = (end_ns, end_ns - step.lead_ns());
@@ -199,9 +199,8 @@ impl Survey {
 /// Reads the table, and puts its rows in order where that makes sense of them. `warnings` get what was out of order.
 pub(super) fn in_order(rows: &mut Rows<'_>, path: &Path, warnings: &mut Vec<String>) -> Result<Survey, ImportError> {
     let found = Survey::of(rows, path)?;
-    let count_of = found.steps.saturating_mul(u64::from(rows.phases().len().max(1) as u32));
     if found.has_times && found.stamps.falls > 0 {
-        let order = rows.order_by(count_of, |step| step.end_ns.unwrap_or_default().to_bits())?;
+        let order = rows.order_by(|step| step.end_ns.unwrap_or_default().to_bits())?;
         rows.table.put_in(order);
         let sorted = Survey::of(rows, path)?;
         let is_reversed = found.stamps.falls + 1 == found.steps;
@@ -216,9 +215,9 @@ pub(super) fn in_order(rows: &mut Rows<'_>, path: &Path, warnings: &mut Vec<Stri
     if !found.has_times && found.has_numbers && found.pairs.falls > 0 && found.numbers.falls > 0 {
         let epoch = found.highest_step.saturating_add(1);
         let key = |step: &Measured| step.epoch.saturating_mul(epoch).saturating_add(step.step);
-        let by_number = rows.order_by(count_of, |step| step.step)?;
-        let order = if by_number.has_equals() { rows.order_by(count_of, key)? } else { by_number };
-        if !order.has_equals() || rows.is_long() {
+        let by_number = rows.order_by(|step| step.step)?;
+        let order = if rows.table.has_equals(&by_number)? { rows.order_by(key)? } else { by_number };
+        if rows.is_long() || !rows.table.has_equals(&order)? {
             rows.table.put_in(order);
             let sorted = Survey::of(rows, path)?;
             if sorted.numbers.falls == 0 || sorted.pairs.falls == 0 {

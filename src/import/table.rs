@@ -2,8 +2,7 @@
 //! looked at before it is believed.
 
 use std::cell::Cell;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::BufRead;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
@@ -11,8 +10,8 @@ use super::cells::{Cells, Splitter, is_absent, iso_time, number};
 use super::dialect::{Dialect, no_text};
 use super::error::ImportError;
 use super::input::Input;
-use super::lines::{BadLine, Lines, Place};
-use super::order::Order;
+use super::lines::{BadLine, Lines};
+use super::order::{Order, Sorter};
 
 /// Rows that are read at the most.
 const MAX_ROWS: u64 = 10_000_000;
@@ -54,9 +53,10 @@ pub(super) const NUMBER: Wanted = Wanted { what: "number", range: f64::MIN..=f64
 /// A row.
 pub(super) struct Row<'a> {
     table: &'a Table,
+    bytes: Vec<u8>,
     cells: Cells,
-    /// Where it is.
-    pub(super) place: Place,
+    /// Its line, from 1; the first where it has several.
+    pub(super) line: u64,
 }
 
 impl Table {
@@ -134,7 +134,7 @@ impl Table {
                 continue;
             }
             if reader.is_short() {
-                let line = reader.row.place.line;
+                let line = reader.row.line;
                 let cells = reader.row.cells.len();
                 if reader.read()? {
                     return Err(self.useless(self.uneven(line, cells)));
@@ -160,14 +160,34 @@ impl Table {
         order: &Order,
         mut take: impl FnMut(&Row<'_>) -> Result<(), ImportError>,
     ) -> Result<(), ImportError> {
-        let mut reader: RowReader<'_, BufReader<File>> = RowReader::new(self, self.input.seekable()?);
-        for place in order.places() {
-            reader.lines.go_to(place).map_err(|error| self.input.failed(error))?;
-            if reader.read()? {
-                take(&reader.row)?;
-            }
+        let failed = |error| self.input.failed(error);
+        let (mut rows, mut row) = (order.rows().map_err(failed)?, Row::new(self));
+        let mut splitter = Splitter::new(self.dialect.separator);
+        while let Some((_, line)) = rows.next(&mut row.bytes).map_err(failed)? {
+            row.line = line;
+            splitter.split(&row.bytes, &mut row.cells);
+            take(&row)?;
         }
         Ok(())
+    }
+
+    /// An order of the rows for which `key` gives one, by that.
+    pub(super) fn order_by(
+        &self,
+        mut key: impl FnMut(&Row<'_>) -> Result<Option<u64>, ImportError>,
+    ) -> Result<Order, ImportError> {
+        let failed = |error| self.input.failed(error);
+        let mut sorter = Sorter::new().map_err(failed)?;
+        self.each(|row| match key(row)? {
+            Some(key) => sorter.add(key, row.line, &row.bytes).map_err(failed),
+            None => Ok(()),
+        })?;
+        sorter.finish().map_err(failed)
+    }
+
+    /// Whether two rows have the same place in an order.
+    pub(super) fn has_equals(&self, order: &Order) -> Result<bool, ImportError> {
+        order.has_equals().map_err(|error| self.input.failed(error))
     }
 
     fn uneven(&self, line: u64, cells: usize) -> String {
@@ -180,35 +200,32 @@ impl Table {
 struct RowReader<'a, R> {
     lines: Lines<R>,
     splitter: Splitter,
-    bytes: Vec<u8>,
     row: Row<'a>,
 }
 
 impl<'a, R: BufRead> RowReader<'a, R> {
     fn new(table: &'a Table, text: R) -> Self {
-        let row = Row { table, cells: Cells::default(), place: Place::default() };
-        let splitter = Splitter::new(table.dialect.separator);
-        Self { lines: Lines::new(text), splitter, bytes: Vec::new(), row }
+        Self { lines: Lines::new(text), splitter: Splitter::new(table.dialect.separator), row: Row::new(table) }
     }
 
     /// Reads the next row; false at the end.
     fn read(&mut self) -> Result<bool, ImportError> {
         let table = self.row.table;
-        let place = match self.lines.next(&mut self.bytes) {
-            Ok(Some(place)) => place,
+        let line = match self.lines.next(&mut self.row.bytes) {
+            Ok(Some(line)) => line,
             Ok(None) => return Ok(false),
             Err(BadLine::Io(error)) => return Err(table.input.failed(error)),
             Err(BadLine::Row(line, reason)) => return Err(table.useless(format!("line {line} {reason}"))),
         };
-        if std::str::from_utf8(&self.bytes).is_err() {
-            return Err(no_text(&table.input, place.line));
+        if std::str::from_utf8(&self.row.bytes).is_err() {
+            return Err(no_text(&table.input, line));
         }
-        self.splitter.split(&self.bytes, &mut self.row.cells);
-        self.row.place = place;
+        self.splitter.split(&self.row.bytes, &mut self.row.cells);
+        self.row.line = line;
         let columns = table.columns().len();
         // A separator at the end of each row is no further column.
         if (columns..self.row.cells.len()).any(|at| !self.row.cells.get(at).is_empty()) {
-            return Err(table.useless(table.uneven(place.line, self.row.cells.len())));
+            return Err(table.useless(table.uneven(line, self.row.cells.len())));
         }
         Ok(true)
     }
@@ -218,7 +235,11 @@ impl<'a, R: BufRead> RowReader<'a, R> {
     }
 }
 
-impl Row<'_> {
+impl<'a> Row<'a> {
+    fn new(table: &'a Table) -> Self {
+        Self { table, bytes: Vec::new(), cells: Cells::default(), line: 0 }
+    }
+
     /// A number in the stream's unit, `factor` times what is written; `None` where the cell says that there is none.
     pub(super) fn number(&self, at: usize, factor: f64, wanted: &Wanted) -> Result<Option<f64>, ImportError> {
         let text = self.text(at);
@@ -263,7 +284,7 @@ impl Row<'_> {
     fn wrong(&self, at: usize, value: &str, wanted: &'static str) -> ImportError {
         ImportError::Value {
             path: self.table.path().to_owned(),
-            line: self.place.line,
+            line: self.line,
             column: self.table.columns().get(at).cloned().unwrap_or_default(),
             value: value.chars().take(80).collect(),
             wanted,

@@ -284,3 +284,35 @@ fn readings_of_a_table_are_not_called_aliased() {
     assert!(report.code == Some(0) && !report.out.contains("sensors are read mostly"), "{report:?}");
     assert!(report.out.contains("they are means or last values of it, not samples"), "{report:?}");
 }
+
+#[test]
+fn times_that_count_since_the_start_are_taken_apart_or_refused() {
+    let wait = |store: &Store| {
+        let slot = store.phase("data wait").unwrap().slot;
+        // What lies before the first step is not in its period.
+        store.steps().all().skip(1).map(|row| row.phase_ns(slot) / 1_000_000).collect::<Vec<u64>>()
+    };
+    let table = |name: &str| {
+        steps(&format!("step,timestamp_s,step_ms,{name}"), |step, end_s, ms| {
+            format!("{step},{end_s:.3},{ms},{}", step * 12)
+        })
+    };
+    let named = Table::import(&table("data_wait_total_ms"), &[]);
+    assert!(named.ran.err.contains("data_wait_total_ms counts since the start, as it never falls"), "{:?}", named.ran);
+    assert_eq!(wait(&named.is_quiet()), [12; 39]);
+    let given = ["--column", "cumulative:before:data wait=w_ms"];
+    assert_eq!(wait(&Table::import(&table("w_ms"), &given).is_quiet()), [12; 39]);
+    // By its name it is of each step, and it cannot be.
+    let said = ["data_wait_ms rises in each of 40 rows", "line 41", "cumulative:before:data wait=data_wait_ms:ms"];
+    Table::import(&table("data_wait_ms"), &[]).refuses(&said);
+    let forward = ["forward_ms rises in each of 40 rows", "cumulative:phase:forward=forward_ms:ms"];
+    Table::import(&table("forward_ms"), &[]).refuses(&forward);
+    let falling = steps("step,timestamp_s,step_ms,forward_total_ms", |step, end_s, ms| {
+        format!("{step},{end_s:.3},{ms},{}", 20 + step % 3)
+    });
+    let left_out = Table::import(&falling, &[]);
+    assert!(left_out.ran.err.contains("forward_total_ms, which falls in line 4"), "{:?}", left_out.ran);
+    assert!(left_out.store().phase("forward").is_none());
+    let given = ["--column", "cumulative:phase:forward=forward_total_ms"];
+    Table::import(&falling, &given).refuses(&["line 4 and", "forward_total_ms falls"]);
+}
