@@ -168,7 +168,7 @@ impl Publisher {
         SessionInfo {
             // Tells this look at the process from any other session.
             session_id: u128::from(start.wall_ns) << 32 | u128::from(process.pid()),
-            name: process.name(),
+            name: process.called(),
             pid: process.pid(),
             host: MachineInfo::of(&self.sensors).host_name.unwrap_or_default(),
             command: process.command(),

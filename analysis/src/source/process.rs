@@ -1,9 +1,16 @@
 //! Processes of this machine: whether one still is the one it was, what it is called, whose child it is.
 
 use std::fs;
+use std::thread;
+use std::time::Duration;
+
+use super::called::called;
 
 /// Parents that are followed upwards at most.
 const MAX_GENERATIONS: usize = 64;
+/// How often, and how soon again, a command line is looked for.
+const COMMAND_TRIES: usize = 10;
+const COMMAND_INTERVAL: Duration = Duration::from_millis(2);
 
 /// A process, told apart from a later one with the same id by when it started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,10 +38,30 @@ impl Process {
 
     /// Its command line, or its short name in brackets where that is hidden or empty.
     pub fn command(&self) -> String {
-        let line = fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
-        let words: Vec<_> =
-            line.split(|byte| *byte == 0).filter(|word| !word.is_empty()).map(String::from_utf8_lossy).collect();
+        let words = self.words();
         if words.is_empty() { format!("[{}]", self.name()) } else { words.join(" ") }
+    }
+
+    /// What a person calls it: `python train.py`, also where a shell or a shim has started that. Its short name where its command
+    /// line is hidden or empty.
+    pub fn called(&self) -> String {
+        let words = self.words();
+        if words.is_empty() { self.name() } else { called(&words) }
+    }
+
+    /// Its command line. While it becomes another program there is none for a moment, as where a shim starts a Python.
+    fn words(&self) -> Vec<String> {
+        let read = || fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
+        let mut line = read();
+        for _ in 0..COMMAND_TRIES {
+            if !line.is_empty() {
+                break;
+            }
+            thread::sleep(COMMAND_INTERVAL);
+            line = read();
+        }
+        let words = line.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+        words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
     }
 
     /// Its short name.
