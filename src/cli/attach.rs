@@ -9,6 +9,7 @@ use super::exit::{FAILURE, SUCCESS};
 use super::sensing::SensorArguments;
 use super::settings::{ScreenArguments, Settings};
 use super::{join, output, run, screen};
+use gnntop_analysis::source::process::Process;
 use gnntop_analysis::source::target::{self, Target, TargetError};
 use gnntop_analysis::source::{Launched, Playback, Source, discover, follow, playback::PlaybackOptions};
 
@@ -45,7 +46,7 @@ pub(super) fn attach(arguments: &AttachArguments) -> anyhow::Result<u8> {
     let settings = Settings::of(&arguments.screen)?;
     arguments.sensors.apply();
     let dir = discover::sessions_dir();
-    let target = target::resolve(arguments.session.as_deref(), &dir)?;
+    let target = meant(arguments.session.as_deref(), &dir)?;
     let outside = if let Target::Process(process) = &target { Some(process.pid()) } else { None };
     let log = log_of(&target);
     let source = open(target, &dir)?;
@@ -54,6 +55,22 @@ pub(super) fn attach(arguments: &AttachArguments) -> anyhow::Result<u8> {
         None => source,
     };
     screen::show_against(source, arguments.against.as_deref(), &settings, log)
+}
+
+/// What is meant: a session, a recording or a process; where there is no such session, the only program of this name that
+/// `gnntop run` has started and that publishes nothing.
+fn meant(named: Option<&str>, dir: &Path) -> Result<Target, TargetError> {
+    target::resolve(named, dir).or_else(|error| {
+        if !matches!(error, TargetError::NoSession { .. } | TargetError::UnknownName { .. }) {
+            return Err(error);
+        }
+        let mut programs = run::unpublished(&discover::list(dir)?.sessions);
+        programs.retain(|program| named.is_none_or(|name| program.name == name));
+        match programs.as_slice() {
+            [only] => Process::find(only.program).map(Target::Process).ok_or(error),
+            _ => Err(error),
+        }
+    })
 }
 
 /// The output of a program that `gnntop run` has started.
@@ -70,7 +87,7 @@ fn log_of(target: &Target) -> Option<PathBuf> {
 pub(super) fn choose(arguments: &ScreenArguments) -> anyhow::Result<u8> {
     let settings = Settings::of(arguments)?;
     let dir = discover::sessions_dir();
-    match target::resolve(None, &dir) {
+    match meant(None, &dir) {
         Ok(target) => {
             let log = log_of(&target);
             screen::show(open(target, &dir)?, &settings, log)

@@ -4,15 +4,18 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::exit::SUCCESS;
 use super::output;
+use super::run::{self, Entry};
 use gnntop_analysis::figures;
 use gnntop_analysis::source::discover::{self, Session};
 use gnntop_analysis::source::runs::{self, SessionGroup};
+use gnntop_wire::text::clean;
 
 const EXAMPLES: &str = "\
 Examples:
   gnntop list               live sessions first, then ended ones
   gnntop list --live        only live sessions
 
+A program that `gnntop run` has started and that publishes nothing has dashes: `gnntop attach PID` shows its hardware.
 The ranks of a run are listed below it. `gnntop attach` and `gnntop record` accept its id for all of them.
 
 An ended session is kept for a day: `gnntop attach PID` shows its last minutes, `gnntop record PID` saves them.";
@@ -33,11 +36,12 @@ pub(super) struct ListArguments {
 pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
     let dir = discover::sessions_dir();
     let listing = discover::list(&dir)?;
+    let silent = run::unpublished(&listing.sessions);
     let shown: Vec<_> = listing.sessions.iter().filter(|session| session.alive || !arguments.live).collect();
-    if shown.is_empty() {
+    if shown.is_empty() && silent.is_empty() {
         output::note(&format!("no sessions in {}; start one with `gnntop run pna`", dir.display()));
     } else {
-        output::say(&table(&shown, SystemTime::now()))?;
+        output::say(&table(&silent, &shown, SystemTime::now()))?;
     }
     if listing.older > 0 && !arguments.live {
         output::note(&format!("and {} older ended sessions", figures::count(listing.older as u64)));
@@ -48,9 +52,10 @@ pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
     Ok(SUCCESS)
 }
 
-fn table(sessions: &[&Session], now: SystemTime) -> String {
+fn table(silent: &[Entry], sessions: &[&Session], now: SystemTime) -> String {
     let sessions: Vec<Session> = sessions.iter().map(|session| (*session).clone()).collect();
     let mut rows = vec![["NAME", "PID", "STATE", "STARTED", "ACTIVE", "SIZE", "COMMAND"].map(str::to_owned)];
+    rows.extend(silent.iter().map(|program| silent_row(program, now)));
     for group in runs::group(&sessions) {
         rows.extend(run_row(&group, now));
         rows.extend(group.sessions.iter().map(|session| row(session, now)));
@@ -90,6 +95,19 @@ fn run_row(group: &SessionGroup, now: SystemTime) -> Option<[String; 7]> {
         figures::bytes(size as f64),
         note,
     ])
+}
+
+/// A program that `gnntop run` has started and that publishes nothing: only its hardware can be seen.
+fn silent_row(program: &Entry, now: SystemTime) -> [String; 7] {
+    [
+        clean(program.name.as_bytes()),
+        program.program.to_string(),
+        "live".to_owned(),
+        ago(UNIX_EPOCH.checked_add(Duration::from_secs(program.started_s)), now),
+        "-".to_owned(),
+        "-".to_owned(),
+        shortened(&clean(program.command.as_bytes())),
+    ]
 }
 
 fn row(session: &Session, now: SystemTime) -> [String; 7] {

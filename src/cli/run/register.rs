@@ -8,8 +8,9 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use gnntop_analysis::source::discover::{self, Session};
 use gnntop_analysis::source::process::descends;
-use gnntop_analysis::source::{discover, trusted};
+use gnntop_analysis::source::trusted;
 use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
@@ -28,9 +29,9 @@ pub(in super::super) struct Entry {
     pub(in super::super) program: u32,
     /// Who keeps it.
     keeper: u32,
-    command: String,
+    pub(in super::super) command: String,
     /// Seconds since 1970.
-    started_s: u64,
+    pub(in super::super) started_s: u64,
     /// Where its output is.
     pub(in super::super) log: Option<PathBuf>,
     recording: Option<PathBuf>,
@@ -108,6 +109,14 @@ pub(in super::super) fn entries() -> Vec<(Entry, bool)> {
 pub(in super::super) fn of_process(pid: u32) -> Option<Entry> {
     let is_it = |entry: &Entry, is_kept: bool| entry.program == pid || is_kept && descends(pid, entry.program);
     entries().into_iter().find(|(entry, is_kept)| is_it(entry, *is_kept)).map(|(entry, _)| entry)
+}
+
+/// The programs that are kept and have none of these sessions: those that publish nothing, or nothing yet.
+pub(in super::super) fn unpublished(sessions: &[Session]) -> Vec<Entry> {
+    let alive: Vec<u32> = sessions.iter().filter(|session| session.alive).map(|session| session.info.pid).collect();
+    let publishes = |entry: &Entry| alive.iter().any(|pid| descends(*pid, entry.program));
+    let kept = entries().into_iter().filter(|(entry, is_kept)| *is_kept && entry.code.is_none());
+    kept.map(|(entry, _)| entry).filter(|entry| !publishes(entry)).collect()
 }
 
 fn read(path: &Path) -> Option<(Entry, bool)> {
