@@ -24,8 +24,25 @@ impl Interruption {
     /// # Errors
     /// When the system refuses a handler.
     pub(super) fn catch() -> io::Result<Self> {
+        Self::catch_these(&[SIGINT, SIGTERM, SIGHUP])
+    }
+
+    /// The same without SIGHUP, on which nothing happens: the terminal may close.
+    ///
+    /// # Errors
+    /// When the system refuses a handler.
+    pub(super) fn catch_but_hangup() -> io::Result<Self> {
+        let mut caught = Self::catch_these(&[SIGINT, SIGTERM])?;
+        // A handler and not `SIG_IGN`, which the programs that are started would inherit.
+        for signal in heeded([SIGHUP]) {
+            caught.handlers.push(signal_hook::flag::register(signal, Arc::default())?);
+        }
+        Ok(caught)
+    }
+
+    fn catch_these(signals: &[i32]) -> io::Result<Self> {
         let mut caught = Self { signal: Arc::default(), handlers: Vec::new() };
-        for signal in heeded([SIGINT, SIGTERM, SIGHUP]) {
+        for signal in heeded(signals.iter().copied()) {
             let noted = usize::try_from(signal).unwrap_or_default();
             caught.handlers.push(signal_hook::flag::register_usize(signal, Arc::clone(&caught.signal), noted)?);
         }

@@ -1,14 +1,14 @@
 //! `gnntop study`: a sweep that a file describes, run by run into recordings, and its report.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 
 use super::exit::{FAILURE, SUCCESS};
-use super::run::{Ended, Unattended};
+use super::run::{Ended, OnHangup, Unattended};
 use super::{new_file, output, report, signals, train};
 use crate::report::Options;
 use crate::study::{Measured, Numbers, Program, Run, Study, document};
@@ -51,6 +51,9 @@ pub(super) struct StudyArguments {
     /// Also write the report as HTML
     #[arg(long)]
     html: bool,
+    /// When the terminal closes (window, tmux, ssh): go on to the report, or stop
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnHangup::Keep)]
+    on_hangup: OnHangup,
 }
 
 /// Does `gnntop study`.
@@ -65,7 +68,8 @@ pub(super) fn study(arguments: &StudyArguments) -> anyhow::Result<u8> {
         return list(&study, &runs, &folder);
     }
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    let mut sweep = Sweep::new(&study, &runs, &folder)?;
+    let _alone = alone_in(&folder)?;
+    let mut sweep = Sweep::new(&study, &runs, &folder, arguments.on_hangup)?;
     if let Some(signal) = sweep.do_all()? {
         let done = runs.iter().filter(|run| folder.join(study.file_name(run)).exists()).count();
         output::note(&format!("interrupted after {done} of {} runs; run the same command to resume", runs.len()));
@@ -74,6 +78,19 @@ pub(super) fn study(arguments: &StudyArguments) -> anyhow::Result<u8> {
     let mut failures = sweep.failures;
     write_report(&study, &runs, &folder, arguments.html, &mut failures)?;
     Ok(if failures.is_empty() { SUCCESS } else { FAILURE })
+}
+
+/// Sees to it that no other study writes there, such as one that outlived its terminal, until what this gives is dropped.
+fn alone_in(folder: &Path) -> anyhow::Result<File> {
+    let open = File::open(folder).with_context(|| format!("cannot open {}", folder.display()))?;
+    match open.try_lock() {
+        Err(TryLockError::WouldBlock) => bail!(
+            "a study is writing into {}: wait for its end, or find it with `pgrep -af 'gnntop study'` and stop it",
+            folder.display()
+        ),
+        // Where nothing can be locked, nobody is kept out.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(open),
+    }
 }
 
 fn default_folder(study: &Study, is_quick: bool) -> PathBuf {
@@ -108,8 +125,11 @@ struct Sweep<'a> {
 }
 
 impl<'a> Sweep<'a> {
-    fn new(study: &'a Study, runs: &'a [Run], folder: &'a Path) -> anyhow::Result<Self> {
-        let interruption = signals::Interruption::catch()?;
+    fn new(study: &'a Study, runs: &'a [Run], folder: &'a Path, on_hangup: OnHangup) -> anyhow::Result<Self> {
+        let interruption = match on_hangup {
+            OnHangup::Keep => signals::Interruption::catch_but_hangup()?,
+            OnHangup::Stop => signals::Interruption::catch()?,
+        };
         Ok(Self { study, runs, folder, interruption, failures: Vec::new(), done: (0, Duration::ZERO) })
     }
 
@@ -222,7 +242,8 @@ fn write_report(
     }
     for (path, text) in paths {
         new_file::write(&path, &text, true, &[])?;
-        output::say(&format!("report: {}", path.display()))?;
+        // The terminal may be gone, and the report is there.
+        let _ = output::say(&format!("report: {}", path.display()));
     }
     Ok(())
 }

@@ -163,7 +163,11 @@ impl Source for Warned {
 
     fn status(&self) -> Status {
         let mut status = self.source.status();
-        status.told.extend(lock(&self.inbox).warnings.iter().cloned());
+        let inbox = lock(&self.inbox);
+        status.told.extend(inbox.warnings.iter().cloned());
+        if let Some(code) = inbox.ended.filter(|code| *code != 0) {
+            status.told.push(format!("ended with exit code {code}; o: its output"));
+        }
         status
     }
 

@@ -29,23 +29,26 @@ use std::os::unix::process::parent_id;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT};
 
 use super::exit::SUCCESS;
 use super::plain::PlainView;
 use super::sensing::SensorArguments;
 use super::settings::{ScreenArguments, Settings};
+use super::usage::UsageError;
 use super::{output, screen, signals, train};
 use crate::viewer::Outcome;
 use child::own_command;
+use gnntop_analysis::source::called::called;
 use gnntop_analysis::source::{Launched, Source, discover};
 use kept::Kept;
 use python::Watched;
-use relay::{Interrupted, OnHangup, Relay};
+use relay::{Interrupted, Relay};
 
 pub(super) use keeper::{KeepArguments, keep};
-pub(super) use register::{Entry, entries, of_process};
+pub(super) use register::{Entry, entries, of_process, unpublished};
+pub(super) use relay::OnHangup;
 pub(super) use unattended::{Ended, Unattended};
 
 const EXAMPLES: &str = "\
@@ -116,14 +119,14 @@ impl RunArguments {
             let file = match word.as_bytes().strip_prefix(b"--record=") {
                 Some(file) => OsStr::from_bytes(file).to_owned(),
                 None if at < self.words.len() => self.words.remove(at),
-                None => bail!("--record needs a file, such as --record a.gnntop"),
+                None => return Err(UsageError::told("--record needs a file, such as --record a.gnntop")),
             };
             if self.record.replace(file.into()).is_some() {
-                bail!("--record is given twice: give one file");
+                return Err(UsageError::told("--record is given twice: give one file"));
             }
         }
         if self.force && self.record.is_none() {
-            bail!("--force needs --record FILE");
+            return Err(UsageError::told("--force needs --record FILE"));
         }
         Ok(())
     }
@@ -169,10 +172,9 @@ fn leaving_would_end_it() -> bool {
 
 /// What to start, and how to call it.
 fn command(arguments: &RunArguments) -> anyhow::Result<(Vec<OsString>, String)> {
-    if let Some(program) = arguments.command.first() {
-        let name = PathBuf::from(program);
-        let name = name.file_name().map_or_else(|| "program".into(), |name| name.to_string_lossy().into_owned());
-        return Ok((arguments.command.clone(), name));
+    if !arguments.command.is_empty() {
+        let words: Vec<_> = arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        return Ok((arguments.command.clone(), called(&words)));
     }
     let name = arguments.words.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     Ok((own_command(&arguments.words)?, name))

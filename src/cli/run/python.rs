@@ -11,18 +11,19 @@ use gnntop_analysis::stream::Sink;
 
 use crate::python::answers::Answers;
 use crate::python::reach::Reach;
-use crate::python::{carried, environment};
+use crate::python::{carried, carried::Package, environment};
 
 /// What was prepared before the program is started.
 pub(super) struct Prepared {
     answers: Option<Answers>,
     variables: Vec<(&'static str, OsString)>,
+    _package: Option<Package>,
 }
 
 impl Prepared {
     /// Prepares nothing: for a program of ours, or where a person has turned everything off.
     pub(super) fn nothing() -> Self {
-        Self { answers: None, variables: Vec::new() }
+        Self { answers: None, variables: Vec::new(), _package: None }
     }
 
     /// Lays down what Pythons are watched with. Where that cannot be done it is said, and their hardware is still seen.
@@ -32,8 +33,8 @@ impl Prepared {
         }
         let prepared = carried::package().map_err(anyhow::Error::from).and_then(|package| {
             let answers = Answers::create()?;
-            let variables = environment::variables(&package, &run_id(), &answers);
-            Ok(Self { answers: Some(answers), variables })
+            let variables = environment::variables(package.folder(), &run_id(), &answers);
+            Ok(Self { answers: Some(answers), variables, _package: Some(package) })
         });
         prepared.unwrap_or_else(|error| {
             warn(&format!("Python programs will show only their hardware: {error:#}"));

@@ -13,7 +13,7 @@ use super::kept::Voice;
 
 /// What becomes of the program where the terminal is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum OnHangup {
+pub(in super::super) enum OnHangup {
     /// It goes on.
     Keep,
     /// It gets SIGHUP.
