@@ -7,6 +7,9 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::stale;
 
 include!(concat!(env!("OUT_DIR"), "/carried.rs"));
 
@@ -33,17 +36,35 @@ pub enum CarriedError {
     },
 }
 
-/// The folder with the package, made if need be.
+/// The package in its folder, which stays there for as long as this lives.
+#[derive(Debug)]
+pub struct Package {
+    folder: PathBuf,
+    _in_use: Option<File>,
+}
+
+impl Package {
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+/// The package, laid down if need be. Those of other builds that were not used for long are removed.
 ///
 /// # Errors
 /// This binary carries none, or nowhere is a folder of this user's that it could be laid into.
-pub fn package() -> Result<PathBuf, CarriedError> {
+pub fn package() -> Result<Package, CarriedError> {
     let library = library().filter(|_| !FILES.is_empty()).ok_or(CarriedError::Missing)?;
-    let name = format!("python-{:016x}", hash(&library));
+    let name = format!("{}{:016x}", stale::PREFIX, hash(&library));
     let mut first = None;
     for dir in cache_dirs() {
         match install(&dir, &name, &library) {
-            Ok(folder) => return Ok(folder),
+            Ok(folder) => {
+                let in_use = stale::in_use(&folder).ok();
+                stale::remove(&dir, &name, SystemTime::now());
+                return Ok(Package { folder, _in_use: in_use });
+            }
             Err(error) => {
                 first.get_or_insert(CarriedError::Folder { path: dir, error });
             }
@@ -112,7 +133,7 @@ fn install(dir: &Path, name: &str, library: &[u8]) -> io::Result<PathBuf> {
         return Ok(folder);
     }
     let private = fs::Permissions::from_mode(0o700);
-    let unfinished = tempfile::Builder::new().prefix(".python-").permissions(private).tempdir_in(dir)?;
+    let unfinished = tempfile::Builder::new().prefix(stale::HIDDEN_PREFIX).permissions(private).tempdir_in(dir)?;
     for (file, bytes) in FILES.iter().copied().chain([(LIBRARY, library)]) {
         write(&unfinished.path().join(file), bytes)?;
     }

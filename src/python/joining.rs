@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::carried::{self, CarriedError};
+use super::carried::{self, CarriedError, Package};
 use super::remote::{self, RemoteError};
 
 /// Why a process was not joined.
@@ -26,6 +26,7 @@ pub enum JoinError {
 pub struct Joined {
     pid: u32,
     leave: PathBuf,
+    _package: Package,
 }
 
 impl Joined {
@@ -35,9 +36,9 @@ impl Joined {
     /// As [`JoinError`] says. Then nothing was changed in the process.
     pub fn join(pid: u32) -> Result<Self, JoinError> {
         let package = carried::package()?;
-        let (join, leave) = (script(&package, "join")?, script(&package, "leave")?);
+        let (join, leave) = (script(package.folder(), "join")?, script(package.folder(), "leave")?);
         remote::run(pid, &join)?;
-        Ok(Self { pid, leave })
+        Ok(Self { pid, leave, _package: package })
     }
 }
 

@@ -12,3 +12,4 @@ pub mod environment;
 pub mod joining;
 pub mod reach;
 pub mod remote;
+mod stale;

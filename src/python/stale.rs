@@ -1,0 +1,174 @@
+//! Packages of other builds of gnntop that nobody has used for a month go, so that the cache does not grow with every
+//! update.
+//!
+//! What is removed must be proved to be such a package of this user: it has the name of one, it and everything in it belong
+//! to this user, all of that is what a package consists of, and nobody holds the lock that who uses it holds. Whatever falls
+//! short of that stays.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use gnntop_analysis::source::trusted;
+
+/// Packages that were used later than this stay.
+const KEEP: Duration = Duration::from_secs(30 * 24 * 3600);
+/// How the name of a package begins, and of one that is unfinished or being removed.
+pub(super) const PREFIX: &str = "python-";
+pub(super) const HIDDEN_PREFIX: &str = ".python-";
+/// Digits of a package's number.
+const DIGITS: usize = 16;
+/// Ends of the files in it.
+const ENDS: [&str; 6] = ["py", "pyc", "pyi", "so", "dylib", "typed"];
+/// Folders in it lie no deeper.
+const DEEPEST: usize = 6;
+
+/// Takes note that the package in this folder is used now, and keeps it from being removed until what this gives is dropped.
+///
+/// # Errors
+/// When the folder cannot be opened.
+pub(super) fn in_use(package: &Path) -> io::Result<File> {
+    let folder = File::open(package)?;
+    // Who cannot lock or date it, uses it all the same.
+    let _ = folder.try_lock_shared();
+    let _ = folder.set_modified(SystemTime::now());
+    Ok(folder)
+}
+
+/// Removes the packages in `dir` that were not used for long, but the one that is called `own`. What cannot be removed stays.
+pub(super) fn remove(dir: &Path, own: &str, now: SystemTime) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        if name != own && is_name(&name) {
+            let _ = remove_one(dir, &entry.path(), now);
+        }
+    }
+}
+
+fn is_name(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    let is_package =
+        |hash: &str| hash.len() == DIGITS && hash.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
+    name.strip_prefix(PREFIX).is_some_and(is_package) || name.starts_with(HIDDEN_PREFIX)
+}
+
+fn remove_one(dir: &Path, package: &Path, now: SystemTime) -> io::Result<()> {
+    let found = fs::symlink_metadata(package)?;
+    let is_old = now.duration_since(found.modified()?).is_ok_and(|age| age > KEEP);
+    if !is_old || !found.is_dir() || !is_ours(&found) || !consists_of_ours(package, DEEPEST)? {
+        return Ok(());
+    }
+    let folder = File::open(package)?;
+    if folder.metadata()?.ino() != found.ino() || folder.try_lock().is_err() {
+        return Ok(());
+    }
+    // In one move, so that nobody finds half of it.
+    let hidden = tempfile::Builder::new().prefix(HIDDEN_PREFIX).tempdir_in(dir)?;
+    fs::rename(package, hidden.path())?;
+    hidden.close()
+}
+
+/// Whether all that lies in a folder is of the kinds that a package has, and belongs to this user.
+fn consists_of_ours(folder: &Path, deepest: usize) -> io::Result<bool> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let found = fs::symlink_metadata(&path)?;
+        let is_known = if found.is_dir() {
+            deepest > 0 && consists_of_ours(&path, deepest - 1)?
+        } else {
+            let end = path.extension().and_then(OsStr::to_str);
+            found.is_file() && end.is_some_and(|end| ENDS.contains(&end))
+        };
+        if !is_known || !is_ours(&found) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn is_ours(found: &Metadata) -> bool {
+    found.uid() == trusted::user_id() && found.mode() & 0o022 == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::PathBuf;
+
+    use super::*;
+
+    const OWN: &str = "python-00000000000000ff";
+    const OTHER: &str = "python-0123456789abcdef";
+
+    /// A package that was used so many days ago.
+    fn package(dir: &Path, name: &str, days: u64) -> PathBuf {
+        let package = dir.join(name);
+        let inside = package.join("gnntop/hooks");
+        fs::create_dir_all(&inside).unwrap();
+        for file in [package.join("join.py"), package.join("gnntop/libgnntop.so"), inside.join("torch.py")] {
+            fs::write(file, "").unwrap();
+        }
+        for folder in [&package, &package.join("gnntop"), &inside] {
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
+        }
+        let used = SystemTime::now() - Duration::from_secs(days * 24 * 3600);
+        File::open(&package).unwrap().set_modified(used).unwrap();
+        package
+    }
+
+    fn is_removed(dir: &Path, package: &Path) -> bool {
+        remove(dir, OWN, SystemTime::now());
+        !package.exists()
+    }
+
+    #[test]
+    fn what_was_not_used_for_a_month_goes_and_nothing_else() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = temp.path();
+        let stay =
+            [package(dir, OWN, 90), package(dir, "python-aaaaaaaaaaaaaaaa", 29), package(dir, "python-3.11", 90)];
+        let go = [package(dir, OTHER, 31), package(dir, ".python-x1Y2z3", 31)];
+        remove(dir, OWN, SystemTime::now());
+        assert!(stay.iter().all(|package| package.exists()));
+        assert!(go.iter().all(|package| !package.exists()));
+        assert_eq!(fs::read_dir(dir).unwrap().count(), stay.len(), "nothing is left of them");
+    }
+
+    #[test]
+    fn what_is_used_stays_and_counts_as_used() {
+        let temp = tempfile::tempdir().unwrap();
+        let old = package(temp.path(), OTHER, 90);
+        let used = File::open(&old).unwrap();
+        used.lock_shared().unwrap();
+        assert!(!is_removed(temp.path(), &old), "a training of three months");
+        drop(used);
+        drop(in_use(&old).unwrap());
+        assert!(!is_removed(temp.path(), &old), "used a moment ago");
+    }
+
+    #[test]
+    fn what_a_person_put_there_stays() {
+        for spoil in [
+            |package: &Path| fs::write(package.join("gnntop/notes.txt"), "").unwrap(),
+            |package: &Path| symlink("/etc/passwd", package.join("gnntop/link.py")).unwrap(),
+            |package: &Path| {
+                fs::set_permissions(package.join("gnntop"), fs::Permissions::from_mode(0o777)).unwrap();
+            },
+        ] {
+            let temp = tempfile::tempdir().unwrap();
+            let old = package(temp.path(), OTHER, 90);
+            spoil(&old);
+            File::open(&old).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+            assert!(!is_removed(temp.path(), &old));
+        }
+        let temp = tempfile::tempdir().unwrap();
+        let link = temp.path().join(OTHER);
+        let elsewhere = package(temp.path(), "mine", 90);
+        symlink(&elsewhere, &link).unwrap();
+        remove(temp.path(), OWN, SystemTime::now());
+        assert!(elsewhere.join("join.py").exists());
+    }
+}
