@@ -1,4 +1,4 @@
-"""gnntop from inside a Python program: spans, steps, counters and marks of one's own, and a report.
+"""gnntop from inside a Python program: spans, phases, steps, counters and marks of one's own, and a report.
 
 A training under ``gnntop run -- python train.py`` is seen without any of this. Import it to add what only the program
 knows, or to be seen from a notebook::
@@ -8,6 +8,8 @@ knows, or to be seen from a notebook::
     gnntop.start()                      # in a notebook, or without ``gnntop run``
 
     with gnntop.span("collate"):
+        ...
+    with gnntop.phase("forward"):       # for a loop that gnntop has no hooks for: phases and the gap are a step's whole time
         ...
     gnntop.step()                       # ends a step here; the loop is no longer split automatically
     gnntop.counter("reward", reward)
@@ -26,12 +28,12 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-__all__ = ["counter", "mark", "report", "span", "start", "step"]
+__all__ = ["counter", "mark", "phase", "report", "span", "start", "step"]
 __version__ = "0.1.0"
 
 
 class Span:
-    """A named interval of the calling thread, from ``with`` to the end of its block. Made by `span`."""
+    """A named interval of the calling thread, from ``with`` to the end of its block. Made by `span` and `phase`."""
 
     __slots__ = ("_begin", "_end", "_name")
 
@@ -54,6 +56,7 @@ class Span:
 
 
 _spans: dict[str, Span] = {}
+_phases: dict[str, Span] = {}
 _counters: dict[str, tuple[Callable[[int, float], None], int]] = {}
 
 
@@ -62,15 +65,31 @@ def span(name: str) -> Span:
     try:
         return _spans[name]
     except KeyError:
-        made = _spans[name] = _new_span(name)
+        from gnntop import _native
+
+        made = _spans[name] = _new_span(_native.span_name(name))
         return made
 
 
-def _new_span(name: str) -> Span:
+def phase(name: str) -> Span:
+    """Records the block as a phase of the step: ``with gnntop.phase("forward"):``.
+
+    Phases and the gap between them add up to the time of a step. Name them as gnntop does where one fits: "data wait",
+    "sample", "gather", "transfer", "forward", "loss", "backward", "all-reduce", "optimizer", "validation", "checkpoint".
+    """
+    try:
+        return _phases[name]
+    except KeyError:
+        from gnntop import _native
+
+        made = _phases[name] = _new_span(_native.phase(name))
+        return made
+
+
+def _new_span(number: int) -> Span:
     """A span whose ``with`` calls the native part alone: built-in functions, bound to the name, in its own class."""
     from gnntop import _native
 
-    number = _native.span_name(name)
     enter = _native.enter(number)
     if enter is None:
         return Span(number)
