@@ -36,3 +36,4 @@ mod usage;
 mod version;
 
 pub use commands::main;
+pub use settings::settings_mistake;

@@ -58,7 +58,22 @@ pub(super) fn read(path: &Path, must_exist: bool) -> Result<FileSettings, Settin
         Err(source) => return Err(SettingsError::Read { path: path.to_owned(), source }),
         Ok(_) => (),
     }
-    understand(&text).map_err(|Mistake { at, what }| {
+    understand_lines(&text, path)
+}
+
+/// What is wrong with the text of a settings file, as `gnntop` tells it; `None` where nothing is.
+pub fn settings_mistake(text: &str) -> Option<String> {
+    let path = Path::new("config.toml");
+    let keys = match understand_lines(text, path) {
+        Ok(file) => KeyMap::with(&file.keys),
+        Err(error) => return Some(error.to_string()),
+    };
+    keys.err().map(|why| SettingsError::Keys { path: path.to_owned(), why }.to_string())
+}
+
+/// Understands the text of the file at `path`, or says which line is wrong.
+fn understand_lines(text: &str, path: &Path) -> Result<FileSettings, SettingsError> {
+    understand(text).map_err(|Mistake { at, what }| {
         let line = 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
         SettingsError::Line { path: path.to_owned(), line, what }
     })

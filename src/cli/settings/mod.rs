@@ -22,4 +22,5 @@ mod values;
 
 pub(super) use arguments::ScreenArguments;
 pub(super) use error::SettingsError;
+pub use file::settings_mistake;
 pub(super) use read::{Origin, Setting, Settings};

@@ -1,0 +1,11 @@
+//! Any bytes, taken for a trace in Chrome's format: what holds of them is in `tests/mutants/checks.rs`.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[path = "../../tests/mutants/checks.rs"]
+#[allow(dead_code)]
+mod checks;
+
+fuzz_target!(|bytes: &[u8]| checks::chrome_trace(bytes));
