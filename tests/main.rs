@@ -9,6 +9,7 @@
 )]
 
 mod command_line;
+mod dependencies;
 mod device_view;
 mod emissions;
 mod export;
@@ -20,6 +21,7 @@ mod hangs;
 mod import;
 mod interaction;
 mod layering;
+mod mutants;
 #[cfg(unix)]
 mod owner;
 mod pages;
@@ -39,5 +41,9 @@ mod screen_pty;
 mod screens;
 mod sessions;
 mod study;
+#[cfg(unix)]
+mod tasks;
+#[cfg(unix)]
+mod terminal;
 mod views;
 mod words;

@@ -6,6 +6,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use crate::sessions::{Ran, Sessions, signal, spawn, wait_until};
+use crate::terminal::Terminal;
 use gnntop_probe::{Session, TrackRole, phase, span, step};
 
 /// Publishes two epochs of `$STUDY_STEPS` steps in all.
@@ -185,6 +186,40 @@ fn an_interruption_ends_the_run_and_says_how_to_go_on() {
     let ran = Ran::of(&child.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(130), "{ran:?}");
     assert!(ran.err.contains("interrupted after 1 of 4 runs"), "{ran:?}");
+}
+
+/// Waits for `go` in its run of 40 steps.
+const WAITS: &str = "if [ \"$2\" = 40 ]; then touch ready; while [ ! -e go ] && [ -e ready ]; do sleep 0.05; done; fi;";
+
+#[test]
+fn a_study_outlives_its_terminal_and_no_other_one_writes_beside_it() {
+    let sessions = Sessions::new();
+    write_study(&sessions, WAITS, "[vary]\nsteps = [20, 40]\n");
+    let folder = sessions.path().to_str().unwrap();
+    let gnntop = Path::new(env!("CARGO_BIN_EXE_gnntop"));
+    let words = ["study", "tiny.toml", "-o", "out"];
+    let path = std::env::var("PATH").unwrap();
+    let environment = [("GNNTOP_DIR", folder), ("XDG_CACHE_HOME", folder), ("PATH", &path)];
+    let mut terminal = Terminal::start_in(sessions.path(), gnntop, &words, &environment);
+    terminal.wait_for("run 2 of 2");
+    wait_until(|| sessions.path().join("ready").exists());
+    terminal.close();
+    let other = study(&sessions, &[]);
+    assert!(other.code == Some(1) && other.err.contains("a study is writing into out"), "{other:?}");
+    sessions.file("go", b"");
+    wait_until(|| sessions.path().join("out/report.md").exists());
+    assert_eq!(recordings(&sessions.path().join("out")).len(), 2);
+}
+
+#[test]
+fn a_study_ends_with_its_terminal_where_that_is_asked_for() {
+    let sessions = Sessions::new();
+    write_study(&sessions, WAITS, "[vary]\nsteps = [20, 40]\n");
+    let child = spawn(&mut sessions.gnntop(["study", "tiny.toml", "-o", "out", "--on-hangup", "stop"]));
+    wait_until(|| sessions.path().join("ready").exists());
+    signal(&child, "HUP");
+    let ran = Ran::of(&child.wait_with_output().unwrap());
+    assert!(ran.code == Some(129) && ran.err.contains("interrupted after 1 of 2 runs"), "{ran:?}");
 }
 
 #[test]

@@ -1,0 +1,13 @@
+//! What people do with gnntop on an ordinary day, in a shell in a terminal: each test is one task. Its person types commands
+//! and presses only keys that the footer or the help shows at that moment, so a task that takes more knowledge than that
+//! fails.
+
+mod judging;
+mod keeping;
+mod mistakes;
+mod numbers;
+mod person;
+mod python;
+mod replaying;
+mod training;
+mod watching;

@@ -1,0 +1,44 @@
+//! A loop in Python without torch, which says by itself what its phases are.
+
+use super::person::Person;
+
+const LOOP: &str = "
+import time
+import gnntop
+
+while True:
+    with gnntop.phase('data wait'):
+        time.sleep(0.002)
+    with gnntop.phase('forward'):
+        time.sleep(0.01)
+    gnntop.step()
+";
+
+#[test]
+fn a_loop_in_python_is_watched() {
+    let mut person = Person::sits_down();
+    person.sessions.file("train.py", LOOP.as_bytes());
+    let new_enough = "python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))'";
+    if person.runs(new_enough).1 != 0 {
+        eprintln!("skipped: there is no python3 of 3.10 or newer");
+        return;
+    }
+    person.opens("gnntop run -- python3 train.py");
+    person.sees("gnntop  train.py");
+    person.sees("mostly forward");
+    person.presses("q quit", "q");
+    assert_eq!(person.is_back(), 0);
+    person.reads("gnntop list", &["train.py", "live"]);
+    person.reads("gnntop stop", &["python3 train.py", "has ended"]);
+}
+
+#[test]
+fn a_program_that_fails_says_so() {
+    let mut person = Person::sits_down();
+    person.opens("gnntop run -- sh -c 'echo no such data set >&2; exit 4'");
+    person.sees("ended with exit code 4");
+    person.presses("o: its output", "o");
+    person.sees("no such data set");
+    person.presses("q quit", "q");
+    assert_eq!(person.is_back(), 4);
+}
