@@ -1,14 +1,33 @@
 //! Finding out that a loader is slow, comparing with the run after the repair, and gating on it.
 
+use gnntop_fixtures::{MS, TrainingRun};
+
 use super::person::Person;
 
 #[test]
-fn finding_a_slow_loader_comparing_and_gating() {
+fn finding_a_slow_loader() {
     let mut person = Person::sits_down();
-    person.reads("STEPS=200 LOADER_MS=30 gnntop run --plain --record slow.gnntop -- ./train", &[]);
-    person.reads("STEPS=200 gnntop run --plain --record quick.gnntop -- ./train", &[]);
-    person.reads("gnntop report slow.gnntop | grep -i -A4 findings", &["data"]);
-    person.reads("gnntop compare slow.gnntop quick.gnntop", &["B does ", "data wait", "faster"]);
+    person.opens("LOADER_MS=40 gnntop run -- ./train");
+    person.sees("step 60");
+    person.sees("data-bound");
+    person.turns_to("8 findings");
+    person.sees("waiting for data");
+    // What to do about it stands there too.
+    person.sees("try");
+    person.presses("q quit", "q");
+    assert_eq!(person.is_back(), 0);
+    person.reads("gnntop stop", &["has ended"]);
+}
+
+#[test]
+fn comparing_with_the_run_after_the_repair_and_gating() {
+    let mut person = Person::sits_down();
+    for (name, wait_ms) in [("slow.gnntop", 30), ("quick.gnntop", 2)] {
+        let phases = vec![("data wait", wait_ms * MS), ("forward", 10 * MS), ("backward", 20 * MS)];
+        let run = TrainingRun { steps: 200, phases, has_hardware: false, ..TrainingRun::default() };
+        person.sessions.file(name, &run.bytes());
+    }
+    person.reads("gnntop compare slow.gnntop quick.gnntop | head -16", &["B does 1.", "data wait", "faster"]);
     let rule = "--max data_wait.share=20%";
     let (said, code) = person.runs(&format!("gnntop check slow.gnntop {rule}"));
     assert_eq!(code, 3, "{said}");

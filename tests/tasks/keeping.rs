@@ -14,7 +14,7 @@ fn keeping_the_last_seconds_leaving_coming_back_and_stopping() {
     assert_eq!(person.is_back(), 0);
     person.reads("gnntop list", &["train", "live"]);
     person.reads("gnntop record --last 30s -o kept.gnntop", &["kept.gnntop"]);
-    person.reads("gnntop report kept.gnntop | head -20", &["backward"]);
+    person.reads("gnntop report kept.gnntop | grep ^backward", &["ms"]);
     person.opens("gnntop attach");
     person.sees("● live");
     person.presses("q quit", "q");

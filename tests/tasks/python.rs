@@ -25,7 +25,7 @@ fn a_loop_in_python_is_watched() {
     }
     person.opens("gnntop run -- python3 train.py");
     person.sees("gnntop  train.py");
-    person.sees("mostly forward");
+    person.sees("forward-bound");
     person.presses("q quit", "q");
     assert_eq!(person.is_back(), 0);
     person.reads("gnntop list", &["train.py", "live"]);

@@ -7,8 +7,8 @@ fn starting_a_training_and_saying_what_bounds_it() {
     let mut person = Person::sits_down();
     person.opens("gnntop run -- ./train");
     // The second line says it in words.
-    person.sees("mostly backward");
     person.sees("step 60");
+    person.sees("backward-bound");
     person.presses("q quit", "q");
     person.sees("gnntop stop ");
     assert_eq!(person.is_back(), 0);
