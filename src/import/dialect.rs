@@ -96,12 +96,12 @@ fn split(row: &[u8], separator: u8) -> Vec<String> {
 /// What gives all rows the same number of cells, and most of them; else what is most frequent in the head.
 fn separator_of(rows: &[Vec<u8>]) -> u8 {
     let cells = |row: &Vec<u8>, separator: u8| split(row, separator).len();
+    // Of several rows the last may be cut.
+    let whole = if rows.len() < 3 { rows } else { &rows[..rows.len() - 1] };
     let fits = |separator: &u8| {
         let first = cells(&rows[0], *separator);
-        // The last row may be cut.
-        first > 1 && rows[..rows.len().max(3) - 1].iter().all(|row| cells(row, *separator) == first)
+        first > 1 && whole.iter().all(|row| cells(row, *separator) == first)
     };
-    let rows = if rows.len() < 3 { [rows, &rows[..1], &rows[..1]].concat() } else { rows.to_vec() };
     let most = |a: &u8, b: &u8| cells(&rows[0], *a).cmp(&cells(&rows[0], *b));
     // Of equals the first: max_by takes the last.
     let fitting = SEPARATORS.into_iter().rev().filter(fits).max_by(most);
