@@ -11,8 +11,9 @@ pub const LEFT: &str = "\u{1b}[D";
 pub const ENTER: &str = "\r";
 pub const ESC: &str = "\u{1b}";
 const PAGE_DOWN: &str = "\u{1b}[6~";
-/// Clears the screen, from the shell.
-const CLEAR: &str = "printf '\\033[2J\\033[H'\n";
+/// Leaves nothing on the screen but this word, from the shell.
+const CLEAR: &str = "printf '\\033[2J\\033[H%s\\n' clear\n";
+const CLEARED: &str = "clear\n[0]$";
 /// Pages that the help has at most.
 const HELP_PAGES: usize = 8;
 /// The row of the footer, from 0.
@@ -57,11 +58,11 @@ impl Person {
     /// Types a command, and reads what it says once the prompt is back. Gives that and the exit code.
     pub fn runs(&mut self, command: &str) -> (String, u32) {
         self.terminal.press(CLEAR);
-        self.terminal.wait_until("an empty screen", |screen| screen.contents().trim_end() == "[0]$");
+        self.terminal.wait_until("an empty screen", |screen| screen.contents().trim_end() == CLEARED);
         self.terminal.press(&format!("{command}\n"));
         let is_over = |screen: &vt100::Screen| {
             let text = screen.contents();
-            text.trim_end().lines().count() > 1 && exit_code(&text).is_some()
+            !CLEARED.starts_with(text.trim_end()) && exit_code(&text).is_some()
         };
         self.terminal.wait_until(&format!("the end of {command}"), is_over);
         let text = self.terminal.text();

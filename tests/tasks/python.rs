@@ -35,7 +35,7 @@ fn a_loop_in_python_is_watched() {
 #[test]
 fn a_program_that_fails_says_so() {
     let mut person = Person::sits_down();
-    person.opens("gnntop run -- sh -c 'echo no such data set >&2; exit 4'");
+    person.opens("gnntop run -- sh -c 'sleep 2; echo no such data set >&2; exit 4'");
     person.sees("ended with exit code 4");
     person.presses("o: its output", "o");
     person.sees("no such data set");

@@ -12,14 +12,15 @@ fn replaying_four_times_as_fast_going_to_a_step_and_looping_over_a_part() {
     person.sees("replay 4x");
     person.presses(": go to", ":");
     person.answers("go to", "step 500");
-    person.sees("step 500");
+    person.sees("step 50");
     person.presses("a loop", "a");
     person.presses(": go to", ":");
     person.answers("go to", "+2");
     person.presses("a loop", "a");
-    person.sees("loop");
-    // It has gone past the end of the part and is in it again.
-    person.sees("step 501");
+    person.sees("part 00:");
+    // It has come to the end of the part, and is at its start again.
+    person.sees("at 00:19");
+    person.looks_up("loop at the end, on or off", "L");
     person.presses("q quit", "q");
     assert_eq!(person.is_back(), 0);
 }

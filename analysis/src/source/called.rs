@@ -79,13 +79,12 @@ fn started_by_shell(arguments: &[String]) -> Option<Vec<String>> {
     if !arguments[..options].iter().any(|option| option.ends_with('c')) {
         return Some(arguments[options..].to_vec());
     }
-    let (before, last) = next.rsplit_once("&&").unwrap_or(("", next));
-    // Where its output goes, and what it is given, is no part of its name.
-    let command = last.split(['<', '>']).next()?;
-    let is_more = |text: &str| text.contains(['\n', ';', '|', '&', '(', ')', '{', '}', '`']);
-    if is_more(&before.replace("&&", "")) || is_more(command) {
+    let one_by_one = next.replace("&&", "\0").replace(">&", ">").replace("&>", ">");
+    if one_by_one.contains(['\n', ';', '|', '&', '(', ')', '{', '}', '`']) {
         return None;
     }
+    // Where its output goes, and what it is given, is no part of its name.
+    let command = one_by_one.rsplit('\0').next()?.split(['<', '>']).next()?;
     let words = command.split_whitespace().skip_while(|word| *word == "exec" || is_assignment(word));
     let words: Vec<String> = words.map(|word| word.trim_matches(['"', '\'']).to_owned()).collect();
     (!words.is_empty()).then_some(words)
@@ -182,7 +181,14 @@ mod tests {
             check(&["/bin/sh", "-lc", script], "python train.py");
         }
         check(&["bash", "run.sh", "train.py"], "run.sh train.py");
-        for script in ["for i in 1 2; do python train.py; done", "exit 3; true", "touch a; exit 3", "a | b", ""] {
+        for script in [
+            "for i in 1 2; do python train.py; done",
+            "exit 3; true",
+            "touch a; exit 3",
+            "a | b",
+            "echo a >&2; exit 3",
+            "",
+        ] {
             check(&["sh", "-c", script], "sh");
         }
         check(&["bash"], "bash");
