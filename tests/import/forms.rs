@@ -176,3 +176,12 @@ fn a_last_line_that_is_cut_is_left_out_and_told() {
     assert!(ran.err.contains("warning: line 4, the last, is cut: it is left out"), "{ran:?}");
     assert_eq!(store.unwrap().steps().total(), 2);
 }
+
+#[test]
+fn a_table_of_a_single_line_is_refused_in_a_line() {
+    for table in [&b"step,step_ms"[..], b"step,step_ms\n", b","] {
+        let (ran, store) = import(table, &[]);
+        assert!(store.is_none());
+        assert_eq!((ran.code, ran.err.lines().count()), (Some(1), 1), "{ran:?}");
+    }
+}
