@@ -8,8 +8,8 @@ use crate::terminal::Terminal;
 use super::training;
 
 pub const LEFT: &str = "\u{1b}[D";
-pub const ENTER: &str = "\r";
-pub const ESC: &str = "\u{1b}";
+const ENTER: &str = "\r";
+const ESC: &str = "\u{1b}";
 const PAGE_DOWN: &str = "\u{1b}[6~";
 /// Leaves nothing on the screen but this word, from the shell.
 const CLEAR: &str = "printf '\\033[2J\\033[H%s\\n' clear\n";

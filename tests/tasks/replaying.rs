@@ -20,7 +20,6 @@ fn replaying_four_times_as_fast_going_to_a_step_and_looping_over_a_part() {
     person.sees("part 00:");
     // It has come to the end of the part, and is at its start again.
     person.sees("at 00:19");
-    person.looks_up("loop at the end, on or off", "L");
     person.presses("q quit", "q");
     assert_eq!(person.is_back(), 0);
 }

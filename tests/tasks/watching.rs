@@ -1,6 +1,6 @@
-//! Looking at a run that goes on: what bounds it, which step was slowest and why, percentiles of a part of it, its energy.
+//! Looking at a run that goes on: what bounds it, percentiles of a part of it, its energy.
 
-use super::person::{ENTER, LEFT, Person};
+use super::person::{LEFT, Person};
 
 #[test]
 fn starting_a_training_and_saying_what_bounds_it() {
@@ -13,22 +13,6 @@ fn starting_a_training_and_saying_what_bounds_it() {
     person.sees("gnntop stop ");
     assert_eq!(person.is_back(), 0);
     person.reads("gnntop stop", &["has ended"]);
-}
-
-#[test]
-fn finding_the_slowest_step_and_why_it_was_slow() {
-    let mut person = Person::sits_down();
-    person.reads("STEPS=250 gnntop run --plain --record a.gnntop -- ./train", &[]);
-    person.opens("gnntop replay a.gnntop --speed 50");
-    person.turns_to("8 findings");
-    person.sees("spikes");
-    person.sees("more in backward");
-    person.looks_up("show the selected place in the steps view", ENTER);
-    person.sees("selected: ");
-    person.presses("Enter more", ENTER);
-    person.sees("against the median");
-    person.presses("q quit", "q");
-    assert_eq!(person.is_back(), 0);
 }
 
 #[test]
