@@ -115,7 +115,7 @@ pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
     let one_rank_per_s = arguments.against.as_deref().map(one_rank_per_s).transpose()?;
     let form = arguments.form();
     let top_spans = if form == Form::Html { SPANS_OF_A_PAGE } else { Options::default().top_spans };
-    let options = Options { top_spans, percentiles, skip_steps, assumptions, one_rank_per_s, ..Options::default() };
+    let options = Options { top_spans, percentiles, skip_steps, assumptions, one_rank_per_s };
     let named = arguments.inputs.iter().map(|input| Some(input.as_str()));
     let inputs: Vec<Option<&str>> = if arguments.inputs.is_empty() { vec![None] } else { named.collect() };
     let runs = read_runs(&inputs)?;

@@ -16,9 +16,12 @@ pub(in crate::report) struct Repeated<'r> {
     pub spans: Vec<&'r SpanLine>,
 }
 
+/// What a name has before and after its number.
+type Around<'n> = (&'n str, &'n str);
+
 /// The groups of at least three, in the order of the spans.
 pub(in crate::report) fn groups(spans: &[SpanLine]) -> Vec<Repeated<'_>> {
-    let mut all: Vec<((&str, &str), Vec<(u64, &SpanLine)>)> = Vec::new();
+    let mut all: Vec<(Around<'_>, Vec<(u64, &SpanLine)>)> = Vec::new();
     for span in spans {
         let Some((before, number, after)) = numbered(&span.name) else { continue };
         match all.iter_mut().find(|(key, _)| *key == (before, after)) {

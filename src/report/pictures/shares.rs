@@ -47,7 +47,7 @@ pub(in crate::report) fn of_step(names: &[String], parts_ns: &[u64], width: f64)
     let piece = |((name, key), ns): ((&'_ String, PhaseKey), &u64)| {
         let share = *ns as f64 / total as f64;
         let text = format!("{name} {} ({})", duration(*ns), percent(share));
-        (share > 0.0).then(|| part(&key, share, &text, false)).unwrap_or_default()
+        if share > 0.0 { part(&key, share, &text, false) } else { String::new() }
     };
     let parts: String = names.iter().zip(keys).zip(parts_ns).map(piece).collect();
     format!("<figure class=\"strip\"><div style=\"width:{:.1}%\">{parts}</div></figure>", width * 100.0)
