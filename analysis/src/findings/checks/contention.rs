@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::check::{Check, too_few_steps};
-use crate::figures::{count, duration, percent};
+use crate::figures::{count, counted, duration, percent};
 use crate::findings::claim::Claim;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
@@ -213,7 +213,7 @@ impl Quiet {
         let time = duration(self.inside_ns as u64);
         match self.taken {
             0 => format!("a step that is not preempted takes {time}"),
-            taken => format!("a step that is preempted at most {} times takes {time}", count(taken)),
+            taken => format!("a step that is preempted at most {} takes {time}", counted(taken, "time", "times")),
         }
     }
 }
