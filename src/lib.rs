@@ -2,6 +2,7 @@
 
 pub mod app;
 pub mod cli;
+pub mod death;
 pub mod export;
 pub mod import;
 pub mod log;

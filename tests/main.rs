@@ -11,6 +11,8 @@
 mod command_line;
 mod dependencies;
 mod device_view;
+#[cfg(target_os = "linux")]
+mod died;
 mod emissions;
 mod export;
 mod export_parquet;

@@ -7,10 +7,10 @@ use gnntop::app::keys::{BINDINGS, Key};
 use gnntop::app::{Action, App, Effect, update};
 use gnntop::ui::theme::{ColorDepth, Theme};
 use gnntop_analysis::ranks::Run;
-use gnntop_analysis::source::{State, Status, Transport};
+use gnntop_analysis::source::{State, Status, Transport, afterword};
 use gnntop_analysis::store::Limits;
 use gnntop_fixtures::{MS, SECOND, START_NS, StreamBuilder, TrainingRun, each_item};
-use gnntop_wire::{BatchShape, Event, SignalKind, Step, StepId, TrackRole, Unit};
+use gnntop_wire::{BatchShape, Event, Item, SignalKind, Step, StepId, TrackRole, Unit};
 use unicode_width::UnicodeWidthStr;
 
 /// A run of a few epochs with spikes, the last of them not long ago.
@@ -365,6 +365,23 @@ fn a_silent_run_and_an_ended_one() {
     judge(&mut app);
     insta::assert_snapshot!("ended_80x24", screen(&mut app, 80, 24));
     assert!(screen(&mut app, 40, 10).contains("backward-bound (52 %)"), "{}", screen(&mut app, 40, 10));
+}
+
+#[test]
+fn why_a_program_died_is_above_every_view_of_it() {
+    let mut app = app_of(&run().bytes());
+    let text = "The kernel killed train.py because its control group, limited to 4.00 GiB, ran out of memory. It was in forward \
+                of step 812.";
+    app.run.apply(Item::Definitions(afterword::facts(text, "out-of-memory").to_vec()));
+    for keys in [&[][..], &[Key::Char('2')], &[Key::Char('8')]] {
+        press(&mut app, keys);
+        let shown = screen(&mut app, 80, 24);
+        let lines: Vec<&str> = shown.lines().skip(3).map(str::trim).collect();
+        assert_eq!(lines[..2].join(" "), text, "{shown}");
+    }
+    assert!(!screen(&mut app, 20, 6).is_empty(), "also where there is little room");
+    press(&mut app, &[Key::Char('?')]);
+    assert!(!screen(&mut app, 80, 24).contains("The kernel killed"), "the keys are not about it");
 }
 
 #[test]

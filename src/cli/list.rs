@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::exit::SUCCESS;
 use super::output;
 use super::run::{self, Entry};
+use crate::wrap;
 use gnntop_analysis::figures;
 use gnntop_analysis::source::discover::{self, Session};
 use gnntop_analysis::source::runs::{self, SessionGroup};
@@ -22,6 +23,8 @@ An ended session is kept for a day: `gnntop attach PID` shows its last minutes, 
 
 /// Longer command lines are cut.
 const MAX_COMMAND_CHARS: usize = 60;
+/// Columns of the lines that say why a program died.
+const NOTE_COLUMNS: usize = 110;
 
 /// List live and ended sessions
 #[derive(Debug, clap::Args)]
@@ -56,9 +59,17 @@ fn table(silent: &[Entry], sessions: &[&Session], now: SystemTime) -> String {
     let sessions: Vec<Session> = sessions.iter().map(|session| (*session).clone()).collect();
     let mut rows = vec![["NAME", "PID", "STATE", "STARTED", "ACTIVE", "SIZE", "COMMAND"].map(str::to_owned)];
     rows.extend(silent.iter().map(|program| silent_row(program, now)));
-    for group in runs::group(&sessions) {
-        rows.extend(run_row(&group, now));
-        rows.extend(group.sessions.iter().map(|session| row(session, now)));
+    let mut notes: Vec<(usize, &str)> = Vec::new();
+    let groups = runs::group(&sessions);
+    for group in &groups {
+        rows.extend(run_row(group, now));
+        for session in &group.sessions {
+            // What one rank died of is the same for all.
+            let is_new = |died: &&str| notes.iter().all(|(_, text)| text != died);
+            let note = session.died.as_deref().filter(is_new).map(|died| (rows.len(), died));
+            notes.extend(note);
+            rows.push(row(session, now));
+        }
     }
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: [usize; 7] = std::array::from_fn(width);
@@ -66,7 +77,12 @@ fn table(silent: &[Entry], sessions: &[&Session], now: SystemTime) -> String {
         let cells: Vec<_> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
         cells.join("  ").trim_end().to_owned()
     };
-    rows.iter().map(cells).collect::<Vec<_>>().join("\n")
+    let with_note = |(at, row): (usize, &[String; 7])| {
+        let note = notes.iter().find(|(of, _)| *of == at);
+        let note = note.map(|(_, died)| format!("\n{}", wrap::hanging("    ", "    ", died, NOTE_COLUMNS)));
+        format!("{}{}", cells(row), note.unwrap_or_default())
+    };
+    rows.iter().enumerate().map(with_note).collect::<Vec<_>>().join("\n")
 }
 
 /// The row above the ranks of a run; none for a session by itself.

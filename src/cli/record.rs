@@ -17,7 +17,8 @@ use gnntop_analysis::source::discover::{self, Session};
 use gnntop_analysis::source::runs::SessionGroup;
 use gnntop_analysis::source::target::{self, Target};
 use gnntop_analysis::source::{Hardware, Recording, Source, State, follow, runs};
-use gnntop_analysis::stream::align;
+use gnntop_analysis::stream::{Sink, align};
+use gnntop_wire::{Definition, Item};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -254,6 +255,11 @@ impl<W: Write> Recorded<W> {
             self.next_flush = Instant::now() + FLUSH_INTERVAL;
         }
         Ok(progress)
+    }
+
+    /// Records this of the session that was heard last, beside what the source says.
+    pub(super) fn add(&mut self, definitions: &[Definition]) {
+        self.recorder.apply(Item::Definitions(definitions.to_vec()));
     }
 
     /// Writes everything out.

@@ -57,12 +57,16 @@ fn head(out: &mut String, report: &Report) {
     }
     who.extend(session.pid.map(|pid| format!(", process {pid}")));
     let state = match (session.state, &session.end_reason) {
+        _ if session.died_of.is_some() => {
+            format!("died: {}", session.died_of.iter().map(|of| of.replace('-', " ")).collect::<String>())
+        }
         ("ended", Some(reason)) => format!("ended: {reason}"),
         ("gone", _) => "killed or crashed".to_owned(),
         ("unknown", _) => "the recording has no end".to_owned(),
         (state, _) => state.to_owned(),
     };
     out.push_str(&format!("{who}; {state}\n"));
+    session.died.iter().for_each(|died| plain::indented(out, "why it died: ", died));
     if !session.command.is_empty() {
         out.push_str(&format!("{}\n", session.command));
     }

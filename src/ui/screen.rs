@@ -4,7 +4,7 @@ use gnntop_wire::text;
 use ratatui::buffer::{Buffer, Cell};
 
 use super::drawn::Drawn;
-use super::panel::{footer, header, tabs, tiny};
+use super::panel::{death, footer, header, tabs, tiny};
 use super::scene::Scene;
 use super::sheet::Sheet;
 use super::theme::Theme;
@@ -60,6 +60,9 @@ fn draw_screen(screen: &mut Sheet<'_>, scene: &Scene<'_>) {
     if frame.tabs > 0 {
         tabs::draw(&mut screen.part(0, frame.header, u16::MAX, 1), scene);
     }
+    let died = death::lines(scene, screen.width(), screen.height());
+    death::draw(&mut screen.part(0, top, u16::MAX, died.len() as u16), &died, scene);
+    let top = top + died.len() as u16;
     screen.offer(0, top, u16::MAX, u16::MAX, Target::Body);
     views::draw(&mut screen.rows(top, frame.footer), scene);
     let footer_row = screen.height() - frame.footer;

@@ -54,8 +54,15 @@ impl Sessions {
 
     /// The binary with this sessions directory and nothing else of the environment that matters.
     pub fn gnntop<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gnntop"));
-        command.args(arguments).env("GNNTOP_DIR", self.path()).env("XDG_CONFIG_HOME", self.path()).env_remove("GNNTOP");
+        let mut command = self.program(env!("CARGO_BIN_EXE_gnntop"));
+        command.args(arguments);
+        command
+    }
+
+    /// Another program in the same surroundings.
+    pub fn program(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env("GNNTOP_DIR", self.path()).env("XDG_CONFIG_HOME", self.path()).env_remove("GNNTOP");
         // What a Python is watched with is laid down beside the sessions, and goes with them.
         command.env("XDG_CACHE_HOME", self.path().join("cache"));
         command.stdin(Stdio::null()).current_dir(self.path());

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use gnntop_wire::{Item, SessionInfo, StreamReader, layout};
 
-use super::{segments, trusted};
+use super::{afterword, segments, trusted};
 
 /// Bytes of a session's oldest segment that are searched for its first frame.
 const HEAD_LEN: u64 = 64 * 1024;
@@ -28,6 +28,8 @@ pub struct Session {
     pub size_bytes: u64,
     /// When it last grew.
     pub last_active: Option<SystemTime>,
+    /// Why its program died, where who owned it has said so.
+    pub died: Option<String>,
 }
 
 /// A directory entry that is no session that can be read, and why.
@@ -159,7 +161,9 @@ pub fn read_session(dir: &Path) -> Result<Session, String> {
             info = first_frame(&path);
         }
     }
-    Ok(Session { dir: dir.to_owned(), info: info?, alive: segments::is_alive(dir), size_bytes, last_active })
+    let alive = segments::is_alive(dir);
+    let died = if alive { None } else { afterword::read(dir) };
+    Ok(Session { dir: dir.to_owned(), info: info?, alive, size_bytes, last_active, died })
 }
 
 /// The session that a segment's first frame names.

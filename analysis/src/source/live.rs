@@ -35,6 +35,8 @@ pub struct Live {
     ended: Option<String>,
     /// The segment that was read before the open one; those between them are lost.
     last_closed: Option<u64>,
+    /// The file of that segment, once the session has ended: who owned the program may still add why it died.
+    closed: Option<File>,
     lost_segments: u64,
     tally: Tally,
     chunk: Vec<u8>,
@@ -75,6 +77,7 @@ impl Live {
             stopped: None,
             ended: None,
             last_closed: None,
+            closed: None,
             lost_segments: 0,
             tally: Tally::default(),
             chunk: vec![0; CHUNK_LEN],
@@ -133,7 +136,22 @@ impl Live {
             open.reader.finish();
             self.tally.pump(&mut open.reader, sink);
             self.last_closed = Some(open.number);
+            self.closed = Some(open.file);
         }
+    }
+
+    /// Reads what was added after the session's end; says whether something was.
+    fn hear_afterword(&mut self, sink: &mut dyn Sink) -> bool {
+        let Some(file) = &mut self.closed else { return false };
+        let len = read(file, &mut self.chunk).unwrap_or(0);
+        if len == 0 {
+            return false;
+        }
+        let mut reader = StreamReader::new();
+        reader.fill(&self.chunk[..len]);
+        self.tally.pump(&mut reader, sink);
+        self.ended = Some(self.last_words());
+        true
     }
 
     fn open_segment(&mut self, number: u64, sink: &mut dyn Sink) -> io::Result<()> {
@@ -154,6 +172,9 @@ impl Live {
     }
 
     fn last_words(&self) -> String {
+        if let Some(cause) = &self.tally.died_of {
+            return format!("died: {}", cause.replace('-', " "));
+        }
         match &self.tally.end {
             None if let Some(stopped) = &self.stopped => format!("ended; {}", published_until(stopped)),
             Some(reason) if reason.is_empty() => "ended".to_owned(),
@@ -186,6 +207,9 @@ impl Source for Live {
     fn poll(&mut self, sink: &mut dyn Sink, budget: Duration) -> Progress {
         let began = Instant::now();
         let mut progress = Progress::default();
+        if self.ended.is_some() {
+            return Progress { changed: self.hear_afterword(sink), more: false };
+        }
         while self.ended.is_none() {
             match self.advance(sink) {
                 Ok(Advance::Idle) => return progress,
@@ -333,6 +357,29 @@ mod tests {
         assert!(poll(&mut live, &mut heard).changed);
         assert_eq!(live.status().state, State::Ended("ended: done".to_owned()));
         assert_eq!(poll(&mut live, &mut heard), Progress::default());
+    }
+
+    #[test]
+    fn why_it_died_is_heard_also_after_its_end() {
+        let (_dir, session, lock) = session();
+        session.write_segment(0, &fixture::segment("pna", 4711, 0));
+        let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
+        poll(&mut live, &mut heard);
+        // Killed while it wrote a frame.
+        session.append(0, &fixture::steps(0..2));
+        session.append(0, &fixture::steps(2..4)[..30]);
+        drop(lock);
+        poll(&mut live, &mut heard);
+        assert_eq!(live.status().state, State::Ended("ended without a word: killed?".to_owned()));
+        crate::source::afterword::add(session.path(), "The kernel killed it.", "out-of-memory").unwrap();
+        assert!(poll(&mut live, &mut heard).changed);
+        assert_eq!(live.status().state, State::Ended("died: out of memory".to_owned()));
+        assert_eq!(poll(&mut live, &mut heard), Progress::default());
+        // Who comes later hears it too.
+        let (mut late, mut heard) = (Live::follow(session.path()), Heard::default());
+        poll(&mut late, &mut heard);
+        assert_eq!(late.status().state, State::Ended("died: out of memory".to_owned()));
+        assert_eq!(crate::source::afterword::read(session.path()).as_deref(), Some("The kernel killed it."));
     }
 
     #[test]

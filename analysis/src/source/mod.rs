@@ -7,6 +7,7 @@
 //! discover ─▶ target (PID, NAME, DIR, file) ─▶ live │ recording │ playback │ hardware │ launched ─▶ Sink (the store, a recorder)
 //! ```
 
+pub mod afterword;
 pub mod called;
 pub mod catalog;
 mod clocks;

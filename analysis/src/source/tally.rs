@@ -1,9 +1,9 @@
 //! What every source notes about the items that it passes on.
 
-use gnntop_wire::{Item, SessionInfo, StreamReader};
+use gnntop_wire::{Definition, Item, SessionInfo, StreamReader};
 
 use super::status::DamageTotal;
-use crate::stream::Sink;
+use crate::stream::{DIED_OF, Sink};
 
 /// What every source notes about the items that it passes on.
 #[derive(Debug, Default)]
@@ -13,6 +13,8 @@ pub(super) struct Tally {
     pub(super) newer_format: Option<u64>,
     /// Reason of an end in good order.
     pub(super) end: Option<String>,
+    /// What its program died of, in a word.
+    pub(super) died_of: Option<String>,
     /// Blocks passed on.
     pub(super) blocks: u64,
 }
@@ -37,7 +39,18 @@ impl Tally {
             Item::Newer { major } => self.newer_format = Some(*major),
             Item::End(end) => self.end = Some(end.reason.clone()),
             Item::Block(..) => self.blocks += 1,
+            Item::Definitions(definitions) => self.note_death(definitions),
             _ => (),
+        }
+    }
+
+    fn note_death(&mut self, definitions: &[Definition]) {
+        for definition in definitions {
+            if let Definition::Fact { key, text } = definition
+                && key == DIED_OF
+            {
+                self.died_of = Some(text.clone());
+            }
         }
     }
 

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use gnntop_wire::{Anchor, End, SessionInfo};
 
+use crate::stream::{DIED, DIED_OF};
+
 /// Clock steps that are listed; further ones are only counted.
 const CLOCK_STEPS_KEPT: usize = 256;
 /// Facts that are kept; a session tells some ten.
@@ -50,6 +52,8 @@ pub struct Session {
     /// Whether the first segment seen was not the session's first.
     is_cut: bool,
     facts: BTreeMap<String, String>,
+    died: Option<String>,
+    died_of: Option<String>,
 }
 
 impl Session {
@@ -68,6 +72,16 @@ impl Session {
         &self.facts
     }
 
+    /// Why the program died, in one paragraph, where who owned it has said so.
+    pub fn died(&self) -> Option<&str> {
+        self.died.as_deref()
+    }
+
+    /// The same in a word, such as `out-of-memory`.
+    pub fn died_of(&self) -> Option<&str> {
+        self.died_of.as_deref()
+    }
+
     /// How a phase is inferred that is not measured by itself; `None` for one that is.
     pub fn inferred(&self, phase: &str) -> Option<&str> {
         self.facts.get(&format!("inferred {phase}")).map(String::as_str)
@@ -75,8 +89,12 @@ impl Session {
 
     /// Takes a fact, or what one has become.
     pub(super) fn set_fact(&mut self, key: String, text: String) {
-        if self.facts.len() < FACTS_KEPT || self.facts.contains_key(&key) {
-            self.facts.insert(key, text);
+        match key.as_str() {
+            // Told apart: by who owned the program, not by the program.
+            DIED => self.died = Some(text),
+            DIED_OF => self.died_of = Some(text),
+            _ if self.facts.len() < FACTS_KEPT || self.facts.contains_key(&key) => _ = self.facts.insert(key, text),
+            _ => (),
         }
     }
 

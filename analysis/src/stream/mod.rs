@@ -5,12 +5,15 @@
 //! sink.rs    what takes in items
 //! clock.rs   how the clocks of two sessions lie to each other
 //! run.rs     what makes sessions one run
+//! death.rs   what is added to a session after its program's death
 //! ```
 
 mod clock;
+mod death;
 mod run;
 mod sink;
 
 pub use clock::{Alignment, Evidence, align};
+pub use death::{DIED, DIED_OF};
 pub use run::{MOST_SESSIONS, RIVAL_NS, RankKind};
 pub use sink::Sink;

@@ -9,13 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::Context;
-use rustix::process::{Pid, Signal, kill_process_group};
-use signal_hook::consts::SIGKILL;
-
 use super::super::signals;
+use crate::death::{Death, Ended, MemoryFigures, MemoryWatch};
 use crate::log::{self, BoundedLog, Pump};
+use anyhow::Context;
 use gnntop_analysis::source::{discover, trusted};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 /// Time between two looks whether the program has ended.
 pub(super) const WAIT_INTERVAL: Duration = Duration::from_millis(50);
@@ -42,8 +41,9 @@ pub(super) struct Child {
     child: std::process::Child,
     name: String,
     log: Option<(Pump, PathBuf)>,
-    /// Programs that the kernel had killed for want of memory when it began; `None` where that is not told.
-    killed_before: Option<u64>,
+    memory: MemoryWatch,
+    /// How it ended, once it has.
+    status: Option<ExitStatus>,
 }
 
 impl Child {
@@ -76,11 +76,17 @@ impl Child {
         // Ctrl-C at the terminal comes to us alone, and is passed on once.
         let child = command.process_group(0).spawn();
         let child = child.with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
-        Ok(Self { child, name: name.to_owned(), log, killed_before: killed_for_memory() })
+        let memory = MemoryWatch::begin(child.id());
+        Ok(Self { child, name: name.to_owned(), log, memory, status: None })
     }
 
     pub(super) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// What it is called.
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Where its output goes.
@@ -95,7 +101,31 @@ impl Child {
 
     /// The exit code, once it has ended.
     pub(super) fn try_wait(&mut self) -> io::Result<Option<u8>> {
-        Ok(self.child.try_wait()?.map(exit_code))
+        self.status = self.child.try_wait()?;
+        Ok(self.status.map(exit_code))
+    }
+
+    /// How it ended, once it has.
+    pub(super) fn ended(&self) -> Option<Ended> {
+        let status = self.status?;
+        status.code().map(Ended::Code).or_else(|| status.signal().map(Ended::Signal))
+    }
+
+    /// Whether it has ended with exit code 0.
+    pub(super) fn ended_well(&self) -> bool {
+        self.status.is_some_and(|status| status.success())
+    }
+
+    /// What the kernel says of its memory.
+    pub(super) fn memory_figures(&self) -> MemoryFigures {
+        self.memory.end()
+    }
+
+    /// The end of its output, once all of it is in the log.
+    pub(super) fn last_lines(&self) -> Vec<String> {
+        let Some((pump, path)) = &self.log else { return Vec::new() };
+        pump.settle(SETTLE);
+        log::read(path).unwrap_or_default()
     }
 
     /// Sends a signal to it and to what it has started.
@@ -107,26 +137,15 @@ impl Child {
         let _ = kill_process_group(group, signal);
     }
 
-    /// What there is to say of a program that failed: what it said last, and who may have ended it. Nothing of one that did not.
-    pub(super) fn report_failure(&self, code: u8) -> Vec<String> {
-        let Some((pump, path)) = self.log.as_ref().filter(|_| code != 0) else { return Vec::new() };
-        pump.settle(SETTLE);
+    /// What there is to say of a program that failed: what it said last, and why it died. Nothing of one that did not.
+    pub(super) fn report_failure(&self, code: u8, death: Option<&Death>) -> Vec<String> {
+        let Some((_, path)) = self.log.as_ref().filter(|_| code != 0) else { return Vec::new() };
         let mut lines = vec![format!("{} ended with exit code {code}; its output is in {}", self.name, path.display())];
-        let last = log::read(path).unwrap_or_default();
+        let last = self.last_lines();
         lines.extend(last[last.len().saturating_sub(TAIL_LINES)..].iter().map(|line| format!("  {line}")));
-        let killed = killed_for_memory().zip(self.killed_before).map_or(0, |(now, before)| now.saturating_sub(before));
-        if code == signals::exit_code(SIGKILL) && killed > 0 {
-            let words = "the kernel killed a program on this machine because memory ran out (oom_kill in /proc/vmstat)";
-            lines.push(format!("{words}, possibly this one; try a smaller batch or fewer ranks"));
-        }
+        lines.extend(death.map(|death| death.text.clone()));
         lines
     }
-}
-
-/// Programs that the kernel has killed for want of memory since it started, those of control groups included. Anyone may ask.
-fn killed_for_memory() -> Option<u64> {
-    let counts = fs::read_to_string("/proc/vmstat").ok()?;
-    counts.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
 }
 
 /// The child's own code, 128 + N where signal N ended it.

@@ -20,9 +20,11 @@ use super::super::exit::{FAILURE, SUCCESS};
 use super::super::signals::heeded;
 use super::child::{Child, WAIT_INTERVAL};
 use super::messages::{Asked, Incoming, Told, say};
+use super::post_mortem::examine;
 use super::python::Prepared;
 use super::recording::{Finished, Following, NOTHING_RECORDED, Recording, Unpublished};
 use super::register::Registered;
+use crate::death::{Death, Ended};
 
 /// The same signal on two ways comes within this time.
 const SAME_WITHIN: Duration = Duration::from_millis(200);
@@ -101,8 +103,9 @@ struct Kept {
     registered: Registered,
     /// The signal that was passed on last, and when.
     passed_on: Option<(i32, Instant)>,
+    started: SystemTime,
     /// The folder in which its Pythons answer goes with this.
-    _python: Prepared,
+    python: Prepared,
 }
 
 /// Starts the program and all that belongs to it.
@@ -128,7 +131,7 @@ fn start(arguments: &KeepArguments, starter: &UnixStream) -> anyhow::Result<Kept
     let registered = Registered::new(name, child.pid(), command, child.log_path(), record.as_deref());
     let (log, answers) = (child.log_path().map(Path::to_owned), python.answers().map(Path::to_owned));
     say(starter, &Told::Started { pid: child.pid(), log, answers });
-    Ok(Kept { child, signals, recording, registered, passed_on: None, _python: python })
+    Ok(Kept { child, signals, recording, registered, passed_on: None, started, python })
 }
 
 impl Kept {
@@ -147,10 +150,12 @@ impl Kept {
             thread::sleep(WAIT_INTERVAL);
         };
         starter.set_nonblocking(false)?;
-        let mut lines = self.child.report_failure(code);
-        lines.extend(self.finish_recording(starter));
+        let death = examine(&self.child, &self.python, self.started, self.asked_to_end());
+        let mut lines = self.child.report_failure(code, death.as_ref());
+        lines.extend(self.finish_recording(starter, death.as_ref()));
         self.registered.end(code);
-        say(starter, &Told::Ended { code, lines });
+        let died = death.map(|death| (death.text, death.cause.id().to_owned()));
+        say(starter, &Told::Ended { code, lines, died });
         self.outlast_the_output();
         Ok(())
     }
@@ -165,6 +170,14 @@ impl Kept {
         }
     }
 
+    /// The signal that was to end it, of those that were passed on.
+    fn asked_to_end(&self) -> Option<i32> {
+        let (signal, _) = self.passed_on?;
+        let signal = if signal == SIGQUIT { SIGKILL } else { signal };
+        let is_to_end = [SIGINT, SIGTERM, SIGHUP, SIGKILL].contains(&signal);
+        (is_to_end || self.child.ended() == Some(Ended::Signal(signal))).then_some(signal)
+    }
+
     /// What the program has started and left behind may go on writing to the log, for as long as nobody ends this.
     fn outlast_the_output(mut self) {
         drop(self.registered);
@@ -177,8 +190,8 @@ impl Kept {
     }
 
     /// Ends the recording, and says what became of it.
-    fn finish_recording(&mut self, starter: &UnixStream) -> Option<String> {
-        match self.recording.take()?.finish() {
+    fn finish_recording(&mut self, starter: &UnixStream, death: Option<&Death>) -> Option<String> {
+        match self.recording.take()?.finish(death) {
             Finished::Recorded(summary) => Some(format!("recorded {summary}")),
             Finished::Nothing => {
                 say(starter, &Told::Warning(NOTHING_RECORDED.to_owned()));

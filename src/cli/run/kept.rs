@@ -16,8 +16,9 @@ use super::super::exit::FAILURE;
 use super::super::output;
 use super::messages::{Asked, Incoming, Told, say};
 use gnntop_analysis::source::process::Process;
-use gnntop_analysis::source::{Control, Progress, Source, Status};
+use gnntop_analysis::source::{Control, Progress, Source, Status, afterword};
 use gnntop_analysis::stream::Sink;
+use gnntop_wire::Item;
 
 /// A program that a keeper owns.
 pub(super) struct Kept {
@@ -37,6 +38,8 @@ struct Inbox {
     unsaid: Vec<String>,
     /// How the program ended, once it has.
     ended: Option<u8>,
+    /// Why it died, in a paragraph and in a word, until the view was told.
+    died: Option<(String, String)>,
 }
 
 impl Kept {
@@ -68,7 +71,8 @@ impl Kept {
                 Told::Refused(why) => bail!(why),
                 Told::Started { pid, log, answers } => {
                     let voice = Voice(socket.try_clone().context("cannot talk to the keeper")?);
-                    let inbox = Inbox { socket, incoming, warnings: Vec::new(), unsaid: Vec::new(), ended: None };
+                    let inbox =
+                        Inbox { socket, incoming, warnings: Vec::new(), unsaid: Vec::new(), ended: None, died: None };
                     return Ok(Self { pid, log, answers, inbox: Arc::new(Mutex::new(inbox)), voice });
                 }
                 Told::Ended { .. } => break,
@@ -132,8 +136,9 @@ impl Inbox {
                     self.unsaid.push(warning(&text));
                     self.warnings.push(text);
                 }
-                Told::Ended { code, lines } => {
+                Told::Ended { code, lines, died } => {
                     self.unsaid.extend(lines);
+                    self.died = died;
                     self.ended = Some(code);
                 }
                 Told::Started { .. } | Told::Refused(_) => (),
@@ -157,8 +162,18 @@ struct Warned {
 
 impl Source for Warned {
     fn poll(&mut self, sink: &mut dyn Sink, budget: Duration) -> Progress {
-        lock(&self.inbox).listen(Duration::ZERO);
-        self.source.poll(sink, budget)
+        let died = {
+            let mut inbox = lock(&self.inbox);
+            inbox.listen(Duration::ZERO);
+            inbox.died.take()
+        };
+        let mut progress = self.source.poll(sink, budget);
+        // Also of a program that has published nothing, to whose session it could be added.
+        if let Some((text, cause)) = died {
+            sink.apply(Item::Definitions(afterword::facts(&text, &cause).to_vec()));
+            progress.changed = true;
+        }
+        progress
     }
 
     fn status(&self) -> Status {

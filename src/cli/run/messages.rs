@@ -25,6 +25,8 @@ pub(super) enum Told {
         code: u8,
         /// What else there is to say.
         lines: Vec<String>,
+        /// Why it died, if it did: in a paragraph, and the cause in a word.
+        died: Option<(String, String)>,
     },
 }
 

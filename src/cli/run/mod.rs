@@ -5,6 +5,7 @@
 //! kept.rs      the program as who started the keeper sees it; messages.rs: what the two say to each other
 //! relay.rs     signals that are sent to us and meant for the program
 //! register.rs  what is written down of each program, for `gnntop stop` and `gnntop attach`
+//! post_mortem.rs  why it died
 //! child.rs     the program itself, its log, its exit code; python.rs: its Pythons; recording.rs: its recording
 //! unattended.rs  a program of a sweep, which has no keeper: the sweep owns it
 //! ```
@@ -16,6 +17,7 @@ mod child;
 mod keeper;
 mod kept;
 mod messages;
+mod post_mortem;
 mod python;
 mod recording;
 mod register;

@@ -51,6 +51,11 @@ impl Prepared {
     pub(super) fn answers(&self) -> Option<&Path> {
         self.answers.as_ref().map(Answers::dir)
     }
+
+    /// The processes that have answered.
+    pub(super) fn pids(&self) -> impl Iterator<Item = u32> {
+        self.answers.iter().flat_map(|answers| answers.read().into_keys())
+    }
 }
 
 /// The Pythons of a program that runs.

@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::io::Seek;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -12,9 +12,11 @@ use anyhow::Context;
 
 use super::super::new_file::NewFile;
 use super::super::record::Recorded;
+use crate::death::Death;
 use gnntop_analysis::recorder::RecorderOptions;
 use gnntop_analysis::source::process::Process;
-use gnntop_analysis::source::{Hardware, discover, follow, session_of};
+use gnntop_analysis::source::{Hardware, afterword, discover, follow, session_of};
+use gnntop_wire::Definition;
 
 /// Time between two looks at the session.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -37,8 +39,22 @@ pub(super) enum Unpublished {
 
 /// A recording that is being written.
 pub(super) struct Following {
-    program_ended: Arc<AtomicBool>,
+    ended: Arc<ProgramEnd>,
     thread: JoinHandle<Finished>,
+}
+
+/// What who owns the program tells its recorder.
+#[derive(Default)]
+struct ProgramEnd {
+    has_come: AtomicBool,
+    /// Why the program died, if it did; set before.
+    facts: OnceLock<Vec<Definition>>,
+}
+
+impl ProgramEnd {
+    fn has_come(&self) -> bool {
+        self.has_come.load(Ordering::Acquire)
+    }
 }
 
 /// What became of a recording.
@@ -69,7 +85,7 @@ impl Recording {
         unpublished: Unpublished,
         warn: impl Fn(&str) + Send + 'static,
     ) -> anyhow::Result<Following> {
-        let program_ended = Arc::new(AtomicBool::new(false));
+        let program_ended = Arc::<ProgramEnd>::default();
         let Self { file, name } = self;
         let open = file.file().try_clone().context("cannot write the recording")?;
         let ended = Arc::clone(&program_ended);
@@ -93,14 +109,17 @@ impl Recording {
             }
         };
         let thread = thread::Builder::new().name("gnntop recorder".to_owned()).spawn(follow);
-        Ok(Following { program_ended, thread: thread.context("cannot start the recorder")? })
+        Ok(Following { ended: program_ended, thread: thread.context("cannot start the recorder")? })
     }
 }
 
 impl Following {
-    /// Ends the recording after the program has ended.
-    pub(super) fn finish(self) -> Finished {
-        self.program_ended.store(true, Ordering::Relaxed);
+    /// Ends the recording after the program has ended, and of this if it died.
+    pub(super) fn finish(self, death: Option<&Death>) -> Finished {
+        if let Some(death) = death {
+            let _ = self.ended.facts.set(afterword::facts(&death.text, death.cause.id()).to_vec());
+        }
+        self.ended.has_come.store(true, Ordering::Release);
         self.thread.join().unwrap_or(Finished::Failed)
     }
 }
@@ -111,7 +130,7 @@ fn record(
     since: SystemTime,
     mut file: File,
     name: &str,
-    program_ended: &AtomicBool,
+    program: &ProgramEnd,
     unpublished: Unpublished,
     warn: &dyn Fn(&str),
 ) -> anyhow::Result<Option<String>> {
@@ -122,7 +141,7 @@ fn record(
     };
     let session = loop {
         // Asked before the look, so that a session of a program that has just ended is still found.
-        let last_look = program_ended.load(Ordering::Relaxed);
+        let last_look = program.has_come();
         if let Some(session) = session_of(pid, since, &sessions_dir) {
             break session;
         }
@@ -130,7 +149,7 @@ fn record(
             outside.poll()?;
         }
         if last_look {
-            return outside.map(|outside| hardware_alone(outside, name)).transpose();
+            return outside.map(|outside| hardware_alone(outside, name, program)).transpose();
         }
         thread::sleep(POLL_INTERVAL);
     };
@@ -138,7 +157,7 @@ fn record(
     drop(outside);
     file.set_len(0).and_then(|()| file.rewind()).context("cannot write the recording")?;
     let mut recording = Recorded::new(follow(&session), file, RecorderOptions::default());
-    follow_to_the_end(&mut recording, program_ended)?;
+    follow_to_the_end(&mut recording, program)?;
     recording.finish()?;
     recording.warnings().iter().for_each(|warning| warn(&format!("{name}: {warning}")));
     Ok(Some(recording.summary(name)))
@@ -153,31 +172,34 @@ fn from_outside(pid: u32, file: &File) -> anyhow::Result<Option<Recorded<File>>>
 }
 
 /// Ends the recording of a program that published nothing.
-fn hardware_alone(mut outside: Recorded<File>, name: &str) -> anyhow::Result<String> {
+fn hardware_alone(mut outside: Recorded<File>, name: &str, program: &ProgramEnd) -> anyhow::Result<String> {
     let give_up_at = Instant::now() + GRACE;
     while outside.end().is_none() && Instant::now() < give_up_at {
         if !outside.poll()?.more {
             thread::sleep(POLL_INTERVAL);
         }
     }
+    program.facts.get().into_iter().for_each(|facts| outside.add(facts));
     outside.finish()?;
     Ok(format!("{}, hardware only: the program published no steps", outside.summary(name)))
 }
 
-/// Records until the session ends. A program that ended before its session is waited for a little.
-fn follow_to_the_end(recording: &mut Recorded<File>, program_ended: &AtomicBool) -> anyhow::Result<()> {
+/// Records until the program and its session have ended: why the program died is added to the session, and heard there. A
+/// program that ended before its session is waited for a little.
+fn follow_to_the_end(recording: &mut Recorded<File>, program: &ProgramEnd) -> anyhow::Result<()> {
     let mut give_up_at = None;
-    while recording.end().is_none() {
+    loop {
+        // Asked before the look, so that what was added before is heard.
+        let is_over = program.has_come();
         let progress = recording.poll()?;
-        if program_ended.load(Ordering::Relaxed) {
+        if is_over && !progress.more {
             let give_up_at = *give_up_at.get_or_insert_with(|| Instant::now() + GRACE);
-            if !progress.more && Instant::now() >= give_up_at {
-                break;
+            if recording.end().is_some() || Instant::now() >= give_up_at {
+                return Ok(());
             }
         }
         if !progress.more {
             thread::sleep(POLL_INTERVAL);
         }
     }
-    Ok(())
 }

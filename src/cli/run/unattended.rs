@@ -10,6 +10,7 @@ use signal_hook::consts::{SIGKILL, SIGTERM};
 use super::super::output;
 use super::super::signals::Interruption;
 use super::child::{Child, WAIT_INTERVAL, own_command};
+use super::post_mortem::examine;
 use super::python::Prepared;
 use super::recording::{Finished, NOTHING_RECORDED, Recording, Unpublished};
 
@@ -25,6 +26,17 @@ pub(in super::super) enum Ended {
     TimeOver,
     /// It was ended by this signal to us.
     Interrupted(i32),
+}
+
+impl Ended {
+    /// The signal by which we have ended it.
+    fn signal(self) -> Option<i32> {
+        match self {
+            Self::Code(_) => None,
+            Self::TimeOver => Some(SIGTERM),
+            Self::Interrupted(signal) => Some(signal),
+        }
+    }
 }
 
 /// What to start and how long it may take.
@@ -61,13 +73,15 @@ impl Unattended<'_> {
         let mut child = Child::start(&command, self.name, variables, warn)?;
         let recording = file.follow(child.pid(), since, Unpublished::Nothing, warn)?;
         let ended = self.wait(&mut child, interruption, &mut waiting);
-        match recording.finish() {
+        let asked = ended.as_ref().ok().and_then(|(_, ended)| ended.signal());
+        let death = examine(&child, &python, since, asked);
+        match recording.finish(death.as_ref()) {
             Finished::Recorded(summary) => output::note(&format!("recorded {summary}")),
             Finished::Nothing => warn(NOTHING_RECORDED),
             Finished::Failed => anyhow::bail!("cannot write {}", self.recording.display()),
         }
         let (code, ended) = ended?;
-        child.report_failure(code).iter().for_each(|line| output::note(line));
+        child.report_failure(code, death.as_ref()).iter().for_each(|line| output::note(line));
         Ok(ended)
     }
 

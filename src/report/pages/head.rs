@@ -94,6 +94,9 @@ pub(super) fn facts(reports: &[(&str, &Report)]) -> Vec<Vec<String>> {
         rows.push(row(&name, &|r| known(r.session.facts.get(key).map_or("", String::as_str))));
     }
     rows.push(row("state", &state));
+    if reports.iter().any(|(_, report)| report.session.died.is_some()) {
+        rows.push(row("why it died", &|r| known(r.session.died.as_deref().unwrap_or_default())));
+    }
     rows.push(row("begin", &|r| r.session.begin_unix_ns.map_or_else(|| "-".to_owned(), utc)));
     rows.push(row("time covered", &|r| duration(r.session.covered_ns)));
     rows.push(row("steps, epochs", &|r| format!("{}, {}", count(r.steps.total), count(r.steps.epochs))));

@@ -26,6 +26,10 @@ pub struct Session {
     pub facts: BTreeMap<String, String>,
     /// `running`, `ended` (in good order), `gone` (killed or crashed) or `unknown` (as in a recording that was cut).
     pub state: &'static str,
+    /// Why the program died, in a paragraph; `null` where it did not, or nobody said.
+    pub died: Option<String>,
+    /// The same in a word, such as `out-of-memory` or `exception`.
+    pub died_of: Option<String>,
     /// Why the session ended, where it says so.
     pub end_reason: Option<String>,
     /// When what was read begins, in nanoseconds since 1970-01-01 UTC.
@@ -53,6 +57,8 @@ impl Session {
             command: info.command,
             publisher: info.publisher,
             facts: session.facts().clone(),
+            died: session.died().map(str::to_owned),
+            died_of: session.died_of().map(str::to_owned),
             state,
             end_reason,
             begin_unix_ns: store.first_ns().and_then(|first| session.wall_ns(first)),

@@ -1,5 +1,6 @@
 //! The parts that views are made of, and what stands around them: header, row of views, footer.
 
+pub mod death;
 pub mod footer;
 pub mod gauge;
 pub mod hardware;

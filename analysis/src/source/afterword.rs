@@ -1,0 +1,87 @@
+//! What is added to a session after its program's death, by who owned the program: why it died. It lies behind everything else
+//! in the newest segment, and readers take it like any other fact.
+
+use std::fs::OpenOptions;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use gnntop_wire::{Definition, Item, MAX_TEXT_LEN, StreamReader, put_definitions};
+use rustix::fs::OFlags;
+
+use super::{segments, trusted};
+use crate::stream::{DIED, DIED_OF};
+
+/// Bytes at the end of a session in which it is looked for.
+const TAIL_LEN: u64 = 4 * MAX_TEXT_LEN as u64;
+
+/// The facts that say why a program died: a paragraph, and the cause in a word.
+pub fn facts(text: &str, cause: &str) -> [Definition; 2] {
+    [(DIED, text), (DIED_OF, cause)].map(|(key, text)| Definition::Fact { key: key.to_owned(), text: text.to_owned() })
+}
+
+/// Adds to the session in `dir` why its program died. Nobody else writes there any more.
+///
+/// # Errors
+/// When the session has no segment, still lives, or cannot be written.
+pub fn add(dir: &Path, text: &str, cause: &str) -> io::Result<()> {
+    if segments::is_alive(dir) {
+        return Err(io::Error::new(io::ErrorKind::ResourceBusy, "its publisher is still alive"));
+    }
+    let mut frame = Vec::new();
+    put_definitions(&mut frame, &facts(text, cause));
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    OpenOptions::new().append(true).custom_flags(flags).open(newest(dir)?)?.write_all(&frame)
+}
+
+/// Why the program died whose session is in `dir`, where that was added.
+pub fn read(dir: &Path) -> Option<String> {
+    let mut file = trusted::open(&newest(dir).ok()?).ok()?;
+    let len = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(len.saturating_sub(TAIL_LEN))).ok()?;
+    let mut tail = Vec::new();
+    file.take(TAIL_LEN).read_to_end(&mut tail).ok()?;
+    let mut reader = StreamReader::new();
+    reader.fill(&tail);
+    reader.finish();
+    let mut died = None;
+    while let Some(item) = reader.next() {
+        if let Item::Definitions(definitions) = item {
+            died = definitions.into_iter().find_map(of_fact).or(died);
+        }
+    }
+    died
+}
+
+fn of_fact(definition: Definition) -> Option<String> {
+    match definition {
+        Definition::Fact { key, text } if key == DIED => Some(text),
+        _ => None,
+    }
+}
+
+fn newest(dir: &Path) -> io::Result<PathBuf> {
+    let number = segments::numbers(dir)?.pop().ok_or(io::ErrorKind::NotFound)?;
+    Ok(segments::path(dir, number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{self, SessionDir};
+    use super::*;
+
+    #[test]
+    fn a_session_that_lives_gets_none_and_one_that_ended_keeps_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let session = SessionDir::create(dir.path(), "pna", 7);
+        assert!(add(session.path(), "x", "killed").is_err(), "there is no segment");
+        session.write_segment(0, &[fixture::segment("pna", 7, 0), fixture::steps(0..500)].concat());
+        assert_eq!(read(session.path()), None);
+        let lock = session.lock();
+        assert!(add(session.path(), "x", "killed").is_err(), "it lives");
+        drop(lock);
+        let long = "a sentence. ".repeat(80);
+        add(session.path(), &long, "killed").unwrap();
+        assert_eq!(read(session.path()).as_deref().map(str::trim), Some(long.trim()));
+    }
+}

@@ -1,0 +1,89 @@
+//! Why a program that was owned died: its last output, the kernel's figures and what it has published, put together and added to
+//! its sessions.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::child::Child;
+use super::python::Prepared;
+use crate::death::{Death, Evidence, Growth, Moment, Said};
+use gnntop_analysis::ranks::Run;
+use gnntop_analysis::source::discover::{self, Session};
+use gnntop_analysis::source::{State, afterword, follow};
+use gnntop_analysis::store::{SessionState, Store};
+
+/// Reading what the program has published may take so long, at most.
+const READ_WITHIN: Duration = Duration::from_secs(3);
+/// Memory is told of this time before the end.
+const MEMORY_NS: u64 = 60_000_000_000;
+
+/// Says why the program died, if it did, and adds that to what it has published.
+pub(super) fn examine(child: &Child, python: &Prepared, started: SystemTime, passed_on: Option<i32>) -> Option<Death> {
+    let ended = child.ended().filter(|_| !child.ended_well())?;
+    let said = Said::of(&child.last_lines());
+    let sessions = sessions_of(child.pid(), python, started);
+    let rank = said.failed.as_ref().and_then(|failed| failed.rank);
+    let rank = rank.or_else(|| said.exception.as_ref().and_then(|exception| exception.rank));
+    let job = std::env::var("SLURM_JOB_ID").ok();
+    let death = Death::of(&Evidence {
+        name: child.name(),
+        ended,
+        passed_on,
+        slurm_job: job.as_deref(),
+        said: &said,
+        memory: child.memory_figures(),
+        moment: sessions.first().and_then(|session| moment(session, rank)).unwrap_or_default(),
+    })?;
+    for session in &sessions {
+        // Where it cannot be added, it is told on the screen and in the list of programs all the same.
+        let _ = afterword::add(&session.dir, &death.text, death.cause.id());
+    }
+    Some(death)
+}
+
+/// The sessions of the program and of the Pythons that it started, all of which have ended.
+fn sessions_of(pid: u32, python: &Prepared, started: SystemTime) -> Vec<Session> {
+    // Clocks are read one after the other; a second of doubt does no harm.
+    let since = started.duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(Duration::from_secs(1));
+    let mut pids: BTreeSet<u32> = python.pids().collect();
+    pids.insert(pid);
+    let is_of_it = |session: &Session| {
+        pids.contains(&session.info.pid) && u128::from(session.info.start.wall_ns) >= since.as_nanos()
+    };
+    let listing = discover::list(&discover::sessions_dir()).unwrap_or_default();
+    listing.sessions.into_iter().filter(|session| !session.alive && is_of_it(session)).collect()
+}
+
+/// What the program was doing at its end, on this rank where one is meant.
+fn moment(session: &Session, rank: Option<u32>) -> Option<Moment> {
+    let (mut source, mut run) = (follow(session), Run::default());
+    let give_up_at = Instant::now() + READ_WITHIN;
+    while !matches!(source.status().state, State::Ended(_)) {
+        source.poll(&mut run, Duration::from_millis(100));
+        if Instant::now() >= give_up_at {
+            return None;
+        }
+    }
+    let ranks = run.ranks();
+    let store = rank.and_then(|rank| ranks.get(rank)).map_or(run.store(), |rank| rank.store);
+    Some(Moment { last_step: store.steps().last().map(|row| row.step().0), phase: phase(store), memory: memory(store) })
+}
+
+/// The phase that was open, where no later span says that it had ended.
+fn phase(store: &Store) -> Option<(String, Option<u64>)> {
+    let training = store.training_track()?;
+    // Who says goodbye has left its phases.
+    let has_left = matches!(store.session().state(), SessionState::Ended(_));
+    let (track, open) = store.open_spans().find(|(track, _)| track.id == training.id && !has_left)?;
+    let is_newest = track.lane().and_then(|lane| lane.last_end_ns()).is_none_or(|end_ns| end_ns <= open.t_ns);
+    is_newest.then(|| (store.name(open.name).to_owned(), Some(open.step.0).filter(|step| *step > 0)))
+}
+
+/// Memory of its last minute.
+fn memory(store: &Store) -> Option<Growth> {
+    let series = &store.signals().find("process.rss")?.series;
+    let mut known = series.points().filter_map(|point| Some((point.t_ns(), point.value()?)));
+    let (to_ns, to) = known.next_back()?;
+    let (from_ns, from) = known.find(|(t_ns, _)| *t_ns >= to_ns.saturating_sub(MEMORY_NS))?;
+    Some(Growth { from_bytes: from as f64, to_bytes: to as f64, over_ns: to_ns.saturating_sub(from_ns) })
+}

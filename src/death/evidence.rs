@@ -1,0 +1,54 @@
+//! All that is known of a program's end.
+
+use super::kernel::MemoryFigures;
+use super::output::Said;
+
+/// How the process ended, by what the system says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself, with this exit code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// What the program was doing when it ended, by what it has published.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Moment {
+    /// The last step that it finished.
+    pub last_step: Option<u64>,
+    /// The phase it was in, and the step that this belongs to.
+    pub phase: Option<(String, Option<u64>)>,
+    /// Memory in its last minute.
+    pub memory: Option<Growth>,
+}
+
+/// Memory at two times, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Growth {
+    /// At the first of them.
+    pub from_bytes: f64,
+    /// At the last reading.
+    pub to_bytes: f64,
+    /// Time in between, in nanoseconds.
+    pub over_ns: u64,
+}
+
+/// All that is known of a program's end.
+#[derive(Clone, Debug)]
+pub struct Evidence<'a> {
+    /// What the program is called.
+    pub name: &'a str,
+    /// How it ended.
+    pub ended: Ended,
+    /// The signal to end that gnntop passed on to it, if there was one.
+    pub passed_on: Option<i32>,
+    /// The job of Slurm's that it was a part of.
+    pub slurm_job: Option<&'a str>,
+    /// What its last output says.
+    pub said: &'a Said,
+    /// What the kernel says of memory.
+    pub memory: MemoryFigures,
+    /// What it was doing.
+    pub moment: Moment,
+}

@@ -1,0 +1,168 @@
+//! A Python traceback, and what its exception means.
+
+use super::cause::Cause;
+
+/// An exception that ended a process, or may have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exception {
+    /// Its last line, such as `ValueError: 3`.
+    pub text: String,
+    /// Where it was raised, such as `collate, data.py:81`.
+    pub place: Option<String>,
+    /// The rank that printed it, where it says so.
+    pub rank: Option<u32>,
+}
+
+/// Words of an exception's text, in lower case, and what they mean; the first that fits counts.
+const MEANINGS: [(&[&str], Cause); 18] = [
+    (
+        &["cuda out of memory", "hip out of memory", "cuda error: out of memory", "cublas_status_alloc_failed"],
+        GPU_MEMORY,
+    ),
+    (&["is killed by signal: killed", "exited unexpectedly", "killed by signal: bus error"], Cause::LoaderDied),
+    (&["insufficient shared memory", "unable to open shared memory", "unable to mmap"], Cause::SharedMemory),
+    (&["watchdog caught collective operation timeout", "timed out waiting", "distbackenderror: timeout"], TIMEOUT),
+    (&["wait timeout", "collective operation timeout", "monitoredbarrier"], TIMEOUT),
+    (
+        &["cuda error", "cudnn error", "cublas error", "cuda driver error", "acceleratorerror", "nccl error"],
+        Cause::Cuda,
+    ),
+    (&["no space left on device", "disk quota exceeded", "errno 28]", "errno 122]"], Cause::DiskFull),
+    (&["file too large", "errno 27]"], Cause::FileLimit),
+    (&["memoryerror", "arraymemoryerror", "unable to allocate"], Cause::MemoryRefused),
+    (&["can't allocate memory", "cannot allocate memory", "errno 12]", "std::bad_alloc"], Cause::MemoryRefused),
+    (&["can't start new thread", "resource temporarily unavailable"], Cause::TooMany),
+    (&["too many open files", "errno 24]", "received 0 items of ancdata"], Cause::TooMany),
+    (&["connection reset by peer", "connection closed by peer", "connection refused"], Cause::PeerGone),
+    (&["broken pipe", "nccl communicator was aborted", "remote process exited"], Cause::PeerGone),
+    (&["socket timeout", "store wait"], TIMEOUT),
+    (&["keyboardinterrupt"], Cause::Asked),
+    (&["modulenotfounderror", "no module named"], Cause::NoModule),
+    (&[""], Cause::Exception),
+];
+const GPU_MEMORY: Cause = Cause::GpuMemory;
+const TIMEOUT: Cause = Cause::CollectiveTimeout;
+
+/// Exceptions by which a launcher says that a process of its own has failed.
+const OF_LAUNCHERS: [&str; 4] =
+    ["ChildFailedError", "ProcessRaisedException", "ProcessExitedException", "CalledProcessError"];
+
+impl Exception {
+    /// What it means.
+    pub fn cause(&self) -> Cause {
+        cause_of(&self.text)
+    }
+
+    /// Whether it only says that another process has failed.
+    pub fn is_of_a_launcher(&self) -> bool {
+        let kind = self.text.split([':', ' ']).next().unwrap_or_default();
+        OF_LAUNCHERS.iter().any(|of| kind.rsplit('.').next() == Some(of))
+    }
+}
+
+/// What a line about an error means.
+pub(super) fn cause_of(text: &str) -> Cause {
+    let text = text.to_lowercase();
+    let fits = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    MEANINGS.iter().find(|(words, _)| fits(words)).map_or(Cause::Exception, |(_, cause)| *cause)
+}
+
+/// Reads tracebacks line by line.
+#[derive(Debug, Default)]
+pub(super) struct Tracebacks {
+    /// Those that are complete, in the order of their ends, with the number of their last line.
+    pub(super) done: Vec<(usize, Exception)>,
+    open: Vec<Open>,
+}
+
+/// A traceback whose exception has not come.
+#[derive(Debug)]
+struct Open {
+    rank: Option<u32>,
+    place: Option<String>,
+}
+
+impl Tracebacks {
+    /// Takes a line of this rank, with its number.
+    pub(super) fn take(&mut self, number: usize, rank: Option<u32>, line: &str) {
+        if line.trim_end() == "Traceback (most recent call last):" {
+            self.open.retain(|open| open.rank != rank);
+            return self.open.push(Open { rank, place: None });
+        }
+        let Some(at) = self.open.iter().position(|open| open.rank == rank) else { return };
+        if let Some(place) = frame(line) {
+            self.open[at].place = Some(place);
+        } else if !line.starts_with([' ', '\t']) && !line.trim().is_empty() {
+            let Open { rank, place } = self.open.swap_remove(at);
+            self.done.push((number, Exception { text: shortened(line.trim()), place, rank }));
+        }
+    }
+}
+
+/// `collate, data.py:81` of `  File "/home/me/data.py", line 81, in collate`.
+pub(super) fn frame(line: &str) -> Option<String> {
+    let (file, rest) = line.trim_start().strip_prefix("File \"")?.split_once("\", line ")?;
+    let number: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    let file = file.rsplit('/').next().unwrap_or(file);
+    Some(match rest.split_once(" in ") {
+        Some((_, function)) if function != "<module>" => format!("{}, {file}:{number}", function.trim()),
+        _ => format!("{file}:{number}"),
+    })
+}
+
+/// A message of which a paragraph is not filled.
+fn shortened(text: &str) -> String {
+    const MOST: usize = 200;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exceptions_mean_what_they_say() {
+        for (text, cause) in [
+            ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.", Cause::GpuMemory),
+            ("torch.AcceleratorError: CUDA error: device-side assert triggered", Cause::Cuda),
+            ("RuntimeError: DataLoader worker (pid 71) is killed by signal: Killed.", Cause::LoaderDied),
+            ("RuntimeError: [unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation", TIMEOUT),
+            ("OSError: [Errno 28] No space left on device: 'model.pt'", Cause::DiskFull),
+            ("MemoryError", Cause::MemoryRefused),
+            ("RuntimeError: [enforce fail at alloc_cpu.cpp:121] DefaultCPUAllocator: can't allocate memory", {
+                Cause::MemoryRefused
+            }),
+            ("RuntimeError: can't start new thread", Cause::TooMany),
+            ("RuntimeError: Connection closed by peer [127.0.0.1]:2", Cause::PeerGone),
+            ("ModuleNotFoundError: No module named 'dgl'", Cause::NoModule),
+            ("ValueError: thrown", Cause::Exception),
+        ] {
+            assert_eq!(cause_of(text), cause, "{text}");
+        }
+    }
+
+    #[test]
+    fn tracebacks_of_two_ranks_that_are_mixed_are_told_apart() {
+        let mut read = Tracebacks::default();
+        let lines = [
+            (1, "Traceback (most recent call last):"),
+            (0, "Traceback (most recent call last):"),
+            (1, "  File \"/a/train.py\", line 9, in <module>"),
+            (0, "  File \"/a/train.py\", line 12, in main"),
+            (1, "    step()"),
+            (1, "  File \"/a/data.py\", line 81, in collate"),
+            (1, "ValueError: 3"),
+            (0, "KeyError: 'x'"),
+        ];
+        lines.iter().enumerate().for_each(|(at, (rank, line))| read.take(at, Some(*rank), line));
+        let said: Vec<_> = read.done.iter().map(|(_, e)| (e.rank, e.text.as_str(), e.place.as_deref())).collect();
+        let expected = [
+            (Some(1), "ValueError: 3", Some("collate, data.py:81")),
+            (Some(0), "KeyError: 'x'", Some("main, train.py:12")),
+        ];
+        assert_eq!(said, expected);
+    }
+}

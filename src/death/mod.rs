@@ -1,0 +1,26 @@
+//! Why a program died, told in one paragraph.
+//!
+//! ```text
+//! kernel.rs     memory: limits, peaks and out-of-memory kills, read before and after
+//! output.rs     what the program's last lines say: exceptions, launchers, crashes
+//! exception.rs  a Python traceback, and which causes its exception stands for
+//! evidence.rs   all that is known of the end, as plain data
+//! cause.rs      what a program can die of; diagnosis.rs: the one cause that fits the evidence
+//! paragraph.rs  the words
+//! ```
+//!
+//! Nothing here waits for a program or prints: who owned the program gathers the evidence.
+
+mod cause;
+mod diagnosis;
+mod evidence;
+mod exception;
+mod kernel;
+mod output;
+mod paragraph;
+
+pub use cause::Cause;
+pub use evidence::{Ended, Evidence, Growth, Moment};
+pub use kernel::{MemoryFigures, MemoryWatch};
+pub use output::Said;
+pub use paragraph::Death;

@@ -1,0 +1,266 @@
+//! What a program's last lines say of its end: the exception that ended it, the rank that failed first by the word of the
+//! launcher, a crash in native code.
+
+use super::cause::Cause;
+use super::exception::{Exception, Tracebacks, cause_of, frame};
+
+/// A traceback that lies further from the end was dealt with by the program.
+const LAST_LINES: usize = 80;
+
+/// The process of which a launcher says that it failed first, before the launcher ended the others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Failed {
+    /// Who says so.
+    pub launcher: &'static str,
+    /// Its rank, or its task as Slurm counts.
+    pub rank: Option<u32>,
+    /// Its exit code; negative for a signal.
+    pub code: Option<i32>,
+}
+
+/// What the last lines say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// The exception that counts: of the rank that failed first, else the first that is no consequence of another.
+    pub exception: Option<Exception>,
+    /// Who failed first.
+    pub failed: Option<Failed>,
+    /// The line in which a library gives up, without an exception: a collective's watchdog, the C++ runtime, a panic.
+    pub last_words: Option<(Cause, String)>,
+    /// Where Python was when it crashed in native code, by its fault handler.
+    pub crashed_in: Option<String>,
+    /// The line in which Slurm says that it ended the job.
+    pub slurm: Option<String>,
+    /// The last line that is not empty.
+    pub last_line: Option<String>,
+}
+
+impl Said {
+    /// Reads the last lines of an output.
+    pub fn of(lines: &[String]) -> Self {
+        let mut said = Self::default();
+        let (mut tracebacks, mut in_table, mut in_crash) = (Tracebacks::default(), false, false);
+        for (number, line) in lines.iter().enumerate() {
+            let (rank, line) = without_rank(line);
+            tracebacks.take(number, rank, line);
+            in_table |= line.starts_with("Root Cause (first observed failure)");
+            if in_table {
+                said.read_torchrun(line);
+            }
+            in_crash |= line.starts_with("Fatal Python error: ");
+            if in_crash && said.crashed_in.is_none() {
+                said.crashed_in = frame(line);
+            }
+            said.read_spawn(line);
+            said.read_slurm(line);
+            said.read_last_words(line, lines.get(number + 1));
+        }
+        said.exception = said.choose(&tracebacks.done, lines.len());
+        said.last_line = lines.iter().rev().map(|line| line.trim()).find(|line| !line.is_empty()).map(str::to_owned);
+        said
+    }
+
+    /// The table that torchrun prints at its end.
+    fn read_torchrun(&mut self, line: &str) {
+        let Some((key, value)) = line.split_once(':') else { return };
+        let number = || value.split_whitespace().next().and_then(|word| word.parse().ok());
+        let failed = self.failed.get_or_insert_with(|| Failed { launcher: "torchrun", ..Failed::default() });
+        match key.trim() {
+            "rank" => failed.rank = number().and_then(|rank: i32| u32::try_from(rank).ok()),
+            "exitcode" => failed.code = number(),
+            _ => (),
+        }
+    }
+
+    /// What `torch.multiprocessing.spawn` says.
+    fn read_spawn(&mut self, line: &str) {
+        let after = |mark: &str| line.find(mark).map(|at| &line[at + mark.len()..]);
+        let process = after("-- Process ").or_else(|| after("ProcessExitedException: process "));
+        let Some((rank, how)) = process.and_then(|rest| rest.split_once(" terminated with ")) else { return };
+        let signal = how.strip_prefix("signal ").and_then(|name| signal_of(name.trim())).map(|signal| -signal);
+        let code = how.strip_prefix("exit code ").and_then(|code| code.trim().parse().ok());
+        self.failed =
+            Some(Failed { launcher: "torch.multiprocessing", rank: rank.parse().ok(), code: signal.or(code) });
+    }
+
+    /// What srun and slurmstepd say. Of several tasks the first one is named first.
+    fn read_slurm(&mut self, line: &str) {
+        let ends =
+            ["CANCELLED AT", "DUE TO TIME LIMIT", "DUE TO PREEMPTION", "oom_kill event", "Exceeded job memory limit"];
+        if line.contains("slurmstepd: error:") && ends.iter().any(|end| line.contains(end)) {
+            self.slurm.get_or_insert_with(|| line.trim().to_owned());
+        }
+        if !line.contains("srun: error:") || self.failed.is_some() {
+            return;
+        }
+        let Some((_, rest)) = line.split_once(": task").map(|(_, rest)| rest).and_then(|rest| rest.split_once(' '))
+        else {
+            return;
+        };
+        let Some((task, how)) = rest.split_once(": ") else { return };
+        let code = how.split("exit code ").nth(1).and_then(|code| code.trim().parse().ok());
+        let signal = ["Killed", "Segmentation fault", "Aborted", "Bus error", "Out Of Memory"];
+        let signals = [-9, -11, -6, -7, -9];
+        let signal = signal.iter().zip(signals).find(|(word, _)| how.contains(**word)).map(|(_, signal)| signal);
+        let rank = task.split(['-', ',']).next().and_then(|rank| rank.trim_matches(['[', ']']).parse().ok());
+        self.failed = Some(Failed { launcher: "Slurm", rank, code: code.or(signal) });
+    }
+
+    /// Lines in which a library or a runtime ends the process itself. The first one counts: others follow from it.
+    fn read_last_words(&mut self, line: &str, next: Option<&String>) {
+        if self.last_words.is_some() {
+            return;
+        }
+        let cause = cause_of(line);
+        if line.contains("Watchdog caught collective operation timeout") {
+            let at = line.find("Watchdog caught").unwrap_or(0);
+            self.last_words = Some((Cause::CollectiveTimeout, line[at..].chars().take(200).collect()));
+        } else if line.starts_with("terminate called") {
+            let what = next.map_or("", |next| next.trim()).trim_start_matches("what():").trim();
+            let text = if what.is_empty() { line } else { what };
+            let cause = cause_of(&format!("{line} {what}"));
+            let cause = if cause == Cause::Exception { Cause::Crash } else { cause };
+            self.last_words = Some((cause, text.chars().take(200).collect()));
+        } else if line.starts_with("thread '") && line.contains("panicked at") {
+            let message = next.map_or("", |next| next.trim());
+            self.last_words = Some((Cause::Panic, format!("{} {message}", line.trim()).chars().take(200).collect()));
+        } else if line.starts_with("memory allocation of ") && line.contains(" bytes failed") {
+            self.last_words = Some((Cause::MemoryRefused, line.trim().to_owned()));
+        } else if cause == Cause::SharedMemory {
+            self.last_words = Some((cause, line.trim().chars().take(200).collect()));
+        }
+    }
+
+    /// The exception that counts.
+    fn choose(&self, all: &[(usize, Exception)], lines: usize) -> Option<Exception> {
+        let rank = self.failed.as_ref().and_then(|failed| failed.rank);
+        let mut own = all.iter().filter(|(_, exception)| !exception.is_of_a_launcher());
+        if let Some(found) = own.clone().find(|(_, exception)| rank.is_some() && exception.rank == rank) {
+            return Some(found.1.clone());
+        }
+        if self.failed.is_some() || all.iter().any(|(_, exception)| exception.rank.is_some()) {
+            // Ranks that lose a peer fail too, and may be the first to say so.
+            let is_cause = |exception: &Exception| exception.cause() != Cause::PeerGone;
+            let first = own.clone().find(|(_, exception)| is_cause(exception)).or_else(|| own.next());
+            return first.map(|(_, exception)| exception.clone());
+        }
+        // What a program catches and prints itself lies further back.
+        own.next_back().filter(|(at, _)| lines - at <= LAST_LINES).map(|(_, exception)| exception.clone())
+    }
+}
+
+/// The rank in front of a line, as torch (`[rank1]: `) and torchrun (`[default1]:`) put it there, and the line without.
+fn without_rank(line: &str) -> (Option<u32>, &str) {
+    let split = |prefix: &str| line.strip_prefix(prefix)?.split_once("]:");
+    match split("[rank").or_else(|| split("[default")) {
+        Some((rank, rest)) => (rank.parse().ok(), rest.strip_prefix(' ').unwrap_or(rest)),
+        None => (None, line),
+    }
+}
+
+fn signal_of(name: &str) -> Option<i32> {
+    (1..32).find(|signal| signal_hook::low_level::signal_name(*signal) == Some(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str) -> Said {
+        Said::of(&text.lines().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn torchrun_names_the_rank_that_failed_first() {
+        let said = said(
+            "[rank0]: Traceback (most recent call last):
+[rank0]:   File \"/w/train.py\", line 30, in <module>
+[rank0]:     dist.all_reduce(x)
+[rank0]: RuntimeError: Connection closed by peer [127.0.0.1]:28231
+[rank1]: Traceback (most recent call last):
+[rank1]:   File \"/w/data.py\", line 81, in tokenize
+[rank1]:     return table[word]
+[rank1]: KeyError: 'x'
+W1122 api.py:1029] Sending process 10 closing signal SIGTERM
+Traceback (most recent call last):
+  File \"/bin/torchrun\", line 8, in <module>
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+============================================================
+train.py FAILED
+Failures:
+  <NO_OTHER_FAILURES>
+------------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-11-22_21:00:00
+  host      : bench
+  rank      : 1 (local_rank: 1)
+  exitcode  : 1 (pid: 4712)
+  error_file: <N/A>
+",
+        );
+        assert_eq!(said.failed, Some(Failed { launcher: "torchrun", rank: Some(1), code: Some(1) }));
+        let exception = said.exception.unwrap();
+        assert_eq!(
+            (exception.text.as_str(), exception.place.as_deref()),
+            ("KeyError: 'x'", Some("tokenize, data.py:81"))
+        );
+    }
+
+    #[test]
+    fn without_the_table_a_lost_peer_is_no_cause() {
+        let said = said(
+            "[rank0]: Traceback (most recent call last):
+[rank0]: RuntimeError: Connection closed by peer [127.0.0.1]:28231
+[rank1]: Traceback (most recent call last):
+[rank1]: ValueError: 1",
+        );
+        assert_eq!(said.exception.unwrap().text, "ValueError: 1");
+    }
+
+    #[test]
+    fn spawn_and_slurm_name_it_too() {
+        let spawned =
+            said("torch.multiprocessing.spawn.ProcessExitedException: process 2 terminated with signal SIGKILL");
+        assert_eq!(spawned.failed, Some(Failed { launcher: "torch.multiprocessing", rank: Some(2), code: Some(-9) }));
+        let slurm = said(
+            "srun: error: n1: task 3: Exited with exit code 7
+srun: error: n2: tasks 0-2: Terminated
+slurmstepd: error: *** STEP 71.0 ON n1 CANCELLED AT 2026-11-22T21:00:00 DUE TO TIME LIMIT ***",
+        );
+        assert_eq!(slurm.failed, Some(Failed { launcher: "Slurm", rank: Some(3), code: Some(7) }));
+        assert!(slurm.slurm.unwrap().ends_with("DUE TO TIME LIMIT ***"));
+    }
+
+    #[test]
+    fn the_last_exception_counts_and_one_that_was_dealt_with_does_not() {
+        let handled = "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nKeyError: 1\n";
+        assert_eq!(said(handled).exception.unwrap().place.as_deref(), Some("f, a.py:1"));
+        assert_eq!(said(&format!("{handled}{}", "step\n".repeat(200))).exception, None);
+        let chained =
+            format!("{handled}\nDuring handling of the above exception, another exception occurred:\n\n{}", {
+                "Traceback (most recent call last):\n  File \"b.py\", line 2, in g\nValueError: 2"
+            });
+        assert_eq!(said(&chained).exception.unwrap().text, "ValueError: 2");
+    }
+
+    #[test]
+    fn crashes_and_runtimes_that_give_up_are_heard() {
+        let crash = said(
+            "Fatal Python error: Segmentation fault\n\nCurrent thread 0x1 (most recent call first):\n  File \"/w/a.py\", line 3 in f\n  File \"/w/a.py\", line 9 in <module>",
+        );
+        assert_eq!(crash.crashed_in.as_deref(), Some("f, a.py:3"));
+        let watchdog = said(
+            "[rank1]:[E ProcessGroupNCCL.cpp:632] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9, OpType=ALLREDUCE) ran for 600001 milliseconds",
+        );
+        let (cause, text) = watchdog.last_words.unwrap();
+        assert!(cause == Cause::CollectiveTimeout && text.contains("OpType=ALLREDUCE"), "{text}");
+        let cpp = said("terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc");
+        assert_eq!(cpp.last_words.unwrap().0, Cause::MemoryRefused);
+        let panic = said("thread 'main' panicked at src/a.rs:3:1:\nno batch");
+        assert_eq!(
+            panic.last_words.unwrap(),
+            (Cause::Panic, "thread 'main' panicked at src/a.rs:3:1: no batch".to_owned())
+        );
+    }
+}

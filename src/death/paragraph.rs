@@ -1,0 +1,351 @@
+//! The words for a program's end: what ended it, who failed first, what it was doing, its memory, and what to try.
+
+use signal_hook::low_level::signal_name;
+
+use super::cause::Cause;
+use super::diagnosis;
+use super::evidence::{Ended, Evidence, Growth, Moment};
+use gnntop_analysis::figures::{bytes, count, duration};
+
+/// Why a program died.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Death {
+    /// The cause.
+    pub cause: Cause,
+    /// The whole of it, in one paragraph.
+    pub text: String,
+}
+
+/// Memory that changed by less is told as one figure.
+const STEADY: f64 = 0.1;
+
+impl Death {
+    /// Why it died; `None` where it ended well.
+    pub fn of(evidence: &Evidence<'_>) -> Option<Self> {
+        let cause = diagnosis::cause(evidence)?;
+        let sentences = [
+            Some(headline(cause, evidence)),
+            others(cause, evidence),
+            place(&evidence.moment),
+            evidence.moment.memory.as_ref().map(memory),
+            advice(cause, evidence).map(str::to_owned),
+        ];
+        Some(Self { cause, text: sentences.into_iter().flatten().collect::<Vec<_>>().join(" ") })
+    }
+}
+
+/// What ended it.
+fn headline(cause: Cause, evidence: &Evidence<'_>) -> String {
+    let who = who(evidence);
+    let said = evidence.said;
+    let exception = || {
+        let Some(exception) = &said.exception else { return String::new() };
+        let place = exception.place.as_ref().map(|place| format!(", in {place}")).unwrap_or_default();
+        format!("{}{place}", exception.text.trim_end_matches('.'))
+    };
+    let words = || said.last_words.as_ref().map(|(_, text)| text.trim_end_matches('.').to_owned());
+    let what = || words().unwrap_or_else(exception);
+    match cause {
+        Cause::Asked => format!("{who} ended because it was asked to: {} was passed on to it.", passed_on(evidence)),
+        Cause::JobEnded => job_ended(&who, evidence),
+        Cause::OutOfMemory => out_of_memory(&who, evidence),
+        Cause::MemoryRefused => format!("{who} ran out of memory: {}{}.", what(), address_space(evidence)),
+        Cause::GpuMemory => format!("{who} ran out of GPU memory: {}.", exception()),
+        Cause::Cuda => format!("{who} failed on the GPU: {}.", what()),
+        Cause::CollectiveTimeout => format!("{who} waited for other ranks longer than it may: {}.", what()),
+        Cause::PeerGone => format!("{who} lost its connection to another rank: {}.", what()),
+        Cause::LoaderDied => format!("{who} lost a worker of its data loader: {}.", exception()),
+        Cause::SharedMemory => format!("{who} ran out of shared memory (/dev/shm): {}.", what()),
+        Cause::DiskFull => format!("{who} found the disk full: {}.", what()),
+        Cause::FileLimit => format!("{who} reached the limit on the size of files (ulimit -f)."),
+        Cause::TooMany => format!("{who} ran out of threads, processes or open files: {}.", exception()),
+        Cause::NoModule | Cause::Exception => format!("{who} ended by an exception: {}.", exception()),
+        Cause::Panic => format!("{who} panicked: {}.", what().trim_start_matches("thread ")),
+        Cause::Crash => crash(&who, evidence),
+        Cause::Killed => format!("{who} was killed by SIGKILL. {}", no_kill(evidence)),
+        Cause::Signal => format!("{who} was ended by {}.", ended_by(evidence)),
+        Cause::ExitCode => {
+            let code = diagnosis::code(evidence).unwrap_or_default();
+            let line = said
+                .last_line
+                .as_ref()
+                .map(|line| format!(" Its last line: {}", line.chars().take(160).collect::<String>()));
+            format!(
+                "{who} ended itself with exit code {code}, without an exception in its output.{}",
+                line.unwrap_or_default()
+            )
+        }
+    }
+}
+
+/// The program, or the rank of it that failed first.
+fn who(evidence: &Evidence<'_>) -> String {
+    let rank = evidence.said.failed.as_ref().and_then(|failed| failed.rank);
+    let rank = rank.or_else(|| evidence.said.exception.as_ref().and_then(|exception| exception.rank));
+    rank.map_or_else(|| evidence.name.to_owned(), |rank| format!("rank {rank} of {}", evidence.name))
+}
+
+fn job_ended(who: &str, evidence: &Evidence<'_>) -> String {
+    let job = evidence.slurm_job.map(|job| format!(" job {job}")).unwrap_or_default();
+    match &evidence.said.slurm {
+        Some(line) => format!("Slurm ended{job} with {who} in it: {}.", line.trim_matches(['*', ' ', '.'])),
+        None => format!(
+            "{who} ended because {} was sent to it, as Slurm does to{job} at its time limit, at `scancel`, and to all tasks \
+             when one of them has failed.",
+            passed_on(evidence)
+        ),
+    }
+}
+
+fn out_of_memory(who: &str, evidence: &Evidence<'_>) -> String {
+    let memory = evidence.memory;
+    let whom = match &evidence.said.exception {
+        Some(exception) if exception.cause() == Cause::LoaderDied => format!("a worker of {who}'s data loader"),
+        _ => who.to_owned(),
+    };
+    if memory.killed_in_group.is_some_and(|kills| kills > 0) || evidence.said.slurm.is_some() {
+        let limit =
+            memory.limit_bytes.map(|limit| format!(", limited to {},", bytes(limit as f64))).unwrap_or_default();
+        let peak = memory.peak_bytes.map(|peak| format!(", with a peak of {}", bytes(peak as f64))).unwrap_or_default();
+        return format!("The kernel killed {whom} because its control group{limit} ran out of memory{peak}.");
+    }
+    format!(
+        "{whom} was killed by SIGKILL, and the kernel killed a process on this machine meanwhile because memory ran out: most \
+         likely this one."
+    )
+}
+
+/// The limit on the address space, where there is one.
+fn address_space(evidence: &Evidence<'_>) -> String {
+    let limit = evidence.memory.address_space_bytes;
+    limit
+        .map(|limit| format!(", with an address space limited to {} (ulimit -v)", bytes(limit as f64)))
+        .unwrap_or_default()
+}
+
+fn crash(who: &str, evidence: &Evidence<'_>) -> String {
+    let place = match (&evidence.said.crashed_in, &evidence.said.last_words) {
+        (Some(place), _) => format!(", in {place}"),
+        (None, Some((_, text))) => format!(": {text}"),
+        (None, None) => String::new(),
+    };
+    format!("{who} crashed in native code with {}{place}.", ended_by(evidence))
+}
+
+/// Of a kill whose sender nobody knows: what the kernel says of it.
+fn no_kill(evidence: &Evidence<'_>) -> &'static str {
+    match evidence.memory.killed_in_group.or(evidence.memory.killed_on_machine) {
+        Some(_) => {
+            "It was not the kernel's out-of-memory killer, so a person, a job manager or another program sent it."
+        }
+        None => "Whether the kernel's out-of-memory killer sent it cannot be read here.",
+    }
+}
+
+fn ended_by(evidence: &Evidence<'_>) -> String {
+    diagnosis::signal(evidence).map_or_else(|| "a signal".to_owned(), name_of)
+}
+
+fn passed_on(evidence: &Evidence<'_>) -> String {
+    evidence.passed_on.map_or_else(|| "a signal".to_owned(), name_of)
+}
+
+fn name_of(signal: i32) -> String {
+    signal_name(signal).map_or_else(|| format!("signal {signal}"), str::to_owned)
+}
+
+/// Who failed first and what became of the others.
+fn others(cause: Cause, evidence: &Evidence<'_>) -> Option<String> {
+    let failed = evidence.said.failed.as_ref()?;
+    let how = match failed.code {
+        Some(code) if code < 0 => format!(", by {}", name_of(-code)),
+        Some(code) if cause != Cause::ExitCode => format!(", with exit code {code}"),
+        _ => String::new(),
+    };
+    Some(format!("It was the first to fail{how}, as {} says, which then ended the others.", failed.launcher))
+}
+
+/// What it was doing.
+fn place(moment: &Moment) -> Option<String> {
+    match (&moment.phase, moment.last_step) {
+        (Some((phase, Some(step))), _) => Some(format!("It was in {phase} of step {}.", count(*step))),
+        (Some((phase, None)), Some(last)) => Some(format!("It was in {phase}, after step {}.", count(last))),
+        (Some((phase, None)), None) => Some(format!("It was in {phase}, before its first step.")),
+        (None, Some(last)) => Some(format!("The last step that it finished was step {}.", count(last))),
+        (None, None) => None,
+    }
+}
+
+/// Memory in the last minute.
+fn memory(growth: &Growth) -> String {
+    let Growth { from_bytes, to_bytes, over_ns } = *growth;
+    let over = duration(over_ns);
+    if (to_bytes - from_bytes).abs() <= STEADY * to_bytes.max(from_bytes) {
+        return format!("It had {} of memory, much the same for {over}.", bytes(to_bytes));
+    }
+    let word = if to_bytes > from_bytes { "grew" } else { "fell" };
+    format!("Its memory {word} from {} to {} in its last {over}.", bytes(from_bytes), bytes(to_bytes))
+}
+
+/// One thing to try.
+fn advice(cause: Cause, evidence: &Evidence<'_>) -> Option<&'static str> {
+    Some(match cause {
+        Cause::OutOfMemory => "Try a smaller batch, fewer loader workers or ranks, or a higher memory limit.",
+        Cause::MemoryRefused if evidence.memory.address_space_bytes.is_some() => {
+            "Raise the limit, or try a smaller batch or fewer loader workers."
+        }
+        Cause::MemoryRefused => "Try a smaller batch or fewer loader workers.",
+        Cause::GpuMemory => "Try a smaller batch, gradient accumulation, or activation checkpointing.",
+        Cause::Cuda => "Run it once with CUDA_LAUNCH_BLOCKING=1: errors are reported late otherwise.",
+        Cause::CollectiveTimeout => "Another rank never came: see what the other ranks were doing.",
+        Cause::PeerGone => "The other rank ended first: look at its output.",
+        Cause::LoaderDied => "Run it once with num_workers=0 to see the worker's own error.",
+        Cause::SharedMemory => "Enlarge /dev/shm (docker run --shm-size), or use fewer loader workers.",
+        Cause::DiskFull => "Free some space, or write elsewhere.",
+        Cause::TooMany => "Raise the limit (ulimit -u, ulimit -n), or use fewer loader workers.",
+        Cause::NoModule => "Install it in this program's environment.",
+        Cause::Crash if evidence.said.crashed_in.is_none() => {
+            "If it is a Python program, run it once with PYTHONFAULTHANDLER=1 to see where it was."
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::kernel::MemoryFigures;
+    use super::super::output::Said;
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    fn moment() -> Moment {
+        let memory = Growth { from_bytes: 1.0e9, to_bytes: 4.0e9, over_ns: 60_000_000_000 };
+        Moment { last_step: Some(811), phase: Some(("forward".to_owned(), Some(812))), memory: Some(memory) }
+    }
+
+    fn said(output: &str) -> Said {
+        Said::of(&output.lines().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    fn evidence(ended: Ended, said: &Said) -> Evidence<'_> {
+        let memory = MemoryFigures { killed_in_group: Some(0), killed_on_machine: Some(0), ..MemoryFigures::default() };
+        Evidence { name: "train.py", ended, passed_on: None, slurm_job: None, said, memory, moment: Moment::default() }
+    }
+
+    #[track_caller]
+    fn check(evidence: &Evidence<'_>, cause: Cause, words: &[&str]) {
+        let death = Death::of(evidence).unwrap();
+        assert_eq!(death.cause, cause, "{}", death.text);
+        words.iter().for_each(|word| assert!(death.text.contains(word), "no {word:?} in {}", death.text));
+    }
+
+    #[test]
+    fn a_program_that_ended_well_did_not_die() {
+        let said = said("Traceback (most recent call last):\nValueError: 1");
+        assert_eq!(Death::of(&evidence(Ended::Code(0), &said)), None);
+    }
+
+    #[test]
+    fn the_out_of_memory_killer_is_named_with_the_groups_figures() {
+        let said = Said::default();
+        let memory = MemoryFigures {
+            killed_in_group: Some(1),
+            killed_on_machine: Some(1),
+            limit_bytes: Some(4 * GIB),
+            peak_bytes: Some(4 * GIB),
+            address_space_bytes: None,
+        };
+        let evidence = Evidence { memory, moment: moment(), ..evidence(Ended::Signal(9), &said) };
+        assert_eq!(
+            Death::of(&evidence).unwrap().text,
+            "The kernel killed train.py because its control group, limited to 4.00 GiB, ran out of memory, with a peak of \
+             4.00 GiB. It was in forward of step 812. Its memory grew from 954 MiB to 3.73 GiB in its last 60.0 s. Try a smaller \
+             batch, fewer loader workers or ranks, or a higher memory limit."
+        );
+        let elsewhere = MemoryFigures { killed_in_group: None, killed_on_machine: Some(1), ..MemoryFigures::default() };
+        check(&Evidence { memory: elsewhere, ..evidence }, Cause::OutOfMemory, &["most likely this one"]);
+    }
+
+    #[test]
+    fn a_kill_that_the_kernel_did_not_count_was_somebody_elses() {
+        let said = Said::default();
+        check(&evidence(Ended::Signal(9), &said), Cause::Killed, &["SIGKILL", "not the kernel's out-of-memory killer"]);
+        check(&evidence(Ended::Code(137), &said), Cause::Killed, &["SIGKILL"]);
+        let unknown = Evidence { memory: MemoryFigures::default(), ..evidence(Ended::Signal(9), &said) };
+        check(&unknown, Cause::Killed, &["cannot be read here"]);
+    }
+
+    #[test]
+    fn an_exception_is_told_with_its_place_unless_the_program_chose_its_code() {
+        let said =
+            said("Traceback (most recent call last):\n  File \"/w/data.py\", line 81, in collate\nValueError: 3");
+        let words = "train.py ended by an exception: ValueError: 3, in collate, data.py:81.";
+        check(&evidence(Ended::Code(1), &said), Cause::Exception, &[words]);
+        check(&evidence(Ended::Code(3), &said), Cause::ExitCode, &["exit code 3"]);
+    }
+
+    #[test]
+    fn gpus_disks_and_limits_are_told_apart() {
+        for (exception, cause, word) in [
+            ("torch.OutOfMemoryError: CUDA out of memory. Tried", Cause::GpuMemory, "GPU memory"),
+            ("RuntimeError: CUDA error: device-side assert triggered", Cause::Cuda, "CUDA_LAUNCH_BLOCKING"),
+            ("OSError: [Errno 28] No space left on device", Cause::DiskFull, "disk full"),
+            ("MemoryError", Cause::MemoryRefused, "smaller batch"),
+            ("RuntimeError: unable to mmap 8 bytes from file </torch_1>", Cause::SharedMemory, "--shm-size"),
+        ] {
+            let said = said(&format!("Traceback (most recent call last):\n  File \"a.py\", line 3, in f\n{exception}"));
+            check(&evidence(Ended::Code(1), &said), cause, &[word]);
+        }
+    }
+
+    #[test]
+    fn a_crash_is_told_with_pythons_place_where_it_is_known() {
+        check(&evidence(Ended::Signal(11), &Said::default()), Cause::Crash, &["SIGSEGV", "PYTHONFAULTHANDLER=1"]);
+        let said =
+            said("Fatal Python error: Segmentation fault\n\nCurrent thread 0x1:\n  File \"/w/a.py\", line 3 in f");
+        check(&evidence(Ended::Signal(11), &said), Cause::Crash, &["SIGSEGV, in f, a.py:3."]);
+    }
+
+    #[test]
+    fn the_rank_that_failed_first_is_told_from_those_that_were_ended() {
+        let said = said(
+            "[rank1]: Traceback (most recent call last):\n[rank1]:   File \"a.py\", line 3, in f\n[rank1]: KeyError: 'x'\n\
+             Root Cause (first observed failure):\n[0]:\n  rank      : 1 (local_rank: 1)\n  exitcode  : 1 (pid: 4)",
+        );
+        let words = ["rank 1 of train.py", "KeyError: 'x', in f, a.py:3", "the first to fail", "torchrun"];
+        check(&evidence(Ended::Code(1), &said), Cause::Exception, &words);
+        let killed =
+            self::said("Root Cause (first observed failure):\n  rank : 2 (local_rank: 2)\n  exitcode : -9 (pid: 4)");
+        check(&evidence(Ended::Code(1), &killed), Cause::Killed, &["rank 2 of train.py was killed by SIGKILL"]);
+    }
+
+    #[test]
+    fn who_was_asked_to_end_did_not_fail() {
+        let said = said("Traceback (most recent call last):\nKeyboardInterrupt");
+        let asked = Evidence { passed_on: Some(2), ..evidence(Ended::Signal(2), &said) };
+        check(&asked, Cause::Asked, &["SIGINT was passed on"]);
+        let slurm = Evidence { passed_on: Some(15), slurm_job: Some("71"), ..evidence(Ended::Signal(15), &said) };
+        check(&slurm, Cause::JobEnded, &["SIGTERM", "job 71", "scancel"]);
+        let line =
+            self::said("slurmstepd: error: *** JOB 71 ON n1 CANCELLED AT 2026-11-22T21:00:00 DUE TO TIME LIMIT ***");
+        check(&Evidence { said: &line, ..slurm.clone() }, Cause::JobEnded, &["DUE TO TIME LIMIT"]);
+    }
+
+    #[test]
+    fn a_collective_that_ran_into_its_time_limit_is_told_with_its_kind() {
+        let said = said("[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9, OpType=ALLREDUCE)");
+        check(&evidence(Ended::Signal(6), &said), Cause::CollectiveTimeout, &["OpType=ALLREDUCE"]);
+    }
+
+    #[test]
+    fn every_paragraph_fits_a_fact() {
+        let long = format!(
+            "Traceback (most recent call last):\n  File \"a.py\", line 3, in f\nValueError: {}",
+            "x".repeat(5000)
+        );
+        let said = said(&long);
+        let death = Death::of(&Evidence { moment: moment(), ..evidence(Ended::Code(1), &said) }).unwrap();
+        assert!(death.text.len() < gnntop_wire::MAX_TEXT_LEN, "{}", death.text.len());
+    }
+}

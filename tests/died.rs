@@ -1,0 +1,174 @@
+//! Real programs that die, in many ways, under `gnntop run`: the paragraph that says why is printed, is in the recording, and is
+//! in the list. Skipped, and said, without a Python of 3.10 or newer.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::sessions::{Ran, Sessions};
+use serde_json::Value;
+
+/// Steps of its own, then whatever follows.
+const STEPS: &str = "
+import gnntop, time
+for i in range(20):
+    with gnntop.span('work'):
+        time.sleep(0.002)
+    gnntop.step()
+";
+
+fn has_python() -> bool {
+    let version = "import sys; sys.exit(sys.version_info < (3, 10))";
+    let found = Command::new("python3").args(["-c", version]).status().is_ok_and(|status| status.success());
+    if !found {
+        eprintln!("skipped: there is no python3 of 3.10 or newer");
+    }
+    found
+}
+
+/// What a script that published steps died of: as it was printed, with what the recording and the list say.
+struct Death {
+    ran: Ran,
+    cause: Value,
+    text: String,
+    list: String,
+}
+
+fn die(end: &str) -> Option<Death> {
+    if !has_python() {
+        return None;
+    }
+    let sessions = Sessions::new();
+    sessions.file("train.py", format!("{STEPS}{end}").as_bytes());
+    let ran = sessions.run(["run", "--record", "a.gnntop", "--", "python3", "train.py"]);
+    let report = sessions.run(["report", "a.gnntop", "--json"]);
+    let report: Value = serde_json::from_str(&report.out).unwrap_or_else(|error| panic!("{error}: {report:?} {ran:?}"));
+    assert_eq!(report["steps"]["total"], 20, "{report}");
+    let session = &report["session"];
+    let text = session["died"].as_str().unwrap_or_default().to_owned();
+    assert!(ran.err.contains(&text), "{text:?} is printed: {ran:?}");
+    let report = sessions.run(["report", "a.gnntop"]).out;
+    assert_eq!(report.contains("why it died: "), !text.is_empty(), "{report}");
+    Some(Death { cause: session["died_of"].clone(), text, list: sessions.run(["list"]).out, ran })
+}
+
+#[track_caller]
+fn check(end: &str, code: i32, cause: &str, words: &[&str]) {
+    let Some(death) = die(end) else { return };
+    assert_eq!((death.ran.code, &death.cause), (Some(code), &Value::from(cause)), "{} {:?}", death.text, death.ran);
+    words.iter().for_each(|word| assert!(death.text.contains(word), "no {word:?} in {}", death.text));
+    assert!(death.list.split_whitespace().collect::<Vec<_>>().join(" ").contains(&death.text), "{}", death.list);
+}
+
+#[test]
+fn an_exception_that_nobody_catches() {
+    let end = "def collate():\n    raise ValueError('thrown')\ncollate()";
+    check(end, 1, "exception", &["ValueError: thrown, in collate, train.py:8.", "step 20"]);
+}
+
+#[test]
+fn an_exit_in_the_middle() {
+    check("import os; print('that was it', flush=True); os._exit(3)", 3, "exit-code", &["exit code 3", "that was it"]);
+}
+
+#[test]
+fn a_crash_in_native_code() {
+    let end = "import ctypes; time.sleep(0.2); ctypes.string_at(0)";
+    check(end, 139, "crash", &["SIGSEGV", "PYTHONFAULTHANDLER=1"]);
+    let end = "import ctypes, faulthandler; faulthandler.enable()\ndef load(): ctypes.string_at(0)\nload()";
+    check(end, 139, "crash", &["SIGSEGV, in string_at, __init__.py:"]);
+}
+
+#[test]
+fn a_kill_by_somebody_with_the_phase_it_was_in() {
+    let end = "
+import os, signal
+with gnntop.span('backward'):
+    time.sleep(1.6)
+    os.kill(os.getpid(), signal.SIGKILL)
+";
+    check(
+        end,
+        137,
+        "killed",
+        &["killed by SIGKILL", "not the kernel's out-of-memory killer", "It was in backward", "memory"],
+    );
+}
+
+#[test]
+fn a_limit_on_the_address_space() {
+    let end = "
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+x = bytearray(8 << 30)
+";
+    check(end, 1, "memory-refused", &["ran out of memory: MemoryError, in train.py:10", "smaller batch"]);
+}
+
+#[test]
+fn a_full_disk() {
+    check(
+        "open('/dev/full', 'w', buffering=1).write('x\\n')",
+        1,
+        "disk-full",
+        &["No space left on device", "train.py:7"],
+    );
+}
+
+#[test]
+fn who_ends_well_did_not_die() {
+    let Some(death) = die(
+        "import threading, sys\nthread = threading.Thread(target=lambda: sys.exit(5))\nthread.start(); thread.join()",
+    ) else {
+        return;
+    };
+    assert_eq!((death.ran.code, death.cause), (Some(0), Value::Null), "a thread's exit is not the program's");
+}
+
+#[test]
+fn a_program_that_publishes_nothing() {
+    let sessions = Sessions::new();
+    let ran = sessions.run(["run", "--record", "a.gnntop", "--", "sh", "-c", "sleep 0.4; kill -SEGV $$"]);
+    assert!(ran.err.contains("sh crashed in native code with SIGSEGV"), "{ran:?}");
+    let report: Value = serde_json::from_str(&sessions.run(["report", "a.gnntop", "--json"]).out).unwrap();
+    assert_eq!(report["session"]["died_of"], "crash");
+}
+
+/// A control group with this limit below our own, where the system lets us make one.
+struct Group(PathBuf);
+
+impl Group {
+    fn limited_to(bytes: u64) -> Option<Self> {
+        let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+        let path = groups.lines().find_map(|line| line.split_once(":memory:").map(|(_, path)| path))?;
+        let folder = PathBuf::from("/sys/fs/cgroup/memory").join(path.trim_start_matches('/'));
+        let group = Self(folder.join(format!("gnntop-test-{}", std::process::id())));
+        fs::create_dir(&group.0).ok()?;
+        fs::write(group.0.join("memory.limit_in_bytes"), bytes.to_string()).ok()?;
+        Some(group)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn the_limit_of_a_control_group() {
+    let Some(group) = Group::limited_to(256 << 20).filter(|_| has_python()) else {
+        eprintln!("skipped: no control group with a limit on memory can be made here");
+        return;
+    };
+    let sessions = Sessions::new();
+    let end = "\nx = []\nwhile True:\n    x.append(bytearray(b'x' * (8 << 20))); time.sleep(0.005)\n";
+    sessions.file("train.py", format!("{STEPS}{end}").as_bytes());
+    let gnntop = env!("CARGO_BIN_EXE_gnntop");
+    let script = format!("echo $$ > {}/cgroup.procs; exec {gnntop} run -- python3 train.py", group.0.display());
+    let ran = Ran::of(&sessions.program("sh").args(["-c", &script]).output().unwrap());
+    assert_eq!(ran.code, Some(137), "{ran:?}");
+    for word in ["its control group, limited to 256 MiB, ran out of memory, with a peak of ", "smaller batch"] {
+        assert!(ran.err.contains(word), "no {word:?} in {ran:?}");
+    }
+}
