@@ -42,6 +42,8 @@ mod runs;
 mod screen_pty;
 mod screens;
 mod sessions;
+#[cfg(target_os = "linux")]
+mod stacks;
 mod study;
 #[cfg(unix)]
 mod tasks;

@@ -45,6 +45,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -98,6 +99,7 @@ _open: Callable[[bytes, bytes], int] = _nothing
 _fact: Callable[[bytes, bytes], None] = _nothing
 _inferred: Callable[[int, bytes], None] = _nothing
 _track: Callable[[bytes, int], int] = _nothing
+_stacks: Callable[[bytes, int], int] = _nothing
 _batch: Callable[[int, int, int, int, int], None] = _nothing
 _worker_ring: Callable[[bytes, Any, int], int] = _nothing
 _worker_attach: Callable[[bytes], int] = _nothing
@@ -138,6 +140,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
     "_fact": (None, [_TEXT, _TEXT]),
     "_inferred": (None, [_I32, _TEXT]),
     "_track": (_I32, [_TEXT, _I32]),
+    "_stacks": (_I32, [_TEXT, _I32]),
     "_batch": (None, [_I64, _I64, _I64, _I64, _I64]),
     "_worker_ring": (_I32, [_TEXT, _TEXT, _I32]),
     "_worker_attach": (_I32, [_TEXT]),
@@ -183,7 +186,32 @@ def open_session(name: str, facts: dict[str, str] | None = None) -> bool:
 
 def track(name: str, role: int = OTHER) -> bool:
     """Opens a track for the calling thread; whether it records."""
-    return bool(_track(_line(name).encode(), role))
+    is_open = bool(_track(_line(name).encode(), role))
+    if is_open and role == TRAINING:
+        _watch_stacks()
+    return is_open
+
+
+def _watch_stacks() -> None:
+    """Has the calling thread's stack taken when a phase of it takes much longer than usual.
+
+    The library reads this frame and compares what it finds with what is said here.
+    """
+    try:
+        least_ms = int(os.environ.get("GNNTOP_STALL_MS", "50"))
+    except ValueError:
+        least_ms = 50
+    if least_ms > 0:
+        code = sys._getframe().f_code
+        name, file = getattr(code, "co_qualname", code.co_name), code.co_filename
+        for folder in ("site-packages/", "dist-packages/"):
+            if folder in file:
+                file = file.split(folder, 1)[1]
+                break
+        else:
+            file = file.rsplit("/", 1)[-1]
+        line = sys._getframe().f_lineno + 1
+        _stacks(f"{name} ({file}:{line})".encode(), min(least_ms, 86_400_000))
 
 
 def fact(key: str, value: str) -> None:

@@ -91,6 +91,10 @@ enum { GNNTOP_OTHER = 0, GNNTOP_TRAINING = 1, GNNTOP_LOADER = 2 };
  * the same thread changes nothing and returns 1, but where it makes the thread the one that trains. */
 int32_t gnntop_track(const char *name, int32_t role);
 
+/* For Python alone: when a phase of the calling thread takes twice its p99, and `least_ms` at least, its Python stack is taken
+ * and recorded. `frame` is what Python says of the frame that calls, as "NAME (FILE:LINE)". Returns 1 where that is watched. */
+int32_t gnntop_stacks(const char *frame, int32_t least_ms);
+
 /* Ends the calling thread's track before the thread ends. */
 void gnntop_track_end(void);
 

@@ -3,13 +3,14 @@
 
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char};
+use std::time::Duration;
 
 use gnntop_probe::{BatchShape, NameKind, TrackRole, after};
 
 use crate::early::Event;
 use crate::session::Status;
 use crate::silence::guarded;
-use crate::{names, session, silence, thread, warning, worker};
+use crate::{names, session, silence, stacks, thread, warning, worker};
 
 /// The version of the interface.
 const ABI: i32 = 1;
@@ -140,6 +141,24 @@ pub unsafe extern "C" fn gnntop_track(name: *const c_char, role: i32) -> i32 {
             _ => TrackRole::Other,
         };
         i32::from(thread::with(false, |thread| thread.track(&name, role)))
+    })
+}
+
+/// # Safety
+/// `expected` is NULL or a C string. The calling thread may call CPython.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gnntop_stacks(expected: *const c_char, least_ms: i32) -> i32 {
+    guarded(0, || {
+        // SAFETY: as the caller promises.
+        let expected = unsafe { text(expected) };
+        let least = Duration::from_millis(u64::try_from(least_ms).unwrap_or(0));
+        match stacks::watch(&expected, least) {
+            Ok(()) => 1,
+            Err(why) => {
+                session::fact("stacks", &format!("none: {why}"));
+                0
+            }
+        }
     })
 }
 

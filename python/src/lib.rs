@@ -4,7 +4,7 @@
 //! means is in the header; here is how it comes about: `abi` takes what C gives and lets nothing unwind, `builtins` makes
 //! functions of Python's own of what is called at every step, `thread` holds what a thread has open and decides where its
 //! events go, `early` keeps them until there is a session, `worker` sends them to the parent process, `session` is the one
-//! session of the process, `names` its names. `cuda` times a GPU, and `nccl` has what NCCL tells of the ranks.
+//! session of the process, `names` its names. `stacks` says where the training thread is when it takes too long. `cuda` times a GPU, and `nccl` has what NCCL tells of the ranks.
 
 mod abi;
 mod builtins;
@@ -14,6 +14,7 @@ mod names;
 mod nccl;
 mod session;
 mod silence;
+mod stacks;
 mod thread;
 mod warning;
 mod worker;

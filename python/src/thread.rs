@@ -9,6 +9,7 @@ use gnntop_probe::{BatchShape, Span, Track, TrackRole};
 
 use crate::early::{Early, Event};
 use crate::session::{self, Status};
+use crate::stacks::overdue;
 use crate::worker::Attached;
 use crate::{names, worker};
 
@@ -159,6 +160,9 @@ impl Thread {
     pub(crate) fn begin(&mut self, name: i32) -> i32 {
         let depth = self.depth;
         self.depth += 1;
+        if depth == 0 && self.is_training {
+            overdue::enter(name);
+        }
         if depth == self.open.len() && depth < MAX_OPEN {
             let span = self.open_span(name);
             self.open.push(span);
@@ -195,6 +199,9 @@ impl Thread {
     pub(crate) fn end(&mut self) {
         let Some(depth) = self.depth.checked_sub(1) else { return };
         self.depth = depth;
+        if depth == 0 && self.is_training {
+            overdue::enter(0);
+        }
         if depth < self.open.len()
             && let Some(Open::Kept { name, begin }) = self.open.pop()
             && name != 0

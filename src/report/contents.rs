@@ -17,6 +17,7 @@ use super::sections::noted::{self, NotedStep};
 use super::sections::percentile_curve::PercentileCurve;
 use super::sections::ranks::RunReport;
 use super::sections::session::Session;
+use super::sections::stacks::Stacks;
 use super::sections::steps::Steps;
 use super::sections::trace::{self, TracePoint};
 use gnntop_analysis::findings::{self, Findings, Judgement};
@@ -66,6 +67,8 @@ pub struct Report {
     pub spans: Vec<SpanLine>,
     /// Marks by their text, those that took longest first. Over the whole session, whichever steps are left out.
     pub marks: Vec<MarkLine>,
+    /// Where the program was while a phase took too long, over the whole session; `null` where no stack was taken.
+    pub stacks: Option<Stacks>,
     /// Work per second of the steps' wall time.
     pub throughput: Throughput,
     /// The program's own counters over the whole session, whichever steps are left out.
@@ -110,6 +113,7 @@ impl Report {
             percentile_curve: PercentileCurve::of(statistics.period()),
             spans: durations::span_lines(store, options),
             marks: MarkLine::all(store),
+            stacks: Stacks::of(store),
             throughput: statistics.throughput(),
             counters: Counter::all(store),
             not_measured: not_measured(store, statistics, &memory),

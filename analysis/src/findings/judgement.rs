@@ -7,6 +7,7 @@ use super::bottleneck::Verdict;
 use super::checks;
 use super::evidence::Evidence;
 use super::finding::{Finding, Findings, Kind, Severity};
+use super::stacks;
 use crate::figures::{counted, percent};
 use crate::store::Store;
 
@@ -33,7 +34,7 @@ impl Judgement {
         let first = rows().next().map_or(0, |row| row.ordinal());
         let end = rows().next_back().map_or(0, |row| row.ordinal() + 1);
         let verdict = Verdict::of_evidence(&evidence);
-        Self { verdict, findings: checks::findings(&evidence), ordinals: first..end }
+        Self { verdict, findings: stacks::locate(checks::findings(&evidence), store), ordinals: first..end }
     }
 
     /// The same, with what was found over the ranks of the run.

@@ -27,6 +27,7 @@ mod ranks;
 mod robust;
 mod shape;
 mod signals;
+mod stacks;
 pub mod sweep;
 mod watch;
 

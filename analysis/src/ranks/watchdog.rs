@@ -96,6 +96,8 @@ pub struct Stuck {
     pub for_ns: Option<u64>,
     /// The step that it is in, as the program counts; 0 where that is not known.
     pub step: u64,
+    /// Where in the program it is, by the newest stack that was taken meanwhile.
+    pub place: Option<String>,
 }
 
 /// A run that does not advance.
@@ -134,19 +136,19 @@ impl Hang {
     /// Who waits for those that hold them up, and in what: first those that wait for them themselves.
     fn waiting_words(&self) -> String {
         let whom = if self.holding.len() == 1 { "it" } else { "them" };
-        let mut places: Vec<(&str, Vec<String>)> = Vec::new();
+        let mut places: Vec<(String, Vec<String>)> = Vec::new();
         for stuck in &self.waiting {
-            let first = places.first().map_or("", |place| place.0);
+            let at = stuck.place.as_ref().map(|place| format!(", at {place}")).unwrap_or_default();
             let place = match &stuck.doing {
-                Doing::Together(name) | Doing::Neighbour(name) => name,
-                _ => first,
+                Doing::Together(name) | Doing::Neighbour(name) => format!("{name}{at}"),
+                _ => places.first().map(|place| place.0.clone()).unwrap_or_default(),
             };
             match places.iter_mut().find(|(known, _)| *known == place) {
                 Some((_, ranks)) => ranks.push(stuck.rank.to_string()),
                 None => places.push((place, vec![stuck.rank.to_string()])),
             }
         }
-        let words = |(at, (place, ranks)): (usize, &(&str, Vec<String>))| {
+        let words = |(at, (place, ranks)): (usize, &(String, Vec<String>))| {
             let (word, wait) = if ranks.len() == 1 { ("rank", "waits") } else { ("ranks", "wait") };
             let (ranks, place) =
                 (listed(ranks, ", "), if place.is_empty() { String::new() } else { format!(" in {place}") });
@@ -184,7 +186,8 @@ impl Stuck {
             Doing::Data(Some(loader)) => format!(" ({loader})"),
             _ => String::new(),
         };
-        format!("rank {} {}{time}{step}{loader}", self.rank, self.doing.words())
+        let place = self.place.as_ref().map(|place| format!(", in {place}")).unwrap_or_default();
+        format!("rank {} {}{time}{step}{place}{loader}", self.rank, self.doing.words())
     }
 }
 
@@ -292,7 +295,13 @@ fn stuck(ranks: &Ranks<'_>, rank: &Rank<'_>) -> Stuck {
     };
     let step = open.map(|open| open.step.0).filter(|step| *step > 0).unwrap_or(next);
     let step = if doing.is_absent() { next } else { step };
-    Stuck { rank: rank.place.rank, doing, for_ns: Some(for_ns), step }
+    Stuck { rank: rank.place.rank, place: place(store, for_ns), doing, for_ns: Some(for_ns), step }
+}
+
+/// Where in the program a rank has been for so long.
+fn place(store: &Store, for_ns: u64) -> Option<String> {
+    let since_ns = store.now_ns().saturating_sub(for_ns);
+    store.place_of_stack(store.stacks().last().filter(|stack| stack.t_ns >= since_ns)?)
 }
 
 /// What an open span says that its rank is at.
@@ -320,7 +329,7 @@ fn loader(store: &Store) -> Option<String> {
 fn missing(ranks: &Ranks<'_>) -> Vec<Stuck> {
     const MOST: usize = 64;
     let unheard = (0..ranks.expected()).filter(|rank| ranks.get(*rank).is_none()).take(MOST);
-    unheard.map(|rank| Stuck { rank, doing: Doing::Missing, for_ns: None, step: 0 }).collect()
+    unheard.map(|rank| Stuck { rank, doing: Doing::Missing, for_ns: None, step: 0, place: None }).collect()
 }
 
 /// The usual step of the rank whose is longest; `None` where none has done enough of them.

@@ -13,11 +13,14 @@ use super::signals::meters::Meters;
 use super::signals::signal::{CounterSeries, Counters, Signals};
 use super::spans::by_name::{SpanStatistics, Spans};
 use super::spans::distribution::Distribution;
+use super::stacks::Stacks;
 use super::steps::device::DeviceTime;
 use super::steps::statistics::StepStatistics;
 use super::steps::table::StepTable;
 use super::tracks::{Track, Tracks};
 
+/// Stacks are kept for a part of the marks.
+const STACKS_SHARE: usize = 8;
 /// A device's steps are kept for a part of the host's.
 const DEVICE_SHARE: usize = 4;
 /// An open span is shown for this long after the publisher last said that it is open.
@@ -38,6 +41,7 @@ pub struct Store {
     pub(super) meters: Meters,
     pub(super) counters: Counters,
     pub(super) marks: Marks,
+    pub(super) stacks: Stacks,
     pub(super) memory: Memory,
     pub(super) losses: Losses,
     /// Steps that are kept of a device.
@@ -71,6 +75,7 @@ impl Store {
             meters: Meters::default(),
             counters: Counters::new(limits.counters, limits.series_points),
             marks: Marks::new(limits.marks),
+            stacks: Stacks::new(limits.marks / STACKS_SHARE),
             memory: Memory::new(limits.allocations, limits.series_points),
             losses: Losses::default(),
             first_ns: None,
@@ -193,6 +198,11 @@ impl Store {
     /// Named instants.
     pub fn marks(&self) -> &Marks {
         &self.marks
+    }
+
+    /// Stacks that were taken while a phase took too long, the newest ones.
+    pub fn stacks(&self) -> &Stacks {
+        &self.stacks
     }
 
     /// What the program's allocator told.

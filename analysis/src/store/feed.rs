@@ -14,6 +14,7 @@ use super::instants::Instant;
 use super::signals::series::Series;
 use super::signals::signal::Signal;
 use super::spans::lanes::Lane;
+use super::stacks;
 use super::steps::device::DeviceTime;
 use super::steps::row::Period;
 use super::steps::tiling::{Tiled, Tiling};
@@ -32,6 +33,8 @@ struct BlockState {
     lane_capacity: usize,
     /// Its thread is a loader's.
     is_ahead: bool,
+    /// Its marks are the frames of stacks.
+    is_of_stacks: bool,
     open: Option<Open>,
     last_ns: u64,
     /// When the first span or step of the block began, which is before its first event.
@@ -169,6 +172,7 @@ impl Store {
             lane: track.lane.take(),
             lane_capacity,
             is_ahead: track.role == TrackRole::Loader,
+            is_of_stacks: track.role == TrackRole::Other && track.text.starts_with(stacks::TRACK),
             open: track.open.take(),
             last_ns: track.last_ns.unwrap_or(0),
             begin_ns: u64::MAX,
@@ -314,6 +318,9 @@ impl Store {
             Event::Allocation(allocation) => {
                 self.memory.add_allocation(track, allocation);
                 true
+            }
+            Event::Mark(Mark { name, t_ns, value }) if state.is_of_stacks => {
+                self.stacks.push(name, t_ns, value.unwrap_or(f64::NAN))
             }
             Event::Mark(Mark { name, t_ns, value }) => {
                 self.marks.push(Instant { track, name, t_ns, value });

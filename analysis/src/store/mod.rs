@@ -14,6 +14,7 @@
 //!                                            ├─ signals/     series of readings ─▶ resampled for charts; energy counters as curves
 //!                                            ├─ memory/      allocations; trends
 //!                                            ├─ instants.rs  marks
+//!                                            ├─ stacks.rs    where the program was when it took too long
 //!                                            └─ losses.rs    what is missing
 //!                    derived/ ─▶ what is worked out of all that when asked: hardware as people read it, marks by their text, memory growth,
 //!                                device memory, throughput, energy under assumptions
@@ -34,6 +35,7 @@ mod memory;
 mod session;
 mod signals;
 mod spans;
+mod stacks;
 mod steps;
 #[cfg(test)]
 mod tests;
@@ -44,6 +46,7 @@ pub use derived::device_memory::DeviceMemory;
 pub use derived::growth::{Growth, GrowthOf};
 pub use derived::hardware::{Absence, CpuUse, Hardware, HardwareValue, RATE_WINDOW_NS};
 pub use derived::marks::{MarksOfText, place_in_words};
+pub use derived::stacks::StackTree;
 pub use derived::throughput::Throughput;
 pub use ids::phases::{GAP, MAX_PHASES, Phase, PhaseSlot};
 pub use instants::{Instant, Marks};
@@ -58,6 +61,7 @@ pub use signals::signal::{CounterSeries, Signal, SignalOrigin, Signals};
 pub use spans::by_name::SpanStatistics;
 pub use spans::distribution::{Distribution, LONGEST_NS, SIGNIFICANT_DIGITS};
 pub use spans::lanes::{Busy, Lane, LaneBox, Reduced};
+pub use stacks::{Stack, Stacks};
 pub use steps::columns::StepColumn;
 pub use steps::device::DeviceTime;
 pub use steps::measure::Measure;

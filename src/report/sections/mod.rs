@@ -16,5 +16,6 @@ pub(in crate::report) mod noted;
 pub(in crate::report) mod percentile_curve;
 pub(in crate::report) mod ranks;
 pub(in crate::report) mod session;
+pub(in crate::report) mod stacks;
 pub(in crate::report) mod steps;
 pub(in crate::report) mod trace;

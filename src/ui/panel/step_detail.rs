@@ -17,7 +17,7 @@ use crate::ui::sheet::{Sheet, clip};
 use crate::ui::theme::PhaseLook;
 use gnntop_analysis::energy::Scope;
 use gnntop_analysis::figures::{count, difference, duration, elapsed, quantity};
-use gnntop_analysis::store::{Phase, StepRow, Total};
+use gnntop_analysis::store::{Phase, Stack, StepRow, Total};
 
 /// Columns before a phase's name.
 const SWATCH: u16 = 6;
@@ -37,6 +37,9 @@ const CLOCK_FACTS: usize = 2;
 /// Findings that a step's detail names; a step seldom has more than two.
 const FINDINGS_MOST: usize = 4;
 
+/// Stacks that a step's detail tells.
+const STACKS_MOST: usize = 3;
+
 /// Rows that the step bars above the detail need to say something.
 const BARS_LEAST: u16 = 6;
 
@@ -55,7 +58,9 @@ fn rows(scene: &Scene<'_>) -> u16 {
     let found = ordinal.map_or(0, |ordinal| scene.app.findings().at_step(ordinal).take(FINDINGS_MOST).count());
     let clocks = scene.app.phases().timed_device().map_or(0, |_| CLOCK_FACTS);
     let inferred = inferred(scene).count();
-    u16::try_from(scene.store.phases().len() + found + inferred + FACTS + clocks + 1).unwrap_or(u16::MAX)
+    let row = ordinal.and_then(|ordinal| scene.store.steps().known_row(ordinal));
+    let stacks = row.map_or(0, |row| stacks(scene, &row).len());
+    u16::try_from(scene.store.phases().len() + found + stacks + inferred + FACTS + clocks + 1).unwrap_or(u16::MAX)
 }
 
 /// A line of the detail.
@@ -142,6 +147,9 @@ fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<DetailRow<'a>> {
     for text in found(scene, row) {
         fact("found", Some(text));
     }
+    for text in stacks(scene, row) {
+        fact("stack", Some(text));
+    }
     for (phase, how) in inferred(scene) {
         fact("* inferred", Some(format!("{phase}: {how}")));
     }
@@ -171,6 +179,17 @@ fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<DetailRow<'a>> {
 fn inferred<'a>(scene: &Scene<'a>) -> impl Iterator<Item = (&'a str, &'a str)> {
     let store = scene.store;
     store.phases().iter().filter_map(move |phase| Some((phase.text.as_str(), store.session().inferred(&phase.text)?)))
+}
+
+/// Where the program was in the step when a phase took too long, each stack from the innermost frame outwards.
+fn stacks(scene: &Scene<'_>, row: &StepRow<'_>) -> Vec<String> {
+    let store = scene.store;
+    let told = |stack: &Stack| {
+        let after = duration(stack.t_ns.saturating_sub(row.period_start_ns()));
+        let frames: Vec<&str> = stack.frames.iter().map(|frame| store.name(*frame)).collect();
+        format!("after {after}: {}", frames.join(scene.theme.text(" ← ", " < ")))
+    };
+    store.stacks().within(row.period_start_ns()..row.end_ns()).take(STACKS_MOST).map(told).collect()
 }
 
 /// A step's phases by a clock, in words.

@@ -5,4 +5,5 @@ pub mod energy;
 pub mod growth;
 pub mod hardware;
 pub mod marks;
+pub mod stacks;
 pub mod throughput;

@@ -1,0 +1,126 @@
+//! Where CPython keeps what is read. From 3.13 on it says so itself, in `_Py_DebugOffsets` at the beginning of `_PyRuntime`, which
+//! debuggers read. For 3.11 and 3.12, whose layouts did not change within a minor version, the offsets are those of their headers
+//! (`Include/cpython/pystate.h`, `Include/cpython/code.h`, `Include/internal/pycore_frame.h`) on 64-bit machines.
+
+use std::ffi::CStr;
+
+use super::memory::{self, Address};
+
+/// Offsets within CPython's structures, in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// In a thread's state, of the pointer to its innermost frame...
+    pub(super) frame_of_thread: usize,
+    /// ...or, where there is another structure in between, in that one.
+    pub(super) frame_of_c_frame: Option<usize>,
+    pub(super) previous: usize,
+    pub(super) executable: usize,
+    pub(super) instruction: usize,
+    pub(super) owner: usize,
+    pub(super) filename: usize,
+    pub(super) name: usize,
+    pub(super) linetable: usize,
+    pub(super) first_line: usize,
+    pub(super) bytecode: usize,
+    pub(super) text_len: usize,
+    pub(super) text: usize,
+    pub(super) bytes_len: usize,
+    pub(super) bytes: usize,
+}
+
+const V3_11: Layout = Layout {
+    frame_of_thread: 56,
+    frame_of_c_frame: Some(8),
+    previous: 48,
+    executable: 32,
+    instruction: 56,
+    owner: 69,
+    filename: 112,
+    name: 128,
+    linetable: 136,
+    first_line: 72,
+    bytecode: 184,
+    text_len: 16,
+    text: 48,
+    bytes_len: 16,
+    bytes: 32,
+};
+const V3_12: Layout = Layout {
+    frame_of_c_frame: Some(0),
+    previous: 8,
+    executable: 0,
+    owner: 70,
+    first_line: 68,
+    bytecode: 192,
+    text: 40,
+    ..V3_11
+};
+
+/// Where in `_Py_DebugOffsets` the offsets are.
+struct Table {
+    thread_frame: usize,
+    /// `previous`, `executable`, `instr_ptr` follow one another.
+    previous: usize,
+    owner: usize,
+    /// `filename`, `name`, `qualname`, `linetable`, `firstlineno` follow one another.
+    filename: usize,
+    bytecode: usize,
+    /// `ob_size`, `ob_sval` follow one another.
+    bytes_len: usize,
+    /// `length`, `asciiobject_size` follow one another.
+    text_len: usize,
+}
+
+const T3_13: Table =
+    Table { thread_frame: 184, previous: 232, owner: 264, filename: 280, bytecode: 344, bytes_len: 520, text_len: 552 };
+const T3_14: Table =
+    Table { thread_frame: 208, previous: 256, owner: 288, filename: 320, bytecode: 384, bytes_len: 600, text_len: 632 };
+
+impl Layout {
+    /// That of the Python in this process; `None` for one that is not known.
+    pub(super) fn of_this_process() -> Option<Self> {
+        if !cfg!(all(target_os = "linux", target_pointer_width = "64")) {
+            return None;
+        }
+        // `const unsigned long Py_Version`, since 3.11.
+        let version = memory::word(symbol(c"Py_Version")?)?;
+        match (version >> 24, (version >> 16) & 0xFF) {
+            (3, 11) => Some(V3_11),
+            (3, 12) => Some(V3_12),
+            (3, 13) => Self::of_table(symbol(c"_PyRuntime")?, &T3_13),
+            (3, 14) => Self::of_table(symbol(c"_PyRuntime")?, &T3_14),
+            _ => None,
+        }
+    }
+
+    fn of_table(runtime: Address, table: &Table) -> Option<Self> {
+        if memory::bytes(runtime, 8)? != b"xdebugpy" {
+            return None;
+        }
+        let at = |place: usize| memory::word(runtime + place).filter(|offset| *offset < 1 << 16);
+        Some(Self {
+            frame_of_thread: at(table.thread_frame)?,
+            frame_of_c_frame: None,
+            previous: at(table.previous)?,
+            executable: at(table.previous + 8)?,
+            instruction: at(table.previous + 16)?,
+            owner: at(table.owner)?,
+            filename: at(table.filename)?,
+            name: at(table.filename + 16)?,
+            linetable: at(table.filename + 24)?,
+            first_line: at(table.filename + 32)?,
+            bytecode: at(table.bytecode)?,
+            text_len: at(table.text_len)?,
+            text: at(table.text_len + 8)?,
+            bytes_len: at(table.bytes_len)?,
+            bytes: at(table.bytes_len + 8)?,
+        })
+    }
+}
+
+/// The address of something that the process exports; `None` where it has no such thing.
+pub(super) fn symbol(name: &CStr) -> Option<Address> {
+    // SAFETY: the call only looks the name up in what is loaded.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;
+    Some(found).filter(|address| *address != 0)
+}

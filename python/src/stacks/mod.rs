@@ -1,0 +1,21 @@
+//! Where a Python program is when it takes too long: the stack of the training thread, read from within the process by another
+//! thread, without the GIL, without a signal, and without stopping anybody.
+//!
+//! ```text
+//! memory.rs   reads of this process's memory that fail where others would crash
+//! layout.rs   where CPython keeps what is read, by its version
+//! frames.rs   the frames of a thread, with file and line
+//! overdue.rs  how long phases usually take, and since when the one that runs now has run
+//! watch.rs    the thread that looks, and records
+//! ```
+//!
+//! A thread that runs on while it is read may be seen torn; the chain is then read again, and what cannot be read ends it.
+//! Before anything is watched, the calling thread's own stack is read and compared with what Python says of it.
+
+mod frames;
+mod layout;
+mod memory;
+pub(crate) mod overdue;
+mod watch;
+
+pub(crate) use watch::watch;

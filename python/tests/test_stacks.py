@@ -1,0 +1,117 @@
+"""Where a training is when it takes too long or hangs, and which rank failed first."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from programs import GNNTOP, REACH, TORCHRUN, environment, recorded, report, run
+
+pytestmark = [
+    pytest.mark.skipif(not GNNTOP.exists(), reason=f"no {GNNTOP}: cargo build"),
+    pytest.mark.skipif(not (3, 11) <= sys.version_info < (3, 15), reason="stacks are read of Python 3.11 to 3.14"),
+]
+
+COLLATE = """
+import time
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+calls = 0
+def tokenize(batch):
+    global calls
+    calls += 1
+    if calls % 40 == 0:
+        time.sleep(0.4)
+    return torch.stack(batch)
+
+def collate(batch):
+    return tokenize(batch)
+
+torch.manual_seed(0)
+model = nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+for batch in DataLoader(torch.randn(480, 8), batch_size=4, collate_fn=collate):
+    optimizer.zero_grad()
+    loss = model(batch).square().mean()
+    loss.backward()
+    optimizer.step()
+    print(loss.item().hex())
+"""
+
+RANKS = """
+import os, sys, time
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+def save_checkpoint():
+    time.sleep(14)
+
+def load(step):
+    if step == 20 and dist.get_rank() == 1:
+        raise ValueError("bad graph")
+
+def main(what):
+    dist.init_process_group("gloo")
+    model = DistributedDataParallel(nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+    for step in range(60):
+        if what == "fail":
+            load(step)
+        optimizer.zero_grad()
+        model(torch.randn(4, 8)).mean().backward()
+        optimizer.step()
+    if what == "hang":
+        if dist.get_rank() == 1:
+            save_checkpoint()
+        dist.barrier()
+    dist.destroy_process_group()
+
+main(sys.argv[1])
+"""
+
+
+def ranks(what: str, directory: Path) -> tuple[subprocess.CompletedProcess[str], Path]:
+    """Two ranks under gnntop, whose output is the program's."""
+    script, recording = directory / "train.py", directory / "run.gnntop"
+    script.write_text(RANKS)
+    command = [str(GNNTOP), "run", "--plain", "--record", str(recording), "--", *TORCHRUN, str(script), what]
+    variables = environment(directory / "sessions") | REACH
+    return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=300), recording
+
+
+def test_a_slow_collate_is_named_and_the_losses_stay_the_same(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(COLLATE)
+    alone = run([sys.executable, str(script)], tmp_path / "alone")
+    watched, recording = recorded([sys.executable, str(script)], tmp_path / "watched")
+    assert (watched.code, watched.out, watched.err) == (0, alone.out, alone.err)
+    seen = report(recording)
+    places = dict(seen["stacks"]["places"])
+    assert max(places, key=lambda place: places[place]) == "tokenize (train.py:12), under collate (train.py:16)"
+    evidence = [line for finding in seen["findings"]["found"] for line in finding["evidence"]]
+    assert any("taken there: in tokenize (train.py:12), under collate" in line for line in evidence), evidence
+
+
+def test_a_rank_that_the_others_wait_for_is_named_with_its_line(tmp_path: Path) -> None:
+    done, _ = ranks("hang", tmp_path)
+    assert done.returncode == 0, done.stderr
+    hang = next((line for line in done.stdout.splitlines() if "nothing advances" in line), "")
+    for words in ("rank 1", "save_checkpoint (train.py:9), under main (train.py:27)", "main (train.py:28)"):
+        assert words in hang, done.stdout
+
+
+def test_the_rank_that_failed_first_is_told_from_those_that_torchrun_ended(tmp_path: Path) -> None:
+    done, recording = ranks("fail", tmp_path)
+    assert done.returncode == 1
+    session = report(recording)["session"]
+    assert session["died_of"] == "exception", done.stderr
+    ended = "rank 1 of torchrun ended by an exception: ValueError: bad graph, in load, train.py:13"
+    for words in (ended, "torchrun says"):
+        assert words in session["died"], session
+        assert words in done.stderr, done.stderr

@@ -1,0 +1,65 @@
+//! Where the program was while a phase took too long: the stacks merged, with the share of each place.
+
+use serde::Serialize;
+
+use gnntop_analysis::figures::{count, percent};
+use gnntop_analysis::store::{StackTree, Store};
+
+/// Stacks that are told one by one, at most: the most frequent.
+const MOST: usize = 50;
+/// Places with a smaller share are left out of the tree for people...
+const LEAST_SHARE: f64 = 0.05;
+/// ...and so are lines beyond these.
+const LINES_MOST: usize = 40;
+
+/// Stacks taken while a phase of the training thread took twice its p99, and 50 ms at least.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Stacks {
+    /// How many are kept.
+    pub taken: u64,
+    /// Places in the program, the innermost frame of its own files and the one under which it was called, with how many stacks
+    /// were there; the most frequent first.
+    pub places: Vec<(String, u64)>,
+    /// Different stacks, frames from the innermost on, with how many are like it; the most frequent first.
+    pub stacks: Vec<(Vec<String>, u64)>,
+    /// The tree for people.
+    #[serde(skip)]
+    pub tree: Vec<String>,
+}
+
+impl Stacks {
+    /// What the store holds; `None` without any.
+    pub(in crate::report) fn of(store: &Store) -> Option<Self> {
+        let all = store.stacks();
+        let taken = all.iter().len() as u64;
+        if taken == 0 {
+            return None;
+        }
+        let mut places = store.places_of_stacks(all.iter());
+        places.truncate(MOST);
+        let mut stacks: Vec<(Vec<String>, u64)> = Vec::new();
+        for stack in all.iter() {
+            let frames: Vec<String> = stack.frames.iter().map(|frame| store.name(*frame).to_owned()).collect();
+            match stacks.iter_mut().find(|(known, _)| *known == frames) {
+                Some((_, times)) => *times += 1,
+                None => stacks.push((frames, 1)),
+            }
+        }
+        stacks.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+        stacks.truncate(MOST);
+        let lines = StackTree::of(all.iter()).lines(LEAST_SHARE);
+        let line = |(depth, share, frame): (usize, f64, _)| {
+            format!("{:>6}  {}{}", percent(share), "  ".repeat(depth), store.name(frame))
+        };
+        let tree = lines.into_iter().take(LINES_MOST).map(line).collect();
+        Some(Self { taken, places, stacks, tree })
+    }
+}
+
+/// Writes the section for people.
+pub(in crate::report) fn write(out: &mut String, stacks: Option<&Stacks>) {
+    let Some(stacks) = stacks else { return };
+    out.push_str(&format!("stacks  {} taken while a phase took too long\n", count(stacks.taken)));
+    stacks.tree.iter().for_each(|line| out.push_str(&format!("{line}\n")));
+    out.push('\n');
+}

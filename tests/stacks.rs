@@ -1,0 +1,115 @@
+//! Where a Python program is when it takes too long: real programs under `gnntop run`, whose recordings name the line. Skipped,
+//! and said, where there is no Python of 3.11 to 3.14.
+
+use std::process::Command;
+
+use crate::sessions::{Ran, Sessions};
+use serde_json::Value;
+
+fn has_python() -> bool {
+    let version = "import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))";
+    let found = Command::new("python3").args(["-c", version]).status().is_ok_and(|status| status.success());
+    if !found {
+        eprintln!("skipped: there is no python3 of 3.11 to 3.14");
+    }
+    found
+}
+
+/// Runs forty short steps of `work`, then what `body` does in a step; gives the report, and what the program printed.
+fn stacks(head: &str, body: &str, environment: &[(&str, &str)]) -> Option<(Value, String)> {
+    if !has_python() {
+        return None;
+    }
+    let script = format!(
+        "import gnntop, time\n{head}\nfor i in range(40):\n    with gnntop.span('work'):\n        time.sleep(0.002)\n    \
+         gnntop.step()\nwith gnntop.span('work'):\n    {body}\ngnntop.step()\n"
+    );
+    let sessions = Sessions::new();
+    sessions.file("train.py", script.as_bytes());
+    let mut command = sessions.gnntop(["run", "--record", "a.gnntop", "--", "python3", "train.py"]);
+    let ran = Ran::of(&command.envs(environment.iter().copied()).output().unwrap());
+    let logs = std::fs::read_dir(sessions.path()).unwrap().map(|entry| entry.unwrap().path());
+    let log = logs.filter(|path| path.extension().is_some_and(|of| of == "log")).max().unwrap();
+    let said = std::fs::read_to_string(log).unwrap();
+    assert_eq!(ran.code, Some(0), "{ran:?} {said}");
+    let report = sessions.run(["report", "a.gnntop", "--json"]);
+    let report: Value = serde_json::from_str(&report.out).unwrap_or_else(|error| panic!("{error}: {report:?}"));
+    assert_eq!(report["steps"]["total"], 41, "{report}");
+    let text = sessions.run(["report", "a.gnntop"]).out;
+    assert_eq!(text.contains("taken while a phase took too long"), !report["stacks"].is_null(), "{text}");
+    Some((report, said))
+}
+
+#[track_caller]
+fn named(head: &str, body: &str, place: &str) {
+    let Some((report, _)) = stacks(head, body, &[]) else { return };
+    let places = report["stacks"]["places"].to_string();
+    assert!(places.contains(place), "no {place:?} in {places}; facts {}", report["session"]["facts"]);
+}
+
+#[test]
+fn the_line_of_a_sleep_is_named_with_its_caller() {
+    let head = "def tokenize(text):\n    time.sleep(0.4)\n    return text\ndef collate(batch):\n    return [tokenize(x) for x in batch]";
+    named(head, "collate(['a'])", "tokenize (train.py:3), under ");
+}
+
+#[test]
+fn a_stack_comes_while_native_code_holds_the_gil() {
+    // PyDLL keeps the lock for the whole call.
+    let head = "import ctypes\nlibc = ctypes.PyDLL(None)\ndef locked():\n    libc.usleep(400_000)";
+    named(head, "locked()", "locked (train.py:5)");
+}
+
+#[test]
+fn a_read_from_a_pipe_that_nobody_writes_to() {
+    let head = "import os, threading\nread, write = os.pipe()\ndef load():\n    return os.read(read, 1)";
+    named(head, "threading.Timer(0.4, os.write, (write, b'x')).start(); load()", "load (train.py:5)");
+}
+
+#[test]
+fn a_recursion_of_five_hundred_calls() {
+    let head = "def deep(n):\n    if n == 0:\n        return time.sleep(0.4)\n    return deep(n - 1)";
+    let Some((report, _)) = stacks(head, "deep(500)", &[]) else { return };
+    let frames = report["stacks"]["stacks"][0][0].to_string();
+    assert!(frames.contains("deep (train.py:4)") && frames.contains("frames more)"), "{frames}");
+    assert!(frames.contains("<module> (train.py:11)"), "the outermost frames are there: {frames}");
+}
+
+#[test]
+fn two_hundred_threads_and_the_programs_own_handlers_of_signals() {
+    let head = "
+import signal, threading
+seen = []
+for number in (signal.SIGUSR1, signal.SIGALRM, signal.SIGPROF):
+    signal.signal(number, lambda number, frame: seen.append(number))
+stop = threading.Event()
+threads = [threading.Thread(target=stop.wait) for _ in range(200)]
+[thread.start() for thread in threads]
+def busy():
+    end = time.monotonic() + 0.4
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    while time.monotonic() < end:
+        pass
+    stop.set()
+    print(seen)
+";
+    let Some((report, said)) = stacks(head, "busy()", &[]) else { return };
+    assert!(report["stacks"]["places"].to_string().contains("busy (train.py:1"), "{report}");
+    assert_eq!(said, "[14]\n", "its own signal came once, and none of ours");
+}
+
+#[test]
+fn a_child_by_fork_is_left_alone() {
+    let head = "import os\ndef wait():\n    child = os.fork()\n    if child == 0:\n        time.sleep(0.3)\n        os._exit(7)\n    print(os.waitpid(child, 0)[1] >> 8)";
+    let Some((report, said)) = stacks(head, "wait()", &[]) else { return };
+    assert!(report["stacks"]["places"].to_string().contains("wait (train.py:8)"), "{report}");
+    assert_eq!(said, "7\n");
+}
+
+#[test]
+fn nothing_is_taken_while_nothing_is_overdue_or_where_it_is_turned_off() {
+    let Some((report, _)) = stacks("", "time.sleep(0.3)", &[("GNNTOP_STALL_MS", "10000")]) else { return };
+    assert_eq!(report["stacks"], Value::Null, "{report}");
+    let (report, _) = stacks("", "time.sleep(0.3)", &[("GNNTOP_STALL_MS", "0")]).unwrap();
+    assert_eq!(report["stacks"], Value::Null, "{report}");
+}
