@@ -4,7 +4,7 @@ use signal_hook::low_level::signal_name;
 
 use super::cause::Cause;
 use super::diagnosis;
-use super::evidence::{Ended, Evidence, Growth, Moment};
+use super::evidence::{Evidence, Growth, Moment};
 use gnntop_analysis::figures::{bytes, count, duration};
 
 /// Why a program died.
@@ -69,7 +69,7 @@ fn headline(cause: Cause, evidence: &Evidence<'_>) -> String {
             let line = said
                 .last_line
                 .as_ref()
-                .map(|line| format!(" Its last line: {}", line.chars().take(160).collect::<String>()));
+                .map(|line| format!(" Its last line: \"{}\".", line.chars().take(160).collect::<String>()));
             format!(
                 "{who} ended itself with exit code {code}, without an exception in its output.{}",
                 line.unwrap_or_default()
@@ -213,6 +213,7 @@ fn advice(cause: Cause, evidence: &Evidence<'_>) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::evidence::Ended;
     use super::super::kernel::MemoryFigures;
     use super::super::output::Said;
     use super::*;
