@@ -23,7 +23,8 @@ pub(super) fn cause(evidence: &Evidence<'_>) -> Option<Cause> {
         return Some(if evidence.slurm_job.is_some() { Cause::JobEnded } else { Cause::Asked });
     }
     let memory = evidence.memory;
-    let has_kernel_killed = memory.killed_in_group.or(memory.killed_on_machine).is_some_and(|kills| kills > 0);
+    // A program may have moved to another group than the one it was started in.
+    let has_kernel_killed = [memory.killed_in_group, memory.killed_on_machine].iter().flatten().any(|kills| *kills > 0);
     let loses_worker = said.exception.as_ref().is_some_and(|exception| exception.cause() == Cause::LoaderDied);
     if has_kernel_killed && (signal == Some(SIGKILL) || loses_worker) {
         return Some(Cause::OutOfMemory);

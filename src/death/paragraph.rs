@@ -264,7 +264,8 @@ mod tests {
              4.00 GiB. It was in forward of step 812. Its memory grew from 954 MiB to 3.73 GiB in its last 60.0 s. Try a smaller \
              batch, fewer loader workers or ranks, or a higher memory limit."
         );
-        let elsewhere = MemoryFigures { killed_in_group: None, killed_on_machine: Some(1), ..MemoryFigures::default() };
+        let elsewhere =
+            MemoryFigures { killed_in_group: Some(0), killed_on_machine: Some(1), ..MemoryFigures::default() };
         check(&Evidence { memory: elsewhere, ..evidence }, Cause::OutOfMemory, &["most likely this one"]);
     }
 

@@ -370,7 +370,7 @@ mod tests {
         session.append(0, &fixture::steps(2..4)[..30]);
         drop(lock);
         poll(&mut live, &mut heard);
-        assert_eq!(live.status().state, State::Ended("ended without a word: killed?".to_owned()));
+        assert_eq!(live.status().state, State::Ended("ended unexpectedly: killed?".to_owned()));
         crate::source::afterword::add(session.path(), "The kernel killed it.", "out-of-memory").unwrap();
         assert!(poll(&mut live, &mut heard).changed);
         assert_eq!(live.status().state, State::Ended("died: out of memory".to_owned()));
