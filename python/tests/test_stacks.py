@@ -111,7 +111,7 @@ def test_the_rank_that_failed_first_is_told_from_those_that_torchrun_ended(tmp_p
     assert done.returncode == 1
     session = report(recording)["session"]
     assert session["died_of"] == "exception", done.stderr
-    ended = "rank 1 of torchrun ended by an exception: ValueError: bad graph, in load, train.py:13"
+    ended = "rank 1 of torchrun train.py ended by an exception: ValueError: bad graph, in load, train.py:13"
     for words in (ended, "torchrun says"):
         assert words in session["died"], session
         assert words in done.stderr, done.stderr
