@@ -9,7 +9,7 @@ knows, or to be seen from a notebook::
 
     with gnntop.span("collate"):
         ...
-    with gnntop.phase("forward"):       # for a loop that gnntop has no hooks for: phases and the gap are a step's whole time
+    with gnntop.phase("forward"):       # for a loop without torch: phases and the gap are the whole step
         ...
     gnntop.step()                       # ends a step here; the loop is no longer split automatically
     gnntop.counter("reward", reward)
@@ -75,7 +75,8 @@ def phase(name: str) -> Span:
     """Records the block as a phase of the step: ``with gnntop.phase("forward"):``.
 
     Phases and the gap between them add up to the time of a step. Name them as gnntop does where one fits: "data wait",
-    "sample", "gather", "transfer", "forward", "loss", "backward", "all-reduce", "optimizer", "validation", "checkpoint".
+    "sample", "gather", "transfer", "forward", "loss", "backward", "all-reduce", "optimizer", "validation" or
+    "checkpoint".
     """
     try:
         return _phases[name]

@@ -4,7 +4,8 @@
 //! means is in the header; here is how it comes about: `abi` takes what C gives and lets nothing unwind, `builtins` makes
 //! functions of Python's own of what is called at every step, `thread` holds what a thread has open and decides where its
 //! events go, `early` keeps them until there is a session, `worker` sends them to the parent process, `session` is the one
-//! session of the process, `names` its names. `stacks` says where the training thread is when it takes too long. `cuda` times a GPU, and `nccl` has what NCCL tells of the ranks.
+//! session of the process, `names` its names. `overdue` knows how long phases usually take, and `stacks` says where the training
+//! thread is when one takes too long. `cuda` times a GPU, and `nccl` has what NCCL tells of the ranks.
 
 mod abi;
 mod builtins;
@@ -12,6 +13,7 @@ mod cuda;
 mod early;
 mod names;
 mod nccl;
+mod overdue;
 mod session;
 mod silence;
 mod stacks;

@@ -8,8 +8,8 @@ use gnntop_probe::after::{self, EndedStep};
 use gnntop_probe::{BatchShape, Span, Track, TrackRole};
 
 use crate::early::{Early, Event};
+use crate::overdue;
 use crate::session::{self, Status};
-use crate::stacks::overdue;
 use crate::worker::Attached;
 use crate::{names, worker};
 

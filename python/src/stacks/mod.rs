@@ -5,8 +5,7 @@
 //! memory.rs   reads of this process's memory that fail where others would crash
 //! layout.rs   where CPython keeps what is read, by its version
 //! frames.rs   the frames of a thread, with file and line
-//! overdue.rs  how long phases usually take, and since when the one that runs now has run
-//! watch.rs    the thread that looks, and records
+//! watch.rs    the thread that looks whether what runs now is `overdue`, and records
 //! ```
 //!
 //! A thread that runs on while it is read may be seen torn; the chain is then read again, and what cannot be read ends it.
@@ -15,7 +14,6 @@
 mod frames;
 mod layout;
 mod memory;
-pub(crate) mod overdue;
 mod watch;
 
 pub(crate) use watch::watch;

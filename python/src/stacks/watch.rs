@@ -13,8 +13,8 @@ use gnntop_probe::{NameKind, TrackRole, after};
 use super::frames::{self, Frame, Stack};
 use super::layout::{self, Layout};
 use super::memory::Address;
-use super::overdue::{self, Now};
 use crate::early::Event;
+use crate::overdue::{self, Now};
 use crate::session::{self, Status};
 use crate::{names, thread as own_thread};
 
