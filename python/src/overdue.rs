@@ -63,7 +63,7 @@ pub(super) fn now() -> Option<Now> {
     let version = VERSION.load(Acquire);
     let now = Now { name: NAME.load(Relaxed), since: SINCE.load(Relaxed) };
     fence(Acquire);
-    (version % 2 == 0 && VERSION.load(Relaxed) == version && now.since != 0).then_some(now)
+    (version.is_multiple_of(2) && VERSION.load(Relaxed) == version && now.since != 0).then_some(now)
 }
 
 /// The length in ticks that 99 of 100 of these phases did not exceed, rounded up; `None` where too few are known.
