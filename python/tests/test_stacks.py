@@ -49,31 +49,44 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-def save_checkpoint():
+def wait_for_disk():
     time.sleep(14)
 
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(8, 1)
+        self.calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        if sys.argv[1] == "hang" and self.calls == 40 and dist.get_rank() == 1:
+            wait_for_disk()
+        return self.linear(x)
+
 def load(step):
-    if step == 20 and dist.get_rank() == 1:
+    if sys.argv[1] == "fail" and step == 20 and dist.get_rank() == 1:
         raise ValueError("bad graph")
 
-def main(what):
+def main():
     dist.init_process_group("gloo")
-    model = DistributedDataParallel(nn.Linear(8, 1))
+    model = DistributedDataParallel(Net())
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
     for step in range(60):
-        if what == "fail":
-            load(step)
+        load(step)
         optimizer.zero_grad()
         model(torch.randn(4, 8)).mean().backward()
         optimizer.step()
-    if what == "hang":
-        if dist.get_rank() == 1:
-            save_checkpoint()
-        dist.barrier()
-    dist.destroy_process_group()
 
-main(sys.argv[1])
+# The group is not destroyed, as in many programs.
+main()
 """
+
+
+def line(text: str) -> str:
+    """The line of the ranks' script with this text, as it is told."""
+    number = next(number for number, line in enumerate(RANKS.splitlines(), 1) if text in line)
+    return f"train.py:{number}"
 
 
 def ranks(what: str, directory: Path) -> tuple[subprocess.CompletedProcess[str], Path]:
@@ -102,8 +115,14 @@ def test_a_rank_that_the_others_wait_for_is_named_with_its_line(tmp_path: Path) 
     done, _ = ranks("hang", tmp_path)
     assert done.returncode == 0, done.stderr
     hang = next((line for line in done.stdout.splitlines() if "nothing advances" in line), "")
-    for words in ("rank 1", "save_checkpoint (train.py:9), under main (train.py:27)", "main (train.py:28)"):
+    for words in ("rank 1", f"wait_for_disk ({line('time.sleep')})", f"main ({line('.backward()')})"):
         assert words in hang, done.stdout
+
+
+def test_ranks_that_leave_their_group_to_the_process_end_as_without_us(tmp_path: Path) -> None:
+    done, recording = ranks("well", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert report(recording)["session"]["died"] is None
 
 
 def test_the_rank_that_failed_first_is_told_from_those_that_torchrun_ended(tmp_path: Path) -> None:
@@ -111,7 +130,7 @@ def test_the_rank_that_failed_first_is_told_from_those_that_torchrun_ended(tmp_p
     assert done.returncode == 1
     session = report(recording)["session"]
     assert session["died_of"] == "exception", done.stderr
-    ended = "rank 1 of torchrun train.py ended by an exception: ValueError: bad graph, in load, train.py:13"
+    ended = f"rank 1 of torchrun train.py ended by an exception: ValueError: bad graph, in load, {line('raise')}"
     for words in (ended, "torchrun says"):
         assert words in session["died"], session
         assert words in done.stderr, done.stderr

@@ -7,6 +7,8 @@ thread itself waits, as with gloo; a GPU's collectives are waited for by its str
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 from types import ModuleType
 from typing import Any
 
@@ -41,6 +43,19 @@ def _hook_world(distributed: ModuleType) -> None:
     if distributed.get_backend() == "gloo" and hasattr(world, "register_pre_hook"):
         world.register_pre_hook(_HOOK_ID, guarded("all-reduce", _sending))
         loop.has_peers = True
+        atexit.register(_release_world, distributed)
+
+
+def _release_world(distributed: ModuleType) -> None:
+    """Takes the hook away before Python ends.
+
+    A group that the program does not destroy is destroyed by the process's last destructors. The hook is a Python
+    object, whose destructor would take a lock of Python's that no longer exists, and the process would crash.
+    """
+    with contextlib.suppress(Exception):
+        if distributed.is_initialized():
+            world: Any = distributed.group.WORLD
+            world.unregister_pre_hook(_HOOK_ID)
 
 
 def _sending(what: Any) -> None:
