@@ -3,9 +3,12 @@
 //! A step's time is taken apart into what lies *inside* it, which its phases and its own timer cover, and what
 //! lies *between* it and the step before. What a step should take inside follows from its batch (a straight line
 //! through sizes and times, where that explains them), or else from its kind, times the level of its neighbours (a
-//! running median), so that neither a partial batch nor a long kind of step nor a slow trend looks like a spike.
+//! running median), so that neither a partial batch nor a long kind of step nor a slow trend looks like a spike. Validation,
+//! which comes before the first step of an epoch, is neither: its phase says what it takes.
 
 use std::ops::Range;
+
+use gnntop_wire::phase::VALIDATION;
 
 use super::finding::Occurrence;
 use super::kinds::Kinds;
@@ -62,13 +65,15 @@ pub(super) struct Evidence<'a> {
     pub kinds: Kinds,
     /// Wall time of all rows.
     pub wall_ns: f64,
+    validation: Option<PhaseSlot>,
 }
 
 impl<'a> Evidence<'a> {
     /// Of the steps with these ordinals, as far as they are kept.
     pub(super) fn of(store: &'a Store, ordinals: Range<u64>) -> Self {
         let mut rows: Vec<StepRow<'a>> = store.steps().rows(ordinals).collect();
-        let mut inside_ns: Vec<f64> = rows.iter().map(inside_ns).collect();
+        let validation = store.phase(VALIDATION).map(|phase| phase.slot);
+        let mut inside_ns: Vec<f64> = rows.iter().map(|row| inside_ns(row, validation)).collect();
         // Wild first steps do not bend the shape; the warm-up needs it, since a small batch may be among them.
         let mut shape = Shape::of(&rows, &inside_ns);
         let mut kinds = if shape.explains() { Kinds::default() } else { Kinds::of(store, &rows, &inside_ns) };
@@ -89,7 +94,7 @@ impl<'a> Evidence<'a> {
         let indices = spread_indices(rows.len(), 2 * SAMPLED);
         let noise_ns = sigma(indices.iter().map(|i| inside_ns[*i] - expected_ns[*i]), 0.0);
         let between_ns: Vec<f64> =
-            rows.iter().zip(&inside_ns).map(|(row, inside)| (row.period_ns() as f64 - inside).max(0.0)).collect();
+            rows.iter().zip(&inside_ns).map(|(row, inside)| between_ns(row, validation, *inside)).collect();
         let same_epoch = |i: &&usize| **i > 0 && rows[**i].epoch() == rows[**i - 1].epoch();
         let mut usual: Vec<f64> = indices.iter().filter(same_epoch).map(|i| between_ns[*i]).collect();
         let usual_between_ns = median(&mut usual).unwrap_or(0.0);
@@ -113,7 +118,19 @@ impl<'a> Evidence<'a> {
             shape,
             kinds,
             wall_ns,
+            validation,
         }
+    }
+
+    /// Time inside a step, one of the warm-up too.
+    pub(super) fn inside_of(&self, row: &StepRow<'_>) -> f64 {
+        inside_ns(row, self.validation)
+    }
+
+    /// Median of the time inside.
+    pub(super) fn usual_inside_ns(&self) -> f64 {
+        let sampled = spread_indices(self.rows.len(), SAMPLED).into_iter().map(|row| self.inside_ns[row]);
+        median(&mut sampled.collect::<Vec<f64>>()).unwrap_or(0.0)
     }
 
     /// Whether there are enough steps to say anything about steps.
@@ -192,10 +209,17 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Time inside a step: what its phases cover, or its own timer where that is longer.
-pub(super) fn inside_ns(row: &StepRow<'_>) -> f64 {
+/// Time inside a step: what its phases but validation cover, or its own timer where that is longer.
+fn inside_ns(row: &StepRow<'_>, validation: Option<PhaseSlot>) -> f64 {
     let own = row.end_ns().saturating_sub(row.start_ns()).min(row.period_ns());
-    own.max(row.period_ns().saturating_sub(row.gap_ns())) as f64
+    let not_inside = row.gap_ns() + validation.map_or(0, |slot| row.phase_ns(slot));
+    own.max(row.period_ns().saturating_sub(not_inside)) as f64
+}
+
+/// Time of a step's period that is neither inside it nor validation.
+fn between_ns(row: &StepRow<'_>, validation: Option<PhaseSlot>, inside_ns: f64) -> f64 {
+    let validation_ns = validation.map_or(0, |slot| row.phase_ns(slot));
+    (row.period_ns() as f64 - inside_ns - validation_ns as f64).max(0.0)
 }
 
 /// How many of the first rows are still warming up: all before the first three in a row that take at most 1.2

@@ -7,7 +7,7 @@ use super::contention;
 use super::gap_filling::{self, Filling};
 use crate::figures::{count, duration, percent};
 use crate::findings::claim::{Claim, StepCost};
-use crate::findings::evidence::{Evidence, inside_ns};
+use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED};
 use crate::findings::pauses::Pauses;
 use crate::store::{PhaseSlot, StepRow};
@@ -174,5 +174,5 @@ fn whole_epochs(evidence: &Evidence<'_>) -> (&'static str, f64, f64) {
     let sum = |of: &dyn Fn(&StepRow<'_>) -> f64| whole.iter().flat_map(|epoch| epoch.iter()).map(of).sum::<f64>();
     let n = whole.len().max(1) as f64;
     let what = if epochs.len() > 1 { "an epoch" } else { "in all" };
-    (what, sum(&|row| row.period_ns() as f64) / n, sum(&inside_ns) / n)
+    (what, sum(&|row| row.period_ns() as f64) / n, sum(&|row| evidence.inside_of(row)) / n)
 }

@@ -128,7 +128,7 @@ impl<'a> Usual<'a> {
             ratio(evidence, index)
         );
         // A phase may have been lengthened by less than the median over all batch sizes shows.
-        let scale = evidence.expected_ns[index] / evidence.median_of(inside_of).unwrap_or(1.0).max(1.0);
+        let scale = evidence.expected_ns[index] / evidence.usual_inside_ns().max(1.0);
         let excess =
             |(phase, usual): &(&'a Phase, f64)| (phase.text.clone(), row.phase_ns(phase.slot) as f64 - usual * scale);
         let worst = self.phases.iter().map(excess).max_by(|a, b| a.1.total_cmp(&b.1));
@@ -155,8 +155,4 @@ impl<'a> Usual<'a> {
         }
         (!parts.is_empty()).then(|| format!(", with {}", parts.join(" and ")))
     }
-}
-
-fn inside_of(row: &StepRow<'_>) -> Option<f64> {
-    Some(crate::findings::evidence::inside_ns(row))
 }

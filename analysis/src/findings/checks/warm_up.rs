@@ -2,7 +2,7 @@
 
 use super::check::{Check, too_few_steps};
 use crate::figures::{counted, duration};
-use crate::findings::evidence::{Evidence, inside_ns};
+use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Occurrence, Outcome};
 use crate::findings::robust::median;
 
@@ -24,7 +24,7 @@ impl Check for WarmUp {
         let full = |row: &usize| !evidence.shape.is_partial[*row];
         let mut times: Vec<f64> = (0..evidence.rows.len()).filter(full).map(|row| evidence.inside_ns[row]).collect();
         let usual_ns = median(&mut times).unwrap_or(0.0).max(1.0);
-        let slowest = evidence.warm_up.iter().map(inside_ns).fold(0.0, f64::max);
+        let slowest = evidence.warm_up.iter().map(|row| evidence.inside_of(row)).fold(0.0, f64::max);
         let (Some(first), Some(last)) = (evidence.warm_up.first(), evidence.warm_up.last()) else {
             return Outcome::Nothing; // the session's first steps are not looked at
         };
@@ -32,7 +32,7 @@ impl Check for WarmUp {
             return Outcome::Nothing;
         }
         let n = evidence.warm_up.len() as f64;
-        let cost = evidence.warm_up.iter().map(inside_ns).sum::<f64>() - n * usual_ns;
+        let cost = evidence.warm_up.iter().map(|row| evidence.inside_of(row)).sum::<f64>() - n * usual_ns;
         let summary = format!(
             "the first {}: up to {} each instead of {}, {} more in all",
             counted(evidence.warm_up.len() as u64, "step warms up", "steps warm up"),

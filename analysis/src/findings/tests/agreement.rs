@@ -165,6 +165,21 @@ fn frequent_marks_without_durations_are_compared_with_the_steps_without() {
 }
 
 #[test]
+fn validation_is_neither_a_spike_nor_a_gap() {
+    let main = gnntop_wire::TrackId(1);
+    let validate = |stream: &mut StreamBuilder, step: u64, t_ns: u64| {
+        if !step.is_multiple_of(20) {
+            return MS / 10;
+        }
+        stream.phase(main, step, "validation", t_ns, t_ns + 200 * MS);
+        200 * MS + MS / 10
+    };
+    let findings = all(&steps_with(StreamBuilder::new("validation"), validate));
+    let blamed = |kind| findings.found.iter().any(|finding| finding.kind == kind);
+    assert!(!blamed(Kind::Spike) && !blamed(Kind::Gap) && !blamed(Kind::StepKinds), "{findings:#?}");
+}
+
+#[test]
 fn spans_that_fill_the_gap_are_named() {
     let main = gnntop_wire::TrackId(1);
     let evaluate = |stream: &mut StreamBuilder, step: u64, t_ns: u64| {
