@@ -3,9 +3,8 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
-use crate::sessions::{Ran, Sessions};
+use crate::sessions::{Ran, Sessions, has_python};
 use serde_json::Value;
 
 /// Steps of its own, then whatever follows.
@@ -19,15 +18,6 @@ for i in range(20):
 time.sleep(0.3)
 ";
 
-fn has_python() -> bool {
-    let version = "import sys; sys.exit(sys.version_info < (3, 10))";
-    let found = Command::new("python3").args(["-c", version]).status().is_ok_and(|status| status.success());
-    if !found {
-        eprintln!("skipped: there is no python3 of 3.10 or newer");
-    }
-    found
-}
-
 /// What a script that published steps died of: as it was printed, with what the recording and the list say.
 struct Death {
     ran: Ran,
@@ -37,7 +27,7 @@ struct Death {
 }
 
 fn die(end: &str) -> Option<Death> {
-    if !has_python() {
+    if !has_python((3, 10), (4, 0)) {
         return None;
     }
     let sessions = Sessions::new();
@@ -159,7 +149,7 @@ impl Drop for Group {
 
 #[test]
 fn the_limit_of_a_control_group() {
-    let Some(group) = Group::limited_to(256 << 20).filter(|_| has_python()) else {
+    let Some(group) = Group::limited_to(256 << 20).filter(|_| has_python((3, 10), (4, 0))) else {
         eprintln!("skipped: no control group with a limit on memory can be made here");
         return;
     };

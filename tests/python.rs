@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::sessions::{Ran, Sessions};
+use crate::sessions::{Ran, Sessions, has_python};
 use serde_json::Value;
 
 /// Twenty steps of its own, with a span and a counter in each.
@@ -19,15 +19,6 @@ for i in range(20):
     gnntop.counter('reward', i)
     gnntop.step()
 ";
-
-fn has_python() -> bool {
-    let version = "import sys; sys.exit(sys.version_info < (3, 10))";
-    let found = Command::new("python3").args(["-c", version]).status().is_ok_and(|status| status.success());
-    if !found {
-        eprintln!("skipped: there is no python3 of 3.10 or newer");
-    }
-    found
-}
 
 /// Runs a script under `gnntop run`, recorded.
 fn recorded(sessions: &Sessions, script: &str) -> Ran {
@@ -58,7 +49,7 @@ fn alone(sessions: &Sessions, command: &mut Command) -> (String, Option<i32>) {
 
 #[test]
 fn steps_of_the_programs_own_are_published_and_recorded() {
-    if !has_python() {
+    if !has_python((3, 10), (4, 0)) {
         return;
     }
     let sessions = Sessions::new();
@@ -72,7 +63,7 @@ fn steps_of_the_programs_own_are_published_and_recorded() {
 
 #[test]
 fn a_program_writes_and_returns_what_it_does_without_us() {
-    if !has_python() {
+    if !has_python((3, 10), (4, 0)) {
         return;
     }
     let script = "
@@ -101,7 +92,7 @@ deep()
 
 #[test]
 fn the_users_own_sitecustomize_runs_as_it_would_without_us() {
-    if !has_python() {
+    if !has_python((3, 10), (4, 0)) {
         return;
     }
     for custom in ["print('mine', __name__)", "import no_such_module", "raise ValueError('mine')"] {
@@ -121,7 +112,7 @@ fn the_users_own_sitecustomize_runs_as_it_would_without_us() {
 
 #[test]
 fn a_sitecustomize_that_exits_ends_the_program_as_it_would_without_us() {
-    if !has_python() {
+    if !has_python((3, 10), (4, 0)) {
         return;
     }
     let sessions = Sessions::new();
@@ -137,7 +128,7 @@ fn a_sitecustomize_that_exits_ends_the_program_as_it_would_without_us() {
 
 #[test]
 fn a_program_without_torch_shows_and_records_its_hardware() {
-    if !has_python() {
+    if !has_python((3, 10), (4, 0)) {
         return;
     }
     let sessions = Sessions::new();
@@ -150,7 +141,7 @@ fn a_program_without_torch_shows_and_records_its_hardware() {
 
 #[test]
 fn a_fork_in_the_middle_leaves_the_steps_as_they_are() {
-    if !has_python() {
+    if !has_python((3, 10), (4, 0)) {
         return;
     }
     let script = "
@@ -174,7 +165,7 @@ os.waitpid(child, 0)
 
 #[test]
 fn what_was_seen_of_a_program_that_ends_at_once_can_be_opened() {
-    if !has_python() {
+    if !has_python((3, 10), (4, 0)) {
         return;
     }
     for (end, code) in [("os._exit(3)", 3), ("os.kill(os.getpid(), 9)", 137), ("os.abort()", 134)] {
@@ -188,7 +179,7 @@ fn what_was_seen_of_a_program_that_ends_at_once_can_be_opened() {
 
 #[test]
 fn workers_record_into_their_parents_session_however_they_are_started() {
-    if !has_python() {
+    if !has_python((3, 10), (4, 0)) {
         return;
     }
     let script = "
@@ -227,7 +218,7 @@ if __name__ == '__main__':
 
 #[test]
 fn everything_can_be_turned_off() {
-    if !has_python() {
+    if !has_python((3, 10), (4, 0)) {
         return;
     }
     let sessions = Sessions::new();
@@ -240,7 +231,7 @@ fn everything_can_be_turned_off() {
 
 #[test]
 fn a_session_directory_that_cannot_be_written_is_told_to_us_and_not_to_the_program() {
-    if !has_python() {
+    if !has_python((3, 10), (4, 0)) {
         return;
     }
     let sessions = Sessions::new();
@@ -257,7 +248,7 @@ fn a_session_directory_that_cannot_be_written_is_told_to_us_and_not_to_the_progr
 
 #[test]
 fn a_second_gnntop_around_it_changes_nothing() {
-    if !has_python() {
+    if !has_python((3, 10), (4, 0)) {
         return;
     }
     let sessions = Sessions::new();
@@ -278,7 +269,7 @@ fn fake_torch(sessions: &Sessions, text: &str) {
 
 #[test]
 fn a_torch_that_nobody_knows_is_left_as_it_is() {
-    if !has_python() {
+    if !has_python((3, 10), (4, 0)) {
         return;
     }
     let script = "
@@ -306,7 +297,7 @@ except ImportError as error:
 
 #[test]
 fn a_torch_that_fails_fails_as_it_does_without_us() {
-    if !has_python() {
+    if !has_python((3, 10), (4, 0)) {
         return;
     }
     let sessions = Sessions::new();

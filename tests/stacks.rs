@@ -1,23 +1,12 @@
 //! Where a Python program is when it takes too long: real programs under `gnntop run`, whose recordings name the line. Skipped,
 //! and said, where there is no Python of 3.11 to 3.14.
 
-use std::process::Command;
-
-use crate::sessions::{Ran, Sessions};
+use crate::sessions::{Ran, Sessions, has_python};
 use serde_json::Value;
-
-fn has_python() -> bool {
-    let version = "import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))";
-    let found = Command::new("python3").args(["-c", version]).status().is_ok_and(|status| status.success());
-    if !found {
-        eprintln!("skipped: there is no python3 of 3.11 to 3.14");
-    }
-    found
-}
 
 /// Runs forty short steps of `work`, then what `body` does in a step; gives the report, and what the program printed.
 fn stacks(head: &str, body: &str, environment: &[(&str, &str)]) -> Option<(Value, String)> {
-    if !has_python() {
+    if !has_python((3, 11), (3, 15)) {
         return None;
     }
     let script = format!(

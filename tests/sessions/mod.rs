@@ -1,5 +1,5 @@
 //! Sessions on disk and the binary beside them, for tests of the whole program.
-#![allow(missing_docs, clippy::unwrap_used, dead_code, reason = "each test uses a part of it")]
+#![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr, dead_code, reason = "each test uses a part of it")]
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -127,6 +127,16 @@ impl Ran {
         assert_eq!(self.err.lines().count(), 1, "{self:?}");
         assert!(self.out.is_empty(), "{self:?}");
     }
+}
+
+/// Whether there is a python3 from one version on and below another. Says so where there is none, as what needs it is left out.
+pub fn has_python(from: (u32, u32), below: (u32, u32)) -> bool {
+    let version = format!("import sys; sys.exit(not {from:?} <= sys.version_info < {below:?})");
+    let found = Command::new("python3").args(["-c", &version]).status().is_ok_and(|status| status.success());
+    if !found {
+        eprintln!("skipped: there is no python3 from {}.{} on and below {}.{}", from.0, from.1, below.0, below.1);
+    }
+    found
 }
 
 /// Starts a command whose output can be read.
