@@ -1,10 +1,11 @@
 //! Writes the golden recording of the format's current version to standard output: every kind of frame, of
 //! definition and of event, the same bytes each time.
 //!
-//! `cargo run -p gnntop-wire --example golden > recordings/golden/format-1.2.gnntop`
+//! `cargo run -p gnntop-wire --example golden > recordings/golden/format-1.4.gnntop`
 
 use std::io::{self, Write};
 
+use gnntop_wire::past::{Durations, FINE_BITS, Past, Series, Slice, SlowStep, StepFigures, Whole, put_past};
 use gnntop_wire::{
     Absent, Allocation, Anchor, BatchShape, BlockEncoder, ClockOffset, Counter, Definition, DeviceSpan, End, Event,
     Mark, NameId, NameKind, Open, PhaseMemory, Place, Sample, SessionInfo, SignalId, SignalKind, Span, Step, StepId,
@@ -41,6 +42,7 @@ fn main() -> io::Result<()> {
 fn recording() -> Vec<u8> {
     let mut out = Vec::new();
     begin_segment(&mut out, 0);
+    put_past(&mut out, &past());
     training_blocks(&mut out);
     loader_block(&mut out);
     sensors_block(&mut out);
@@ -49,6 +51,27 @@ fn recording() -> Vec<u8> {
     begin_segment(&mut out, 1);
     put_end(&mut out, &End { t_ns: START_NS + 2_000_000_000, reason: "interrupted".into() });
     out
+}
+
+/// What is left of an earlier time.
+fn past() -> Vec<Past> {
+    let mut durations = Durations::new(FINE_BITS);
+    [1_000_000, 2_500_000, 40_000_000].into_iter().for_each(|ns| durations.record(ns));
+    let step = Step { step: StepId(1), start_ns: START_NS, end_ns: START_NS + 1_000_000, ..Step::default() };
+    let phases = vec![(FORWARD, 600_000), (BACKWARD, 300_000)];
+    let figures = StepFigures { ordinal: 0, step, period_start_ns: START_NS, gap_ns: 100_000, phases };
+    let whole =
+        Whole { next_segment: 0, first_ns: START_NS, last_ns: START_NS + 1_000_000, steps: 1, ..Whole::default() };
+    let mut slice = Slice { from_ns: START_NS, to_ns: START_NS + 1_000_000_000, ..Slice::default() };
+    [&mut slice.step, &mut slice.period, &mut slice.gap].into_iter().for_each(|figures| figures.record(1_000_000));
+    slice.worst = Some(Box::new(figures.clone()));
+    let span = Span { name: LAYER, start_ns: START_NS + 10, end_ns: START_NS + 500_000, step: StepId(1) };
+    vec![
+        Past::Whole(Box::new(whole)),
+        Past::Durations(Series::Period, durations),
+        Past::Slice(Box::new(slice)),
+        Past::Slow(Box::new(SlowStep { figures, spans: vec![span] })),
+    ]
 }
 
 /// What every segment starts with, so that it can be read alone.

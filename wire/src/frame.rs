@@ -21,6 +21,7 @@ impl Kind {
     pub(crate) const ANCHOR: Self = Self(3);
     pub(crate) const BLOCK: Self = Self(4);
     pub(crate) const END: Self = Self(5);
+    pub(crate) const PAST: Self = Self(6);
 }
 
 /// Set in a frame's flags when the body of its payload is compressed with LZ4.

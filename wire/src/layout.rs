@@ -6,6 +6,8 @@
 //!   pna-4711-5f3a90c2/                  one session: name, process id, start of its session id; mode 0700
 //!     live                              locked (flock) by the publisher as long as it lives; see `Stopped`
 //!     00000000.gnntop, 00000001.gnntop  segments, oldest first; the last one grows; mode 0600
+//!     past                              what is left of the segments before these; replaced whole, by way of `past.new`
+//!     past-00000000, past-00000001      slices of that time, as many bytes of each as `past` says
 //! ```
 
 use std::ffi::OsString;
@@ -15,6 +17,10 @@ use std::path::{Path, PathBuf};
 pub const EXTENSION: &str = "gnntop";
 /// File in a session's directory that its publisher keeps locked while it lives.
 pub const LOCK_FILE: &str = "live";
+/// File in a session's directory with what is left of the segments that are no longer there.
+pub const PAST_FILE: &str = "past";
+/// What that file is called until it is whole.
+pub const NEW_PAST_FILE: &str = "past.new";
 /// Longest part of a session's name that goes into its directory's name, in characters.
 const MAX_NAME_IN_PATH: usize = 40;
 
@@ -47,6 +53,20 @@ pub fn segment_number(file_name: &str) -> Option<u64> {
     plain.then(|| digits.parse().ok()).flatten()
 }
 
+/// The name of a file with slices of the past.
+pub fn slices_file_name(number: u64) -> String {
+    format!("{PAST_FILE}-{number:08}")
+}
+
+/// Whether a session has a file of this name: a segment, the lock, or one of the past.
+pub fn is_session_file(file_name: &str) -> bool {
+    let is_slices = || {
+        let digits = file_name.strip_prefix(PAST_FILE).and_then(|rest| rest.strip_prefix('-'));
+        digits.is_some_and(|digits| digits.len() >= 8 && digits.bytes().all(|b| b.is_ascii_digit()))
+    };
+    matches!(file_name, LOCK_FILE | PAST_FILE | NEW_PAST_FILE) || segment_number(file_name).is_some() || is_slices()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,6 +95,12 @@ mod tests {
     fn segment_names_go_both_ways() {
         assert_eq!(segment_number(&segment_file_name(12)), Some(12));
         assert_eq!(segment_number(&segment_file_name(123_456_789_012)), Some(123_456_789_012));
+        for known in ["live", "past", "past.new", "00000012.gnntop", &slices_file_name(7)] {
+            assert!(is_session_file(known), "{known}");
+        }
+        for other in ["past-1", "past-0000000x", "notes", "past2"] {
+            assert!(!is_session_file(other), "{other}");
+        }
         for other in ["live", "1.gnntop", "0000000x.gnntop", "00000000.tmp", ".gnntop"] {
             assert_eq!(segment_number(other), None, "{other}");
         }

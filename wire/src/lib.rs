@@ -3,7 +3,7 @@
 //! What a program publishes, what lies in a recording, what a viewer follows live and what replay reads are
 //! the same bytes, written and read here and nowhere else. This crate does no I/O and starts no thread.
 //!
-//! # Byte layout (format 1.3)
+//! # Byte layout (format 1.4)
 //!
 //! A stream is a sequence of **segments**; a segment is a sequence of **frames** and can be read alone.
 //! A recording is one or more segments in one file; segments of one session may simply be concatenated.
@@ -12,8 +12,8 @@
 //! frame   = A7 67 | check u8 | CRC-32 u32 LE | kind u8 | flags u8 | payload length u24 LE | payload
 //! check   = fold of kind, flags and length: acc = rotate_left(acc, 3) ^ byte, from 0x5A
 //! CRC-32  = of all that follows it: kind, flags, length and payload (the polynomial of gzip)
-//! kind    = 1 segment, 2 definitions, 3 anchor, 4 block, 5 end; others are skipped
-//! flags   = bit 0: the block's body is LZ4 (block format, no size prefix); others are ignored
+//! kind    = 1 segment, 2 definitions, 3 anchor, 4 block, 5 end, 6 past; others are skipped
+//! flags   = bit 0: the body is LZ4 (block format, no size prefix); others are ignored
 //! ```
 //!
 //! Integers are LEB128 varints, signed ones zigzagged, unless a width is given. A *text* is its length in
@@ -49,6 +49,9 @@
 //!   C6 memory    phase | dt | allocated bytes, count | freed bytes, count | live bytes | peak bytes
 //!   C7 device    name | dt | duration | signed (issued start - start) | issued duration | error | signed step difference
 //!                from the step of the spans; leaves time and step as they are, as for readers that step over it
+//! past        = body length | body: { tag u8 | length | entry }; others are stepped over
+//!   1 whole     2 durations     3 slice     4 slow step; their fields in the order of [`past`]'s types, as `past/put.rs`
+//!               writes them: numbers as varints, f64 LE, lists with their length, options after a byte
 //! number      = 0 none | 1 signed integer | 2 f32 LE | 3 f64 LE
 //! ```
 //!
@@ -57,7 +60,7 @@
 //! is short. A span of a layered model takes about six bytes.
 //!
 //! Nothing in a stream is trusted. A payload is at most 256 KiB ([`MAX_PAYLOAD_LEN`]), of definitions 128 KiB; a
-//! body is at most 64 KiB ([`MAX_BLOCK_LEN`]) after decompression. What claims more, or holds more events than bytes, is
+//! body is at most 64 KiB ([`MAX_BLOCK_LEN`]) after decompression, of the past 128 KiB. What claims more, or holds more events than bytes, is
 //! damage, and so is a block that asks for far more work than its bytes in the stream are worth: what is decoded grows at
 //! most eight times as fast as what is read. A frame with a wrong check or checksum is skipped by looking for the next good one. Texts are
 //! cleaned of control characters. Definitions and an anchor are repeated at the start of each segment; an
@@ -96,6 +99,7 @@
 //! | 1.1 | 0.1.0 | a session's [`Place`] in a run of several ranks, at the end of the segment frame |
 //! | 1.2 | 0.1.0 | [`DeviceSpan`], tag C7, and the roles of its track |
 //! | 1.3 | 0.1.0 | facts of the program, definition 4 |
+//! | 1.4 | 0.1.0 | what is left of the past, frame 6 |
 //!
 //! A reader reads every older major version for ever (`recordings/golden/` holds one recording of each, decoded by
 //! a test). A minor version only adds frame kinds, event tags from C8 on, or fields at the end of a
@@ -110,6 +114,7 @@ mod frame;
 mod ids;
 pub mod layout;
 mod meta;
+pub mod past;
 pub mod phase;
 mod stopped;
 mod stream;

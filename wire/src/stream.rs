@@ -4,6 +4,7 @@ use crate::block::{self, Allowance, BlockInfo, Events, Scratch};
 use crate::event::{Anchor, Definition, End, SessionInfo};
 use crate::frame::{Kind, RawFrame, Scan, Scanner};
 use crate::meta::{self, Segment};
+use crate::past::{self, Past};
 
 /// What a stream said next.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub enum Item<'a> {
     Anchor(Anchor),
     /// Events of one track.
     Block(BlockInfo, Events<'a>),
+    /// What is left of the segments before those that follow.
+    Past(Vec<Past>),
     /// The session ended in good order.
     End(End),
     /// A good frame of a kind that this version does not know, or any after [`Item::Newer`].
@@ -148,6 +151,7 @@ fn decode<'a>(frame: RawFrame<'a>, scratch: &'a mut Scratch, allowance: &mut All
             let (info, events) = block::open(frame, scratch, allowance)?;
             Item::Block(info, events)
         }
+        Kind::PAST => Item::Past(past::past(frame, allowance)?),
         _ => Item::Unknown,
     })
 }

@@ -23,6 +23,11 @@ pub(crate) fn put_u64(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&room[..len]);
 }
 
+/// Appends a signed value, zigzagged.
+pub(crate) fn put_i64(out: &mut Vec<u8>, value: i64) {
+    put_u64(out, ((value << 1) ^ (value >> 63)) as u64);
+}
+
 /// Writes from the front of a slice that the caller knows to be long enough: each integer needs ten bytes of
 /// room, however short it turns out.
 pub(crate) struct Writer<'a> {

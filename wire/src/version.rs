@@ -3,4 +3,4 @@
 /// Major version of the stream written by this crate, and the newest it reads.
 pub const FORMAT_MAJOR: u16 = 1;
 /// Minor version of the stream written by this crate.
-pub const FORMAT_MINOR: u16 = 3;
+pub const FORMAT_MINOR: u16 = 4;

@@ -30,7 +30,7 @@ impl Allowance {
     }
 
     /// Pays for so many events out of a body of this length; `None`, and nothing paid, where that is too much.
-    pub(super) fn spend(&mut self, events: u64, body_len: usize) -> Option<()> {
+    pub(crate) fn spend(&mut self, events: u64, body_len: usize) -> Option<()> {
         let cost = events.saturating_mul(COST_OF_EVENT).saturating_add(body_len as u64);
         self.left = self.left.checked_sub(cost)?;
         Some(())

@@ -12,11 +12,20 @@ pub enum Piece {
     Segment(SessionInfo),
     Definitions(Vec<Definition>),
     Anchor(Anchor),
-    Block { info: BlockInfo, events: Vec<Exact>, exhausted: bool },
+    Block {
+        info: BlockInfo,
+        events: Vec<Exact>,
+        exhausted: bool,
+    },
     End(End),
     Unknown,
+    /// As it is printed, so that a number that is none is equal to itself.
+    Past(String),
     Newer(u64),
-    Damage { offset: u64, len: u64 },
+    Damage {
+        offset: u64,
+        len: u64,
+    },
 }
 
 /// An event whose number is compared by its bits, so that NaN is equal to itself and 0 is not -0.
@@ -131,6 +140,7 @@ fn drain(reader: &mut StreamReader, pieces: &mut Vec<(u64, Piece)>) {
             }
             Item::End(end) => Piece::End(end),
             Item::Unknown => Piece::Unknown,
+            Item::Past(all) => Piece::Past(format!("{all:?}")),
             Item::Newer { major } => Piece::Newer(major),
             Item::Damage(Damage { offset, len }) => Piece::Damage { offset, len },
         };

@@ -5,6 +5,7 @@ use gnntop_wire::BlockInfo;
 pub const SEGMENT: u8 = 1;
 pub const DEFINITIONS: u8 = 2;
 pub const BLOCK: u8 = 4;
+pub const PAST: u8 = 6;
 
 /// A frame with right checksums around any payload.
 pub fn frame(kind: u8, flags: u8, payload: &[u8]) -> Vec<u8> {

@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use super::arbitrary::{encode, mutation, number, stream};
-use super::by_hand::{BLOCK, DEFINITIONS, SEGMENT, frame, varint};
+use super::by_hand::{BLOCK, DEFINITIONS, PAST, SEGMENT, frame, varint};
 use gnntop_wire::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -124,6 +124,29 @@ fn hostile_blocks() {
         bounded("one sample of a far signal", &block(1, sample.len(), 0, &sample));
     }
     bounded("the longest frame", &frame(BLOCK, 0, &vec![0; MAX_PAYLOAD_LEN]).repeat(8));
+}
+
+#[test]
+fn hostile_past() {
+    let past =
+        |raw_len: usize, flags: u8, body: &[u8]| frame(PAST, flags, &[varint(raw_len as u64), body.to_vec()].concat());
+    let full = |entry: &[u8]| {
+        let body = entry.repeat((128 << 10) / entry.len());
+        past(body.len(), 0, &body).repeat(10)
+    };
+    // The shortest slice there is, a list of the shortest phases in one, and of what takes no byte at all.
+    let peak = bounded("slices", &full(&[&[3, 15], &[0; 15][..]].concat()));
+    assert!(peak > 1 << 20, "they were read: {peak}");
+    let phase = [1, 1, 6, 0, 0, 0, 0];
+    let phases = [vec![0; 7], varint(10_000), phase.repeat(10_000), vec![0; 7]].concat();
+    bounded("phases", &full(&[vec![3], varint(phases.len() as u64), phases].concat()));
+    bounded("empty phases", &full(&[vec![3], varint(60_008), vec![0; 7], varint(30_000), vec![0; 60_000]].concat()));
+    let spans = [vec![0; 11], varint(40_000), vec![0; 120_000]].concat();
+    bounded("spans", &full(&[vec![4], varint(spans.len() as u64), spans].concat()));
+    bounded("a list that claims too much", &full(&[vec![4, 20], vec![0; 11], varint(u64::MAX >> 1)].concat()));
+    let bomb = lz4_flex::block::compress(&vec![0; 64 << 20]);
+    bounded("a bomb", &past(128 << 10, 1, &bomb).repeat(100));
+    bounded("an honest claim of too much", &past(64 << 20, 1, &bomb));
 }
 
 #[test]

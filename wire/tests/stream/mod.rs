@@ -5,4 +5,5 @@ mod arbitrary;
 mod by_hand;
 mod foreign;
 mod memory;
+mod past;
 mod properties;

@@ -1,0 +1,16 @@
+//! What is left of the segments that a session no longer keeps: figures over the whole time before, and over slices of it.
+//!
+//! A publisher that drops its oldest segment first adds it to these, so that they and the segments that follow tell the
+//! whole run, and nothing twice. Only data is here; `gnntop-history` makes it.
+
+mod durations;
+mod entry;
+mod put;
+mod read;
+mod readings;
+
+pub use durations::{Durations, FINE_BITS, LONGEST_NS, SLICE_BITS};
+pub use entry::{Past, Series, Slice, SlowStep, StepFigures, Sum, TrackEnd, Unfinished, Whole};
+pub use put::put_past;
+pub(crate) use read::past;
+pub use readings::Readings;
