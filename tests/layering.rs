@@ -29,6 +29,7 @@ fn members_do_not_know_what_they_must_not() {
     let screen = ["ratatui", "crossterm"];
     let heavy = ["ratatui", "crossterm", "candle", "tokio"];
     assert_free_of("gnntop-wire", &[], &["ratatui", "crossterm", "candle", "tokio", "libc", "rayon", "gnntop-sensors"]);
+    assert_free_of("gnntop-history", &[], &[&heavy[..], &["libc", "rustix", "rayon", "gnntop-sensors"]].concat());
     assert_free_of("gnntop-sensors", &[], &heavy);
     assert_free_of("gnntop-probe", &["--all-features"], &heavy);
     assert_free_of("gnntop-python", &[], &["ratatui", "crossterm", "candle", "tokio", "pyo3"]);
@@ -86,6 +87,7 @@ fn what_draws_does_nothing_else() {
 
 #[test]
 fn data_flows_one_way() {
+    assert_no_mention("history/src", &["std::fs", "std::io", "std::thread", "std::time"]);
     let analysis = |folder: &str, words: &[&str]| assert_no_mention(&format!("analysis/src/{folder}"), words);
     analysis("energy", &["crate::store", "crate::findings", "crate::source"]);
     analysis("store", &["crate::findings", "crate::source", "crate::ranks"]);
@@ -99,7 +101,9 @@ fn data_flows_one_way() {
 #[test]
 fn a_file_is_a_room_not_a_hall() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for folder in ["src", "analysis/src", "wire/src", "sensors/src", "probe/src", "python/src", "workloads/src"] {
+    for folder in
+        ["src", "analysis/src", "wire/src", "history/src", "sensors/src", "probe/src", "python/src", "workloads/src"]
+    {
         let is_tests = |file: &PathBuf| file.components().any(|part| part.as_os_str() == "tests");
         for file in rust_files(&root.join(folder)).into_iter().filter(|file| !is_tests(file)) {
             let text = fs::read_to_string(&file).unwrap();

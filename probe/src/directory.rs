@@ -1,8 +1,9 @@
 //! The directory of all sessions: made, and checked before it is trusted.
 
 use std::ffi::OsString;
-use std::fs;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use gnntop_wire::layout;
@@ -45,6 +46,11 @@ pub(crate) fn prepare(dir: &Path) -> Result<(), Warning> {
 pub(crate) fn make(dir: &Path) -> Result<(), Warning> {
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
     made.map_err(|error| Warning::Write { path: dir.to_owned(), error })
+}
+
+/// Creates a file for this user alone; never follows a link, never opens what is there already.
+pub(crate) fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(path)
 }
 
 #[cfg(test)]

@@ -43,6 +43,7 @@ mod live_lock;
 mod names;
 mod opener;
 mod output;
+mod past;
 pub mod phase;
 mod prune;
 mod publisher;

@@ -1,19 +1,22 @@
 //! Where the stream goes: a session's directory of bounded segments, or straight into a recording.
 
 use std::collections::VecDeque;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use gnntop_wire::{Stopped, layout};
 
-use crate::directory;
+use crate::directory::{self, create};
 use crate::live_lock::LiveLock;
+use crate::past::Past;
 use crate::warning::Warning;
 
 /// Size from which a segment is closed and the next one begun.
 const SEGMENT_BYTES: u64 = 4 << 20;
+
+/// Part of a session's bytes that may be figures over what was dropped.
+const PAST_SHARE: u64 = 2;
 
 /// A session that takes less of a full disk has not filled it, and keeps what it has.
 const GIVES_WAY_BYTES: u64 = 1 << 20;
@@ -47,7 +50,10 @@ pub(crate) struct Segments {
     /// Number and size of each segment on disk, oldest first.
     kept: VecDeque<(u64, u64)>,
     next: u64,
+    /// What the segments may take together.
     max_bytes: u64,
+    /// What is left of those that were dropped.
+    past: Box<Past>,
     /// Size from which a segment is closed and the next one begun.
     segment_bytes: u64,
 }
@@ -64,12 +70,13 @@ impl Output {
             create(&lock_path).and_then(|file| LiveLock::new(file).inspect_err(|_| _ = fs::remove_file(&lock_path)));
         let lock = lock.map_err(|error| Warning::Write { path: lock_path, error })?;
         Ok(Self::Session(Segments {
+            past: Box::new(Past::new(&dir, max_bytes / PAST_SHARE)),
             dir,
             lock,
             current: None,
             kept: VecDeque::new(),
             next: 0,
-            max_bytes: max_bytes.max(2 * SEGMENT_BYTES),
+            max_bytes: (max_bytes - max_bytes / PAST_SHARE).max(2 * SEGMENT_BYTES),
             segment_bytes: SEGMENT_BYTES,
         }))
     }
@@ -118,6 +125,22 @@ impl Output {
     }
 }
 
+#[cfg(test)]
+impl Output {
+    /// Smaller segments than any program has, and as much room for the past as for them.
+    pub(crate) fn shrink(&mut self, segment_bytes: u64, max_bytes: u64) {
+        if let Self::Session(segments) = self {
+            (segments.segment_bytes, segments.max_bytes) = (segment_bytes, max_bytes);
+            *segments.past = Past::new(&segments.dir, max_bytes);
+        }
+    }
+
+    /// Number of the oldest segment.
+    pub(crate) fn oldest_segment(&self) -> Option<u64> {
+        if let Self::Session(segments) = self { segments.kept.front().map(|&(number, _)| number) } else { None }
+    }
+}
+
 impl Segments {
     fn begin(&mut self) -> Result<(), Warning> {
         if self.kept.back().is_some_and(|&(_, size)| size == 0) {
@@ -135,8 +158,27 @@ impl Segments {
     /// Makes room for one more segment.
     fn drop_oldest(&mut self) {
         let mut bytes = self.kept_bytes();
-        while !self.kept.is_empty() && (bytes + SEGMENT_BYTES > self.max_bytes || self.kept.len() >= MAX_SEGMENTS) {
+        while !self.kept.is_empty() && (bytes + self.segment_bytes > self.max_bytes || self.kept.len() >= MAX_SEGMENTS)
+        {
+            self.read_oldest();
+            // The figures are there before the segment goes. Where they cannot be written they are with the next ones.
+            let _ = self.past.commit();
             bytes -= self.remove_oldest();
+        }
+    }
+
+    /// Adds the oldest segment to the figures over the past.
+    fn read_oldest(&mut self) {
+        if let Some(&(number, _)) = self.kept.front() {
+            self.past.read_whole(number);
+        }
+    }
+
+    /// Reads part of the segment that is dropped next, twice as fast as the newest one grows.
+    fn read_ahead(&mut self, written: usize) {
+        let goes_next = self.kept_bytes() + 2 * self.segment_bytes > self.max_bytes && self.kept.len() > 1;
+        if let Some(&(number, _)) = self.kept.front().filter(|_| goes_next) {
+            self.past.read_ahead(number, 2 * written);
         }
     }
 
@@ -145,13 +187,18 @@ impl Segments {
             let (Some(file), Some((number, size))) = (&mut self.current, self.kept.back_mut()) else {
                 return Err(Warning::Write { path: self.dir.clone(), error: io::Error::other("no segment was begun") });
             };
-            let Err(error) = append(file, size, bytes) else { return Ok(()) };
+            let Err(error) = append(file, size, bytes) else {
+                self.read_ahead(bytes.len());
+                return Ok(());
+            };
             let path = self.dir.join(layout::segment_file_name(*number));
             if error.kind() == ErrorKind::FileTooLarge && *size > 0 {
                 self.segment_bytes = *size;
             } else if is_full(&error) && self.kept.len() > 1 && self.kept_bytes() >= GIVES_WAY_BYTES {
                 // A disk that holds fewer than all of them holds the newest.
+                self.read_oldest();
                 self.remove_oldest();
+                let _ = self.past.commit();
                 continue;
             }
             return Err(Warning::Write { path, error });
@@ -190,14 +237,10 @@ fn append(file: &mut File, len: &mut u64, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Creates a file for this user alone; never follows a link, never opens what is there already.
-fn create(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(path)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::OpenOptions;
     use std::os::unix::fs::MetadataExt;
 
     fn segment_files(dir: &Path) -> Vec<String> {
@@ -213,7 +256,8 @@ mod tests {
     #[test]
     fn a_session_never_grows_past_its_bound() {
         let temp = tempfile::tempdir().unwrap();
-        let mut output = Output::session(temp.path(), "s", 3 * SEGMENT_BYTES).unwrap();
+        // Half of it is for the past.
+        let mut output = Output::session(temp.path(), "s", 6 * SEGMENT_BYTES).unwrap();
         let chunk = vec![7; SEGMENT_BYTES as usize / 2];
         output.begin_segment().unwrap();
         for _ in 0..20 {

@@ -101,7 +101,7 @@ impl Found {
                 continue;
             }
             let text = name.to_str().unwrap_or_default();
-            if text != layout::LOCK_FILE && layout::segment_number(text).is_none() {
+            if !layout::is_session_file(text) {
                 return Err(refusal("something else lies in it"));
             }
             let found = rustix::fs::statat(&dir, &name, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -122,7 +122,8 @@ impl Found {
 
     /// Who published it, by its first segment; `None` where it died before there was one.
     fn publisher(&self) -> io::Result<Option<SessionInfo>> {
-        let segments = self.files.iter().filter(|file| file.name.as_bytes() != layout::LOCK_FILE.as_bytes());
+        let is_segment = |file: &&Known| file.name.to_str().is_ok_and(|name| layout::segment_number(name).is_some());
+        let segments = self.files.iter().filter(is_segment);
         let Some(first) = segments.min_by(|a, b| a.name.cmp(&b.name)) else { return Ok(None) };
         if first.bytes == 0 {
             return Ok(None);

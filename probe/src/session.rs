@@ -56,7 +56,8 @@ impl SessionBuilder {
         self
     }
 
-    /// Bounds what a live session keeps on disk, 64 MiB by default; the oldest segments go first.
+    /// Bounds what a live session keeps on disk, 64 MiB by default: one half for the newest segments, the other for
+    /// figures over those that were dropped.
     #[must_use]
     pub fn max_bytes(mut self, bytes: u64) -> Self {
         self.settings.max_bytes = bytes;

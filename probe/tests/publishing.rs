@@ -178,7 +178,8 @@ fn guards_that_outlive_their_track_are_harmless() {
 fn a_long_run_keeps_its_newest_segments_each_readable_alone() {
     let _alone = alone();
     let temp = tempfile::tempdir().unwrap();
-    let session = quiet("long", temp.path()).max_bytes(13 << 20).drain_interval(Duration::from_millis(1)).start();
+    // Half of it for the segments.
+    let session = quiet("long", temp.path()).max_bytes(26 << 20).drain_interval(Duration::from_millis(1)).start();
     let dir = session.dir().unwrap().to_owned();
     let track = session.track("train", TrackRole::Training);
     let mut step = 0u64;

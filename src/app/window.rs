@@ -217,7 +217,7 @@ impl Window {
             }
             None => {
                 let wanted = if self.is_whole { whole_run(steps, width) } else { self.per_column };
-                let per_column = wanted.next_multiple_of(steps.coarseness(oldest));
+                let per_column = steps.whole_groups(oldest, wanted);
                 let end = (oldest / per_column).saturating_add(width).saturating_mul(per_column);
                 end.saturating_sub(1).min(last)
             }

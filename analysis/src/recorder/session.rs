@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
+use gnntop_wire::past::{Past, put_past};
 use gnntop_wire::{
     Anchor, BlockEncoder, BlockInfo, Definition, End, Event, Events, Item, SessionInfo, TrackId, put_anchor,
     put_definitions, put_end, put_segment,
@@ -269,6 +270,14 @@ impl<W: Write> Recorder<W> {
         }
     }
 
+    /// Figures over the time before belong to a recording that begins with the session.
+    fn keep_past(&mut self, entries: &[Past]) {
+        if *self.options.window_ns.start() == 0 {
+            self.put_head();
+            put_past(&mut self.ready, entries);
+        }
+    }
+
     fn push(&mut self, track: TrackId, dropped: u64, seq: u64, event: &Event) {
         if self.tracks.len() >= MAX_TRACKS && !self.tracks.contains_key(&track) {
             self.end_blocks();
@@ -295,6 +304,7 @@ impl<W: Write> Sink for Recorder<W> {
             Item::Definitions(definitions) => self.define(definitions),
             Item::Anchor(anchor) => self.put_anchor(&anchor),
             Item::Block(info, events) => self.merge(info, events),
+            Item::Past(entries) => self.keep_past(&entries),
             Item::End(end) => self.put_end(&end),
             // What is damaged or unknown cannot be written again; the sequence numbers around it tell of it.
             _ => (),

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use gnntop_wire::{Stopped, StreamReader};
 
+use super::past::PastFiles;
 use super::polling::{Progress, Source};
 use super::segments;
 use super::status::{State, Status};
@@ -22,9 +23,14 @@ use crate::stream::Sink;
 /// Bytes read and handed over between two looks at the clock.
 const CHUNK_LEN: usize = 64 * 1024;
 
+/// Looks at the past that may be outdated at once by a session that drops segments quickly.
+const LOOKS_BACK: usize = 8;
+
 /// A session that is being followed.
 pub struct Live {
     dir: PathBuf,
+    /// Whether the time before the oldest segment was looked for.
+    has_looked_back: bool,
     open: Option<OpenSegment>,
     /// Segments seen after the open one.
     later: VecDeque<u64>,
@@ -71,6 +77,7 @@ impl Live {
     pub(super) fn follow_leisurely(dir: &Path, look_every: Duration) -> Self {
         Self {
             dir: dir.to_owned(),
+            has_looked_back: false,
             open: None,
             later: VecDeque::new(),
             dead: false,
@@ -92,6 +99,9 @@ impl Live {
     }
 
     fn advance(&mut self, sink: &mut dyn Sink) -> io::Result<Advance> {
+        if !std::mem::replace(&mut self.has_looked_back, true) {
+            self.look_back(sink)?;
+        }
         if self.read_chunk(sink)? {
             return Ok(Advance::Read);
         }
@@ -119,6 +129,27 @@ impl Live {
         let after = self.open.as_ref().map(|open| open.number).or(self.last_closed);
         self.later = segments::numbers(&self.dir)?.into_iter().filter(|n| after.is_none_or(|a| *n > a)).collect();
         Ok(if self.dead || !self.later.is_empty() { Advance::Again } else { Advance::Idle })
+    }
+
+    /// Hands over what is left of the segments that were dropped, and opens the first one after them.
+    fn look_back(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
+        for _ in 0..LOOKS_BACK {
+            let Some(past) = PastFiles::open(&self.dir) else { return Ok(()) };
+            let numbers = segments::numbers(&self.dir)?;
+            let Some(first) = numbers.into_iter().find(|number| *number >= past.next_segment) else { return Ok(()) };
+            // Open, it stays readable; dropped since it was listed, it is in a newer past.
+            match trusted::open(&segments::path(&self.dir, first)) {
+                Ok(file) => {
+                    let next_segment = past.next_segment;
+                    past.hand_over(sink);
+                    self.begin_segment(first, file, first - next_segment, sink);
+                    return Ok(());
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => (),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// Reads on in the open segment; false at its present end.
@@ -158,17 +189,21 @@ impl Live {
         match trusted::open(&segments::path(&self.dir, number)) {
             Ok(file) => {
                 let lost = self.last_closed.map_or(0, |last| number.saturating_sub(last).saturating_sub(1));
-                self.lost_segments += lost;
-                if lost > 0 {
-                    sink.lose_segments(lost);
-                }
-                self.open = Some(OpenSegment { number, file, reader: StreamReader::new() });
+                self.begin_segment(number, file, lost, sink);
                 Ok(())
             }
             // Dropped by the publisher since it was listed. Counted when the next one is opened.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    fn begin_segment(&mut self, number: u64, file: File, lost: u64, sink: &mut dyn Sink) {
+        self.lost_segments += lost;
+        if lost > 0 {
+            sink.lose_segments(lost);
+        }
+        self.open = Some(OpenSegment { number, file, reader: StreamReader::new() });
     }
 
     fn last_words(&self) -> String {

@@ -20,6 +20,7 @@ mod live;
 mod live_run;
 mod one_rank;
 mod outline;
+mod past;
 mod pipe;
 pub mod playback;
 mod polling;

@@ -48,6 +48,8 @@ pub struct Store {
     pub(super) device_rows: usize,
     pub(super) first_ns: Option<u64>,
     pub(super) now_ns: u64,
+    /// Whether figures over the time before the events were taken.
+    pub(super) has_past: bool,
     /// Whether the items that come now belong to another session or an unreadable segment.
     pub(super) is_foreign: bool,
     pub(super) revision: u64,
@@ -80,6 +82,7 @@ impl Store {
             losses: Losses::default(),
             first_ns: None,
             now_ns: 0,
+            has_past: false,
             is_foreign: false,
             revision: 0,
         }

@@ -3,6 +3,7 @@
 //! Spans are nearly everything that comes, so a span costs one table look-up, one histogram and, for a phase on
 //! the training track, one push. Nothing is hashed and nothing allocated for it.
 
+use gnntop_history::{Tiled, Tiling};
 use gnntop_wire::{
     BlockInfo, Definition, DeviceSpan, Event, Events, Item, Mark, NameId, Open, Span, Step, TrackId, TrackRole,
 };
@@ -17,7 +18,6 @@ use super::spans::lanes::Lane;
 use super::stacks;
 use super::steps::device::DeviceTime;
 use super::steps::row::Period;
-use super::steps::tiling::{Tiled, Tiling};
 use crate::stream::Sink;
 
 /// How far events may run ahead of the newest anchor, which comes every second: one day.
@@ -70,6 +70,7 @@ impl Store {
                 self.see(anchor.monotonic_ns);
             }
             Item::Block(info, events) => self.apply_block(&info, events),
+            Item::Past(entries) => self.apply_past(entries),
             Item::End(end) => {
                 self.see(end.t_ns);
                 self.session.apply_end(end);
@@ -99,7 +100,7 @@ impl Store {
         self.session.last_anchor().map_or(u64::MAX, |anchor| anchor.monotonic_ns.saturating_add(BELIEVED_NS))
     }
 
-    fn see(&mut self, t_ns: u64) {
+    pub(super) fn see(&mut self, t_ns: u64) {
         self.now_ns = self.now_ns.max(t_ns);
         self.first_ns = Some(self.first_ns.map_or(t_ns, |first| first.min(t_ns)));
     }
@@ -218,7 +219,7 @@ impl Store {
                 Some(slot) => slot,
                 None => assign_slot(&mut self.names, &mut self.phases, span.name),
             };
-            tiling.phase(slot, span.start_ns, span.end_ns);
+            tiling.phase(slot.0, span.start_ns, span.end_ns);
             self.meters.phase(slot.index(), span.start_ns, span.end_ns);
         }
         match &mut state.lane {
@@ -241,7 +242,7 @@ impl Store {
 
     /// Gives a name its place in the span statistics; `None` where there is no room for the name.
     #[cold]
-    fn assign_statistics(&mut self, name: NameId) -> Option<Route> {
+    pub(super) fn assign_statistics(&mut self, name: NameId) -> Option<Route> {
         if self.names.route_mut(name).is_none() {
             self.losses.events_not_kept += 1;
             return None;
@@ -366,7 +367,7 @@ impl BlockState {
 
 /// Gives a name its phase.
 #[cold]
-fn assign_slot(names: &mut Names, phases: &mut Phases, name: NameId) -> PhaseSlot {
+pub(super) fn assign_slot(names: &mut Names, phases: &mut Phases, name: NameId) -> PhaseSlot {
     let slot = phases.slot(names.text(name).unwrap_or_default());
     if let Some(route) = names.route_mut(name) {
         route.slot = Some(slot);

@@ -56,7 +56,7 @@ impl Default for Limits {
             signals: 1 << 12,
             counters: 1 << 10,
             step_rows: 1 << 18,
-            step_groups: 1 << 13,
+            step_groups: 1 << 16,
             span_histograms: 512,
             series_points: 18_000,
             marks: 1 << 14,

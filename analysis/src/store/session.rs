@@ -87,6 +87,11 @@ impl Session {
         self.facts.get(&format!("inferred {phase}")).map(String::as_str)
     }
 
+    /// What follows goes on from figures over the time before.
+    pub(super) fn note_past(&mut self) {
+        self.is_cut = true;
+    }
+
     /// Takes a fact, or what one has become.
     pub(super) fn set_fact(&mut self, key: String, text: String) {
         match key.as_str() {

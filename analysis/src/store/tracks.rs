@@ -1,9 +1,10 @@
 //! The tracks of a session, and what is known of each: its thread, its losses, what is open on it.
 
+use gnntop_history::Tiling;
+use gnntop_wire::past::TrackEnd;
 use gnntop_wire::{BlockInfo, Open, TrackId, TrackRole};
 
 use super::spans::lanes::{Lane, MAX_LANES, lane_capacity};
-use super::steps::tiling::Tiling;
 
 /// Tracks that may collect phases while it is not known which one the training runs on.
 const MAX_TILINGS: usize = 64;
@@ -72,6 +73,12 @@ impl Track {
     /// Its spans as boxes in time; `None` where it has none, or where there are too many tracks to keep those of all.
     pub fn lane(&self) -> Option<&Lane> {
         self.lane.as_deref().filter(|lane| lane.first_ns().is_some())
+    }
+
+    /// Goes on from where it stood when what was before was dropped.
+    pub(super) fn resume(&mut self, past: &TrackEnd) {
+        (self.events, self.spans, self.steps) = (past.events, past.spans, past.steps);
+        (self.dropped, self.next_seq, self.last_ns) = (past.dropped, Some(past.next_seq), Some(past.last_ns));
     }
 
     /// Follows the track's sequence numbers and drops.

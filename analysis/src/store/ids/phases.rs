@@ -3,14 +3,13 @@
 //! A phase gets a slot when its first span arrives; slots index the numbers that a step row carries. The order
 //! on the screen is the standard one first, then by appearance, and the pseudo-phase `gap` last.
 
+pub use gnntop_history::MAX_PHASES;
 use gnntop_wire::phase::STANDARD;
 
 /// What the wall time outside every phase is called.
 pub const GAP: &str = "gap";
 /// Collects phases beyond [`MAX_PHASES`].
 const OTHER: &str = "other phases";
-/// Phases that are told apart.
-pub const MAX_PHASES: usize = 32;
 
 /// Index of a phase's numbers in step rows and statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

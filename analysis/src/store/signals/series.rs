@@ -1,8 +1,10 @@
 //! A quantity over time, with gaps: an absence is a break with its reason, never a zero.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use gnntop_wire::NameId;
+use gnntop_wire::past::Readings;
 
 use crate::store::history::{History, Merge};
 
@@ -165,6 +167,35 @@ impl<T: Value> Series<T> {
             return;
         }
         self.push_point(Point::Break { t_ns, reason }, capacity);
+    }
+
+    /// Takes figures over all readings from before the points that follow.
+    pub(in crate::store) fn resume(&mut self, past: &Readings) {
+        if self.points.is_empty() && self.summary.count == 0 && past.count > 0 {
+            let Readings { count, min, max, sum, increase, increase_ns, .. } = *past;
+            self.summary = Summary { count, min, max, sum, increase, increase_ns };
+            self.discarded = count;
+        }
+    }
+
+    /// Takes figures over the readings of a stretch of time before the points that follow.
+    pub(in crate::store) fn push_past(&mut self, time: Range<u64>, past: &Readings, capacity: usize) {
+        let Some(mean) = past.mean().filter(|_| self.points.is_empty()) else { return };
+        let buckets = (capacity / POINTS_PER_BUCKET).max(FEWEST_BUCKETS);
+        let older = self.older.get_or_insert_with(|| Box::new(History::new(time.start, buckets)));
+        let ns = time.end.saturating_sub(time.start).max(1);
+        older.spread(time.start, time.end, |bucket, part_ns| {
+            let share = part_ns as f64 / ns as f64;
+            let count = (past.count as f64 * share).ceil() as u32;
+            bucket.merge(&Older {
+                count,
+                min: past.min,
+                max: past.max,
+                sum: mean * f64::from(count),
+                increase: past.increase * share,
+                increase_ns: (past.increase_ns as f64 * share) as u64,
+            });
+        });
     }
 
     fn push_point(&mut self, point: Point<T>, capacity: usize) {

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::Range;
 
+use gnntop_wire::past::Readings;
 use gnntop_wire::{NameId, SignalId, SignalKind, Unit};
 
 use super::series::{Point, Series};
@@ -159,6 +161,16 @@ impl Signals {
         self.update(id, |series, capacity| series.push(t_ns, value, capacity))
     }
 
+    /// Takes figures over all readings of a signal before those that follow.
+    pub(in crate::store) fn resume(&mut self, id: SignalId, past: &Readings) {
+        self.update(id, |series, _| series.resume(past));
+    }
+
+    /// Takes figures over its readings in a stretch of time before those that follow.
+    pub(in crate::store) fn push_past(&mut self, id: SignalId, time: Range<u64>, past: &Readings) {
+        self.update(id, |series, capacity| series.push_past(time, past, capacity));
+    }
+
     /// Ends a run of readings; `false` for a signal that is not known.
     pub(in crate::store) fn absent(&mut self, id: SignalId, t_ns: u64, reason: NameId) -> bool {
         self.update(id, |series, capacity| series.push_break(t_ns, reason, capacity))
@@ -201,6 +213,20 @@ impl Counters {
 
     /// Adds a value; `false` when there is no room for one more counter.
     pub(in crate::store) fn push(&mut self, name: NameId, t_ns: u64, value: f64) -> bool {
+        self.update(name, |series, capacity| series.push(t_ns, value, capacity))
+    }
+
+    /// Takes figures over all values of a counter before those that follow.
+    pub(in crate::store) fn resume(&mut self, name: NameId, past: &Readings) {
+        self.update(name, |series, _| series.resume(past));
+    }
+
+    /// Takes figures over its values in a stretch of time before those that follow.
+    pub(in crate::store) fn push_past(&mut self, name: NameId, time: Range<u64>, past: &Readings) {
+        self.update(name, |series, capacity| series.push_past(time, past, capacity));
+    }
+
+    fn update(&mut self, name: NameId, change: impl FnOnce(&mut Series<f64>, usize)) -> bool {
         let index = match self.by_name.get(&name) {
             Some(index) => *index,
             None if self.all.len() < self.capacity => {
@@ -211,7 +237,7 @@ impl Counters {
             None => return false,
         };
         let capacity = series_capacity(self.all.len(), self.points);
-        self.all[index].series.push(t_ns, value, capacity);
+        change(&mut self.all[index].series, capacity);
         true
     }
 }

@@ -1,6 +1,7 @@
 //! How long spans take, by name, over all tracks.
 
 use gnntop_wire::NameId;
+use gnntop_wire::past::Durations;
 
 use super::distribution::Distribution;
 use crate::store::ids::names::Names;
@@ -40,6 +41,14 @@ impl Spans {
         if let Some(statistics) = self.all.get_mut(index as usize) {
             statistics.durations.record(ns);
             statistics.ahead_ns = statistics.ahead_ns.saturating_add(if is_ahead { ns } else { 0 });
+        }
+    }
+
+    /// Adds durations that are no longer kept one by one.
+    pub(in crate::store) fn absorb(&mut self, index: u32, past: &Durations, ahead_ns: u64) {
+        if let Some(statistics) = self.all.get_mut(index as usize) {
+            statistics.durations.absorb(past);
+            statistics.ahead_ns = statistics.ahead_ns.saturating_add(ahead_ns);
         }
     }
 

@@ -1,5 +1,6 @@
 //! How long something takes: count, total, extremes and percentiles of durations, in fixed memory.
 
+use gnntop_wire::past::Durations;
 use hdrhistogram::Histogram;
 
 /// Longest duration that percentiles tell apart: one hour. Longer ones count as one hour there.
@@ -64,6 +65,28 @@ impl Distribution {
         if let Some(histogram) = &mut self.histogram {
             // Grows by itself and is never asked for more than it can hold, so this cannot fail.
             let _ = histogram.record(ns.min(LONGEST_NS));
+        }
+    }
+
+    /// Adds durations that are no longer kept one by one. Bins as narrow as the histogram's lose nothing.
+    pub(in crate::store) fn absorb(&mut self, past: &Durations) {
+        if past.is_empty() {
+            return;
+        }
+        if self.count == 0 {
+            self.first_ns = past.total_ns / past.count;
+        }
+        let (n, first) = (past.count as f64, self.first_ns as f64);
+        let total = past.total_ns as f64;
+        self.differences += total - n * first;
+        self.squares += past.squares - 2.0 * first * total + n * first * first;
+        self.count = self.count.saturating_add(past.count);
+        self.total_ns = self.total_ns.saturating_add(past.total_ns);
+        (self.min_ns, self.max_ns) = (self.min_ns.min(past.min_ns), self.max_ns.max(past.max_ns));
+        let Some(histogram) = &mut self.histogram else { return };
+        for (low_ns, count) in past.bins() {
+            // As in `record`, this cannot fail.
+            let _ = histogram.record_n(low_ns.min(LONGEST_NS), u32::try_from(count).unwrap_or(u32::MAX));
         }
     }
 

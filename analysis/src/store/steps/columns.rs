@@ -78,9 +78,7 @@ impl StepTable {
     pub fn fitting(&self, end: u64, per_column: u64, width: u64) -> u64 {
         let mut fitting = per_column.max(1);
         loop {
-            let coarseness = self.coarseness(first_in_view(end, fitting, width));
-            // A column holds whole groups.
-            let whole = fitting.next_multiple_of(coarseness);
+            let whole = self.whole_groups(first_in_view(end, fitting, width), fitting);
             if whole == fitting {
                 return fitting;
             }

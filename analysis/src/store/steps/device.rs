@@ -4,6 +4,7 @@
 //! figure is from is said where it is shown. A step of the device runs from the end of the step before it to its own end;
 //! what lies in no phase is the device's gap.
 
+use gnntop_history::{Tiled, Tiling};
 use gnntop_wire::{DeviceSpan, NameId, Step, StepId, TrackId};
 
 use crate::figures::duration;
@@ -11,7 +12,6 @@ use crate::figures::duration;
 use super::row::{Period, StepRow};
 use super::statistics::StepStatistics;
 use super::table::StepTable;
-use super::tiling::{Tiled, Tiling};
 use crate::store::ids::phases::PhaseSlot;
 
 /// The device that the training thread hands its work to.
@@ -109,7 +109,7 @@ impl DeviceTime {
     }
 
     pub(in crate::store) fn phase(&mut self, slot: PhaseSlot, span: &DeviceSpan) {
-        self.tiling.phase(slot, span.start_ns, span.end_ns);
+        self.tiling.phase(slot.0, span.start_ns, span.end_ns);
     }
 
     /// Takes a whole step, whose phases came before it; `slots` phases are known.

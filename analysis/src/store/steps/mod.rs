@@ -5,6 +5,6 @@ pub mod device;
 pub mod measure;
 pub mod reduced;
 pub mod row;
+pub mod slow;
 pub mod statistics;
 pub mod table;
-pub mod tiling;

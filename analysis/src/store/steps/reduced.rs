@@ -6,7 +6,9 @@
 
 use std::ops::Range;
 
-use super::row::{Head, StepRow};
+use gnntop_wire::past::StepFigures;
+
+use super::row::{Head, Period, StepRow};
 
 /// Steps in a group when it is made.
 const FIRST_STEPS: usize = 64;
@@ -15,18 +17,30 @@ const MERGED: usize = 4;
 
 /// A step that is still known.
 #[derive(Clone, Debug)]
-struct Known {
+pub(in crate::store) struct Known {
     ordinal: u64,
     head: Head,
     phase_ns: Box<[u64]>,
 }
 
 impl Known {
+    /// Of a step that was dropped by its publisher; its phases by slot.
+    pub(in crate::store) fn of_past(figures: &StepFigures, phase_ns: &[u64]) -> Self {
+        let StepFigures { ordinal, step, period_start_ns, gap_ns, .. } = figures;
+        let period = Period { start_ns: *period_start_ns, period_ns: figures.period_ns(), gap_ns: *gap_ns, phase_ns };
+        Self { ordinal: *ordinal, head: Head::of(step, &period), phase_ns: phase_ns.into() }
+    }
+
+    /// The step's number in the table.
+    pub(in crate::store) fn ordinal(&self) -> u64 {
+        self.ordinal
+    }
+
     fn of(row: &StepRow<'_>) -> Self {
         Self { ordinal: row.ordinal(), head: *row.head(), phase_ns: row.phases().into() }
     }
 
-    fn row(&self) -> StepRow<'_> {
+    pub(in crate::store) fn row(&self) -> StepRow<'_> {
         StepRow::new(self.ordinal, &self.head, &self.phase_ns)
     }
 }
@@ -50,6 +64,11 @@ impl StepGroup {
         Some(Self { first, median: Known::of(median), worst, steps: rows.len() as u64 })
     }
 
+    /// Of steps of which only the worst and about the median one are known.
+    pub(in crate::store) fn of_past(first: u64, steps: u64, worst: Known, median: Known) -> Self {
+        Self { first, steps, worst, median }
+    }
+
     /// Makes one of several neighbours.
     fn merge(groups: &[Self]) -> Option<Self> {
         let first = groups.first()?.first;
@@ -70,6 +89,11 @@ impl StepGroup {
     /// The ordinals of its steps.
     pub(in crate::store) fn ordinals(&self) -> Range<u64> {
         self.first..self.first + self.steps
+    }
+
+    /// Whether its steps are those of a second or a minute, and not as many as those of its neighbours.
+    pub(in crate::store) fn is_past(&self) -> bool {
+        !self.steps.is_multiple_of(FIRST_STEPS as u64) || !self.first.is_multiple_of(FIRST_STEPS as u64)
     }
 
     /// Its worst step.
@@ -96,6 +120,16 @@ impl ReducedSteps {
         Self { groups: Vec::new(), capacity: capacity.max(MERGED * 2) }
     }
 
+    /// Takes a group from before the rows that are kept, which follows those it has.
+    pub(in crate::store) fn push(&mut self, group: StepGroup) {
+        if self.groups.last().is_none_or(|last| last.ordinals().end <= group.first) {
+            self.groups.push(group);
+        }
+        if self.groups.len() > self.capacity {
+            self.thin_out();
+        }
+    }
+
     /// Reduces rows that follow on those before.
     pub(in crate::store) fn take(&mut self, rows: &mut [StepRow<'_>]) {
         self.groups.extend(rows.chunks_mut(FIRST_STEPS).filter_map(StepGroup::of));
@@ -111,10 +145,13 @@ impl ReducedSteps {
             let mut thinned = Vec::with_capacity(self.capacity);
             let mut rest = self.groups.as_slice();
             while let Some(group) = rest.first() {
-                // Groups begin at multiples of their length, so that columns of as many steps never cut one.
+                // Groups begin at multiples of their length, so that columns of as many steps never cut one. Those of the past
+                // end with a second or a minute instead: their columns are as near as can be.
+                let is_aligned = group.first.is_multiple_of(joined_steps * MERGED as u64);
                 let fits = |four: &&[StepGroup]| {
-                    group.first.is_multiple_of(joined_steps * MERGED as u64)
-                        && four.iter().all(|g| g.steps == joined_steps)
+                    let are_equal = four.iter().all(|g| g.steps == joined_steps);
+                    let are_past = four.iter().all(|g| g.is_past() && g.steps <= joined_steps);
+                    is_aligned && are_equal || are_past
                 };
                 let four = rest.get(..MERGED).filter(fits);
                 thinned.push(four.and_then(StepGroup::merge).unwrap_or_else(|| group.clone()));

@@ -130,7 +130,7 @@ impl<'a> StepRow<'a> {
 
 impl Head {
     /// Of a step and its period.
-    pub(super) fn of(step: &Step, period: &Period<'_>) -> Self {
+    pub(in crate::store) fn of(step: &Step, period: &Period<'_>) -> Self {
         let BatchShape { graphs, nodes, edges, seeds } = step.batch;
         let usage = step.usage.unwrap_or_default();
         let usage_numbers =

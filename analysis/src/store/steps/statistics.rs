@@ -3,6 +3,7 @@
 //! The store feeds one of these with every step; a report that leaves out the first steps feeds another one
 //! from the rows of the table.
 
+use gnntop_wire::past::{Series, Whole};
 use gnntop_wire::{BatchShape, ThreadUsage};
 
 use super::row::StepRow;
@@ -94,6 +95,35 @@ impl StepStatistics {
         if let Some(loss) = row.loss() {
             self.first_loss.get_or_insert(loss);
             self.last_loss = Some(loss);
+        }
+    }
+
+    /// Goes on from figures over steps that are no longer kept.
+    pub(in crate::store) fn resume(&mut self, whole: &Whole) {
+        let totals = [&mut self.batch.graphs, &mut self.batch.nodes, &mut self.batch.edges, &mut self.batch.seeds];
+        for (total, past) in totals.into_iter().zip(&whole.batch) {
+            *total = Total { sum: past.sum, period_ns: past.period_ns };
+        }
+        self.usage = whole.usage;
+        let (first, last, changes) = whole.epochs;
+        self.epochs = Epochs { first, last, changes };
+        (self.first_loss, self.last_loss) = whole.losses.unzip();
+    }
+
+    /// The durations of steps, their gaps or a phase, for adding those of the past; `None` for those of spans.
+    pub(in crate::store) fn durations_mut(&mut self, of: Series, slot: Option<PhaseSlot>) -> Option<&mut Distribution> {
+        match of {
+            Series::Step => Some(&mut self.step),
+            Series::Period => Some(&mut self.period),
+            Series::Gap => Some(&mut self.gap),
+            Series::Phase(_) => {
+                let at = slot?.index();
+                if self.phases.len() <= at {
+                    self.phases.resize_with(at + 1, Distribution::default);
+                }
+                self.phases.get_mut(at)
+            }
+            Series::Span { .. } => None,
         }
     }
 

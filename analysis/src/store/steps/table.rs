@@ -9,8 +9,9 @@ use std::ops::Range;
 
 use gnntop_wire::{Step, StepId};
 
-use super::reduced::ReducedSteps;
+use super::reduced::{ReducedSteps, StepGroup};
 use super::row::{Head, Period, StepRow};
+use super::slow::{SlowPast, SlowSteps};
 
 /// Rows in a chunk.
 const CHUNK_ROWS: usize = 4096;
@@ -32,13 +33,21 @@ pub struct StepTable {
     discarded: u64,
     len: usize,
     reduced: ReducedSteps,
+    slow: SlowSteps,
 }
 
 impl StepTable {
     /// An empty table that keeps at least `capacity` rows and at most one chunk (4,096 rows) more, and of those that
     /// left at most `groups` groups for long.
     pub(in crate::store) fn new(capacity: usize, groups: usize) -> Self {
-        Self { chunks: VecDeque::new(), capacity, discarded: 0, len: 0, reduced: ReducedSteps::new(groups) }
+        Self {
+            chunks: VecDeque::new(),
+            capacity,
+            discarded: 0,
+            len: 0,
+            reduced: ReducedSteps::new(groups),
+            slow: SlowSteps::default(),
+        }
     }
 
     /// Steps so far, kept or not. The newest row's ordinal is one less.
@@ -76,13 +85,24 @@ impl StepTable {
 
     /// The row with this ordinal or, where steps are reduced, the worst of the group that it is in.
     pub fn known_row(&self, ordinal: u64) -> Option<StepRow<'_>> {
-        let exact = self.row(ordinal).or_else(|| self.reduced.row(ordinal));
+        let exact = self.row(ordinal).or_else(|| self.reduced.row(ordinal)).or_else(|| self.slow.row(ordinal));
         exact.or_else(|| Some(self.reduced.group_of(ordinal)?.worst()))
     }
 
     /// How many steps from `ordinal` on are known together: 1 where they are kept one by one.
     pub fn coarseness(&self, ordinal: u64) -> u64 {
         self.reduced.group_of(ordinal).map_or(1, |group| group.ordinals().end - group.ordinals().start)
+    }
+
+    /// The least number of steps in a column at `ordinal`, `wanted` or more, so that it holds whole groups: a multiple of
+    /// theirs or, where groups end with a second or a minute, at least as many.
+    pub fn whole_groups(&self, ordinal: u64, wanted: u64) -> u64 {
+        let coarseness = self.coarseness(ordinal);
+        if self.reduced.group_of(ordinal).is_some_and(StepGroup::is_past) {
+            wanted.max(coarseness)
+        } else {
+            wanted.next_multiple_of(coarseness)
+        }
     }
 
     /// What is left of the steps that are no longer kept.
@@ -127,6 +147,32 @@ impl StepTable {
     /// The newest row of the step that the program counts as `step`. Looks through all rows.
     pub fn find(&self, step: StepId) -> Option<StepRow<'_>> {
         self.all().rev().find(|row| row.step() == step)
+    }
+
+    /// Begins after so many steps, of which only groups are known.
+    pub(in crate::store) fn begin_after(&mut self, steps: u64) {
+        if self.total() == 0 {
+            self.discarded = steps;
+        }
+    }
+
+    /// Takes steps from before those that are kept.
+    pub(in crate::store) fn push_past(&mut self, group: StepGroup) {
+        if group.ordinals().end <= self.discarded {
+            self.reduced.push(group);
+        }
+    }
+
+    /// Takes a slow step from before those that are kept.
+    pub(in crate::store) fn push_slow(&mut self, slow: SlowPast) {
+        if slow.ordinal() < self.discarded {
+            self.slow.push(slow);
+        }
+    }
+
+    /// The slow steps from before those that are kept, each with its spans.
+    pub fn slow(&self) -> &SlowSteps {
+        &self.slow
     }
 
     pub(in crate::store) fn push(&mut self, step: &Step, period: &Period<'_>) {

@@ -4,7 +4,8 @@
 //! outermost phase that covers it, or to the gap, so that phases and gap add up to the period exactly, whatever
 //! the stream says: overlaps are given to the phase that began first, and what lies outside the period is cut off.
 
-use crate::store::ids::phases::{MAX_PHASES, PhaseSlot};
+/// Phases that are told apart.
+pub const MAX_PHASES: usize = 32;
 
 /// Phases that wait for their step; beyond this the older half is added up.
 const MAX_PENDING: usize = 1024;
@@ -14,12 +15,12 @@ const MAX_PENDING: usize = 1024;
 struct Interval {
     start_ns: u64,
     end_ns: u64,
-    slot: PhaseSlot,
+    slot: u8,
 }
 
 /// The phases of one track since its last step.
 #[derive(Clone, Debug)]
-pub(in crate::store) struct Tiling {
+pub struct Tiling {
     /// Outermost phases so far.
     pending: Vec<Interval>,
     /// Whether `pending` is ordered by start.
@@ -42,11 +43,25 @@ struct Given {
     cursor_ns: u64,
 }
 
+/// The phases that wait for the end of their step, and the end of the step before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// End of the step before.
+    pub last_end_ns: u64,
+    /// Its number.
+    pub last_step: u64,
+    /// Slot, start and end of each.
+    pub phases: Vec<(u8, u64, u64)>,
+}
+
 /// A period as found by [`Tiling::step`]; what its phases took is in [`Tiling::phase_ns`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store) struct Tiled {
+pub struct Tiled {
+    /// Where it begins: the end of the step before.
     pub start_ns: u64,
+    /// Its length.
     pub period_ns: u64,
+    /// Time of it in no phase.
     pub gap_ns: u64,
     /// Steps lost since the step before, 0 unless events were lost.
     pub missing_steps: u64,
@@ -54,8 +69,15 @@ pub(in crate::store) struct Tiled {
     pub untiled_ns: u64,
 }
 
+impl Default for Tiling {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Tiling {
-    pub(in crate::store) fn new() -> Self {
+    /// Before the first phase.
+    pub fn new() -> Self {
         Self {
             pending: Vec::new(),
             is_sorted: true,
@@ -68,18 +90,31 @@ impl Tiling {
     }
 
     /// Says that events of the track were lost.
-    pub(in crate::store) fn note_loss(&mut self) {
+    pub fn note_loss(&mut self) {
         self.lost_events = true;
     }
 
+    /// What waits for the end of the step that goes on; `None` before the first step.
+    pub fn waiting(&self) -> Option<Waiting> {
+        let phases = self.pending.iter().map(|phase| (phase.slot, phase.start_ns, phase.end_ns)).collect();
+        Some(Waiting { last_end_ns: self.last_end_ns?, last_step: self.last_step, phases })
+    }
+
+    /// Goes on where another one stopped.
+    pub fn resume(&mut self, waiting: &Waiting) {
+        self.last_end_ns = Some(waiting.last_end_ns);
+        self.last_step = waiting.last_step;
+        waiting.phases.iter().for_each(|(slot, start_ns, end_ns)| self.phase(*slot, *start_ns, *end_ns));
+    }
+
     /// Time by slot in the period that [`Tiling::step`] last gave.
-    pub(in crate::store) fn phase_ns(&self) -> &[u64; MAX_PHASES] {
+    pub fn phase_ns(&self) -> &[u64; MAX_PHASES] {
         &self.given.phase_ns
     }
 
-    /// Takes a phase. Inner phases come before the outer one and give way to it.
+    /// Takes a phase by its slot, below [`MAX_PHASES`]. Inner phases come before the outer one and give way to it.
     #[inline]
-    pub(in crate::store) fn phase(&mut self, slot: PhaseSlot, start_ns: u64, end_ns: u64) {
+    pub fn phase(&mut self, slot: u8, start_ns: u64, end_ns: u64) {
         while let Some(top) = self.pending.last()
             && top.start_ns >= start_ns
         {
@@ -115,7 +150,7 @@ impl Tiling {
     }
 
     /// Takes the end of a step and starts the next period.
-    pub(in crate::store) fn step(&mut self, step: u64, start_ns: u64, end_ns: u64) -> Tiled {
+    pub fn step(&mut self, step: u64, start_ns: u64, end_ns: u64) -> Tiled {
         let (period_start, missing_steps) = self.period_start(step, start_ns.min(end_ns), end_ns);
         let untiled_ns = self.last_end_ns.map_or(0, |last| period_start.saturating_sub(last));
         // What was folded holds for this period only if it began where expected and ends after it.
@@ -154,7 +189,7 @@ impl Given {
         let end_ns = phase.end_ns.min(until_ns);
         let start_ns = phase.start_ns.max(self.cursor_ns);
         if end_ns > start_ns {
-            self.phase_ns[phase.slot.index()] += end_ns - start_ns;
+            self.phase_ns[usize::from(phase.slot) % MAX_PHASES] += end_ns - start_ns;
             self.cursor_ns = end_ns;
         }
     }

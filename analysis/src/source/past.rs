@@ -1,0 +1,139 @@
+//! Reads what a session says of the time before its oldest segment.
+//!
+//! Its minutes reach back to the start, its seconds some hours: minutes are handed over up to the first whole minute of
+//! which the seconds are there.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use gnntop_history::{MINUTE_NS, SECOND_NS};
+use gnntop_wire::past::{Past, Slice};
+use gnntop_wire::{Item, StreamReader, layout};
+
+use super::trusted;
+use crate::stream::Sink;
+
+/// Bytes read at a time.
+const CHUNK_LEN: usize = 256 * 1024;
+
+/// The past of a session, of which only the figures over the whole time are read so far.
+pub(super) struct PastFiles {
+    /// Number of the first segment that is not in it.
+    pub(super) next_segment: u64,
+    whole: Vec<u8>,
+    slices: Vec<(File, u64)>,
+    /// Where seconds take over from minutes.
+    seconds_from_ns: u64,
+}
+
+impl PastFiles {
+    /// Opens the past of the session in `dir`; `None` where it has dropped nothing yet, or what it wrote is damaged.
+    pub(super) fn open(dir: &Path) -> Option<Self> {
+        let mut whole = Vec::new();
+        trusted::open(&dir.join(layout::PAST_FILE)).ok()?.read_to_end(&mut whole).ok()?;
+        let (mut listed, mut next_segment) = (None, 0);
+        let mut is_damaged = false;
+        each_item(&mut &whole[..], |item| match item {
+            Item::Past(entries) => {
+                for past in entries {
+                    if let Past::Whole(whole) = past {
+                        (listed, next_segment) = (Some(whole.files), whole.next_segment);
+                    }
+                }
+            }
+            Item::Damage(_) | Item::Newer { .. } => is_damaged = true,
+            _ => (),
+        })
+        .ok()?;
+        let listed = listed.filter(|_| !is_damaged)?;
+        let mut slices = Vec::with_capacity(listed.len());
+        for (number, bytes) in listed {
+            slices.push((trusted::open(&dir.join(layout::slices_file_name(number))).ok()?, bytes));
+        }
+        let mut past = Self { next_segment, whole, slices, seconds_from_ns: u64::MAX };
+        past.seconds_from_ns = past.find_seconds().unwrap_or(u64::MAX);
+        Some(past)
+    }
+
+    /// The first minute that all seconds are there of: the very first where none were dropped.
+    fn find_seconds(&self) -> Option<u64> {
+        let (mut second_ns, mut minute_ns) = (None, None);
+        for (file, bytes) in &self.slices {
+            let mut head = reopened(file)?.take((*bytes).min(CHUNK_LEN as u64));
+            each_item(&mut head, |item| {
+                let Item::Past(entries) = item else { return };
+                for slice in entries.iter().filter_map(slice_of) {
+                    let first_ns = if is_second(slice) { &mut second_ns } else { &mut minute_ns };
+                    first_ns.get_or_insert(slice.from_ns);
+                }
+            })
+            .ok()?;
+        }
+        let second_ns: u64 = second_ns?;
+        let are_all = minute_ns.is_none_or(|minute_ns: u64| second_ns < minute_ns.saturating_add(MINUTE_NS));
+        Some(if are_all { 0 } else { second_ns.next_multiple_of(MINUTE_NS) })
+    }
+
+    /// Hands all of it over: who publishes and what ids mean, figures over the whole time, then the slices.
+    pub(super) fn hand_over(self, sink: &mut dyn Sink) {
+        let seconds_from_ns = self.seconds_from_ns;
+        let is_wanted =
+            |past: &Past| slice_of(past).is_none_or(|slice| is_second(slice) == (slice.from_ns >= seconds_from_ns));
+        let mut open = Vec::new();
+        // From memory this cannot fail.
+        let _ = each_item(&mut &self.whole[..], |item| match item {
+            Item::Past(entries) => {
+                let (slices, whole): (Vec<_>, Vec<_>) = entries.into_iter().partition(|past| slice_of(past).is_some());
+                open.extend(slices);
+                sink.apply(Item::Past(whole));
+            }
+            Item::Anchor(_) | Item::Segment(_) | Item::Definitions(_) => sink.apply(item),
+            _ => (),
+        });
+        for (file, bytes) in &self.slices {
+            let Some(file) = reopened(file) else { continue };
+            // What cannot be read is missing from the picture, not from the figures over the whole time.
+            let _ = each_item(&mut file.take(*bytes), |item| {
+                if let Item::Past(mut entries) = item {
+                    entries.retain(&is_wanted);
+                    sink.apply(Item::Past(entries));
+                }
+            });
+        }
+        open.retain(&is_wanted);
+        sink.apply(Item::Past(open));
+    }
+}
+
+fn slice_of(past: &Past) -> Option<&Slice> {
+    if let Past::Slice(slice) = past { Some(slice) } else { None }
+}
+
+fn is_second(slice: &Slice) -> bool {
+    slice.to_ns.saturating_sub(slice.from_ns) <= SECOND_NS
+}
+
+/// The same file, read from its start.
+fn reopened(file: &File) -> Option<File> {
+    let mut file = file.try_clone().ok()?;
+    file.seek(SeekFrom::Start(0)).ok()?;
+    Some(file)
+}
+
+fn each_item(from: &mut dyn Read, mut each: impl FnMut(Item<'_>)) -> io::Result<()> {
+    let (mut reader, mut chunk) = (StreamReader::new(), vec![0; CHUNK_LEN]);
+    loop {
+        let len = from.read(&mut chunk)?;
+        reader.fill(&chunk[..len]);
+        if len == 0 {
+            reader.finish();
+        }
+        while let Some(item) = reader.next() {
+            each(item);
+        }
+        if len == 0 {
+            return Ok(());
+        }
+    }
+}

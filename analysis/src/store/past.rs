@@ -1,0 +1,150 @@
+//! Takes what a session says of the time before its oldest segment, so that figures since the start are since the start.
+//!
+//! It comes ahead of all events. Durations go into the distributions, slices into what the table and the series keep of
+//! their oldest parts anyway, and slow steps beside them. What comes later than the first step is not believed.
+
+use gnntop_history::Waiting;
+use gnntop_wire::past::{Durations, Past, Series, Slice, SlowStep, StepFigures, TrackEnd, Unfinished, Whole};
+use gnntop_wire::{NameId, SignalKind};
+
+use super::contents::Store;
+use super::feed::assign_slot;
+use super::ids::phases::MAX_PHASES;
+use super::instants::Instant;
+use super::steps::reduced::{Known, StepGroup};
+use super::steps::slow::SlowPast;
+
+/// A gauge of power holds for less than a minute: so often its mean stands in for its readings.
+const POWER_EVERY_NS: u64 = 5_000_000_000;
+/// Times that a slice stands in for a gauge at most.
+const MOST_POWERS: u64 = 1000;
+
+impl Store {
+    /// Takes entries; those that come after events of this session are left out.
+    pub(super) fn apply_past(&mut self, entries: Vec<Past>) {
+        for past in entries {
+            match past {
+                Past::Whole(whole) if !self.has_past && self.statistics.steps() == 0 => self.begin_after(&whole),
+                Past::Durations(of, durations) if self.takes_past() => self.absorb(of, &durations),
+                Past::Slice(slice) if self.takes_past() => self.push_slice(&slice),
+                Past::Slow(slow) if self.takes_past() => self.push_slow(&slow),
+                _ => self.losses.unknown_frames += 1,
+            }
+        }
+    }
+
+    /// Before the first event that follows the past.
+    fn takes_past(&self) -> bool {
+        self.has_past && self.steps.is_empty()
+    }
+
+    fn begin_after(&mut self, whole: &Whole) {
+        self.has_past = true;
+        self.session.note_past();
+        self.see(whole.first_ns.min(whole.last_ns));
+        self.see(whole.last_ns);
+        self.steps.begin_after(whole.steps);
+        self.statistics.resume(whole);
+        whole.tracks.iter().for_each(|end| self.resume_track(end));
+        whole.unfinished.iter().for_each(|unfinished| self.resume_tiling(unfinished));
+        whole.memory.iter().for_each(|memory| _ = self.memory.add_phase(*memory));
+        whole.signals.iter().for_each(|(signal, readings)| self.signals.resume(*signal, readings));
+        whole.counters.iter().for_each(|(name, readings)| self.counters.resume(*name, readings));
+    }
+
+    fn resume_track(&mut self, end: &TrackEnd) {
+        if let Some(index) = self.tracks.index(end.track) {
+            self.tracks.at(index).resume(end);
+            self.losses.dropped_events = self.losses.dropped_events.saturating_add(end.dropped);
+        }
+    }
+
+    fn resume_tiling(&mut self, unfinished: &Unfinished) {
+        let Some(index) = self.tracks.index(unfinished.track) else { return };
+        self.tracks.prepare_tiling(index);
+        if !self.tracks.claim_steps(index) {
+            return;
+        }
+        let slot = |store: &mut Self, name| store.past_slot(name).map(|slot| slot.0);
+        let phases = unfinished.phases.iter();
+        let phases =
+            phases.filter_map(|(name, start_ns, end_ns)| Some((slot(self, *name)?, *start_ns, *end_ns))).collect();
+        let Unfinished { last_end_ns, last_step, .. } = *unfinished;
+        if let Some(tiling) = &mut self.tracks.at(index).tiling {
+            tiling.resume(&Waiting { last_end_ns, last_step, phases });
+        }
+    }
+
+    /// The slot of a phase; `None` beyond the names that are kept.
+    fn past_slot(&mut self, name: NameId) -> Option<super::PhaseSlot> {
+        let route = *self.names.route_mut(name)?;
+        route.slot.or_else(|| Some(assign_slot(&mut self.names, &mut self.phases, name)))
+    }
+
+    fn absorb(&mut self, of: Series, durations: &Durations) {
+        match of {
+            Series::Span { name, ahead_ns } => {
+                if let Some(route) = self.assign_statistics(name) {
+                    self.spans.absorb(route.statistics, durations, ahead_ns);
+                }
+            }
+            Series::Phase(name) => {
+                let slot = self.past_slot(name);
+                slot.and_then(|slot| self.statistics.durations_mut(of, Some(slot)))
+                    .into_iter()
+                    .for_each(|d| d.absorb(durations));
+            }
+            _ => self.statistics.durations_mut(of, None).into_iter().for_each(|d| d.absorb(durations)),
+        }
+    }
+
+    fn push_slice(&mut self, slice: &Slice) {
+        if let Some((worst, median)) = slice.worst.as_ref().zip(slice.median.as_ref()) {
+            let (worst, median) = (self.past_row(worst), self.past_row(median));
+            let group = StepGroup::of_past(slice.first_ordinal, slice.period.count, worst, median);
+            self.steps.push_past(group);
+        }
+        let time = slice.from_ns..slice.to_ns;
+        for (signal, readings) in &slice.signals {
+            self.signals.push_past(*signal, time.clone(), readings);
+        }
+        for (name, readings) in &slice.counters {
+            self.counters.push_past(*name, time.clone(), readings);
+        }
+        self.push_energy(slice);
+        for (track, mark) in &slice.marks {
+            self.marks.push(Instant { track: *track, name: mark.name, t_ns: mark.t_ns, value: mark.value });
+        }
+    }
+
+    /// Energy is told by counters' last readings, and by the mean of gauges.
+    fn push_energy(&mut self, slice: &Slice) {
+        for (id, readings) in &slice.signals {
+            let Some(signal) = self.signals.get(*id) else { continue };
+            if signal.kind == SignalKind::Counter {
+                self.meters.sample(signal, readings.last_ns, readings.last as i64);
+                continue;
+            }
+            let Some(mean) = readings.mean() else { continue };
+            let times = ((slice.to_ns - slice.from_ns) / POWER_EVERY_NS + 1).min(MOST_POWERS);
+            for at in 0..times {
+                self.meters.sample(signal, slice.from_ns.saturating_add(at * POWER_EVERY_NS), mean as i64);
+            }
+        }
+    }
+
+    fn push_slow(&mut self, slow: &SlowStep) {
+        let step = self.past_row(&slow.figures);
+        self.steps.push_slow(SlowPast::new(step, &slow.spans));
+    }
+
+    fn past_row(&mut self, figures: &StepFigures) -> Known {
+        let mut phase_ns = [0u64; MAX_PHASES];
+        for (name, ns) in &figures.phases {
+            if let Some(slot) = self.past_slot(*name) {
+                phase_ns[slot.index()] = phase_ns[slot.index()].saturating_add(*ns);
+            }
+        }
+        Known::of_past(figures, &phase_ns[..self.phases.slots()])
+    }
+}

@@ -1,0 +1,69 @@
+//! Slow steps from before those that are kept: the publisher remembers the slowest of each hour, with their spans.
+
+use gnntop_wire::Span;
+
+use super::reduced::Known;
+use super::row::StepRow;
+
+/// Slow steps that are kept: 100 an hour for three weeks.
+const MOST: usize = 1 << 16;
+
+/// One slow step.
+#[derive(Clone, Debug)]
+pub struct SlowPast {
+    step: Known,
+    spans: Box<[Span]>,
+}
+
+impl SlowPast {
+    pub(in crate::store) fn new(step: Known, spans: &[Span]) -> Self {
+        Self { step, spans: spans.into() }
+    }
+
+    /// Its number in the table, from 0.
+    pub fn ordinal(&self) -> u64 {
+        self.step.ordinal()
+    }
+
+    /// The step.
+    pub fn row(&self) -> StepRow<'_> {
+        self.step.row()
+    }
+
+    /// The longest spans of its thread, in the order of their ends.
+    pub fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+}
+
+/// All of them, by ordinal.
+#[derive(Clone, Debug, Default)]
+pub struct SlowSteps {
+    all: Vec<SlowPast>,
+}
+
+impl SlowSteps {
+    /// All of them, oldest first.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &SlowPast> {
+        self.all.iter()
+    }
+
+    /// The one with this ordinal.
+    pub fn get(&self, ordinal: u64) -> Option<&SlowPast> {
+        let at = self.all.binary_search_by_key(&ordinal, SlowPast::ordinal).ok()?;
+        self.all.get(at)
+    }
+
+    pub(in crate::store) fn row(&self, ordinal: u64) -> Option<StepRow<'_>> {
+        self.get(ordinal).map(SlowPast::row)
+    }
+
+    /// Takes one more, unless it is there already.
+    pub(in crate::store) fn push(&mut self, slow: SlowPast) {
+        if let Err(at) = self.all.binary_search_by_key(&slow.ordinal(), SlowPast::ordinal)
+            && self.all.len() < MOST
+        {
+            self.all.insert(at, slow);
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Halves what is kept of long ago.
+
+use gnntop_wire::past::Past;
+
+use crate::merge;
+
+/// Makes one slice of each two neighbours, and leaves the slower half of the slow steps.
+pub fn coarsen(entries: Vec<Past>) -> Vec<Past> {
+    let (mut slices, mut slow) = (Vec::new(), Vec::new());
+    for past in entries {
+        match past {
+            Past::Slice(slice) => slices.push(slice),
+            Past::Slow(step) => slow.push(step),
+            _ => (),
+        }
+    }
+    slices.sort_by_key(|slice| slice.from_ns);
+    let mut halved = Vec::with_capacity(slices.len() / 2 + 1);
+    for pair in slices.chunks(2) {
+        let mut one = pair[0].clone();
+        pair[1..].iter().for_each(|next| merge::add(&mut one, next));
+        halved.push(Past::Slice(one));
+    }
+    slow.sort_by_key(|step| std::cmp::Reverse(step.figures.period_ns()));
+    slow.truncate(slow.len().div_ceil(2));
+    halved.extend(slow.into_iter().map(Past::Slow));
+    halved
+}

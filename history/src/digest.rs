@@ -1,0 +1,312 @@
+//! Takes the items of a stream and keeps their figures.
+
+use std::collections::BTreeMap;
+
+use gnntop_wire::past::{Past, StepFigures, Whole};
+use gnntop_wire::{
+    BlockInfo, Definition, Event, Events, Item, NameId, NameKind, PhaseMemory, SessionInfo, SignalKind, Span, Step,
+    TrackId, TrackRole,
+};
+
+use crate::merge::add_sum;
+use crate::readings::LastReadings;
+use crate::series::AllDurations;
+use crate::slices::{Slices, sums};
+use crate::slowest::Slowest;
+use crate::tiling::{MAX_PHASES, Tiled};
+use crate::tracks::Tracks;
+
+/// Names that are known.
+const MOST_NAMES: u32 = 1 << 16;
+/// Definitions that are repeated.
+const MOST_DEFINITIONS: usize = 1 << 17;
+/// Phases with memory totals.
+const MOST_ACCOUNTS: usize = 256;
+/// A span is believed to last at most so long: a day.
+const BELIEVED_NS: u64 = 86_400_000_000_000;
+/// Tracks of stacks begin so; their marks are frames.
+const STACKS: &str = "stacks of ";
+
+/// What a definition defines.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Defined {
+    Name(u32),
+    Track(u32),
+    Signal(u32),
+    Fact(String),
+}
+
+/// Slices and slow steps that are over, each given once.
+#[derive(Debug, Default)]
+pub struct Closed {
+    /// Seconds.
+    pub seconds: Vec<Past>,
+    /// Minutes, and the slowest steps of the hours that are over.
+    pub minutes: Vec<Past>,
+}
+
+/// Figures over everything that it was given, in bounded memory.
+#[derive(Debug)]
+pub struct Digest {
+    info: Option<SessionInfo>,
+    definitions: BTreeMap<Defined, Definition>,
+    /// By id of the name: whether it is a phase, and its slot.
+    phases: Vec<Option<u8>>,
+    is_phase: Vec<bool>,
+    /// By slot.
+    phase_names: Vec<NameId>,
+    tracks: Tracks,
+    whole: Whole,
+    has_begun: bool,
+    durations: AllDurations,
+    last: LastReadings,
+    slices: Slices,
+    slowest: Slowest,
+}
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Digest {
+    /// Of nothing yet.
+    pub fn new() -> Self {
+        Self {
+            info: None,
+            definitions: BTreeMap::new(),
+            phases: Vec::new(),
+            is_phase: Vec::new(),
+            phase_names: Vec::new(),
+            tracks: Tracks::default(),
+            whole: Whole::default(),
+            has_begun: false,
+            durations: AllDurations::new(),
+            last: LastReadings::default(),
+            slices: Slices::default(),
+            slowest: Slowest::default(),
+        }
+    }
+
+    /// Takes what the stream says next.
+    pub fn apply(&mut self, item: Item<'_>) {
+        match item {
+            Item::Segment(info) => {
+                self.whole.next_segment = info.segment + 1;
+                self.info = Some(info);
+            }
+            Item::Definitions(definitions) => definitions.into_iter().for_each(|definition| self.define(definition)),
+            Item::Anchor(anchor) => self.see(anchor.monotonic_ns),
+            Item::Block(info, events) => self.apply_block(&info, events),
+            _ => (),
+        }
+    }
+
+    /// Who publishes, as the last segment said; `None` before the first.
+    pub fn info(&self) -> Option<&SessionInfo> {
+        self.info.as_ref()
+    }
+
+    /// Everything that was defined.
+    pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
+        self.definitions.values()
+    }
+
+    /// The slices and slow steps that are over since the last call.
+    pub fn take_closed(&mut self) -> Closed {
+        let (seconds, minutes) = self.slices.take_closed();
+        let slice = |slice| Past::Slice(Box::new(slice));
+        let slow = self.slowest.take_closed().into_iter().map(|slow| Past::Slow(Box::new(slow)));
+        Closed {
+            seconds: seconds.into_iter().map(slice).collect(),
+            minutes: minutes.into_iter().map(slice).chain(slow).collect(),
+        }
+    }
+
+    /// Figures over the whole time, with the slices and slow steps that are not over. `files` says how much of which files
+    /// belongs to them.
+    pub fn whole(&self, files: Vec<(u64, u64)>) -> Vec<Past> {
+        let mut whole = self.whole.clone();
+        whole.files = files;
+        whole.tracks = self.tracks.ends();
+        whole.unfinished = self.tracks.unfinished(&self.phase_names);
+        whole.signals = self.last.signals();
+        whole.counters = self.last.counters();
+        let mut entries = vec![Past::Whole(Box::new(whole))];
+        entries.extend(self.durations.entries());
+        let (seconds, minute) = self.slices.open();
+        entries.extend(minute.into_iter().chain(seconds).map(|slice| Past::Slice(Box::new(slice))));
+        entries.extend(self.slowest.open().iter().map(|slow| Past::Slow(Box::new(slow.clone()))));
+        entries
+    }
+
+    fn see(&mut self, t_ns: u64) {
+        let whole = &mut self.whole;
+        whole.first_ns = if self.has_begun { whole.first_ns.min(t_ns) } else { t_ns };
+        whole.last_ns = whole.last_ns.max(t_ns);
+        self.has_begun = true;
+    }
+
+    fn define(&mut self, definition: Definition) {
+        let key = match &definition {
+            Definition::Name { id, kind, .. } => {
+                self.note_kind(*id, *kind);
+                Defined::Name(id.0)
+            }
+            Definition::Track { id, role, text, .. } => {
+                let is_of_stacks = *role == TrackRole::Other && text.starts_with(STACKS);
+                self.tracks.define(*id, *role, is_of_stacks);
+                Defined::Track(id.0)
+            }
+            Definition::Signal { id, kind, .. } => {
+                self.last.define(*id, *kind == SignalKind::Counter);
+                Defined::Signal(id.0)
+            }
+            Definition::Fact { key, .. } => Defined::Fact(key.clone()),
+            _ => return,
+        };
+        if self.definitions.len() < MOST_DEFINITIONS || self.definitions.contains_key(&key) {
+            self.definitions.insert(key, definition);
+        }
+    }
+
+    fn note_kind(&mut self, id: NameId, kind: NameKind) {
+        if id.0 >= MOST_NAMES {
+            return;
+        }
+        let at = id.0 as usize;
+        if at >= self.is_phase.len() {
+            self.is_phase.resize(at + 1, false);
+            self.phases.resize(at + 1, None);
+        }
+        self.is_phase[at] = kind == NameKind::Phase;
+    }
+
+    /// The slot of a phase, which it gets now; `None` for a span that is none. What comes when all slots are taken shares
+    /// the last one.
+    fn slot(&mut self, name: NameId) -> Option<u8> {
+        let at = name.0 as usize;
+        if !*self.is_phase.get(at)? {
+            return None;
+        }
+        if self.phases[at].is_none() {
+            if self.phase_names.len() < MAX_PHASES {
+                self.phase_names.push(name);
+            }
+            self.phases[at] = Some(self.phase_names.len() as u8 - 1);
+        }
+        self.phases[at]
+    }
+
+    fn apply_block(&mut self, info: &BlockInfo, events: Events<'_>) {
+        if self.tracks.begin_block(info).is_none() {
+            return;
+        }
+        let mut begin_ns = info.base_ns;
+        for event in events {
+            self.whole.last_ns = self.whole.last_ns.max(event.t_ns());
+            match event {
+                Event::Span(span) => self.span(info.track, &span),
+                Event::Step(step) => self.step(info.track, &step),
+                other => self.other(info.track, other),
+            }
+            if let Event::Span(Span { start_ns, .. }) | Event::Step(Step { start_ns, .. }) = event {
+                begin_ns = begin_ns.min(start_ns);
+            }
+        }
+        // What began long before it ended has a wrong clock.
+        self.see(if info.base_ns - begin_ns <= BELIEVED_NS { begin_ns } else { info.base_ns });
+    }
+
+    fn span(&mut self, id: TrackId, span: &Span) {
+        let slot = self.slot(span.name);
+        let is_training = self.tracks.training().is_none_or(|training| training == id);
+        let Some(track) = self.tracks.get(id) else { return };
+        track.end.spans += 1;
+        track.end.last_ns = span.end_ns;
+        let ns = span.end_ns.saturating_sub(span.start_ns);
+        self.durations.span(span.name, ns, track.role == TrackRole::Loader);
+        if let Some((tiling, slot)) = track.tiling.as_mut().zip(slot) {
+            tiling.phase(slot, span.start_ns, span.end_ns);
+        }
+        if is_training && track.tiling.is_some() {
+            self.slowest.span(span);
+        }
+    }
+
+    fn step(&mut self, id: TrackId, step: &Step) {
+        if !self.tracks.claim_steps(id) {
+            return;
+        }
+        let Some(track) = self.tracks.get(id) else { return };
+        track.end.steps += 1;
+        track.end.last_ns = step.end_ns;
+        let Some(tiling) = &mut track.tiling else { return };
+        let Tiled { start_ns, gap_ns, .. } = tiling.step(step.step.0, step.start_ns, step.end_ns);
+        let spent = self.phase_names.iter().zip(tiling.phase_ns()).filter(|(_, ns)| **ns > 0);
+        let figures = StepFigures {
+            ordinal: self.whole.steps,
+            step: *step,
+            period_start_ns: start_ns,
+            gap_ns,
+            phases: spent.map(|(name, ns)| (*name, *ns)).collect(),
+        };
+        self.durations.step(&figures);
+        self.slices.step(&figures);
+        self.slowest.step(&figures);
+        self.count(step, figures.period_ns());
+    }
+
+    fn count(&mut self, step: &Step, period_ns: u64) {
+        let whole = &mut self.whole;
+        whole.epochs = match whole.epochs {
+            _ if whole.steps == 0 => (step.epoch, step.epoch, 0),
+            (first, last, changes) => (first, step.epoch, changes + u64::from(last != step.epoch)),
+        };
+        whole.steps += 1;
+        whole.batch.iter_mut().zip(sums(step, period_ns)).for_each(|(sum, next)| add_sum(sum, &next));
+        if let Some(usage) = &step.usage {
+            let sum = whole.usage.get_or_insert_default();
+            sum.minor_faults = sum.minor_faults.saturating_add(usage.minor_faults);
+            sum.major_faults = sum.major_faults.saturating_add(usage.major_faults);
+            sum.voluntary_switches = sum.voluntary_switches.saturating_add(usage.voluntary_switches);
+            sum.involuntary_switches = sum.involuntary_switches.saturating_add(usage.involuntary_switches);
+        }
+        if let Some(loss) = step.loss {
+            whole.losses = Some((whole.losses.map_or(loss, |(first, _)| first), loss));
+        }
+    }
+
+    fn other(&mut self, track: TrackId, event: Event) {
+        match event {
+            Event::Sample(sample) => {
+                let value = sample.value as f64;
+                let increase = self.last.signal(sample.signal, sample.t_ns, value);
+                self.slices.signal(sample.signal, sample.t_ns, value, increase);
+            }
+            Event::Absent(absent) => self.last.absent(absent.signal),
+            Event::Counter(counter) if counter.value.is_finite() => {
+                let increase = self.last.counter(counter.name, counter.t_ns, counter.value);
+                self.slices.counter(counter.name, counter.t_ns, counter.value, increase);
+            }
+            Event::Mark(mark) => {
+                let is_of_stacks = self.tracks.get(track).is_some_and(|track| track.is_of_stacks);
+                if !is_of_stacks {
+                    self.slices.mark(track, mark);
+                }
+            }
+            Event::PhaseMemory(memory) => self.memory(memory),
+            _ => (),
+        }
+    }
+
+    fn memory(&mut self, memory: PhaseMemory) {
+        let all = &mut self.whole.memory;
+        match all.iter().position(|known| known.phase == memory.phase) {
+            Some(at) => all[at] = memory,
+            None if all.len() < MOST_ACCOUNTS => all.push(memory),
+            None => (),
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! What stays of a run when its events are dropped: figures in bounded memory that add up.
+//!
+//! ```text
+//! items of a stream ─▶ Digest ─┬─ tiling.rs    a step's wall time by phase; the store lays it out with the same code
+//!                              ├─ slices.rs    seconds, and minutes made of them
+//!                              ├─ slowest.rs   the slowest steps of each hour, with their spans
+//!                              └─ series.rs    durations over the whole time
+//!                                 │
+//!                                 ▼
+//!                 entries of `gnntop_wire::past`, ready to be written; coarsen.rs halves those of long ago
+//! ```
+//!
+//! Nothing here knows threads, files or clocks.
+
+mod coarsen;
+mod digest;
+mod merge;
+mod readings;
+mod series;
+mod slices;
+mod slowest;
+#[cfg(test)]
+mod tests;
+mod tiling;
+mod tracks;
+
+pub use coarsen::coarsen;
+pub use digest::{Closed, Digest};
+pub use slices::{MINUTE_NS, SECOND_NS};
+pub use slowest::{HOUR_NS, SLOWEST_AN_HOUR};
+pub use tiling::{MAX_PHASES, Tiled, Tiling, Waiting};

@@ -1,0 +1,79 @@
+//! The last reading of each signal and counter, and figures over all of them.
+
+use gnntop_wire::past::Readings;
+use gnntop_wire::{NameId, SignalId};
+
+use crate::merge::entry;
+use crate::slices::read;
+
+/// Signals, and counters of the program, that are told apart.
+const MOST: usize = 2048;
+
+/// What was counted, and in which time.
+pub(crate) type Increase = Option<(f64, u64)>;
+
+/// One quantity.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    readings: Readings,
+    /// A cumulative counter: what it counted between two readings is worth keeping.
+    is_counter: bool,
+    /// Since its last reading it could not be read.
+    is_broken: bool,
+}
+
+impl Known {
+    fn add(&mut self, t_ns: u64, value: f64) -> Increase {
+        let last = self.readings;
+        let follows = self.is_counter && last.count > 0 && !std::mem::take(&mut self.is_broken);
+        let goes_on = follows && t_ns > last.last_ns && value >= last.last;
+        let increase = goes_on.then(|| (value - last.last, t_ns - last.last_ns));
+        read(&mut self.readings, t_ns, value, increase);
+        increase
+    }
+}
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(crate) struct LastReadings {
+    signals: Vec<(SignalId, Known)>,
+    counters: Vec<(NameId, Known)>,
+}
+
+impl LastReadings {
+    pub(crate) fn define(&mut self, signal: SignalId, is_counter: bool) {
+        if self.signals.len() < MOST {
+            entry(&mut self.signals, signal, Known::default).is_counter = is_counter;
+        }
+    }
+
+    /// Takes a reading and says what was counted since the one before.
+    pub(crate) fn signal(&mut self, signal: SignalId, t_ns: u64, value: f64) -> Increase {
+        let at = self.signals.binary_search_by_key(&signal, |(known, _)| *known).ok()?;
+        self.signals[at].1.add(t_ns, value)
+    }
+
+    pub(crate) fn absent(&mut self, signal: SignalId) {
+        if let Ok(at) = self.signals.binary_search_by_key(&signal, |(known, _)| *known) {
+            self.signals[at].1.is_broken = true;
+        }
+    }
+
+    pub(crate) fn counter(&mut self, name: NameId, t_ns: u64, value: f64) -> Increase {
+        if self.counters.len() >= MOST && self.counters.binary_search_by_key(&name, |(known, _)| *known).is_err() {
+            return None;
+        }
+        entry(&mut self.counters, name, Known::default).add(t_ns, value)
+    }
+
+    /// Figures over all readings of each signal.
+    pub(crate) fn signals(&self) -> Vec<(SignalId, Readings)> {
+        let read = self.signals.iter().filter(|(_, known)| known.readings.count > 0);
+        read.map(|(id, known)| (*id, known.readings)).collect()
+    }
+
+    /// The same of each counter.
+    pub(crate) fn counters(&self) -> Vec<(NameId, Readings)> {
+        self.counters.iter().map(|(id, known)| (*id, known.readings)).collect()
+    }
+}

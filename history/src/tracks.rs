@@ -1,0 +1,107 @@
+//! The tracks of a stream: how far each was read, and which one the training runs on.
+
+use gnntop_wire::past::{TrackEnd, Unfinished};
+use gnntop_wire::{BlockInfo, NameId, TrackId, TrackRole};
+
+use crate::tiling::Tiling;
+
+/// Tracks that are told apart.
+const MOST_TRACKS: usize = 4096;
+/// Tracks that may collect phases while it is not known which one the training runs on.
+const MOST_TILINGS: usize = 64;
+
+/// One track.
+#[derive(Debug, Default)]
+pub(crate) struct Track {
+    pub(crate) end: TrackEnd,
+    pub(crate) role: TrackRole,
+    /// Its marks are frames of stacks.
+    pub(crate) is_of_stacks: bool,
+    pub(crate) tiling: Option<Box<Tiling>>,
+}
+
+/// All tracks, by id.
+#[derive(Debug, Default)]
+pub(crate) struct Tracks {
+    all: Vec<Option<Box<Track>>>,
+    has_training: bool,
+    training: Option<TrackId>,
+    tilings: usize,
+}
+
+impl Tracks {
+    pub(crate) fn define(&mut self, id: TrackId, role: TrackRole, is_of_stacks: bool) {
+        self.has_training |= role == TrackRole::Training;
+        if let Some(track) = self.get(id) {
+            (track.role, track.is_of_stacks) = (role, is_of_stacks);
+        }
+    }
+
+    /// The track with this id; `None` beyond the bound.
+    pub(crate) fn get(&mut self, id: TrackId) -> Option<&mut Track> {
+        let at = id.0 as usize;
+        if at >= MOST_TRACKS {
+            return None;
+        }
+        if at >= self.all.len() {
+            self.all.resize_with(at + 1, || None);
+        }
+        let new = || Box::new(Track { end: TrackEnd { track: id, ..TrackEnd::default() }, ..Track::default() });
+        Some(self.all[at].get_or_insert_with(new))
+    }
+
+    /// Follows the track's sequence numbers, and makes sure that it collects phases if it may be the training's.
+    pub(crate) fn begin_block(&mut self, info: &BlockInfo) -> Option<&mut Track> {
+        let may_tile = self.training.is_none_or(|training| training == info.track);
+        let (has_training, has_room) = (self.has_training, self.tilings < MOST_TILINGS);
+        let track = self.get(info.track)?;
+        let may_tile = may_tile && (!has_training || track.role == TrackRole::Training);
+        let is_new = may_tile && track.tiling.is_none() && has_room;
+        if is_new {
+            track.tiling = Some(Box::new(Tiling::new()));
+        } else if !may_tile {
+            track.tiling = None;
+        }
+        let end = &mut track.end;
+        let is_whole = info.first_seq <= end.next_seq && info.dropped <= end.dropped;
+        if let Some(tiling) = track.tiling.as_mut().filter(|_| !is_whole && end.events > 0) {
+            tiling.note_loss();
+        }
+        end.dropped = end.dropped.max(info.dropped);
+        end.next_seq = info.first_seq.saturating_add(info.count);
+        end.events = end.events.saturating_add(info.count);
+        self.tilings += usize::from(is_new);
+        self.get(info.track)
+    }
+
+    /// The track whose steps are the run's.
+    pub(crate) fn training(&self) -> Option<TrackId> {
+        self.training
+    }
+
+    /// Whether a step on this track is one of the run's; the first track that may decides.
+    pub(crate) fn claim_steps(&mut self, id: TrackId) -> bool {
+        if self.training.is_none() && self.get(id).is_some_and(|track| track.tiling.is_some()) {
+            self.training = Some(id);
+        }
+        self.training == Some(id)
+    }
+
+    /// Where all of them stand.
+    pub(crate) fn ends(&self) -> Vec<TrackEnd> {
+        self.all.iter().flatten().map(|track| track.end).filter(|end| end.events > 0).collect()
+    }
+
+    /// The phases that wait for the end of their step, by the name of each slot.
+    pub(crate) fn unfinished(&self, names: &[NameId]) -> Option<Unfinished> {
+        let track = self.all.get(self.training?.0 as usize)?.as_ref()?;
+        let waiting = track.tiling.as_ref()?.waiting()?;
+        let named = |(slot, start_ns, end_ns): (u8, u64, u64)| Some((*names.get(usize::from(slot))?, start_ns, end_ns));
+        Some(Unfinished {
+            track: track.end.track,
+            last_end_ns: waiting.last_end_ns,
+            last_step: waiting.last_step,
+            phases: waiting.phases.into_iter().filter_map(named).collect(),
+        })
+    }
+}

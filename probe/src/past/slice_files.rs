@@ -1,0 +1,160 @@
+//! The files that hold slices: of seconds for a few hours, of minutes for ever.
+//!
+//! A file is only appended to, and closed at its size. There is room for so many seconds; the oldest file of them goes. When
+//! the minutes' files together are too large, two minutes are made one in the oldest of those that were halved least.
+
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use gnntop_history::coarsen;
+use gnntop_wire::past::{Past as Entry, put_past};
+use gnntop_wire::{Item, StreamReader, layout};
+
+use crate::directory::create;
+
+/// A file is closed from this size on; smaller where all may take little.
+const FILE_BYTES: u64 = 1 << 20;
+/// Files that the room for one kind is divided into at least.
+const FEWEST_FILES: u64 = 4;
+
+/// What the slices of a file are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Seconds,
+    Minutes,
+}
+
+#[derive(Clone, Debug)]
+struct SliceFile {
+    number: u64,
+    bytes: u64,
+    /// How often its slices were halved.
+    halved: u32,
+}
+
+/// All files of one session.
+#[derive(Debug)]
+pub(super) struct SliceFiles {
+    dir: PathBuf,
+    next: u64,
+    seconds: VecDeque<SliceFile>,
+    minutes: VecDeque<SliceFile>,
+    max_bytes: u64,
+    unlisted: Vec<u64>,
+}
+
+impl SliceFiles {
+    pub(super) fn new(dir: &Path, max_bytes: u64) -> Self {
+        let (seconds, minutes, unlisted) = (VecDeque::new(), VecDeque::new(), Vec::new());
+        Self { dir: dir.to_owned(), next: 0, seconds, minutes, max_bytes, unlisted }
+    }
+
+    /// Appends entries, which are taken once they are written.
+    pub(super) fn append(&mut self, kind: Kind, entries: &mut Vec<Entry>) -> io::Result<()> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let mut bytes = Vec::new();
+        put_past(&mut bytes, &*entries);
+        let full_at = self.file_bytes(kind);
+        if self.files(kind).back().is_none_or(|newest| newest.bytes >= full_at) {
+            let file = self.begin()?;
+            self.files(kind).push_back(file);
+        }
+        let dir = self.dir.clone();
+        if let Some(newest) = self.files(kind).back_mut() {
+            // What an earlier attempt left beyond what is listed counts for nothing and is overwritten.
+            let mut file = File::options().write(true).open(dir.join(layout::slices_file_name(newest.number)))?;
+            file.set_len(newest.bytes)?;
+            io::Seek::seek(&mut file, io::SeekFrom::End(0))?;
+            file.write_all(&bytes)?;
+            newest.bytes += bytes.len() as u64;
+        }
+        entries.clear();
+        Ok(())
+    }
+
+    /// Keeps all of them within their bounds.
+    pub(super) fn make_room(&mut self) -> io::Result<()> {
+        while self.seconds.len() > 1 && total(&self.seconds) > self.room(Kind::Seconds) {
+            self.unlisted.extend(self.seconds.pop_front().map(|file| file.number));
+        }
+        while total(&self.minutes) > self.room(Kind::Minutes) {
+            // The newest one still grows.
+            let closed = 0..self.minutes.len().saturating_sub(1);
+            let Some(at) = closed.min_by_key(|at| (self.minutes[*at].halved, *at)) else { break };
+            self.halve(at)?;
+        }
+        Ok(())
+    }
+
+    fn halve(&mut self, at: usize) -> io::Result<()> {
+        let old = self.minutes[at].clone();
+        let mut bytes = Vec::new();
+        put_past(&mut bytes, &coarsen(self.read(&old)?));
+        let mut new = self.begin()?;
+        fs::write(self.dir.join(layout::slices_file_name(new.number)), &bytes)?;
+        (new.bytes, new.halved) = (bytes.len() as u64, old.halved + 1);
+        self.minutes[at] = new;
+        self.unlisted.push(old.number);
+        Ok(())
+    }
+
+    fn read(&self, file: &SliceFile) -> io::Result<Vec<Entry>> {
+        let mut bytes = Vec::new();
+        File::open(self.dir.join(layout::slices_file_name(file.number)))?.take(file.bytes).read_to_end(&mut bytes)?;
+        let (mut reader, mut entries) = (StreamReader::new(), Vec::new());
+        reader.fill(&bytes);
+        reader.finish();
+        while let Some(item) = reader.next() {
+            if let Item::Past(some) = item {
+                entries.extend(some);
+            }
+        }
+        Ok(entries)
+    }
+
+    fn begin(&mut self) -> io::Result<SliceFile> {
+        let number = self.next;
+        self.next += 1;
+        create(&self.dir.join(layout::slices_file_name(number)))?;
+        Ok(SliceFile { number, bytes: 0, halved: 0 })
+    }
+
+    /// Number and length of each file that counts: minutes, then seconds.
+    pub(super) fn listed(&self) -> Vec<(u64, u64)> {
+        self.minutes.iter().chain(&self.seconds).map(|file| (file.number, file.bytes)).collect()
+    }
+
+    /// Removes the files that no longer count.
+    pub(super) fn remove_unlisted(&mut self) {
+        for number in self.unlisted.drain(..) {
+            let _ = fs::remove_file(self.dir.join(layout::slices_file_name(number)));
+        }
+    }
+
+    fn files(&mut self, kind: Kind) -> &mut VecDeque<SliceFile> {
+        match kind {
+            Kind::Seconds => &mut self.seconds,
+            Kind::Minutes => &mut self.minutes,
+        }
+    }
+
+    /// Seconds are there for looking at what was not long ago, minutes for all the rest.
+    fn room(&self, kind: Kind) -> u64 {
+        match kind {
+            Kind::Seconds => self.max_bytes / 4,
+            Kind::Minutes => self.max_bytes - self.max_bytes / 4,
+        }
+    }
+
+    fn file_bytes(&self, kind: Kind) -> u64 {
+        (self.room(kind) / FEWEST_FILES).min(FILE_BYTES)
+    }
+}
+
+fn total(files: &VecDeque<SliceFile>) -> u64 {
+    files.iter().map(|file| file.bytes).sum()
+}
