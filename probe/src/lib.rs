@@ -47,6 +47,7 @@ mod past;
 pub mod phase;
 mod prune;
 mod publisher;
+mod ring;
 mod sensing;
 mod session;
 mod settings;

@@ -7,9 +7,8 @@ use std::sync::atomic::Ordering;
 use gnntop_wire::TrackRole;
 use quanta::Clock;
 use ringbuf::traits::{Consumer as _, Producer as _};
-use ringbuf::{HeapCons, HeapProd};
 
-use super::records::{Record, Shared};
+use super::records::{MarkConsumer, Record, RecordProducer, Shared};
 use super::resolver::{Opening, open};
 use super::stream::{Lost, Stream};
 use crate::publisher::Publisher;
@@ -20,8 +19,8 @@ const ASK_AT_MOST: usize = 8;
 
 /// Marks that are free to this thread, and where records go.
 struct Marks {
-    free: HeapCons<u32>,
-    records: HeapProd<Record>,
+    free: MarkConsumer,
+    records: RecordProducer,
     /// Marks of spans that could not be recorded; room for all was reserved.
     spare: Vec<u32>,
 }

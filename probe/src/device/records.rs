@@ -4,6 +4,27 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::stream::Lost;
+use crate::ring::{self, Consumer, Producer};
+use crate::track::NO_MARK;
+
+/// Most marks that are used: more would only be memory.
+pub(super) const MARKS_MOST: usize = 1 << 12;
+
+/// A ring of marks, and one of records, which have a mark each at least: neither is ever too small.
+pub(super) type MarkProducer = Producer<u32, MARKS_MOST>;
+pub(super) type MarkConsumer = Consumer<u32, MARKS_MOST>;
+pub(super) type RecordProducer = Producer<Record, MARKS_MOST>;
+pub(super) type RecordConsumer = Consumer<Record, MARKS_MOST>;
+
+/// An empty ring of marks.
+pub(super) fn ring_of_marks() -> (MarkProducer, MarkConsumer) {
+    ring::ring(NO_MARK)
+}
+
+/// An empty ring of records.
+pub(super) fn ring_of_records() -> (RecordProducer, RecordConsumer) {
+    ring::ring(Record { name: 0, step: 0, begin: NO_MARK, end: NO_MARK, issued: [0; 2], seen: 0 })
+}
 
 /// A span or step whose marks are on the stream. Times are ticks of the host's clock.
 #[derive(Clone, Copy, Debug)]

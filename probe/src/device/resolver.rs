@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use gnntop_wire::{BlockEncoder, Definition, DeviceSpan, Event, Mark, NameId, NameKind, StepId, TrackRole};
 use quanta::Clock;
-use ringbuf::traits::{Consumer as _, Producer as _, Split};
-use ringbuf::{HeapCons, HeapProd, HeapRb};
+use ringbuf::traits::{Consumer as _, Producer as _};
 
 use super::clock::DeviceClock;
-use super::records::{Record, Shared};
+use super::records::{self, MARKS_MOST, MarkConsumer, MarkProducer, Record, RecordConsumer, RecordProducer, Shared};
 use super::stream::{ANSWER_LAG_NS, Lost, Stream};
 use crate::clock::ClockMap;
 use crate::names;
@@ -21,8 +20,6 @@ use crate::track::NO_MARK;
 
 /// Fewer marks than these cannot time a step and keep one to count from.
 const MARKS_LEAST: u32 = 16;
-/// Most marks: more would only be memory.
-const MARKS_MOST: u32 = 1 << 14;
 /// How often the clocks are compared at the start, and for how long at most each time.
 const COMPARISONS: u32 = 8;
 const COMPARISON_MOST: Duration = Duration::from_millis(2);
@@ -49,18 +46,18 @@ struct First {
     ticks: [u64; 2],
 }
 
-type Ends = (Arc<Shared>, HeapCons<u32>, HeapProd<Record>);
+type Ends = (Arc<Shared>, MarkConsumer, RecordProducer);
 
 /// Opens a track for the device and compares the clocks.
 pub(super) fn open(publisher: &Arc<Publisher>, opening: Opening<'_>) -> Option<Ends> {
     let Opening { name, role, stream, clock } = opening;
-    let marks = stream.marks().min(MARKS_MOST);
+    let marks = stream.marks().min(MARKS_MOST as u32);
     let id = publisher.next_track_id()?;
     if marks < MARKS_LEAST {
         return None;
     }
-    let (mut free, taken) = HeapRb::new(marks as usize).split();
-    let (handed, records) = HeapRb::new(marks as usize).split();
+    let (mut free, taken) = records::ring_of_marks();
+    let (handed, records) = records::ring_of_records();
     let shared = Arc::new(Shared::default());
     let first = compare(&*stream, clock, &shared);
     let kept = first.map_or(NO_MARK, |first| first.mark);
@@ -126,8 +123,8 @@ struct Resolver {
     /// Until it is told.
     definition: Option<Definition>,
     stream: Arc<dyn Stream>,
-    records: HeapCons<Record>,
-    free: HeapProd<u32>,
+    records: RecordConsumer,
+    free: MarkProducer,
     shared: Arc<Shared>,
     encoder: BlockEncoder,
     clock: DeviceClock,

@@ -11,7 +11,7 @@ use ringbuf::traits::Producer as _;
 
 use super::observer::Observer;
 use super::reader::RingReader;
-use super::ring::{self, Producer, RawEvent};
+use super::raw_event::{self, Producer, RawEvent};
 use super::shared::Shared;
 use crate::publisher::Publisher;
 use crate::{switch, usage};
@@ -146,7 +146,7 @@ impl Track {
     /// Opens a track on a session for the calling thread.
     pub(crate) fn open(publisher: &Arc<Publisher>, name: &str, role: TrackRole) -> Self {
         let Some(id) = publisher.next_track_id() else { return Self::inert() };
-        let (producer, consumer) = ring::ring();
+        let (producer, consumer) = raw_event::ring();
         let shared = Arc::new(Shared::default());
         publisher.open(Box::new(RingReader::new(id, name, role, consumer, Arc::clone(&shared))));
         let local = Rc::new(Local {

@@ -2,7 +2,7 @@
 
 use super::local::record;
 use super::peaks::Peak;
-use super::ring::{RawEvent, Tag};
+use super::raw_event::{RawEvent, Tag};
 use crate::names::NameRef;
 use crate::switch;
 

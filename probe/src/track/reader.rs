@@ -11,7 +11,7 @@ use ringbuf::traits::Consumer as _;
 
 use super::open_span;
 use super::peaks::PeakNames;
-use super::ring::{Consumer, RING_EVENTS, RawEvent, Tag};
+use super::raw_event::{Consumer, RING_EVENTS, RawEvent, Tag};
 use super::shared::Shared;
 use crate::clock::ClockMap;
 use crate::source::Source;

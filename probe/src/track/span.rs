@@ -7,7 +7,7 @@ use std::ptr;
 use super::local::{self, Local, current, current_account, set_account, with_track};
 use super::observer::{Ended, NO_MARK};
 use super::open_span::Open;
-use super::ring::{RawEvent, Tag};
+use super::raw_event::{RawEvent, Tag};
 use crate::names::NameRef;
 use crate::switch;
 

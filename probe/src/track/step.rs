@@ -5,7 +5,7 @@ use std::ptr;
 use gnntop_wire::BatchShape;
 
 use super::local::{Local, current, is_current};
-use super::ring::{RawEvent, Tag};
+use super::raw_event::{RawEvent, Tag};
 use crate::{switch, usage};
 
 /// Begins the next step of this thread's training loop; it ends when the result is dropped.
