@@ -59,7 +59,6 @@ fn everything_recorded_is_in_the_session() {
         assert_eq!((step.step.0, step.epoch), (i as u64 + 1, i as u64 / 10));
         assert_eq!(step.batch, BatchShape { graphs: Some(4), nodes: Some(i as u64), edges: None, seeds: Some(2) });
         assert!(step.loss.unwrap().is_nan());
-        assert_eq!(step.usage.is_some(), cfg!(target_os = "linux"));
         let forward = stream.spans("forward")[i];
         let inner = stream.spans("inner")[i];
         assert_eq!((forward.step, inner.step), (step.step, step.step));
@@ -72,6 +71,61 @@ fn everything_recorded_is_in_the_session() {
     let depths: Vec<f64> =
         stream.events().filter_map(|e| if let Event::Counter(c) = e { Some(c.value) } else { None }).collect();
     assert_eq!(depths, (0..25).map(f64::from).collect::<Vec<_>>());
+}
+
+#[test]
+fn an_epoch_may_be_any_number() {
+    let _alone = alone();
+    let temp = tempfile::tempdir().unwrap();
+    let session = quiet("epochs", temp.path()).start();
+    let dir = session.dir().unwrap().to_owned();
+    let track = session.track("train", TrackRole::Training);
+    let epochs = [0, 7, u64::from(u32::MAX), 1 << 32, u64::MAX, 3];
+    epochs.iter().for_each(|epoch| drop(step(*epoch)));
+    drop((track, session));
+    assert_eq!(Stream::of_session(&dir).steps().iter().map(|step| step.epoch).collect::<Vec<_>>(), epochs);
+}
+
+/// Page faults of the calling thread so far.
+#[cfg(target_os = "linux")]
+fn minor_faults() -> u64 {
+    // SAFETY: all zeros is a valid value of this plain struct, and a valid place for the result.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        assert_eq!(libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage), 0);
+        usage
+    };
+    usage.ru_minflt as u64
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn short_steps_tell_page_faults_together_and_none_is_lost() {
+    let _alone = alone();
+    let temp = tempfile::tempdir().unwrap();
+    let session = quiet("faults", temp.path()).start();
+    let dir = session.dir().unwrap().to_owned();
+    let at_most = minor_faults();
+    let track = session.track("train", TrackRole::Training);
+    let at_least = minor_faults();
+    let mut fresh = vec![0u8; 64 << 20];
+    for page in fresh.chunks_mut(4096).take(5000) {
+        let _step = step(0);
+        page[0] = 1;
+    }
+    let at_least = minor_faults() - at_least;
+    for _ in 0..3 {
+        let _step = step(0);
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    let at_most = minor_faults() - at_most;
+    drop((track, session));
+    let stream = Stream::of_session(&dir);
+    let usage: Vec<_> = stream.steps().iter().map(|step| step.usage).collect();
+    assert!(usage.iter().rev().take(3).all(Option::is_some), "long steps tell their own: {usage:?}");
+    assert!(usage.iter().any(Option::is_none), "short ones ask less often");
+    let told: u64 = usage.iter().flatten().map(|usage| usage.minor_faults).sum();
+    assert!((at_least..=at_most).contains(&told), "{at_least} <= {told} <= {at_most}");
 }
 
 #[test]

@@ -79,7 +79,8 @@ pub struct Step {
     pub batch: BatchShape,
     /// The loss, where the program read it.
     pub loss: Option<f64>,
-    /// What the step's thread went through, where the system tells.
+    /// What the step's thread went through since the last step that tells this, where the system tells. Steps of less than
+    /// 250 µs tell it together.
     pub usage: Option<ThreadUsage>,
 }
 
@@ -96,7 +97,7 @@ pub struct BatchShape {
     pub seeds: Option<u64>,
 }
 
-/// A thread's page faults and context switches during a step.
+/// A thread's page faults and context switches during a step, or several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadUsage {
     /// Page faults served without I/O.

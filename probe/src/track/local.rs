@@ -10,11 +10,12 @@ use quanta::Clock;
 use ringbuf::traits::Producer as _;
 
 use super::observer::Observer;
-use super::reader::RingReader;
 use super::raw_event::{self, Producer, RawEvent};
+use super::reader::RingReader;
 use super::shared::Shared;
 use crate::publisher::Publisher;
-use crate::{switch, usage};
+use crate::switch;
+use crate::usage::Charged;
 
 thread_local! {
     /// This thread's track, null without one: the head of a list of all its tracks, linked by [`Local::outer`]. Each
@@ -45,7 +46,8 @@ pub(super) struct Local {
     pub(super) step: Cell<u64>,
     /// Number of the step that began last.
     pub(super) last_step: Cell<u64>,
-    pub(super) usage: Cell<Option<usage::Totals>>,
+    /// Page faults and context switches by the end of the step that last told them.
+    pub(super) charged: Cell<Option<Charged>>,
     /// Who wants to know of spans and steps; set once.
     pub(super) observer: OnceCell<Rc<dyn Observer>>,
     /// The track that was this thread's before.
@@ -156,7 +158,7 @@ impl Track {
             publisher: Arc::downgrade(publisher),
             step: Cell::new(0),
             last_step: Cell::new(0),
-            usage: Cell::new(usage::of_this_thread()),
+            charged: Cell::new(Charged::by_now(&publisher.clock)),
             observer: OnceCell::new(),
             outer: Cell::new(CURRENT.get()),
         });

@@ -37,7 +37,7 @@ pub(super) enum Tag {
     StepRun,
     /// Likewise: `a` minor and major faults, `b` voluntary and involuntary switches, in the high and low half.
     StepUsage,
-    /// `a` start, `b` end, `c` step; takes up the parts before it.
+    /// `a` start, `b` end, `c` step, `id` epoch, unless `present` says that it is in a part; takes up the parts before it.
     Step,
     /// `id` name, `a` time, `b` bits of the value.
     Counter,

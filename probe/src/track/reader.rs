@@ -129,7 +129,8 @@ impl RingReader {
         let (of, parts) = std::mem::take(&mut self.parts);
         // Parts of another step are what a full ring left over: that step itself was dropped.
         let parts = if of == raw.c as u32 { parts } else { Step::default() };
-        Step { step: StepId(raw.c), start_ns: map.ns(raw.a), end_ns: map.ns(raw.b), ..parts }
+        let epoch = if raw.present == 0 { u64::from(raw.id) } else { parts.epoch };
+        Step { step: StepId(raw.c), epoch, start_ns: map.ns(raw.a), end_ns: map.ns(raw.b), ..parts }
     }
 }
 

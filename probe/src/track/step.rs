@@ -6,7 +6,7 @@ use gnntop_wire::BatchShape;
 
 use super::local::{Local, current, is_current};
 use super::raw_event::{RawEvent, Tag};
-use crate::{switch, usage};
+use crate::switch;
 
 /// Begins the next step of this thread's training loop; it ends when the result is dropped.
 ///
@@ -36,8 +36,10 @@ pub(super) fn begin_next(track: &Local) {
 /// Records a step with what is known of it; from here on what is recorded belongs to none. The program's code may run in it.
 pub(super) fn end(track: &Local, parts: &Parts, begin: u64, end: u64) {
     let step = track.step.get();
-    parts.push(track, step);
-    track.push(RawEvent { a: begin, b: end, c: step, id: 0, tag: Tag::Step, present: 0 });
+    let (epoch, is_long_epoch) = (parts.epoch as u32, parts.epoch > u64::from(u32::MAX));
+    parts.push(track, step, is_long_epoch);
+    push_usage(track, step, end);
+    track.push(RawEvent { a: begin, b: end, c: step, id: epoch, tag: Tag::Step, present: u8::from(is_long_epoch) });
     if let Some(observer) = track.observer.get() {
         observer.end_step(step, begin, end);
     }
@@ -82,24 +84,29 @@ impl Step {
 }
 
 impl Parts {
-    /// Records them ahead of the step itself.
-    fn push(&self, track: &Local, step: u64) {
+    /// Records them ahead of the step itself. The epoch is among them only where the step has no room for it.
+    fn push(&self, track: &Local, step: u64, is_long_epoch: bool) {
         let part = |tag, present, a, b, c| RawEvent { a, b, c, id: step as u32, tag, present };
         let known = |value: Option<u64>, bit: u8| u8::from(value.is_some()) << bit;
+        let value = |value: Option<u64>| value.unwrap_or(0);
         let BatchShape { graphs, nodes, edges, seeds } = self.batch;
         let present = known(graphs, 0) | known(nodes, 1) | known(edges, 2);
         if present != 0 {
-            let value = |v: Option<u64>| v.unwrap_or(0);
             track.push(part(Tag::StepBatch, present, value(graphs), value(nodes), value(edges)));
         }
         let present = known(seeds, 0) | u8::from(self.loss.is_some()) << 1;
-        let loss_bits = self.loss.unwrap_or(0.0).to_bits();
-        track.push(part(Tag::StepRun, present, seeds.unwrap_or(0), loss_bits, self.epoch));
-        if let Some((before, now)) = track.usage.get().zip(usage::of_this_thread()) {
-            let [a, b] = now.since(before);
-            track.push(part(Tag::StepUsage, 0, a, b, 0));
-            track.usage.set(Some(now));
+        if present != 0 || is_long_epoch {
+            let loss_bits = self.loss.unwrap_or(0.0).to_bits();
+            track.push(part(Tag::StepRun, present, value(seeds), loss_bits, self.epoch));
         }
+    }
+}
+
+/// Records what the thread was charged since it was last asked.
+fn push_usage(track: &Local, step: u64, end: u64) {
+    if let Some((now, [a, b])) = track.charged.get().and_then(|before| before.by_end(end, &track.clock)) {
+        track.push(RawEvent { a, b, c: 0, id: step as u32, tag: Tag::StepUsage, present: 0 });
+        track.charged.set(Some(now));
     }
 }
 

@@ -83,10 +83,10 @@ fn draw_phase<'a>(sheet: &mut Sheet<'_>, scene: &Scene<'a>, row: &StepRow<'_>, p
 
 /// What else is known of the step, the most telling first.
 fn facts(scene: &Scene<'_>, row: &StepRow<'_>) -> Vec<String> {
-    let usage = row.usage().map(|usage| {
+    let usage = scene.store.steps().usage_around(row.ordinal()).map(|(usage, sharing)| {
         let faults = count(usage.minor_faults.saturating_add(usage.major_faults));
         let switches = count(usage.voluntary_switches.saturating_add(usage.involuntary_switches));
-        format!("{faults} page faults, {switches} switches")
+        format!("{faults} page faults, {switches} switches{}", step_detail::sharing_in_words(&sharing))
     });
     let loss = row.loss().map(|loss| format!("loss {loss:.6}"));
     let found = step_detail::found(scene, row);

@@ -8,6 +8,8 @@
 //!  rate        3.04 k graphs/s, 93.1 k edges/s; mean 3.12 k graphs/s, 95.5 k edges/s
 //! ```
 
+use std::ops::Range;
+
 use crate::app::View;
 use crate::report::energy::in_words;
 use crate::ui::panel::steps;
@@ -171,13 +173,29 @@ fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<DetailRow<'a>> {
     fact("time per", times_per(row));
     fact("loss", row.loss().map(|loss| format!("{loss:.6}")));
     fact("energy", Some(energy(scene, row)));
-    let usage = row.usage();
-    fact("page faults", usage.map(|u| format!("{} minor, {} major", count(u.minor_faults), count(u.major_faults))));
-    let switches = usage
-        .map(|u| format!("{} voluntary, {} involuntary", count(u.voluntary_switches), count(u.involuntary_switches)));
+    let (faults, switches) = usage(scene, row).unzip();
+    fact("page faults", faults);
     fact("switches", switches);
     fact("time", Some(began(scene, row)));
     lines
+}
+
+/// Page faults and context switches of the step, and of how many where it shares them with others.
+fn usage(scene: &Scene<'_>, row: &StepRow<'_>) -> Option<(String, String)> {
+    let (u, sharing) = scene.store.steps().usage_around(row.ordinal())?;
+    let of = sharing_in_words(&sharing);
+    Some((
+        format!("{} minor, {} major{of}", count(u.minor_faults), count(u.major_faults)),
+        format!("{} voluntary, {} involuntary{of}", count(u.voluntary_switches), count(u.involuntary_switches)),
+    ))
+}
+
+/// How many steps share page faults and context switches; nothing for one alone.
+pub fn sharing_in_words(sharing: &Range<u64>) -> String {
+    match sharing.end - sharing.start {
+        1 => String::new(),
+        steps => format!(" in {} steps", count(steps)),
+    }
 }
 
 /// The phases that are inferred, and how.

@@ -13,6 +13,8 @@
 
 mod device;
 
+use std::ops::Range;
+
 use gnntop_wire::{NameId, PhaseMemory};
 
 use super::quantities::{Quantity, Readings};
@@ -209,9 +211,13 @@ fn phases<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
 fn faults<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
     let mut lines = vec![StripRow::heading("page faults", "minor: served at once; major: waited for a disk")];
     let store = read.scene.store;
-    let step = read.scene.app.window().cursor().and_then(|cursor| store.steps().row(cursor));
-    let of_steps = match step {
-        Some(row) => row.usage().map(|usage| (usage, "in the selected step", 1)),
+    let selected = read.scene.app.window().cursor().filter(|cursor| store.steps().row(*cursor).is_some());
+    let of_selected = |(usage, sharing): (_, Range<u64>)| match sharing.end - sharing.start {
+        1 => (usage, "in the selected step", 1),
+        steps => (usage, "a step around the selected one", steps),
+    };
+    let of_steps = match selected {
+        Some(cursor) => store.steps().usage_around(cursor).map(of_selected),
         None => store.statistics().usage().map(|usage| (*usage, "a step", store.statistics().steps())),
     };
     let say = |usage: gnntop_wire::ThreadUsage, of: &str, steps: u64| {

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use gnntop_wire::{Step, StepId};
+use gnntop_wire::{Step, StepId, ThreadUsage};
 
 use super::reduced::{ReducedSteps, StepGroup};
 use super::row::{Head, Period, StepRow};
@@ -15,6 +15,9 @@ use super::slow::{SlowPast, SlowSteps};
 
 /// Rows in a chunk.
 const CHUNK_ROWS: usize = 4096;
+/// More steps never share page faults: a program asks for them every 250 µs.
+const MOST_SHARING: u64 = 4096;
+
 /// Rows that lie together.
 #[derive(Clone, Debug)]
 struct Chunk {
@@ -175,6 +178,20 @@ impl StepTable {
         &self.slow
     }
 
+    /// The page faults and context switches that a step has part in, and the steps that share them: short steps tell theirs
+    /// together, with the last of them. `None` where the program told none, or not yet.
+    pub fn usage_around(&self, ordinal: u64) -> Option<(ThreadUsage, Range<u64>)> {
+        if ordinal < self.discarded {
+            // Of steps that are reduced, each stands for itself.
+            return Some((self.known_row(ordinal)?.usage()?, ordinal..ordinal + 1));
+        }
+        let around = ordinal.saturating_sub(MOST_SHARING)..ordinal.saturating_add(MOST_SHARING);
+        let last = self.rows(ordinal..around.end).find(|row| row.usage().is_some())?;
+        let before = self.rows(around.start..ordinal).rev().find(|row| row.usage().is_some());
+        let first = before.map_or(around.start.max(self.discarded), |row| row.ordinal() + 1);
+        Some((last.usage()?, first..last.ordinal() + 1))
+    }
+
     pub(in crate::store) fn push(&mut self, step: &Step, period: &Period<'_>) {
         if self.len >= self.capacity + CHUNK_ROWS {
             self.reduce_oldest();
@@ -228,5 +245,24 @@ impl Chunk {
         }
         self.phases = phases;
         self.stride = stride;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_steps_share_what_the_last_of_them_tells() {
+        let mut table = StepTable::new(100, 0);
+        let usage = |minor_faults| Some(ThreadUsage { minor_faults, ..ThreadUsage::default() });
+        for (number, usage) in (1..).zip([usage(3), None, None, usage(7), usage(1), None]) {
+            let step = Step { step: StepId(number), usage, ..Step::default() };
+            table.push(&step, &Period { start_ns: 0, period_ns: 1, gap_ns: 1, phase_ns: &[] });
+        }
+        let around = |ordinal| table.usage_around(ordinal).map(|(usage, steps)| (usage.minor_faults, steps));
+        assert_eq!(around(0), Some((3, 0..1)));
+        assert!((1..4).all(|shared| around(shared) == Some((7, 1..4))));
+        assert_eq!((around(4), around(5)), (Some((1, 4..5)), None), "the last has not told yet");
     }
 }
