@@ -32,7 +32,7 @@ pub const EIGHTHS: [char; 8] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '
 
 /// Everything that the bars are drawn from.
 pub struct Chart<'a> {
-    columns: Vec<Option<StepColumn<'a>>>,
+    columns: Vec<Option<Bar<'a>>>,
     open: Option<OpenPhase<'a>>,
     /// The time of a column, where all are equally long.
     ns_per_column: Option<u64>,
@@ -50,6 +50,28 @@ pub struct Chart<'a> {
     left: u16,
 }
 
+/// A column with what is drawn of it: by the clock that is shown, a row is looked up once.
+struct Bar<'a> {
+    column: StepColumn<'a>,
+    /// What the step that took longest took, as steps are measured now.
+    worst_ns: Option<u64>,
+    /// The step in the middle by the clock that is shown, and what it took.
+    median: Option<StepRow<'a>>,
+    median_ns: Option<u64>,
+}
+
+impl<'a> Bar<'a> {
+    fn of(column: StepColumn<'a>, scene: &Scene<'a>) -> Self {
+        let (phases, measure) = (scene.app.phases(), scene.app.window().measure());
+        let median = phases.by_clock(column.median);
+        // A device knows nothing of batches: what it is measured by comes from the host's row.
+        let median_ns = median.and_then(|row| measure.part(&column.median, row.period_ns()));
+        let is_same = column.worst.ordinal() == column.median.ordinal();
+        let worst_ns = if is_same { median_ns } else { phases.step_ns(column.worst) };
+        Self { column, worst_ns, median, median_ns }
+    }
+}
+
 impl<'a> Chart<'a> {
     /// The chart of this size; with flags, the steps that deserve one are marked above their bars.
     pub fn plan(width: u16, height: u16, has_flags: bool, scene: &Scene<'a>) -> Self {
@@ -60,15 +82,15 @@ impl<'a> Chart<'a> {
         let window = scene.app.window();
         let open = if window.newest().is_none() { scene.open_phase() } else { None };
         let room = (width - axis).saturating_sub(if open.is_some() { 2 } else { 0 });
-        let columns = window.columns(scene.store.steps(), usize::from(room));
+        let columns = window.columns(scene.store.steps(), usize::from(room)).into_iter();
+        let columns: Vec<_> = columns.map(|column| column.map(|column| Bar::of(column, scene))).collect();
         let ns_per_column = window.ns_per_column(scene.store.steps(), u64::from(room));
-        let mut lengths: Vec<u64> =
-            columns.iter().flatten().filter_map(|column| scene.app.phases().step_ns(column.worst)).collect();
+        let mut lengths: Vec<u64> = columns.iter().flatten().filter_map(|bar| bar.worst_ns).collect();
         if columns.is_empty() {
             lengths.extend(open.iter().map(|open| open.ns));
         }
         let scale = if window.is_log() {
-            lengths.extend(columns.iter().flatten().filter_map(|column| scene.app.phases().step_ns(column.median)));
+            lengths.extend(columns.iter().flatten().filter_map(|bar| bar.median_ns));
             Scale::logarithmic(&lengths)
         } else {
             Scale::linear(&mut lengths)
@@ -76,7 +98,7 @@ impl<'a> Chart<'a> {
         let left = axis + room - (columns.len() as u16).min(room);
         let mut chart =
             Self { columns, open, ns_per_column, scale, axis, has_labels, has_numbers, flags: None, rows, left };
-        chart.flags = has_flags.then(|| Flags::of(chart.shown(), scene));
+        chart.flags = has_flags.then(|| Flags::of(chart.shown().map(|(x, bar)| (x, &bar.column)), scene));
         chart
     }
 
@@ -97,18 +119,18 @@ impl<'a> Chart<'a> {
 
     /// Whether some steps are known only by the worst and the median of many.
     pub fn is_reduced(&self) -> bool {
-        self.columns.iter().flatten().any(|column| column.is_reduced)
+        self.columns.iter().flatten().any(|bar| bar.column.is_reduced)
     }
 
     /// The most steps that share a column.
     pub fn most_steps(&self) -> u64 {
-        self.columns.iter().flatten().map(|column| column.steps).max().unwrap_or(1)
+        self.columns.iter().flatten().map(|bar| bar.column.steps).max().unwrap_or(1)
     }
 
     /// Columns of the screen with their steps, the oldest first.
-    fn shown(&self) -> impl DoubleEndedIterator<Item = (u16, &StepColumn<'a>)> {
+    fn shown(&self) -> impl DoubleEndedIterator<Item = (u16, &Bar<'a>)> {
         let columns = self.columns.iter().enumerate();
-        columns.filter_map(|(place, column)| Some((self.left + place as u16, column.as_ref()?)))
+        columns.filter_map(|(place, bar)| Some((self.left + place as u16, bar.as_ref()?)))
     }
 
     /// Draws the chart over the whole sheet.
@@ -120,9 +142,9 @@ impl<'a> Chart<'a> {
         let mut stack = Stack::default();
         let mut bars = sheet.rows(first, u16::from(self.has_numbers));
         self.draw_epochs(&mut bars, scene.theme);
-        for (x, column) in self.shown() {
-            bars.offer(x, 0, 1, self.rows, Target::Step(column.worst.ordinal()));
-            self.draw_bar(&mut bars, x, column, &mut stack, scene);
+        for (x, bar) in self.shown() {
+            bars.offer(x, 0, 1, self.rows, Target::Step(bar.column.worst.ordinal()));
+            self.draw_bar(&mut bars, x, bar, &mut stack, scene);
         }
         if let Some(open) = &self.open {
             self.draw_open(&mut bars, open, scene);
@@ -141,7 +163,7 @@ impl<'a> Chart<'a> {
 
     /// Columns that begin an epoch, with its number.
     fn epochs(&self) -> epochs::Boundaries {
-        epochs::Boundaries::of(self.shown().map(|(x, column)| (x, column.median.epoch())), self.columns.len())
+        epochs::Boundaries::of(self.shown().map(|(x, bar)| (x, bar.column.median.epoch())), self.columns.len())
     }
 
     fn draw_epochs(&self, sheet: &mut Sheet<'_>, theme: &Theme) {
@@ -150,36 +172,36 @@ impl<'a> Chart<'a> {
         }
     }
 
-    fn draw_bar(&self, sheet: &mut Sheet<'_>, x: u16, column: &StepColumn<'_>, stack: &mut Stack, scene: &Scene<'_>) {
-        let Some(worst_ns) = scene.app.phases().step_ns(column.worst) else {
+    fn draw_bar(&self, sheet: &mut Sheet<'_>, x: u16, bar: &Bar<'_>, stack: &mut Stack, scene: &Scene<'_>) {
+        let Some(worst_ns) = bar.worst_ns else {
             // Absent is not short.
             return sheet.cell(x, self.rows.saturating_sub(1), scene.theme.glyph('—', '-'), scene.theme.dim());
         };
         let mut height = 0;
-        for (row, cell) in self.cut(column.median, stack, scene).iter().enumerate() {
+        for (row, cell) in self.cut(bar, stack, scene).iter().enumerate() {
             if *cell != Cell::Empty {
                 let (c, style) = ink(*cell, &scene.looks, scene.theme);
                 height = row as u16 + 1;
                 sheet.cell(x, self.rows - height, c, style);
             }
         }
-        let reach = if column.steps > 1 { self.scale.rows_of(worst_ns, self.rows) } else { 0 };
+        let reach = if bar.column.steps > 1 { self.scale.rows_of(worst_ns, self.rows) } else { 0 };
         for row in height..reach {
             let c = if row + 1 == reach { scene.theme.glyph('╷', '.') } else { scene.theme.glyph('│', '|') };
             sheet.cell(x, self.rows - 1 - row, c, scene.theme.plain());
         }
         if worst_ns > self.scale.top_ns() {
-            let style = if column.steps > 1 { scene.theme.warning() } else { scene.theme.cut_off() };
+            let style = if bar.column.steps > 1 { scene.theme.warning() } else { scene.theme.cut_off() };
             sheet.cell(x, 0, scene.theme.glyph('▲', '^'), style);
         }
     }
 
-    /// The cells of a step's bar.
-    fn cut<'s>(&self, row: StepRow<'_>, stack: &'s mut Stack, scene: &Scene<'_>) -> &'s [Cell] {
-        let (measure, shown) = (scene.app.window().measure(), scene.app.phases().by_clock(row));
-        let part = |phase: &Phase| measure.part(&row, shown?.phase_ns(phase.slot));
+    /// The cells of a bar.
+    fn cut<'s>(&self, bar: &Bar<'_>, stack: &'s mut Stack, scene: &Scene<'_>) -> &'s [Cell] {
+        let measure = scene.app.window().measure();
+        let part = |phase: &Phase| measure.part(&bar.column.median, bar.median?.phase_ns(phase.slot));
         let parts = scene.store.phases().iter().map(|phase| part(phase).unwrap_or(0));
-        let top_ns = self.scale.linear_top_ns(scene.app.phases().step_ns(row).unwrap_or(0), self.rows);
+        let top_ns = self.scale.linear_top_ns(bar.median_ns.unwrap_or(0), self.rows);
         stack.cut(parts, top_ns, self.rows)
     }
 
@@ -206,10 +228,7 @@ impl<'a> Chart<'a> {
             let text = format!("{} open for {}", open.name, duration(open.ns));
             labels.place_ending(sheet, sheet.width(), &text, scene.theme.warning());
         }
-        let over = |(x, column): (u16, &StepColumn<'_>)| {
-            let ns = scene.app.phases().step_ns(column.worst)?;
-            (ns > self.scale.top_ns()).then_some((ns, x))
-        };
+        let over = |(x, bar): (u16, &Bar<'_>)| Some((bar.worst_ns.filter(|ns| *ns > self.scale.top_ns())?, x));
         let mut cut_off: Vec<(u64, u16)> = self.shown().filter_map(over).collect();
         cut_off.sort_unstable_by(|a, b| b.cmp(a));
         for (ns, x) in cut_off {
@@ -224,8 +243,8 @@ impl<'a> Chart<'a> {
     fn draw_numbers(&self, sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
         let theme = scene.theme;
         if let Some(range) = scene.app.window().range() {
-            let is_in = |column: &StepColumn<'_>| column.first < range.end && range.start < column.ordinals().end;
-            for (x, _) in self.shown().filter(|(_, column)| is_in(column)) {
+            let is_in = |bar: &Bar<'_>| bar.column.first < range.end && range.start < bar.column.ordinals().end;
+            for (x, _) in self.shown().filter(|(_, bar)| is_in(bar)) {
                 sheet.cell(x, 0, theme.glyph('═', '='), theme.accent());
             }
         }
@@ -234,14 +253,14 @@ impl<'a> Chart<'a> {
             labels.place_around(sheet, x, theme.text("▲", "^"), theme.accent());
         }
         if let Some((x, newest)) = self.shown().next_back() {
-            let text = self.place_text(newest.ordinals().end - 1, scene);
+            let text = self.place_text(newest.column.ordinals().end - 1, scene);
             labels.place_ending(sheet, x + 1, &text, theme.dim());
         }
         for (x, epoch) in self.epochs().numbered() {
             labels.place_from(sheet, x, &format!("epoch {epoch}"), theme.dim());
         }
         if let Some((x, oldest)) = self.shown().next() {
-            labels.place_from(sheet, x, &self.place_text(oldest.first, scene), theme.dim());
+            labels.place_from(sheet, x, &self.place_text(oldest.column.first, scene), theme.dim());
         }
     }
 
@@ -264,7 +283,7 @@ impl<'a> Chart<'a> {
 
     fn cursor_column(&self, scene: &Scene<'_>) -> Option<u16> {
         let cursor = scene.app.window().cursor()?;
-        self.shown().filter(|(_, column)| column.ordinals().contains(&cursor)).map(|(x, _)| x).next_back()
+        self.shown().filter(|(_, bar)| bar.column.ordinals().contains(&cursor)).map(|(x, _)| x).next_back()
     }
 }
 

@@ -93,9 +93,15 @@ impl DeviceTime {
         if self.is_synchronised { "host, waiting for the device" } else { "host: when work was handed over" }
     }
 
-    /// The first row kept of a step not before `step`. Steps are counted upwards.
+    /// The first row kept of a step not before `step`. Steps are counted upwards: where none is missing, it lies as far from
+    /// the first row as its number does.
     fn first_from(&self, step: StepId) -> u64 {
         let (mut low, mut high) = (self.steps.kept().start, self.steps.kept().end);
+        let first = self.steps.row(low).map_or(step, |row| row.step());
+        let likely = low.saturating_add(step.0.saturating_sub(first.0));
+        if self.steps.row(likely).is_some_and(|row| row.step() == step) {
+            return likely;
+        }
         while low < high {
             let middle = low + (high - low) / 2;
             if self.steps.row(middle).is_some_and(|row| row.step() < step) { low = middle + 1 } else { high = middle }
