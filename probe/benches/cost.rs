@@ -4,13 +4,17 @@
 //! cargo bench -p gnntop-probe --bench cost                 # nanoseconds, medians of interleaved rounds
 //! cargo bench -p gnntop-probe --bench cost -- --spans 1e9  # and the memory after so many spans
 //! ```
+//!
+//! Each figure is the time of a loop less that of an empty one in the same round. What a loop records stays in registers
+//! where the compiler can keep it there, as in a program: no guard is handed to `black_box`, which would put it in memory.
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gnntop_probe::device::Attach;
-use gnntop_probe::{BatchShape, Name, Session, TrackRole, counter, phase, span, step};
+use gnntop_probe::device::{Attach, Stream as _};
+use gnntop_probe::{BatchShape, Name, Session, Step, TrackRole, counter, phase, span, step};
 use gnntop_simulated::{Nature, Simulated};
 
 static INNER: Name = Name::span("inner");
@@ -18,96 +22,130 @@ static DEPTH: Name = Name::counter("depth");
 
 /// Records in a timed round: well under a ring, so that none is dropped.
 const ROUND: usize = 3000;
+/// Spans of a round on a device: no more than it has marks.
+const DEVICE_ROUND: usize = 1000;
 const ROUNDS: usize = 101;
+
+/// A loop that is timed: what it is of, and how it runs.
+type Timed<'a> = (&'static str, &'a mut dyn FnMut());
 
 fn main() {
     let temp = tempfile::tempdir().unwrap();
-    let clock = quanta::Clock::new();
-    let off = measure(&mut [("span, off", &mut || repeat(|| drop(black_box(span(&INNER)))))], Duration::ZERO);
+    let mut spans = || repeat(|_| drop(span(&INNER)));
+    print(&measure(ROUND, &mut [("span, off", &mut spans)], Duration::ZERO));
+    println!();
 
     let session = Session::builder("cost").directory(temp.path()).start();
     let track = session.track("bench", TrackRole::Training);
-    let mut reads = || {
-        repeat(|| {
-            black_box((clock.raw(), clock.raw()));
-        });
-    };
-    let mut spans = || repeat(|| drop(black_box(span(&INNER))));
-    let mut counters = || repeat(|| counter(&DEPTH, black_box(3.0)));
-    let mut steps = || repeat(whole_step);
-    let on = measure(
-        &mut [
-            ("two clock reads", &mut reads),
-            ("span, on", &mut spans),
-            ("counter, on", &mut counters),
-            ("step with batch and loss, on", &mut steps),
-        ],
-        Duration::from_millis(25),
-    );
-    for (name, ns) in off.iter().chain(&on) {
-        println!("{name:<30} {ns:7.1} ns");
-    }
-    println!("span, on / two clock reads     {:7.2} x   (target 1.5)", on[1].1 / on[0].1);
+    records();
     if let Some(spans) = spans_asked() {
         memory_over(spans);
     }
     drop((track, session));
+    println!();
     device_spans(temp.path());
+}
+
+/// What records cost while they are published.
+fn records() {
+    let clock = quanta::Clock::new();
+    let mut reads = || {
+        repeat(|_| {
+            black_box((clock.raw(), clock.raw()));
+        });
+    };
+    let mut spans = || repeat(|_| drop(span(&INNER)));
+    let mut phases = || repeat(|_| drop(span(&phase::FORWARD)));
+    let mut counters = || repeat(|i| counter(&DEPTH, i as f64));
+    let mut bare = || repeat(|_| drop(step(0)));
+    let mut steps = || repeat(|_| whole_step(&mut step(0)));
+    let mut usage = || repeat(|_| ask_for_usage());
+    let on = measure(
+        ROUND,
+        &mut [
+            ("two clock reads", &mut reads),
+            ("span, on", &mut spans),
+            ("phase, on", &mut phases),
+            ("counter, on", &mut counters),
+            ("step, on", &mut bare),
+            ("step with batch and loss, on", &mut steps),
+            ("the call that counts page faults", &mut usage),
+        ],
+        Duration::from_millis(25),
+    );
+    print(&on);
+    let of_reads = |row: usize| on[row].1 / on[0].1;
+    println!("span / two clock reads              {:7.2} x", of_reads(1));
+    println!("phase / two clock reads             {:7.2} x   (target 1.25)", of_reads(2));
+}
+
+fn whole_step(step: &mut Step) {
+    step.batch(BatchShape { graphs: Some(1), nodes: Some(2), edges: Some(3), seeds: None });
+    step.loss(0.5);
+}
+
+/// What a step that is not short does in addition.
+fn ask_for_usage() {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
+    // SAFETY: `usage` is a valid place for the result, which nobody reads.
+    #[cfg(target_os = "linux")]
+    unsafe {
+        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr())
+    };
+    black_box(&mut usage);
 }
 
 /// What it costs to have a phase timed by its device beside what the device's own driver takes, which here is a lock.
 fn device_spans(dir: &std::path::Path) {
     let session = Session::builder("device").directory(dir).sensors(None).start();
     let track = session.track("bench", TrackRole::Training);
-    let mut phases = || rounds(|| drop(black_box(span(&phase::FORWARD))));
-    let plain = measure(&mut [("phase, on", &mut phases)], Duration::from_millis(25));
+    let mut phases = || device_round(|| drop(span(&phase::FORWARD)));
+    let plain = measure(DEVICE_ROUND, &mut [("phase, on", &mut phases)], Duration::from_millis(25));
     let device = Simulated::new(Nature { marks: 2 * DEVICE_ROUND as u32 + 64, ..Nature::default() });
-    Attach::new("simulated").stream(device.clone()).start();
-    let mut timed = || rounds(|| drop(black_box(span(&phase::FORWARD))));
+    let stream = Arc::clone(&device);
+    Attach::new("simulated").stream(device).start();
+    let mut timed = || device_round(|| drop(span(&phase::FORWARD)));
     let mut marks = || {
-        rounds(|| {
-            black_box(gnntop_probe::device::Stream::record(&*device, 0)).ok();
-            black_box(gnntop_probe::device::Stream::record(&*device, 1)).ok();
+        device_round(|| {
+            black_box(stream.record(0)).ok();
+            black_box(stream.record(1)).ok();
         });
     };
-    let both =
-        [("phase, timed by a simulated device", &mut timed as &mut dyn FnMut()), ("its two marks alone", &mut marks)];
-    let timed = measure(&mut both.map(|(name, body)| (name, body)), Duration::from_millis(60));
-    let scale = ROUND as f64 / DEVICE_ROUND as f64;
-    for (name, ns) in plain.iter().chain(&timed) {
-        println!("{name:<30} {:7.1} ns", ns * scale);
-    }
+    let both = &mut [
+        ("phase, timed by a simulated device", &mut timed as &mut dyn FnMut()),
+        ("its two marks alone", &mut marks),
+    ];
+    let timed = measure(DEVICE_ROUND, both, Duration::from_millis(60));
+    print(&plain);
+    print(&timed);
+    println!("timing itself                       {:7.1} ns", timed[0].1 - timed[1].1 - plain[0].1);
     drop((track, session));
 }
 
-/// Spans of a round on a device: no more than it has marks.
-const DEVICE_ROUND: usize = 1000;
-
-fn rounds(mut body: impl FnMut()) {
-    (0..DEVICE_ROUND).for_each(|_| body());
-}
-
-fn whole_step() {
-    let mut step = step(0);
-    step.batch(BatchShape { graphs: Some(1), nodes: Some(2), edges: Some(3), seeds: None });
-    step.loss(0.5);
-}
-
 /// The timed loop, compiled for each body apart: no call through a pointer inside.
-fn repeat(mut body: impl FnMut()) {
-    for _ in 0..ROUND {
+#[inline(never)]
+fn repeat(mut body: impl FnMut(usize)) {
+    for i in 0..ROUND {
+        body(black_box(i));
+    }
+}
+
+#[inline(never)]
+fn device_round(mut body: impl FnMut()) {
+    for i in 0..DEVICE_ROUND {
+        black_box(i);
         body();
     }
 }
 
-/// Median nanoseconds a record of each loop, in interleaved rounds with a rest after each, so that rings are empty.
-fn measure(loops: &mut [(&'static str, &mut dyn FnMut())], rest: Duration) -> Vec<(&'static str, f64)> {
+/// Median nanoseconds a record of each loop, less those of an empty one, in interleaved rounds with a rest after each, so
+/// that rings are empty.
+fn measure(records: usize, loops: &mut [Timed<'_>], rest: Duration) -> Vec<(&'static str, f64)> {
     let mut times = vec![Vec::with_capacity(ROUNDS); loops.len()];
     for _ in 0..ROUNDS {
+        let empty = time(&mut || repeat(|_| ())) / ROUND as f64;
         for ((_, timed), times) in loops.iter_mut().zip(&mut times) {
-            let begin = Instant::now();
-            timed();
-            times.push(begin.elapsed().as_nanos() as f64 / ROUND as f64);
+            times.push(time(timed) / records as f64 - empty);
             std::thread::sleep(rest);
         }
     }
@@ -116,6 +154,19 @@ fn measure(loops: &mut [(&'static str, &mut dyn FnMut())], rest: Duration) -> Ve
         times[times.len() / 2]
     };
     loops.iter().zip(&mut times).map(|((name, _), times)| (*name, median(times))).collect()
+}
+
+/// Nanoseconds that a loop takes.
+fn time(timed: &mut dyn FnMut()) -> f64 {
+    let begin = Instant::now();
+    timed();
+    begin.elapsed().as_nanos() as f64
+}
+
+fn print(figures: &[(&str, f64)]) {
+    for (name, ns) in figures {
+        println!("{name:<35} {ns:7.1} ns");
+    }
 }
 
 fn spans_asked() -> Option<u64> {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ptr;
+use std::ptr::NonNull;
 
 use super::local::{self, Local, current, current_account, set_account, with_track};
 use super::observer::{Ended, NO_MARK};
@@ -14,26 +14,26 @@ use crate::switch;
 /// Begins a span on this thread's track; it ends when the result is dropped.
 ///
 /// With recording off or no track on this thread it does nothing. It never waits and never allocates.
-#[inline]
+#[inline(always)]
 pub fn span(name: impl Into<NameRef>) -> Span {
-    if !switch::is_recording() {
-        return Span::INERT;
-    }
-    // The program's code, which may open and end tracks: before the track is looked at.
-    let name = name.into();
-    let begun = with_track(|track| track.observer.get().is_none().then(|| Span::begin(track, name)));
-    match begun {
-        Some(Some(span)) => span,
-        Some(None) => Span::begin_observed(name),
-        None => Span::INERT,
-    }
+    // Only this is compiled into the program's code: with recording off a span is a load and two branches. The name may run
+    // code of the program, which may open and end tracks: before the track is looked at.
+    let begun = if switch::is_recording() { Begun::now(name.into()) } else { None };
+    Span { begun, _on_its_thread: PhantomData }
 }
 
 /// A running span; see [`span`](fn@span). Bound to its thread.
 #[must_use = "the span ends when this is dropped"]
 pub struct Span {
-    /// The track it began on, null when nothing is recorded. Only compared: the track may have ended.
-    local: *const Local,
+    /// `None` when nothing is recorded.
+    begun: Option<Begun>,
+    _on_its_thread: PhantomData<*const ()>,
+}
+
+/// What a span has to know of its begin.
+struct Begun {
+    /// The track it began on. Only compared: the track may have ended.
+    local: NonNull<Local>,
     start: u64,
     outer_since: u64,
     name: u32,
@@ -42,12 +42,11 @@ pub struct Span {
     device_mark: u32,
     outer_account: u8,
     account: u8,
-    _on_its_thread: PhantomData<*const ()>,
 }
 
 impl fmt::Debug for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Span").field("is_recording", &!self.local.is_null()).finish_non_exhaustive()
+        f.debug_struct("Span").field("is_recording", &self.begun.is_some()).finish_non_exhaustive()
     }
 }
 
@@ -67,21 +66,18 @@ macro_rules! span {
     }};
 }
 
-impl Span {
-    const INERT: Self = Self {
-        local: ptr::null(),
-        start: 0,
-        outer_since: 0,
-        name: 0,
-        outer_name: 0,
-        device_mark: NO_MARK,
-        outer_account: 0,
-        account: 0,
-        _on_its_thread: PhantomData,
-    };
+impl Begun {
+    /// Begins a span on the calling thread's track, if it has one.
+    #[inline(never)]
+    fn now(name: NameRef) -> Option<Self> {
+        match with_track(|track| track.observer.get().is_some())? {
+            false => with_track(|track| Self::on(track, name)),
+            true => Self::observed(name),
+        }
+    }
 
     #[inline]
-    fn begin(track: &Local, name: NameRef) -> Self {
+    fn on(track: &Local, name: NameRef) -> Self {
         let (id, account, outer_account) = (name.id().0, name.account(), current_account());
         if account != 0 {
             set_account(account);
@@ -89,33 +85,41 @@ impl Span {
         let (outer_name, outer_since) = track.shared.open.own();
         let start = track.clock.raw();
         track.shared.open.set(Open { name: id, since: start, step: track.step.get() });
-        Self {
-            local: track,
-            start,
-            outer_since,
-            name: id,
-            outer_name,
-            device_mark: NO_MARK,
-            outer_account,
-            account,
-            _on_its_thread: PhantomData,
-        }
+        let local = NonNull::from(track);
+        Self { local, start, outer_since, name: id, outer_name, device_mark: NO_MARK, outer_account, account }
     }
 
     /// Where an observer runs the program's code on both sides of the begin: the track is kept alive meanwhile.
     #[inline(never)]
-    fn begin_observed(name: NameRef) -> Self {
-        let Some(track) = current() else { return Self::INERT };
-        let Some(observer) = track.observer.get() else { return Self::INERT };
+    fn observed(name: NameRef) -> Option<Self> {
+        let track = current()?;
+        let observer = track.observer.get()?;
         let is_phase = name.account() != 0;
         observer.before_begin(is_phase && current_account() == 0, name.id().0);
-        let mut begun = Self::begin(&track, name);
+        let mut begun = Self::on(&track, name);
         begun.device_mark = observer.begin(is_phase);
-        begun
+        Some(begun)
+    }
+
+    /// Ends it on the calling thread's track.
+    #[inline(never)]
+    fn end(&self) {
+        if self.account != 0 {
+            set_account(self.outer_account);
+        }
+        // The track may have ended before its span: then there is nowhere to record to.
+        if !local::is_current(self.local.as_ptr()) {
+            return;
+        }
+        match with_track(|track| track.observer.get().is_some()) {
+            Some(false) => _ = with_track(|track| self.end_on(track)),
+            Some(true) => self.end_observed(),
+            None => (),
+        }
     }
 
     #[inline]
-    fn end(&self, track: &Local) -> Ended {
+    fn end_on(&self, track: &Local) -> Ended {
         let end = track.clock.raw();
         let step = track.step.get();
         track.push(RawEvent { a: self.start, b: end, c: step, id: self.name, tag: Tag::Span, present: 0 });
@@ -123,13 +127,13 @@ impl Span {
         Ended { name: self.name, step, begin_mark: self.device_mark, begin: self.start, end }
     }
 
-    /// As [`begin_observed`](Self::begin_observed).
+    /// As [`observed`](Self::observed).
     #[inline(never)]
     fn end_observed(&self) {
         let Some(track) = current() else { return };
         let Some(observer) = track.observer.get() else { return };
         observer.before_end(self.is_outer_phase());
-        let ended = self.end(&track);
+        let ended = self.end_on(&track);
         observer.end(self.is_outer_phase(), ended);
     }
 
@@ -140,27 +144,10 @@ impl Span {
 }
 
 impl Drop for Span {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
-        if self.local.is_null() {
-            return;
-        }
-        if self.account != 0 {
-            set_account(self.outer_account);
-        }
-        // The track may have ended before its span: then there is nowhere to record to.
-        if !local::is_current(self.local) {
-            return;
-        }
-        let is_observed = with_track(|track| {
-            let is_observed = track.observer.get().is_some();
-            if !is_observed {
-                self.end(track);
-            }
-            is_observed
-        });
-        if is_observed == Some(true) {
-            self.end_observed();
+        if let Some(begun) = &self.begun {
+            begun.end();
         }
     }
 }
