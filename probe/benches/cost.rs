@@ -31,7 +31,11 @@ type Timed<'a> = (&'static str, &'a mut dyn FnMut());
 
 fn main() {
     let temp = tempfile::tempdir().unwrap();
-    let mut spans = || repeat(|_| drop(span(&INNER)));
+    let mut spans = || {
+        repeat(|_| {
+            let _span = span(&INNER);
+        })
+    };
     print(&measure(ROUND, &mut [("span, off", &mut spans)], Duration::ZERO));
     println!();
 
@@ -54,8 +58,16 @@ fn records() {
             black_box((clock.raw(), clock.raw()));
         });
     };
-    let mut spans = || repeat(|_| drop(span(&INNER)));
-    let mut phases = || repeat(|_| drop(span(&phase::FORWARD)));
+    let mut spans = || {
+        repeat(|_| {
+            let _span = span(&INNER);
+        })
+    };
+    let mut phases = || {
+        repeat(|_| {
+            let _span = span(&phase::FORWARD);
+        })
+    };
     let mut counters = || repeat(|i| counter(&DEPTH, i as f64));
     let mut bare = || repeat(|_| drop(step(0)));
     let mut steps = || repeat(|_| whole_step(&mut step(0)));
@@ -99,12 +111,20 @@ fn ask_for_usage() {
 fn device_spans(dir: &std::path::Path) {
     let session = Session::builder("device").directory(dir).sensors(None).start();
     let track = session.track("bench", TrackRole::Training);
-    let mut phases = || device_round(|| drop(span(&phase::FORWARD)));
+    let mut phases = || {
+        device_round(|| {
+            let _span = span(&phase::FORWARD);
+        })
+    };
     let plain = measure(DEVICE_ROUND, &mut [("phase, on", &mut phases)], Duration::from_millis(25));
     let device = Simulated::new(Nature { marks: 2 * DEVICE_ROUND as u32 + 64, ..Nature::default() });
     let stream = Arc::clone(&device);
     Attach::new("simulated").stream(device).start();
-    let mut timed = || device_round(|| drop(span(&phase::FORWARD)));
+    let mut timed = || {
+        device_round(|| {
+            let _span = span(&phase::FORWARD);
+        })
+    };
     let mut marks = || {
         device_round(|| {
             black_box(stream.record(0)).ok();
