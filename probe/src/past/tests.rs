@@ -6,8 +6,8 @@ use gnntop_analysis::source::{Live, Source};
 use gnntop_analysis::store::Store;
 use gnntop_fixtures::{MS, SECOND, START_NS, StreamBuilder, each_item, session_info};
 use gnntop_wire::{
-    BatchShape, Definition, Event, Item, NameKind, SessionInfo, SignalId, SignalKind, Step, StepId, TrackId, TrackRole,
-    Unit, put_definitions, put_segment,
+    BatchShape, Counter, Definition, Event, Item, NameId, NameKind, SessionInfo, SignalId, SignalKind, Span, Step,
+    StepId, TrackId, TrackRole, Unit, put_definitions, put_segment,
 };
 
 use crate::output::Output;
@@ -20,6 +20,10 @@ struct LongRun {
     main: TrackId,
     sensors: TrackId,
     loader: TrackId,
+    phases: [NameId; 4],
+    layer: NameId,
+    collate: NameId,
+    queue: NameId,
     signals: Vec<SignalId>,
     now_ns: u64,
     step: u64,
@@ -35,14 +39,10 @@ impl LongRun {
             stream.track(TrackRole::Sensors, "sensors"),
             stream.track(TrackRole::Loader, "loader"),
         ];
-        for name in ["data wait", "forward", "backward", "optimizer"] {
-            stream.name(NameKind::Phase, name);
-        }
-        for name in ["layer", "collate"] {
-            stream.name(NameKind::Span, name);
-        }
+        let phases = ["data wait", "forward", "backward", "optimizer"].map(|name| stream.name(NameKind::Phase, name));
+        let [layer, collate] = ["layer", "collate"].map(|name| stream.name(NameKind::Span, name));
+        let queue = stream.name(NameKind::Counter, "queue");
         stream.name(NameKind::Text, "gc");
-        stream.name(NameKind::Counter, "queue");
         let signal = |at| {
             let (unit, kind) =
                 if at % 2 == 0 { (Unit::Bytes, SignalKind::Gauge) } else { (Unit::Count, SignalKind::Counter) };
@@ -58,7 +58,23 @@ impl LongRun {
         });
         let info = session_info("long");
         let all = keeps_all.then_some(head);
-        Self { stream, definitions, info, main, sensors, loader, signals, now_ns: START_NS, step: 0, all }
+        let (now_ns, step) = (START_NS, 0);
+        Self {
+            stream,
+            definitions,
+            info,
+            main,
+            sensors,
+            loader,
+            phases,
+            layer,
+            collate,
+            queue,
+            signals,
+            now_ns,
+            step,
+            all,
+        }
     }
 
     /// A second of it: 200 steps of about 5 ms, ten readings of each signal.
@@ -87,19 +103,20 @@ impl LongRun {
         let jitter_ns = n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 44;
         let slow_ns = if n.is_multiple_of(9973) { 40 * MS + n % 1000 * 1000 } else { 0 };
         let mut t_ns = start_ns + 10_000;
-        for (name, ns) in [("data wait", 300_000 + slow_ns), ("forward", MS + jitter_ns), ("backward", 3 * MS)] {
-            if name == "forward" {
+        let lengths_ns = [300_000 + slow_ns, MS + jitter_ns, 3 * MS, 150_000];
+        for (at, ns) in lengths_ns.into_iter().enumerate() {
+            if at == 1 {
                 for layer in 0..3 {
-                    self.stream.span(self.main, n, "layer", t_ns + layer * 300_000, t_ns + layer * 300_000 + 250_000);
+                    self.span(self.main, self.layer, t_ns + layer * 300_000, 250_000);
                 }
             }
-            self.stream.phase(self.main, n, name, t_ns, t_ns + ns);
+            self.span(self.main, self.phases[at], t_ns, ns);
             t_ns += ns;
         }
-        self.stream.phase(self.main, n, "optimizer", t_ns, t_ns + 150_000);
-        let end_ns = t_ns + 160_000;
-        self.stream.span(self.loader, n, "collate", start_ns, start_ns + 2 * MS);
-        self.stream.counter(self.loader, "queue", start_ns + 2 * MS, (n % 5) as f64);
+        let end_ns = t_ns + 10_000;
+        self.span(self.loader, self.collate, start_ns, 2 * MS);
+        let queue = Counter { name: self.queue, t_ns: start_ns + 2 * MS, value: (n % 5) as f64 };
+        self.stream.event(self.loader, Event::Counter(queue));
         let step = Step {
             step: StepId(n),
             epoch: n / 100_000,
@@ -114,6 +131,11 @@ impl LongRun {
             self.stream.mark(self.main, "gc", end_ns);
         }
         self.now_ns = end_ns;
+    }
+
+    fn span(&mut self, track: TrackId, name: NameId, start_ns: u64, ns: u64) {
+        let span = Span { name, start_ns, end_ns: start_ns + ns, step: StepId(self.step) };
+        self.stream.event(track, Event::Span(span));
     }
 
     fn sample(&mut self) {
