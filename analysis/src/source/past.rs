@@ -17,6 +17,11 @@ use crate::stream::Sink;
 /// Bytes read at a time.
 const CHUNK_LEN: usize = 256 * 1024;
 
+/// Figures over the whole time take less.
+const MOST_BYTES: u64 = 32 << 20;
+/// A session has fewer files of slices.
+const MOST_FILES: usize = 256;
+
 /// The past of a session, of which only the figures over the whole time are read so far.
 pub(super) struct PastFiles {
     /// Number of the first segment that is not in it.
@@ -31,7 +36,8 @@ impl PastFiles {
     /// Opens the past of the session in `dir`; `None` where it has dropped nothing yet, or what it wrote is damaged.
     pub(super) fn open(dir: &Path) -> Option<Self> {
         let mut whole = Vec::new();
-        trusted::open(&dir.join(layout::PAST_FILE)).ok()?.read_to_end(&mut whole).ok()?;
+        let file = trusted::open(&dir.join(layout::PAST_FILE)).ok()?;
+        file.take(MOST_BYTES).read_to_end(&mut whole).ok()?;
         let (mut listed, mut next_segment) = (None, 0);
         let mut is_damaged = false;
         each_item(&mut &whole[..], |item| match item {
@@ -46,7 +52,7 @@ impl PastFiles {
             _ => (),
         })
         .ok()?;
-        let listed = listed.filter(|_| !is_damaged)?;
+        let listed = listed.filter(|listed| !is_damaged && listed.len() <= MOST_FILES)?;
         let mut slices = Vec::with_capacity(listed.len());
         for (number, bytes) in listed {
             slices.push((trusted::open(&dir.join(layout::slices_file_name(number))).ok()?, bytes));
@@ -72,7 +78,7 @@ impl PastFiles {
         }
         let second_ns: u64 = second_ns?;
         let are_all = minute_ns.is_none_or(|minute_ns: u64| second_ns < minute_ns.saturating_add(MINUTE_NS));
-        Some(if are_all { 0 } else { second_ns.next_multiple_of(MINUTE_NS) })
+        Some(if are_all { 0 } else { second_ns.checked_next_multiple_of(MINUTE_NS).unwrap_or(u64::MAX) })
     }
 
     /// Hands all of it over: who publishes and what ids mean, figures over the whole time, then the slices.

@@ -17,7 +17,9 @@ use super::steps::slow::SlowPast;
 /// A gauge of power holds for less than a minute: so often its mean stands in for its readings.
 const POWER_EVERY_NS: u64 = 5_000_000_000;
 /// Times that a slice stands in for a gauge at most.
-const MOST_POWERS: u64 = 1000;
+const MOST_POWERS: u64 = 64;
+/// No run gets so far; what claims more is counted from here, so that no sum overflows.
+const MOST: u64 = 1 << 56;
 
 impl Store {
     /// Takes entries; those that come after events of this session are left out.
@@ -43,7 +45,7 @@ impl Store {
         self.session.note_past();
         self.see(whole.first_ns.min(whole.last_ns));
         self.see(whole.last_ns);
-        self.steps.begin_after(whole.steps);
+        self.steps.begin_after(whole.steps.min(MOST));
         self.statistics.resume(whole);
         whole.tracks.iter().for_each(|end| self.resume_track(end));
         whole.unfinished.iter().for_each(|unfinished| self.resume_tiling(unfinished));
@@ -54,7 +56,9 @@ impl Store {
 
     fn resume_track(&mut self, end: &TrackEnd) {
         if let Some(index) = self.tracks.index(end.track) {
-            self.tracks.at(index).resume(end);
+            let TrackEnd { events, spans, steps, .. } = *end;
+            let bounded = TrackEnd { events: events.min(MOST), spans: spans.min(MOST), steps: steps.min(MOST), ..*end };
+            self.tracks.at(index).resume(&bounded);
             self.losses.dropped_events = self.losses.dropped_events.saturating_add(end.dropped);
         }
     }
@@ -99,9 +103,12 @@ impl Store {
     }
 
     fn push_slice(&mut self, slice: &Slice) {
-        if let Some((worst, median)) = slice.worst.as_ref().zip(slice.median.as_ref()) {
+        let ordinals = slice.first_ordinal..slice.first_ordinal.saturating_add(slice.period.count).min(MOST);
+        let known = slice.worst.as_ref().zip(slice.median.as_ref());
+        let are_of_it = |figures: &[&StepFigures]| figures.iter().all(|figures| ordinals.contains(&figures.ordinal));
+        if let Some((worst, median)) = known.filter(|(worst, median)| are_of_it(&[worst, median])) {
             let (worst, median) = (self.past_row(worst), self.past_row(median));
-            let group = StepGroup::of_past(slice.first_ordinal, slice.period.count, worst, median);
+            let group = StepGroup::of_past(ordinals, worst, median);
             self.steps.push_past(group);
         }
         let time = slice.from_ns..slice.to_ns;
@@ -119,7 +126,7 @@ impl Store {
 
     /// Energy is told by counters' last readings, and by the mean of gauges.
     fn push_energy(&mut self, slice: &Slice) {
-        for (id, readings) in &slice.signals {
+        for (id, readings) in slice.signals.iter().filter(|(_, readings)| readings.is_sane()) {
             let Some(signal) = self.signals.get(*id) else { continue };
             if signal.kind == SignalKind::Counter {
                 self.meters.sample(signal, readings.last_ns, readings.last as i64);
@@ -138,13 +145,16 @@ impl Store {
         self.steps.push_slow(SlowPast::new(step, &slow.spans));
     }
 
+    /// The phases and the gap of a row add up to its period, whatever was said.
     fn past_row(&mut self, figures: &StepFigures) -> Known {
-        let mut phase_ns = [0u64; MAX_PHASES];
+        let (mut phase_ns, mut left_ns) = ([0u64; MAX_PHASES], figures.period_ns());
         for (name, ns) in &figures.phases {
             if let Some(slot) = self.past_slot(*name) {
-                phase_ns[slot.index()] = phase_ns[slot.index()].saturating_add(*ns);
+                let ns = (*ns).min(left_ns);
+                phase_ns[slot.index()] += ns;
+                left_ns -= ns;
             }
         }
-        Known::of_past(figures, &phase_ns[..self.phases.slots()])
+        Known::of_past(figures, left_ns, &phase_ns[..self.phases.slots()])
     }
 }

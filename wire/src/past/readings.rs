@@ -57,6 +57,18 @@ impl Readings {
         self.add_increase(next.increase, next.increase_ns);
     }
 
+    /// Whether such readings can be: all of them numbers, and mean and last between the extremes.
+    pub fn is_sane(&self) -> bool {
+        let between = |value: f64| self.min <= value && value <= self.max;
+        let numbers = [self.min, self.max, self.sum, self.last, self.increase];
+        // A sum that was rounded may give a mean a little beyond.
+        let mean = self.mean().unwrap_or(self.last).clamp(self.min.min(self.max), self.max.max(self.min));
+        let is_near = |mean: f64, exact: f64| (mean - exact).abs() <= 1e-9 * self.min.abs().max(self.max.abs());
+        numbers.iter().all(|number| number.is_finite())
+            && between(self.last)
+            && is_near(mean, self.mean().unwrap_or(mean))
+    }
+
     /// Their mean; `None` without any.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum / self.count as f64)

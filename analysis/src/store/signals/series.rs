@@ -171,8 +171,9 @@ impl<T: Value> Series<T> {
 
     /// Takes figures over all readings from before the points that follow.
     pub(in crate::store) fn resume(&mut self, past: &Readings) {
-        if self.points.is_empty() && self.summary.count == 0 && past.count > 0 {
+        if self.points.is_empty() && self.summary.count == 0 && past.count > 0 && past.is_sane() {
             let Readings { count, min, max, sum, increase, increase_ns, .. } = *past;
+            let count = count.min(u64::MAX >> 8);
             self.summary = Summary { count, min, max, sum, increase, increase_ns };
             self.discarded = count;
         }
@@ -180,7 +181,8 @@ impl<T: Value> Series<T> {
 
     /// Takes figures over the readings of a stretch of time before the points that follow.
     pub(in crate::store) fn push_past(&mut self, time: Range<u64>, past: &Readings, capacity: usize) {
-        let Some(mean) = past.mean().filter(|_| self.points.is_empty()) else { return };
+        let Some(mean) = past.mean().filter(|_| self.points.is_empty() && past.is_sane()) else { return };
+        let mean = mean.clamp(past.min, past.max);
         let buckets = (capacity / POINTS_PER_BUCKET).max(FEWEST_BUCKETS);
         let older = self.older.get_or_insert_with(|| Box::new(History::new(time.start, buckets)));
         let ns = time.end.saturating_sub(time.start).max(1);

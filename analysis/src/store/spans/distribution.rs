@@ -51,7 +51,7 @@ impl Distribution {
     /// Adds a duration.
     #[inline]
     pub fn record(&mut self, ns: u64) {
-        self.count += 1;
+        self.count = self.count.saturating_add(1);
         self.total_ns = self.total_ns.saturating_add(ns);
         if self.count == 1 {
             self.first_ns = ns;

@@ -24,10 +24,10 @@ pub(in crate::store) struct Known {
 }
 
 impl Known {
-    /// Of a step that was dropped by its publisher; its phases by slot.
-    pub(in crate::store) fn of_past(figures: &StepFigures, phase_ns: &[u64]) -> Self {
-        let StepFigures { ordinal, step, period_start_ns, gap_ns, .. } = figures;
-        let period = Period { start_ns: *period_start_ns, period_ns: figures.period_ns(), gap_ns: *gap_ns, phase_ns };
+    /// Of a step that was dropped by its publisher; its gap, and its phases by slot.
+    pub(in crate::store) fn of_past(figures: &StepFigures, gap_ns: u64, phase_ns: &[u64]) -> Self {
+        let StepFigures { ordinal, step, period_start_ns, .. } = figures;
+        let period = Period { start_ns: *period_start_ns, period_ns: figures.period_ns(), gap_ns, phase_ns };
         Self { ordinal: *ordinal, head: Head::of(step, &period), phase_ns: phase_ns.into() }
     }
 
@@ -65,8 +65,8 @@ impl StepGroup {
     }
 
     /// Of steps of which only the worst and about the median one are known.
-    pub(in crate::store) fn of_past(first: u64, steps: u64, worst: Known, median: Known) -> Self {
-        Self { first, steps, worst, median }
+    pub(in crate::store) fn of_past(ordinals: Range<u64>, worst: Known, median: Known) -> Self {
+        Self { first: ordinals.start, steps: ordinals.end - ordinals.start, worst, median }
     }
 
     /// Makes one of several neighbours.

@@ -106,7 +106,7 @@ impl StepStatistics {
         }
         self.usage = whole.usage;
         let (first, last, changes) = whole.epochs;
-        self.epochs = Epochs { first, last, changes };
+        self.epochs = Epochs { first, last, changes: changes.min(whole.steps.min(u64::MAX >> 8)) };
         (self.first_loss, self.last_loss) = whole.losses.unzip();
     }
 

@@ -1,5 +1,6 @@
 //! The store as a whole.
 
 mod energy;
+mod past;
 mod properties;
 mod streams;

@@ -18,7 +18,7 @@ fn store(stream: StreamBuilder) -> Store {
     store
 }
 
-fn every_row_tiles(store: &Store) -> Result<(), TestCaseError> {
+pub(super) fn every_row_tiles(store: &Store) -> Result<(), TestCaseError> {
     let mut totals = vec![0u64; store.phases().len()];
     for row in store.steps().all() {
         let parts: Vec<u64> = store.phases().iter().map(|phase| row.phase_ns(phase.slot)).collect();
@@ -40,7 +40,7 @@ fn every_row_tiles(store: &Store) -> Result<(), TestCaseError> {
 }
 
 /// What charts over time ask, over short and long times.
-fn ask_over_time(store: &Store, width: usize) {
+pub(super) fn ask_over_time(store: &Store, width: usize) {
     let book = store.energy(&Assumptions::default());
     for range in [0..2000, 500..700, 0..u64::MAX, std::ops::Range { start: 9, end: 2 }] {
         let columns = TimeColumns::equal(range.clone(), width);
