@@ -85,10 +85,13 @@ impl From<&Made> for Event {
 }
 
 fuzz_target!(|blocks: Vec<(u64, Vec<Made>)>| {
+    [BlockEncoder::new, BlockEncoder::packed].into_iter().for_each(|new| comes_back(&blocks, new(TrackId(1))));
+});
+
+fn comes_back(blocks: &[(u64, Vec<Made>)], mut encoder: BlockEncoder) {
     let mut stream = Vec::new();
-    let mut encoder = BlockEncoder::new(TrackId(1));
     let mut expected = Vec::new();
-    for (dropped, block) in &blocks {
+    for (dropped, block) in blocks {
         for event in block.iter().map(Event::from) {
             if !encoder.push(&event) {
                 encoder.finish(*dropped, &mut stream);
@@ -109,7 +112,7 @@ fuzz_target!(|blocks: Vec<(u64, Vec<Made>)>| {
         assert!(events.is_exhausted());
     }
     assert_eq!(read, expected);
-});
+}
 
 /// Numbers are compared by their bits, so that NaN is equal to itself.
 fn exact(mut event: Event) -> (Event, Option<u64>) {

@@ -4,7 +4,7 @@
 //! every 20 ms   rings -> one block per track, open records; what devices have reached
 //! every 40 ms   names and tracks defined since -> blocks -> output
 //! every 500 ms  sensor blocks
-//! every second  clock anchor, memory by phase
+//! every second  clock anchor, memory by phase; into a recording all blocks
 //! ```
 
 use std::io::ErrorKind;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use gnntop_wire::{
     BlockEncoder, Definition, End, Event, PhaseMemory, Place, SessionInfo, Stopped, TrackRole, put_anchor,
-    put_definitions, put_end, put_segment,
+    put_definitions, put_end, put_packed_definitions, put_packed_segment, put_segment,
 };
 
 use rustix::time::ClockId;
@@ -55,7 +55,7 @@ pub(crate) struct Drain {
     /// Phases with a memory account: account and totals last written.
     accounts: Vec<(usize, PhaseMemory)>,
     /// Definitions since the last flush, which go out ahead of `out`. Both are kept and reused.
-    defined: Vec<u8>,
+    defined: Vec<Definition>,
     out: Vec<u8>,
     /// Whether anything was written since it last could not be.
     has_written: bool,
@@ -67,7 +67,7 @@ impl Drain {
         Self {
             map: ClockMap::new(clock::quoted_rate(&publisher.clock), start),
             info: SessionInfo { start: start.anchor, ..SessionInfo::default() },
-            own: BlockEncoder::new(OWN_TRACK),
+            own: publisher.encoder(OWN_TRACK),
             definitions: vec![own_track()],
             accounts: vec![(0, PhaseMemory::default())],
             publisher,
@@ -136,6 +136,8 @@ impl Drain {
         self.begin_segment(output, now)?;
         output.say(None);
         switch::resume_recording();
+        // Nobody waits for what a recording says, and longer blocks take less: there all go out beside the anchors.
+        let is_live = self.settings.recording.is_none();
         let [mut flush, mut slow, mut anchor] = [FLUSH_INTERVAL, SLOW_FLUSH_INTERVAL, ANCHOR_INTERVAL].map(Timer::new);
         loop {
             let stopping = self.publisher.is_stopping();
@@ -144,8 +146,9 @@ impl Drain {
                 let now_ns = self.map.ns(self.publisher.clock.raw());
                 self.sources.iter_mut().for_each(|source| source.end(now_ns));
             }
-            let (slow_due, anchor_due) = (slow.is_due() || stopping, anchor.is_due() || stopping);
-            if flush.is_due() || slow_due || anchor_due {
+            let anchor_due = anchor.is_due() || stopping;
+            let slow_due = stopping || if is_live { slow.is_due() } else { anchor_due };
+            if anchor_due || slow_due || is_live && flush.is_due() {
                 self.flush(output, slow_due, anchor_due)?;
             }
             if stopping {
@@ -171,14 +174,22 @@ impl Drain {
 
     fn begin_segment(&mut self, output: &mut Output, now: ClockReading) -> Result<(), Warning> {
         let mut preamble = Vec::new();
-        put_segment(&mut preamble, &self.info);
-        put_definitions(&mut preamble, &self.definitions);
+        let put_head = if self.settings.recording.is_some() { put_packed_segment } else { put_segment };
+        put_head(&mut preamble, &self.info);
+        self.put_definitions(&mut preamble, &self.definitions);
         put_anchor(&mut preamble, &now.anchor);
         output.begin_segment()?;
         output.write(&preamble)?;
         self.info.segment += 1;
         self.publisher.count_segment();
         Ok(())
+    }
+
+    fn put_definitions(&self, out: &mut Vec<u8>, definitions: &[Definition]) {
+        match self.settings.recording {
+            Some(_) => put_packed_definitions(out, definitions),
+            None => put_definitions(out, definitions),
+        }
     }
 
     /// Empties every ring into its track's block.
@@ -193,13 +204,13 @@ impl Drain {
     }
 
     fn out_definition(&mut self, definition: Definition) {
-        put_definitions(&mut self.defined, [&definition]);
+        self.defined.push(definition.clone());
         self.definitions.push(definition);
     }
 
     /// Defines what may have been defined before, with another text.
     fn redefine(&mut self, definition: Definition) {
-        put_definitions(&mut self.defined, [&definition]);
+        self.defined.push(definition.clone());
         let known = self.definitions.iter_mut().find(|known| match (known, &definition) {
             (Definition::Track { id: known, .. }, Definition::Track { id, .. }) => known == id,
             (Definition::Fact { key: known, .. }, Definition::Fact { key, .. }) => known == key,
@@ -233,7 +244,9 @@ impl Drain {
         if output.is_segment_full() {
             self.begin_segment(output, clock::read(&self.publisher.clock))?;
         }
-        output.write(&self.defined).and_then(|()| output.write(&self.out))?;
+        let mut defined = Vec::new();
+        self.put_definitions(&mut defined, &self.defined);
+        output.write(&defined).and_then(|()| output.write(&self.out))?;
         self.has_written |= !self.out.is_empty();
         self.defined.clear();
         self.out.clear();

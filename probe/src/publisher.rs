@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use gnntop_wire::{Definition, TrackId};
+use gnntop_wire::{BlockEncoder, Definition, TrackId};
 use quanta::Clock;
 
 use crate::source::Source;
@@ -24,6 +24,8 @@ pub(crate) struct Publisher {
     /// The process that publishes; a forked child has a copy of this that nobody drains.
     pid: u32,
     next_track: AtomicU32,
+    /// Whether it publishes into a recording, for which blocks are packed.
+    is_recording: bool,
     /// Tracks opened since the drain thread last looked.
     opened: Mutex<Vec<Box<dyn Source>>>,
     /// What the program said of itself since then.
@@ -37,13 +39,14 @@ pub(crate) struct Publisher {
 
 impl Publisher {
     /// A session that begins: from now on the latest.
-    pub(crate) fn start() -> Arc<Self> {
+    pub(crate) fn start(is_recording: bool) -> Arc<Self> {
         let clock = Clock::new();
         let publisher = Arc::new(Self {
             id: random_id(&clock),
             clock,
             pid: std::process::id(),
             next_track: AtomicU32::new(OWN_TRACK.0 + 1),
+            is_recording,
             opened: Mutex::default(),
             facts: Mutex::default(),
             signals: Mutex::default(),
@@ -72,6 +75,11 @@ impl Publisher {
         }
         let id = self.next_track.fetch_add(1, Ordering::Relaxed);
         (id <= MAX_TRACKS).then_some(TrackId(id))
+    }
+
+    /// Makes the blocks of a track.
+    pub(crate) fn encoder(&self, id: TrackId) -> BlockEncoder {
+        if self.is_recording { BlockEncoder::packed(id) } else { BlockEncoder::new(id) }
     }
 
     /// Hands a new track to the drain thread.

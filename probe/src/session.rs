@@ -199,7 +199,7 @@ impl Running {
     fn start(builder: SessionBuilder) -> Option<Self> {
         let SessionBuilder { settings, sessions_dir, sensors, sensor_interval, spawn, .. } = builder;
         fork::leave_sessions_to_the_parent();
-        let publisher = Publisher::start();
+        let publisher = Publisher::start(settings.recording.is_some());
         let dir = settings.recording.is_none().then(|| {
             let sessions = sessions_dir.unwrap_or_else(directory::sessions_dir);
             sessions.join(layout::session_dir_name(&settings.name, std::process::id(), publisher.id))

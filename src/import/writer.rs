@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use gnntop_wire::{
     Anchor, BlockEncoder, Definition, End, Event, NameId, NameKind, Place, SessionInfo, SignalId, SignalKind, TrackId,
-    TrackRole, Unit, put_anchor, put_definitions, put_end, put_segment,
+    TrackRole, Unit, put_anchor, put_definitions, put_end, put_packed_segment,
 };
 
 /// Times of the recording begin here: the first step's data wait may lie before it.
@@ -69,7 +69,7 @@ impl<W: Write> Writer<W> {
             place: place.map(Box::new),
             ..SessionInfo::default()
         };
-        put_segment(&mut writer.ready, &info);
+        put_packed_segment(&mut writer.ready, &info);
         writer
     }
 
@@ -80,7 +80,7 @@ impl<W: Write> Writer<W> {
 
     pub(super) fn track(&mut self, role: TrackRole, text: &str) -> TrackId {
         let id = TrackId(self.tracks.len() as u32 + 1);
-        self.tracks.push(BlockEncoder::new(id));
+        self.tracks.push(BlockEncoder::packed(id));
         self.define(&Definition::Track { id, role, thread_id: 0, text: text.to_owned() });
         id
     }

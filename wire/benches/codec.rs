@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use gnntop_wire::{
-    BatchShape, BlockEncoder, Event, Item, NameId, Span, Step, StepId, StreamReader, ThreadUsage, TrackId,
+    BatchShape, BlockEncoder, Event, EventSink, Item, NameId, Span, Step, StepId, StreamReader, ThreadUsage, TrackId,
 };
 
 const SPANS: usize = 20_000;
@@ -23,20 +23,20 @@ fn main() {
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }
-    println!("{:>9} {:>7} {:>14} {:>14} {:>12}", "step", "block", "encode", "decode", "size");
+    println!("{:>9} {:>7} {:>7} {:>14} {:>14} {:>12}", "step", "as", "block", "encode", "decode", "size");
     for step_ns in [1_400_000, 40_000_000] {
         let events = training(step_ns);
         println!("a span alone takes {:.2} bytes before frames and compression", span_len(&events));
         for spans_per_block in [20, 200, 5000] {
-            report(step_ns, spans_per_block, &events);
+            report(step_ns, spans_per_block, &events, BlockEncoder::new(TrackId(1)), "rows");
+            report(step_ns, spans_per_block, &events, BlockEncoder::packed(TrackId(1)), "packed");
         }
     }
 }
 
-fn report(step_ns: u64, spans_per_block: usize, events: &[Event]) {
+fn report(step_ns: u64, spans_per_block: usize, events: &[Event], mut encoder: BlockEncoder, kind: &str) {
     let events_per_block = spans_per_block + spans_per_block / SPANS_PER_STEP;
     let mut stream = Vec::with_capacity(16 * SPANS);
-    let mut encoder = BlockEncoder::new(TrackId(1));
     let encode = median(|| {
         stream.clear();
         for block in events.chunks(events_per_block) {
@@ -50,7 +50,7 @@ fn report(step_ns: u64, spans_per_block: usize, events: &[Event]) {
     let decode = median(|| assert_eq!(spans_in(&stream), SPANS));
     let rate = |time: Duration| SPANS as f64 / time.as_secs_f64() / 1e6;
     println!(
-        "{:>6.1} ms {:>7} {:>8.1} M/s {:>10.1} M/s {:>8.2} B/span",
+        "{:>6.1} ms {kind:>7} {:>7} {:>8.1} M/s {:>10.1} M/s {:>8.2} B/span",
         step_ns as f64 / 1e6,
         spans_per_block,
         rate(encode),
@@ -77,21 +77,34 @@ fn span_len(events: &[Event]) -> f64 {
 /// Decodes the stream as a viewer does, in chunks, and counts its spans.
 fn spans_in(stream: &[u8]) -> usize {
     let mut reader = StreamReader::new();
-    let (mut spans, mut total_ns) = (0, 0u64);
+    let mut seen = Seen::default();
     for chunk in stream.chunks(256 * 1024) {
         reader.fill(chunk);
         while let Some(item) = reader.next() {
-            let Item::Block(_, events) = item else { panic!("only blocks were written") };
-            for event in events {
-                if let Event::Span(span) = event {
-                    spans += 1;
-                    total_ns = total_ns.wrapping_add(span.end_ns - span.start_ns);
-                }
-            }
+            let Item::Block(_, mut events) = item else { panic!("only blocks were written") };
+            events.hand_to(&mut seen);
         }
     }
-    black_box(total_ns);
-    spans
+    black_box(seen.total_ns);
+    seen.spans
+}
+
+/// Counts spans.
+#[derive(Default)]
+struct Seen {
+    spans: usize,
+    total_ns: u64,
+}
+
+impl EventSink for Seen {
+    fn span(&mut self, span: &Span) {
+        self.spans += 1;
+        self.total_ns = self.total_ns.wrapping_add(span.end_ns - span.start_ns);
+    }
+
+    fn other(&mut self, event: &Event) {
+        black_box(event);
+    }
 }
 
 fn median(mut run: impl FnMut()) -> Duration {

@@ -1,7 +1,7 @@
 //! Writes the golden recording of the format's current version to standard output: every kind of frame, of
 //! definition and of event, the same bytes each time.
 //!
-//! `cargo run -p gnntop-wire --example golden > recordings/golden/format-1.4.gnntop`
+//! `cargo run -p gnntop-wire --example golden > recordings/golden/format-2.0.gnntop`
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use gnntop_wire::past::{Durations, FINE_BITS, Past, Series, Slice, SlowStep, Ste
 use gnntop_wire::{
     Absent, Allocation, Anchor, BatchShape, BlockEncoder, ClockOffset, Counter, Definition, DeviceSpan, End, Event,
     Mark, NameId, NameKind, Open, PhaseMemory, Place, Sample, SessionInfo, SignalId, SignalKind, Span, Step, StepId,
-    ThreadUsage, TrackId, TrackRole, Unit, phase, put_anchor, put_definitions, put_end, put_segment,
+    ThreadUsage, TrackId, TrackRole, Unit, phase, put_anchor, put_end, put_packed_definitions, put_packed_segment,
 };
 
 /// `CLOCK_MONOTONIC` at the start, in nanoseconds.
@@ -88,8 +88,8 @@ fn begin_segment(out: &mut Vec<u8>, segment: u64) {
         segment,
         place: Some(Box::new(place())),
     };
-    put_segment(out, &info);
-    put_definitions(out, &definitions());
+    put_packed_segment(out, &info);
+    put_packed_definitions(out, &definitions());
     put_anchor(out, &anchor(segment * 1_000_000_000));
 }
 
@@ -151,9 +151,9 @@ fn definitions() -> Vec<Definition> {
     ]
 }
 
-/// A compressed block of many steps and, as after a drop, a short one that is not compressed.
+/// A block of many steps and, as after a drop, a short one.
 fn training_blocks(out: &mut Vec<u8>) {
-    let mut encoder = BlockEncoder::new(TRAINING);
+    let mut encoder = BlockEncoder::packed(TRAINING);
     for step in 1..=40 {
         steps_events(step).iter().for_each(|event| assert!(encoder.push(event), "far from full"));
     }
@@ -207,7 +207,7 @@ fn steps_events(step: u64) -> Vec<Event> {
 }
 
 fn loader_block(out: &mut Vec<u8>) {
-    let mut encoder = BlockEncoder::new(LOADER);
+    let mut encoder = BlockEncoder::packed(LOADER);
     let t_ns = START_NS + 1_000_000;
     for event in [
         Event::Span(Span { name: LAYER, start_ns: t_ns - 400_000, end_ns: t_ns, step: StepId::NONE }),
@@ -222,9 +222,9 @@ fn loader_block(out: &mut Vec<u8>) {
     encoder.finish(0, out);
 }
 
-/// What a device says of two steps, with a mark between, whose time must not depend on the spans before it.
+/// What a device says of two steps, with a mark between.
 fn device_block(out: &mut Vec<u8>) {
-    let mut encoder = BlockEncoder::new(STREAM);
+    let mut encoder = BlockEncoder::packed(STREAM);
     let t_ns = |n: u64| START_NS + n * 1_000_000;
     let span = |name, step, from: u64, to: u64| {
         let (issued_start_ns, issued_end_ns) = (t_ns(from) - 40_000, t_ns(from) - 9_000);
@@ -246,7 +246,7 @@ fn device_block(out: &mut Vec<u8>) {
 }
 
 fn sensors_block(out: &mut Vec<u8>) {
-    let mut encoder = BlockEncoder::new(SENSORS);
+    let mut encoder = BlockEncoder::packed(SENSORS);
     encoder.continue_from(1000);
     let t_ns = |n: u64| START_NS + n * 100_000_000;
     for event in [

@@ -1,9 +1,9 @@
 //! The byte stream between a training run and everything that looks at it.
 //!
 //! What a program publishes, what lies in a recording, what a viewer follows live and what replay reads are
-//! the same bytes, written and read here and nowhere else. This crate does no I/O and starts no thread.
+//! one format, written and read here and nowhere else. This crate does no I/O and starts no thread.
 //!
-//! # Byte layout (format 1.4)
+//! # Byte layout (format 1.4, and 2.0 for recordings)
 //!
 //! A stream is a sequence of **segments**; a segment is a sequence of **frames** and can be read alone.
 //! A recording is one or more segments in one file; segments of one session may simply be concatenated.
@@ -13,7 +13,8 @@
 //! check   = fold of kind, flags and length: acc = rotate_left(acc, 3) ^ byte, from 0x5A
 //! CRC-32  = of all that follows it: kind, flags, length and payload (the polynomial of gzip)
 //! kind    = 1 segment, 2 definitions, 3 anchor, 4 block, 5 end, 6 past; others are skipped
-//! flags   = bit 0: the body is LZ4 (block format, no size prefix); others are ignored
+//! flags   = bit 0: LZ4 (block format, no size prefix), of the body of a block or of the past or, since 2.0, of definitions,
+//!           whose length comes first; bit 1: since 2.0, the block is packed; others are ignored
 //! ```
 //!
 //! Integers are LEB128 varints, signed ones zigzagged, unless a width is given. A *text* is its length in
@@ -55,6 +56,56 @@
 //! number      = 0 none | 1 signed integer | 2 f32 LE | 3 f64 LE
 //! ```
 //!
+//! # Packed blocks (format 2.0)
+//!
+//! What a recorder writes holds a second of a track and more, in which most things repeat. There each event, and each of its
+//! numbers, is foretold from the events before it in the block, and what is written is the difference, in bits; the lowest bit
+//! of a byte comes first. The header is that of other blocks without the body's length. LZ4 and zstd find next to nothing
+//! more in such a body (docs/performance.md), so it is not compressed.
+//!
+//! ```text
+//! packed  = track | first sequence number | count | dropped so far | base time | { event } as bits, zeros up to a whole byte
+//! event   = symbol | its kind's numbers
+//! symbol  = 1                                         the one that followed the two symbols before when these came last;
+//!                                                     the block's first one where they did not
+//!         | 01 | number                               this many further, in the order of first appearance, than that one
+//!         | 00 | 1, or 0 | kind (4 bits) | form (7 bits) | number
+//!                                                     a new one: 1 where kind and form are the last new one's, 0 at first;
+//!                                                     its name's or signal's id, where one more than the last new one's of
+//!                                                     this kind is expected. Beyond 1024 it takes the place of the last one
+//! any     = its bits less one (6 bits) | its bits
+//! number  = the difference from what the column (each symbol's numbers are columns of its own) expects, zigzagged:
+//!           at first any; then with k = floor(log2(max(1, S / 4))), 40 at most: as many zeros as the difference >> k says, a one,
+//!           and its k lowest bits; where it says 8 or more, eight zeros and any.
+//!           A column expects 0 at first, then the first value, then half of the difference d, rounded down, beyond what it
+//!           expected. S is a quarter of the first difference; then S - S / 4 + d, where d is zigzagged
+//! steady  = a number whose column expects the last value
+//! group   = 1: all numbers are what their columns expect | 0 | steady, for each
+//!
+//! kind      form                                       numbers; "dt" is the difference from the time of the event before
+//! 0 span    1 began before t, 2 next step, 4 other     [step difference, where 4] | dt of the start | duration
+//!           step than that of the event before           with form 1: dt of the end | difference of the start from that of the
+//!                                                      span as many spans ago as began within the last one of this symbol,
+//!                                                      as far as 255 back and 8 looks for each span before suffice
+//! 1 sample  unit (3 bits) of its values, of 1, 512,    dt | reading
+//!           1000, 1024, 4096, 10^6, 2^20, 10^7;
+//!           8 its dt is in microseconds
+//! 2 step    present (5 bits, as above), loss (2 bits   dt of the end | difference of the start from that of the first span since
+//!           as for a number above)                     the last step, or from t | group step difference, epoch, graphs,
+//!                                                      nodes, edges, seeds | group of the usage, where present | loss
+//! 3 counter, 4 mark   as for a number above            dt | value
+//! 5 open               dt | since - t | step difference     6 absent      dt | steady reason
+//! 7 allocation         dt | bytes | live bytes less those after the event before and these
+//! 8 memory             dt | allocated bytes, count | freed bytes, count less those | live bytes less those before | peak bytes
+//! 9 device             dt | start - end | issued start - start | issued duration | error | step difference
+//! 10 .. 15  any        bytes | so many bytes, from bits on that need not begin a byte: unknown kinds, stepped over
+//! reading = a number, whose column expects what came closer lately: half of the difference beyond what it expected, or the last
+//!           value and the trend of the differences (`block/packed/layout.rs`)
+//! value   = a number: an integer, or the bits of an f32 or f64
+//! ```
+//!
+//! # Order and trust
+//!
 //! Spans come in the order of their ends. One inside another so lies just after its sibling, whose end its start
 //! follows by nanoseconds, and one around others ends just after the last of them; both ways the first number
 //! is short. A span of a layered model takes about six bytes.
@@ -62,7 +113,7 @@
 //! Nothing in a stream is trusted. A payload is at most 256 KiB ([`MAX_PAYLOAD_LEN`]), of definitions 128 KiB; a
 //! body is at most 64 KiB ([`MAX_BLOCK_LEN`]) after decompression, of the past 128 KiB. What claims more, or holds more events than bytes, is
 //! damage, and so is a block that asks for far more work than its bytes in the stream are worth: what is decoded grows at
-//! most eight times as fast as what is read. A frame with a wrong check or checksum is skipped by looking for the next good one. Texts are
+//! most eight times as fast as what is read, and a packed block holds at most four events a byte. A frame with a wrong check or checksum is skipped by looking for the next good one. Texts are
 //! cleaned of control characters. Definitions and an anchor are repeated at the start of each segment; an
 //! anchor comes every second.
 //!
@@ -99,12 +150,16 @@
 //! | 1.1 | 0.1.0 | a session's [`Place`] in a run of several ranks, at the end of the segment frame |
 //! | 1.2 | 0.1.0 | [`DeviceSpan`], tag C7, and the roles of its track |
 //! | 1.3 | 0.1.0 | facts of the program, definition 4 |
-//! | 1.4 | 0.1.0 | what is left of the past, frame 6 |
+//! | 1.4 | 0.1.0 | what is left of the past, frame 6; what live sessions are written in |
+//! | 2.0 | 0.1.0 | packed blocks; what recordings are written in |
 //!
 //! A reader reads every older major version for ever (`recordings/golden/` holds one recording of each, decoded by
 //! a test). A minor version only adds frame kinds, event tags from C8 on, or fields at the end of a
 //! length-carrying record or of a segment, anchor or end; older readers step over them. The segments of a newer major
 //! version are stepped over and reported as [`Item::Newer`].
+//!
+//! Packed blocks are a major version because a reader that stepped over them would show an empty recording; one that refuses it
+//! tells people to update. Live sessions stay what they were, so that any viewer follows any program.
 
 mod block;
 pub mod device_memory;
@@ -123,7 +178,7 @@ mod units;
 mod varint;
 mod version;
 
-pub use block::{BlockEncoder, BlockInfo, Events, MAX_BLOCK_LEN};
+pub use block::{BlockEncoder, BlockInfo, EventSink, Events, MAX_BLOCK_LEN};
 pub use device_span::DeviceSpan;
 pub use event::{
     Absent, Allocation, Anchor, BatchShape, ClockOffset, Counter, Definition, End, Event, Mark, NameKind, Open,
@@ -131,7 +186,9 @@ pub use event::{
 };
 pub use frame::{HEADER_LEN, MAX_PAYLOAD_LEN, peek};
 pub use ids::{NameId, SignalId, StepId, TrackId};
-pub use meta::{MAX_TEXT_LEN, put_anchor, put_definitions, put_end, put_segment};
+pub use meta::{
+    MAX_TEXT_LEN, put_anchor, put_definitions, put_end, put_packed_definitions, put_packed_segment, put_segment,
+};
 pub use stopped::{LOCK_FILE_LEN, Stopped};
 pub use stream::{Damage, Item, StreamReader};
 pub use units::{SignalKind, Unit};

@@ -1,12 +1,13 @@
 //! Everything in a stream that is not a block of events: who publishes, what ids mean, clocks, the end.
 
+use crate::block::Allowance;
 use crate::event::{Anchor, ClockOffset, Definition, End, NameKind, Place, SessionInfo, TrackRole};
-use crate::frame::{self, Kind};
+use crate::frame::{self, FLAG_LZ4, Kind, RawFrame};
 use crate::ids::{NameId, SignalId, TrackId};
 use crate::text::clean;
 use crate::units::{SignalKind, Unit};
 use crate::varint::{Cursor, Malformed, put_text, put_u64};
-use crate::version::{FORMAT_MAJOR, FORMAT_MINOR};
+use crate::version::{FORMAT_MAJOR, FORMAT_MINOR, LIVE_FORMAT};
 
 /// Longest text in a stream, in bytes; longer ones are cut when written.
 pub const MAX_TEXT_LEN: usize = 1024;
@@ -25,10 +26,19 @@ const DEFINE_FACT: u8 = 4;
 
 /// Appends the frame that opens a segment. A file starts with one.
 pub fn put_segment(out: &mut Vec<u8>, info: &SessionInfo) {
+    put_segment_of(LIVE_FORMAT, out, info);
+}
+
+/// The same for a segment with [packed](crate::BlockEncoder::packed) blocks, or some.
+pub fn put_packed_segment(out: &mut Vec<u8>, info: &SessionInfo) {
+    put_segment_of((FORMAT_MAJOR, FORMAT_MINOR), out, info);
+}
+
+fn put_segment_of((major, minor): (u16, u16), out: &mut Vec<u8>, info: &SessionInfo) {
     frame::put(out, Kind::SEGMENT, 0, |out| {
         out.extend_from_slice(MAGIC);
-        put_u64(out, u64::from(FORMAT_MAJOR));
-        put_u64(out, u64::from(FORMAT_MINOR));
+        put_u64(out, u64::from(major));
+        put_u64(out, u64::from(minor));
         out.extend_from_slice(&info.session_id.to_le_bytes());
         put_u64(out, u64::from(info.pid));
         put_u64(out, info.segment);
@@ -60,20 +70,42 @@ fn put_place(out: &mut Vec<u8>, place: Option<&Place>) {
 
 /// Appends definitions, in as many frames as they need.
 pub fn put_definitions<'a>(out: &mut Vec<u8>, definitions: impl IntoIterator<Item = &'a Definition>) {
-    let mut definitions = definitions.into_iter().peekable();
-    let mut entry = Vec::new();
-    while definitions.peek().is_some() {
-        frame::put(out, Kind::DEFINITIONS, 0, |out| {
-            let start = out.len();
-            while out.len() - start < DEFINITIONS_FRAME_LEN {
-                let Some(definition) = definitions.next() else { break };
-                entry.clear();
-                let tag = put_definition(&mut entry, definition);
-                out.push(tag);
-                put_u64(out, entry.len() as u64);
-                out.extend_from_slice(&entry);
-            }
-        });
+    each_definitions_frame(definitions, |entries| {
+        frame::put(out, Kind::DEFINITIONS, 0, |out| out.extend_from_slice(entries));
+    });
+}
+
+/// The same for a segment that [`put_packed_segment`] opens: compressed, where there is more than one.
+pub fn put_packed_definitions<'a>(out: &mut Vec<u8>, definitions: impl IntoIterator<Item = &'a Definition>) {
+    each_definitions_frame(definitions, |entries| {
+        let compressed = lz4_flex::block::compress(entries);
+        if compressed.len() + 3 < entries.len() {
+            frame::put(out, Kind::DEFINITIONS, FLAG_LZ4, |out| {
+                put_u64(out, entries.len() as u64);
+                out.extend_from_slice(&compressed);
+            });
+        } else {
+            frame::put(out, Kind::DEFINITIONS, 0, |out| out.extend_from_slice(entries));
+        }
+    });
+}
+
+/// Hands over definitions in pieces that fit into a frame.
+fn each_definitions_frame<'a>(definitions: impl IntoIterator<Item = &'a Definition>, mut put: impl FnMut(&[u8])) {
+    let (mut entries, mut entry) = (Vec::new(), Vec::new());
+    for definition in definitions {
+        entry.clear();
+        let tag = put_definition(&mut entry, definition);
+        entries.push(tag);
+        put_u64(&mut entries, entry.len() as u64);
+        entries.extend_from_slice(&entry);
+        if entries.len() >= DEFINITIONS_FRAME_LEN {
+            put(&entries);
+            entries.clear();
+        }
+    }
+    if !entries.is_empty() {
+        put(&entries);
     }
 }
 
@@ -145,7 +177,7 @@ pub(crate) fn segment(payload: &[u8]) -> Result<Segment, Malformed> {
     if major > u64::from(FORMAT_MAJOR) {
         return Ok(Segment::Newer { major });
     }
-    if major != u64::from(FORMAT_MAJOR) {
+    if major == 0 {
         return Err(Malformed);
     }
     let session_id = u128::from_le_bytes(p.array()?);
@@ -187,8 +219,22 @@ fn place(p: &mut Cursor<'_>) -> Result<Option<Place>, Malformed> {
     }))
 }
 
-/// The definitions of a frame; entries of unknown kinds are left out.
-pub(crate) fn definitions(payload: &[u8]) -> Result<Vec<Definition>, Malformed> {
+/// The definitions of a frame; entries of unknown kinds are left out. What is compressed is paid from the allowance.
+pub(crate) fn definitions(frame: RawFrame<'_>, allowance: &mut Allowance) -> Result<Vec<Definition>, Malformed> {
+    if frame.flags & FLAG_LZ4 == 0 {
+        return entries(frame.payload);
+    }
+    let mut p = Cursor::new(frame.payload);
+    let len = p.u32()? as usize;
+    if len > MAX_DEFINITIONS_LEN {
+        return Err(Malformed);
+    }
+    allowance.spend(0, len).ok_or(Malformed)?;
+    let unpacked = lz4_flex::block::decompress(p.rest(), len).map_err(|_| Malformed)?;
+    if unpacked.len() == len { entries(&unpacked) } else { Err(Malformed) }
+}
+
+fn entries(payload: &[u8]) -> Result<Vec<Definition>, Malformed> {
     if payload.len() > MAX_DEFINITIONS_LEN {
         return Err(Malformed);
     }

@@ -144,7 +144,7 @@ fn decode<'a>(frame: RawFrame<'a>, scratch: &'a mut Scratch, allowance: &mut All
             Segment::Readable(info) => Item::Segment(info),
             Segment::Newer { major } => Item::Newer { major },
         },
-        Kind::DEFINITIONS => Item::Definitions(meta::definitions(frame.payload).ok()?),
+        Kind::DEFINITIONS => Item::Definitions(meta::definitions(frame, allowance).ok()?),
         Kind::ANCHOR => Item::Anchor(meta::anchor(frame.payload).ok()?),
         Kind::END => Item::End(meta::end(frame.payload).ok()?),
         Kind::BLOCK => {

@@ -1,6 +1,8 @@
-//! The version of the stream; what each one changed stands at the top of the crate.
+//! The versions of the stream; what each one changed stands at the top of the crate.
 
-/// Major version of the stream written by this crate, and the newest it reads.
-pub const FORMAT_MAJOR: u16 = 1;
-/// Minor version of the stream written by this crate.
-pub const FORMAT_MINOR: u16 = 4;
+/// The newest major version that this crate reads: that of a recording, whose blocks are packed.
+pub const FORMAT_MAJOR: u16 = 2;
+/// Minor version of the recordings written by this crate.
+pub const FORMAT_MINOR: u16 = 0;
+/// Version of the live sessions written by this crate, whose blocks are rows.
+pub(crate) const LIVE_FORMAT: (u16, u16) = (1, 4);

@@ -23,15 +23,22 @@ fn every_golden_recording_reads_as_its_listing_says() {
             versions += 1;
         }
     }
-    assert_eq!(versions, 4, "1.0, 1.2, which adds devices to the places of 1.1, 1.3 with facts, 1.4 with the past");
+    assert_eq!(
+        versions, 5,
+        "1.0, 1.2, which adds devices to the places of 1.1, 1.3 with facts, 1.4 with the past, 2.0, packed"
+    );
 }
 
 #[test]
 fn the_newest_golden_recording_holds_every_kind_of_thing() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recordings/golden");
     let newest = format!("format-{}.{}.txt", gnntop_wire::FORMAT_MAJOR, gnntop_wire::FORMAT_MINOR);
-    let newest = folder.join(newest);
-    let listing = fs::read_to_string(newest).unwrap();
+    // What recordings are written in, and live sessions.
+    [newest.as_str(), "format-1.4.txt"].iter().for_each(|name| holds_every_kind(&folder.join(name)));
+}
+
+fn holds_every_kind(path: &Path) {
+    let listing = fs::read_to_string(path).unwrap();
     let words: Vec<&str> = listing.lines().filter_map(|line| line.split_whitespace().next()).collect();
     for kind in [
         "segment",

@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use gnntop_wire::{Item, SessionInfo, put_segment};
+use gnntop_wire::{Item, SessionInfo, put_packed_segment};
 
 use super::session::{Recorder, RecorderOptions, WRITE_LEN};
 use crate::stream::{MOST_SESSIONS, Sink, align};
@@ -110,7 +110,7 @@ impl<W: Write> RunRecorder<W> {
         }
         let mut head = Vec::new();
         if let Some(info) = part.written.as_ref().filter(|_| self.last != Some(at)) {
-            put_segment(&mut head, info);
+            put_packed_segment(&mut head, info);
         }
         let after = self.written_bytes + (head.len() + piece.len()) as u64;
         if after > self.options.max_bytes {

@@ -1,7 +1,7 @@
 //! Writes what a source hands over into a recording.
 //!
 //! A session is flushed every few tens of milliseconds, in small blocks; here the blocks of a track are merged
-//! into one a second, which compresses better. Sequence numbers and drop counts stay, so that a reader finds the
+//! into one a second and packed, which takes half the bytes. Sequence numbers and drop counts stay, so that a reader finds the
 //! same gaps. Only whole frames are written: a recorder that is killed leaves a file that can be read.
 
 use std::collections::HashMap;
@@ -10,8 +10,8 @@ use std::ops::RangeInclusive;
 
 use gnntop_wire::past::{Past, put_past};
 use gnntop_wire::{
-    Anchor, BlockEncoder, BlockInfo, Definition, End, Event, Events, Item, SessionInfo, TrackId, put_anchor,
-    put_definitions, put_end, put_segment,
+    Anchor, BlockEncoder, BlockInfo, Definition, End, Event, Events, Item, SessionInfo, TrackId, put_anchor, put_end,
+    put_packed_definitions, put_packed_segment,
 };
 
 use super::beginning::{Beginning, Fate};
@@ -59,6 +59,8 @@ pub struct Recorder<W: Write> {
     beginning_cut: bool,
     earlier: EarlierMarks,
     beginning: Beginning,
+    /// Definitions since the last block, in front of which they go.
+    defined: Vec<Definition>,
     tracks: HashMap<TrackId, Merging>,
     merged_since_ns: u64,
     written_bytes: u64,
@@ -92,6 +94,7 @@ impl<W: Write> Recorder<W> {
             beginning_cut: false,
             earlier: EarlierMarks::default(),
             beginning: Beginning::default(),
+            defined: Vec::new(),
             tracks: HashMap::new(),
             merged_since_ns: 0,
             written_bytes: 0,
@@ -142,7 +145,13 @@ impl<W: Write> Recorder<W> {
         self.out.flush()
     }
 
+    fn put_defined(&mut self) {
+        put_packed_definitions(&mut self.ready, &self.defined);
+        self.defined.clear();
+    }
+
     fn end_blocks(&mut self) {
+        self.put_defined();
         for merging in self.tracks.values_mut() {
             merging.block.finish(merging.dropped, &mut self.ready);
         }
@@ -188,8 +197,8 @@ impl<W: Write> Recorder<W> {
             // Only a segment 0 says that the session started here.
             head.info.segment = head.info.segment.max(1);
         }
-        put_segment(&mut self.ready, &head.info);
-        put_definitions(&mut self.ready, &head.definitions);
+        put_packed_segment(&mut self.ready, &head.info);
+        put_packed_definitions(&mut self.ready, &head.definitions);
         head.definitions.clear();
         head.written = true;
     }
@@ -197,7 +206,7 @@ impl<W: Write> Recorder<W> {
     /// Says how many marks there were before the window, once the segment's head is written.
     fn tell_earlier(&mut self) {
         if self.head.as_ref().is_some_and(|head| head.written) {
-            self.earlier.news().iter().for_each(|news| put_definitions(&mut self.ready, [news]));
+            self.earlier.news().iter().for_each(|news| put_packed_definitions(&mut self.ready, [news]));
         }
     }
 
@@ -211,7 +220,12 @@ impl<W: Write> Recorder<W> {
                     self.put_head();
                 }
             }
-            _ => put_definitions(&mut self.ready, &definitions),
+            _ => {
+                self.defined.extend(definitions);
+                if self.defined.len() > MAX_DEFINITIONS_HELD {
+                    self.put_defined();
+                }
+            }
         }
     }
 
@@ -283,9 +297,11 @@ impl<W: Write> Recorder<W> {
             self.end_blocks();
             self.tracks.clear();
         }
-        let fresh = || Merging { block: BlockEncoder::new(track), dropped: 0 };
+        let fresh = || Merging { block: BlockEncoder::packed(track), dropped: 0 };
         let merging = self.tracks.entry(track).or_insert_with(fresh);
         if merging.block.next_seq() != seq || merging.block.is_full() {
+            put_packed_definitions(&mut self.ready, &self.defined);
+            self.defined.clear();
             merging.block.finish(merging.dropped, &mut self.ready);
             merging.block.continue_from(seq);
         }
@@ -386,7 +402,7 @@ mod tests {
         let mut session = fixture::segment("pna", 1, 0);
         let collection = gnntop_wire::NameId(77);
         let name = Definition::Name { id: collection, kind: gnntop_wire::NameKind::Text, text: "gc".to_owned() };
-        put_definitions(&mut session, [&name]);
+        gnntop_wire::put_definitions(&mut session, [&name]);
         let mut block = BlockEncoder::new(fixture::TRACK);
         for second in 0..5 {
             let mark = gnntop_wire::Mark { name: collection, t_ns: START_NS + second * 1_000_000_000, value: None };

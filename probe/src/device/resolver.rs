@@ -64,7 +64,7 @@ pub(super) fn open(publisher: &Arc<Publisher>, opening: Opening<'_>) -> Option<E
     (0..marks).filter(|mark| *mark != kept).for_each(|mark| _ = free.try_push(mark));
     publisher.open(Box::new(Resolver {
         definition: Some(Definition::Track { id, role, thread_id: 0, text: format!("stream of {name}") }),
-        encoder: BlockEncoder::new(id),
+        encoder: publisher.encoder(id),
         clock: DeviceClock::new(stream.resolution_ns()),
         pending: VecDeque::with_capacity(marks as usize),
         reference: first.map(|first| (first.mark, 0.0)),

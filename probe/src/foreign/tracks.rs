@@ -73,8 +73,9 @@ impl ForeignTracks {
         let track = match free {
             Some(track) => track,
             None => {
-                let Some(id) = self.publisher.upgrade().and_then(|publisher| publisher.next_track_id()) else { return };
-                self.tracks.push(ForeignTrack::new(id, ring.name()));
+                let Some(publisher) = self.publisher.upgrade() else { return };
+                let Some(id) = publisher.next_track_id() else { return };
+                self.tracks.push(ForeignTrack::new(id, publisher.encoder(id), ring.name()));
                 let Some(track) = self.tracks.last_mut() else { return };
                 track
             }
@@ -114,10 +115,10 @@ impl Source for ForeignTracks {
 }
 
 impl ForeignTrack {
-    fn new(id: TrackId, name: &str) -> Self {
+    fn new(id: TrackId, encoder: BlockEncoder, name: &str) -> Self {
         Self {
             id,
-            encoder: BlockEncoder::new(id),
+            encoder,
             name: name.to_owned(),
             ring: None,
             names: Vec::with_capacity(NAMES),

@@ -5,7 +5,7 @@ use std::ptr;
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
 
-use gnntop_wire::TrackRole;
+use gnntop_wire::{Definition, TrackRole};
 use quanta::Clock;
 use ringbuf::traits::Producer as _;
 
@@ -150,7 +150,8 @@ impl Track {
         let Some(id) = publisher.next_track_id() else { return Self::inert() };
         let (producer, consumer) = raw_event::ring();
         let shared = Arc::new(Shared::default());
-        publisher.open(Box::new(RingReader::new(id, name, role, consumer, Arc::clone(&shared))));
+        let definition = Definition::Track { id, role, thread_id: thread_id(), text: name.to_owned() };
+        publisher.open(Box::new(RingReader::new(definition, publisher.encoder(id), consumer, Arc::clone(&shared))));
         let local = Rc::new(Local {
             producer: UnsafeCell::new(producer),
             clock: publisher.clock.clone(),
@@ -198,4 +199,12 @@ fn unlink(gone: *const Local, outer: *const Local) {
         }
         inner = track.outer.get();
     }
+}
+
+/// The calling thread, as the system numbers it.
+fn thread_id() -> u64 {
+    #[cfg(target_os = "linux")]
+    return u64::from(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs());
+    #[cfg(not(target_os = "linux"))]
+    return 0;
 }

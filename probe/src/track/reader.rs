@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gnntop_wire::{
     Absent, Allocation, BatchShape, BlockEncoder, Counter, Definition, Event, Mark, NameId, Open, Sample, SignalId,
-    Span, Step, StepId, ThreadUsage, TrackId, TrackRole,
+    Span, Step, StepId, ThreadUsage, TrackRole,
 };
 use quanta::Clock;
 use ringbuf::traits::Consumer as _;
@@ -38,13 +38,13 @@ pub(super) struct RingReader {
 
 impl RingReader {
     /// For a track that the calling thread opens.
-    pub(super) fn new(id: TrackId, name: &str, role: TrackRole, consumer: Consumer, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(definition: Definition, encoder: BlockEncoder, consumer: Consumer, shared: Arc<Shared>) -> Self {
         Self {
-            definition: Some(Definition::Track { id, role, thread_id: thread_id(), text: name.to_owned() }),
-            is_slow: role == TrackRole::Sensors,
+            is_slow: matches!(definition, Definition::Track { role: TrackRole::Sensors, .. }),
+            definition: Some(definition),
             consumer,
             shared,
-            encoder: BlockEncoder::new(id),
+            encoder,
             parts: Default::default(),
             peaks: PeakNames::default(),
             reported_open: (0, 0),
@@ -165,12 +165,4 @@ impl Source for RingReader {
     fn is_over(&self) -> bool {
         self.closed && self.encoder.is_empty()
     }
-}
-
-/// The calling thread, as the system numbers it.
-fn thread_id() -> u64 {
-    #[cfg(target_os = "linux")]
-    return u64::from(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs());
-    #[cfg(not(target_os = "linux"))]
-    return 0;
 }

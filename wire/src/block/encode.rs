@@ -1,19 +1,15 @@
 //! Writes blocks.
 
-use super::format::{
-    INLINE_NAMES, LastValues, MAX_BLOCK_LEN, NUMBER_F32, NUMBER_F64, NUMBER_INTEGER, NUMBER_NONE, SPAN_FROM_END,
-    TAG_ABSENT, TAG_ALLOCATION, TAG_CHANGE_STEP, TAG_COUNTER, TAG_DEVICE_SPAN, TAG_MARK, TAG_OPEN, TAG_PHASE_MEMORY,
-    TAG_SAMPLE, TAG_STEP,
-};
-use crate::device_span::DeviceSpan;
-use crate::event::{Event, PhaseMemory, Sample, Span, Step};
-use crate::frame::{self, FLAG_LZ4, Kind};
-use crate::ids::{NameId, TrackId};
+use super::format::MAX_BLOCK_LEN;
+use super::packed::Packer;
+use super::rows::{self, Context};
+use crate::event::Event;
+use crate::frame::{self, FLAG_LZ4, FLAG_PACKED, Kind};
+use crate::ids::TrackId;
 use crate::varint::{Writer, put_u64};
 
-/// Room that one event may take at most (a full step takes 133 bytes) with the slack that [`Writer`] asks for;
-/// keeps `push` from growing a block past its limit.
-const MAX_EVENT_LEN: usize = 160;
+/// Room that one event may take at most; keeps `push` from growing a block past its limit.
+const MAX_EVENT_LEN: usize = rows::MAX_EVENT_LEN;
 /// Below this size compression costs more than it gives.
 const MIN_COMPRESSED: usize = 192;
 /// Compression must save at least the body's length divided by this, or the reader's work is not worth it.
@@ -25,37 +21,46 @@ pub struct BlockEncoder {
     first_seq: u64,
     count: u64,
     base_ns: u64,
+    body: Body,
+}
+
+/// The events collected so far.
+enum Body {
+    Rows(Box<Rows>),
+    Packed(Box<Packer>),
+}
+
+struct Rows {
     context: Context,
     /// The events; what lies beyond `len` is room for the next ones.
-    body: Vec<u8>,
+    bytes: Vec<u8>,
     len: usize,
     compressed: Vec<u8>,
     table: lz4_flex::block::CompressTable,
 }
 
-/// What the events before say about the next one.
-#[derive(Debug, Default)]
-struct Context {
-    t_ns: u64,
-    step: u64,
-    values: LastValues,
-}
-
 impl BlockEncoder {
-    /// An empty block for `track`. Its memory grows with the longest block, to 150 KiB at most, and is reused
-    /// for every later one.
+    /// An empty block for `track` of a live session, which readers of every version understand. Its memory grows with the
+    /// longest block, to 150 KiB at most, and is reused for every later one.
     pub fn new(track: TrackId) -> Self {
-        Self {
-            track,
-            first_seq: 0,
-            count: 0,
-            base_ns: 0,
+        let rows = Rows {
             context: Context::default(),
-            body: vec![0; 4096],
+            bytes: vec![0; 4096],
             len: 0,
             compressed: Vec::new(),
             table: lz4_flex::block::CompressTable::small(),
-        }
+        };
+        Self::with_body(track, Body::Rows(Box::new(rows)))
+    }
+
+    /// An empty block for `track` of a recording: for segments that [`put_packed_segment`](crate::put_packed_segment) opens.
+    /// It takes half the bytes of the other kind where it holds a second's events or more, and several times the work.
+    pub fn packed(track: TrackId) -> Self {
+        Self::with_body(track, Body::Packed(Box::default()))
+    }
+
+    fn with_body(track: TrackId, body: Body) -> Self {
+        Self { track, first_seq: 0, count: 0, base_ns: 0, body }
     }
 
     /// Whether nothing was pushed since the last block was finished.
@@ -65,49 +70,47 @@ impl BlockEncoder {
 
     /// Bytes collected, before compression.
     pub fn len(&self) -> usize {
-        self.len
+        match &self.body {
+            _ if self.is_empty() => 0,
+            Body::Rows(rows) => rows.len,
+            Body::Packed(packer) => packer.len(),
+        }
     }
 
     /// Whether the block must be finished before the next push.
     pub fn is_full(&self) -> bool {
-        self.len + MAX_EVENT_LEN > MAX_BLOCK_LEN
+        self.len() + MAX_EVENT_LEN > MAX_BLOCK_LEN
     }
 
     /// Adds an event. Returns `false`, and adds nothing, when the block is full.
     #[inline]
     pub fn push(&mut self, event: &Event) -> bool {
-        if self.body.len() - self.len < MAX_EVENT_LEN && !self.grow() {
-            return false;
-        }
         if self.count == 0 {
             self.start(event.t_ns());
         }
+        match &mut self.body {
+            Body::Rows(rows) => {
+                if !rows.push(event) {
+                    return false;
+                }
+            }
+            Body::Packed(packer) => {
+                if packer.len() + MAX_EVENT_LEN > MAX_BLOCK_LEN {
+                    return false;
+                }
+                packer.push(event);
+            }
+        }
         self.count += 1;
-        let mut out = Writer::new(&mut self.body[self.len..]);
-        match event {
-            Event::Span(span) => put_span(&mut out, &mut self.context, span),
-            Event::Sample(sample) => put_sample(&mut out, &mut self.context, sample),
-            other => push_sized(&mut out, &mut self.context, other),
-        }
-        self.len += out.len();
-        true
-    }
-
-    /// Makes room for an event; `false` when the block is full.
-    #[cold]
-    fn grow(&mut self) -> bool {
-        if self.is_full() {
-            return false;
-        }
-        self.body.resize((self.body.len() * 2).min(MAX_BLOCK_LEN), 0);
         true
     }
 
     fn start(&mut self, base_ns: u64) {
         self.base_ns = base_ns;
-        self.context.t_ns = base_ns;
-        self.context.step = 0;
-        self.context.values.clear();
+        match &mut self.body {
+            Body::Rows(rows) => rows.start(base_ns),
+            Body::Packed(packer) => packer.start(base_ns),
+        }
     }
 
     /// Appends the block as one frame to `out` and starts the next one. `dropped` is the number of events
@@ -116,19 +119,16 @@ impl BlockEncoder {
         if self.is_empty() {
             return;
         }
-        let flags = self.compress();
-        frame::put(out, Kind::BLOCK, flags, |out| {
-            put_u64(out, u64::from(self.track.0));
-            put_u64(out, self.first_seq);
-            put_u64(out, self.count);
-            put_u64(out, dropped);
-            put_u64(out, self.base_ns);
-            put_u64(out, self.len as u64);
-            out.extend_from_slice(if flags & FLAG_LZ4 != 0 { &self.compressed } else { &self.body[..self.len] });
-        });
+        let header = [u64::from(self.track.0), self.first_seq, self.count, dropped, self.base_ns];
+        match &mut self.body {
+            Body::Rows(rows) => rows.finish(header, out),
+            Body::Packed(packer) => frame::put(out, Kind::BLOCK, FLAG_PACKED, |out| {
+                header.into_iter().for_each(|number| put_u64(out, number));
+                out.extend_from_slice(packer.finish());
+            }),
+        }
         self.first_seq = self.next_seq();
         self.count = 0;
-        self.len = 0;
     }
 
     /// Starts counting events anew from `first_seq`, for an encoder that continues or copies a track.
@@ -142,10 +142,47 @@ impl BlockEncoder {
         // A copied recording may claim any number.
         self.first_seq.saturating_add(self.count)
     }
+}
+
+impl Rows {
+    fn start(&mut self, base_ns: u64) {
+        self.context.start(base_ns);
+        self.len = 0;
+    }
+
+    #[inline]
+    fn push(&mut self, event: &Event) -> bool {
+        if self.bytes.len() - self.len < MAX_EVENT_LEN && !self.grow() {
+            return false;
+        }
+        let mut out = Writer::new(&mut self.bytes[self.len..]);
+        rows::put_event(&mut out, &mut self.context, event);
+        self.len += out.len();
+        true
+    }
+
+    /// Makes room for an event; `false` when the block is full.
+    #[cold]
+    fn grow(&mut self) -> bool {
+        if self.len + MAX_EVENT_LEN > MAX_BLOCK_LEN {
+            return false;
+        }
+        self.bytes.resize((self.bytes.len() * 2).min(MAX_BLOCK_LEN), 0);
+        true
+    }
+
+    fn finish(&mut self, header: [u64; 5], out: &mut Vec<u8>) {
+        let flags = self.compress();
+        frame::put(out, Kind::BLOCK, flags, |out| {
+            header.into_iter().for_each(|number| put_u64(out, number));
+            put_u64(out, self.len as u64);
+            out.extend_from_slice(if flags & FLAG_LZ4 != 0 { &self.compressed } else { &self.bytes[..self.len] });
+        });
+    }
 
     /// Compresses the body where that makes it notably smaller; returns the frame's flags.
     fn compress(&mut self) -> u8 {
-        let body = &self.body[..self.len];
+        let body = &self.bytes[..self.len];
         if body.len() < MIN_COMPRESSED {
             return 0;
         }
@@ -157,164 +194,5 @@ impl BlockEncoder {
             }
             _ => 0,
         }
-    }
-}
-
-#[inline]
-fn put_span(out: &mut Writer<'_>, context: &mut Context, span: &Span) {
-    if span.step.0 != context.step {
-        out.u8(TAG_CHANGE_STEP);
-        out.delta(context.step, span.step.0);
-        context.step = span.step.0;
-    }
-    // A clock that went backwards must not give an end before the start.
-    let (start_ns, end_ns) = (span.start_ns.min(span.end_ns), span.end_ns);
-    let from_end = start_ns < context.t_ns;
-    let inline = if span.name.0 <= INLINE_NAMES { span.name.0 as u8 + 1 } else { 0 };
-    out.u8((inline << 1) | if from_end { SPAN_FROM_END } else { 0 });
-    if inline == 0 {
-        out.u64(u64::from(span.name.0));
-    }
-    if from_end {
-        out.delta(context.t_ns, end_ns);
-    } else {
-        out.u64(start_ns - context.t_ns);
-    }
-    out.u64(end_ns - start_ns);
-    context.t_ns = end_ns;
-}
-
-fn put_sample(out: &mut Writer<'_>, context: &mut Context, sample: &Sample) {
-    out.u8(TAG_SAMPLE);
-    out.u64(u64::from(sample.signal.0));
-    out.delta(context.t_ns, sample.t_ns);
-    context.t_ns = sample.t_ns;
-    let last = context.values.get(sample.signal);
-    out.i64(sample.value.wrapping_sub(last.as_deref().copied().unwrap_or(0)));
-    if let Some(last) = last {
-        *last = sample.value;
-    }
-}
-
-fn push_sized(out: &mut Writer<'_>, context: &mut Context, event: &Event) {
-    let mut room = [0; MAX_EVENT_LEN];
-    let mut payload = Writer::new(&mut room);
-    let tag = put_sized(&mut payload, context, event);
-    let len = payload.len();
-    out.u8(tag);
-    out.u64(len as u64);
-    out.bytes(&room[..len]);
-}
-
-/// Writes the payload of a length-carrying event and returns its tag.
-fn put_sized(out: &mut Writer<'_>, context: &mut Context, event: &Event) -> u8 {
-    let before = context.t_ns;
-    if let Event::DeviceSpan(span) = event {
-        put_device_span(out, context, span);
-        return TAG_DEVICE_SPAN;
-    }
-    context.t_ns = event.t_ns();
-    let named = |out: &mut Writer<'_>, name: NameId| {
-        out.u64(u64::from(name.0));
-        out.delta(before, event.t_ns());
-    };
-    match event {
-        Event::Span(_) | Event::Sample(_) | Event::DeviceSpan(_) => unreachable!("have their own form"),
-        Event::Step(step) => {
-            out.delta(before, step.end_ns);
-            put_step(out, context, step);
-            TAG_STEP
-        }
-        Event::Counter(counter) => {
-            named(out, counter.name);
-            put_number(out, Some(counter.value));
-            TAG_COUNTER
-        }
-        Event::Mark(mark) => {
-            named(out, mark.name);
-            put_number(out, mark.value);
-            TAG_MARK
-        }
-        Event::Open(open) => {
-            named(out, open.name);
-            out.delta(open.t_ns, open.since_ns);
-            out.u64(open.step.0);
-            TAG_OPEN
-        }
-        Event::Absent(absent) => {
-            named(out, absent.reason);
-            out.u64(u64::from(absent.signal.0));
-            if let Some(last) = context.values.get(absent.signal) {
-                *last = 0;
-            }
-            TAG_ABSENT
-        }
-        Event::Allocation(allocation) => {
-            named(out, allocation.phase);
-            out.i64(allocation.bytes);
-            out.u64(allocation.live_bytes);
-            TAG_ALLOCATION
-        }
-        Event::PhaseMemory(memory) => {
-            named(out, memory.phase);
-            phase_memory_fields(memory).into_iter().for_each(|value| out.u64(value));
-            TAG_PHASE_MEMORY
-        }
-    }
-}
-
-/// Readers before version 1.2 step over this, so it must not move what later events count from.
-fn put_device_span(out: &mut Writer<'_>, context: &Context, span: &DeviceSpan) {
-    out.u64(u64::from(span.name.0));
-    out.delta(context.t_ns, span.end_ns);
-    let start_ns = span.start_ns.min(span.end_ns);
-    out.u64(span.end_ns - start_ns);
-    let issued_start_ns = span.issued_start_ns.min(span.issued_end_ns);
-    out.delta(start_ns, issued_start_ns);
-    out.u64(span.issued_end_ns - issued_start_ns);
-    out.u64(span.error_ns);
-    out.delta(context.step, span.step.0);
-}
-
-fn phase_memory_fields(m: &PhaseMemory) -> [u64; 6] {
-    [m.allocated_bytes, m.allocated_count, m.freed_bytes, m.freed_count, m.live_bytes, m.peak_bytes]
-}
-
-fn put_step(out: &mut Writer<'_>, context: &mut Context, step: &Step) {
-    out.u64(step.end_ns.saturating_sub(step.start_ns));
-    out.delta(context.step, step.step.0);
-    context.step = step.step.0;
-    out.u64(step.epoch);
-    let batch = [step.batch.graphs, step.batch.nodes, step.batch.edges, step.batch.seeds];
-    let mut present = 0u8;
-    for (bit, value) in batch.iter().enumerate() {
-        present |= u8::from(value.is_some()) << bit;
-    }
-    present |= u8::from(step.usage.is_some()) << 4;
-    out.u8(present);
-    batch.into_iter().flatten().for_each(|value| out.u64(value));
-    if let Some(u) = step.usage {
-        let fields = [u.minor_faults, u.major_faults, u.voluntary_switches, u.involuntary_switches];
-        fields.into_iter().for_each(|value| out.u64(value));
-    }
-    put_number(out, step.loss);
-}
-
-/// Writes a number in the shortest form that gives the same bits back.
-fn put_number(out: &mut Writer<'_>, value: Option<f64>) {
-    let Some(value) = value else {
-        return out.u8(NUMBER_NONE);
-    };
-    let (integer, single) = (value as i64, value as f32);
-    if (integer as f64).to_bits() == value.to_bits() && integer.unsigned_abs() < 1 << 53 {
-        out.u8(NUMBER_INTEGER);
-        out.i64(integer);
-    } else if f64::from(single) == value && single.is_sign_negative() == value.is_sign_negative() {
-        out.u8(NUMBER_F32);
-        out.bytes(&single.to_le_bytes());
-    } else {
-        // Also any NaN: its bits would not survive the way through f32.
-        out.u8(NUMBER_F64);
-        out.bytes(&value.to_le_bytes());
     }
 }

@@ -1,32 +1,10 @@
-//! How a block is laid out: its bounds, its tags, and what both sides remember while they go through it.
+//! What a block says of itself, and its bounds.
 
-use crate::ids::{SignalId, TrackId};
+use crate::ids::TrackId;
 
 /// A block's events take at most this many bytes before compression: some ten thousand spans. LZ4 sees no
 /// further back, and what a writer or a reader needs for a track stays small.
 pub const MAX_BLOCK_LEN: usize = 1 << 16;
-/// Signals whose last value a block remembers; ids above are coded without it.
-pub(super) const REMEMBERED_SIGNALS: usize = 1024;
-
-/// Tags below this are spans.
-pub(super) const FIRST_OTHER_TAG: u8 = 0x80;
-/// In a span's tag: what follows counts from the span's end, not its start.
-pub(super) const SPAN_FROM_END: u8 = 1;
-/// Names up to this id fit into a span's tag.
-pub(super) const INLINE_NAMES: u32 = 62;
-pub(super) const TAG_SAMPLE: u8 = 0x80;
-/// Not an event: spans from here on belong to another step.
-pub(super) const TAG_CHANGE_STEP: u8 = 0x81;
-pub(super) const TAG_STEP: u8 = 0xC0;
-pub(super) const TAG_COUNTER: u8 = 0xC1;
-pub(super) const TAG_MARK: u8 = 0xC2;
-pub(super) const TAG_OPEN: u8 = 0xC3;
-pub(super) const TAG_ABSENT: u8 = 0xC4;
-pub(super) const TAG_ALLOCATION: u8 = 0xC5;
-pub(super) const TAG_PHASE_MEMORY: u8 = 0xC6;
-pub(super) const TAG_DEVICE_SPAN: u8 = 0xC7;
-/// Tags from here on carry a length; known or not, they can be stepped over.
-pub(super) const FIRST_SIZED_TAG: u8 = 0xC0;
 
 /// What a block says of itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,31 +20,3 @@ pub struct BlockInfo {
     /// Time from which the first event's time is counted, in nanoseconds.
     pub base_ns: u64,
 }
-
-/// The last value of each signal in a block, kept on both sides.
-#[derive(Debug, Default)]
-pub(super) struct LastValues(Vec<i64>);
-
-impl LastValues {
-    pub(super) fn clear(&mut self) {
-        self.0.clear();
-    }
-
-    /// The signal's value, 0 at first; `None` for signals that are not remembered.
-    pub(super) fn get(&mut self, signal: SignalId) -> Option<&mut i64> {
-        let index = signal.0 as usize;
-        if index >= REMEMBERED_SIGNALS {
-            return None;
-        }
-        if self.0.len() <= index {
-            self.0.resize(index + 1, 0);
-        }
-        self.0.get_mut(index)
-    }
-}
-
-// Forms of a number.
-pub(super) const NUMBER_NONE: u8 = 0;
-pub(super) const NUMBER_INTEGER: u8 = 1;
-pub(super) const NUMBER_F32: u8 = 2;
-pub(super) const NUMBER_F64: u8 = 3;

@@ -1,15 +1,16 @@
-//! Blocks: the events of one track over a short time, delta-coded and compressed.
-//!
-//! Spans are nearly all of a stream, so they get the short form (tag with the name inside, two deltas); all
-//! other kinds carry their length, so that a reader can step over what it does not know.
+//! Blocks: the events of one track over a short time, as rows (live sessions) or as bits (recordings).
 
 mod decode;
 mod encode;
 mod format;
+mod packed;
+mod rows;
+mod sink;
 mod work;
 
 pub use decode::Events;
 pub(crate) use decode::{Scratch, open};
 pub use encode::BlockEncoder;
 pub use format::{BlockInfo, MAX_BLOCK_LEN};
+pub use sink::EventSink;
 pub(crate) use work::Allowance;

@@ -51,7 +51,7 @@ impl From<Event> for Exact {
 #[derive(Clone, Debug)]
 pub enum Written {
     Meta(Piece),
-    Block { track: u32, first_seq: u64, dropped: u64, events: Vec<Event> },
+    Block { packed: bool, track: u32, first_seq: u64, dropped: u64, events: Vec<Event> },
 }
 
 impl Written {
@@ -61,6 +61,7 @@ impl Written {
             Self::Meta(piece) => {
                 match piece {
                     Piece::Segment(info) => put_segment(out, info),
+                    Piece::Definitions(all) if all.len() % 2 == 0 => put_packed_definitions(out, all),
                     Piece::Definitions(all) => put_definitions(out, all),
                     Piece::Anchor(anchor) => put_anchor(out, anchor),
                     Piece::End(end) => put_end(out, end),
@@ -68,8 +69,9 @@ impl Written {
                 }
                 piece.clone()
             }
-            Self::Block { track, first_seq, dropped, events } => {
-                let mut encoder = BlockEncoder::new(TrackId(*track));
+            Self::Block { packed, track, first_seq, dropped, events } => {
+                let new = if *packed { BlockEncoder::packed } else { BlockEncoder::new };
+                let mut encoder = new(TrackId(*track));
                 encoder.continue_from(*first_seq);
                 assert!(events.iter().all(|event| encoder.push(event)), "far from full");
                 assert_eq!(encoder.next_seq(), first_seq.saturating_add(events.len() as u64));
@@ -128,6 +130,21 @@ pub fn decode_chunks<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<(u64
     pieces
 }
 
+/// Takes in the events of a block.
+#[derive(Default)]
+struct Taken(Vec<Exact>);
+
+impl EventSink for Taken {
+    fn span(&mut self, span: &Span) {
+        self.0.push(Exact::from(Event::Span(*span)));
+    }
+
+    fn other(&mut self, event: &Event) {
+        assert!(!matches!(event, Event::Span(_)), "spans come apart");
+        self.0.push(Exact::from(*event));
+    }
+}
+
 fn drain(reader: &mut StreamReader, pieces: &mut Vec<(u64, Piece)>) {
     while let Some(item) = reader.next() {
         let piece = match item {
@@ -135,8 +152,14 @@ fn drain(reader: &mut StreamReader, pieces: &mut Vec<(u64, Piece)>) {
             Item::Definitions(all) => Piece::Definitions(all),
             Item::Anchor(anchor) => Piece::Anchor(anchor),
             Item::Block(info, mut events) => {
-                let list = events.by_ref().map(Exact::from).collect();
-                Piece::Block { info, events: list, exhausted: events.is_exhausted() }
+                // Both ways of taking them in give the same.
+                let mut list = Taken::default();
+                if info.first_seq % 2 == 0 {
+                    events.hand_to(&mut list);
+                } else {
+                    list.0.extend(events.by_ref().map(Exact::from));
+                }
+                Piece::Block { info, events: list.0, exhausted: events.is_exhausted() }
             }
             Item::End(end) => Piece::End(end),
             Item::Unknown => Piece::Unknown,
@@ -163,11 +186,8 @@ pub fn stream() -> impl Strategy<Value = Vec<Written>> {
 fn block() -> impl Strategy<Value = Written> {
     // Long blocks are compressed, short ones are not.
     let events = prop_oneof![vec(event(), 1..12), vec(event(), 40..120)];
-    (id(), number(), number(), events).prop_map(|(track, first_seq, dropped, events)| Written::Block {
-        track,
-        first_seq,
-        dropped,
-        events,
+    (any::<bool>(), id(), number(), number(), events).prop_map(|(packed, track, first_seq, dropped, events)| {
+        Written::Block { packed, track, first_seq, dropped, events }
     })
 }
 

@@ -103,6 +103,13 @@ fn hostile_definitions() {
     // Bytes that are no UTF-8 grow to three times their length.
     let entry = [varint(1), vec![0], varint(1024), vec![0xff; 1024]].concat();
     let entry = [vec![1], varint(entry.len() as u64), entry].concat();
+    let packed = |entries: &[u8], len: usize| {
+        frame(DEFINITIONS, 1, &[varint(len as u64), lz4_flex::block::compress(entries)].concat())
+    };
+    let many = shortest.repeat(128 * 1024 / shortest.len());
+    bounded("packed", &packed(&many, many.len()).repeat(2000));
+    bounded("packed, beyond the limit", &packed(&vec![0; 64 << 20], 64 << 20).repeat(10));
+    bounded("packed, more than announced", &packed(&vec![0; 64 << 20], 1).repeat(10));
     bounded("texts that grow", &frame(DEFINITIONS, 0, &entry.repeat(120)).repeat(10));
 }
 

@@ -5,5 +5,6 @@ mod arbitrary;
 mod by_hand;
 mod foreign;
 mod memory;
+mod packed;
 mod past;
 mod properties;

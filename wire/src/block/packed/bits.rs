@@ -1,0 +1,138 @@
+//! Bits in a row, the lowest of each byte first.
+
+/// Most bits that are written or read at a time: what a word holds whatever bit of a byte it begins at.
+pub(super) const MOST_BITS: u32 = 56;
+
+/// Writes bits behind each other.
+#[derive(Debug, Default)]
+pub(super) struct BitWriter {
+    bytes: Vec<u8>,
+    /// Bits that do not fill a word yet, from the lowest on.
+    last: u64,
+    /// How many, less than 64.
+    last_bits: u32,
+}
+
+impl BitWriter {
+    /// Bytes written, the last one perhaps in part.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len() + self.last_bits.div_ceil(8) as usize
+    }
+
+    /// Forgets what was written and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        (self.last, self.last_bits) = (0, 0);
+    }
+
+    /// Writes the lowest `count` bits of `value`, at most [`MOST_BITS`]; the others are 0.
+    #[inline]
+    pub(super) fn put(&mut self, value: u64, count: u32) {
+        debug_assert!(count <= MOST_BITS && value >> count == 0, "{value} in {count} bits");
+        self.last |= value << self.last_bits;
+        let room = 64 - self.last_bits;
+        if count < room {
+            self.last_bits += count;
+        } else {
+            self.bytes.extend_from_slice(&self.last.to_le_bytes());
+            // There is room for all of them where none was written before.
+            (self.last, self.last_bits) = (value >> room, count - room);
+        }
+    }
+
+    /// Fills the last byte with zeros and gives all of them. Nothing may be written behind them.
+    pub(super) fn finish(&mut self) -> &[u8] {
+        let bytes = self.last_bits.div_ceil(8) as usize;
+        self.bytes.extend_from_slice(&self.last.to_le_bytes()[..bytes]);
+        (self.last, self.last_bits) = (0, 0);
+        &self.bytes
+    }
+}
+
+/// Reads bits behind each other. Behind the end stand zeros; [`BitReader::is_past_end`] says whether any was read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BitReader<'a> {
+    bytes: &'a [u8],
+    /// Bits read.
+    at: usize,
+}
+
+impl<'a> BitReader<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// The next bits, from the lowest on, of which [`MOST_BITS`] are good.
+    #[inline]
+    pub(super) fn peek(&self) -> u64 {
+        let (byte, bit) = (self.at / 8, self.at % 8);
+        let word = match self.bytes.get(byte..).and_then(|rest| rest.first_chunk::<8>()) {
+            Some(chunk) => u64::from_le_bytes(*chunk),
+            None => self.tail(byte),
+        };
+        word >> bit
+    }
+
+    /// The last bytes, with zeros behind them.
+    #[cold]
+    fn tail(&self, byte: usize) -> u64 {
+        let rest = self.bytes.get(byte..).unwrap_or_default();
+        rest.iter().take(8).rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
+    }
+
+    /// Steps over so many bits.
+    #[inline]
+    pub(super) fn skip(&mut self, count: u32) {
+        self.at += count as usize;
+    }
+
+    /// Steps over so many bytes.
+    pub(super) fn skip_bytes(&mut self, count: usize) {
+        self.at = self.at.saturating_add(count.saturating_mul(8));
+    }
+
+    /// Reads `count` bits, at most [`MOST_BITS`].
+    #[inline]
+    pub(super) fn take(&mut self, count: u32) -> u64 {
+        let value = self.peek() & ((1 << count) - 1);
+        self.skip(count);
+        value
+    }
+
+    /// Whether more was read than there is.
+    #[inline]
+    pub(super) fn is_past_end(&self) -> bool {
+        self.at > self.bytes.len().saturating_mul(8)
+    }
+
+    /// Whether nothing is left but the zeros that fill the last byte.
+    #[cfg(test)]
+    pub(super) fn is_at_end(&self) -> bool {
+        self.at.div_ceil(8) == self.bytes.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn bits_come_back(all in prop::collection::vec((any::<u64>(), 0..=MOST_BITS), 0..200)) {
+            let mut writer = BitWriter::default();
+            let value = |value: u64, count: u32| value & ((1 << count) - 1);
+            all.iter().for_each(|&(bits, count)| writer.put(value(bits, count), count));
+            let bytes = writer.finish().to_vec();
+            let total: u32 = all.iter().map(|&(_, count)| count).sum();
+            prop_assert_eq!(bytes.len(), total.div_ceil(8) as usize);
+            let mut reader = BitReader::new(&bytes);
+            for &(bits, count) in &all {
+                prop_assert_eq!(reader.take(count), value(bits, count));
+            }
+            prop_assert!(reader.is_at_end() && !reader.is_past_end());
+            prop_assert_eq!(reader.take(MOST_BITS), 0, "zeros follow");
+            prop_assert!(reader.is_past_end());
+        }
+    }
+}

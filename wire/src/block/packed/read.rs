@@ -1,0 +1,128 @@
+//! Reads a block's bits.
+
+use super::bits::BitReader;
+use super::coder::Coder;
+use super::layout::{
+    ABSENT, ALLOCATION, COLUMNS, COUNTER, DEVICE_SPAN, FIRST_SIZED, MARK, Model, OPEN, PHASE_MEMORY, SAMPLE, SPAN, STEP,
+};
+use super::symbols::Symbol;
+use crate::block::sink::EventSink;
+use crate::device_span::DeviceSpan;
+use crate::event::{Absent, Allocation, Counter, Event, Mark, Open, PhaseMemory, Sample, Span, Step};
+use crate::ids::{NameId, SignalId, StepId};
+use crate::varint::Malformed;
+
+/// What decoding reuses from block to block.
+#[derive(Debug, Default)]
+pub(crate) struct Unpacker {
+    model: Model,
+}
+
+/// The events of a block, out of its bits.
+#[derive(Debug)]
+pub(crate) struct Unpacking<'a> {
+    bits: BitReader<'a>,
+    model: &'a mut Model,
+}
+
+impl Unpacker {
+    /// Opens a block.
+    pub(crate) fn open<'a>(&'a mut self, body: &'a [u8], base_ns: u64) -> Unpacking<'a> {
+        self.model.clear(base_ns);
+        Unpacking { bits: BitReader::new(body), model: &mut self.model }
+    }
+}
+
+const NO_SPAN: Span = Span { name: NameId::NONE, start_ns: 0, end_ns: 0, step: StepId::NONE };
+const NO_SAMPLE: Sample = Sample { signal: SignalId(0), t_ns: 0, value: 0 };
+const NO_COUNTER: Counter = Counter { name: NameId::NONE, t_ns: 0, value: 0.0 };
+const NO_MARK: Mark = Mark { name: NameId::NONE, t_ns: 0, value: None };
+const NO_OPEN: Open = Open { name: NameId::NONE, since_ns: 0, t_ns: 0, step: StepId::NONE };
+const NO_ABSENCE: Absent = Absent { signal: SignalId(0), t_ns: 0, reason: NameId::NONE };
+const NO_ALLOCATION: Allocation = Allocation { phase: NameId::NONE, t_ns: 0, bytes: 0, live_bytes: 0 };
+const NO_DEVICE_SPAN: DeviceSpan = DeviceSpan {
+    name: NameId::NONE,
+    start_ns: 0,
+    end_ns: 0,
+    error_ns: 0,
+    issued_start_ns: 0,
+    issued_end_ns: 0,
+    step: StepId::NONE,
+};
+
+impl Unpacking<'_> {
+    /// Hands over `left` events, which it counts down.
+    #[inline]
+    pub(crate) fn hand_to(&mut self, left: &mut u64, sink: &mut impl EventSink) -> Result<(), Malformed> {
+        while *left > 0 {
+            let slot = self.symbol()?;
+            if self.model.symbols.get(slot).is_some_and(|slot| slot.symbol.kind == SPAN) {
+                let span = self.model.span(&mut self.bits, slot, &NO_SPAN).ok_or(Malformed)?;
+                if self.bits.is_past_end() {
+                    return Err(Malformed);
+                }
+                sink.span(&span);
+            } else {
+                let event = self.fields(slot)?;
+                if self.bits.is_past_end() {
+                    return Err(Malformed);
+                }
+                event.iter().for_each(|event| sink.other(event));
+            }
+            *left -= 1;
+        }
+        Ok(())
+    }
+
+    /// The next event, `None` where it is of a kind that this version does not know.
+    #[inline]
+    pub(crate) fn event(&mut self) -> Result<Option<Event>, Malformed> {
+        let slot = self.symbol()?;
+        let event = self.fields(slot)?;
+        if self.bits.is_past_end() { Err(Malformed) } else { Ok(event) }
+    }
+
+    #[inline]
+    fn symbol(&mut self) -> Result<usize, Malformed> {
+        let expected = self.model.symbols.expected();
+        let slot = if self.bits.take(1) == 1 { expected } else { self.other_symbol(expected)? };
+        self.model.symbols.came(slot);
+        Ok(slot)
+    }
+
+    fn other_symbol(&mut self, expected: usize) -> Result<usize, Malformed> {
+        if self.bits.flag(false) {
+            let hop = self.bits.number(&mut self.model.symbols.hop, 0);
+            let slot = expected as i64 + hop.clamp(-1 << 20, 1 << 20);
+            return usize::try_from(slot).ok().filter(|&slot| self.model.symbols.get(slot).is_some()).ok_or(Malformed);
+        }
+        let symbols = &mut self.model.symbols;
+        let symbol = symbols.new_symbol(&mut self.bits, Symbol::default()).ok_or(Malformed)?;
+        Ok(symbols.introduce(symbol, COLUMNS[usize::from(symbol.kind)]))
+    }
+
+    #[inline]
+    fn fields(&mut self, slot: usize) -> Result<Option<Event>, Malformed> {
+        let (model, bits) = (&mut *self.model, &mut self.bits);
+        let event = match model.symbols.get(slot).ok_or(Malformed)?.symbol.kind {
+            SPAN => model.span(bits, slot, &NO_SPAN).map(Event::Span),
+            SAMPLE => model.sample(bits, slot, &NO_SAMPLE).map(Event::Sample),
+            STEP => model.step(bits, slot, &Step::default()).map(Event::Step),
+            COUNTER => model.counter(bits, slot, &NO_COUNTER).map(Event::Counter),
+            MARK => model.mark(bits, slot, &NO_MARK).map(Event::Mark),
+            OPEN => model.open(bits, slot, &NO_OPEN).map(Event::Open),
+            ABSENT => model.absent(bits, slot, &NO_ABSENCE).map(Event::Absent),
+            ALLOCATION => model.allocation(bits, slot, &NO_ALLOCATION).map(Event::Allocation),
+            PHASE_MEMORY => model.phase_memory(bits, slot, &PhaseMemory::default()).map(Event::PhaseMemory),
+            DEVICE_SPAN => model.device_span(bits, slot, &NO_DEVICE_SPAN).map(Event::DeviceSpan),
+            FIRST_SIZED.. => {
+                let (_, [length]) = model.symbols.columns::<1>(slot).ok_or(Malformed)?;
+                let bytes = bits.number(length, 0);
+                let bytes = usize::try_from(bytes).map_err(|_| Malformed)?;
+                bits.skip_bytes(bytes);
+                return Ok(None);
+            }
+        };
+        event.map(Some).ok_or(Malformed)
+    }
+}

@@ -1,0 +1,198 @@
+//! Reads rows.
+
+use super::format::{
+    FIRST_OTHER_TAG, FIRST_SIZED_TAG, LastValues, NUMBER_F32, NUMBER_F64, NUMBER_INTEGER, NUMBER_NONE, SPAN_FROM_END,
+    TAG_ABSENT, TAG_ALLOCATION, TAG_CHANGE_STEP, TAG_COUNTER, TAG_DEVICE_SPAN, TAG_MARK, TAG_OPEN, TAG_SAMPLE,
+    TAG_STEP,
+};
+use crate::block::sink::EventSink;
+use crate::device_span::DeviceSpan;
+use crate::event::{
+    Absent, Allocation, BatchShape, Counter, Event, Mark, Open, PhaseMemory, Sample, Span, Step, ThreadUsage,
+};
+use crate::ids::{NameId, SignalId, StepId};
+use crate::varint::{Cursor, Malformed, unzigzag};
+
+/// The events of a block, out of its rows.
+#[derive(Debug)]
+pub(crate) struct Rows<'a> {
+    cursor: Cursor<'a>,
+    t_ns: u64,
+    step: u64,
+    values: &'a mut LastValues,
+}
+
+impl<'a> Rows<'a> {
+    /// Opens a block.
+    pub(crate) fn open(body: &'a [u8], base_ns: u64, values: &'a mut LastValues) -> Self {
+        values.clear();
+        Self { cursor: Cursor::new(body), t_ns: base_ns, step: 0, values }
+    }
+}
+
+impl Rows<'_> {
+    /// Hands over `left` events, which it counts down.
+    #[inline]
+    pub(crate) fn hand_to(&mut self, left: &mut u64, sink: &mut impl EventSink) -> Result<(), Malformed> {
+        while *left > 0 {
+            let tag = self.cursor.u8()?;
+            let event = if tag < FIRST_OTHER_TAG {
+                let span = self.span(tag)?;
+                sink.span(&span);
+                None
+            } else {
+                self.other(tag)?
+            };
+            match &event {
+                Some(Event::Span(span)) => sink.span(span),
+                Some(other) => sink.other(other),
+                None => (),
+            }
+            *left -= 1;
+        }
+        Ok(())
+    }
+
+    /// The next event, `None` where it is of a kind that this version does not know.
+    #[inline]
+    pub(crate) fn event(&mut self) -> Result<Option<Event>, Malformed> {
+        let tag = self.cursor.u8()?;
+        if tag >= FIRST_OTHER_TAG {
+            return self.other(tag);
+        }
+        self.span(tag).map(|span| Some(Event::Span(span)))
+    }
+
+    #[inline]
+    fn span(&mut self, tag: u8) -> Result<Span, Malformed> {
+        let inline = u32::from(tag >> 1);
+        let name = if inline > 0 { inline - 1 } else { self.cursor.u32()? };
+        let (first, duration_ns) = self.cursor.u64_pair()?;
+        let (start_ns, end_ns) = if tag & SPAN_FROM_END == 0 {
+            let start_ns = self.t_ns.saturating_add(first);
+            (start_ns, start_ns.saturating_add(duration_ns))
+        } else {
+            let end_ns = self.t_ns.wrapping_add(unzigzag(first) as u64);
+            (end_ns.saturating_sub(duration_ns), end_ns)
+        };
+        self.t_ns = end_ns;
+        Ok(Span { name: NameId(name), start_ns, end_ns, step: StepId(self.step) })
+    }
+
+    /// The next event where it is not a span, or the one after a change of step.
+    fn other(&mut self, mut tag: u8) -> Result<Option<Event>, Malformed> {
+        while tag == TAG_CHANGE_STEP {
+            self.step = self.cursor.after(self.step)?;
+            tag = self.cursor.u8()?;
+        }
+        Ok(Some(match tag {
+            ..FIRST_OTHER_TAG => Event::Span(self.span(tag)?),
+            TAG_SAMPLE => Event::Sample(self.sample()?),
+            FIRST_SIZED_TAG.. => {
+                let len = self.cursor.u64()?;
+                let payload = Cursor::new(self.cursor.take(len)?);
+                return self.sized(tag, payload);
+            }
+            _ => return Err(Malformed),
+        }))
+    }
+
+    fn sample(&mut self) -> Result<Sample, Malformed> {
+        let signal = SignalId(self.cursor.u32()?);
+        let t_ns = self.cursor.after(self.t_ns)?;
+        self.t_ns = t_ns;
+        let delta = self.cursor.i64()?;
+        let value = match self.values.get(signal) {
+            Some(last) => {
+                *last = last.wrapping_add(delta);
+                *last
+            }
+            None => delta,
+        };
+        Ok(Sample { signal, t_ns, value })
+    }
+
+    fn sized(&mut self, tag: u8, mut p: Cursor<'_>) -> Result<Option<Event>, Malformed> {
+        if tag == TAG_STEP {
+            return self.step(p).map(|step| Some(Event::Step(step)));
+        }
+        if tag == TAG_DEVICE_SPAN {
+            return self.device_span(p).map(|span| Some(Event::DeviceSpan(span)));
+        }
+        if tag > TAG_DEVICE_SPAN {
+            return Ok(None);
+        }
+        let name = NameId(p.u32()?);
+        let t_ns = p.after(self.t_ns)?;
+        self.t_ns = t_ns;
+        Ok(Some(match tag {
+            TAG_COUNTER => Event::Counter(Counter { name, t_ns, value: number(&mut p)?.ok_or(Malformed)? }),
+            TAG_MARK => Event::Mark(Mark { name, t_ns, value: number(&mut p)? }),
+            TAG_OPEN => Event::Open(Open { name, t_ns, since_ns: p.after(t_ns)?, step: StepId(p.u64()?) }),
+            TAG_ABSENT => {
+                let signal = SignalId(p.u32()?);
+                if let Some(last) = self.values.get(signal) {
+                    *last = 0;
+                }
+                Event::Absent(Absent { signal, t_ns, reason: name })
+            }
+            TAG_ALLOCATION => {
+                Event::Allocation(Allocation { phase: name, t_ns, bytes: p.i64()?, live_bytes: p.u64()? })
+            }
+            _ => Event::PhaseMemory(PhaseMemory {
+                phase: name,
+                t_ns,
+                allocated_bytes: p.u64()?,
+                allocated_count: p.u64()?,
+                freed_bytes: p.u64()?,
+                freed_count: p.u64()?,
+                live_bytes: p.u64()?,
+                peak_bytes: p.u64()?,
+            }),
+        }))
+    }
+
+    fn device_span(&self, mut p: Cursor<'_>) -> Result<DeviceSpan, Malformed> {
+        let name = NameId(p.u32()?);
+        let end_ns = p.after(self.t_ns)?;
+        let start_ns = end_ns.saturating_sub(p.u64()?);
+        let issued_start_ns = p.after(start_ns)?;
+        let issued_end_ns = issued_start_ns.saturating_add(p.u64()?);
+        let error_ns = p.u64()?;
+        let step = StepId(p.after(self.step)?);
+        Ok(DeviceSpan { name, start_ns, end_ns, error_ns, issued_start_ns, issued_end_ns, step })
+    }
+
+    fn step(&mut self, mut p: Cursor<'_>) -> Result<Step, Malformed> {
+        let end_ns = p.after(self.t_ns)?;
+        self.t_ns = end_ns;
+        let start_ns = end_ns.saturating_sub(p.u64()?);
+        self.step = p.after(self.step)?;
+        let epoch = p.u64()?;
+        let present = p.u8()?;
+        let mut field = |bit: u8| (present >> bit & 1 == 1).then(|| p.u64()).transpose();
+        let batch = BatchShape { graphs: field(0)?, nodes: field(1)?, edges: field(2)?, seeds: field(3)? };
+        let usage = if present >> 4 & 1 == 1 { Some(thread_usage(&mut p)?) } else { None };
+        let loss = number(&mut p)?;
+        Ok(Step { step: StepId(self.step), epoch, start_ns, end_ns, batch, loss, usage })
+    }
+}
+
+fn thread_usage(p: &mut Cursor<'_>) -> Result<ThreadUsage, Malformed> {
+    Ok(ThreadUsage {
+        minor_faults: p.u64()?,
+        major_faults: p.u64()?,
+        voluntary_switches: p.u64()?,
+        involuntary_switches: p.u64()?,
+    })
+}
+
+fn number(cursor: &mut Cursor<'_>) -> Result<Option<f64>, Malformed> {
+    Ok(match cursor.u8()? {
+        NUMBER_NONE => None,
+        NUMBER_INTEGER => Some(cursor.i64()? as f64),
+        NUMBER_F32 => Some(f64::from(f32::from_le_bytes(cursor.array()?))),
+        NUMBER_F64 => Some(f64::from_le_bytes(cursor.array()?)),
+        _ => return Err(Malformed),
+    })
+}
