@@ -5,7 +5,8 @@
 
 use gnntop_history::{Tiled, Tiling};
 use gnntop_wire::{
-    BlockInfo, Definition, DeviceSpan, Event, Events, Item, Mark, NameId, Open, Span, Step, TrackId, TrackRole,
+    BlockInfo, Definition, DeviceSpan, Event, EventSink, Events, Item, Mark, NameId, Open, Span, Step, TrackId,
+    TrackRole,
 };
 
 use super::contents::Store;
@@ -129,24 +130,11 @@ impl Store {
     }
 
     fn apply_block(&mut self, info: &BlockInfo, mut events: Events<'_>) {
-        let Some(mut state) = self.begin_block(info) else { return };
+        let Some(state) = self.begin_block(info) else { return };
         let horizon_ns = self.horizon_ns();
-        for event in events.by_ref() {
-            let t_ns = event.t_ns();
-            state.backward_times += u64::from(t_ns < state.last_ns);
-            state.last_ns = t_ns;
-            if t_ns <= horizon_ns {
-                self.now_ns = self.now_ns.max(t_ns);
-            } else {
-                self.losses.implausible_times += 1;
-            }
-            match event {
-                Event::Span(span) => self.add_span(&mut state, &span),
-                Event::Step(step) => self.add_step(&mut state, &step),
-                Event::DeviceSpan(span) => self.add_device_span(&mut state, info.track, &span),
-                other => self.add_other(&mut state, info.track, other),
-            }
-        }
+        let mut block = Block { store: self, state, track: info.track, horizon_ns };
+        events.hand_to(&mut block);
+        let state = block.state;
         self.losses.broken_blocks += u64::from(!events.is_exhausted());
         self.end_block(info, state);
     }
@@ -334,6 +322,45 @@ impl Store {
             _ => false,
         };
         self.losses.events_not_kept += u64::from(!is_kept);
+    }
+}
+
+/// A block on its way into the store.
+struct Block<'a> {
+    store: &'a mut Store,
+    state: BlockState,
+    track: TrackId,
+    horizon_ns: u64,
+}
+
+impl Block<'_> {
+    /// Notes when an event was.
+    #[inline]
+    fn see(&mut self, t_ns: u64) {
+        self.state.backward_times += u64::from(t_ns < self.state.last_ns);
+        self.state.last_ns = t_ns;
+        if t_ns <= self.horizon_ns {
+            self.store.now_ns = self.store.now_ns.max(t_ns);
+        } else {
+            self.store.losses.implausible_times += 1;
+        }
+    }
+}
+
+impl EventSink for Block<'_> {
+    #[inline]
+    fn span(&mut self, span: &Span) {
+        self.see(span.end_ns);
+        self.store.add_span(&mut self.state, span);
+    }
+
+    fn other(&mut self, event: &Event) {
+        self.see(event.t_ns());
+        match event {
+            Event::Step(step) => self.store.add_step(&mut self.state, step),
+            Event::DeviceSpan(span) => self.store.add_device_span(&mut self.state, self.track, span),
+            other => self.store.add_other(&mut self.state, self.track, *other),
+        }
     }
 }
 
