@@ -7,7 +7,8 @@
 //!                              └─ series.rs    durations over the whole time
 //!                                 │
 //!                                 ▼
-//!                 entries of `gnntop_wire::past`, ready to be written; coarsen.rs halves those of long ago
+//!                 entries of `gnntop_wire::past`, ready to be written; coarsen.rs halves those of long ago,
+//!                 window.rs takes those of a part
 //! ```
 //!
 //! Nothing here knows threads, files or clocks.
@@ -23,9 +24,11 @@ mod slowest;
 mod tests;
 mod tiling;
 mod tracks;
+mod window;
 
 pub use coarsen::coarsen;
 pub use digest::{Closed, Digest};
 pub use slices::{MINUTE_NS, SECOND_NS};
 pub use slowest::{HOUR_NS, SLOWEST_AN_HOUR};
 pub use tiling::{MAX_PHASES, Tiled, Tiling, Waiting};
+pub use window::PastWindow;

@@ -3,6 +3,8 @@
 
 mod beginning;
 mod earlier;
+#[cfg(test)]
+mod past_tests;
 mod run;
 mod session;
 

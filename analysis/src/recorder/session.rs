@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
-use gnntop_wire::past::{Past, put_past};
+use gnntop_history::PastWindow;
+use gnntop_wire::past::Past;
 use gnntop_wire::{
     Anchor, BlockEncoder, BlockInfo, Definition, End, Event, Events, Item, SessionInfo, TrackId, put_anchor, put_end,
     put_packed_definitions, put_packed_segment,
@@ -61,6 +62,7 @@ pub struct Recorder<W: Write> {
     beginning: Beginning,
     /// Definitions since the last block, in front of which they go.
     defined: Vec<Definition>,
+    past: PastWindow,
     tracks: HashMap<TrackId, Merging>,
     merged_since_ns: u64,
     written_bytes: u64,
@@ -88,6 +90,7 @@ impl<W: Write> Recorder<W> {
     pub fn new(out: W, options: RecorderOptions) -> Self {
         Self {
             out,
+            past: PastWindow::new(options.window_ns.clone()),
             options,
             ready: Vec::new(),
             head: None,
@@ -135,6 +138,7 @@ impl<W: Write> Recorder<W> {
     /// # Errors
     /// The first error in writing, now or earlier.
     pub fn flush(&mut self) -> io::Result<()> {
+        self.end_past();
         self.release();
         self.end_blocks();
         self.write_ready();
@@ -230,6 +234,7 @@ impl<W: Write> Recorder<W> {
     }
 
     fn merge(&mut self, info: BlockInfo, events: Events<'_>) {
+        self.end_past();
         self.reach(info.base_ns);
         let first_seq = info.first_seq.min(HIGHEST_SEQ);
         for (seq, event) in (first_seq..).zip(events) {
@@ -276,6 +281,7 @@ impl<W: Write> Recorder<W> {
     }
 
     fn put_end(&mut self, end: &End) {
+        self.end_past();
         self.release();
         if self.is_wanted(end.t_ns) {
             self.put_head();
@@ -284,12 +290,30 @@ impl<W: Write> Recorder<W> {
         }
     }
 
-    /// Figures over the time before belong to a recording that begins with the session.
-    fn keep_past(&mut self, entries: &[Past]) {
-        if *self.options.window_ns.start() == 0 {
-            self.put_head();
-            put_past(&mut self.ready, entries);
+    /// What is left of the time before the stream's events belongs to a window as far as it reaches back.
+    fn keep_past(&mut self, entries: Vec<Past>) {
+        let mut frames = Vec::new();
+        self.past.take(entries, &mut frames);
+        self.put_past(frames);
+    }
+
+    /// The past is told: events follow, or nothing more.
+    fn end_past(&mut self) {
+        let mut frames = Vec::new();
+        self.past.finish(&mut frames);
+        self.put_past(frames);
+    }
+
+    fn put_past(&mut self, mut frames: Vec<u8>) {
+        if !frames.is_empty() {
+            self.put_head_of_past();
+            self.ready.append(&mut frames);
         }
+    }
+
+    fn put_head_of_past(&mut self) {
+        self.beginning_cut |= *self.options.window_ns.start() > 0;
+        self.put_head();
     }
 
     fn push(&mut self, track: TrackId, dropped: u64, seq: u64, event: &Event) {
@@ -314,13 +338,17 @@ impl<W: Write> Sink for Recorder<W> {
     fn apply(&mut self, item: Item<'_>) {
         match item {
             Item::Segment(info) => {
+                if self.past.is_waiting() {
+                    // With what its ids mean.
+                    self.put_head_of_past();
+                }
                 self.end_blocks();
                 self.head = Some(Head { info, definitions: Vec::new(), written: false });
             }
             Item::Definitions(definitions) => self.define(definitions),
             Item::Anchor(anchor) => self.put_anchor(&anchor),
             Item::Block(info, events) => self.merge(info, events),
-            Item::Past(entries) => self.keep_past(&entries),
+            Item::Past(entries) => self.keep_past(entries),
             Item::End(end) => self.put_end(&end),
             // What is damaged or unknown cannot be written again; the sequence numbers around it tell of it.
             _ => (),
@@ -329,6 +357,8 @@ impl<W: Write> Sink for Recorder<W> {
 
     /// What was written cannot be taken back; the other stream's segments follow it.
     fn reset(&mut self) {
+        self.end_past();
+        self.past = PastWindow::new(self.options.window_ns.clone());
         self.end_blocks();
     }
 }
