@@ -38,6 +38,9 @@ pub struct Side {
     pub compared_steps: u64,
     /// Steps that there were.
     pub steps: u64,
+    /// The compared steps are the median ones of each second or minute, because those of a side are no longer known one by
+    /// one.
+    pub is_of_medians: bool,
 }
 
 /// Contention in a run.
@@ -83,7 +86,7 @@ pub struct Line {
 /// Compares the mean and percentiles (from 0 to 100) of steps, phases and the gap. Each side has at least one run; where
 /// both have several, intervals are over runs, else over steps.
 pub fn compare(first: &[&Run], second: &[&Run], percentiles: &[f64]) -> Comparison {
-    let [first, second] = [first, second].map(|runs| runs.iter().map(|run| Sample::of(run)).collect::<Vec<_>>());
+    let [first, second] = Sample::of_all([first, second]);
     let both = [first.as_slice(), second.as_slice()];
     let percentiles = percentiles.iter().map(|p| Statistic::Percentile(*p));
     let statistics: Vec<Statistic> = [Statistic::Mean].into_iter().chain(percentiles).collect();
@@ -102,6 +105,7 @@ impl Side {
             runs: samples.len(),
             compared_steps: samples.iter().map(|sample| sample.rows.len() as u64).sum(),
             steps: samples.iter().map(|sample| sample.store().steps().total()).sum(),
+            is_of_medians: samples.iter().any(|sample| sample.is_of_medians),
         }
     }
 }
@@ -238,7 +242,12 @@ impl Comparison {
         };
         let runs = self.sides.iter().any(|side| side.runs > 1);
         let over = if runs { "runs" } else { "the steps of one run, so they do not cover differences between runs" };
-        format!("full batches after the warm-up: {}, {}; intervals are over {over}", side(0), side(1))
+        let which = if self.sides.iter().any(|side| side.is_of_medians) {
+            "the median step of each second or minute, as not all steps are known one by one"
+        } else {
+            "full batches after the warm-up"
+        };
+        format!("{which}: {}, {}; intervals are over {over}", side(0), side(1))
     }
 }
 

@@ -9,10 +9,16 @@ const LOOKED_AT: u64 = 8192;
 /// Steps that are compared, the newest ones: more make the interval narrower than it matters.
 const COMPARED: usize = 4096;
 
+/// Steps below which a run is known by its past, if it has one.
+const FEWEST: usize = 20;
+const SECOND_NS: u64 = 1_000_000_000;
+
 /// The newest full batches of a run after its warm-up.
 pub(super) struct Sample<'a> {
     pub run: &'a Run,
     pub rows: Vec<StepRow<'a>>,
+    /// The rows are the median steps of seconds and minutes instead.
+    pub is_of_medians: bool,
 }
 
 /// What is counted as work.
@@ -54,7 +60,34 @@ impl<'a> Sample<'a> {
         let full = classes.into_iter().filter(|(_, class)| *class == Class::Full);
         let mut rows: Vec<StepRow<'a>> = full.map(|(row, _)| row).collect();
         rows.drain(..rows.len().saturating_sub(COMPARED));
-        Self { run, rows }
+        Self { run, rows, is_of_medians: false }
+    }
+
+    /// Samples of all these runs. Where the steps of one are no longer known one by one, all are of medians, so that like
+    /// is compared with like.
+    pub(super) fn of_all(sides: [&[&'a Run]; 2]) -> [Vec<Self>; 2] {
+        let samples = sides.map(|runs| runs.iter().map(|run| Self::of(run)).collect::<Vec<Self>>());
+        let is_past = |sample: &Self| sample.rows.len() < FEWEST && sample.store().steps().medians().len() > 0;
+        if samples.iter().flatten().any(is_past) {
+            return sides.map(|runs| runs.iter().map(|run| Self::of_medians(run)).collect());
+        }
+        samples
+    }
+
+    /// The newest median steps of what is reduced, and of each second of what is not.
+    fn of_medians(run: &'a Run) -> Self {
+        let steps = run.store().steps();
+        let kept: Vec<StepRow<'a>> = steps.all().collect();
+        let seconds = kept.chunk_by(|a, b| a.end_ns() / SECOND_NS == b.end_ns() / SECOND_NS);
+        let median = |rows: &[StepRow<'a>]| {
+            let mut rows = rows.to_vec();
+            let middle = rows.len().saturating_sub(1) / 2;
+            rows.sort_unstable_by_key(|row| (row.period_ns(), row.ordinal()));
+            rows.get(middle).copied()
+        };
+        let mut rows: Vec<StepRow<'a>> = steps.medians().chain(seconds.filter_map(median)).collect();
+        rows.drain(..rows.len().saturating_sub(COMPARED));
+        Self { run, rows, is_of_medians: true }
     }
 
     pub(super) fn store(&self) -> &'a Store {

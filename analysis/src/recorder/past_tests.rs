@@ -8,6 +8,8 @@ use gnntop_wire::past::{Past, put_past};
 use gnntop_wire::{Definition, Item, put_definitions, put_segment};
 
 use super::{Recorder, RecorderOptions};
+use crate::comparison::{Change, compare};
+use crate::ranks::Run;
 use crate::store::{StepRow, StepStatistics, Store};
 use crate::stream::Sink;
 
@@ -121,4 +123,39 @@ fn a_window_that_begins_within_the_past_goes_on_with_the_events() {
     let before = stored(&record(&late, window_ns.clone()));
     assert_same(&before, &whole, window_ns);
     assert!(before.steps().is_empty(), "only slices");
+}
+
+#[test]
+fn a_part_that_only_slices_tell_is_compared_by_their_medians() {
+    // From step 2001 on backward takes 6 ms more.
+    let spikes = (1..=4000).map(|step| {
+        let slower_ns = if step > 2000 { 6 * MS } else { 0 };
+        (step, "backward", slower_ns + step * 7919 % 2000 * 1000)
+    });
+    let spikes = spikes.collect();
+    let stream = TrainingRun { steps: 4000, spikes, has_hardware: false, ..TrainingRun::default() }.bytes();
+    let mut blocks = 0;
+    each_item(&stream, |item| blocks += usize::from(matches!(item, Item::Block(..))));
+    let late = late(&stream, blocks * 9 / 10);
+    let whole = stored(&stream);
+    let slower_ns = whole.steps().row(2000).unwrap().period_start_ns();
+    let run_of = |window_ns| {
+        let mut run = Run::default();
+        each_item(&record(&late, window_ns), |item| run.apply(item));
+        run
+    };
+    let (before, after) = (run_of(0..=slower_ns), run_of(slower_ns + 1..=u64::MAX));
+    assert!(before.store().steps().is_empty() && !after.store().steps().is_empty());
+    let compared = compare(&[&before], &[&after], &[50.0]);
+    let expected = {
+        let of =
+            |rows: std::ops::Range<u64>| StepStatistics::of(whole.steps().rows(rows)).period().percentile(0.5).unwrap();
+        of(2000..4000) as f64 / of(0..2000) as f64
+    };
+    let line = compared.lines.iter().find(|line| line.name == "period").unwrap();
+    let p50 = line.numbers.iter().find(|number| number.statistic == "p50").unwrap();
+    assert_eq!(p50.verdict, Change::Slower, "{compared:?}");
+    assert!((1.0 + p50.change - expected).abs() < 0.01, "{} of {expected}", 1.0 + p50.change);
+    assert!(compared.population().contains("the median step of each second or minute"), "{}", compared.population());
+    assert!(compared.headline().starts_with("B does 0.8"), "{}", compared.headline());
 }

@@ -92,6 +92,11 @@ impl StepTable {
         exact.or_else(|| Some(self.reduced.group_of(ordinal)?.worst()))
     }
 
+    /// The median step of each group of steps that are no longer kept one by one, oldest first.
+    pub fn medians(&self) -> impl ExactSizeIterator<Item = StepRow<'_>> {
+        self.reduced.within(0..u64::MAX).iter().map(StepGroup::median)
+    }
+
     /// How many steps from `ordinal` on are known together: 1 where they are kept one by one.
     pub fn coarseness(&self, ordinal: u64) -> u64 {
         self.reduced.group_of(ordinal).map_or(1, |group| group.ordinals().end - group.ordinals().start)
