@@ -27,6 +27,7 @@ mod mutants;
 #[cfg(unix)]
 mod owner;
 mod pages;
+mod parts;
 mod pictures;
 mod pipeline_view;
 mod prometheus;

@@ -1,4 +1,4 @@
-//! `gnntop compare`: two recordings, or several a side.
+//! `gnntop compare`: two recordings, several a side, or a part of one with what was before it.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,8 @@ use anyhow::bail;
 
 use super::assumptions::EnergyArguments;
 use super::exit::SUCCESS;
-use super::report::{has_ending, read_run, say_rank, select};
+use super::part::{Named, PartArguments};
+use super::report::{has_ending, say_rank, select};
 use super::settings::Settings;
 use super::usage::UsageError;
 use super::{new_file, output};
@@ -22,6 +23,12 @@ Examples:
   gnntop compare a.gnntop b.gnntop --percentiles 50,90,99 --json
   gnntop compare before.gnntop after.gnntop -o compared.html      a page to attach to a ticket
   gnntop compare a1.gnntop a2.gnntop a3.gnntop --against b1.gnntop b2.gnntop b3.gnntop
+  gnntop compare run.gnntop --from 'step 12000'       B from that step on, A before it
+  gnntop compare pna --from 14:10 --until 15:00       the same of a session, by the clock (UTC)
+  gnntop compare a.gnntop b.gnntop --from 10m         both without their first ten minutes
+
+With one run and --from, side B is the part of it from that moment on, to --until where that is given, and side A what was
+before --from. Of segments that a session no longer keeps, whole seconds or minutes are compared, by their median steps.
 
 The first line says how much more work B does in the same time, the second whether both ran the same thing. Full batches
 after the warm-up are compared, at most the newest 4,096 of a run. A change is called faster or slower where its 95 %
@@ -29,16 +36,18 @@ interval leaves out no change at all, and it is at least 0.5 % of the number its
 a side the interval is over its steps (moving-block bootstrap) and knows nothing of what differs from run to run; with
 several a side it is over runs (Welch). Where a run was disturbed by others on its CPU there is no verdict.";
 
-/// Compare two recordings, or several a side
+/// Compare two recordings, several a side, or a part of one with what was before
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CompareArguments {
-    /// Two recordings, A and B; with --against all runs of side A
+    /// Two recordings or sessions, A and B; one with --from; with --against all runs of side A
     #[arg(value_name = "A", required = true)]
     first: Vec<String>,
     /// The runs of side B
     #[arg(long, value_name = "B", num_args = 1..)]
     against: Vec<String>,
+    #[command(flatten)]
+    part: PartArguments,
     /// Percentiles to compare beside the mean, from 0 to 100
     #[arg(long, value_name = "P,...", value_delimiter = ',', default_values_t = [50.0, 90.0, 99.0], value_parser = super::report::percentile)]
     percentiles: Vec<f64>,
@@ -61,8 +70,7 @@ pub(super) struct CompareArguments {
 
 /// Does `gnntop compare`.
 pub(super) fn run(arguments: &CompareArguments) -> anyhow::Result<u8> {
-    let sides = sides(arguments)?;
-    let runs = [read_side(sides[0], arguments.rank)?, read_side(sides[1], arguments.rank)?];
+    let Sides { names, runs } = read_sides(arguments)?;
     let [first, second] = [0, 1].map(|side: usize| runs[side].iter().collect::<Vec<&Run>>());
     let comparison = compare(&first, &second, &arguments.percentiles);
     let is_open = !arguments.json && !arguments.html;
@@ -70,13 +78,13 @@ pub(super) fn run(arguments: &CompareArguments) -> anyhow::Result<u8> {
     let written = if arguments.json || is_named("json") {
         serde_json::to_string_pretty(&Compared { comparison: &comparison, scaling: scaling_of(&runs) })?
     } else if arguments.html || is_named("html") {
-        page(&comparison, sides, &runs)?
+        page(&comparison, &names, &runs)?
     } else {
-        text(&comparison, sides, &runs)
+        text(&comparison, &names, &runs)
     };
     match &arguments.output {
         Some(path) => {
-            let inputs: Vec<&Path> = sides.into_iter().flatten().map(Path::new).collect();
+            let inputs: Vec<&Path> = arguments.first.iter().chain(&arguments.against).map(Path::new).collect();
             new_file::write(path, &(written.trim_end().to_owned() + "\n"), arguments.force, &inputs)?;
         }
         None => output::say(written.trim_end())?,
@@ -101,44 +109,74 @@ struct Compared<'a> {
 }
 
 /// The comparison for people, with which recordings A and B are.
-fn text(comparison: &Comparison, sides: [&[String]; 2], runs: &[Vec<Run>; 2]) -> String {
-    let legends = [legend("A", sides[0], &runs[0]), legend("B", sides[1], &runs[1])];
+fn text(comparison: &Comparison, names: &[Vec<String>; 2], runs: &[Vec<Run>; 2]) -> String {
+    let legends = [legend("A", &names[0], &runs[0]), legend("B", &names[1], &runs[1])];
     let mut text = format!("{}\n{}\n\n{}", legends[0], legends[1], compared_in_text(comparison));
     text.extend(scaling_of(runs).map(|scaling| scaling_words(&scaling)));
     text
 }
 
 /// The comparison as HTML, with a report on the first run of each side.
-fn page(comparison: &Comparison, sides: [&[String]; 2], runs: &[Vec<Run>; 2]) -> anyhow::Result<String> {
+fn page(comparison: &Comparison, names: &[Vec<String>; 2], runs: &[Vec<Run>; 2]) -> anyhow::Result<String> {
     let assumptions = Settings::assumptions(&EnergyArguments::default())?;
     let options = Options { assumptions, ..Options::default() };
     let report = |side: usize| runs[side].first().map(|run| Report::of_run(run, &options));
     let (Some(first), Some(second)) = (report(0), report(1)) else { bail!("each side needs a recording") };
-    let names = sides.map(|names| names.join(", "));
+    let names = [0, 1].map(|side: usize| names[side].join(", "));
     Ok(Document::compared(comparison, [(&names[0], &first), (&names[1], &second)]).to_html())
 }
 
+/// What is compared, A first.
+#[derive(Default)]
+struct Sides {
+    names: [Vec<String>; 2],
+    runs: [Vec<Run>; 2],
+}
+
+impl Sides {
+    fn add(&mut self, side: usize, Named { name, mut run }: Named, rank: Option<u32>) -> anyhow::Result<()> {
+        select(&mut run, rank, &name)?;
+        say_rank(&run, &name);
+        self.names[side].push(name);
+        self.runs[side].push(run);
+        Ok(())
+    }
+}
+
+/// The runs of each side.
+fn read_sides(arguments: &CompareArguments) -> anyhow::Result<Sides> {
+    let CompareArguments { part, rank, .. } = arguments;
+    if part.is_given() && arguments.first.iter().chain(&arguments.against).any(|name| name == "-") {
+        return Err(UsageError::told("a part of standard input cannot be compared: save it to a file first"));
+    }
+    let mut sides = Sides::default();
+    if let ([one], [], true) = (arguments.first.as_slice(), arguments.against.as_slice(), part.is_given()) {
+        for (side, named) in part.with_before(one)?.into_iter().enumerate() {
+            sides.add(side, named, *rank)?;
+        }
+        return Ok(sides);
+    }
+    for (side, names) in sides_of(arguments)?.into_iter().enumerate() {
+        for name in names {
+            sides.add(side, part.of(name)?, *rank)?;
+        }
+    }
+    Ok(sides)
+}
+
 /// The recordings of each side.
-fn sides(arguments: &CompareArguments) -> anyhow::Result<[&[String]; 2]> {
+fn sides_of(arguments: &CompareArguments) -> anyhow::Result<[&[String]; 2]> {
     match (arguments.first.as_slice(), arguments.against.as_slice()) {
         (first, second @ [_, ..]) if (first.len() > 1) == (second.len() > 1) => Ok([first, second]),
         (_, [_, ..]) => Err(UsageError::told(
             "give one run on each side, or at least two on each: a single run does not show how runs differ",
         )),
         ([first, second], []) => Ok([std::slice::from_ref(first), std::slice::from_ref(second)]),
-        ([_], []) => Err(UsageError::told("give another recording to compare with")),
+        ([_], []) => Err(UsageError::told(
+            "give another recording to compare with, or a moment of this one: --from 'step 12000', --from 14:10",
+        )),
         _ => Err(UsageError::told("to compare several runs a side, give those of B after --against")),
     }
-}
-
-fn read_side(names: &[String], rank: Option<u32>) -> anyhow::Result<Vec<Run>> {
-    let read = |name: &String| {
-        let mut run = read_run(Some(name))?;
-        select(&mut run, rank, name)?;
-        say_rank(&run, name);
-        Ok(run)
-    };
-    names.iter().map(read).collect()
 }
 
 /// Which recordings a side is.

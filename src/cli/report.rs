@@ -14,6 +14,7 @@ use gnntop_analysis::ranks::Run;
 use gnntop_analysis::source::target::{self, Target, TargetError};
 use gnntop_analysis::source::{Recording, Source, Status, discover, follow};
 use gnntop_analysis::store::Limits;
+use gnntop_analysis::stream::Sink;
 
 /// Steps that findings and `--skip-steps` can look at: 250 MiB at the most, where a screen keeps less.
 const STEP_ROWS: usize = 1 << 20;
@@ -197,28 +198,36 @@ pub(super) fn select(run: &mut Run, rank: Option<u32>, name: &str) -> anyhow::Re
 
 /// Reads everything that there is now, and says on standard error what could not be read.
 pub(super) fn read_run(input: Option<&str>) -> anyhow::Result<Run> {
-    let mut run = Run::with_limits(Limits { step_rows: STEP_ROWS, ..Limits::default() });
-    let status = match resolve(input)? {
-        Target::Recording(path) => read_recording(&path, &mut run)?,
-        Target::Session(session) => {
-            let mut live = follow(&session);
-            while live.poll(&mut run, Duration::from_secs(1)).more {}
-            live.status()
-        }
-        Target::Process(process) => {
-            bail!("process {} does not publish, so there is nothing to report", process.pid())
-        }
-    };
+    let mut run = empty_run();
+    let status = read_into(input, &mut run)?;
     for warning in status.warnings() {
         output::complain(&format!("warning: {}: {warning}", input.unwrap_or(&status.title)));
     }
     Ok(run)
 }
 
-fn read_recording(path: &Path, run: &mut Run) -> anyhow::Result<Status> {
-    let mut recording = Recording::open(path)?;
-    recording.read_all(run);
-    Ok(recording.status())
+/// A run of which nothing was read yet, with room for as many steps as a report looks at.
+pub(super) fn empty_run() -> Run {
+    Run::with_limits(Limits { step_rows: STEP_ROWS, ..Limits::default() })
+}
+
+/// Hands over everything that there is now.
+pub(super) fn read_into(input: Option<&str>, sink: &mut dyn Sink) -> anyhow::Result<Status> {
+    match resolve(input)? {
+        Target::Recording(path) => {
+            let mut recording = Recording::open(&path)?;
+            recording.read_all(sink);
+            Ok(recording.status())
+        }
+        Target::Session(session) => {
+            let mut live = follow(&session);
+            while live.poll(sink, Duration::from_secs(1)).more {}
+            Ok(live.status())
+        }
+        Target::Process(process) => {
+            bail!("process {} does not publish, so there is nothing to report", process.pid())
+        }
+    }
 }
 
 /// What an input means. What looks like a file is one, whether or not it is there.
