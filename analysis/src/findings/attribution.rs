@@ -16,7 +16,7 @@ use crate::figures::percent;
 use crate::store::PhaseSlot;
 
 /// The kinds that claim time, causes before what they cause.
-const CAUSES_FIRST: [Kind; 10] = [
+const CAUSES_FIRST: [Kind; 11] = [
     Kind::Contention,
     Kind::PageFaults,
     Kind::Denormals,
@@ -27,6 +27,7 @@ const CAUSES_FIRST: [Kind; 10] = [
     Kind::Spike,
     Kind::AllocationChurn,
     Kind::Drift,
+    Kind::SlowerSince,
 ];
 /// Less than this share of the time is not worth a line.
 const WORTH_SAYING: f64 = 0.005;

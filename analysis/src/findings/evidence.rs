@@ -6,12 +6,14 @@
 //! running median), so that neither a partial batch nor a long kind of step nor a slow trend looks like a spike. Validation,
 //! which comes before the first step of an epoch, is neither: its phase says what it takes.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use gnntop_wire::phase::VALIDATION;
 
 use super::finding::Occurrence;
 use super::kinds::Kinds;
+use super::level_change::LevelChange;
 use super::robust::{median, quantile, sigma, spread_indices};
 use super::shape::Shape;
 use crate::store::{PhaseSlot, StepRow, Store};
@@ -66,6 +68,7 @@ pub(super) struct Evidence<'a> {
     /// Wall time of all rows.
     pub wall_ns: f64,
     validation: Option<PhaseSlot>,
+    level_change: OnceCell<Option<LevelChange<'a>>>,
 }
 
 impl<'a> Evidence<'a> {
@@ -119,7 +122,16 @@ impl<'a> Evidence<'a> {
             kinds,
             wall_ns,
             validation,
+            level_change: OnceCell::new(),
         }
+    }
+
+    /// Since when steps take longer for good, over the whole run up to the newest of the rows.
+    pub(super) fn level_change(&self) -> Option<&LevelChange<'a>> {
+        let first = self.warm_up.last().map_or(0, |row| row.ordinal() + 1);
+        let end = self.rows.last().map_or(0, |row| row.ordinal() + 1);
+        let find = || LevelChange::find(self.store, first..end, self.validation);
+        self.level_change.get_or_init(find).as_ref()
     }
 
     /// Time inside a step, one of the warm-up too.

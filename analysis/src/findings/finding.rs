@@ -63,6 +63,9 @@ pub enum Kind {
     /// Steps that get slower and slower.
     #[strum(message = "getting slower")]
     Drift,
+    /// Steps that take longer since some time, and did not before.
+    #[strum(message = "slower than before")]
+    SlowerSince,
     /// Time that moves from one phase to another as batches grow.
     #[strum(message = "phases shift with batch size")]
     PhaseShift,

@@ -21,6 +21,7 @@ mod finding;
 mod judgement;
 mod kernels;
 mod kinds;
+mod level_change;
 mod past;
 mod pauses;
 mod ranks;
@@ -28,6 +29,7 @@ mod robust;
 mod shape;
 mod signals;
 mod stacks;
+mod stretches;
 pub mod sweep;
 mod watch;
 

@@ -17,6 +17,7 @@ pub fn cases() -> Vec<Case> {
         strengths(longer, |times| spike("spike, step times alone", Training::of(200, 104), Plan::bare(300.0), times)),
         strengths([(1.2, "1.2 x"), (1.8, "1.8 x"), (5.0, "5 x")], warm_up),
         strengths([(0.05, "5 %"), (0.2, "20 %"), (0.6, "60 %")], drift),
+        strengths([(0.05, "5 %"), (0.15, "15 %"), (0.6, "60 %")], slower_since),
         strengths([(240, "240 of 256"), (160, "160 of 256"), (32, "32 of 256")], partial_batch),
         strengths([(12, "12 samples"), (8, "8 samples"), (2, "2 samples")], tiny_batch),
         strengths([(6.4, "6 points"), (10.0, "17 points"), (25.0, "38 points")], phase_shift),
@@ -46,6 +47,13 @@ fn warm_up(times: f64) -> Case {
 fn drift(slower: f64) -> Case {
     let stream = Training::of(400, 112).stream(|step, _| Plan::default().times(1.0 + slower * step as f64 / 400.0));
     Case::of("drift", stream).expect(Kind::Drift)
+}
+
+/// Steps take so much longer from one on, two thirds into the run.
+fn slower_since(slower: f64) -> Case {
+    let more = move |step: u64| if step > 2000 { 1.0 + slower } else { 1.0 };
+    let stream = Training::of(3000, 117).stream(move |step, _| Plan::default().times(more(step)));
+    Case::of("slower since a step", stream).expect(Kind::SlowerSince).says("(step 2,00")
 }
 
 /// Each tenth batch, the last of an epoch, has so many graphs of 256.

@@ -5,6 +5,7 @@ use crate::figures::{duration, percent};
 use crate::findings::claim::Claim;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::level_change::LevelChange;
 use crate::findings::robust::{correlation, median, sigma};
 use crate::store::Phase;
 
@@ -69,7 +70,9 @@ impl Check for Drift {
         if correlation(&levels).is_none_or(|r| r < ON_AND_ON) {
             return Outcome::Nothing;
         }
-        if is_taken_away(evidence) {
+        // All at once is not more and more.
+        let is_at_once = |change: &LevelChange<'_>| change.begin.ordinal >= evidence.rows[0].ordinal();
+        if is_taken_away(evidence) || evidence.level_change().is_some_and(is_at_once) {
             return Outcome::Nothing;
         }
         finding(evidence, slower, middle / first - 1.0).into()

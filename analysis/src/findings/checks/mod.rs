@@ -18,6 +18,7 @@ mod modelled_energy;
 mod page_faults;
 mod partial_batch;
 mod phase_shift;
+mod slower_since;
 pub(super) mod spike;
 mod stall;
 mod step_kinds;
@@ -31,7 +32,7 @@ use super::evidence::Evidence;
 use super::finding::{Findings, NotEnough, Outcome};
 
 /// All checks over one session.
-static ALL: [&dyn Check; 21] = [
+static ALL: [&dyn Check; 22] = [
     &spike::Spikes,
     &partial_batch::PartialBatches,
     &step_kinds::StepKinds,
@@ -48,6 +49,7 @@ static ALL: [&dyn Check; 21] = [
     &allocation_churn::AllocationChurn,
     &warm_up::WarmUp,
     &drift::Drift,
+    &slower_since::SlowerSince,
     &phase_shift::PhaseShift,
     &modelled_energy::ModelledEnergy,
     &doubtful_energy::DoubtfulEnergy,

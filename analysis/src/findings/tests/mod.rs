@@ -4,6 +4,7 @@ use gnntop_wire::{BatchShape, Event, Mark, NameKind, SignalKind, Step, StepId, T
 
 mod agreement;
 mod machine;
+mod slower;
 mod steps;
 
 use super::*;

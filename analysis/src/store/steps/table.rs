@@ -141,6 +141,12 @@ impl StepTable {
         groups.iter().flat_map(|group| [group.median(), group.worst()]).chain(self.rows(ordinals))
     }
 
+    /// The median of each group of reduced steps that begins in a range of ordinals, with the ordinals of the group.
+    pub fn reduced_medians(&self, ordinals: Range<u64>) -> impl ExactSizeIterator<Item = (StepRow<'_>, Range<u64>)> {
+        let groups = self.reduced.within(ordinals.start..ordinals.end.min(self.discarded));
+        groups.iter().map(|group| (group.median(), group.ordinals()))
+    }
+
     /// The newest row whose period began at or before `t_ns`: the step that was running then.
     /// Binary search; where the clock went backwards any such row may be given.
     pub fn at_time(&self, t_ns: u64) -> Option<StepRow<'_>> {

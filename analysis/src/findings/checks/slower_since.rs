@@ -1,0 +1,141 @@
+//! Slower than before: steps that take longer since some time, over the whole run.
+
+use super::check::Check;
+use crate::figures::{count, duration, percent, utc};
+use crate::findings::claim::Claim;
+use crate::findings::evidence::Evidence;
+use crate::findings::finding::{Confidence, Finding, Kind, Occurrence, Outcome};
+use crate::findings::level_change::LevelChange;
+use crate::findings::signals::held_mean;
+use crate::store::{Instant, Signal, Store};
+
+/// A time that is not known to this is told as about then.
+const ABOUT_NS: u64 = 2_000_000_000;
+/// Times that tell of more or less than what is found by so much tell of other batches as well.
+const OTHER_BATCHES: f64 = 0.05;
+/// Of a mark that stands this near by chance more often than so many times, nothing follows.
+const BY_CHANCE: f64 = 0.25;
+/// Marks before the change that are looked at.
+const MARKS: usize = 16;
+/// What slows steps down may be another program where the CPU is taken from them this much more often...
+const SWITCHES: f64 = 2.0;
+/// ...and so many times as often.
+const TIMES: f64 = 2.0;
+/// Signals that may tell why, by what their names end with.
+const TELLING: [&str; 4] = [".clock.sm", ".power", "process.rss", "process.swap"];
+/// They are compared over so long before the change and after it.
+const COMPARED_NS: u64 = 60_000_000_000;
+/// A signal that changes by less says nothing.
+const CHANGED: f64 = 0.1;
+
+/// The check.
+pub(super) struct SlowerSince;
+
+impl Check for SlowerSince {
+    fn kind(&self) -> Kind {
+        Kind::SlowerSince
+    }
+
+    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+        evidence.level_change().map_or(Outcome::Nothing, |change| finding(evidence, change).into())
+    }
+}
+
+fn finding(evidence: &Evidence<'_>, change: &LevelChange<'_>) -> Finding {
+    let store = evidence.store;
+    let work = if change.is_by_work { "steps with the same work" } else { "steps" };
+    let mark = mark_before(store, change);
+    let after = mark.map(|(text, _)| format!(", just after the mark \"{text}\"")).unwrap_or_default();
+    let slower = percent(change.slower);
+    let summary = format!("{work} take {slower} longer since {}{after}{}", when(store, change), times(change));
+    let rows = evidence.rows.iter().filter(|row| row.ordinal() >= change.begin.ordinal);
+    let since_of_all = evidence.share(rows.map(|row| row.period_ns() as f64).sum());
+    let share = since_of_all * change.slower / (1.0 + change.slower);
+    let end =
+        evidence.rows.last().map_or((change.begin.ordinal, change.begin.t_ns), |row| (row.ordinal(), row.end_ns()));
+    let place = Occurrence {
+        ordinals: change.begin.ordinal..end.0 + 1,
+        start_ns: change.begin.t_ns,
+        end_ns: end.1,
+        sentence: summary.clone(),
+    };
+    let mut finding = Finding::of_run(Kind::SlowerSince, Confidence::High, Some(share), summary)
+        .claiming(Claim::Everywhere(share))
+        .at(vec![place], 1);
+    finding.evidence = [grown(store, change), mark.map(mark_line), taken_away(change)].into_iter().flatten().collect();
+    finding.evidence.extend(changed_signals(store, change));
+    finding
+        .advise("look at what was different then: a restart, other data, another program, clocks, temperatures, memory")
+}
+
+/// What a step took before and takes since; nothing where other batches are a part of that.
+fn times(change: &LevelChange<'_>) -> String {
+    let times = change.medians(|known| Some(known.row.period_ns().max(1) as f64));
+    let is_all = |(before, since): &(f64, f64)| (since / before - 1.0 - change.slower).abs() <= OTHER_BATCHES;
+    let text = |(before, since)| format!(": {} before, {} since", duration(before as u64), duration(since as u64));
+    times.filter(is_all).map(text).unwrap_or_default()
+}
+
+/// `2026-11-17 14:10:03 UTC (step 12,345,678)`, or the time since the start where the wall clock is not known.
+fn when(store: &Store, change: &LevelChange<'_>) -> String {
+    let t_ns = change.begin.t_ns;
+    let since_start = || format!("{} after the start", duration(t_ns.saturating_sub(store.first_ns().unwrap_or(0))));
+    let time = store.session().wall_ns(t_ns).map_or_else(since_start, utc);
+    let about = if change.begin.unsure_ns() > ABOUT_NS { "about " } else { "" };
+    format!("{about}{time} (step {})", count(change.begin.step))
+}
+
+/// The phase, or the gap, that grew most.
+fn grown(store: &Store, change: &LevelChange<'_>) -> Option<String> {
+    let phases = store.phases().iter().filter_map(|phase| {
+        let (before, since) = change.medians(|known| Some(known.row.phase_ns(phase.slot) as f64))?;
+        (since > before).then_some((since - before, before, since, phase))
+    });
+    let (_, before, since, phase) = phases.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let text = if phase.is_gap() { "the time outside phases" } else { &*phase.text };
+    Some(format!("most of it in {text}: {} before, {} since", duration(before as u64), duration(since as u64)))
+}
+
+/// The nearest mark before the change, with the time between, where one is not there by chance.
+fn mark_before<'s>(store: &'s Store, change: &LevelChange<'_>) -> Option<(&'s str, u64)> {
+    let between_ns = &change.begin.between_ns;
+    let times = between_ns.start.saturating_sub(change.near_ns)..between_ns.end;
+    let reach_ns = times.end - times.start;
+    let near: Vec<&Instant> = store.marks().within(times).collect();
+    let is_telling = |mark: &&&Instant| {
+        let all = store.marks_called(store.mark_text(mark)).0;
+        all as f64 * reach_ns as f64 / store.elapsed_ns().max(1) as f64 <= BY_CHANCE
+    };
+    let mark = near.iter().rev().take(MARKS).find(is_telling)?;
+    Some((store.mark_text(mark), change.begin.t_ns.saturating_sub(mark.t_ns)))
+}
+
+fn mark_line((text, ns): (&str, u64)) -> String {
+    let before = if ns > 0 { format!("{} before", duration(ns)) } else { "at".to_owned() };
+    format!("the mark \"{text}\" stands {before} the first of these steps")
+}
+
+/// That the CPU is taken from the steps more often than before, for their time.
+fn taken_away(change: &LevelChange<'_>) -> Option<String> {
+    let (before, since) = change.medians(|known| Some(known.row.usage()?.involuntary_switches as f64))?;
+    let longer = TIMES * (1.0 + change.slower);
+    let is_taken = since - before >= SWITCHES && since > longer * before;
+    is_taken
+        .then(|| format!("the CPU is taken from the training {since:.0} times a step, and {before:.0} times before"))
+}
+
+/// Signals that tell how the machine is, and change at that time.
+fn changed_signals(store: &Store, change: &LevelChange<'_>) -> Vec<String> {
+    let t_ns = change.begin.t_ns;
+    let before = t_ns.saturating_sub(COMPARED_NS)..t_ns;
+    let since = t_ns..t_ns.saturating_add(COMPARED_NS);
+    let line = |signal: &Signal| {
+        let (from, to) = held_mean(signal, &before).zip(held_mean(signal, &since))?;
+        let by = to / from - 1.0;
+        let word = if by > 0.0 { "more" } else { "less" };
+        (from > 0.0 && by.abs() >= CHANGED)
+            .then(|| format!("{} is {} {word} in the minute after that than before", signal.name, percent(by.abs())))
+    };
+    let telling = store.signals().all().iter().filter(|signal| TELLING.iter().any(|end| signal.name.ends_with(end)));
+    telling.filter_map(line).collect()
+}

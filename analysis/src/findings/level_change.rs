@@ -1,0 +1,263 @@
+//! Since when steps take longer for good: over the whole run, also where single steps are no longer kept.
+//!
+//! ```text
+//! stretches' medians ─▶ the split at which ranks differ most ─▶ does it last? ─▶ the step at which it begins
+//!                         ▲                                       │ no
+//!                         └──────── what comes after it ◀─────────┘
+//! ```
+
+use std::ops::Range;
+
+use super::robust::{LinearFit, median, sigma};
+use super::stretches::{Known, Stretches};
+use crate::store::{PhaseSlot, StepRow, Store};
+
+/// Stretches that each side needs.
+const SIDE: usize = 8;
+/// Time that each side must last: other programs come and go in less.
+const LEAST_NS: u64 = 30_000_000_000;
+/// The median of the later side must be larger by this much...
+const SLOWER: f64 = 0.1;
+/// ...and by this many standard errors.
+const ERRORS: f64 = 6.0;
+/// So many of the stretches of each side must lie on their side of the middle.
+const CONSISTENT: f64 = 0.9;
+/// The last stretches, which tell whether it is over.
+const NEWEST: usize = 4;
+/// Of what the median step takes longer, the mean one must take at least this part too: where steps are of two kinds, and more
+/// of the long one than before, the median leaps from one to the other.
+const OF_MEAN: f64 = 0.5;
+/// Steps among which the first slower one is looked for.
+const LOOKED_THROUGH: usize = 512;
+/// Steps on each side of it among which it is then looked for again.
+const LOOKED_AROUND: usize = 32;
+
+/// A time from which on steps take longer than before.
+#[derive(Debug)]
+pub(super) struct LevelChange<'a> {
+    /// The first step of those.
+    pub begin: Begin,
+    /// Time of two stretches around it.
+    pub near_ns: u64,
+    /// By how much steps take longer, as a share of what they took.
+    pub slower: f64,
+    /// Whether that is with the same work.
+    pub is_by_work: bool,
+    /// Steps before it.
+    pub before: Vec<Known<'a>>,
+    /// Steps since.
+    pub since: Vec<Known<'a>>,
+}
+
+impl<'a> LevelChange<'a> {
+    /// In the steps with these ordinals; `None` where there is none that lasts.
+    pub(super) fn find(store: &'a Store, ordinals: Range<u64>, validation: Option<PhaseSlot>) -> Option<Self> {
+        let end_ns = |row: Option<StepRow<'_>>| row.map_or(0, |row| row.end_ns());
+        let (first, last) = (store.steps().known_row(ordinals.start), store.steps().last());
+        if end_ns(last).saturating_sub(end_ns(first)) < 2 * LEAST_NS {
+            return None;
+        }
+        let stretches = Stretches::of(store, ordinals, validation);
+        let levels: Vec<f64> = stretches.all.iter().map(|known| level(known)).collect();
+        lasting(&levels).and_then(|sides| Self::at(&stretches, &sides))
+    }
+
+    /// Where the second of two sides begins, if both last and their mean steps differ as well.
+    fn at(stretches: &Stretches<'a>, sides: &Sides) -> Option<Self> {
+        let flat = |range: Range<usize>| stretches.all[range].iter().flatten().copied().collect::<Vec<Known<'a>>>();
+        let (before, since) = (sides.from..sides.at, sides.at..stretches.all.len());
+        let means = mean_ns(&stretches.all[before.clone()]).zip(mean_ns(&stretches.all[since.clone()]));
+        let (before, since) = (flat(before), flat(since));
+        if span_ns(before.iter()) < LEAST_NS || span_ns(since.iter()) < LEAST_NS {
+            return None;
+        }
+        let median_ratio = period_ns(&since)? / period_ns(&before)?;
+        let (mean_before, mean_since) = means?;
+        if mean_since / mean_before < median_ratio * (1.0 - OF_MEAN * sides.slower / (1.0 + sides.slower)) {
+            return None;
+        }
+        let around = flat(sides.at - 1..sides.at + 1);
+        let within = around.first()?.first..around.last()?.first + 1;
+        let begin = first_slower(stretches, within, sides.middle)?;
+        let near_ns = span_ns(around.iter());
+        let is_by_work = stretches.are_by_work();
+        Some(Self { begin, near_ns, slower: sides.slower, is_by_work, before, since })
+    }
+
+    /// The median of a number of the steps before and of those since.
+    pub(super) fn medians(&self, number: impl Fn(&Known<'a>) -> Option<f64>) -> Option<(f64, f64)> {
+        let of = |side: &[Known<'a>]| median(&mut side.iter().filter_map(&number).collect::<Vec<f64>>());
+        of(&self.before).zip(of(&self.since))
+    }
+}
+
+/// The first of some steps, as near as it is known.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Begin {
+    /// Its ordinal.
+    pub ordinal: u64,
+    /// Its number, as the program counts.
+    pub step: u64,
+    /// When it began.
+    pub t_ns: u64,
+    /// When the newest step before it that is known ended, and when the oldest one that is known after it began.
+    pub between_ns: Range<u64>,
+}
+
+impl Begin {
+    /// Of steps that come after others.
+    fn of(first: &Known<'_>, last: &Known<'_>) -> Self {
+        let (row, ordinal) = (first.row, first.first);
+        let ahead = row.ordinal().saturating_sub(ordinal);
+        let between_ns = last.row.end_ns().min(row.period_start_ns())..row.period_start_ns();
+        let ahead_ns = row.period_ns().saturating_mul(ahead);
+        let t_ns = between_ns.end.saturating_sub(ahead_ns).max(between_ns.start);
+        Self { ordinal, step: row.step().0.saturating_sub(ahead), t_ns, between_ns }
+    }
+
+    /// How much earlier or later it may have been.
+    pub(super) fn unsure_ns(&self) -> u64 {
+        self.between_ns.end - self.between_ns.start
+    }
+}
+
+/// Two sides of some stretches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Sides {
+    /// Where the first one begins.
+    from: usize,
+    /// Where the second one begins, which goes on to the end.
+    at: usize,
+    slower: f64,
+    /// The level between them.
+    middle: f64,
+}
+
+/// From the first of some steps to the last.
+fn span_ns<'k, 'a: 'k>(mut known: impl DoubleEndedIterator<Item = &'k Known<'a>>) -> u64 {
+    let first = known.next();
+    let last = known.next_back().or(first);
+    first.zip(last).map_or(0, |(first, last)| last.row.end_ns().saturating_sub(first.row.period_start_ns()))
+}
+
+/// The median of some steps, of which some stand for several.
+fn level(known: &[Known<'_>]) -> f64 {
+    let mut sorted: Vec<(f64, u64)> = known.iter().map(|known| (known.level, known.steps)).collect();
+    sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let all: u64 = sorted.iter().map(|(_, steps)| steps).sum();
+    let mut below = 0;
+    let reaches_middle = |(_, steps): &&(f64, u64)| {
+        below += steps;
+        below * 2 >= all
+    };
+    sorted.iter().find(reaches_middle).map_or(0.0, |(level, _)| *level)
+}
+
+/// The rise that lasts to the end.
+fn lasting(levels: &[f64]) -> Option<Sides> {
+    let mut from = 0;
+    while levels.len() - from >= 2 * SIDE {
+        let at = from + split(&levels[from..])?;
+        let rise = rise(&levels[from..at], &levels[at..]);
+        if let Some((slower, middle)) = rise {
+            return Some(Sides { from, at, slower, middle });
+        }
+        from = at;
+    }
+    None
+}
+
+/// Where the ranks of both sides differ most (Mann and Whitney 1947), each of them long enough. Wild values have ranks like
+/// others.
+fn split(levels: &[f64]) -> Option<usize> {
+    let n = levels.len();
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by(|a, b| levels[*a].total_cmp(&levels[*b]));
+    let mut ranks = vec![0.0; n];
+    order.iter().enumerate().for_each(|(rank, at)| ranks[*at] = rank as f64 + 1.0);
+    let mut below = ranks[..SIDE.min(n)].iter().sum::<f64>();
+    let mut best: Option<(f64, usize)> = None;
+    for (at, rank) in ranks.iter().enumerate().take(n.saturating_sub(SIDE) + 1).skip(SIDE) {
+        let (left, right) = (at as f64, (n - at) as f64);
+        let differ = (below - left * (n as f64 + 1.0) / 2.0).abs() / (left * right).sqrt();
+        if best.is_none_or(|(most, _)| differ > most) {
+            best = Some((differ, at));
+        }
+        below += rank;
+    }
+    best.map(|(_, at)| at)
+}
+
+/// By how much the second of two sides lies above the first, and the middle between them, if it does so clearly, at once and
+/// to the end.
+fn rise(before: &[f64], since: &[f64]) -> Option<(f64, f64)> {
+    let center = |side: &[f64]| median(&mut side.to_vec());
+    let (low, high) = (center(before)?, center(since)?);
+    // The standard error of a median is 1.25 times that of a mean.
+    let error = |side: &[f64], center: f64| 1.25 * sigma(side.iter().copied(), center) / (side.len() as f64).sqrt();
+    if low <= 0.0 || high < low * (1.0 + SLOWER) || high - low < ERRORS * error(before, low).hypot(error(since, high)) {
+        return None;
+    }
+    let middle = f64::midpoint(low, high);
+    let share = |side: &[f64], is: &dyn Fn(&f64) -> bool| {
+        side.iter().filter(|level| is(level)).count() as f64 / side.len() as f64
+    };
+    let newest = &since[since.len().saturating_sub(NEWEST)..];
+    let is_consistent = share(before, &|level| *level < middle) >= CONSISTENT
+        && share(since, &|level| *level > middle) >= CONSISTENT
+        && center(newest)? > middle;
+    (is_consistent && is_at_once(before, low, since, high)).then_some((high / low - 1.0, middle))
+}
+
+/// Whether two levels tell the stretches better than one straight line.
+fn is_at_once(before: &[f64], low: f64, since: &[f64], high: f64) -> bool {
+    let off = |levels: &[f64], center: f64| levels.iter().map(|level| (level - center).abs()).sum::<f64>();
+    let pairs: Vec<(f64, f64)> = before.iter().chain(since).enumerate().map(|(x, y)| (x as f64, *y)).collect();
+    let off_line =
+        LinearFit::through(&pairs).map(|line| pairs.iter().map(|(x, y)| (y - line.at(*x)).abs()).sum::<f64>());
+    off_line.is_some_and(|off_line| off(before, low) + off(since, high) < off_line)
+}
+
+/// The usual mean time of a step in a stretch, by when its first step began and that of the next.
+fn mean_ns(stretches: &[Vec<Known<'_>>]) -> Option<f64> {
+    let firsts: Vec<StepRow<'_>> = stretches.iter().filter_map(|known| Some(known.first()?.row)).collect();
+    let mean = |pair: &[StepRow<'_>]| {
+        let steps = pair[1].ordinal().saturating_sub(pair[0].ordinal());
+        let ns = pair[1].period_start_ns().saturating_sub(pair[0].period_start_ns());
+        (steps > 0 && ns > 0).then(|| ns as f64 / steps as f64)
+    };
+    median(&mut firsts.windows(2).filter_map(mean).collect::<Vec<f64>>())
+}
+
+/// The median period of some steps.
+fn period_ns(known: &[Known<'_>]) -> Option<f64> {
+    median(&mut known.iter().map(|known| known.row.period_ns().max(1) as f64).collect::<Vec<f64>>())
+}
+
+/// The first step of those that take longer.
+fn first_slower(stretches: &Stretches<'_>, mut within: Range<u64>, middle: f64) -> Option<Begin> {
+    let mut known = stretches.known(within.clone(), LOOKED_THROUGH);
+    loop {
+        let at = border(&known, middle);
+        let (last, first) = (known.get(at.checked_sub(1)?)?, known.get(at)?);
+        let (from, to) = (at.saturating_sub(LOOKED_AROUND), (at + LOOKED_AROUND).min(known.len() - 1));
+        within = known[from].first..known[to].first + 1;
+        let closer = stretches.known(within.clone(), LOOKED_THROUGH);
+        if closer.len() <= to + 1 - from {
+            return Some(Begin::of(first, last));
+        }
+        known = closer;
+    }
+}
+
+/// Where most of those before lie below a level, and most of those after it above.
+fn border(known: &[Known<'_>], middle: f64) -> usize {
+    let (mut score, mut best, mut border) = (0i64, i64::MIN, 0);
+    for (at, step) in known.iter().enumerate() {
+        if score > best && at > 0 {
+            (best, border) = (score, at);
+        }
+        score += if step.level < middle { 1 } else { -1 };
+    }
+    border
+}

@@ -1,0 +1,172 @@
+//! Steps that take longer since some time: in the steps that are kept, and in those of which only a past is left.
+
+use gnntop_history::{Digest, SECOND_NS};
+use gnntop_wire::Item;
+use gnntop_wire::past::Past;
+
+use super::*;
+
+/// Steps of all runs here, of 35 ms: nearly two minutes.
+const STEPS: u64 = 3000;
+/// The step from which on something is different.
+const SINCE: u64 = 1800;
+
+/// The stream of a run of which each step does this.
+fn stream(plan: impl Fn(u64) -> MadeUpStep) -> Vec<u8> {
+    let mut stream = StreamBuilder::new("slower");
+    let main = stream.track(TrackRole::Training, "main");
+    let mut t_ns = START_NS;
+    for step in 1..=STEPS {
+        let MadeUpStep { phases, gap_ns, batch, usage, epoch, mark_before, .. } = plan(step);
+        if let Some(text) = mark_before {
+            stream.mark(main, text, t_ns);
+        }
+        t_ns += noisy(gap_ns, step * 31);
+        let start_ns = t_ns;
+        for (i, (text, ns)) in phases.iter().enumerate() {
+            let ns = noisy(*ns, step * 31 + i as u64 + 1);
+            stream.phase(main, step, text, t_ns, t_ns + ns);
+            t_ns += ns;
+        }
+        let (step, end_ns, usage) = (StepId(step), t_ns, Some(usage));
+        stream.event(main, Event::Step(Step { step, epoch, start_ns, end_ns, batch, loss: None, usage }));
+        if step.0.is_multiple_of(50) {
+            stream.flush();
+        }
+    }
+    stream.bytes()
+}
+
+fn kept(bytes: &[u8]) -> Store {
+    let mut store = Store::new();
+    each_item(bytes, |item| store.apply(item));
+    store
+}
+
+/// The store of who attaches when so much of a run has been dropped.
+fn with_past(bytes: &[u8], dropped: f64) -> Store {
+    let mut items = 0;
+    each_item(bytes, |_| items += 1);
+    let cut = (f64::from(items) * dropped) as i32;
+    let (mut at, mut digest, mut store) = (0, Digest::new(), Store::new());
+    each_item(bytes, |item| {
+        at += 1;
+        if at < cut {
+            return digest.apply(item);
+        }
+        if at == cut {
+            hand_over(&mut digest, &mut store);
+        }
+        store.apply(item);
+    });
+    assert!(store.steps().discarded() > 0 && store.steps().total() == STEPS);
+    store
+}
+
+fn hand_over(digest: &mut Digest, store: &mut Store) {
+    store.apply(Item::Segment(digest.info().unwrap().clone()));
+    store.apply(Item::Definitions(digest.definitions().cloned().collect()));
+    let is_slice = |past: &Past| matches!(past, Past::Slice(_));
+    let seconds = digest.take_closed().seconds;
+    let (mut open, whole): (Vec<Past>, Vec<Past>) = digest.whole(Vec::new()).into_iter().partition(is_slice);
+    open.retain(|past| matches!(past, Past::Slice(slice) if slice.to_ns - slice.from_ns <= SECOND_NS));
+    [whole, seconds, open].into_iter().for_each(|entries| store.apply(Item::Past(entries)));
+}
+
+/// Backward takes 8 ms more from a step on, before which a mark stands.
+fn slower_since(step: u64) -> MadeUpStep {
+    let plan = with_phase("backward", if step >= SINCE { 8 * MS } else { 0 });
+    MadeUpStep { mark_before: (step == SINCE).then_some("warm restart"), ..plan }
+}
+
+fn of_kind(store: &Store, kind: Kind) -> Option<Finding> {
+    all(store).found.into_iter().find(|finding| finding.kind == kind)
+}
+
+#[track_caller]
+fn is_silent(plan: impl Fn(u64) -> MadeUpStep) {
+    let bytes = stream(plan);
+    for store in [kept(&bytes), with_past(&bytes, 0.8), with_past(&bytes, 0.3)] {
+        assert_eq!(of_kind(&store, Kind::SlowerSince), None);
+    }
+}
+
+#[test]
+fn a_change_among_the_steps_that_are_kept_is_told_once() {
+    let store = kept(&stream(slower_since));
+    let slower = only(&store);
+    let words =
+        ["steps take 23 % longer since 2026-01-02 03:05:", "(step 1,800)", "just after the mark \"warm restart\""];
+    assert_says(&slower, Kind::SlowerSince, &words);
+    assert_says(
+        &slower,
+        Kind::SlowerSince,
+        &[": 34.5 ms before, 42.5 ms since", "most of it in backward: 20.0 ms before"],
+    );
+    assert_eq!(slower.places[0].ordinals, SINCE - 1..STEPS);
+    let share = slower.share.unwrap();
+    assert!((0.07..0.09).contains(&share), "{share} of the time since the start");
+}
+
+#[test]
+fn a_change_among_the_steps_that_were_dropped_is_told_to_the_second() {
+    let bytes = stream(slower_since);
+    for dropped in [0.7, 0.9] {
+        let store = with_past(&bytes, dropped);
+        assert!(store.steps().discarded() > SINCE);
+        let slower = only(&store);
+        assert_says(
+            &slower,
+            Kind::SlowerSince,
+            &["steps take 2", "just after the mark \"warm restart\"", "in backward"],
+        );
+        let first = slower.places[0].ordinals.start;
+        assert!(first.abs_diff(SINCE) <= 30, "{first}");
+        let share = slower.share.unwrap();
+        assert!((0.17..0.2).contains(&share), "{share} of the time that is looked at");
+    }
+}
+
+#[test]
+fn larger_batches_are_not_slower_unless_their_pieces_are() {
+    let plan = |times: f64| {
+        move |step: u64| {
+            if step < SINCE {
+                return MadeUpStep::default();
+            }
+            let batch = BatchShape { graphs: Some(512), nodes: Some(7168), edges: Some(14336), seeds: None };
+            let mut plan = MadeUpStep { batch, ..MadeUpStep::default() };
+            plan.phases.iter_mut().for_each(|phase| phase.1 = (phase.1 as f64 * times) as u64);
+            plan
+        }
+    };
+    is_silent(plan(2.0));
+    is_silent(plan(1.5));
+    let slower = of_kind(&kept(&stream(plan(2.6))), Kind::SlowerSince).unwrap();
+    assert_says(&slower, Kind::SlowerSince, &["steps with the same work take 2", "(step 1,800)"]);
+}
+
+#[test]
+fn what_does_not_last_is_no_change() {
+    is_silent(|_| MadeUpStep::default());
+    is_silent(
+        |step| if (1200..SINCE).contains(&step) { with_phase("backward", 8 * MS) } else { MadeUpStep::default() },
+    );
+    is_silent(|step| with_phase("forward", if step > SINCE && step.is_multiple_of(20) { 90 * MS } else { 0 }));
+    is_silent(|step| with_phase("forward", if step < SINCE { 9 * MS } else { 0 }));
+}
+
+#[test]
+fn more_steps_of_a_long_kind_are_no_change_of_all() {
+    let chance = |step: u64| step.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56;
+    let is_long = |step: u64| chance(step) < if step < SINCE { 96 } else { 160 };
+    is_silent(|step| with_phase("backward", if is_long(step) { 15 * MS } else { 0 }));
+}
+
+#[test]
+fn getting_slower_and_slower_is_no_change_at_once() {
+    let bytes = stream(|step| with_phase("backward", step * 15 * MS / STEPS));
+    let store = kept(&bytes);
+    assert!(of_kind(&store, Kind::Drift).is_some());
+    assert_eq!(of_kind(&store, Kind::SlowerSince), None);
+}
