@@ -61,7 +61,16 @@ fn native_part(root: &Path) -> Result<Option<PathBuf>> {
     if env::var("PROFILE")? != "release" || env::var_os("DOCS_RS").is_some() || !manifest.is_file() {
         return Ok(None);
     }
-    for sources in ["python/src", "python/Cargo.toml", "probe/src", "sensors/src", "wire/src", "Cargo.lock"] {
+    for sources in [
+        "python/src",
+        "python/Cargo.toml",
+        "probe/src",
+        "history/src",
+        "retention/src",
+        "sensors/src",
+        "wire/src",
+        "Cargo.lock",
+    ] {
         println!("cargo::rerun-if-changed={sources}");
     }
     let (target, out) = (env::var("TARGET")?, PathBuf::from(env::var("OUT_DIR")?).join("python"));

@@ -31,6 +31,7 @@ fn members_do_not_know_what_they_must_not() {
     assert_free_of("gnntop-wire", &[], &["ratatui", "crossterm", "candle", "tokio", "libc", "rayon", "gnntop-sensors"]);
     assert_free_of("gnntop-history", &[], &[&heavy[..], &["libc", "rustix", "rayon", "gnntop-sensors"]].concat());
     assert_free_of("gnntop-sensors", &[], &heavy);
+    assert_free_of("gnntop-retention", &[], &[&heavy[..], &["gnntop-sensors"]].concat());
     assert_free_of("gnntop-probe", &["--all-features"], &heavy);
     assert_free_of("gnntop-python", &[], &["ratatui", "crossterm", "candle", "tokio", "pyo3"]);
     assert_free_of("gnntop-analysis", &[], &heavy);
@@ -101,9 +102,17 @@ fn data_flows_one_way() {
 #[test]
 fn a_file_is_a_room_not_a_hall() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for folder in
-        ["src", "analysis/src", "wire/src", "history/src", "sensors/src", "probe/src", "python/src", "workloads/src"]
-    {
+    for folder in [
+        "src",
+        "analysis/src",
+        "wire/src",
+        "history/src",
+        "sensors/src",
+        "retention/src",
+        "probe/src",
+        "python/src",
+        "workloads/src",
+    ] {
         let is_tests = |file: &PathBuf| file.components().any(|part| part.as_os_str() == "tests");
         for file in rust_files(&root.join(folder)).into_iter().filter(|file| !is_tests(file)) {
             let text = fs::read_to_string(&file).unwrap();

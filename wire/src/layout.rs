@@ -41,6 +41,14 @@ pub fn session_dir_name(name: &str, pid: u32, session_id: u128) -> String {
     format!("{name}-{pid}-{:08x}", (session_id >> 96) as u32)
 }
 
+/// Whether a directory's name is of the form that sessions' directories have: name, process id, start of the session's id.
+pub fn is_session_dir_name(name: &str) -> bool {
+    let mut parts = name.rsplitn(3, '-');
+    let (id, pid, rest) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default(), parts.next());
+    let is_id = id.len() == 8 && id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    is_id && pid.parse::<u32>().is_ok() && rest.is_some_and(|name| !name.is_empty())
+}
+
 /// The file name of a segment.
 pub fn segment_file_name(segment: u64) -> String {
     format!("{segment:08}.{EXTENSION}")
@@ -58,7 +66,7 @@ pub fn slices_file_name(number: u64) -> String {
     format!("{PAST_FILE}-{number:08}")
 }
 
-/// Whether a session has a file of this name: a segment, the lock, or one of the past.
+/// Whether a session has a file of this name: a segment, the lock, or one of the past. Such a file is removed with its session.
 pub fn is_session_file(file_name: &str) -> bool {
     let is_slices = || {
         let digits = file_name.strip_prefix(PAST_FILE).and_then(|rest| rest.strip_prefix('-'));
@@ -89,6 +97,18 @@ mod tests {
         assert_eq!(session_dir_name("../../etc", 1, id), "_.._etc-1-5f3a90c2");
         assert_eq!(session_dir_name("", 1, id), "run-1-5f3a90c2");
         assert!(session_dir_name(&"x".repeat(1_000_000), 1, id).len() < 80);
+    }
+
+    #[test]
+    fn sessions_are_known_by_their_names() {
+        assert!(is_session_dir_name(&session_dir_name("a b-c", 4711, u128::MAX)));
+        assert!(is_session_dir_name("pna-1-00000000") && is_session_dir_name("-1-00000000-1-00000000"));
+        for other in ["", "pna", "pna-4711-best", "pna-x-00000000", "-1-00000000", "pna-1-0000000A", "pna-1-000000000"]
+        {
+            assert!(!is_session_dir_name(other), "{other}");
+        }
+        assert!(is_session_file(LOCK_FILE) && is_session_file(&segment_file_name(7)));
+        assert!(!is_session_file("notes.txt") && !is_session_file("mine.gnntop") && !is_session_file("live.old"));
     }
 
     #[test]
