@@ -19,12 +19,12 @@ fn help_goes_to_standard_output_and_wrong_usage_to_standard_error() {
     assert!(help.out.contains("Examples:") && help.err.is_empty());
     let version = sessions.run(["--version"]).out;
     assert!(version.starts_with(concat!("gnntop ", env!("CARGO_PKG_VERSION"), " (")), "{version}");
-    for command in ["run", "train", "attach", "list", "record", "replay", "report", "doctor", "config"] {
+    for command in ["run", "train", "attach", "list", "clean", "record", "replay", "report", "doctor", "config"] {
         let help = sessions.run([command, "--help"]);
         assert_eq!(help.code, Some(0), "{command}");
         assert!(help.out.contains("Examples:"), "{command}");
     }
-    for wrong in [&["atach"][..], &["list", "--all"], &["replay"], &["replay", "x", "--speed", "fast"], &["run"]] {
+    for wrong in [&["atach"][..], &["list", "--most"], &["replay"], &["replay", "x", "--speed", "fast"], &["run"]] {
         let ran = sessions.run(wrong);
         assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{wrong:?}");
     }
@@ -53,7 +53,7 @@ fn sessions_are_listed_and_what_is_none_is_told() {
 fn a_refused_sessions_directory_is_told_in_one_line() {
     let sessions = Sessions::new();
     let file = sessions.file("file", b"");
-    for command in ["list", "attach", "record"] {
+    for command in ["list", "clean", "attach", "record"] {
         let output = sessions.gnntop([command]).env("GNNTOP_DIR", &file).output().unwrap();
         crate::sessions::Ran::of(&output).refused("is not a directory; set GNNTOP_DIR to a directory of your own");
     }

@@ -8,6 +8,8 @@
     missing_docs
 )]
 
+#[cfg(unix)]
+mod clean;
 mod command_line;
 mod dependencies;
 mod device_view;

@@ -18,6 +18,7 @@ SEGMENT = "00000000.gnntop"
 COMMANDS = (
     ["list"],
     ["list", "--live"],
+    ["clean", "--older", "0s"],
     ["doctor"],
     ["report"],
     ["attach", "--plain"],

@@ -8,8 +8,8 @@ use super::exit::{FAILURE, SUCCESS, USAGE};
 use super::settings::{ScreenArguments, SettingsError};
 use super::usage::UsageError;
 use super::{
-    attach, check, compare, completions, config, doctor, export, import, list, output, record, replay, report, run,
-    serve, stop, study, train, version,
+    attach, check, clean, compare, completions, config, doctor, export, import, list, output, record, replay, report,
+    run, serve, stop, study, train, version,
 };
 use crate::study::FileError;
 
@@ -47,6 +47,7 @@ enum Command {
     Attach(attach::AttachArguments),
     Stop(stop::StopArguments),
     List(list::ListArguments),
+    Clean(clean::CleanArguments),
     Record(record::RecordArguments),
     Replay(replay::ReplayArguments),
     Report(report::ReportArguments),
@@ -91,6 +92,7 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<u8> {
         Some(Command::Stop(arguments)) => stop::stop(&arguments),
         Some(Command::Keep(arguments)) => run::keep(&arguments),
         Some(Command::List(arguments)) => list::list(&arguments),
+        Some(Command::Clean(arguments)) => clean::clean(&arguments),
         Some(Command::Record(arguments)) => record::record(&arguments),
         Some(Command::Replay(arguments)) => replay::replay(arguments),
         Some(Command::Report(arguments)) => report::report(&arguments),

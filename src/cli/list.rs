@@ -1,5 +1,6 @@
 //! `gnntop list`: the sessions of this user, those of one run together.
 
+use std::collections::HashSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::exit::SUCCESS;
@@ -15,24 +16,41 @@ const EXAMPLES: &str = "\
 Examples:
   gnntop list               live sessions first, then ended ones
   gnntop list --live        only live sessions
+  gnntop list --all         all ended sessions, not only the newest 20
 
 A program that `gnntop run` has started and that publishes nothing has dashes: `gnntop attach PID` shows its hardware.
 The ranks of a run are listed below it. `gnntop attach` and `gnntop record` accept its id for all of them.
 
-An ended session is kept for a day: `gnntop attach PID` shows its last minutes, `gnntop record PID` saves them.";
+AGE is the time since the start, ENDED when something was last written. SIZE is that of all files of the session.
 
-/// Longer command lines are cut.
-const MAX_COMMAND_CHARS: usize = 60;
+`gnntop attach PID` shows the last minutes of an ended session, `gnntop record PID` saves them. One that ended well is kept \
+for a week; one whose program was killed or failed is kept until `gnntop clean` removes it, or 1 GiB is exceeded.";
+
+/// Ended runs that are shown, unless all are asked for.
+const ENDED_SHOWN: usize = 20;
+/// What is not known, or not yet so.
+const ABSENT: &str = "-";
+/// A command is cut to no less than this.
+const MIN_COMMAND_COLUMNS: usize = 10;
+
+/// Longer command lines are cut where the output has no width.
+const MAX_COMMAND_COLUMNS: usize = 60;
 /// Columns of the lines that say why a program died.
 const NOTE_COLUMNS: usize = 110;
+const HEADINGS: [&str; 6] = ["NAME", "PID", "STATE", "AGE", "ENDED", "SIZE"];
+/// Columns between two cells.
+const BETWEEN: usize = 2;
 
 /// List live and ended sessions
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ListArguments {
     /// List only live sessions
-    #[arg(long)]
+    #[arg(long, conflicts_with = "all")]
     live: bool,
+    /// List all ended sessions
+    #[arg(long)]
+    all: bool,
 }
 
 /// Does `gnntop list`.
@@ -40,14 +58,21 @@ pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
     let dir = discover::sessions_dir();
     let listing = discover::list(&dir)?;
     let silent = run::unpublished(&listing.sessions);
-    let shown: Vec<_> = listing.sessions.iter().filter(|session| session.alive || !arguments.live).collect();
-    if shown.is_empty() && silent.is_empty() {
+    let mut groups = runs::group(&listing.sessions);
+    let most_ended = match arguments {
+        ListArguments { live: true, .. } => 0,
+        ListArguments { all: true, .. } => usize::MAX,
+        _ => ENDED_SHOWN,
+    };
+    let left_out = leave_out(&mut groups, most_ended);
+    if groups.is_empty() && silent.is_empty() {
         output::note(&format!("no sessions in {}; start one with `gnntop run pna`", dir.display()));
     } else {
-        output::say(&table(&silent, &shown, SystemTime::now()))?;
+        output::say(&table(&silent, &groups, SystemTime::now(), output::columns()))?;
     }
-    if listing.older > 0 && !arguments.live {
-        output::note(&format!("and {} older ended sessions", figures::count(listing.older as u64)));
+    match (arguments.live, left_out + listing.older) {
+        (true, _) | (_, 0) => (),
+        (_, older) => output::note(&not_listed(older, left_out)),
     }
     for skipped in &listing.skipped {
         output::note(&format!("skipped: {} {}", skipped.path.display(), skipped.reason));
@@ -55,38 +80,83 @@ pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
     Ok(SUCCESS)
 }
 
-fn table(silent: &[Entry], sessions: &[&Session], now: SystemTime) -> String {
-    let sessions: Vec<Session> = sessions.iter().map(|session| (*session).clone()).collect();
-    let mut rows = vec![["NAME", "PID", "STATE", "STARTED", "ACTIVE", "SIZE", "COMMAND"].map(str::to_owned)];
+/// Keeps the living runs and so many that ended, the newest; says how many sessions that leaves out.
+fn leave_out(groups: &mut Vec<SessionGroup>, most_ended: usize) -> usize {
+    let (mut ended, mut left_out) = (0, 0);
+    groups.retain(|group| {
+        ended += usize::from(group.living() == 0);
+        let is_kept = group.living() > 0 || ended <= most_ended;
+        left_out += if is_kept { 0 } else { group.sessions.len() };
+        is_kept
+    });
+    left_out
+}
+
+/// That older sessions are not in the list, and how to see those that can be listed.
+fn not_listed(older: usize, left_out: usize) -> String {
+    let older = figures::counted(older as u64, "older ended session", "older ended sessions");
+    let listed = if left_out > 0 { "`gnntop list --all` lists them, " } else { "" };
+    format!("and {older}; {listed}`gnntop clean` removes old ones")
+}
+
+/// A line of the table.
+struct Row {
+    cells: [String; 6],
+    /// What stands behind the cells.
+    tail: Tail,
+    /// Why the program died, on lines of its own.
+    died: Option<String>,
+}
+
+enum Tail {
+    /// A command, cut to the room there is.
+    Command(String),
+    /// Something that is said whole.
+    Note(String),
+}
+
+fn table(silent: &[Entry], groups: &[SessionGroup], now: SystemTime, columns: Option<usize>) -> String {
+    let mut rows = vec![Row::new(HEADINGS.map(str::to_owned), Tail::Note("COMMAND".to_owned()))];
     rows.extend(silent.iter().map(|program| silent_row(program, now)));
-    let mut notes: Vec<(usize, &str)> = Vec::new();
-    let groups = runs::group(&sessions);
-    for group in &groups {
+    for group in groups {
         rows.extend(run_row(group, now));
-        for session in &group.sessions {
-            // What one rank died of is the same for all.
-            let is_new = |died: &&str| notes.iter().all(|(_, text)| text != died);
-            let note = session.died.as_deref().filter(is_new).map(|died| (rows.len(), died));
-            notes.extend(note);
-            rows.push(row(session, now));
-        }
+        rows.extend(group.sessions.iter().map(|session| row(session, now)));
     }
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 7] = std::array::from_fn(width);
-    let cells = |row: &[String; 7]| {
-        let cells: Vec<_> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-        cells.join("  ").trim_end().to_owned()
-    };
-    let with_note = |(at, row): (usize, &[String; 7])| {
-        let note = notes.iter().find(|(of, _)| *of == at);
-        let note = note.map(|(_, died)| format!("\n{}", wrap::hanging("    ", "    ", died, NOTE_COLUMNS)));
-        format!("{}{}", cells(row), note.unwrap_or_default())
-    };
-    rows.iter().enumerate().map(with_note).collect::<Vec<_>>().join("\n")
+    say_once(&mut rows);
+    let width = |column: usize| rows.iter().map(|row| row.cells[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; 6] = std::array::from_fn(width);
+    let before: usize = widths.iter().map(|width| width + BETWEEN).sum();
+    let room = columns.map_or(MAX_COMMAND_COLUMNS, |columns| columns.saturating_sub(before).max(MIN_COMMAND_COLUMNS));
+    rows.iter().map(|row| row.in_columns(&widths, room)).collect::<Vec<_>>().join("\n")
+}
+
+/// What one rank died of is the same for all.
+fn say_once(rows: &mut [Row]) {
+    let mut said = HashSet::new();
+    for row in rows {
+        row.died.take_if(|died| !said.insert(died.clone()));
+    }
+}
+
+impl Row {
+    fn new(cells: [String; 6], tail: Tail) -> Self {
+        Self { cells, tail, died: None }
+    }
+
+    fn in_columns(&self, widths: &[usize; 6], room: usize) -> String {
+        let cells = self.cells.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}{:BETWEEN$}", ""));
+        let tail = match &self.tail {
+            Tail::Command(command) => shortened(command, room),
+            Tail::Note(note) => note.clone(),
+        };
+        let line = cells.chain([tail]).collect::<String>();
+        let died = self.died.as_ref().map(|died| format!("\n{}", wrap::hanging("    ", "    ", died, NOTE_COLUMNS)));
+        format!("{}{}", line.trim_end(), died.unwrap_or_default())
+    }
 }
 
 /// The row above the ranks of a run; none for a session by itself.
-fn run_row(group: &SessionGroup, now: SystemTime) -> Option<[String; 7]> {
+fn run_row(group: &SessionGroup, now: SystemTime) -> Option<Row> {
     let (ranks, published) = group.ranks();
     let id = group.id().filter(|_| ranks > 1)?;
     let sessions = &group.sessions;
@@ -96,63 +166,104 @@ fn run_row(group: &SessionGroup, now: SystemTime) -> Option<[String; 7]> {
         living => format!("{living} live"),
     };
     let started = sessions.iter().map(|session| session.info.start.wall_ns).min();
+    let ended = sessions.iter().filter_map(|session| session.last_active).max().filter(|_| group.living() == 0);
     let size: u64 = sessions.iter().map(|session| session.size_bytes).sum();
     let note = match group.rivals() {
         0 if (published as u32) < ranks => format!("{published} of {ranks} ranks have published"),
         0 => String::new(),
         rivals => format!("TWO RUNS SHARE THE ID: {rivals} ranks are claimed by two sessions at the same time"),
     };
-    Some([
+    let cells = [
         id.to_owned(),
         format!("{ranks} ranks"),
         state,
-        ago(started.and_then(wall), now),
-        ago(sessions.iter().filter_map(|session| session.last_active).max(), now),
+        age(started.and_then(wall), now),
+        ago(ended, now),
         figures::bytes(size as f64),
-        note,
-    ])
+    ];
+    Some(Row::new(cells, Tail::Note(note)))
 }
 
 /// A program that `gnntop run` has started and that publishes nothing: only its hardware can be seen.
-fn silent_row(program: &Entry, now: SystemTime) -> [String; 7] {
-    [
+fn silent_row(program: &Entry, now: SystemTime) -> Row {
+    let cells = [
         clean(program.name.as_bytes()),
         program.program.to_string(),
         "live".to_owned(),
-        ago(UNIX_EPOCH.checked_add(Duration::from_secs(program.started_s)), now),
-        "-".to_owned(),
-        "-".to_owned(),
-        shortened(&clean(program.command.as_bytes())),
-    ]
+        age(UNIX_EPOCH.checked_add(Duration::from_secs(program.started_s)), now),
+        ABSENT.to_owned(),
+        ABSENT.to_owned(),
+    ];
+    Row::new(cells, Tail::Command(clean(program.command.as_bytes())))
 }
 
-fn row(session: &Session, now: SystemTime) -> [String; 7] {
+fn row(session: &Session, now: SystemTime) -> Row {
     let info = &session.info;
     let rank = info.place.as_ref().filter(|place| place.ranks > 1).map(|place| format!("  rank {}, ", place.rank));
-    [
+    let cells = [
         format!("{}{}", rank.unwrap_or_default(), info.name),
         info.pid.to_string(),
         if session.alive { "live" } else { "ended" }.to_owned(),
-        ago(wall(info.start.wall_ns), now),
-        ago(session.last_active, now),
+        age(wall(info.start.wall_ns), now),
+        ago(session.last_active.filter(|_| !session.alive), now),
         figures::bytes(session.size_bytes as f64),
-        shortened(&info.command),
-    ]
+    ];
+    Row { died: session.died.clone(), ..Row::new(cells, Tail::Command(info.command.clone())) }
 }
 
 fn wall(ns: u64) -> Option<SystemTime> {
     UNIX_EPOCH.checked_add(Duration::from_nanos(ns))
 }
 
-fn ago(time: Option<SystemTime>, now: SystemTime) -> String {
+fn age(time: Option<SystemTime>, now: SystemTime) -> String {
     let passed = time.and_then(|time| now.duration_since(time).ok());
-    passed.map_or_else(|| "-".to_owned(), |passed| format!("{} ago", figures::elapsed_time(passed)))
+    passed.map_or_else(|| ABSENT.to_owned(), figures::elapsed_time)
 }
 
-/// A command line cut to what fits beside the other columns.
-fn shortened(command: &str) -> String {
-    match command.char_indices().nth(MAX_COMMAND_CHARS) {
-        Some((end, _)) => format!("{}...", &command[..end]),
-        None => command.to_owned(),
+fn ago(time: Option<SystemTime>, now: SystemTime) -> String {
+    let age = age(time, now);
+    if age == ABSENT { age } else { format!("{age} ago") }
+}
+
+/// A command line cut to so many columns.
+fn shortened(command: &str, room: usize) -> String {
+    const CUT: &str = "...";
+    if command.chars().count() <= room {
+        return command.to_owned();
+    }
+    command.chars().take(room.saturating_sub(CUT.len())).chain(CUT.chars()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gnntop_wire::SessionInfo;
+
+    #[test]
+    fn a_line_fits_into_eighty_columns() {
+        let now = SystemTime::now();
+        let day = Duration::from_secs(86_400);
+        let command = "python3 train.py --data /data/ogbn-products --hidden 256".to_owned();
+        let info = SessionInfo { name: "python3 train.py".into(), pid: 4_194_303, command, ..SessionInfo::default() };
+        let session = Session {
+            dir: "x".into(),
+            info,
+            alive: false,
+            size_bytes: 64 << 20,
+            last_active: Some(now - day * 29),
+            died: None,
+        };
+        let group = SessionGroup { sessions: vec![session] };
+        let lines =
+            |columns| table(&[], std::slice::from_ref(&group), now, columns).lines().map(str::len).max().unwrap();
+        assert!((70..=80).contains(&lines(Some(80))), "{}", lines(Some(80)));
+        assert!(lines(None) > 100);
+    }
+
+    #[test]
+    fn a_command_is_cut_where_it_has_no_room() {
+        assert_eq!(shortened("abcdef", 6), "abcdef");
+        assert_eq!(shortened("abcdefg", 6), "abc...");
+        assert_eq!(shortened("", 0), "");
     }
 }

@@ -6,6 +6,7 @@
 mod assumptions;
 mod attach;
 mod check;
+mod clean;
 mod commands;
 mod compare;
 mod completions;

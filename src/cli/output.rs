@@ -15,6 +15,12 @@ pub(super) fn say(text: &str) -> io::Result<()> {
     out.flush()
 }
 
+/// Columns of the terminal that standard output is; `None` where it is none.
+pub(super) fn columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
 /// Writes bytes as they are to standard output: text of our own making, such as a script for a shell.
 ///
 /// # Errors

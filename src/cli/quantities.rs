@@ -1,8 +1,8 @@
-//! Times and sizes as people type them: `90s`, `5m`, `1h30m`, `500M`, `1G`.
+//! Times and sizes as people type them: `90s`, `5m`, `1h30m`, `30d`, `500M`, `1G`.
 
 use std::time::Duration;
 
-/// Reads a time: numbers with `ms`, `s`, `m`, `h` or `d`, one after the other; a number alone is seconds.
+/// Reads a time: numbers with `ms`, `s`, `m`, `h`, `d` or `w`, one after the other; a number alone is seconds.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     const HELP: &str = "give a time such as 90s, 5m or 1h30m";
     if let Ok(seconds) = text.parse::<f64>() {
@@ -18,6 +18,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
                 "m" | "min" => 60.0,
                 "h" => 3600.0,
                 "d" => 86_400.0,
+                "w" => 7.0 * 86_400.0,
                 _ => return Err(HELP.to_owned()),
             };
         rest = after;
@@ -74,6 +75,7 @@ mod tests {
         assert_eq!(of("1h30m"), Ok(5_400_000));
         assert_eq!(of("250ms"), Ok(250));
         assert_eq!(of("1.5"), Ok(1500));
+        assert_eq!((of("2w"), of("0s")), (of("14d"), Ok(0)));
         for wrong in ["", "m", "5x", "-3s", "5m!", "1e999", "NaN", "s5"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }

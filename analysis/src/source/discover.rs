@@ -14,6 +14,9 @@ use super::{afterword, segments, trusted};
 const HEAD_LEN: u64 = 64 * 1024;
 /// Sessions that ended, and whatever else lies there, of which this many are read: the newest.
 const MOST_ENDED: usize = 1000;
+/// Files of a directory that are counted, and folders in folders.
+const MOST_FILES: usize = 10_000;
+const MOST_DEEP: usize = 4;
 
 /// A session on disk.
 #[derive(Clone, Debug)]
@@ -24,9 +27,9 @@ pub struct Session {
     pub info: SessionInfo,
     /// Whether its publisher lives.
     pub alive: bool,
-    /// Bytes on disk.
+    /// Bytes of all files in it.
     pub size_bytes: u64,
-    /// When it last grew.
+    /// When its stream last grew.
     pub last_active: Option<SystemTime>,
     /// Why its program died, where who owned it has said so.
     pub died: Option<String>,
@@ -95,13 +98,10 @@ pub fn list(dir: &Path) -> Result<Listing, DiscoverError> {
 /// As [`list`].
 pub(super) fn list_since(dir: &Path, since: SystemTime) -> Result<Listing, DiscoverError> {
     let unreadable = |error| DiscoverError::Unreadable { path: dir.to_owned(), error };
-    match fs::symlink_metadata(dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Listing::default()),
-        Err(error) => return Err(unreadable(error)),
-        Ok(found) => trusted::refusal(&found)
-            .map_or(Ok(()), |reason| Err(DiscoverError::Refused { path: dir.to_owned(), reason }))?,
-    }
     let mut listing = Listing::default();
+    if !is_usable(dir)? {
+        return Ok(listing);
+    }
     let mut ended = Vec::new();
     for entry in fs::read_dir(dir).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
@@ -123,6 +123,21 @@ pub(super) fn list_since(dir: &Path, since: SystemTime) -> Result<Listing, Disco
     listing.sessions.sort_by_key(|session| std::cmp::Reverse((session.alive, session.last_active)));
     listing.skipped.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(listing)
+}
+
+/// Whether there is a directory of sessions, and one of this user's.
+///
+/// # Errors
+/// As [`list`].
+pub fn is_usable(dir: &Path) -> Result<bool, DiscoverError> {
+    let path = || dir.to_owned();
+    match fs::symlink_metadata(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(DiscoverError::Unreadable { path: path(), error }),
+        Ok(found) => {
+            trusted::refusal(&found).map_or(Ok(true), |reason| Err(DiscoverError::Refused { path: path(), reason }))
+        }
+    }
 }
 
 impl Listing {
@@ -150,11 +165,10 @@ pub(super) fn inspect(dir: &Path) -> Result<Session, String> {
 pub fn read_session(dir: &Path) -> Result<Session, String> {
     let numbers = segments::numbers(dir).map_err(|error| error.to_string())?;
     let mut info = Err("has no segments".to_owned());
-    let (mut size_bytes, mut last_active) = (0, None);
+    let mut last_active = None;
     for number in numbers {
         let path = segments::path(dir, number);
         if let Ok(meta) = fs::symlink_metadata(&path) {
-            size_bytes += meta.len();
             last_active = last_active.max(meta.modified().ok());
         }
         if info.is_err() {
@@ -163,7 +177,18 @@ pub fn read_session(dir: &Path) -> Result<Session, String> {
     }
     let alive = segments::is_alive(dir);
     let died = if alive { None } else { afterword::read(dir) };
+    let size_bytes = bytes_in(dir, MOST_DEEP);
     Ok(Session { dir: dir.to_owned(), info: info?, alive, size_bytes, last_active, died })
+}
+
+/// Bytes of all files in a folder and in those below it. Links are not followed.
+fn bytes_in(dir: &Path, deep: usize) -> u64 {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten().take(MOST_FILES);
+    let bytes = entries.filter_map(|entry| match entry.metadata().ok()? {
+        meta if meta.is_dir() => Some(if deep > 0 { bytes_in(&entry.path(), deep - 1) } else { 0 }),
+        meta => meta.is_file().then_some(meta.len()),
+    });
+    bytes.fold(0, u64::saturating_add)
 }
 
 /// The session that a segment's first frame names.
@@ -202,6 +227,19 @@ mod tests {
         assert_eq!(found, [("live", 12, true), ("ended", 11, false)]);
         assert!(listing.sessions.iter().all(|s| s.size_bytes > 0 && s.last_active.is_some()));
         assert!(listing.skipped.is_empty());
+    }
+
+    #[test]
+    fn a_session_is_as_large_as_all_its_files_together() {
+        let dir = tempfile::tempdir().unwrap();
+        let session = SessionDir::create(dir.path(), "pna", 7);
+        let segment = fixture::segment("pna", 7, 0);
+        session.write_segment(0, &segment);
+        fs::write(session.path().join("beside"), [0; 1000]).unwrap();
+        fs::create_dir_all(session.path().join("a/b")).unwrap();
+        fs::write(session.path().join("a/b/deep"), [0; 500]).unwrap();
+        symlink(session.path(), session.path().join("a/loop")).unwrap();
+        assert_eq!(read_session(session.path()).unwrap().size_bytes, segment.len() as u64 + 1500);
     }
 
     #[test]

@@ -1,0 +1,178 @@
+//! `gnntop clean`: removes sessions that have ended, by age and by what they take together.
+
+use std::io::ErrorKind;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context;
+
+use super::exit::{FAILURE, SUCCESS};
+use super::usage::UsageError;
+use super::{output, quantities};
+use gnntop_analysis::figures::{self, counted};
+use gnntop_analysis::source::discover;
+use gnntop_retention::{Doubt, Idle, Sessions};
+
+const EXAMPLES: &str = "\
+Examples:
+  gnntop clean --older 30d              sessions that ended more than 30 days ago
+  gnntop clean --keep-total 5GiB        the oldest, until the others take 5 GiB
+  gnntop clean --older 2w --dry-run     only show what would be removed
+  gnntop clean --older 0s               every ended session
+
+A live session is never removed. A directory stays, too, if it contains anything but a session's own files, if it was \
+renamed or copied, or if another machine may be writing to it. Recordings and logs stay.
+
+Without this command, the session of a program that ended well is removed a week later, when a new session begins. That of a \
+program that was killed or failed stays. All ended sessions together take at most 1 GiB, or a quarter of a small disk.";
+
+/// Remove ended sessions by age and total size
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct CleanArguments {
+    /// Remove sessions that ended longer ago than this: 12h, 30d, 2w
+    #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
+    older: Option<Duration>,
+    /// Remove the oldest ended sessions until the others take at most this: 500M, 5GiB
+    #[arg(long, value_name = "SIZE", value_parser = quantities::bytes)]
+    keep_total: Option<u64>,
+    /// Remove nothing; show what would be removed
+    #[arg(long, short = 'n')]
+    dry_run: bool,
+}
+
+/// Does `gnntop clean`.
+pub(super) fn clean(arguments: &CleanArguments) -> anyhow::Result<u8> {
+    let (dir, now) = (discover::sessions_dir(), SystemTime::now());
+    let found = if discover::is_usable(&dir)? {
+        let unreadable = || format!("cannot read the sessions directory {}", dir.display());
+        let sessions = Sessions::open(&dir, now).with_context(unreadable)?;
+        Some((ended(&sessions).with_context(unreadable)?, sessions))
+    } else {
+        None
+    };
+    let (ended, sessions) = found.map_or_else(|| (Vec::new(), None), |(ended, sessions)| (ended, Some(sessions)));
+    if arguments.older.is_none() && arguments.keep_total.is_none() {
+        return Err(UsageError::told(advice(&ended, now)));
+    }
+    let (stay, go) = split(ended, arguments, now);
+    let Some(sessions) = sessions.filter(|_| !go.is_empty()) else {
+        output::say(&format!("nothing to remove; {} stay", in_all(&stay)))?;
+        return Ok(SUCCESS);
+    };
+    remove(&sessions, &go, &stay, arguments.dry_run, now)
+}
+
+/// Every session that is proved to have ended, the newest first. Says what else has the name of one, and is none.
+fn ended(sessions: &Sessions) -> Result<Vec<Idle>, Doubt> {
+    let look = sessions.look()?;
+    let mut left_alone: Vec<(String, Doubt)> = look.others;
+    let mut ended = Vec::new();
+    for idle in look.idle {
+        match sessions.prove(&idle) {
+            Ok(()) => ended.push(idle),
+            Err(doubt) => left_alone.push((idle.name, doubt)),
+        }
+    }
+    ended.sort_by(|a, b| (b.last_written, &a.name).cmp(&(a.last_written, &b.name)));
+    left_alone.sort_by(|a, b| a.0.cmp(&b.0));
+    left_alone.iter().for_each(|(name, doubt)| leave_alone(name, doubt));
+    Ok(ended)
+}
+
+fn leave_alone(name: &str, doubt: &Doubt) {
+    // Somebody else may have removed it meanwhile.
+    let is_gone = matches!(doubt, Doubt::System(error) if error.kind() == ErrorKind::NotFound);
+    if !matches!(doubt, Doubt::Live) && !is_gone {
+        output::note(&format!("left alone: {name}: {doubt}"));
+    }
+}
+
+/// Those that stay and those that go, each the newest first.
+fn split(ended: Vec<Idle>, arguments: &CleanArguments, now: SystemTime) -> (Vec<Idle>, Vec<Idle>) {
+    let mut kept_bytes = 0_u64;
+    let mut has_room = true;
+    ended.into_iter().partition(|session| {
+        let is_old = arguments.older.is_some_and(|older| age(session, now) > older);
+        kept_bytes = kept_bytes.saturating_add(if is_old { 0 } else { session.bytes });
+        // What is older than one that goes does not stay because it is small.
+        has_room &= arguments.keep_total.is_none_or(|most| kept_bytes <= most);
+        !is_old && has_room
+    })
+}
+
+/// Removes what goes, the oldest first, with a line each.
+fn remove(sessions: &Sessions, go: &[Idle], stay: &[Idle], dry_run: bool, now: SystemTime) -> anyhow::Result<u8> {
+    let done = if dry_run { "would remove" } else { "removed" };
+    let width = go.iter().map(|session| session.name.len()).max().unwrap_or(0);
+    let mut removed = Vec::new();
+    let mut code = SUCCESS;
+    for session in go.iter().rev() {
+        match if dry_run { Ok(()) } else { sessions.remove(session) } {
+            Ok(()) => {
+                let (age, size) = (figures::elapsed_time(age(session, now)), figures::bytes(session.bytes as f64));
+                output::say(&format!("{done} {:width$}  ended {age:>7} ago  {size:>8}", session.name))?;
+                removed.push(session.clone());
+            }
+            Err(Doubt::System(error)) if error.kind() != ErrorKind::NotFound => {
+                output::complain(&format!("cannot remove {}: {error}", session.name));
+                code = FAILURE;
+            }
+            Err(doubt) => leave_alone(&session.name, &doubt),
+        }
+    }
+    output::say(&format!("{done} {}; {} stay", in_all(&removed), in_all(stay)))?;
+    Ok(code)
+}
+
+/// What there is, and what to give.
+fn advice(ended: &[Idle], now: SystemTime) -> String {
+    let oldest = ended.last().map(|session| figures::elapsed_time(age(session, now)));
+    let oldest = oldest.map(|age| format!(", the oldest from {age} ago")).unwrap_or_default();
+    format!(
+        "give --older TIME or --keep-total SIZE, such as `gnntop clean --older 30d`; there are {}{oldest}",
+        in_all(ended)
+    )
+}
+
+fn in_all(sessions: &[Idle]) -> String {
+    let bytes: u64 = sessions.iter().map(|session| session.bytes).fold(0, u64::saturating_add);
+    let count = counted(sessions.len() as u64, "ended session", "ended sessions");
+    if sessions.is_empty() { count } else { format!("{count}, {}", figures::bytes(bytes as f64)) }
+}
+
+fn age(session: &Idle, now: SystemTime) -> Duration {
+    now.duration_since(session.last_written).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(name: &str, bytes: u64, age_s: u64, now: SystemTime) -> Idle {
+        Idle { name: name.to_owned(), bytes, last_written: now - Duration::from_secs(age_s), ended_well: true }
+    }
+
+    /// The names of those that stay, of four that are ten seconds apart.
+    fn stay(older_s: Option<u64>, keep_total: Option<u64>) -> String {
+        let now = SystemTime::now();
+        let all = ["a", "b", "c", "d"].iter().zip([10, 20, 30, 40]).zip([100, 200, 300, 1]);
+        let all = all.map(|((name, age_s), bytes)| session(name, bytes, age_s, now)).collect();
+        let older = older_s.map(Duration::from_secs);
+        split(all, &CleanArguments { older, keep_total, dry_run: false }, now)
+            .0
+            .into_iter()
+            .map(|one| one.name)
+            .collect()
+    }
+
+    #[test]
+    fn the_oldest_go_first() {
+        assert_eq!(stay(Some(25), None), "ab");
+        assert_eq!(stay(Some(0), None), "");
+        assert_eq!(stay(None, Some(1 << 40)), "abcd");
+        assert_eq!(stay(None, Some(600)), "abc", "exactly as much stays");
+        assert_eq!(stay(None, Some(599)), "ab", "and the small old one does not take the place of the one before it");
+        assert_eq!(stay(None, Some(1)), "");
+        assert_eq!(stay(Some(15), Some(100)), "a", "what goes by age takes no room");
+    }
+}
