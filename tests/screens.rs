@@ -244,9 +244,9 @@ fn percentiles() {
     assert!(screen(&mut app, 80, 24).contains("a column a step"));
 }
 
-#[test]
-fn a_replay() {
-    let transport = Transport {
+/// A replay at twice the speed.
+fn transport() -> Transport {
+    Transport {
         position_ns: 12 * SECOND,
         total_ns: Some(90 * SECOND),
         speed: 2.0,
@@ -254,7 +254,12 @@ fn a_replay() {
         looping: false,
         part: (None, None),
         seeking: false,
-    };
+    }
+}
+
+#[test]
+fn a_replay() {
+    let transport = transport();
     let status = Status { transport: Some(transport), live: false, ..live() };
     let mut app = app_in(&run().bytes(), status.clone());
     insta::assert_snapshot!("replay_80x24", screen(&mut app, 80, 24));
@@ -268,6 +273,39 @@ fn a_replay() {
     let paused = Status { transport: Some(Transport { paused: true, ..transport }), ..status };
     update(&mut app, Action::Polled { status: paused, changed: false });
     assert!(screen(&mut app, 80, 24).contains("❚❚ replay 2x at 00:12 of 01:30"));
+}
+
+/// The last row of a screen of 80 columns.
+fn footer(app: &mut App) -> String {
+    screen(app, 80, 24).lines().nth(23).unwrap().to_owned()
+}
+
+#[test]
+fn the_footer_of_eighty_columns_has_the_keys_that_matter_in_the_view() {
+    let replay = Status { transport: Some(transport()), live: false, ..live() };
+    let run = run().bytes();
+    for status in [live(), replay.clone()] {
+        let mut app = app_in(&run, status);
+        for view in ['1', '2', '4', '5', '6'] {
+            press(&mut app, &[Key::Char(view)]);
+            for words in ["←→ step", "Enter more", "v range"] {
+                assert!(footer(&mut app).contains(words), "{view}: {}", footer(&mut app));
+            }
+        }
+        press(&mut app, &[Key::Char('3'), Key::Right]);
+        for words in ["←→ percentile", "Enter show step", "r range"] {
+            assert!(footer(&mut app).contains(words), "{}", footer(&mut app));
+        }
+        press(&mut app, &[Key::Char('8'), Key::Down]);
+        for words in ["←→ place", "Enter show step"] {
+            assert!(footer(&mut app).contains(words), "{}", footer(&mut app));
+        }
+    }
+    let mut app = app_in(&run, replay);
+    press(&mut app, &[Key::Char('2')]);
+    for words in ["Space pause", "< > speed", ": go to", "a loop", "v range"] {
+        assert!(footer(&mut app).contains(words), "{}", footer(&mut app));
+    }
 }
 
 #[test]

@@ -21,17 +21,19 @@ pub struct Binding {
     pub help: &'static str,
     /// Keys and word for the footer; none where it is not worth the room.
     pub footer: Option<(&'static str, &'static str)>,
-    /// Its place in the footer, where there is room for the first ones only.
+    /// Its place in the footer, where there may be room for the first ones only.
     pub place: FooterPlace,
 }
 
-/// Which keys the footer has first. Of the same place, those that stand first in the table come first.
+/// Which keys the footer has room for first. Of the same place, those that stand first in the table come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FooterPlace {
     /// How to get out, and where to read more.
     Always,
-    /// What matters in the view, and to how the run is shown now.
-    Here,
+    /// What matters in the view.
+    View,
+    /// What matters to how the run is shown now: freezing, and moving about in a replay.
+    Run,
     /// The rest.
     Elsewhere,
 }
@@ -52,7 +54,7 @@ impl Binding {
     }
 }
 
-use FooterPlace::{Always, Here};
+use FooterPlace::{Always, Run};
 
 use Key::{BackTab, Backspace, Char, Ctrl, Down, End, Enter, Esc, Home, Left, PageDown, PageUp, Right, Tab, Up};
 
@@ -65,44 +67,44 @@ pub const BINDINGS: &[Binding] = &[
     key(&[Char('?')], "?", When::Always, Command::ToggleHelp, "this help").footer("?", "help").at(Always),
     key(&[Enter], "Enter", When::Choosing, Command::OpenSelected, "open the selected session or recording")
         .footer("Enter", "open")
-        .at(Here),
+        .at(FooterPlace::View),
     key(&[Esc, Backspace], "Esc", When::Away, Command::Back, "back; with a step selected, follow the newest again")
         .footer("Esc", "back"),
     key(&[Char(' ')], "Space", When::Live, Command::ToggleFreeze, "freeze the picture, or catch up")
         .footer("Space", "freeze")
-        .at(Here),
+        .at(Run),
     key(&[Char(' ')], "Space", When::Frozen, Command::ToggleFreeze, "resume: catch up with the run")
         .footer("Space", "resume")
-        .at(Here),
+        .at(Run),
     key(&[Char(' ')], "Space", When::Paused, Command::TogglePause, "resume the replay")
         .footer("Space", "resume")
-        .at(Here),
+        .at(Run),
     key(&[Char(' ')], "Space", When::Playing, Command::TogglePause, "pause or resume the replay")
         .footer("Space", "pause")
-        .at(Here),
+        .at(Run),
     key(&[Char(',')], ",", When::Replay, Command::StepFrame { forward: false }, "one frame back")
         .footer(", .", "frame"),
     key(&[Char('.')], ".", When::Replay, Command::StepFrame { forward: true }, "one frame forward"),
-    key(&[Char('<')], "<", When::Replay, Command::Slower, "slower").footer("< >", "speed").at(Here),
+    key(&[Char('<')], "<", When::Replay, Command::Slower, "slower").footer("< >", "speed").at(Run),
     key(&[Char('>')], ">", When::Replay, Command::Faster, "faster"),
     key(&[Char(':')], ":", When::Replay, Command::AskTime, "go to a time or a step: 90, 1:30, +5, 50%, step 120")
         .footer(":", "go to")
-        .at(Here),
+        .at(Run),
     key(&[Char('%')], "%", When::Replay, Command::AskTime, "the same as :"),
     key(&[Char('L')], "L", When::Replay, Command::ToggleLoop, "loop at the end, on or off"),
     key(&[Char('a')], "a", When::Replay, Command::MarkRange, "loop a part: set its start, its end, then clear it")
         .footer("a", "loop")
-        .at(Here),
+        .at(Run),
     key(&[Char('3')], "3", When::Range, Command::RangePercentiles, "latency: percentiles of the selected range")
         .footer("3", "percentiles")
-        .at(Here),
+        .at(FooterPlace::View),
     key(&[Left, Char('h')], "←  h", When::Steps, Command::MoveCursor { columns: -1 }, "select the previous step")
         .footer("←→", "step")
-        .at(Here),
+        .at(FooterPlace::View),
     key(&[Right, Char('l')], "→  l", When::Steps, Command::MoveCursor { columns: 1 }, "select the next step"),
     key(&[Enter], "Enter", When::Steps, Command::ToggleDetail, "show the selected or newest step in full")
         .footer("Enter", "more")
-        .at(Here),
+        .at(FooterPlace::View),
     key(&[PageUp], "PgUp", When::Steps, Command::MovePage { forward: false }, "a screen of steps back"),
     key(&[PageDown], "PgDn", When::Steps, Command::MovePage { forward: true }, "a screen of steps forward"),
     key(&[Char('g'), Home], "g  Home", When::Steps, Command::FirstStep, "the first step"),
@@ -119,23 +121,23 @@ pub const BINDINGS: &[Binding] = &[
     key(&[Char('w')], "w", When::Steps, Command::ToggleWhole, "the whole run, or step by step"),
     key(&[Char('v')], "v", When::Steps, Command::ToggleRange, "start a range at the selected step, or clear it")
         .footer("v", "range")
-        .at(Here),
+        .at(FooterPlace::View),
     key(&[Char('u')], "u", When::Bars, Command::NextMeasure, "unit: time per step, or per graph, seed or edge"),
     key(&[Char('x')], "x", When::Steps, Command::ToggleTime, "columns of equal time, or of equal numbers of steps"),
     key(&[Char('y')], "y", When::Axis, Command::ToggleLog, "logarithmic axis, or linear"),
     key(&[Left, Char('h')], "←  h", When::Latency, Command::MovePercentile { by: -1 }, "a more common percentile")
         .footer("←→", "percentile")
-        .at(Here),
+        .at(FooterPlace::View),
     key(&[Right, Char('l')], "→  l", When::Latency, Command::MovePercentile { by: 1 }, "a rarer percentile"),
     key(&[Enter], "Enter", When::Percentile, Command::ShowPercentile, "show the step that is the selected percentile")
         .footer("Enter", "show step")
-        .at(Here),
+        .at(FooterPlace::View),
     key(&[Char('r')], "r", When::Latency, Command::NextRange, "range: all steps, the newest, or the selected ones")
         .footer("r", "range")
-        .at(Here),
+        .at(FooterPlace::View),
     key(&[Left, Char('h')], "←  h", When::Tracks, Command::MoveCursor { columns: -1 }, "an eighth of a screen back")
         .footer("←→", "time")
-        .at(Here),
+        .at(FooterPlace::View),
     key(&[Right, Char('l')], "→  l", When::Tracks, Command::MoveCursor { columns: 1 }, "an eighth of a screen forward"),
     key(&[PageUp], "PgUp", When::Tracks, Command::MovePage { forward: false }, "a screen of time back"),
     key(&[PageDown], "PgDn", When::Tracks, Command::MovePage { forward: true }, "a screen of time forward"),
@@ -160,7 +162,7 @@ pub const BINDINGS: &[Binding] = &[
         "the next longer place of the finding",
     )
     .footer("←→", "place")
-    .at(Here),
+    .at(FooterPlace::View),
     key(
         &[Right, Char('l')],
         "→  l",
@@ -170,7 +172,7 @@ pub const BINDINGS: &[Binding] = &[
     ),
     key(&[Enter], "Enter", When::FoundHere, Command::ShowPlace, "show the selected place in the steps view")
         .footer("Enter", "show step")
-        .at(Here),
+        .at(FooterPlace::View),
     key(&[Char('[')], "[", When::Found, Command::ShowFinding { forward: false }, "the previous step with a finding")
         .footer("[ ]", "finding"),
     key(&[Char(']')], "]", When::Found, Command::ShowFinding { forward: true }, "the next step with a finding"),

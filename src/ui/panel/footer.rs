@@ -1,6 +1,6 @@
 //! The last row: what is missing from the picture, which keys do something here, and what the viewer itself costs.
 
-use crate::app::{Bound, keys};
+use crate::app::keys::{self, FooterPlace};
 use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, clip, width};
 
@@ -30,24 +30,75 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     }
     let cost = cost(scene);
     let end = sheet.width().saturating_sub(width(&cost) + 2);
-    draw_keys(&mut sheet.part(x, 0, end.saturating_sub(x), 1), scene);
-    sheet.text(end + 1, 0, &cost, theme.dim());
+    let keys = Keys::of(scene);
+    let (whole, beside) = (sheet.width().saturating_sub(x), end.saturating_sub(x));
+    // Keys that matter now come before what the viewer costs.
+    let (room, between) = match (keys.needed(BETWEEN) <= beside, keys.needed(BETWEEN) <= whole) {
+        (true, _) => (beside, BETWEEN),
+        (_, true) => (whole, BETWEEN),
+        _ => (whole, if keys.needed(1) <= whole { 1 } else { BETWEEN }),
+    };
+    if room == beside {
+        sheet.text(end + 1, 0, &cost, theme.dim());
+    }
+    keys.draw(&mut sheet.part(x, 0, room, 1), scene, between);
 }
 
-fn draw_keys(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
-    let theme = scene.theme;
-    let mut x = 0;
-    let situation = scene.app.situation();
-    let mut shown: Vec<&Bound> = scene.app.keymap().available(&situation).collect();
-    shown.sort_by_key(|bound| bound.binding.place);
-    for bound in shown {
-        let Some((name, word)) = &bound.footer else { continue };
-        let name = if theme.ascii() { keys::ascii(name) } else { name.to_string() };
-        if x + width(&name) + width(word) + 1 > sheet.width() {
-            continue;
+/// Columns between two keys, where there is room.
+const BETWEEN: u16 = 2;
+
+/// Keys that do something now, in the order in which they are drawn.
+struct Keys(Vec<Shown>);
+
+struct Shown {
+    name: String,
+    word: &'static str,
+    place: FooterPlace,
+}
+
+impl Shown {
+    fn width(&self) -> u16 {
+        width(&self.name) + 1 + width(self.word)
+    }
+
+    fn is_elsewhere(&self) -> bool {
+        self.place == FooterPlace::Elsewhere
+    }
+}
+
+impl Keys {
+    fn of(scene: &Scene<'_>) -> Self {
+        let situation = scene.app.situation();
+        let shown = scene.app.keymap().available(&situation).filter_map(|bound| {
+            let (name, word) = bound.footer.as_ref()?;
+            let name = if scene.theme.ascii() { keys::ascii(name) } else { name.to_string() };
+            Some(Shown { name, word, place: bound.binding.place })
+        });
+        let mut shown: Vec<Shown> = shown.collect();
+        shown.sort_by_key(|key| (key.place != FooterPlace::Always, key.is_elsewhere()));
+        Self(shown)
+    }
+
+    /// Columns for those that matter now.
+    fn needed(&self, between: u16) -> u16 {
+        let now = self.0.iter().filter(|key| !key.is_elsewhere());
+        now.map(|key| key.width() + between).sum::<u16>().saturating_sub(between)
+    }
+
+    fn draw(&self, sheet: &mut Sheet<'_>, scene: &Scene<'_>, between: u16) {
+        let mut by_place: Vec<(usize, &Shown)> = self.0.iter().enumerate().collect();
+        by_place.sort_by_key(|(_, key)| key.place);
+        let mut room = sheet.width() + between;
+        let mut fits = vec![false; self.0.len()];
+        for (at, key) in by_place {
+            fits[at] = key.width() + between <= room;
+            room -= if fits[at] { key.width() + between } else { 0 };
         }
-        x = sheet.text(x, 0, &name, theme.accent());
-        x = sheet.text(x + 1, 0, word, theme.dim()) + 2;
+        let mut x = 0;
+        for (key, _) in self.0.iter().zip(fits).filter(|(_, fits)| *fits) {
+            x = sheet.text(x, 0, &key.name, scene.theme.accent());
+            x = sheet.text(x + 1, 0, key.word, scene.theme.dim()) + between;
+        }
     }
 }
 
