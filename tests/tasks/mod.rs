@@ -9,5 +9,6 @@ mod numbers;
 mod person;
 mod python;
 mod replaying;
+mod slowest;
 mod training;
 mod watching;

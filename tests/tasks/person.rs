@@ -8,6 +8,7 @@ use crate::terminal::Terminal;
 use super::training;
 
 pub const LEFT: &str = "\u{1b}[D";
+pub const RIGHT: &str = "\u{1b}[C";
 const ENTER: &str = "\r";
 const ESC: &str = "\u{1b}";
 const PAGE_DOWN: &str = "\u{1b}[6~";

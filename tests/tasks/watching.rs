@@ -23,7 +23,7 @@ fn reading_the_percentiles_of_a_range_of_steps() {
     person.sees("step 60");
     person.presses("Space freeze", " ");
     person.presses("←→ step", LEFT);
-    person.looks_up("start a range at the selected step, or clear it", "v");
+    person.presses("v range", "v");
     for _ in 0..9 {
         person.presses("←→ step", LEFT);
     }
