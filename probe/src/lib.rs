@@ -49,6 +49,7 @@ pub mod phase;
 mod prune;
 mod publisher;
 mod ring;
+mod rivals;
 mod sensing;
 mod session;
 mod settings;

@@ -10,6 +10,7 @@ use rustix::time::ClockId;
 use crate::clock;
 use crate::names::{NameRef, intern};
 use crate::publisher::Publisher;
+use crate::rivals::RivalWatch;
 use crate::track::{self, Track};
 
 /// Every signal is written again this often, changed or not, so that a piece of a recording has them all.
@@ -58,6 +59,7 @@ struct Sampler {
     is_energy: Vec<bool>,
     repeated: Instant,
     segments: usize,
+    rivals: RivalWatch,
     _track: Track,
 }
 
@@ -73,6 +75,7 @@ impl Sampler {
             is_energy: set.signals().iter().chain([&own]).map(is_energy).collect(),
             repeated: Instant::now(),
             segments: 0,
+            rivals: RivalWatch::new(&set),
             _track: Track::open(publisher, "sensors", TrackRole::Sensors),
             set,
         }
@@ -85,10 +88,15 @@ impl Sampler {
             (self.segments, self.repeated) = (segments, Instant::now());
         }
         let (last, unchanged_ns, is_energy) = (&mut self.last, &mut self.unchanged_ns, &self.is_energy);
+        let rivals = &mut self.rivals;
         self.set.read(&mut |reading| {
+            rivals.note(&reading);
             write_before(last, unchanged_ns, is_energy, &reading);
             write_change(last, &reading);
         });
+        if let Some((text, cores)) = rivals.look() {
+            track::mark(intern(NameKind::Text, &text), Some(cores));
+        }
         let own = last.len() - 1;
         if let Some(value) = thread_cpu_ns() {
             let signal = gnntop_sensors::SignalIndex(own as u32);

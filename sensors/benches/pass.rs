@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use gnntop_sensors::{SensorOptions, SensorSet};
+use gnntop_sensors::{Rivals, SensorOptions, SensorSet};
 
 /// The CPU time this thread has used.
 fn thread_cpu_time() -> Duration {
@@ -47,5 +47,16 @@ fn open(criterion: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, pass, open);
+/// A look through all processes, made every 10 s at most and only while others take the processor.
+fn rivals(criterion: &mut Criterion) {
+    let mut rivals = Rivals::new(&SensorOptions::default());
+    let listed = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes =
+        listed.filter(|entry| entry.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok())).count();
+    criterion.bench_function(&format!("look through {processes} processes"), |bencher| {
+        bencher.iter_custom(|iterations| cpu_time_of(iterations, || drop(black_box(rivals.look()))));
+    });
+}
+
+criterion_group!(benches, pass, open, rivals);
 criterion_main!(benches);

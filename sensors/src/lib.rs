@@ -2,7 +2,7 @@
 //!
 //! [`SensorSet::open`] opens every sensor the system may have, [`SensorSet::read`] takes one sample of all of them.
 //! The crate starts no thread and prints nothing: the run itself, or a viewer, calls `read` some ten times a second.
-//! [`MachineInfo`] describes the machine for headers, [`diagnose()`] says what can be read, what cannot, and what
+//! [`Rivals`] says which other process takes the processor. [`MachineInfo`] describes the machine for headers, [`diagnose()`] says what can be read, what cannot, and what
 //! would open it.
 //!
 //! ```
@@ -95,6 +95,7 @@ mod options;
 // Also built for tests, so that it is tried on Linux too.
 #[cfg(any(test, not(target_os = "linux")))]
 mod portable;
+mod rivals;
 mod sensor;
 mod set;
 mod signal;
@@ -106,6 +107,7 @@ pub use gpu_info::GpuInfo;
 pub use limits::ProcessLimits;
 pub use machine_info::MachineInfo;
 pub use options::{POWERCAP_ROOT, SensorOptions, look_for_powercap_in};
+pub use rivals::{Rival, Rivals};
 pub use sensor::{Registry, Sensor};
 pub use set::SensorSet;
 pub use signal::{Reading, SignalIndex, SignalInfo};

@@ -21,6 +21,8 @@ use super::tracks::{Track, Tracks};
 
 /// Stacks are kept for a part of the marks.
 const STACKS_SHARE: usize = 8;
+/// The same for instants at which other processes took the processor.
+const RIVALS_SHARE: usize = 8;
 /// A device's steps are kept for a part of the host's.
 const DEVICE_SHARE: usize = 4;
 /// An open span is shown for this long after the publisher last said that it is open.
@@ -41,6 +43,7 @@ pub struct Store {
     pub(super) meters: Meters,
     pub(super) counters: Counters,
     pub(super) marks: Marks,
+    pub(super) rivals: Marks,
     pub(super) stacks: Stacks,
     pub(super) memory: Memory,
     pub(super) losses: Losses,
@@ -77,6 +80,7 @@ impl Store {
             meters: Meters::default(),
             counters: Counters::new(limits.counters, limits.series_points),
             marks: Marks::new(limits.marks),
+            rivals: Marks::new(limits.marks / RIVALS_SHARE),
             stacks: Stacks::new(limits.marks / STACKS_SHARE),
             memory: Memory::new(limits.allocations, limits.series_points),
             losses: Losses::default(),
@@ -201,6 +205,12 @@ impl Store {
     /// Named instants.
     pub fn marks(&self) -> &Marks {
         &self.marks
+    }
+
+    /// Which other processes took the processor, and how many cores: instants on the track of the sensors, which are none of
+    /// the program's own marks.
+    pub fn rivals(&self) -> &Marks {
+        &self.rivals
     }
 
     /// Stacks that were taken while a phase took too long, the newest ones.

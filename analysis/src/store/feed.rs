@@ -36,6 +36,8 @@ struct BlockState {
     is_ahead: bool,
     /// Its marks are the frames of stacks.
     is_of_stacks: bool,
+    /// Its marks say which other process takes the processor.
+    is_of_sensors: bool,
     open: Option<Open>,
     last_ns: u64,
     /// When the first span or step of the block began, which is before its first event.
@@ -162,6 +164,7 @@ impl Store {
             lane_capacity,
             is_ahead: track.role == TrackRole::Loader,
             is_of_stacks: track.role == TrackRole::Other && track.text.starts_with(stacks::TRACK),
+            is_of_sensors: track.role == TrackRole::Sensors,
             open: track.open.take(),
             last_ns: track.last_ns.unwrap_or(0),
             begin_ns: u64::MAX,
@@ -310,6 +313,10 @@ impl Store {
             }
             Event::Mark(Mark { name, t_ns, value }) if state.is_of_stacks => {
                 self.stacks.push(name, t_ns, value.unwrap_or(f64::NAN))
+            }
+            Event::Mark(Mark { name, t_ns, value }) if state.is_of_sensors => {
+                self.rivals.push(Instant { track, name, t_ns, value });
+                true
             }
             Event::Mark(Mark { name, t_ns, value }) => {
                 self.marks.push(Instant { track, name, t_ns, value });

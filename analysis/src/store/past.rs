@@ -5,7 +5,7 @@
 
 use gnntop_history::Waiting;
 use gnntop_wire::past::{Durations, Past, Series, Slice, SlowStep, StepFigures, TrackEnd, Unfinished, Whole};
-use gnntop_wire::{NameId, SignalKind};
+use gnntop_wire::{NameId, SignalKind, TrackRole};
 
 use super::contents::Store;
 use super::feed::assign_slot;
@@ -120,7 +120,9 @@ impl Store {
         }
         self.push_energy(slice);
         for (track, mark) in &slice.marks {
-            self.marks.push(Instant { track: *track, name: mark.name, t_ns: mark.t_ns, value: mark.value });
+            let is_of_sensors = self.track(*track).is_some_and(|track| track.role == TrackRole::Sensors);
+            let kept = if is_of_sensors { &mut self.rivals } else { &mut self.marks };
+            kept.push(Instant { track: *track, name: mark.name, t_ns: mark.t_ns, value: mark.value });
         }
     }
 

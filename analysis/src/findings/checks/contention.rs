@@ -4,6 +4,7 @@
 //! Where the system counts how long the thread waited, that is what it costs; else how often the CPU was taken from it
 //! tells, together with the pressure on the machine.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::check::{Check, too_few_steps};
@@ -34,6 +35,8 @@ const OWN: f64 = 0.8;
 const ENOUGH: usize = 10;
 /// The CPU is taken so many times less often from a step that counts as hardly disturbed than from most.
 const FAR_LESS: f64 = 4.0;
+/// Other processes that are named.
+const RIVALS_NAMED: usize = 3;
 
 /// The check.
 pub(super) struct Contention;
@@ -173,10 +176,32 @@ fn who_has_it(evidence: &Evidence<'_>, span: &Range<u64>, finding: Finding) -> F
     let finding =
         finding.because(format!("this process uses {own:.2} of {all:.2} busy cores, other programs {others:.2}"));
     if own > OWN * all {
-        finding.advise("use fewer threads: they compete for the cores")
-    } else {
-        finding.advise("see what else runs on the machine (top), or pin the training to cores of its own")
+        return finding.advise("use fewer threads: they compete for the cores");
     }
+    match rivals(evidence, span) {
+        Some(rivals) => {
+            finding.because(rivals).advise("end or move the other process, or pin the training to cores of its own")
+        }
+        None => finding.advise("see what else runs on the machine (top), or pin the training to cores of its own"),
+    }
+}
+
+/// Which other processes took most of the processor, by name: `other process: make (pid 7), 1.40 cores`. Looked up only now and
+/// then while others take much; `None` where nothing was seen.
+fn rivals(evidence: &Evidence<'_>, span: &Range<u64>) -> Option<String> {
+    let mut by_text: BTreeMap<&str, (f64, u32)> = BTreeMap::new();
+    for seen in evidence.store.rivals().within(span.clone()) {
+        if let Some(cores) = seen.value.filter(|cores| *cores > 0.0 && cores.is_finite()) {
+            let (sum, times) = by_text.entry(evidence.store.name(seen.name)).or_default();
+            (*sum, *times) = (*sum + cores, *times + 1);
+        }
+    }
+    let mut most: Vec<(&str, f64, f64)> =
+        by_text.into_iter().map(|(text, (sum, times))| (text, sum, sum / f64::from(times))).collect();
+    most.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let named = most.iter().take(RIVALS_NAMED).map(|(text, _, cores)| format!("{text}, {cores:.2} cores"));
+    let named: Vec<String> = named.collect();
+    (!named.is_empty()).then(|| named.join("; "))
 }
 
 /// The steps that others hardly disturb, to which all are compared.

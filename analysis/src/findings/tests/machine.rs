@@ -1,6 +1,6 @@
 //! What the machine tells: faults, switches, signals, losses.
 
-use gnntop_wire::{Event, PhaseMemory, SignalKind, TrackRole, Unit};
+use gnntop_wire::{Definition, Event, Item, NameId, PhaseMemory, SignalKind, TrackId, TrackRole, Unit};
 
 use super::*;
 use gnntop_fixtures::SECOND;
@@ -48,6 +48,38 @@ fn contention_needs_pressure_and_a_cpu_that_was_taken() {
     assert_eq!(all(&run(300, taken, &calm)).found, []);
     let steal = [counted("machine.cpu.steal", Unit::Nanoseconds, |t| t * 2e8)];
     assert_says(&only(&run(300, |_| MadeUpStep::default(), &steal)), Kind::Contention, &["the host takes 20 %"]);
+}
+
+#[test]
+fn who_has_the_processor_is_named() {
+    let readings = [
+        counted("machine.pressure.cpu.some", Unit::Nanoseconds, |t| t * 6e8),
+        counted("process.main_thread.cpu_wait", Unit::Nanoseconds, |t| t * 2e8),
+        counted("process.cpu_time", Unit::Nanoseconds, |t| t * 1e9),
+        counted("machine.cpu.busy", Unit::Nanoseconds, |t| t * 3e9),
+    ];
+    let unnamed = run(300, |_| MadeUpStep::default(), &readings);
+    assert_says(&only(&unnamed), Kind::Contention, &["other programs 2.00", "see what else runs on the machine (top)"]);
+    let mut store = unnamed.clone();
+    let mut stream = StreamBuilder::new("x");
+    let sensors = TrackId(77);
+    stream.define(Definition::Track { id: sensors, role: TrackRole::Sensors, thread_id: 0, text: "sensors".into() });
+    let mut mark = |id, text: &str, t_ns, cores| {
+        stream.define(Definition::Name { id: NameId(id), kind: NameKind::Text, text: text.to_owned() });
+        stream.event(sensors, Event::Mark(Mark { name: NameId(id), t_ns, value: Some(cores) }));
+    };
+    let middle_ns = store.now_ns() - store.elapsed_ns() / 2;
+    mark(900, "other process: backup (pid 5)", middle_ns, 0.3);
+    mark(901, "other processes: cc1plus", middle_ns + MS, 1.4);
+    mark(901, "other processes: cc1plus", middle_ns + 2 * MS, 1.6);
+    each_item(&stream.bytes(), |item| {
+        if !matches!(item, Item::Segment(_)) {
+            store.apply(item)
+        }
+    });
+    let named = "other processes: cc1plus, 1.50 cores; other process: backup (pid 5), 0.30 cores";
+    assert_says(&only(&store), Kind::Contention, &[named, "end or move the other process"]);
+    assert_eq!((store.marks().iter().len(), store.rivals().iter().len()), (0, 3), "they are no marks of the program");
 }
 
 #[test]

@@ -1,0 +1,185 @@
+//! Which other process takes the processor from this one, as marks on the track of the sensors: looked for only while others
+//! take much of it, and so seldom that it costs next to nothing.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use gnntop_sensors::{Reading, Rival, Rivals, SensorSet, SignalIndex};
+
+/// How these marks begin; the value is the number of cores.
+const ONE: &str = "other process: ";
+const SEVERAL: &str = "other processes: ";
+/// Others take much of the processor from so many cores on...
+const MUCH: f64 = 0.5;
+/// ...for so long.
+const LASTING: Duration = Duration::from_secs(3);
+/// What takes less than this is not worth a name.
+const LEAST: f64 = 0.25;
+/// Time between two times that the totals are compared.
+const COMPARE_INTERVAL: Duration = Duration::from_secs(1);
+/// Time from the first look at all processes to the second, and from then on.
+const FIRST_INTERVAL: Duration = Duration::from_secs(2);
+const LOOK_INTERVAL: Duration = Duration::from_secs(10);
+/// A look may take this part of the time until the next one: on a machine of thousands of processes they are rarer.
+const COST: u32 = 1000;
+/// The same again is said this often.
+const REPEAT_INTERVAL: Duration = Duration::from_secs(60);
+/// Texts of this kind; names are kept for ever, and the program needs room for its own.
+const MAX_TEXTS: usize = 256;
+
+/// Watches what others take of the processor.
+pub(crate) struct RivalWatch {
+    rivals: Rivals,
+    totals: Totals,
+    compared: Option<(Instant, Totals)>,
+    /// Since when others take much.
+    much_since: Option<Instant>,
+    next_look: Instant,
+    has_looked: bool,
+    said: Option<(Instant, String)>,
+    texts: HashSet<String>,
+}
+
+/// CPU time by its signals: of the machine, and of this process with all its threads.
+#[derive(Clone, Copy)]
+struct Totals {
+    signals: [Option<SignalIndex>; 2],
+    ns: [i64; 2],
+}
+
+impl RivalWatch {
+    pub(crate) fn new(set: &SensorSet) -> Self {
+        let signals = ["machine.cpu.busy", "process.cpu_time"].map(|name| set.find(name));
+        Self {
+            rivals: Rivals::new(set.options()),
+            totals: Totals { signals, ns: [0; 2] },
+            compared: None,
+            much_since: None,
+            next_look: Instant::now(),
+            has_looked: false,
+            said: None,
+            texts: HashSet::new(),
+        }
+    }
+
+    /// Takes notice of a reading.
+    pub(crate) fn note(&mut self, reading: &Reading) {
+        if let Reading::Value { signal, value, .. } = reading
+            && let Some(at) = self.totals.signals.iter().position(|one| *one == Some(*signal))
+        {
+            self.totals.ns[at] = *value;
+        }
+    }
+
+    /// Looks who takes the processor, where it is time for that. Gives the text of a mark, and the cores.
+    pub(crate) fn look(&mut self) -> Option<(String, f64)> {
+        let now = Instant::now();
+        self.compare(now);
+        let is_due = self.much_since.is_some_and(|since| now.duration_since(since) >= LASTING) && now >= self.next_look;
+        if !is_due {
+            return None;
+        }
+        let rival = self.rivals.look();
+        let pause = if self.has_looked { LOOK_INTERVAL } else { FIRST_INTERVAL };
+        self.next_look = now + pause.max(now.elapsed() * COST);
+        self.has_looked = true;
+        let rival = rival.filter(|rival| rival.cores >= LEAST)?;
+        let text = self.text(&rival);
+        let is_said = |(at, said): &(Instant, String)| *said == text && now.duration_since(*at) < REPEAT_INTERVAL;
+        if self.said.as_ref().is_some_and(is_said) {
+            return None;
+        }
+        self.said = Some((now, text.clone()));
+        Some((text, rival.cores))
+    }
+
+    /// Notices when others begin to take much of the processor, and when they no longer do.
+    fn compare(&mut self, now: Instant) {
+        let Some((at, before)) = self.compared else {
+            self.compared = Some((now, self.totals));
+            return;
+        };
+        let passed = now.duration_since(at);
+        if passed < COMPARE_INTERVAL {
+            return;
+        }
+        self.compared = Some((now, self.totals));
+        if self.totals.others_since(&before) >= MUCH * passed.as_nanos() as f64 {
+            self.much_since.get_or_insert(now);
+        } else {
+            (self.much_since, self.has_looked, self.said) = (None, false, None);
+            self.rivals.forget();
+        }
+    }
+
+    fn text(&mut self, rival: &Rival) -> String {
+        let Rival { command, processes, pid, .. } = rival;
+        let text = match processes {
+            1 => format!("{ONE}{command} (pid {pid})"),
+            _ => format!("{SEVERAL}{command}"),
+        };
+        if self.texts.len() < MAX_TEXTS || self.texts.contains(&text) {
+            self.texts.insert(text.clone());
+            text
+        } else {
+            format!("{SEVERAL}many")
+        }
+    }
+}
+
+impl Totals {
+    /// Nanoseconds of CPU that others took; none where that is not measured.
+    fn others_since(&self, before: &Self) -> f64 {
+        if self.signals.contains(&None) {
+            return 0.0;
+        }
+        let [all, own] = [0, 1].map(|at| self.ns[at].saturating_sub(before.ns[at]));
+        all.saturating_sub(own) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gnntop_sensors::SensorOptions;
+
+    fn watch() -> RivalWatch {
+        RivalWatch::new(&SensorSet::open(&SensorOptions { gpu: false, ..SensorOptions::default() }))
+    }
+
+    fn rival(command: &str, processes: usize, pid: u32) -> Rival {
+        Rival { command: command.to_owned(), processes, pid, cores: 1.0 }
+    }
+
+    #[test]
+    fn others_count_and_this_process_does_not() {
+        let mut watch = watch();
+        if watch.totals.signals.contains(&None) {
+            println!("skipped: this system does not count what the machine takes");
+            return;
+        }
+        let start = Instant::now();
+        let after = |ms| start + Duration::from_millis(ms);
+        let mut take = |at, all_ms: i64, own_ms: i64| {
+            watch.totals.ns = [all_ms * 1_000_000, own_ms * 1_000_000];
+            watch.compare(at);
+            watch.much_since
+        };
+        assert_eq!(take(after(0), 50_000, 40_000), None);
+        assert_eq!(take(after(1000), 54_000, 44_000), None, "all four cores are this process's");
+        assert_eq!(take(after(1500), 60_000, 44_000), None, "too early to compare");
+        assert_eq!(take(after(2000), 60_000, 46_000), Some(after(2000)));
+        assert_eq!(take(after(3000), 61_000, 46_000), Some(after(2000)), "it lasts");
+        assert_eq!(take(after(4000), 61_400, 46_000), None, "and is over");
+    }
+
+    #[test]
+    fn texts_are_bounded() {
+        let mut watch = watch();
+        assert_eq!(watch.text(&rival("make", 1, 7)), "other process: make (pid 7)");
+        assert_eq!(watch.text(&rival("cc1plus", 8, 9)), "other processes: cc1plus");
+        let texts: HashSet<String> = (0..2000).map(|pid| watch.text(&rival("x", 1, pid))).collect();
+        assert!(texts.len() < MAX_TEXTS && texts.contains("other processes: many"), "{}", texts.len());
+        assert_eq!(watch.text(&rival("make", 1, 7)), "other process: make (pid 7)", "what was said before stays");
+    }
+}

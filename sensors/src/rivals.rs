@@ -1,0 +1,220 @@
+//! Which other processes take the processor: what each took between two looks through the process file system.
+//!
+//! A look reads a small file of every process, so it is for when something else is known to take the processor, and seldom.
+//! What began and ended between two looks is not seen, nor what another user's processes are where the system hides them.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use gnntop_wire::text::clean;
+
+use crate::clock::monotonic_ns;
+use crate::options::SensorOptions;
+
+/// Processes that are looked at; where there are more, the rest is left out, so that a look stays cheap.
+const MAX_PROCESSES: usize = 4096;
+/// The line of a process takes some 300 bytes.
+const MAX_LINE_BYTES: usize = 1024;
+
+/// Looks for processes that take the processor, other than one process and what it has started.
+#[derive(Debug)]
+pub struct Rivals {
+    root: u32,
+    proc_root: PathBuf,
+    ns_per_tick: u64,
+    before: Option<Look>,
+}
+
+/// The other processes of one command that took the processor most.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rival {
+    /// What the command is called: at most 15 characters.
+    pub command: String,
+    /// How many processes of it took some of the processor.
+    pub processes: usize,
+    /// The one of them that took most.
+    pub pid: u32,
+    /// How many cores they took together.
+    pub cores: f64,
+}
+
+/// What every process had taken at some time.
+#[derive(Debug)]
+struct Look {
+    t_ns: u64,
+    processes: HashMap<u32, Process>,
+}
+
+#[derive(Debug)]
+struct Process {
+    command: String,
+    parent: u32,
+    start_ticks: u64,
+    cpu_ticks: u64,
+}
+
+impl Rivals {
+    /// Looks for others than the process of `options`.
+    pub fn new(options: &SensorOptions) -> Self {
+        let ns_per_tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+        Self { root: options.pid, proc_root: options.proc_root.clone(), ns_per_tick, before: None }
+    }
+
+    /// Who took the processor most since the look before; `None` at the first look, and where nobody is seen.
+    pub fn look(&mut self) -> Option<Rival> {
+        let now = Look { t_ns: monotonic_ns(), processes: processes(&self.proc_root) };
+        let before = self.before.replace(now)?;
+        self.before.as_ref()?.most_since(&before, self.root, self.ns_per_tick)
+    }
+
+    /// Has the next look be the first of a new pair.
+    pub fn forget(&mut self) {
+        self.before = None;
+    }
+}
+
+impl Look {
+    fn most_since(&self, before: &Self, root: u32, ns_per_tick: u64) -> Option<Rival> {
+        let own = self.below(root);
+        let newest_then = before.processes.values().map(|process| process.start_ticks).max().unwrap_or(0);
+        let mut by_command: HashMap<&str, (u64, usize, (u64, u32))> = HashMap::new();
+        for (pid, process) in self.processes.iter().filter(|(pid, _)| !own.contains(pid)) {
+            let earlier = before.processes.get(pid).filter(|earlier| earlier.start_ticks == process.start_ticks);
+            let ticks = process.cpu_ticks.saturating_sub(earlier.map_or(0, |earlier| earlier.cpu_ticks));
+            // One that is new took all of it since, unless it was not seen for another reason.
+            if ticks > 0 && (earlier.is_some() || process.start_ticks >= newest_then) {
+                let all = by_command.entry(&process.command).or_default();
+                *all = (all.0.saturating_add(ticks), all.1 + 1, all.2.max((ticks, *pid)));
+            }
+        }
+        let (command, (ticks, processes, (_, pid))) = by_command.into_iter().max_by_key(|(_, (ticks, ..))| *ticks)?;
+        let passed_ns = self.t_ns.saturating_sub(before.t_ns).max(1);
+        let cores = ticks.saturating_mul(ns_per_tick) as f64 / passed_ns as f64;
+        Some(Rival { command: command.to_owned(), processes, pid, cores })
+    }
+
+    /// A process and all that it and its children have started.
+    fn below(&self, root: u32) -> HashSet<u32> {
+        let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+        for (pid, process) in &self.processes {
+            children.entry(process.parent).or_default().push(*pid);
+        }
+        let (mut found, mut waiting) = (HashSet::from([root]), vec![root]);
+        while let Some(pid) = waiting.pop() {
+            waiting.extend(children.get(&pid).into_iter().flatten().copied().filter(|child| found.insert(*child)));
+        }
+        found
+    }
+}
+
+fn processes(proc_root: &Path) -> HashMap<u32, Process> {
+    let entries = fs::read_dir(proc_root).into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()).take(MAX_PROCESSES);
+    pids.filter_map(|pid| Some((pid, Process::read(&proc_root.join(pid.to_string()).join("stat"))?))).collect()
+}
+
+impl Process {
+    fn read(path: &Path) -> Option<Self> {
+        let mut line = [0; MAX_LINE_BYTES];
+        let length = File::open(path).ok()?.read(&mut line).ok()?;
+        Self::parse(&line[..length])
+    }
+
+    /// Reads a line of `/proc/PID/stat`.
+    fn parse(line: &[u8]) -> Option<Self> {
+        // The name stands in brackets, and may itself hold spaces and brackets.
+        let (open, close) = (line.iter().position(|byte| *byte == b'(')?, line.iter().rposition(|byte| *byte == b')')?);
+        let command = clean(line.get(open + 1..close)?);
+        let rest = std::str::from_utf8(&line[close + 1..]).ok()?;
+        let mut fields = rest.split_ascii_whitespace().skip(1);
+        let parent = fields.next()?.parse().ok()?;
+        // Fields 14 and 15 of the line are the time in the program and in the kernel; 22 is the start.
+        let [user, system] = [fields.nth(9)?, fields.next()?].map(|ticks| ticks.parse::<u64>().ok());
+        let start_ticks = fields.nth(6)?.parse().ok()?;
+        Some(Self { command, parent, start_ticks, cpu_ticks: user?.saturating_add(system?) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process of this command: by its parent, when it was started, and what it has taken.
+    fn process(command: &str, parent: u32, start_ticks: u64, cpu_ticks: u64) -> Process {
+        Process { command: command.to_owned(), parent, start_ticks, cpu_ticks }
+    }
+
+    fn look<const N: usize>(t_s: u64, processes: [(u32, Process); N]) -> Look {
+        Look { t_ns: t_s * 1_000_000_000, processes: HashMap::from(processes) }
+    }
+
+    /// With ticks of 10 ms.
+    fn most(before: &Look, now: &Look) -> Option<Rival> {
+        now.most_since(before, 10, 10_000_000)
+    }
+
+    #[test]
+    fn the_command_that_took_most_is_named_with_its_largest_process() {
+        let before = look(0, [(10, process("python", 1, 5, 0)), (20, process("cc1plus", 1, 6, 500))]);
+        let now = look(
+            10,
+            [
+                (10, process("python", 1, 5, 9000)),
+                (11, process("pt_data_worker", 10, 50, 9000)),
+                (12, process("worker's child", 11, 51, 9000)),
+                (20, process("cc1plus", 1, 6, 900)),
+                (21, process("cc1plus", 1, 60, 700)),
+                (22, process("bash", 1, 6, 1000)),
+                (30, process("rustc", 1, 60, 1000)),
+            ],
+        );
+        let rival = most(&before, &now).unwrap();
+        assert_eq!((rival.command.as_str(), rival.processes, rival.pid), ("cc1plus", 2, 21));
+        assert!((rival.cores - 1.1).abs() < 1e-9, "11 s of CPU in 10 s: {rival:?}");
+    }
+
+    #[test]
+    fn a_process_with_the_number_of_an_earlier_one_is_another() {
+        let before = look(0, [(20, process("make", 1, 6, 100_000)), (1, process("init", 0, 0, 0))]);
+        let now = look(10, [(20, process("stress", 1, 900, 1500)), (1, process("init", 0, 0, 0))]);
+        assert_eq!(most(&before, &now).map(|rival| (rival.command, rival.cores)), Some(("stress".to_owned(), 1.5)));
+        assert_eq!(most(&now, &look(20, [(20, process("stress", 1, 900, 1500))])), None, "it took nothing since");
+        assert_eq!(most(&before, &look(10, [(99, process("hidden before", 1, 3, 7000))])), None);
+    }
+
+    #[test]
+    fn a_line_of_any_name_is_read() {
+        let line = |name: &str| {
+            format!("4711 ({name}) R 17 1 1 0 -1 4194304 100 0 0 0 1234 66 0 0 20 0 8 0 5555 1000000 300 18446 1 1\n")
+        };
+        let process = Process::parse(line("cc1 (x) y").as_bytes()).unwrap();
+        assert_eq!((process.command.as_str(), process.parent), ("cc1 (x) y", 17));
+        assert_eq!((process.cpu_ticks, process.start_ticks), (1300, 5555));
+        assert_eq!(Process::parse(line("\u{1b}[2J").as_bytes()).unwrap().command, "\u{fffd}[2J");
+        for broken in
+            ["", "1 (x", "1 (x) R", "1 (x) R 1 2 3", ") (", "4711 (x) R a b c d e f g h i j k l m n o p q r s t"]
+        {
+            assert!(Process::parse(broken.as_bytes()).is_none(), "{broken}");
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_process_of_the_system_that_works_is_seen() {
+        // Of another root than this test's own, so that its child is a rival.
+        let options = SensorOptions { pid: u32::MAX, ..SensorOptions::default() };
+        let mut busy = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        let mut rivals = Rivals::new(&options);
+        assert_eq!(rivals.look(), None, "there is nothing to compare with");
+        let worked = |pid: u32| processes(&options.proc_root).get(&pid).map_or(0, |process| process.cpu_ticks);
+        while worked(busy.id()) < 5 {
+            std::thread::yield_now();
+        }
+        let rival = rivals.look();
+        busy.kill().unwrap();
+        busy.wait().unwrap();
+        assert!(rival.is_some_and(|rival| rival.cores > 0.0 && rival.processes > 0));
+    }
+}
