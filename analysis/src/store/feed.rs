@@ -10,8 +10,7 @@ use gnntop_wire::{
 };
 
 use super::contents::Store;
-use super::ids::names::{Names, Route};
-use super::ids::phases::{PhaseSlot, Phases};
+use super::ids::names::{Route, assign_slot};
 use super::instants::Instant;
 use super::signals::series::Series;
 use super::signals::signal::Signal;
@@ -136,7 +135,7 @@ impl Store {
         let horizon_ns = self.horizon_ns();
         let mut block = Block { store: self, state, track: info.track, horizon_ns };
         events.hand_to(&mut block);
-        let state = block.state;
+        let Block { state, .. } = block;
         self.losses.broken_blocks += u64::from(!events.is_exhausted());
         self.end_block(info, state);
     }
@@ -340,29 +339,15 @@ struct Block<'a> {
     horizon_ns: u64,
 }
 
-impl Block<'_> {
-    /// Notes when an event was.
-    #[inline]
-    fn see(&mut self, t_ns: u64) {
-        self.state.backward_times += u64::from(t_ns < self.state.last_ns);
-        self.state.last_ns = t_ns;
-        if t_ns <= self.horizon_ns {
-            self.store.now_ns = self.store.now_ns.max(t_ns);
-        } else {
-            self.store.losses.implausible_times += 1;
-        }
-    }
-}
-
 impl EventSink for Block<'_> {
     #[inline]
     fn span(&mut self, span: &Span) {
-        self.see(span.end_ns);
+        self.state.see(self.store, span.end_ns, self.horizon_ns);
         self.store.add_span(&mut self.state, span);
     }
 
     fn other(&mut self, event: &Event) {
-        self.see(event.t_ns());
+        self.state.see(self.store, event.t_ns(), self.horizon_ns);
         match event {
             Event::Step(step) => self.store.add_step(&mut self.state, step),
             Event::DeviceSpan(span) => self.store.add_device_span(&mut self.state, self.track, span),
@@ -390,6 +375,15 @@ impl Sink for Store {
 }
 
 impl BlockState {
+    /// Notes when an event was.
+    #[inline]
+    fn see(&mut self, store: &mut Store, t_ns: u64, horizon_ns: u64) {
+        self.backward_times += u64::from(t_ns < self.last_ns);
+        self.last_ns = t_ns;
+        store.losses.implausible_times += u64::from(t_ns > horizon_ns);
+        store.now_ns = if t_ns <= horizon_ns { store.now_ns.max(t_ns) } else { store.now_ns };
+    }
+
     /// Notes that a span or step has ended: what was open is closed if it was this one or lay inside it.
     #[inline]
     fn close_open(&mut self, start_ns: u64, end_ns: u64) {
@@ -397,14 +391,4 @@ impl BlockState {
             self.open = None;
         }
     }
-}
-
-/// Gives a name its phase.
-#[cold]
-pub(super) fn assign_slot(names: &mut Names, phases: &mut Phases, name: NameId) -> PhaseSlot {
-    let slot = phases.slot(names.text(name).unwrap_or_default());
-    if let Some(route) = names.route_mut(name) {
-        route.slot = Some(slot);
-    }
-    slot
 }

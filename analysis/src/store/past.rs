@@ -8,7 +8,7 @@ use gnntop_wire::past::{Durations, Past, Series, Slice, SlowStep, StepFigures, T
 use gnntop_wire::{NameId, SignalKind, TrackRole};
 
 use super::contents::Store;
-use super::feed::assign_slot;
+use super::ids::names::assign_slot;
 use super::ids::phases::MAX_PHASES;
 use super::instants::Instant;
 use super::steps::reduced::{Known, StepGroup};

@@ -2,7 +2,7 @@
 
 use gnntop_wire::{NameId, NameKind};
 
-use super::phases::PhaseSlot;
+use super::phases::{PhaseSlot, Phases};
 
 /// Bytes of text that names may take together.
 const MAX_TEXT_BYTES: usize = 16 << 20;
@@ -81,4 +81,14 @@ impl Names {
         let index = self.reserve(id)?;
         self.routes.get_mut(index)
     }
+}
+
+/// Gives a name its phase.
+#[cold]
+pub(in crate::store) fn assign_slot(names: &mut Names, phases: &mut Phases, name: NameId) -> PhaseSlot {
+    let slot = phases.slot(names.text(name).unwrap_or_default());
+    if let Some(route) = names.route_mut(name) {
+        route.slot = Some(slot);
+    }
+    slot
 }
