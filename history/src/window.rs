@@ -123,13 +123,15 @@ impl Part {
                     self.add(*slice);
                 }
             }
-            Past::Slow(mut slow) if self.window_ns.contains(&slow.figures.step.end_ns) => {
-                if self.slow.len() < MOST_SLOW {
-                    slow.spans.truncate(MOST_SPANS);
-                    self.slow.push(*slow);
-                }
-            }
+            Past::Slow(slow) if self.slow.len() < MOST_SLOW => self.add_slow(*slow),
             _ => (),
+        }
+    }
+
+    fn add_slow(&mut self, mut slow: SlowStep) {
+        if self.window_ns.contains(&slow.figures.step.end_ns) {
+            slow.spans.truncate(MOST_SPANS);
+            self.slow.push(slow);
         }
     }
 

@@ -197,10 +197,11 @@ fn series_marks_and_allocations_keep_the_newest() {
     let mut store = Store::with_limits(limits);
     let mut stream = StreamBuilder::new("long");
     let track = stream.track(TrackRole::Sensors, "sensors");
+    let main = stream.track(TrackRole::Training, "main");
     let signal = stream.signal("process.rss", Unit::Bytes, SignalKind::Gauge);
     for n in 0..5000u64 {
         stream.sample(track, signal, n, n as i64);
-        stream.mark(track, "m", n);
+        stream.mark(main, "m", n);
         let (bytes, live_bytes) = (1, n);
         stream.event(track, Event::Allocation(Allocation { phase: NameId::NONE, t_ns: n, bytes, live_bytes }));
     }
