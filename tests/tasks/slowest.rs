@@ -37,8 +37,8 @@ fn finding_the_slowest_step_and_saying_why() {
 fn finding_the_slowest_step_of_a_run_that_goes_on() {
     let mut person = Person::sits_down();
     person.opens("gnntop run -- ./train");
-    // Every fortieth step is slow in backward.
-    person.sees("step 100");
+    // Every fortieth step is slow in backward; an epoch is long enough to be seen.
+    person.sees("epoch 2");
     person.turns_to("2 steps");
     person.presses("Space freeze", " ");
     person.turns_to("3 latency");
