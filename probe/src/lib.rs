@@ -16,8 +16,8 @@
 //!
 //! # What it promises the program
 //! - It never waits: a thread writes into a ring of its own; a full ring drops the newest event and counts it.
-//! - It never grows: a ring is 512 KiB, reserved when its track is opened; the drain thread keeps under 2 MiB, and under 2 more
-//!   once it adds up what it drops.
+//! - It never grows: a ring is 512 KiB, reserved when its track is opened; the drain thread keeps under 2 MiB, and up to 8 more
+//!   in a run of weeks, whose dropped segments it adds up.
 //! - It never fails: where nothing can be published the program is told once, by [`SessionBuilder::on_warning`],
 //!   and goes on.
 //! - It never notices viewers: they follow files that are written whether or not anyone looks.
