@@ -128,8 +128,9 @@ fn remove(sessions: &Sessions, go: &[Idle], stay: &[Idle], dry_run: bool, now: S
 fn advice(ended: &[Idle], now: SystemTime) -> String {
     let oldest = ended.last().map(|session| figures::elapsed_time(age(session, now)));
     let oldest = oldest.map(|age| format!(", the oldest from {age} ago")).unwrap_or_default();
+    let are = if ended.len() == 1 { "is" } else { "are" };
     format!(
-        "give --older TIME or --keep-total SIZE, such as `gnntop clean --older 30d`; there are {}{oldest}",
+        "give --older TIME or --keep-total SIZE, such as `gnntop clean --older 30d`; there {are} {}{oldest}",
         in_all(ended)
     )
 }
