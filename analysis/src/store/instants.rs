@@ -51,8 +51,13 @@ impl Marks {
     pub(super) fn push(&mut self, mark: Instant) {
         if self.kept.len() >= self.capacity {
             self.kept.pop_front();
-            self.discarded += 1;
+            self.leave_out(1);
         }
         self.kept.push_back(mark);
+    }
+
+    /// There were so many more, of which nothing is known.
+    pub(super) fn leave_out(&mut self, marks: u64) {
+        self.discarded = self.discarded.saturating_add(marks);
     }
 }

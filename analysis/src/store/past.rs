@@ -119,6 +119,7 @@ impl Store {
             self.counters.push_past(*name, time.clone(), readings);
         }
         self.push_energy(slice);
+        self.marks.leave_out(slice.marks_left_out);
         for (track, mark) in &slice.marks {
             let is_of_sensors = self.track(*track).is_some_and(|track| track.role == TrackRole::Sensors);
             let kept = if is_of_sensors { &mut self.rivals } else { &mut self.marks };

@@ -151,6 +151,14 @@ fn energy_and_signals_go_on_from_the_past() {
 }
 
 #[test]
+fn marks_that_found_no_room_are_counted() {
+    let slice = Slice { to_ns: 10, marks_left_out: 7, ..Slice::default() };
+    let mut store = Store::new();
+    store.apply(Item::Past(vec![Past::Whole(Box::default()), Past::Slice(Box::new(slice))]));
+    assert_eq!(store.marks().discarded(), 7);
+}
+
+#[test]
 fn a_past_that_comes_after_steps_is_left_out() {
     let mut stream = StreamBuilder::new("late");
     let track = stream.track(gnntop_wire::TrackRole::Training, "main");
