@@ -1,9 +1,9 @@
 //! Dropout without a stored mask: whether a value is dropped follows from a seed and its position alone.
 
 use candle_core::{CpuStorage, CudaStorage, CustomOp1, Layout, Result, Shape, Tensor, WithDType};
-use rayon::prelude::*;
 
 use super::Stored;
+use super::ranges::run_tasks;
 use super::tensors::{check_dtype, number_type, slice, storage_of, tensor_of, with_slice, with_stored};
 use crate::cuda::{self, View, device_of};
 use crate::graph::DropMask;
@@ -56,8 +56,8 @@ struct Dropout {
 impl Dropout {
     fn apply<T: Stored>(&self, from: &[T]) -> Vec<T> {
         let mut out = vec![T::default(); from.len()];
-        let chunks = out.par_chunks_mut(CHUNK).zip(from.par_chunks(CHUNK)).enumerate();
-        chunks.for_each(|(index, (to, from))| {
+        let chunks = out.chunks_mut(CHUNK).zip(from.chunks(CHUNK)).enumerate();
+        run_tasks(chunks, |(index, (to, from))| {
             pulp::Arch::new().dispatch(DropChunk { mask: self.mask, first: index * CHUNK, from, to });
         });
         out

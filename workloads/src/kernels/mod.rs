@@ -41,7 +41,7 @@ pub use matrix::{Matrix, MatrixMut, Right, add_column_sums, multiply, multiply_b
 pub use mean::{gradient_of_mean, mean_of_sources};
 pub use message::{Messages, Rows, edge_rows, extreme_rows, sum_rows};
 pub(crate) use prefetch::prefetch_row;
-pub use ranges::{even_ranges, run_tasks, split_rows};
+pub use ranges::{even_ranges, map_tasks, run_tasks, split_rows};
 pub use sddmm::{Operand, sddmm};
 pub use segment_max::{Segments, segment_max};
 pub use softmax::edge_softmax;

@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::sections::{LANES, SectionLayout, load, store};
 use crate::graph::Adjacency;
 use crate::kernels::Element;
@@ -122,8 +120,8 @@ impl<T: Element> pulp::NullaryFnOnce for GatherRange<'_, T> {
         let outgoing = &self.outgoing;
         for (source, row) in self.range.zip(self.rows.chunks_exact_mut(outgoing.layout.width)) {
             if outgoing.adjacency.is_hub(outgoing.adjacency.outgoing(source).len()) {
-                let columns = row.par_chunks_mut(LANES).enumerate();
-                columns.for_each(|(chunk, part)| outgoing.gather(source, chunk * LANES, part));
+                let columns = row.chunks_mut(LANES).enumerate();
+                run_tasks(columns, |(chunk, part)| outgoing.gather(source, chunk * LANES, part));
             } else {
                 outgoing.gather(source, 0, row);
             }

@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::sections::{LANES, SectionLayout, load, store};
 use crate::graph::Adjacency;
 use crate::kernels::Element;
@@ -88,11 +86,11 @@ impl<T: Element> pulp::NullaryFnOnce for AggregateRange<'_, T> {
 }
 
 fn aggregate_hub<T: Element>(incoming: &Incoming<'_, T>, row: TargetRow<'_, T>) {
-    let values = row.mean.par_chunks_mut(LANES).zip(row.min.par_chunks_mut(LANES));
-    let values = values.zip(row.max.par_chunks_mut(LANES)).zip(row.std.par_chunks_mut(LANES));
-    let edges = row.min_edge.par_chunks_mut(LANES).zip(row.max_edge.par_chunks_mut(LANES));
-    let columns = values.zip(row.centre.par_chunks_mut(LANES)).zip(edges).enumerate();
-    columns.for_each(|(chunk, (((((mean, min), max), std), centre), (min_edge, max_edge)))| {
+    let values = row.mean.chunks_mut(LANES).zip(row.min.chunks_mut(LANES));
+    let values = values.zip(row.max.chunks_mut(LANES)).zip(row.std.chunks_mut(LANES));
+    let edges = row.min_edge.chunks_mut(LANES).zip(row.max_edge.chunks_mut(LANES));
+    let columns = values.zip(row.centre.chunks_mut(LANES)).zip(edges).enumerate();
+    run_tasks(columns, |(chunk, (((((mean, min), max), std), centre), (min_edge, max_edge)))| {
         let part = TargetRow { mean, min, max, std, centre, min_edge, max_edge };
         incoming.aggregate(chunk * LANES, part);
     });

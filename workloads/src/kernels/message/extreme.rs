@@ -2,15 +2,13 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::lanes::{Gathered, PADDING, TakeRows, Target, rows_ahead};
 use super::messages::Messages;
 use super::walk::{Batch, Walk};
 use super::written::{IN_ORDER, Written, pieces};
 use crate::graph::{Adjacency, Direction, EdgeOp, Endpoint, Extreme};
 use crate::kernels::Stored;
-use crate::kernels::ranges::{run_tasks, split_rows};
+use crate::kernels::ranges::{map_tasks, run_tasks, split_rows};
 
 /// Holder of a node without incoming edges.
 pub(in crate::kernels) const NOBODY: u32 = u32::MAX;
@@ -77,21 +75,18 @@ impl<'a, T: Stored> Best<'a, T> {
     /// A node with very many edges: parts of them on all threads, then the extremum of the parts in their order.
     fn take_hub(&mut self, node: usize, edges: Range<usize>) {
         let part = self.walk.adjacency.hub_edges();
-        let parts: Vec<Self> = (0..edges.len().div_ceil(part))
-            .into_par_iter()
-            .map(|index| {
-                let start = edges.start + index * part;
-                let batch = Batch::part(node, start..edges.end.min(start + part));
-                let mut best = Self::new(self.walk, self.messages, self.extreme);
-                best.find(&batch);
-                if best.is_copy() {
-                    best.take_copies(&batch, Target::Part(true), &mut []);
-                } else {
-                    best.take_messages(0..batch.positions.len());
-                }
-                best
-            })
-            .collect();
+        let parts = map_tasks(edges.len().div_ceil(part), |index| {
+            let start = edges.start + index * part;
+            let batch = Batch::part(node, start..edges.end.min(start + part));
+            let mut best = Self::new(self.walk, self.messages, self.extreme);
+            best.find(&batch);
+            if best.is_copy() {
+                best.take_copies(&batch, Target::Part(true), &mut []);
+            } else {
+                best.take_messages(0..batch.positions.len());
+            }
+            best
+        });
         for (index, part) in parts.iter().enumerate() {
             for column in 0..self.messages.columns.total() {
                 if index == 0 || self.extreme.replaces(part.value[column], self.value[column]) {

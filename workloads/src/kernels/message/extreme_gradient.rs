@@ -2,8 +2,6 @@
 
 use std::marker::PhantomData;
 
-use rayon::prelude::*;
-
 use super::extreme::NOBODY;
 use super::messages::{Messages, Rows};
 use crate::graph::{Adjacency, EdgeOp};
@@ -31,7 +29,7 @@ impl<T: Stored> ExtremeGradient<'_, T> {
         let total = self.messages.columns.total();
         let mut sums = vec![T::Wide::default(); self.adjacency.source_nodes() * total];
         let shared = SharedColumns::new(&mut sums, total);
-        (0..total.div_ceil(LANES)).into_par_iter().for_each(|block| {
+        run_tasks(0..total.div_ceil(LANES), |block| {
             let columns = block * LANES..total.min((block + 1) * LANES);
             for row in (0..self.holders.len()).step_by(total) {
                 for column in columns.clone() {

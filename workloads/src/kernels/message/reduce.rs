@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use candle_core::WithDType;
-use rayon::prelude::*;
 
 use super::lanes::{AddRows, Gathered, PADDING, Target, rows_ahead};
 use super::messages::Messages;
@@ -11,7 +10,7 @@ use super::walk::{Batch, Walk};
 use super::written::{IN_ORDER, Written, pieces};
 use crate::graph::{Adjacency, Direction, EdgeOp, Endpoint};
 use crate::kernels::Stored;
-use crate::kernels::ranges::{run_tasks, split_rows};
+use crate::kernels::ranges::{map_tasks, run_tasks, split_rows};
 
 /// Adds up the messages of every node: `out`, `[nodes, heads * width]`, of the targets or of the sources. Where `mean`,
 /// each sum is divided by the number of messages. The order of summation is that of the edges, except that a hub's
@@ -72,21 +71,18 @@ impl<'a, T: Stored> Sums<'a, T> {
     /// A node with very many edges: parts of them on all threads, then the sum of the parts.
     fn add_hub(&self, node: usize, edges: Range<usize>, out: &mut [T]) {
         let part = self.walk.adjacency.hub_edges();
-        let parts: Vec<Vec<T::Wide>> = (0..edges.len().div_ceil(part))
-            .into_par_iter()
-            .map(|index| {
-                let start = edges.start + index * part;
-                let batch = Batch::part(node, start..edges.end.min(start + part));
-                let mut sums = Self::new(self.walk, self.messages, self.mean);
-                if self.messages.is_scaled_row() {
-                    sums.add_scaled_rows(&batch, Target::Part(true));
-                } else {
-                    sums.written.find(self.messages, self.walk, &batch);
-                    sums.add_messages(0..batch.positions.len());
-                }
-                sums.sum
-            })
-            .collect();
+        let parts: Vec<Vec<T::Wide>> = map_tasks(edges.len().div_ceil(part), |index| {
+            let start = edges.start + index * part;
+            let batch = Batch::part(node, start..edges.end.min(start + part));
+            let mut sums = Self::new(self.walk, self.messages, self.mean);
+            if self.messages.is_scaled_row() {
+                sums.add_scaled_rows(&batch, Target::Part(true));
+            } else {
+                sums.written.find(self.messages, self.walk, &batch);
+                sums.add_messages(0..batch.positions.len());
+            }
+            sums.sum
+        });
         let divisor = self.divisor(edges.len());
         for (column, out) in out.iter_mut().enumerate() {
             let sum = parts.iter().fold(T::Wide::default(), |sum, part| sum + part[column]);

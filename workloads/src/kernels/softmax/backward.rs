@@ -2,12 +2,10 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::logits::Logits;
 use crate::graph::Adjacency;
 use crate::kernels::Stored;
-use crate::kernels::ranges::{run_tasks, split_rows};
+use crate::kernels::ranges::{map_tasks, run_tasks, split_rows};
 
 /// Gradients from a softmax and what came back for it: that of the logits, or of the sums of scores before the
 /// rectifier, `[edges, heads]`; and its sum over the edges into each target, `[targets, heads]`, for scores only.
@@ -111,17 +109,16 @@ impl<T: Stored> Backward<'_, T> {
                 all
             })
         };
-        let products = (0..edges.len().div_ceil(part)).into_par_iter().map(|index| {
+        let parts = edges.len().div_ceil(part);
+        let products = joined(map_tasks(parts, |index| {
             let mut sum = zeros.clone();
             self.products(part_of(index), &mut sum);
             sum
+        }));
+        let mut sums = vec![zeros.clone(); parts];
+        run_tasks(out.chunks_mut(part * self.heads).zip(&mut sums).enumerate(), |(index, (out, sum))| {
+            self.write(target, part_of(index), &products, out, sum);
         });
-        let products = joined(products.collect());
-        let sums = out.par_chunks_mut(part * self.heads).enumerate().map(|(index, out)| {
-            let mut sum = zeros.clone();
-            self.write(target, part_of(index), &products, out, &mut sum);
-            sum
-        });
-        joined(sums.collect())
+        joined(sums)
     }
 }

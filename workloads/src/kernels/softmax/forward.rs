@@ -2,11 +2,9 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::logits::{Logits, leaky};
 use crate::graph::Adjacency;
-use crate::kernels::ranges::{run_tasks, split_rows};
+use crate::kernels::ranges::{map_tasks, run_tasks, split_rows};
 use crate::kernels::{Stored, Wide};
 
 /// Numbers whose exponentials are taken at once.
@@ -107,23 +105,20 @@ impl<'a, T: Stored> Softmax<'a, T> {
 /// A target with very many edges: parts of them on all threads, joined in their order between the steps.
 fn softmax_of_hub<T: Stored>(adjacency: &Adjacency, heads: usize, logits: Logits<'_, T>, target: usize, out: &mut [T]) {
     let (edges, part) = (adjacency.incoming(target), adjacency.hub_edges());
-    let mut parts: Vec<Softmax<'_, T>> = (0..edges.len().div_ceil(part))
-        .into_par_iter()
-        .map(|index| {
-            let start = edges.start + index * part;
-            let mut softmax = Softmax::new(adjacency, heads, logits);
-            softmax.take(target, start..edges.end.min(start + part));
-            softmax
-        })
-        .collect();
+    let mut parts = map_tasks(edges.len().div_ceil(part), |index| {
+        let start = edges.start + index * part;
+        let mut softmax = Softmax::new(adjacency, heads, logits);
+        softmax.take(target, start..edges.end.min(start + part));
+        softmax
+    });
     let higher = |a: T::Wide, b: T::Wide| if b > a || is_nan(b) { b } else { a };
     let highest = joined(&parts, |part| &part.highest, higher);
-    parts.par_iter_mut().for_each(|part| {
+    run_tasks(&mut parts, |part| {
         part.highest.copy_from_slice(&highest);
         part.exponentiate();
     });
     let sum = joined(&parts, |part| &part.sum, |a, b| a + b);
-    parts.par_iter_mut().zip(out.par_chunks_mut(part * heads)).for_each(|(part, out)| {
+    run_tasks(parts.iter_mut().zip(out.chunks_mut(part * heads)), |(part, out)| {
         part.sum.copy_from_slice(&sum);
         part.divide(out);
     });
