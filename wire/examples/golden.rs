@@ -1,10 +1,11 @@
 //! Writes the golden recording of the format's current version to standard output: every kind of frame, of
 //! definition and of event, the same bytes each time.
 //!
-//! `cargo run -p gnntop-wire --example golden > recordings/golden/format-2.0.gnntop`
+//! `cargo run -p gnntop-wire --example golden > recordings/golden/format-2.1.gnntop`
 
 use std::io::{self, Write};
 
+use gnntop_wire::chunk::{ChunkEnd, put_chunk_end, put_summary};
 use gnntop_wire::past::{Durations, FINE_BITS, Past, Series, Slice, SlowStep, StepFigures, Whole, put_past};
 use gnntop_wire::{
     Absent, Allocation, Anchor, BatchShape, BlockEncoder, ClockOffset, Counter, Definition, DeviceSpan, End, Event,
@@ -48,9 +49,24 @@ fn recording() -> Vec<u8> {
     sensors_block(&mut out);
     device_block(&mut out);
     put_anchor(&mut out, &anchor(1_000_000_000));
+    end_chunk(&mut out);
     begin_segment(&mut out, 1);
     put_end(&mut out, &End { t_ns: START_NS + 2_000_000_000, reason: "interrupted".into() });
     out
+}
+
+/// What everything so far comes to, which only those find who look for it.
+fn end_chunk(out: &mut Vec<u8>) {
+    let (mut slices, back) = (Vec::new(), out.len() as u64);
+    put_past(&mut slices, &past());
+    let mut whole = Vec::new();
+    begin_segment(&mut whole, 0);
+    whole.extend_from_slice(&slices);
+    let [whole_len, seconds_len, minutes_len] = [whole, slices.clone(), slices].map(|stream| put_summary(out, &stream));
+    let (first_ns, last_ns) = (START_NS, START_NS + 1_000_000_000);
+    let back = back + whole_len + seconds_len + minutes_len;
+    let end = ChunkEnd { back, number: 0, whole_len, seconds_len, minutes_len, first_ns, last_ns, last_step: 40 };
+    put_chunk_end(out, &end);
 }
 
 /// What is left of an earlier time.

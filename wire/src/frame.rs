@@ -22,6 +22,8 @@ impl Kind {
     pub(crate) const BLOCK: Self = Self(4);
     pub(crate) const END: Self = Self(5);
     pub(crate) const PAST: Self = Self(6);
+    pub(crate) const SUMMARY: Self = Self(7);
+    pub(crate) const CHUNK_END: Self = Self(8);
 }
 
 /// Set in a frame's flags when the body of its payload is compressed with LZ4.
@@ -41,6 +43,11 @@ impl RawFrame<'_> {
     /// Length of the whole frame in the stream, in bytes.
     pub(crate) fn encoded_len(&self) -> usize {
         HEADER_LEN + self.payload.len()
+    }
+
+    /// Whether it is only for those who look for chunks.
+    pub(crate) fn is_of_chunks(&self) -> bool {
+        matches!(self.kind, Kind::SUMMARY | Kind::CHUNK_END)
     }
 }
 
@@ -112,10 +119,15 @@ impl Scanner {
 /// What a frame's header alone says: the length of the whole frame in bytes, and whether a segment begins with it. `None`
 /// where no frame begins so. For finding one's way in a long recording; whether the frame is good only reading it tells.
 pub fn peek(header: &[u8; HEADER_LEN]) -> Option<(usize, bool)> {
+    peek_kind(header).map(|(len, kind)| (len, kind == Kind::SEGMENT))
+}
+
+/// The same with the kind of the frame.
+pub(crate) fn peek_kind(header: &[u8; HEADER_LEN]) -> Option<(usize, Kind)> {
     let [s0, s1, check, _, _, _, _, kind, flags, l0, l1, l2] = *header;
     let len = u32::from_le_bytes([l0, l1, l2, 0]) as usize;
     let good = [s0, s1] == SYNC && check == header_check([kind, flags, l0, l1, l2]) && len <= MAX_PAYLOAD_LEN;
-    good.then_some((HEADER_LEN + len, kind == Kind::SEGMENT.0))
+    good.then_some((HEADER_LEN + len, Kind(kind)))
 }
 
 /// A cheap check of the header alone, so that a random sync pattern inside other data is refused without

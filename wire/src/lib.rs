@@ -3,7 +3,7 @@
 //! What a program publishes, what lies in a recording, what a viewer follows live and what replay reads are
 //! one format, written and read here and nowhere else. This crate does no I/O and starts no thread.
 //!
-//! # Byte layout (format 1.4, and 2.0 for recordings)
+//! # Byte layout (format 1.4, and 2.1 for recordings)
 //!
 //! A stream is a sequence of **segments**; a segment is a sequence of **frames** and can be read alone.
 //! A recording is one or more segments in one file; segments of one session may simply be concatenated.
@@ -12,7 +12,8 @@
 //! frame   = A7 67 | check u8 | CRC-32 u32 LE | kind u8 | flags u8 | payload length u24 LE | payload
 //! check   = fold of kind, flags and length: acc = rotate_left(acc, 3) ^ byte, from 0x5A
 //! CRC-32  = of all that follows it: kind, flags, length and payload (the polynomial of gzip)
-//! kind    = 1 segment, 2 definitions, 3 anchor, 4 block, 5 end, 6 past; others are skipped
+//! kind    = 1 segment, 2 definitions, 3 anchor, 4 block, 5 end, 6 past, 7 summary, 8 end of a chunk;
+//!           others are skipped
 //! flags   = bit 0: LZ4 (block format, no size prefix), of the body of a block or of the past or, since 2.0, of definitions,
 //!           whose length comes first; bit 1: since 2.0, the block is packed; others are ignored
 //! ```
@@ -53,6 +54,8 @@
 //! past        = body length | body: { tag u8 | length | entry }; others are stepped over
 //!   1 whole     2 durations     3 slice     4 slow step; their fields in the order of [`past`]'s types, as `past/put.rs`
 //!               writes them: numbers as varints, f64 LE, lists with their length, options after a byte
+//! summary     = a part of a stream of segments, definitions, anchors and the past, each byte inverted (since 2.1)
+//! chunk end   = 8 numbers, u64 LE, as in [`chunk::ChunkEnd`] (since 2.1)
 //! number      = 0 none | 1 signed integer | 2 f32 LE | 3 f64 LE
 //! ```
 //!
@@ -104,6 +107,18 @@
 //! value   = a number: an integer, or the bits of an f32 or f64
 //! ```
 //!
+//! # Chunks (format 2.1)
+//!
+//! A recorder ends a chunk every few MiB: it writes all events that it holds, then what everything so far comes to, then a chunk
+//! end, which says how far back the one before lies. So a long recording can be begun at the end of any chunk, as a
+//! session is whose first segments were dropped, and whoever stops the recorder, the chain of chunks leads from the
+//! last one to the first. A segment follows each chunk end.
+//!
+//! ```text
+//! recording = chunk .. chunk | frames
+//! chunk     = frames | summary .. (everything so far) | summary .. (seconds) | summary .. (minutes) | chunk end
+//! ```
+//!
 //! # Order and trust
 //!
 //! Spans come in the order of their ends. One inside another so lies just after its sibling, whose end its start
@@ -152,6 +167,7 @@
 //! | 1.3 | 0.1.0 | facts of the program, definition 4 |
 //! | 1.4 | 0.1.0 | what is left of the past, frame 6; what live sessions are written in |
 //! | 2.0 | 0.1.0 | packed blocks; what recordings are written in |
+//! | 2.1 | 0.1.0 | chunks of recordings, frames 7 and 8 |
 //!
 //! A reader reads every older major version for ever (`recordings/golden/` holds one recording of each, decoded by
 //! a test). A minor version only adds frame kinds, event tags from C8 on, or fields at the end of a
@@ -162,9 +178,11 @@
 //! tells people to update. Live sessions stay what they were, so that any viewer follows any program.
 
 mod block;
+pub mod chunk;
 pub mod device_memory;
 mod device_span;
 mod event;
+mod fields;
 mod frame;
 mod ids;
 pub mod layout;

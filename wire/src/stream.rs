@@ -107,6 +107,7 @@ impl StreamReader {
         let frame = loop {
             let rest = &self.buffer[self.at..];
             match self.scanner.scan(rest) {
+                Scan::Frame(frame) if self.hole.is_none() && frame.is_of_chunks() => self.at += frame.encoded_len(),
                 Scan::Frame(frame) => break frame,
                 Scan::Incomplete if !self.finished => return None,
                 _ if rest.is_empty() => {

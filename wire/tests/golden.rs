@@ -24,8 +24,8 @@ fn every_golden_recording_reads_as_its_listing_says() {
         }
     }
     assert_eq!(
-        versions, 5,
-        "1.0, 1.2, which adds devices to the places of 1.1, 1.3 with facts, 1.4 with the past, 2.0, packed"
+        versions, 6,
+        "1.0, 1.2, which adds devices to the places of 1.1, 1.3 with facts, 1.4 with the past, 2.0, packed, 2.1 with chunks"
     );
 }
 

@@ -50,7 +50,7 @@ impl Durations {
 
     /// Adds a duration.
     pub fn record(&mut self, ns: u64) {
-        self.count += 1;
+        self.count = self.count.saturating_add(1);
         self.total_ns = self.total_ns.saturating_add(ns);
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);

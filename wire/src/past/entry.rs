@@ -68,8 +68,6 @@ pub struct Whole {
     pub signals: Vec<(SignalId, Readings)>,
     /// Each counter of the program over the whole time.
     pub counters: Vec<(NameId, Readings)>,
-    /// Marks that are in no slice, because there were too many.
-    pub marks_left_out: u64,
     /// The files that hold the slices: number of each and how many of its bytes belong to these figures.
     pub files: Vec<(u64, u64)>,
 }

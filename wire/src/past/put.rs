@@ -142,8 +142,9 @@ fn put_slice(out: &mut Vec<u8>, slice: &Slice) {
 
 /// Sums that are 0 take two bits of the first byte.
 fn put_batch(out: &mut Vec<u8>, batch: &[Sum; 4]) {
-    out.push(batch.iter().enumerate().fold(0, |present, (bit, sum)| present | u8::from(sum.period_ns > 0) << bit));
-    batch.iter().filter(|sum| sum.period_ns > 0).for_each(|sum| put_numbers(out, [sum.sum, sum.period_ns]));
+    let is_told = |sum: &Sum| *sum != Sum::default();
+    out.push(batch.iter().enumerate().fold(0, |present, (bit, sum)| present | u8::from(is_told(sum)) << bit));
+    batch.iter().filter(|sum| is_told(sum)).for_each(|sum| put_numbers(out, [sum.sum, sum.period_ns]));
 }
 
 fn put_figures(out: &mut Vec<u8>, figures: &StepFigures, base_ns: u64) {
@@ -203,7 +204,6 @@ fn put_whole(out: &mut Vec<u8>, whole: &Whole) {
     put_list(out, &whole.memory, put_memory);
     put_list(out, &whole.signals, |out, (signal, readings)| put_exact(out, signal.0, readings));
     put_list(out, &whole.counters, |out, (name, readings)| put_exact(out, name.0, readings));
-    put_u64(out, whole.marks_left_out);
     put_list(out, &whole.files, |out, (file, bytes)| put_numbers(out, [*file, *bytes]));
 }
 

@@ -8,7 +8,8 @@ use super::put::{
 };
 use super::readings::Readings;
 use crate::block::Allowance;
-use crate::event::{BatchShape, Mark, PhaseMemory, Span, Step, ThreadUsage};
+use crate::event::{BatchShape, Mark, PhaseMemory, Span, Step};
+use crate::fields;
 use crate::frame::{FLAG_LZ4, RawFrame};
 use crate::ids::{NameId, SignalId, StepId, TrackId};
 use crate::varint::{Cursor, Malformed};
@@ -132,7 +133,7 @@ fn figures(p: &mut Cursor<'_>, base_ns: u64) -> Read<StepFigures> {
     let gap_ns = p.u64()?;
     let batch = shape(p)?;
     let loss = option(p, number_f64)?;
-    let usage = option(p, usage)?;
+    let usage = option(p, fields::usage)?;
     let step = Step { step: StepId(number), epoch, start_ns, end_ns, batch, loss, usage };
     let phases = list(p, |p| Ok((NameId(p.u32()?), p.u64()?)))?;
     Ok(StepFigures { ordinal, step, period_start_ns, gap_ns, phases })
@@ -142,11 +143,6 @@ fn shape(p: &mut Cursor<'_>) -> Read<BatchShape> {
     let present = p.u8()?;
     let mut number = |bit: u8| if present >> bit & 1 == 1 { p.u64().map(Some) } else { Ok(None) };
     Ok(BatchShape { graphs: number(0)?, nodes: number(1)?, edges: number(2)?, seeds: number(3)? })
-}
-
-fn usage(p: &mut Cursor<'_>) -> Read<ThreadUsage> {
-    let (minor_faults, major_faults) = (p.u64()?, p.u64()?);
-    Ok(ThreadUsage { minor_faults, major_faults, voluntary_switches: p.u64()?, involuntary_switches: p.u64()? })
 }
 
 fn mark(p: &mut Cursor<'_>, base_ns: u64) -> Read<(TrackId, Mark)> {
@@ -173,7 +169,7 @@ fn whole(p: &mut Cursor<'_>) -> Read<Whole> {
         last_ns,
         steps,
         batch: batch(p)?,
-        usage: option(p, usage)?,
+        usage: option(p, fields::usage)?,
         epochs: (p.u64()?, p.u64()?, p.u64()?),
         losses: option(p, |p| Ok((number_f64(p)?, number_f64(p)?)))?,
         tracks: list(p, track_end)?,
@@ -181,7 +177,6 @@ fn whole(p: &mut Cursor<'_>) -> Read<Whole> {
         memory: list(p, memory)?,
         signals: list(p, |p| readings(p, 0).map(|(id, readings)| (SignalId(id), readings)))?,
         counters: list(p, |p| readings(p, 0).map(|(id, readings)| (NameId(id), readings)))?,
-        marks_left_out: p.u64()?,
         files: list(p, |p| Ok((p.u64()?, p.u64()?)))?,
     })
 }
@@ -208,16 +203,8 @@ fn unfinished(p: &mut Cursor<'_>) -> Read<Unfinished> {
 }
 
 fn memory(p: &mut Cursor<'_>) -> Read<PhaseMemory> {
-    Ok(PhaseMemory {
-        phase: NameId(p.u32()?),
-        t_ns: p.u64()?,
-        allocated_bytes: p.u64()?,
-        allocated_count: p.u64()?,
-        freed_bytes: p.u64()?,
-        freed_count: p.u64()?,
-        live_bytes: p.u64()?,
-        peak_bytes: p.u64()?,
-    })
+    let (phase, t_ns) = (NameId(p.u32()?), p.u64()?);
+    fields::memory(p, phase, t_ns)
 }
 
 fn readings(p: &mut Cursor<'_>, to_ns: u64) -> Read<(u32, Readings)> {

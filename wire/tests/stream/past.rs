@@ -92,7 +92,7 @@ fn slice() -> impl Strategy<Value = Slice> {
         gap: Durations::default(),
         step,
         phases,
-        batch: [Sum { sum: n, period_ns: 1 }, Sum::default(), Sum { sum: 0, period_ns: ns.max(1) }, Sum::default()],
+        batch: [Sum { sum: n, period_ns: 1 }, Sum::default(), Sum { sum: 0, period_ns: ns }, Sum::default()],
         median: worst.clone().map(Box::new),
         worst: worst.map(Box::new),
         signals: readings.iter().map(|(id, readings)| (SignalId(*id), *readings)).collect(),
@@ -134,7 +134,6 @@ fn whole() -> impl Strategy<Value = Whole> {
                 .collect(),
             signals: readings.iter().map(|(id, readings)| (SignalId(*id), *readings)).collect(),
             counters: readings.iter().map(|(id, readings)| (NameId(*id), *readings)).collect(),
-            marks_left_out: e,
             files: some.iter().map(|n| (*n, a)).collect(),
         }
     })

@@ -7,9 +7,8 @@ use super::format::{
 };
 use crate::block::sink::EventSink;
 use crate::device_span::DeviceSpan;
-use crate::event::{
-    Absent, Allocation, BatchShape, Counter, Event, Mark, Open, PhaseMemory, Sample, Span, Step, ThreadUsage,
-};
+use crate::event::{Absent, Allocation, BatchShape, Counter, Event, Mark, Open, Sample, Span, Step};
+use crate::fields;
 use crate::ids::{NameId, SignalId, StepId};
 use crate::varint::{Cursor, Malformed, unzigzag};
 
@@ -139,16 +138,7 @@ impl Rows<'_> {
             TAG_ALLOCATION => {
                 Event::Allocation(Allocation { phase: name, t_ns, bytes: p.i64()?, live_bytes: p.u64()? })
             }
-            _ => Event::PhaseMemory(PhaseMemory {
-                phase: name,
-                t_ns,
-                allocated_bytes: p.u64()?,
-                allocated_count: p.u64()?,
-                freed_bytes: p.u64()?,
-                freed_count: p.u64()?,
-                live_bytes: p.u64()?,
-                peak_bytes: p.u64()?,
-            }),
+            _ => Event::PhaseMemory(fields::memory(&mut p, name, t_ns)?),
         }))
     }
 
@@ -172,19 +162,10 @@ impl Rows<'_> {
         let present = p.u8()?;
         let mut field = |bit: u8| (present >> bit & 1 == 1).then(|| p.u64()).transpose();
         let batch = BatchShape { graphs: field(0)?, nodes: field(1)?, edges: field(2)?, seeds: field(3)? };
-        let usage = if present >> 4 & 1 == 1 { Some(thread_usage(&mut p)?) } else { None };
+        let usage = if present >> 4 & 1 == 1 { Some(fields::usage(&mut p)?) } else { None };
         let loss = number(&mut p)?;
         Ok(Step { step: StepId(self.step), epoch, start_ns, end_ns, batch, loss, usage })
     }
-}
-
-fn thread_usage(p: &mut Cursor<'_>) -> Result<ThreadUsage, Malformed> {
-    Ok(ThreadUsage {
-        minor_faults: p.u64()?,
-        major_faults: p.u64()?,
-        voluntary_switches: p.u64()?,
-        involuntary_switches: p.u64()?,
-    })
 }
 
 fn number(cursor: &mut Cursor<'_>) -> Result<Option<f64>, Malformed> {

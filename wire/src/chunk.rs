@@ -1,0 +1,203 @@
+//! The chunks of a recording: what everything up to the end of one comes to, and where the one before ends.
+//!
+//! Frames of summaries hold a stream of their own, the bits of its bytes inverted: a reader that looks for the next good frame
+//! behind damage finds none in them. Who reads events steps over both kinds, as older readers do.
+
+use crate::frame::{self, HEADER_LEN, Kind, Scan, Scanner};
+
+/// Numbers in a frame that ends a chunk.
+const NUMBERS: usize = 8;
+/// Bytes of the frame that ends a chunk, always.
+pub const CHUNK_END_LEN: usize = HEADER_LEN + NUMBERS * 8;
+/// Most of a summary that one frame holds, in bytes.
+const PIECE_LEN: usize = 128 * 1024;
+
+/// The end of a chunk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChunkEnd {
+    /// From the frame that ends the chunk before to this one; from the start of the recording for the first. In bytes.
+    pub back: u64,
+    /// Chunks before this one.
+    pub number: u64,
+    /// Bytes of frames that hold what everything up to here comes to, without the slices that are over.
+    pub whole_len: u64,
+    /// Bytes of frames, after those, that hold the seconds that ended in this chunk.
+    pub seconds_len: u64,
+    /// The same of its minutes and of the slowest steps of its hours; this frame follows.
+    pub minutes_len: u64,
+    /// When the first of the recording happened, on the clock of its first session.
+    pub first_ns: u64,
+    /// When the newest of it up to here happened, on that clock.
+    pub last_ns: u64,
+    /// The number of the newest step up to here.
+    pub last_step: u64,
+}
+
+impl ChunkEnd {
+    /// Bytes of the frames of summaries that lie before it.
+    pub fn summaries_len(&self) -> u64 {
+        self.whole_len.saturating_add(self.seconds_len).saturating_add(self.minutes_len)
+    }
+
+    /// What these bytes hold; `None` for anything but one good frame of this kind.
+    pub fn of(bytes: &[u8; CHUNK_END_LEN]) -> Option<Self> {
+        let Scan::Frame(frame) = Scanner::default().scan(bytes) else { return None };
+        if frame.kind != Kind::CHUNK_END || frame.encoded_len() != CHUNK_END_LEN {
+            return None;
+        }
+        let mut numbers = frame.payload.chunks_exact(8).map(|bytes| bytes.try_into().map_or(0, u64::from_le_bytes));
+        let mut next = || numbers.next().unwrap_or_default();
+        Some(Self {
+            back: next(),
+            number: next(),
+            whole_len: next(),
+            seconds_len: next(),
+            minutes_len: next(),
+            first_ns: next(),
+            last_ns: next(),
+            last_step: next(),
+        })
+    }
+
+    /// The last one in these bytes, and where it begins.
+    pub fn find_last(bytes: &[u8]) -> Option<(usize, Self)> {
+        let last = bytes.len().checked_sub(CHUNK_END_LEN)?;
+        // Checksums are taken only of what looks like one, so that no bytes make this dear.
+        let looks_so = |at: &usize| {
+            let header = bytes[*at..].first_chunk().and_then(frame::peek_kind);
+            header == Some((CHUNK_END_LEN, Kind::CHUNK_END))
+        };
+        let end = |at: usize| Some((at, Self::of(bytes[at..].first_chunk()?)?));
+        (0..=last).rev().filter(looks_so).find_map(end)
+    }
+}
+
+/// Appends the frame that ends a chunk.
+pub fn put_chunk_end(out: &mut Vec<u8>, end: &ChunkEnd) {
+    let ChunkEnd { back, number, whole_len, seconds_len, minutes_len, first_ns, last_ns, last_step } = *end;
+    let numbers = [back, number, whole_len, seconds_len, minutes_len, first_ns, last_ns, last_step];
+    frame::put(out, Kind::CHUNK_END, 0, |out| {
+        numbers.iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
+    });
+}
+
+/// Appends frames that hold a stream of summaries: segments, definitions, anchors and what is left of the past. Returns how
+/// many bytes they take.
+pub fn put_summary(out: &mut Vec<u8>, stream: &[u8]) -> u64 {
+    let before = out.len();
+    for piece in stream.chunks(PIECE_LEN) {
+        frame::put(out, Kind::SUMMARY, 0, |out| out.extend(piece.iter().map(|byte| !byte)));
+    }
+    (out.len() - before) as u64
+}
+
+/// The stream that these frames hold, and nothing else; `None` where they are damaged.
+pub fn summary(mut frames: &[u8]) -> Option<Vec<u8>> {
+    let mut stream = Vec::with_capacity(frames.len());
+    while !frames.is_empty() {
+        let Scan::Frame(frame) = Scanner::default().scan(frames) else { return None };
+        if frame.kind != Kind::SUMMARY {
+            return None;
+        }
+        stream.extend(frame.payload.iter().map(|byte| !byte));
+        frames = &frames[frame.encoded_len()..];
+    }
+    Some(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Item, StreamReader, put_anchor};
+
+    fn end(back: u64) -> ChunkEnd {
+        ChunkEnd {
+            back,
+            number: 7,
+            whole_len: 1,
+            seconds_len: 2,
+            minutes_len: 3,
+            first_ns: 4,
+            last_ns: u64::MAX,
+            last_step: 5,
+        }
+    }
+
+    fn array(bytes: &[u8]) -> &[u8; CHUNK_END_LEN] {
+        bytes.try_into().unwrap()
+    }
+
+    #[test]
+    fn an_end_is_found_again_and_never_when_damaged() {
+        let mut bytes = Vec::new();
+        put_chunk_end(&mut bytes, &end(9));
+        assert_eq!(ChunkEnd::of(array(&bytes)), Some(end(9)));
+        for bit in 0..bytes.len() * 8 {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(ChunkEnd::of(array(&bytes)), None, "bit {bit}");
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+
+    #[test]
+    fn the_last_end_is_found_between_other_frames() {
+        let (mut bytes, anchor) = (Vec::new(), crate::Anchor::default());
+        assert_eq!(ChunkEnd::find_last(&bytes), None);
+        put_chunk_end(&mut bytes, &end(1));
+        put_anchor(&mut bytes, &anchor);
+        let at = bytes.len();
+        put_chunk_end(&mut bytes, &end(2));
+        put_anchor(&mut bytes, &anchor);
+        assert_eq!(ChunkEnd::find_last(&bytes), Some((at, end(2))));
+        bytes[at + 20] ^= 1;
+        assert_eq!(ChunkEnd::find_last(&bytes), Some((0, end(1))), "the one before where it is damaged");
+    }
+
+    #[test]
+    fn who_reads_events_steps_over_both_and_finds_nothing_in_a_damaged_one() {
+        let (mut anchor, mut bytes) = (Vec::new(), Vec::new());
+        put_anchor(&mut anchor, &crate::Anchor { monotonic_ns: 3, wall_ns: 4, boot_ns: 5 });
+        put_summary(&mut bytes, &anchor.repeat(20_000));
+        put_chunk_end(&mut bytes, &end(1));
+        assert_eq!(items(&bytes), 0);
+        bytes[2] ^= 1;
+        assert_eq!(items(&[&bytes[..], &anchor].concat()), 2, "damage and the anchor behind");
+    }
+
+    fn items(bytes: &[u8]) -> usize {
+        let (mut reader, mut items) = (StreamReader::new(), 0);
+        reader.fill(bytes);
+        reader.finish();
+        while let Some(item) = reader.next() {
+            assert!(!matches!(item, Item::Unknown));
+            items += 1;
+        }
+        items
+    }
+
+    proptest! {
+        #[test]
+        fn a_summary_comes_back_whole_or_not_at_all(
+            stream in prop::collection::vec(any::<u8>(), 0..400_000),
+            hit in any::<prop::sample::Index>(),
+        ) {
+            let mut bytes = Vec::new();
+            let len = put_summary(&mut bytes, &stream);
+            prop_assert_eq!(len, bytes.len() as u64);
+            prop_assert_eq!(summary(&bytes), Some(stream));
+            if !bytes.is_empty() {
+                let at = hit.index(bytes.len());
+                bytes[at] ^= 0x10;
+                prop_assert_eq!(summary(&bytes), None);
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_looked_through(bytes in prop::collection::vec(any::<u8>(), 0..1000)) {
+            ChunkEnd::find_last(&bytes);
+            summary(&bytes);
+        }
+    }
+}
