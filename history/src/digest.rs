@@ -54,14 +54,18 @@ pub struct Digest {
     phases: Vec<Option<u8>>,
     is_phase: Vec<bool>,
     /// By slot.
-    phase_names: Vec<NameId>,
-    tracks: Tracks,
-    whole: Whole,
-    has_begun: bool,
-    durations: AllDurations,
-    last: LastReadings,
-    slices: Slices,
-    slowest: Slowest,
+    pub(crate) phase_names: Vec<NameId>,
+    pub(crate) tracks: Tracks,
+    pub(crate) whole: Whole,
+    pub(crate) has_begun: bool,
+    /// What the next event by itself is where it follows the last one.
+    expected: Option<(TrackId, u64, u64)>,
+    /// Steps of the past that it goes on from.
+    pub(crate) steps_before: Option<u64>,
+    pub(crate) durations: AllDurations,
+    pub(crate) last: LastReadings,
+    pub(crate) slices: Slices,
+    pub(crate) slowest: Slowest,
 }
 
 impl Default for Digest {
@@ -82,6 +86,8 @@ impl Digest {
             tracks: Tracks::default(),
             whole: Whole::default(),
             has_begun: false,
+            expected: None,
+            steps_before: None,
             durations: AllDurations::new(),
             last: LastReadings::default(),
             slices: Slices::default(),
@@ -99,6 +105,7 @@ impl Digest {
             Item::Definitions(definitions) => definitions.into_iter().for_each(|definition| self.define(definition)),
             Item::Anchor(anchor) => self.see(anchor.monotonic_ns),
             Item::Block(info, events) => self.apply_block(&info, events),
+            Item::Past(entries) => entries.into_iter().for_each(|past| self.resume(past)),
             _ => (),
         }
     }
@@ -185,7 +192,7 @@ impl Digest {
 
     /// The slot of a phase, which it gets now; `None` for a span that is none. What comes when all slots are taken shares
     /// the last one.
-    fn slot(&mut self, name: NameId) -> Option<u8> {
+    pub(crate) fn slot(&mut self, name: NameId) -> Option<u8> {
         let at = name.0 as usize;
         if !*self.is_phase.get(at)? {
             return None;
@@ -206,17 +213,41 @@ impl Digest {
         let mut begin_ns = info.base_ns;
         for event in events {
             self.whole.last_ns = self.whole.last_ns.max(event.t_ns());
-            match event {
-                Event::Span(span) => self.span(info.track, &span),
-                Event::Step(step) => self.step(info.track, &step),
-                other => self.other(info.track, other),
-            }
+            self.event(info.track, &event);
             if let Event::Span(Span { start_ns, .. }) | Event::Step(Step { start_ns, .. }) = event {
                 begin_ns = begin_ns.min(start_ns);
             }
         }
         // What began long before it ended has a wrong clock.
         self.see(if info.base_ns - begin_ns <= BELIEVED_NS { begin_ns } else { info.base_ns });
+    }
+
+    /// Takes an event of a track by itself, with its number and how many events of the track were dropped so far.
+    pub fn push(&mut self, track: TrackId, seq: u64, dropped: u64, event: &Event) {
+        if self.expected != Some((track, seq, dropped)) && self.tracks.begin(track, seq, dropped).is_none() {
+            return;
+        }
+        self.expected = Some((track, seq.saturating_add(1), dropped));
+        if let Some(track) = self.tracks.get(track) {
+            track.end.next_seq = seq.saturating_add(1);
+            track.end.events = track.end.events.saturating_add(1);
+        }
+        let t_ns = event.t_ns();
+        let begin_ns = match event {
+            Event::Span(Span { start_ns, .. }) | Event::Step(Step { start_ns, .. }) => *start_ns.min(&t_ns),
+            _ => t_ns,
+        };
+        self.see(if t_ns - begin_ns <= BELIEVED_NS { begin_ns } else { t_ns });
+        self.whole.last_ns = self.whole.last_ns.max(t_ns);
+        self.event(track, event);
+    }
+
+    fn event(&mut self, track: TrackId, event: &Event) {
+        match event {
+            Event::Span(span) => self.span(track, span),
+            Event::Step(step) => self.step(track, step),
+            other => self.other(track, *other),
+        }
     }
 
     fn span(&mut self, id: TrackId, span: &Span) {

@@ -17,6 +17,7 @@ mod coarsen;
 mod digest;
 mod merge;
 mod readings;
+mod resume;
 mod series;
 mod slices;
 mod slowest;

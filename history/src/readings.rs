@@ -66,6 +66,16 @@ impl LastReadings {
         entry(&mut self.counters, name, Known::default).add(t_ns, value)
     }
 
+    /// Goes on from readings of the time before.
+    pub(crate) fn resume(&mut self, signals: &[(SignalId, Readings)], counters: &[(NameId, Readings)]) {
+        for (id, readings) in signals.iter().take(MOST) {
+            entry(&mut self.signals, *id, Known::default).readings = *readings;
+        }
+        for (id, readings) in counters.iter().take(MOST) {
+            entry(&mut self.counters, *id, Known::default).readings = *readings;
+        }
+    }
+
     /// Figures over all readings of each signal.
     pub(crate) fn signals(&self) -> Vec<(SignalId, Readings)> {
         let read = self.signals.iter().filter(|(_, known)| known.readings.count > 0);

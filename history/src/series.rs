@@ -42,6 +42,27 @@ impl AllDurations {
         *ahead_ns = ahead_ns.saturating_add(if is_ahead { ns } else { 0 });
     }
 
+    /// Adds durations of the time before.
+    pub(crate) fn absorb(&mut self, of: Of, more: &Durations) {
+        match of {
+            Of::Step => self.step.merge(more),
+            Of::Period => self.period.merge(more),
+            Of::Gap => self.gap.merge(more),
+            Of::Phase(name) => {
+                if self.phases.len() < MOST_NAMES || self.phases.iter().any(|(known, _)| *known == name) {
+                    entry(&mut self.phases, name, fine).merge(more);
+                }
+            }
+            Of::Span { name, ahead_ns } => {
+                if self.spans.len() < MOST_NAMES || self.spans.iter().any(|(known, _)| *known == name) {
+                    let (ahead, durations) = entry(&mut self.spans, name, || (0, fine()));
+                    durations.merge(more);
+                    *ahead = ahead.saturating_add(ahead_ns);
+                }
+            }
+        }
+    }
+
     /// All of them that are not empty.
     pub(crate) fn entries(&self) -> Vec<Past> {
         let steps = [(Of::Step, &self.step), (Of::Period, &self.period), (Of::Gap, &self.gap)];

@@ -93,7 +93,13 @@ impl Slices {
         }
     }
 
-    fn close(&mut self, second: Slice) {
+    /// Takes a minute of the time before.
+    pub(crate) fn resume_minute(&mut self, minute: Slice) {
+        self.minutes.push(minute);
+    }
+
+    /// Takes a second that is over.
+    pub(crate) fn close(&mut self, second: Slice) {
         let is_of = |minute: &Slice| minute.from_ns / MINUTE_NS == second.from_ns / MINUTE_NS;
         if !self.minute.as_ref().is_some_and(is_of) {
             // As wide as a minute is, however few of its seconds there are.

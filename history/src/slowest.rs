@@ -47,6 +47,11 @@ impl Slowest {
         self.spans.clear();
     }
 
+    /// Takes one of the time before. Of the hour that goes on there may so be more than of others.
+    pub(crate) fn resume(&mut self, slow: SlowStep) {
+        self.over.push(slow);
+    }
+
     /// Those of the hours that are over, each once.
     pub(crate) fn take_closed(&mut self) -> Vec<SlowStep> {
         std::mem::take(&mut self.over)

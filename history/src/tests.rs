@@ -7,7 +7,7 @@ use gnntop_wire::{Item, StreamReader};
 use proptest::prelude::*;
 
 use crate::merge;
-use crate::{Digest, SECOND_NS, coarsen};
+use crate::{Closed, Digest, SECOND_NS, coarsen};
 
 fn digest(stream: &[u8]) -> Digest {
     let mut digest = Digest::new();
@@ -120,10 +120,66 @@ fn halving_keeps_the_sum_and_the_slowest() {
     assert_eq!(slowest(&halved), slowest(&slow));
 }
 
+/// Everything of a digest but what single events or slices say.
+fn standing(digest: &Digest) -> String {
+    let is_slice = |past: &Past| matches!(past, Past::Slice(_) | Past::Slow(_));
+    format!("{:?}", digest.whole(Vec::new()).into_iter().filter(|past| !is_slice(past)).collect::<Vec<_>>())
+}
+
+/// What goes on from the past of another digest.
+fn resumed(from: &mut Digest) -> Digest {
+    let mut next = Digest::new();
+    from.info().into_iter().for_each(|info| next.apply(Item::Segment(info.clone())));
+    next.apply(Item::Definitions(from.definitions().cloned().collect()));
+    let Closed { seconds, .. } = from.take_closed();
+    let is_minute = |past: &Past| matches!(past, Past::Slice(slice) if slice.to_ns - slice.from_ns > SECOND_NS);
+    let (slices, whole): (Vec<Past>, Vec<Past>) =
+        from.whole(Vec::new()).into_iter().filter(|past| !is_minute(past)).partition(|p| matches!(p, Past::Slice(_)));
+    [whole, seconds, slices].into_iter().for_each(|entries| next.apply(Item::Past(entries)));
+    next
+}
+
+#[test]
+fn some_and_what_goes_on_from_it_are_all() {
+    let stream = run();
+    let mut blocks = 0;
+    each_item(&stream, |item| blocks += usize::from(matches!(item, Item::Block(..))));
+    for cut in [1, blocks / 3, blocks - 1] {
+        let (mut some, mut next, mut at) = (Digest::new(), None, 0);
+        each_item(&stream, |item| {
+            at += usize::from(matches!(item, Item::Block(..)));
+            match at <= cut {
+                true => some.apply(item),
+                false => next.get_or_insert_with(|| resumed(&mut some)).apply(item),
+            }
+        });
+        let (mut next, mut all) = (next.unwrap(), digest(&stream));
+        assert_eq!(standing(&next), standing(&all), "cut behind block {cut} of {blocks}");
+        let (seconds, expected) = (all_of(&mut next).1, all_of(&mut all).1);
+        let steps = |seconds: &[Slice]| seconds.iter().map(|second| second.period.count).sum::<u64>();
+        assert_eq!(steps(&seconds), steps(&expected));
+    }
+}
+
+#[test]
+fn events_by_themselves_come_to_what_their_blocks_do() {
+    let (stream, mut single) = (run(), Digest::new());
+    each_item(&stream, |item| match item {
+        Item::Block(info, events) => {
+            (info.first_seq..).zip(events).for_each(|(seq, event)| single.push(info.track, seq, info.dropped, &event))
+        }
+        other => single.apply(other),
+    });
+    let (mut single, mut blocks) = (single, digest(&stream));
+    assert_eq!(standing(&single), standing(&blocks));
+    assert_eq!(format!("{:?}", all_of(&mut single)), format!("{:?}", all_of(&mut blocks)));
+}
+
 proptest! {
     #[test]
     fn any_stream_is_taken_and_what_it_comes_to_can_be_read(stream in any_stream(200)) {
-        let mut digest = digest(&stream.build().bytes());
+        let stream = stream.build().bytes();
+        let mut digest = digest(&stream);
         let (entries, _, _) = all_of(&mut digest);
         let mut bytes = Vec::new();
         put_past(&mut bytes, &entries);
@@ -138,6 +194,9 @@ proptest! {
         }
         prop_assert_eq!(read.len(), entries.len());
         prop_assert_eq!(format!("{:?}", whole_of(&read)), format!("{:?}", whole_of(&entries)));
+        let mut next = Digest::new();
+        next.apply(Item::Past(read.clone()));
+        each_item(&stream, |item| next.apply(item));
         coarsen(read);
     }
 }

@@ -7,6 +7,8 @@ use crate::tiling::Tiling;
 
 /// Tracks that are told apart.
 const MOST_TRACKS: usize = 4096;
+/// No track gets so far; what claims more is counted from here, so that no sum overflows.
+const MOST: u64 = 1 << 56;
 /// Tracks that may collect phases while it is not known which one the training runs on.
 const MOST_TILINGS: usize = 64;
 
@@ -50,11 +52,20 @@ impl Tracks {
         Some(self.all[at].get_or_insert_with(new))
     }
 
-    /// Follows the track's sequence numbers, and makes sure that it collects phases if it may be the training's.
+    /// Follows the track's sequence numbers over a block.
     pub(crate) fn begin_block(&mut self, info: &BlockInfo) -> Option<&mut Track> {
-        let may_tile = self.training.is_none_or(|training| training == info.track);
+        let end = &mut self.begin(info.track, info.first_seq, info.dropped)?.end;
+        end.next_seq = info.first_seq.saturating_add(info.count);
+        end.events = end.events.saturating_add(info.count);
+        self.get(info.track)
+    }
+
+    /// Makes sure that a track collects phases if it may be the training's, and notes what was lost before its event with this
+    /// number.
+    pub(crate) fn begin(&mut self, id: TrackId, seq: u64, dropped: u64) -> Option<&mut Track> {
+        let may_tile = self.training.is_none_or(|training| training == id);
         let (has_training, has_room) = (self.has_training, self.tilings < MOST_TILINGS);
-        let track = self.get(info.track)?;
+        let track = self.get(id)?;
         let may_tile = may_tile && (!has_training || track.role == TrackRole::Training);
         let is_new = may_tile && track.tiling.is_none() && has_room;
         if is_new {
@@ -63,15 +74,21 @@ impl Tracks {
             track.tiling = None;
         }
         let end = &mut track.end;
-        let is_whole = info.first_seq <= end.next_seq && info.dropped <= end.dropped;
+        let is_whole = seq <= end.next_seq && dropped <= end.dropped;
         if let Some(tiling) = track.tiling.as_mut().filter(|_| !is_whole && end.events > 0) {
             tiling.note_loss();
         }
-        end.dropped = end.dropped.max(info.dropped);
-        end.next_seq = info.first_seq.saturating_add(info.count);
-        end.events = end.events.saturating_add(info.count);
+        end.dropped = end.dropped.max(dropped);
         self.tilings += usize::from(is_new);
-        self.get(info.track)
+        self.get(id)
+    }
+
+    /// Goes on where a track stood.
+    pub(crate) fn resume(&mut self, end: &TrackEnd) {
+        if let Some(track) = self.get(end.track) {
+            let TrackEnd { events, spans, steps, .. } = *end;
+            track.end = TrackEnd { events: events.min(MOST), spans: spans.min(MOST), steps: steps.min(MOST), ..*end };
+        }
     }
 
     /// The track whose steps are the run's.

@@ -1,0 +1,68 @@
+//! A digest that goes on from what is left of an earlier time.
+
+use gnntop_wire::past::{Past, Slice, Unfinished, Whole};
+
+use crate::digest::Digest;
+use crate::slices::SECOND_NS;
+use crate::tiling::Waiting;
+
+/// No run gets so far; what claims more is counted from here, so that no sum overflows.
+const MOST: u64 = 1 << 56;
+
+impl Digest {
+    /// Takes what is left of the time before the first event; what comes later is not believed.
+    pub(crate) fn resume(&mut self, past: Past) {
+        match past {
+            Past::Whole(whole) if self.steps_before.is_none() && self.whole.steps == 0 => self.begin_after(*whole),
+            Past::Durations(of, durations) if self.is_resuming() => self.durations.absorb(of, &durations),
+            Past::Slice(slice) if self.is_resuming() => self.resume_slice(*slice),
+            Past::Slow(slow) if self.is_resuming() => self.slowest.resume(*slow),
+            _ => (),
+        }
+    }
+
+    /// Before the first step that follows the past.
+    fn is_resuming(&self) -> bool {
+        self.steps_before.is_some_and(|steps| steps == self.whole.steps)
+    }
+
+    fn begin_after(&mut self, mut whole: Whole) {
+        whole.steps = whole.steps.min(MOST);
+        whole.epochs.2 = whole.epochs.2.min(MOST);
+        whole.files = Vec::new();
+        if self.has_begun {
+            whole.last_ns = whole.last_ns.max(self.whole.last_ns);
+        }
+        self.has_begun = true;
+        self.steps_before = Some(whole.steps);
+        whole.tracks.iter().for_each(|end| self.tracks.resume(end));
+        whole.unfinished.iter().for_each(|unfinished| self.resume_tiling(unfinished));
+        self.last.resume(&whole.signals, &whole.counters);
+        self.whole = whole;
+    }
+
+    fn resume_tiling(&mut self, unfinished: &Unfinished) {
+        let Unfinished { track, last_end_ns, last_step, phases } = unfinished;
+        let phases = phases.iter();
+        let phases =
+            phases.filter_map(|(name, start_ns, end_ns)| Some((self.slot(*name)?, *start_ns, *end_ns))).collect();
+        let waiting = Waiting { last_end_ns: *last_end_ns, last_step: *last_step, phases };
+        let (next_seq, dropped) =
+            self.tracks.get(*track).map_or((0, 0), |track| (track.end.next_seq, track.end.dropped));
+        self.tracks.begin(*track, next_seq, dropped);
+        if self.tracks.claim_steps(*track)
+            && let Some(tiling) = self.tracks.get(*track).and_then(|track| track.tiling.as_mut())
+        {
+            tiling.resume(&waiting);
+        }
+    }
+
+    /// Seconds become part of their minute, minutes are given on as they are.
+    fn resume_slice(&mut self, slice: Slice) {
+        if slice.to_ns.saturating_sub(slice.from_ns) <= SECOND_NS {
+            self.slices.close(slice);
+        } else {
+            self.slices.resume_minute(slice);
+        }
+    }
+}
