@@ -106,7 +106,7 @@ impl Bounds {
     fn read(&self, name: &str, window_ns: RangeInclusive<u64>, words: &str) -> anyhow::Result<Named> {
         let failed = || format!("cannot record a part of {name} in {}", std::env::temp_dir().display());
         let file = NamedTempFile::new().with_context(failed)?;
-        let options = RecorderOptions { window_ns, ..RecorderOptions::default() };
+        let options = RecorderOptions { window_ns, chunk_bytes: u64::MAX, ..RecorderOptions::default() };
         let mut recorder = RunRecorder::new(BufWriter::new(&file), options);
         read_into(Some(name), &mut recorder)?;
         recorder.flush().with_context(failed)?;

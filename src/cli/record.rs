@@ -134,7 +134,11 @@ impl Request {
         }
         Ok(Self {
             source,
-            options: RecorderOptions { window_ns, max_bytes: max_size.unwrap_or(u64::MAX) },
+            options: RecorderOptions {
+                window_ns,
+                max_bytes: max_size.unwrap_or(u64::MAX),
+                ..RecorderOptions::default()
+            },
             only_past: last.is_some() && duration.is_none(),
             duration: duration.filter(|_| is_live),
             file_name: PathBuf::from(format!("{stem}.gnntop")),

@@ -2,6 +2,7 @@
 //! side by side (`run.rs`).
 
 mod beginning;
+mod chunks;
 mod earlier;
 #[cfg(test)]
 mod past_tests;

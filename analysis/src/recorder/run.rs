@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use gnntop_wire::{Item, SessionInfo, put_packed_segment};
 
+use super::chunks::{Ending, Session};
 use super::session::{Recorder, RecorderOptions, WRITE_LEN};
 use crate::stream::{MOST_SESSIONS, Sink, align};
 
@@ -18,6 +19,9 @@ pub struct RunRecorder<W: Write> {
     /// Whose piece was written last.
     last: Option<usize>,
     written_bytes: u64,
+    /// Where the last chunk ended, and how many have.
+    chunk_from: u64,
+    chunks: u64,
     is_full: bool,
     error: Option<io::Error>,
     left_out: u64,
@@ -30,6 +34,16 @@ struct Part {
     /// What it said when a piece was last written.
     written: Option<SessionInfo>,
     recorder: Recorder<Vec<u8>>,
+    /// What to add to its times to get those of the window.
+    offset_ns: i64,
+}
+
+impl Part {
+    /// What is added up of it; `None` before anything of it was written.
+    fn to_be_summed(&mut self) -> Option<Session<'_>> {
+        let sums = self.recorder.sums.as_mut()?;
+        Some(Session { info: self.written.as_ref()?, sums, offset_ns: self.offset_ns })
+    }
 }
 
 impl<W: Write> RunRecorder<W> {
@@ -42,6 +56,8 @@ impl<W: Write> RunRecorder<W> {
             current: None,
             last: None,
             written_bytes: 0,
+            chunk_from: 0,
+            chunks: 0,
             is_full: false,
             error: None,
             left_out: 0,
@@ -89,16 +105,58 @@ impl<W: Write> RunRecorder<W> {
     /// # Errors
     /// The first error in writing, now or earlier.
     pub fn flush(&mut self) -> io::Result<()> {
-        for at in 0..self.parts.len() {
-            // Memory takes everything.
-            self.parts[at].recorder.flush()?;
-            self.write_piece(at);
-        }
+        self.write_all()?;
+        self.end_chunk()?;
         if let Some(error) = self.error.take() {
             self.is_full = true;
             return Err(error);
         }
         self.out.flush()
+    }
+
+    fn write_all(&mut self) -> io::Result<()> {
+        for at in 0..self.parts.len() {
+            // Memory takes everything.
+            self.parts[at].recorder.flush()?;
+            self.write_piece(at);
+        }
+        Ok(())
+    }
+
+    /// Ends the chunk if it is long enough: writes all events that are held, and what everything so far comes to.
+    fn end_chunk(&mut self) -> io::Result<()> {
+        if self.written_bytes - self.chunk_from < self.options.chunk_bytes {
+            return Ok(());
+        }
+        self.write_all()?;
+        let mut sessions: Vec<Session<'_>> = self.parts.iter_mut().filter_map(Part::to_be_summed).collect();
+        let Some(ending) = Ending::of(&mut sessions) else { return Ok(()) };
+        let chunk_len = self.written_bytes - self.chunk_from;
+        let summaries_len = ending.bytes.len() as u64;
+        let bytes = ending.after(chunk_len, self.chunks);
+        if self.written_bytes + bytes.len() as u64 > self.options.max_bytes {
+            // Events are worth more than what they come to.
+            self.options.chunk_bytes = u64::MAX;
+            return Ok(());
+        }
+        self.write(&[], &bytes);
+        // Who begins to read here hears first whose the next piece is.
+        (self.last, self.chunks) = (None, self.chunks + 1);
+        self.chunk_from += chunk_len + summaries_len;
+        Ok(())
+    }
+
+    /// Writes these bytes, unless that would be too many.
+    fn write(&mut self, head: &[u8], piece: &[u8]) {
+        let after = self.written_bytes + (head.len() + piece.len()) as u64;
+        if after > self.options.max_bytes {
+            self.is_full = true;
+        }
+        if self.is_full || self.error.is_some() {
+            return;
+        }
+        self.error = self.out.write_all(head).and_then(|()| self.out.write_all(piece)).err();
+        self.written_bytes = after;
     }
 
     /// Writes what one session has ready, after a head where another session's piece lies before it.
@@ -112,14 +170,10 @@ impl<W: Write> RunRecorder<W> {
         if let Some(info) = part.written.as_ref().filter(|_| self.last != Some(at)) {
             put_packed_segment(&mut head, info);
         }
-        let after = self.written_bytes + (head.len() + piece.len()) as u64;
-        if after > self.options.max_bytes {
-            self.is_full = true;
-            return;
-        }
-        self.error = self.out.write_all(&head).and_then(|()| self.out.write_all(&piece)).err();
-        part.written = part.recorder.head.as_ref().map(|head| head.info.clone()).or_else(|| part.info.clone());
-        (self.written_bytes, self.last) = (after, Some(at));
+        let written = part.recorder.head.as_ref().map(|head| head.info.clone());
+        part.written = written.or_else(|| part.info.clone());
+        self.last = Some(at);
+        self.write(&head, &piece);
     }
 
     /// Finds the session that begins, or makes room for it.
@@ -148,8 +202,14 @@ impl<W: Write> RunRecorder<W> {
             bound => bound.saturating_add_signed(offset_ns.saturating_neg()),
         };
         let window = &self.options.window_ns;
-        let options = RecorderOptions { window_ns: own(*window.start())..=own(*window.end()), max_bytes: u64::MAX };
-        self.parts.push(Part { info: None, written: None, recorder: Recorder::new(Vec::new(), options) });
+        let options = RecorderOptions {
+            window_ns: own(*window.start())..=own(*window.end()),
+            max_bytes: u64::MAX,
+            ..self.options
+        };
+        let mut recorder = Recorder::new(Vec::new(), options);
+        recorder.sums = (self.options.chunk_bytes < u64::MAX).then(Box::default);
+        self.parts.push(Part { info: None, written: None, recorder, offset_ns });
         self.current = Some(self.parts.len() - 1);
     }
 }
@@ -165,6 +225,8 @@ impl<W: Write> Sink for RunRecorder<W> {
         self.parts[at].recorder.apply(item);
         if self.parts[at].recorder.out.len() > WRITE_LEN {
             self.write_piece(at);
+            // Memory takes everything.
+            let _ = self.end_chunk();
         }
     }
 

@@ -16,6 +16,7 @@ use gnntop_wire::{
 };
 
 use super::beginning::{Beginning, Fate};
+use super::chunks::Sums;
 use super::earlier::EarlierMarks;
 use crate::stream::Sink;
 
@@ -41,11 +42,16 @@ pub struct RecorderOptions {
     pub window_ns: RangeInclusive<u64>,
     /// The recording takes at most this many bytes.
     pub max_bytes: u64,
+    /// After so many bytes it says what everything so far comes to, so that it can be opened there.
+    pub chunk_bytes: u64,
 }
+
+/// As much as a replay can read before it shows anything.
+const CHUNK_BYTES: u64 = 8 << 20;
 
 impl Default for RecorderOptions {
     fn default() -> Self {
-        Self { window_ns: 0..=u64::MAX, max_bytes: u64::MAX }
+        Self { window_ns: 0..=u64::MAX, max_bytes: u64::MAX, chunk_bytes: CHUNK_BYTES }
     }
 }
 
@@ -64,6 +70,8 @@ pub struct Recorder<W: Write> {
     defined: Vec<Definition>,
     past: PastWindow,
     tracks: HashMap<TrackId, Merging>,
+    /// What everything recorded comes to, where that is asked for.
+    pub(super) sums: Option<Box<Sums>>,
     merged_since_ns: u64,
     written_bytes: u64,
     events: u64,
@@ -99,6 +107,7 @@ impl<W: Write> Recorder<W> {
             beginning: Beginning::default(),
             defined: Vec::new(),
             tracks: HashMap::new(),
+            sums: None,
             merged_since_ns: 0,
             written_bytes: 0,
             events: 0,
@@ -183,6 +192,7 @@ impl<W: Write> Recorder<W> {
     fn reach(&mut self, t_ns: u64) {
         if t_ns.saturating_sub(self.merged_since_ns) >= MERGE_NS {
             self.end_blocks();
+            self.sums.iter_mut().for_each(|sums| sums.collect());
             self.merged_since_ns = t_ns;
         }
     }
@@ -203,6 +213,7 @@ impl<W: Write> Recorder<W> {
         }
         put_packed_segment(&mut self.ready, &head.info);
         put_packed_definitions(&mut self.ready, &head.definitions);
+        self.sums.iter_mut().for_each(|sums| sums.begin(&head.info));
         head.definitions.clear();
         head.written = true;
     }
@@ -217,6 +228,7 @@ impl<W: Write> Recorder<W> {
     fn define(&mut self, definitions: Vec<Definition>) {
         self.earlier.define(&definitions);
         self.beginning.define(&definitions);
+        self.sums.iter_mut().for_each(|sums| sums.define(&definitions));
         match &mut self.head {
             Some(head) if !head.written => {
                 head.definitions.extend(definitions);
@@ -277,6 +289,7 @@ impl<W: Write> Recorder<W> {
             self.put_head();
             self.reach(anchor.monotonic_ns);
             put_anchor(&mut self.ready, anchor);
+            self.sums.iter_mut().for_each(|sums| sums.anchor(*anchor));
         }
     }
 
@@ -307,6 +320,7 @@ impl<W: Write> Recorder<W> {
     fn put_past(&mut self, mut frames: Vec<u8>) {
         if !frames.is_empty() {
             self.put_head_of_past();
+            self.sums.iter_mut().for_each(|sums| sums.resume(&frames));
             self.ready.append(&mut frames);
         }
     }
@@ -330,7 +344,10 @@ impl<W: Write> Recorder<W> {
             merging.block.continue_from(seq);
         }
         merging.dropped = dropped;
-        self.events += u64::from(merging.block.push(event));
+        if merging.block.push(event) {
+            self.events += 1;
+            self.sums.iter_mut().for_each(|sums| sums.push(track, seq, dropped, event));
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 pub mod afterword;
 pub mod called;
 pub mod catalog;
+mod chunks;
 mod clocks;
 pub mod discover;
 #[cfg(test)]
@@ -30,9 +31,13 @@ pub mod runs;
 mod segments;
 mod spool;
 mod status;
+mod summed;
+#[cfg(test)]
+mod summed_tests;
 mod tally;
 pub mod target;
 pub mod trusted;
+mod whole_past;
 mod whose;
 
 pub use hardware::Hardware;
@@ -44,3 +49,4 @@ pub use playback::Playback;
 pub use polling::{Control, Progress, Source};
 pub use recording::Recording;
 pub use status::{DamageTotal, State, Status, Transport};
+pub use summed::{Extent, READ_WHOLE_BYTES};

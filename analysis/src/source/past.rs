@@ -7,11 +7,11 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use gnntop_history::{MINUTE_NS, SECOND_NS};
-use gnntop_wire::past::{Past, Slice};
+use gnntop_history::MINUTE_NS;
 use gnntop_wire::{Item, StreamReader, layout};
 
 use super::trusted;
+use super::whole_past::{WholePast, is_second, is_wanted, slice_of};
 use crate::stream::Sink;
 
 /// Bytes read at a time.
@@ -26,7 +26,7 @@ const MOST_FILES: usize = 256;
 pub(super) struct PastFiles {
     /// Number of the first segment that is not in it.
     pub(super) next_segment: u64,
-    whole: Vec<u8>,
+    whole: WholePast,
     slices: Vec<(File, u64)>,
     /// Where seconds take over from minutes.
     seconds_from_ns: u64,
@@ -35,29 +35,16 @@ pub(super) struct PastFiles {
 impl PastFiles {
     /// Opens the past of the session in `dir`; `None` where it has dropped nothing yet, or what it wrote is damaged.
     pub(super) fn open(dir: &Path) -> Option<Self> {
-        let mut whole = Vec::new();
+        let mut bytes = Vec::new();
         let file = trusted::open(&dir.join(layout::PAST_FILE)).ok()?;
-        file.take(MOST_BYTES).read_to_end(&mut whole).ok()?;
-        let (mut listed, mut next_segment) = (None, 0);
-        let mut is_damaged = false;
-        each_item(&mut &whole[..], |item| match item {
-            Item::Past(entries) => {
-                for past in entries {
-                    if let Past::Whole(whole) = past {
-                        (listed, next_segment) = (Some(whole.files), whole.next_segment);
-                    }
-                }
-            }
-            Item::Damage(_) | Item::Newer { .. } => is_damaged = true,
-            _ => (),
-        })
-        .ok()?;
-        let listed = listed.filter(|listed| !is_damaged && listed.len() <= MOST_FILES)?;
-        let mut slices = Vec::with_capacity(listed.len());
-        for (number, bytes) in listed {
-            slices.push((trusted::open(&dir.join(layout::slices_file_name(number))).ok()?, bytes));
+        file.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
+        let past = WholePast::all(&bytes)?.pop()?;
+        let whole = past.whole().filter(|whole| whole.files.len() <= MOST_FILES)?;
+        let mut slices = Vec::with_capacity(whole.files.len());
+        for (number, bytes) in &whole.files {
+            slices.push((trusted::open(&dir.join(layout::slices_file_name(*number))).ok()?, *bytes));
         }
-        let mut past = Self { next_segment, whole, slices, seconds_from_ns: u64::MAX };
+        let mut past = Self { next_segment: whole.next_segment, whole: past, slices, seconds_from_ns: u64::MAX };
         past.seconds_from_ns = past.find_seconds().unwrap_or(u64::MAX);
         Some(past)
     }
@@ -82,42 +69,21 @@ impl PastFiles {
     }
 
     /// Hands all of it over: who publishes and what ids mean, figures over the whole time, then the slices.
-    pub(super) fn hand_over(self, sink: &mut dyn Sink) {
+    pub(super) fn hand_over(mut self, sink: &mut dyn Sink) {
         let seconds_from_ns = self.seconds_from_ns;
-        let is_wanted =
-            |past: &Past| slice_of(past).is_none_or(|slice| is_second(slice) == (slice.from_ns >= seconds_from_ns));
-        let mut open = Vec::new();
-        // From memory this cannot fail.
-        let _ = each_item(&mut &self.whole[..], |item| match item {
-            Item::Past(entries) => {
-                let (slices, whole): (Vec<_>, Vec<_>) = entries.into_iter().partition(|past| slice_of(past).is_some());
-                open.extend(slices);
-                sink.apply(Item::Past(whole));
-            }
-            Item::Anchor(_) | Item::Segment(_) | Item::Definitions(_) => sink.apply(item),
-            _ => (),
-        });
+        self.whole.hand_over_figures(sink);
         for (file, bytes) in &self.slices {
             let Some(file) = reopened(file) else { continue };
             // What cannot be read is missing from the picture, not from the figures over the whole time.
             let _ = each_item(&mut file.take(*bytes), |item| {
                 if let Item::Past(mut entries) = item {
-                    entries.retain(&is_wanted);
+                    entries.retain(|past| is_wanted(past, seconds_from_ns));
                     sink.apply(Item::Past(entries));
                 }
             });
         }
-        open.retain(&is_wanted);
-        sink.apply(Item::Past(open));
+        self.whole.hand_over_open(seconds_from_ns, sink);
     }
-}
-
-fn slice_of(past: &Past) -> Option<&Slice> {
-    if let Past::Slice(slice) = past { Some(slice) } else { None }
-}
-
-fn is_second(slice: &Slice) -> bool {
-    slice.to_ns.saturating_sub(slice.from_ns) <= SECOND_NS
 }
 
 /// The same file, read from its start.

@@ -12,11 +12,13 @@ use std::time::{Duration, Instant};
 
 use gnntop_wire::{FORMAT_MAJOR, Item, StreamReader};
 
+use super::chunks::ChunkSummary;
 use super::outline::{Outline, TimeSpan};
 use super::pipe::{Pipe, Piped};
 use super::polling::{Progress, Source};
 use super::segments;
 use super::status::{State, Status};
+use super::summed;
 use super::tally::Tally;
 use super::trusted;
 use super::whose::Whose;
@@ -72,6 +74,8 @@ pub struct Recording {
     /// What it is called in messages.
     title: String,
     input: Input,
+    /// What lies before, to be handed over first.
+    before: Option<ChunkSummary>,
     reader: StreamReader,
     /// Bytes that were looked at when the recording was opened and are still to be handed over.
     head: VecDeque<u8>,
@@ -163,7 +167,8 @@ impl Recording {
     fn start_with(title: String, input: Input, left: u64) -> Result<Self, RecordingError> {
         let (reader, head, ended) = (StreamReader::new(), VecDeque::new(), None);
         let (tally, chunk, whose) = (Tally::default(), vec![0; CHUNK_LEN], Whose::default());
-        let mut recording = Self { title, input, reader, head, ended, tally, chunk, left, whose };
+        let before = None;
+        let mut recording = Self { title, input, before, reader, head, ended, tally, chunk, left, whose };
         let mut sniffer = StreamReader::new();
         loop {
             let len = recording.read_waiting().map_err(|error| recording.io_error(error))?;
@@ -184,6 +189,12 @@ impl Recording {
         }
     }
 
+    /// Reads on at `at`, where the file stands, after what lies before.
+    pub(super) fn begin_at(title: String, open: File, at: u64, before: ChunkSummary) -> Result<Self, RecordingError> {
+        let recording = Self::start(title, Input::Files { open, later: VecDeque::new() })?;
+        Ok(Self { before: Some(before), reader: StreamReader::starting_at(at), ..recording })
+    }
+
     fn io_error(&self, error: io::Error) -> RecordingError {
         RecordingError::Io { path: self.title.clone(), error }
     }
@@ -202,6 +213,10 @@ impl Recording {
 
     /// Hands over one item, or reads on.
     pub(super) fn advance(&mut self, sink: &mut dyn Sink) -> Advance {
+        if let Some(summary) = self.before.take() {
+            summed::hand_over(summary, &mut self.tally, &mut self.whose, sink);
+            return Advance::Read;
+        }
         if let Some(item) = self.reader.next() {
             self.tally.note(&item);
             if self.whose.is_known(&item) {

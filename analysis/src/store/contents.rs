@@ -28,6 +28,15 @@ const DEVICE_SHARE: usize = 4;
 /// An open span is shown for this long after the publisher last said that it is open.
 const OPEN_FOR_NS: u64 = 2_000_000_000;
 
+/// The part of a session that is known by summaries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PastExtent {
+    /// Its steps, the first of all.
+    pub steps: u64,
+    /// When the newest event of it happened.
+    pub last_ns: u64,
+}
+
 /// Everything known about one session. See the [module](crate::store).
 #[derive(Clone, Debug)]
 pub struct Store {
@@ -51,8 +60,8 @@ pub struct Store {
     pub(super) device_rows: usize,
     pub(super) first_ns: Option<u64>,
     pub(super) now_ns: u64,
-    /// Whether figures over the time before the events were taken.
-    pub(super) has_past: bool,
+    /// What is known by figures over the time before the events.
+    pub(super) past: Option<PastExtent>,
     /// Whether the items that come now belong to another session or an unreadable segment.
     pub(super) is_foreign: bool,
     pub(super) revision: u64,
@@ -86,10 +95,15 @@ impl Store {
             losses: Losses::default(),
             first_ns: None,
             now_ns: 0,
-            has_past: false,
+            past: None,
             is_foreign: false,
             revision: 0,
         }
+    }
+
+    /// What of the session is known by summaries alone; `None` where all of it was read event by event.
+    pub fn past(&self) -> Option<PastExtent> {
+        self.past
     }
 
     /// Changes with every item that was applied: nothing needs to be drawn again while it stays the same.

@@ -42,7 +42,7 @@ mod steps;
 mod tests;
 mod tracks;
 
-pub use contents::Store;
+pub use contents::{PastExtent, Store};
 pub use derived::device_memory::DeviceMemory;
 pub use derived::growth::{Growth, GrowthOf};
 pub use derived::hardware::{Absence, CpuUse, Hardware, HardwareValue, RATE_WINDOW_NS};

@@ -7,7 +7,7 @@ use gnntop_history::Waiting;
 use gnntop_wire::past::{Durations, Past, Series, Slice, SlowStep, StepFigures, TrackEnd, Unfinished, Whole};
 use gnntop_wire::{NameId, SignalKind, TrackRole};
 
-use super::contents::Store;
+use super::contents::{PastExtent, Store};
 use super::ids::names::assign_slot;
 use super::ids::phases::MAX_PHASES;
 use super::instants::Instant;
@@ -26,7 +26,7 @@ impl Store {
     pub(super) fn apply_past(&mut self, entries: Vec<Past>) {
         for past in entries {
             match past {
-                Past::Whole(whole) if !self.has_past && self.statistics.steps() == 0 => self.begin_after(&whole),
+                Past::Whole(whole) if self.past.is_none() && self.statistics.steps() == 0 => self.begin_after(&whole),
                 Past::Durations(of, durations) if self.takes_past() => self.absorb(of, &durations),
                 Past::Slice(slice) if self.takes_past() => self.push_slice(&slice),
                 Past::Slow(slow) if self.takes_past() => self.push_slow(&slow),
@@ -37,11 +37,11 @@ impl Store {
 
     /// Before the first event that follows the past.
     fn takes_past(&self) -> bool {
-        self.has_past && self.steps.is_empty()
+        self.past.is_some() && self.steps.is_empty()
     }
 
     fn begin_after(&mut self, whole: &Whole) {
-        self.has_past = true;
+        self.past = Some(PastExtent { steps: whole.steps.min(MOST), last_ns: whole.last_ns });
         self.session.note_past();
         self.see(whole.first_ns.min(whole.last_ns));
         self.see(whole.last_ns);

@@ -1,0 +1,143 @@
+//! Ends a recording's chunks: after every few MiB it says what everything so far comes to, so that whoever opens the
+//! recording can begin there.
+
+use gnntop_history::Digest;
+use gnntop_wire::chunk::{ChunkEnd, put_chunk_end, put_summary};
+use gnntop_wire::past::{Past, put_past};
+use gnntop_wire::{
+    Anchor, Definition, Event, Item, SessionInfo, StreamReader, TrackId, put_anchor, put_packed_definitions,
+    put_packed_segment,
+};
+
+/// Slices are written so many at a time.
+const AT_A_TIME: usize = 64;
+
+/// What is recorded of one session, added up.
+#[derive(Default)]
+pub(super) struct Sums {
+    digest: Digest,
+    anchor: Option<Anchor>,
+    last_step: u64,
+    /// Slices that are over, first as they are, then as frames.
+    pending: [Vec<Past>; 2],
+    frames: [Vec<u8>; 2],
+}
+
+/// What the frames of a chunk's end say of each session.
+pub(super) struct Session<'a> {
+    pub(super) info: &'a SessionInfo,
+    pub(super) sums: &'a mut Sums,
+    /// What to add to its times to get the recording's.
+    pub(super) offset_ns: i64,
+}
+
+impl Sums {
+    pub(super) fn begin(&mut self, info: &SessionInfo) {
+        self.digest.apply(Item::Segment(info.clone()));
+    }
+
+    pub(super) fn define(&mut self, definitions: &[Definition]) {
+        self.digest.apply(Item::Definitions(definitions.to_vec()));
+    }
+
+    pub(super) fn anchor(&mut self, anchor: Anchor) {
+        self.anchor = Some(anchor);
+        self.digest.apply(Item::Anchor(anchor));
+    }
+
+    pub(super) fn push(&mut self, track: TrackId, seq: u64, dropped: u64, event: &Event) {
+        self.digest.push(track, seq, dropped, event);
+        if let Event::Step(step) = event {
+            self.last_step = step.step.0;
+        }
+    }
+
+    /// Takes what is left of an earlier time, as it is recorded.
+    pub(super) fn resume(&mut self, frames: &[u8]) {
+        let mut reader = StreamReader::new();
+        reader.fill(frames);
+        while let Some(item) = reader.next() {
+            self.digest.apply(item);
+            self.collect();
+        }
+    }
+
+    /// Writes down the slices that are over, many at a time.
+    pub(super) fn collect(&mut self) {
+        let closed = self.digest.take_closed();
+        for (at, closed) in [closed.seconds, closed.minutes].into_iter().enumerate() {
+            self.pending[at].extend(closed);
+            if self.pending[at].len() >= AT_A_TIME {
+                self.put_pending(at);
+            }
+        }
+    }
+
+    fn put_pending(&mut self, at: usize) {
+        put_past(&mut self.frames[at], &self.pending[at]);
+        self.pending[at].clear();
+    }
+}
+
+/// The frames that end a chunk.
+pub(super) struct Ending {
+    pub(super) bytes: Vec<u8>,
+    end: ChunkEnd,
+}
+
+impl Ending {
+    /// What everything that was recorded comes to. `None` where nothing was recorded that has a time.
+    pub(super) fn of(sessions: &mut [Session<'_>]) -> Option<Self> {
+        let (mut end, mut whole, mut slices) = (None::<ChunkEnd>, Vec::new(), [Vec::new(), Vec::new()]);
+        for session in sessions {
+            session.sums.collect();
+            let told = session.put_whole(&mut whole);
+            for (at, stream) in slices.iter_mut().enumerate() {
+                session.put_slices(at, stream);
+            }
+            let end = end.get_or_insert(told);
+            end.first_ns = end.first_ns.min(told.first_ns);
+            end.last_ns = end.last_ns.max(told.last_ns);
+            end.last_step = end.last_step.max(told.last_step);
+        }
+        let (mut bytes, mut end) = (Vec::new(), end?);
+        end.whole_len = put_summary(&mut bytes, &whole);
+        [end.seconds_len, end.minutes_len] = slices.map(|stream| put_summary(&mut bytes, &stream));
+        Some(Self { bytes, end })
+    }
+
+    /// With the frame that says where the chunk before ends: so many bytes before this chunk's summaries.
+    pub(super) fn after(mut self, chunk_len: u64, number: u64) -> Vec<u8> {
+        let back = chunk_len + self.end.summaries_len();
+        put_chunk_end(&mut self.bytes, &ChunkEnd { back, number, ..self.end });
+        self.bytes
+    }
+}
+
+impl Session<'_> {
+    /// Who publishes, what ids mean, and figures over all of it, with the slices that go on.
+    fn put_whole(&self, out: &mut Vec<u8>) -> ChunkEnd {
+        let Sums { digest, anchor, last_step, .. } = &*self.sums;
+        put_packed_segment(out, self.info);
+        put_packed_definitions(out, digest.definitions());
+        anchor.iter().for_each(|anchor| put_anchor(out, anchor));
+        let entries = digest.whole(Vec::new());
+        put_past(out, &entries);
+        let (mut end, common) = (ChunkEnd { last_step: *last_step, ..ChunkEnd::default() }, self.offset_ns);
+        for past in &entries {
+            if let Past::Whole(whole) = past {
+                end.first_ns = whole.first_ns.saturating_add_signed(common);
+                end.last_ns = whole.last_ns.saturating_add_signed(common);
+            }
+        }
+        end
+    }
+
+    fn put_slices(&mut self, at: usize, out: &mut Vec<u8>) {
+        self.sums.put_pending(at);
+        if !self.sums.frames[at].is_empty() {
+            put_packed_segment(out, self.info);
+            out.append(&mut self.sums.frames[at]);
+        }
+    }
+}

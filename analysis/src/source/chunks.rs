@@ -1,0 +1,219 @@
+//! Where a recording can be begun to be read: at the end of each of its chunks, which says what lies before.
+//!
+//! Nothing in the chain of chunks is trusted. It must lead from the last chunk to the first byte of the file; what does not is
+//! no chain, and the recording is read from its beginning.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use gnntop_history::MINUTE_NS;
+use gnntop_wire::Item;
+use gnntop_wire::chunk::{CHUNK_END_LEN, ChunkEnd, summary};
+
+use super::whole_past::{WholePast, each_item, is_second, is_wanted, slice_of};
+use crate::stream::{MOST_SESSIONS, Sink};
+
+/// The last chunk's end is looked for in so many bytes at the end of a file, so many at a time.
+const LOOKED_THROUGH: u64 = 32 << 20;
+const PIECE_LEN: u64 = 2 << 20;
+/// Chunks of a recording; with those of a recorder's size as many as 500 GiB have.
+const MOST_CHUNKS: usize = 1 << 17;
+/// Summaries that are held at a time, in bytes.
+const MOST_BYTES: u64 = 256 << 20;
+/// Seconds are handed over as far as they take so many bytes; before, it is minutes.
+const SECONDS_BYTES: u64 = 1 << 20;
+
+/// The chunks of a recording.
+pub(super) struct Chunks {
+    file: File,
+    /// Where each ends, and what its end says; oldest first.
+    all: Vec<(u64, ChunkEnd)>,
+}
+
+impl Chunks {
+    /// Those of a file; `None` where there is none, or where the chain of them is broken.
+    pub(super) fn of(file: &File) -> Option<Self> {
+        let file = file.try_clone().ok()?;
+        let last = find_last(&file)?;
+        let mut all = vec![last];
+        while let Some((at, end)) = before(&file, *all.last()?)? {
+            all.push((at, end));
+            if all.len() > MOST_CHUNKS {
+                return None;
+            }
+        }
+        all.reverse();
+        Some(Self { file, all })
+    }
+
+    /// Where the last chunk ends, in bytes.
+    pub(super) fn end(&self) -> u64 {
+        self.all.last().map_or(0, goes_on_at)
+    }
+
+    /// The last chunk after which there are at least so many bytes in the file.
+    pub(super) fn before_byte(&self, at: u64) -> Option<usize> {
+        self.all.partition_point(|chunk| goes_on_at(chunk) <= at).checked_sub(1)
+    }
+
+    /// The last chunk but one that was over at this time, on the clock of the first session: what is shown from its end on
+    /// is at least a chunk long.
+    pub(super) fn before_time(&self, t_ns: u64) -> Option<usize> {
+        self.all.partition_point(|(_, end)| end.last_ns <= t_ns).checked_sub(2)
+    }
+
+    /// The same by the number of a step.
+    pub(super) fn before_step(&self, step: u64) -> Option<usize> {
+        self.all.partition_point(|(_, end)| end.last_step < step).checked_sub(1)
+    }
+
+    /// Where events go on after a chunk, in bytes.
+    pub(super) fn goes_on_at(&self, chunk: usize) -> u64 {
+        self.all.get(chunk).map_or(0, goes_on_at)
+    }
+
+    /// When the newest event up to the end of a chunk happened, on the clock of the first session.
+    pub(super) fn last_ns(&self, chunk: usize) -> u64 {
+        self.all.get(chunk).map_or(0, |(_, end)| end.last_ns)
+    }
+
+    /// What everything up to the end of a chunk comes to; `None` where that is damaged.
+    pub(super) fn summary(&self, chunk: usize) -> Option<ChunkSummary> {
+        let (at, end) = self.all.get(chunk)?;
+        let whole = WholePast::all(&self.read(at - end.summaries_len(), end.whole_len)?)?;
+        if whole.len() > MOST_SESSIONS {
+            return None;
+        }
+        let (mut slices, mut bytes) = (Vec::new(), 0u64);
+        for (at, end) in &self.all[..=chunk] {
+            bytes += end.minutes_len;
+            if bytes > MOST_BYTES {
+                return None;
+            }
+            slices.push(self.read(at - end.minutes_len, end.minutes_len)?);
+        }
+        let (first, seconds) = self.seconds(chunk)?;
+        let seconds_from_ns = seconds_from(seconds.first().map_or(&[], Vec::as_slice), first == 0);
+        slices.extend(seconds);
+        Some(ChunkSummary { whole, slices, seconds_from_ns })
+    }
+
+    /// The seconds of the last chunks, and which chunk is the first of them.
+    fn seconds(&self, chunk: usize) -> Option<(usize, Vec<Vec<u8>>)> {
+        let (mut first, mut bytes) = (chunk, self.all[chunk].1.seconds_len);
+        while first > 0 && bytes.saturating_add(self.all[first - 1].1.seconds_len) <= SECONDS_BYTES {
+            first -= 1;
+            bytes += self.all[first].1.seconds_len;
+        }
+        let read = |(at, end): &(u64, ChunkEnd)| self.read(at - end.minutes_len - end.seconds_len, end.seconds_len);
+        Some((first, self.all[first..=chunk].iter().map(read).collect::<Option<_>>()?))
+    }
+
+    /// A stream of summaries, whose length was checked.
+    fn read(&self, at: u64, len: u64) -> Option<Vec<u8>> {
+        let mut frames = vec![0; usize::try_from(len).ok()?];
+        self.file.read_exact_at(&mut frames, at).ok()?;
+        summary(&frames)
+    }
+}
+
+fn goes_on_at((at, _): &(u64, ChunkEnd)) -> u64 {
+    at + CHUNK_END_LEN as u64
+}
+
+/// What everything before some place comes to.
+pub(super) struct ChunkSummary {
+    whole: Vec<WholePast>,
+    /// Streams of minutes, then of seconds.
+    slices: Vec<Vec<u8>>,
+    /// Where seconds take over, by session.
+    seconds_from_ns: HashMap<u128, u64>,
+}
+
+impl ChunkSummary {
+    /// Hands all of it over.
+    pub(super) fn hand_over(mut self, sink: &mut dyn Sink) {
+        let ids: Vec<u128> = self.whole.iter().map(WholePast::session_id).collect();
+        self.whole.iter_mut().for_each(|whole| whole.hand_over_figures(sink));
+        let from_ns = |session: u128| self.seconds_from_ns.get(&session).copied().unwrap_or(u64::MAX);
+        for stream in &self.slices {
+            let mut session = None;
+            each_item(stream, |item| match item {
+                Item::Segment(info) => {
+                    session = Some(info.session_id).filter(|id| ids.contains(id));
+                    session.into_iter().for_each(|id| sink.turn_to(id));
+                }
+                Item::Past(mut entries) => {
+                    if let Some(session) = session {
+                        entries.retain(|past| is_wanted(past, from_ns(session)));
+                        sink.apply(Item::Past(entries));
+                    }
+                }
+                _ => (),
+            });
+        }
+        for (whole, id) in self.whole.iter_mut().zip(&ids) {
+            sink.turn_to(*id);
+            whole.hand_over_open(from_ns(*id), sink);
+        }
+    }
+}
+
+/// The first minute of each session whose seconds are all in this stream and the ones that follow; the very first where
+/// they are those of the first chunk.
+fn seconds_from(stream: &[u8], are_all: bool) -> HashMap<u128, u64> {
+    let (mut from_ns, mut session) = (HashMap::new(), None);
+    each_item(stream, |item| match item {
+        Item::Segment(info) => session = Some(info.session_id),
+        Item::Past(entries) => {
+            let second = entries.iter().filter_map(slice_of).find(|slice| is_second(slice));
+            if let Some((session, second)) = session.zip(second).filter(|_| from_ns.len() < MOST_SESSIONS) {
+                let minute_ns = second.from_ns.checked_next_multiple_of(MINUTE_NS).unwrap_or(u64::MAX);
+                from_ns.entry(session).or_insert(if are_all { 0 } else { minute_ns });
+            }
+        }
+        _ => (),
+    });
+    from_ns
+}
+
+/// The last chunk's end in a file, and where it lies.
+fn find_last(file: &File) -> Option<(u64, ChunkEnd)> {
+    let len = file.metadata().ok()?.len();
+    let mut until = len;
+    while until > len.saturating_sub(LOOKED_THROUGH) {
+        let from = until.saturating_sub(PIECE_LEN);
+        // One that lies over the seam is in the piece before it.
+        let to = (until + CHUNK_END_LEN as u64 - 1).min(len);
+        let mut bytes = vec![0; usize::try_from(to - from).ok()?];
+        file.read_exact_at(&mut bytes, from).ok()?;
+        if let Some((at, end)) = ChunkEnd::find_last(&bytes) {
+            return is_sane(from + at as u64, &end).then_some((from + at as u64, end));
+        }
+        until = from;
+    }
+    None
+}
+
+/// The end before this one: none before the first. `None` where the chain is broken.
+#[allow(clippy::option_option)] // broken and over are two things
+fn before(file: &File, (at, end): (u64, ChunkEnd)) -> Option<Option<(u64, ChunkEnd)>> {
+    let at = at.checked_sub(end.back)?;
+    if end.number == 0 {
+        return (at == 0).then_some(None);
+    }
+    let mut bytes = [0; CHUNK_END_LEN];
+    file.read_exact_at(&mut bytes, at).ok()?;
+    let before = ChunkEnd::of(&bytes)?;
+    let follows =
+        before.number.checked_add(1) == Some(end.number) && before.last_ns <= end.last_ns && is_sane(at, &before);
+    follows.then_some(Some((at, before)))
+}
+
+/// Whether what an end says of lengths can be, so that each step back is one and nothing of the chunk before is read again.
+fn is_sane(at: u64, end: &ChunkEnd) -> bool {
+    let own = if end.number == 0 { 0 } else { CHUNK_END_LEN as u64 };
+    let least = end.summaries_len().saturating_add(own);
+    end.back <= at && least <= end.back && end.whole_len.max(end.seconds_len).max(end.minutes_len) <= MOST_BYTES
+}

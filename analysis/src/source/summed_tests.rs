@@ -1,0 +1,295 @@
+//! Recordings with chunks, read whole and from their summaries.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gnntop_fixtures::{MS, ParallelRun, SECOND, TrainingRun, each_item};
+use gnntop_wire::chunk::{CHUNK_END_LEN, ChunkEnd, put_chunk_end};
+use gnntop_wire::{Item, StreamReader};
+use proptest::prelude::*;
+
+use super::chunks::Chunks;
+use super::fixture::Heard;
+use super::{Extent, Recording, Source};
+use crate::ranks::Run;
+use crate::recorder::{RecorderOptions, RunRecorder};
+use crate::store::Store;
+use crate::stream::Sink;
+
+const CHUNK_BYTES: u64 = 8 << 10;
+
+struct Recorded {
+    dir: tempfile::TempDir,
+    bytes: Vec<u8>,
+}
+
+impl Recorded {
+    fn of(bytes: Vec<u8>) -> Self {
+        let recorded = Self { dir: tempfile::tempdir().unwrap(), bytes };
+        recorded.write(&recorded.bytes);
+        recorded
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("a.gnntop")
+    }
+
+    fn write(&self, bytes: &[u8]) {
+        fs::write(self.path(), bytes).unwrap();
+    }
+
+    fn chunks(&self) -> Option<Chunks> {
+        Chunks::of(&fs::File::open(self.path()).unwrap())
+    }
+}
+
+/// Records these streams in turns, flushed after each. One alone needs no id.
+fn record(streams: &[Vec<u8>], ids: &[u128], chunk_bytes: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut recorder = RunRecorder::new(&mut out, RecorderOptions { chunk_bytes, ..RecorderOptions::default() });
+    let mut readers: Vec<StreamReader> = streams.iter().map(|_| StreamReader::new()).collect();
+    let longest = streams.iter().map(Vec::len).max().unwrap();
+    for at in (0..longest).step_by(4096) {
+        for ((stream, reader), id) in streams.iter().zip(&mut readers).zip(ids) {
+            if *id > 0 {
+                recorder.turn_to(*id);
+            }
+            reader.fill(&stream[at.min(stream.len())..(at + 4096).min(stream.len())]);
+            while let Some(item) = reader.next() {
+                recorder.apply(item);
+            }
+        }
+        recorder.flush().unwrap();
+    }
+    recorder.flush().unwrap();
+    out
+}
+
+/// A hundred seconds with a slow step now and then.
+fn training() -> Vec<u8> {
+    let spikes = (1..=2500).step_by(83).map(|step| (step, "backward", step * MS / 10)).collect();
+    TrainingRun { steps: 2500, spikes, ..TrainingRun::default() }.bytes()
+}
+
+fn recorded() -> Recorded {
+    Recorded::of(record(&[training()], &[0], CHUNK_BYTES))
+}
+
+fn parallel() -> ParallelRun {
+    let elsewhere = vec![(2, 5000 * SECOND as i64, Some(MS))];
+    ParallelRun { ranks: 3, steps: 600, elsewhere, ..ParallelRun::default() }
+}
+
+fn whole(path: &Path) -> Run {
+    let mut run = Run::default();
+    Recording::open(path).unwrap().read_all(&mut run);
+    run
+}
+
+fn summed(path: &Path) -> (Run, Extent) {
+    let mut run = Run::default();
+    let (mut recording, extent) = Recording::open_summed(path, 0).unwrap();
+    recording.read_all(&mut run);
+    (run, extent)
+}
+
+/// What a report takes from figures over the whole time.
+#[track_caller]
+fn assert_same(found: &Store, whole: &Store) {
+    let exact = |store: &Store| {
+        let statistics = store.statistics();
+        (statistics.steps(), statistics.epochs(), *statistics.batch(), statistics.first_loss(), statistics.last_loss())
+    };
+    assert_eq!(exact(found), exact(whole));
+    assert_eq!((found.first_ns(), found.now_ns()), (whole.first_ns(), whole.now_ns()));
+    let names = ["period", "step", "gap", "forward", "backward", "layer 1"];
+    for name in names.iter().filter(|name| whole.distribution(name).is_some()) {
+        let [found, whole] = [found, whole].map(|store| store.distribution(name).unwrap());
+        assert_eq!((found.count(), found.max_ns()), (whole.count(), whole.max_ns()), "{name}");
+        for percentile in [0.5, 0.99] {
+            let [found, whole] = [found, whole].map(|durations| durations.percentile(percentile).unwrap() as f64);
+            assert!((found / whole - 1.0).abs() < 0.002, "p{percentile} of {name}: {found} and {whole}");
+        }
+    }
+    let signals = |store: &Store| store.signals().all().len();
+    assert_eq!(signals(found), signals(whole));
+    assert!(found.losses().is_complete(), "{:?}", found.losses());
+}
+
+#[test]
+fn chunks_change_nothing_for_who_reads_all_events() {
+    let heard = |bytes: &[u8]| {
+        let mut heard = Heard::default();
+        each_item(bytes, |item| heard.apply(item));
+        heard
+    };
+    let (with, without) = (record(&[training()], &[0], CHUNK_BYTES), record(&[training()], &[0], u64::MAX));
+    assert!(with.len() > without.len());
+    let (with, without) = (heard(&with), heard(&without));
+    // Tracks take turns in any order.
+    let sorted = |heard: &Heard| {
+        let mut events: Vec<String> = heard.events.iter().map(|event| format!("{event:?}")).collect();
+        events.sort_unstable();
+        events
+    };
+    assert!(sorted(&with) == sorted(&without));
+    assert_eq!((with.gaps, with.damages), (0, 0));
+    assert_eq!((with.anchors, with.ends), (without.anchors, without.ends));
+}
+
+#[test]
+fn from_summaries_a_recording_says_what_all_its_events_do() {
+    let recorded = recorded();
+    let (run, extent) = summed(&recorded.path());
+    let Extent::After { last_ns } = extent else { panic!("{extent:?}") };
+    assert_same(run.store(), whole(&recorded.path()).store());
+    let past = run.store().past().unwrap();
+    assert_eq!(past.last_ns, last_ns);
+    assert!(past.steps > 1000 && past.steps < 2500, "{past:?}");
+    assert_eq!(run.store().steps().all().count() as u64, 2500 - past.steps);
+    let all = Recording::open_summed(&recorded.path(), recorded.bytes.len() as u64).unwrap();
+    assert_eq!(all.1, Extent::Whole, "short enough");
+}
+
+#[test]
+fn every_chunk_is_a_place_to_begin() {
+    let recorded = recorded();
+    let (chunks, expected) = (recorded.chunks().unwrap(), whole(&recorded.path()));
+    let last = chunks.before_byte(recorded.bytes.len() as u64).unwrap();
+    assert!(last > 5, "{last}");
+    for chunk in 0..last {
+        let (mut recording, mut run) =
+            (Recording::open_after(&recorded.path(), &chunks, chunk).unwrap(), Run::default());
+        recording.read_all(&mut run);
+        assert_same(run.store(), expected.store());
+        assert_eq!(recording.status().damage.holes, 0);
+        assert!(recording.status().title.contains("pid"), "{}", recording.status().title);
+    }
+}
+
+#[test]
+fn ranks_are_told_apart() {
+    let parallel = parallel();
+    let ids: Vec<u128> = (0..3).map(|rank| parallel.info(rank).session_id).collect();
+    let recorded = Recorded::of(record(&parallel.sessions(), &ids, CHUNK_BYTES));
+    let (run, extent) = summed(&recorded.path());
+    assert!(matches!(extent, Extent::After { .. }), "{extent:?}");
+    let expected = whole(&recorded.path());
+    assert_eq!(run.members().len(), 3);
+    for (found, whole) in run.members().iter().zip(expected.members()) {
+        assert_eq!(found.info().map(|info| info.session_id), whole.info().map(|info| info.session_id));
+        assert_same(&found.store, &whole.store);
+        assert!(found.store.past().unwrap().steps > 100);
+    }
+    assert!(run.notes().is_empty(), "{:?}", run.notes());
+}
+
+#[test]
+fn a_recording_of_a_recording_that_goes_on_from_summaries_is_the_run() {
+    let first = recorded();
+    let (mut again, mut recording) = (Vec::new(), Recording::open_summed(&first.path(), 0).unwrap().0);
+    let options = RecorderOptions { chunk_bytes: CHUNK_BYTES, ..RecorderOptions::default() };
+    let mut recorder = RunRecorder::new(&mut again, options);
+    while recording.poll(&mut recorder, std::time::Duration::ZERO).more {
+        recorder.flush().unwrap();
+    }
+    recorder.flush().unwrap();
+    drop(recorder);
+    let again = Recorded::of(again);
+    let last = again.chunks().unwrap().before_byte(again.bytes.len() as u64).unwrap();
+    assert!(last >= 1, "{last}");
+    let expected = whole(&first.path());
+    assert_same(whole(&again.path()).store(), expected.store());
+    assert_same(summed(&again.path()).0.store(), expected.store());
+}
+
+#[test]
+fn what_was_cut_is_told_as_far_as_it_goes() {
+    let recorded = recorded();
+    let len = recorded.bytes.len();
+    for cut in (0..40).map(|part| len / 3 + part * len / 61) {
+        recorded.write(&recorded.bytes[..cut]);
+        let (run, extent) = summed(&recorded.path());
+        assert!(matches!(extent, Extent::After { .. }), "cut at {cut}: {extent:?}");
+        let expected = whole(&recorded.path());
+        assert_eq!(run.store().statistics().steps(), expected.store().statistics().steps(), "cut at {cut}");
+        assert_eq!(run.store().now_ns(), expected.store().now_ns());
+    }
+}
+
+#[test]
+fn damage_in_what_is_needed_leads_back_to_the_events() {
+    let recorded = recorded();
+    let expected = whole(&recorded.path());
+    let chunks = recorded.chunks().unwrap();
+    let first = chunks.goes_on_at(0) as usize;
+    for at in [first - 10, first - CHUNK_END_LEN - 20] {
+        let mut bytes = recorded.bytes.clone();
+        bytes[at] ^= 1;
+        recorded.write(&bytes);
+        let (run, extent) = summed(&recorded.path());
+        assert_eq!(extent, Extent::WithoutSummaries);
+        assert_eq!(run.store().statistics().steps(), expected.store().statistics().steps());
+    }
+    // Events that need not be read do no harm.
+    let mut bytes = recorded.bytes.clone();
+    bytes[first + 2000] ^= 1;
+    recorded.write(&bytes);
+    let (run, extent) = summed(&recorded.path());
+    assert!(matches!(extent, Extent::After { .. }));
+    assert_same(run.store(), expected.store());
+}
+
+#[test]
+fn files_put_together_are_read_whole() {
+    let bytes = recorded().bytes;
+    let other = Recorded::of([&bytes[..], &bytes].concat());
+    assert!(other.chunks().is_none());
+    assert_eq!(summed(&other.path()).1, Extent::WithoutSummaries);
+}
+
+fn any_end() -> impl Strategy<Value = ChunkEnd> {
+    let number = || prop_oneof![Just(0u64), Just(1), 0u64..1 << 17, any::<u64>(), Just(u64::MAX)];
+    [number(), number(), number(), number(), number(), number(), number(), number()].prop_map(|numbers| {
+        let [back, number, whole_len, seconds_len, minutes_len, first_ns, last_ns, last_step] = numbers;
+        ChunkEnd { back, number, whole_len, seconds_len, minutes_len, first_ns, last_ns, last_step }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn no_chain_leads_astray(ends in prop::collection::vec((any::<prop::sample::Index>(), any_end()), 1..4), is_at_end: bool) {
+        let recorded = Recorded::of(record(&[TrainingRun { steps: 300, ..TrainingRun::default() }.bytes()], &[0], 2048));
+        let mut bytes = recorded.bytes.clone();
+        for (at, end) in ends {
+            let mut frame = Vec::new();
+            put_chunk_end(&mut frame, &end);
+            match is_at_end {
+                true => bytes.extend(frame),
+                false => {
+                    let at = at.index(bytes.len() - frame.len());
+                    bytes[at..at + frame.len()].copy_from_slice(&frame);
+                }
+            }
+        }
+        recorded.write(&bytes);
+        if let Some(chunks) = recorded.chunks() {
+            (0..64).for_each(|chunk| _ = chunks.summary(chunk));
+        }
+        let (run, _) = summed(&recorded.path());
+        prop_assert!(run.store().statistics().steps() <= 301);
+    }
+}
+
+#[test]
+fn items_that_do_not_belong_in_summaries_are_not_believed() {
+    let mut stream = training();
+    stream.truncate(10_000);
+    assert!(super::whole_past::WholePast::all(&stream).is_none(), "events");
+    assert!(super::whole_past::WholePast::all(&[]).is_none());
+    let mut heads = 0;
+    each_item(&stream, |item| heads += usize::from(matches!(item, Item::Segment(_))));
+    assert_eq!(heads, 1);
+}
