@@ -7,7 +7,8 @@ use anyhow::Context;
 
 use super::exit::{REGRESSED, SUCCESS, UNDECIDED};
 use super::output;
-use super::report::{read_run, say_rank, select};
+use super::reading::{ExactArguments, read_run};
+use super::report::{say_rank, select};
 use super::usage::UsageError;
 use crate::report::{Bound, Measured, Options, Report, Rule, Ruling, ruling_of};
 use gnntop_analysis::comparison::{Compared, compare};
@@ -59,6 +60,8 @@ pub(super) struct CheckArguments {
     /// Leave out this many steps at the start in shares and rates
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip_steps: u64,
+    #[command(flatten)]
+    exact: ExactArguments,
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -76,7 +79,7 @@ pub(super) fn check(arguments: &CheckArguments) -> anyhow::Result<u8> {
     if rules.is_empty() && arguments.baseline.is_none() {
         return Err(UsageError::told("nothing to check: give --max, --min, --rules with a rule in it, or --baseline"));
     }
-    let run = read(&arguments.file, arguments.rank)?;
+    let run = read(&arguments.file, arguments)?;
     let store = run.store();
     for rule in &mut rules {
         rule.resolve(store).map_err(UsageError::told)?;
@@ -91,14 +94,14 @@ pub(super) fn check(arguments: &CheckArguments) -> anyhow::Result<u8> {
         rulings.push(ruling);
     }
     if let Some(baseline) = &arguments.baseline {
-        rulings.extend(against(&read(baseline, arguments.rank)?, &run, arguments.slower)?);
+        rulings.extend(against(&read(baseline, arguments)?, &run, arguments.slower)?);
     }
     Ok(exit_code(&rulings))
 }
 
-fn read(name: &str, rank: Option<u32>) -> anyhow::Result<Run> {
-    let mut run = read_run(Some(name))?;
-    select(&mut run, rank, name)?;
+fn read(name: &str, arguments: &CheckArguments) -> anyhow::Result<Run> {
+    let mut run = read_run(Some(name), arguments.exact)?;
+    select(&mut run, arguments.rank, name)?;
     say_rank(&run, name);
     Ok(run)
 }

@@ -7,13 +7,14 @@ use anyhow::bail;
 use super::assumptions::EnergyArguments;
 use super::exit::SUCCESS;
 use super::part::{Named, PartArguments};
+use super::reading::ExactArguments;
 use super::report::{has_ending, say_rank, select};
 use super::settings::Settings;
 use super::usage::UsageError;
 use super::{new_file, output};
 use crate::report::{Document, Options, Report, compared_in_text};
 use gnntop_analysis::comparison::{Comparison, compare};
-use gnntop_analysis::figures::counted;
+use gnntop_analysis::figures::{count, counted};
 use gnntop_analysis::findings::sweep::{self, Configuration, Scaling};
 use gnntop_analysis::ranks::Run;
 
@@ -48,6 +49,8 @@ pub(super) struct CompareArguments {
     against: Vec<String>,
     #[command(flatten)]
     part: PartArguments,
+    #[command(flatten)]
+    exact: ExactArguments,
     /// Percentiles to compare beside the mean, from 0 to 100
     #[arg(long, value_name = "P,...", value_delimiter = ',', default_values_t = [50.0, 90.0, 99.0], value_parser = super::report::percentile)]
     percentiles: Vec<f64>,
@@ -76,7 +79,11 @@ pub(super) fn run(arguments: &CompareArguments) -> anyhow::Result<u8> {
     let is_open = !arguments.json && !arguments.html;
     let is_named = |ending: &str| is_open && has_ending(arguments.output.as_deref(), ending);
     let written = if arguments.json || is_named("json") {
-        serde_json::to_string_pretty(&Compared { comparison: &comparison, scaling: scaling_of(&runs) })?
+        serde_json::to_string_pretty(&Compared {
+            comparison: &comparison,
+            scaling: scaling_of(&runs),
+            steps_from_summaries: [0, 1].map(|side: usize| runs[side].iter().map(from_summaries).collect()),
+        })?
     } else if arguments.html || is_named("html") {
         page(&comparison, &names, &runs)?
     } else {
@@ -106,6 +113,8 @@ struct Compared<'a> {
     comparison: &'a Comparison,
     /// Of runs with several ranks or stages.
     scaling: Option<Scaling>,
+    /// Of each run of each side: steps, the first of all, that only summaries tell of.
+    steps_from_summaries: [Vec<u64>; 2],
 }
 
 /// The comparison for people, with which recordings A and B are.
@@ -158,7 +167,7 @@ fn read_sides(arguments: &CompareArguments) -> anyhow::Result<Sides> {
     }
     for (side, names) in sides_of(arguments)?.into_iter().enumerate() {
         for name in names {
-            sides.add(side, part.of(name)?, *rank)?;
+            sides.add(side, part.of(name, arguments.exact)?, *rank)?;
         }
     }
     Ok(sides)
@@ -179,11 +188,20 @@ fn sides_of(arguments: &CompareArguments) -> anyhow::Result<[&[String]; 2]> {
     }
 }
 
+/// Steps, the first of a run, that only summaries tell of.
+fn from_summaries(run: &Run) -> u64 {
+    run.store().past().map_or(0, |past| past.steps)
+}
+
 /// Which recordings a side is.
 fn legend(side: &str, names: &[String], runs: &[Run]) -> String {
     let line = |(at, (name, run)): (usize, (&String, &Run))| {
         let number = if names.len() > 1 { format!(" {}", at + 1) } else { String::new() };
-        format!("{side}{number} {name} ({})", counted(run.store().steps().total(), "step", "steps"))
+        let steps = counted(run.store().steps().total(), "step", "steps");
+        match from_summaries(run) {
+            0 => format!("{side}{number} {name} ({steps})"),
+            summed => format!("{side}{number} {name} ({steps}, the first {} from summaries)", count(summed)),
+        }
     };
     names.iter().zip(runs).enumerate().map(line).collect::<Vec<String>>().join("\n")
 }

@@ -23,6 +23,7 @@ mod output;
 mod part;
 mod plain;
 mod quantities;
+mod reading;
 mod record;
 mod replay;
 mod report;

@@ -7,7 +7,7 @@ use anyhow::Context;
 use tempfile::NamedTempFile;
 
 use super::moment::{Moment, moment};
-use super::report::{empty_run, read_into, read_run};
+use super::reading::{ExactArguments, empty_run, read_into, read_run};
 use super::usage::UsageError;
 use gnntop_analysis::figures;
 use gnntop_analysis::ranks::Run;
@@ -52,11 +52,11 @@ impl PartArguments {
     }
 
     /// The part of this run; all of it where none is asked for.
-    pub(super) fn of(&self, name: &str) -> anyhow::Result<Named> {
-        let whole = read_run(Some(name))?;
+    pub(super) fn of(&self, name: &str, exact: ExactArguments) -> anyhow::Result<Named> {
         if !self.is_given() {
-            return Ok(Named { name: name.to_owned(), run: whole });
+            return Ok(Named { name: name.to_owned(), run: read_run(Some(name), exact)? });
         }
+        let whole = read_run(Some(name), ExactArguments::ALL)?;
         let bounds = self.bounds(name, &whole)?;
         drop(whole);
         bounds.read(name, bounds.from_ns..=bounds.until_ns, &bounds.words)
@@ -67,7 +67,7 @@ impl PartArguments {
         let Some(from) = self.from else {
             return Err(UsageError::told("give --from: what was before it is compared with what follows"));
         };
-        let whole = read_run(Some(name))?;
+        let whole = read_run(Some(name), ExactArguments::ALL)?;
         let bounds = self.bounds(name, &whole)?;
         let before = format!("before {}", from.words(reference(&whole), bounds.from_ns.saturating_sub(1)));
         drop(whole);
@@ -108,7 +108,7 @@ impl Bounds {
         let file = NamedTempFile::new().with_context(failed)?;
         let options = RecorderOptions { window_ns, chunk_bytes: u64::MAX, ..RecorderOptions::default() };
         let mut recorder = RunRecorder::new(BufWriter::new(&file), options);
-        read_into(Some(name), &mut recorder)?;
+        read_into(Some(name), ExactArguments::ALL, &mut recorder)?;
         recorder.flush().with_context(failed)?;
         let mut run = empty_run();
         if recorder.written_bytes() > 0 {

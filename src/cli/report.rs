@@ -1,23 +1,16 @@
 //! `gnntop report`: percentiles and shares of recordings or sessions, without a screen.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, bail};
 
 use super::assumptions::EnergyArguments;
 use super::exit::SUCCESS;
+use super::reading::{ExactArguments, read_run};
 use super::settings::Settings;
 use super::{new_file, output};
 use crate::report::{Document, Options, Report, to_csv};
 use gnntop_analysis::ranks::Run;
-use gnntop_analysis::source::target::{self, Target, TargetError};
-use gnntop_analysis::source::{Recording, Source, Status, discover, follow};
-use gnntop_analysis::store::Limits;
-use gnntop_analysis::stream::Sink;
-
-/// Steps that findings and `--skip-steps` can look at: 250 MiB at the most, where a screen keeps less.
-const STEP_ROWS: usize = 1 << 20;
 
 /// Spans that a page holds: those beyond the first ten are folded.
 const SPANS_OF_A_PAGE: usize = 200;
@@ -31,6 +24,7 @@ Examples:
   gnntop report pna.gnntop --region CA-QC --tdp 205   energy and carbon with other assumptions
   gnntop report pna                         a live session so far, by name, process id or directory
   gnntop report four.gnntop --against one.gnntop      efficiency of four ranks compared with one
+  gnntop report week.gnntop --exact         every event of a long recording, not its summaries
   gnntop report rank0.gnntop rank1.gnntop   files of one run make one report, with a line for each rank
 
 Exit codes: 0 success, also if part of a recording is damaged (standard error has a warning); 1 nothing to report.";
@@ -74,6 +68,8 @@ pub(super) struct ReportArguments {
     #[arg(long, value_name = "FILE|PID|NAME")]
     against: Option<String>,
     #[command(flatten)]
+    exact: ExactArguments,
+    #[command(flatten)]
     energy: EnergyArguments,
 }
 
@@ -113,13 +109,13 @@ pub(super) fn percentile(text: &str) -> Result<f64, String> {
 pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
     let assumptions = Settings::assumptions(&arguments.energy)?;
     let (percentiles, skip_steps) = (arguments.percentiles.clone(), arguments.skip_steps);
-    let one_rank_per_s = arguments.against.as_deref().map(one_rank_per_s).transpose()?;
+    let one_rank_per_s = arguments.against.as_deref().map(|name| one_rank_per_s(name, arguments.exact)).transpose()?;
     let form = arguments.form();
     let top_spans = if form == Form::Html { SPANS_OF_A_PAGE } else { Options::default().top_spans };
     let options = Options { top_spans, percentiles, skip_steps, assumptions, one_rank_per_s };
     let named = arguments.inputs.iter().map(|input| Some(input.as_str()));
     let inputs: Vec<Option<&str>> = if arguments.inputs.is_empty() { vec![None] } else { named.collect() };
-    let runs = read_runs(&inputs)?;
+    let runs = read_runs(&inputs, arguments.exact)?;
     let mut reports = Vec::new();
     for (name, mut run) in runs {
         select(&mut run, arguments.rank, &name)?;
@@ -144,8 +140,8 @@ pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
 }
 
 /// What the run of one rank with this name gets through in a second.
-fn one_rank_per_s(name: &str) -> anyhow::Result<f64> {
-    let run = read_run(Some(name))?;
+fn one_rank_per_s(name: &str, exact: ExactArguments) -> anyhow::Result<f64> {
+    let run = read_run(Some(name), exact)?;
     if run.is_parallel() {
         bail!("{name} is a run of {} ranks; --against needs the same training on one rank", run.expected());
     }
@@ -156,11 +152,11 @@ fn one_rank_per_s(name: &str) -> anyhow::Result<f64> {
 }
 
 /// Reads all inputs; files that hold ranks of the same run become one.
-fn read_runs(inputs: &[Option<&str>]) -> anyhow::Result<Vec<(String, Run)>> {
+fn read_runs(inputs: &[Option<&str>], exact: ExactArguments) -> anyhow::Result<Vec<(String, Run)>> {
     let mut runs: Vec<(String, Run)> = Vec::new();
     for input in inputs {
         let name = input.unwrap_or_default();
-        let mut run = Some(read_run(*input)?);
+        let mut run = Some(read_run(*input, exact)?);
         for (names, known) in &mut runs {
             run = match run.take().map(|run| known.join(run)) {
                 Some(Err(run)) => Some(*run),
@@ -193,49 +189,6 @@ pub(super) fn select(run: &mut Run, rank: Option<u32>, name: &str) -> anyhow::Re
         }
         Some(rank) if !run.is_parallel() && rank > 0 => bail!("{name} has only one rank: remove --rank"),
         _ => Ok(()),
-    }
-}
-
-/// Reads everything that there is now, and says on standard error what could not be read.
-pub(super) fn read_run(input: Option<&str>) -> anyhow::Result<Run> {
-    let mut run = empty_run();
-    let status = read_into(input, &mut run)?;
-    for warning in status.warnings() {
-        output::complain(&format!("warning: {}: {warning}", input.unwrap_or(&status.title)));
-    }
-    Ok(run)
-}
-
-/// A run of which nothing was read yet, with room for as many steps as a report looks at.
-pub(super) fn empty_run() -> Run {
-    Run::with_limits(Limits { step_rows: STEP_ROWS, ..Limits::default() })
-}
-
-/// Hands over everything that there is now.
-pub(super) fn read_into(input: Option<&str>, sink: &mut dyn Sink) -> anyhow::Result<Status> {
-    match resolve(input)? {
-        Target::Recording(path) => {
-            let mut recording = Recording::open(&path)?;
-            recording.read_all(sink);
-            Ok(recording.status())
-        }
-        Target::Session(session) => {
-            let mut live = follow(&session);
-            while live.poll(sink, Duration::from_secs(1)).more {}
-            Ok(live.status())
-        }
-        Target::Process(process) => {
-            bail!("process {} does not publish, so there is nothing to report", process.pid())
-        }
-    }
-}
-
-/// What an input means. What looks like a file is one, whether or not it is there.
-fn resolve(input: Option<&str>) -> Result<Target, TargetError> {
-    let looks_like_file = |input: &&str| input.contains(['/', '.']) && !Path::new(input).is_dir();
-    match input.filter(looks_like_file) {
-        Some(file) => Ok(Target::Recording(file.into())),
-        None => target::resolve(input, &discover::sessions_dir()),
     }
 }
 

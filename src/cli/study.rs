@@ -9,7 +9,8 @@ use anyhow::{Context, bail};
 
 use super::exit::{FAILURE, SUCCESS};
 use super::run::{Ended, OnHangup, Unattended};
-use super::{new_file, output, report, signals, train};
+use super::reading::{self, ExactArguments};
+use super::{new_file, output, signals, train};
 use crate::report::Options;
 use crate::study::{Measured, Numbers, Program, Run, Study, document};
 use gnntop_analysis::energy::Assumptions;
@@ -260,7 +261,7 @@ fn measure(study: &Study, at: usize, runs: &[Run], folder: &Path, failures: &mut
         if !path.exists() {
             continue;
         }
-        let recorded = match report::read_run(path.to_str()) {
+        let recorded = match reading::read_run(path.to_str(), ExactArguments::ALL) {
             Ok(recorded) => recorded,
             Err(error) => {
                 failures.push(format!("{}: {error:#}", path.display()));

@@ -90,6 +90,7 @@ fn steps(report: &Report) -> String {
     }
     let losses = steps.first_loss.zip(steps.last_loss);
     text.extend(losses.map(|(first, last)| format!("; loss {} to {}", quantity(first), quantity(last))));
+    text.extend(steps.summed().map(|summed| format!("\n{summed}")));
     text.extend(steps.reason.iter().map(|reason| format!("\n{reason}")));
     let outside = [("before the first step", steps.before_first_step_ns), ("after the last", steps.after_last_step_ns)];
     let outside = outside.into_iter().filter_map(|(place, ns)| Some(format!("{} {place}", duration(ns?))));

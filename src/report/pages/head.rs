@@ -50,7 +50,8 @@ pub(super) fn about(report: &Report) -> Vec<String> {
     devices.dedup();
     let facts = ["framework", "device"].iter().filter_map(|key| session.facts.get(*key).map(String::as_str));
     let on: Vec<&str> = facts.chain(devices).collect();
-    let lines = [length, on.join(", "), session.command.clone()];
+    let summed = report.steps.summed().unwrap_or_default();
+    let lines = [length, summed, on.join(", "), session.command.clone()];
     lines.into_iter().filter(|line| !line.is_empty()).collect()
 }
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use gnntop_analysis::figures::{count, utc};
 use gnntop_analysis::store::{StepStatistics, Store};
 
 /// Which steps the numbers are about.
@@ -13,6 +14,11 @@ pub struct Steps {
     pub skipped: u64,
     /// Steps that the numbers are about.
     pub reported: u64,
+    /// Steps, the first of all, that only summaries tell of: of a session that dropped them, or a long recording that was not
+    /// read event by event. Findings, classes and stacks are about the others.
+    pub from_summaries: u64,
+    /// When these ended, in nanoseconds since 1970-01-01 UTC; `null` without any.
+    pub summaries_until_unix_ns: Option<u64>,
     /// Why these are fewer than wanted; absent where they are not.
     pub reason: Option<String>,
     /// Epochs that the reported steps belong to.
@@ -47,6 +53,8 @@ impl Steps {
             total: table.total(),
             skipped: skipped.min(table.total()),
             reported: statistics.steps(),
+            from_summaries: store.past().map_or(0, |past| past.steps),
+            summaries_until_unix_ns: store.past().and_then(|past| store.session().wall_ns(past.last_ns)),
             reason: (skipped > 0 && table.discarded() > skipped).then(|| not_held(table.discarded(), table.len())),
             epochs: statistics.epochs(),
             tiled_ns: statistics.tiled_ns(),
@@ -59,6 +67,16 @@ impl Steps {
             voluntary_switches: usage.map(|usage| usage.voluntary_switches),
             involuntary_switches: usage.map(|usage| usage.involuntary_switches),
         }
+    }
+}
+
+impl Steps {
+    /// What only summaries tell of, in words.
+    pub(in crate::report) fn summed(&self) -> Option<String> {
+        let until = self.summaries_until_unix_ns.map(|ns| format!(", until {},", utc(ns))).unwrap_or_default();
+        let steps = count(self.from_summaries);
+        let said = format!("the first {steps}{until} from summaries; findings, classes and stacks are about the others");
+        (self.from_summaries > 0).then_some(said)
     }
 }
 

@@ -1,0 +1,101 @@
+//! Reads recordings and sessions for commands that need all of them at once.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::bail;
+
+use super::output;
+use gnntop_analysis::figures::count;
+use gnntop_analysis::ranks::Run;
+use gnntop_analysis::source::target::{self, Target, TargetError};
+use gnntop_analysis::source::{Extent, READ_WHOLE_BYTES, Recording, Source, Status, discover, follow};
+use gnntop_analysis::store::Limits;
+use gnntop_analysis::stream::Sink;
+
+/// Steps that findings and `--skip-steps` can look at: 250 MiB at the most, where a screen keeps less.
+const STEP_ROWS: usize = 1 << 20;
+
+/// How a long recording is read.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(super) struct ExactArguments {
+    /// Read every event of a recording of more than 128 MiB. Without it, what lies before its end is taken from the summaries
+    /// that it carries
+    #[arg(long)]
+    exact: bool,
+}
+
+impl ExactArguments {
+    /// Every event is read.
+    pub(super) const ALL: Self = Self { exact: true };
+}
+
+/// Reads everything that there is now, and says on standard error what could not be read.
+pub(super) fn read_run(input: Option<&str>, exact: ExactArguments) -> anyhow::Result<Run> {
+    let mut run = empty_run();
+    let (status, extent) = read_into(input, exact, &mut run)?;
+    let name = input.unwrap_or(&status.title);
+    for warning in status.warnings() {
+        output::complain(&format!("warning: {name}: {warning}"));
+    }
+    if let Some(said) = said_of(extent, &run) {
+        output::note(&format!("{name}: {said}"));
+    }
+    Ok(run)
+}
+
+/// What there is to say of how a recording was read.
+fn said_of(extent: Extent, run: &Run) -> Option<String> {
+    match extent {
+        Extent::Whole => None,
+        Extent::After { .. } => {
+            let steps = run.store().past().map_or(0, |past| past.steps);
+            Some(format!("its first {} steps are taken from its summaries; --exact reads every event", count(steps)))
+        }
+        Extent::WithoutSummaries => Some(
+            "it is long and has no summaries, or they are damaged, so every event is read; `gnntop record` makes a copy with \
+             them"
+                .to_owned(),
+        ),
+    }
+}
+
+/// A run of which nothing was read yet, with room for as many steps as a report looks at.
+pub(super) fn empty_run() -> Run {
+    Run::with_limits(Limits { step_rows: STEP_ROWS, ..Limits::default() })
+}
+
+/// Hands over everything that there is now.
+pub(super) fn read_into(
+    input: Option<&str>,
+    exact: ExactArguments,
+    sink: &mut dyn Sink,
+) -> anyhow::Result<(Status, Extent)> {
+    match resolve(input)? {
+        Target::Recording(path) => {
+            let (mut recording, extent) = match exact.exact {
+                true => (Recording::open(&path)?, Extent::Whole),
+                false => Recording::open_summed(&path, READ_WHOLE_BYTES)?,
+            };
+            recording.read_all(sink);
+            Ok((recording.status(), extent))
+        }
+        Target::Session(session) => {
+            let mut live = follow(&session);
+            while live.poll(sink, Duration::from_secs(1)).more {}
+            Ok((live.status(), Extent::Whole))
+        }
+        Target::Process(process) => {
+            bail!("process {} does not publish, so there is nothing to report", process.pid())
+        }
+    }
+}
+
+/// What an input means. What looks like a file is one, whether or not it is there.
+fn resolve(input: Option<&str>) -> Result<Target, TargetError> {
+    let looks_like_file = |input: &&str| input.contains(['/', '.']) && !Path::new(input).is_dir();
+    match input.filter(looks_like_file) {
+        Some(file) => Ok(Target::Recording(file.into())),
+        None => target::resolve(input, &discover::sessions_dir()),
+    }
+}
