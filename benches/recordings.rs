@@ -1,7 +1,8 @@
 //! How fast recordings open, are read and are written: `cargo bench --bench recordings [-- millions of spans]`.
 //!
 //! Writes a recording of so many spans (default 10 million) into a temporary file, in blocks of 20 ms as a session
-//! has them, then merges it with the recorder, opens it as the screen does, reports on it with the binary, and exports it.
+//! has them, then merges it with the recorder, with chunks and without, opens it as the screen does, reports on it with the
+//! binary, from summaries and exactly, and exports it where it has less than 20 million.
 //! Prints medians of five passes, of wall time; the report's memory is its peak over the whole process.
 #![allow(missing_docs, clippy::print_stdout, clippy::expect_used)]
 
@@ -12,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use gnntop::export::{Exporter, Form};
-use gnntop_analysis::recorder::{Recorder, RecorderOptions};
+use gnntop_analysis::recorder::{RecorderOptions, RunRecorder};
 use gnntop_analysis::source::playback::PlaybackOptions;
 use gnntop_analysis::source::{Playback, Recording, Source};
 use gnntop_analysis::store::Store;
@@ -34,12 +35,20 @@ fn main() {
     write_session(&session, spans / SPANS_A_STEP);
     let size = |path: &Path| fs::metadata(path).map_or(0, |meta| meta.len());
     println!("{spans} spans: {} MiB as published", size(&session) >> 20);
-    print("record", || record(&session, &recording));
+    let without = print("record without chunks", || record(&session, &recording, u64::MAX));
     println!("  {:.2} bytes a span", size(&recording) as f64 / spans as f64);
+    let with = print("record", || record(&session, &recording, RecorderOptions::default().chunk_bytes));
+    println!("  {:.2} bytes a span", size(&recording) as f64 / spans as f64);
+    println!("  adding up takes {:.1} ns a span", (with - without) * 1e9 / spans as f64);
     print("open and first poll", || first_poll(&session));
     print("go to the end", || go_to_end(&recording));
-    print("report", || _ = report(&recording));
-    println!("  peak memory {} MiB", report(&recording) >> 20);
+    for exact in [&[][..], &["--exact"]] {
+        print(&format!("report {}", exact.concat()), || _ = report(&recording, exact));
+        println!("  peak memory {} MiB", report(&recording, exact) >> 20);
+    }
+    if millions >= 20 {
+        return;
+    }
     for (what, form) in [("Perfetto", Form::Perfetto), ("CSV", Form::Csv), ("Parquet", Form::Parquet)] {
         let exported = dir.path().join("exported");
         let seconds = print(&format!("export to {what}"), || export(&recording, form, &exported));
@@ -69,9 +78,9 @@ fn export(from: &Path, form: Form, to: &Path) {
     assert!(written > 0 && left_out == 0);
 }
 
-fn record(from: &Path, to: &Path) {
+fn record(from: &Path, to: &Path, chunk_bytes: u64) {
     let file = File::create(to).expect("a file");
-    let mut recorder = Recorder::new(file, RecorderOptions::default());
+    let mut recorder = RunRecorder::new(file, RecorderOptions { chunk_bytes, ..RecorderOptions::default() });
     Recording::open(from).expect("a recording").read_all(&mut recorder);
     recorder.flush().expect("room on the disk");
 }
@@ -92,9 +101,16 @@ fn go_to_end(path: &Path) {
 }
 
 /// Runs the binary and gives its peak memory, 0 where the system does not tell.
-fn report(path: &Path) -> u64 {
+fn report(path: &Path, options: &[&str]) -> u64 {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gnntop"));
-    let child = command.arg("report").arg(path).stdout(Stdio::null()).spawn().expect("the binary starts");
+    let child = command
+        .arg("report")
+        .arg(path)
+        .args(options)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the binary starts");
     let mut child = child;
     let mut peak_bytes = 0;
     while child.try_wait().expect("a child").is_none() {

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 
 use super::exit::{FAILURE, SUCCESS};
-use super::run::{Ended, OnHangup, Unattended};
 use super::reading::{self, ExactArguments};
+use super::run::{Ended, OnHangup, Unattended};
 use super::{new_file, output, signals, train};
 use crate::report::Options;
 use crate::study::{Measured, Numbers, Program, Run, Study, document};

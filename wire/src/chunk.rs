@@ -29,7 +29,7 @@ pub struct ChunkEnd {
     pub first_ns: u64,
     /// When the newest of it up to here happened, on that clock.
     pub last_ns: u64,
-    /// The number of the newest step up to here.
+    /// The highest number of a step up to here.
     pub last_step: u64,
 }
 

@@ -17,6 +17,7 @@ const AT_A_TIME: usize = 64;
 pub(super) struct Sums {
     digest: Digest,
     anchor: Option<Anchor>,
+    /// The highest number of a step.
     last_step: u64,
     /// Slices that are over, first as they are, then as frames.
     pending: [Vec<Past>; 2],
@@ -48,7 +49,7 @@ impl Sums {
     pub(super) fn push(&mut self, track: TrackId, seq: u64, dropped: u64, event: &Event) {
         self.digest.push(track, seq, dropped, event);
         if let Event::Step(step) = event {
-            self.last_step = step.step.0;
+            self.last_step = self.last_step.max(step.step.0);
         }
     }
 

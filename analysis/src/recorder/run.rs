@@ -40,7 +40,7 @@ struct Part {
 
 impl Part {
     /// What is added up of it; `None` before anything of it was written.
-    fn to_be_summed(&mut self) -> Option<Session<'_>> {
+    fn summed(&mut self) -> Option<Session<'_>> {
         let sums = self.recorder.sums.as_mut()?;
         Some(Session { info: self.written.as_ref()?, sums, offset_ns: self.offset_ns })
     }
@@ -129,7 +129,7 @@ impl<W: Write> RunRecorder<W> {
             return Ok(());
         }
         self.write_all()?;
-        let mut sessions: Vec<Session<'_>> = self.parts.iter_mut().filter_map(Part::to_be_summed).collect();
+        let mut sessions: Vec<Session<'_>> = self.parts.iter_mut().filter_map(Part::summed).collect();
         let Some(ending) = Ending::of(&mut sessions) else { return Ok(()) };
         let chunk_len = self.written_bytes - self.chunk_from;
         let summaries_len = ending.bytes.len() as u64;

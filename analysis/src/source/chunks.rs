@@ -63,7 +63,7 @@ impl Chunks {
         self.all.partition_point(|(_, end)| end.last_ns <= t_ns).checked_sub(2)
     }
 
-    /// The same by the number of a step.
+    /// The last chunk that has no step with this number or a higher one.
     pub(super) fn before_step(&self, step: u64) -> Option<usize> {
         self.all.partition_point(|(_, end)| end.last_step < step).checked_sub(1)
     }

@@ -8,6 +8,7 @@ use std::os::unix::fs::FileExt;
 
 use gnntop_wire::{HEADER_LEN, Item, SessionInfo, StreamReader, peek};
 
+use super::chunks::Chunks;
 use super::clocks::Clocks;
 use crate::stream::MOST_SESSIONS;
 
@@ -39,26 +40,31 @@ pub(super) struct Outline {
     pub(super) span: TimeSpan,
     /// The first session; `None` where the recording begins within one.
     pub(super) reference: Option<SessionInfo>,
+    /// Where it can be begun to be read, if it says so.
+    pub(super) chunks: Option<Chunks>,
 }
 
 impl Outline {
     /// Looks over a file; `None` where nothing in it has a time.
     pub(super) fn of(file: &File) -> Option<Self> {
         let len = file.metadata().ok()?.len();
-        let (seams, reference) = seams(file, len);
+        let chunks = Chunks::of(file);
+        let (seams, reference) = seams(file, chunks.as_ref().map_or(0, Chunks::end), len);
         let ends = seams.iter().skip(1).copied().chain([len]);
         let parts: Vec<Range<u64>> = seams.iter().copied().zip(ends).map(|(start, end)| start..end).collect();
         let clocks = || Clocks::of(reference.clone());
         let first_ns = parts.iter().filter_map(|part| first_time(file, part.clone(), clocks())).min()?;
         let last_ns = parts.iter().filter_map(|part| last_time(file, part.clone(), clocks())).max()?;
-        Some(Self { parts, span: TimeSpan { first_ns, last_ns: last_ns.max(first_ns) }, reference })
+        Some(Self { parts, span: TimeSpan { first_ns, last_ns: last_ns.max(first_ns) }, reference, chunks })
     }
 }
 
-/// Where recordings begin in a file, the first at 0, and the first session. Looks up to the first damage.
-fn seams(file: &File, len: u64) -> (Vec<u64>, Option<SessionInfo>) {
-    let (mut seams, mut known, mut reference) = (vec![0], HashSet::new(), None);
-    let (mut offset, mut current) = (0, None::<SessionInfo>);
+/// Where recordings begin in a file, the first at 0, and the first session. Looks up to the first damage. Chunks are of one
+/// recording, so that nothing begins before `chunks_end` but the first.
+fn seams(file: &File, chunks_end: u64, len: u64) -> (Vec<u64>, Option<SessionInfo>) {
+    let mut reference = (chunks_end > 0).then(|| segment(file, 0..len.min(CHUNK_LEN as u64))).flatten();
+    let (mut seams, mut known) = (vec![0], HashSet::new());
+    let (mut offset, mut current) = (chunks_end, None::<SessionInfo>);
     // The newest frames of the session that is read now.
     let mut before: VecDeque<u64> = VecDeque::new();
     let mut header = [0; HEADER_LEN];
@@ -188,7 +194,7 @@ mod tests {
     #[test]
     fn recordings_put_together_are_read_beside_each_other() {
         let sessions = ParallelRun { ranks: 3, ..ParallelRun::default() }.sessions();
-        let Outline { parts, span, reference } = outline(&sessions.concat());
+        let Outline { parts, span, reference, .. } = outline(&sessions.concat());
         let starts: Vec<u64> = parts.iter().map(|part| part.start).collect();
         assert_eq!(starts, [0, sessions[0].len() as u64, (sessions[0].len() + sessions[1].len()) as u64]);
         assert_eq!(reference.unwrap().pid, 5000);

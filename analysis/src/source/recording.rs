@@ -234,6 +234,11 @@ impl Recording {
         })
     }
 
+    /// How far the file was read, in bytes.
+    pub(super) fn offset(&self) -> u64 {
+        self.reader.offset()
+    }
+
     /// Gives the reader more bytes, from the head, the open file, the next one or the pipe.
     fn refill(&mut self) -> io::Result<Advance> {
         if !self.head.is_empty() {

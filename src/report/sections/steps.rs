@@ -75,7 +75,8 @@ impl Steps {
     pub(in crate::report) fn summed(&self) -> Option<String> {
         let until = self.summaries_until_unix_ns.map(|ns| format!(", until {},", utc(ns))).unwrap_or_default();
         let steps = count(self.from_summaries);
-        let said = format!("the first {steps}{until} from summaries; findings, classes and stacks are about the others");
+        let said =
+            format!("the first {steps}{until} from summaries; findings, classes and stacks are about the others");
         (self.from_summaries > 0).then_some(said)
     }
 }

@@ -29,6 +29,9 @@ pub const SPEEDS: [f64; 10] = [0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0, 20.0, 50.0, 
 /// A longer pause between two polls (a stopped viewer) counts as this much.
 const LONGEST_TICK: Duration = Duration::from_millis(500);
 
+/// A jump forward that is no longer is read through.
+const NEAR_NS: u64 = 10_000_000_000;
+
 /// Reads a clock: time since any fixed instant.
 pub type Clock = Box<dyn Fn() -> Duration + Send>;
 
@@ -106,17 +109,18 @@ impl Playback {
     }
 
     fn of_all(paths: Vec<PathBuf>, options: PlaybackOptions, clock: Clock) -> Result<Self, RecordingError> {
+        let from_ns = u64::try_from(options.from.as_nanos()).unwrap_or(u64::MAX);
         let piped = if let [path] = paths.as_slice() { Strand::open_pipe(path)? } else { None };
         let (strands, piped, total_ns) = match piped {
             Some((strand, piped)) => (vec![strand], Some(piped), None),
             None => {
                 let outlines = Outlines::of(&paths);
-                let strands = Strand::open_all(&paths, None, &outlines)?;
+                let total_ns = outlines.total_ns(&paths);
+                let strands = Strand::open_all(&paths, None, &outlines, from_ns.min(total_ns.unwrap_or(u64::MAX)))?;
                 outlines.refuse_other_runs(&paths)?;
-                (strands, None, outlines.total_ns(&paths))
+                (strands, None, total_ns)
             }
         };
-        let from_ns = u64::try_from(options.from.as_nanos()).unwrap_or(u64::MAX);
         let mut playback = Self {
             paths,
             piped,
@@ -185,9 +189,23 @@ impl Playback {
             }
             self.rewound = true;
         }
+        self.rewound |= position_ns > self.position_ns.saturating_add(NEAR_NS) && self.is_nearer_by_chunk(position_ns);
         self.position_ns = position_ns;
         self.arrived = false;
         self.finished = false;
+    }
+
+    /// Whether there is a chunk's end before this position that was not read yet: then what lies between need not be.
+    fn is_nearer_by_chunk(&self, position_ns: u64) -> bool {
+        if self.total_ns.is_none() {
+            return false;
+        }
+        let outlines = Outlines::of(&self.paths);
+        let lies_ahead = |(at, strand): (usize, &Strand)| {
+            let chunk = outlines.chunk_before(at, position_ns);
+            chunk.is_some_and(|(chunks, chunk)| chunks.goes_on_at(chunk) > strand.offset())
+        };
+        self.strands.len() == self.paths.len() && self.strands.iter().enumerate().any(lies_ahead)
     }
 
     /// Marks one end of the part that is played over and over, then the other, then forgets both. What came through a
@@ -221,7 +239,7 @@ impl Playback {
     fn reopen(&mut self, sink: &mut dyn Sink) {
         self.rewound = false;
         let title = self.piped.as_ref().map(Piped::title);
-        match Strand::open_all(&self.paths, title, &Outlines::of(&self.paths)) {
+        match Strand::open_all(&self.paths, title, &Outlines::of(&self.paths), self.position_ns) {
             Ok(strands) => {
                 self.strands = strands;
                 sink.reset();
@@ -342,8 +360,8 @@ impl Source for Playback {
             }
             Control::SeekStep(step) if self.total_ns.is_some() => {
                 // The ranks of a run take the same steps: the first one's tells where that is.
-                let begun = self.paths.first().map(|path| (path, Outlines::of(&self.paths).first_begins_ns()));
-                self.search = begun.and_then(|(path, begins_ns)| StepSearch::begin(path, begins_ns, step).ok());
+                let outlines = Outlines::of(&self.paths);
+                self.search = self.paths.first().and_then(|path| StepSearch::begin(path, &outlines, step).ok());
             }
             Control::SeekStep(_) => (),
             Control::MarkRange => self.mark(),

@@ -5,9 +5,13 @@ use std::path::{Path, PathBuf};
 
 use gnntop_wire::SessionInfo;
 
+use super::super::chunks::Chunks;
 use super::super::outline::{Outline, TimeSpan};
 use super::super::recording::{Recording, RecordingError};
 use crate::stream::align;
+
+/// Events within this much of a position may not be due: they are not left to summaries.
+const READ_BEFORE_NS: u64 = 3_000_000_000;
 
 /// A look over each recording; nothing for a pipe, and for a session's directory.
 pub(super) struct Outlines(Vec<Option<Outline>>);
@@ -17,6 +21,23 @@ impl Outlines {
     pub(super) fn of(paths: &[PathBuf]) -> Self {
         let outline = |path: &PathBuf| if path == Path::new("-") { None } else { Recording::outline(path) };
         Self(paths.iter().map(outline).collect())
+    }
+
+    /// Where the recording at this place of the list is best begun to be read for a position, in nanoseconds from the first
+    /// instant of all; `None` for its beginning.
+    pub(super) fn chunk_before(&self, at: usize, position_ns: u64) -> Option<(&Chunks, usize)> {
+        let outline = self.0.get(at)?.as_ref().filter(|outline| outline.parts.len() == 1)?;
+        let offset_ns = offset_ns(outline, self.0.iter().flatten().next()?.reference.as_ref());
+        let t_ns = self.span()?.first_ns.saturating_add(position_ns).saturating_add_signed(offset_ns.saturating_neg());
+        let chunks = outline.chunks.as_ref()?;
+        Some((chunks, chunks.before_time(t_ns.saturating_sub(READ_BEFORE_NS))?))
+    }
+
+    /// Where the first recording is best begun to be read to find this step.
+    pub(super) fn chunk_before_step(&self, step: u64) -> Option<(&Outline, &Chunks, usize)> {
+        let outline = self.0.first()?.as_ref().filter(|outline| outline.parts.len() == 1)?;
+        let chunks = outline.chunks.as_ref()?;
+        Some((outline, chunks, chunks.before_step(step)?))
     }
 
     /// In the order of the files.
@@ -64,8 +85,7 @@ impl Outlines {
     fn span(&self) -> Option<TimeSpan> {
         let reference = self.0.iter().flatten().next()?.reference.as_ref();
         let on_common_clock = |outline: &Outline| {
-            let sessions = outline.reference.as_ref().zip(reference);
-            let offset_ns = sessions.map_or(0, |(session, reference)| align(session, reference).offset_ns);
+            let offset_ns = offset_ns(outline, reference);
             let TimeSpan { first_ns, last_ns } = outline.span;
             (first_ns.saturating_add_signed(offset_ns), last_ns.saturating_add_signed(offset_ns))
         };
@@ -73,4 +93,9 @@ impl Outlines {
         let (first_ns, last_ns) = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
         Some(TimeSpan { first_ns, last_ns: last_ns.max(first_ns) })
     }
+}
+
+/// What to add to a recording's times to get those of this session.
+fn offset_ns(outline: &Outline, reference: Option<&SessionInfo>) -> i64 {
+    outline.reference.as_ref().zip(reference).map_or(0, |(session, reference)| align(session, reference).offset_ns)
 }

@@ -12,7 +12,7 @@ use crate::stream::{MOST_SESSIONS, Sink};
 const READ_AHEAD_NS: u64 = 1_500_000_000;
 /// A block that starts this long before the position is handed over whole.
 const WHOLE_BLOCK_NS: u64 = 2_000_000_000;
-/// A session whose first event lies so far before the position comes after others that went on beside it.
+/// A session whose first event lies so far before the position, and before what was read, comes after others that went on beside it.
 const IN_TURN_NS: u64 = 3_000_000_000;
 /// Events held back at most; beyond it, reading ahead stops.
 const MAX_HELD_EVENTS: usize = 1 << 20;
@@ -95,7 +95,8 @@ impl Pacer {
     /// Notes when the first event of the session that is read now was.
     fn hear(&mut self, t_ns: u64) {
         let Some(session_id) = self.reading.filter(|id| !self.heard.contains(id)) else { return };
-        self.is_in_turn |= !self.heard.is_empty() && t_ns.saturating_add(IN_TURN_NS) < self.due_ns;
+        let read_ns = self.due_ns.min(self.ahead_ns);
+        self.is_in_turn |= !self.heard.is_empty() && t_ns.saturating_add(IN_TURN_NS) < read_ns;
         if self.heard.len() < MOST_SESSIONS {
             self.heard.push(session_id);
         }
@@ -233,5 +234,10 @@ impl Sink for Gate<'_> {
 
     fn reset(&mut self) {
         self.sink.reset();
+    }
+
+    fn turn_to(&mut self, session_id: u128) {
+        (self.pacer.reading, self.pacer.told) = (Some(session_id), Some(session_id));
+        self.sink.turn_to(session_id);
     }
 }

@@ -7,6 +7,7 @@ use gnntop_wire::{Event, Item};
 
 use super::super::clocks::Clocks;
 use super::super::recording::{Advance, Recording, RecordingError};
+use super::outlines::Outlines;
 use crate::stream::Sink;
 
 /// A recording that is read beside the one that is played, up to a step.
@@ -18,13 +19,18 @@ pub(super) struct StepSearch {
 
 impl StepSearch {
     /// Begins to look for the first step with this number or a higher one.
-    /// The recording begins so long after the one that is played.
-    pub(super) fn begin(path: &Path, begins_ns: u64, step: u64) -> Result<Self, RecordingError> {
-        Ok(Self {
-            recording: Recording::open(path)?,
-            begins_ns,
-            found: Finder { step, first_ns: None, end_ns: None, clocks: Clocks::default() },
-        })
+    /// The recording is the first of those that are played.
+    pub(super) fn begin(path: &Path, outlines: &Outlines, step: u64) -> Result<Self, RecordingError> {
+        let (begins_ns, clocks) = (outlines.first_begins_ns(), Clocks::default());
+        let mut found = Finder { step, first_ns: None, end_ns: None, clocks };
+        let near = outlines.chunk_before_step(step).and_then(|(outline, chunks, chunk)| {
+            let recording = Recording::open_after(path, chunks, chunk)?;
+            found.first_ns = Some(outline.span.first_ns);
+            found.clocks = Clocks::of(outline.reference.clone());
+            Some(recording)
+        });
+        let recording = near.map_or_else(|| Recording::open(path), Ok)?;
+        Ok(Self { recording, begins_ns, found })
     }
 
     /// Reads on for about `budget`. `None` while the step may still come; else the end of the step, in nanoseconds from

@@ -65,14 +65,15 @@ pub(super) struct Strand {
 
 impl Strand {
     /// Opens all stretches of the recordings at `paths` that are to be read beside each other, to be called `title` where
-    /// that is not their path.
+    /// that is not their path. What lies far before the position is taken from summaries where there are any.
     pub(super) fn open_all(
         paths: &[PathBuf],
         title: Option<&str>,
         outlines: &Outlines,
+        position_ns: u64,
     ) -> Result<Vec<Self>, RecordingError> {
         let mut strands = Vec::new();
-        for (path, outline) in paths.iter().zip(outlines.all()) {
+        for (at, (path, outline)) in paths.iter().zip(outlines.all()).enumerate() {
             let strand = |recording: Recording| Self {
                 recording: recording.titled(title),
                 pacer: Pacer::new(outlines.beginning()),
@@ -83,7 +84,11 @@ impl Strand {
                         strands.push(strand(Recording::open_part(path, part)?));
                     }
                 }
-                None => strands.push(strand(Recording::open(path)?)),
+                None => {
+                    let chunk = outlines.chunk_before(at, position_ns);
+                    let near = chunk.and_then(|(chunks, chunk)| Recording::open_after(path, chunks, chunk));
+                    strands.push(strand(near.map_or_else(|| Recording::open(path), Ok)?));
+                }
             }
         }
         Ok(strands)
@@ -132,6 +137,11 @@ impl Strand {
                 return Fed::Behind;
             }
         }
+    }
+
+    /// How far its file was read, in bytes.
+    pub(super) fn offset(&self) -> u64 {
+        self.recording.offset()
     }
 
     /// Whether nothing is held back.
@@ -248,6 +258,78 @@ mod tests {
             assert!(player.run.members().iter().all(|member| member.store.losses().is_complete()));
             assert!(player.run.notes().is_empty(), "{:?}", player.run.notes());
         }
+    }
+
+    /// A recording of a rank alone or of all, in turns.
+    fn recorded(sessions: &[(u128, Vec<u8>)], chunk_bytes: u64) -> Vec<u8> {
+        let mut out = Vec::new();
+        let options = RecorderOptions { chunk_bytes, ..RecorderOptions::default() };
+        let mut recorder = RunRecorder::new(&mut out, options);
+        let longest = sessions.iter().map(|(_, stream)| stream.len()).max().unwrap();
+        let mut readers: Vec<_> = sessions.iter().map(|_| gnntop_wire::StreamReader::new()).collect();
+        for at in (0..longest).step_by(200) {
+            for ((id, stream), reader) in sessions.iter().zip(&mut readers) {
+                recorder.turn_to(*id);
+                reader.fill(&stream[at.min(stream.len())..(at + 200).min(stream.len())]);
+                while let Some(item) = reader.next() {
+                    recorder.apply(item);
+                }
+            }
+            recorder.flush().unwrap();
+        }
+        out
+    }
+
+    #[test]
+    fn a_jump_takes_what_lies_before_from_summaries() {
+        let parallel = ParallelRun { steps: 1500, ..parallel() };
+        let sessions: Vec<(u128, Vec<u8>)> =
+            (0..3).map(|rank| (parallel.info(rank).session_id, parallel.session(rank))).collect();
+        let [mut player, mut plain] = [2048, u64::MAX].map(|bytes| Player::play(&recorded(&sessions, bytes)));
+        let totals = |player: &Player| {
+            let status = player.playback.status().transport.unwrap();
+            (status.total_ns, status.position_ns)
+        };
+        assert_eq!(totals(&player), totals(&plain));
+        for position_ns in [50_000 * MS, 20_000 * MS, 21_000 * MS, 40_000 * MS, 3_000 * MS, 59_000 * MS] {
+            for player in [&mut player, &mut plain] {
+                player.playback.control(Control::TogglePause);
+                player.playback.control(Control::Seek(position_ns));
+                player.poll();
+                player.poll();
+                player.playback.control(Control::TogglePause);
+            }
+            assert_eq!((player.steps(), totals(&player)), (plain.steps(), totals(&plain)), "at {position_ns}");
+            let past = |player: &Player| player.run.store().past().map_or(0, |past| past.steps);
+            assert!(past(&plain) == 0 && (past(&player) > 0 || position_ns < 15_000 * MS), "at {position_ns}");
+            assert!(!player.playback.status().ranks_in_turn);
+            for (found, whole) in player.run.members().iter().zip(plain.run.members()) {
+                let count = |store: &crate::store::Store| store.distribution("forward").map(|all| all.count());
+                assert_eq!(count(&found.store), count(&whole.store));
+                assert!(found.store.losses().is_complete(), "{:?}", found.store.losses());
+            }
+        }
+        for player in [&mut player, &mut plain] {
+            player.playback.control(Control::SeekStep(1200));
+            (0..4).for_each(|_| player.poll());
+        }
+        assert_eq!((player.steps(), totals(&player)), (plain.steps(), totals(&plain)));
+    }
+
+    #[test]
+    fn a_replay_begins_where_it_is_told_to() {
+        let parallel = ParallelRun { steps: 1500, ..parallel() };
+        let bytes = recorded(&[(parallel.info(0).session_id, parallel.session(0))], 2048);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.gnntop");
+        fs::write(&path, &bytes).unwrap();
+        let options = PlaybackOptions { from: Duration::from_secs(45), ..PlaybackOptions::default() };
+        let mut playback = Playback::with_clock(path, options, Box::new(|| Duration::ZERO)).unwrap();
+        let mut run = Run::default();
+        while playback.poll(&mut run, Duration::from_secs(1)).more {}
+        // The first step ends after 139 ms, the others each 40 ms later.
+        assert_eq!(run.store().steps().total(), (45_000 - 139) / 40 + 1);
+        assert!(run.store().past().unwrap().steps > 500, "{:?}", run.store().past());
     }
 
     #[test]
