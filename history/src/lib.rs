@@ -15,6 +15,7 @@
 
 mod coarsen;
 mod digest;
+mod fine;
 mod merge;
 mod readings;
 mod resume;

@@ -1,27 +1,44 @@
 //! Durations over the whole time: of steps, their gap and phases, and of all spans by name.
 
 use gnntop_wire::NameId;
-use gnntop_wire::past::{Durations, FINE_BITS, Past, Series as Of, StepFigures};
+use gnntop_wire::past::{Durations, Past, Series as Of, StepFigures};
 
+use crate::fine::Fine;
 use crate::merge::entry;
 
 /// Names of spans that durations are kept of; later ones are left out.
 const MOST_NAMES: usize = 256;
 
+/// Ids of names that are told apart.
+const MOST_IDS: usize = 1 << 16;
+/// No place.
+const NOWHERE: u16 = u16::MAX;
+
+/// All spans of a name.
+#[derive(Debug)]
+struct Span {
+    name: NameId,
+    /// Time of them on loaders' tracks.
+    ahead_ns: u64,
+    durations: Fine,
+}
+
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct AllDurations {
-    step: Durations,
-    period: Durations,
-    gap: Durations,
-    phases: Vec<(NameId, Durations)>,
-    spans: Vec<(NameId, (u64, Durations))>,
+    step: Fine,
+    period: Fine,
+    gap: Fine,
+    phases: Vec<(NameId, Fine)>,
+    spans: Vec<Span>,
+    /// By id of the name: its place in `spans`, or [`NOWHERE`].
+    places: Vec<u16>,
 }
 
 impl AllDurations {
     pub(crate) fn new() -> Self {
-        let [step, period, gap] = [fine(), fine(), fine()];
-        Self { step, period, gap, phases: Vec::new(), spans: Vec::new() }
+        let [step, period, gap] = [Fine::new(), Fine::new(), Fine::new()];
+        Self { step, period, gap, phases: Vec::new(), spans: Vec::new(), places: Vec::new() }
     }
 
     pub(crate) fn step(&mut self, figures: &StepFigures) {
@@ -29,17 +46,33 @@ impl AllDurations {
         self.period.record(figures.period_ns());
         self.gap.record(figures.gap_ns);
         for (name, ns) in figures.phases.iter().filter(|(_, ns)| *ns > 0) {
-            entry(&mut self.phases, *name, fine).record(*ns);
+            entry(&mut self.phases, *name, Fine::new).record(*ns);
         }
     }
 
     pub(crate) fn span(&mut self, name: NameId, ns: u64, is_ahead: bool) {
-        if self.spans.len() >= MOST_NAMES && self.spans.binary_search_by_key(&name, |(known, _)| *known).is_err() {
-            return;
+        let known = self.places.get(name.0 as usize).copied().unwrap_or(NOWHERE);
+        let at = if known == NOWHERE { self.place(name) } else { usize::from(known) };
+        let Some(span) = self.spans.get_mut(at) else { return };
+        span.durations.record(ns);
+        span.ahead_ns = span.ahead_ns.saturating_add(if is_ahead { ns } else { 0 });
+    }
+
+    /// The place of a name, which it gets now if there is room for it.
+    #[cold]
+    fn place(&mut self, name: NameId) -> usize {
+        let id = name.0 as usize;
+        if self.spans.len() >= MOST_NAMES || id >= MOST_IDS {
+            return MOST_NAMES;
         }
-        let (ahead_ns, durations) = entry(&mut self.spans, name, || (0, fine()));
-        durations.record(ns);
-        *ahead_ns = ahead_ns.saturating_add(if is_ahead { ns } else { 0 });
+        if id >= self.places.len() {
+            self.places.resize(id + 1, NOWHERE);
+        }
+        if self.places[id] == NOWHERE {
+            self.places[id] = self.spans.len() as u16;
+            self.spans.push(Span { name, ahead_ns: 0, durations: Fine::new() });
+        }
+        usize::from(self.places[id])
     }
 
     /// Adds durations of the time before.
@@ -50,14 +83,15 @@ impl AllDurations {
             Of::Gap => self.gap.merge(more),
             Of::Phase(name) => {
                 if self.phases.len() < MOST_NAMES || self.phases.iter().any(|(known, _)| *known == name) {
-                    entry(&mut self.phases, name, fine).merge(more);
+                    entry(&mut self.phases, name, Fine::new).merge(more);
                 }
             }
             Of::Span { name, ahead_ns } => {
-                if self.spans.len() < MOST_NAMES || self.spans.iter().any(|(known, _)| *known == name) {
-                    let (ahead, durations) = entry(&mut self.spans, name, || (0, fine()));
-                    durations.merge(more);
-                    *ahead = ahead.saturating_add(ahead_ns);
+                let known = self.spans.iter().position(|span| span.name == name);
+                let at = known.unwrap_or_else(|| self.place(name));
+                if let Some(span) = self.spans.get_mut(at) {
+                    span.durations.merge(more);
+                    span.ahead_ns = span.ahead_ns.saturating_add(ahead_ns);
                 }
             }
         }
@@ -67,14 +101,14 @@ impl AllDurations {
     pub(crate) fn entries(&self) -> Vec<Past> {
         let steps = [(Of::Step, &self.step), (Of::Period, &self.period), (Of::Gap, &self.gap)];
         let phases = self.phases.iter().map(|(name, durations)| (Of::Phase(*name), durations));
-        let span = |(name, (ahead_ns, durations)): &'_ (NameId, (u64, Durations))| {
-            Past::Durations(Of::Span { name: *name, ahead_ns: *ahead_ns }, durations.clone())
+        let span = |span: &Span| {
+            let Span { name, ahead_ns, durations } = span;
+            Past::Durations(Of::Span { name: *name, ahead_ns: *ahead_ns }, durations.durations())
         };
+        let mut spans: Vec<&Span> = self.spans.iter().collect();
+        spans.sort_unstable_by_key(|span| span.name);
         let steps = steps.into_iter().chain(phases).filter(|(_, durations)| !durations.is_empty());
-        steps.map(|(of, durations)| Past::Durations(of, durations.clone())).chain(self.spans.iter().map(span)).collect()
+        let steps = steps.map(|(of, durations)| Past::Durations(of, durations.durations()));
+        steps.chain(spans.into_iter().map(span)).collect()
     }
-}
-
-fn fine() -> Durations {
-    Durations::new(FINE_BITS)
 }

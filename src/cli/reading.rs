@@ -19,7 +19,7 @@ const STEP_ROWS: usize = 1 << 20;
 /// How a long recording is read.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(super) struct ExactArguments {
-    /// Read every event of a recording of more than 128 MiB. Without it, what lies before its end is taken from the summaries
+    /// Read every event of a recording of more than 96 MiB. Without it, what lies before its end is taken from the summaries
     /// that it carries
     #[arg(long)]
     exact: bool,

@@ -14,8 +14,8 @@ use super::trusted;
 use super::whose::Whose;
 use crate::stream::Sink;
 
-/// A recording up to this long is read event by event, which takes about a second.
-pub const READ_WHOLE_BYTES: u64 = 128 << 20;
+/// A recording up to this long is read event by event, which takes less than a second.
+pub const READ_WHOLE_BYTES: u64 = 96 << 20;
 /// Of a longer one at least so much at its end is, so that its newest steps are there one by one.
 const NEWEST_BYTES: u64 = 16 << 20;
 

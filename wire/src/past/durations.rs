@@ -50,12 +50,24 @@ impl Durations {
 
     /// Adds a duration.
     pub fn record(&mut self, ns: u64) {
+        self.count_in(ns);
+        self.add_to_bin(self.bin_of(ns), 1);
+    }
+
+    /// Adds a duration to count, total and extremes, and leaves its bin to the caller.
+    #[inline]
+    pub fn count_in(&mut self, ns: u64) {
         self.count = self.count.saturating_add(1);
         self.total_ns = self.total_ns.saturating_add(ns);
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
         self.squares += ns as f64 * ns as f64;
-        self.add_to_bin(bin_of(ns.min(LONGEST_NS), self.bits), 1);
+    }
+
+    /// The bin that a duration belongs to, below `(66 - bits) << (bits - 1)`.
+    #[inline]
+    pub fn bin_of(&self, ns: u64) -> u32 {
+        bin_of(ns.min(LONGEST_NS), self.bits)
     }
 
     /// Adds other durations. Bins that are finer than these lose the difference; coarser ones count at their lower edge.
@@ -87,7 +99,8 @@ impl Durations {
         found.map(|(low_ns, _)| low_ns.clamp(self.min_ns, self.max_ns.max(self.min_ns)))
     }
 
-    fn add_to_bin(&mut self, bin: u32, count: u64) {
+    /// Adds so many durations to a bin, as [`Durations::bin_of`] names it. Count, total and extremes stay as they are.
+    pub fn add_to_bin(&mut self, bin: u32, count: u64) {
         // New bins are rare after the first durations.
         match self.bins.binary_search_by_key(&bin, |(known, _)| *known) {
             Ok(at) => self.bins[at].1 = self.bins[at].1.saturating_add(count),
