@@ -436,6 +436,7 @@ fn ranks_of_a_run_are_told_together_and_their_machine_once() {
             host_ranks: 2,
             host_cores: 2,
             clock: None,
+            attempt: None,
         }));
         let mut stream = StreamBuilder::of(&info);
         let track = stream.track(TrackRole::Sensors, "sensors");

@@ -7,10 +7,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use gnntop_sensors::SensorOptions;
-use gnntop_wire::{Definition, Place, TrackRole, layout};
+use gnntop_wire::{Definition, Place, RESUMED, TrackRole, layout};
 
 use crate::drain::Drain;
 use crate::foreign::{Ring, Waiting};
+use crate::launched::Launched;
 use crate::publisher::Publisher;
 use crate::settings::Settings;
 use crate::threads::{self, Spawn};
@@ -110,13 +111,14 @@ impl SessionBuilder {
 
     /// Starts publishing. Never fails and never waits: where publishing turns out to be impossible the program
     /// is warned once and goes on unobserved. With `GNNTOP=0` in the environment nothing at all is started.
-    pub fn start(self) -> Session {
+    pub fn start(mut self) -> Session {
         if std::env::var_os("GNNTOP").is_some_and(|value| value == "0") {
             return Session { running: None };
         }
         if let Some(bytes) = self.allocation_event_bytes {
             accounts::set_event_bytes(bytes);
         }
+        self.settings.place = Launched::here().complete(self.settings.place.take());
         Session { running: Running::start(self) }
     }
 }
@@ -186,6 +188,12 @@ impl Session {
         if let Some(running) = &self.running {
             running.publisher.say(Definition::Fact { key: key.to_owned(), text: text.to_owned() });
         }
+    }
+
+    /// Says that the program goes on from a checkpoint that was written when `steps` steps were done, counted from the start
+    /// of the run. What was done since then is done twice. To be called before the first step.
+    pub fn resumed(&self, steps: u64) {
+        self.fact(RESUMED, &steps.to_string());
     }
 
     /// The session's directory, which `gnntop attach` takes; `None` where nothing is published, or to a recording.

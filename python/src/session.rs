@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
-use gnntop_probe::{Place, Session, SessionBuilder};
+use gnntop_probe::{Launched, Place, Session, SessionBuilder};
 
 use crate::{silence, warning};
 
@@ -203,7 +203,7 @@ fn placed(builder: SessionBuilder, pairs: Vec<(&str, &str)>) -> SessionBuilder {
         return builder;
     }
     let rank = number("rank", 0);
-    let run = Some(text("run").to_owned()).filter(|run| !run.is_empty()).unwrap_or_else(run_of_launcher);
+    let run = Some(text("run").to_owned()).filter(|run| !run.is_empty()).unwrap_or_else(|| Launched::here().run);
     builder.place(Place {
         run,
         rank,
@@ -218,13 +218,6 @@ fn placed(builder: SessionBuilder, pairs: Vec<(&str, &str)>) -> SessionBuilder {
         host_ranks: number("host_ranks", 1),
         host_cores: number("host_cores", 1),
         clock: None,
+        attempt: None,
     })
-}
-
-/// What all ranks of a run have in common: an id of `gnntop run`, of torchrun or of Slurm, else where they meet.
-fn run_of_launcher() -> String {
-    let set_to = |name| std::env::var(name).ok();
-    let mut found = ["GNNTOP_RUN", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "MASTER_PORT"].into_iter().filter_map(set_to);
-    // torchrun calls a run without an id "none".
-    found.find(|run| !run.is_empty() && run != "none").unwrap_or_default()
 }

@@ -123,6 +123,7 @@ fn place() -> Place {
         host_ranks: 2,
         host_cores: 8,
         clock: Some(ClockOffset { offset_ns: -1_234, error_ns: 56 }),
+        attempt: None,
         ..Place::default()
     }
 }

@@ -364,6 +364,28 @@ pub struct Place {
     pub host_cores: u32,
     /// How this session's clock lies to rank 0's, where that was measured.
     pub clock: Option<ClockOffset>,
+    /// Which start of the run this is: a number that grows from one to the next, with gaps; `None` where nobody counts them.
+    pub attempt: Option<u64>,
+}
+
+/// Key of the fact that says how many steps of the run were done when the checkpoint was written that the program goes on from.
+pub const RESUMED: &str = "resumed after steps";
+
+/// Restarts by one launcher that [`Place::numbered`] tells apart.
+const RESTART_BITS: u32 = 10;
+
+impl Place {
+    /// The number of a start, for [`Place::attempt`]: when a person started it, in milliseconds since 1970, or 0, and how often
+    /// Slurm and torchrun had restarted it. Each counts within those before it.
+    pub fn numbered(started_ms: u64, slurm: u64, torchrun: u64) -> u64 {
+        let most = (1 << RESTART_BITS) - 1;
+        (started_ms << (2 * RESTART_BITS)) | (slurm.min(most) << RESTART_BITS) | torchrun.min(most)
+    }
+
+    /// Whether a person has named the run, and not a launcher.
+    pub fn is_named(&self) -> bool {
+        self.attempt.is_some_and(|attempt| attempt >> (2 * RESTART_BITS) > 0)
+    }
 }
 
 /// How one monotonic clock lies to another.

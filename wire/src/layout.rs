@@ -75,6 +75,13 @@ pub fn is_session_file(file_name: &str) -> bool {
     matches!(file_name, LOCK_FILE | PAST_FILE | NEW_PAST_FILE) || segment_number(file_name).is_some() || is_slices()
 }
 
+/// Variable of the environment: the id that a person has given a run.
+pub const RUN: &str = "GNNTOP_RUN";
+/// Variable of the environment: when `gnntop run --run` was called, in milliseconds since 1970. Each call is another start of the run.
+pub const RUN_STARTED_MS: &str = "GNNTOP_RUN_STARTED_MS";
+/// Variable of the environment: what all ranks have in common that one `gnntop run` has started.
+pub const LAUNCH: &str = "GNNTOP_LAUNCH";
+
 #[cfg(test)]
 mod tests {
     use super::*;

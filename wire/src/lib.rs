@@ -200,7 +200,7 @@ pub use block::{BlockEncoder, BlockInfo, EventSink, Events, MAX_BLOCK_LEN};
 pub use device_span::DeviceSpan;
 pub use event::{
     Absent, Allocation, Anchor, BatchShape, ClockOffset, Counter, Definition, End, Event, Mark, NameKind, Open,
-    PhaseMemory, Place, Sample, SessionInfo, Span, Step, ThreadUsage, TrackRole,
+    PhaseMemory, Place, RESUMED, Sample, SessionInfo, Span, Step, ThreadUsage, TrackRole,
 };
 pub use frame::{HEADER_LEN, MAX_PAYLOAD_LEN, peek};
 pub use ids::{NameId, SignalId, StepId, TrackId};

@@ -66,6 +66,10 @@ fn put_place(out: &mut Vec<u8>, place: Option<&Place>) {
         out.extend_from_slice(&clock.offset_ns.to_le_bytes());
         put_u64(out, clock.error_ns);
     }
+    // Readers that do not know it stop before it.
+    if let Some(attempt) = place.attempt {
+        put_u64(out, attempt);
+    }
 }
 
 /// Appends definitions, in as many frames as they need.
@@ -202,6 +206,7 @@ fn place(p: &mut Cursor<'_>) -> Result<Option<Place>, Malformed> {
         0 => None,
         _ => Some(ClockOffset { offset_ns: i64::from_le_bytes(p.array()?), error_ns: p.u64()? }),
     };
+    let attempt = if p.is_empty() { None } else { Some(p.u64()?) };
     Ok(Some(Place {
         run,
         rank,
@@ -216,6 +221,7 @@ fn place(p: &mut Cursor<'_>) -> Result<Option<Place>, Malformed> {
         host_ranks,
         host_cores,
         clock,
+        attempt,
     }))
 }
 

@@ -82,6 +82,7 @@ mod tests {
             host_ranks: if host == "alone" { 4 } else { 2 },
             host_cores: 4,
             clock: None,
+            attempt: None,
         }));
         let mut stream = StreamBuilder::of(&info);
         let sensors = stream.track(TrackRole::Sensors, "sensors");

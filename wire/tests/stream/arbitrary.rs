@@ -319,11 +319,12 @@ fn session_info() -> impl Strategy<Value = SessionInfo> {
 fn place() -> impl Strategy<Value = Place> {
     let clock = prop::option::of((any::<i64>(), number()));
     let clock = clock.prop_map(|clock| clock.map(|(offset_ns, error_ns)| ClockOffset { offset_ns, error_ns }));
-    (any::<[u32; 9]>(), prop::array::uniform3(text()), clock).prop_map(
+    (any::<[u32; 9]>(), prop::array::uniform3(text()), clock, prop::option::of(number())).prop_map(
         |(
             [rank, ranks, stage, stages, copy, copies, threads, host_ranks, host_cores],
             [run, engine, device],
             clock,
+            attempt,
         )| {
             Place {
                 run,
@@ -339,6 +340,7 @@ fn place() -> impl Strategy<Value = Place> {
                 host_ranks,
                 host_cores,
                 clock,
+                attempt,
             }
         },
     )

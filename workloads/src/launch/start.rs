@@ -177,6 +177,7 @@ impl Launch<'_> {
             host_ranks: number(hosts.ranks_here),
             host_cores: number(hosts.cores_here),
             clock: hosts.clock,
+            attempt: None,
         })
     }
 
