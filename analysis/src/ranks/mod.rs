@@ -12,6 +12,8 @@
 //!                                      └─ facts.rs      what ranks say once about themselves
 //! ```
 
+#[cfg(test)]
+mod attempts_tests;
 mod energy;
 pub mod facts;
 #[cfg(test)]

@@ -2,13 +2,14 @@
 //!
 //! Items come one session after the other: a segment's opening says whose the next ones are, and so does
 //! [`Run::turn_to`] for a source that takes turns. A session without a place is a run by itself. Of two sessions that claim
-//! the same rank the one that started later counts; the other is kept and marked as replaced.
+//! the same rank the one that started later counts; the other is kept and marked as replaced. Where it is a later start of the
+//! run by its launcher's count, it goes on in the other's store: both are one history.
 
 use gnntop_wire::{Item, Place, SessionInfo};
 
 use super::rank::{Rank, Ranks};
 use crate::store::{Limits, Store};
-use crate::stream::{Alignment, MOST_SESSIONS, RIVAL_NS, Sink, align};
+use crate::stream::{Alignment, MOST_SESSIONS, RIVAL_NS, Sink, align, follows, may_overlap};
 
 /// One session of a run.
 #[derive(Clone, Debug, Default)]
@@ -36,8 +37,21 @@ impl Member {
 
     /// This session as a rank of its run, on the clock of another one.
     fn rank(&self, reference: &SessionInfo) -> Option<Rank<'_>> {
-        let Alignment { offset_ns, error_ns, evidence } = align(self.info()?, reference);
+        let Alignment { offset_ns, error_ns, evidence } = align(self.store.session().origin()?, reference);
         Some(Rank { place: self.place()?, store: &self.store, offset_ns, error_ns, evidence })
+    }
+
+    /// Whether this session is the next start of what this member is a rank of.
+    fn goes_on_as(&self, info: &SessionInfo) -> bool {
+        let Some((last, origin)) = self.info().zip(self.store.session().origin()) else { return false };
+        let start_ns = info.start.monotonic_ns.saturating_add_signed(align(info, origin).offset_ns);
+        let is_beside = may_overlap(last, info) && self.store.now_ns() > start_ns.saturating_add(RIVAL_NS);
+        !self.is_replaced && follows(last, info) && !is_beside
+    }
+
+    /// Whether this was an earlier start of this rank.
+    fn was_session(&self, id: u128) -> bool {
+        self.store.attempts().earlier().iter().any(|attempt| attempt.session_id == id)
     }
 
     fn start_wall_ns(&self) -> u64 {
@@ -273,6 +287,15 @@ impl Run {
             self.current = None;
             return self.members[self.selected].store.note_foreign_segment();
         }
+        if self.members.iter().any(|member| member.was_session(info.session_id)) {
+            // Its history goes on with the next start.
+            self.current = None;
+            return;
+        }
+        if let Some(at) = self.members.iter().position(|member| member.goes_on_as(&info)) {
+            self.current = Some(at);
+            return self.members[at].store.begin_attempt(info);
+        }
         if self.members.len() >= MOST_SESSIONS {
             (self.current, self.not_kept) = (None, self.not_kept + 1);
             return;
@@ -335,7 +358,9 @@ impl Run {
         current
             .filter(|member| member.place().is_some())
             .min_by_key(|member| member.place().map(|place| place.rank))?
-            .info()
+            .store
+            .session()
+            .origin()
     }
 }
 

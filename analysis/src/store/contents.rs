@@ -1,7 +1,8 @@
 //! Everything known about one session: where each part of it lies, and how it is asked for.
 
-use gnntop_wire::{NameId, Open, TrackId};
+use gnntop_wire::{Item, NameId, Open, TrackId};
 
+use super::attempts::Attempts;
 use super::ids::names::Names;
 use super::ids::phases::{Phase, Phases};
 use super::instants::Marks;
@@ -18,6 +19,8 @@ use super::steps::device::DeviceTime;
 use super::steps::statistics::StepStatistics;
 use super::steps::table::StepTable;
 use super::tracks::{Track, Tracks};
+use super::translation::Translation;
+use crate::stream::Sink;
 
 /// Stacks are kept for a part of the marks.
 const STACKS_SHARE: usize = 8;
@@ -31,7 +34,7 @@ const OPEN_FOR_NS: u64 = 2_000_000_000;
 /// The part of a session that is known by summaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PastExtent {
-    /// Its steps, the first of all.
+    /// Its steps: the first of the session, or of each start of it.
     pub steps: u64,
     /// When the newest event of it happened.
     pub last_ns: u64,
@@ -56,11 +59,16 @@ pub struct Store {
     pub(super) stacks: Stacks,
     pub(super) memory: Memory,
     pub(super) losses: Losses,
+    pub(super) attempts: Attempts,
+    /// From the ids and times of the start that goes on; `None` for the first.
+    pub(super) translation: Option<Box<Translation>>,
     /// Steps that are kept of a device.
     pub(super) device_rows: usize,
     pub(super) first_ns: Option<u64>,
     pub(super) now_ns: u64,
-    /// What is known by figures over the time before the events.
+    /// Whether figures over the time before this start's events were taken.
+    pub(super) has_past: bool,
+    /// What of all starts is known by such figures.
     pub(super) past: Option<PastExtent>,
     /// Whether the items that come now belong to another session or an unreadable segment.
     pub(super) is_foreign: bool,
@@ -93,8 +101,11 @@ impl Store {
             stacks: Stacks::new(limits.marks / STACKS_SHARE),
             memory: Memory::new(limits.allocations, limits.series_points),
             losses: Losses::default(),
+            attempts: Attempts::default(),
+            translation: None,
             first_ns: None,
             now_ns: 0,
+            has_past: false,
             past: None,
             is_foreign: false,
             revision: 0,
@@ -247,6 +258,24 @@ impl Store {
     pub fn open_spans(&self) -> impl Iterator<Item = (&Track, &Open)> {
         let is_fresh = |open: &&Open| self.now_ns.saturating_sub(open.t_ns) <= OPEN_FOR_NS;
         self.tracks().iter().filter_map(move |track| Some((track, track.open.as_ref().filter(is_fresh)?)))
+    }
+}
+
+impl Sink for Store {
+    fn apply(&mut self, item: Item<'_>) {
+        Self::apply(self, item);
+    }
+
+    fn reset(&mut self) {
+        *self = Self::default();
+    }
+
+    fn lose_segments(&mut self, count: u64) {
+        self.note_lost_segments(count);
+    }
+
+    fn see_publisher(&mut self, alive: bool) {
+        self.note_publisher(alive);
     }
 }
 

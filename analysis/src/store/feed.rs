@@ -18,7 +18,7 @@ use super::spans::lanes::Lane;
 use super::stacks;
 use super::steps::device::DeviceTime;
 use super::steps::row::Period;
-use crate::stream::Sink;
+use super::translation::Translated;
 
 /// How far events may run ahead of the newest anchor, which comes every second: one day.
 const BELIEVED_NS: u64 = 86_400_000_000_000;
@@ -50,6 +50,10 @@ impl Store {
     /// Takes what the stream said next.
     pub fn apply(&mut self, item: Item<'_>) {
         self.revision += 1;
+        let item = match &mut self.translation {
+            Some(translation) => translation.item(item),
+            None => item,
+        };
         match item {
             Item::Segment(info) => {
                 self.is_foreign = !self.session.apply_segment(info);
@@ -116,7 +120,7 @@ impl Store {
                 if matches!(role, TrackRole::Device | TrackRole::SynchronisedDevice) {
                     let is_synchronised = role == TrackRole::SynchronisedDevice;
                     let new = || Box::new(DeviceTime::new(id, is_synchronised, self.device_rows));
-                    self.device.get_or_insert_with(new);
+                    self.device.get_or_insert_with(new).follow(id);
                 }
                 self.losses.tracks_not_kept += u64::from(!self.tracks.define(id, role, thread_id, text));
             }
@@ -125,7 +129,7 @@ impl Store {
                 self.meters.define(&signal);
                 self.losses.signals_not_kept += u64::from(!self.signals.define(signal));
             }
-            Definition::Fact { key, text } => self.session.set_fact(key, text),
+            Definition::Fact { key, text } => self.set_fact(key, text),
             _ => {}
         }
     }
@@ -133,9 +137,14 @@ impl Store {
     fn apply_block(&mut self, info: &BlockInfo, mut events: Events<'_>) {
         let Some(state) = self.begin_block(info) else { return };
         let horizon_ns = self.horizon_ns();
+        let translation = self.translation.take();
         let mut block = Block { store: self, state, track: info.track, horizon_ns };
-        events.hand_to(&mut block);
+        match &translation {
+            Some(by) => events.hand_to(&mut Translated { by, to: &mut block }),
+            None => events.hand_to(&mut block),
+        }
         let Block { state, .. } = block;
+        self.translation = translation;
         self.losses.broken_blocks += u64::from(!events.is_exhausted());
         self.end_block(info, state);
     }
@@ -258,6 +267,7 @@ impl Store {
         let phase_ns = &tiling.phase_ns()[..self.phases.slots()];
         let Tiled { start_ns, period_ns, gap_ns, .. } = tiled;
         self.steps.push(step, &Period { start_ns, period_ns, gap_ns, phase_ns });
+        self.attempts.note_step(start_ns, step.end_ns);
         if let Some(row) = self.steps.last() {
             self.statistics.add(&row);
             let track = self.tracks.at(state.track).id;
@@ -353,24 +363,6 @@ impl EventSink for Block<'_> {
             Event::DeviceSpan(span) => self.store.add_device_span(&mut self.state, self.track, span),
             other => self.store.add_other(&mut self.state, self.track, *other),
         }
-    }
-}
-
-impl Sink for Store {
-    fn apply(&mut self, item: Item<'_>) {
-        Self::apply(self, item);
-    }
-
-    fn reset(&mut self) {
-        *self = Self::default();
-    }
-
-    fn lose_segments(&mut self, count: u64) {
-        self.note_lost_segments(count);
-    }
-
-    fn see_publisher(&mut self, alive: bool) {
-        self.note_publisher(alive);
     }
 }
 

@@ -7,6 +7,7 @@
 //! ```text
 //! Item ─▶ feed.rs ─▶ contents.rs: the Store ─┬─ session.rs   who publishes, clocks, state
 //!                                            ├─ ids/         what ids mean: names, phases
+//!                                            ├─ attempts.rs  starts of a run; translation.rs: their ids and times
 //!                                            ├─ tracks.rs    the threads and streams that events are on
 //!                                            ├─ steps/       tiling ─▶ rows ─▶ older ones reduced; figures, columns for bars;
 //!                                            │               the device's steps, by its clock
@@ -23,6 +24,7 @@
 //! The rooms know each other one way: `ids/`, `spans/` and `signals/` at the bottom, on them `steps/` and `memory/`, then
 //! `tracks.rs`, `contents.rs` and `feed.rs`, and `derived/` on top. Lanes and series keep the newest in full; `history.rs` holds what is left of the rest, `limits.rs` how much that is.
 
+mod attempts;
 mod contents;
 mod derived;
 mod feed;
@@ -41,12 +43,15 @@ mod steps;
 #[cfg(test)]
 mod tests;
 mod tracks;
+mod translation;
 
+pub use attempts::{Attempt, Attempts};
 pub use contents::{PastExtent, Store};
 pub use derived::device_memory::DeviceMemory;
 pub use derived::growth::{Growth, GrowthOf};
 pub use derived::hardware::{Absence, CpuUse, Hardware, HardwareValue, RATE_WINDOW_NS};
 pub use derived::marks::{MarksOfText, place_in_words};
+pub use derived::restarts::{Outage, Restarts};
 pub use derived::stacks::StackTree;
 pub use derived::throughput::Throughput;
 pub use ids::phases::{GAP, MAX_PHASES, Phase, PhaseSlot};

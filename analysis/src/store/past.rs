@@ -26,7 +26,9 @@ impl Store {
     pub(super) fn apply_past(&mut self, entries: Vec<Past>) {
         for past in entries {
             match past {
-                Past::Whole(whole) if self.past.is_none() && self.statistics.steps() == 0 => self.begin_after(&whole),
+                Past::Whole(whole) if !self.has_past && self.steps.total() == self.attempts.first_ordinal() => {
+                    self.begin_after(&whole)
+                }
                 Past::Durations(of, durations) if self.takes_past() => self.absorb(of, &durations),
                 Past::Slice(slice) if self.takes_past() => self.push_slice(&slice),
                 Past::Slow(slow) if self.takes_past() => self.push_slow(&slow),
@@ -37,12 +39,20 @@ impl Store {
 
     /// Before the first event that follows the past.
     fn takes_past(&self) -> bool {
-        self.past.is_some() && self.steps.is_empty()
+        self.has_past && self.steps.is_empty()
     }
 
     fn begin_after(&mut self, whole: &Whole) {
-        self.past = Some(PastExtent { steps: whole.steps.min(MOST), last_ns: whole.last_ns });
-        self.session.note_past();
+        self.has_past = true;
+        let before = self.past.map_or(0, |past| past.steps);
+        self.past = Some(PastExtent { steps: before.saturating_add(whole.steps.min(MOST)), last_ns: whole.last_ns });
+        if self.attempts.is_restarted() {
+            self.steps.leave_behind();
+            self.signals.leave_behind();
+            self.counters.leave_behind();
+        } else {
+            self.session.note_past();
+        }
         self.see(whole.first_ns.min(whole.last_ns));
         self.see(whole.last_ns);
         self.steps.begin_after(whole.steps.min(MOST));
@@ -107,6 +117,8 @@ impl Store {
         let known = slice.worst.as_ref().zip(slice.median.as_ref());
         let are_of_it = |figures: &[&StepFigures]| figures.iter().all(|figures| ordinals.contains(&figures.ordinal));
         if let Some((worst, median)) = known.filter(|(worst, median)| are_of_it(&[worst, median])) {
+            let ends_ns = worst.step.end_ns.max(median.step.end_ns);
+            self.attempts.note_step(worst.period_start_ns.min(median.period_start_ns), ends_ns);
             let (worst, median) = (self.past_row(worst), self.past_row(median));
             let group = StepGroup::of_past(ordinals, worst, median);
             self.steps.push_past(group);

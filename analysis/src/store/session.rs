@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use gnntop_wire::{Anchor, End, SessionInfo};
+use gnntop_wire::{Anchor, End, RESUMED, SessionInfo};
 
 use crate::stream::{DIED, DIED_OF};
 
@@ -42,6 +42,8 @@ pub struct ClockStep {
 #[derive(Clone, Debug, Default)]
 pub struct Session {
     info: Option<SessionInfo>,
+    /// The first start of the run, where there were several.
+    first: Option<SessionInfo>,
     state: SessionState,
     first_anchor: Option<Anchor>,
     last_anchor: Option<Anchor>,
@@ -67,6 +69,11 @@ impl Session {
         self.info.as_ref()
     }
 
+    /// Whose clock that of all events is: the run's first start; `None` before the first segment.
+    pub fn origin(&self) -> Option<&SessionInfo> {
+        self.first.as_ref().or(self.info.as_ref())
+    }
+
     /// What the program tells of itself, such as `framework` and `PyTorch 2.9.1`.
     pub fn facts(&self) -> &BTreeMap<String, String> {
         &self.facts
@@ -90,6 +97,16 @@ impl Session {
     /// What follows goes on from figures over the time before.
     pub(super) fn note_past(&mut self) {
         self.is_cut = true;
+    }
+
+    /// Another start of the run goes on, which began at `start` on the clock of all events.
+    pub(super) fn begin_attempt(&mut self, info: SessionInfo, start: Anchor) {
+        let before = self.info.replace(info);
+        self.first = self.first.take().or(before);
+        (self.state, self.died, self.died_of) = (SessionState::Unknown, None, None);
+        self.facts.remove(RESUMED);
+        self.last_anchor = Some(start);
+        self.segments += 1;
     }
 
     /// Takes a fact, or what one has become.

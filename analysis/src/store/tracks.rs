@@ -36,6 +36,8 @@ pub struct Track {
     pub last_ns: Option<u64>,
     /// What was last said to be open; [`crate::store::Store::open_spans`] knows whether it still is.
     pub(super) open: Option<Open>,
+    /// Events dropped by earlier starts of the run.
+    earlier_dropped: u64,
     pub(super) next_seq: Option<u64>,
     pub(super) tiling: Option<Box<Tiling>>,
     pub(super) lane: Option<Box<Lane>>,
@@ -64,6 +66,7 @@ impl Track {
             before: 0,
             last_ns: None,
             open: None,
+            earlier_dropped: 0,
             next_seq: None,
             tiling: None,
             lane: None,
@@ -77,14 +80,18 @@ impl Track {
 
     /// Goes on from where it stood when what was before was dropped.
     pub(super) fn resume(&mut self, past: &TrackEnd) {
-        (self.events, self.spans, self.steps) = (past.events, past.spans, past.steps);
-        (self.dropped, self.next_seq, self.last_ns) = (past.dropped, Some(past.next_seq), Some(past.last_ns));
+        self.events = self.events.saturating_add(past.events);
+        self.spans = self.spans.saturating_add(past.spans);
+        self.steps = self.steps.saturating_add(past.steps);
+        self.dropped = self.earlier_dropped.saturating_add(past.dropped);
+        (self.next_seq, self.last_ns) = (Some(past.next_seq), Some(past.last_ns));
     }
 
     /// Follows the track's sequence numbers and drops.
     pub(super) fn begin_block(&mut self, info: &BlockInfo) -> Missing {
-        let dropped = info.dropped.saturating_sub(self.dropped);
-        self.dropped = self.dropped.max(info.dropped);
+        let dropped_so_far = self.earlier_dropped.saturating_add(info.dropped);
+        let dropped = dropped_so_far.saturating_sub(self.dropped);
+        self.dropped = self.dropped.max(dropped_so_far);
         let missed = match self.next_seq {
             Some(next) => info.first_seq.saturating_sub(next),
             None => {
@@ -115,6 +122,8 @@ pub(super) struct Tracks {
     boxes: usize,
     /// The track whose steps fill the step table.
     main: Option<usize>,
+    /// Whether it is that of an earlier start of the run: the one that goes on has none yet.
+    is_earlier: bool,
     /// Whether any track says that it runs the training loop.
     has_training: bool,
     /// Tracks that were ever given room to collect phases.
@@ -126,7 +135,22 @@ pub(super) struct Tracks {
 impl Tracks {
     pub(super) fn new(capacity: usize, boxes: usize) -> Self {
         let (all, by_id) = (Vec::new(), Vec::new());
-        Self { all, by_id, capacity, boxes, main: None, has_training: false, tilings: 0, lanes: 0 }
+        let (is_earlier, has_training) = (false, false);
+        Self { all, by_id, capacity, boxes, main: None, is_earlier, has_training, tilings: 0, lanes: 0 }
+    }
+
+    /// Tracks that there is room for.
+    pub(super) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Another start of the run begins: nothing goes on, and which track trains is found anew.
+    pub(super) fn begin_attempt(&mut self) {
+        for track in &mut self.all {
+            (track.open, track.next_seq, track.tiling) = (None, None, None);
+            track.earlier_dropped = track.dropped;
+        }
+        (self.is_earlier, self.has_training, self.tilings) = (true, false, 0);
     }
 
     pub(super) fn all(&self) -> &[Track] {
@@ -169,7 +193,7 @@ impl Tracks {
 
     /// Whether phases on this track may tile steps: it runs the training loop, or no track says so.
     pub(super) fn may_tile(&self, index: usize) -> bool {
-        match self.main {
+        match self.main.filter(|_| !self.is_earlier) {
             Some(main) => main == index,
             None => !self.has_training || self.all[index].role == TrackRole::Training,
         }
@@ -205,9 +229,9 @@ impl Tracks {
 
     /// Whether a step on this track goes into the step table; the first one that may decides for the session.
     pub(super) fn claim_steps(&mut self, index: usize) -> bool {
-        if self.main.is_none() && self.may_tile(index) {
-            self.main = Some(index);
+        if (self.main.is_none() || self.is_earlier) && self.may_tile(index) {
+            (self.main, self.is_earlier) = (Some(index), false);
         }
-        self.main == Some(index)
+        self.main == Some(index) && !self.is_earlier
     }
 }

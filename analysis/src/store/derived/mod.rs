@@ -5,5 +5,6 @@ pub mod energy;
 pub mod growth;
 pub mod hardware;
 pub mod marks;
+pub mod restarts;
 pub mod stacks;
 pub mod throughput;

@@ -36,6 +36,17 @@ impl Names {
         Self { capacity, ..Self::default() }
     }
 
+    /// Names that it has room for.
+    pub(in crate::store) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// All names that were defined: id, kind and text.
+    pub(in crate::store) fn all(&self) -> impl Iterator<Item = (u32, NameKind, &str)> {
+        let texts = (0..).zip(&self.texts);
+        texts.filter_map(|(id, text)| text.as_ref().map(|(kind, text)| (id, *kind, &**text)))
+    }
+
     /// Gives a name its meaning; `false` when there is no room for it.
     pub(in crate::store) fn define(&mut self, id: NameId, kind: NameKind, text: String) -> bool {
         let Some(index) = self.reserve(id) else { return false };

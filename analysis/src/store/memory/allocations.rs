@@ -138,6 +138,11 @@ impl Memory {
         &self.step_ends
     }
 
+    /// The process is gone, and all that was live in it.
+    pub(in crate::store) fn interrupt(&mut self) {
+        self.live.clear();
+    }
+
     pub(in crate::store) fn add_allocation(&mut self, track: TrackId, event: Allocation) {
         self.allocation_count += 1;
         if self.allocations.len() >= self.allocations_kept {

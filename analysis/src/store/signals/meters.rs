@@ -84,6 +84,16 @@ impl Meters {
         }
     }
 
+    /// The program did not run for a while.
+    pub(in crate::store) fn interrupt(&mut self) {
+        for meter in &mut self.all {
+            match &mut meter.reads {
+                Reads::Counter(counter) => counter.note_break(GapReason::Absent),
+                Reads::Power(last) => *last = None,
+            }
+        }
+    }
+
     /// The machine was suspended.
     pub(in crate::store) fn suspended(&mut self) {
         for meter in &mut self.all {

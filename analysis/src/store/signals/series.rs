@@ -171,11 +171,21 @@ impl<T: Value> Series<T> {
 
     /// Takes figures over all readings from before the points that follow.
     pub(in crate::store) fn resume(&mut self, past: &Readings) {
-        if self.points.is_empty() && self.summary.count == 0 && past.count > 0 && past.is_sane() {
+        if self.points.is_empty() && past.count > 0 && past.is_sane() {
             let Readings { count, min, max, sum, increase, increase_ns, .. } = *past;
-            let count = count.min(u64::MAX >> 8);
-            self.summary = Summary { count, min, max, sum, increase, increase_ns };
-            self.discarded = count;
+            let (s, count) = (&mut self.summary, count.min(u64::MAX >> 8));
+            (s.min, s.max) = if s.count == 0 { (min, max) } else { (s.min.min(min), s.max.max(max)) };
+            (s.count, s.sum) = (s.count.saturating_add(count), s.sum + sum);
+            s.increase += increase;
+            s.increase_ns = s.increase_ns.saturating_add(increase_ns);
+            self.discarded = self.discarded.saturating_add(count);
+        }
+    }
+
+    /// Keeps of all points what is kept of old ones: what comes next lies in the past, too.
+    pub(in crate::store) fn leave_behind(&mut self, capacity: usize) {
+        while !self.points.is_empty() {
+            self.discard_oldest(capacity);
         }
     }
 

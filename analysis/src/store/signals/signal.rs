@@ -162,6 +162,23 @@ impl Signals {
     }
 
     /// Takes figures over all readings of a signal before those that follow.
+    /// Signals that there is room for.
+    pub(in crate::store) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Nothing is read from now on until the next reading, for this reason.
+    pub(in crate::store) fn interrupt(&mut self, t_ns: u64, reason: NameId) {
+        let capacity = series_capacity(self.all.len(), self.points);
+        self.all.iter_mut().for_each(|signal| signal.series.push_break(t_ns, reason, capacity));
+    }
+
+    /// Keeps of all readings so far what is kept of old ones.
+    pub(in crate::store) fn leave_behind(&mut self) {
+        let capacity = series_capacity(self.all.len(), self.points);
+        self.all.iter_mut().for_each(|signal| signal.series.leave_behind(capacity));
+    }
+
     pub(in crate::store) fn resume(&mut self, id: SignalId, past: &Readings) {
         self.update(id, |series, _| series.resume(past));
     }
@@ -217,6 +234,18 @@ impl Counters {
     }
 
     /// Takes figures over all values of a counter before those that follow.
+    /// As [`Signals::interrupt`].
+    pub(in crate::store) fn interrupt(&mut self, t_ns: u64, reason: NameId) {
+        let capacity = series_capacity(self.all.len(), self.points);
+        self.all.iter_mut().for_each(|counter| counter.series.push_break(t_ns, reason, capacity));
+    }
+
+    /// As [`Signals::leave_behind`].
+    pub(in crate::store) fn leave_behind(&mut self) {
+        let capacity = series_capacity(self.all.len(), self.points);
+        self.all.iter_mut().for_each(|counter| counter.series.leave_behind(capacity));
+    }
+
     pub(in crate::store) fn resume(&mut self, name: NameId, past: &Readings) {
         self.update(name, |series, _| series.resume(past));
     }

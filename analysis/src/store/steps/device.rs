@@ -18,6 +18,8 @@ use crate::store::ids::phases::PhaseSlot;
 #[derive(Clone, Debug)]
 pub struct DeviceTime {
     track: TrackId,
+    /// Whether the start of the run that goes on has not named its device yet.
+    is_earlier: bool,
     is_synchronised: bool,
     steps: StepTable,
     statistics: StepStatistics,
@@ -32,6 +34,7 @@ impl DeviceTime {
     pub(in crate::store) fn new(track: TrackId, is_synchronised: bool, step_rows: usize) -> Self {
         Self {
             track,
+            is_earlier: false,
             is_synchronised,
             steps: StepTable::new(step_rows, 0),
             statistics: StepStatistics::default(),
@@ -107,6 +110,18 @@ impl DeviceTime {
             if self.steps.row(middle).is_some_and(|row| row.step() < step) { low = middle + 1 } else { high = middle }
         }
         low
+    }
+
+    /// Another start of the run begins.
+    pub(in crate::store) fn begin_attempt(&mut self) {
+        (self.tiling, self.is_earlier) = (Tiling::new(), true);
+    }
+
+    /// The device of the start that goes on has this track, if it is its first.
+    pub(in crate::store) fn follow(&mut self, track: TrackId) {
+        if std::mem::take(&mut self.is_earlier) {
+            self.track = track;
+        }
     }
 
     pub(in crate::store) fn note_error(&mut self, error_ns: u64) {

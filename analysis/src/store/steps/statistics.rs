@@ -102,12 +102,23 @@ impl StepStatistics {
     pub(in crate::store) fn resume(&mut self, whole: &Whole) {
         let totals = [&mut self.batch.graphs, &mut self.batch.nodes, &mut self.batch.edges, &mut self.batch.seeds];
         for (total, past) in totals.into_iter().zip(&whole.batch) {
-            *total = Total { sum: past.sum, period_ns: past.period_ns };
+            total.sum = total.sum.saturating_add(past.sum);
+            total.period_ns = total.period_ns.saturating_add(past.period_ns);
         }
-        self.usage = whole.usage;
+        if let Some(usage) = &whole.usage {
+            add_usage(self.usage.get_or_insert_default(), usage);
+        }
         let (first, last, changes) = whole.epochs;
-        self.epochs = Epochs { first, last, changes: changes.min(whole.steps.min(u64::MAX >> 8)) };
-        (self.first_loss, self.last_loss) = whole.losses.unzip();
+        let changes = changes.min(whole.steps.min(u64::MAX >> 8));
+        let e = &mut self.epochs;
+        *e = match self.period.count() {
+            0 => Epochs { first, last, changes },
+            _ => Epochs { last, changes: e.changes.saturating_add(changes + u64::from(e.last != first)), ..*e },
+        };
+        if let Some((first, last)) = whole.losses {
+            self.first_loss.get_or_insert(first);
+            self.last_loss = Some(last);
+        }
     }
 
     /// The durations of steps, their gaps or a phase, for adding those of the past; `None` for those of spans.

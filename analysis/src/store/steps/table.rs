@@ -165,8 +165,18 @@ impl StepTable {
 
     /// Begins after so many steps, of which only groups are known.
     pub(in crate::store) fn begin_after(&mut self, steps: u64) {
-        if self.total() == 0 {
-            self.discarded = steps;
+        if self.len == 0 {
+            self.discarded = self.discarded.saturating_add(steps);
+        }
+    }
+
+    /// Keeps of all rows what is kept of old ones: what comes next lies in the past, too.
+    pub(in crate::store) fn leave_behind(&mut self) {
+        while let Some(rows) = self.chunks.front().map(|chunk| chunk.heads.len()) {
+            self.reduce_oldest();
+            self.chunks.pop_front();
+            self.len -= rows;
+            self.discarded += rows as u64;
         }
     }
 
