@@ -185,6 +185,8 @@ impl<W: Write> RunRecorder<W> {
             return;
         }
         if self.current.is_none() {
+            // What was said before comes before it: it may be a later start of the same run.
+            self.error = self.write_all().err().or(self.error.take());
             let reference = self.parts.iter().find_map(|part| part.info.as_ref());
             let offset_ns = reference.map_or(0, |reference| align(info, reference).offset_ns);
             self.add_part(offset_ns);

@@ -1,10 +1,11 @@
-//! Follows all sessions of a run, taking turns, and takes in those that come later.
+//! Follows all sessions of a run, taking turns, and takes in those that come later. Where a rank was started several times, its
+//! sessions are read one after the other.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::discover::{self, Session};
 use super::live::Live;
@@ -12,7 +13,7 @@ use super::polling::{Progress, Source};
 use super::runs;
 use super::segments;
 use super::status::{State, Status};
-use crate::stream::{MOST_SESSIONS, Sink};
+use crate::stream::{MOST_SESSIONS, RIVAL_NS, Sink, follows};
 
 /// Time between two looks for sessions that have come.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
@@ -47,10 +48,62 @@ pub struct LiveRun {
     ended: usize,
 }
 
+/// The session of a rank, and those of its later starts.
 struct Member {
-    session_id: u128,
-    rank: u32,
+    session: Session,
     live: Live,
+    later: VecDeque<Session>,
+    /// What was lost of the earlier ones.
+    before: Status,
+}
+
+impl Member {
+    fn follow(session: &Session) -> Self {
+        let live = Live::follow_leisurely(&session.dir, LIFE_INTERVAL);
+        Self { session: session.clone(), live, later: VecDeque::new(), before: Status::default() }
+    }
+
+    fn rank(&self) -> u32 {
+        self.session.info.place.as_ref().map_or(0, |place| place.rank)
+    }
+
+    fn has_ended(&self) -> bool {
+        matches!(self.live.status().state, State::Ended(_))
+    }
+
+    /// Whether this is a later start of the rank.
+    fn goes_on_as(&self, session: &Session) -> bool {
+        follows(&self.later.back().unwrap_or(&self.session).info, &session.info)
+    }
+
+    /// Whether the newest of its sessions still publishes.
+    fn is_alive(&self) -> bool {
+        segments::is_alive(&self.later.back().unwrap_or(&self.session).dir)
+    }
+
+    /// Goes on with the next start, where there is one and all was read of this one.
+    fn advance(&mut self) -> bool {
+        if !self.has_ended() {
+            return false;
+        }
+        let Some(next) = self.later.pop_front() else { return false };
+        let before = self.status();
+        let later = std::mem::take(&mut self.later);
+        *self = Self { later, before, ..Self::follow(&next) };
+        true
+    }
+
+    /// How it stands, with what was lost so far.
+    fn status(&self) -> Status {
+        let mut status = self.live.status();
+        if !self.later.is_empty() {
+            (status.state, status.live) = (State::Running, true);
+        }
+        status.lost_segments += self.before.lost_segments;
+        status.damage.add(&self.before.damage);
+        status.newer_format = status.newer_format.max(self.before.newer_format);
+        status
+    }
 }
 
 impl LiveRun {
@@ -72,11 +125,32 @@ impl LiveRun {
     }
 
     fn join(&mut self, session: &Session) {
-        if self.members.len() < MOST_SESSIONS {
-            let live = Live::follow_leisurely(&session.dir, LIFE_INTERVAL);
-            let rank = session.info.place.as_ref().map_or(0, |place| place.rank);
-            self.members.push(Member { session_id: session.info.session_id, rank, live });
+        let earlier = self.members.iter_mut().find(|member| member.goes_on_as(session) && !member.is_alive());
+        match earlier {
+            Some(member) => {
+                member.later.push_back(session.clone());
+                if member.later.len() > MOST_SESSIONS {
+                    member.later.pop_front();
+                }
+            }
+            None => {
+                self.members.push(Member::follow(session));
+                self.members.truncate(MOST_SESSIONS);
+            }
         }
+    }
+
+    /// Whether a session that has come is one of the run: of a rank beside others, or a later start.
+    fn is_of_it(&self, session: &Session) -> bool {
+        let Some(place) = session.info.place.as_ref().filter(|place| place.run == self.run) else { return false };
+        place.ranks > 1 || place.attempt.is_none() || self.members.iter().any(|member| member.goes_on_as(session))
+    }
+
+    /// Whether it cannot be told yet what a session is: the start before it has not ended, but may in a moment.
+    fn is_early(&self, session: &Session) -> bool {
+        let start = SystemTime::UNIX_EPOCH + Duration::from_nanos(session.info.start.wall_ns);
+        let is_young = start.elapsed().is_ok_and(|age| age < Duration::from_nanos(RIVAL_NS));
+        is_young && self.members.iter().any(|member| member.goes_on_as(session) && member.is_alive())
     }
 
     /// Takes in sessions of the run that have come since the last look. One whose first segment is still empty is looked at
@@ -84,7 +158,8 @@ impl LiveRun {
     fn look(&mut self) -> bool {
         self.next_look = Instant::now() + LOOK_INTERVAL;
         let Ok(entries) = fs::read_dir(&self.sessions_dir) else { return false };
-        let before = self.members.len();
+        let sessions = |members: &[Member]| members.iter().map(|member| 1 + member.later.len()).sum::<usize>();
+        let before = sessions(&self.members);
         for entry in entries.flatten() {
             let name = entry.file_name();
             if self.known.contains(&name) {
@@ -95,18 +170,21 @@ impl LiveRun {
                 continue;
             }
             let Ok(session) = discover::inspect(&entry.path()) else { continue };
+            if self.is_early(&session) {
+                continue;
+            }
             self.known.insert(name);
-            if session.info.place.as_ref().is_some_and(|place| place.run == self.run) {
+            if self.is_of_it(&session) {
                 self.join(&session);
             }
         }
-        self.members.len() > before
+        sessions(&self.members) > before
     }
 
     /// Whether everybody who is followed has ended since this was last asked. In a run of a second the other ranks may have come
     /// and gone between two looks.
     fn has_just_ended(&mut self) -> bool {
-        let ended = self.members.iter().filter(|member| matches!(member.live.status().state, State::Ended(_))).count();
+        let ended = self.members.iter().filter(|member| member.later.is_empty() && member.has_ended()).count();
         let is_new = ended == self.members.len() && ended > self.ended;
         self.ended = ended;
         is_new
@@ -114,7 +192,7 @@ impl LiveRun {
 
     fn title(&self) -> String {
         match self.members.as_slice() {
-            [only] if self.expected <= 1 => only.live.status().title,
+            [only, ..] if self.expected <= 1 => only.live.status().title,
             members => {
                 format!("run {}, {} of {} ranks", self.run, members.len().min(self.expected as usize), self.expected)
             }
@@ -158,17 +236,17 @@ impl Source for LiveRun {
                 return progress;
             }
             let member = &mut self.members[at];
-            sink.turn_to(member.session_id);
+            sink.turn_to(member.session.info.session_id);
             let turn = member.live.poll(sink, left.min(budget / TURNS));
             progress.changed |= turn.changed;
-            progress.more |= turn.more;
+            progress.more |= turn.more || member.advance();
         }
         progress.more |= self.has_just_ended() && self.look();
         progress
     }
 
     fn status(&self) -> Status {
-        let all: Vec<(u32, Status)> = self.members.iter().map(|member| (member.rank, member.live.status())).collect();
+        let all: Vec<(u32, Status)> = self.members.iter().map(|member| (member.rank(), member.status())).collect();
         let mut sum = Status { title: self.title(), ..Status::default() };
         for (_, status) in &all {
             sum.live |= status.live;
@@ -263,5 +341,69 @@ mod tests {
         assert_eq!(state_of(&[(0, ended("ended")), (1, State::Running)]), State::Running);
         assert_eq!(state_of(&[(0, State::Waiting)]), State::Waiting);
         assert_eq!(state_of(&[]), State::Waiting);
+    }
+
+    /// The start of a run of one rank with this number.
+    fn attempt(number: u32) -> ParallelRun {
+        let attempt = Some(gnntop_wire::Place::numbered(0, u64::from(number), 0));
+        let later_ns = u64::from(number) * 60_000_000_000;
+        ParallelRun { ranks: 1, start: number, later_ns, ends: false, attempt, ..ParallelRun::default() }
+    }
+
+    #[test]
+    fn starts_of_a_run_are_read_one_after_the_other_and_later_ones_taken_in() {
+        let dir = tempfile::tempdir().unwrap();
+        let (_zero, one) = (publish(dir.path(), &attempt(0), 0), publish(dir.path(), &attempt(1), 0));
+        let lock = one.lock();
+        let session = discover::read_session(one.path()).unwrap();
+        let mut source = follow(&session);
+        let mut run = Run::default();
+        while run.store().steps().total() < 120 {
+            poll(&mut *source, &mut run);
+        }
+        assert_eq!((run.members().len(), run.store().attempts().count()), (1, 2));
+        assert_eq!((source.status().state, source.status().live), (State::Running, true));
+        // It is killed, which is the end of it until it is started again.
+        drop(lock);
+        while !matches!(source.status().state, State::Ended(_)) {
+            poll(&mut *source, &mut run);
+        }
+        let two = publish(dir.path(), &attempt(2), 0);
+        let _lock = two.lock();
+        while run.store().attempts().count() < 3 {
+            poll(&mut *source, &mut run);
+        }
+        while run.store().steps().total() < 180 {
+            poll(&mut *source, &mut run);
+        }
+        assert_eq!(source.status().state, State::Running);
+        assert_eq!(run.store().session().info().unwrap().pid, attempt(2).info(0).pid);
+    }
+
+    #[test]
+    fn a_hundred_starts_are_one_history() {
+        let dir = tempfile::tempdir().unwrap();
+        let all: Vec<SessionDir> =
+            (0..100).map(|number| publish(dir.path(), &ParallelRun { steps: 5, ..attempt(number) }, 0)).collect();
+        let mut source = follow(&discover::read_session(all[50].path()).unwrap());
+        let mut run = Run::default();
+        while !matches!(source.status().state, State::Ended(_)) {
+            poll(&mut *source, &mut run);
+        }
+        let store = run.store();
+        assert_eq!((run.members().len(), store.attempts().count(), store.steps().total()), (1, 100, 500));
+    }
+
+    #[test]
+    fn another_program_of_the_same_job_is_not_taken_in() {
+        let dir = tempfile::tempdir().unwrap();
+        let zero = publish(dir.path(), &attempt(0), 0);
+        let session = discover::read_session(zero.path()).unwrap();
+        let mut source = LiveRun::follow("job-17", &session, dir.path());
+        // It began beside it, with the same number.
+        publish(dir.path(), &ParallelRun { start: 7, ..attempt(0) }, 0);
+        assert!(!source.look());
+        publish(dir.path(), &attempt(1), 0);
+        assert!(source.look());
     }
 }

@@ -1,21 +1,22 @@
-//! Which sessions of a folder are one run: those with the same run id that were there at the same time.
+//! Which sessions of a folder are one run: those with the same run id that were there at the same time, and those of later
+//! starts that the launcher counts.
 //!
-//! A folder may hold what an earlier start of the same run left behind, under the same id. It is told apart by time: sessions
+//! A folder may hold what an earlier start left behind under the same id that nobody counts. It is told apart by time: sessions
 //! of one start overlap, also where one rank died and was started anew beside the others.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::discover::Session;
-use crate::stream::RIVAL_NS;
+use crate::stream::{RIVAL_NS, follows, may_overlap};
 
 /// Sessions that lie further apart than this belong to different starts. Ranks of one start come up within seconds.
 const APART: Duration = Duration::from_secs(10);
 
-/// The sessions of one start of a run, by rank; or a session that is a run by itself.
+/// The sessions of a run, by rank; or a session that is a run by itself.
 #[derive(Clone, Debug)]
 pub struct SessionGroup {
-    /// Its sessions; at least one.
+    /// Its sessions, at least one; of each rank in the order in which they were started.
     pub sessions: Vec<Session>,
 }
 
@@ -35,11 +36,12 @@ impl SessionGroup {
 
     /// Ranks that two sessions claimed at the same time: two runs share the id.
     pub fn rivals(&self) -> usize {
-        let same_rank = |a: &Session, b: &Session| {
-            let rank = |session: &Session| session.info.place.as_ref().map(|place| place.rank);
-            rank(a) == rank(b)
-        };
+        let same_rank = |a: &Session, b: &Session| rank_of(a) == rank_of(b);
         let is_rival = |of: &[Session]| {
+            // Where they cannot have been there together, one clock was wrong.
+            let newest = &of[of.len() - 1];
+            let of = of.iter().filter(|other| !goes_on(other, newest) || may_overlap(&other.info, &newest.info));
+            let of: Vec<&Session> = of.chain([newest]).collect();
             let starts = of.iter().map(|session| u128::from(session.info.start.wall_ns));
             let ends = of.iter().map(|session| (u128::from(session.info.start.wall_ns), end_ns(session)));
             let latest_ns = starts.max().unwrap_or_default();
@@ -47,6 +49,22 @@ impl SessionGroup {
                 .any(|(_, end_ns)| end_ns > latest_ns + u128::from(RIVAL_NS))
         };
         self.sessions.chunk_by(same_rank).filter(|of| is_rival(of)).count()
+    }
+
+    /// How many times the run was started, as far as its launcher counts.
+    pub fn starts(&self) -> usize {
+        let of_ranks = self.sessions.chunk_by(|a, b| rank_of(a) == rank_of(b));
+        let restarts = |of: &[Session]| of.windows(2).filter(|two| goes_on(&two[0], &two[1])).count();
+        1 + of_ranks.map(restarts).max().unwrap_or(0)
+    }
+
+    /// The newest session of the lowest rank, as far as its launcher counts starts, else the first.
+    pub fn newest(&self) -> &Session {
+        let mut newest = &self.sessions[0];
+        for session in &self.sessions[1..] {
+            newest = if goes_on(newest, session) { session } else { newest };
+        }
+        newest
     }
 
     /// Sessions whose publisher lives.
@@ -87,24 +105,56 @@ pub fn siblings(session: &Session, all: &[Session]) -> SessionGroup {
     found.unwrap_or_else(|| SessionGroup { sessions: vec![session.clone()] })
 }
 
-/// Splits the sessions of one run where nothing went on for a while.
+/// Splits the sessions of one run where nothing went on for a while and no launcher says that the run goes on.
 fn by_start(mut sessions: Vec<&Session>) -> Vec<SessionGroup> {
     sessions.sort_by_key(|session| session.info.start.wall_ns);
     let mut groups: Vec<SessionGroup> = Vec::new();
     let mut until_ns = 0u128;
     for session in sessions {
         let start_ns = u128::from(session.info.start.wall_ns);
-        let goes_on = start_ns <= until_ns + APART.as_nanos();
-        match groups.last_mut().filter(|_| goes_on) {
-            Some(group) => group.sessions.push(session.clone()),
-            None => groups.push(SessionGroup { sessions: vec![session.clone()] }),
+        let is_beside = start_ns <= until_ns + APART.as_nanos() && has_ranks(session);
+        let is_of_it = |group: &&mut SessionGroup| is_start_of(session, group);
+        let last = groups.len().checked_sub(1).filter(|last| is_beside && has_ranks(&groups[*last].sessions[0]));
+        match groups.iter_mut().rev().find(is_of_it) {
+            Some(group) => group.insert(session.clone()),
+            None => match last {
+                Some(last) => groups[last].insert(session.clone()),
+                None => groups.push(SessionGroup { sessions: vec![session.clone()] }),
+            },
         }
         until_ns = until_ns.max(end_ns(session)).max(start_ns);
     }
     for group in &mut groups {
-        group.sessions.sort_by_key(|session| session.info.place.as_ref().map(|place| place.rank));
+        group.sessions.sort_by_key(rank_of);
     }
     groups
+}
+
+impl SessionGroup {
+    /// Adds a session, before those that go on from it: a wall clock may have gone back.
+    fn insert(&mut self, session: Session) {
+        let at = self.sessions.iter().position(|other| goes_on(&session, other)).unwrap_or(self.sessions.len());
+        self.sessions.insert(at, session);
+    }
+}
+
+/// Whether a session is another start of what a group has a start of: of a rank, and not of two that began together.
+fn is_start_of(session: &Session, group: &SessionGroup) -> bool {
+    let mut of_rank = group.sessions.iter().filter(|other| rank_of(other) == rank_of(session)).peekable();
+    of_rank.peek().is_some() && of_rank.all(|other| goes_on(other, session) || goes_on(session, other))
+}
+
+fn goes_on(earlier: &Session, later: &Session) -> bool {
+    follows(&earlier.info, &later.info)
+}
+
+fn rank_of(session: &Session) -> Option<u32> {
+    session.info.place.as_ref().map(|place| place.rank)
+}
+
+/// Whether it is one of several ranks.
+fn has_ranks(session: &Session) -> bool {
+    session.info.place.as_ref().is_some_and(|place| place.ranks > 1 || place.attempt.is_none())
 }
 
 /// Until when a session went on, in nanoseconds since 1970; a living one goes on.
@@ -181,5 +231,60 @@ mod tests {
         let all = [session(&first, 0, 0, true), session(&first, 1, 10, false), session(&again, 1, 0, true)];
         assert_eq!(shape(&group(&all)), [vec![5000, 5001, again.info(1).pid]]);
         assert_eq!(group(&all)[0].ranks(), (2, 2));
+    }
+
+    /// The start of a run with this number, so many seconds after the first.
+    fn attempt(number: u32, ranks: u32, later_s: u64) -> ParallelRun {
+        let attempt = Some(gnntop_wire::Place::numbered(0, u64::from(number), 0));
+        ParallelRun { ranks, start: number, later_ns: later_s * SECOND, attempt, ..ParallelRun::default() }
+    }
+
+    #[test]
+    fn starts_that_a_launcher_counts_are_one_run_however_far_apart() {
+        let (first, again) = (attempt(0, 2, 0), attempt(1, 2, 3600));
+        let all = [
+            session(&again, 1, 60, true),
+            session(&again, 0, 60, true),
+            session(&first, 0, 20, false),
+            session(&first, 1, 20, false),
+        ];
+        let groups = group(&all);
+        let pids = [first.info(0).pid, again.info(0).pid, first.info(1).pid, again.info(1).pid];
+        assert_eq!(shape(&groups), [pids.to_vec()]);
+        let only = &groups[0];
+        assert_eq!((only.ranks(), only.starts(), only.rivals(), only.living()), ((2, 2), 2, 0, 2));
+        assert_eq!(only.newest().info.pid, pids[1]);
+    }
+
+    #[test]
+    fn programs_of_one_job_are_runs_by_themselves_and_each_has_its_starts() {
+        let of = |number, later_s, command: &str| {
+            let mut session = session(&attempt(number, 1, later_s), 0, 20, false);
+            session.info.command = command.to_owned();
+            session.info.session_id += u128::from(later_s) << 32;
+            session.info.pid += later_s as u32;
+            session.dir = PathBuf::from(format!("/sessions/{number}-{later_s}"));
+            session
+        };
+        // Two beside each other and one after them; the job is requeued, and two of them begin again.
+        let all = [of(0, 0, "a"), of(0, 1, "b"), of(0, 30, "c"), of(1, 600, "a"), of(1, 601, "b")];
+        let starts: Vec<usize> = group(&all).iter().map(SessionGroup::starts).collect();
+        assert_eq!(starts, [2, 2, 1]);
+        let alike = [of(0, 0, "a"), of(0, 1, "a"), of(1, 600, "a"), of(1, 601, "a")];
+        let groups = group(&alike);
+        assert_eq!(
+            groups.iter().map(|group| (group.sessions.len(), group.rivals())).collect::<Vec<_>>(),
+            [(2, 0), (2, 0)]
+        );
+    }
+
+    #[test]
+    fn starts_are_in_order_where_the_wall_clock_went_back() {
+        let (first, again) = (attempt(0, 1, 3600), attempt(1, 1, 0));
+        let mut again = session(&again, 0, 20, true);
+        again.info.boot_id = "later".to_owned();
+        let groups = group(&[again.clone(), session(&first, 0, 20, false)]);
+        assert_eq!(shape(&groups), [vec![first.info(0).pid, again.info.pid]]);
+        assert_eq!((groups[0].newest().info.pid, groups[0].rivals()), (again.info.pid, 0));
     }
 }

@@ -109,7 +109,7 @@ fn only_live(dir: &Path) -> Result<Target, TargetError> {
 
 /// A run is meant by any of its sessions.
 fn first_of(group: &SessionGroup) -> Target {
-    Target::Session(Box::new(group.sessions[0].clone()))
+    Target::Session(Box::new(group.newest().clone()))
 }
 
 fn by_pid(pid: u32, dir: &Path) -> Result<Target, TargetError> {
