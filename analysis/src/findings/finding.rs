@@ -63,6 +63,9 @@ pub enum Kind {
     /// Steps that get slower and slower.
     #[strum(message = "getting slower")]
     Drift,
+    /// The run was ended and started again.
+    #[strum(message = "restarts")]
+    Restarts,
     /// Steps that take longer since some time, and did not before.
     #[strum(message = "slower than before")]
     SlowerSince,

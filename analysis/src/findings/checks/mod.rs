@@ -18,6 +18,7 @@ mod modelled_energy;
 mod page_faults;
 mod partial_batch;
 mod phase_shift;
+mod restarts;
 mod slower_since;
 pub(super) mod spike;
 mod stall;
@@ -32,7 +33,7 @@ use super::evidence::Evidence;
 use super::finding::{Findings, NotEnough, Outcome};
 
 /// All checks over one session.
-static ALL: [&dyn Check; 22] = [
+static ALL: [&dyn Check; 23] = [
     &spike::Spikes,
     &partial_batch::PartialBatches,
     &step_kinds::StepKinds,
@@ -49,6 +50,7 @@ static ALL: [&dyn Check; 22] = [
     &allocation_churn::AllocationChurn,
     &warm_up::WarmUp,
     &drift::Drift,
+    &restarts::RunRestarts,
     &slower_since::SlowerSince,
     &phase_shift::PhaseShift,
     &modelled_energy::ModelledEnergy,

@@ -1,0 +1,78 @@
+//! A run that was ended and started again: what that cost.
+
+use super::check::Check;
+use crate::figures::{count, duration, utc};
+use crate::findings::evidence::Evidence;
+use crate::findings::finding::{Confidence, Finding, Kind, Occurrence, Outcome, Severity};
+use crate::store::{Outage, Restarts, Store};
+
+/// The check.
+pub(super) struct RunRestarts;
+
+impl Check for RunRestarts {
+    fn kind(&self) -> Kind {
+        Kind::Restarts
+    }
+
+    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+        let store = evidence.store;
+        store.restarts().map_or(Outcome::Nothing, |restarts| finding(store, &restarts).into())
+    }
+}
+
+fn finding(store: &Store, restarts: &Restarts) -> Finding {
+    let places = restarts.outages.iter().map(|outage| place(store, outage)).collect();
+    let finding = Finding::of_run(Kind::Restarts, Confidence::High, None, summary(store, restarts));
+    let mut finding = finding.at(places, restarts.count);
+    let of_all = restarts.lost_ns as f64 / store.elapsed_ns().max(1) as f64;
+    finding.severity = Severity::of_share(of_all);
+    let repeated_ns: u64 = restarts.outages.iter().map(|outage| outage.repeated_ns).sum();
+    if repeated_ns > 0 {
+        finding = finding.because(format!("of the time lost, {} went into steps done before", duration(repeated_ns)));
+    }
+    match restarts.repeated_steps {
+        None => {
+            finding.advise("say where the program resumes, with gnntop.resumed(steps): steps done twice are counted")
+        }
+        Some(0) => finding,
+        Some(_) => finding.advise("write checkpoints more often, and one when the program is asked to end"),
+    }
+}
+
+fn summary(store: &Store, restarts: &Restarts) -> String {
+    let times = if restarts.count == 1 { "once".to_owned() } else { format!("{} times", count(restarts.count)) };
+    let twice = match restarts.repeated_steps {
+        Some(1) => "1 step done twice".to_owned(),
+        Some(steps) => format!("{} steps done twice", count(steps)),
+        None => "steps done twice unknown".to_owned(),
+    };
+    let longest = match restarts.longest() {
+        Some(outage) if restarts.outages.len() > 1 => {
+            format!("; longest outage {}{}", duration(outage.lost_ns()), since(store, outage))
+        }
+        Some(outage) => since(store, outage),
+        None => String::new(),
+    };
+    format!("restarted {times}, {} lost, {twice}{longest}", duration(restarts.lost_ns))
+}
+
+fn place(store: &Store, outage: &Outage) -> Occurrence {
+    let until = if outage.is_over { "without steps" } else { "without steps so far" };
+    let twice = match outage.repeated_steps {
+        Some(0) => String::new(),
+        Some(steps) => format!(", then {} steps done before", count(steps)),
+        None => ", steps done twice unknown".to_owned(),
+    };
+    let ns = outage.to_ns.saturating_sub(outage.from_ns);
+    Occurrence {
+        ordinals: outage.ordinal..outage.ordinal + 1,
+        start_ns: outage.from_ns,
+        end_ns: outage.to_ns,
+        sentence: format!("{} {until}{}{twice}", duration(ns), since(store, outage)),
+    }
+}
+
+/// When an outage began, where the wall clock is known.
+fn since(store: &Store, outage: &Outage) -> String {
+    store.session().wall_ns(outage.from_ns).map_or_else(String::new, |ns| format!(", from {}", utc(ns)))
+}
