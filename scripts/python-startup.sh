@@ -17,7 +17,7 @@ import time
 rounds, package = int(sys.argv[1]), sys.argv[2]
 plain = {name: value for name, value in os.environ.items() if not name.startswith(("GNNTOP", "PYTHONPATH"))}
 with tempfile.TemporaryDirectory() as answers:
-    watched = {**plain, "PYTHONPATH": f"{package}/gnntop/bootstrap", "GNNTOP_ANSWERS": answers, "GNNTOP_RUN": "x"}
+    watched = {**plain, "PYTHONPATH": f"{package}/gnntop/bootstrap", "GNNTOP_ANSWERS": answers, "GNNTOP_LAUNCH": "x"}
 
     def start(environment: dict[str, str], code: str) -> tuple[float, float]:
         begin = time.perf_counter()

@@ -28,7 +28,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-__all__ = ["counter", "mark", "phase", "report", "span", "start", "step"]
+__all__ = ["counter", "mark", "phase", "report", "resumed", "span", "start", "step"]
 __version__ = "0.1.0"
 
 
@@ -134,6 +134,16 @@ def step(epoch: int | None = None) -> int:
     _split_by_hand()
     start()
     return number or _native.step()
+
+
+def resumed(steps: int) -> None:
+    """Says that the program goes on from a checkpoint that was written when ``steps`` steps of the run were done.
+
+    Call it before the first step. A run that was started again then shows how many steps were done twice.
+    """
+    from gnntop import _native
+
+    _native.fact(_native.RESUMED, str(int(steps)))
 
 
 def start(name: str | None = None) -> bool:

@@ -94,6 +94,9 @@ leave: Callable[..., None] = _nothing
 """Ends the innermost span, whatever it is given: for ``__exit__``."""
 
 _builtin: Callable[[bytes, int], Any] | None = None
+# The fact that says where a program goes on.
+RESUMED = "resumed after steps"
+
 _name: Callable[[int, bytes], int] = _nothing
 _open: Callable[[bytes, bytes], int] = _nothing
 _fact: Callable[[bytes, bytes], None] = _nothing
@@ -178,7 +181,7 @@ def open_session(name: str, facts: dict[str, str] | None = None) -> bool:
 
     ``run``, ``rank``, ``ranks``, ``engine``, ``device``, ``threads``, ``host_ranks``, ``host_cores``, ``stage``,
     ``stages``, ``copy`` and ``copies`` place it among the sessions of a run; ``ranks`` below 2 is a run by itself.
-    ``run`` is ``GNNTOP_RUN`` where ``gnntop run`` has set it. Everything else is a fact that is shown.
+    ``run`` is what the launcher calls it where it is not given. Everything else is a fact that is shown.
     """
     lines = (f"{key}={_line(value)}" for key, value in (facts or {}).items())
     return bool(_open(_line(name).encode(), "\n".join(lines).encode()))

@@ -19,7 +19,7 @@ Examples:
   gnntop list --all         all ended sessions, not only the newest 20
 
 A program that `gnntop run` has started and that publishes nothing has dashes: `gnntop attach PID` shows its hardware.
-The ranks of a run are listed below it. `gnntop attach` and `gnntop record` accept its id for all of them.
+The ranks of a run are listed below it, and of a run that was started again the newest start. `gnntop attach` and `gnntop record` accept its id for all of them.
 
 AGE is the time since the start, ENDED when something was last written. SIZE is that of all files of the session.
 
@@ -120,7 +120,7 @@ fn table(silent: &[Entry], groups: &[SessionGroup], now: SystemTime, columns: Op
     rows.extend(silent.iter().map(|program| silent_row(program, now)));
     for group in groups {
         rows.extend(run_row(group, now));
-        rows.extend(group.sessions.iter().map(|session| row(session, now)));
+        rows.extend(listed(group).into_iter().map(|session| row(session, group, now)));
     }
     say_once(&mut rows);
     let width = |column: usize| rows.iter().map(|row| row.cells[column].chars().count()).max().unwrap_or(0);
@@ -158,11 +158,12 @@ impl Row {
 /// The row above the ranks of a run; none for a session by itself.
 fn run_row(group: &SessionGroup, now: SystemTime) -> Option<Row> {
     let (ranks, published) = group.ranks();
-    let id = group.id().filter(|_| ranks > 1)?;
+    let starts = group.starts();
+    let id = group.id().filter(|_| ranks > 1 || starts > 1)?;
     let sessions = &group.sessions;
     let state = match group.living() {
         0 => "ended".to_owned(),
-        living if living == sessions.len() => "live".to_owned(),
+        living if living == newest_of_ranks(group).len() => "live".to_owned(),
         living => format!("{living} live"),
     };
     let started = sessions.iter().map(|session| session.info.start.wall_ns).min();
@@ -170,18 +171,34 @@ fn run_row(group: &SessionGroup, now: SystemTime) -> Option<Row> {
     let size: u64 = sessions.iter().map(|session| session.size_bytes).sum();
     let note = match group.rivals() {
         0 if (published as u32) < ranks => format!("{published} of {ranks} ranks have published"),
+        0 if ranks > 1 && starts > 1 => starts_in_words(starts),
         0 => String::new(),
         rivals => format!("TWO RUNS SHARE THE ID: {rivals} ranks are claimed by two sessions at the same time"),
     };
     let cells = [
         id.to_owned(),
-        format!("{ranks} ranks"),
+        if ranks > 1 { format!("{ranks} ranks") } else { starts_in_words(starts) },
         state,
         age(started.and_then(wall), now),
         ago(ended, now),
         figures::bytes(size as f64),
     ];
     Some(Row::new(cells, Tail::Note(note)))
+}
+
+fn starts_in_words(starts: usize) -> String {
+    figures::counted(starts as u64, "start", "starts")
+}
+
+/// The newest session of each rank.
+fn newest_of_ranks(group: &SessionGroup) -> Vec<&Session> {
+    let rank = |session: &Session| session.info.place.as_ref().map(|place| place.rank);
+    group.sessions.chunk_by(|a, b| rank(a) == rank(b)).filter_map(<[Session]>::last).collect()
+}
+
+/// The sessions of a run that are listed: where it was started again, the newest of each rank.
+fn listed(group: &SessionGroup) -> Vec<&Session> {
+    if group.starts() > 1 { newest_of_ranks(group) } else { group.sessions.iter().collect() }
 }
 
 /// A program that `gnntop run` has started and that publishes nothing: only its hardware can be seen.
@@ -197,11 +214,15 @@ fn silent_row(program: &Entry, now: SystemTime) -> Row {
     Row::new(cells, Tail::Command(clean(program.command.as_bytes())))
 }
 
-fn row(session: &Session, now: SystemTime) -> Row {
+fn row(session: &Session, group: &SessionGroup, now: SystemTime) -> Row {
     let info = &session.info;
-    let rank = info.place.as_ref().filter(|place| place.ranks > 1).map(|place| format!("  rank {}, ", place.rank));
+    let before = match &info.place {
+        Some(place) if place.ranks > 1 => format!("  rank {}, ", place.rank),
+        _ if group.starts() > 1 => "  newest, ".to_owned(),
+        _ => String::new(),
+    };
     let cells = [
-        format!("{}{}", rank.unwrap_or_default(), info.name),
+        format!("{before}{}", info.name),
         info.pid.to_string(),
         if session.alive { "live" } else { "ended" }.to_owned(),
         age(wall(info.start.wall_ns), now),

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::{answers::Answers, carried};
+use gnntop_wire::layout::LAUNCH;
 
 /// Where NCCL looks for a profiler, and the longest path that it reads there.
 const NCCL_PLUGIN: &str = "NCCL_PROFILER_PLUGIN";
@@ -12,14 +13,14 @@ const NCCL_LONGEST: usize = 254;
 
 /// Variables for a program that `gnntop run` starts, its name and value each.
 ///
-/// `PYTHONPATH` has our folder in front of what it had, `GNNTOP_RUN` an id that all ranks of a run have in common,
+/// `PYTHONPATH` has our folder in front of what it had, `GNNTOP_LAUNCH` an id that all ranks of a run have in common,
 /// `GNNTOP_ANSWERS` where a Python says that it was reached, `GNNTOP_PROGRAM` this program, which makes reports.
 /// `NCCL_PROFILER_PLUGIN` is our library, unless it is set: a profiler of the user's own stays, and `none` turns ours off.
 pub fn variables(package: &Path, run: &str, answers: &Answers) -> Vec<(&'static str, OsString)> {
     let bootstrap = carried::bootstrap(package).into_os_string();
     let mut variables = vec![
         ("PYTHONPATH", in_front(bootstrap, std::env::var_os("PYTHONPATH"))),
-        ("GNNTOP_RUN", run.into()),
+        (LAUNCH, run.into()),
         ("GNNTOP_ANSWERS", answers.dir().as_os_str().to_owned()),
     ];
     variables.extend(nccl_plugin(package, std::env::var_os(NCCL_PLUGIN)));

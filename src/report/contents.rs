@@ -16,6 +16,7 @@ use super::sections::memory::Memory;
 use super::sections::noted::{self, NotedStep};
 use super::sections::percentile_curve::PercentileCurve;
 use super::sections::ranks::RunReport;
+use super::sections::restarts::Restarts;
 use super::sections::session::Session;
 use super::sections::stacks::Stacks;
 use super::sections::steps::Steps;
@@ -36,6 +37,8 @@ pub struct Report {
     pub session: Session,
     /// The run of several ranks that the session is one of; `null` where it is a run by itself.
     pub run: Option<RunReport>,
+    /// The starts of the run and what the time between cost; `null` where it was started once.
+    pub restarts: Option<Restarts>,
     /// What bounds the run and what is weightiest of what was found, in words; the line that the screen has.
     pub verdict: String,
     /// What was found, with evidence and advice, in the steps that the numbers are about and that are held.
@@ -101,6 +104,7 @@ impl Report {
             schema_version: SCHEMA_VERSION,
             session: Session::of(store),
             run: None,
+            restarts: Restarts::of(store),
             verdict: judgement.to_string(),
             noted: noted::noted(store, &judgement.findings),
             findings: judgement.findings,

@@ -8,7 +8,7 @@ use super::document::plain;
 use super::sections::counters::Counter;
 use super::sections::hardware::Gpu;
 use super::sections::memory::PhaseMemory;
-use super::sections::{device, device_memory, durations, energy, losses, marks, ranks, stacks};
+use super::sections::{device, device_memory, durations, energy, losses, marks, ranks, restarts, stacks};
 use gnntop_analysis::figures::{bytes, count, duration, quantity, utc};
 use gnntop_analysis::findings::{Findings, Severity};
 
@@ -32,6 +32,7 @@ fn write(report: &Report) -> String {
         plain::write(&mut out, &ranks::phase_rows(run));
         out.push('\n');
     }
+    restarts::write(&mut out, report.restarts.as_ref());
     phases(&mut out, report);
     device::write(&mut out, report.device.as_ref());
     classes(&mut out, report);

@@ -116,7 +116,7 @@ fn start(arguments: &KeepArguments, starter: &UnixStream) -> anyhow::Result<Kept
     let KeepArguments { name, record, force, python, command } = arguments;
     let file = record.as_deref().map(|path| Recording::create(path, *force)).transpose()?;
     let warn = |text: &str| say(starter, &Told::Warning(text.to_owned()));
-    let python = if *python { Prepared::new(warn) } else { Prepared::nothing() };
+    let python = if *python { Prepared::new(command, warn) } else { Prepared::nothing() };
     let started = SystemTime::now();
     let variables = python.variables().map(|(name, value)| (name, value.as_os_str()));
     let child = Child::start(command, name, variables, warn)?;

@@ -47,9 +47,9 @@ impl Kept {
     ///
     /// # Errors
     /// When there is no such program, or the system starts none.
-    pub(super) fn start<'v>(
+    pub(super) fn start(
         words: &[OsString],
-        variables: impl Iterator<Item = (&'static str, &'v PathBuf)>,
+        variables: impl Iterator<Item = (&'static str, OsString)>,
     ) -> anyhow::Result<Self> {
         let own = std::env::current_exe().context("cannot find the gnntop program itself")?;
         let (socket, theirs) = UnixStream::pair().context("cannot open a socket to the keeper")?;

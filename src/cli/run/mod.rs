@@ -44,6 +44,7 @@ use crate::viewer::Outcome;
 use child::own_command;
 use gnntop_analysis::source::called::called;
 use gnntop_analysis::source::{Launched, Source, discover};
+use gnntop_wire::layout::{RUN, RUN_STARTED_MS};
 use kept::Kept;
 use python::Watched;
 use relay::{Interrupted, Relay};
@@ -58,6 +59,7 @@ Examples:
   gnntop run pna                            a built-in training
   gnntop run pna --steps 500                with options; see `gnntop train pna --help`
   gnntop run --record a.gnntop pna          and record it
+  gnntop run --run night -- python train.py    again after it was killed: one history with the outage
   gnntop run -- python train.py --lr 0.1    any PyTorch training, unchanged; shows the hardware of other programs
 
 `q` leaves the view; the program and its recording go on. `gnntop attach` shows it again, `gnntop stop` stops it. `Q`, or `q`
@@ -67,6 +69,8 @@ Exit codes: the program's own; 128 + N if signal N ended it; 130 interrupted; 0 
 
 /// After the program's end the end of its session is waited for this long.
 const GRACE: Duration = Duration::from_secs(2);
+/// Bytes of an id that a person gives a run.
+const LONGEST_RUN_ID: usize = 200;
 /// Time between two looks whether the program has ended.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -80,6 +84,9 @@ pub(super) struct RunArguments {
     /// With --record: overwrite an existing file
     #[arg(long, requires = "record")]
     force: bool,
+    /// Id of the run: what is started again under it goes on with its history
+    #[arg(long = "run", value_name = "ID", value_parser = run_id)]
+    run_id: Option<String>,
     /// Wait for the program's exit code even after `q`
     #[arg(long)]
     wait: bool,
@@ -149,7 +156,8 @@ pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
     let words = KeepArguments::words(&name, record, !arguments.command.is_empty(), &command);
     let relay = Relay::catch(arguments.on_hangup)?;
     let started = SystemTime::now();
-    let kept = Kept::start(&words, arguments.sensors.variables())?;
+    let sensors = arguments.sensors.variables().map(|(name, dir)| (name, dir.clone().into_os_string()));
+    let kept = Kept::start(&words, sensors.chain(run_variables(arguments.run_id.as_deref(), started)))?;
     let interrupted = relay.pass_on(kept.voice().try_clone().context("cannot talk to the keeper")?)?;
     let python = Watched::follow(kept.pid(), kept.answers().map(Path::to_owned));
     let run = Run { kept, name, started, on_hangup: arguments.on_hangup, interrupted, python };
@@ -162,6 +170,24 @@ pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
         }
     }
     run.wait(settings.interval)
+}
+
+/// An id that a person gives a run.
+fn run_id(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("an id is not empty".to_owned()),
+        "none" => Err("torchrun calls a run without an id none".to_owned()),
+        id if id.len() > LONGEST_RUN_ID => Err(format!("an id has at most {LONGEST_RUN_ID} bytes")),
+        id if id.contains(char::is_control) => Err("an id is one line of text".to_owned()),
+        id => Ok(id.to_owned()),
+    }
+}
+
+/// What tells a program the run that it is a start of.
+fn run_variables(id: Option<&str>, started: SystemTime) -> Vec<(&'static str, OsString)> {
+    let started_ms = started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
+    let both = |id: &str| vec![(RUN, id.into()), (RUN_STARTED_MS, started_ms.to_string().into())];
+    id.map(both).unwrap_or_default()
 }
 
 /// Whether the program would be ended by the system as soon as we are gone: in a container whose only command this is, and

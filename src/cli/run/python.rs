@@ -2,6 +2,7 @@
 //! steps why.
 
 use std::ffi::OsString;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -27,13 +28,13 @@ impl Prepared {
     }
 
     /// Lays down what Pythons are watched with. Where that cannot be done it is said, and their hardware is still seen.
-    pub(super) fn new(warn: impl Fn(&str)) -> Self {
+    pub(super) fn new(command: &[OsString], warn: impl Fn(&str)) -> Self {
         if environment::is_off() {
             return Self::nothing();
         }
         let prepared = carried::package().map_err(anyhow::Error::from).and_then(|package| {
             let answers = Answers::create()?;
-            let variables = environment::variables(package.folder(), &run_id(), &answers);
+            let variables = environment::variables(package.folder(), &launch_id(command), &answers);
             Ok(Self { answers: Some(answers), variables, _package: Some(package) })
         });
         prepared.unwrap_or_else(|error| {
@@ -102,8 +103,16 @@ impl Source for Explained {
     }
 }
 
-/// An id that all ranks of what is started now have in common, and no other run of this user.
-fn run_id() -> String {
+/// An id that all ranks of what is started now have in common, and no other run of this user; in a job of Slurm the same again
+/// when the job is requeued.
+fn launch_id(command: &[OsString]) -> String {
+    // Programs of a sweep are many of one job, and alike.
+    let job = std::env::var("SLURM_JOB_ID").ok().filter(|job| !job.is_empty() && !command.is_empty());
+    if let Some(job) = job {
+        let mut hasher = DefaultHasher::new();
+        command.hash(&mut hasher);
+        return format!("{job}-{:08x}", hasher.finish() as u32);
+    }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     format!("{:x}-{:x}", now.as_millis(), std::process::id())
 }

@@ -68,7 +68,7 @@ impl Unattended<'_> {
         let command = if self.is_workload { own_command(&words)? } else { words };
         let since = SystemTime::now();
         let warn = |text: &str| output::complain(&format!("warning: {text}"));
-        let python = if self.is_workload { Prepared::nothing() } else { Prepared::new(warn) };
+        let python = if self.is_workload { Prepared::nothing() } else { Prepared::new(&[], warn) };
         let variables = python.variables().map(|(name, value)| (name, value.as_os_str()));
         let mut child = Child::start(&command, self.name, variables, warn)?;
         let recording = file.follow(child.pid(), since, Unpublished::Nothing, warn)?;

@@ -8,7 +8,7 @@ use super::tables::{
 use crate::report::contents::Report;
 use crate::report::document::{Block, Document};
 use crate::report::pictures::{hardware, last_steps, percentiles, shares, step_times};
-use crate::report::sections::{losses, marks, ranks};
+use crate::report::sections::{losses, marks, ranks, restarts};
 
 /// Spans that are not folded.
 const SPANS: usize = 10;
@@ -44,6 +44,9 @@ fn one(file: &str, report: &Report) -> Vec<Block> {
         blocks.extend([heading("Steps to look at"), steps]);
     }
     blocks.extend(report.run.iter().flat_map(ranks::blocks));
+    if let Some(found) = &report.restarts {
+        blocks.extend([heading("Restarts"), Block::Table(restarts::rows(found))]);
+    }
     phases(&mut blocks, report);
     spans(&mut blocks, report);
     if !report.marks.is_empty() {
