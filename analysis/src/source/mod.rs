@@ -8,6 +8,7 @@
 //! ```
 
 pub mod afterword;
+mod before;
 pub mod called;
 pub mod catalog;
 mod chunks;
@@ -29,6 +30,7 @@ pub mod process;
 pub mod recording;
 pub mod runs;
 mod segments;
+mod sniffed;
 mod spool;
 mod status;
 mod summed;

@@ -10,15 +10,16 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use gnntop_wire::{FORMAT_MAJOR, Item, StreamReader};
+use gnntop_wire::{FORMAT_MAJOR, StreamReader};
 
+use super::before;
 use super::chunks::ChunkSummary;
 use super::outline::{Outline, TimeSpan};
 use super::pipe::{Pipe, Piped};
 use super::polling::{Progress, Source};
 use super::segments;
+use super::sniffed::{describe, first_good};
 use super::status::{State, Status};
-use super::summed;
 use super::tally::Tally;
 use super::trusted;
 use super::whose::Whose;
@@ -214,7 +215,7 @@ impl Recording {
     /// Hands over one item, or reads on.
     pub(super) fn advance(&mut self, sink: &mut dyn Sink) -> Advance {
         if let Some(summary) = self.before.take() {
-            summed::hand_over(summary, &mut self.tally, &mut self.whose, sink);
+            before::hand_over(summary, &mut self.tally, &mut self.whose, sink);
             return Advance::Read;
         }
         if let Some(item) = self.reader.next() {
@@ -361,36 +362,6 @@ impl Source for Recording {
 /// Opens a file for a look at its first and last bytes; a pipe or a device has none.
 fn open_regular(path: &Path) -> Option<File> {
     trusted::open_through_links(path).ok()
-}
-
-/// Whether the stream is a recording, as far as it was given: its first good frame, or the newer version it is in.
-fn first_good(reader: &mut StreamReader) -> Option<Result<(), u64>> {
-    while let Some(item) = reader.next() {
-        match item {
-            Item::Damage(_) => (),
-            Item::Newer { major } => return Some(Err(major)),
-            _ => return Some(Ok(())),
-        }
-    }
-    None
-}
-
-/// What a file without a good frame is.
-fn describe(head: &[u8]) -> &'static str {
-    const FRAME: &[u8] = &[0xA7, b'g'];
-    const GZIP: &[u8] = &[0x1F, 0x8B];
-    let text_end = match std::str::from_utf8(head) {
-        Ok(_) => head.len(),
-        Err(error) if error.error_len().is_none() => error.valid_up_to(),
-        Err(_) => 0,
-    };
-    match head {
-        [] => "is empty: not a recording",
-        _ if head.starts_with(FRAME) => "is cut or damaged: it holds no whole frame",
-        _ if head.starts_with(GZIP) => "is compressed with gzip: unpack it first",
-        _ if text_end > 0 && !head.contains(&0) => "is a text file: not a recording",
-        _ => "is not a recording",
-    }
 }
 
 /// Reads at most `left` bytes, which it counts down.

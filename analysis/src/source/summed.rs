@@ -5,16 +5,11 @@ use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::path::Path;
 
-use gnntop_wire::Item;
-
-use super::chunks::{ChunkSummary, Chunks};
+use super::chunks::Chunks;
 use super::recording::{Recording, RecordingError};
-use super::tally::Tally;
 use super::trusted;
-use super::whose::Whose;
-use crate::stream::Sink;
 
-/// A recording up to this long is read event by event, which takes less than a second.
+/// A recording up to this long is read event by event.
 pub const READ_WHOLE_BYTES: u64 = 96 << 20;
 /// Of a longer one at least so much at its end is, so that its newest steps are there one by one.
 const NEWEST_BYTES: u64 = 16 << 20;
@@ -59,33 +54,5 @@ impl Recording {
         let at = chunks.goes_on_at(chunk);
         open.seek(SeekFrom::Start(at)).ok()?;
         Self::begin_at(path.display().to_string(), open, at, summary).ok()
-    }
-}
-
-/// Hands a summary over as items of the recording.
-pub(super) fn hand_over(summary: ChunkSummary, tally: &mut Tally, whose: &mut Whose, sink: &mut dyn Sink) {
-    summary.hand_over(&mut Noted { tally, whose, sink });
-}
-
-/// Notes items on their way.
-struct Noted<'a> {
-    tally: &'a mut Tally,
-    whose: &'a mut Whose,
-    sink: &'a mut dyn Sink,
-}
-
-impl Sink for Noted<'_> {
-    fn apply(&mut self, item: Item<'_>) {
-        self.tally.note(&item);
-        self.whose.is_known(&item);
-        self.sink.apply(item);
-    }
-
-    fn reset(&mut self) {
-        self.sink.reset();
-    }
-
-    fn turn_to(&mut self, session_id: u128) {
-        self.sink.turn_to(session_id);
     }
 }
