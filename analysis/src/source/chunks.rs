@@ -10,6 +10,7 @@ use std::os::unix::fs::FileExt;
 use gnntop_history::MINUTE_NS;
 use gnntop_wire::Item;
 use gnntop_wire::chunk::{CHUNK_END_LEN, ChunkEnd, summary};
+use gnntop_wire::past::Past;
 
 use super::whole_past::{WholePast, each_item, is_second, is_wanted, slice_of};
 use crate::stream::{MOST_SESSIONS, Sink};
@@ -132,31 +133,38 @@ pub(super) struct ChunkSummary {
 }
 
 impl ChunkSummary {
-    /// Hands all of it over.
+    /// Hands all of it over, one session after the other: one may be a later start of the run that another began.
     pub(super) fn hand_over(mut self, sink: &mut dyn Sink) {
-        let ids: Vec<u128> = self.whole.iter().map(WholePast::session_id).collect();
-        self.whole.iter_mut().for_each(|whole| whole.hand_over_figures(sink));
-        let from_ns = |session: u128| self.seconds_from_ns.get(&session).copied().unwrap_or(u64::MAX);
+        let mut slices = self.slices();
+        for mut whole in std::mem::take(&mut self.whole) {
+            let id = whole.session_id();
+            whole.hand_over_figures(sink);
+            let theirs = slices.remove(&id).unwrap_or_default();
+            theirs.into_iter().for_each(|entries| sink.apply(Item::Past(entries)));
+            whole.hand_over_open(self.from_ns(id), sink);
+        }
+    }
+
+    fn from_ns(&self, session: u128) -> u64 {
+        self.seconds_from_ns.get(&session).copied().unwrap_or(u64::MAX)
+    }
+
+    /// The slices that are wanted, by session.
+    fn slices(&self) -> HashMap<u128, Vec<Vec<Past>>> {
+        let mut slices: HashMap<u128, Vec<Vec<Past>>> =
+            self.whole.iter().map(|whole| (whole.session_id(), Vec::new())).collect();
         for stream in &self.slices {
-            let mut session = None;
+            let mut session = 0;
             each_item(stream, |item| match item {
-                Item::Segment(info) => {
-                    session = Some(info.session_id).filter(|id| ids.contains(id));
-                    session.into_iter().for_each(|id| sink.turn_to(id));
-                }
+                Item::Segment(info) => session = info.session_id,
                 Item::Past(mut entries) => {
-                    if let Some(session) = session {
-                        entries.retain(|past| is_wanted(past, from_ns(session)));
-                        sink.apply(Item::Past(entries));
-                    }
+                    entries.retain(|past| is_wanted(past, self.from_ns(session)));
+                    slices.entry(session).and_modify(|theirs| theirs.push(entries));
                 }
                 _ => (),
             });
         }
-        for (whole, id) in self.whole.iter_mut().zip(&ids) {
-            sink.turn_to(*id);
-            whole.hand_over_open(from_ns(*id), sink);
-        }
+        slices
     }
 }
 
