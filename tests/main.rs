@@ -37,6 +37,7 @@ mod python;
 mod python_view;
 mod ranks_view;
 mod recording;
+mod restarts;
 #[cfg(unix)]
 mod run_screen;
 mod running;

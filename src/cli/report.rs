@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 
 use super::assumptions::EnergyArguments;
 use super::exit::SUCCESS;
-use super::reading::{ExactArguments, read_run};
+use super::reading::{ExactArguments, read_into, read_run};
 use super::settings::Settings;
 use super::{new_file, output};
 use crate::report::{Document, Options, Report, to_csv};
@@ -151,13 +151,18 @@ fn one_rank_per_s(name: &str, exact: ExactArguments) -> anyhow::Result<f64> {
         .with_context(|| format!("{name} does not record how many graphs or seeds its steps have"))
 }
 
-/// Reads all inputs; files that hold ranks of the same run become one.
+/// Reads all inputs; files that hold ranks of the same run, or its starts from the oldest on, become one.
 fn read_runs(inputs: &[Option<&str>], exact: ExactArguments) -> anyhow::Result<Vec<(String, Run)>> {
     let mut runs: Vec<(String, Run)> = Vec::new();
     for input in inputs {
         let name = input.unwrap_or_default();
         let mut run = Some(read_run(*input, exact)?);
         for (names, known) in &mut runs {
+            if name != "-" && run.as_ref().is_some_and(|run| known.is_continued_by(run)) {
+                read_into(*input, exact, known)?;
+                *names += &format!(" + {name}");
+                run = None;
+            }
             run = match run.take().map(|run| known.join(run)) {
                 Some(Err(run)) => Some(*run),
                 Some(Ok(())) => {

@@ -202,7 +202,7 @@ fn the_cost_is_a_finding() {
     assert!(restarts.summary.starts_with("restarted once, 58.2 s lost, 10 steps done twice, from 20"), "{restarts:?}");
     assert_eq!(restarts.places.len(), 1);
     let other = |kind| found.found.iter().any(|finding| finding.kind == kind);
-    assert!(!other(crate::findings::Kind::Gap) && !other(crate::findings::Kind::Spike), "{found:?}");
+    assert!(!other(crate::findings::Kind::Gap) && !other(crate::findings::Kind::Bookkeeping), "{found:?}");
     let once = crate::findings::all(run_of(&streams[..1]).store());
     assert!(once.found.iter().all(|finding| finding.kind != crate::findings::Kind::Restarts));
 }

@@ -209,6 +209,12 @@ impl Run {
         Ok(())
     }
 
+    /// Whether another reading is of a later start of this run: then its items continue this one.
+    pub fn is_continued_by(&self, other: &Self) -> bool {
+        let first = other.members[0].store.session().origin();
+        first.is_some_and(|first| self.members.iter().any(|member| member.goes_on_as(first)))
+    }
+
     /// What is known of the session that is looked at, and nothing else.
     pub fn into_store(mut self) -> Store {
         self.members.swap_remove(self.selected).store

@@ -70,7 +70,7 @@ impl Catalog {
     pub fn entries(&self) -> Result<Vec<Entry>, DiscoverError> {
         let now = SystemTime::now();
         let sessions = discover::list(&self.sessions_dir)?.sessions;
-        let mut entries: Vec<Entry> = runs::group(&sessions).iter().filter_map(|group| of_group(group, now)).collect();
+        let mut entries: Vec<Entry> = runs::group(&sessions).iter().map(|group| of_group(group, now)).collect();
         entries.extend(recordings(&self.recordings_dir, now));
         Ok(entries)
     }
@@ -104,19 +104,19 @@ impl Source for Nothing {
     }
 }
 
-/// A run of several ranks is one entry, opened by any of its sessions.
-fn of_group(group: &SessionGroup, now: SystemTime) -> Option<Entry> {
-    let first = of_session(group.sessions.first()?, now);
-    let (ranks, _) = group.ranks();
-    let Some(id) = group.id().filter(|_| ranks > 1) else { return Some(first) };
-    Some(Entry {
+/// A run of several ranks or starts is one entry, opened by any of its sessions.
+fn of_group(group: &SessionGroup, now: SystemTime) -> Entry {
+    let newest = of_session(group.newest(), now);
+    let ((ranks, _), starts) = (group.ranks(), group.starts());
+    let Some(id) = group.id().filter(|_| ranks > 1 || starts > 1) else { return newest };
+    Entry {
         kind: if group.living() > 0 { EntryKind::Live } else { EntryKind::Ended },
-        name: format!("{id}, {ranks} ranks"),
-        pid: None,
+        name: if ranks > 1 { format!("{id}, {ranks} ranks") } else { format!("{id}, {starts} starts") },
+        pid: newest.pid.filter(|_| ranks == 1),
         size_bytes: group.sessions.iter().map(|session| session.size_bytes).sum(),
         age: group.sessions.iter().filter_map(|session| of_session(session, now).age).min(),
-        ..first
-    })
+        ..newest
+    }
 }
 
 fn of_session(session: &Session, now: SystemTime) -> Entry {

@@ -114,6 +114,10 @@ impl Live {
         }
         if self.dead || self.tally.end.is_some() {
             self.close(sink);
+            if self.dead {
+                // Said before its first segment, it was said of another session.
+                sink.see_publisher(false);
+            }
             self.ended = Some(self.last_words());
             return Ok(Advance::Again);
         }

@@ -60,11 +60,8 @@ impl SessionGroup {
 
     /// The newest session of the lowest rank, as far as its launcher counts starts, else the first.
     pub fn newest(&self) -> &Session {
-        let mut newest = &self.sessions[0];
-        for session in &self.sessions[1..] {
-            newest = if goes_on(newest, session) { session } else { newest };
-        }
-        newest
+        let later = |newest, session| if goes_on(newest, session) { session } else { newest };
+        self.sessions.iter().fold(&self.sessions[0], later)
     }
 
     /// Sessions whose publisher lives.

@@ -18,9 +18,21 @@ impl Check for Bookkeeping {
 
     fn look(&self, evidence: &Evidence<'_>) -> Outcome {
         let Some(span) = evidence.span_ns() else { return fewer_than(evidence, 1) };
-        let found = [untiled(evidence, (span.end - span.start) as f64), overlapping(evidence), lost(evidence)];
+        let found = [
+            untiled(evidence, (span.end - span.start) as f64 - outages_ns(evidence)),
+            overlapping(evidence),
+            lost(evidence),
+        ];
         found.into_iter().flatten().collect::<Vec<Finding>>().into()
     }
+}
+
+/// Time between the steps in which the run was ended and not started again yet.
+fn outages_ns(evidence: &Evidence<'_>) -> f64 {
+    let Some(restarts) = evidence.store.restarts() else { return 0.0 };
+    let first = evidence.rows.first().map_or(u64::MAX, |row| row.ordinal());
+    let between = restarts.outages.iter().filter(|outage| outage.is_over && outage.ordinal > first);
+    between.map(|outage| outage.to_ns.saturating_sub(outage.from_ns) as f64).sum()
 }
 
 /// Periods of the steps against the clock on the wall.
