@@ -11,13 +11,21 @@ use crate::ranks::Run;
 const REST: u32 = 49;
 /// A look is no use more often than this.
 const SHORTEST_REST: Duration = Duration::from_millis(250);
+/// The same where no step has ended since the last look: what the sensors alone have read is seldom news of the steps before.
+const REST_WITHOUT_STEP: u32 = 299;
+/// Even then it is looked again after this.
+const LONGEST_REST_WITHOUT_STEP: Duration = Duration::from_secs(2);
 
 /// Keeps what there is to say about a run at most some seconds old, for at most 2 % of a core.
 #[derive(Debug, Default)]
 pub struct Watch {
     /// The run's, when it was looked at.
     revision: Option<(Option<u32>, u64)>,
+    /// How many of its steps had ended by then.
+    steps: u64,
     next: Option<Instant>,
+    /// The same while no step ends.
+    next_without_step: Option<Instant>,
     past: Past,
 }
 
@@ -30,12 +38,17 @@ impl Watch {
     /// Looks at the newest 8,192 steps again if there is anything new and it is time.
     pub fn update(&mut self, run: &Run) -> Option<Judgement> {
         let begin = Instant::now();
-        if self.revision == Some(run.revision()) || self.next.is_some_and(|next| begin < next) {
+        // That ranks hang is news of steps that do not end.
+        let is_of_old_steps = self.steps == run.store().steps().total() && !run.is_parallel();
+        let next = if is_of_old_steps { self.next_without_step } else { self.next };
+        if self.revision == Some(run.revision()) || next.is_some_and(|next| begin < next) {
             return None;
         }
         let judgement = self.judge(run);
-        let rest = (begin.elapsed() * REST).max(SHORTEST_REST);
-        self.next = Some(Instant::now() + rest);
+        let (end, took) = (Instant::now(), begin.elapsed());
+        let rest = (took * REST).max(SHORTEST_REST);
+        let longer = (took * REST_WITHOUT_STEP).min(LONGEST_REST_WITHOUT_STEP);
+        (self.next, self.next_without_step) = (Some(end + rest), Some(end + rest.max(longer)));
         Some(judgement)
     }
 
@@ -47,6 +60,7 @@ impl Watch {
 
     fn judge(&mut self, run: &Run) -> Judgement {
         self.revision = Some(run.revision());
+        self.steps = run.store().steps().total();
         let mut judgement = of_run(run);
         let newest = run.store().steps().last().map_or(0, |row| row.step().0);
         self.past.follow(&mut judgement.findings, newest);
@@ -91,5 +105,22 @@ mod tests {
         assert_eq!(watch.look(&run), of_run(&run), "but not after a jump");
         watch.next = None;
         assert!(watch.update(&run).is_none(), "that was all there is");
+    }
+
+    #[test]
+    fn without_a_new_step_it_rests_longer() {
+        let mut run = Run::default();
+        let mut watch = Watch::new();
+        let steps = |steps| TrainingRun { steps, ends: false, ..TrainingRun::default() }.bytes();
+        each_item(&steps(20), |item| run.apply(item));
+        assert!(watch.update(&run).is_some());
+        assert!(watch.next <= watch.next_without_step);
+        let hour = Instant::now() + Duration::from_secs(3600);
+        (watch.next, watch.next_without_step) = (None, Some(hour));
+        each_item(&steps(20)[..100], |item| run.apply(item));
+        assert!(watch.update(&run).is_none(), "nothing but what came beside the steps");
+        run = Run::default();
+        each_item(&steps(220), |item| run.apply(item));
+        assert!(watch.update(&run).is_some(), "steps have ended");
     }
 }
