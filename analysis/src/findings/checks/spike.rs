@@ -96,6 +96,7 @@ fn rhythm(evidence: &Evidence<'_>, spikes: &[usize]) -> Option<String> {
 
 /// What is usual for the numbers that may explain a spike.
 struct Usual<'a> {
+    inside_ns: f64,
     phases: Vec<(&'a Phase, f64)>,
     minor_faults: Option<f64>,
     involuntary: Option<f64>,
@@ -111,6 +112,7 @@ impl<'a> Usual<'a> {
             evidence.median_of(|row| row.usage().map(|usage| number(&usage) as f64))
         };
         Self {
+            inside_ns: evidence.usual_inside_ns().max(1.0),
             phases: evidence.store.phases().iter().filter(|phase| !phase.is_gap()).map(median).collect(),
             minor_faults: usage(|usage| usage.minor_faults),
             involuntary: usage(|usage| usage.involuntary_switches),
@@ -128,7 +130,7 @@ impl<'a> Usual<'a> {
             ratio(evidence, index)
         );
         // A phase may have been lengthened by less than the median over all batch sizes shows.
-        let scale = evidence.expected_ns[index] / evidence.usual_inside_ns().max(1.0);
+        let scale = evidence.expected_ns[index] / self.inside_ns;
         let excess =
             |(phase, usual): &(&'a Phase, f64)| (phase.text.clone(), row.phase_ns(phase.slot) as f64 - usual * scale);
         let worst = self.phases.iter().map(excess).max_by(|a, b| a.1.total_cmp(&b.1));
