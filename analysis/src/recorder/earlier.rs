@@ -1,28 +1,36 @@
 //! Marks from before the window of a recording. They are not in it, as they would stretch its time, but it says how many of each
-//! there were.
+//! there were, and how long before the window the newest ones were.
 
 use std::collections::{BTreeMap, HashMap};
 
 use gnntop_wire::{Definition, Event, NameId, NameKind};
 
-use crate::figures::count;
+use crate::figures::{count, duration};
 
 /// Texts that are counted apart.
 const MOST_TEXTS: usize = 256;
 /// Names that are remembered.
 const MOST_NAMES: usize = 1 << 16;
-/// Texts that are named, the most frequent first.
+/// Texts that are named: the most frequent ones, and those of the newest marks.
 const NAMED: usize = 8;
-/// What the fact is called.
+/// What the fact of how many there were is called...
 const KEY: &str = "marks before this part";
+/// ...and that of the newest ones, each text once.
+const NEWEST_KEY: &str = "newest marks before this part";
 
 /// Counts marks that are left out.
 #[derive(Default)]
 pub(super) struct EarlierMarks {
     names: HashMap<NameId, String>,
-    counts: BTreeMap<String, u64>,
+    texts: BTreeMap<String, Counted>,
     total: u64,
     told: u64,
+}
+
+/// Marks of one text.
+struct Counted {
+    times: u64,
+    newest_ns: u64,
 }
 
 impl EarlierMarks {
@@ -42,10 +50,10 @@ impl EarlierMarks {
         let Event::Mark(mark) = event else { return };
         self.total += 1;
         let text = self.names.get(&mark.name).map_or("(unknown name)", String::as_str);
-        if let Some(known) = self.counts.get_mut(text) {
-            *known += 1;
-        } else if self.counts.len() < MOST_TEXTS {
-            self.counts.insert(text.to_owned(), 1);
+        if let Some(known) = self.texts.get_mut(text) {
+            *known = Counted { times: known.times + 1, newest_ns: known.newest_ns.max(mark.t_ns) };
+        } else if self.texts.len() < MOST_TEXTS {
+            self.texts.insert(text.to_owned(), Counted { times: 1, newest_ns: mark.t_ns });
         }
     }
 
@@ -54,17 +62,31 @@ impl EarlierMarks {
         self.total
     }
 
-    /// What to say of them, where that is more than was said before.
-    pub(super) fn news(&mut self) -> Option<Definition> {
+    /// What to say of them in a recording that begins at `start_ns`, where that is more than was said before.
+    pub(super) fn news(&mut self, start_ns: u64) -> Vec<Definition> {
         if self.total == std::mem::replace(&mut self.told, self.total) {
-            return None;
+            return Vec::new();
         }
-        let mut texts: Vec<(&String, &u64)> = self.counts.iter().collect();
-        texts.sort_by_key(|(text, times)| (std::cmp::Reverse(**times), *text));
+        let fact = |key: &str, text| Definition::Fact { key: key.to_owned(), text };
+        vec![fact(KEY, self.most_frequent()), fact(NEWEST_KEY, self.newest(start_ns))]
+    }
+
+    fn most_frequent(&self) -> String {
+        let mut texts: Vec<(&String, u64)> = self.texts.iter().map(|(text, counted)| (text, counted.times)).collect();
+        texts.sort_by_key(|(text, times)| (std::cmp::Reverse(*times), *text));
         let named: Vec<String> =
-            texts.iter().take(NAMED).map(|(text, times)| format!("{text}: {}", count(**times))).collect();
-        let rest = self.total - texts.iter().take(NAMED).map(|(_, times)| **times).sum::<u64>();
+            texts.iter().take(NAMED).map(|(text, times)| format!("{text}: {}", count(*times))).collect();
+        let rest = self.total - texts.iter().take(NAMED).map(|(_, times)| *times).sum::<u64>();
         let rest = if rest > 0 { format!(", others: {}", count(rest)) } else { String::new() };
-        Some(Definition::Fact { key: KEY.to_owned(), text: named.join(", ") + &rest })
+        named.join(", ") + &rest
+    }
+
+    fn newest(&self, start_ns: u64) -> String {
+        let mut texts: Vec<(&String, u64)> = self.texts.iter().map(|(text, at)| (text, at.newest_ns)).collect();
+        texts.sort_by_key(|(text, newest_ns)| (std::cmp::Reverse(*newest_ns), *text));
+        let before = |(text, newest_ns): &(&String, u64)| {
+            format!("{text}: {} before", duration(start_ns.saturating_sub(*newest_ns)))
+        };
+        texts.iter().take(NAMED).map(before).collect::<Vec<String>>().join(", ")
     }
 }

@@ -218,10 +218,11 @@ impl<W: Write> Recorder<W> {
         head.written = true;
     }
 
-    /// Says how many marks there were before the window, once the segment's head is written.
+    /// Says which marks there were before the window, once the segment's head is written.
     fn tell_earlier(&mut self) {
         if self.head.as_ref().is_some_and(|head| head.written) {
-            self.earlier.news().iter().for_each(|news| put_packed_definitions(&mut self.ready, [news]));
+            let news = self.earlier.news(*self.options.window_ns.start());
+            put_packed_definitions(&mut self.ready, &news);
         }
     }
 
@@ -445,12 +446,15 @@ mod tests {
     }
 
     #[test]
-    fn marks_from_before_the_window_are_counted_in_the_recording() {
+    fn marks_from_before_the_window_are_told_in_the_recording() {
         let mut session = fixture::segment("pna", 1, 0);
-        let collection = gnntop_wire::NameId(77);
-        let name = Definition::Name { id: collection, kind: gnntop_wire::NameKind::Text, text: "gc".to_owned() };
-        gnntop_wire::put_definitions(&mut session, [&name]);
+        let [collection, checkpoint] = [77, 78].map(gnntop_wire::NameId);
+        for (id, text) in [(collection, "gc"), (checkpoint, "checkpoint")] {
+            let name = Definition::Name { id, kind: gnntop_wire::NameKind::Text, text: text.to_owned() };
+            gnntop_wire::put_definitions(&mut session, [&name]);
+        }
         let mut block = BlockEncoder::new(fixture::TRACK);
+        block.push(&Event::Mark(gnntop_wire::Mark { name: checkpoint, t_ns: START_NS, value: None }));
         for second in 0..5 {
             let mark = gnntop_wire::Mark { name: collection, t_ns: START_NS + second * 1_000_000_000, value: None };
             block.push(&Event::Mark(mark));
@@ -461,7 +465,7 @@ mod tests {
         let mut recorder = Recorder::new(&mut out, RecorderOptions { window_ns, ..Default::default() });
         feed(&mut recorder, &session);
         recorder.flush().unwrap();
-        assert_eq!((recorder.earlier_marks(), recorder.events()), (3, 2));
+        assert_eq!((recorder.earlier_marks(), recorder.events()), (4, 2));
         drop(recorder);
         let mut reader = StreamReader::new();
         reader.fill(&out);
@@ -472,8 +476,12 @@ mod tests {
                 facts.extend(definitions.into_iter().filter(|it| matches!(it, Definition::Fact { .. })));
             }
         }
-        let said = Definition::Fact { key: "marks before this part".to_owned(), text: "gc: 3".to_owned() };
-        assert_eq!(facts, [said]);
+        let fact = |key: &str, text: &str| Definition::Fact { key: key.to_owned(), text: text.to_owned() };
+        let said = [
+            fact("marks before this part", "gc: 3, checkpoint: 1"),
+            fact("newest marks before this part", "gc: 500 ms before, checkpoint: 2.50 s before"),
+        ];
+        assert_eq!(facts, said);
     }
 
     #[test]
