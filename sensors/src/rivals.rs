@@ -8,9 +8,12 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+#[cfg(target_os = "linux")]
 use gnntop_wire::text::clean;
 
 use crate::clock::monotonic_ns;
+#[cfg(target_os = "linux")]
+use crate::linux::parse::ProcessStat;
 use crate::options::SensorOptions;
 
 /// Processes that are looked at; where there are more, the rest is left out, so that a look stays cheap.
@@ -48,6 +51,7 @@ struct Look {
 }
 
 #[derive(Debug)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "none is found there"))]
 struct Process {
     command: String,
     parent: u32,
@@ -123,17 +127,19 @@ impl Process {
     }
 
     /// Reads a line of `/proc/PID/stat`.
+    #[cfg(target_os = "linux")]
     fn parse(line: &[u8]) -> Option<Self> {
-        // The name stands in brackets, and may itself hold spaces and brackets.
-        let (open, close) = (line.iter().position(|byte| *byte == b'(')?, line.iter().rposition(|byte| *byte == b')')?);
-        let command = clean(line.get(open + 1..close)?);
-        let rest = std::str::from_utf8(&line[close + 1..]).ok()?;
-        let mut fields = rest.split_ascii_whitespace().skip(1);
-        let parent = fields.next()?.parse().ok()?;
-        // Fields 14 and 15 of the line are the time in the program and in the kernel; 22 is the start.
-        let [user, system] = [fields.nth(9)?, fields.next()?].map(|ticks| ticks.parse::<u64>().ok());
-        let start_ticks = fields.nth(6)?.parse().ok()?;
-        Some(Self { command, parent, start_ticks, cpu_ticks: user?.saturating_add(system?) })
+        let (stat, name) = (ProcessStat::parse(line)?, ProcessStat::name(line)?);
+        let whole = |number: i64| u64::try_from(number).ok();
+        let (command, parent) = (clean(name), u32::try_from(stat.parent).ok()?);
+        let cpu_ticks = whole(stat.user_ticks.saturating_add(stat.system_ticks))?;
+        Some(Self { command, parent, start_ticks: whole(stat.start_ticks)?, cpu_ticks })
+    }
+
+    /// Other systems have no such line.
+    #[cfg(not(target_os = "linux"))]
+    fn parse(_: &[u8]) -> Option<Self> {
+        None
     }
 }
 
@@ -185,6 +191,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_os = "linux")]
     fn a_line_of_any_name_is_read() {
         let line = |name: &str| {
             format!("4711 ({name}) R 17 1 1 0 -1 4194304 100 0 0 0 1234 66 0 0 20 0 8 0 5555 1000000 300 18446 1 1\n")

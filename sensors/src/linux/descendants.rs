@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::hot_file::HotFile;
-use super::parse::{ProcessStat, words};
+use super::parse::ProcessStat;
 
 /// Time between two looks for new ones.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
@@ -117,9 +117,7 @@ impl Descendants {
 
     fn parent(&self, pid: u32) -> Option<u32> {
         let line = fs::read(self.proc_root.join(pid.to_string()).join("stat")).ok()?;
-        // The second field is the program's name in brackets, which may itself hold spaces and brackets.
-        let name_end = line.iter().rposition(|byte| *byte == b')')?;
-        std::str::from_utf8(words(&line[name_end + 1..]).nth(1)?).ok()?.parse().ok()
+        u32::try_from(ProcessStat::parse(&line)?.parent).ok()
     }
 }
 

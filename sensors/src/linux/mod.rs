@@ -21,7 +21,7 @@ mod kernel;
 mod load;
 mod memory;
 mod network;
-mod parse;
+pub(crate) mod parse;
 mod perf;
 mod pressure;
 mod process;

@@ -62,6 +62,8 @@ pub(crate) fn keyed<const N: usize>(bytes: &[u8], keys: &[&[u8]; N]) -> [Option<
 pub(crate) struct ProcessStat {
     /// Field 3, such as `R`; `Z` and `X` are ended processes.
     pub(crate) state: u8,
+    /// Field 4: the process that it is a child of.
+    pub(crate) parent: i64,
     /// Field 10.
     pub(crate) minor_faults: i64,
     /// Field 12.
@@ -90,7 +92,8 @@ impl ProcessStat {
         // `nth` counts from what was taken last, so each comment gives the field's number in the manual.
         Some(Self {
             state,
-            minor_faults: decimal(fields.nth(6)?)?,   // 10
+            parent: decimal(fields.next()?)?,         // 4
+            minor_faults: decimal(fields.nth(5)?)?,   // 10
             major_faults: decimal(fields.nth(1)?)?,   // 12
             user_ticks: decimal(fields.nth(1)?)?,     // 14
             system_ticks: decimal(fields.next()?)?,   // 15
@@ -98,6 +101,13 @@ impl ProcessStat {
             start_ticks: decimal(fields.nth(1)?)?,    // 22
             resident_pages: decimal(fields.nth(1)?)?, // 24
         })
+    }
+
+    /// The program's name on the same line: field 2, without its brackets.
+    pub(crate) fn name(bytes: &[u8]) -> Option<&[u8]> {
+        let open = bytes.iter().position(|byte| *byte == b'(')?;
+        let close = bytes.iter().rposition(|byte| *byte == b')')?;
+        bytes.get(open + 1..close)
     }
 
     /// Whether the process has ended, though its parent has not collected it yet.
@@ -171,6 +181,7 @@ mod tests {
     fn process_stat_takes_the_right_fields_behind_any_name() {
         let expected = ProcessStat {
             state: b'R',
+            parent: 4105,
             minor_faults: 103,
             major_faults: 2,
             user_ticks: 31,
@@ -180,6 +191,8 @@ mod tests {
             resident_pages: 416,
         };
         assert_eq!(ProcessStat::parse(STAT), Some(expected));
+        assert_eq!(ProcessStat::name(STAT), Some(&b"a b) (c)"[..]));
+        assert_eq!(ProcessStat::name(b") ("), None);
     }
 
     #[test]
