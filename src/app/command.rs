@@ -146,8 +146,7 @@ impl Command {
             Self::Back => "back",
             Self::ToggleFreeze => "freeze",
             Self::TogglePause => "pause",
-            Self::StepFrame { forward: false } => "frame-back",
-            Self::StepFrame { forward: true } => "frame-on",
+            Self::StepFrame { forward } => either(*forward, "frame-on", "frame-back"),
             Self::Faster => "faster",
             Self::Slower => "slower",
             Self::ToggleLoop => "loop",
@@ -158,18 +157,14 @@ impl Command {
             Self::AskFilter => "filter",
             Self::Scroll { lines: ..0 } => "up",
             Self::Scroll { lines: 0.. } => "down",
-            Self::ScrollPage { down: false } => "page-up",
-            Self::ScrollPage { down: true } => "page-down",
-            Self::ScrollEnd { bottom: false } => "top",
-            Self::ScrollEnd { bottom: true } => "bottom",
+            Self::ScrollPage { down } => either(*down, "page-down", "page-up"),
+            Self::ScrollEnd { bottom } => either(*bottom, "bottom", "top"),
             Self::MoveCursor { columns: ..0 } => "step-before",
             Self::MoveCursor { columns: 0.. } => "step-after",
-            Self::MovePage { forward: false } => "steps-back",
-            Self::MovePage { forward: true } => "steps-on",
+            Self::MovePage { forward } => either(*forward, "steps-on", "steps-back"),
             Self::FirstStep => "first-step",
             Self::FollowNewest => "follow",
-            Self::Zoom { inward: true } => "zoom-in",
-            Self::Zoom { inward: false } => "zoom-out",
+            Self::Zoom { inward } => either(*inward, "zoom-in", "zoom-out"),
             Self::ToggleWhole => "whole-run",
             Self::ToggleTime => "by-time",
             Self::ToggleLog => "logarithmic",
@@ -182,22 +177,23 @@ impl Command {
             Self::ShowPercentile => "show-percentile",
             Self::ToggleClock => "clock",
             Self::TogglePercentiles => "percentiles",
-            Self::MovePlace { forward: false } => "place-before",
-            Self::MovePlace { forward: true } => "place-after",
+            Self::MovePlace { forward } => either(*forward, "place-after", "place-before"),
             Self::ShowPlace => "show-place",
-            Self::ShowFinding { forward: false } => "finding-before",
-            Self::ShowFinding { forward: true } => "finding-after",
+            Self::ShowFinding { forward } => either(*forward, "finding-after", "finding-before"),
             Self::ToggleDetail => "detail",
             Self::NextPanel => "next-panel",
             Self::PreviousPanel => "previous-panel",
             Self::Show(view) => show_name(*view),
             Self::Enlarge => "enlarge",
-            Self::TurnRank { forward: false } => "rank-before",
-            Self::TurnRank { forward: true } => "rank-after",
+            Self::TurnRank { forward } => either(*forward, "rank-after", "rank-before"),
             Self::ToggleOutput => "output",
             Self::NextPalette => "theme",
         }
     }
+}
+
+fn either(yes: bool, name: &'static str, otherwise: &'static str) -> &'static str {
+    if yes { name } else { otherwise }
 }
 
 fn show_name(view: View) -> &'static str {
