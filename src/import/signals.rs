@@ -42,6 +42,9 @@ const READ: [(&str, Unit, bool); 33] = [
     ("dram.N.energy", Unit::Microjoules, true),
 ];
 
+/// Characters of a name that are compared with those of known ones.
+const LONGEST: usize = 100;
+
 /// Why a column of measured values will be of no use, and what to do; `None` where it is of use.
 pub(super) fn doubt(mapping: &Mapping) -> Option<String> {
     let (name, counts_up) = match &mapping.role {
@@ -51,8 +54,11 @@ pub(super) fn doubt(mapping: &Mapping) -> Option<String> {
     };
     let Mapping { role, column, .. } = mapping;
     let Some((_, unit, is_counter)) = READ.iter().find(|(known, ..)| matches(known, name)) else {
-        let near = READ.iter().map(|(known, ..)| known.replace('N', "0")).min_by_key(|known| distance(known, name));
-        let near = near.filter(|near| distance(near, name) <= name.len().div_ceil(3).max(3));
+        // A name may be as long as its file's author likes.
+        let start: String = name.chars().take(LONGEST).collect();
+        let near = READ.iter().map(|(known, ..)| known.replace('N', "0"));
+        let near = near.map(|known| (strsim::levenshtein(&known, &start), known)).min_by_key(|(letters, _)| *letters);
+        let near = near.filter(|(letters, _)| *letters <= name.len().div_ceil(3).max(3)).map(|(_, known)| known);
         let instead = near.map_or_else(String::new, |near| format!("did you mean {near}? "));
         return Some(format!(
             "no view reads a signal called {name}, so {column} appears only in exports: {instead}docs/import.md lists the names; counter:{name} shows it as it is"
@@ -72,21 +78,6 @@ fn matches(known: &str, name: &str) -> bool {
     let alone = known.ends_with("energy") && !known.starts_with("gpu");
     let same = known.split('.').count() == name.split('.').count() && known.split('.').zip(name.split('.')).all(part);
     same || alone && known.replace(".N", "") == name
-}
-
-/// Insertions, deletions and replacements from one text to the other (Levenshtein).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(100).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut corner = std::mem::replace(&mut row[0], i + 1);
-        for (j, to) in b.iter().enumerate() {
-            let replaced = corner + usize::from(from != *to);
-            corner = row[j + 1];
-            row[j + 1] = replaced.min(corner + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
