@@ -148,6 +148,7 @@ fn help() {
     insta::assert_snapshot!("help_80x24", screen(&mut app, 80, 24));
     press(&mut app, &[Key::Char('G')]);
     insta::assert_snapshot!("help_end_80x24", screen(&mut app, 80, 24));
+    insta::assert_snapshot!("help_40x60", screen(&mut app, 40, 60));
     press(&mut app, &[Key::Esc]);
     assert!(screen(&mut app, 80, 24).contains("phases"));
 }
@@ -263,6 +264,9 @@ fn a_replay() {
     let status = Status { transport: Some(transport), live: false, ..live() };
     let mut app = app_in(&run().bytes(), status.clone());
     insta::assert_snapshot!("replay_80x24", screen(&mut app, 80, 24));
+    let ascii = text_of(&picture(&mut app, 80, 24, Theme::new(ColorDepth::None, true)));
+    let keys = "q quit ? help Space pause < > speed : go to a loop h l step Enter more v range";
+    assert!(ascii.lines().last().is_some_and(|footer| footer.contains(keys)), "{ascii}");
     press(&mut app, &[Key::Char(':')]);
     type_text(&mut app, "1:3x0");
     insta::assert_snapshot!("replay_go_to_80x24", screen(&mut app, 80, 24));

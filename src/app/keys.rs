@@ -236,9 +236,14 @@ impl Binding {
     }
 }
 
+/// Both arrow keys where only ASCII is drawn...
+pub const ASCII_ARROWS: &str = "Left/Right";
+/// ...and the letters that do the same everywhere.
+pub const ARROW_LETTERS: &str = "h l";
+
 /// A key's name where only ASCII is drawn.
 pub fn ascii(name: &str) -> String {
-    let words = [("←→", "Left/Right"), ("←", "Left"), ("→", "Right"), ("↑", "Up"), ("↓", "Down")];
+    let words = [("←→", ASCII_ARROWS), ("←", "Left"), ("→", "Right"), ("↑", "Up"), ("↓", "Down")];
     words.iter().fold(name.to_owned(), |name, (arrow, word)| name.replace(arrow, word))
 }
 
@@ -311,6 +316,13 @@ mod tests {
             for bound in KeyMap::default().available(&situation) {
                 assert!(bound.keys.iter().any(|key| command(*key, &situation) == Some(bound.binding.command)));
             }
+        }
+    }
+
+    #[test]
+    fn letters_do_what_arrows_do() {
+        for binding in BINDINGS.iter().filter(|binding| binding.footer.is_some_and(|(keys, _)| keys == "←→")) {
+            assert!(binding.keys.contains(&Char('h')), "{:?}", binding.command);
         }
     }
 

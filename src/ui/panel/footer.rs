@@ -30,8 +30,11 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     }
     let cost = cost(scene);
     let end = sheet.width().saturating_sub(width(&cost) + 2);
-    let keys = Keys::of(scene);
+    let mut keys = Keys::of(scene);
     let (whole, beside) = (sheet.width().saturating_sub(x), end.saturating_sub(x));
+    if keys.needed(1) > whole {
+        keys.shorten();
+    }
     // Keys that matter now come before what the viewer costs.
     let (room, between) = match (keys.needed(BETWEEN) <= beside, keys.needed(BETWEEN) <= whole) {
         (true, _) => (beside, BETWEEN),
@@ -77,6 +80,13 @@ impl Keys {
         let mut shown: Vec<Shown> = shown.collect();
         shown.sort_by_key(|key| (key.place != FooterPlace::Always, key.is_elsewhere()));
         Self(shown)
+    }
+
+    /// Has the letters stand for the arrow keys, which are words where only ASCII is drawn.
+    fn shorten(&mut self) {
+        for key in self.0.iter_mut().filter(|key| key.name == keys::ASCII_ARROWS) {
+            key.name = keys::ARROW_LETTERS.to_owned();
+        }
     }
 
     /// Columns for those that matter now.

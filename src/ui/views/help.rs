@@ -3,7 +3,8 @@
 use crate::app::{Bound, Panel, Situation, View, keys};
 use crate::ui::scene::Scene;
 use crate::ui::scroll::first_scrolled;
-use crate::ui::sheet::{Sheet, clip};
+use crate::ui::sheet::Sheet;
+use crate::wrap::wrapped;
 
 /// Columns of the keys' names.
 const NAMES: u16 = 14;
@@ -84,39 +85,44 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let view = scene.app.main_view();
     sheet.text(1, 0, &format!("keys in {} ", view.name()), theme.strong());
     let mut sheet = sheet.rows(1, 0);
-    let lines = lines(scene);
+    let lines = lines(scene, sheet.width().saturating_sub(2));
     let rows = sheet.height();
     let first = first_scrolled(&mut sheet, scene.app.line(View::Help), lines.len(), rows);
     for (y, line) in (0..sheet.height()).zip(lines.iter().skip(first)) {
-        let room = sheet.width().saturating_sub(2);
         match line {
-            HelpRow::Key(bound) => {
-                let name = if theme.ascii() { keys::ascii(&bound.name) } else { bound.name.to_string() };
+            HelpRow::Key(bound, text) => {
+                let name = bound.map(|bound| bound.name.as_ref()).unwrap_or_default();
+                let name = if theme.ascii() { keys::ascii(name) } else { name.to_owned() };
                 sheet.text_within(1, y, NAMES, &name, theme.accent());
-                let room = room.saturating_sub(NAMES);
-                sheet.text(1 + NAMES, y, &clip(bound.binding.help, room, theme), theme.plain());
+                sheet.text(1 + NAMES, y, text, theme.plain());
             }
-            HelpRow::Note(note) => {
-                sheet.text(1, y, &clip(note, room, theme), theme.dim());
+            HelpRow::Note(text) => {
+                sheet.text(1, y, text, theme.dim());
             }
-            HelpRow::Nothing => (),
         }
     }
 }
 
+/// A row of the screen.
 enum HelpRow<'a> {
-    Key(&'a Bound),
-    Note(&'static str),
-    Nothing,
+    /// What a key does; the rows after its first one are without the key.
+    Key(Option<&'a Bound>, String),
+    Note(String),
 }
 
-fn lines<'a>(scene: &Scene<'a>) -> Vec<HelpRow<'a>> {
+/// All rows, at most this many columns wide.
+fn lines<'a>(scene: &Scene<'a>, columns: u16) -> Vec<HelpRow<'a>> {
     let behind = behind(scene);
     let can_be = |bound: &&Bound| !bound.keys.is_empty() && behind.iter().any(|s| s.allows(bound.binding.when));
     let bound = scene.app.keymap().rows().iter().filter(can_be);
     let owner = if scene.app.situation().started { OWNER } else { READER };
-    let notes = notes(scene.app.main_view()).iter().chain([&owner]).chain(&NOTES).map(|note| HelpRow::Note(note));
-    bound.map(HelpRow::Key).chain([HelpRow::Nothing]).chain(notes).collect()
+    let notes = notes(scene.app.main_view()).iter().chain([&owner]).chain(&NOTES);
+    let key = |bound: &'a Bound| {
+        let texts = wrapped(bound.binding.help, usize::from(columns.saturating_sub(NAMES))).into_iter();
+        texts.enumerate().map(move |(at, text)| HelpRow::Key((at == 0).then_some(bound), text))
+    };
+    let notes = notes.flat_map(|note| wrapped(note, usize::from(columns))).map(HelpRow::Note);
+    bound.flat_map(key).chain([HelpRow::Note(String::new())]).chain(notes).collect()
 }
 
 /// The situations that the reader may be in after leaving the help: the view below, with each panel in focus.
