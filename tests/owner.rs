@@ -8,7 +8,7 @@ use std::process::Child;
 
 use gnntop_fixtures::SmallDisk;
 
-use crate::sessions::{Ran, Sessions, signal, spawn, wait_until};
+use crate::sessions::{Ran, Sessions, default_hangup, ignored_hangup, signal, spawn, wait_until};
 
 /// What is in a file, once something is.
 fn said(path: &Path) -> String {
@@ -26,7 +26,7 @@ fn logs(dir: &Path) -> (Vec<PathBuf>, u64) {
 
 /// `gnntop run --plain` of a script, which has begun: it has made the file `ready`.
 fn started(sessions: &Sessions, script: &str) -> Child {
-    let child = spawn(&mut sessions.gnntop(["run", "--plain", "--", "sh", "-c", script]));
+    let child = spawn(default_hangup(&mut sessions.gnntop(["run", "--plain", "--", "sh", "-c", script])));
     wait_until(|| sessions.path().join("ready").exists());
     child
 }
@@ -75,14 +75,7 @@ fn what_is_ignored_stays_ignored() {
     let sessions = Sessions::new();
     let script = "touch ready; while [ ! -e go ] && [ -e ready ]; do sleep 0.05; done; kill -s HUP $$; exit 6";
     let mut command = sessions.gnntop(["run", "--plain", "--", "sh", "-c", script]);
-    // SAFETY: signal is async-signal-safe and concerns the child alone.
-    unsafe {
-        command.pre_exec(|| {
-            libc::signal(libc::SIGHUP, libc::SIG_IGN);
-            Ok(())
-        });
-    }
-    let child = spawn(&mut command);
+    let child = spawn(ignored_hangup(&mut command));
     wait_until(|| sessions.path().join("ready").exists());
     signal(&child, "HUP");
     sessions.file("go", b"");
@@ -95,14 +88,7 @@ fn what_is_ignored_stays_ignored() {
 fn a_training_under_nohup_goes_on_too() {
     let sessions = Sessions::new();
     let mut command = sessions.gnntop(["train", "pna", "--steps", "1000000"]);
-    // SAFETY: signal is async-signal-safe and concerns the child alone.
-    unsafe {
-        command.pre_exec(|| {
-            libc::signal(libc::SIGHUP, libc::SIG_IGN);
-            Ok(())
-        });
-    }
-    let child = spawn(&mut command);
+    let child = spawn(ignored_hangup(&mut command));
     let steps = || sessions.run(["report", "--json"]).out;
     let total = || serde_json::from_str::<serde_json::Value>(&steps()).ok()?["steps"]["total"].as_u64();
     wait_until(|| total().is_some_and(|total| total > 0));

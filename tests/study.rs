@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::sessions::{Ran, Sessions, signal, spawn, wait_until};
+use crate::sessions::{Ran, Sessions, default_hangup, signal, spawn, wait_until};
 use crate::terminal::Terminal;
 use gnntop_probe::{Session, TrackRole, phase, span, step};
 
@@ -215,7 +215,8 @@ fn a_study_outlives_its_terminal_and_no_other_one_writes_beside_it() {
 fn a_study_ends_with_its_terminal_where_that_is_asked_for() {
     let sessions = Sessions::new();
     write_study(&sessions, WAITS, "[vary]\nsteps = [20, 40]\n");
-    let child = spawn(&mut sessions.gnntop(["study", "tiny.toml", "-o", "out", "--on-hangup", "stop"]));
+    let mut command = sessions.gnntop(["study", "tiny.toml", "-o", "out", "--on-hangup", "stop"]);
+    let child = spawn(default_hangup(&mut command));
     wait_until(|| sessions.path().join("ready").exists());
     signal(&child, "HUP");
     let ran = Ran::of(&child.wait_with_output().unwrap());

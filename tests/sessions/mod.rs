@@ -144,6 +144,30 @@ pub fn spawn(command: &mut Command) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
+/// Has a hangup do to a command what it does by default, however the tests themselves were started: `nohup` has all that it
+/// starts ignore it.
+#[cfg(unix)]
+pub fn default_hangup(command: &mut Command) -> &mut Command {
+    on_hangup(command, libc::SIG_DFL)
+}
+
+/// Has a command ignore hangups, as `nohup` does.
+#[cfg(unix)]
+pub fn ignored_hangup(command: &mut Command) -> &mut Command {
+    on_hangup(command, libc::SIG_IGN)
+}
+
+#[cfg(unix)]
+fn on_hangup(command: &mut Command, does: libc::sighandler_t) -> &mut Command {
+    let set = move || {
+        // SAFETY: signal is async-signal-safe and concerns the child alone.
+        unsafe { libc::signal(libc::SIGHUP, does) };
+        Ok(())
+    };
+    // SAFETY: what is called between fork and exec takes no lock and no memory.
+    unsafe { std::os::unix::process::CommandExt::pre_exec(command, set) }
+}
+
 /// Sends a signal to a child.
 pub fn signal(child: &Child, name: &str) {
     assert!(Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap().success());
