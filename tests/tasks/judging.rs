@@ -1,7 +1,5 @@
 //! Finding out that a loader is slow, comparing with the run after the repair, and gating on it.
 
-use gnntop_fixtures::{MS, TrainingRun};
-
 use super::person::Person;
 
 #[test]
@@ -22,12 +20,14 @@ fn finding_a_slow_loader() {
 #[test]
 fn comparing_with_the_run_after_the_repair_and_gating() {
     let mut person = Person::sits_down();
-    for (name, wait_ms) in [("slow.gnntop", 30), ("quick.gnntop", 2)] {
-        let phases = vec![("data wait", wait_ms * MS), ("forward", 10 * MS), ("backward", 20 * MS)];
-        let run = TrainingRun { steps: 200, phases, has_hardware: false, ..TrainingRun::default() };
-        person.sessions.file(name, &run.bytes());
+    for (name, loader_ms) in [("slow", 30), ("quick", 1)] {
+        let run = format!("LOADER_MS={loader_ms} STEPS=120 gnntop run --plain --record {name}.gnntop -- ./train");
+        person.reads(&run, &[&format!("recorded {name}.gnntop")]);
     }
-    person.reads("gnntop compare slow.gnntop quick.gnntop | head -16", &["B does 1.", "data wait", "faster"]);
+    person.reads(
+        "gnntop compare slow.gnntop quick.gnntop | head -16",
+        &["B does ", " x the work of A", "data wait", "faster"],
+    );
     let rule = "--max data_wait.share=20%";
     let (said, code) = person.runs(&format!("gnntop check slow.gnntop {rule}"));
     assert_eq!(code, 3, "{said}");
