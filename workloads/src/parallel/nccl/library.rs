@@ -3,7 +3,9 @@
 //! cudarc has them too, but looks for `libnccl.so`, which only NCCL's development package installs; that of the run time and
 //! PyTorch's wheels have `libnccl.so.2`. Where it finds none it ends the program, and it needs one to link with.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+
+use libloading::Library;
 
 use crate::parallel::CollectiveError;
 
@@ -54,16 +56,19 @@ macro_rules! functions {
         }
 
         impl Functions {
-            fn of(library: &Library) -> Result<Self, CollectiveError> {
-                Ok(Self {
+            fn of(library: Library) -> Result<Self, CollectiveError> {
+                let missing = |name| failed(format!("it has no {name}: install NCCL 2.14 or newer"));
+                let functions = Self {
                     $($field: {
-                        let symbol = library.symbol($name)?;
                         type Function = unsafe extern "C" fn($($argument),*) -> $result;
                         // SAFETY: nccl.h declares the function of this name with these types, in version 2.14 and, since
                         // the name of the library has its version, in all that follow.
-                        unsafe { std::mem::transmute::<*mut c_void, Function>(symbol) }
+                        *unsafe { library.get::<Function>($name) }.map_err(|_| missing($name))?
                     },)*
-                })
+                };
+                // Never unloaded, so that the functions stay.
+                std::mem::forget(library);
+                Ok(functions)
             }
         }
     };
@@ -83,18 +88,18 @@ functions! {
 }
 
 impl Functions {
-    /// Of NCCL as it is installed. It stays loaded.
+    /// Of NCCL as it is installed.
     ///
     /// # Errors
     /// There is none, or one before 2.14.
     pub(crate) fn installed() -> Result<Self, CollectiveError> {
-        Self::of(&Library::open(&NAMES)?)
+        Self::of(load(&NAMES)?)
     }
 
     /// Of the library in this file.
     #[cfg(test)]
     pub(super) fn in_file(file: &str) -> Result<Self, CollectiveError> {
-        Self::of(&Library::open(&[file])?)
+        Self::of(load(&[file])?)
     }
 
     /// A status in words, with what NCCL last said of an error.
@@ -122,38 +127,23 @@ unsafe fn text(text: *const c_char) -> String {
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
-/// A loaded library.
-struct Library(*mut c_void);
-
-impl Library {
-    /// The first of these that can be loaded.
-    fn open(names: &[&str]) -> Result<Self, CollectiveError> {
-        let mut reason = String::new();
-        for name in names {
-            let Ok(name) = CString::new(*name) else { continue };
-            // SAFETY: the name ends with a zero byte; NCCL may be loaded from any thread.
-            let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW) };
-            if !handle.is_null() {
-                return Ok(Self(handle));
-            }
-            if reason.is_empty() {
-                // SAFETY: the text is this thread's and stays until its next call of the loader.
-                reason = unsafe { text(libc::dlerror()) };
-            }
+/// The first of these libraries that can be loaded. It stays loaded: what is looked up in it is kept without it.
+fn load(names: &[&str]) -> Result<Library, CollectiveError> {
+    let mut reason = None;
+    for name in names {
+        // SAFETY: NCCL's initialisers may run on any thread and at any time.
+        match unsafe { Library::new(*name) } {
+            Ok(library) => return Ok(library),
+            Err(error) => reason = reason.or(Some(error)),
         }
-        Err(failed(format!(
-            "it cannot be loaded ({reason}): install NCCL 2.14 or newer (libnccl2, or Python's nvidia-nccl-cu13), or name its \
-             folder in LD_LIBRARY_PATH"
-        )))
     }
-
-    fn symbol(&self, name: &str) -> Result<*mut c_void, CollectiveError> {
-        let missing = || failed(format!("it has no {name}: install NCCL 2.14 or newer"));
-        let symbol = CString::new(name).map_err(|_| missing())?;
-        // SAFETY: the library is loaded and never unloaded; the name ends with a zero byte.
-        let symbol = unsafe { libc::dlsym(self.0, symbol.as_ptr()) };
-        if symbol.is_null() { Err(missing()) } else { Ok(symbol) }
-    }
+    // What the loader said is the cause; the error itself only names the call that failed.
+    let reason = reason.as_ref().and_then(std::error::Error::source);
+    let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+    Err(failed(format!(
+        "it cannot be loaded{reason}: install NCCL 2.14 or newer (libnccl2, or Python's nvidia-nccl-cu13), or name its \
+         folder in LD_LIBRARY_PATH"
+    )))
 }
 
 /// What NCCL, or its absence, has to say.
