@@ -193,16 +193,3 @@ fn another_program_of_the_same_job_is_no_restart() {
     let run = run_of(&[start(0, 0).session(0), StreamBuilder::of(&info).bytes()]);
     assert_eq!(run.store().attempts().count(), 1);
 }
-
-#[test]
-fn the_cost_is_a_finding() {
-    let streams = [start(0, 0).session(0), resumed(start(1, 60).session(0), 50)];
-    let found = crate::findings::all(run_of(&streams).store());
-    let restarts = found.found.iter().find(|finding| finding.kind == crate::findings::Kind::Restarts).unwrap();
-    assert!(restarts.summary.starts_with("restarted once, 58.2 s lost, 10 steps done twice, from 20"), "{restarts:?}");
-    assert_eq!(restarts.places.len(), 1);
-    let other = |kind| found.found.iter().any(|finding| finding.kind == kind);
-    assert!(!other(crate::findings::Kind::Gap) && !other(crate::findings::Kind::Bookkeeping), "{found:?}");
-    let once = crate::findings::all(run_of(&streams[..1]).store());
-    assert!(once.found.iter().all(|finding| finding.kind != crate::findings::Kind::Restarts));
-}

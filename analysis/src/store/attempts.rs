@@ -1,18 +1,9 @@
 //! The starts of a run that was ended and started again: one history, with the times in which it did not run.
 
-use gnntop_wire::{NameId, NameKind, RESUMED, SessionInfo, TrackId};
-
-use super::contents::Store;
-use super::instants::Instant;
-use super::translation::{Known, Translation};
-use crate::stream::{Evidence, align};
+use gnntop_wire::SessionInfo;
 
 /// Starts that are kept, the newest. What is left out is counted.
 const MOST_ATTEMPTS: usize = 1000;
-/// The mark at each start but the first.
-const RESTART: &str = "restart";
-/// Why there are no readings in between.
-const NOT_RUNNING: &str = "the program did not run";
 
 /// One start of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +68,11 @@ impl Attempts {
         self.all.last().map_or(0, |newest| newest.first_ordinal)
     }
 
+    /// Notes after how many steps of the run the newest start goes on.
+    pub(super) fn set_resumed(&mut self, steps: Option<u64>) {
+        self.resumed = steps;
+    }
+
     pub(super) fn is_restarted(&self) -> bool {
         !self.all.is_empty()
     }
@@ -88,14 +84,16 @@ impl Attempts {
         self.last_step_ns = self.last_step_ns.max(Some(end_ns));
     }
 
-    fn close(&mut self) {
+    /// Nothing more comes from the newest start.
+    pub(super) fn close(&mut self) {
         if let Some(newest) = self.all.last_mut() {
             (newest.first_step_ns, newest.last_step_ns) = (self.first_step_ns.take(), self.last_step_ns.take());
             newest.resumed = self.resumed.take();
         }
     }
 
-    fn push(&mut self, attempt: Attempt) {
+    /// Adds a start.
+    pub(super) fn push(&mut self, attempt: Attempt) {
         if self.all.len() >= MOST_ATTEMPTS {
             self.all.remove(0);
             self.left_out += 1;
@@ -105,7 +103,7 @@ impl Attempts {
 }
 
 impl Attempt {
-    fn of(info: &SessionInfo, start_ns: u64, first_ordinal: u64) -> Self {
+    pub(super) fn of(info: &SessionInfo, start_ns: u64, first_ordinal: u64) -> Self {
         Self {
             session_id: info.session_id,
             pid: info.pid,
@@ -116,81 +114,5 @@ impl Attempt {
             last_step_ns: None,
             resumed: None,
         }
-    }
-}
-
-impl Store {
-    /// The starts of the run.
-    pub fn attempts(&self) -> &Attempts {
-        &self.attempts
-    }
-
-    /// Goes on with another session, which is the next start of the same run: what comes now follows what is known, under the
-    /// ids and on the clock of the first.
-    pub fn begin_attempt(&mut self, info: SessionInfo) {
-        let Some(origin) = self.session.origin() else { return self.apply(gnntop_wire::Item::Segment(info)) };
-        self.revision += 1;
-        if !self.attempts.is_restarted() {
-            self.attempts.push(Attempt::of(origin, origin.start.monotonic_ns, 0));
-        }
-        let offset_ns = self.offset_to(&info, origin);
-        self.attempts.close();
-        let steps = self.steps.total();
-        let mut translation = Translation::new(&self.known(), offset_ns, steps);
-        let start = translation.anchor(info.start);
-        self.attempts.push(Attempt::of(&info, start.monotonic_ns, steps));
-        self.see(start.monotonic_ns);
-        let reason = self.own_name(&mut translation, NOT_RUNNING);
-        self.interrupt(start.monotonic_ns, reason);
-        let track = self.tracks.main().map_or(TrackId(0), |track| track.id);
-        let name = self.own_name(&mut translation, RESTART);
-        self.marks.push(Instant { track, name, t_ns: start.monotonic_ns, value: None });
-        self.session.begin_attempt(info, start);
-        (self.has_past, self.is_foreign) = (false, false);
-        self.translation = Some(Box::new(translation));
-    }
-
-    /// What to add to a session's times. A clock that went back puts no start before the end of the one before.
-    fn offset_to(&self, info: &SessionInfo, origin: &SessionInfo) -> i64 {
-        let alignment = align(info, origin);
-        let start_ns = info.start.monotonic_ns.saturating_add_signed(alignment.offset_ns);
-        let behind_ns = self.now_ns.saturating_sub(start_ns);
-        match alignment.evidence {
-            Evidence::SameClock => alignment.offset_ns,
-            _ => alignment.offset_ns.saturating_add(i64::try_from(behind_ns).unwrap_or(i64::MAX)),
-        }
-    }
-
-    fn known(&self) -> Known<'_> {
-        let signals = self.signals.all().iter();
-        Known {
-            names: self.names.all().collect(),
-            tracks: self.tracks.all().iter().map(|track| (track.id.0, track.role, track.text.as_str())).collect(),
-            signals: signals.map(|signal| (signal.id.0, signal.unit, signal.kind, signal.name.as_str())).collect(),
-            most: [self.names.capacity(), self.tracks.capacity(), self.signals.capacity()],
-        }
-    }
-
-    /// The id of a name of ours among those of the program.
-    fn own_name(&mut self, translation: &mut Translation, text: &str) -> NameId {
-        let id = translation.own_name(text);
-        if self.names.define(id, NameKind::Text, text.to_owned()) { id } else { NameId::NONE }
-    }
-
-    /// Whatever went on has ended.
-    fn interrupt(&mut self, t_ns: u64, reason: NameId) {
-        self.tracks.begin_attempt();
-        self.device.iter_mut().for_each(|device| device.begin_attempt());
-        self.signals.interrupt(t_ns, reason);
-        self.counters.interrupt(t_ns, reason);
-        self.meters.interrupt();
-        self.memory.interrupt();
-    }
-
-    pub(super) fn set_fact(&mut self, key: String, text: String) {
-        if key == RESUMED {
-            self.attempts.resumed = text.parse().ok();
-        }
-        self.session.set_fact(key, text);
     }
 }

@@ -7,7 +7,7 @@
 //! ```text
 //! Item ─▶ feed.rs ─▶ contents.rs: the Store ─┬─ session.rs   who publishes, clocks, state
 //!                                            ├─ ids/         what ids mean: names, phases
-//!                                            ├─ attempts.rs  starts of a run; translation.rs: their ids and times
+//!                                            ├─ attempts.rs  starts of a run; restarting.rs: how it goes on with the next; translation.rs: its ids and times
 //!                                            ├─ tracks.rs    the threads and streams that events are on
 //!                                            ├─ steps/       tiling ─▶ rows ─▶ older ones reduced; figures, columns for bars;
 //!                                            │               the device's steps, by its clock
@@ -35,6 +35,7 @@ mod limits;
 mod losses;
 mod memory;
 mod past;
+mod restarting;
 mod session;
 mod signals;
 mod spans;
