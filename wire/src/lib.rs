@@ -189,6 +189,7 @@ pub mod layout;
 mod meta;
 pub mod past;
 pub mod phase;
+mod session;
 mod stopped;
 mod stream;
 pub mod text;
@@ -199,14 +200,15 @@ mod version;
 pub use block::{BlockEncoder, BlockInfo, EventSink, Events, MAX_BLOCK_LEN};
 pub use device_span::DeviceSpan;
 pub use event::{
-    Absent, Allocation, Anchor, BatchShape, ClockOffset, Counter, Definition, End, Event, Mark, NameKind, Open,
-    PhaseMemory, Place, RESUMED, Sample, SessionInfo, Span, Step, ThreadUsage, TrackRole,
+    Absent, Allocation, BatchShape, Counter, Definition, Event, Mark, NameKind, Open, PhaseMemory, Sample, Span, Step,
+    ThreadUsage, TrackRole,
 };
 pub use frame::{HEADER_LEN, MAX_PAYLOAD_LEN, peek};
 pub use ids::{NameId, SignalId, StepId, TrackId};
 pub use meta::{
     MAX_TEXT_LEN, put_anchor, put_definitions, put_end, put_packed_definitions, put_packed_segment, put_segment,
 };
+pub use session::{Anchor, ClockOffset, End, Place, RESUMED, SessionInfo};
 pub use stopped::{LOCK_FILE_LEN, Stopped};
 pub use stream::{Damage, Item, StreamReader};
 pub use units::{SignalKind, Unit};

@@ -1,9 +1,10 @@
 //! Everything in a stream that is not a block of events: who publishes, what ids mean, clocks, the end.
 
 use crate::block::Allowance;
-use crate::event::{Anchor, ClockOffset, Definition, End, NameKind, Place, SessionInfo, TrackRole};
+use crate::event::{Definition, NameKind, TrackRole};
 use crate::frame::{self, FLAG_LZ4, Kind, RawFrame};
 use crate::ids::{NameId, SignalId, TrackId};
+use crate::session::{Anchor, ClockOffset, End, Place, SessionInfo};
 use crate::text::clean;
 use crate::units::{SignalKind, Unit};
 use crate::varint::{Cursor, Malformed, put_text, put_u64};

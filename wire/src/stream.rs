@@ -1,10 +1,11 @@
 //! Reads a stream piece by piece, as it comes from a file, a pipe or a session that is still being written.
 
 use crate::block::{self, Allowance, BlockInfo, Events, Scratch};
-use crate::event::{Anchor, Definition, End, SessionInfo};
+use crate::event::Definition;
 use crate::frame::{Kind, RawFrame, Scan, Scanner};
 use crate::meta::{self, Segment};
 use crate::past::{self, Past};
+use crate::session::{Anchor, End, SessionInfo};
 
 /// What a stream said next.
 #[derive(Debug)]
