@@ -141,11 +141,11 @@ impl ChunkSummary {
             whole.hand_over_figures(sink);
             let theirs = slices.remove(&id).unwrap_or_default();
             theirs.into_iter().for_each(|entries| sink.apply(Item::Past(entries)));
-            whole.hand_over_open(self.from_ns(id), sink);
+            whole.hand_over_open(self.seconds_begin_ns(id), sink);
         }
     }
 
-    fn from_ns(&self, session: u128) -> u64 {
+    fn seconds_begin_ns(&self, session: u128) -> u64 {
         self.seconds_from_ns.get(&session).copied().unwrap_or(u64::MAX)
     }
 
@@ -158,7 +158,7 @@ impl ChunkSummary {
             each_item(stream, |item| match item {
                 Item::Segment(info) => session = info.session_id,
                 Item::Past(mut entries) => {
-                    entries.retain(|past| is_wanted(past, self.from_ns(session)));
+                    entries.retain(|past| is_wanted(past, self.seconds_begin_ns(session)));
                     slices.entry(session).and_modify(|theirs| theirs.push(entries));
                 }
                 _ => (),

@@ -1,11 +1,12 @@
 //! Recordings with chunks, read whole and from their summaries.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use gnntop_fixtures::{MS, ParallelRun, SECOND, TrainingRun, each_item};
 use gnntop_wire::chunk::{CHUNK_END_LEN, ChunkEnd, put_chunk_end};
-use gnntop_wire::{Item, StreamReader};
+use gnntop_wire::{Item, Place, StreamReader};
 use proptest::prelude::*;
 
 use super::chunks::Chunks;
@@ -43,21 +44,33 @@ impl Recorded {
     }
 }
 
-/// Records these streams in turns, flushed after each. One alone needs no id.
+/// Records these streams in turns. One alone needs no id.
 fn record(streams: &[Vec<u8>], ids: &[u128], chunk_bytes: u64) -> Vec<u8> {
+    let longest = streams.iter().map(Vec::len).max().unwrap();
+    let pieces =
+        |at: usize| streams.iter().map(move |stream| &stream[at.min(stream.len())..(at + 4096).min(stream.len())]);
+    record_pieces((0..longest).step_by(4096).flat_map(|at| ids.iter().copied().zip(pieces(at))), chunk_bytes)
+}
+
+/// Records one stream after the other.
+fn record_in_order(streams: &[Vec<u8>], ids: &[u128], chunk_bytes: u64) -> Vec<u8> {
+    let pieces = ids.iter().zip(streams).flat_map(|(id, stream)| stream.chunks(4096).map(|piece| (*id, piece)));
+    record_pieces(pieces, chunk_bytes)
+}
+
+/// Records pieces of streams, each with its session's id, flushed after each.
+fn record_pieces<'a>(pieces: impl Iterator<Item = (u128, &'a [u8])>, chunk_bytes: u64) -> Vec<u8> {
     let mut out = Vec::new();
     let mut recorder = RunRecorder::new(&mut out, RecorderOptions { chunk_bytes, ..RecorderOptions::default() });
-    let mut readers: Vec<StreamReader> = streams.iter().map(|_| StreamReader::new()).collect();
-    let longest = streams.iter().map(Vec::len).max().unwrap();
-    for at in (0..longest).step_by(4096) {
-        for ((stream, reader), id) in streams.iter().zip(&mut readers).zip(ids) {
-            if *id > 0 {
-                recorder.turn_to(*id);
-            }
-            reader.fill(&stream[at.min(stream.len())..(at + 4096).min(stream.len())]);
-            while let Some(item) = reader.next() {
-                recorder.apply(item);
-            }
+    let mut readers: HashMap<u128, StreamReader> = HashMap::new();
+    for (id, piece) in pieces {
+        if id > 0 {
+            recorder.turn_to(id);
+        }
+        let reader = readers.entry(id).or_default();
+        reader.fill(piece);
+        while let Some(item) = reader.next() {
+            recorder.apply(item);
         }
         recorder.flush().unwrap();
     }
@@ -182,6 +195,32 @@ fn ranks_are_told_apart() {
         assert!(found.store.past().unwrap().steps > 100);
     }
     assert!(run.notes().is_empty(), "{:?}", run.notes());
+}
+
+#[test]
+fn starts_of_a_run_are_one_history() {
+    let start = |number: u32| {
+        let (later_ns, attempt) = (u64::from(number) * 60 * SECOND, Some(Place::numbered(0, number.into(), 0)));
+        ParallelRun { ranks: 1, steps: 1200, start: number, later_ns, ends: false, attempt, ..ParallelRun::default() }
+    };
+    let starts = [0, 1, 2].map(start);
+    let ids = starts.each_ref().map(|start| start.info(0).session_id);
+    let recorded = Recorded::of(record_in_order(&starts.map(|start| start.session(0)), &ids, CHUNK_BYTES));
+    let (run, extent) = summed(&recorded.path());
+    assert!(matches!(extent, Extent::After { .. }), "{extent:?}");
+    let expected = whole(&recorded.path());
+    assert_eq!((run.members().len(), run.store().attempts().count()), (1, 3));
+    assert_same(run.store(), expected.store());
+    let past = |run: &Run| run.store().past().map_or(0, |past| past.steps);
+    assert!(past(&run) > 1200, "more than the first start is in summaries");
+    // What the chart of the whole run is drawn from, of each start.
+    let drawn = |start: u64| run.store().steps().known_rows(start * 1200..start * 1200 + 600).count();
+    assert!((0..3).all(|start| drawn(start) > 0));
+    let [found, expected] = [&run, &expected].map(|run| run.store().restarts().unwrap());
+    assert_eq!(found.count, expected.count);
+    // Where a start's first and last step are known from summaries, by the steps that these name.
+    let ratio = found.lost_ns as f64 / expected.lost_ns as f64;
+    assert!((0.99..1.01).contains(&ratio), "{} and {} ns", found.lost_ns, expected.lost_ns);
 }
 
 #[test]
