@@ -109,14 +109,14 @@ pub const BINDINGS: &[Binding] = &[
     key(&[PageDown], "PgDn", When::Steps, Command::MovePage { forward: true }, "a screen of steps forward"),
     key(&[Char('g'), Home], "g  Home", When::Steps, Command::FirstStep, "the first step"),
     key(&[Char('G'), End], "G  End", When::Steps, Command::FollowNewest, "follow the newest step"),
-    key(&[Char('+'), Char('=')], "+", When::Steps, Command::Zoom { inward: true }, "fewer steps in a column")
+    key(&[Char('+'), Char('=')], "+", When::Steps, Command::Zoom { inward: true }, "fewer steps a column")
         .footer("+ -", "zoom"),
     key(
         &[Char('-')],
         "-",
         When::Steps,
         Command::Zoom { inward: false },
-        "more steps in a column: the bar is the median, the line the worst",
+        "more steps a column: the bar is the median, the line the worst",
     ),
     key(&[Char('w')], "w", When::Steps, Command::ToggleWhole, "the whole run, or step by step"),
     key(&[Char('v')], "v", When::Steps, Command::ToggleRange, "start a range at the selected step, or clear it")
