@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import clean
 import pytest
 from programs import GNNTOP, REACH, TORCHRUN, environment, recorded, report
 
@@ -27,6 +28,9 @@ NAMED = {
     "saves": ("stall", "checkpoint"),
     "tiny_batches": ("tiny-batch", "batches of 2 samples"),
 }
+
+# What the machine does and not the program: other processes, its clock rate.
+OF_THE_MACHINE = {"contention", "throttling"}
 
 
 def run_preloaded(trainings: dict[str, list[str]], folder: Path) -> dict[str, dict[str, Any]]:
@@ -57,6 +61,20 @@ def test_a_mistake_is_named(mistake: str, of_mistakes: dict[str, dict[str, Any]]
     kind, words = NAMED[mistake]
     found = [finding for finding in of_mistakes[mistake]["findings"]["found"] if finding["kind"] == kind]
     assert any(words in words_of(finding) for finding in found), of_mistakes[mistake]["findings"]["found"]
+
+
+@pytest.fixture(scope="module")
+def of_clean_loops(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    loops = {loop.__name__: [str(HERE / "clean.py"), loop.__name__] for loop in clean.LOOPS}
+    return run_preloaded(loops, tmp_path_factory.mktemp("clean"))
+
+
+@pytest.mark.parametrize("loop", [loop.__name__ for loop in clean.LOOPS])
+def test_nothing_is_wrong_with_a_clean_loop(loop: str, of_clean_loops: dict[str, dict[str, Any]]) -> None:
+    seen = of_clean_loops[loop]
+    assert seen["steps"]["total"] >= clean.STEPS, seen["steps"]
+    found = [finding for finding in seen["findings"]["found"] if finding["kind"] not in OF_THE_MACHINE]
+    assert not found, [words_of(finding) for finding in found]
 
 
 def test_one_slow_rank_is_named(tmp_path: Path) -> None:
