@@ -1,5 +1,7 @@
 //! Bookkeeping: whether the times add up, so that the other findings can be believed.
 
+use gnntop_wire::phase::VALIDATION;
+
 use super::check::{Check, fewer_than};
 use crate::figures::{count, counted, duration, percent};
 use crate::findings::evidence::Evidence;
@@ -63,7 +65,8 @@ fn overlapping(evidence: &Evidence<'_>) -> Option<Finding> {
     if store.steps().discarded() > 0 || evidence.rows.len() + evidence.warm_up.len() < store.steps().len() {
         return None;
     }
-    let phases = store.spans().iter().filter(|span| span.is_phase);
+    // An evaluation has phases of its own in it, such as forward.
+    let phases = store.spans().iter().filter(|span| span.is_phase && store.name(span.name) != VALIDATION);
     let spans = phases.map(|span| span.durations.total_ns().saturating_sub(span.ahead_ns));
     let spans = spans.fold(0, u64::saturating_add) as f64;
     let statistics = store.statistics();

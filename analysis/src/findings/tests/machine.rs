@@ -213,6 +213,21 @@ fn readings_in_step_with_the_steps_are_found() {
 }
 
 #[test]
+fn phases_within_an_evaluation_do_not_overlap_it() {
+    let mut stream = StreamBuilder::new("evaluates");
+    let main = stream.track(TrackRole::Training, "main");
+    for step in 1..=100 {
+        let start_ns = START_NS + step * 50 * MS;
+        stream.phase(main, step, "forward", start_ns, start_ns + 30 * MS);
+        stream.phase(main, step, "forward", start_ns + 30 * MS, start_ns + 48 * MS);
+        stream.phase(main, step, "validation", start_ns + 30 * MS, start_ns + 49 * MS);
+        stream.step(main, step, start_ns, start_ns + 49 * MS);
+    }
+    let found = all(&store_of(stream)).found;
+    assert!(found.iter().all(|finding| finding.kind != Kind::Bookkeeping), "{found:?}");
+}
+
+#[test]
 fn phases_that_overlap_and_events_that_are_lost_are_found() {
     let mut stream = StreamBuilder::new("overlap");
     let (main, other) = (stream.track(TrackRole::Training, "main"), stream.track(TrackRole::Other, "other"));
