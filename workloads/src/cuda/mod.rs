@@ -31,7 +31,8 @@ mod edges;
 mod elements;
 #[cfg(test)]
 pub(crate) mod emulation;
-#[cfg(all(test, feature = "cuda"))]
+#[cfg(feature = "cuda")]
+#[cfg(test)]
 pub(crate) mod fake;
 mod gather;
 mod gradients;
