@@ -130,7 +130,7 @@ def lightning_fit() -> None:
 def trainer() -> None:
     from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
 
-    size = dict(hidden_size=128, num_hidden_layers=2, num_attention_heads=2, intermediate_size=256)
+    size = dict(hidden_size=256, num_hidden_layers=4, num_attention_heads=4, intermediate_size=512)
     model = BertForSequenceClassification(BertConfig(vocab_size=50, max_position_embeddings=32, **size))
     texts = [{"input_ids": torch.randint(50, (24,)), "labels": torch.randint(2, ())} for _ in range(16 * STEPS)]
     with tempfile.TemporaryDirectory() as folder:
