@@ -8,9 +8,8 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use gnntop_history::MINUTE_NS;
-use gnntop_wire::Item;
 use gnntop_wire::chunk::{CHUNK_END_LEN, ChunkEnd, summary};
-use gnntop_wire::past::Past;
+use gnntop_wire::{Item, peek};
 
 use super::whole_past::{WholePast, each_item, is_second, is_wanted, slice_of};
 use crate::stream::{MOST_SESSIONS, Sink};
@@ -134,38 +133,60 @@ pub(super) struct ChunkSummary {
 
 impl ChunkSummary {
     /// Hands all of it over, one session after the other: one may be a later start of the run that another began.
-    pub(super) fn hand_over(mut self, sink: &mut dyn Sink) {
-        let mut slices = self.slices();
-        for mut whole in std::mem::take(&mut self.whole) {
+    pub(super) fn hand_over(self, sink: &mut dyn Sink) {
+        let slices = by_session(&self.slices);
+        for mut whole in self.whole {
             let id = whole.session_id();
+            let seconds_from_ns = self.seconds_from_ns.get(&id).copied().unwrap_or(u64::MAX);
             whole.hand_over_figures(sink);
-            let theirs = slices.remove(&id).unwrap_or_default();
-            theirs.into_iter().for_each(|entries| sink.apply(Item::Past(entries)));
-            whole.hand_over_open(self.seconds_begin_ns(id), sink);
+            for part in slices.get(&id).into_iter().flatten() {
+                hand_over_slices(part, id, seconds_from_ns, sink);
+            }
+            whole.hand_over_open(seconds_from_ns, sink);
         }
     }
+}
 
-    fn seconds_begin_ns(&self, session: u128) -> u64 {
-        self.seconds_from_ns.get(&session).copied().unwrap_or(u64::MAX)
-    }
-
-    /// The slices that are wanted, by session.
-    fn slices(&self) -> HashMap<u128, Vec<Vec<Past>>> {
-        let mut slices: HashMap<u128, Vec<Vec<Past>>> =
-            self.whole.iter().map(|whole| (whole.session_id(), Vec::new())).collect();
-        for stream in &self.slices {
-            let mut session = 0;
-            each_item(stream, |item| match item {
-                Item::Segment(info) => session = info.session_id,
-                Item::Past(mut entries) => {
-                    entries.retain(|past| is_wanted(past, self.seconds_begin_ns(session)));
-                    slices.entry(session).and_modify(|theirs| theirs.push(entries));
-                }
-                _ => (),
-            });
+/// Hands over the slices of a session that are wanted.
+fn hand_over_slices(part: &[u8], id: u128, seconds_from_ns: u64, sink: &mut dyn Sink) {
+    let mut is_theirs = false;
+    each_item(part, |item| match item {
+        Item::Segment(info) => is_theirs = info.session_id == id,
+        Item::Past(mut entries) if is_theirs => {
+            entries.retain(|past| is_wanted(past, seconds_from_ns));
+            sink.apply(Item::Past(entries));
         }
-        slices
+        _ => (),
+    });
+}
+
+/// The parts of these streams that are each session's. Only the frames that say whose they are get decoded here, so that all
+/// slices are never held decoded at once.
+fn by_session(streams: &[Vec<u8>]) -> HashMap<u128, Vec<&[u8]>> {
+    let mut parts: HashMap<u128, Vec<&[u8]>> = HashMap::new();
+    for part in streams.iter().flat_map(|stream| cut_at_segments(stream)) {
+        let head = part.first_chunk().and_then(peek).and_then(|(len, _)| part.get(..len));
+        each_item(head.unwrap_or_default(), |item| {
+            if let Item::Segment(info) = item {
+                parts.entry(info.session_id).or_default().push(part);
+            }
+        });
     }
+    parts
+}
+
+/// Cuts a stream before each segment; from damage on it stays in one part.
+fn cut_at_segments(stream: &[u8]) -> Vec<&[u8]> {
+    let (mut parts, mut from, mut at) = (Vec::new(), 0, 0);
+    while let Some((len, is_segment)) = stream.get(at..).and_then(<[u8]>::first_chunk).and_then(peek) {
+        if is_segment && at > from {
+            parts.push(&stream[from..at]);
+            from = at;
+        }
+        at += len;
+    }
+    parts.push(&stream[from..]);
+    parts
 }
 
 /// The first minute of each session whose seconds are all in this stream and the ones that follow; the very first where
