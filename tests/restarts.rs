@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::sessions::{Sessions, spawn, wait_until};
-use gnntop_fixtures::{MS, ParallelRun, each_item};
+use gnntop_fixtures::{ParallelRun, each_item};
 use gnntop_probe::{Launched, NameKind, Place, Session, TrackRole, intern, span, step};
 
 const TRAINING: &str = "restarts::train_until_killed";
@@ -124,9 +124,7 @@ fn a_recording_of_a_run_that_was_started_again_holds_all_of_it() {
 #[test]
 fn recordings_of_two_starts_make_one_report() {
     let sessions = Sessions::new();
-    let attempt = |number| Some(Place::numbered(0, number, 0));
-    let first = ParallelRun { ranks: 1, attempt: attempt(0), ..ParallelRun::default() };
-    let again = ParallelRun { start: 1, later_ns: 60_000 * MS, attempt: attempt(1), ..first.clone() };
+    let [first, again] = [(0, 0), (1, 60)].map(|(number, later_s)| ParallelRun::restarted(number, later_s));
     sessions.file("a.gnntop", &first.session(0));
     sessions.file("b.gnntop", &again.session(0));
     let report = sessions.run(["report", "a.gnntop", "b.gnntop", "--json"]);

@@ -10,10 +10,8 @@ use crate::store::{Restarts, Store};
 /// What a step of the fixture takes, the gap before it included, where there is one rank.
 const STEP_NS: u64 = 36 * MS;
 
-/// The start of a run with this number, so many seconds after the first.
 fn start(number: u32, later_s: u64) -> ParallelRun {
-    let attempt = Some(Place::numbered(0, u64::from(number), 0));
-    ParallelRun { ranks: 1, start: number, later_ns: later_s * SECOND, ends: false, attempt, ..ParallelRun::default() }
+    ParallelRun::restarted(number, later_s)
 }
 
 fn resumed(mut stream: Vec<u8>, steps: u64) -> Vec<u8> {

@@ -343,11 +343,9 @@ mod tests {
         assert_eq!(state_of(&[]), State::Waiting);
     }
 
-    /// The start of a run of one rank with this number.
+    /// The start of a run with this number, a minute after the one before.
     fn attempt(number: u32) -> ParallelRun {
-        let attempt = Some(gnntop_wire::Place::numbered(0, u64::from(number), 0));
-        let later_ns = u64::from(number) * 60_000_000_000;
-        ParallelRun { ranks: 1, start: number, later_ns, ends: false, attempt, ..ParallelRun::default() }
+        ParallelRun::restarted(number, u64::from(number) * 60)
     }
 
     #[test]

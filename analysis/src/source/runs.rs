@@ -232,8 +232,7 @@ mod tests {
 
     /// The start of a run with this number, so many seconds after the first.
     fn attempt(number: u32, ranks: u32, later_s: u64) -> ParallelRun {
-        let attempt = Some(gnntop_wire::Place::numbered(0, u64::from(number), 0));
-        ParallelRun { ranks, start: number, later_ns: later_s * SECOND, attempt, ..ParallelRun::default() }
+        ParallelRun { ranks, ..ParallelRun::restarted(number, later_s) }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use gnntop_fixtures::{MS, ParallelRun, SECOND, TrainingRun, each_item};
 use gnntop_wire::chunk::{CHUNK_END_LEN, ChunkEnd, put_chunk_end};
-use gnntop_wire::{Item, Place, StreamReader};
+use gnntop_wire::{Item, StreamReader};
 use proptest::prelude::*;
 
 use super::chunks::Chunks;
@@ -199,10 +199,7 @@ fn ranks_are_told_apart() {
 
 #[test]
 fn starts_of_a_run_are_one_history() {
-    let start = |number: u32| {
-        let (later_ns, attempt) = (u64::from(number) * 60 * SECOND, Some(Place::numbered(0, number.into(), 0)));
-        ParallelRun { ranks: 1, steps: 1200, start: number, later_ns, ends: false, attempt, ..ParallelRun::default() }
-    };
+    let start = |number: u32| ParallelRun { steps: 1200, ..ParallelRun::restarted(number, u64::from(number) * 60) };
     let starts = [0, 1, 2].map(start);
     let ids = starts.each_ref().map(|start| start.info(0).session_id);
     let recorded = Recorded::of(record_in_order(&starts.map(|start| start.session(0)), &ids, CHUNK_BYTES));

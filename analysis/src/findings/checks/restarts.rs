@@ -79,18 +79,12 @@ fn since(store: &Store, outage: &Outage) -> String {
 
 #[cfg(test)]
 mod tests {
-    use gnntop_fixtures::{ParallelRun, SECOND, each_item};
-    use gnntop_wire::{Definition, Place, RESUMED, put_definitions};
+    use gnntop_fixtures::{ParallelRun, each_item};
+    use gnntop_wire::{Definition, RESUMED, put_definitions};
 
     use super::*;
     use crate::findings::all;
     use crate::ranks::Run;
-
-    /// The start of a run with this number, a minute after the one before.
-    fn start(number: u32) -> ParallelRun {
-        let (later_ns, attempt) = (u64::from(number) * 60 * SECOND, Some(Place::numbered(0, number.into(), 0)));
-        ParallelRun { ranks: 1, start: number, later_ns, ends: false, attempt, ..ParallelRun::default() }
-    }
 
     fn run_of(streams: &[&Vec<u8>]) -> Run {
         let mut run = Run::default();
@@ -100,7 +94,8 @@ mod tests {
 
     #[test]
     fn the_cost_is_a_finding() {
-        let [first, mut again] = [0, 1].map(|number| start(number).session(0));
+        let [first, mut again] =
+            [ParallelRun::restarted(0, 0), ParallelRun::restarted(1, 60)].map(|start| start.session(0));
         put_definitions(&mut again, [&Definition::Fact { key: RESUMED.to_owned(), text: "50".to_owned() }]);
         let found = all(run_of(&[&first, &again]).store());
         let restarts = found.found.iter().find(|finding| finding.kind == Kind::Restarts).unwrap();
@@ -109,8 +104,8 @@ mod tests {
             "{restarts:?}"
         );
         assert_eq!(restarts.places.len(), 1);
-        let other = |kind| found.found.iter().any(|finding| finding.kind == kind);
-        assert!(!other(Kind::Gap) && !other(Kind::Bookkeeping), "{found:?}");
+        let symptoms = [Kind::Gap, Kind::Spike, Kind::Bookkeeping];
+        assert!(found.found.iter().all(|finding| !symptoms.contains(&finding.kind)), "{found:?}");
         let once = all(run_of(&[&first]).store());
         assert!(once.found.iter().all(|finding| finding.kind != Kind::Restarts));
     }
