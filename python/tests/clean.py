@@ -1,7 +1,7 @@
-"""Ten ordinary loops in which nothing is wrong, by the argument: what finds mistakes must find none here.
+"""Ten ordinary loops with no mistake in them; the argument says which one to run.
 
-Steps take 20 ms or more, so that what every step costs beside its arithmetic is no finding; tensors stay small enough
-for the allocator to keep them.
+Steps take 20 ms or more, so that a framework's fixed cost per step is small beside them. Tensors are small enough for
+the allocator to keep them.
 """
 
 import sys

@@ -29,9 +29,9 @@ NAMED = {
     "tiny_batches": ("tiny-batch", "batches of 2 samples"),
 }
 
-# What is true of every program, and what others on the machine do.
+# True of every program, or caused by other programs on the machine.
 NO_MISTAKE = {"warm-up", "contention"}
-# What these loops mean to do takes a share of their time.
+# Takes time on purpose.
 MEANT = {"evaluates": "validation"}
 
 

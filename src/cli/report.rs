@@ -158,6 +158,7 @@ fn read_runs(inputs: &[Option<&str>], exact: ExactArguments) -> anyhow::Result<V
         let name = input.unwrap_or_default();
         let mut run = Some(read_run(*input, exact)?);
         for (names, known) in &mut runs {
+            // Read once more, into the history that it continues; standard input can be read only once.
             if name != "-" && run.as_ref().is_some_and(|run| known.is_continued_by(run)) {
                 read_into(*input, exact, known)?;
                 *names += &format!(" + {name}");

@@ -11,7 +11,7 @@ use crate::ranks::Run;
 const REST: u32 = 49;
 /// A look is no use more often than this.
 const SHORTEST_REST: Duration = Duration::from_millis(250);
-/// The same where no step has ended since the last look: what the sensors alone have read is seldom news of the steps before.
+/// The same while no step ends: new sensor readings alone seldom change what is said of the steps before.
 const REST_WITHOUT_STEP: u32 = 299;
 /// Even then it is looked again after this.
 const LONGEST_REST_WITHOUT_STEP: Duration = Duration::from_secs(2);
@@ -38,7 +38,7 @@ impl Watch {
     /// Looks at the newest 8,192 steps again if there is anything new and it is time.
     pub fn update(&mut self, run: &Run) -> Option<Judgement> {
         let begin = Instant::now();
-        // That ranks hang is news of steps that do not end.
+        // Ranks that hang are found just because no step ends.
         let is_of_old_steps = self.steps == run.store().steps().total() && !run.is_parallel();
         let next = if is_of_old_steps { self.next_without_step } else { self.next };
         if self.revision == Some(run.revision()) || next.is_some_and(|next| begin < next) {

@@ -115,7 +115,7 @@ impl Live {
         if self.dead || self.tally.end.is_some() {
             self.close(sink);
             if self.dead {
-                // Said before its first segment, it was said of another session.
+                // Sent before this session's first segment, it would have been taken for the session before.
                 sink.see_publisher(false);
             }
             self.ended = Some(self.last_words());
