@@ -134,6 +134,11 @@ impl<'a> Evidence<'a> {
         self.level_change.get_or_init(find).as_ref()
     }
 
+    /// Whether validation is a phase, which says what it takes.
+    pub(super) fn has_validation(&self) -> bool {
+        self.validation.is_some()
+    }
+
     /// Time inside a step, one of the warm-up too.
     pub(super) fn inside_of(&self, row: &StepRow<'_>) -> f64 {
         inside_ns(row, self.validation)
@@ -221,11 +226,11 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Time inside a step: what its phases but validation cover, or its own timer where that is longer.
+/// Time inside a step: what its phases but validation cover, or its own timer where that is longer. That timer may run through
+/// validation, as it does where one step begins as the one before it ends.
 fn inside_ns(row: &StepRow<'_>, validation: Option<PhaseSlot>) -> f64 {
-    let own = row.end_ns().saturating_sub(row.start_ns()).min(row.period_ns());
-    let not_inside = row.gap_ns() + validation.map_or(0, |slot| row.phase_ns(slot));
-    own.max(row.period_ns().saturating_sub(not_inside)) as f64
+    let trained_ns = row.period_ns().saturating_sub(validation.map_or(0, |slot| row.phase_ns(slot)));
+    row.work_ns().min(trained_ns).max(trained_ns.saturating_sub(row.gap_ns())) as f64
 }
 
 /// Time of a step's period that is neither inside it nor validation.

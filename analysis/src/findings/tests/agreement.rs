@@ -180,6 +180,25 @@ fn validation_is_neither_a_spike_nor_a_gap() {
 }
 
 #[test]
+fn validation_within_a_steps_own_timer_is_neither_a_spike_nor_a_stall() {
+    let mut stream = StreamBuilder::new("evaluates");
+    let main = stream.track(TrackRole::Training, "main");
+    let mut start_ns = START_NS;
+    for step in 1..=200 {
+        let trains_ns = if step % 20 == 0 { start_ns + 50 * MS } else { start_ns };
+        if trains_ns > start_ns {
+            stream.phase(main, step, "validation", start_ns, trains_ns);
+            stream.valued_mark(main, "validation ms", trains_ns, 50.0);
+        }
+        let end_ns = trains_ns + (40 + step % 3) * MS;
+        stream.phase(main, step, "forward", trains_ns, end_ns);
+        stream.step(main, step, start_ns, end_ns);
+        start_ns = end_ns;
+    }
+    assert_eq!(all(&store_of(stream)).found, []);
+}
+
+#[test]
 fn spans_that_fill_the_gap_are_named() {
     let main = gnntop_wire::TrackId(1);
     let evaluate = |stream: &mut StreamBuilder, step: u64, t_ns: u64| {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use gnntop_wire::phase::VALIDATION;
+
 use crate::figures::duration;
 use crate::findings::claim::StepCost;
 use crate::findings::evidence::Evidence;
@@ -54,16 +56,20 @@ impl Effect {
 }
 
 impl Marked {
-    /// All marks by their text.
+    /// All marks by their text, but those of a validation whose phase says what it takes.
     pub(super) fn by_text<'a>(evidence: &Evidence<'a>) -> BTreeMap<&'a str, Self> {
         let mut by_text: BTreeMap<&str, Self> = BTreeMap::new();
         let training = evidence.store.training_track().map(|track| track.id);
         for mark in evidence.store.marks().iter() {
+            let text = evidence.store.mark_text(mark);
+            if text == VALIDATION && evidence.has_validation() {
+                continue;
+            }
             let Some(is_inside) = is_inside(evidence, mark) else { continue };
             // What another thread was busy with did not hold up this one.
             let own_ns = evidence.store.mark_duration_ns(mark).filter(|_| Some(mark.track) == training);
             let own_ns = own_ns.map(|ns| ns as f64);
-            let marked = by_text.entry(evidence.store.mark_text(mark)).or_default();
+            let marked = by_text.entry(text).or_default();
             marked.inside += u64::from(is_inside);
             marked.outside += u64::from(!is_inside);
             marked.own_ns = own_ns.map(|ns| ns + marked.own_ns.unwrap_or(0.0)).or(marked.own_ns);
