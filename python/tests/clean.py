@@ -1,7 +1,6 @@
 """Ten ordinary loops with no mistake in them; the argument says which one to run.
 
-Steps take 20 ms or more, so that a framework's fixed cost per step is small beside them. Tensors are small enough for
-the allocator to keep them.
+Steps take 20 ms or more, so that a framework's fixed cost per step is small beside them.
 """
 
 import sys

@@ -31,15 +31,17 @@ NAMED = {
 
 # True of every program, or caused by other programs on the machine.
 NO_MISTAKE = {"warm-up", "contention"}
-# Takes time on purpose.
-MEANT = {"evaluates": "validation"}
+# What a moment of the machine may do to single steps, as long as it costs little.
+MOMENTS = {"spike", "page-faults", "aliasing"}
 
 
 def run_preloaded(trainings: dict[str, list[str]], folder: Path) -> dict[str, dict[str, Any]]:
     """The reports on these trainings; each is a script and its arguments."""
     said = [":".join([name, *command]) for name, command in trainings.items()]
     command = [sys.executable, str(HERE / "preloaded.py"), str(folder), *said]
-    subprocess.run(command, env={**environment(folder), **REACH}, check=True, timeout=600)
+    # Freed memory is kept: else large tensors cost page faults, more or fewer by chance.
+    kept = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 30)}
+    subprocess.run(command, env={**environment(folder), **REACH, **kept}, check=True, timeout=600)
     return {name: report(session_of(folder / name)) for name in trainings}
 
 
@@ -50,6 +52,11 @@ def session_of(home: Path) -> Path:
 
 def words_of(finding: dict[str, Any]) -> str:
     return "\n".join([finding["summary"], *finding["evidence"], *finding["advice"]])
+
+
+def blames(finding: dict[str, Any]) -> bool:
+    is_moment = finding["kind"] in MOMENTS and finding["severity"] in {"note", "minor"}
+    return finding["kind"] not in NO_MISTAKE and not is_moment
 
 
 @pytest.fixture(scope="module")
@@ -75,9 +82,7 @@ def of_clean_loops(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[s
 def test_nothing_is_wrong_with_a_clean_loop(loop: str, of_clean_loops: dict[str, dict[str, Any]]) -> None:
     seen = of_clean_loops[loop]
     assert seen["steps"]["total"] >= clean.STEPS, seen["steps"]
-    found = [words_of(finding) for finding in seen["findings"]["found"] if finding["kind"] not in NO_MISTAKE]
-    meant = MEANT.get(loop)
-    assert not [words for words in found if not (meant and f'"{meant}"' in words)]
+    assert not [words_of(finding) for finding in seen["findings"]["found"] if blames(finding)]
 
 
 def test_one_slow_rank_is_named(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 torch.manual_seed(0)
 torch.set_num_threads(1)
-data = TensorDataset(torch.randn(64000, 64), torch.randn(64000, 1))
+data = TensorDataset(torch.randn(96000, 64), torch.randn(96000, 1))
 model = nn.Sequential(nn.Linear(64, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 1))
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
 losses = []
