@@ -105,15 +105,18 @@ fn recorded(sessions: &Path) -> Recorded {
 
 /// Each span is one of the device's phases, in order, and lies where the device did it, within the error that it states.
 fn assert_true(recorded: &Recorded, spans: &[DeviceSpan], truth: &[Truth]) {
-    // The driver tells milliseconds in 32 bits.
+    // The driver gives milliseconds in 32 bits.
     const SLACK_NS: u64 = 2_000;
+    // The device's clock is laid over ours, and ours runs beside `CLOCK_MONOTONIC` at a rate that is measured in a few
+    // milliseconds at the start: on a busy machine 50 millionths off, over half a second. A span's error says nothing of that.
+    const OUR_CLOCK_NS: u64 = 25_000;
     for span in spans {
         let name = &recorded.names[&span.name];
         let of_span = |truth: &&Truth| truth.step == span.step.0 && truth.name == *name;
         let truth = truth.iter().find(of_span).unwrap_or_else(|| panic!("{name} of step {}", span.step.0));
         for (found, was) in [(span.start_ns, truth.begin_ns), (span.end_ns, truth.end_ns)] {
             let apart = found.abs_diff(was);
-            assert!(apart <= span.error_ns + SLACK_NS, "{apart} ns off: {span:?} {truth:?}");
+            assert!(apart <= span.error_ns + SLACK_NS + OUR_CLOCK_NS, "{apart} ns off: {span:?} {truth:?}");
         }
         let (took, was) = (span.end_ns - span.start_ns, truth.end_ns - truth.begin_ns);
         assert!(took.abs_diff(was) <= SLACK_NS, "took {took} ns: {truth:?}");
