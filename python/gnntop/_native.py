@@ -102,7 +102,7 @@ _open: Callable[[bytes, bytes], int] = _nothing
 _fact: Callable[[bytes, bytes], None] = _nothing
 _inferred: Callable[[int, bytes], None] = _nothing
 _track: Callable[[bytes, int], int] = _nothing
-_stacks: Callable[[bytes, int], int] = _nothing
+_stacks: Callable[[bytes, int, int], int] = _nothing
 _batch: Callable[[int, int, int, int, int], None] = _nothing
 _worker_ring: Callable[[bytes, Any, int], int] = _nothing
 _worker_attach: Callable[[bytes], int] = _nothing
@@ -143,7 +143,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
     "_fact": (None, [_TEXT, _TEXT]),
     "_inferred": (None, [_I32, _TEXT]),
     "_track": (_I32, [_TEXT, _I32]),
-    "_stacks": (_I32, [_TEXT, _I32]),
+    "_stacks": (_I32, [_TEXT, _I32, _I32]),
     "_batch": (None, [_I64, _I64, _I64, _I64, _I64]),
     "_worker_ring": (_I32, [_TEXT, _TEXT, _I32]),
     "_worker_attach": (_I32, [_TEXT]),
@@ -196,15 +196,12 @@ def track(name: str, role: int = OTHER) -> bool:
 
 
 def _watch_stacks() -> None:
-    """Has the calling thread's stack taken when a phase of it takes much longer than usual.
+    """Has the calling thread's stack taken when a phase of it takes much longer than usual, and, if asked, all the time.
 
     The library reads this frame and compares what it finds with what is said here.
     """
-    try:
-        least_ms = int(os.environ.get("GNNTOP_STALL_MS", "50"))
-    except ValueError:
-        least_ms = 50
-    if least_ms > 0:
+    least_ms, a_second = _number("GNNTOP_STALL_MS", 50), _number("GNNTOP_STACKS", 0)
+    if least_ms > 0 or a_second > 0:
         code = sys._getframe().f_code
         name, file = getattr(code, "co_qualname", code.co_name), code.co_filename
         for folder in ("site-packages/", "dist-packages/"):
@@ -214,7 +211,15 @@ def _watch_stacks() -> None:
         else:
             file = file.rsplit("/", 1)[-1]
         line = sys._getframe().f_lineno + 1
-        _stacks(f"{name} ({file}:{line})".encode(), min(least_ms, 86_400_000))
+        _stacks(f"{name} ({file}:{line})".encode(), min(max(least_ms, 0), 86_400_000), min(max(a_second, 0), 200))
+
+
+def _number(variable: str, otherwise: int) -> int:
+    """What an environment variable says."""
+    try:
+        return int(os.environ.get(variable, otherwise))
+    except ValueError:
+        return otherwise
 
 
 def fact(key: str, value: str) -> None:

@@ -92,8 +92,9 @@ enum { GNNTOP_OTHER = 0, GNNTOP_TRAINING = 1, GNNTOP_LOADER = 2 };
 int32_t gnntop_track(const char *name, int32_t role);
 
 /* For Python alone: when a phase of the calling thread takes twice its p99, and `least_ms` at least, its Python stack is taken
- * and recorded. `frame` is what Python says of the frame that calls, as "NAME (FILE:LINE)". Returns 1 where that is watched. */
-int32_t gnntop_stacks(const char *frame, int32_t least_ms);
+ * and recorded, unless `least_ms` is 0; and `a_second` stacks are, 200 at most, whatever it does. `frame` is what Python says of the
+ * frame that calls, as "NAME (FILE:LINE)". Returns 1 where that is watched. */
+int32_t gnntop_stacks(const char *frame, int32_t least_ms, int32_t a_second);
 
 /* Ends the calling thread's track before the thread ends. */
 void gnntop_track_end(void);

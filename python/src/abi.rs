@@ -147,12 +147,12 @@ pub unsafe extern "C" fn gnntop_track(name: *const c_char, role: i32) -> i32 {
 /// # Safety
 /// `expected` is NULL or a C string. The calling thread may call CPython.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn gnntop_stacks(expected: *const c_char, least_ms: i32) -> i32 {
+pub unsafe extern "C" fn gnntop_stacks(expected: *const c_char, least_ms: i32, a_second: i32) -> i32 {
     guarded(0, || {
         // SAFETY: as the caller promises.
         let expected = unsafe { text(expected) };
         let least = Duration::from_millis(u64::try_from(least_ms).unwrap_or(0));
-        match stacks::watch(&expected, least) {
+        match stacks::watch(&expected, least, u32::try_from(a_second).unwrap_or(0)) {
             Ok(()) => 1,
             Err(why) => {
                 session::fact("stacks", &format!("none: {why}"));

@@ -189,6 +189,7 @@ pub mod layout;
 mod meta;
 pub mod past;
 pub mod phase;
+pub mod sampled;
 mod session;
 mod stopped;
 mod stream;

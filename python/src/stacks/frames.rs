@@ -1,7 +1,7 @@
 //! The frames of a thread, innermost first, with file and line.
 
 use super::layout::Layout;
-use super::memory::{self, Address};
+use super::memory::{self, Address, Copied};
 
 /// Frames that are followed, at most.
 const MAX_DEPTH: usize = 4096;
@@ -33,7 +33,7 @@ pub(super) struct Stack {
 }
 
 /// A frame in memory: its code, and the instruction that runs.
-type Raw = (Address, Address);
+pub(super) type Raw = (Address, Address);
 
 /// The frames of the thread with this state.
 pub(super) fn stack(layout: &Layout, thread: Address) -> Option<Stack> {
@@ -44,7 +44,9 @@ pub(super) fn stack(layout: &Layout, thread: Address) -> Option<Stack> {
         (innermost(layout, thread) == Some(first)).then_some(chain)
     })?;
     let middle = (INNERMOST, chain.len().saturating_sub(OUTERMOST));
-    let told = |range: &[Raw]| range.iter().filter_map(|raw| decode(layout, *raw)).collect::<Vec<_>>();
+    let told = |range: &[Raw]| {
+        range.iter().filter_map(|raw| decode(layout, *raw, *codes(layout, &[*raw])?.first()?)).collect::<Vec<_>>()
+    };
     if middle.0 >= middle.1 {
         return Some(Stack { frames: told(&chain), left_out: None });
     }
@@ -62,15 +64,34 @@ fn innermost(layout: &Layout, thread: Address) -> Option<Address> {
     }
 }
 
+/// The frames of the thread with this state, innermost first; `None` where the outermost one is not reached. Of a thread that runs on
+/// meanwhile they may be those of two moments, microseconds apart.
+pub(super) fn passing(layout: &Layout, thread: Address) -> Option<Vec<Raw>> {
+    let (chain, rest) = follow(layout, innermost(layout, thread)?);
+    (rest == 0 && !chain.is_empty()).then_some(chain)
+}
+
+/// The frames from `first` outwards, as far as they can be read.
 fn chain(layout: &Layout, first: Address) -> Vec<Raw> {
-    let mut chain = Vec::new();
-    let mut frame = first;
+    follow(layout, first).0
+}
+
+/// The same, and where the next one would be: 0 after the outermost.
+fn follow(layout: &Layout, first: Address) -> (Vec<Raw>, Address) {
+    let len = layout.frame_len();
+    let (mut chain, mut frame, mut page) = (Vec::new(), first, Copied::EMPTY);
     for _ in 0..MAX_DEPTH {
-        let at = |offset: usize| frame.checked_add(offset).and_then(memory::word);
-        let owner = frame.checked_add(layout.owner).and_then(memory::byte);
-        let (Some(code), Some(instruction), Some(previous), Some(owner)) =
-            (at(layout.executable), at(layout.instruction), at(layout.previous), owner)
-        else {
+        // Frames that call one another mostly lie in the same page, each behind its caller.
+        if page.at(frame, len).is_none() {
+            page = Copied::page(frame, len).unwrap_or(Copied::EMPTY);
+        }
+        let Some(read) = page.at(frame, len) else { break };
+        let (Some(code), Some(instruction), Some(previous), Some(owner)) = (
+            read.word(layout.executable),
+            read.word(layout.instruction),
+            read.word(layout.previous),
+            read.byte(layout.owner),
+        ) else {
             break;
         };
         if owner < OF_C {
@@ -78,22 +99,42 @@ fn chain(layout: &Layout, first: Address) -> Vec<Raw> {
             chain.push((code & !0b11, instruction));
         }
         frame = previous;
+        if frame == 0 {
+            break;
+        }
     }
-    chain
+    (chain, frame)
 }
 
-fn decode(layout: &Layout, (code, instruction): Raw) -> Option<Frame> {
-    let object = |offset: usize| memory::word(code.checked_add(offset)?);
-    let first_line = memory::int(code.checked_add(layout.first_line)?)?;
-    let table = object(layout.linetable)?;
+/// What a code object refers to: it tells two apart that lie at the same address one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Code {
+    filename: Address,
+    name: Address,
+    table: Address,
+    first_line: i32,
+}
+
+/// What lies now where the codes of these frames are; `None` where one is not there.
+pub(super) fn codes(layout: &Layout, chain: &[Raw]) -> Option<Vec<Code>> {
+    let addresses: Vec<Address> = chain.iter().map(|(code, _)| *code).collect();
+    memory::structures(&addresses, layout.code_len(), |read| {
+        Some(Code {
+            filename: read.word(layout.filename)?,
+            name: read.word(layout.name)?,
+            table: read.word(layout.linetable)?,
+            first_line: read.int(layout.first_line)?,
+        })
+    })
+}
+
+/// The frame of this code, at this instruction.
+pub(super) fn decode(layout: &Layout, (address, instruction): Raw, code: Code) -> Option<Frame> {
+    let Code { filename, name, table, first_line } = code;
     let len = memory::word(table.checked_add(layout.bytes_len)?)?;
     let table = memory::bytes(table.checked_add(layout.bytes)?, len)?;
-    let offset = instruction.wrapping_sub(code.wrapping_add(layout.bytecode));
-    Some(Frame {
-        name: text(layout, object(layout.name)?)?,
-        file: text(layout, object(layout.filename)?)?,
-        line: line(&table, first_line, offset),
-    })
+    let offset = instruction.wrapping_sub(address.wrapping_add(layout.bytecode));
+    Some(Frame { name: text(layout, name)?, file: text(layout, filename)?, line: line(&table, first_line, offset) })
 }
 
 /// A text of ASCII; `?` for any other, which Python keeps in another place.

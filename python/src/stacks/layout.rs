@@ -77,6 +77,18 @@ const T3_14: Table =
     Table { thread_frame: 208, previous: 256, owner: 288, filename: 320, bytecode: 384, bytes_len: 600, text_len: 632 };
 
 impl Layout {
+    /// Bytes of a frame that have all that is read of it.
+    pub(super) fn frame_len(&self) -> usize {
+        let words = self.previous.max(self.executable).max(self.instruction) + 8;
+        words.max(self.owner + 1)
+    }
+
+    /// Bytes of a code object that have all that is read of it.
+    pub(super) fn code_len(&self) -> usize {
+        let words = self.filename.max(self.name).max(self.linetable) + 8;
+        words.max(self.first_line + 4)
+    }
+
     /// That of the Python in this process; `None` for one that is not known.
     pub(super) fn of_this_process() -> Option<Self> {
         if !cfg!(all(target_os = "linux", target_pointer_width = "64")) {

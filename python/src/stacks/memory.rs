@@ -30,13 +30,72 @@ pub(super) fn word(address: Address) -> Option<usize> {
     array(address).map(usize::from_ne_bytes)
 }
 
-/// A C `int`.
-pub(super) fn int(address: Address) -> Option<i32> {
-    array(address).map(i32::from_ne_bytes)
+/// A copy of memory, read at once so that what is in it belongs together.
+pub(super) struct Copied {
+    from: Address,
+    bytes: Vec<u8>,
 }
 
-pub(super) fn byte(address: Address) -> Option<u8> {
-    array::<1>(address).map(|[byte]| byte)
+impl Copied {
+    /// Nothing.
+    pub(super) const EMPTY: Self = Self { from: 0, bytes: Vec::new() };
+
+    /// So many bytes from an address on, with all before them in the same page: what is there once is there all over.
+    pub(super) fn page(address: Address, len: usize) -> Option<Self> {
+        let from = address & !(PAGE - 1);
+        Some(Self { from, bytes: bytes(from, address.checked_sub(from)?.checked_add(len)?)? })
+    }
+
+    /// The structure of this length that lies at the address.
+    pub(super) fn at(&self, address: Address, len: usize) -> Option<Structure<'_>> {
+        let at = address.checked_sub(self.from)?;
+        self.bytes.get(at..at.checked_add(len)?).map(Structure)
+    }
+}
+
+/// Bytes of a page of memory; the machine's own may be a multiple.
+const PAGE: usize = 4096;
+
+/// A structure in a copy of memory.
+pub(super) struct Structure<'a>(&'a [u8]);
+
+impl Structure<'_> {
+    fn array<const M: usize>(&self, at: usize) -> Option<[u8; M]> {
+        self.0.get(at..at.checked_add(M)?)?.try_into().ok()
+    }
+
+    /// A pointer, or another number of its size.
+    pub(super) fn word(&self, at: usize) -> Option<usize> {
+        self.array(at).map(usize::from_ne_bytes)
+    }
+
+    /// A C `int`.
+    pub(super) fn int(&self, at: usize) -> Option<i32> {
+        self.array(at).map(i32::from_ne_bytes)
+    }
+
+    pub(super) fn byte(&self, at: usize) -> Option<u8> {
+        self.array::<1>(at).map(|[byte]| byte)
+    }
+}
+
+/// Reads structures of the same length, all at once, and gives what `read` makes of each; `None` where one cannot be read.
+pub(super) fn structures<T>(
+    addresses: &[Address],
+    len: usize,
+    read: impl Fn(&Structure<'_>) -> Option<T>,
+) -> Option<Vec<T>> {
+    let mut bytes = vec![0_u8; addresses.len().checked_mul(len)?];
+    let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    let remote = |address: &Address| libc::iovec { iov_base: *address as *mut libc::c_void, iov_len: len };
+    let remote: Vec<libc::iovec> = addresses.iter().map(remote).collect();
+    let count = u32::try_from(remote.len()).ok()?;
+    // SAFETY: the kernel writes at most `bytes.len()` bytes into `bytes`, which is ours, reads `count` entries of `remote`, and gives
+    // an error for what is not mapped and for too many entries.
+    let read_len =
+        unsafe { libc::process_vm_readv(libc::getpid(), &raw const local, 1, remote.as_ptr(), count.into(), 0) };
+    (usize::try_from(read_len) == Ok(bytes.len())).then_some(())?;
+    bytes.chunks_exact(len.max(1)).map(|one| read(&Structure(one))).collect()
 }
 
 /// So many bytes; `None` also for more than anything here has.
@@ -59,8 +118,20 @@ mod tests {
         assert_eq!(word(&raw const value as usize), Some(value));
         assert_eq!(bytes(b"abc".as_ptr() as usize, 3).as_deref(), Some(&b"abc"[..]));
         for nowhere in [0, 1, 4096, usize::MAX - 7, 0xDEAD_BEEF_0000] {
-            assert_eq!((word(nowhere), byte(nowhere)), (None, None), "{nowhere:x}");
+            assert_eq!((word(nowhere), Copied::page(nowhere, 8).is_none()), (None, true), "{nowhere:x}");
         }
         assert_eq!(bytes(&raw const value as usize, usize::MAX), None);
+    }
+
+    #[test]
+    fn several_are_read_at_once_or_not_at_all() {
+        let values = [7_usize, 8, 9];
+        let at = |place: usize| &raw const values[place] as usize;
+        let words = |addresses: &[Address]| structures(addresses, 8, |one| one.word(0));
+        assert_eq!(words(&[at(2), at(0)]), Some(vec![9, 7]));
+        assert_eq!((words(&[]), words(&[at(0), 4096])), (Some(Vec::new()), None));
+        let page = Copied::page(at(1), 8).unwrap();
+        assert_eq!(page.at(at(1), 8).unwrap().word(0), Some(8));
+        assert!(page.at(at(2), 8).is_none(), "what lies behind was not copied");
     }
 }

@@ -10,9 +10,11 @@ use std::time::Duration;
 
 use gnntop_probe::{NameKind, TrackRole, after};
 
-use super::frames::{self, Frame, Stack};
+use super::frames::{self, Stack};
 use super::layout::{self, Layout};
 use super::memory::Address;
+use super::sample::Sampler;
+use super::told::{is_ours, told};
 use crate::early::Event;
 use crate::overdue::{self, Now};
 use crate::session::{self, Status};
@@ -25,14 +27,15 @@ const TIMES: u64 = 2;
 /// ...or after this many times the least, where its p99 is not known.
 const UNKNOWN_TIMES: u64 = 20;
 /// The track of the stacks; what reads recordings knows it by this name.
-const TRACK: &str = "stacks of train";
+pub(super) const TRACK: &str = "stacks of train";
 
 /// Which session is watched.
 static WATCHED: AtomicU32 = AtomicU32::new(0);
 
-/// Watches the calling thread from now on: a stack is taken when a phase of it is overdue, and has lasted `least` at least.
-/// `expected` is what Python says of the frame that calls, as `NAME (FILE:LINE)`. Gives why it cannot be done.
-pub(crate) fn watch(expected: &str, least: Duration) -> Result<(), &'static str> {
+/// Watches the calling thread from now on: a stack is taken when a phase of it is overdue, and has lasted `least` at least, unless
+/// that is 0; and `a_second` stacks are, whatever it does. `expected` is what Python says of the frame that calls, as
+/// `NAME (FILE:LINE)`. Gives why it cannot be done.
+pub(crate) fn watch(expected: &str, least: Duration, a_second: u32) -> Result<(), &'static str> {
     let (status, session) = session::state();
     if status != Status::Publishing || WATCHED.swap(session, Ordering::Relaxed) == session {
         return Ok(());
@@ -44,11 +47,22 @@ pub(crate) fn watch(expected: &str, least: Duration) -> Result<(), &'static str>
     if stack.frames.first().map(told).as_deref() != Some(expected) {
         return Err("what is read of this Python's stack is not what it says itself");
     }
-    let look = move || Watch { layout, thread: own, session, least_ns: least.as_nanos() as u64, taken: None }.run();
-    without_signals(|| thread::Builder::new().name("gnntop stacks".to_owned()).spawn(look))
-        .map_err(|_| "no thread can be started")?;
+    // Before the sampler asks for the phase.
     overdue::set_watched(true);
+    if a_second > 0 {
+        let sampler = Sampler::new(layout.clone(), own, session, a_second);
+        start("gnntop sampler", move || sampler.run())?;
+    }
+    if least > Duration::ZERO {
+        let watch = Watch { layout, thread: own, session, least_ns: least.as_nanos() as u64, taken: None };
+        start("gnntop stacks", move || watch.run())?;
+    }
     Ok(())
+}
+
+fn start(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), &'static str> {
+    let started = without_signals(|| thread::Builder::new().name(name.to_owned()).spawn(run));
+    started.map(|_| ()).map_err(|_| "no thread can be started")
 }
 
 /// The calling thread's state, as CPython's stable interface gives it.
@@ -141,35 +155,9 @@ fn record(stack: &Stack) {
     }
 }
 
-/// `collate (data.py:81)`; a library's file with its folders from the library on, and Python's own with `python/`.
-fn told(frame: &Frame) -> String {
-    let Frame { name, file, line } = frame;
-    if let Some((_, library)) = ["site-packages/", "dist-packages/"].iter().find_map(|of| file.split_once(of)) {
-        return format!("{name} ({library}:{line})");
-    }
-    if let Some((_, library)) = file.split_once("/lib/python3").and_then(|(_, rest)| rest.split_once('/')) {
-        return format!("{name} (python/{library}:{line})");
-    }
-    format!("{name} ({}:{line})", file.rsplit('/').next().unwrap_or(file))
-}
-
-/// Whether a frame is of our own hooks, which stand between the program and what it calls.
-fn is_ours(frame: &Frame) -> bool {
-    frame.file.contains("/gnntop/hooks/") || frame.file.ends_with("/gnntop/_native.py")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_file_is_told_by_its_name_and_a_librarys_by_its_folders() {
-        let at = |file: &str| told(&Frame { name: "f".to_owned(), file: file.to_owned(), line: 3 });
-        assert_eq!(at("/home/me/data.py"), "f (data.py:3)");
-        assert_eq!(at("/env/lib/python3.11/site-packages/torch/nn/linear.py"), "f (torch/nn/linear.py:3)");
-        assert_eq!(at("/usr/lib/python3.11/threading.py"), "f (python/threading.py:3)");
-        assert_eq!(at("<string>"), "f (<string>:3)");
-    }
 
     #[test]
     fn without_a_python_there_is_no_layout() {

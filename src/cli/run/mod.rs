@@ -61,6 +61,7 @@ Examples:
   gnntop run --record a.gnntop pna          and record it
   gnntop run --run night -- python train.py    again after it was killed: one history with the outage
   gnntop run -- python train.py --lr 0.1    any PyTorch training, unchanged; shows the hardware of other programs
+  gnntop run --stacks 20 -- python train.py    and where in its code the time goes, from 20 stacks a second
 
 `q` leaves the view; the program and its recording go on. `gnntop attach` shows it again, `gnntop stop` stops it. `Q`, or `q`
 with --wait, leaves the view and waits for the exit code, as always happens without a terminal or with --plain.
@@ -69,6 +70,9 @@ Exit codes: the program's own; 128 + N if signal N ended it; 130 interrupted; 0 
 
 /// After the program's end the end of its session is waited for this long.
 const GRACE: Duration = Duration::from_secs(2);
+/// Says in a program's environment how many stacks its Pythons take a second.
+const STACKS: &str = "GNNTOP_STACKS";
+const MOST_STACKS: i64 = gnntop_wire::sampled::MOST_A_SECOND as i64;
 /// Bytes of an id that a person gives a run.
 const LONGEST_RUN_ID: usize = 200;
 /// Time between two looks whether the program has ended.
@@ -93,6 +97,9 @@ pub(super) struct RunArguments {
     /// When the terminal closes (window, tmux, ssh): let the program go on, or send it SIGHUP
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnHangup::Keep)]
     on_hangup: OnHangup,
+    /// Python stacks to take a second, all the time: where in the program the time goes. 0: none
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=MOST_STACKS))]
+    stacks: u32,
     #[command(flatten)]
     sensors: SensorArguments,
     #[command(flatten)]
@@ -141,10 +148,23 @@ impl RunArguments {
     }
 }
 
+impl RunArguments {
+    /// What tells the program's Pythons how many stacks to take.
+    fn stacks_variable(&self) -> anyhow::Result<Option<(&'static str, OsString)>> {
+        if self.stacks > 0 && self.command.is_empty() {
+            return Err(UsageError::told(
+                "--stacks takes Python stacks, and the built-in trainings have none: give a Python program behind `--`",
+            ));
+        }
+        Ok((self.stacks > 0).then(|| (STACKS, self.stacks.to_string().into())))
+    }
+}
+
 /// Does `gnntop run`.
 pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
     arguments.take_own_from_words()?;
     let settings = Settings::of(&arguments.screen)?;
+    let stacks = arguments.stacks_variable()?;
     arguments.sensors.apply();
     if let Some((name, options)) = arguments.words.split_first()
         && let Some(code) = train::refuses(&name.to_string_lossy(), options)?
@@ -157,7 +177,8 @@ pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
     let relay = Relay::catch(arguments.on_hangup)?;
     let started = SystemTime::now();
     let sensors = arguments.sensors.variables().map(|(name, dir)| (name, dir.clone().into_os_string()));
-    let kept = Kept::start(&words, sensors.chain(run_variables(arguments.run_id.as_deref(), started)))?;
+    let variables = run_variables(arguments.run_id.as_deref(), started).into_iter().chain(stacks);
+    let kept = Kept::start(&words, sensors.chain(variables))?;
     let interrupted = relay.pass_on(kept.voice().try_clone().context("cannot talk to the keeper")?)?;
     let python = Watched::follow(kept.pid(), kept.answers().map(Path::to_owned));
     let run = Run { kept, name, started, on_hangup: arguments.on_hangup, interrupted, python };

@@ -1,0 +1,114 @@
+//! Paths of frames as a stream tells them: each named once, then counted. See [`gnntop_probe::sampled`].
+
+use std::collections::HashMap;
+
+use gnntop_probe::sampled::{self, OTHER, ROOT};
+use gnntop_probe::{NameKind, NameRef, intern};
+
+/// Paths that are named, and bytes of their names: a part of what the probe has room for.
+const MAX_PATHS: usize = 1500;
+const MAX_BYTES: usize = 128 * 1024;
+/// Bytes of a frame that are told.
+const MAX_FRAME: usize = 160;
+
+/// A path: a frame with all that it was called from.
+struct Path {
+    id: u64,
+    name: NameRef,
+    /// Stacks that ended here.
+    count: u64,
+}
+
+/// All paths that were seen.
+pub(super) struct Paths {
+    all: Vec<Path>,
+    /// By the caller's path and the frame.
+    by_frame: HashMap<(u64, Box<str>), usize>,
+    bytes: usize,
+    /// Whose count is repeated next.
+    next: usize,
+}
+
+impl Paths {
+    /// None but the one of what finds no room.
+    pub(super) fn new() -> Self {
+        let mut paths = Self { all: Vec::new(), by_frame: HashMap::new(), bytes: 0, next: 0 };
+        paths.go_on(ROOT, OTHER);
+        paths
+    }
+
+    /// Counts a stack, given from the outermost frame on: the name of its path, and how many of it there were.
+    pub(super) fn count<'f>(&mut self, frames: impl Iterator<Item = &'f str>) -> (NameRef, u64) {
+        // The first path is that of what finds no room.
+        let (mut at, mut id) = (0, ROOT);
+        for frame in frames {
+            at = self.go_on(id, frame).unwrap_or(0);
+            if at == 0 {
+                break;
+            }
+            id = self.all[at].id;
+        }
+        let path = &mut self.all[at];
+        path.count += 1;
+        (path.name, path.count)
+    }
+
+    /// The next path of those that were counted, in turn, and how often.
+    pub(super) fn repeat(&mut self) -> Option<(NameRef, u64)> {
+        for _ in 0..self.all.len() {
+            self.next = (self.next + 1) % self.all.len();
+            let Path { name, count, .. } = self.all[self.next];
+            if count > 0 {
+                return Some((name, count));
+            }
+        }
+        None
+    }
+
+    /// Where the path is that goes on from `caller`; `None` where there is no room for it.
+    fn go_on(&mut self, caller: u64, frame: &str) -> Option<usize> {
+        let key = (caller, Box::from(frame));
+        if let Some(at) = self.by_frame.get(&key) {
+            return Some(*at);
+        }
+        let text = sampled::path_text(caller, &frame[..frame.floor_char_boundary(MAX_FRAME)]);
+        if self.all.len() == MAX_PATHS || self.bytes + text.len() > MAX_BYTES {
+            return None;
+        }
+        self.bytes += text.len();
+        let at = self.all.len();
+        self.all.push(Path { id: sampled::path_id(&text), name: intern(NameKind::Text, &text), count: 0 });
+        self.by_frame.insert(key, at);
+        Some(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_is_counted_under_its_callers_and_repeated_in_turn() {
+        let mut paths = Paths::new();
+        let (a, _) = paths.count(["forward", "main", "f"].into_iter());
+        let (b, _) = paths.count(["backward", "main", "f"].into_iter());
+        assert_ne!(a, b, "the phase tells them apart");
+        assert_eq!(paths.count(["forward", "main", "f"].into_iter()), (a, 2));
+        let repeated: Vec<_> = (0..3).filter_map(|_| paths.repeat()).collect();
+        assert_eq!(repeated, [(a, 2), (b, 1), (a, 2)], "paths that no stack ended at have nothing to tell");
+    }
+
+    #[test]
+    fn paths_without_end_are_counted_as_other() {
+        let mut paths = Paths::new();
+        let other = paths.all[0].name;
+        for n in 0..3 * MAX_PATHS {
+            paths.count(["forward", &format!("f{n}")].into_iter());
+        }
+        assert!(paths.all.len() <= MAX_PATHS && paths.bytes <= MAX_BYTES);
+        let counted: u64 = paths.all.iter().map(|path| path.count).sum();
+        assert_eq!(counted, 3 * MAX_PATHS as u64);
+        assert_eq!(paths.count(["new"].into_iter()).0, other);
+        assert_eq!(paths.count(["forward", "f0"].into_iter()).1, 2, "what is known is still told apart");
+    }
+}

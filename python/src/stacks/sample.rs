@@ -1,0 +1,202 @@
+//! The thread that takes so many stacks a second of the training thread, whatever it does, and counts them by phase and path.
+//!
+//! Each sample is taken at a random time within its interval, so that a step whose length is a multiple of the interval is not met
+//! at the same place again and again.
+
+use std::collections::HashMap;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use gnntop_probe::sampled::{Figure, MOST_A_SECOND, TRACK_END};
+use gnntop_probe::{NameKind, NameRef, TrackRole, after, intern};
+
+use super::frames::{self, Code, Raw};
+use super::layout::Layout;
+use super::memory::Address;
+use super::paths::Paths;
+use super::told::{is_ours, told};
+use super::watch::TRACK;
+use crate::overdue::{self, Now};
+use crate::session::{self, Status};
+use crate::{names, thread as own_thread};
+
+/// What is in no phase.
+const GAP: &str = "gap";
+/// Frames of a stack that are told: of a deeper one the outermost and the innermost.
+const OUTERMOST: usize = 16;
+const INNERMOST: usize = 48;
+const LEFT_OUT: &str = "(frames left out)";
+/// In the place of the frames of a phase that was over before they were read.
+const LEFT: &str = "(over before it was read)";
+/// Frames whose text is kept; then it is begun anew.
+const MAX_TEXTS: usize = 4096;
+/// Time between two tellings of the figures.
+const FIGURES_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How often a stack is read that changes meanwhile.
+const TRIES: usize = 4;
+
+/// A frame whose text is known.
+type Told = (Raw, Code);
+
+/// Takes stacks of a thread.
+pub(super) struct Sampler {
+    layout: Layout,
+    thread: Address,
+    session: u32,
+    a_second: u32,
+    paths: Paths,
+    /// What frames are told as; `None` for ours.
+    texts: HashMap<Told, Option<Box<str>>>,
+    /// The code of the outermost frame, which hardly ever changes: a stack with another one is most likely cut off.
+    outermost: Option<Address>,
+    taken: u64,
+    unread: u64,
+    random: Random,
+}
+
+impl Sampler {
+    /// Of the thread with this state, while this session is open.
+    pub(super) fn new(layout: Layout, thread: Address, session: u32, a_second: u32) -> Self {
+        let a_second = a_second.clamp(1, MOST_A_SECOND);
+        let random = Random(after::ticks() | 1);
+        let (paths, texts) = (Paths::new(), HashMap::new());
+        Self { layout, thread, session, a_second, paths, texts, outermost: None, taken: 0, unread: 0, random }
+    }
+
+    /// Takes them until the session is closed.
+    pub(super) fn run(mut self) {
+        own_thread::with(false, |thread| thread.track(&format!("{TRACK}{TRACK_END}"), TrackRole::Other));
+        let figures = Figure::ALL.map(|(text, figure)| (intern(NameKind::Text, text), figure));
+        let interval = Duration::from_secs(1) / self.a_second;
+        let (mut begin, mut told) = (Instant::now(), Instant::now());
+        self.tell(&figures);
+        loop {
+            thread::sleep((begin + self.random.part_of(interval)).saturating_duration_since(Instant::now()));
+            if session::state() != (Status::Publishing, self.session) {
+                break;
+            }
+            self.sample();
+            // Where the thread came too late, it takes one stack and not all that it has missed.
+            begin = (begin + interval).max(Instant::now().checked_sub(interval).unwrap_or(begin));
+            if told.elapsed() >= FIGURES_INTERVAL {
+                told = Instant::now();
+                self.tell(&figures);
+            }
+        }
+        own_thread::with((), |thread| thread.track_end());
+    }
+
+    /// Takes a stack, and repeats the count of another path.
+    fn sample(&mut self) {
+        if self.texts.len() >= MAX_TEXTS {
+            self.texts.clear();
+        }
+        let Some((phase, frames)) = self.read() else {
+            self.unread += 1;
+            return;
+        };
+        let outermost_first = frames.iter().rev();
+        let frames: Vec<&str> = outermost_first.filter_map(|frame| self.texts.get(frame)?.as_deref()).collect();
+        let innermost = frames.len().saturating_sub(INNERMOST);
+        let shown = frames.iter().enumerate().filter_map(|(at, frame)| match at {
+            OUTERMOST if at < innermost => Some(LEFT_OUT),
+            _ if at < OUTERMOST || at >= innermost => Some(*frame),
+            _ => None,
+        });
+        let left = frames.is_empty().then_some(LEFT);
+        let (name, count) = self.paths.count(std::iter::once(called(phase)).chain(left).chain(shown));
+        after::mark(name, after::ticks(), Some(count as f64));
+        self.taken += 1;
+        if let Some((name, count)) = self.paths.repeat() {
+            after::mark(name, after::ticks(), Some(-(count as f64)));
+        }
+    }
+
+    /// What the thread is in and its frames, innermost first, all of which are in `texts` then; `None` where they cannot be read.
+    /// There are none where it has left the phase meanwhile: they would be those of another one.
+    fn read(&mut self) -> Option<(Now, Vec<Told>)> {
+        // It changes for some nanoseconds only.
+        let phase = (0..TRIES).find_map(|_| overdue::now())?;
+        let mut found = None;
+        for _ in 0..TRIES {
+            let chain = frames::passing(&self.layout, self.thread);
+            if overdue::now() != Some(phase) {
+                return Some((phase, found.unwrap_or_default()));
+            }
+            let Some(frames) = chain.and_then(|chain| self.tell_apart(chain)) else { continue };
+            let is_whole = frames.last().map(|(raw, _)| raw.0) == self.outermost;
+            found = Some(frames);
+            if is_whole {
+                break;
+            }
+        }
+        let frames = found?;
+        self.outermost = frames.last().map(|(raw, _)| raw.0);
+        Some((phase, frames))
+    }
+
+    /// The frames with their code; `None` where one cannot be told.
+    fn tell_apart(&mut self, chain: Vec<Raw>) -> Option<Vec<Told>> {
+        let codes = frames::codes(&self.layout, &chain)?;
+        let frames: Vec<Told> = chain.into_iter().zip(codes).collect();
+        for frame in &frames {
+            if !self.texts.contains_key(frame) {
+                let decoded = frames::decode(&self.layout, frame.0, frame.1)?;
+                self.texts.insert(*frame, (!is_ours(&decoded)).then(|| told(&decoded).into()));
+            }
+        }
+        Some(frames)
+    }
+
+    /// Tells the figures of the sampling itself.
+    fn tell(&self, figures: &[(NameRef, Figure)]) {
+        for (name, figure) in figures {
+            let value = match figure {
+                Figure::Taken => self.taken as f64,
+                Figure::Unread => self.unread as f64,
+                Figure::CostUs => own_time_us(),
+                Figure::ASecond => f64::from(self.a_second),
+            };
+            after::mark(*name, after::ticks(), Some(value));
+        }
+    }
+}
+
+/// Random numbers by xorshift; never 0.
+struct Random(u64);
+
+impl Random {
+    /// A random part of the interval.
+    fn part_of(&mut self, interval: Duration) -> Duration {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        interval.mul_f64((self.0 >> 11) as f64 / (1_u64 << 53) as f64)
+    }
+}
+
+/// What the training thread's phase is called.
+fn called(phase: Now) -> &'static str {
+    names::get(phase.name).map_or(GAP, |named| &named.text)
+}
+
+/// Processor time of the calling thread, in microseconds.
+fn own_time_us() -> f64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call writes into `time`, which is ours.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_lie_anywhere_in_their_interval() {
+        let (mut random, interval) = (Random(12345), Duration::from_millis(50));
+        let parts: Vec<u128> = (0..2000).map(|_| random.part_of(interval).as_millis()).collect();
+        assert!((0..50).all(|ms| parts.contains(&ms)) && parts.iter().all(|ms| *ms < 50));
+    }
+}

@@ -1,0 +1,34 @@
+//! Frames as people read them.
+
+use super::frames::Frame;
+
+/// `collate (data.py:81)`; a library's file with its folders from the library on, and Python's own with `python/`.
+pub(super) fn told(frame: &Frame) -> String {
+    let Frame { name, file, line } = frame;
+    if let Some((_, library)) = ["site-packages/", "dist-packages/"].iter().find_map(|of| file.split_once(of)) {
+        return format!("{name} ({library}:{line})");
+    }
+    if let Some((_, library)) = file.split_once("/lib/python3").and_then(|(_, rest)| rest.split_once('/')) {
+        return format!("{name} (python/{library}:{line})");
+    }
+    format!("{name} ({}:{line})", file.rsplit('/').next().unwrap_or(file))
+}
+
+/// Whether a frame is of our own hooks, which stand between the program and what it calls.
+pub(super) fn is_ours(frame: &Frame) -> bool {
+    frame.file.contains("/gnntop/hooks/") || frame.file.ends_with("/gnntop/_native.py")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_told_by_its_name_and_a_librarys_by_its_folders() {
+        let at = |file: &str| told(&Frame { name: "f".to_owned(), file: file.to_owned(), line: 3 });
+        assert_eq!(at("/home/me/data.py"), "f (data.py:3)");
+        assert_eq!(at("/env/lib/python3.11/site-packages/torch/nn/linear.py"), "f (torch/nn/linear.py:3)");
+        assert_eq!(at("/usr/lib/python3.11/threading.py"), "f (python/threading.py:3)");
+        assert_eq!(at("<string>"), "f (<string>:3)");
+    }
+}
