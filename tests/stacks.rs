@@ -102,3 +102,62 @@ fn nothing_is_taken_while_nothing_is_overdue_or_where_it_is_turned_off() {
     let (report, _) = stacks("", "time.sleep(0.3)", &[("GNNTOP_STALL_MS", "0")]).unwrap();
     assert_eq!(report["stacks"], Value::Null, "{report}");
 }
+
+/// A loop of two phases, three quarters of whose time are in `multiply`.
+const LOOP: &str = "\
+import gnntop, time
+def read(seconds):
+    time.sleep(seconds)
+def multiply(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+for i in range(80):
+    with gnntop.phase('data wait'):
+        read(0.005)
+    with gnntop.phase('forward'):
+        multiply(0.015)
+    gnntop.step()
+";
+
+/// Records that loop with stacks; `None` without a Python that they are read of.
+fn sampled() -> Option<Sessions> {
+    if !has_python((3, 11), (3, 15)) {
+        return None;
+    }
+    let sessions = Sessions::new();
+    sessions.file("train.py", LOOP.as_bytes());
+    let ran = sessions.run(["run", "--stacks", "200", "--record", "a.gnntop", "--", "python3", "train.py"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    Some(sessions)
+}
+
+#[test]
+fn stacks_over_the_whole_run_say_where_the_time_goes_by_phase() {
+    let Some(sessions) = sampled() else { return };
+    let report: Value = serde_json::from_str(&sessions.run(["report", "a.gnntop", "--json"]).out).unwrap();
+    let sampled = &report["sampled_stacks"];
+    assert_eq!(
+        (&sampled["phases"][0][0], &sampled["phases"][1][0]),
+        (&"forward".into(), &"data wait".into()),
+        "{sampled}"
+    );
+    let place = sampled["places"][0][0].as_str().unwrap();
+    assert!(place.starts_with("multiply (train.py:") && place.ends_with(", under <module> (train.py:12)"), "{sampled}");
+    assert!(sampled["places"].to_string().contains("read (train.py:3), under <module> (train.py:10)"), "{sampled}");
+    assert_eq!((&sampled["a_second"], &sampled["known"]), (&200.into(), &sampled["taken"]));
+    assert!(sampled["cost_share"].as_f64().is_some_and(|share| share > 0.0), "{sampled}");
+    assert_eq!(report["losses"]["events_not_kept"], 0, "{report}");
+    assert_eq!(report["marks"], Value::Array(Vec::new()), "a sample is no mark of the program");
+    let text = sessions.run(["report", "a.gnntop"]).out;
+    assert!(text.contains("taken, 200 a second, for ") && text.contains("    <module> (train.py:12)"), "{text}");
+}
+
+#[test]
+fn no_stack_is_taken_unasked_and_of_no_built_in_training() {
+    let Some((report, _)) = stacks("", "time.sleep(0.1)", &[]) else { return };
+    assert_eq!(report["sampled_stacks"], Value::Null);
+    let sessions = Sessions::new();
+    sessions.run(["run", "--stacks", "20", "pna"]).refused("the built-in trainings have none");
+    sessions.run(["run", "--stacks", "201", "--", "true"]).refused("201 is not in 0..=200");
+}

@@ -17,6 +17,7 @@ use super::sections::noted::{self, NotedStep};
 use super::sections::percentile_curve::PercentileCurve;
 use super::sections::ranks::RunReport;
 use super::sections::restarts::Restarts;
+use super::sections::sampled::Sampled;
 use super::sections::session::Session;
 use super::sections::stacks::Stacks;
 use super::sections::steps::Steps;
@@ -72,6 +73,8 @@ pub struct Report {
     pub marks: Vec<MarkLine>,
     /// Where the program was while a phase took too long, over the whole session; `null` where no stack was taken.
     pub stacks: Option<Stacks>,
+    /// Where in the program its time goes, from stacks taken so many a second; `null` without `--stacks`.
+    pub sampled_stacks: Option<Sampled>,
     /// Work per second of the steps' wall time.
     pub throughput: Throughput,
     /// The program's own counters over the whole session, whichever steps are left out.
@@ -118,6 +121,7 @@ impl Report {
             spans: durations::span_lines(store, options),
             marks: MarkLine::all(store),
             stacks: Stacks::of(store),
+            sampled_stacks: Sampled::of(store),
             throughput: statistics.throughput(),
             counters: Counter::all(store),
             not_measured: not_measured(store, statistics, &memory),

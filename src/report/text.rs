@@ -8,7 +8,7 @@ use super::document::plain;
 use super::sections::counters::Counter;
 use super::sections::hardware::Gpu;
 use super::sections::memory::PhaseMemory;
-use super::sections::{device, device_memory, durations, energy, losses, marks, ranks, restarts, stacks};
+use super::sections::{device, device_memory, durations, energy, losses, marks, ranks, restarts, sampled, stacks};
 use gnntop_analysis::figures::{bytes, count, duration, quantity, utc};
 use gnntop_analysis::findings::{Findings, Severity};
 
@@ -39,6 +39,7 @@ fn write(report: &Report) -> String {
     spans(&mut out, report);
     marks::write(&mut out, &report.marks);
     stacks::write(&mut out, report.stacks.as_ref());
+    sampled::write(&mut out, report.sampled_stacks.as_ref());
     throughput(&mut out, report);
     counters(&mut out, &report.counters);
     memory(&mut out, &report.memory.phases);

@@ -1,6 +1,6 @@
 //! Everything known about one session: where each part of it lies, and how it is asked for.
 
-use gnntop_wire::{Item, NameId, Open, TrackId};
+use gnntop_wire::{Item, NameId, Open, TrackId, sampled};
 
 use super::attempts::Attempts;
 use super::ids::names::Names;
@@ -9,6 +9,7 @@ use super::instants::Marks;
 use super::limits::Limits;
 use super::losses::Losses;
 use super::memory::allocations::Memory;
+use super::sampled::Sampled;
 use super::session::Session;
 use super::signals::meters::Meters;
 use super::signals::signal::{CounterSeries, Counters, Signals};
@@ -57,6 +58,7 @@ pub struct Store {
     pub(super) marks: Marks,
     pub(super) rivals: Marks,
     pub(super) stacks: Stacks,
+    pub(super) sampled: Sampled,
     pub(super) memory: Memory,
     pub(super) losses: Losses,
     pub(super) attempts: Attempts,
@@ -99,6 +101,7 @@ impl Store {
             marks: Marks::new(limits.marks),
             rivals: Marks::new(limits.marks / RIVALS_SHARE),
             stacks: Stacks::new(limits.marks / STACKS_SHARE),
+            sampled: Sampled::default(),
             memory: Memory::new(limits.allocations, limits.series_points),
             losses: Losses::default(),
             attempts: Attempts::default(),
@@ -149,6 +152,12 @@ impl Store {
             None if id == NameId::NONE => "(no name)",
             None => "(unknown name)",
         }
+    }
+
+    /// The frame that a name stands for, in a stack of either kind; the whole text of any other name.
+    pub fn frame(&self, id: NameId) -> &str {
+        let text = self.name(id);
+        sampled::path(text).map_or(text, |(_, frame)| frame)
     }
 
     /// All tracks, in the order in which they appeared.
@@ -241,6 +250,11 @@ impl Store {
     /// Stacks that were taken while a phase took too long, the newest ones.
     pub fn stacks(&self) -> &Stacks {
         &self.stacks
+    }
+
+    /// Stacks that were taken all the time, over the whole session.
+    pub fn sampled(&self) -> &Sampled {
+        &self.sampled
     }
 
     /// What the program's allocator told.

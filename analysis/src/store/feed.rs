@@ -5,8 +5,8 @@
 
 use gnntop_history::{Tiled, Tiling};
 use gnntop_wire::{
-    BlockInfo, Definition, DeviceSpan, Event, EventSink, Events, Item, Mark, NameId, Open, Span, Step, TrackId,
-    TrackRole,
+    BlockInfo, Definition, DeviceSpan, Event, EventSink, Events, Item, Mark, NameId, NameKind, Open, Span, Step,
+    TrackId, TrackRole, sampled,
 };
 
 use super::contents::Store;
@@ -35,6 +35,8 @@ struct BlockState {
     is_ahead: bool,
     /// Its marks are the frames of stacks.
     is_of_stacks: bool,
+    /// Its marks are stacks that were taken all the time.
+    is_sampled: bool,
     /// Its marks say which other process takes the processor.
     is_of_sensors: bool,
     open: Option<Open>,
@@ -114,6 +116,9 @@ impl Store {
     fn define(&mut self, definition: Definition) {
         match definition {
             Definition::Name { id, kind, text } => {
+                if kind == NameKind::Text {
+                    self.sampled.define(id, &text);
+                }
                 self.losses.names_not_kept += u64::from(!self.names.define(id, kind, text));
             }
             Definition::Track { id, role, thread_id, text } => {
@@ -172,6 +177,7 @@ impl Store {
             lane_capacity,
             is_ahead: track.role == TrackRole::Loader,
             is_of_stacks: track.role == TrackRole::Other && track.text.starts_with(stacks::TRACK),
+            is_sampled: track.role == TrackRole::Other && track.text.ends_with(sampled::TRACK_END),
             is_of_sensors: track.role == TrackRole::Sensors,
             open: track.open.take(),
             last_ns: track.last_ns.unwrap_or(0),
@@ -319,6 +325,9 @@ impl Store {
             Event::Allocation(allocation) => {
                 self.memory.add_allocation(track, allocation);
                 true
+            }
+            Event::Mark(Mark { name, value, .. }) if state.is_sampled => {
+                self.sampled.count(name, value.unwrap_or(f64::NAN))
             }
             Event::Mark(Mark { name, t_ns, value }) if state.is_of_stacks => {
                 self.stacks.push(name, t_ns, value.unwrap_or(f64::NAN))

@@ -78,6 +78,7 @@ impl Store {
         self.signals.interrupt(t_ns, reason);
         self.counters.interrupt(t_ns, reason);
         self.meters.interrupt();
+        self.sampled.begin_attempt();
         self.memory.interrupt();
     }
 

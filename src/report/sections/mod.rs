@@ -16,6 +16,7 @@ pub(in crate::report) mod noted;
 pub(in crate::report) mod percentile_curve;
 pub(in crate::report) mod ranks;
 pub(in crate::report) mod restarts;
+pub(in crate::report) mod sampled;
 pub(in crate::report) mod session;
 pub(in crate::report) mod stacks;
 pub(in crate::report) mod steps;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use gnntop_wire::NameId;
 
 use crate::store::contents::Store;
+use crate::store::sampled::Sampled;
 use crate::store::stacks::Stack;
 
 /// Stacks that are alike up to a frame.
@@ -20,15 +21,30 @@ impl StackTree {
     /// These stacks, merged from the outermost frame on.
     pub fn of<'s>(stacks: impl IntoIterator<Item = &'s Stack>) -> Self {
         let mut tree = Self::default();
-        for stack in stacks {
-            let mut node = &mut tree;
-            node.count += 1;
-            for frame in stack.frames.iter().rev() {
-                node = node.calls.entry(*frame).or_default();
-                node.count += 1;
-            }
-        }
+        stacks.into_iter().for_each(|stack| tree.add(&stack.frames, 1));
         tree
+    }
+
+    /// All stacks that were taken so many a second: the phases, and below each what ran in it.
+    pub fn of_sampled(sampled: &Sampled) -> Self {
+        let mut tree = Self::default();
+        sampled.stacks().for_each(|(frames, count)| tree.add(&frames, count));
+        tree
+    }
+
+    /// Adds so many stacks with these frames, innermost first.
+    fn add(&mut self, frames: &[NameId], count: u64) {
+        self.count += count;
+        let mut node = self;
+        for frame in frames.iter().rev() {
+            node = node.calls.entry(*frame).or_default();
+            node.count += count;
+        }
+    }
+
+    /// Stacks that end here.
+    pub fn own(&self) -> u64 {
+        self.count.saturating_sub(self.calls.values().map(|calls| calls.count).sum())
     }
 
     /// The tree in lines from the outermost frame on, each with its depth and its share (0 to 1) of all stacks. A frame that
@@ -39,13 +55,32 @@ impl StackTree {
         lines
     }
 
-    fn write(&self, all: f64, least_share: f64, depth: usize, lines: &mut Vec<(usize, f64, NameId)>) {
-        let mut calls: Vec<(&NameId, &Self)> = self.calls.iter().collect();
-        calls.sort_by_key(|(_, tree)| std::cmp::Reverse(tree.count));
-        for (frame, tree) in calls {
+    /// The same of stacks whose outermost frame is a phase: each phase as a line, and what ran in it further to the right.
+    pub fn lines_by_phase(&self, least_share: f64) -> Vec<(usize, f64, NameId)> {
+        let all = self.count.max(1) as f64;
+        let mut lines = Vec::new();
+        for (phase, tree) in self.most_frequent() {
             let share = tree.count as f64 / all;
             if share >= least_share {
-                lines.push((depth, share, *frame));
+                lines.push((0, share, phase));
+                tree.write(all, least_share, 1, &mut lines);
+            }
+        }
+        lines
+    }
+
+    /// What is called, the most frequent first.
+    pub fn most_frequent(&self) -> Vec<(NameId, &Self)> {
+        let mut calls: Vec<(NameId, &Self)> = self.calls.iter().map(|(frame, tree)| (*frame, tree)).collect();
+        calls.sort_by_key(|(_, tree)| std::cmp::Reverse(tree.count));
+        calls
+    }
+
+    fn write(&self, all: f64, least_share: f64, depth: usize, lines: &mut Vec<(usize, f64, NameId)>) {
+        for (frame, tree) in self.most_frequent() {
+            let share = tree.count as f64 / all;
+            if share >= least_share {
+                lines.push((depth, share, frame));
                 // A chain without branches is told without steps to the right.
                 let is_chain = tree.calls.len() == 1 && tree.calls.values().all(|next| next.count == tree.count);
                 tree.write(all, least_share, depth + usize::from(!is_chain), lines);
@@ -58,16 +93,20 @@ impl Store {
     /// Where in the program a stack is: the innermost frame that is no library's, and under which other one. A library's
     /// files have folders in their names.
     pub fn place_of_stack(&self, stack: &Stack) -> Option<String> {
+        self.place_of_frames(&stack.frames)
+    }
+
+    /// The same for frames, innermost first.
+    pub fn place_of_frames(&self, frames: &[NameId]) -> Option<String> {
         let is_own = |frame: &&str| {
             let file = frame.rsplit_once(" (").map_or("", |(_, file)| file);
             !file.is_empty() && !file.contains('/') && !file.starts_with('<')
         };
-        let mut frames = stack.frames.iter().map(|frame| self.name(*frame));
-        let mut own = frames.by_ref().filter(is_own);
+        let mut own = frames.iter().map(|frame| self.frame(*frame)).filter(is_own);
         match (own.next(), own.next()) {
             (Some(place), Some(under)) => Some(format!("{place}, under {under}")),
             (Some(place), None) => Some(place.to_owned()),
-            (None, _) => stack.frames.first().map(|frame| self.name(*frame).to_owned()),
+            (None, _) => frames.first().map(|frame| self.frame(*frame).to_owned()),
         }
     }
 

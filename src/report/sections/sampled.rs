@@ -1,0 +1,106 @@
+//! Where in the program its time goes, by phase: stacks that were taken so many a second over the whole run.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use gnntop_analysis::figures::{count, percent};
+use gnntop_analysis::store::{StackTree, Store};
+
+/// Places and stacks that are told one by one, at most: the most frequent.
+const MOST: usize = 500;
+/// Frames with a smaller share are left out of the tree for people...
+const LEAST_SHARE: f64 = 0.02;
+/// ...and so are lines beyond these.
+const LINES_MOST: usize = 60;
+
+/// Stacks taken so many a second. A count is an estimate of time: a share of the run's wall time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Sampled {
+    /// How many were taken.
+    pub taken: u64,
+    /// How many of them are known here by their place. Fewer where only a part of the session could be read.
+    pub known: u64,
+    /// How many could not be read.
+    pub unread: u64,
+    /// How many are taken a second.
+    pub a_second: u64,
+    /// Processor time that taking them took, as a share of one core.
+    pub cost_share: Option<f64>,
+    /// Phases, with how many stacks were taken in each; the most frequent first.
+    pub phases: Vec<(String, u64)>,
+    /// Places in the program, the innermost frame of its own files and the one under which it was called, with how many stacks were
+    /// there; the most frequent first.
+    pub places: Vec<(String, u64)>,
+    /// Different stacks, each with its phase, frames from the innermost on, and how many are like it; the most frequent first.
+    pub stacks: Vec<(String, Vec<String>, u64)>,
+    /// The tree for people.
+    #[serde(skip)]
+    pub tree: Vec<String>,
+}
+
+impl Sampled {
+    /// What the store holds; `None` without any.
+    pub(in crate::report) fn of(store: &Store) -> Option<Self> {
+        let sampled = store.sampled();
+        if sampled.is_empty() {
+            return None;
+        }
+        let (mut phases, mut places) = (BTreeMap::new(), BTreeMap::new());
+        let mut stacks = Vec::new();
+        for (names, times) in sampled.stacks() {
+            let Some((phase, frames)) = names.split_last() else { continue };
+            let phase = store.frame(*phase).to_owned();
+            *phases.entry(phase.clone()).or_default() += times;
+            let place = store.place_of_frames(frames);
+            place.into_iter().for_each(|place| *places.entry(place).or_default() += times);
+            stacks.push((phase, frames.iter().map(|frame| store.frame(*frame).to_owned()).collect(), times));
+        }
+        stacks.sort_by_key(|(_, _, times)| std::cmp::Reverse(*times));
+        stacks.truncate(MOST);
+        let lines = StackTree::of_sampled(sampled).lines_by_phase(LEAST_SHARE);
+        let line = |(depth, share, frame): (usize, f64, _)| {
+            format!("{:>6}  {}{}", percent(share), "  ".repeat(depth), store.frame(frame))
+        };
+        let elapsed_ns = store.elapsed_ns();
+        Some(Self {
+            taken: sampled.taken(),
+            known: sampled.known(),
+            unread: sampled.unread(),
+            a_second: sampled.a_second(),
+            cost_share: (elapsed_ns > 0).then(|| sampled.cost_ns() as f64 / elapsed_ns as f64),
+            phases: most_frequent(phases),
+            places: most_frequent(places),
+            stacks,
+            tree: lines.into_iter().take(LINES_MOST).map(line).collect(),
+        })
+    }
+
+    /// How many, how often, and at what cost.
+    fn in_words(&self) -> String {
+        let mut text = format!("{} taken, {} a second", count(self.taken), self.a_second);
+        text.extend(self.cost_share.map(|share| format!(", for {} of a core", percent(share))));
+        if self.unread > 0 {
+            text += &format!("; {} could not be read", count(self.unread));
+        }
+        if self.known < self.taken {
+            text += &format!("; shares are of the {} whose place is known here", count(self.known));
+        }
+        text
+    }
+}
+
+fn most_frequent(counts: BTreeMap<String, u64>) -> Vec<(String, u64)> {
+    let mut all: Vec<(String, u64)> = counts.into_iter().collect();
+    all.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+    all.truncate(MOST);
+    all
+}
+
+/// Writes the section for people.
+pub(in crate::report) fn write(out: &mut String, sampled: Option<&Sampled>) {
+    let Some(sampled) = sampled else { return };
+    out.push_str(&format!("sampled stacks  {}\n", sampled.in_words()));
+    sampled.tree.iter().for_each(|line| out.push_str(&format!("{line}\n")));
+    out.push('\n');
+}
