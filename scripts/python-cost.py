@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What gnntop costs a PyTorch training, beside the same training alone and under TraceML, in turn.
 
-usage: scripts/python-cost.py [--rounds 40] [--launches 3] [--gnntop target/release/gnntop] [LOOP]...
+usage: scripts/python-cost.py [--rounds 40] [--launches 3] [--gnntop target/release/gnntop] [--stacks 20] [LOOP]...
 
     mlp            five-layer MLP, batch 64, DataLoader of a TensorDataset, one thread, some 0.3 ms a step
                    (two threads: it alone beside a thread that waits, as any process has that publishes)
@@ -11,6 +11,9 @@ usage: scripts/python-cost.py [--rounds 40] [--launches 3] [--gnntop target/rele
     span           a thousand empty `with gnntop.span(...)`: microseconds are nanoseconds of one
     profiled       no cost: each phase's time beside torch.profiler's record of it in the same steps; then the same
                    without gnntop, by a clock that is read where its hooks are: what differs there, too, is not its
+
+With --stacks N each loop runs alone, under `gnntop run`, and under `gnntop run --stacks N`; a turn then tells the
+mean of its steps.
 
 All ways to run a loop are started together and take turns of some steps, in the order ABC CBA, while the others wait:
 each round compares neighbours in time. A turn tells the median of its steps and the memory of its process. Printed: the
@@ -56,13 +59,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--launches", type=int, default=3)
     parser.add_argument("--gnntop", type=Path, default=REPOSITORY / "target/release/gnntop")
+    parser.add_argument("--stacks", type=int, default=0, metavar="N")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended, too
     for loop in arguments.loops:
         if loop == "profiled":
             compare_with_profiler(arguments.gnntop)
         else:
-            measure(loop, arguments.rounds, arguments.launches, arguments.gnntop)
+            measure(loop, arguments.rounds, arguments.launches, ways(loop, arguments.gnntop, arguments.stacks))
 
 
 # ---- processes that take turns -------------------------------------------------------------------------------------
@@ -145,13 +149,16 @@ def end_leftovers() -> None:
             os.kill(int(entry.name), signal.SIGKILL)
 
 
-def ways(loop: str, gnntop: Path) -> dict[str, list[str]]:
-    """The ways to start a loop, by what they are called."""
+def ways(loop: str, gnntop: Path, stacks: int) -> dict[str, list[str]]:
+    """The ways to start a loop, by what they are called; with stacks as many a second, if any."""
     command = [sys.executable, str(TRAININGS), loop]
     found = {
         "alone": command,
         "gnntop run": [str(gnntop.resolve()), "run", "--plain", "--", *command],
     }
+    if stacks:
+        found["with stacks"] = [str(gnntop.resolve()), "run", "--plain", "--stacks", str(stacks), "--", *command]
+        return found
     traceml = shutil.which("traceml", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     if loop == "mlp":
         found["two threads"] = [sys.executable, str(TRAININGS), "mlp-threaded"]
@@ -174,14 +181,14 @@ def ways(loop: str, gnntop: Path) -> dict[str, list[str]]:
 # ---- costs ---------------------------------------------------------------------------------------------------------
 
 
-def measure(loop: str, rounds: int, launches: int, gnntop: Path) -> None:
+def measure(loop: str, rounds: int, launches: int, started: dict[str, list[str]]) -> None:
     """Lets all ways take turns and prints what their steps took."""
     taken: dict[str, list[float]] = {}
     memory: dict[str, list[float]] = {}
     for _ in range(launches):
         with tempfile.TemporaryDirectory() as folder:
             try:
-                launch(Path(folder), loop, rounds, gnntop, taken, memory)
+                launch(Path(folder), loop, rounds, started, taken, memory)
             finally:
                 end_leftovers()
     print(f"\n{loop}: {launches} launches of {rounds} rounds of {STEPS[loop]} steps")
@@ -206,13 +213,13 @@ def launch(
     folder: Path,
     loop: str,
     rounds: int,
-    gnntop: Path,
+    started: dict[str, list[str]],
     taken: dict[str, list[float]],
     memory: dict[str, list[float]],
 ) -> None:
     """One set of processes, from their start to their end."""
     runners = {}
-    for way, command in ways(loop, gnntop).items():
+    for way, command in started.items():
         place = folder / way.replace(" ", "-")
         place.mkdir()
         runners[way] = Runner(command, place)
@@ -221,11 +228,13 @@ def launch(
     for runner in runners.values():
         for _ in range(WARM_UP):
             runner.turn(STEPS[loop])
+    # Few steps have a stack taken, and a median would not notice them.
+    usual = statistics.fmean if "with stacks" in started else statistics.median
     order, last = list(runners), {}
     for _ in range(rounds):
         for way in order:
             last[way] = runners[way].turn(STEPS[loop])
-            taken.setdefault(way, []).append(statistics.median(last[way]["times_ns"]) / 1000)
+            taken.setdefault(way, []).append(usual(last[way]["times_ns"]) / 1000)
         order.reverse()
     for way, runner in runners.items():
         memory.setdefault(way, []).append(last[way]["rss_kib"])

@@ -48,6 +48,7 @@ mod screens;
 mod sessions;
 #[cfg(target_os = "linux")]
 mod stacks;
+mod stacks_view;
 mod study;
 #[cfg(unix)]
 mod tasks;

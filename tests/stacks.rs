@@ -158,6 +158,52 @@ fn no_stack_is_taken_unasked_and_of_no_built_in_training() {
     let Some((report, _)) = stacks("", "time.sleep(0.1)", &[]) else { return };
     assert_eq!(report["sampled_stacks"], Value::Null);
     let sessions = Sessions::new();
-    sessions.run(["run", "--stacks", "20", "pna"]).refused("the built-in trainings have none");
-    sessions.run(["run", "--stacks", "201", "--", "true"]).refused("201 is not in 0..=200");
+    for (words, said) in [
+        (&["run", "--stacks", "20", "pna"][..], "the built-in trainings have none: give a Python program behind `--`"),
+        (&["run", "--stacks", "201", "--", "true"], "201 is not in 0..=200"),
+    ] {
+        let ran = sessions.run(words);
+        assert!(ran.code == Some(2) && ran.err.contains(said), "{ran:?}");
+    }
+}
+
+#[test]
+fn flame_graphs_have_those_stacks_and_other_tables_do_not() {
+    let Some(sessions) = sampled() else { return };
+    let report: Value = serde_json::from_str(&sessions.run(["report", "a.gnntop", "--json"]).out).unwrap();
+    let taken = report["sampled_stacks"]["taken"].as_u64().unwrap();
+    let collapsed = sessions.run(["export", "a.gnntop", "--to", "collapsed"]).out;
+    let of_samples = |line: &&str| line.starts_with("stacks of train, sampled;");
+    let lines: Vec<(&str, u64)> = collapsed
+        .lines()
+        .filter(of_samples)
+        .map(|line| line.rsplit_once(' ').unwrap())
+        .map(|(stack, us)| (stack, us.parse().unwrap()))
+        .collect();
+    assert_eq!(
+        lines.iter().map(|(_, us)| us).sum::<u64>(),
+        taken * 5_000,
+        "each stands for a 200th of a second: {collapsed}"
+    );
+    assert!(
+        lines.iter().any(|(stack, _)| stack.contains(";forward;<module> (train.py:12);multiply (train.py:")),
+        "{collapsed}"
+    );
+
+    let speedscope: Value =
+        serde_json::from_str(&sessions.run(["export", "a.gnntop", "--to", "speedscope"]).out).unwrap();
+    let profile =
+        speedscope["profiles"].as_array().unwrap().iter().find(|profile| profile["type"] == "sampled").unwrap();
+    let (samples, weights) = (profile["samples"].as_array().unwrap(), profile["weights"].as_array().unwrap());
+    assert_eq!((profile["name"].as_str(), samples.len()), (Some("stacks of train, sampled"), weights.len()));
+    let all_ns: u64 = weights.iter().filter_map(Value::as_u64).sum();
+    assert_eq!((all_ns, profile["endValue"].as_u64()), (taken * 5_000_000, Some(all_ns)));
+    let outermost = &speedscope["shared"]["frames"][samples[0][0].as_u64().unwrap() as usize]["name"];
+    assert!(["forward", "data wait", "gap"].iter().any(|phase| outermost == phase), "{outermost}");
+
+    let part = sessions.run(["export", "a.gnntop", "--to", "collapsed", "--steps", "20..40"]).out;
+    let part_us: u64 =
+        part.lines().filter(of_samples).filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok()).sum();
+    assert!(part_us > 0 && part_us < taken * 5_000, "{part_us} of {taken} x 5000");
+    assert!(!sessions.run(["export", "a.gnntop", "--to", "csv"]).out.contains("multiply"), "samples are no marks");
 }

@@ -197,6 +197,6 @@ fn either(yes: bool, name: &'static str, otherwise: &'static str) -> &'static st
 }
 
 fn show_name(view: View) -> &'static str {
-    // Those that lie on top of another one have commands of their own, but for the marks.
-    if view.key().is_some() || view == View::Marks { view.name() } else { "" }
+    // Those that lie on top of another one have commands of their own, but for these two.
+    if view.key().is_some() || matches!(view, View::Marks | View::Stacks) { view.name() } else { "" }
 }

@@ -208,6 +208,34 @@ pub const BINDINGS: &[Binding] = &[
         Command::Show(View::Marks),
         "marks: how often, and how long steps with one take",
     ),
+    key(
+        &[Char('f')],
+        "f",
+        When::Open,
+        Command::Show(View::Stacks),
+        "stacks: where in the program the time goes, as flames",
+    ),
+    key(&[Up, Char('k')], "↑  k", When::Stacks, Command::Scroll { lines: -1 }, "the caller of the selected frame"),
+    key(&[Down, Char('j')], "↓  j", When::Stacks, Command::Scroll { lines: 1 }, "what it calls most")
+        .footer("↑↓", "caller, called")
+        .at(FooterPlace::View),
+    key(&[Left, Char('h')], "←  h", When::Stacks, Command::MoveCursor { columns: -1 }, "the frame before, same caller")
+        .footer("←→", "beside")
+        .at(FooterPlace::View),
+    key(&[Right, Char('l')], "→  l", When::Stacks, Command::MoveCursor { columns: 1 }, "the next frame of that caller"),
+    key(
+        &[Char('+'), Char('=')],
+        "+",
+        When::Stacks,
+        Command::Zoom { inward: true },
+        "give the selected frame the whole width",
+    )
+    .footer("+ -", "zoom")
+    .at(FooterPlace::View),
+    key(&[Enter], "Enter", When::Stacks, Command::ToggleDetail, "the same as +"),
+    key(&[Char('-')], "-", When::Stacks, Command::Zoom { inward: false }, "give it to the caller; Esc: to all stacks"),
+    key(&[Char('g'), Home], "g  Home", When::Stacks, Command::ScrollEnd { bottom: false }, "all stacks"),
+    key(&[Char('G'), End], "G  End", When::Stacks, Command::ScrollEnd { bottom: true }, "the innermost frame"),
     key(&[Char('{')], "{", When::Ranks, Command::TurnRank { forward: false }, "the previous rank, in every view")
         .footer("{ }", "rank"),
     key(&[Char('}')], "}", When::Ranks, Command::TurnRank { forward: true }, "the next rank, in every view"),

@@ -4,7 +4,7 @@
 //! ```text
 //! update.rs     what happened reaches the app          mouse.rs, obey.rs, ranks.rs: what the mouse, commands, ranks change
 //! state.rs      the app: its parts, and what drawing asks
-//! parts         navigation, axes, presentation, feed, findings, latency, compare, questions, sessions, output, notice:
+//! parts         navigation, axes, presentation, feed, findings, flame, latency, compare, questions, sessions, output, notice:
 //!               each changes only by its own methods and knows no other one
 //! words         action, command, key, keys, keymap, situation, view, pointing, looks, preferences
 //! ```
@@ -15,6 +15,7 @@ mod command;
 mod compare;
 mod feed;
 mod findings;
+mod flame;
 mod key;
 mod keymap;
 pub mod keys;
@@ -44,6 +45,7 @@ pub use action::{Action, Effect, OwnCost};
 pub use command::Command;
 pub use compare::Other;
 pub use findings::FindingLine;
+pub use flame::Flame;
 pub use keymap::{Bound, KeyMap, KeyMapError, Override};
 pub use latency::{Latency, LatencyLine, Over, QUANTILES};
 pub use looks::{Background, ColorDepth, Palette};

@@ -5,6 +5,7 @@ use super::command::Command;
 use super::state::App;
 use super::view::View;
 use gnntop_analysis::source::Control;
+use gnntop_analysis::store::StackTree;
 
 /// What the main loop must do for a command, where the app itself need not change.
 fn effect_of(command: Command) -> Option<Effect> {
@@ -35,6 +36,7 @@ impl App {
             Command::AskFilter => self.questions.ask_filter(),
             Command::ToggleFreeze => self.feed.toggle_freeze(),
             Command::ToggleHelp => self.navigation.toggle(View::Help),
+            Command::ToggleDetail if self.view() == View::Stacks => return self.obey(Command::Zoom { inward: true }),
             Command::ToggleDetail => self.navigation.toggle(View::Step),
             Command::NextPanel => self.navigation.turn_focus(true),
             Command::PreviousPanel => self.navigation.turn_focus(false),
@@ -55,6 +57,11 @@ impl App {
             Command::ShowFinding { forward } if self.view() != View::Findings => self.show_finding(forward),
             Command::MovePlace { forward } | Command::ShowFinding { forward } => {
                 self.judged.move_place(forward, self.line(View::Findings));
+            }
+            Command::Scroll { .. } | Command::ScrollEnd { .. } | Command::MoveCursor { .. } | Command::Zoom { .. }
+                if self.view() == View::Stacks =>
+            {
+                self.flame.walk(command, &StackTree::of_sampled(self.run.store().sampled()));
             }
             Command::Scroll { .. } | Command::ScrollPage { .. } | Command::ScrollEnd { .. } => self.scroll(command),
             Command::MoveCursor { .. }
@@ -83,6 +90,9 @@ impl App {
         let view = self.view();
         if view == View::Sessions && self.sessions.has_nothing_open() && !self.questions.has_filter() {
             return Some(Effect::Quit);
+        }
+        if view == View::Stacks && self.flame.leave() {
+            return None;
         }
         let can_filter = view.key().is_some() || view == View::Sessions;
         if can_filter && (self.presentation.take_highlight() || self.questions.clear_filter()) {

@@ -19,6 +19,8 @@ pub enum When {
     Axis,
     /// What is shown has an axis of time: tracks, ranks.
     Tracks,
+    /// The stacks are on the screen.
+    Stacks,
     /// Phases are shown, and the program has a device timed.
     Device,
     /// The run has several ranks.
@@ -115,6 +117,7 @@ impl Situation {
             When::Bars => self.steps && matches!(self.view, View::Overview | View::Steps),
             When::Axis => self.steps && matches!(self.view, View::Overview | View::Steps | View::Latency),
             When::Tracks => self.view.has_time_axis(),
+            When::Stacks => self.view == View::Stacks,
             When::Device => self.device && matches!(self.view, View::Overview | View::Latency | View::Step),
             When::Ranks => self.ranks && self.open,
             When::Stages => self.stages && self.open,
@@ -126,7 +129,7 @@ impl Situation {
             When::FoundHere => self.found && self.view == View::Findings,
             When::Lines => match self.view {
                 View::Overview => self.focus == Panel::Phases,
-                View::Steps => false,
+                View::Steps | View::Stacks => false,
                 _ => true,
             },
             When::Names => matches!(self.view, View::Overview | View::Latency | View::Tracks | View::Sessions),

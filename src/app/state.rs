@@ -7,6 +7,7 @@ use super::axes::Axes;
 use super::compare::Other;
 use super::feed::Feed;
 use super::findings::{FindingLine, Judged};
+use super::flame::Flame;
 use super::keymap::KeyMap;
 use super::latency::{Latency, LatencyLine};
 use super::looks::{Background, Palette};
@@ -41,6 +42,7 @@ pub struct App {
     pub(super) presentation: Presentation,
     pub(super) judged: Judged,
     pub(super) latency: Latency,
+    pub(super) flame: Flame,
     pub(super) energy: Option<Box<EnergyTold>>,
     pub(super) other: Option<Box<Other>>,
     pub(super) questions: Questions,
@@ -91,6 +93,11 @@ impl App {
     /// Where the items of the session to compare with go; there is one from now on.
     pub fn other_mut(&mut self) -> &mut Other {
         self.other.get_or_insert_default()
+    }
+
+    /// Which frame is selected in the stacks view, and which one has its whole width.
+    pub fn flame(&self) -> &Flame {
+        &self.flame
     }
 
     /// Whether the picture on the screen is out of date.

@@ -129,6 +129,7 @@ impl App {
     fn opened(&mut self) {
         self.run = Run::default();
         self.forget_steps();
+        self.flame = Default::default();
         self.navigation.show(View::Overview);
         self.navigation.set_line(View::Findings, 0);
         self.questions = Default::default();

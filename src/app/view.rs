@@ -1,5 +1,5 @@
 //! What can fill the screen: nine views that a digit shows, two that a letter shows where a run has several ranks or
-//! stages, and five more that lie on top of one of them.
+//! stages, and six more that lie on top of one of them.
 
 /// What fills the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -33,6 +33,8 @@ pub enum View {
     Sessions,
     /// The marks of the run, by their text.
     Marks,
+    /// Where in the program the time goes: stacks as flames.
+    Stacks,
     /// The program's output.
     Log,
     /// The keys.
@@ -41,7 +43,7 @@ pub enum View {
 
 impl View {
     /// All views.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Overview,
         Self::Steps,
         Self::Latency,
@@ -56,6 +58,7 @@ impl View {
         Self::Step,
         Self::Sessions,
         Self::Marks,
+        Self::Stacks,
         Self::Log,
         Self::Help,
     ];
@@ -112,6 +115,7 @@ impl View {
             Self::Step => ("step", "step"),
             Self::Sessions => ("sessions", "open"),
             Self::Marks => ("marks", "mark"),
+            Self::Stacks => ("stacks", "stk"),
             Self::Log => ("output", "out"),
             Self::Help => ("help", "help"),
         }

@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use gnntop_wire::TrackId;
 
 use super::format::{Entry, Format};
+use super::sampled::Stack;
 
 /// Steps are one frame, around their phases.
 const STEP: &str = "step";
@@ -131,6 +132,20 @@ impl<W: Write> Format for Collapsed<W> {
         track.end(&name, entry.time_ns());
         if is_step || track.ended == MAX_WAITING {
             track.settle(&mut self.frames);
+        }
+        Ok(())
+    }
+
+    fn stacks(&mut self, track: TrackId, title: &str, stacks: &[Stack<'_>]) -> io::Result<()> {
+        let track = self.tracks.entry(track.0).or_default();
+        track.title = frame_name(title);
+        for Stack { frames, ns } in stacks {
+            let mut stack = Frame { total_ns: *ns, inner: BTreeMap::new() };
+            for name in frames.iter().skip(1).rev() {
+                stack = Frame { total_ns: *ns, inner: BTreeMap::from([(frame_name(name), stack)]) };
+            }
+            let outermost = frames.first().map_or(OTHERS, |name| name);
+            track.frame.add_inner(frame_name(outermost), stack, &mut self.frames);
         }
         Ok(())
     }

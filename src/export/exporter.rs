@@ -4,10 +4,11 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
-use gnntop_wire::{DeviceSpan, Event, Item, NameId, NameKind, Span, TrackId};
+use gnntop_wire::{DeviceSpan, Event, Events, Item, NameId, NameKind, Span, TrackId};
 
 use super::definitions::Definitions;
 use super::format::{Entry, Format};
+use super::sampled::{Sampled, is_sampled};
 use super::{chrome, collapsed, hlog, parquet, perfetto, rows, speedscope};
 use gnntop_analysis::stream::Sink;
 
@@ -59,6 +60,7 @@ pub struct Exporter<'w> {
     window_ns: RangeInclusive<u64>,
     definitions: Definitions,
     begun: HashSet<TrackId>,
+    sampled: Sampled,
     written: u64,
     left_out: u64,
     error: Option<io::Error>,
@@ -82,6 +84,7 @@ impl<'w> Exporter<'w> {
             window_ns,
             definitions: Definitions::default(),
             begun: HashSet::new(),
+            sampled: Sampled::default(),
             written: 0,
             left_out: 0,
             error: None,
@@ -96,8 +99,30 @@ impl<'w> Exporter<'w> {
     pub fn finish(mut self) -> io::Result<(u64, u64)> {
         match self.error.take() {
             Some(error) => Err(error),
-            None => self.format.end().map(|()| (self.written, self.left_out)),
+            None => {
+                let is_whole = self.window_ns == (0..=u64::MAX);
+                for (track, stacks) in self.sampled.stacks(is_whole) {
+                    self.format.stacks(track, &self.definitions.title(track), &stacks)?;
+                    self.written += stacks.len() as u64;
+                }
+                self.format.end().map(|()| (self.written, self.left_out))
+            }
         }
+    }
+
+    /// Takes the events of a block.
+    fn write_all(&mut self, track: TrackId, events: &mut Events<'_>) -> io::Result<()> {
+        if !is_sampled(&self.definitions.title(track)) {
+            return events.try_for_each(|event| self.write(track, &event));
+        }
+        for event in events {
+            if let Event::Mark(mark) = &event
+                && let Some((_, text)) = self.definitions.name(mark.name)
+            {
+                self.sampled.mark(track, text, mark, self.window_ns.contains(&mark.t_ns));
+            }
+        }
+        Ok(())
     }
 
     fn write(&mut self, track: TrackId, event: &Event) -> io::Result<()> {
@@ -157,9 +182,12 @@ impl Sink for Exporter<'_> {
         match item {
             _ if self.error.is_some() => (),
             Item::Segment(info) => self.format.session(&info),
-            Item::Definitions(definitions) => definitions.into_iter().for_each(|new| self.definitions.define(new)),
+            Item::Definitions(definitions) => {
+                definitions.iter().for_each(|new| self.sampled.define(new));
+                definitions.into_iter().for_each(|new| self.definitions.define(new));
+            }
             Item::Block(info, mut events) => {
-                let written = events.by_ref().try_for_each(|event| self.write(info.track, &event));
+                let written = self.write_all(info.track, &mut events);
                 self.error = written.and_then(|()| self.format.block_end()).err();
             }
             _ => (),

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::sampled::Stack;
 use gnntop_wire::{SessionInfo, Span, Step, TrackId, Unit};
 
 /// One event with what its ids mean. Times are nanoseconds of the publisher's clock.
@@ -35,6 +36,10 @@ pub(super) trait Format {
     fn entry(&mut self, track: TrackId, entry: &Entry<'_>) -> io::Result<()>;
     /// The entries of a block are through.
     fn block_end(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+    /// Stacks that were taken of a track all the time: a form that has no place for them leaves them out. Comes last.
+    fn stacks(&mut self, _track: TrackId, _title: &str, _stacks: &[Stack<'_>]) -> io::Result<()> {
         Ok(())
     }
     /// Nothing more comes.

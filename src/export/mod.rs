@@ -21,6 +21,7 @@ mod parquet;
 mod perfetto;
 mod row_groups;
 mod rows;
+mod sampled;
 mod speedscope;
 mod text;
 mod wide;

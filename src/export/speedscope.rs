@@ -13,6 +13,7 @@ use gnntop_wire::TrackId;
 use super::format::{Entry, Format};
 use super::nesting::{Lanes, MAX_LANES};
 use super::numbered::Numbered;
+use super::sampled::Stack;
 use super::text::json;
 
 /// Spans held, 24 bytes each.
@@ -40,17 +41,31 @@ struct Profile {
     open: Vec<Slice>,
 }
 
+/// Stacks that were taken all the time, each with its frames from the outermost on and the time that it stands for.
+struct SampledProfile {
+    title: String,
+    stacks: Vec<(Vec<u32>, u64)>,
+}
+
 pub(super) struct Speedscope<W: Write> {
     out: W,
     frames: Numbered,
     tracks: BTreeMap<u32, Track>,
+    sampled: Vec<SampledProfile>,
     spans: usize,
     max_spans: usize,
 }
 
 impl<W: Write> Speedscope<W> {
     pub(super) fn new(out: W) -> Self {
-        Self { out, frames: Numbered::default(), tracks: BTreeMap::new(), spans: 0, max_spans: MAX_SPANS }
+        Self {
+            out,
+            frames: Numbered::default(),
+            tracks: BTreeMap::new(),
+            sampled: Vec::new(),
+            spans: 0,
+            max_spans: MAX_SPANS,
+        }
     }
 
     fn slice(&mut self, track: TrackId, name: &str, (start_ns, end_ns): (u64, u64)) -> io::Result<()> {
@@ -77,6 +92,16 @@ impl<W: Write> Speedscope<W> {
             write!(self.out, "{comma}{{\"type\":\"{kind}\",\"frame\":{frame},\"at\":{}}}", t_ns - first_ns)?;
         }
         self.out.write_all(b"]}")
+    }
+
+    fn write_sampled(&mut self, profile: &SampledProfile) -> io::Result<()> {
+        let SampledProfile { title, stacks } = profile;
+        let all_ns: u64 = stacks.iter().map(|(_, ns)| *ns).fold(0, u64::saturating_add);
+        let head = "{\"type\":\"sampled\",\"unit\":\"nanoseconds\",\"name\":";
+        let samples = serde_json::to_string(&stacks.iter().map(|(frames, _)| frames).collect::<Vec<_>>())?;
+        let weights = serde_json::to_string(&stacks.iter().map(|(_, ns)| *ns).collect::<Vec<_>>())?;
+        let range = format!("\"startValue\":0,\"endValue\":{all_ns}");
+        write!(self.out, "{head}{},{range},\"samples\":{samples},\"weights\":{weights}}}", json(title))
     }
 
     fn write_frames(&mut self) -> io::Result<()> {
@@ -134,6 +159,18 @@ impl<W: Write> Format for Speedscope<W> {
         }
     }
 
+    fn stacks(&mut self, _track: TrackId, title: &str, stacks: &[Stack<'_>]) -> io::Result<()> {
+        let mut profile = SampledProfile { title: title.to_owned(), stacks: Vec::new() };
+        for Stack { frames, ns } in stacks {
+            let numbers: io::Result<Vec<u32>> = frames.iter().map(|name| Ok(self.frames.number(name)?.0)).collect();
+            profile.stacks.push((numbers?, *ns));
+        }
+        if !profile.stacks.is_empty() {
+            self.sampled.push(profile);
+        }
+        Ok(())
+    }
+
     fn end(&mut self) -> io::Result<()> {
         let step = self.frames.get(STEP);
         let tracks = std::mem::take(&mut self.tracks);
@@ -147,6 +184,10 @@ impl<W: Write> Format for Speedscope<W> {
                 let title = if nth == 0 { track.title.clone() } else { format!("{} ({})", track.title, nth + 1) };
                 self.write_profile(&title, &profile.events, first_ns)?;
             }
+        }
+        for profile in std::mem::take(&mut self.sampled) {
+            self.out.write_all(if std::mem::take(&mut is_first) { b"\n" } else { b",\n" })?;
+            self.write_sampled(&profile)?;
         }
         self.write_frames()?;
         self.out.flush()

@@ -13,6 +13,7 @@
 //!  P pipeline   pipeline.rs   the stages of a pipeline in one step
 //!  R ranks      ranks.rs      the ranks of a run side by side (ranks_facts.rs: in words)
 //!  Enter        panel/step_detail.rs   one step in full, below the bars
+//!  f            stacks.rs     where in the program the time goes
 //!  m, o, ?, O   marks.rs, log.rs, help.rs, sessions.rs   marks by text, the program's output, the keys, the choice of sessions
 //! ```
 
@@ -32,6 +33,7 @@ mod ranks;
 mod ranks_facts;
 mod sessions;
 mod span_table;
+mod stacks;
 mod steps;
 mod tracks;
 
@@ -58,6 +60,7 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
         View::Sessions => sessions::draw(body, scene),
         View::Log => log::draw(body, scene),
         View::Marks => marks::draw(body, scene),
+        View::Stacks => stacks::draw(body, scene),
         View::Help => help::draw(body, scene),
     }
 }

@@ -69,6 +69,11 @@ impl StackTree {
         lines
     }
 
+    /// The stacks that begin with these frames, given from the outermost on; `None` without any.
+    pub fn at(&self, frames: &[NameId]) -> Option<&Self> {
+        frames.iter().try_fold(self, |tree, frame| tree.calls.get(frame))
+    }
+
     /// What is called, the most frequent first.
     pub fn most_frequent(&self) -> Vec<(NameId, &Self)> {
         let mut calls: Vec<(NameId, &Self)> = self.calls.iter().map(|(frame, tree)| (*frame, tree)).collect();
