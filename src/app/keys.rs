@@ -208,13 +208,7 @@ pub const BINDINGS: &[Binding] = &[
         Command::Show(View::Marks),
         "marks: how often, and how long steps with one take",
     ),
-    key(
-        &[Char('f')],
-        "f",
-        When::Open,
-        Command::Show(View::Stacks),
-        "stacks: where in the program the time goes, as flames",
-    ),
+    key(&[Char('f')], "f", When::Open, Command::Show(View::Stacks), "stacks: where in the program the time goes"),
     key(&[Up, Char('k')], "↑  k", When::Stacks, Command::Scroll { lines: -1 }, "the caller of the selected frame"),
     key(&[Down, Char('j')], "↓  j", When::Stacks, Command::Scroll { lines: 1 }, "what it calls most")
         .footer("↑↓", "caller, called")
