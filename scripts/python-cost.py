@@ -196,17 +196,24 @@ def measure(loop: str, rounds: int, launches: int, started: dict[str, list[str]]
     for way, values in taken.items():
         line = f"  {way:12} {statistics.median(values):10.1f} us a step ({quartiles(values)})"
         if way != "alone":
-            added = [value - without for value, without in zip(values, alone, strict=True)]
-            shares = [100 * more / without for more, without in zip(added, alone, strict=True)]
-            line += f"   {statistics.median(added):+.1f} us ({quartiles(added)}; median within {interval(added)})"
-            line += f"   {statistics.median(shares):+.2f} % ({quartiles(shares)}; {interval(shares)})"
+            line += more_than(values, alone)
         print(line)
+        if way == "with stacks":
+            print(f"  {'':12} than gnntop run without them{more_than(values, taken['gnntop run'])}")
     for way, values in memory.items():
         line = f"  {way:12} {statistics.median(values) / 1024:10.1f} MiB resident"
         if way != "alone":
             more = [(value - without) / 1024 for value, without in zip(values, memory["alone"], strict=True)]
             line += "   " + ", ".join(f"{value:+.1f}" for value in more) + " MiB"
         print(line, flush=True)
+
+
+def more_than(values: list[float], others: list[float]) -> str:
+    """By how much these are longer than the others of the same rounds."""
+    added = [value - without for value, without in zip(values, others, strict=True)]
+    shares = [100 * more / without for more, without in zip(added, others, strict=True)]
+    line = f"   {statistics.median(added):+.1f} us ({quartiles(added)}; median within {interval(added)})"
+    return line + f"   {statistics.median(shares):+.2f} % ({quartiles(shares)}; {interval(shares)})"
 
 
 def launch(

@@ -42,6 +42,39 @@ for batch in DataLoader(torch.randn(480, 8), batch_size=4, collate_fn=collate):
     print(loss.item().hex())
 """
 
+HEAVY = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+torch.set_num_threads(1)
+torch.manual_seed(0)
+table = torch.randn(700, 700)
+
+def tokenize(batch):
+    return torch.stack(batch) + (table @ table).mean()
+
+def collate(batch):
+    return tokenize(batch)
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(8, 1)
+
+    def forward(self, x):
+        return self.linear(x)
+
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+for batch in DataLoader(torch.randn(1200, 8), batch_size=4, collate_fn=collate):
+    optimizer.zero_grad()
+    loss = model(batch).square().mean()
+    loss.backward()
+    optimizer.step()
+    print(loss.item().hex())
+"""
+
 RANKS = """
 import os, sys, time
 import torch
@@ -109,6 +142,23 @@ def test_a_slow_collate_is_named_and_the_losses_stay_the_same(tmp_path: Path) ->
     assert max(places, key=lambda place: places[place]) == "tokenize (train.py:12), under collate (train.py:16)"
     evidence = [line for finding in seen["findings"]["found"] for line in finding["evidence"]]
     assert any("taken there: in tokenize (train.py:12), under collate" in line for line in evidence), evidence
+
+
+def test_stacks_over_the_whole_run_say_where_the_time_goes(tmp_path: Path) -> None:
+    script, recording = tmp_path / "train.py", tmp_path / "run.gnntop"
+    script.write_text(HEAVY)
+    alone = run([sys.executable, str(script)], tmp_path / "alone")
+    watching = (str(GNNTOP), "run", "--plain", "--stacks", "100", "--record", str(recording), "--")
+    watched = run([sys.executable, str(script)], tmp_path / "watched", watching)
+    assert (watched.code, watched.out, watched.err) == (0, alone.out, alone.err)
+    sampled = report(recording)["sampled_stacks"]
+    place = next(place for place, _ in sampled["places"] if not place.startswith("("))
+    assert place == "tokenize (train.py:11), under collate (train.py:14)", sampled
+    phases = dict(sampled["phases"])
+    assert max(phases, key=lambda phase: phases[phase]) == "data wait", sampled
+    phase, frames, _ = next(stack for stack in sampled["stacks"] if stack[1][:1] == ["tokenize (train.py:11)"])
+    assert phase == "data wait" and frames[-1] == "<module> (train.py:26)", frames
+    assert sampled["unread"] <= sampled["taken"] / 10, sampled
 
 
 def test_a_rank_that_the_others_wait_for_is_named_with_its_line(tmp_path: Path) -> None:
