@@ -196,7 +196,7 @@ def track(name: str, role: int = OTHER) -> bool:
 
 
 def _watch_stacks() -> None:
-    """Has the calling thread's stack taken when a phase of it takes much longer than usual, and, if asked, all the time.
+    """Has the calling thread's stack taken when a phase takes much longer than usual and, if asked, all the time.
 
     The library reads this frame and compares what it finds with what is said here.
     """

@@ -157,7 +157,7 @@ def test_stacks_over_the_whole_run_say_where_the_time_goes(tmp_path: Path) -> No
     phases = dict(sampled["phases"])
     assert max(phases, key=lambda phase: phases[phase]) == "data wait", sampled
     phase, frames, _ = next(stack for stack in sampled["stacks"] if stack[1][:1] == ["tokenize (train.py:11)"])
-    assert phase == "data wait" and frames[-1] == "<module> (train.py:26)", frames
+    assert (phase, frames[-1]) == ("data wait", "<module> (train.py:26)")
     assert sampled["unread"] <= sampled["taken"] / 10, sampled
 
 
