@@ -8,6 +8,7 @@ usage: scripts/python-cost.py [--rounds 40] [--launches 3] [--gnntop target/rele
     pna            64-layer PNA of PyG on batches of small graphs
     gcn            PyG's GCN on one graph of the size of Cora, eager
     gcn-compiled   the same by torch.compile
+    toggled        the mlp in one process that gnntop joins and leaves in turn: what the hooks add to a step
     span           a thousand empty `with gnntop.span(...)`: microseconds are nanoseconds of one
     profiled       no cost: each phase's time beside torch.profiler's record of it in the same steps; then the same
                    without gnntop, by a clock that is read where its hooks are: what differs there, too, is not its
@@ -55,7 +56,7 @@ MARK = f"GNNTOP_COST={uuid.uuid4()}"
 def main() -> None:
     """Measures the loops that are asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("loops", nargs="*", metavar="LOOP", default=[*STEPS, "profiled"])
+    parser.add_argument("loops", nargs="*", metavar="LOOP", default=[*STEPS, "toggled", "profiled"])
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--launches", type=int, default=3)
     parser.add_argument("--gnntop", type=Path, default=REPOSITORY / "target/release/gnntop")
@@ -65,6 +66,8 @@ def main() -> None:
     for loop in arguments.loops:
         if loop == "profiled":
             compare_with_profiler(arguments.gnntop)
+        elif loop == "toggled":
+            measure_hooks(arguments.launches, arguments.gnntop)
         else:
             measure(loop, arguments.rounds, arguments.launches, ways(loop, arguments.gnntop, arguments.stacks))
 
@@ -192,6 +195,17 @@ def measure(loop: str, rounds: int, launches: int, started: dict[str, list[str]]
             finally:
                 end_leftovers()
     print(f"\n{loop}: {launches} launches of {rounds} rounds of {STEPS[loop]} steps")
+    print_added(taken)
+    for way, values in memory.items():
+        line = f"  {way:12} {statistics.median(values) / 1024:10.1f} MiB resident"
+        if way != "alone":
+            more = [(value - without) / 1024 for value, without in zip(values, memory["alone"], strict=True)]
+            line += "   " + ", ".join(f"{value:+.1f}" for value in more) + " MiB"
+        print(line, flush=True)
+
+
+def print_added(taken: dict[str, list[float]]) -> None:
+    """Microseconds of a step each way, and what each way adds to the step alone in the same round."""
     alone = taken["alone"]
     for way, values in taken.items():
         line = f"  {way:12} {statistics.median(values):10.1f} us a step ({quartiles(values)})"
@@ -200,12 +214,6 @@ def measure(loop: str, rounds: int, launches: int, started: dict[str, list[str]]
         print(line)
         if way == "with stacks":
             print(f"  {'':12} than gnntop run without them{more_than(values, taken['gnntop run'])}")
-    for way, values in memory.items():
-        line = f"  {way:12} {statistics.median(values) / 1024:10.1f} MiB resident"
-        if way != "alone":
-            more = [(value - without) / 1024 for value, without in zip(values, memory["alone"], strict=True)]
-            line += "   " + ", ".join(f"{value:+.1f}" for value in more) + " MiB"
-        print(line, flush=True)
 
 
 def more_than(values: list[float], others: list[float]) -> str:
@@ -248,6 +256,18 @@ def launch(
         runner.end()
 
 
+def measure_hooks(launches: int, gnntop: Path) -> None:
+    """Prints what steps take while gnntop has joined a process and while it has left it, in neighbouring turns."""
+    taken: dict[str, list[float]] = {"alone": [], "gnntop run": []}
+    for _ in range(launches):
+        with tempfile.TemporaryDirectory() as folder:
+            turns = profile("toggled", Path(folder), [str(gnntop.resolve()), "run", "--plain", "--"])
+        for way, values in taken.items():
+            values += [statistics.median(times) / 1000 for times in turns[way]]
+    print(f"\ntoggled: {launches} launches")
+    print_added(taken)
+
+
 def quartiles(values: list[float]) -> str:
     """First and third quartile."""
     low, _, high = statistics.quantiles(values, n=4)
@@ -270,9 +290,16 @@ def compare_with_profiler(gnntop: Path) -> None:
     program = str(gnntop.resolve())
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        watched = profile("profiled", folder, [program, "run", "--plain", "--record", "run.gnntop", "--"])
+        watched = profile(
+            "profiled",
+            folder,
+            [program, "run", "--plain", "--record", "run.gnntop", "--"],
+        )
         table = subprocess.run(
-            [program, "export", "--to", "csv", "run.gnntop"], cwd=folder, capture_output=True, check=True
+            [program, "export", "--to", "csv", "run.gnntop"],
+            cwd=folder,
+            capture_output=True,
+            check=True,
         )
         alone = profile("profiled-stamped", folder, [])
     rows = list(csv.DictReader(io.StringIO(table.stdout.decode())))
@@ -283,11 +310,16 @@ def compare_with_profiler(gnntop: Path) -> None:
         print_difference(phase, differences(ours[10:], theirs), theirs, without)
 
 
-def profile(training: str, folder: Path, prefix: list[str]) -> dict[str, dict[str, list[float]]]:
-    """Runs a training under torch.profiler; gives microseconds by what they were measured with, and by phase."""
+def profile(training: str, folder: Path, prefix: list[str]) -> dict[str, Any]:
+    """Runs a training that writes its result itself; gives its times, by what they were measured with and by phase."""
     result = folder / training
     with (folder / "said").open("wb") as said:
-        start([*prefix, sys.executable, str(TRAININGS), training], folder, said, RESULT=str(result)).wait()
+        start(
+            [*prefix, sys.executable, str(TRAININGS), training],
+            folder,
+            said,
+            RESULT=str(result),
+        ).wait()
     if not result.exists():
         sys.exit(f"no result:\n{(folder / 'said').read_text()[-2000:]}")
     return dict(json.loads(result.read_text()))
@@ -316,7 +348,10 @@ def print_difference(phase: str, off: list[float], theirs: list[float], without:
 
     usual, cost = statistics.median(theirs), statistics.median(without)
     share = 100 * statistics.median(off) / usual
-    print(f"  {phase:10} {usual:8.1f} us; {statistics.median(off):+.1f} us ({quartiles(off)}), {share:+.1f} %", end="")
+    print(
+        f"  {phase:10} {usual:8.1f} us; {statistics.median(off):+.1f} us ({quartiles(off)}), {share:+.1f} %",
+        end="",
+    )
     print(f"; {close(0)} of {len(off)} within 3 % or 20 us")
     print(f"{'':12} without gnntop {cost:+.1f} us ({quartiles(without)}); {close(cost)} within, that taken off")
 

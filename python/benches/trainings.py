@@ -23,13 +23,39 @@ def take_turns(training: Iterator[None]) -> None:
     turns = os.environ["TURNS"]
     with open(f"{turns}.go") as go, open(f"{turns}.done", "w") as done:
         for line in go:
-            times, last = [], perf_counter_ns()
-            for _ in range(int(line)):
-                next(training)
-                now = perf_counter_ns()
-                times.append(now - last)
-                last = now
-            print(json.dumps({"times_ns": times, "rss_kib": rss_kib()}), file=done, flush=True)
+            print(json.dumps({"times_ns": take(training, int(line)), "rss_kib": rss_kib()}), file=done, flush=True)
+
+
+def take(training: Iterator[None], steps: int) -> list[int]:
+    """Takes so many steps; gives their times in nanoseconds."""
+    times, last = [], perf_counter_ns()
+    for _ in range(steps):
+        next(training)
+        now = perf_counter_ns()
+        times.append(now - last)
+        last = now
+    return times
+
+
+def toggled(rounds: int = 100, settling: int = 50, steps: int = 250) -> None:
+    """One process that gnntop joins and leaves in turn; writes the steps of each turn after it has settled.
+
+    Two processes differ by chance in where their memory lies, by more than the hooks cost. Here nothing differs but them.
+    """
+    from gnntop import _joining
+
+    training = mlp()
+    take(training, steps)
+    ways = {"gnntop run": _joining.join, "alone": _joining.leave}
+    found: dict[str, list[list[int]]] = {way: [] for way in ways}
+    order = list(ways)
+    for _ in range(rounds):
+        for way in order:
+            ways[way]()
+            take(training, settling)
+            found[way].append(take(training, steps))
+        order.reverse()
+    Path(os.environ["RESULT"]).write_text(json.dumps(found))
 
 
 def rss_kib() -> int:
@@ -238,6 +264,8 @@ TRAININGS = {
 if __name__ == "__main__":
     if sys.argv[1].startswith("profiled"):
         profiled(is_stamped=sys.argv[1] == "profiled-stamped")
+    elif sys.argv[1] == "toggled":
+        toggled()
     elif "TURNS" in os.environ:
         take_turns(TRAININGS[sys.argv[1]]())
     else:
