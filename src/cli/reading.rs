@@ -9,7 +9,7 @@ use super::output;
 use gnntop_analysis::figures::count;
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::source::target::{self, Target, TargetError};
-use gnntop_analysis::source::{Extent, READ_WHOLE_BYTES, Recording, Source, Status, discover, follow};
+use gnntop_analysis::source::{Extent, READ_WHOLE, Recording, Source, Status, discover, follow};
 use gnntop_analysis::store::Limits;
 use gnntop_analysis::stream::Sink;
 
@@ -19,8 +19,8 @@ const STEP_ROWS: usize = 1 << 20;
 /// How a long recording is read.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(super) struct ExactArguments {
-    /// Read every event of a recording of more than 96 MiB. Without it, what lies before its end is taken from the summaries
-    /// that it carries
+    /// Read every event of a recording of more than 96 MiB or 10 million events. Without it, what lies before its end is taken
+    /// from the summaries that it carries
     #[arg(long)]
     exact: bool,
 }
@@ -75,7 +75,7 @@ pub(super) fn read_into(
         Target::Recording(path) => {
             let (mut recording, extent) = match exact.exact {
                 true => (Recording::open(&path)?, Extent::Whole),
-                false => Recording::open_summed(&path, READ_WHOLE_BYTES)?,
+                false => Recording::open_summed(&path, READ_WHOLE)?,
             };
             recording.read_all(sink);
             Ok((recording.status(), extent))

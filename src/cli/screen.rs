@@ -10,7 +10,7 @@ use super::{plain, signals};
 use crate::viewer::{Outcome, ScreenOptions, run_choice, run_comparison, run_screen};
 use gnntop_analysis::source::catalog::Catalog;
 use gnntop_analysis::source::target::{self, Target};
-use gnntop_analysis::source::{READ_WHOLE_BYTES, Recording, Source, discover, follow};
+use gnntop_analysis::source::{READ_WHOLE, Recording, Source, discover, follow};
 
 /// Whether a screen can be shown: standard output is a terminal that can be drawn on, and there are keys to
 /// read, if need be beside a recording that comes in through standard input.
@@ -84,7 +84,7 @@ fn exit_code(outcome: Outcome) -> u8 {
 fn open_against(named: &str) -> anyhow::Result<Box<dyn Source>> {
     Ok(match target::resolve(Some(named), &discover::sessions_dir())? {
         Target::Session(session) => follow(&session),
-        Target::Recording(path) => Box::new(Recording::open_summed(&path, READ_WHOLE_BYTES)?.0),
+        Target::Recording(path) => Box::new(Recording::open_summed(&path, READ_WHOLE)?.0),
         Target::Process(_) => anyhow::bail!("{named} publishes no steps, so there is nothing to compare with"),
     })
 }

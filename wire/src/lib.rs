@@ -109,7 +109,7 @@
 //!
 //! # Chunks (format 2.1)
 //!
-//! A recorder ends a chunk every few MiB: it writes all events that it holds, then what everything so far comes to, then a chunk
+//! A recorder ends a chunk after some events or MiB: it writes all events that it holds, then what everything so far comes to, then a chunk
 //! end, which says how far back the one before lies. So a long recording can be begun at the end of any chunk, as a
 //! session is whose first segments were dropped, and whoever stops the recorder, the chain of chunks leads from the
 //! last one to the first. A segment follows each chunk end.

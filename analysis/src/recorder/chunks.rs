@@ -1,4 +1,4 @@
-//! Ends a recording's chunks: after every few MiB it says what everything so far comes to, so that whoever opens the
+//! Ends a recording's chunks: now and then it says what everything so far comes to, so that whoever opens the
 //! recording can begin there.
 
 use gnntop_history::Digest;
@@ -105,6 +105,11 @@ impl Ending {
         end.whole_len = put_summary(&mut bytes, &whole);
         [end.seconds_len, end.minutes_len] = slices.map(|stream| put_summary(&mut bytes, &stream));
         Some(Self { bytes, end })
+    }
+
+    /// Bytes of what is said of everything so far, without the slices that are over.
+    pub(super) fn whole_len(&self) -> u64 {
+        self.end.whole_len
     }
 
     /// With the frame that says where the chunk before ends: so many bytes before this chunk's summaries.

@@ -3,6 +3,7 @@
 
 mod beginning;
 mod chunks;
+mod due;
 mod earlier;
 #[cfg(test)]
 mod past_tests;

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use gnntop_wire::{Item, SessionInfo, put_packed_segment};
 
 use super::chunks::{Ending, Session};
+use super::due::Due;
 use super::session::{Recorder, RecorderOptions, WRITE_LEN};
 use crate::stream::{MOST_SESSIONS, Sink, align};
 
@@ -19,9 +20,7 @@ pub struct RunRecorder<W: Write> {
     /// Whose piece was written last.
     last: Option<usize>,
     written_bytes: u64,
-    /// Where the last chunk ended, and how many have.
-    chunk_from: u64,
-    chunks: u64,
+    due: Due,
     is_full: bool,
     error: Option<io::Error>,
     left_out: u64,
@@ -51,13 +50,12 @@ impl<W: Write> RunRecorder<W> {
     pub fn new(out: W, options: RecorderOptions) -> Self {
         Self {
             out,
+            due: Due::new(&options),
             options,
             parts: Vec::new(),
             current: None,
             last: None,
             written_bytes: 0,
-            chunk_from: 0,
-            chunks: 0,
             is_full: false,
             error: None,
             left_out: 0,
@@ -125,24 +123,24 @@ impl<W: Write> RunRecorder<W> {
 
     /// Ends the chunk if it is long enough: writes all events that are held, and what everything so far comes to.
     fn end_chunk(&mut self) -> io::Result<()> {
-        if self.written_bytes - self.chunk_from < self.options.chunk_bytes {
+        if !self.due.is_now(self.written_bytes) || self.is_full || self.error.is_some() {
             return Ok(());
         }
         self.write_all()?;
         let mut sessions: Vec<Session<'_>> = self.parts.iter_mut().filter_map(Part::summed).collect();
         let Some(ending) = Ending::of(&mut sessions) else { return Ok(()) };
-        let chunk_len = self.written_bytes - self.chunk_from;
-        let summaries_len = ending.bytes.len() as u64;
-        let bytes = ending.after(chunk_len, self.chunks);
+        let chunk_len = self.due.len(self.written_bytes);
+        let (summaries_len, whole_len) = (ending.bytes.len() as u64, ending.whole_len());
+        let bytes = ending.after(chunk_len, self.due.ended());
         if self.written_bytes + bytes.len() as u64 > self.options.max_bytes {
             // Events are worth more than what they come to.
-            self.options.chunk_bytes = u64::MAX;
+            self.due.stop();
             return Ok(());
         }
         self.write(&[], &bytes);
         // Who begins to read here hears first whose the next piece is.
-        (self.last, self.chunks) = (None, self.chunks + 1);
-        self.chunk_from += chunk_len + summaries_len;
+        self.last = None;
+        self.due.end(chunk_len, summaries_len, whole_len);
         Ok(())
     }
 
@@ -210,7 +208,7 @@ impl<W: Write> RunRecorder<W> {
             ..self.options
         };
         let mut recorder = Recorder::new(Vec::new(), options);
-        recorder.sums = (self.options.chunk_bytes < u64::MAX).then(Box::default);
+        recorder.sums = self.due.is_on().then(Box::default);
         self.parts.push(Part { info: None, written: None, recorder, offset_ns });
         self.current = Some(self.parts.len() - 1);
     }
@@ -224,8 +222,11 @@ impl<W: Write> Sink for RunRecorder<W> {
             self.add_part(0);
         }
         let Some(at) = self.current else { return };
-        self.parts[at].recorder.apply(item);
-        if self.parts[at].recorder.out.len() > WRITE_LEN {
+        let recorder = &mut self.parts[at].recorder;
+        let before = recorder.events();
+        recorder.apply(item);
+        self.due.add(recorder.events() - before);
+        if recorder.out.len() > WRITE_LEN || self.due.has_enough_events() {
             self.write_piece(at);
             // Memory takes everything.
             let _ = self.end_chunk();

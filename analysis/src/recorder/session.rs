@@ -42,16 +42,20 @@ pub struct RecorderOptions {
     pub window_ns: RangeInclusive<u64>,
     /// The recording takes at most this many bytes.
     pub max_bytes: u64,
-    /// After so many bytes it says what everything so far comes to, so that it can be opened there.
+    /// After so many bytes it says what everything so far comes to, so that it can be opened there; never with `u64::MAX`.
     pub chunk_bytes: u64,
+    /// It says so after so many events, too, or as many more as it takes for what it says to be little beside them.
+    pub chunk_events: u64,
 }
 
-/// As much as a replay can read before it shows anything.
+/// As much as a replay can read before it shows anything: of sparse events so many bytes, of dense ones so many events.
 const CHUNK_BYTES: u64 = 8 << 20;
+const CHUNK_EVENTS: u64 = 500_000;
 
 impl Default for RecorderOptions {
     fn default() -> Self {
-        Self { window_ns: 0..=u64::MAX, max_bytes: u64::MAX, chunk_bytes: CHUNK_BYTES }
+        let window_ns = 0..=u64::MAX;
+        Self { window_ns, max_bytes: u64::MAX, chunk_bytes: CHUNK_BYTES, chunk_events: CHUNK_EVENTS }
     }
 }
 

@@ -17,7 +17,7 @@ use crate::stream::{MOST_SESSIONS, Sink};
 /// The last chunk's end is looked for in so many bytes at the end of a file, so many at a time.
 const LOOKED_THROUGH: u64 = 32 << 20;
 const PIECE_LEN: u64 = 2 << 20;
-/// Chunks of a recording; with those of a recorder's size as many as 500 GiB have.
+/// Chunks of a recording: as many as 1 TiB of sparse events has, or 65 billion dense ones.
 const MOST_CHUNKS: usize = 1 << 17;
 /// Summaries that are held at a time, in bytes.
 const MOST_BYTES: u64 = 256 << 20;
@@ -57,6 +57,24 @@ impl Chunks {
         self.all.partition_point(|chunk| goes_on_at(chunk) <= at).checked_sub(1)
     }
 
+    /// The last chunk from `from` on after which the chunks have at least so many steps.
+    pub(super) fn before_newest_steps(&self, steps: u64, from: usize) -> Option<usize> {
+        let until = told(self.whole(self.all.len().checked_sub(1)?)?).steps.checked_sub(steps)?;
+        let is_before = |chunk: usize| self.whole(chunk).is_some_and(|whole| told(whole).steps <= until);
+        let (mut low, mut high) = (from, self.all.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            if is_before(middle) { low = middle + 1 } else { high = middle }
+        }
+        low.checked_sub(1).filter(|chunk| *chunk >= from)
+    }
+
+    /// Events in all chunks but the first: what lies before a recording may be told in its first.
+    pub(super) fn events(&self) -> u64 {
+        let until = |chunk: usize| self.whole(chunk).map_or(0, |whole| told(whole).events);
+        until(self.all.len().saturating_sub(1)).saturating_sub(until(0))
+    }
+
     /// The last chunk but one that was over at this time, on the clock of the first session: what is shown from its end on
     /// is at least a chunk long.
     pub(super) fn before_time(&self, t_ns: u64) -> Option<usize> {
@@ -80,11 +98,7 @@ impl Chunks {
 
     /// What everything up to the end of a chunk comes to; `None` where that is damaged.
     pub(super) fn summary(&self, chunk: usize) -> Option<ChunkSummary> {
-        let (at, end) = self.all.get(chunk)?;
-        let whole = WholePast::all(&self.read(at - end.summaries_len(), end.whole_len)?)?;
-        if whole.len() > MOST_SESSIONS {
-            return None;
-        }
+        let whole = self.whole(chunk)?;
         let (mut slices, mut bytes) = (Vec::new(), 0u64);
         for (at, end) in &self.all[..=chunk] {
             bytes += end.minutes_len;
@@ -97,6 +111,13 @@ impl Chunks {
         let seconds_from_ns = seconds_from(seconds.first().map_or(&[], Vec::as_slice), first == 0);
         slices.extend(seconds);
         Some(ChunkSummary { whole, slices, seconds_from_ns })
+    }
+
+    /// Figures over everything up to the end of a chunk, of each session; `None` where that is damaged.
+    fn whole(&self, chunk: usize) -> Option<Vec<WholePast>> {
+        let (at, end) = self.all.get(chunk)?;
+        let whole = WholePast::all(&self.read(at - end.summaries_len(), end.whole_len)?)?;
+        (whole.len() <= MOST_SESSIONS).then_some(whole)
     }
 
     /// The seconds of the last chunks, and which chunk is the first of them.
@@ -116,6 +137,23 @@ impl Chunks {
         self.file.read_exact_at(&mut frames, at).ok()?;
         summary(&frames)
     }
+}
+
+/// How much of a recording lies up to some place.
+#[derive(Clone, Copy, Default)]
+struct Told {
+    steps: u64,
+    events: u64,
+}
+
+/// What these figures say of all sessions together.
+fn told(all: Vec<WholePast>) -> Told {
+    let mut told = Told::default();
+    for whole in all.iter().filter_map(WholePast::whole) {
+        told.steps = told.steps.saturating_add(whole.steps);
+        told.events = whole.tracks.iter().fold(told.events, |events, end| events.saturating_add(end.events));
+    }
+    told
 }
 
 fn goes_on_at((at, _): &(u64, ChunkEnd)) -> u64 {

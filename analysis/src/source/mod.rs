@@ -13,6 +13,8 @@ pub mod called;
 pub mod catalog;
 mod chunks;
 mod clocks;
+#[cfg(test)]
+mod dense_tests;
 pub mod discover;
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -51,4 +53,4 @@ pub use playback::Playback;
 pub use polling::{Control, Progress, Source};
 pub use recording::Recording;
 pub use status::{DamageTotal, State, Status, Transport};
-pub use summed::{Extent, READ_WHOLE_BYTES};
+pub use summed::{Extent, READ_WHOLE, Short};

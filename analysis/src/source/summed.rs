@@ -9,10 +9,23 @@ use super::chunks::Chunks;
 use super::recording::{Recording, RecordingError};
 use super::trusted;
 
-/// A recording up to this long is read event by event.
-pub const READ_WHOLE_BYTES: u64 = 96 << 20;
-/// Of a longer one at least so much at its end is, so that its newest steps are there one by one.
+/// How long a recording may be that is read event by event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Short {
+    /// In bytes.
+    pub bytes: u64,
+    /// In events; those of the first and the last few seconds are not counted.
+    pub events: u64,
+}
+
+/// A recording up to this long is read event by event: that takes less than a second where its events are dense.
+pub const READ_WHOLE: Short = Short { bytes: 96 << 20, events: 10_000_000 };
+/// Of a longer one the end is, as far as it has so many steps: as many as a screen keeps one by one.
+const NEWEST_STEPS: u64 = 1 << 18;
+/// No more than this of it, and what is left of a chunk.
 const NEWEST_BYTES: u64 = 16 << 20;
+/// No byte holds more events than these.
+const MOST_EVENTS_A_BYTE: u64 = 4;
 
 /// How much of a recording is read event by event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,17 +43,19 @@ pub enum Extent {
 
 impl Recording {
     /// Opens the recording at `path` as [`Recording::open`] does, and begins near its end where it is longer than
-    /// `whole_bytes` and has summaries of what lies before.
+    /// `short` and has summaries of what lies before.
     ///
     /// # Errors
     /// As [`Recording::open`].
-    pub fn open_summed(path: &Path, whole_bytes: u64) -> Result<(Self, Extent), RecordingError> {
+    pub fn open_summed(path: &Path, short: Short) -> Result<(Self, Extent), RecordingError> {
         let file = trusted::open_through_links(path).ok();
         let len = file.as_ref().and_then(|file| file.metadata().ok()).map_or(0, |meta| meta.len());
-        let Some(file) = file.filter(|_| len > whole_bytes) else { return Ok((Self::open(path)?, Extent::Whole)) };
-        let newest = |chunks: &Chunks| chunks.before_byte(len.saturating_sub(NEWEST_BYTES.min(len / 4)));
-        let chunks = Chunks::of(&file);
-        let place = chunks.as_ref().and_then(|chunks| Some((chunks, newest(chunks)?)));
+        let may_be_long = len > short.bytes.min(short.events / MOST_EVENTS_A_BYTE);
+        let chunks = file.filter(|_| may_be_long).and_then(|file| Chunks::of(&file));
+        if len <= short.bytes && chunks.as_ref().is_none_or(|chunks| chunks.events() <= short.events) {
+            return Ok((Self::open(path)?, Extent::Whole));
+        }
+        let place = chunks.as_ref().and_then(|chunks| Some((chunks, newest(chunks, len)?)));
         match place.and_then(|(chunks, chunk)| Some((Self::open_after(path, chunks, chunk)?, chunks.last_ns(chunk)))) {
             Some((recording, last_ns)) => Ok((recording, Extent::After { last_ns })),
             None => Ok((Self::open(path)?, Extent::WithoutSummaries)),
@@ -55,4 +70,10 @@ impl Recording {
         open.seek(SeekFrom::Start(at)).ok()?;
         Self::begin_at(path.display().to_string(), open, at, summary).ok()
     }
+}
+
+/// The chunk after whose end the newest of a recording of `len` bytes lies.
+fn newest(chunks: &Chunks, len: u64) -> Option<usize> {
+    let chunk = chunks.before_byte(len.saturating_sub(NEWEST_BYTES.min(len / 4)))?;
+    Some(chunks.before_newest_steps(NEWEST_STEPS, chunk).unwrap_or(chunk))
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use gnntop_fixtures::{MS, ParallelRun, SECOND, TrainingRun, each_item};
 use gnntop_wire::chunk::{CHUNK_END_LEN, ChunkEnd, put_chunk_end};
@@ -11,27 +12,29 @@ use proptest::prelude::*;
 
 use super::chunks::Chunks;
 use super::fixture::Heard;
-use super::{Extent, Recording, Source};
+use super::{Extent, Recording, Short, Source};
 use crate::ranks::Run;
 use crate::recorder::{RecorderOptions, RunRecorder};
 use crate::store::Store;
 use crate::stream::Sink;
 
 const CHUNK_BYTES: u64 = 8 << 10;
+/// No recording is so short.
+const SHORT: Short = Short { bytes: 0, events: 0 };
 
-struct Recorded {
+pub(super) struct Recorded {
     dir: tempfile::TempDir,
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
 }
 
 impl Recorded {
-    fn of(bytes: Vec<u8>) -> Self {
+    pub(super) fn of(bytes: Vec<u8>) -> Self {
         let recorded = Self { dir: tempfile::tempdir().unwrap(), bytes };
         recorded.write(&recorded.bytes);
         recorded
     }
 
-    fn path(&self) -> PathBuf {
+    pub(super) fn path(&self) -> PathBuf {
         self.dir.path().join("a.gnntop")
     }
 
@@ -39,7 +42,7 @@ impl Recorded {
         fs::write(self.path(), bytes).unwrap();
     }
 
-    fn chunks(&self) -> Option<Chunks> {
+    pub(super) fn chunks(&self) -> Option<Chunks> {
         Chunks::of(&fs::File::open(self.path()).unwrap())
     }
 }
@@ -101,7 +104,7 @@ fn whole(path: &Path) -> Run {
 
 fn summed(path: &Path) -> (Run, Extent) {
     let mut run = Run::default();
-    let (mut recording, extent) = Recording::open_summed(path, 0).unwrap();
+    let (mut recording, extent) = Recording::open_summed(path, SHORT).unwrap();
     recording.read_all(&mut run);
     (run, extent)
 }
@@ -160,7 +163,8 @@ fn from_summaries_a_recording_says_what_all_its_events_do() {
     assert_eq!(past.last_ns, last_ns);
     assert!(past.steps > 1000 && past.steps < 2500, "{past:?}");
     assert_eq!(run.store().steps().all().count() as u64, 2500 - past.steps);
-    let all = Recording::open_summed(&recorded.path(), recorded.bytes.len() as u64).unwrap();
+    let all = Recording::open_summed(&recorded.path(), Short { bytes: recorded.bytes.len() as u64, events: u64::MAX })
+        .unwrap();
     assert_eq!(all.1, Extent::Whole, "short enough");
 }
 
@@ -223,10 +227,10 @@ fn starts_of_a_run_are_one_history() {
 #[test]
 fn a_recording_of_a_recording_that_goes_on_from_summaries_is_the_run() {
     let first = recorded();
-    let (mut again, mut recording) = (Vec::new(), Recording::open_summed(&first.path(), 0).unwrap().0);
+    let (mut again, mut recording) = (Vec::new(), Recording::open_summed(&first.path(), SHORT).unwrap().0);
     let options = RecorderOptions { chunk_bytes: CHUNK_BYTES, ..RecorderOptions::default() };
     let mut recorder = RunRecorder::new(&mut again, options);
-    while recording.poll(&mut recorder, std::time::Duration::ZERO).more {
+    while recording.poll(&mut recorder, Duration::ZERO).more {
         recorder.flush().unwrap();
     }
     recorder.flush().unwrap();

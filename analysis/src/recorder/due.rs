@@ -1,0 +1,117 @@
+//! When a chunk of a recording ends: after so many bytes or so many events, whichever comes first.
+
+use super::session::RecorderOptions;
+
+/// After events alone no chunk ends that is not so many times as long as what its end says of everything so far: of a small
+/// chunk that would be the larger part.
+const TIMES_WHOLE: u64 = 64;
+
+/// How far a chunk is.
+pub(super) struct Due {
+    /// Bytes that are enough; `None` where there are to be no chunks.
+    enough_bytes: Option<u64>,
+    least_events: u64,
+    /// Events that are enough: of the last chunk's length each, they take some times what its end took.
+    enough_events: u64,
+    /// Events since the last chunk ended.
+    events: u64,
+    /// Where the last chunk ended, and how many have.
+    from: u64,
+    ended: u64,
+}
+
+impl Due {
+    pub(super) fn new(options: &RecorderOptions) -> Self {
+        Self {
+            enough_bytes: (options.chunk_bytes < u64::MAX).then_some(options.chunk_bytes),
+            least_events: options.chunk_events,
+            enough_events: options.chunk_events,
+            events: 0,
+            from: 0,
+            ended: 0,
+        }
+    }
+
+    /// No chunk ends any more.
+    pub(super) fn stop(&mut self) {
+        self.enough_bytes = None;
+    }
+
+    /// Whether chunks end at all.
+    pub(super) fn is_on(&self) -> bool {
+        self.enough_bytes.is_some()
+    }
+
+    /// So many events more were recorded.
+    pub(super) fn add(&mut self, events: u64) {
+        self.events = self.events.saturating_add(events);
+    }
+
+    /// Whether the chunk has enough events, written or not.
+    pub(super) fn has_enough_events(&self) -> bool {
+        self.is_on() && self.events >= self.enough_events
+    }
+
+    /// Whether the chunk is long enough, where so many bytes were written in all.
+    pub(super) fn is_now(&self, written_bytes: u64) -> bool {
+        self.has_enough_events() || self.enough_bytes.is_some_and(|enough| self.len(written_bytes) >= enough)
+    }
+
+    /// Bytes of the chunk so far.
+    pub(super) fn len(&self, written_bytes: u64) -> u64 {
+        written_bytes.saturating_sub(self.from)
+    }
+
+    /// Chunks that have ended.
+    pub(super) fn ended(&self) -> u64 {
+        self.ended
+    }
+
+    /// A chunk of so many bytes has ended, after which so many of `summaries` lie; `whole` of them say what everything so far
+    /// comes to.
+    pub(super) fn end(&mut self, chunk: u64, summaries: u64, whole: u64) {
+        let worth = whole.saturating_mul(TIMES_WHOLE).saturating_mul(self.events) / chunk.max(1);
+        self.enough_events = worth.max(self.least_events);
+        (self.events, self.ended) = (0, self.ended + 1);
+        self.from += chunk + summaries;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn due() -> Due {
+        Due::new(&RecorderOptions { chunk_bytes: 1000, chunk_events: 50, ..RecorderOptions::default() })
+    }
+
+    #[test]
+    fn bytes_or_events_are_enough() {
+        let mut due = due();
+        assert!(!due.is_now(999) && due.is_now(1000));
+        due.add(49);
+        assert!(!due.is_now(999));
+        due.add(1);
+        assert!(due.is_now(0));
+        due.end(100, 20, 0);
+        assert!(!due.is_now(1119) && due.is_now(1120) && due.ended() == 1);
+        due.stop();
+        due.add(1000);
+        assert!(!due.is_now(u64::MAX - 1));
+    }
+
+    #[test]
+    fn chunks_are_longer_where_their_ends_are() {
+        let mut due = due();
+        due.add(50);
+        // Two bytes an event, so that 64 times 10 bytes are 320 events.
+        due.end(100, 30, 10);
+        due.add(319);
+        assert!(!due.is_now(130));
+        due.add(1);
+        assert!(due.is_now(130));
+        due.end(640, 30, 1);
+        due.add(50);
+        assert!(due.is_now(800), "and no longer once they are short");
+    }
+}
