@@ -50,6 +50,7 @@ mod sessions;
 mod stacks;
 mod stacks_view;
 mod study;
+mod summaries;
 #[cfg(unix)]
 mod tasks;
 #[cfg(unix)]

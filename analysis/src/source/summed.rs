@@ -14,7 +14,7 @@ use super::trusted;
 pub struct Short {
     /// In bytes.
     pub bytes: u64,
-    /// In events; those of the first and the last few seconds are not counted.
+    /// In events; those of its first chunk and after its last are not counted.
     pub events: u64,
 }
 
