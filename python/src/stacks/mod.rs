@@ -5,7 +5,7 @@
 //! memory.rs   reads of this process's memory that fail where others would crash
 //! layout.rs   where CPython keeps what is read, by its version
 //! frames.rs   the frames of a thread, with file and line
-//! told.rs     a frame in words
+//! told.rs     the track, and a frame in words
 //! watch.rs    the thread that looks whether what runs now is `overdue`, and records
 //! sample.rs   the thread that takes so many stacks a second, whatever runs; paths.rs: each stack told once, then counted
 //! ```

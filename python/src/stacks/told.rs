@@ -1,6 +1,9 @@
-//! Frames as people read them.
+//! What people read of stacks: the track they are on, and frames.
 
 use super::frames::Frame;
+
+/// The track of the stacks; what reads recordings knows it by this name.
+pub(super) const TRACK: &str = "stacks of train";
 
 /// `collate (data.py:81)`; a library's file with its folders from the library on, and Python's own with `python/`.
 pub(super) fn told(frame: &Frame) -> String {

@@ -14,7 +14,7 @@ use super::frames::{self, Stack};
 use super::layout::{self, Layout};
 use super::memory::Address;
 use super::sample::Sampler;
-use super::told::{is_ours, told};
+use super::told::{TRACK, is_ours, told};
 use crate::early::Event;
 use crate::overdue::{self, Now};
 use crate::session::{self, Status};
@@ -26,8 +26,6 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 const TIMES: u64 = 2;
 /// ...or after this many times the least, where its p99 is not known.
 const UNKNOWN_TIMES: u64 = 20;
-/// The track of the stacks; what reads recordings knows it by this name.
-pub(super) const TRACK: &str = "stacks of train";
 
 /// Which session is watched.
 static WATCHED: AtomicU32 = AtomicU32::new(0);
