@@ -141,15 +141,20 @@ impl Drain {
         let [mut flush, mut slow, mut anchor] = [FLUSH_INTERVAL, SLOW_FLUSH_INTERVAL, ANCHOR_INTERVAL].map(Timer::new);
         loop {
             let stopping = self.publisher.is_stopping();
+            let asked = self.publisher.flushes_asked();
+            let is_asked = !self.publisher.is_flushed(asked);
             self.drain();
             if stopping {
                 let now_ns = self.map.ns(self.publisher.clock.raw());
                 self.sources.iter_mut().for_each(|source| source.end(now_ns));
             }
             let anchor_due = anchor.is_due() || stopping;
-            let slow_due = stopping || if is_live { slow.is_due() } else { anchor_due };
+            let slow_due = stopping || is_asked || if is_live { slow.is_due() } else { anchor_due };
             if anchor_due || slow_due || is_live && flush.is_due() {
                 self.flush(output, slow_due, anchor_due)?;
+            }
+            if is_asked {
+                self.publisher.has_flushed(asked);
             }
             if stopping {
                 return self.end(output);

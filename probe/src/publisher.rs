@@ -1,6 +1,6 @@
 //! What the threads of a session share: the program's threads, which open tracks, the sensor thread and the drain thread.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use gnntop_wire::{BlockEncoder, Definition, TrackId};
@@ -34,6 +34,9 @@ pub(crate) struct Publisher {
     signals: Mutex<Vec<Definition>>,
     /// Segments begun so far: tells the sensor thread when to repeat every value.
     segments: AtomicUsize,
+    /// Flushes asked for so far, and how many of them are done.
+    asked: AtomicU64,
+    flushed: AtomicU64,
     stopping: AtomicBool,
 }
 
@@ -51,6 +54,8 @@ impl Publisher {
             facts: Mutex::default(),
             signals: Mutex::default(),
             segments: AtomicUsize::new(0),
+            asked: AtomicU64::new(0),
+            flushed: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
         });
         *lock(&LATEST) = Arc::downgrade(&publisher);
@@ -116,6 +121,26 @@ impl Publisher {
 
     pub(crate) fn segments(&self) -> usize {
         self.segments.load(Ordering::Relaxed)
+    }
+
+    /// Asks the drain thread to write out what was recorded until now. Returns the number of this flush.
+    pub(crate) fn ask_for_flush(&self) -> u64 {
+        self.asked.fetch_add(1, Ordering::AcqRel) + 1
+    }
+
+    /// Flushes asked for so far.
+    pub(crate) fn flushes_asked(&self) -> u64 {
+        self.asked.load(Ordering::Acquire)
+    }
+
+    /// The first `number` flushes are done.
+    pub(crate) fn has_flushed(&self, number: u64) {
+        self.flushed.store(number, Ordering::Release);
+    }
+
+    /// Whether flush `number` is done.
+    pub(crate) fn is_flushed(&self, number: u64) -> bool {
+        self.flushed.load(Ordering::Acquire) >= number
     }
 
     /// Has the session's threads finish.

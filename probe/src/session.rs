@@ -21,6 +21,8 @@ use crate::{accounts, directory, fork, sensing, switch};
 
 /// A program's end waits for our threads this long at most, whatever the file system does.
 const END_WITHIN: Duration = Duration::from_secs(2);
+/// Longest wait for [`Session::flush`].
+const FLUSH_WITHIN: Duration = Duration::from_secs(1);
 /// Time between two looks whether a thread has ended.
 const JOIN_INTERVAL: Duration = Duration::from_micros(200);
 
@@ -194,6 +196,21 @@ impl Session {
     /// of the run. What was done since then is done twice. To be called before the first step.
     pub fn resumed(&self, steps: u64) {
         self.fact(RESUMED, &steps.to_string());
+    }
+
+    /// Writes out everything recorded so far, which otherwise happens 25 times a second. Returns false if that takes longer
+    /// than a second or nothing is published.
+    pub fn flush(&self) -> bool {
+        let Some(Running { publisher, threads, .. }) = &self.running else { return false };
+        let (number, give_up_at) = (publisher.ask_for_flush(), Instant::now() + FLUSH_WITHIN);
+        threads.iter().for_each(|thread| thread.thread().unpark());
+        while !publisher.is_flushed(number) {
+            if Instant::now() >= give_up_at || !publisher.is_of_this_process() {
+                return false;
+            }
+            std::thread::sleep(JOIN_INTERVAL);
+        }
+        true
     }
 
     /// The session's directory, which `gnntop attach` takes; `None` where nothing is published, or to a recording.

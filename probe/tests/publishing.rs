@@ -37,6 +37,25 @@ fn train(steps: u64) {
 }
 
 #[test]
+fn a_flush_writes_out_what_was_recorded_so_far() {
+    let _alone = alone();
+    let temp = tempfile::tempdir().unwrap();
+    let session = quiet("flush", temp.path()).drain_interval(Duration::from_secs(3600)).start();
+    let dir = session.dir().unwrap().to_owned();
+    let track = session.track("train", TrackRole::Training);
+    for steps in [5, 10] {
+        train(5);
+        assert!(session.flush());
+        assert_eq!(Stream::of_session(&dir).steps().len(), steps);
+    }
+    drop((track, session));
+    let elsewhere = temp.path().join("a file");
+    std::fs::write(&elsewhere, "").unwrap();
+    let failed = Session::builder("flush").directory(elsewhere).sensors(None).on_warning(|_| ()).start();
+    assert!(!failed.flush(), "nothing is published");
+}
+
+#[test]
 fn everything_recorded_is_in_the_session() {
     let _alone = alone();
     let temp = tempfile::tempdir().unwrap();

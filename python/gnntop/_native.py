@@ -87,6 +87,7 @@ allocation: Callable[[int, int], None] = _nothing
 status: Callable[[], int] = _nothing
 track_end: Callable[[], None] = _nothing
 close: Callable[[], None] = _nothing
+flush: Callable[[], int] = _nothing
 worker_close: Callable[[int], None] = _nothing
 cuda: Callable[[int, int], int] = _nothing
 
@@ -136,6 +137,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
     "status": (_I32, None),
     "track_end": (None, None),
     "close": (None, None),
+    "flush": (_I32, None),
     "worker_close": (None, None),
     "cuda": (_I32, [_I32, _U64]),
     "_name": (_I32, [_I32, _TEXT]),

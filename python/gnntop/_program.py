@@ -67,6 +67,7 @@ def report() -> dict[str, Any]:
     program = os.environ.get("GNNTOP_PROGRAM") or _beside_python() or shutil.which("gnntop")
     if not program:
         raise RuntimeError("the program gnntop is not on PATH; set GNNTOP_PROGRAM to where it is")
+    _native.flush()
     done = subprocess.run([program, "report", "--json", directory], capture_output=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.decode("utf-8", "replace").strip() or "gnntop report failed")

@@ -62,6 +62,10 @@ int32_t gnntop_open(const char *name, const char *facts);
 /* Ends the session in good order and waits some milliseconds for its last bytes to be written. */
 void gnntop_close(void);
 
+/* Writes out everything recorded so far, so that a viewer or `gnntop report` sees it; without this that takes up to half a
+ * second. Returns 1, or 0 without a session and where it takes longer than a second. */
+int32_t gnntop_flush(void);
+
 enum {
     GNNTOP_NOT_OPEN = 0,   /* no session yet, or closed */
     GNNTOP_PUBLISHING = 1,

@@ -82,6 +82,11 @@ pub extern "C" fn gnntop_close() {
 }
 
 #[unsafe(no_mangle)]
+pub extern "C" fn gnntop_flush() -> i32 {
+    guarded(0, || i32::from(session::with_session(gnntop_probe::Session::flush).unwrap_or(false)))
+}
+
+#[unsafe(no_mangle)]
 pub extern "C" fn gnntop_status() -> i32 {
     guarded(Status::Failed as i32, || match thread::with(false, |thread| thread.is_worker()) {
         true => WORKER,

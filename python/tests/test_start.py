@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(not GNNTOP.exists(), reason=f"no {GNNTOP}: cargo
 
 # Cells of a notebook: the model is there before gnntop is.
 PROGRAM = """
-import json, time
+import json
 import torch, gnntop
 model = torch.nn.Linear(8, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
@@ -27,7 +27,6 @@ for x in loader:
     optimizer.zero_grad()
     model(x).sum().backward()
     optimizer.step()
-time.sleep(0.5)  # until what was recorded is written
 print(json.dumps(gnntop.report()))
 """
 
