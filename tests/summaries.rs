@@ -93,6 +93,29 @@ fn a_report_from_summaries_says_so_and_counts_what_every_event_does() {
     }
 }
 
+#[test]
+fn a_bounded_recording_counts_what_every_event_does() {
+    let sessions = Sessions::new();
+    record(&File::create(sessions.path().join("long.gnntop")).unwrap());
+    let ran = sessions.run(["record", "long.gnntop", "-o", "small.gnntop", "--keep", "16MiB"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(sessions.path().join("small.gnntop").metadata().unwrap().len() <= 16 << 20);
+    let report = |name: &str| {
+        let ran = sessions.run(["report", name, "--json", "--exact"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        serde_json::from_str::<Value>(&ran.out).unwrap()
+    };
+    let (small, all) = (report("small.gnntop"), report("long.gnntop"));
+    assert_eq!(small["steps"]["total"], STEPS);
+    for table in ["phases", "spans"] {
+        assert_eq!(counts(&small[table]), counts(&all[table]), "{table}");
+    }
+    for (out, keep, why) in [("b.gnntop", "1M", "give 16.0 MiB or more"), ("-", "1G", "--keep needs a file")] {
+        let ran = sessions.run(["record", "long.gnntop", "-o", out, "--keep", keep]);
+        assert!(ran.code == Some(2) && ran.err.contains(why), "{ran:?}");
+    }
+}
+
 /// Names with how often they came and their share of the time.
 fn counts(table: &Value) -> Vec<[Value; 3]> {
     let rows = table.as_array().map_or(&[][..], Vec::as_slice);

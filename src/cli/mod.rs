@@ -5,6 +5,7 @@
 
 mod assumptions;
 mod attach;
+mod bound;
 mod check;
 mod clean;
 mod commands;
@@ -25,6 +26,7 @@ mod plain;
 mod quantities;
 mod reading;
 mod record;
+mod recorded;
 mod replay;
 mod report;
 mod run;

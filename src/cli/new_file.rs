@@ -73,6 +73,37 @@ impl NewFile {
         }
     }
 
+    /// Where what is written lies until then; `None` for a device or a pipe.
+    pub(super) fn path(&self) -> Option<&Path> {
+        match &self.place {
+            Place::Fresh(_) => Some(&self.path),
+            Place::Beside(file) => Some(file.path()),
+            Place::Through(_) => None,
+        }
+    }
+
+    /// A new file beside this one, to [`replace`](Self::replace) it; it is removed if that does not happen.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub(super) fn draft(&self) -> io::Result<NamedTempFile> {
+        beside(&self.path, &self.file().metadata()?)
+    }
+
+    /// Replaces what was written with a draft. Who reads it finds either the one or the other.
+    ///
+    /// # Errors
+    /// When that is not possible: then it is as it was.
+    pub(super) fn replace(&mut self, draft: NamedTempFile) -> io::Result<()> {
+        draft.as_file().sync_all()?;
+        self.place = match &self.place {
+            Place::Fresh(_) => Place::Fresh(draft.persist(&self.path)?),
+            Place::Beside(_) => Place::Beside(draft),
+            Place::Through(_) => return Err(io::ErrorKind::Unsupported.into()),
+        };
+        Ok(())
+    }
+
     /// Gives it its name, where another file has that until now.
     ///
     /// # Errors
@@ -213,6 +244,26 @@ mod tests {
         assert_eq!((fs::read(&path).unwrap(), fs::read(&apart).unwrap()), (b"old".to_vec(), b"half".to_vec()));
         let name = apart.file_name().unwrap().to_str().unwrap();
         assert!(name.starts_with("a.gnntop.") && name.ends_with(UNFINISHED), "{name}");
+    }
+
+    #[test]
+    fn a_draft_replaces_what_was_written() {
+        let dir = tempfile::tempdir().unwrap();
+        for force in [false, true] {
+            let path = dir.path().join("a.gnntop");
+            let mut file = NewFile::create(&path, force, &[]).unwrap();
+            file.write_all(b"long").unwrap();
+            drop(file.draft().unwrap());
+            let mut draft = file.draft().unwrap();
+            draft.write_all(b"short").unwrap();
+            file.replace(draft).unwrap();
+            assert_eq!(fs::read(file.path().unwrap()).unwrap(), b"short");
+            file.write_all(b"er").unwrap();
+            file.finish().unwrap();
+            assert_eq!((fs::read(&path).unwrap(), mode(&path)), (b"shorter".to_vec(), 0o600));
+            assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        }
+        assert!(NewFile::create(Path::new("/dev/null"), false, &[]).unwrap().path().is_none());
     }
 
     #[test]

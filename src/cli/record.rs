@@ -7,18 +7,19 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
+use super::bound::{self, Bound};
 use super::exit::SUCCESS;
 use super::new_file::NewFile;
+use super::recorded::Recorded;
+use super::usage::UsageError;
 use super::{output, quantities, signals};
-use gnntop_analysis::figures;
 use gnntop_analysis::ranks::Run;
-use gnntop_analysis::recorder::{RecorderOptions, RunRecorder};
+use gnntop_analysis::recorder::RecorderOptions;
 use gnntop_analysis::source::discover::{self, Session};
 use gnntop_analysis::source::runs::SessionGroup;
 use gnntop_analysis::source::target::{self, Target};
-use gnntop_analysis::source::{Hardware, Recording, Source, State, follow, runs};
-use gnntop_analysis::stream::{Sink, align};
-use gnntop_wire::{Definition, Item};
+use gnntop_analysis::source::{Hardware, Recording, Source, follow, runs};
+use gnntop_analysis::stream::align;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,16 +28,13 @@ Examples:
   gnntop record job-17                     all ranks of a run in one file, by its id or any of its sessions
   gnntop record --last 5m                  the last five minutes, even of a run that was killed
   gnntop record --last 5m --duration 1m    and the next minute
+  gnntop record --keep 2GiB                the newest events in full, the days before as a summary
   gnntop record -o b.gnntop --last 30s a.gnntop
                                            the end of another recording
   ssh host gnntop record - | gnntop replay -";
 
-/// Time between two writes.
-const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 /// Time between two looks at the session.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// How long one look may take.
-const POLL_BUDGET: Duration = Duration::from_millis(200);
 /// After the duration, this long is waited for events that are on their way.
 const GRACE: Duration = Duration::from_millis(300);
 
@@ -60,6 +58,9 @@ pub(super) struct RecordArguments {
     /// Stop before the file gets larger than this
     #[arg(long, value_name = "SIZE", value_parser = quantities::bytes)]
     max_size: Option<u64>,
+    /// Keep the file below this size: its newest events stay, older ones become a summary
+    #[arg(long, value_name = "SIZE", value_parser = bound::size, conflicts_with = "max_size")]
+    keep: Option<u64>,
     /// Overwrite an existing file
     #[arg(long)]
     force: bool,
@@ -74,11 +75,14 @@ pub(super) fn record(arguments: &RecordArguments) -> anyhow::Result<u8> {
     let path =
         if to_stdout { PathBuf::from("-") } else { arguments.output.clone().unwrap_or(request.file_name.clone()) };
     if path == Path::new("-") {
-        return run(request, io::stdout().lock(), None);
+        if arguments.keep.is_some() {
+            return Err(UsageError::told("--keep needs a file, and standard output is none: name one with -o FILE"));
+        }
+        return run(request, io::stdout().lock(), None, |_| Ok(()));
     }
     let input = request.input.clone();
-    let file = NewFile::create(&path, arguments.force, input.as_deref().as_slice())?;
-    let code = match run(request, file.file(), Some(&path.display().to_string())) {
+    let mut file = NewFile::create(&path, arguments.force, input.as_deref().as_slice())?;
+    let code = match run_into(request, &mut file, arguments.keep, &path.display().to_string()) {
         Ok(code) => code,
         Err(error) => {
             let kept = file.keep_apart();
@@ -91,6 +95,18 @@ pub(super) fn record(arguments: &RecordArguments) -> anyhow::Result<u8> {
     }
     file.finish()?;
     Ok(code)
+}
+
+/// Records into a file, which stays below `keep` bytes.
+fn run_into(mut request: Request, file: &mut NewFile, keep: Option<u64>, name: &str) -> anyhow::Result<u8> {
+    let out = file.file().try_clone().context("cannot write the recording")?;
+    let Some(keep) = keep else { return run(request, out, Some(name), |_| Ok(())) };
+    if file.path().is_none() {
+        return Err(UsageError::told(&format!("--keep needs a file, and {name} is none")));
+    }
+    let mut bound = Bound::new(keep);
+    request.options = bound.options(request.options);
+    run(request, out, Some(name), |recorded| bound.tend(recorded, file))
 }
 
 /// What to record, and until when.
@@ -206,14 +222,20 @@ fn window(
     first_ns..=last_ns
 }
 
-/// Records until the request is fulfilled, the session ends, or a signal comes. Says so about the file `name`; beside
-/// standard output it says nothing, since a screen may show what is written there.
-fn run(request: Request, out: impl Write, name: Option<&str>) -> anyhow::Result<u8> {
+/// Records until the request is fulfilled, the session ends, or a signal comes; `tend` looks after what was written. Says so
+/// about the file `name`; beside standard output it says nothing, since a screen may show what is written there.
+fn run<W: Write>(
+    request: Request,
+    out: W,
+    name: Option<&str>,
+    mut tend: impl FnMut(&mut Recorded<W>) -> anyhow::Result<()>,
+) -> anyhow::Result<u8> {
     let interruption = signals::Interruption::catch()?;
     let deadline = request.duration.map(|duration| Instant::now() + duration + GRACE);
     let mut recording = Recorded::new(request.source, out, request.options);
     let why = loop {
         let progress = recording.poll()?;
+        tend(&mut recording)?;
         if let Some(why) = recording.end() {
             break why;
         }
@@ -229,6 +251,7 @@ fn run(request: Request, out: impl Write, name: Option<&str>) -> anyhow::Result<
         name.into_iter().for_each(|name| output::progress(&recording.summary(name)));
     };
     recording.finish()?;
+    tend(&mut recording)?;
     if let Some(name) = name {
         output::progress("");
         output::note(&format!("{}: {why}", recording.summary(name)));
@@ -236,83 +259,6 @@ fn run(request: Request, out: impl Write, name: Option<&str>) -> anyhow::Result<
     recording.before().iter().for_each(|said| output::note(said));
     recording.warnings().iter().for_each(|warning| output::note(&format!("warning: {warning}")));
     Ok(SUCCESS)
-}
-
-/// A source that is being recorded.
-pub(super) struct Recorded<W: Write> {
-    source: Box<dyn Source>,
-    recorder: RunRecorder<W>,
-    next_flush: Instant,
-}
-
-impl<W: Write> Recorded<W> {
-    pub(super) fn new(source: Box<dyn Source>, out: W, options: RecorderOptions) -> Self {
-        Self { source, recorder: RunRecorder::new(out, options), next_flush: Instant::now() }
-    }
-
-    /// Takes what has come, and writes it out once a second.
-    pub(super) fn poll(&mut self) -> anyhow::Result<gnntop_analysis::source::Progress> {
-        let progress = self.source.poll(&mut self.recorder, POLL_BUDGET);
-        // While there is more, blocks are best merged by the time in the stream alone.
-        if !progress.more && Instant::now() >= self.next_flush {
-            self.finish()?;
-            self.next_flush = Instant::now() + FLUSH_INTERVAL;
-        }
-        Ok(progress)
-    }
-
-    /// Records this of the session that was heard last, beside what the source says.
-    pub(super) fn add(&mut self, definitions: &[Definition]) {
-        self.recorder.apply(Item::Definitions(definitions.to_vec()));
-    }
-
-    /// Writes everything out.
-    pub(super) fn finish(&mut self) -> anyhow::Result<()> {
-        self.recorder.flush().context("cannot write the recording")
-    }
-
-    /// Why nothing more will be recorded, if so.
-    pub(super) fn end(&self) -> Option<String> {
-        if self.recorder.is_full() {
-            return Some("reached --max-size".to_owned());
-        }
-        if self.recorder.is_done() {
-            return Some("done".to_owned());
-        }
-        match self.source.status().state {
-            State::Ended(why) => Some(why),
-            State::Waiting | State::Running => None,
-        }
-    }
-
-    /// What was written so far, in words.
-    pub(super) fn summary(&self, name: &str) -> String {
-        let size = figures::bytes(self.recorder.written_bytes() as f64);
-        let ranks = match self.recorder.sessions() {
-            sessions @ 2.. => format!(" of {sessions} sessions"),
-            _ => String::new(),
-        };
-        format!("{name}: {size}, {}{ranks}", figures::counted(self.recorder.events(), "event", "events"))
-    }
-
-    /// What is known of the time before the window.
-    fn before(&self) -> Option<String> {
-        let marks = self.recorder.earlier_marks();
-        let (noun, verb) = if marks == 1 { ("mark", "is") } else { ("marks", "are") };
-        (marks > 0).then(|| {
-            format!("{} {noun} from before the window {verb} counted in the recording's facts", figures::count(marks))
-        })
-    }
-
-    /// What could not be recorded.
-    pub(super) fn warnings(&self) -> Vec<String> {
-        let mut warnings = self.source.status().warnings();
-        let left_out = self.recorder.left_out();
-        if left_out > 0 {
-            warnings.push(format!("left out: {} of other sessions", figures::counted(left_out, "segment", "segments")));
-        }
-        warnings
-    }
 }
 
 #[cfg(test)]

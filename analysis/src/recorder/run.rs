@@ -87,6 +87,11 @@ impl<W: Write> RunRecorder<W> {
         self.left_out
     }
 
+    /// The id of the session whose items come now; `None` before its head was heard.
+    pub fn current_session(&self) -> Option<u128> {
+        Some(self.parts[self.current?].info.as_ref()?.session_id)
+    }
+
     /// Whether recording stopped because of its size.
     pub fn is_full(&self) -> bool {
         self.is_full

@@ -226,6 +226,7 @@ impl<W: Write> Recorder<W> {
     fn tell_earlier(&mut self) {
         if self.head.as_ref().is_some_and(|head| head.written) {
             let news = self.earlier.news(*self.options.window_ns.start());
+            self.sums.iter_mut().for_each(|sums| sums.define(&news));
             put_packed_definitions(&mut self.ready, &news);
         }
     }

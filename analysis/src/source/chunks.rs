@@ -57,6 +57,12 @@ impl Chunks {
         self.all.partition_point(|chunk| goes_on_at(chunk) <= at).checked_sub(1)
     }
 
+    /// The first chunk that ends at this byte or later.
+    pub(super) fn after_byte(&self, at: u64) -> Option<usize> {
+        let chunk = self.all.partition_point(|chunk| goes_on_at(chunk) < at);
+        (chunk < self.all.len()).then_some(chunk)
+    }
+
     /// The last chunk from `from` on after which the chunks have at least so many steps.
     pub(super) fn before_newest_steps(&self, steps: u64, from: usize) -> Option<usize> {
         let until = told(self.whole(self.all.len().checked_sub(1)?)?).steps.checked_sub(steps)?;

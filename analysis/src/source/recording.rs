@@ -164,12 +164,15 @@ impl Recording {
         Self::start_with(title, input, u64::MAX)
     }
 
+    fn unread(title: String, input: Input, left: u64) -> Self {
+        let (reader, head, ended, before) = (StreamReader::new(), VecDeque::new(), None, None);
+        let (tally, chunk, whose) = (Tally::default(), vec![0; CHUNK_LEN], Whose::default());
+        Self { title, input, before, reader, head, ended, tally, chunk, left, whose }
+    }
+
     /// Reads on until it is clear whether this is a recording; at most `left` bytes of each file.
     fn start_with(title: String, input: Input, left: u64) -> Result<Self, RecordingError> {
-        let (reader, head, ended) = (StreamReader::new(), VecDeque::new(), None);
-        let (tally, chunk, whose) = (Tally::default(), vec![0; CHUNK_LEN], Whose::default());
-        let before = None;
-        let mut recording = Self { title, input, before, reader, head, ended, tally, chunk, left, whose };
+        let mut recording = Self::unread(title, input, left);
         let mut sniffer = StreamReader::new();
         loop {
             let len = recording.read_waiting().map_err(|error| recording.io_error(error))?;
@@ -190,10 +193,18 @@ impl Recording {
         }
     }
 
-    /// Reads on at `at`, where the file stands, after what lies before.
-    pub(super) fn begin_at(title: String, open: File, at: u64, before: ChunkSummary) -> Result<Self, RecordingError> {
-        let recording = Self::start(title, Input::Files { open, later: VecDeque::new() })?;
-        Ok(Self { before: Some(before), reader: StreamReader::starting_at(at), ..recording })
+    /// Reads these bytes, at whose start the file stands, after what lies before. `u64::MAX` is the file's end.
+    pub(super) fn begin_at(
+        title: String,
+        open: File,
+        part: Range<u64>,
+        before: ChunkSummary,
+    ) -> Result<Self, RecordingError> {
+        let left = if part.end == u64::MAX { u64::MAX } else { part.end.saturating_sub(part.start) };
+        let input = Input::Files { open, later: VecDeque::new() };
+        let recording =
+            if left == 0 { Self::unread(title, input, left) } else { Self::start_with(title, input, left)? };
+        Ok(Self { before: Some(before), reader: StreamReader::starting_at(part.start), ..recording })
     }
 
     fn io_error(&self, error: io::Error) -> RecordingError {
@@ -316,8 +327,11 @@ impl Recording {
         Outline::of(&open_regular(path)?)
     }
 
-    /// Opens a stretch of the file at `path`.
-    pub(super) fn open_part(path: &Path, part: &Range<u64>) -> Result<Self, RecordingError> {
+    /// Opens a stretch of the file at `path`, which begins with a whole frame.
+    ///
+    /// # Errors
+    /// As [`Recording::open`].
+    pub fn open_part(path: &Path, part: &Range<u64>) -> Result<Self, RecordingError> {
         let title = path.display().to_string();
         let failed = |error| RecordingError::Io { path: title.clone(), error };
         let mut open = File::open(path).map_err(failed)?;

@@ -62,13 +62,25 @@ impl Recording {
         }
     }
 
+    /// Opens the first `len` bytes of the recording at `path`: summaries of its older chunks, then at most `newest` bytes event
+    /// by event. `None` where no chunk ends so late, or its summary is damaged.
+    pub fn open_newest(path: &Path, len: u64, newest: u64) -> Option<Self> {
+        let chunks = Chunks::of(&trusted::open_through_links(path).ok()?)?;
+        let chunk = chunks.after_byte(len.saturating_sub(newest))?;
+        Self::open_between(path, &chunks, chunk, len)
+    }
+
     /// Opens the file at `path` at the end of a chunk; `None` where what that says is damaged, or nothing follows.
     pub(super) fn open_after(path: &Path, chunks: &Chunks, chunk: usize) -> Option<Self> {
+        Self::open_between(path, chunks, chunk, u64::MAX)
+    }
+
+    fn open_between(path: &Path, chunks: &Chunks, chunk: usize, end: u64) -> Option<Self> {
         let summary = chunks.summary(chunk)?;
         let mut open = File::open(path).ok()?;
         let at = chunks.goes_on_at(chunk);
         open.seek(SeekFrom::Start(at)).ok()?;
-        Self::begin_at(path.display().to_string(), open, at, summary).ok()
+        Self::begin_at(path.display().to_string(), open, at..end, summary).ok()
     }
 }
 

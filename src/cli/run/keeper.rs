@@ -46,6 +46,9 @@ pub(in super::super) struct KeepArguments {
     /// Overwrite an existing file
     #[arg(long)]
     force: bool,
+    /// Keep the recording below so many bytes
+    #[arg(long, value_name = "BYTES")]
+    keep: Option<u64>,
     /// Have the Pythons in it show what they do
     #[arg(long)]
     python: bool,
@@ -54,21 +57,25 @@ pub(in super::super) struct KeepArguments {
     command: Vec<OsString>,
 }
 
+/// What a keeper is to record.
+pub(super) struct ToRecord {
+    pub(super) path: PathBuf,
+    pub(super) force: bool,
+    /// Size that the recording stays below, in bytes.
+    pub(super) keep: Option<u64>,
+}
+
 impl KeepArguments {
     /// The command line of a keeper of this program.
-    pub(super) fn words(
-        name: &str,
-        record: Option<(&Path, bool)>,
-        python: bool,
-        command: &[OsString],
-    ) -> Vec<OsString> {
+    pub(super) fn words(name: &str, record: Option<&ToRecord>, python: bool, command: &[OsString]) -> Vec<OsString> {
         // Names may begin with a hyphen.
         let mut words = vec!["keep".into(), format!("--name={name}").into()];
-        if let Some((file, force)) = record {
+        if let Some(ToRecord { path, force, keep }) = record {
             let mut record = OsString::from("--record=");
-            record.push(file);
+            record.push(path);
             words.push(record);
             words.extend(force.then(|| "--force".into()));
+            words.extend(keep.map(|keep| format!("--keep={keep}").into()));
         }
         words.extend(python.then(|| "--python".into()));
         words.push("--".into());
@@ -113,8 +120,8 @@ fn start(arguments: &KeepArguments, starter: &UnixStream) -> anyhow::Result<Kept
     // Who writes a file past its limit gets this signal. A handler makes an error of it, and ends where the program begins.
     signal_hook::flag::register(SIGXFSZ, Arc::<AtomicBool>::default())?;
     let signals = Signals::new(heeded([SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2]))?;
-    let KeepArguments { name, record, force, python, command } = arguments;
-    let file = record.as_deref().map(|path| Recording::create(path, *force)).transpose()?;
+    let KeepArguments { name, record, force, keep, python, command } = arguments;
+    let file = record.as_deref().map(|path| Recording::create(path, *force, *keep)).transpose()?;
     let warn = |text: &str| say(starter, &Told::Warning(text.to_owned()));
     let python = if *python { Prepared::new(command, warn) } else { Prepared::nothing() };
     let started = SystemTime::now();

@@ -7,6 +7,7 @@
 //! register.rs  what is written down of each program, for `gnntop stop` and `gnntop attach`
 //! post_mortem.rs  why it died
 //! child.rs     the program itself, its log, its exit code; python.rs: its Pythons; recording.rs: its recording
+//! words.rs     options of our own behind a training's name
 //! unattended.rs  a program of a sweep, which has no keeper: the sweep owns it
 //! ```
 //!
@@ -23,10 +24,10 @@ mod recording;
 mod register;
 mod relay;
 mod unattended;
+mod words;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::parent_id;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -39,15 +40,17 @@ use super::plain::PlainView;
 use super::sensing::SensorArguments;
 use super::settings::{ScreenArguments, Settings};
 use super::usage::UsageError;
-use super::{output, screen, signals, train};
+use super::{bound, output, screen, signals, train};
 use crate::viewer::Outcome;
 use child::own_command;
 use gnntop_analysis::source::called::called;
 use gnntop_analysis::source::{Launched, Source, discover};
 use gnntop_wire::layout::{RUN, RUN_STARTED_MS};
+use keeper::ToRecord;
 use kept::Kept;
 use python::Watched;
 use relay::{Interrupted, Relay};
+use words::{given_twice, take_flag, take_value};
 
 pub(super) use keeper::{KeepArguments, keep};
 pub(super) use register::{Entry, entries, of_process, unpublished};
@@ -58,7 +61,7 @@ const EXAMPLES: &str = "\
 Examples:
   gnntop run pna                            a built-in training
   gnntop run pna --steps 500                with options; see `gnntop train pna --help`
-  gnntop run --record a.gnntop pna          and record it
+  gnntop run --record a.gnntop pna          and record it; --keep 2GiB bounds the file
   gnntop run --run night -- python train.py    again after it was killed: one history with the outage
   gnntop run -- python train.py --lr 0.1    any PyTorch training, unchanged; shows the hardware of other programs
   gnntop run --stacks 20 -- python train.py    and where in its code the time goes, from 20 stacks a second
@@ -88,6 +91,9 @@ pub(super) struct RunArguments {
     /// With --record: overwrite an existing file
     #[arg(long, requires = "record")]
     force: bool,
+    /// With --record: keep the file below this size; its newest events stay, older ones become a summary
+    #[arg(long, value_name = "SIZE", value_parser = bound::size)]
+    keep: Option<u64>,
     /// Id of the run: what is started again under it goes on with its history
     #[arg(long = "run", value_name = "ID", value_parser = run_id)]
     run_id: Option<String>,
@@ -118,33 +124,33 @@ pub(super) struct RunArguments {
 }
 
 impl RunArguments {
-    /// `--record`, `--force` and `--wait` behind a training's name mean what they mean before it. To the training itself `--record` would
-    /// say to write that file in the place of publishing, and there would be nothing to watch.
+    /// `--record`, `--keep`, `--force` and `--wait` behind a training's name mean what they mean before it. To the training
+    /// itself `--record` would say to write that file instead of publishing, and there would be nothing to watch.
     fn take_own_from_words(&mut self) -> anyhow::Result<()> {
-        if let Some(at) = self.words.iter().position(|word| word == "--force") {
-            self.words.remove(at);
-            self.force = true;
+        self.force |= take_flag(&mut self.words, "--force");
+        self.wait |= take_flag(&mut self.words, "--wait");
+        if let Some(file) = take_value(&mut self.words, "--record", "a file, such as --record a.gnntop")?
+            && self.record.replace(file.into()).is_some()
+        {
+            return Err(given_twice("--record"));
         }
-        if let Some(at) = self.words.iter().position(|word| word == "--wait") {
-            self.words.remove(at);
-            self.wait = true;
-        }
-        let is_record = |word: &OsString| word == "--record" || word.as_bytes().starts_with(b"--record=");
-        while let Some(at) = self.words.iter().position(is_record) {
-            let word = self.words.remove(at);
-            let file = match word.as_bytes().strip_prefix(b"--record=") {
-                Some(file) => OsStr::from_bytes(file).to_owned(),
-                None if at < self.words.len() => self.words.remove(at),
-                None => return Err(UsageError::told("--record needs a file, such as --record a.gnntop")),
-            };
-            if self.record.replace(file.into()).is_some() {
-                return Err(UsageError::told("--record is given twice: give one file"));
+        if let Some(size) = take_value(&mut self.words, "--keep", "a size, such as --keep 2GiB")? {
+            let size =
+                bound::size(&size.to_string_lossy()).map_err(|why| UsageError::told(format!("--keep: {why}")))?;
+            if self.keep.replace(size).is_some() {
+                return Err(given_twice("--keep"));
             }
         }
-        if self.force && self.record.is_none() {
-            return Err(UsageError::told("--force needs --record FILE"));
+        match &self.record {
+            None if self.force => Err(UsageError::told("--force needs --record FILE")),
+            None if self.keep.is_some() => Err(UsageError::told("--keep needs --record FILE")),
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    /// What the keeper is to record.
+    fn to_record(&self) -> Option<ToRecord> {
+        Some(ToRecord { path: self.record.clone()?, force: self.force, keep: self.keep })
     }
 }
 
@@ -172,8 +178,8 @@ pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
         return Ok(code);
     }
     let (command, name) = command(&arguments)?;
-    let record = arguments.record.as_deref().map(|path| (path, arguments.force));
-    let words = KeepArguments::words(&name, record, !arguments.command.is_empty(), &command);
+    let record = arguments.to_record();
+    let words = KeepArguments::words(&name, record.as_ref(), !arguments.command.is_empty(), &command);
     let relay = Relay::catch(arguments.on_hangup)?;
     let started = SystemTime::now();
     let sensors = arguments.sensors.variables().map(|(name, dir)| (name, dir.clone().into_os_string()));
@@ -350,6 +356,9 @@ mod tests {
         assert!(taken(&["pna", "--record"]).is_err());
         assert!(taken(&["pna", "--force"]).is_err());
         assert!(taken(&["--record", "a", "pna", "--record", "b"]).is_err());
+        assert!(taken(&["--keep", "1G", "--record", "a", "pna", "--keep=2G"]).is_err());
+        assert!(taken(&["pna", "--keep", "2G"]).is_err() && taken(&["pna", "--record", "a", "--keep", "2K"]).is_err());
+        assert_eq!(taken(&["pna", "--record", "a", "--keep", "2G"]).unwrap().2, ["pna"]);
         let program = taken(&["--", "sh", "--record", "a"]).unwrap();
         assert_eq!((program.0, program.2.len()), (None, 0), "a program's words are its own");
     }

@@ -8,10 +8,11 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 
+use super::super::bound::Bound;
 use super::super::new_file::NewFile;
-use super::super::record::Recorded;
+use super::super::recorded::Recorded;
 use crate::death::Death;
 use gnntop_analysis::recorder::RecorderOptions;
 use gnntop_analysis::source::process::Process;
@@ -27,6 +28,7 @@ const GRACE: Duration = Duration::from_secs(2);
 pub(super) struct Recording {
     file: NewFile,
     name: String,
+    bound: Option<Bound>,
 }
 
 /// What is recorded of a program while it publishes nothing.
@@ -71,26 +73,28 @@ pub(super) enum Finished {
 pub(super) const NOTHING_RECORDED: &str = "the program published nothing, so nothing was recorded";
 
 impl Recording {
-    /// Makes the file before anything is started, so that a wrong name costs nothing.
-    pub(super) fn create(path: &Path, force: bool) -> anyhow::Result<Self> {
-        Ok(Self { file: NewFile::create(path, force, &[])?, name: path.display().to_string() })
+    /// Makes the file before anything is started, so that a wrong name costs nothing. It stays below `keep` bytes.
+    pub(super) fn create(path: &Path, force: bool, keep: Option<u64>) -> anyhow::Result<Self> {
+        let (file, name) = (NewFile::create(path, force, &[])?, path.display().to_string());
+        if keep.is_some() && file.path().is_none() {
+            bail!("--keep needs a file, and {name} is none");
+        }
+        Ok(Self { file, name, bound: keep.map(Bound::new) })
     }
 
     /// Starts recording the session of process `pid`, which has started at `since`. `warn` is told of what cannot be
     /// recorded, when it happens.
     pub(super) fn follow(
-        self,
+        mut self,
         pid: u32,
         since: SystemTime,
         unpublished: Unpublished,
         warn: impl Fn(&str) + Send + 'static,
     ) -> anyhow::Result<Following> {
         let program_ended = Arc::<ProgramEnd>::default();
-        let Self { file, name } = self;
-        let open = file.file().try_clone().context("cannot write the recording")?;
         let ended = Arc::clone(&program_ended);
-        let follow = move || match record(pid, since, open, &name, &ended, unpublished, &warn) {
-            Ok(Some(summary)) => match file.finish() {
+        let follow = move || match self.record(pid, since, &ended, unpublished, &warn) {
+            Ok(Some(summary)) => match self.file.finish() {
                 Ok(()) => Finished::Recorded(summary),
                 Err(error) => {
                     warn(&format!("{error:#}"));
@@ -98,18 +102,85 @@ impl Recording {
                 }
             },
             Ok(None) => {
-                file.discard();
+                self.file.discard();
                 Finished::Nothing
             }
             Err(error) => {
                 // What was written stays, and so does an older file that it should have replaced.
-                let kept = file.keep_apart();
+                let kept = self.file.keep_apart();
                 warn(&format!("{} ends here: {error:#}; the program goes on", kept.display()));
                 Finished::Failed
             }
         };
         let thread = thread::Builder::new().name("gnntop recorder".to_owned()).spawn(follow);
         Ok(Following { ended: program_ended, thread: thread.context("cannot start the recorder")? })
+    }
+
+    /// Records until the session ends, or until the program does that has none; `None` where there is nothing of it.
+    fn record(
+        &mut self,
+        pid: u32,
+        since: SystemTime,
+        program: &ProgramEnd,
+        unpublished: Unpublished,
+        warn: &dyn Fn(&str),
+    ) -> anyhow::Result<Option<String>> {
+        let sessions_dir = discover::sessions_dir();
+        let mut outside = match unpublished {
+            Unpublished::Hardware => from_outside(pid, self.file.file())?,
+            Unpublished::Nothing => None,
+        };
+        let session = loop {
+            // Asked before the look, so that a session of a program that has just ended is still found.
+            let last_look = program.has_come();
+            if let Some(session) = session_of(pid, since, &sessions_dir) {
+                break session;
+            }
+            if let Some(outside) = &mut outside {
+                outside.poll()?;
+            }
+            if last_look {
+                return outside.map(|outside| hardware_alone(outside, &self.name, program)).transpose();
+            }
+            thread::sleep(POLL_INTERVAL);
+        };
+        // The session has the hardware from its own beginning.
+        drop(outside);
+        let mut file = self.file.file().try_clone().context("cannot write the recording")?;
+        file.set_len(0).and_then(|()| file.rewind()).context("cannot write the recording")?;
+        let options = RecorderOptions::default();
+        let options = self.bound.as_ref().map_or(options.clone(), |bound| bound.options(options));
+        let mut recorded = Recorded::new(follow(&session), file, options);
+        self.follow_to_the_end(&mut recorded, program)?;
+        recorded.finish()?;
+        if let Some(bound) = &mut self.bound {
+            bound.tend(&mut recorded, &mut self.file)?;
+        }
+        recorded.warnings().iter().for_each(|warning| warn(&format!("{}: {warning}", self.name)));
+        Ok(Some(recorded.summary(&self.name)))
+    }
+
+    /// Records until the program and its session have ended: why the program died is added to the session, and heard there. A
+    /// program that ended before its session is waited for a little.
+    fn follow_to_the_end(&mut self, recorded: &mut Recorded<File>, program: &ProgramEnd) -> anyhow::Result<()> {
+        let mut give_up_at = None;
+        loop {
+            // Asked before the look, so that what was added before is heard.
+            let is_over = program.has_come();
+            let progress = recorded.poll()?;
+            if let Some(bound) = &mut self.bound {
+                bound.tend(recorded, &mut self.file)?;
+            }
+            if is_over && !progress.more {
+                let give_up_at = *give_up_at.get_or_insert_with(|| Instant::now() + GRACE);
+                if recorded.end().is_some() || Instant::now() >= give_up_at {
+                    return Ok(());
+                }
+            }
+            if !progress.more {
+                thread::sleep(POLL_INTERVAL);
+            }
+        }
     }
 }
 
@@ -122,45 +193,6 @@ impl Following {
         self.ended.has_come.store(true, Ordering::Release);
         self.thread.join().unwrap_or(Finished::Failed)
     }
-}
-
-/// Records until the session ends, or until the program does that has none; `None` where there is nothing of it.
-fn record(
-    pid: u32,
-    since: SystemTime,
-    mut file: File,
-    name: &str,
-    program: &ProgramEnd,
-    unpublished: Unpublished,
-    warn: &dyn Fn(&str),
-) -> anyhow::Result<Option<String>> {
-    let sessions_dir = discover::sessions_dir();
-    let mut outside = match unpublished {
-        Unpublished::Hardware => from_outside(pid, &file)?,
-        Unpublished::Nothing => None,
-    };
-    let session = loop {
-        // Asked before the look, so that a session of a program that has just ended is still found.
-        let last_look = program.has_come();
-        if let Some(session) = session_of(pid, since, &sessions_dir) {
-            break session;
-        }
-        if let Some(outside) = &mut outside {
-            outside.poll()?;
-        }
-        if last_look {
-            return outside.map(|outside| hardware_alone(outside, name, program)).transpose();
-        }
-        thread::sleep(POLL_INTERVAL);
-    };
-    // The session has the hardware from its own beginning.
-    drop(outside);
-    file.set_len(0).and_then(|()| file.rewind()).context("cannot write the recording")?;
-    let mut recording = Recorded::new(follow(&session), file, RecorderOptions::default());
-    follow_to_the_end(&mut recording, program)?;
-    recording.finish()?;
-    recording.warnings().iter().for_each(|warning| warn(&format!("{name}: {warning}")));
-    Ok(Some(recording.summary(name)))
 }
 
 /// The recording of a program's hardware; `None` where it has ended already.
@@ -182,24 +214,4 @@ fn hardware_alone(mut outside: Recorded<File>, name: &str, program: &ProgramEnd)
     program.facts.get().into_iter().for_each(|facts| outside.add(facts));
     outside.finish()?;
     Ok(format!("{}, hardware only: the program published no steps", outside.summary(name)))
-}
-
-/// Records until the program and its session have ended: why the program died is added to the session, and heard there. A
-/// program that ended before its session is waited for a little.
-fn follow_to_the_end(recording: &mut Recorded<File>, program: &ProgramEnd) -> anyhow::Result<()> {
-    let mut give_up_at = None;
-    loop {
-        // Asked before the look, so that what was added before is heard.
-        let is_over = program.has_come();
-        let progress = recording.poll()?;
-        if is_over && !progress.more {
-            let give_up_at = *give_up_at.get_or_insert_with(|| Instant::now() + GRACE);
-            if recording.end().is_some() || Instant::now() >= give_up_at {
-                return Ok(());
-            }
-        }
-        if !progress.more {
-            thread::sleep(POLL_INTERVAL);
-        }
-    }
 }

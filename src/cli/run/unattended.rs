@@ -63,7 +63,7 @@ impl Unattended<'_> {
         interruption: &Interruption,
         mut waiting: impl FnMut(),
     ) -> anyhow::Result<Ended> {
-        let file = Recording::create(self.recording, true)?;
+        let file = Recording::create(self.recording, true, None)?;
         let words: Vec<OsString> = self.words.iter().map(OsString::from).collect();
         let command = if self.is_workload { own_command(&words)? } else { words };
         let since = SystemTime::now();

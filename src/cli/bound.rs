@@ -1,0 +1,322 @@
+//! `--keep`: a recording that stays below a size. When it comes close, its newest part is copied behind a summary of all that
+//! came before, and the copy replaces it. This goes on beside the recording, a little at a time.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use gnntop_analysis::figures;
+use gnntop_analysis::recorder::{RecorderOptions, RunRecorder};
+use gnntop_analysis::source::{Recording, Source};
+use tempfile::NamedTempFile;
+
+use super::new_file::NewFile;
+use super::recorded::Recorded;
+
+/// Smallest size: below, summaries take more than events.
+const LEAST: u64 = 16 << 20;
+/// How long to copy between two looks at the session.
+const BUDGET: Duration = Duration::from_millis(100);
+/// What is left to copy is copied at once when it is so little, in bytes.
+const LITTLE: u64 = 1 << 20;
+
+/// Keeps a recording below a size.
+pub(super) struct Bound {
+    keep: u64,
+    /// A copy begins when the recording has so many bytes.
+    begin_at: u64,
+    copy: Option<Copy>,
+}
+
+/// The newest part of a recording, on its way into a new file.
+struct Copy {
+    from: PathBuf,
+    source: Recording,
+    /// How far the recording was opened, in bytes.
+    until: u64,
+    recorder: RunRecorder<File>,
+    draft: NamedTempFile,
+}
+
+/// Reads the size of `--keep`.
+pub(super) fn size(text: &str) -> Result<u64, String> {
+    let keep = super::quantities::bytes(text)?;
+    match keep >= LEAST {
+        true => Ok(keep),
+        false => Err(format!("give {} or more", figures::bytes(LEAST as f64))),
+    }
+}
+
+impl Bound {
+    pub(super) fn new(keep: u64) -> Self {
+        Self { keep, begin_at: keep / 4 * 3, copy: None }
+    }
+
+    /// The options of a recording that it bounds.
+    pub(super) fn options(&self, options: RecorderOptions) -> RecorderOptions {
+        RecorderOptions { chunk_bytes: options.chunk_bytes.min(self.keep / 16), ..options }
+    }
+
+    /// Looks after what `recorded` writes into `file`: begins a copy, goes on with it, or replaces the file with it.
+    ///
+    /// # Errors
+    /// When the copy cannot be written, or the size is too small for this run. The file is whole as it is.
+    pub(super) fn tend(&mut self, recorded: &mut Recorded<File>, file: &mut NewFile) -> anyhow::Result<()> {
+        let mut copy = match self.copy.take() {
+            Some(copy) => copy,
+            None if recorded.written_bytes() < self.begin_at => return Ok(()),
+            None => self.begin(recorded, file)?,
+        };
+        while !copy.go_on(recorded)? {
+            // Where there is still room the session comes first.
+            if recorded.written_bytes() < self.nearly_full() {
+                self.copy = Some(copy);
+                return Ok(());
+            }
+        }
+        let written = copy.recorder.written_bytes();
+        if written >= self.nearly_full() {
+            bail!(self.too_small(written));
+        }
+        self.begin_at = (self.keep / 4 * 3).max(written + self.keep / 16);
+        file.replace(copy.draft).context("cannot replace the recording with its shorter copy")?;
+        recorded.go_on_with(copy.recorder);
+        Ok(())
+    }
+
+    fn begin(&self, recorded: &mut Recorded<File>, file: &NewFile) -> anyhow::Result<Copy> {
+        recorded.finish()?;
+        let until = recorded.written_bytes();
+        let from = file.path().context("a device or a pipe cannot be shortened")?.to_owned();
+        let source = Recording::open_newest(&from, until, self.keep / 8 * 3);
+        let source = source.with_context(|| self.too_small(until))?;
+        let failed = "cannot write a shorter copy beside the recording";
+        let draft = file.draft().context(failed)?;
+        let out = draft.as_file().try_clone().context(failed)?;
+        let options = self.options(recorded.options_to_go_on());
+        Ok(Copy { from, source, until, recorder: RunRecorder::new(out, options), draft })
+    }
+
+    fn nearly_full(&self) -> u64 {
+        self.keep / 8 * 7
+    }
+
+    fn too_small(&self, needed: u64) -> String {
+        format!(
+            "--keep {} is too small for this run, whose summary and newest events take {}: give twice as much or more",
+            figures::bytes(self.keep as f64),
+            figures::bytes(needed as f64),
+        )
+    }
+}
+
+impl Copy {
+    /// Copies a little; whether all of the recording up to this moment is in the copy.
+    fn go_on(&mut self, recorded: &mut Recorded<File>) -> anyhow::Result<bool> {
+        if self.source.poll(&mut self.recorder, BUDGET).more {
+            return Ok(false);
+        }
+        recorded.finish()?;
+        let until = recorded.written_bytes();
+        let left = until - self.until;
+        if left > 0 {
+            self.source = Recording::open_part(&self.from, &(self.until..until))?;
+            self.until = until;
+        }
+        if left > LITTLE {
+            return Ok(false);
+        }
+        self.source.read_all(&mut self.recorder);
+        self.recorder.flush().context("cannot write a shorter copy of the recording")?;
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    use gnntop_analysis::ranks::Run;
+    use gnntop_analysis::source::{Progress, State, Status};
+    use gnntop_analysis::store::Store;
+    use gnntop_analysis::stream::Sink;
+    use gnntop_fixtures::{ParallelRun, START_NS, StreamBuilder, each_item, session_info};
+    use gnntop_wire::{Item, SessionInfo, StreamReader, TrackRole};
+
+    /// Larger than the history of these runs, and much smaller than their events.
+    const KEEP: u64 = 3 << 20;
+
+    const STEPS: u64 = 100_000;
+
+    /// Sessions that say a few things each at every look.
+    struct Slowly {
+        sessions: Vec<(u128, StreamReader)>,
+        has_more: bool,
+    }
+
+    impl Slowly {
+        fn of(streams: &[Vec<u8>]) -> Self {
+            let session = |stream: &Vec<u8>| {
+                let (mut reader, mut id) = (StreamReader::new(), 0);
+                reader.fill(stream);
+                reader.finish();
+                each_item(stream, |item| {
+                    if let Item::Segment(info) = item {
+                        id = info.session_id;
+                    }
+                });
+                (id, reader)
+            };
+            Self { sessions: streams.iter().map(session).collect(), has_more: true }
+        }
+    }
+
+    impl Source for Slowly {
+        fn poll(&mut self, sink: &mut dyn Sink, _budget: Duration) -> Progress {
+            self.has_more = false;
+            for (id, reader) in &mut self.sessions {
+                sink.turn_to(*id);
+                for _ in 0..40 {
+                    let Some(item) = reader.next() else { break };
+                    sink.apply(item);
+                    self.has_more = true;
+                }
+            }
+            Progress { changed: true, more: false }
+        }
+
+        fn status(&self) -> Status {
+            let state = if self.has_more { State::Running } else { State::Ended("end".to_owned()) };
+            Status { state, ..Status::default() }
+        }
+    }
+
+    /// Records these sessions into a file that stays below `KEEP`; `look` sees the file after each look at them.
+    fn record(streams: &[Vec<u8>], mut look: impl FnMut(&[u8])) -> Vec<u8> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.gnntop");
+        let mut file = NewFile::create(&path, false, &[]).unwrap();
+        let mut bound = Bound::new(KEEP);
+        let options = bound.options(RecorderOptions::default());
+        let out = file.file().try_clone().unwrap();
+        let mut recorded = Recorded::new(Box::new(Slowly::of(streams)), out, options);
+        while recorded.end().is_none() {
+            recorded.poll().unwrap();
+            bound.tend(&mut recorded, &mut file).unwrap();
+            look(&fs::read(&path).unwrap());
+        }
+        recorded.finish().unwrap();
+        bound.tend(&mut recorded, &mut file).unwrap();
+        drop(bound);
+        file.finish().unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no copy is left");
+        fs::read(&path).unwrap()
+    }
+
+    fn store_of(bytes: &[u8]) -> Store {
+        let mut store = Store::default();
+        each_item(bytes, |item| store.apply(item));
+        store
+    }
+
+    /// Steps with spans of lengths that nothing foretells.
+    fn stream_of(info: &SessionInfo, steps: u64) -> Vec<u8> {
+        let mut stream = StreamBuilder::of(info);
+        let main = stream.track(TrackRole::Training, "main");
+        let (mut t_ns, mut seed) = (START_NS, 1_u64);
+        for step in 1..=steps {
+            let start_ns = t_ns;
+            for at in 0..20 {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let end_ns = t_ns + (seed >> 44);
+                match at % 4 {
+                    0 => stream.phase(main, step, "forward", t_ns, end_ns),
+                    _ => stream.span(main, step, "layer", t_ns, end_ns),
+                }
+                t_ns = end_ns;
+            }
+            stream.step(main, step, start_ns, t_ns);
+            if step % 100 == 0 {
+                stream.anchor(t_ns);
+            }
+        }
+        stream.end(t_ns);
+        stream.bytes()
+    }
+
+    #[test]
+    fn a_recording_stays_small_and_tells_the_whole_run() {
+        let stream = stream_of(&session_info("long"), STEPS);
+        let (mut copies, mut last_len, mut looks) = (0, 0, 0);
+        let bytes = record(std::slice::from_ref(&stream), |bytes| {
+            assert!(bytes.len() as u64 <= KEEP, "{}", bytes.len());
+            copies += u32::from(bytes.len() < last_len);
+            (last_len, looks) = (bytes.len(), looks + 1);
+            if looks % 20 == 0 {
+                // As a kill would leave it.
+                let found = store_of(bytes);
+                assert_eq!((found.losses().missed_events, found.losses().damage_bytes), (0, 0));
+                assert_eq!(found.steps().last().map_or(0, |row| row.step().0), found.steps().total());
+            }
+        });
+        assert!(copies > 1, "{copies}");
+        let (whole, found) = (store_of(&stream), store_of(&bytes));
+        assert_eq!(found.steps().total(), STEPS);
+        assert_eq!(found.losses().missed_events, 0);
+        for percentile in [1.0, 50.0, 90.0, 99.0, 99.9] {
+            let [whole, found] =
+                [&whole, &found].map(|store| store.statistics().period().percentile(percentile / 100.0));
+            assert_eq!(whole, found, "p{percentile}");
+        }
+        let slowest = |store: &Store| store.steps().known_rows(0..u64::MAX).map(|row| row.period_ns()).max();
+        assert_eq!(slowest(&found), slowest(&whole));
+        assert_eq!(found.steps().last().unwrap().period_ns(), whole.steps().last().unwrap().period_ns());
+        assert_eq!(found.session().facts(), whole.session().facts());
+    }
+
+    #[test]
+    fn every_rank_of_a_run_stays_whole() {
+        let run = ParallelRun { ranks: 3, ..ParallelRun::default() };
+        let streams: Vec<Vec<u8>> = (0..3).map(|rank| stream_of(&run.info(rank), STEPS / 2)).collect();
+        let (mut was_copied, mut last_len) = (false, 0);
+        let bytes = record(&streams, |bytes| {
+            was_copied |= bytes.len() < last_len;
+            last_len = bytes.len();
+        });
+        assert!(was_copied);
+        let (mut whole, mut found) = (Run::default(), Run::default());
+        streams.iter().for_each(|stream| each_item(stream, |item| whole.apply(item)));
+        each_item(&bytes, |item| found.apply(item));
+        let of = |run: &Run| -> Vec<(u32, u64, u64)> {
+            let ranks = run.ranks();
+            let ranks = ranks
+                .all()
+                .iter()
+                .map(|rank| (rank.place.rank, rank.store.steps().total(), rank.store.losses().missed_events));
+            ranks.collect()
+        };
+        assert_eq!(of(&found), of(&whole));
+        assert!((bytes.len() as u64) < KEEP);
+    }
+
+    #[test]
+    fn a_size_that_is_too_small_is_said_and_what_was_written_stays() {
+        assert!(size("1M").unwrap_err().contains("16.0 MiB"));
+        assert_eq!(size("2GiB"), Ok(2 << 30));
+        let dir = tempfile::tempdir().unwrap();
+        let mut file = NewFile::create(&dir.path().join("a.gnntop"), false, &[]).unwrap();
+        let out = file.file().try_clone().unwrap();
+        let stream = stream_of(&session_info("long"), 2000);
+        let source = Box::new(Slowly::of(&[stream]));
+        let mut recorded = Recorded::new(source, out, RecorderOptions { chunk_bytes: 1000, ..Default::default() });
+        while recorded.end().is_none() {
+            recorded.poll().unwrap();
+        }
+        recorded.finish().unwrap();
+        let refused = Bound::new(60_000).tend(&mut recorded, &mut file).unwrap_err().to_string();
+        assert!(refused.starts_with("--keep 58.6 KiB is too small for this run"), "{refused}");
+        assert_eq!(store_of(&fs::read(file.path().unwrap()).unwrap()).steps().total(), 2000);
+    }
+}

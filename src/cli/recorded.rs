@@ -1,0 +1,116 @@
+//! A source that is being recorded, and what there is to say about it.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use gnntop_analysis::figures;
+use gnntop_analysis::recorder::{RecorderOptions, RunRecorder};
+use gnntop_analysis::source::{Progress, Source, State};
+use gnntop_analysis::stream::Sink;
+use gnntop_wire::{Definition, Item};
+
+/// Time between two writes.
+const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
+/// How long one look at the source may take.
+const POLL_BUDGET: Duration = Duration::from_millis(200);
+
+/// A source that is being recorded.
+pub(super) struct Recorded<W: Write> {
+    source: Box<dyn Source>,
+    recorder: RunRecorder<W>,
+    options: RecorderOptions,
+    /// Marks and segments that recorders before this one left out.
+    earlier_marks: u64,
+    left_out: u64,
+    next_flush: Instant,
+}
+
+impl<W: Write> Recorded<W> {
+    pub(super) fn new(source: Box<dyn Source>, out: W, options: RecorderOptions) -> Self {
+        let recorder = RunRecorder::new(out, options.clone());
+        Self { source, recorder, options, earlier_marks: 0, left_out: 0, next_flush: Instant::now() }
+    }
+
+    /// Bytes in the file.
+    pub(super) fn written_bytes(&self) -> u64 {
+        self.recorder.written_bytes()
+    }
+
+    /// The options of a recorder that goes on with what this one has written.
+    pub(super) fn options_to_go_on(&self) -> RecorderOptions {
+        RecorderOptions { window_ns: 0..=*self.options.window_ns.end(), ..self.options.clone() }
+    }
+
+    /// Goes on with a recorder that has heard everything this one has written.
+    pub(super) fn go_on_with(&mut self, mut recorder: RunRecorder<W>) {
+        self.recorder.current_session().into_iter().for_each(|id| recorder.turn_to(id));
+        let before = std::mem::replace(&mut self.recorder, recorder);
+        self.earlier_marks += before.earlier_marks();
+        self.left_out += before.left_out();
+    }
+
+    /// Takes what has come, and writes it out once a second.
+    pub(super) fn poll(&mut self) -> anyhow::Result<Progress> {
+        let progress = self.source.poll(&mut self.recorder, POLL_BUDGET);
+        // While there is more, blocks are best merged by the time in the stream alone.
+        if !progress.more && Instant::now() >= self.next_flush {
+            self.finish()?;
+            self.next_flush = Instant::now() + FLUSH_INTERVAL;
+        }
+        Ok(progress)
+    }
+
+    /// Records this of the session that was heard last, beside what the source says.
+    pub(super) fn add(&mut self, definitions: &[Definition]) {
+        self.recorder.apply(Item::Definitions(definitions.to_vec()));
+    }
+
+    /// Writes everything out.
+    pub(super) fn finish(&mut self) -> anyhow::Result<()> {
+        self.recorder.flush().context("cannot write the recording")
+    }
+
+    /// Why nothing more will be recorded, if so.
+    pub(super) fn end(&self) -> Option<String> {
+        if self.recorder.is_full() {
+            return Some("reached --max-size".to_owned());
+        }
+        if self.recorder.is_done() {
+            return Some("done".to_owned());
+        }
+        match self.source.status().state {
+            State::Ended(why) => Some(why),
+            State::Waiting | State::Running => None,
+        }
+    }
+
+    /// What was written so far, in words.
+    pub(super) fn summary(&self, name: &str) -> String {
+        let size = figures::bytes(self.recorder.written_bytes() as f64);
+        let ranks = match self.recorder.sessions() {
+            sessions @ 2.. => format!(" of {sessions} sessions"),
+            _ => String::new(),
+        };
+        format!("{name}: {size}, {}{ranks}", figures::counted(self.recorder.events(), "event", "events"))
+    }
+
+    /// What is known of the time before the window.
+    pub(super) fn before(&self) -> Option<String> {
+        let marks = self.earlier_marks + self.recorder.earlier_marks();
+        let (noun, verb) = if marks == 1 { ("mark", "is") } else { ("marks", "are") };
+        (marks > 0).then(|| {
+            format!("{} {noun} from before the window {verb} counted in the recording's facts", figures::count(marks))
+        })
+    }
+
+    /// What could not be recorded.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.source.status().warnings();
+        let left_out = self.left_out + self.recorder.left_out();
+        if left_out > 0 {
+            warnings.push(format!("left out: {} of other sessions", figures::counted(left_out, "segment", "segments")));
+        }
+        warnings
+    }
+}
