@@ -77,6 +77,12 @@ impl Default for Digest {
 impl Digest {
     /// Of nothing yet.
     pub fn new() -> Self {
+        Self::keeping_slowest(0)
+    }
+
+    /// Of nothing yet. Keeps so many of the slowest steps of the whole run with all their spans, besides those of each hour
+    /// with their longest.
+    pub fn keeping_slowest(steps: usize) -> Self {
         Self {
             info: None,
             definitions: BTreeMap::new(),
@@ -91,7 +97,7 @@ impl Digest {
             durations: AllDurations::new(),
             last: LastReadings::default(),
             slices: Slices::default(),
-            slowest: Slowest::default(),
+            slowest: Slowest::keeping(steps),
         }
     }
 
@@ -144,7 +150,8 @@ impl Digest {
         entries.extend(self.durations.entries());
         let (seconds, minute) = self.slices.open();
         entries.extend(minute.into_iter().chain(seconds).map(|slice| Past::Slice(Box::new(slice))));
-        entries.extend(self.slowest.open().iter().map(|slow| Past::Slow(Box::new(slow.clone()))));
+        let slowest = self.slowest.in_full().chain(self.slowest.open());
+        entries.extend(slowest.map(|slow| Past::Slow(Box::new(slow.clone()))));
         entries
     }
 

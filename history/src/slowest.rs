@@ -13,8 +13,11 @@ const MOST_SPANS: usize = 32;
 const MOST_REMEMBERED: usize = 4096;
 
 /// The slowest steps of the hour that goes on, and those of the hours that are over.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Slowest {
+    /// Steps to keep of each hour.
+    an_hour: usize,
+    whole_run: WholeRun,
     hour: u64,
     /// By period, the fastest of them last.
     kept: Vec<SlowStep>,
@@ -23,7 +26,39 @@ pub(crate) struct Slowest {
     spans: Vec<Span>,
 }
 
+/// The slowest steps of the whole run, with all their spans.
+#[derive(Debug, Default)]
+struct WholeRun {
+    most: usize,
+    /// By period, the fastest of them last.
+    kept: Vec<SlowStep>,
+}
+
+impl WholeRun {
+    /// Takes a step, unless enough are slower.
+    fn offer(&mut self, figures: &StepFigures, spans: &[Span]) {
+        let at = place_of(&self.kept, figures);
+        if at < self.most {
+            self.kept.truncate(self.most - 1);
+            self.kept.insert(at, SlowStep { figures: figures.clone(), spans: spans.to_vec() });
+        }
+    }
+}
+
 impl Slowest {
+    /// Keeps so many steps of the whole run with all their spans.
+    pub(crate) fn keeping(most: usize) -> Self {
+        Self {
+            // Each of them is among the slowest of its hour, too.
+            an_hour: SLOWEST_AN_HOUR.max(most),
+            whole_run: WholeRun { most, kept: Vec::new() },
+            hour: 0,
+            kept: Vec::new(),
+            over: Vec::new(),
+            spans: Vec::new(),
+        }
+    }
+
     /// A span ended on the training track.
     pub(crate) fn span(&mut self, span: &Span) {
         if self.spans.len() < MOST_REMEMBERED {
@@ -38,10 +73,10 @@ impl Slowest {
             self.hour = hour;
             self.over.append(&mut self.kept);
         }
-        let period_ns = figures.period_ns();
-        let at = self.kept.partition_point(|slow| slow.figures.period_ns() >= period_ns);
-        if at < SLOWEST_AN_HOUR {
-            self.kept.truncate(SLOWEST_AN_HOUR - 1);
+        self.whole_run.offer(figures, &self.spans);
+        let at = place_of(&self.kept, figures);
+        if at < self.an_hour {
+            self.kept.truncate(self.an_hour - 1);
             self.kept.insert(at, SlowStep { figures: figures.clone(), spans: longest(&self.spans) });
         }
         self.spans.clear();
@@ -49,7 +84,16 @@ impl Slowest {
 
     /// Takes one of the time before. Of the hour that goes on there may so be more than of others.
     pub(crate) fn resume(&mut self, slow: SlowStep) {
+        if slow.spans.len() > MOST_SPANS && self.whole_run.most > 0 {
+            // The longest of its spans are among those of its hour.
+            return self.whole_run.offer(&slow.figures, &slow.spans);
+        }
         self.over.push(slow);
+    }
+
+    /// The slowest of the whole run that have more spans than are kept of those of an hour.
+    pub(crate) fn in_full(&self) -> impl Iterator<Item = &SlowStep> {
+        self.whole_run.kept.iter().filter(|slow| slow.spans.len() > MOST_SPANS)
     }
 
     /// Those of the hours that are over, each once.
@@ -61,6 +105,12 @@ impl Slowest {
     pub(crate) fn open(&self) -> &[SlowStep] {
         &self.kept
     }
+}
+
+/// Where a step belongs among those that are kept.
+fn place_of(kept: &[SlowStep], figures: &StepFigures) -> usize {
+    let period_ns = figures.period_ns();
+    kept.partition_point(|slow| slow.figures.period_ns() >= period_ns)
 }
 
 /// The longest spans, in the order in which they came.

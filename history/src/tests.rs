@@ -1,13 +1,15 @@
 //! Any stream at all, and one whose figures are known.
 
+use std::collections::BTreeSet;
+
 use gnntop_fixtures::any::any_stream;
-use gnntop_fixtures::{TrainingRun, each_item};
+use gnntop_fixtures::{MS, START_NS, StreamBuilder, TrainingRun, each_item};
 use gnntop_wire::past::{Past, Slice, Whole, put_past};
-use gnntop_wire::{Item, StreamReader};
+use gnntop_wire::{Item, StreamReader, TrackRole};
 use proptest::prelude::*;
 
 use crate::merge;
-use crate::{Closed, Digest, SECOND_NS, coarsen};
+use crate::{Closed, Digest, HOUR_NS, SECOND_NS, coarsen};
 
 fn digest(stream: &[u8]) -> Digest {
     let mut digest = Digest::new();
@@ -120,6 +122,38 @@ fn halving_keeps_the_sum_and_the_slowest() {
     assert_eq!(slowest(&halved), slowest(&slow));
 }
 
+#[test]
+fn the_slowest_steps_of_the_run_are_kept_with_all_their_spans() {
+    let period_ns = |step: u64| (1000 + step * 7919 % 50_000) * MS;
+    let mut stream = StreamBuilder::new("slow");
+    let main = stream.track(TrackRole::Training, "main");
+    let mut t_ns = START_NS;
+    for step in 1..=1000 {
+        for span in 0..50 {
+            stream.span(main, step, "layer", t_ns + span * 10, t_ns + span * 10 + 5);
+        }
+        stream.step(main, step, t_ns, t_ns + period_ns(step));
+        t_ns += period_ns(step);
+    }
+    assert!(t_ns - START_NS > 4 * HOUR_NS);
+    let stream = stream.bytes();
+    let mut slowest: Vec<u64> = (1..=1000).collect();
+    slowest.sort_by_key(|step| std::cmp::Reverse(period_ns(*step)));
+    let in_full = |digest: &Digest| -> BTreeSet<u64> {
+        let slow = digest.whole(Vec::new()).into_iter().filter_map(|past| match past {
+            Past::Slow(slow) if slow.spans.len() == 50 => Some(slow.figures.step.step.0),
+            _ => None,
+        });
+        slow.collect()
+    };
+    let mut some = Digest::keeping_slowest(20);
+    each_item(&stream, |item| some.apply(item));
+    let expected: BTreeSet<u64> = slowest[..20].iter().copied().collect();
+    assert_eq!(in_full(&some), expected);
+    assert_eq!(in_full(&resumed(Digest::keeping_slowest(20), &mut some)), expected);
+    assert_eq!(in_full(&digest(&stream)).len(), 0, "only where it is asked for");
+}
+
 /// Everything of a digest but what single events or slices say.
 fn standing(digest: &Digest) -> String {
     let is_slice = |past: &Past| matches!(past, Past::Slice(_) | Past::Slow(_));
@@ -127,8 +161,7 @@ fn standing(digest: &Digest) -> String {
 }
 
 /// What goes on from the past of another digest.
-fn resumed(from: &mut Digest) -> Digest {
-    let mut next = Digest::new();
+fn resumed(mut next: Digest, from: &mut Digest) -> Digest {
     from.info().into_iter().for_each(|info| next.apply(Item::Segment(info.clone())));
     next.apply(Item::Definitions(from.definitions().cloned().collect()));
     let Closed { seconds, .. } = from.take_closed();
@@ -150,7 +183,7 @@ fn some_and_what_goes_on_from_it_are_all() {
             at += usize::from(matches!(item, Item::Block(..)));
             match at <= cut {
                 true => some.apply(item),
-                false => next.get_or_insert_with(|| resumed(&mut some)).apply(item),
+                false => next.get_or_insert_with(|| resumed(Digest::new(), &mut some)).apply(item),
             }
         });
         let (mut next, mut all) = (next.unwrap(), digest(&stream));

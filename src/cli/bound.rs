@@ -1,4 +1,4 @@
-//! `--keep`: a recording that stays below a size. When it comes close, its newest part is copied behind a summary of all that
+//! `--keep` and `--slow`: a recording that stays small. When it gets too large, its newest part is copied behind a summary of all that
 //! came before, and the copy replaces it. This goes on beside the recording, a little at a time.
 
 use std::fs::File;
@@ -16,13 +16,34 @@ use super::recorded::Recorded;
 
 /// Smallest size: below, summaries take more than events.
 const LEAST: u64 = 16 << 20;
+/// Steps that `--slow` keeps at most.
+const MOST_SLOWEST: u32 = 10_000;
 /// How long to copy between two looks at the session.
 const BUDGET: Duration = Duration::from_millis(100);
 /// What is left to copy is copied at once when it is so little, in bytes.
 const LITTLE: u64 = 1 << 20;
 
-/// Keeps a recording below a size.
+/// Bounds a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Limits {
+    /// The size that it stays below, in bytes; with `None` only its newest events are bounded.
+    pub(super) keep: Option<u64>,
+    /// Steps to keep with all their spans, the slowest.
+    pub(super) slowest: usize,
+}
+
+impl Limits {
+    /// What `--keep` and `--slow` say; `None` without either.
+    pub(super) fn of(keep: Option<u64>, slowest: Option<u32>) -> Option<Self> {
+        let limits = Self { keep, slowest: slowest.unwrap_or(0) as usize };
+        (keep.is_some() || slowest.is_some()).then_some(limits)
+    }
+}
+
+/// Keeps a recording within its limits.
 pub(super) struct Bound {
+    limits: Limits,
+    /// The size, or what the newest events may take.
     keep: u64,
     /// A copy begins when the recording has so many bytes.
     begin_at: u64,
@@ -48,14 +69,25 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
     }
 }
 
+/// Reads the number of `--slow`.
+pub(super) fn slowest(text: &str) -> Result<u32, String> {
+    let steps = text.parse().ok().filter(|steps| (1..=MOST_SLOWEST).contains(steps));
+    steps.ok_or_else(|| format!("give a number of steps from 1 to {}", figures::count(MOST_SLOWEST.into())))
+}
+
 impl Bound {
-    pub(super) fn new(keep: u64) -> Self {
-        Self { keep, begin_at: keep / 4 * 3, copy: None }
+    pub(super) fn new(limits: Limits) -> Self {
+        let keep = limits.keep.unwrap_or(LEAST);
+        Self { limits, keep, begin_at: keep / 4 * 3, copy: None }
     }
 
     /// The options of a recording that it bounds.
     pub(super) fn options(&self, options: RecorderOptions) -> RecorderOptions {
-        RecorderOptions { chunk_bytes: options.chunk_bytes.min(self.keep / 16), ..options }
+        RecorderOptions {
+            chunk_bytes: options.chunk_bytes.min(self.keep / 16),
+            slowest: self.limits.slowest,
+            ..options
+        }
     }
 
     /// Looks after what `recorded` writes into `file`: begins a copy, goes on with it, or replaces the file with it.
@@ -79,7 +111,10 @@ impl Bound {
         if written >= self.nearly_full() {
             bail!(self.too_small(written));
         }
-        self.begin_at = (self.keep / 4 * 3).max(written + self.keep / 16);
+        self.begin_at = match self.limits.keep {
+            Some(keep) => (keep / 4 * 3).max(written + keep / 16),
+            None => written + self.keep / 8 * 3,
+        };
         file.replace(copy.draft).context("cannot replace the recording with its shorter copy")?;
         recorded.go_on_with(copy.recorder);
         Ok(())
@@ -98,8 +133,9 @@ impl Bound {
         Ok(Copy { from, source, until, recorder: RunRecorder::new(out, options), draft })
     }
 
+    /// From this size on the session waits for the copy.
     fn nearly_full(&self) -> u64 {
-        self.keep / 8 * 7
+        self.limits.keep.map_or(u64::MAX, |keep| keep / 8 * 7)
     }
 
     fn too_small(&self, needed: u64) -> String {
@@ -148,7 +184,9 @@ mod tests {
     /// Larger than the history of these runs, and much smaller than their events.
     const KEEP: u64 = 3 << 20;
 
-    const STEPS: u64 = 100_000;
+    const SMALL: Limits = Limits { keep: Some(KEEP), slowest: 0 };
+    const STEPS: u64 = 50_000;
+    const SPANS: u64 = 40;
 
     /// Sessions that say a few things each at every look.
     struct Slowly {
@@ -193,12 +231,12 @@ mod tests {
         }
     }
 
-    /// Records these sessions into a file that stays below `KEEP`; `look` sees the file after each look at them.
-    fn record(streams: &[Vec<u8>], mut look: impl FnMut(&[u8])) -> Vec<u8> {
+    /// Records these sessions into a file that stays within `limits`; `look` sees the file after each look at them.
+    fn record(limits: Limits, streams: &[Vec<u8>], mut look: impl FnMut(&[u8])) -> Vec<u8> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.gnntop");
         let mut file = NewFile::create(&path, false, &[]).unwrap();
-        let mut bound = Bound::new(KEEP);
+        let mut bound = Bound { keep: KEEP, begin_at: KEEP / 4 * 3, ..Bound::new(limits) };
         let options = bound.options(RecorderOptions::default());
         let out = file.file().try_clone().unwrap();
         let mut recorded = Recorded::new(Box::new(Slowly::of(streams)), out, options);
@@ -228,7 +266,7 @@ mod tests {
         let (mut t_ns, mut seed) = (START_NS, 1_u64);
         for step in 1..=steps {
             let start_ns = t_ns;
-            for at in 0..20 {
+            for at in 0..SPANS {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let end_ns = t_ns + (seed >> 44);
                 match at % 4 {
@@ -250,7 +288,7 @@ mod tests {
     fn a_recording_stays_small_and_tells_the_whole_run() {
         let stream = stream_of(&session_info("long"), STEPS);
         let (mut copies, mut last_len, mut looks) = (0, 0, 0);
-        let bytes = record(std::slice::from_ref(&stream), |bytes| {
+        let bytes = record(SMALL, std::slice::from_ref(&stream), |bytes| {
             assert!(bytes.len() as u64 <= KEEP, "{}", bytes.len());
             copies += u32::from(bytes.len() < last_len);
             (last_len, looks) = (bytes.len(), looks + 1);
@@ -277,11 +315,26 @@ mod tests {
     }
 
     #[test]
+    fn the_slowest_steps_stay_in_full() {
+        let stream = stream_of(&session_info("long"), STEPS);
+        let bytes = record(Limits { keep: None, slowest: 50 }, std::slice::from_ref(&stream), |_| ());
+        let (whole, found) = (store_of(&stream), store_of(&bytes));
+        assert_eq!(found.steps().total(), STEPS);
+        let mut periods: Vec<u64> = whole.steps().all().map(|row| row.period_ns()).collect();
+        periods.sort_unstable_by_key(|ns| std::cmp::Reverse(*ns));
+        let rows = found.steps().slow().iter().filter(|slow| slow.row().period_ns() >= periods[49]);
+        let first = found.steps().all().next().unwrap().period_start_ns();
+        let gone: Vec<usize> =
+            rows.filter(|slow| slow.row().period_start_ns() < first).map(|slow| slow.spans().len()).collect();
+        assert!(gone.len() > 10 && gone.iter().all(|spans| *spans == SPANS as usize), "{gone:?}");
+    }
+
+    #[test]
     fn every_rank_of_a_run_stays_whole() {
         let run = ParallelRun { ranks: 3, ..ParallelRun::default() };
         let streams: Vec<Vec<u8>> = (0..3).map(|rank| stream_of(&run.info(rank), STEPS / 2)).collect();
         let (mut was_copied, mut last_len) = (false, 0);
-        let bytes = record(&streams, |bytes| {
+        let bytes = record(SMALL, &streams, |bytes| {
             was_copied |= bytes.len() < last_len;
             last_len = bytes.len();
         });
@@ -315,7 +368,10 @@ mod tests {
             recorded.poll().unwrap();
         }
         recorded.finish().unwrap();
-        let refused = Bound::new(60_000).tend(&mut recorded, &mut file).unwrap_err().to_string();
+        let refused = Bound::new(Limits { keep: Some(60_000), slowest: 0 })
+            .tend(&mut recorded, &mut file)
+            .unwrap_err()
+            .to_string();
         assert!(refused.starts_with("--keep 58.6 KiB is too small for this run"), "{refused}");
         assert_eq!(store_of(&fs::read(file.path().unwrap()).unwrap()).steps().total(), 2000);
     }

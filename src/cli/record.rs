@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-use super::bound::{self, Bound};
+use super::bound::{self, Bound, Limits};
 use super::exit::SUCCESS;
 use super::new_file::NewFile;
 use super::recorded::Recorded;
@@ -29,6 +29,7 @@ Examples:
   gnntop record --last 5m                  the last five minutes, even of a run that was killed
   gnntop record --last 5m --duration 1m    and the next minute
   gnntop record --keep 2GiB                the newest events in full, the days before as a summary
+  gnntop record --slow 200                 the 200 slowest steps in full, of the others the newest
   gnntop record -o b.gnntop --last 30s a.gnntop
                                            the end of another recording
   ssh host gnntop record - | gnntop replay -";
@@ -61,6 +62,9 @@ pub(super) struct RecordArguments {
     /// Keep the file below this size: its newest events stay, older ones become a summary
     #[arg(long, value_name = "SIZE", value_parser = bound::size, conflicts_with = "max_size")]
     keep: Option<u64>,
+    /// Keep the N slowest steps with all their spans, and of the others the newest; the rest becomes a summary
+    #[arg(long, value_name = "N", value_parser = bound::slowest, conflicts_with = "max_size")]
+    slow: Option<u32>,
     /// Overwrite an existing file
     #[arg(long)]
     force: bool,
@@ -74,15 +78,17 @@ pub(super) fn record(arguments: &RecordArguments) -> anyhow::Result<u8> {
     let request = Request::new(target::resolve(named, &dir)?, arguments)?;
     let path =
         if to_stdout { PathBuf::from("-") } else { arguments.output.clone().unwrap_or(request.file_name.clone()) };
+    let limits = Limits::of(arguments.keep, arguments.slow);
     if path == Path::new("-") {
-        if arguments.keep.is_some() {
-            return Err(UsageError::told("--keep needs a file, and standard output is none: name one with -o FILE"));
+        if limits.is_some() {
+            let why = "--keep and --slow need a file, and standard output is none: name one with -o FILE";
+            return Err(UsageError::told(why));
         }
         return run(request, io::stdout().lock(), None, |_| Ok(()));
     }
     let input = request.input.clone();
     let mut file = NewFile::create(&path, arguments.force, input.as_deref().as_slice())?;
-    let code = match run_into(request, &mut file, arguments.keep, &path.display().to_string()) {
+    let code = match run_into(request, &mut file, limits, &path.display().to_string()) {
         Ok(code) => code,
         Err(error) => {
             let kept = file.keep_apart();
@@ -97,14 +103,14 @@ pub(super) fn record(arguments: &RecordArguments) -> anyhow::Result<u8> {
     Ok(code)
 }
 
-/// Records into a file, which stays below `keep` bytes.
-fn run_into(mut request: Request, file: &mut NewFile, keep: Option<u64>, name: &str) -> anyhow::Result<u8> {
+/// Records into a file, which stays within these limits.
+fn run_into(mut request: Request, file: &mut NewFile, limits: Option<Limits>, name: &str) -> anyhow::Result<u8> {
     let out = file.file().try_clone().context("cannot write the recording")?;
-    let Some(keep) = keep else { return run(request, out, Some(name), |_| Ok(())) };
+    let Some(limits) = limits else { return run(request, out, Some(name), |_| Ok(())) };
     if file.path().is_none() {
-        return Err(UsageError::told(&format!("--keep needs a file, and {name} is none")));
+        return Err(UsageError::told(&format!("--keep and --slow need a file, and {name} is none")));
     }
-    let mut bound = Bound::new(keep);
+    let mut bound = Bound::new(limits);
     request.options = bound.options(request.options);
     run(request, out, Some(name), |recorded| bound.tend(recorded, file))
 }

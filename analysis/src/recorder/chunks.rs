@@ -33,6 +33,11 @@ pub(super) struct Session<'a> {
 }
 
 impl Sums {
+    /// With so many of the slowest steps in full.
+    pub(super) fn keeping_slowest(steps: usize) -> Self {
+        Self { digest: Digest::keeping_slowest(steps), ..Self::default() }
+    }
+
     pub(super) fn begin(&mut self, info: &SessionInfo) {
         self.digest.apply(Item::Segment(info.clone()));
     }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use gnntop_wire::{Item, SessionInfo, put_packed_segment};
 
-use super::chunks::{Ending, Session};
+use super::chunks::{Ending, Session, Sums};
 use super::due::Due;
 use super::session::{Recorder, RecorderOptions, WRITE_LEN};
 use crate::stream::{MOST_SESSIONS, Sink, align};
@@ -213,7 +213,7 @@ impl<W: Write> RunRecorder<W> {
             ..self.options
         };
         let mut recorder = Recorder::new(Vec::new(), options);
-        recorder.sums = self.due.is_on().then(Box::default);
+        recorder.sums = self.due.is_on().then(|| Box::new(Sums::keeping_slowest(self.options.slowest)));
         self.parts.push(Part { info: None, written: None, recorder, offset_ns });
         self.current = Some(self.parts.len() - 1);
     }

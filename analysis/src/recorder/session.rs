@@ -46,6 +46,8 @@ pub struct RecorderOptions {
     pub chunk_bytes: u64,
     /// It says so after so many events, too, or as many more as it takes for what it says to be little beside them.
     pub chunk_events: u64,
+    /// What it says so holds this many of the slowest steps with all their spans.
+    pub slowest: usize,
 }
 
 /// As much as a replay can read before it shows anything: of sparse events so many bytes, of dense ones so many events.
@@ -55,7 +57,7 @@ const CHUNK_EVENTS: u64 = 500_000;
 impl Default for RecorderOptions {
     fn default() -> Self {
         let window_ns = 0..=u64::MAX;
-        Self { window_ns, max_bytes: u64::MAX, chunk_bytes: CHUNK_BYTES, chunk_events: CHUNK_EVENTS }
+        Self { window_ns, max_bytes: u64::MAX, chunk_bytes: CHUNK_BYTES, chunk_events: CHUNK_EVENTS, slowest: 0 }
     }
 }
 

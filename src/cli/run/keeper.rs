@@ -16,6 +16,7 @@ use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
+use super::super::bound::Limits;
 use super::super::exit::{FAILURE, SUCCESS};
 use super::super::signals::heeded;
 use super::child::{Child, WAIT_INTERVAL};
@@ -49,6 +50,9 @@ pub(in super::super) struct KeepArguments {
     /// Keep the recording below so many bytes
     #[arg(long, value_name = "BYTES")]
     keep: Option<u64>,
+    /// Keep so many of its slowest steps in full
+    #[arg(long, value_name = "N")]
+    slow: Option<u32>,
     /// Have the Pythons in it show what they do
     #[arg(long)]
     python: bool,
@@ -63,6 +67,8 @@ pub(super) struct ToRecord {
     pub(super) force: bool,
     /// Size that the recording stays below, in bytes.
     pub(super) keep: Option<u64>,
+    /// Its slowest steps that are kept in full.
+    pub(super) slow: Option<u32>,
 }
 
 impl KeepArguments {
@@ -70,12 +76,13 @@ impl KeepArguments {
     pub(super) fn words(name: &str, record: Option<&ToRecord>, python: bool, command: &[OsString]) -> Vec<OsString> {
         // Names may begin with a hyphen.
         let mut words = vec!["keep".into(), format!("--name={name}").into()];
-        if let Some(ToRecord { path, force, keep }) = record {
+        if let Some(ToRecord { path, force, keep, slow }) = record {
             let mut record = OsString::from("--record=");
             record.push(path);
             words.push(record);
             words.extend(force.then(|| "--force".into()));
             words.extend(keep.map(|keep| format!("--keep={keep}").into()));
+            words.extend(slow.map(|slow| format!("--slow={slow}").into()));
         }
         words.extend(python.then(|| "--python".into()));
         words.push("--".into());
@@ -120,8 +127,9 @@ fn start(arguments: &KeepArguments, starter: &UnixStream) -> anyhow::Result<Kept
     // Who writes a file past its limit gets this signal. A handler makes an error of it, and ends where the program begins.
     signal_hook::flag::register(SIGXFSZ, Arc::<AtomicBool>::default())?;
     let signals = Signals::new(heeded([SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2]))?;
-    let KeepArguments { name, record, force, keep, python, command } = arguments;
-    let file = record.as_deref().map(|path| Recording::create(path, *force, *keep)).transpose()?;
+    let KeepArguments { name, record, force, keep, slow, python, command } = arguments;
+    let limits = Limits::of(*keep, *slow);
+    let file = record.as_deref().map(|path| Recording::create(path, *force, limits)).transpose()?;
     let warn = |text: &str| say(starter, &Told::Warning(text.to_owned()));
     let python = if *python { Prepared::new(command, warn) } else { Prepared::nothing() };
     let started = SystemTime::now();

@@ -94,6 +94,9 @@ pub(super) struct RunArguments {
     /// With --record: keep the file below this size; its newest events stay, older ones become a summary
     #[arg(long, value_name = "SIZE", value_parser = bound::size)]
     keep: Option<u64>,
+    /// With --record: keep the N slowest steps with all their spans, and of the others the newest
+    #[arg(long, value_name = "N", value_parser = bound::slowest)]
+    slow: Option<u32>,
     /// Id of the run: what is started again under it goes on with its history
     #[arg(long = "run", value_name = "ID", value_parser = run_id)]
     run_id: Option<String>,
@@ -141,16 +144,24 @@ impl RunArguments {
                 return Err(given_twice("--keep"));
             }
         }
+        if let Some(steps) = take_value(&mut self.words, "--slow", "a number of steps, such as --slow 200")? {
+            let steps =
+                bound::slowest(&steps.to_string_lossy()).map_err(|why| UsageError::told(format!("--slow: {why}")))?;
+            if self.slow.replace(steps).is_some() {
+                return Err(given_twice("--slow"));
+            }
+        }
         match &self.record {
             None if self.force => Err(UsageError::told("--force needs --record FILE")),
             None if self.keep.is_some() => Err(UsageError::told("--keep needs --record FILE")),
+            None if self.slow.is_some() => Err(UsageError::told("--slow needs --record FILE")),
             _ => Ok(()),
         }
     }
 
     /// What the keeper is to record.
     fn to_record(&self) -> Option<ToRecord> {
-        Some(ToRecord { path: self.record.clone()?, force: self.force, keep: self.keep })
+        Some(ToRecord { path: self.record.clone()?, force: self.force, keep: self.keep, slow: self.slow })
     }
 }
 
@@ -358,7 +369,8 @@ mod tests {
         assert!(taken(&["--record", "a", "pna", "--record", "b"]).is_err());
         assert!(taken(&["--keep", "1G", "--record", "a", "pna", "--keep=2G"]).is_err());
         assert!(taken(&["pna", "--keep", "2G"]).is_err() && taken(&["pna", "--record", "a", "--keep", "2K"]).is_err());
-        assert_eq!(taken(&["pna", "--record", "a", "--keep", "2G"]).unwrap().2, ["pna"]);
+        assert!(taken(&["pna", "--slow", "9"]).is_err() && taken(&["pna", "--record", "a", "--slow", "0"]).is_err());
+        assert_eq!(taken(&["pna", "--record", "a", "--keep", "2G", "--slow", "9"]).unwrap().2, ["pna"]);
         let program = taken(&["--", "sh", "--record", "a"]).unwrap();
         assert_eq!((program.0, program.2.len()), (None, 0), "a program's words are its own");
     }

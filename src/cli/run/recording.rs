@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, bail};
 
-use super::super::bound::Bound;
+use super::super::bound::{Bound, Limits};
 use super::super::new_file::NewFile;
 use super::super::recorded::Recorded;
 use crate::death::Death;
@@ -73,13 +73,13 @@ pub(super) enum Finished {
 pub(super) const NOTHING_RECORDED: &str = "the program published nothing, so nothing was recorded";
 
 impl Recording {
-    /// Makes the file before anything is started, so that a wrong name costs nothing. It stays below `keep` bytes.
-    pub(super) fn create(path: &Path, force: bool, keep: Option<u64>) -> anyhow::Result<Self> {
+    /// Makes the file before anything is started, so that a wrong name costs nothing. It stays within `limits`.
+    pub(super) fn create(path: &Path, force: bool, limits: Option<Limits>) -> anyhow::Result<Self> {
         let (file, name) = (NewFile::create(path, force, &[])?, path.display().to_string());
-        if keep.is_some() && file.path().is_none() {
-            bail!("--keep needs a file, and {name} is none");
+        if limits.is_some() && file.path().is_none() {
+            bail!("--keep and --slow need a file, and {name} is none");
         }
-        Ok(Self { file, name, bound: keep.map(Bound::new) })
+        Ok(Self { file, name, bound: limits.map(Bound::new) })
     }
 
     /// Starts recording the session of process `pid`, which has started at `since`. `warn` is told of what cannot be
