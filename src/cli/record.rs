@@ -108,7 +108,7 @@ fn run_into(mut request: Request, file: &mut NewFile, limits: Option<Limits>, na
     let out = file.file().try_clone().context("cannot write the recording")?;
     let Some(limits) = limits else { return run(request, out, Some(name), |_| Ok(())) };
     if file.path().is_none() {
-        return Err(UsageError::told(&format!("--keep and --slow need a file, and {name} is none")));
+        return Err(UsageError::told(format!("--keep and --slow need a file, and {name} is none")));
     }
     let mut bound = Bound::new(limits);
     request.options = bound.options(request.options);
