@@ -20,8 +20,8 @@ use crate::ui::{Drawn, Spot, draw};
 use gnntop_analysis::source::catalog::{self, Catalog, Entry, Nothing};
 use gnntop_analysis::source::{Control, Progress, Source};
 
-/// The shortest time between two frames that nobody asked for: 30 a second at most.
-const FRAME: Duration = Duration::from_millis(33);
+/// The shortest time between two frames that nobody asked for: 20 a second at most.
+const FRAME: Duration = Duration::from_millis(50);
 /// Drawing takes at most one part in this many of the time, however long a frame takes.
 const DRAWING_SHARE: u32 = 25;
 /// How long the source may take before keys are looked at again.

@@ -16,7 +16,7 @@ use crate::figures::percent;
 use crate::store::PhaseSlot;
 
 /// The kinds that claim time, causes before what they cause.
-const CAUSES_FIRST: [Kind; 11] = [
+const CAUSES_FIRST: [Kind; 12] = [
     Kind::Contention,
     Kind::PageFaults,
     Kind::Denormals,
@@ -28,6 +28,7 @@ const CAUSES_FIRST: [Kind; 11] = [
     Kind::AllocationChurn,
     Kind::Drift,
     Kind::SlowerSince,
+    Kind::SlowRhythm,
 ];
 /// Less than this share of the time is not worth a line.
 const WORTH_SAYING: f64 = 0.005;

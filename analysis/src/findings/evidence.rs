@@ -16,6 +16,7 @@ use super::kinds::Kinds;
 use super::level_change::LevelChange;
 use super::robust::{median, quantile, sigma, spread_indices};
 use super::shape::Shape;
+use super::stretches::{Known, Stretches};
 use crate::store::{PhaseSlot, StepRow, Store};
 
 /// Steps at the start of a session that say nothing about the rest.
@@ -32,6 +33,8 @@ const TAKEN_AWAY_NS: f64 = 12e6;
 const TAKEN_AWAY: f64 = 3.0;
 /// Steps that medians of single phases are taken over.
 const SAMPLED: usize = 4096;
+/// Steps of the whole run that are looked at.
+const OF_RUN: usize = 1 << 14;
 /// A warm step takes at most this much of the usual time...
 const WARM: f64 = 1.2;
 /// ...so many times in a row.
@@ -132,6 +135,17 @@ impl<'a> Evidence<'a> {
         let end = self.rows.last().map_or(0, |row| row.ordinal() + 1);
         let find = || LevelChange::find(self.store, first..end, self.validation);
         self.level_change.get_or_init(find).as_ref()
+    }
+
+    /// Steps of the whole run up to the newest of the rows, by time: at most so many of those that are kept, and what is left of
+    /// the others.
+    pub(super) fn known_of_run(&self) -> Vec<Known<'a>> {
+        let first = self.warm_up.last().map_or(0, |row| row.ordinal() + 1);
+        let end = self.rows.last().map_or(0, |row| row.ordinal() + 1);
+        match first < end {
+            true => Stretches::of(self.store, first..end, self.validation).known(first..end, OF_RUN),
+            false => Vec::new(),
+        }
     }
 
     /// Whether validation is a phase, which says what it takes.

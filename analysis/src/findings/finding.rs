@@ -69,6 +69,9 @@ pub enum Kind {
     /// Steps that take longer since some time, and did not before.
     #[strum(message = "slower than before")]
     SlowerSince,
+    /// Steps that are slow at regular times, minutes or hours apart.
+    #[strum(message = "slow at regular times")]
+    SlowRhythm,
     /// Time that moves from one phase to another as batches grow.
     #[strum(message = "phases shift with batch size")]
     PhaseShift,

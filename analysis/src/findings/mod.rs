@@ -25,6 +25,7 @@ mod level_change;
 mod past;
 mod pauses;
 mod ranks;
+mod rhythm;
 mod robust;
 mod shape;
 mod signals;

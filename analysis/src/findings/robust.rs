@@ -96,12 +96,23 @@ pub(super) fn spread_indices(n: usize, most: usize) -> Vec<usize> {
     }
     let stride = n / most;
     // Knuth's multiplicative hash: the same indices every time.
-    (0..most).map(|i| i * stride + (i.wrapping_mul(2_654_435_761) >> 8) % stride).collect()
+    (0..most).map(|i| i * n / most + (i.wrapping_mul(2_654_435_761) >> 8) % stride).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn indices_are_spread_over_all_there_are() {
+        for (n, most) in [(10, 20), (20, 20), (39, 20), (21_600, 16_384), (1_000_000, 4096)] {
+            let indices = spread_indices(n, most);
+            assert_eq!(indices.len(), n.min(most));
+            assert!(indices.is_sorted() && indices.iter().all(|i| *i < n));
+            let largest = indices.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap();
+            assert!(indices[0] <= n / most && n - indices[indices.len() - 1] <= largest && largest <= 2 * n / most + 1);
+        }
+    }
 
     #[test]
     fn medians_and_quantiles_are_ranks() {

@@ -7,8 +7,8 @@ use super::judgement::Judgement;
 use super::past::Past;
 use crate::ranks::Run;
 
-/// Between two looks this many times as long as the last one took: at most 2 % of a core.
-const REST: u32 = 49;
+/// Between two looks this many times as long as the last one took: at most 1 % of a core.
+const REST: u32 = 99;
 /// A look is no use more often than this.
 const SHORTEST_REST: Duration = Duration::from_millis(250);
 /// The same while no step ends: new sensor readings alone seldom change what is said of the steps before.
@@ -16,7 +16,7 @@ const REST_WITHOUT_STEP: u32 = 299;
 /// Even then it is looked again after this.
 const LONGEST_REST_WITHOUT_STEP: Duration = Duration::from_secs(2);
 
-/// Keeps what there is to say about a run at most some seconds old, for at most 2 % of a core.
+/// Keeps what there is to say about a run at most some seconds old, for at most 1 % of a core.
 #[derive(Debug, Default)]
 pub struct Watch {
     /// The run's, when it was looked at.

@@ -7,7 +7,7 @@ use super::check::Check;
 use crate::figures::{bytes, duration};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, Severity};
-use crate::store::{Series, Value};
+use crate::store::{Bin, Series, Store, TimeColumns, Value};
 
 /// Stretches that the time is cut into; the lowest reading of each counts, so that what a step takes and gives
 /// back does not.
@@ -20,6 +20,14 @@ const LEAST_BYTES: f64 = 32e6;
 const LEAST_SHARE: f64 = 0.05;
 /// The second half must have this share of the growth, or it is levelling off.
 const SECOND_HALF: f64 = 0.3;
+/// An hour, in nanoseconds.
+const HOUR_NS: f64 = 3.6e12;
+/// A run is long from here on, in nanoseconds...
+const LONG_RUN_NS: u64 = 1_800_000_000_000;
+/// ...if it is so many times as long as the steps that are looked at.
+const LONGER: u64 = 2;
+/// One part in so many of a run is its beginning, in which a program takes its memory.
+const BEGINNING: u64 = 20;
 /// Readings a stretch needs.
 const READINGS: usize = 3;
 
@@ -32,26 +40,81 @@ impl Check for MemoryGrowth {
     }
 
     fn look(&self, evidence: &Evidence<'_>) -> Outcome {
-        let Some(span) = evidence.span_ns() else {
+        let Some(steps_ns) = evidence.span_ns() else {
             return Outcome::NotEnough("there are no steps to look at".to_owned());
         };
-        let live = evidence.store.memory().live_bytes();
-        let mut candidates = vec![(MemoryOf::Live, growth(live, &span))];
-        if let Some(signal) = evidence.store.signals().find("process.rss") {
-            candidates.push((MemoryOf::Process, growth(&signal.series, &span)));
+        let times = [Some(Time::Steps(steps_ns.clone())), whole_run(evidence, &steps_ns)];
+        let times: Vec<Time> = times.into_iter().flatten().collect();
+        let hosts = [MemoryOf::Live, MemoryOf::Process].into_iter();
+        let gpus = evidence.store.hardware().gpus().into_iter().map(MemoryOf::Gpu);
+        let (mut found, mut is_known) = (Vec::<Finding>::new(), false);
+        for of in hosts.chain(gpus) {
+            let growths: Vec<(&Time, [f64; STRETCHES])> =
+                times.iter().filter_map(|time| Some((time, of.growth(evidence.store, time)?))).collect();
+            let before = of.most_before(evidence.store, steps_ns.start);
+            is_known |= !growths.is_empty();
+            // Live and resident memory tell the same story: once is enough.
+            if !of.is_gpu() && !found.is_empty() {
+                continue;
+            }
+            // What was taken and given back before may be again.
+            let is_new = |lowest: &[f64; STRETCHES]| lowest[STRETCHES - 1] > before.unwrap_or(0.0);
+            let mut news = growths.into_iter().filter(|(time, lowest)| matches!(time, Time::Run(_)) || is_new(lowest));
+            found.extend(news.find_map(|(time, lowest)| finding(evidence, time, of, lowest)));
         }
-        for gpu in evidence.store.hardware().gpus() {
-            if let Some(signal) = evidence.store.signals().find(&format!("gpu.{gpu}.memory.used")) {
-                candidates.push((MemoryOf::Gpu(gpu), growth(&signal.series, &span)));
+        match is_known {
+            true => found.into(),
+            false => Outcome::NotEnough("too few readings of memory".to_owned()),
+        }
+    }
+}
+
+/// Where growth is looked for.
+#[derive(Debug)]
+enum Time {
+    /// In the steps that are looked at.
+    Steps(Range<u64>),
+    /// In the whole run, whose newest steps may show nothing of a slow leak.
+    Run(Range<u64>),
+}
+
+impl Time {
+    fn span(&self) -> &Range<u64> {
+        match self {
+            Self::Steps(span) | Self::Run(span) => span,
+        }
+    }
+
+    /// Lowest readings of the stretches; `None` where there are too few readings.
+    fn lowest<T: Value>(&self, series: &Series<T>) -> Option<[f64; STRETCHES]> {
+        let span = self.span();
+        if let Self::Run(_) = self {
+            let stretches = TimeColumns::equal(span.clone(), STRETCHES);
+            let bins = series.value_columns(&stretches, span.end, Some(0));
+            let lowest: Option<Vec<f64>> = bins.into_iter().map(|bin| Some(bin?.min)).collect();
+            return lowest?.try_into().ok();
+        }
+        let mut lowest = [f64::INFINITY; STRETCHES];
+        let mut readings = [0; STRETCHES];
+        let len = span.end - span.start;
+        for point in series.points().filter(|point| span.contains(&point.t_ns())) {
+            if let Some(value) = point.value() {
+                let at = (u128::from(point.t_ns().saturating_sub(span.start)) * STRETCHES as u128 / u128::from(len))
+                    as usize;
+                lowest[at] = lowest[at].min(value.as_f64());
+                readings[at] += 1;
             }
         }
-        if candidates.iter().all(|(_, growth)| growth.is_none()) {
-            return Outcome::NotEnough("too few readings of memory".to_owned());
-        }
-        let found = candidates.into_iter().filter_map(|(of, growth)| finding(evidence, &span, of, growth?));
-        // Live and resident memory tell the same story: once is enough.
-        found.take(1).collect::<Vec<Finding>>().into()
+        readings.iter().all(|n| *n >= READINGS).then_some(lowest)
     }
+}
+
+/// The time of the whole run up to these steps, but for its beginning, where it is much longer than theirs.
+fn whole_run(evidence: &Evidence<'_>, steps_ns: &Range<u64>) -> Option<Time> {
+    let first_ns = evidence.store.first_ns()?;
+    let ns = steps_ns.end.saturating_sub(first_ns);
+    let is_long = ns >= LONG_RUN_NS && ns / LONGER >= steps_ns.end - steps_ns.start;
+    is_long.then(|| Time::Run(first_ns + ns / BEGINNING..steps_ns.end))
 }
 
 /// The memory that grows.
@@ -65,6 +128,48 @@ enum MemoryOf {
     Gpu(u32),
 }
 
+impl MemoryOf {
+    fn is_gpu(self) -> bool {
+        matches!(self, Self::Gpu(_))
+    }
+
+    /// What is left for it to grow into, in bytes, as far as it is known.
+    fn free(self, store: &Store) -> Option<(String, f64)> {
+        match self {
+            Self::Live | Self::Process => {
+                let free = store.hardware().reading("machine.memory.available").ok()?;
+                Some(("the machine's free memory".to_owned(), free))
+            }
+            Self::Gpu(gpu) => {
+                let reading = |what: &str| store.hardware().reading(&format!("gpu.{gpu}.memory.{what}")).ok();
+                Some((format!("GPU {gpu}'s free memory"), reading("total")? - reading("used")?))
+            }
+        }
+    }
+
+    /// The most there was before a time.
+    fn most_before(self, store: &Store, t_ns: u64) -> Option<f64> {
+        let time = TimeColumns::between(vec![store.first_ns()?, t_ns]);
+        let most = |bins: Vec<Option<Bin>>| bins.first().copied().flatten().map(|bin| bin.max);
+        let signal = |name: &str| most(store.signals().find(name)?.series.value_columns(&time, t_ns, Some(0)));
+        match self {
+            Self::Live => most(store.memory().live_bytes().value_columns(&time, t_ns, Some(0))),
+            Self::Process => signal("process.rss"),
+            Self::Gpu(gpu) => signal(&format!("gpu.{gpu}.memory.used")),
+        }
+    }
+
+    /// Lowest readings of the stretches of a time; `None` where there are too few readings.
+    fn growth(self, store: &Store, time: &Time) -> Option<[f64; STRETCHES]> {
+        let signal = |name: &str| time.lowest(&store.signals().find(name)?.series);
+        match self {
+            Self::Live => time.lowest(store.memory().live_bytes()),
+            Self::Process => signal("process.rss"),
+            Self::Gpu(gpu) => signal(&format!("gpu.{gpu}.memory.used")),
+        }
+    }
+}
+
 impl fmt::Display for MemoryOf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -75,23 +180,7 @@ impl fmt::Display for MemoryOf {
     }
 }
 
-/// Lowest readings of the stretches; `None` where there are too few readings.
-fn growth<T: Value>(series: &Series<T>, span: &Range<u64>) -> Option<[f64; STRETCHES]> {
-    let mut lowest = [f64::INFINITY; STRETCHES];
-    let mut readings = [0; STRETCHES];
-    let len = span.end - span.start;
-    for point in series.points().filter(|point| span.contains(&point.t_ns())) {
-        if let Some(value) = point.value() {
-            let at =
-                (u128::from(point.t_ns().saturating_sub(span.start)) * STRETCHES as u128 / u128::from(len)) as usize;
-            lowest[at] = lowest[at].min(value.as_f64());
-            readings[at] += 1;
-        }
-    }
-    readings.iter().all(|n| *n >= READINGS).then_some(lowest)
-}
-
-fn finding(evidence: &Evidence<'_>, span: &Range<u64>, of: MemoryOf, lowest: [f64; STRETCHES]) -> Option<Finding> {
+fn finding(evidence: &Evidence<'_>, time: &Time, of: MemoryOf, lowest: [f64; STRETCHES]) -> Option<Finding> {
     let (first, middle, last) = (lowest[0], lowest[STRETCHES / 2 - 1], lowest[STRETCHES - 1]);
     let grown = last - first;
     let rises = lowest.windows(2).filter(|pair| pair[1] > pair[0]).count();
@@ -100,20 +189,19 @@ fn finding(evidence: &Evidence<'_>, span: &Range<u64>, of: MemoryOf, lowest: [f6
         return None;
     }
     // From the first stretch to the last: one less than there are.
-    let ns = (span.end - span.start) as f64 * (STRETCHES - 1) as f64 / STRETCHES as f64;
-    let per_ns = grown / ns;
-    let steps = evidence.rows.len() as f64 * (STRETCHES - 1) as f64 / STRETCHES as f64;
-    let summary =
-        format!("{of} grows from {} to {}, {} a step", bytes(first), bytes(last), bytes(grown / steps.max(1.0)));
+    let part = (STRETCHES - 1) as f64 / STRETCHES as f64;
+    let ns = (time.span().end - time.span().start) as f64 * part;
+    let rate = match time {
+        Time::Steps(_) => format!("{} a step", bytes(grown / (evidence.rows.len() as f64 * part).max(1.0))),
+        Time::Run(_) => format!("{} an hour for {}", bytes(grown / ns * HOUR_NS), duration(ns as u64)),
+    };
+    let summary = format!("{of} grows from {} to {}, {rate}", bytes(first), bytes(last));
     let mut finding = Finding::of_run(Kind::MemoryGrowth, Confidence::Medium, None, summary)
         .because(format!("it rises in {rises} of {} stretches and is not levelling off", STRETCHES - 1))
         .advise("look for objects kept from step to step: losses with their graph, lists of results, caches");
     finding.severity = Severity::Major;
-    if !matches!(of, MemoryOf::Gpu(_))
-        && let Ok(free) = evidence.store.hardware().reading("machine.memory.available")
-    {
-        finding = finding
-            .because(format!("the machine's free memory will last another {}", duration((free / per_ns) as u64)));
+    if let Some((what, free)) = of.free(evidence.store) {
+        finding = finding.because(format!("{what} will last another {}", duration((free / (grown / ns)) as u64)));
     }
     Some(finding)
 }

@@ -19,6 +19,7 @@ mod page_faults;
 mod partial_batch;
 mod phase_shift;
 mod restarts;
+mod slow_rhythm;
 mod slower_since;
 pub(super) mod spike;
 mod stall;
@@ -33,7 +34,7 @@ use super::evidence::Evidence;
 use super::finding::{Findings, NotEnough, Outcome};
 
 /// All checks over one session.
-static ALL: [&dyn Check; 23] = [
+static ALL: [&dyn Check; 24] = [
     &spike::Spikes,
     &partial_batch::PartialBatches,
     &step_kinds::StepKinds,
@@ -52,6 +53,7 @@ static ALL: [&dyn Check; 23] = [
     &drift::Drift,
     &restarts::RunRestarts,
     &slower_since::SlowerSince,
+    &slow_rhythm::SlowRhythm,
     &phase_shift::PhaseShift,
     &modelled_energy::ModelledEnergy,
     &doubtful_energy::DoubtfulEnergy,

@@ -3,7 +3,9 @@
 use gnntop_wire::{BatchShape, Event, Mark, NameKind, SignalKind, Step, StepId, ThreadUsage, TrackRole, Unit};
 
 mod agreement;
+mod leak;
 mod machine;
+mod rhythm;
 mod slower;
 mod steps;
 

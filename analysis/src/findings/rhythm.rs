@@ -1,0 +1,152 @@
+//! Times at which steps are slow again and again, as a clock would have it: over the whole run, also where single steps are no
+//! longer kept.
+//!
+//! ```text
+//! level  ▂▂▂▂▇▇▂▂▂▂▂▂▂▂▂▂▇▇▂▂▂▂▂▂▂▂▂▂▇▇▂▂▂▂
+//!            └── episode ──┘└── interval ──┘
+//! ```
+
+use std::ops::Range;
+
+use super::robust::{median, sigma};
+use super::stretches::Known;
+
+/// Pieces that the time of the run is cut into at most.
+const PIECES: u64 = 4096;
+/// A piece lasts so long at least: what a session knows of its past is no finer.
+const LEAST_PIECE_NS: u64 = 1_000_000_000;
+/// A slow piece lies above the usual one by this much at least...
+const SLOWER: f64 = 0.15;
+/// ...and by this many standard deviations.
+const DEVIATIONS: f64 = 5.0;
+/// Steps in an episode at least; fewer are spikes.
+const FEWEST_STEPS: u64 = 3;
+/// Episodes that make a rhythm.
+const FEWEST_EPISODES: usize = 4;
+/// A shorter period is no rhythm of the machine's.
+const LEAST_PERIOD_NS: f64 = 60e9;
+/// Intervals are the period to this part of it, or to two pieces...
+const TOLERANCE: f64 = 0.05;
+/// ...or so many times the period where an episode was not seen.
+const MOST_MISSED: f64 = 3.0;
+/// So many of the intervals must be.
+const REGULAR: f64 = 0.8;
+/// An episode takes this part of the period at most.
+const LONGEST_EPISODE: f64 = 0.5;
+
+/// Steps that are slow at regular times.
+#[derive(Debug, PartialEq)]
+pub(super) struct Rhythm {
+    /// From the beginning of one episode to that of the next, in nanoseconds.
+    pub period_ns: u64,
+    /// How long the median episode lasts.
+    pub lasting_ns: u64,
+    /// By how much steps take longer in one, as a share of what they take otherwise.
+    pub slower: f64,
+    /// When they were, oldest first.
+    pub episodes: Vec<Episode>,
+}
+
+/// One time at which steps are slow.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Episode {
+    /// When it was.
+    pub t_ns: Range<u64>,
+    /// Its steps.
+    pub ordinals: Range<u64>,
+    level: f64,
+}
+
+/// The median level of the steps in a piece of the time.
+struct Piece {
+    t_ns: Range<u64>,
+    ordinals: Range<u64>,
+    level: f64,
+}
+
+impl Rhythm {
+    /// Of some steps, by time; `None` where they are slow at no regular times.
+    pub(super) fn find(known: &[Known<'_>]) -> Option<Self> {
+        let (pieces, piece_ns) = pieces(known)?;
+        let usual = median(&mut pieces.iter().map(|piece| piece.level).collect::<Vec<f64>>())?;
+        let noise = sigma(pieces.iter().map(|piece| piece.level), usual);
+        let slow = usual * (1.0 + SLOWER) + (DEVIATIONS * noise - usual * SLOWER).max(0.0);
+        let episodes = episodes(&pieces, slow);
+        let starts: Vec<f64> = episodes.iter().map(|episode| episode.t_ns.start as f64).collect();
+        let intervals: Vec<f64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let period_ns = median(&mut intervals.clone())?;
+        let lasting_ns = median(&mut episodes.iter().map(Episode::ns).collect::<Vec<f64>>())?;
+        let is_rhythm = episodes.len() >= FEWEST_EPISODES
+            && period_ns >= LEAST_PERIOD_NS.max(4.0 * piece_ns)
+            && lasting_ns <= LONGEST_EPISODE * period_ns
+            && is_regular(&intervals, period_ns, piece_ns);
+        let level = median(&mut episodes.iter().map(|episode| episode.level).collect::<Vec<f64>>())?;
+        let (slower, period_ns, lasting_ns) = (level / usual - 1.0, mean_of(&intervals, period_ns), lasting_ns as u64);
+        is_rhythm.then_some(Self { period_ns, lasting_ns, slower, episodes })
+    }
+}
+
+impl Episode {
+    fn ns(&self) -> f64 {
+        self.t_ns.end.saturating_sub(self.t_ns.start) as f64
+    }
+}
+
+/// The run in pieces of the same time, without those of which nothing is known.
+fn pieces(known: &[Known<'_>]) -> Option<(Vec<Piece>, f64)> {
+    let (first_ns, last_ns) = (known.first()?.row.period_start_ns(), known.last()?.row.end_ns());
+    let piece_ns = (last_ns.saturating_sub(first_ns) / PIECES).max(LEAST_PIECE_NS);
+    let number = |known: &Known<'_>| known.row.end_ns().saturating_sub(first_ns) / piece_ns;
+    let piece = |chunk: &[Known<'_>]| {
+        let (first, last) = (chunk.first()?, chunk.last()?);
+        Some(Piece {
+            t_ns: first.row.period_start_ns()..last.row.end_ns(),
+            ordinals: first.first..last.first.saturating_add(last.steps),
+            level: median(&mut chunk.iter().map(|known| known.level).collect::<Vec<f64>>())?,
+        })
+    };
+    let chunks = known.chunk_by(|a, b| number(a) == number(b));
+    Some((chunks.filter_map(piece).collect(), piece_ns as f64))
+}
+
+/// Runs of pieces above a level. One piece below it, between two above, ends none.
+fn episodes(pieces: &[Piece], slow: f64) -> Vec<Episode> {
+    let mut all: Vec<Episode> = Vec::new();
+    let mut last = None;
+    for (at, piece) in pieces.iter().enumerate().filter(|(_, piece)| piece.level > slow) {
+        match all.last_mut().filter(|_| last.is_some_and(|last| at - last <= 2)) {
+            Some(episode) => {
+                episode.t_ns.end = piece.t_ns.end;
+                episode.ordinals.end = piece.ordinals.end;
+                episode.level = episode.level.max(piece.level);
+            }
+            None => {
+                all.push(Episode { t_ns: piece.t_ns.clone(), ordinals: piece.ordinals.clone(), level: piece.level })
+            }
+        }
+        last = Some(at);
+    }
+    all.retain(|episode| episode.ordinals.end.saturating_sub(episode.ordinals.start) >= FEWEST_STEPS);
+    all
+}
+
+/// How many periods an interval is, and whether that is a whole number of them.
+fn periods(interval: f64, period_ns: f64, slack_ns: f64) -> (f64, bool) {
+    let times = (interval / period_ns).round().clamp(1.0, MOST_MISSED);
+    (times, (interval - times * period_ns).abs() <= slack_ns)
+}
+
+fn slack_ns(period_ns: f64, piece_ns: f64) -> f64 {
+    (TOLERANCE * period_ns).max(2.0 * piece_ns)
+}
+
+fn is_regular(intervals: &[f64], period_ns: f64, piece_ns: f64) -> bool {
+    let is = |interval: &&f64| periods(**interval, period_ns, slack_ns(period_ns, piece_ns)).1;
+    intervals.iter().filter(is).count() as f64 >= REGULAR * intervals.len() as f64
+}
+
+/// The mean period, over intervals of one period or more.
+fn mean_of(intervals: &[f64], period_ns: f64) -> u64 {
+    let times: f64 = intervals.iter().map(|interval| periods(*interval, period_ns, 0.0).0).sum();
+    (intervals.iter().sum::<f64>() / times) as u64
+}

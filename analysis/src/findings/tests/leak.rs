@@ -1,0 +1,74 @@
+//! Memory that grows so slowly that only the whole run shows it.
+
+use super::slower::{kept, with_past};
+use super::*;
+use gnntop_fixtures::SECOND;
+
+/// Steps of a second: ten hours, of which the newest two are looked at step by step.
+const STEPS: u64 = 36_000;
+
+/// The stream of a run whose memory, and the GPU's, is this after so many hours, in MB.
+fn stream(host: impl Fn(f64) -> f64, gpu: impl Fn(f64) -> f64) -> Vec<u8> {
+    let mut stream = StreamBuilder::new("leak");
+    let main = stream.track(TrackRole::Training, "main");
+    let sensors = stream.track(TrackRole::Sensors, "sensors");
+    let names = ["process.rss", "gpu.0.memory.used", "gpu.0.memory.total"];
+    let signals = names.map(|name| stream.signal(name, Unit::Bytes, SignalKind::Gauge));
+    for step in 1..=STEPS {
+        let (start_ns, end_ns) = (START_NS + (step - 1) * SECOND, START_NS + step * SECOND);
+        stream.phase(main, step, "forward", start_ns, end_ns);
+        stream.step(main, step, start_ns, end_ns);
+        if step.is_multiple_of(5) {
+            let hours = step as f64 / 3600.0;
+            for (signal, mb) in signals.iter().zip([host(hours), gpu(hours), 80_000.0]) {
+                // What a step takes and gives back.
+                let taken = (step * 7919 % 97) as f64 * 1e5;
+                stream.sample(sensors, *signal, end_ns, (mb * 1e6 + taken) as i64);
+            }
+        }
+        if step.is_multiple_of(50) {
+            stream.flush();
+        }
+    }
+    stream.bytes()
+}
+
+fn leaks(bytes: &[u8]) -> Vec<Vec<Finding>> {
+    let of = |store: Store| {
+        let found = newest(&store).findings.found.into_iter();
+        found.filter(|finding| finding.kind == Kind::MemoryGrowth).collect()
+    };
+    [kept(bytes), with_past(bytes, 0.5), with_past(bytes, 0.95)].map(of).into()
+}
+
+#[test]
+fn a_slow_leak_is_told_with_its_rate() {
+    for found in leaks(&stream(|hours| 500.0 + 8.0 * hours, |_| 2000.0)) {
+        let [leak] = found.as_slice() else { panic!("{found:#?}") };
+        assert_says(
+            leak,
+            Kind::MemoryGrowth,
+            &["resident memory grows from", "MiB an hour for 8h", "not levelling off"],
+        );
+    }
+}
+
+#[test]
+fn a_leak_on_the_gpu_does_not_hide_behind_one_of_the_host() {
+    for found in leaks(&stream(|hours| 500.0 + 8.0 * hours, |hours| 2000.0 + 100.0 * hours)) {
+        let [host, gpu] = found.as_slice() else { panic!("{found:#?}") };
+        assert_says(host, Kind::MemoryGrowth, &["resident memory grows"]);
+        assert_says(gpu, Kind::MemoryGrowth, &["GPU 0's memory in use grows", "free memory will last another"]);
+    }
+}
+
+#[test]
+fn memory_that_levels_off_or_is_given_back_is_no_leak() {
+    let level = |hours: f64| 500.0 + 300.0 * (1.0 - (-hours).exp());
+    let saw = |hours: f64| 500.0 + 200.0 * hours.fract();
+    let at_once = |hours: f64| if hours > 6.0 { 900.0 } else { 500.0 };
+    for host in [&(|_| 500.0) as &dyn Fn(f64) -> f64, &level, &saw, &at_once] {
+        let found: Vec<Finding> = leaks(&stream(host, |_| 2000.0)).into_iter().flatten().collect();
+        assert_eq!(found, []);
+    }
+}
