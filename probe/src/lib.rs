@@ -1,4 +1,4 @@
-//! Makes a training loop visible: link this crate, mark the loop, and `gnntop` can look at any moment.
+//! Instruments a training loop for `gnntop`: link this crate, mark the loop's steps and phases, and attach at any time.
 //!
 //! ```no_run
 //! use gnntop_probe::{Session, TrackRole, phase, span, step};
@@ -15,16 +15,15 @@
 //! ```
 //!
 //! # What it promises the program
-//! - It never waits: a thread writes into a ring of its own; a full ring drops the newest event and counts it.
-//! - It never grows: a ring is 512 KiB, reserved when its track is opened; the drain thread keeps under 2 MiB, and up to 8 more
-//!   in a run of weeks, whose dropped segments it adds up.
-//! - It never fails: where nothing can be published the program is told once, by [`SessionBuilder::on_warning`],
-//!   and goes on.
-//! - It never notices viewers: they follow files that are written whether or not anyone looks.
+//! - It never waits. Each thread writes into its own ring; a full ring drops the newest event and counts it.
+//! - It never grows. A ring takes 512 KiB, reserved when its track opens; the drain thread keeps under 2 MiB, and up to 8
+//!   more in a run of weeks, for the figures of dropped segments.
+//! - It never fails. If nothing can be published, the program gets one warning ([`SessionBuilder::on_warning`]) and goes on.
+//! - It never notices viewers. They follow files that are written whether or not anyone looks.
+//! - It does not wait for a GPU either: [`device`] times one by its own clock, and measures its memory by phase.
 //! - `GNNTOP=0` in the environment turns everything off; a span then costs one relaxed load.
-//! - It does not wait for a GPU either: [`device`] times one by its own clock, and tells its memory by phase.
 //!
-//! A forked child records nothing and leaves its parent's session alone; it may start one of its own.
+//! A forked child records nothing and leaves its parent's session alone; it may start its own.
 
 // The examples of the README are compiled.
 #[cfg(doctest)]
