@@ -1,22 +1,22 @@
-//! The slowest steps of each hour, with what was recorded in them.
+//! The slowest steps of each hour, with the spans recorded in them.
 
 use gnntop_wire::Span;
 use gnntop_wire::past::{SlowStep, StepFigures};
 
 /// An hour, in nanoseconds.
 pub const HOUR_NS: u64 = 3_600_000_000_000;
-/// Steps that are kept of each hour.
+/// Steps kept of each hour.
 pub const SLOWEST_AN_HOUR: usize = 100;
-/// Spans of a step that are kept: the longest.
+/// Spans kept of a step: the longest.
 const MOST_SPANS: usize = 32;
-/// Spans of the step that goes on which are remembered.
+/// Most spans remembered of the current step.
 const MOST_REMEMBERED: usize = 4096;
 
-/// The slowest steps of the hour that goes on, and those of the hours that are over.
+/// The slowest steps of the current hour, and those of finished hours.
 #[derive(Debug, Default)]
 pub(crate) struct Slowest {
     hour: u64,
-    /// By period, the fastest of them last.
+    /// By period, the fastest last.
     kept: Vec<SlowStep>,
     over: Vec<SlowStep>,
     /// Spans of the training track since its last step.
@@ -24,14 +24,14 @@ pub(crate) struct Slowest {
 }
 
 impl Slowest {
-    /// A span ended on the training track.
+    /// Takes a span that ended on the training track.
     pub(crate) fn span(&mut self, span: &Span) {
         if self.spans.len() < MOST_REMEMBERED {
             self.spans.push(*span);
         }
     }
 
-    /// A step ended.
+    /// Takes a step that ended.
     pub(crate) fn step(&mut self, figures: &StepFigures) {
         let hour = figures.step.end_ns / HOUR_NS;
         if hour > self.hour {
@@ -47,23 +47,23 @@ impl Slowest {
         self.spans.clear();
     }
 
-    /// Takes one of the time before. Of the hour that goes on there may so be more than of others.
+    /// Takes a slow step of an earlier time. The current hour may so have more of them than others.
     pub(crate) fn resume(&mut self, slow: SlowStep) {
         self.over.push(slow);
     }
 
-    /// Those of the hours that are over, each once.
+    /// The slow steps of finished hours, each once.
     pub(crate) fn take_closed(&mut self) -> Vec<SlowStep> {
         std::mem::take(&mut self.over)
     }
 
-    /// Those of the hour that goes on.
+    /// The slow steps of the current hour.
     pub(crate) fn open(&self) -> &[SlowStep] {
         &self.kept
     }
 }
 
-/// The longest spans, in the order in which they came.
+/// The longest spans, in their original order.
 fn longest(spans: &[Span]) -> Vec<Span> {
     let length = |span: &Span| span.end_ns.saturating_sub(span.start_ns);
     let mut lengths: Vec<u64> = spans.iter().map(length).collect();
