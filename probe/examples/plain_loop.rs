@@ -1,5 +1,4 @@
-//! An instrumented loop with no learning in it: phases, nested spans, a counter, marks, and a slow iteration every 40
-//! steps.
+//! An instrumented loop with no learning in it: phases, nested spans, a counter, marks, and a slow iteration every 40 steps.
 //!
 //! ```sh
 //! cargo run --release -p gnntop-probe --example plain_loop          # then, in another terminal: gnntop attach

@@ -5,8 +5,7 @@ use std::alloc::{GlobalAlloc, Layout};
 use crate::{accounts, track};
 
 /// Wraps a global allocator and counts, for each phase, the bytes and the number of allocations and releases, and the peak
-/// of the process's live bytes while a thread was in the phase. Single allocations above a threshold are recorded as
-/// events.
+/// of the process's live bytes while a thread was in the phase. Single allocations above a threshold are recorded as events.
 ///
 /// ```
 /// use std::alloc::System;

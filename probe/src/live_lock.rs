@@ -19,8 +19,7 @@ static LOCKED: [AtomicI32; MAX_SESSIONS] = [const { AtomicI32::new(NONE) }; MAX_
 /// A file, locked until this is dropped.
 #[derive(Debug)]
 pub(crate) struct LiveLock {
-    /// Closed, and so unlocked, after its table entry was cleared: a child must not close a file that reuses the
-    /// descriptor.
+    /// Closed, and so unlocked, after its table entry was cleared: a child must not close a file that reuses the descriptor.
     file: File,
 }
 

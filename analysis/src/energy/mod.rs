@@ -9,8 +9,8 @@
 //! joules ─▶ carbon.rs (intensity of a region, its basis, its source), carbon_series.rs (over time)
 //! ```
 //!
-//! Energy is counted in whole microjoules, so that the parts of a run add up to the run exactly; joules and the rest of
-//! what people read come at the very end ([`joules`], [`watt_hours`]). The formulas and their figures are in
+//! Energy is counted in whole microjoules, so that the parts of a run add up to the run exactly. Conversion to joules and
+//! other units for people comes at the very end ([`joules`], [`watt_hours`]). The formulas and their figures are in
 //! `docs/energy.md`.
 
 mod account;

@@ -127,8 +127,7 @@ pub struct Timeline {
 
 impl Timeline {
     /// A step of stages with these costs. Each piece of work begins when its stage is free and its micro-batch has arrived:
-    /// `end[s][m] = max(end[s][m-1], end[s-1][m]) + c_s`, and backward from the last stage to the first. Sending takes no
-    /// time.
+    /// `end[s][m] = max(end[s][m-1], end[s-1][m]) + c_s`, and backward from the last stage to the first. Sending takes no time.
     pub fn new(schedule: Schedule, costs: &[StageCost], micro_batches: usize) -> Self {
         let stages = costs.len();
         let orders: Vec<Vec<Pass>> = (0..stages).map(|stage| schedule.order(stages, stage, micro_batches)).collect();

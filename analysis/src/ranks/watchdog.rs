@@ -1,5 +1,4 @@
-//! Watches whether a run advances. If it does not, reports which rank holds it up, in what, since when, and who waits for
-//! it.
+//! Watches whether a run advances. If it does not, reports which rank holds it up, in what, since when, and who waits for it.
 //!
 //! A run advances as long as any of its ranks ends a span or a step on its training track or on one of its loaders. When
 //! none does, the open spans show which ranks wait (in an all-reduce, or for a neighbour's activations) and for which. A
@@ -457,8 +456,7 @@ mod tests {
             ),
             "{said}"
         );
-        // Two copies of two stages: rank 3 skipped the all-reduce of the second stages, and the first stages wait for
-        // those.
+        // Two copies of two stages: rank 3 skipped the all-reduce of the second stages, and the first stages wait for those.
         let stages: fn(&mut gnntop_wire::Place) = |place| {
             (place.stage, place.stages, place.copy, place.copies) = (place.rank % 2, 2, place.rank / 2, 2);
         };

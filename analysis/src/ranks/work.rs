@@ -187,8 +187,7 @@ impl<'a> Ranks<'a> {
         self.all().iter().find_map(told)
     }
 
-    /// Hosts whose ranks use more threads than they have cores, as text such as `4 ranks on 2 cores: oversubscribed`; each
-    /// once.
+    /// Hosts whose ranks use more threads than they have cores, as text such as `4 ranks on 2 cores: oversubscribed`; each once.
     pub fn oversubscribed(&self) -> Vec<String> {
         let mut hosts: BTreeMap<&str, String> = BTreeMap::new();
         for rank in self.all() {

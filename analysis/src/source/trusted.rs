@@ -33,8 +33,7 @@ fn opened(path: &Path, flags: OFlags) -> io::Result<File> {
     }
 }
 
-/// Creates the directory for this user alone if it is missing, and rejects one that others could have prepared or can write
-/// to.
+/// Creates the directory for this user alone if it is missing, and rejects one that others could have prepared or can write to.
 ///
 /// # Errors
 /// If it is a link, not a directory, another user's or open to others, or cannot be created.

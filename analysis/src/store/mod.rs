@@ -1,8 +1,7 @@
 //! Everything known about one session, in bounded memory.
 //!
 //! A [`Store`] receives the items of one stream through [`Store::apply`], whether of a live session or a recording. It
-//! never trusts the stream: ids index bounded tables, times may go backwards, and what does not fit is counted in
-//! [`Losses`].
+//! never trusts the stream: ids index bounded tables, times may go backwards, and what does not fit is counted in [`Losses`].
 //!
 //! ```text
 //! Item ─▶ feed.rs ─▶ contents.rs: the Store ─┬─ session.rs   who publishes, clocks, state

@@ -39,8 +39,7 @@ pub fn follows(earlier: &SessionInfo, later: &SessionInfo) -> bool {
     }
 }
 
-/// Whether two starts with one id may have run at the same time: if a person chose the id, on two machines or within one
-/// boot.
+/// Whether two starts with one id may have run at the same time: if a person chose the id, on two machines or within one boot.
 pub fn may_overlap(earlier: &SessionInfo, later: &SessionInfo) -> bool {
     let is_named = later.place.as_ref().is_some_and(|place| place.is_named());
     is_named && (earlier.host != later.host || is_later(earlier, later).is_some())

@@ -12,8 +12,7 @@
 //! ```
 //!
 //! All marks are made at the start. If none is free, or the device is lost, spans go untimed and are counted as dropped on
-//! the device's track. `DeviceClock` in `clock` describes how the device's clock is mapped to the host's, and with what
-//! error.
+//! the device's track. `DeviceClock` in `clock` describes how the device's clock is mapped to the host's, and with what error.
 //!
 //! [`Pool`] does the same for memory: it is read at the start and end of each phase, ten times a second at most.
 

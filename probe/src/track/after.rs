@@ -64,8 +64,7 @@ pub fn mark(name: impl Into<NameRef>, at: u64, value: Option<f64>) {
     });
 }
 
-/// Records a large allocation of `bytes` (negative: a release) and the live bytes after it, in the calling thread's open
-/// span.
+/// Records a large allocation of `bytes` (negative: a release) and the live bytes after it, in the calling thread's open span.
 pub fn allocation(bytes: i64, live_bytes: u64) {
     let open = with_track(|track| track.shared.open.get()).flatten();
     point::allocation(bytes, live_bytes, open.map_or(0, |open| open.name));

@@ -6,8 +6,7 @@ use super::raw_event::{RawEvent, Tag};
 use crate::names::NameRef;
 use crate::switch;
 
-/// Sets the step that this thread's next records belong to, for threads that prepare a batch ahead of its step. 0 means
-/// none.
+/// Sets the step that this thread's next records belong to, for threads that prepare a batch ahead of its step. 0 means none.
 pub fn set_step(step: u64) {
     record(|track| track.step.set(step));
 }

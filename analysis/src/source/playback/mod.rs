@@ -208,8 +208,7 @@ impl Playback {
         self.strands.len() == self.paths.len() && self.strands.iter().enumerate().any(lies_ahead)
     }
 
-    /// Marks one end of the part to be repeated, then the other, then clears both. Input from a pipe cannot be played
-    /// again.
+    /// Marks one end of the part to be repeated, then the other, then clears both. Input from a pipe cannot be played again.
     fn mark(&mut self) {
         let here_ns = self.position_ns;
         self.part = match self.part {

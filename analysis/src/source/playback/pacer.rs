@@ -31,8 +31,7 @@ pub(super) struct Pacer {
     /// The session of the items being read, and the one last announced to the sink.
     reading: Option<u128>,
     told: Option<u128>,
-    /// Sessions whose first event was read; the next field is whether one of them came after others that ran at the same
-    /// time.
+    /// Sessions whose first event was read; the next field is whether one of them came after others that ran at the same time.
     heard: Vec<u128>,
     is_in_turn: bool,
     held: VecDeque<PendingFrame>,

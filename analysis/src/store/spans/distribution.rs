@@ -18,8 +18,7 @@ pub struct Distribution {
     histogram: Option<Histogram<u32>>,
     count: u64,
     total_ns: u64,
-    /// The first duration. Sums for the spread use differences from it, since squares of large numbers would lose
-    /// precision.
+    /// The first duration. Sums for the spread use differences from it, since squares of large numbers would lose precision.
     first_ns: u64,
     differences: f64,
     squares: f64,

@@ -1,7 +1,6 @@
 //! Running figures over steps: distributions of the period, of each phase and of the gap, and batch totals.
 //!
-//! The store adds every step to one of these; a report without the first steps fills another one from the rows of the
-//! table.
+//! The store adds every step to one of these; a report without the first steps fills another one from the rows of the table.
 
 use gnntop_wire::past::{Series, Whole};
 use gnntop_wire::{BatchShape, ThreadUsage};
