@@ -4,7 +4,7 @@
 //! ```text
 //! comparison                    two runs, or several a side: which gets its work done faster
 //!    │
-//! findings                      what is slow, in words, with evidence
+//! findings                      what is slow, as text, with evidence
 //!    │
 //! ranks                         a run: a store for each of its sessions, and arithmetic over all of them
 //!    │

@@ -126,7 +126,7 @@ fn standing(digest: &Digest) -> String {
     format!("{:?}", digest.whole(Vec::new()).into_iter().filter(|past| !is_slice(past)).collect::<Vec<_>>())
 }
 
-/// What goes on from the past of another digest.
+/// A digest that continues from the past of another one.
 fn resumed(from: &mut Digest) -> Digest {
     let mut next = Digest::new();
     from.info().into_iter().for_each(|info| next.apply(Item::Segment(info.clone())));

@@ -2,7 +2,7 @@
 //!
 //! ```sh
 //! cargo bench -p gnntop-probe --bench cost                 # nanoseconds, medians of interleaved rounds
-//! cargo bench -p gnntop-probe --bench cost -- --spans 1e9  # and the memory after so many spans
+//! cargo bench -p gnntop-probe --bench cost -- --spans 1e9  # and the memory after that many spans
 //! ```
 //!
 //! Each figure is the time of a loop minus that of an empty one in the same round. What a loop records stays in registers

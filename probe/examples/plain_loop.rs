@@ -2,7 +2,7 @@
 //!
 //! ```sh
 //! cargo run --release -p gnntop-probe --example plain_loop          # then, in another terminal: gnntop attach
-//! cargo run --release -p gnntop-probe --example plain_loop -- 200   # only so many steps
+//! cargo run --release -p gnntop-probe --example plain_loop -- 200   # only 200 steps
 //! ```
 
 use std::alloc::System;

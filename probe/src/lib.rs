@@ -6,13 +6,15 @@
 //! let session = Session::builder("my training").start();
 //! let _track = session.track("train", TrackRole::Training);
 //! for batch in 0..1000 {
-//!     let mut step = step(0);
+//!     let mut step = step(0); // epoch 0
 //!     { let _wait = span(&phase::DATA_WAIT); /* next batch */ }
 //!     { let _forward = span(&phase::FORWARD); /* model and loss */ }
 //!     { let _backward = span(&phase::BACKWARD); /* gradients */ }
 //!     step.loss(1.0 / f64::from(batch + 1));
 //! }
 //! ```
+//!
+//! Then, in another terminal: `gnntop attach`.
 //!
 //! # What it promises the program
 //! - It never waits. Each thread writes into its own ring; a full ring drops the newest event and counts it.

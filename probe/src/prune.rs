@@ -25,7 +25,7 @@ struct Room {
     sessions: usize,
 }
 
-/// Removes sessions of dead processes that are too old or too many. What cannot be read or removed stays.
+/// Removes sessions of dead processes that are too old or too many. Those that cannot be read or removed stay.
 pub(crate) fn remove_old(sessions: &Path, now: SystemTime) {
     // If the directory cannot be opened, the new session reports it.
     let _ = Sessions::open(sessions, now).and_then(|sessions| prune(&sessions, now, room(sessions.capacity_bytes())));

@@ -83,7 +83,7 @@ impl Default for Scanner {
 }
 
 impl Scanner {
-    /// Looks for a frame at the very front of `bytes`. After [`Scan::Damaged`], go on at [`Scanner::resync`].
+    /// Looks for a frame at the very front of `bytes`. After [`Scan::Damaged`], continue at [`Scanner::resync`].
     pub(crate) fn scan<'a>(&mut self, bytes: &'a [u8]) -> Scan<'a> {
         let Some((header, rest)) = bytes.split_first_chunk::<HEADER_LEN>() else {
             let known = bytes.len().min(SYNC.len());

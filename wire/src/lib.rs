@@ -35,7 +35,7 @@
 //! body        = { event }; "dt" is the signed difference of the event's time (its end, if it has one) from
 //!               the previous event's, or for the first one from the base time
 //!   span       0nnnnnn0 | [name] | start - time of the event before | duration
-//!              0nnnnnn1 | [name] | dt | duration                   where it began before that time
+//!              0nnnnnn1 | [name] | dt | duration                   if it began before that time
 //!              nnnnnn = name id + 1, or 0 and the name follows
 //!   81         signed step difference; not an event: the spans from here on belong to that step (0 at first)
 //!   sample     80 | signal | dt | signed difference to the signal's last value in this block

@@ -5,7 +5,7 @@
 //! name    of kind text: the id of the caller's path in 16 hexadecimal digits, ">", the frame. The id of a path is a hash of that
 //!         text, so a name says the whole stack, from the phase at the root down to its innermost frame
 //! mark    a path's name, and as its number how many samples ended there since the session began, this one included; below zero
-//!         where there was no sample and the number, its sign aside, is only repeated
+//!         if there was no sample and the number, apart from its sign, is only repeated
 //! ```
 //!
 //! So each stack is written once, and a sample takes a few bytes. All paths are repeated in turn, so the newest part of a

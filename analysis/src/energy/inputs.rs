@@ -7,7 +7,7 @@ use super::profile::Profile;
 /// All inputs for the energy of a session by component. Times are by the session's clock, in nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Inputs<'a> {
-    /// The GPUs, or why there is none.
+    /// The GPUs, or why there are none.
     pub gpus: Result<Vec<GpuInputs<'a>>, String>,
     /// The processors.
     pub processors: ProcessorInputs<'a>,

@@ -74,7 +74,7 @@ impl PastFiles {
         self.whole.hand_over_figures(sink);
         for (file, bytes) in &self.slices {
             let Some(file) = reopened(file) else { continue };
-            // What cannot be read is missing from the charts, not from the figures over the whole time.
+            // Unreadable slices are missing from the charts, not from the figures over the whole time.
             let _ = each_item(&mut file.take(*bytes), |item| {
                 if let Item::Past(mut entries) = item {
                     entries.retain(|past| is_wanted(past, seconds_from_ns));

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! training thread ──record──▶ stream of the device
-//!        └─ marks and hand-over times ─▶ ring ─▶ drain thread: reached? ─▶ device clock ─▶ device spans
+//!        └─ marks and submission times ─▶ ring ─▶ drain thread: reached? ─▶ device clock ─▶ device spans
 //!        ◀──────────────── marks to use again ─ ring ─┘
 //! ```
 //!

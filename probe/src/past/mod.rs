@@ -67,7 +67,7 @@ impl Past {
         }
     }
 
-    /// Reads the rest of a complete segment. What cannot be read is missing from the figures.
+    /// Reads the rest of a complete segment. Unreadable parts are missing from the figures.
     pub(crate) fn read_whole(&mut self, segment: u64) {
         while self.read_chunk(segment).is_ok_and(|len| len > 0) {}
         if let Some(mut reading) = self.reading.take() {

@@ -12,7 +12,7 @@ use super::memory::{self, Address};
 pub(super) struct Layout {
     /// In a thread's state, of the pointer to its innermost frame...
     pub(super) frame_of_thread: usize,
-    /// ...or, where there is another structure in between, in that one.
+    /// ...or in another structure in between, if there is one.
     pub(super) frame_of_c_frame: Option<usize>,
     pub(super) previous: usize,
     pub(super) executable: usize,

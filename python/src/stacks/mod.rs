@@ -5,14 +5,14 @@
 //! memory.rs   reads of this process's memory that fail where others would crash
 //! layout.rs   where CPython keeps what is read, by its version
 //! frames.rs   the frames of a thread, with file and line
-//! told.rs     the track, and a frame in words
-//! watch.rs    the thread that looks whether what runs now is `overdue`, and records
-//! sample.rs   the thread that takes so many stacks a second, whatever runs; paths.rs: each stack told once, then counted
+//! told.rs     the track, and the text of a frame
+//! watch.rs    the thread that checks whether the current phase is `overdue`, and records
+//! sample.rs   the thread that samples stacks at a fixed rate; paths.rs: each stack written once, then counted
 //! ```
 //!
 //! A thread that keeps running while it is read may be seen in an inconsistent state: the chain is then read again, and
-//! ends at what cannot be read. Before anything is watched, the calling thread's own stack is read and compared with what
-//! Python says about it.
+//! ends at the first unreadable frame. Before anything is watched, the calling thread's own stack is read and
+//! compared with what Python says about it.
 
 mod frames;
 mod layout;
