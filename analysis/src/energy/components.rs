@@ -18,7 +18,7 @@ const MEMORY_GAIN: (f64, f64) = (0.8, 1.2);
 const IMPORTED_GAIN: (f64, f64) = (1.0 / 3.0, 3.0);
 /// Why they are not measured.
 const OF_A_TABLE: &str = "how the table's numbers were found is not known";
-/// The power limit, as a multiple of the highest between two knots, which is only a mean.
+/// Assumed limit, as a multiple of the highest power between two knots, which is only a mean.
 const BEYOND_SEEN: f64 = 1.5;
 
 /// GPUs, processors and memory, each from the best source available.

@@ -161,7 +161,7 @@ impl Run {
     pub fn apply(&mut self, item: Item<'_>) {
         match item {
             Item::Segment(info) => self.begin(info),
-            // Every member reports damage and newer formats, whichever it was that lost data.
+            // Damage and newer formats always count, if need be for the selected session.
             Item::Damage(_) | Item::Newer { .. } | Item::Unknown => {
                 let at = self.current.unwrap_or(self.selected);
                 self.members[at].store.apply(item);

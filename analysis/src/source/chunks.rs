@@ -52,7 +52,7 @@ impl Chunks {
         self.all.last().map_or(0, goes_on_at)
     }
 
-    /// The last chunk followed by at least `at` bytes in the file.
+    /// The last chunk after which events continue at or before byte `at` of the file.
     pub(super) fn before_byte(&self, at: u64) -> Option<usize> {
         self.all.partition_point(|chunk| goes_on_at(chunk) <= at).checked_sub(1)
     }
