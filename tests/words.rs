@@ -33,6 +33,13 @@ const UNWANTED: &[(&str, &str)] = &[
     ("anew", "again"),
     ("without a word", "unexpectedly"),
     ("what cannot be", "impossible values"),
+    ("foretold", "predicted"),
+    ("in good order", "normally"),
+    ("by its own word", "that it reports"),
+    ("whose word", "origin"),
+    ("steps over", "skips"),
+    ("hands over", "passes on"),
+    ("told of", "reported"),
     ("a mark lies", "a mark is"),
     ("lies inside", "is inside"),
     ("lies in no", "is outside every"),
@@ -102,6 +109,25 @@ fn findings_reports_and_errors_use_the_usual_words() {
 }
 
 #[test]
+fn comments_of_the_libraries_use_the_usual_words() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = ["probe/src", "wire/src", "history/src", "python/src", "analysis/src/store", "analysis/src/source"];
+    let files: Vec<PathBuf> = folders.iter().flat_map(|folder| rust_files(&root.join(folder))).collect();
+    assert!(files.len() > 150, "{}", files.len());
+    let found: Vec<_> = files
+        .iter()
+        .flat_map(|path| unwanted(&path.display().to_string(), &comments(&fs::read_to_string(path).unwrap())))
+        .collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn comments_are_read_across_lines_and_without_code() {
+    let code = "//! One\n//! two.\nlet a = \"no\"; // no\n    /// Three.\n    // Four.\n";
+    assert_eq!(comments(code), "One two. Three. Four.");
+}
+
+#[test]
 fn only_strings_outside_comments_and_tests_are_read() {
     let code = "/// \"no\"\nlet a = \"one \\\n    two\"; // \"no\"\nlet b = \"\\\"three\\\"\";\n#[cfg(test)]\nmod tests { \"no\" }";
     assert_eq!(strings(code), ["one two", "\\\"three\\\""]);
@@ -116,6 +142,12 @@ fn rust_files(dir: &Path) -> Vec<PathBuf> {
         false => vec![path],
     });
     files.filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
+}
+
+/// The comments of a file that are on lines of their own, joined.
+fn comments(code: &str) -> String {
+    let comments = code.lines().filter_map(|line| line.trim_start().strip_prefix("//"));
+    comments.map(|comment| comment.trim_start_matches(['/', '!']).trim()).collect::<Vec<_>>().join(" ")
 }
 
 /// The strings in a file's code before its tests, as people read them.

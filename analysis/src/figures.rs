@@ -1,4 +1,4 @@
-//! Numbers as people read them: three digits that matter, and the unit. Names that two runs can be told apart by.
+//! Formats numbers for people, with three significant digits and a unit; and names so that two runs can be distinguished.
 
 use std::time::Duration;
 
@@ -27,13 +27,13 @@ fn clock(seconds: u64) -> String {
     }
 }
 
-/// Time that has passed, to the second: `12s`, `2m 05s`.
+/// Elapsed time, to the second: `12s`, `2m 05s`.
 pub fn elapsed(ns: u64) -> String {
     let seconds = ns / 1_000_000_000;
     if seconds < 60 { format!("{seconds}s") } else { clock(seconds) }
 }
 
-/// Time that has passed, to the second.
+/// Elapsed time, to the second.
 pub fn elapsed_time(time: Duration) -> String {
     elapsed(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
@@ -101,7 +101,7 @@ pub fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(n), if n == 1 { one } else { many })
 }
 
-/// A number of things per second or otherwise not whole: `92.1 k`.
+/// A rate or another number that need not be whole: `92.1 k`.
 pub fn quantity(value: f64) -> String {
     const SCALES: [(f64, &str); 4] = [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")];
     let size = value.abs();
@@ -128,7 +128,7 @@ fn three_digits(value: f64) -> String {
 
 /// A time as `2026-01-02 03:04:05 UTC`.
 pub fn utc(unix_ns: u64) -> String {
-    // Every u64 of nanoseconds is a time that jiff has: it goes up to the year 9999, they to 2554.
+    // jiff covers every u64 of nanoseconds: it goes up to the year 9999, they to 2554.
     let time = Timestamp::from_nanosecond(i128::from(unix_ns)).unwrap_or(Timestamp::MAX);
     time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
@@ -142,8 +142,8 @@ pub fn joined(names: &[&str]) -> String {
     }
 }
 
-/// Two names in at most so many characters each, so that they still differ where they do: without the folders that both
-/// lie in, cut in the middle, or around where they begin to differ. `sign` stands for what was cut out.
+/// Shortens two names to at most `most` characters each so that they still differ if they did: without their common
+/// folders, cut in the middle, or around their first difference. `sign` marks what was cut.
 pub fn apart(names: [&str; 2], most: usize, sign: char) -> [String; 2] {
     let fits = |name: &str| name.chars().count() <= most;
     if names.iter().all(|name| fits(name)) {
@@ -161,7 +161,7 @@ pub fn apart(names: [&str; 2], most: usize, sign: char) -> [String; 2] {
     names.map(|name| around(name, differ, most, sign))
 }
 
-/// The beginning and the end of a name that is longer than `most` characters.
+/// Shortens a name of more than `most` characters to its beginning and end.
 fn in_the_middle(name: &str, most: usize, sign: char) -> String {
     let n = name.chars().count();
     if n <= most {
@@ -173,7 +173,7 @@ fn in_the_middle(name: &str, most: usize, sign: char) -> String {
     name.chars().take(head).chain(signs).chain(name.chars().skip(n - tail)).collect()
 }
 
-/// As much of a name as there is room for, with the character at `at` in it.
+/// As much of a name as there is room for, including the character at `at`.
 fn around(name: &str, at: usize, most: usize, sign: char) -> String {
     let start = at.saturating_sub(most.saturating_sub(2) / 2);
     let n = name.chars().count();

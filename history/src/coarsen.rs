@@ -1,10 +1,10 @@
-//! Halves what is kept of long ago.
+//! Halves the resolution of the distant past.
 
 use gnntop_wire::past::Past;
 
 use crate::merge;
 
-/// Makes one slice of each two neighbours, and leaves the slower half of the slow steps.
+/// Merges each two neighbouring slices, and keeps the slower half of the slow steps.
 pub fn coarsen(entries: Vec<Past>) -> Vec<Past> {
     let (mut slices, mut slow) = (Vec::new(), Vec::new());
     for past in entries {

@@ -16,18 +16,18 @@ use crate::slowest::Slowest;
 use crate::tiling::{MAX_PHASES, Tiled};
 use crate::tracks::Tracks;
 
-/// Names that are known.
+/// Most names kept.
 const MOST_NAMES: u32 = 1 << 16;
-/// Definitions that are repeated.
+/// Most definitions repeated.
 const MOST_DEFINITIONS: usize = 1 << 17;
-/// Phases with memory totals.
+/// Most phases with memory totals.
 const MOST_ACCOUNTS: usize = 256;
-/// A span is believed to last at most so long: a day.
+/// Longest plausible span: a day.
 const BELIEVED_NS: u64 = 86_400_000_000_000;
-/// Tracks of stacks begin so; their marks are frames.
+/// How the names of stacks' tracks begin; the marks on them are frames.
 const STACKS: &str = "stacks of ";
 
-/// What a definition defines.
+/// The subject of a definition.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Defined {
     Name(u32),
@@ -36,21 +36,21 @@ enum Defined {
     Fact(String),
 }
 
-/// Slices and slow steps that are over, each given once.
+/// Finished slices and slow steps, each returned once.
 #[derive(Debug, Default)]
 pub struct Closed {
     /// Seconds.
     pub seconds: Vec<Past>,
-    /// Minutes, and the slowest steps of the hours that are over.
+    /// Minutes, and the slowest steps of finished hours.
     pub minutes: Vec<Past>,
 }
 
-/// Figures over everything that it was given, in bounded memory.
+/// Figures over all items applied, in bounded memory.
 #[derive(Debug)]
 pub struct Digest {
     info: Option<SessionInfo>,
     definitions: BTreeMap<Defined, Definition>,
-    /// By id of the name: whether it is a phase, and its slot.
+    /// By id of the name: its slot, if it is a phase.
     phases: Vec<Option<u8>>,
     is_phase: Vec<bool>,
     /// By slot.
@@ -58,9 +58,9 @@ pub struct Digest {
     pub(crate) tracks: Tracks,
     pub(crate) whole: Whole,
     pub(crate) has_begun: bool,
-    /// What the next event by itself is where it follows the last one.
+    /// The next event passed on its own, if it directly follows the last one: track, number and drops.
     expected: Option<(TrackId, u64, u64)>,
-    /// Steps of the past that it goes on from.
+    /// Steps of the past that it continues.
     pub(crate) steps_before: Option<u64>,
     pub(crate) durations: AllDurations,
     pub(crate) last: LastReadings,
@@ -75,7 +75,7 @@ impl Default for Digest {
 }
 
 impl Digest {
-    /// Of nothing yet.
+    /// A digest of nothing yet.
     pub fn new() -> Self {
         Self::keeping_slowest(0)
     }
@@ -101,7 +101,7 @@ impl Digest {
         }
     }
 
-    /// Takes what the stream says next.
+    /// Applies the next item of the stream.
     pub fn apply(&mut self, item: Item<'_>) {
         match item {
             Item::Segment(info) => {
@@ -116,17 +116,17 @@ impl Digest {
         }
     }
 
-    /// Who publishes, as the last segment said; `None` before the first.
+    /// The publisher, as of the last segment; `None` before the first.
     pub fn info(&self) -> Option<&SessionInfo> {
         self.info.as_ref()
     }
 
-    /// Everything that was defined.
+    /// All definitions so far.
     pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
         self.definitions.values()
     }
 
-    /// The slices and slow steps that are over since the last call.
+    /// The slices and slow steps that have finished since the last call.
     pub fn take_closed(&mut self) -> Closed {
         let (seconds, minutes) = self.slices.take_closed();
         let slice = |slice| Past::Slice(Box::new(slice));
@@ -137,8 +137,8 @@ impl Digest {
         }
     }
 
-    /// Figures over the whole time, with the slices and slow steps that are not over. `files` says how much of which files
-    /// belongs to them.
+    /// Figures over the whole time, with the unfinished slices and slow steps. `files` says how many bytes of which files
+    /// belong to them.
     pub fn whole(&self, files: Vec<(u64, u64)>) -> Vec<Past> {
         let mut whole = self.whole.clone();
         whole.files = files;
@@ -197,8 +197,8 @@ impl Digest {
         self.is_phase[at] = kind == NameKind::Phase;
     }
 
-    /// The slot of a phase, which it gets now; `None` for a span that is none. What comes when all slots are taken shares
-    /// the last one.
+    /// The slot of a phase, assigned now if it has none; `None` for a span that is not a phase. Once all slots are taken,
+    /// further phases share the last one.
     pub(crate) fn slot(&mut self, name: NameId) -> Option<u8> {
         let at = name.0 as usize;
         if !*self.is_phase.get(at)? {
@@ -225,11 +225,11 @@ impl Digest {
                 begin_ns = begin_ns.min(start_ns);
             }
         }
-        // What began long before it ended has a wrong clock.
+        // An event that began long before it ended has a wrong clock.
         self.see(if info.base_ns - begin_ns <= BELIEVED_NS { begin_ns } else { info.base_ns });
     }
 
-    /// Takes an event of a track by itself, with its number and how many events of the track were dropped so far.
+    /// Takes a single event of a track, with its number and the track's dropped events so far.
     pub fn push(&mut self, track: TrackId, seq: u64, dropped: u64, event: &Event) {
         if self.expected != Some((track, seq, dropped)) && self.tracks.begin(track, seq, dropped).is_none() {
             return;

@@ -1,15 +1,14 @@
-//! Durations that are counted as fast as they come: a counter for each bin, where [`Durations`] has a sorted list of those that
-//! are not empty.
+//! Durations with a counter for each bin, for fast counting; [`Durations`] has a sorted list of non-empty bins.
 
 use gnntop_wire::past::{Durations, FINE_BITS};
 
-/// Counters that are reserved together: those of a power of two.
+/// Counters reserved together: those of a power of two.
 const TOGETHER: usize = 1 << (FINE_BITS - 1);
 
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Fine {
-    /// Count, total and extremes; bins only of the time before.
+    /// Count, total and extremes. Its bins are only those of the resumed past.
     figures: Durations,
     counters: Vec<Option<Box<[u64; TOGETHER]>>>,
 }
@@ -46,7 +45,7 @@ impl Fine {
         self.figures.merge(more);
     }
 
-    /// All of them.
+    /// All durations.
     pub(crate) fn durations(&self) -> Durations {
         let mut all = self.figures.clone();
         for (at, counters) in self.counters.iter().enumerate() {

@@ -1,17 +1,17 @@
-//! What stays of a run when its events are dropped: figures in bounded memory that add up.
+//! What remains of a run when its events are dropped: figures in bounded memory that add up.
 //!
 //! ```text
-//! items of a stream ─▶ Digest ─┬─ tiling.rs    a step's wall time by phase; the store lays it out with the same code
+//! items of a stream ─▶ Digest ─┬─ tiling.rs    a step's wall time by phase; the store uses the same code
 //!                              ├─ slices.rs    seconds, and minutes made of them
 //!                              ├─ slowest.rs   the slowest steps of each hour, with their spans
 //!                              └─ series.rs    durations over the whole time
 //!                                 │
 //!                                 ▼
-//!                 entries of `gnntop_wire::past`, ready to be written; coarsen.rs halves those of long ago,
-//!                 window.rs takes those of a part
+//!                 entries of `gnntop_wire::past`, ready to be written; coarsen.rs halves old ones,
+//!                 window.rs cuts out a part
 //! ```
 //!
-//! Nothing here knows threads, files or clocks.
+//! Nothing here knows of threads, files or clocks.
 
 mod coarsen;
 mod digest;

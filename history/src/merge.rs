@@ -2,10 +2,10 @@
 
 use gnntop_wire::past::{Durations, Readings, Slice, StepFigures, Sum};
 
-/// Marks that a slice keeps; the others are counted.
+/// Marks that a slice keeps; further ones are only counted.
 pub(crate) const MOST_MARKS: usize = 16;
 
-/// Adds the slice that follows, so that both are one.
+/// Merges the next slice into `slice`.
 pub(crate) fn add(slice: &mut Slice, next: &Slice) {
     if slice.period.is_empty() {
         slice.first_ordinal = next.first_ordinal;
@@ -36,7 +36,7 @@ pub(crate) fn add(slice: &mut Slice, next: &Slice) {
     slice.marks_left_out = slice.marks_left_out.saturating_add(left_out);
 }
 
-/// What a sorted list has under a key, or a new one.
+/// The value of a key in a sorted list, inserted if it is missing.
 pub(crate) fn entry<K: Ord + Copy, V>(list: &mut Vec<(K, V)>, key: K, new: impl FnOnce() -> V) -> &mut V {
     let at = match list.binary_search_by_key(&key, |(known, _)| *known) {
         Ok(at) => at,
@@ -63,7 +63,7 @@ fn longer(one: Figures, other: Figures) -> Figures {
     }
 }
 
-/// The step whose period is nearer to that of the median.
+/// The step whose period is nearer to the median.
 fn nearer(median_ns: Option<u64>, one: Figures, other: Figures) -> Figures {
     match (one, other) {
         (Some(one), Some(other)) => {

@@ -6,19 +6,19 @@ use gnntop_wire::{NameId, SignalId};
 use crate::merge::entry;
 use crate::slices::read;
 
-/// Signals, and counters of the program, that are told apart.
+/// Most signals, and most of the program's counters, that are kept apart.
 const MOST: usize = 2048;
 
-/// What was counted, and in which time.
+/// What a counter counted, and in how many nanoseconds.
 pub(crate) type Increase = Option<(f64, u64)>;
 
 /// One quantity.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     readings: Readings,
-    /// A cumulative counter: what it counted between two readings is worth keeping.
+    /// Whether it is a cumulative counter, whose increase is worth keeping.
     is_counter: bool,
-    /// Since its last reading it could not be read.
+    /// Whether it became unreadable since its last reading.
     is_broken: bool,
 }
 
@@ -47,7 +47,7 @@ impl LastReadings {
         }
     }
 
-    /// Takes a reading and says what was counted since the one before.
+    /// Adds a reading and returns the increase since the previous one.
     pub(crate) fn signal(&mut self, signal: SignalId, t_ns: u64, value: f64) -> Increase {
         let at = self.signals.binary_search_by_key(&signal, |(known, _)| *known).ok()?;
         self.signals[at].1.add(t_ns, value)
@@ -66,7 +66,7 @@ impl LastReadings {
         entry(&mut self.counters, name, Known::default).add(t_ns, value)
     }
 
-    /// Goes on from readings of the time before.
+    /// Continues readings of an earlier time.
     pub(crate) fn resume(&mut self, signals: &[(SignalId, Readings)], counters: &[(NameId, Readings)]) {
         for (id, readings) in signals.iter().take(MOST) {
             entry(&mut self.signals, *id, Known::default).readings = *readings;
@@ -82,7 +82,7 @@ impl LastReadings {
         read.map(|(id, known)| (*id, known.readings)).collect()
     }
 
-    /// The same of each counter.
+    /// Figures over all readings of each counter.
     pub(crate) fn counters(&self) -> Vec<(NameId, Readings)> {
         self.counters.iter().map(|(id, known)| (*id, known.readings)).collect()
     }

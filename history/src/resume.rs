@@ -1,4 +1,4 @@
-//! A digest that goes on from what is left of an earlier time.
+//! Resumes a digest from what is left of an earlier time.
 
 use gnntop_wire::past::{Past, Slice, Unfinished, Whole};
 
@@ -6,11 +6,11 @@ use crate::digest::Digest;
 use crate::slices::SECOND_NS;
 use crate::tiling::Waiting;
 
-/// No run gets so far; what claims more is counted from here, so that no sum overflows.
+/// More than any run reaches; larger numbers are clamped to this, so that no sum overflows.
 const MOST: u64 = 1 << 56;
 
 impl Digest {
-    /// Takes what is left of the time before the first event; what comes later is not believed.
+    /// Takes what is left of the time before the first event; ignored once a step was seen.
     pub(crate) fn resume(&mut self, past: Past) {
         match past {
             Past::Whole(whole) if self.steps_before.is_none() && self.whole.steps == 0 => self.begin_after(*whole),
@@ -21,7 +21,7 @@ impl Digest {
         }
     }
 
-    /// Before the first step that follows the past.
+    /// Whether no step has followed the past yet.
     fn is_resuming(&self) -> bool {
         self.steps_before.is_some_and(|steps| steps == self.whole.steps)
     }
@@ -57,7 +57,7 @@ impl Digest {
         }
     }
 
-    /// Seconds become part of their minute, minutes are given on as they are.
+    /// Adds seconds to their minute; passes minutes on unchanged.
     fn resume_slice(&mut self, slice: Slice) {
         if slice.to_ns.saturating_sub(slice.from_ns) <= SECOND_NS {
             self.slices.close(slice);

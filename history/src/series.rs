@@ -6,19 +6,19 @@ use gnntop_wire::past::{Durations, Past, Series as Of, StepFigures};
 use crate::fine::Fine;
 use crate::merge::entry;
 
-/// Names of spans that durations are kept of; later ones are left out.
+/// Most names with durations of their spans; later ones are left out.
 const MOST_NAMES: usize = 256;
 
-/// Ids of names that are told apart.
+/// Most name ids that are kept apart.
 const MOST_IDS: usize = 1 << 16;
-/// No place.
+/// Marks a name without an index.
 const NOWHERE: u16 = u16::MAX;
 
 /// All spans of a name.
 #[derive(Debug)]
 struct Span {
     name: NameId,
-    /// Time of them on loaders' tracks.
+    /// Their time on loaders' tracks, in nanoseconds.
     ahead_ns: u64,
     durations: Fine,
 }
@@ -31,7 +31,7 @@ pub(crate) struct AllDurations {
     gap: Fine,
     phases: Vec<(NameId, Fine)>,
     spans: Vec<Span>,
-    /// By id of the name: its place in `spans`, or [`NOWHERE`].
+    /// By id of the name: its index in `spans`, or [`NOWHERE`].
     places: Vec<u16>,
 }
 
@@ -58,7 +58,7 @@ impl AllDurations {
         span.ahead_ns = span.ahead_ns.saturating_add(if is_ahead { ns } else { 0 });
     }
 
-    /// The place of a name, which it gets now if there is room for it.
+    /// The index of a name, assigned now if there is room for it.
     #[cold]
     fn place(&mut self, name: NameId) -> usize {
         let id = name.0 as usize;
@@ -75,7 +75,7 @@ impl AllDurations {
         usize::from(self.places[id])
     }
 
-    /// Adds durations of the time before.
+    /// Adds durations of an earlier time.
     pub(crate) fn absorb(&mut self, of: Of, more: &Durations) {
         match of {
             Of::Step => self.step.merge(more),
@@ -97,7 +97,7 @@ impl AllDurations {
         }
     }
 
-    /// All of them that are not empty.
+    /// All non-empty series.
     pub(crate) fn entries(&self) -> Vec<Past> {
         let steps = [(Of::Step, &self.step), (Of::Period, &self.period), (Of::Gap, &self.gap)];
         let phases = self.phases.iter().map(|(name, durations)| (Of::Phase(*name), durations));

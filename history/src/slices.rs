@@ -1,7 +1,7 @@
 //! Slices of time: each second, and each minute made of its seconds.
 //!
-//! Tracks come in blocks, so that an event may be half a second older than one that came before it: a second is closed
-//! when the stream has come two seconds further.
+//! Tracks come in blocks, so an event may be half a second older than one that came before it. A second is closed when the
+//! stream is two seconds past it.
 
 use std::collections::VecDeque;
 
@@ -14,9 +14,9 @@ use crate::merge::{self, MOST_MARKS, add_sum, entry};
 pub const SECOND_NS: u64 = 1_000_000_000;
 /// A minute, in nanoseconds.
 pub const MINUTE_NS: u64 = 60 * SECOND_NS;
-/// Seconds that are open at a time.
+/// Seconds open at a time.
 const OPEN_SECONDS: u64 = 3;
-/// Steps that the median of a second is chosen from.
+/// Most steps from which a second's median step is chosen.
 const MOST_CANDIDATES: usize = 64;
 
 /// A second that may still change.
@@ -28,7 +28,7 @@ struct Open {
     stride: u64,
 }
 
-/// The slices of a run, of which those that are over are taken.
+/// The slices of a run; finished ones can be taken.
 #[derive(Debug, Default)]
 pub(crate) struct Slices {
     open: VecDeque<Open>,
@@ -72,7 +72,7 @@ impl Slices {
         if slice.marks.len() < MOST_MARKS { slice.marks.push((track, mark)) } else { slice.marks_left_out += 1 }
     }
 
-    /// The second of this time. One that is over already stands in for those before it.
+    /// The open second of this time. Times in closed seconds count in the oldest open one.
     fn at(&mut self, t_ns: u64) -> &mut Open {
         let from_ns = t_ns - t_ns % SECOND_NS;
         if self.open.back().is_none_or(|newest| newest.slice.from_ns < from_ns) {
@@ -93,16 +93,16 @@ impl Slices {
         }
     }
 
-    /// Takes a minute of the time before.
+    /// Takes a minute of an earlier time.
     pub(crate) fn resume_minute(&mut self, minute: Slice) {
         self.minutes.push(minute);
     }
 
-    /// Takes a second that is over.
+    /// Adds a finished second to its minute.
     pub(crate) fn close(&mut self, second: Slice) {
         let is_of = |minute: &Slice| minute.from_ns / MINUTE_NS == second.from_ns / MINUTE_NS;
         if !self.minute.as_ref().is_some_and(is_of) {
-            // As wide as a minute is, however few of its seconds there are.
+            // As wide as a minute, however few seconds it has.
             let from_ns = second.from_ns - second.from_ns % MINUTE_NS;
             let minute = Slice { from_ns, to_ns: from_ns.saturating_add(MINUTE_NS), ..Slice::default() };
             self.minutes.extend(self.minute.replace(minute));
@@ -111,12 +111,12 @@ impl Slices {
         self.seconds.push(second);
     }
 
-    /// The seconds and the minutes that are over, each once.
+    /// The finished seconds and minutes, each once.
     pub(crate) fn take_closed(&mut self) -> (Vec<Slice>, Vec<Slice>) {
         (std::mem::take(&mut self.seconds), std::mem::take(&mut self.minutes))
     }
 
-    /// The seconds and the minute that are not over. The minute has none of these seconds.
+    /// The unfinished seconds and minute. The minute does not include these seconds.
     pub(crate) fn open(&self) -> (Vec<Slice>, Option<Slice>) {
         (self.open.iter().map(|open| open.clone().closed()).collect(), self.minute.clone())
     }
@@ -147,14 +147,14 @@ impl Open {
     }
 }
 
-/// What a step adds to the sums of its batch.
+/// A step's contribution to the sums of the batch.
 pub(crate) fn sums(step: &Step, period_ns: u64) -> [gnntop_wire::past::Sum; 4] {
     let batch = &step.batch;
     let sum = |n: Option<u64>| n.map_or_else(Default::default, |sum| gnntop_wire::past::Sum { sum, period_ns });
     [batch.graphs, batch.nodes, batch.edges, batch.seeds].map(sum)
 }
 
-/// Adds a reading, with what it counted since the one before.
+/// Adds a reading, with the increase since the previous one.
 pub(crate) fn read(readings: &mut Readings, t_ns: u64, value: f64, increase: Option<(f64, u64)>) {
     readings.add(t_ns, value);
     if let Some((increase, ns)) = increase {

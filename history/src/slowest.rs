@@ -1,15 +1,15 @@
-//! The slowest steps of each hour, with what was recorded in them.
+//! The slowest steps of each hour, with the spans recorded in them.
 
 use gnntop_wire::Span;
 use gnntop_wire::past::{SlowStep, StepFigures};
 
 /// An hour, in nanoseconds.
 pub const HOUR_NS: u64 = 3_600_000_000_000;
-/// Steps that are kept of each hour.
+/// Steps kept of each hour.
 pub const SLOWEST_AN_HOUR: usize = 100;
-/// Spans of a step that are kept: the longest.
+/// Spans kept of a step: the longest.
 const MOST_SPANS: usize = 32;
-/// Spans of the step that goes on which are remembered.
+/// Most spans remembered of the current step.
 const MOST_REMEMBERED: usize = 4096;
 
 /// The slowest steps of the hour that goes on, and those of the hours that are over.
@@ -19,7 +19,7 @@ pub(crate) struct Slowest {
     an_hour: usize,
     whole_run: WholeRun,
     hour: u64,
-    /// By period, the fastest of them last.
+    /// By period, the fastest last.
     kept: Vec<SlowStep>,
     over: Vec<SlowStep>,
     /// Spans of the training track since its last step.
@@ -66,7 +66,7 @@ impl Slowest {
         }
     }
 
-    /// A step ended.
+    /// Takes a step that ended.
     pub(crate) fn step(&mut self, figures: &StepFigures) {
         let hour = figures.step.end_ns / HOUR_NS;
         if hour > self.hour {
@@ -82,7 +82,7 @@ impl Slowest {
         self.spans.clear();
     }
 
-    /// Takes one of the time before. Of the hour that goes on there may so be more than of others.
+    /// Takes a slow step of an earlier time. The current hour may so have more of them than others.
     pub(crate) fn resume(&mut self, slow: SlowStep) {
         if slow.spans.len() > MOST_SPANS && self.whole_run.most > 0 {
             // The longest of its spans are among those of its hour.
@@ -101,7 +101,7 @@ impl Slowest {
         std::mem::take(&mut self.over)
     }
 
-    /// Those of the hour that goes on.
+    /// The slow steps of the current hour.
     pub(crate) fn open(&self) -> &[SlowStep] {
         &self.kept
     }

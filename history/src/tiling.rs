@@ -1,16 +1,16 @@
-//! Lays the phases of a training track over the wall clock, step by step.
+//! Tiles the wall clock with the phases of a training track, step by step.
 //!
-//! A step's period runs from the end of the step before to its own end. Each instant of it belongs to the
-//! outermost phase that covers it, or to the gap, so that phases and gap add up to the period exactly, whatever
-//! the stream says: overlaps are given to the phase that began first, and what lies outside the period is cut off.
+//! A step's period runs from the end of the previous step to its own end. Each instant of it belongs to the outermost phase
+//! that covers it, or to the gap. So phases and gap add up to the period exactly, whatever the stream contains: an overlap
+//! belongs to the phase that began first, and time outside the period is cut off.
 
-/// Phases that are told apart.
+/// Most phases kept apart.
 pub const MAX_PHASES: usize = 32;
 
-/// Phases that wait for their step; beyond this the older half is added up.
+/// Most phases that wait for their step; beyond this, the older half is added up.
 const MAX_PENDING: usize = 1024;
 
-/// One phase that no step has claimed yet.
+/// A phase not yet claimed by a step.
 #[derive(Clone, Copy, Debug)]
 struct Interval {
     start_ns: u64,
@@ -21,15 +21,15 @@ struct Interval {
 /// The phases of one track since its last step.
 #[derive(Clone, Debug)]
 pub struct Tiling {
-    /// Outermost phases so far.
+    /// The outermost phases so far.
     pending: Vec<Interval>,
     /// Whether `pending` is ordered by start.
     is_sorted: bool,
     last_end_ns: Option<u64>,
     last_step: u64,
-    /// What phases took that were too many to wait for their step.
+    /// Time of phases that were too many to wait for their step.
     folded: Option<Given>,
-    /// What the phases of the last period took.
+    /// Time of the phases in the last period.
     given: Given,
     /// Whether events were lost since the last step.
     lost_events: bool,
@@ -39,33 +39,33 @@ pub struct Tiling {
 #[derive(Clone, Copy, Debug)]
 struct Given {
     phase_ns: [u64; MAX_PHASES],
-    /// Everything up to here has an owner.
+    /// All time up to here is assigned.
     cursor_ns: u64,
 }
 
-/// The phases that wait for the end of their step, and the end of the step before.
+/// The phases that wait for the end of their step, and the end of the previous step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Waiting {
-    /// End of the step before.
+    /// End of the previous step.
     pub last_end_ns: u64,
     /// Its number.
     pub last_step: u64,
-    /// Slot, start and end of each.
+    /// Slot, start and end of each phase.
     pub phases: Vec<(u8, u64, u64)>,
 }
 
-/// A period as found by [`Tiling::step`]; what its phases took is in [`Tiling::phase_ns`].
+/// A period as found by [`Tiling::step`]; [`Tiling::phase_ns`] has the time of its phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tiled {
-    /// Where it begins: the end of the step before.
+    /// Its start: the end of the previous step.
     pub start_ns: u64,
     /// Its length.
     pub period_ns: u64,
-    /// Time of it in no phase.
+    /// Its time in no phase.
     pub gap_ns: u64,
-    /// Steps lost since the step before, 0 unless events were lost.
+    /// Steps lost since the previous step; 0 unless events were lost.
     pub missing_steps: u64,
-    /// Time since the end of the step before that is not in the period.
+    /// Time since the end of the previous step that is not in the period.
     pub untiled_ns: u64,
 }
 
@@ -76,7 +76,7 @@ impl Default for Tiling {
 }
 
 impl Tiling {
-    /// Before the first phase.
+    /// A tiling before the first phase.
     pub fn new() -> Self {
         Self {
             pending: Vec::new(),
@@ -89,30 +89,30 @@ impl Tiling {
         }
     }
 
-    /// Says that events of the track were lost.
+    /// Notes that events of the track were lost.
     pub fn note_loss(&mut self) {
         self.lost_events = true;
     }
 
-    /// What waits for the end of the step that goes on; `None` before the first step.
+    /// The phases that wait for the end of the current step; `None` before the first step.
     pub fn waiting(&self) -> Option<Waiting> {
         let phases = self.pending.iter().map(|phase| (phase.slot, phase.start_ns, phase.end_ns)).collect();
         Some(Waiting { last_end_ns: self.last_end_ns?, last_step: self.last_step, phases })
     }
 
-    /// Goes on where another one stopped.
+    /// Continues from where another tiling stopped.
     pub fn resume(&mut self, waiting: &Waiting) {
         self.last_end_ns = Some(waiting.last_end_ns);
         self.last_step = waiting.last_step;
         waiting.phases.iter().for_each(|(slot, start_ns, end_ns)| self.phase(*slot, *start_ns, *end_ns));
     }
 
-    /// Time by slot in the period that [`Tiling::step`] last gave.
+    /// Time by slot in the last period of [`Tiling::step`].
     pub fn phase_ns(&self) -> &[u64; MAX_PHASES] {
         &self.given.phase_ns
     }
 
-    /// Takes a phase by its slot, below [`MAX_PHASES`]. Inner phases come before the outer one and give way to it.
+    /// Takes a phase by its slot, below [`MAX_PHASES`]. Inner phases come before the outer one, which replaces them.
     #[inline]
     pub fn phase(&mut self, slot: u8, start_ns: u64, end_ns: u64) {
         while let Some(top) = self.pending.last()
@@ -130,8 +130,7 @@ impl Tiling {
         self.pending.push(Interval { start_ns, end_ns, slot });
     }
 
-    /// Adds up the older half of the waiting phases. Before the first step, whose period is not known yet, they
-    /// are forgotten.
+    /// Adds up the older half of the waiting phases. Before the first step, whose period is unknown, they are discarded.
     #[cold]
     fn fold(&mut self) {
         self.sort();
@@ -153,7 +152,7 @@ impl Tiling {
     pub fn step(&mut self, step: u64, start_ns: u64, end_ns: u64) -> Tiled {
         let (period_start, missing_steps) = self.period_start(step, start_ns.min(end_ns), end_ns);
         let untiled_ns = self.last_end_ns.map_or(0, |last| period_start.saturating_sub(last));
-        // What was folded holds for this period only if it began where expected and ends after it.
+        // Folded time counts for this period only if it began where expected and ends before its end.
         let folded = self.folded.take().filter(|f| untiled_ns == 0 && f.cursor_ns <= end_ns);
         let mut given = folded.unwrap_or(Given::starting_at(period_start));
         self.sort();
@@ -168,7 +167,7 @@ impl Tiling {
         Tiled { start_ns: period_start, period_ns, gap_ns, missing_steps, untiled_ns }
     }
 
-    /// Where the period of a step begins, at most at its end, and how many steps were lost before it.
+    /// Where a step's period begins, at most at its end, and how many steps were lost before it.
     fn period_start(&self, step: u64, start_ns: u64, end_ns: u64) -> (u64, u64) {
         let Some(last_end) = self.last_end_ns.filter(|last| *last <= end_ns) else {
             return (start_ns, 0); // the first step, or one from before the last: the clock went backwards
@@ -183,7 +182,7 @@ impl Given {
         Self { phase_ns: [0; MAX_PHASES], cursor_ns }
     }
 
-    /// Gives a phase the time it covers up to `until_ns`, as far as nobody has it yet.
+    /// Assigns a phase the time that it covers up to `until_ns` and that is still free.
     #[inline]
     fn give(&mut self, phase: &Interval, until_ns: u64) {
         let end_ns = phase.end_ns.min(until_ns);

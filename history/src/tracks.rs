@@ -1,15 +1,15 @@
-//! The tracks of a stream: how far each was read, and which one the training runs on.
+//! The tracks of a stream: how far each was read, and on which one the training runs.
 
 use gnntop_wire::past::{TrackEnd, Unfinished};
 use gnntop_wire::{BlockInfo, NameId, TrackId, TrackRole};
 
 use crate::tiling::Tiling;
 
-/// Tracks that are told apart.
+/// Most tracks that are kept apart.
 const MOST_TRACKS: usize = 4096;
-/// No track gets so far; what claims more is counted from here, so that no sum overflows.
+/// More than any track reaches; larger numbers are clamped to this, so that no sum overflows.
 const MOST: u64 = 1 << 56;
-/// Tracks that may collect phases while it is not known which one the training runs on.
+/// Most tracks that collect phases before the training track is known.
 const MOST_TILINGS: usize = 64;
 
 /// One track.
@@ -17,7 +17,7 @@ const MOST_TILINGS: usize = 64;
 pub(crate) struct Track {
     pub(crate) end: TrackEnd,
     pub(crate) role: TrackRole,
-    /// Its marks are frames of stacks.
+    /// Whether its marks are frames of stacks.
     pub(crate) is_of_stacks: bool,
     pub(crate) tiling: Option<Box<Tiling>>,
 }
@@ -39,7 +39,7 @@ impl Tracks {
         }
     }
 
-    /// The track with this id; `None` beyond the bound.
+    /// The track with this id; `None` beyond the limit.
     pub(crate) fn get(&mut self, id: TrackId) -> Option<&mut Track> {
         let at = id.0 as usize;
         if at >= MOST_TRACKS {
@@ -60,8 +60,7 @@ impl Tracks {
         self.get(info.track)
     }
 
-    /// Makes sure that a track collects phases if it may be the training's, and notes what was lost before its event with this
-    /// number.
+    /// Makes a track collect phases if it may be the training track, and notes what was lost before its event `seq`.
     pub(crate) fn begin(&mut self, id: TrackId, seq: u64, dropped: u64) -> Option<&mut Track> {
         let may_tile = self.training.is_none_or(|training| training == id);
         let (has_training, has_room) = (self.has_training, self.tilings < MOST_TILINGS);
@@ -83,7 +82,7 @@ impl Tracks {
         self.get(id)
     }
 
-    /// Goes on where a track stood.
+    /// Continues from a track's earlier state.
     pub(crate) fn resume(&mut self, end: &TrackEnd) {
         if let Some(track) = self.get(end.track) {
             let TrackEnd { events, spans, steps, .. } = *end;
@@ -96,7 +95,7 @@ impl Tracks {
         self.training
     }
 
-    /// Whether a step on this track is one of the run's; the first track that may decides.
+    /// Whether a step on this track is one of the run's; the first track that may have steps is the training track.
     pub(crate) fn claim_steps(&mut self, id: TrackId) -> bool {
         if self.training.is_none() && self.get(id).is_some_and(|track| track.tiling.is_some()) {
             self.training = Some(id);
@@ -104,12 +103,12 @@ impl Tracks {
         self.training == Some(id)
     }
 
-    /// Where all of them stand.
+    /// The state of all tracks.
     pub(crate) fn ends(&self) -> Vec<TrackEnd> {
         self.all.iter().flatten().map(|track| track.end).filter(|end| end.events > 0).collect()
     }
 
-    /// The phases that wait for the end of their step, by the name of each slot.
+    /// The phases that wait for the end of their step, with each slot's name.
     pub(crate) fn unfinished(&self, names: &[NameId]) -> Option<Unfinished> {
         let track = self.all.get(self.training?.0 as usize)?.as_ref()?;
         let waiting = track.tiling.as_ref()?.waiting()?;

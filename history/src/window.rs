@@ -1,7 +1,7 @@
-//! A part of the past by itself, for a recording that begins or ends within it.
+//! Cuts a part out of the past, for a recording that begins or ends within it.
 //!
-//! Whole slices of the part stay as they are, numbered from its first step. Figures over the whole time are made of these
-//! slices, so that durations are as coarse as theirs; what no slice tells is left out: single spans, page faults.
+//! Whole slices of the part are unchanged, numbered from its first step. Figures over the whole time are computed from
+//! these slices, so durations are as coarse as theirs. What slices do not have, single spans and page faults, is left out.
 
 use std::ops::RangeInclusive;
 
@@ -9,42 +9,42 @@ use gnntop_wire::past::{Past, Series, Slice, SlowStep, StepFigures, TrackEnd, Wh
 
 use crate::merge;
 
-/// Slices are written so many at a time.
+/// Slices written at a time.
 const AT_A_TIME: usize = 64;
-/// Written slices that are held back: more than any publisher keeps.
+/// Most bytes of slices held back: more than any publisher keeps.
 const MOST_BYTES: usize = 256 << 20;
-/// Slow steps that are held back: 100 an hour for two weeks.
+/// Most slow steps held back: 100 an hour for two weeks.
 const MOST_SLOW: usize = 1 << 15;
-/// Spans of each.
+/// Most spans of each.
 const MOST_SPANS: usize = 64;
-/// Signals, counters and phases that are added up.
+/// Most signals, counters and phases that are added up.
 const MOST_SERIES: usize = 4096;
 
-/// What a window of time takes of the past.
+/// The part of the past within a window of time.
 #[derive(Debug)]
 pub struct PastWindow {
     window_ns: RangeInclusive<u64>,
     share: Share,
 }
 
-/// How much of it lies in the window.
+/// How much of the past is in the window.
 #[derive(Debug)]
 enum Share {
-    /// Nothing was said of it yet.
+    /// Not known yet.
     Untold,
     All,
     Part(Box<Part>),
-    /// The part was given.
+    /// The part was written.
     Given,
 }
 
 impl PastWindow {
-    /// Of this time, on the publisher's clock.
+    /// A window of this time, on the publisher's clock.
     pub fn new(window_ns: RangeInclusive<u64>) -> Self {
         Self { window_ns, share: Share::Untold }
     }
 
-    /// Takes entries. Where all of them lie in the window they are written at once, as they are.
+    /// Takes entries. If all of them are in the window, they are written at once, unchanged.
     pub fn take(&mut self, entries: Vec<Past>, out: &mut Vec<u8>) {
         let told = entries.iter().find_map(|past| if let Past::Whole(whole) = past { Some(whole) } else { None });
         if let (Share::Untold, Some(whole)) = (&self.share, told) {
@@ -64,7 +64,7 @@ impl PastWindow {
         matches!(&self.share, Share::Part(part) if part.sum.is_some())
     }
 
-    /// Writes a part, once all of it was taken.
+    /// Writes the part, once all entries were taken.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         if matches!(self.share, Share::Part(_))
             && let Share::Part(part) = std::mem::replace(&mut self.share, Share::Given)
@@ -74,13 +74,13 @@ impl PastWindow {
     }
 }
 
-/// The slices and slow steps that are in the window, and what they come to.
+/// The slices and slow steps in the window, and their sums.
 #[derive(Debug)]
 struct Part {
     window_ns: RangeInclusive<u64>,
-    /// Of the whole time.
+    /// Figures over the whole past.
     whole: Whole,
-    /// All slices in one.
+    /// All slices merged.
     sum: Option<Slice>,
     epochs: (u64, u64, u64),
     losses: Option<(f64, f64)>,
@@ -90,7 +90,7 @@ struct Part {
     slow: Vec<SlowStep>,
 }
 
-/// Steps that follow each other, and their new number.
+/// Consecutive steps, and their new number.
 #[derive(Debug)]
 struct Moved {
     from: u64,
@@ -159,7 +159,7 @@ impl Part {
         }
     }
 
-    /// Epochs, and losses as far as single steps tell them.
+    /// Counts epochs, and losses as far as single steps report them.
     fn count(&mut self, slice: &Slice, is_first: bool) {
         self.epochs = match self.epochs {
             _ if is_first => (slice.epoch, slice.epoch, 0),
@@ -206,7 +206,7 @@ impl Part {
     fn whole_of(&self, sum: &Slice) -> Whole {
         let whole = &self.whole;
         let first_ns = sum.from_ns.max(whole.first_ns);
-        // What the past led to is part of a window that goes on after it.
+        // The state at the end of the past only belongs to a window that extends beyond it.
         let goes_on = *self.window_ns.end() >= whole.last_ns;
         let after = if goes_on { whole.clone() } else { Whole::default() };
         let training = after.unfinished.as_ref().map(|unfinished| unfinished.track);
@@ -231,7 +231,7 @@ impl Part {
         }
     }
 
-    /// A slow step with its number in the part; `None` where its slice is not in it.
+    /// A slow step with its number in the part; `None` if its slice is not in it.
     fn renumbered(&self, mut slow: SlowStep) -> Option<Past> {
         let of = |moved: &&Moved| slow.figures.ordinal.checked_sub(moved.from).is_some_and(|at| at < moved.steps);
         let moved = self.moved.iter().find(of)?;

@@ -1,12 +1,12 @@
-//! What one record costs the program, beside the two clock reads that it cannot do without.
+//! What one record costs the program, in addition to the two clock reads that it needs in any case.
 //!
 //! ```sh
 //! cargo bench -p gnntop-probe --bench cost                 # nanoseconds, medians of interleaved rounds
-//! cargo bench -p gnntop-probe --bench cost -- --spans 1e9  # and the memory after so many spans
+//! cargo bench -p gnntop-probe --bench cost -- --spans 1e9  # and the memory after that many spans
 //! ```
 //!
-//! Each figure is the time of a loop less that of an empty one in the same round. What a loop records stays in registers
-//! where the compiler can keep it there, as in a program: no guard is handed to `black_box`, which would put it in memory.
+//! Each figure is the time of a loop minus that of an empty one in the same round. What a loop records stays in registers
+//! if the compiler can keep it there, as in a program: no guard is passed to `black_box`, which would move it to memory.
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
 use std::hint::black_box;
@@ -26,7 +26,7 @@ const ROUND: usize = 3000;
 const DEVICE_ROUND: usize = 1000;
 const ROUNDS: usize = 101;
 
-/// A loop that is timed: what it is of, and how it runs.
+/// A timed loop: its name and its body.
 type Timed<'a> = (&'static str, &'a mut dyn FnMut());
 
 fn main() {
@@ -96,7 +96,7 @@ fn whole_step(step: &mut Step) {
     step.loss(0.5);
 }
 
-/// What a step that is not short does in addition.
+/// What a step costs in addition if it is not short.
 fn ask_for_usage() {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
     // SAFETY: `usage` is a valid place for the result, which nobody reads.
@@ -107,7 +107,7 @@ fn ask_for_usage() {
     black_box(&mut usage);
 }
 
-/// What it costs to have a phase timed by its device beside what the device's own driver takes, which here is a lock.
+/// What it costs to time a phase on its device, besides the device's driver, which here is a lock.
 fn device_spans(dir: &std::path::Path) {
     let session = Session::builder("device").directory(dir).sensors(None).start();
     let track = session.track("bench", TrackRole::Training);
@@ -142,7 +142,7 @@ fn device_spans(dir: &std::path::Path) {
     drop((track, session));
 }
 
-/// The timed loop, compiled for each body apart: no call through a pointer inside.
+/// The timed loop, compiled separately for each body: no call through a pointer inside.
 #[inline(never)]
 fn repeat(mut body: impl FnMut(usize)) {
     for i in 0..ROUND {
@@ -158,8 +158,8 @@ fn device_round(mut body: impl FnMut()) {
     }
 }
 
-/// Median nanoseconds a record of each loop, less those of an empty one, in interleaved rounds with a rest after each, so
-/// that rings are empty.
+/// Median nanoseconds per record of each loop, minus those of an empty one, in interleaved rounds with a rest after each,
+/// so that rings are empty.
 fn measure(records: usize, loops: &mut [Timed<'_>], rest: Duration) -> Vec<(&'static str, f64)> {
     let mut times = vec![Vec::with_capacity(ROUNDS); loops.len()];
     for _ in 0..ROUNDS {

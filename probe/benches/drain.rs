@@ -1,4 +1,4 @@
-//! What the drain thread takes of a core while the program publishes 20,000 spans a second, in steps of 20 spans.
+//! How much of a core the drain thread uses while the program publishes 20,000 spans a second, in steps of 20 spans.
 //!
 //! ```sh
 //! cargo bench -p gnntop-probe --bench drain           # 20 seconds
@@ -39,7 +39,7 @@ fn main() {
     drop((track, session));
 }
 
-/// Publishes at this many spans a second; how many that were.
+/// Publishes this many spans a second; returns how many that were.
 fn publish(rate: f64, time: Duration) -> u64 {
     let begin = Instant::now();
     let mut steps = 0;
@@ -62,7 +62,7 @@ fn one_step() {
     step.batch(BatchShape { graphs: Some(1), nodes: Some(2), edges: Some(3), seeds: None });
 }
 
-/// What the system tells of the drain thread's time: a file of `/proc`.
+/// The system's record of the drain thread's time: a file in `/proc`.
 fn drain_thread() -> Option<std::path::PathBuf> {
     let tasks = std::fs::read_dir("/proc/self/task").ok()?.filter_map(Result::ok);
     let is_drain = |task: &std::path::Path| {

@@ -1,9 +1,8 @@
-//! A loop with no learning in it, made visible: phases, nested spans, a counter, marks, and a slow turn every
-//! 40 steps.
+//! An instrumented loop with no learning in it: phases, nested spans, a counter, marks, and a slow iteration every 40 steps.
 //!
 //! ```sh
 //! cargo run --release -p gnntop-probe --example plain_loop          # then, in another terminal: gnntop attach
-//! cargo run --release -p gnntop-probe --example plain_loop -- 200   # only so many steps
+//! cargo run --release -p gnntop-probe --example plain_loop -- 200   # only 200 steps
 //! ```
 
 use std::alloc::System;

@@ -1,4 +1,4 @@
-//! Steps of 5 ms with four phases and all sensors, straight into a recording: how large that gets.
+//! Steps of 5 ms with four phases and all sensors, written straight to a recording: how large does it get?
 //!
 //! ```sh
 //! cargo run --release -p gnntop-probe --example small_steps -- a.gnntop 6000
@@ -28,7 +28,7 @@ fn turn(i: u64) {
         let _phase = span(phase);
         work(Duration::from_micros(us));
     }
-    // As a batch of molecules varies.
+    // Varies like a batch of molecules.
     let vary = (i * 7919) % 101;
     step.batch(BatchShape { graphs: Some(256), nodes: Some(3550 + vary), edges: Some(7400 + 2 * vary), seeds: None });
     step.loss(f64::from(1.0 / (1.0 + i as f32).sqrt()));

@@ -2,19 +2,19 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// Phases that get a memory account of their own; account 0 is "outside every phase".
+/// Phases with a memory account of their own; account 0 is "outside every phase".
 pub(crate) const PHASE_ACCOUNTS: usize = 32;
 
-/// Allocations from this size on are events of their own, unless set otherwise.
+/// Allocations of at least this size are recorded as events of their own, unless set otherwise.
 const DEFAULT_EVENT_BYTES: usize = 1 << 20;
 
 static EVENT_BYTES: AtomicUsize = AtomicUsize::new(DEFAULT_EVENT_BYTES);
 static COUNTED: AtomicBool = AtomicBool::new(false);
-/// Live bytes, which may dip below zero for an instant while threads race.
+/// Live bytes. May briefly be negative while threads race.
 static LIVE: AtomicI64 = AtomicI64::new(0);
 static ACCOUNTS: [Account; PHASE_ACCOUNTS] = [const { Account::new() }; PHASE_ACCOUNTS];
 
-/// One phase's totals; on a cache line of its own, since threads in different phases write at once.
+/// One phase's totals, on their own cache line because threads in different phases write at once.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Account {
@@ -23,7 +23,7 @@ struct Account {
     freed_bytes: AtomicU64,
     freed_count: AtomicU64,
     peak_bytes: AtomicI64,
-    /// The phase's name id, so that an event can be written without a look-up.
+    /// The phase's name id, so that writing an event needs no look-up.
     name: AtomicU32,
 }
 
@@ -50,12 +50,12 @@ pub(crate) struct AccountTotals {
     pub(crate) peak_bytes: u64,
 }
 
-/// A single allocation or release that is large enough for an event of its own.
+/// A single allocation or release, large enough for an event of its own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Large {
     /// Live bytes after it.
     pub(crate) live_bytes: u64,
-    /// Id of its phase's name, 0 outside every phase.
+    /// Id of its phase's name; 0 outside every phase.
     pub(crate) phase: u32,
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn allocated(account: u8, bytes: usize) -> Option<Large> {
     let account = of(usize::from(account));
     account.allocated_bytes.fetch_add(bytes as u64, Relaxed);
     account.allocated_count.fetch_add(1, Relaxed);
-    // A plain look first: the peak moves rarely, and a read is cheaper than a read-modify-write.
+    // Load first: the peak rarely changes, and a load is cheaper than a read-modify-write.
     if account.peak_bytes.load(Relaxed) < live {
         account.peak_bytes.fetch_max(live, Relaxed);
     }
@@ -99,12 +99,12 @@ fn of(account: usize) -> &'static Account {
     &ACCOUNTS[account % PHASE_ACCOUNTS]
 }
 
-/// Bytes live now.
+/// Live bytes now.
 pub(crate) fn live_bytes() -> u64 {
     LIVE.load(Relaxed).max(0) as u64
 }
 
-/// Whether anything was counted: whether the program has a tracking allocator.
+/// Whether anything was counted, that is, whether the program has a tracking allocator.
 pub(crate) fn is_counted() -> bool {
     COUNTED.load(Relaxed)
 }
@@ -114,7 +114,7 @@ pub(crate) fn set_event_bytes(bytes: usize) {
     EVENT_BYTES.store(bytes.max(1), Relaxed);
 }
 
-/// Tells an account the id of its phase's name.
+/// Sets the id of the name of an account's phase.
 pub(crate) fn set_name(account: u8, name: u32) {
     of(usize::from(account)).name.store(name, Relaxed);
 }

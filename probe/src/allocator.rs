@@ -1,12 +1,11 @@
-//! Counts what a program allocates, by phase, without a lock and without an allocation of its own.
+//! Counts a program's allocations by phase, without locking and without allocating.
 
 use std::alloc::{GlobalAlloc, Layout};
 
 use crate::{accounts, track};
 
-/// Wraps a global allocator and keeps, for each phase: bytes and number allocated and freed, and the most
-/// bytes live in the process while a thread was in the phase; single allocations from a threshold on are
-/// recorded as events of their own.
+/// Wraps a global allocator and counts, for each phase, the bytes and the number of allocations and releases, and the peak
+/// of the process's live bytes while a thread was in the phase. Single allocations above a threshold are recorded as events.
 ///
 /// ```
 /// use std::alloc::System;
@@ -20,7 +19,7 @@ pub struct TrackingAllocator<A> {
 }
 
 impl<A> TrackingAllocator<A> {
-    /// Counts on top of `inner`.
+    /// Wraps `inner`.
     pub const fn new(inner: A) -> Self {
         Self { inner }
     }
@@ -40,12 +39,11 @@ fn freed(bytes: usize) {
     }
 }
 
-// SAFETY: every call goes to `inner` with the caller's arguments and gives back its answer; counting touches
-// only atomics, plain thread-locals without destructors and the thread's preallocated ring, and neither
-// allocates nor unwinds.
+// SAFETY: every call passes the caller's arguments to `inner` and returns its answer. Counting touches only atomics, plain
+// thread-locals without destructors and the thread's preallocated ring, and neither allocates nor unwinds.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for TrackingAllocator<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller keeps `alloc`'s contract.
+        // SAFETY: the caller upholds `alloc`'s contract.
         let memory = unsafe { self.inner.alloc(layout) };
         if !memory.is_null() {
             allocated(layout.size());
@@ -54,7 +52,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for TrackingAllocator<A> {
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller keeps `alloc_zeroed`'s contract.
+        // SAFETY: the caller upholds `alloc_zeroed`'s contract.
         let memory = unsafe { self.inner.alloc_zeroed(layout) };
         if !memory.is_null() {
             allocated(layout.size());
@@ -63,13 +61,13 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for TrackingAllocator<A> {
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps `dealloc`'s contract.
+        // SAFETY: the caller upholds `dealloc`'s contract.
         unsafe { self.inner.dealloc(memory, layout) };
         freed(layout.size());
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        // SAFETY: the caller keeps `realloc`'s contract.
+        // SAFETY: the caller upholds `realloc`'s contract.
         let moved = unsafe { self.inner.realloc(memory, layout, new_size) };
         if !moved.is_null() {
             freed(layout.size());

@@ -1,15 +1,14 @@
-//! Time. Program threads read the processor's invariant time-stamp counter and keep raw ticks; the drain
-//! thread turns ticks into nanoseconds of `CLOCK_MONOTONIC` later, where it costs the program nothing.
+//! Time. Program threads read the processor's invariant time-stamp counter and store raw ticks. The drain thread later
+//! converts ticks to nanoseconds of `CLOCK_MONOTONIC`, where it costs the program nothing.
 //!
-//! The counter is read through `quanta`: it checks that the counter is invariant, falls back to
-//! `CLOCK_MONOTONIC` where it is not, and reads without a serialising instruction. (`fastant` does the same
-//! on x86 Linux only, and scales every read.)
+//! `quanta` reads the counter: it checks that the counter is invariant, falls back to `CLOCK_MONOTONIC` if it is not, and
+//! reads without a serialising instruction. (`fastant` does so on x86 Linux only, and scales every read.)
 
 use gnntop_wire::Anchor;
 use quanta::Clock;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Ticks per second are known exactly enough after this long to trust the measured rate over quanta's.
+/// After this long the measured tick rate is more exact than quanta's.
 const MIN_BASE_TICKS_NS: u64 = 200_000_000;
 
 /// One instant on all clocks.
@@ -19,7 +18,7 @@ pub(crate) struct ClockReading {
     pub(crate) anchor: Anchor,
 }
 
-/// Reads all clocks at once, between two reads of the tick counter that lie close together.
+/// Reads all clocks at once, between two reads of the tick counter in close succession.
 pub(crate) fn read(clock: &Clock) -> ClockReading {
     let mut best: Option<(u64, ClockReading)> = None;
     for _ in 0..3 {
@@ -50,7 +49,7 @@ pub(crate) fn system_ns(clock: ClockId) -> u64 {
     (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
 }
 
-/// The rate that quanta measured when it was set up, in nanoseconds a tick.
+/// The rate that quanta measured when it was set up, in nanoseconds per tick.
 pub(crate) fn quoted_rate(clock: &Clock) -> f64 {
     const MANY: u64 = 1 << 40;
     clock.delta_as_nanos(0, MANY) as f64 / MANY as f64
@@ -58,8 +57,8 @@ pub(crate) fn quoted_rate(clock: &Clock) -> f64 {
 
 /// Maps ticks to nanoseconds of `CLOCK_MONOTONIC`.
 ///
-/// A straight line whose slope is the rate measured since the start, bent a little at each [`ClockMap::correct`]
-/// so that it meets the system clock a second later: never a jump, so spans keep their order and length.
+/// A straight line whose slope is the rate measured since the start. Each [`ClockMap::correct`] bends it a little, so that
+/// it meets the system clock a second later. It never jumps, so spans keep their order and length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClockMap {
     first: ClockReading,
@@ -96,7 +95,7 @@ impl ClockMap {
         let rate = elapsed_ns as f64 / elapsed_ticks as f64;
         let here = self.since_first_ns(now.ticks);
         let error = elapsed_ns as f64 - here;
-        // Never faster or slower than 1 in 1000: a suspended machine must not bend time backwards.
+        // At most 1 in 1000 faster or slower: a suspended machine must not bend time backwards.
         let bend = (error / horizon_ns as f64).clamp(-1e-3, 1e-3);
         self.base_ns = here;
         self.base_ticks = now.ticks;
@@ -114,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_map_converges_on_a_wrong_rate_without_a_jump() {
-        // Told 1 ns a tick; the counter really runs at 0.5 ns a tick, from 7 s on.
+        // The quoted rate is 1 ns a tick; the counter really runs at 0.5 ns a tick, from 7 s on.
         let truth = |ticks: u64| 7_000_000_000 + ticks / 2;
         let mut map = ClockMap::new(1.0, reading(0, truth(0)));
         let second = 2_000_000_000;

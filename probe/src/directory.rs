@@ -1,4 +1,4 @@
-//! The directory of all sessions: made, and checked before it is trusted.
+//! The directory of all sessions: creates it, and checks it before trusting it.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -10,7 +10,7 @@ use gnntop_wire::layout;
 
 use crate::warning::Warning;
 
-/// The directory of all sessions of this user.
+/// The directory of all of this user's sessions.
 pub(crate) fn sessions_dir() -> PathBuf {
     layout::sessions_dir(|name: &str| -> Option<OsString> { std::env::var_os(name) }, &std::env::temp_dir(), user_id())
 }
@@ -20,7 +20,7 @@ pub(crate) fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Makes the directory where it is missing and refuses one that another user could have prepared for us.
+/// Creates the directory if it is missing, and rejects one that another user could have prepared.
 pub(crate) fn prepare(dir: &Path) -> Result<(), Warning> {
     let refuse = |problem| Warning::Directory { path: dir.to_owned(), problem };
     if fs::symlink_metadata(dir).is_err() {
@@ -42,13 +42,13 @@ pub(crate) fn prepare(dir: &Path) -> Result<(), Warning> {
     Ok(())
 }
 
-/// Makes a directory, and its missing parents, for this user alone.
+/// Creates a directory and its missing parents, accessible to this user only.
 pub(crate) fn make(dir: &Path) -> Result<(), Warning> {
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
     made.map_err(|error| Warning::Write { path: dir.to_owned(), error })
 }
 
-/// Creates a file for this user alone; never follows a link, never opens what is there already.
+/// Creates a file that only this user can access. Never follows a link, never opens an existing file.
 pub(crate) fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(path)
 }

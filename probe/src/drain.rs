@@ -27,16 +27,16 @@ use crate::source::Source;
 use crate::warning::Warning;
 use crate::{accounts, host, names, prune, switch};
 
-/// Blocks go out this often: the longest that a viewer lags behind, and long enough for a block to be worth its header.
+/// How often blocks are written: the longest lag of a viewer, and long enough for a block to be worth its header.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(40);
-/// Sensor readings go out this often.
+/// How often sensor readings are written.
 const SLOW_FLUSH_INTERVAL: Duration = Duration::from_millis(500);
-/// Clocks are related, and memory totals go out, this often.
+/// How often clock anchors and memory totals are written.
 const ANCHOR_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Where nothing could be written, it is tried again after this long, and after twice as long each time...
+/// If nothing could be written, the first retry comes after this long. The pause then doubles...
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// ...but at least this often.
+/// ...up to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// The drain thread's state.
@@ -48,16 +48,16 @@ pub(crate) struct Drain {
     map: ClockMap,
     sources: Vec<Box<dyn Source>>,
     own: BlockEncoder,
-    /// Everything defined so far, repeated at the start of each segment.
+    /// All definitions so far, repeated at the start of each segment.
     definitions: Vec<Definition>,
     known_names: usize,
     known_signals: usize,
-    /// Phases with a memory account: account and totals last written.
+    /// Phases with a memory account: the account and the totals last written.
     accounts: Vec<(usize, PhaseMemory)>,
-    /// Definitions since the last flush, which go out ahead of `out`. Both are kept and reused.
+    /// Definitions since the last flush, written before `out`. Both buffers are reused.
     defined: Vec<Definition>,
     out: Vec<u8>,
-    /// Whether anything was written since it last could not be.
+    /// Whether anything was written since the last failure.
     has_written: bool,
 }
 
@@ -82,14 +82,14 @@ impl Drain {
         }
     }
 
-    /// Publishes until the session ends, with pauses for as long as there is no room for it.
+    /// Publishes until the session ends, pausing while there is no room.
     pub(crate) fn run(mut self) {
         let (mut output, mut pause, mut is_told) = (None, FIRST_PAUSE, false);
         while let Err(warning) = self.publish(&mut output) {
             // The next segment begins with all definitions.
             self.defined.clear();
             if std::mem::take(&mut self.has_written) {
-                // The file may have reached its largest size: another one may take what this one did not.
+                // The file may have reached its size limit: a new file may accept what this one did not.
                 pause = FIRST_PAUSE;
                 continue;
             }
@@ -108,7 +108,7 @@ impl Drain {
         }
     }
 
-    /// Lets go of what comes in meanwhile; says whether the session still goes on.
+    /// Discards what arrives meanwhile; returns whether the session goes on.
     fn outwait(&mut self, pause: Duration) -> bool {
         let (mut over, mut anchor) = (Timer::new(pause), Timer::new(ANCHOR_INTERVAL));
         while !over.is_due() {
@@ -136,7 +136,7 @@ impl Drain {
         self.begin_segment(output, now)?;
         output.say(None);
         switch::resume_recording();
-        // Nobody waits for what a recording says, and longer blocks take less: there all go out beside the anchors.
+        // Nobody waits for a recording, and longer blocks are smaller: there, all blocks are written with the anchors.
         let is_live = self.settings.recording.is_none();
         let [mut flush, mut slow, mut anchor] = [FLUSH_INTERVAL, SLOW_FLUSH_INTERVAL, ANCHOR_INTERVAL].map(Timer::new);
         loop {
@@ -213,7 +213,7 @@ impl Drain {
         self.definitions.push(definition);
     }
 
-    /// Defines what may have been defined before, with another text.
+    /// Replaces the text of a definition that may already exist.
     fn redefine(&mut self, definition: Definition) {
         self.defined.push(definition.clone());
         let known = self.definitions.iter_mut().find(|known| match (known, &definition) {
@@ -233,8 +233,8 @@ impl Drain {
         put_anchor(&mut self.out, &now.anchor);
     }
 
-    /// Writes what has been collected. Names come before the blocks that use them: a name is registered before its
-    /// first event is pushed, and this looks after the rings were emptied.
+    /// Writes what has been collected. Names come before the blocks that use them: a name is registered before its first
+    /// event is pushed, and this reads the registry after the rings.
     fn flush(&mut self, output: &mut Output, slow: bool, anchor: bool) -> Result<(), Warning> {
         self.define_new_names();
         if anchor {
@@ -305,7 +305,7 @@ impl Drain {
     }
 }
 
-/// What the lock file says of what went wrong, from now on.
+/// What the lock file says about the failure.
 fn stopped(warning: &Warning) -> Stopped {
     let reason = match warning {
         Warning::Write { error, .. } => match error.kind() {
@@ -339,7 +339,7 @@ fn session_info(name: &str, id: u128, place: Option<Box<Place>>) -> SessionInfo 
     }
 }
 
-/// Tells when an interval has passed.
+/// Reports when an interval has passed.
 struct Timer {
     interval: Duration,
     last: Instant,

@@ -1,5 +1,5 @@
-//! What a forked child has of its parent's sessions: nothing. It has the memory of a publishing program and none of its
-//! threads, so what it recorded would only fill its copy of the rings. It may start a session of its own.
+//! A forked child leaves its parent's sessions alone. It has the memory of a publishing program but none of its threads, so
+//! its records would only fill its copy of the rings. It may start its own session.
 
 use std::cell::RefCell;
 use std::sync::Once;
@@ -10,23 +10,23 @@ use crate::publisher::{self, HeldLatest};
 use crate::switch;
 
 thread_local! {
-    /// Locks that are held across a fork by the thread that forks.
+    /// Locks that the forking thread holds across a fork.
     static HELD: RefCell<Option<(HeldNames, HeldLatest)>> = const { RefCell::new(None) };
 }
 
-/// Has every child that is forked from now on leave the sessions of its parent alone.
+/// Makes every child forked from now on leave its parent's sessions alone.
 pub(crate) fn leave_sessions_to_the_parent() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: the handlers neither unwind nor run the program's code, and what the one for the child does is allowed
-        // between fork and exec: it stores to atomics, closes files and gives back locks that its own thread holds.
+        // SAFETY: the handlers neither unwind nor run the program's code. The child's handler only does what is allowed
+        // between fork and exec: it stores to atomics, closes files and releases locks that its own thread holds.
         unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
     });
 }
 
-/// A lock that another thread held during the fork would be held in the child for ever.
+/// Takes the locks: one that another thread held during the fork would stay locked in the child for ever.
 extern "C" fn before() {
-    // While a thread ends it may have no such place any more: then it forks without.
+    // A thread that is ending may have lost its thread-locals: it then forks without the locks.
     let _ = HELD.try_with(|held| *held.borrow_mut() = Some((names::hold(), publisher::hold_latest())));
 }
 

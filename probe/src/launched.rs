@@ -1,27 +1,27 @@
-//! Which run this process belongs to and which start of it this is, by what its launcher says in the environment.
+//! Which run this process belongs to and which start of the run this is, from its launcher's environment variables.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gnntop_wire::Place;
 use gnntop_wire::layout::{LAUNCH, RUN, RUN_STARTED_MS};
 
-/// Restarts of a launcher that have numbers of their own; all beyond share the last.
+/// Restarts that a launcher numbers separately; all beyond share the last number.
 const MOST_RESTARTS: u64 = 1023;
 
-/// The run that this process belongs to, by the word of its launcher.
+/// The run that this process belongs to, according to its launcher.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Launched {
-    /// The run's id, the same in all its ranks and after a restart: of `GNNTOP_RUN`, `gnntop run`, torchrun or Slurm, else
-    /// the port at which ranks meet. Empty where nobody says.
+    /// The run's id, the same in all ranks and after a restart. Taken from `GNNTOP_RUN`, `gnntop run`, torchrun or Slurm,
+    /// else from the port at which ranks meet. Empty if none is set.
     pub run: String,
-    /// Which start of it this is, as in [`Place::attempt`]; `None` where nobody counts them.
+    /// Which start of the run this is, as in [`Place::attempt`]; `None` if the launcher does not count starts.
     pub attempt: Option<u64>,
-    /// Whether a person has given the id.
+    /// Whether a person chose the id.
     is_named: bool,
 }
 
 impl Launched {
-    /// By the environment of this process.
+    /// Reads this process's environment.
     pub fn here() -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self::of(|name| std::env::var(name).ok(), u64::try_from(now.as_millis()).unwrap_or(0))
@@ -33,7 +33,7 @@ impl Launched {
         let number = |name: &str| text(name)?.parse::<u64>().ok();
         let is_named = text(RUN).is_some();
         let run = [RUN, LAUNCH, "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "MASTER_PORT"].into_iter().find_map(text);
-        // Slurm counts from the first restart on.
+        // Slurm sets the count only from the first restart on.
         let slurm = text("SLURM_JOB_ID").map(|_| number("SLURM_RESTART_COUNT").unwrap_or(0));
         let torchrun = number("TORCHELASTIC_RESTART_COUNT");
         let is_counted = is_named || slurm.is_some() || torchrun.is_some();
@@ -43,10 +43,10 @@ impl Launched {
         Self { run: run.unwrap_or_default(), attempt: is_counted.then_some(attempt), is_named }
     }
 
-    /// The place of a session, which the program has said or not, with what the launcher says.
+    /// Completes a session's place, which the program may have set, with the launcher's data.
     pub(crate) fn complete(self, place: Option<Place>) -> Option<Place> {
         match place {
-            // What a program is one of alone decides what it is called, unless a person does.
+            // The program's own run id wins, unless a person chose one.
             Some(place) if self.is_named => Some(Place { run: self.run, attempt: self.attempt, ..place }),
             Some(place) if place.run == self.run && place.attempt.is_none() => {
                 Some(Place { attempt: self.attempt, ..place })

@@ -1,4 +1,4 @@
-//! Makes a training loop visible: link this crate, mark the loop, and `gnntop` can look at any moment.
+//! Instruments a training loop for `gnntop`: link this crate, mark the loop's steps and phases, and attach at any time.
 //!
 //! ```no_run
 //! use gnntop_probe::{Session, TrackRole, phase, span, step};
@@ -6,7 +6,7 @@
 //! let session = Session::builder("my training").start();
 //! let _track = session.track("train", TrackRole::Training);
 //! for batch in 0..1000 {
-//!     let mut step = step(0);
+//!     let mut step = step(0); // epoch 0
 //!     { let _wait = span(&phase::DATA_WAIT); /* next batch */ }
 //!     { let _forward = span(&phase::FORWARD); /* model and loss */ }
 //!     { let _backward = span(&phase::BACKWARD); /* gradients */ }
@@ -14,17 +14,18 @@
 //! }
 //! ```
 //!
-//! # What it promises the program
-//! - It never waits: a thread writes into a ring of its own; a full ring drops the newest event and counts it.
-//! - It never grows: a ring is 512 KiB, reserved when its track is opened; the drain thread keeps under 2 MiB, and up to 8 more
-//!   in a run of weeks, whose dropped segments it adds up.
-//! - It never fails: where nothing can be published the program is told once, by [`SessionBuilder::on_warning`],
-//!   and goes on.
-//! - It never notices viewers: they follow files that are written whether or not anyone looks.
-//! - `GNNTOP=0` in the environment turns everything off; a span then costs one relaxed load.
-//! - It does not wait for a GPU either: [`device`] times one by its own clock, and tells its memory by phase.
+//! Then, in another terminal: `gnntop attach`.
 //!
-//! A forked child records nothing and leaves its parent's session alone; it may start one of its own.
+//! # What it promises the program
+//! - It never waits. Each thread writes into its own ring; a full ring drops the newest event and counts it.
+//! - It never grows. A ring takes 512 KiB, reserved when its track opens; the drain thread keeps under 2 MiB, and up to 8
+//!   more in a run of weeks, for the figures of dropped segments.
+//! - It never fails. If nothing can be published, the program gets one warning ([`SessionBuilder::on_warning`]) and goes on.
+//! - It never notices viewers. They follow files that are written whether or not anyone looks.
+//! - It does not wait for a GPU either: [`device`] times one by its own clock, and measures its memory by phase.
+//! - `GNNTOP=0` in the environment turns everything off; a span then costs one relaxed load.
+//!
+//! A forked child records nothing and leaves its parent's session alone; it may start its own.
 
 // The examples of the README are compiled.
 #[cfg(doctest)]

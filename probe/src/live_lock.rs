@@ -1,5 +1,5 @@
-//! The lock on a file that tells the living sessions from the dead. A forked child inherits it with the open file, and would
-//! make a dead session look alive for as long as the child lives: so a child closes it at once.
+//! The file lock that distinguishes live sessions from dead ones. A forked child inherits it with the open file, and would
+//! make a dead session look alive for as long as the child lives, so the child closes it at once.
 
 use std::fs::File;
 use std::io;
@@ -9,22 +9,22 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use gnntop_wire::Stopped;
 
-/// Sessions of one process whose locks a forked child closes; those of more stay open there.
+/// Sessions of one process whose locks a forked child closes; further ones stay open in the child.
 const MAX_SESSIONS: usize = 256;
 const NONE: RawFd = -1;
 
-/// The files that are locked now.
+/// File descriptors of the locked files.
 static LOCKED: [AtomicI32; MAX_SESSIONS] = [const { AtomicI32::new(NONE) }; MAX_SESSIONS];
 
-/// A locked file, until this is dropped.
+/// A file, locked until this is dropped.
 #[derive(Debug)]
 pub(crate) struct LiveLock {
-    /// Closed, and so unlocked, after its place in the table was cleared: a child must not close what has its number next.
+    /// Closed, and so unlocked, after its table entry was cleared: a child must not close a file that reuses the descriptor.
     file: File,
 }
 
 impl LiveLock {
-    /// Locks a file that nobody else has locked, and takes the room for what it may have to say later.
+    /// Locks a file that nobody else has locked, and reserves room for its text.
     pub(crate) fn new(file: File) -> io::Result<Self> {
         file.lock()?;
         file.write_all_at(&Stopped::lock_file(None), 0)?;
@@ -36,9 +36,9 @@ impl LiveLock {
 }
 
 impl LiveLock {
-    /// Says whether the stream is written, and since when not. It takes no more room than there is.
+    /// Writes whether the stream is being written, or since when it is not. Uses no more than the reserved room.
     pub(crate) fn say(&self, stopped: Option<&Stopped>) {
-        // Where not even that can be written there is nobody to tell.
+        // If even this cannot be written, there is nowhere left to report it.
         let _ = self.file.write_all_at(&Stopped::lock_file(stopped), 0);
     }
 }
@@ -52,13 +52,13 @@ impl Drop for LiveLock {
     }
 }
 
-/// In a forked child: closes every locked file, which leaves the parent's lock as it is.
+/// In a forked child: closes every locked file, which leaves the parent's locks in place.
 pub(crate) fn close_all() {
     for place in &LOCKED {
         let fd = place.swap(NONE, Ordering::Relaxed);
         if fd != NONE {
-            // SAFETY: the file is open, since its `LiveLock` clears its place first; and it has no owner in this process,
-            // since that is a thread which was not forked.
+            // SAFETY: the file is open, since its `LiveLock` clears its entry before closing it. No thread of this process
+            // owns the file: its owner was not forked.
             unsafe { libc::close(fd) };
         }
     }

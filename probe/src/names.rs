@@ -1,7 +1,7 @@
-//! Names of spans, counters and marks: registered once for the whole process, meant by number from then on.
+//! Names of spans, counters and marks: registered once per process, then referred to by number.
 //!
-//! The registry is bounded in entries and in bytes, so that a program that makes up names without end costs
-//! the same memory as one that does not: what no longer fits is called [`OVERFLOW`].
+//! The registry bounds its entries and bytes, so that a program that generates names without end takes no more memory than
+//! any other. Names that do not fit become [`OVERFLOW`].
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,18 +11,18 @@ use gnntop_wire::{NameId, NameKind};
 
 use crate::accounts::{self, PHASE_ACCOUNTS};
 
-/// Names that the registry takes.
+/// Most names in the registry.
 const MAX_NAMES: usize = 4096;
-/// Bytes of text that the registry takes in all.
+/// Most bytes of text in the registry.
 const MAX_TEXT_BYTES: usize = 256 * 1024;
-/// Longest single name, in bytes; the rest is cut.
+/// Longest single name, in bytes; longer ones are truncated.
 const MAX_NAME_BYTES: usize = 200;
 /// Stands for every name beyond the registry's limits.
 const OVERFLOW: &str = "(more names than gnntop keeps)";
 
 const ID_BITS: u32 = 24;
 
-/// A registered name. Copy it freely; making one from a [`Name`] is a single load.
+/// A registered name. `Copy`; making one from a [`Name`] is a single load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NameRef(u32);
 
@@ -36,14 +36,14 @@ impl NameRef {
         NameId(self.0 & ((1 << ID_BITS) - 1))
     }
 
-    /// The phase's memory account, 0 for anything that is not a phase.
+    /// The phase's memory account; 0 if this is not a phase.
     #[inline]
     pub(crate) fn account(self) -> u8 {
         (self.0 >> ID_BITS) as u8
     }
 }
 
-/// A name known when the program is written: make it a `static` and it is registered at its first use.
+/// A name known at compile time. Make it a `static`; it is registered at its first use.
 ///
 /// ```
 /// use gnntop_probe::Name;
@@ -59,22 +59,22 @@ pub struct Name {
 }
 
 impl Name {
-    /// The name of a span that may nest anywhere.
+    /// A span's name. Spans may nest anywhere.
     pub const fn span(text: &'static str) -> Self {
         Self::new(text, NameKind::Span)
     }
 
-    /// The name of a phase: a span that, with the other phases, tiles a step.
+    /// A phase's name. Phases are the spans that tile a step.
     pub const fn phase(text: &'static str) -> Self {
         Self::new(text, NameKind::Phase)
     }
 
-    /// The name of a counter.
+    /// A counter's name.
     pub const fn counter(text: &'static str) -> Self {
         Self::new(text, NameKind::Counter)
     }
 
-    /// The text of a mark.
+    /// A mark's text.
     pub const fn mark(text: &'static str) -> Self {
         Self::new(text, NameKind::Text)
     }
@@ -101,8 +101,8 @@ impl From<&'static Name> for NameRef {
     }
 }
 
-/// Registers a name made at run time, such as `layer 3`. Do it once and keep the result: this takes a lock.
-/// The same kind and text give the same name.
+/// Registers a name made at run time, such as `layer 3`. This takes a lock: call it once and keep the result. The same kind
+/// and text give the same name.
 pub fn intern(kind: NameKind, text: &str) -> NameRef {
     registry().intern(kind, text)
 }
@@ -113,7 +113,7 @@ fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps names from being registered, as long as this is held.
+/// Keeps names from being registered while this is held.
 pub(crate) struct HeldNames(#[expect(dead_code, reason = "held, not looked at")] MutexGuard<'static, Registry>);
 
 /// See [`HeldNames`].
@@ -171,7 +171,7 @@ impl Registry {
     }
 }
 
-/// The text of a registered name, `None` where there is none with this id.
+/// The text of a registered name; `None` if there is no name with this id.
 pub(crate) fn text(id: u32) -> Option<String> {
     let registry = registry();
     let entry = registry.entries.get((id as usize).checked_sub(1)?)?;

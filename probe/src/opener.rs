@@ -1,4 +1,4 @@
-//! How threads that nobody hands a session open tracks on one.
+//! Opens tracks on threads that are not handed a session.
 
 use std::sync::Weak;
 
@@ -7,17 +7,17 @@ use gnntop_wire::TrackRole;
 use crate::publisher::Publisher;
 use crate::track::{self, Track};
 
-/// Opens tracks on one session from any thread: hand one to the threads that a rank starts. See [`opener`].
+/// Opens tracks on one session from any thread; give one to the threads that a rank starts. See [`opener`].
 #[derive(Clone)]
 pub struct Opener {
     publisher: Weak<Publisher>,
 }
 
 impl Opener {
-    /// Opens a track for the calling thread, as [`Session::track`](crate::Session::track) does: on this session, or once that is over on the
-    /// one started last. Records nothing when there is none.
+    /// Opens a track for the calling thread, like [`Session::track`](crate::Session::track): on this session, or if that
+    /// has ended, on the one started last. Records nothing without a session.
     pub fn track(&self, name: &str, role: TrackRole) -> Track {
-        // In a forked child the session that the thread recorded to is its parent's.
+        // In a forked child, this session is the parent's.
         let own = self.publisher.upgrade().filter(|publisher| publisher.is_of_this_process());
         own.or_else(Publisher::latest).map_or_else(Track::inert, |publisher| Track::open(&publisher, name, role))
     }
@@ -29,14 +29,14 @@ impl std::fmt::Debug for Opener {
     }
 }
 
-/// What opens tracks on the session that the calling thread records to, or without one on the session that was
-/// started last when a track is opened.
+/// An [`Opener`] for the session that the calling thread records to. Without one, it uses the session started last at the
+/// time when a track is opened.
 pub fn opener() -> Opener {
     Opener { publisher: track::current_publisher().unwrap_or_default() }
 }
 
-/// Opens a track on the session that [`opener`] finds: for libraries and worker threads that nobody hands a
-/// [`Session`](crate::Session). Records nothing when there is none.
+/// Opens a track on the session that [`opener`] finds: for libraries and worker threads that are not handed a
+/// [`Session`](crate::Session). Records nothing without a session.
 pub fn track(name: &str, role: TrackRole) -> Track {
     opener().track(name, role)
 }

@@ -1,4 +1,4 @@
-//! Where the stream goes: a session's directory of bounded segments, or straight into a recording.
+//! The stream's destination: a session's directory of bounded segments, or a recording.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -12,30 +12,30 @@ use crate::live_lock::LiveLock;
 use crate::past::Past;
 use crate::warning::Warning;
 
-/// Size from which a segment is closed and the next one begun.
+/// A segment of this size is closed and the next one begun.
 const SEGMENT_BYTES: u64 = 4 << 20;
 
-/// Part of a session's bytes that may be figures over what was dropped.
+/// The past gets a session's bytes divided by this.
 const PAST_SHARE: u64 = 2;
 
-/// A session that takes less of a full disk has not filled it, and keeps what it has.
+/// A session smaller than this did not fill the disk, and keeps what it has.
 const GIVES_WAY_BYTES: u64 = 1 << 20;
 
-/// Segments that are kept at most, where a limit on the size of files makes many small ones of them.
+/// Most segments kept, in case a file size limit makes many small ones.
 const MAX_SEGMENTS: usize = 1024;
 
-/// An open place to write the stream to.
+/// An open destination of the stream.
 #[derive(Debug)]
 pub(crate) enum Output {
-    /// A live session: the newest segments, the oldest dropped beyond a bound.
+    /// A live session: the newest segments; the oldest are dropped beyond a bound.
     Session(Segments),
     /// A recording: everything, in one file.
     Recording {
-        /// The file's name, for messages.
+        /// The path, for messages.
         path: PathBuf,
-        /// The file.
+        /// The open file.
         file: File,
-        /// Bytes in it, all of them in whole frames.
+        /// Its length in bytes, always whole frames.
         len: u64,
     },
 }
@@ -44,28 +44,28 @@ pub(crate) enum Output {
 #[derive(Debug)]
 pub(crate) struct Segments {
     dir: PathBuf,
-    /// Held as long as the session lives.
+    /// Held while the session lives.
     lock: LiveLock,
     current: Option<File>,
     /// Number and size of each segment on disk, oldest first.
     kept: VecDeque<(u64, u64)>,
     next: u64,
-    /// What the segments may take together.
+    /// Most bytes that the segments may take together.
     max_bytes: u64,
-    /// What is left of those that were dropped.
+    /// What is left of the dropped segments.
     past: Box<Past>,
-    /// Size from which a segment is closed and the next one begun.
+    /// A segment of this size is closed and the next one begun.
     segment_bytes: u64,
 }
 
 impl Output {
-    /// Opens a session's directory under `sessions`; together its segments take at most about `max_bytes`.
+    /// Opens a session's directory under `sessions`. Its segments together take at most about `max_bytes`.
     pub(crate) fn session(sessions: &Path, name: &str, max_bytes: u64) -> Result<Self, Warning> {
         directory::prepare(sessions)?;
         let dir = sessions.join(name);
         directory::make(&dir)?;
         let lock_path = dir.join(layout::LOCK_FILE);
-        // One that could not be made whole is made anew when it is tried again.
+        // A directory that could not be completed is created again on retry.
         let lock =
             create(&lock_path).and_then(|file| LiveLock::new(file).inspect_err(|_| _ = fs::remove_file(&lock_path)));
         let lock = lock.map_err(|error| Warning::Write { path: lock_path, error })?;
@@ -99,7 +99,7 @@ impl Output {
         }
     }
 
-    /// Begins a new segment; in a recording segments follow each other in the one file.
+    /// Begins a new segment. In a recording, segments follow each other in the one file.
     pub(crate) fn begin_segment(&mut self) -> Result<(), Warning> {
         match self {
             Self::Session(segments) => segments.begin(),
@@ -107,14 +107,14 @@ impl Output {
         }
     }
 
-    /// The stream is written from now on, or was until now.
+    /// Reports that the stream is written from now on, or since when it is not.
     pub(crate) fn say(&self, stopped: Option<&Stopped>) {
         if let Self::Session(segments) = self {
             segments.lock.say(stopped);
         }
     }
 
-    /// Appends bytes, whole frames at a time: all of them or, where that cannot be, none.
+    /// Appends bytes, whole frames at a time: either all of them or none.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Warning> {
         match self {
             Self::Session(segments) => segments.write(bytes),
@@ -127,7 +127,7 @@ impl Output {
 
 #[cfg(test)]
 impl Output {
-    /// Smaller segments than any program has, and as much room for the past as for them.
+    /// Uses smaller segments than any program has, and as many bytes for the past as for the segments.
     pub(crate) fn shrink(&mut self, segment_bytes: u64, max_bytes: u64) {
         if let Self::Session(segments) = self {
             (segments.segment_bytes, segments.max_bytes) = (segment_bytes, max_bytes);
@@ -144,7 +144,7 @@ impl Output {
 impl Segments {
     fn begin(&mut self) -> Result<(), Warning> {
         if self.kept.back().is_some_and(|&(_, size)| size == 0) {
-            // Nothing could be written to it yet; a viewer may wait for it.
+            // Nothing was written to it yet, and a viewer may wait for it.
             return Ok(());
         }
         self.drop_oldest();
@@ -161,7 +161,7 @@ impl Segments {
         while !self.kept.is_empty() && (bytes + self.segment_bytes > self.max_bytes || self.kept.len() >= MAX_SEGMENTS)
         {
             self.read_oldest();
-            // The figures are there before the segment goes. Where they cannot be written they are with the next ones.
+            // The figures are written before the segment is removed. If that fails, they are written with the next ones.
             let _ = self.past.commit();
             bytes -= self.remove_oldest();
         }
@@ -174,7 +174,7 @@ impl Segments {
         }
     }
 
-    /// Reads part of the segment that is dropped next, twice as fast as the newest one grows.
+    /// Reads part of the next segment to be dropped, twice as fast as the newest one grows.
     fn read_ahead(&mut self, written: usize) {
         let goes_next = self.kept_bytes() + 2 * self.segment_bytes > self.max_bytes && self.kept.len() > 1;
         if let Some(&(number, _)) = self.kept.front().filter(|_| goes_next) {
@@ -195,7 +195,7 @@ impl Segments {
             if error.kind() == ErrorKind::FileTooLarge && *size > 0 {
                 self.segment_bytes = *size;
             } else if is_full(&error) && self.kept.len() > 1 && self.kept_bytes() >= GIVES_WAY_BYTES {
-                // A disk that holds fewer than all of them holds the newest.
+                // A disk with room for only some of the segments keeps the newest.
                 self.read_oldest();
                 self.remove_oldest();
                 let _ = self.past.commit();
@@ -211,18 +211,18 @@ impl Segments {
 
     fn remove_oldest(&mut self) -> u64 {
         let Some((number, size)) = self.kept.pop_front() else { return 0 };
-        // A viewer that reads it just now keeps its open file; a failure leaves a file that pruning finds.
+        // A viewer that is reading it keeps its open file. A file that cannot be removed is found by pruning.
         let _ = fs::remove_file(self.dir.join(layout::segment_file_name(number)));
         size
     }
 }
 
-/// Whether the disk, or the user's share of it, is full.
+/// Whether the disk, or the user's quota, is full.
 fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
-/// Appends bytes to a file that has `len` of them. Where not all of them can be written none is.
+/// Appends bytes to a file of `len` bytes. If not all of them can be written, none is.
 fn append(file: &mut File, len: &mut u64, bytes: &[u8]) -> io::Result<()> {
     match file.write_all(bytes) {
         Ok(()) => {
@@ -230,7 +230,7 @@ fn append(file: &mut File, len: &mut u64, bytes: &[u8]) -> io::Result<()> {
             Ok(())
         }
         Err(error) => {
-            // Half a frame would be damage to those who read it. Where it stays it is: they step over it.
+            // Half a frame would look like damage to readers. If it cannot be removed, they skip it.
             let _ = file.set_len(*len).and_then(|()| file.seek(SeekFrom::Start(*len)));
             Err(error)
         }
@@ -275,7 +275,7 @@ mod tests {
         }
     }
 
-    /// A segment whose file takes nothing, as on a full disk.
+    /// A segment whose file accepts nothing, as on a full disk.
     fn full(output: &mut Output) -> &mut Segments {
         let Output::Session(segments) = output else { unreachable!() };
         segments.current = Some(OpenOptions::new().write(true).open("/dev/full").unwrap());
@@ -296,7 +296,7 @@ mod tests {
         let dir = temp.path().join("s");
         assert_eq!(segment_files(&dir), [layout::segment_file_name(2)], "the newest stays");
         assert_eq!(fs::read(dir.join(layout::segment_file_name(2))).unwrap(), whole);
-        // A segment to which nothing could be written is the one that goes on.
+        // A segment to which nothing could be written is reused.
         output.begin_segment().unwrap();
         full(&mut output);
         assert!(output.write(b"preamble").is_err());

@@ -1,4 +1,4 @@
-//! The standard phases, ready to be used: `span(&phase::FORWARD)`.
+//! The standard phases: `span(&phase::FORWARD)`.
 
 use crate::names::Name;
 use gnntop_wire::phase as text;
@@ -15,13 +15,13 @@ pub static TRANSFER: Name = Name::phase(text::TRANSFER);
 pub static FORWARD: Name = Name::phase(text::FORWARD);
 /// The gradients are computed.
 pub static BACKWARD: Name = Name::phase(text::BACKWARD);
-/// A stage of a pipeline gets activations or gradients from its neighbour, the wait for them included.
+/// A pipeline stage receives activations or gradients from its neighbour, including the wait for them.
 pub static RECEIVE: Name = Name::phase(text::RECEIVE);
-/// A stage of a pipeline hands activations or gradients to its neighbour.
+/// A pipeline stage sends activations or gradients to its neighbour.
 pub static SEND: Name = Name::phase(text::SEND);
-/// The gradients are summed over the ranks, the wait for the slowest included.
+/// The gradients are summed over the ranks, including the wait for the slowest.
 pub static ALL_REDUCE: Name = Name::phase(text::ALL_REDUCE);
 /// The parameters are updated.
 pub static OPTIMIZER: Name = Name::phase(text::OPTIMIZER);
-/// The model is judged on data that it does not train on, between two steps.
+/// The model is evaluated on held-out data, between two steps.
 pub static VALIDATION: Name = Name::phase(text::VALIDATION);

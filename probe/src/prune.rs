@@ -1,33 +1,33 @@
-//! Old sessions go when a new one begins, so that the directory of all sessions does not grow without end. What proves a
-//! directory to be a dead session, `gnntop_retention` knows.
+//! Removes old sessions when a new one begins, so that the directory of sessions does not grow without end.
+//! `gnntop_retention` proves that a directory is a dead session.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use gnntop_retention::{Doubt, Sessions};
 
-/// A session that ended as its program meant it to is kept this long. That of a program which was killed or failed is kept
-/// until it is removed by hand, as long as there is room.
+/// A session whose program ended it normally is kept this long. One whose program was killed or failed is kept until it is
+/// removed by hand, as long as there is room.
 const KEEP: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Ended sessions together take at most this much...
+/// Ended sessions together take at most this many bytes...
 const KEEP_BYTES: u64 = 1 << 30;
-/// ...and this part of their file system, which may be a small one in memory...
+/// ...at most their file system's size divided by this, as it may be a small one in memory...
 const KEEP_PART: u64 = 4;
-/// ...and there are at most so many, which is what `gnntop list` reads.
+/// ...and at most this many, since `gnntop list` reads them all.
 const KEEP_SESSIONS: usize = 1000;
-/// What was written a moment ago may still be written to: who owned the program adds why it died.
+/// A session written this recently may still change: its keeper adds why the program died.
 const SETTLED: Duration = Duration::from_secs(60);
 
-/// How much ended sessions may take together.
+/// The room for ended sessions.
 #[derive(Clone, Copy)]
 struct Room {
     bytes: u64,
     sessions: usize,
 }
 
-/// Removes sessions of dead processes that are too old or too many. Whatever cannot be read or removed stays.
+/// Removes sessions of dead processes that are too old or too many. Those that cannot be read or removed stay.
 pub(crate) fn remove_old(sessions: &Path, now: SystemTime) {
-    // Nothing to be done for who cannot open it: the session that begins says so.
+    // If the directory cannot be opened, the new session reports it.
     let _ = Sessions::open(sessions, now).and_then(|sessions| prune(&sessions, now, room(sessions.capacity_bytes())));
 }
 
@@ -38,7 +38,7 @@ fn room(capacity_bytes: Option<u64>) -> Room {
 
 fn prune(sessions: &Sessions, now: SystemTime, room: Room) -> Result<(), Doubt> {
     let mut idle = sessions.look()?.idle;
-    // Where room is short, those that ended well go before those that did not, and the oldest first.
+    // If room is short, sessions that ended well go before those that did not, oldest first.
     idle.sort_by_key(|session| std::cmp::Reverse((!session.ended_well, session.last_written)));
     let mut bytes = 0_u64;
     for (place, session) in idle.iter().enumerate() {
@@ -64,7 +64,7 @@ mod tests {
     const ALL: Room = Room { bytes: KEEP_BYTES, sessions: KEEP_SESSIONS };
     const NONE: Room = Room { bytes: 0, sessions: 0 };
 
-    /// A session of `pid` that was never locked, with this much in its segment beside its head, and an end if it ended well.
+    /// A session of `pid` that was never locked, with `bytes` in its segment after the header, and an end if it ended well.
     fn session(sessions: &Path, pid: u32, bytes: usize, ended_well: bool) -> PathBuf {
         let boot_id = crate::host::boot_id();
         let info = SessionInfo { name: "pna".into(), pid, boot_id, ..SessionInfo::default() };

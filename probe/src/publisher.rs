@@ -1,4 +1,4 @@
-//! What the threads of a session share: the program's threads, which open tracks, the sensor thread and the drain thread.
+//! What a session's threads share: the program's threads, which open tracks, the sensor thread and the drain thread.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -9,7 +9,7 @@ use quanta::Clock;
 use crate::source::Source;
 use crate::switch;
 
-/// Tracks that a session takes; threads beyond record nothing.
+/// Most tracks of a session; further threads record nothing.
 const MAX_TRACKS: u32 = 1024;
 /// The drain thread's own track.
 pub(crate) const OWN_TRACK: TrackId = TrackId(0);
@@ -17,22 +17,22 @@ pub(crate) const OWN_TRACK: TrackId = TrackId(0);
 /// The publisher of the session that was started last.
 static LATEST: Mutex<Weak<Publisher>> = Mutex::new(Weak::new());
 
-/// One session's shared state. It knows nothing of what writes to it or reads from it.
+/// One session's shared state. It knows nothing of its writers and readers.
 pub(crate) struct Publisher {
     pub(crate) id: u128,
     pub(crate) clock: Clock,
-    /// The process that publishes; a forked child has a copy of this that nobody drains.
+    /// The publishing process. A forked child has a copy of this that nobody drains.
     pid: u32,
     next_track: AtomicU32,
-    /// Whether it publishes into a recording, for which blocks are packed.
+    /// Whether it publishes into a recording, whose blocks are packed.
     is_recording: bool,
     /// Tracks opened since the drain thread last looked.
     opened: Mutex<Vec<Box<dyn Source>>>,
-    /// What the program said of itself since then.
+    /// Facts that the program has given since then.
     facts: Mutex<Vec<Definition>>,
     /// Definitions of signals, once the sensors are open.
     signals: Mutex<Vec<Definition>>,
-    /// Segments begun so far: tells the sensor thread when to repeat every value.
+    /// Segments begun so far: the sensor thread repeats every value in each.
     segments: AtomicUsize,
     /// Flushes asked for so far, and how many of them are done.
     asked: AtomicU64,
@@ -41,7 +41,7 @@ pub(crate) struct Publisher {
 }
 
 impl Publisher {
-    /// A session that begins: from now on the latest.
+    /// Begins a session, which becomes the latest.
     pub(crate) fn start(is_recording: bool) -> Arc<Self> {
         let clock = Clock::new();
         let publisher = Arc::new(Self {
@@ -62,19 +62,19 @@ impl Publisher {
         publisher
     }
 
-    /// The session that was started last, while it lasts.
+    /// The session started last, while it lasts.
     pub(crate) fn latest() -> Option<Arc<Self>> {
         lock(&LATEST).upgrade()
     }
 
-    /// Whether this process started the session, and not the one that it was forked from.
+    /// Whether this process started the session, rather than being forked from the one that did.
     pub(crate) fn is_of_this_process(&self) -> bool {
         self.pid == std::process::id()
     }
 
-    /// The id of a track that is about to be opened; `None` where it cannot be recorded.
+    /// The id for a track about to be opened; `None` if it cannot be recorded.
     pub(crate) fn next_track_id(&self) -> Option<TrackId> {
-        // While nothing can be published a track is opened all the same: it is recorded once there is room.
+        // Tracks open even while nothing can be published: they are recorded once there is room.
         if !switch::has_session() || !self.is_of_this_process() || self.is_stopping() {
             return None;
         }
@@ -82,7 +82,7 @@ impl Publisher {
         (id <= MAX_TRACKS).then_some(TrackId(id))
     }
 
-    /// Makes the blocks of a track.
+    /// An encoder for a track's blocks.
     pub(crate) fn encoder(&self, id: TrackId) -> BlockEncoder {
         if self.is_recording { BlockEncoder::packed(id) } else { BlockEncoder::new(id) }
     }
@@ -101,7 +101,7 @@ impl Publisher {
         lock(&self.facts).push(fact);
     }
 
-    /// What was said since the last call.
+    /// The facts given since the last call.
     pub(crate) fn take_facts(&self) -> Vec<Definition> {
         std::mem::take(&mut *lock(&self.facts))
     }
@@ -153,7 +153,7 @@ impl Publisher {
     }
 }
 
-/// Keeps the latest publisher from changing, as long as this is held.
+/// Keeps the latest publisher from changing while this is held.
 pub(crate) struct HeldLatest(#[expect(dead_code, reason = "held, not looked at")] MutexGuard<'static, Weak<Publisher>>);
 
 /// See [`HeldLatest`].
@@ -161,12 +161,12 @@ pub(crate) fn hold_latest() -> HeldLatest {
     HeldLatest(lock(&LATEST))
 }
 
-/// A lock whose holder never leaves it half-changed, so that a panic elsewhere does not matter.
+/// Locks a mutex. No holder leaves it half-changed, so a panic elsewhere does not matter.
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An id that no other session has: from the standard library's random hash keys, time and process.
+/// An id that no other session has, from the standard library's random hash keys, the time and the process id.
 pub(crate) fn random_id(clock: &Clock) -> u128 {
     use std::hash::{BuildHasher, RandomState};
     let half = || RandomState::new().hash_one((clock.raw(), std::process::id()));

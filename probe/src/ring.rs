@@ -1,4 +1,4 @@
-//! Rings between two threads: preallocated queues with one producer and one consumer. A full ring refuses the newest item;
+//! Rings between two threads: preallocated queues with one producer and one consumer. A full ring rejects the newest item;
 //! neither end ever waits.
 
 use std::mem::MaybeUninit;
@@ -10,16 +10,16 @@ use ringbuf::storage::Storage;
 use ringbuf::traits::Split;
 use ringbuf::wrap::caching::{CachingCons, CachingProd};
 
-/// The end that puts items in, of at most `N`.
+/// The end that adds items, at most `N`.
 pub(crate) type Producer<T, const N: usize> = CachingProd<Arc<SharedRb<Slots<T, N>>>>;
-/// The end that takes them out.
+/// The end that removes items.
 pub(crate) type Consumer<T, const N: usize> = CachingCons<Arc<SharedRb<Slots<T, N>>>>;
 
-/// An empty ring's two ends. All of its memory is written with `empty`, not only reserved, so that the program's threads
+/// Both ends of an empty ring. All of its memory is written with `empty`, not only reserved, so that the program's threads
 /// never fault a page in.
 ///
-/// `N` is a power of two known to the compiler, so that the ring's index arithmetic is masks: `ringbuf` divides by the length
-/// four times an item.
+/// `N` is a power of two known to the compiler, so that index arithmetic uses masks: `ringbuf` divides by the length four
+/// times per item.
 pub(crate) fn ring<T: Copy + Send, const N: usize>(empty: T) -> (Producer<T, N>, Consumer<T, N>) {
     const { assert!(N.is_power_of_two(), "a ring's length is a power of two") };
     // SAFETY: the storage is freshly allocated and no slot is marked as occupied (read and write index are equal).
@@ -50,10 +50,10 @@ impl<T, const N: usize> Drop for Slots<T, N> {
 
 // SAFETY: `Slots` owns its memory, and its items may move between threads.
 unsafe impl<T: Send, const N: usize> Send for Slots<T, N> {}
-// SAFETY: all access goes through raw pointers; `SharedRb` hands every slot to one side at a time.
+// SAFETY: all access goes through raw pointers; `SharedRb` gives each slot to one side at a time.
 unsafe impl<T: Send, const N: usize> Sync for Slots<T, N> {}
 
-// SAFETY: `as_mut_ptr` always points to the same `N` allocated elements, and `len` says so.
+// SAFETY: `as_mut_ptr` always points to the same `N` allocated elements, and `len` returns `N`.
 unsafe impl<T, const N: usize> Storage for Slots<T, N> {
     type Item = T;
 

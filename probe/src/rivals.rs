@@ -1,5 +1,5 @@
-//! Which other process takes the processor from this one, as marks on the track of the sensors: looked for only while others
-//! take much of it, and so seldom that it costs next to nothing.
+//! Names the other processes that use the CPU, as marks on the sensors' track. It looks only while they use much of it, and
+//! so seldom that the cost is negligible.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -9,30 +9,30 @@ use gnntop_sensors::{Reading, Rival, Rivals, SensorSet, SignalIndex};
 /// How these marks begin; the value is the number of cores.
 const ONE: &str = "other process: ";
 const SEVERAL: &str = "other processes: ";
-/// Others take much of the processor from so many cores on...
+/// Others use much of the CPU if they use this many cores...
 const MUCH: f64 = 0.5;
-/// ...for so long.
+/// ...for this long.
 const LASTING: Duration = Duration::from_secs(3);
-/// What takes less than this is not worth a name.
+/// A process that uses less, in cores, is not named.
 const LEAST: f64 = 0.25;
-/// Time between two times that the totals are compared.
+/// Time between two comparisons of the totals.
 const COMPARE_INTERVAL: Duration = Duration::from_secs(1);
-/// Time from the first look at all processes to the second, and from then on.
+/// Time between the first two scans of all processes, and between later ones.
 const FIRST_INTERVAL: Duration = Duration::from_secs(2);
 const LOOK_INTERVAL: Duration = Duration::from_secs(10);
-/// A look may take this part of the time until the next one: on a machine of thousands of processes they are rarer.
+/// A scan may take the time until the next one divided by this: with thousands of processes, scans are rarer.
 const COST: u32 = 1000;
-/// The same again is said this often.
+/// An unchanged mark is repeated this often.
 const REPEAT_INTERVAL: Duration = Duration::from_secs(60);
-/// Texts of this kind; names are kept for ever, and the program needs room for its own.
+/// Most texts of these marks; names are kept for ever, and the program needs room for its own.
 const MAX_TEXTS: usize = 256;
 
-/// Watches what others take of the processor.
+/// Watches how much CPU others use.
 pub(crate) struct RivalWatch {
     rivals: Rivals,
     totals: Totals,
     compared: Option<(Instant, Totals)>,
-    /// Since when others take much.
+    /// Since when others use much CPU.
     much_since: Option<Instant>,
     next_look: Instant,
     has_looked: bool,
@@ -40,7 +40,7 @@ pub(crate) struct RivalWatch {
     texts: HashSet<String>,
 }
 
-/// CPU time by its signals: of the machine, and of this process with all its threads.
+/// Total CPU time, with its signals: of the machine, and of this process with all its threads.
 #[derive(Clone, Copy)]
 struct Totals {
     signals: [Option<SignalIndex>; 2],
@@ -62,7 +62,7 @@ impl RivalWatch {
         }
     }
 
-    /// Takes notice of a reading.
+    /// Notes a reading.
     pub(crate) fn note(&mut self, reading: &Reading) {
         if let Reading::Value { signal, value, .. } = reading
             && let Some(at) = self.totals.signals.iter().position(|one| *one == Some(*signal))
@@ -71,7 +71,7 @@ impl RivalWatch {
         }
     }
 
-    /// Looks who takes the processor, where it is time for that. Gives the text of a mark, and the cores.
+    /// Scans for the processes that use the CPU, if a scan is due. Returns a mark's text and the number of cores.
     pub(crate) fn look(&mut self) -> Option<(String, f64)> {
         let now = Instant::now();
         self.compare(now);
@@ -93,7 +93,7 @@ impl RivalWatch {
         Some((text, rival.cores))
     }
 
-    /// Notices when others begin to take much of the processor, and when they no longer do.
+    /// Notes when others begin to use much CPU, and when they stop.
     fn compare(&mut self, now: Instant) {
         let Some((at, before)) = self.compared else {
             self.compared = Some((now, self.totals));
@@ -128,7 +128,7 @@ impl RivalWatch {
 }
 
 impl Totals {
-    /// Nanoseconds of CPU that others took; none where that is not measured.
+    /// Nanoseconds of CPU time that others used; none if that is not measured.
     fn others_since(&self, before: &Self) -> f64 {
         if self.signals.contains(&None) {
             return 0.0;

@@ -1,4 +1,4 @@
-//! The sensor thread: samples hardware on its own clock and writes what changed, on a track of its own.
+//! The sensor thread: samples hardware at its own interval and writes what changed, on its own track.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,10 +13,10 @@ use crate::publisher::Publisher;
 use crate::rivals::RivalWatch;
 use crate::track::{self, Track};
 
-/// Every signal is written again this often, changed or not, so that a piece of a recording has them all.
+/// Every signal is repeated this often, changed or not, so that any part of a recording has them all.
 const REPEAT_AFTER: Duration = Duration::from_secs(5);
 
-/// Counters of energy are read this often, which tells to 10 ms when one moved that does so ten times a second.
+/// Interval between reads of energy counters: locates to 10 ms when a counter moves that does so ten times a second.
 const ENERGY_EVERY: Duration = Duration::from_millis(20);
 
 /// Samples until the session stops.
@@ -37,12 +37,12 @@ pub(crate) fn run(publisher: &Arc<Publisher>, options: &SensorOptions, interval:
     }
 }
 
-/// How long to leave the counters of energy alone after a read that took so long: at most a hundredth of a core is theirs.
+/// How long to leave energy counters alone after a read that took this long: they may use a hundredth of a core at most.
 fn energy_pause(took: Duration) -> Duration {
     ENERGY_EVERY.max(took * 100)
 }
 
-/// What was last written of a signal.
+/// The last value written for a signal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Last {
     Nothing,
@@ -52,9 +52,9 @@ enum Last {
 
 struct Sampler {
     set: SensorSet,
-    /// One entry a signal of the set, and a last one for the publisher's own cost.
+    /// One entry per signal of the set, and a last one for the publisher's own cost.
     last: Vec<Last>,
-    /// By signal: when a counter of energy was last read without a change since it was written; 0 for others.
+    /// By signal: when an energy counter was last read unchanged since it was written; 0 for others.
     unchanged_ns: Vec<u64>,
     is_energy: Vec<bool>,
     repeated: Instant,
@@ -104,7 +104,7 @@ impl Sampler {
         }
     }
 
-    /// Reads the counters of energy between two samples, and says how long that took.
+    /// Reads the energy counters between two samples; returns how long that took.
     fn sample_energy(&mut self) -> Duration {
         let begun = Instant::now();
         let (last, unchanged_ns, is_energy) = (&mut self.last, &mut self.unchanged_ns, &self.is_energy);
@@ -115,12 +115,12 @@ impl Sampler {
         begun.elapsed()
     }
 
-    /// Whether any counter of energy has a value.
+    /// Whether any energy counter has a value.
     fn has_energy(&self) -> bool {
         self.is_energy.iter().zip(&self.last).any(|(is_energy, last)| *is_energy && matches!(last, Last::Value(_)))
     }
 
-    /// Forgets values, which are about to be read again, and repeats absences, which a set tells only once.
+    /// Forgets values, since they are about to be read again, and repeats absences, since a set reports each only once.
     fn repeat_all(&mut self) {
         let t_ns = whole_microseconds(monotonic_ns());
         for (signal, last) in self.last.iter_mut().enumerate() {
@@ -136,8 +136,8 @@ fn is_energy(signal: &SignalInfo) -> bool {
     signal.kind == SignalKind::Counter && matches!(signal.unit, Unit::Millijoules | Unit::Microjoules)
 }
 
-/// Before a counter of energy moves: when it was last seen where it was. Only changes are written, and this says between
-/// which two reads this one happened.
+/// Before a change of an energy counter, writes when its old value was last read. Only changes are written, so this tells
+/// between which two reads the change happened.
 fn write_before(last: &[Last], unchanged_ns: &mut [u64], is_energy: &[bool], reading: &Reading) {
     let slot = reading.signal().0 as usize;
     let (Some(true), Some(unchanged_ns)) = (is_energy.get(slot), unchanged_ns.get_mut(slot)) else { return };
@@ -168,7 +168,7 @@ fn write_change(last: &mut [Last], reading: &Reading) {
     }
 }
 
-/// Reading a sensor takes tens of microseconds; a recording takes a byte less for each reading without the rest.
+/// Rounds to whole microseconds: a sensor takes tens of them to read, and each reading is a byte shorter this way.
 fn whole_microseconds(t_ns: u64) -> u64 {
     t_ns - t_ns % 1_000
 }

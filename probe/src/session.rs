@@ -1,4 +1,4 @@
-//! Sessions: one process publishing. Opened with a few settings, closed when dropped.
+//! Sessions: one publishing process each. A session is opened with a few settings and closed when dropped.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -19,14 +19,14 @@ use crate::track::Track;
 use crate::warning::{Listener, Warning};
 use crate::{accounts, directory, fork, sensing, switch};
 
-/// A program's end waits for our threads this long at most, whatever the file system does.
+/// Longest time that the program's end waits for our threads, whatever the file system does.
 const END_WITHIN: Duration = Duration::from_secs(2);
 /// Longest wait for [`Session::flush`].
 const FLUSH_WITHIN: Duration = Duration::from_secs(1);
 /// Time between two looks whether a thread has ended.
 const JOIN_INTERVAL: Duration = Duration::from_micros(200);
 
-/// How a session is to be; made by [`Session::builder`].
+/// The settings of a session; made by [`Session::builder`].
 pub struct SessionBuilder {
     settings: Settings,
     sessions_dir: Option<PathBuf>,
@@ -52,29 +52,29 @@ impl SessionBuilder {
         self
     }
 
-    /// Writes everything straight into one new recording instead of a live session.
+    /// Writes everything to one new recording instead of a live session.
     #[must_use]
     pub fn record_to(mut self, file: impl Into<PathBuf>) -> Self {
         self.settings.recording = Some(file.into());
         self
     }
 
-    /// Bounds what a live session keeps on disk, 64 MiB by default: one half for the newest segments, the other for
-    /// figures over those that were dropped.
+    /// Limits what a live session keeps on disk, 64 MiB by default: half for the newest segments, half for the figures of
+    /// the dropped ones.
     #[must_use]
     pub fn max_bytes(mut self, bytes: u64) -> Self {
         self.settings.max_bytes = bytes;
         self
     }
 
-    /// How often rings are emptied, 20 ms by default. What a ring holds bounds the events between two drains.
+    /// How often rings are emptied, 20 ms by default. A ring's size limits the events between two drains.
     #[must_use]
     pub fn drain_interval(mut self, interval: Duration) -> Self {
         self.settings.drain_interval = interval;
         self
     }
 
-    /// Which hardware is sampled; `None` for none. By default this process and the machine, GPUs included.
+    /// Which hardware is sampled; `None` for none. By default this process and the machine, including GPUs.
     #[must_use]
     pub fn sensors(mut self, options: Option<SensorOptions>) -> Self {
         self.sensors = options;
@@ -96,23 +96,23 @@ impl SessionBuilder {
         self
     }
 
-    /// This session is one rank of a run of several: where it stands among them.
+    /// Sets this session's place in a run of several ranks.
     #[must_use]
     pub fn place(mut self, place: Place) -> Self {
         self.settings.place = Some(place);
         self
     }
 
-    /// Who is told when publishing is not possible; by default a line goes to stderr. Called once at most for each
-    /// [`Warning`], from whichever thread finds out.
+    /// Called when publishing is not possible; by default, a line is written to stderr. At most once for each
+    /// [`Warning`], on the thread that detects it.
     #[must_use]
     pub fn on_warning(mut self, tell: impl FnMut(&Warning) + Send + 'static) -> Self {
         self.settings.on_warning = Listener::new(tell);
         self
     }
 
-    /// Starts publishing. Never fails and never waits: where publishing turns out to be impossible the program
-    /// is warned once and goes on unobserved. With `GNNTOP=0` in the environment nothing at all is started.
+    /// Starts publishing. Never fails and never waits: if publishing is impossible, the program is warned once and
+    /// continues unobserved. With `GNNTOP=0` in the environment, nothing is started.
     pub fn start(mut self) -> Session {
         if std::env::var_os("GNNTOP").is_some_and(|value| value == "0") {
             return Session { running: None };
@@ -125,7 +125,7 @@ impl SessionBuilder {
     }
 }
 
-/// One process publishing, from [`SessionBuilder::start`] until it is dropped.
+/// A publishing session, from [`SessionBuilder::start`] until it is dropped.
 #[must_use = "publishing ends when this is dropped"]
 pub struct Session {
     running: Option<Running>,
@@ -141,14 +141,14 @@ impl fmt::Debug for Session {
 struct Running {
     publisher: Arc<Publisher>,
     threads: Vec<JoinHandle<()>>,
-    /// Rings of workers; made for the first of them.
+    /// Rings of workers; created with the first ring.
     workers: OnceLock<Waiting>,
     dir: Option<PathBuf>,
     listener: Listener,
 }
 
 impl Session {
-    /// Settings for a session called `name`, such as the model's name.
+    /// Default settings for a session called `name`, such as the model's name.
     pub fn builder(name: impl Into<String>) -> SessionBuilder {
         let settings = Settings {
             name: name.into(),
@@ -168,8 +168,8 @@ impl Session {
         }
     }
 
-    /// Opens a track for the calling thread, which records on it until the result is dropped. The thread that
-    /// runs the training loop takes [`TrackRole::Training`].
+    /// Opens a track for the calling thread, which records on it until the result is dropped. Use [`TrackRole::Training`]
+    /// on the thread that runs the training loop.
     pub fn track(&self, name: &str, role: TrackRole) -> Track {
         match &self.running {
             Some(running) => Track::open(&running.publisher, name, role),
@@ -177,23 +177,22 @@ impl Session {
         }
     }
 
-    /// Takes the ring of a worker process, which becomes a track of this session once the worker has attached.
+    /// Adds the ring of a worker process. It becomes a track of this session once the worker has attached.
     pub fn worker(&self, ring: &Ring) {
         if let Some(Running { workers, publisher, .. }) = &self.running {
             workers.get_or_init(|| Waiting::open(publisher)).push(ring);
         }
     }
 
-    /// Says something of the program that is worth knowing with its figures, such as the framework it uses. The same key
-    /// again changes what was said.
+    /// Publishes a fact about the program, such as the framework it uses. A repeated key replaces the earlier text.
     pub fn fact(&self, key: &str, text: &str) {
         if let Some(running) = &self.running {
             running.publisher.say(Definition::Fact { key: key.to_owned(), text: text.to_owned() });
         }
     }
 
-    /// Says that the program goes on from a checkpoint that was written when `steps` steps were done, counted from the start
-    /// of the run. What was done since then is done twice. To be called before the first step.
+    /// Reports that the program resumes from a checkpoint taken after `steps` steps, counted from the start of the run: the
+    /// steps since then are repeated. To be called before the first step.
     pub fn resumed(&self, steps: u64) {
         self.fact(RESUMED, &steps.to_string());
     }
@@ -220,7 +219,7 @@ impl Session {
 }
 
 impl Running {
-    /// Starts the session's threads; `None` where nothing can be published, of which the program was told.
+    /// Starts the session's threads; `None` if nothing can be published, in which case the program has been warned.
     fn start(builder: SessionBuilder) -> Option<Self> {
         let SessionBuilder { settings, sessions_dir, sensors, sensor_interval, spawn, .. } = builder;
         fork::leave_sessions_to_the_parent();
@@ -257,7 +256,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if !self.publisher.is_of_this_process() {
-            // A forked child has neither the threads nor the right to the files.
+            // A forked child has neither the threads nor a right to the files.
             return std::mem::forget(std::mem::take(&mut self.threads));
         }
         self.publisher.stop();
@@ -270,7 +269,7 @@ impl Drop for Running {
     }
 }
 
-/// Waits for the end of a thread. One that hangs in the file system is left behind, and given back.
+/// Waits for a thread to end. Returns it if it does not end in time, because it hangs in the file system.
 fn join_until(thread: JoinHandle<()>, give_up_at: Instant) -> Result<(), JoinHandle<()>> {
     thread.thread().unpark();
     while !thread.is_finished() {
@@ -279,7 +278,7 @@ fn join_until(thread: JoinHandle<()>, give_up_at: Instant) -> Result<(), JoinHan
         }
         std::thread::sleep(JOIN_INTERVAL);
     }
-    // A panic there was reported by the panic hook and must not become the program's.
+    // The panic hook has reported a panic in the thread; it must not become the program's.
     let _ = thread.join();
     Ok(())
 }
@@ -291,7 +290,7 @@ mod tests {
 
     use super::*;
 
-    /// A system on which the thread of this name cannot be started.
+    /// A session on a system where the thread of this name cannot be started.
     fn told_when_a_thread_fails(spawn: Spawn) -> (Session, Vec<String>, tempfile::TempDir) {
         let temp = tempfile::tempdir().unwrap();
         let (tell, told) = mpsc::channel();
@@ -319,7 +318,7 @@ mod tests {
 
     #[test]
     fn a_program_does_not_wait_for_a_thread_that_hangs() {
-        // As one that writes to a file system that is frozen.
+        // Like a thread that writes to a frozen file system.
         let (tell, told) = mpsc::channel();
         let mut builder = Session::builder("hangs").on_warning(move |warning| tell.send(warning.to_string()).unwrap());
         builder.spawn = |_, _| std::thread::Builder::new().spawn(|| std::thread::sleep(Duration::from_secs(3600)));

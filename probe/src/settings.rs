@@ -1,4 +1,4 @@
-//! How a session writes its stream, as the drain thread gets it.
+//! How a session writes its stream: the drain thread's settings.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use crate::warning::Listener;
 /// How a session writes its stream.
 pub(crate) struct Settings {
     pub(crate) name: String,
-    /// One new file to write everything to, in the place of a session's directory.
+    /// One new file for everything, instead of a session's directory.
     pub(crate) recording: Option<PathBuf>,
-    /// What a session's directory keeps.
+    /// Most bytes that a session's directory keeps.
     pub(crate) max_bytes: u64,
     pub(crate) drain_interval: Duration,
     pub(crate) place: Option<Place>,

@@ -1,4 +1,4 @@
-//! Whether anything is recorded at all: the one thing that every span looks at first.
+//! Whether anything is recorded: the first thing that every span checks.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -12,37 +12,37 @@ pub(crate) fn is_recording() -> bool {
     RECORDING.load(Ordering::Relaxed)
 }
 
-/// A session has begun.
+/// Begins a session.
 pub(crate) fn begin_session() {
     RUNNING.fetch_add(1, Ordering::SeqCst);
     RECORDING.store(true, Ordering::Relaxed);
 }
 
-/// A session has ended; after the last nothing is recorded.
+/// Ends a session. After the last one, nothing is recorded.
 pub(crate) fn end_session() {
     if RUNNING.fetch_sub(1, Ordering::SeqCst) == 1 {
         stop_recording();
     }
 }
 
-/// Nothing is recorded from now on, until it can be published again or the next session begins.
+/// Turns recording off until publishing is possible again or the next session begins.
 pub(crate) fn stop_recording() {
     RECORDING.store(false, Ordering::Relaxed);
 }
 
-/// Something is recorded again.
+/// Turns recording on again.
 pub(crate) fn resume_recording() {
     if RUNNING.load(Ordering::SeqCst) > 0 {
         RECORDING.store(true, Ordering::Relaxed);
     }
 }
 
-/// Whether a session runs, recorded or not.
+/// Whether a session is running, even if it is not being recorded.
 pub(crate) fn has_session() -> bool {
     RUNNING.load(Ordering::SeqCst) > 0
 }
 
-/// In a forked child: the sessions are its parent's. Only stores to atomics, as is allowed between fork and exec.
+/// In a forked child: forgets the parent's sessions. Only stores to atomics, as is allowed between fork and exec.
 pub(crate) fn forget_sessions() {
     stop_recording();
     RUNNING.store(0, Ordering::SeqCst);

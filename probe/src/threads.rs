@@ -1,31 +1,31 @@
-//! Threads of gnntop's in the program: they get none of the program's signals.
+//! gnntop's own threads in the program: they receive none of the program's signals.
 
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::thread::JoinHandle;
 
-/// What starts a thread; one that fails, for tests.
+/// Starts a thread; tests replace it by one that fails.
 pub(crate) type Spawn = fn(&str, Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>>;
 
-/// Starts a thread on which every signal but a fault of its own is blocked: the program's handlers run on the program's threads, and a signal that
-/// the system sends to the writer of a file (SIGXFSZ) becomes an error of that write and does not end the program.
+/// Starts a thread that blocks every signal except its own faults. So the program's handlers run on the program's threads,
+/// and a signal that the system sends to a file's writer (SIGXFSZ) becomes a write error instead of ending the program.
 pub(crate) fn spawn(name: &str, body: Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>> {
     let _blocked = BlockedSignals::new();
     spare_address_space();
     std::thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES).spawn(body)
 }
 
-/// Enough for what our threads do, and for the driver that the sensors ask.
+/// Enough for our threads, and for the GPU driver that the sensors call.
 const STACK_BYTES: usize = 512 << 10;
 
-/// Under a limit on the address space (`ulimit -v`): has the allocator of glibc share what it has between threads. It would
-/// reserve 64 MiB for each new thread, ours among them, and a program that fits into its limit alone would not with us.
+/// Under an address space limit (`ulimit -v`), makes glibc's allocator use one arena for all threads. Otherwise it reserves
+/// 64 MiB for each new thread, including ours, and a program that just fits its limit would no longer fit.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn spare_address_space() {
     use rustix::process::{Resource, getrlimit};
     if getrlimit(Resource::As).current.is_some() && std::env::var_os("MALLOC_ARENA_MAX").is_none() {
-        // SAFETY: it only sets a number of the allocator's, which takes its own lock for that.
+        // SAFETY: it only sets an allocator parameter, under the allocator's own lock.
         unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
     }
 }
@@ -33,21 +33,21 @@ fn spare_address_space() {
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 fn spare_address_space() {}
 
-/// What the processor raises where a thread goes wrong. Blocked, it would end the program without its crash handler.
+/// Raised by the CPU when a thread faults. If blocked, they would end the program without its crash handler.
 const FAULTS: [libc::c_int; 7] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS, libc::SIGABRT];
 
-/// All signals but [`FAULTS`] blocked on the calling thread, and on those it starts, until this is dropped.
+/// Blocks all signals except [`FAULTS`] on the calling thread and the threads it starts, until this is dropped.
 struct BlockedSignals {
-    /// What was blocked before, where the system told.
+    /// What was blocked before, if the system reported it.
     before: Option<libc::sigset_t>,
 }
 
 impl BlockedSignals {
     fn new() -> Self {
         let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-        // SAFETY: both are valid places for a set; `all` is written by `sigfillset`, which cannot fail, before it is read,
-        // and `before` is read only where the call says that it wrote it.
+        // SAFETY: both are valid places for a set. `all` is written by `sigfillset`, which cannot fail, before it is read.
+        // `before` is read only if the call reports that it was written.
         let before = unsafe {
             libc::sigfillset(all.as_mut_ptr());
             FAULTS.iter().for_each(|signal| _ = libc::sigdelset(all.as_mut_ptr(), *signal));

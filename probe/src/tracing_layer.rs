@@ -1,4 +1,4 @@
-//! Shows the spans that a program already has: a layer for the `tracing` crate.
+//! A layer for the `tracing` crate: publishes a program's existing spans.
 
 use std::cell::RefCell;
 
@@ -17,9 +17,9 @@ thread_local! {
     static ENTERED: RefCell<Vec<(u64, Span)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A `tracing` layer that records every span, from enter to exit, on the track of the thread that enters it. A
-/// span called as one of the standard phases (`forward`, `data wait`, ...) is that phase. Threads without a
-/// [`Track`](crate::Track) record nothing.
+/// A `tracing` layer that records every span, from enter to exit, on the track of the thread that enters it. A span named
+/// like a standard phase (`forward`, `data wait`, ...) is recorded as that phase. Threads without a [`Track`](crate::Track)
+/// record nothing.
 ///
 /// ```
 /// use tracing_subscriber::layer::SubscriberExt;

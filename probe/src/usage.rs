@@ -1,12 +1,12 @@
-//! What the system charges a thread: page faults and context switches.
+//! What the system counts for a thread: page faults and context switches.
 
 use quanta::Clock;
 
-/// A thread asks at most so often, at 4,000 calls a second a tenth of a percent of its time: the call takes longer than all
-/// else that a step's record takes. Steps that follow one another faster share an answer.
+/// Shortest time between two queries of a thread: 4,000 calls a second take a tenth of a percent of its time. The call
+/// takes longer than the rest of a step's record. Shorter steps share an answer.
 const ASK_EVERY_NS: u64 = 250_000;
 
-/// What a thread was charged by some moment.
+/// A thread's counts at some moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Charged {
     /// The moment, in ticks.
@@ -15,12 +15,12 @@ pub(crate) struct Charged {
 }
 
 impl Charged {
-    /// The calling thread by now, `None` where the system does not count by thread.
+    /// The calling thread's counts now; `None` if the system does not count by thread.
     pub(crate) fn by_now(clock: &Clock) -> Option<Self> {
         Some(Self { at: clock.raw(), totals: of_this_thread()? })
     }
 
-    /// The same by the end of a step, and what came since, packed as [`Totals::since`] says; `None` where that is too soon.
+    /// The counts at the end of a step, and the difference since `self`, packed as in [`Totals::since`]; `None` if too soon.
     pub(crate) fn by_end(self, end: u64, clock: &Clock) -> Option<(Self, [u64; 2])> {
         if clock.delta_as_nanos(self.at, end) < ASK_EVERY_NS {
             return None;
@@ -40,8 +40,8 @@ struct Totals {
 }
 
 impl Totals {
-    /// Differences to `before`, packed: minor and major faults, voluntary and involuntary switches, each pair
-    /// in the high and low half.
+    /// Differences from `before`, packed: minor and major faults, voluntary and involuntary switches, each pair in the high
+    /// and low half.
     fn since(self, before: Self) -> [u64; 2] {
         let difference = |now: u64, then: u64| now.saturating_sub(then).min(u64::from(u32::MAX));
         let pack = |high: u64, low: u64| high << 32 | low;
@@ -58,11 +58,11 @@ impl Totals {
     }
 }
 
-/// The calling thread's totals, `None` where the system does not count by thread.
+/// The calling thread's totals; `None` if the system does not count by thread.
 #[cfg(target_os = "linux")]
 fn of_this_thread() -> Option<Totals> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
-    // SAFETY: `usage` is a valid place for the result; it is only read where the call says it was written.
+    // SAFETY: `usage` is a valid place for the result, and is only read if the call reports success.
     let usage = unsafe {
         if libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) != 0 {
             return None;

@@ -1,4 +1,4 @@
-//! The only thing a publisher ever says to its program: that it cannot publish, and why.
+//! The only thing that a publisher reports to its program: that it cannot publish, and why.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use gnntop_wire::text;
 
-/// Why nothing is published (any more). The program itself goes on as if nothing had happened.
+/// Why nothing is published (any more). The program itself continues as usual.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Warning {
@@ -16,15 +16,15 @@ pub enum Warning {
     Directory {
         /// The directory.
         path: PathBuf,
-        /// What is wrong with it, to be read after its name.
+        /// What is wrong with it; follows its name in the message.
         problem: &'static str,
     },
-    /// A file or directory cannot be made or written.
+    /// A file or directory cannot be created or written.
     #[error("gnntop does not publish: cannot write {path}: {error}; it tries again now and then", path = path.display())]
     Write {
         /// The file or directory.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// A recording would overwrite a file.
@@ -33,30 +33,30 @@ pub enum Warning {
         /// The file.
         path: PathBuf,
     },
-    /// The file system did not take the end of the stream, and the program did not wait for it.
+    /// The file system did not accept the end of the stream in time.
     #[error("gnntop leaves its stream unfinished: the file system did not take it within {waited:?}")]
     Unfinished {
-        /// How long was waited.
+        /// How long the program waited.
         waited: Duration,
     },
     /// The thread that publishes could not be started.
     #[error("gnntop does not publish: cannot start a thread: {error}")]
     Thread {
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
-    /// The thread that samples hardware could not be started. All else is published.
+    /// The thread that samples hardware could not be started. Everything else is published.
     #[error("gnntop publishes without hardware readings: cannot start a thread: {error}")]
     SensorThread {
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
 }
 
-/// What is done with a warning.
+/// Called with each warning.
 type Tell = dyn FnMut(&Warning) + Send;
 
-/// Who is told, from whichever thread finds out.
+/// Receives warnings, from the thread that detects the problem.
 #[derive(Clone)]
 pub(crate) struct Listener(Arc<Mutex<Tell>>);
 
@@ -65,10 +65,10 @@ impl Listener {
         Self(Arc::new(Mutex::new(tell)))
     }
 
-    /// One that writes a line to stderr.
+    /// A listener that writes a line to stderr.
     pub(crate) fn stderr() -> Self {
         Self::new(|warning| {
-            // Nobody to tell when stderr is closed.
+            // If stderr is closed, the warning is lost.
             let line: String = text::clean(warning.to_string().as_bytes());
             let _ = writeln!(io::stderr(), "warning: {line}");
         })

@@ -34,7 +34,7 @@ fn leave() -> ! {
     unsafe { libc::_exit(0) }
 }
 
-/// Waits for a child, for at most ten seconds; whether it left in good order.
+/// Waits for a child, for at most ten seconds; returns whether it exited normally.
 fn has_left(child: libc::pid_t) -> bool {
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(10) {

@@ -1,4 +1,4 @@
-/* gnntop.h - make a training loop visible to gnntop, from C or anything that can call C.
+/* gnntop.h - instrument a training loop for gnntop, from C or any language that can call C.
  *
  *     int forward = gnntop_name(GNNTOP_PHASE, "forward");
  *     gnntop_open("my training", "");
@@ -10,22 +10,22 @@
  *     gnntop_close();
  *
  * What it promises the program:
- *   - It never waits and never fails: a thread writes into a ring of its own, a full ring drops the newest event and
- *     counts it, and a call that cannot do what it says does nothing.
- *   - Memory is taken when a name, track or ring is made (512 KiB a track, 128 KiB a worker's ring), never by an event.
+ *   - It never waits and never fails. Each thread writes into its own ring; a full ring drops the newest event and counts
+ *     it. A call that cannot do its work does nothing.
+ *   - Names, tracks and rings allocate memory (512 KiB a track, 128 KiB a worker's ring); events never do.
  *   - Nothing unwinds out of a call, and nothing is written to stdout or stderr.
  *   - GNNTOP=0 in the environment turns everything off.
  *
- * Threads: events go to the track of the calling thread. All calls may come from any thread at any time. A thread that
- * begins a span while a session is open and has no track gets one, up to eight such threads a process.
+ * Threads: events go to the track of the calling thread. Any thread may make any call at any time. A thread without a
+ * track that begins a span while a session is open gets one; at most eight threads of a process do.
  *
- * Before the session is open, the last 512 spans, counters and marks of a thread are kept and written when the thread
- * gets its track, so that nothing of a first step is lost to opening late. A process that never opens a session
- * publishes nothing and starts no thread.
+ * Before a session is open, the last 512 spans, counters and marks of a thread are kept and written when the thread gets
+ * its track, so that opening late loses nothing of a first step. A process that never opens a session publishes nothing
+ * and starts no thread.
  *
- * After a fork the child is inert, but for a loader's worker that attaches to its ring (gnntop_worker_attach).
+ * A forked child is inert, except for a loader's worker that attaches to its ring (gnntop_worker_attach).
  *
- * Texts are UTF-8 and end with a NUL; what is longer than 200 bytes is cut. NULL stands for "".
+ * Texts are UTF-8 and end with a NUL; texts of more than 200 bytes are truncated. NULL stands for "".
  */
 #ifndef GNNTOP_H
 #define GNNTOP_H
@@ -36,7 +36,7 @@
 extern "C" {
 #endif
 
-/* The version of this interface. A library that answers gnntop_abi() with another number is not this one. */
+/* The version of this interface. If gnntop_abi() returns another number, the library does not match this header. */
 #define GNNTOP_ABI 1
 int32_t gnntop_abi(void);
 
@@ -45,21 +45,22 @@ int32_t gnntop_abi(void);
 /* What a name is for. A phase is a span that, with the other phases, tiles a step. */
 enum { GNNTOP_MARK = 0, GNNTOP_SPAN = 1, GNNTOP_PHASE = 2, GNNTOP_COUNTER = 3 };
 
-/* The number that stands for this text, above 0. The same kind and text give the same number for the life of the process,
- * children by fork included. Takes a lock: ask once and keep it. Phases are called as gnntop calls them: "data wait", "sample", "gather",
- * "transfer", "forward", "loss", "backward", "all-reduce", "optimizer", "validation", "gc", "checkpoint", "compile". */
+/* Registers a text; returns its number, above 0. The same kind and text give the same number for the life of the process,
+ * also in forked children. Takes a lock: call it once and keep the number. Use gnntop's names for phases: "data wait",
+ * "sample", "gather", "transfer", "forward", "loss", "backward", "all-reduce", "optimizer", "validation", "gc",
+ * "checkpoint", "compile". */
 int32_t gnntop_name(int32_t kind, const char *text);
 
 /* ---- session ---------------------------------------------------------------------------------------------------- */
 
-/* Opens the process's session, called `name`. Returns 1 where it is open (also from before), else 0: turned off, a
- * forked child, or a worker. `facts` are lines "key=value". These say where this process stands in a run of several:
- * run, rank, ranks, engine, device, threads, host_ranks, host_cores, stage, stages, copy, copies. All others are facts
- * of the session, such as framework=PyTorch 2.9.1. The training thread calls this: it starts two threads, some
- * milliseconds in all. A session that was closed may be followed by another. */
+/* Opens the process's session, called `name`. Returns 1 if it is open (even if it already was), else 0: turned off, a
+ * forked child, or a worker. `facts` are lines "key=value". These keys give the process's place in a run of several
+ * ranks: run, rank, ranks, engine, device, threads, host_ranks, host_cores, stage, stages, copy, copies. All others are
+ * facts of the session, such as framework=PyTorch 2.9.1. To be called on the training thread: it starts two threads,
+ * which takes some milliseconds. After a session was closed, another may be opened. */
 int32_t gnntop_open(const char *name, const char *facts);
 
-/* Ends the session in good order and waits some milliseconds for its last bytes to be written. */
+/* Ends the session normally and waits some milliseconds for its last bytes to be written. */
 void gnntop_close(void);
 
 /* Writes out everything recorded so far, so that a viewer or `gnntop report` sees it; without this that takes up to half a
@@ -76,14 +77,14 @@ enum {
 };
 int32_t gnntop_status(void);
 
-/* Adds a fact or changes it, at any time. Kept for the session that is open or is opened next; at most 64. */
+/* Adds or changes a fact of the open session, or of the next one, at any time; at most 64. */
 void gnntop_fact(const char *key, const char *value);
 
-/* Says that this phase is not measured by hooks of its own but inferred, and how: "from the batch's arrival to
- * backward". It is shown wherever the phase is. */
+/* Declares that this phase is not measured directly but inferred, and how: "from the batch's arrival to backward". This
+ * is shown wherever the phase is. */
 void gnntop_inferred(int32_t name, const char *how);
 
-/* Texts about the session. Copies at most `size` bytes, the NUL included, and returns the length of the whole text. */
+/* Texts about the session. Copies at most `size` bytes, including the NUL, and returns the length of the whole text. */
 enum { GNNTOP_DIRECTORY = 0, GNNTOP_WARNING = 1 };
 int32_t gnntop_text(int32_t which, char *buffer, int32_t size);
 
@@ -91,13 +92,13 @@ int32_t gnntop_text(int32_t which, char *buffer, int32_t size);
 
 enum { GNNTOP_OTHER = 0, GNNTOP_TRAINING = 1, GNNTOP_LOADER = 2 };
 
-/* Opens a track for the calling thread; returns 1 where it records. The thread keeps it until it ends. A second call on
- * the same thread changes nothing and returns 1, but where it makes the thread the one that trains. */
+/* Opens a track for the calling thread; returns 1 if it records. The thread keeps it until it ends. A second call on
+ * the same thread returns 1 and changes nothing, unless it makes this the training thread. */
 int32_t gnntop_track(const char *name, int32_t role);
 
-/* For Python alone: when a phase of the calling thread takes twice its p99, and `least_ms` at least, its Python stack is taken
- * and recorded, unless `least_ms` is 0; and `a_second` stacks are, 200 at most, whatever it does. `frame` is what Python says of the
- * frame that calls, as "NAME (FILE:LINE)". Returns 1 where that is watched. */
+/* For Python only: records the calling thread's Python stack when one of its phases takes twice its p99 and at least
+ * `least_ms`, unless `least_ms` is 0; and samples `a_second` stacks a second, at most 200, in any case. `frame` is what
+ * Python says about the calling frame, as "NAME (FILE:LINE)". Returns 1 if the thread is watched. */
 int32_t gnntop_stacks(const char *frame, int32_t least_ms, int32_t a_second);
 
 /* Ends the calling thread's track before the thread ends. */
@@ -105,14 +106,14 @@ void gnntop_track_end(void);
 
 /* ---- spans as they happen --------------------------------------------------------------------------------------- */
 
-/* Begins a span inside those that are open on this thread. Returns how many were open before (up to 63 may be, deeper
- * ones are counted and not recorded). */
+/* Begins a span inside this thread's open spans. Returns how many were open before (at most 63 for a span to be recorded;
+ * deeper spans are only counted). */
 int32_t gnntop_begin(int32_t name);
 
 /* Ends the innermost open span of this thread. Without one it does nothing. */
 void gnntop_end(void);
 
-/* Ends open spans until `depth` are left: gnntop_end_to(gnntop_begin(x)) ends x with all that was left open in it, as
+/* Ends open spans until `depth` are left: gnntop_end_to(gnntop_begin(x)) ends x and everything left open inside it, as
  * after an exception. */
 void gnntop_end_to(int32_t depth);
 
@@ -121,7 +122,7 @@ void gnntop_end_to(int32_t depth);
 /* Notes the time in one of this thread's 16 slots (0 to 15). */
 void gnntop_stamp(int32_t slot);
 
-/* Stands for this instant in place of a slot. */
+/* Stands for the current time, instead of a slot. */
 #define GNNTOP_NOW (-1)
 
 /* Records the span between two stamped instants of this thread. A slot that was never stamped, or an end before the
@@ -131,25 +132,25 @@ void gnntop_span_between(int32_t name, int32_t begin_slot, int32_t end_slot);
 /* The clock's ticks, for spans whose ends are kept elsewhere or come from another thread. */
 uint64_t gnntop_now(void);
 void gnntop_span_at(int32_t name, uint64_t begin, uint64_t end);
-/* How long ticks last, in nanoseconds. */
+/* Converts ticks to nanoseconds. */
 double gnntop_ns(uint64_t ticks);
 
 /* ---- steps ------------------------------------------------------------------------------------------------------ */
 
 /* Spans belong to the step that ends next on their thread. */
 
-/* How large the batch is of the step that ends next and of those after it, until told anew; -1 for what is not known. Samples
- * are rows of a batch that is no graph. */
+/* Sets the batch size of the step that ends next and of those after it, until the next call; -1 for unknown. Samples are
+ * rows of a batch that is not a graph. */
 void gnntop_batch(int64_t nodes, int64_t edges, int64_t graphs, int64_t seeds, int64_t samples);
 
-/* The epoch from here on, as the program counts; 0 before. */
+/* Sets the epoch from here on, as the program counts; 0 before. */
 void gnntop_epoch(int64_t epoch);
 
-/* Ends a step at this instant; the next one begins. Returns the number of steps so far, from 1; 0 where this thread has
- * no track and keeps none of it. */
+/* Ends a step now and begins the next. Returns the number of steps so far, from 1; 0 if this thread has no track and its
+ * events are not kept. */
 int32_t gnntop_step(void);
 
-/* Ends a step at a stamped instant. It began at `begin_slot`, or with GNNTOP_NOW at the end of the step before.
+/* Ends a step at a stamped instant. It began at `begin_slot`, or for GNNTOP_NOW at the end of the previous step.
  * Spans recorded since then keep the number of the step that has now ended. */
 int32_t gnntop_step_between(int32_t begin_slot, int32_t end_slot);
 
@@ -159,29 +160,29 @@ void gnntop_counter(int32_t name, double value);
 void gnntop_counter_int(int32_t name, int32_t value);
 void gnntop_mark(int32_t name);
 void gnntop_mark_value(int32_t name, double value);
-/* A mark of now whose value is the time since the stamp, in milliseconds. */
+/* Records a mark whose value is the time since the stamp, in milliseconds. */
 void gnntop_mark_since(int32_t name, int32_t slot);
-/* A large allocation of this many bytes (negative: a release) in the phase that is open, and the bytes live after it. */
+/* Records a large allocation of this many bytes (negative: a release) in the open phase, and the bytes live after it. */
 void gnntop_allocation(int64_t bytes, uint64_t live_bytes);
 
 /* ---- workers: tracks of other processes ------------------------------------------------------------------------- */
 
-/* Makes a ring for a worker that this process is about to start, called `name` on the screen. Writes the text that
- * the worker attaches by into `address` (64 bytes are enough). Returns a handle, or -1. The parent's session drains it,
- * from when it opens. */
+/* Makes a ring for a worker that this process is about to start, called `name` on the screen. Writes the text by
+ * which the worker attaches to `address` (64 bytes are enough). Returns a handle, or -1. The parent's session drains the
+ * ring once it is open. */
 int32_t gnntop_worker_ring(const char *name, char *address, int32_t size);
 
-/* In the worker, by fork or not: the calling thread records there from now on: spans, counters, marks and stamps.
- * Returns 1, or 0 where the ring cannot be reached, has a writer already, or the thread has a ring. */
+/* In the worker, forked or not: the calling thread records to the ring from now on: spans, counters, marks and stamps.
+ * Returns 1, or 0 if the ring cannot be reached or already has a writer, or the thread already has a ring. */
 int32_t gnntop_worker_attach(const char *address);
 
-/* In the parent: the worker is over. What is in the ring is still written. A worker that died is noticed without. */
+/* In the parent: closes a worker's ring. What it holds is still written. Not needed for a worker that died. */
 void gnntop_worker_close(int32_t handle);
 
 /* ---- GPU -------------------------------------------------------------------------------------------------------- */
 
 /* Times the calling thread's phases by the device's own clock, on this CUDA stream (0 is the default stream), with
- * events at the phases' ends. The CUDA context of the device must be current. Returns 1 where that works. Never waits. */
+ * events at both ends of each phase. The CUDA context of the device must be current. Returns 1 if that works. Never waits. */
 int32_t gnntop_cuda(int32_t device, uint64_t stream);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-//! What C sees: see `include/gnntop.h` for what each call does. Nothing unwinds out of here.
+//! The C interface: `include/gnntop.h` describes each call. Nothing unwinds out of here.
 #![allow(missing_docs, reason = "the header says it, where those who call it look")]
 
 use std::borrow::Cow;
@@ -14,30 +14,31 @@ use crate::{names, session, silence, stacks, thread, warning, worker};
 
 /// The version of the interface.
 const ABI: i32 = 1;
-/// What `gnntop_status` says of a worker.
+/// What `gnntop_status` returns for a worker.
 const WORKER: i32 = 5;
 
 /// The text at `text`; empty for NULL.
 ///
 /// # Safety
-/// `text` is NULL or points to bytes that end with a NUL and stay as they are during the call.
+/// `text` must be NULL or point to bytes that end with a NUL and do not change during the call.
 unsafe fn text<'a>(text: *const c_char) -> Cow<'a, str> {
     if text.is_null() {
         return Cow::Borrowed("");
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     unsafe { CStr::from_ptr(text) }.to_string_lossy()
 }
 
-/// Copies as much of `text` as fits, and a NUL; gives the length of all of it.
+/// Copies as much of `text` as fits, and a NUL; returns the full length.
 ///
 /// # Safety
-/// `buffer` is NULL or has room for `size` bytes.
+/// `buffer` must be NULL or have room for `size` bytes.
 unsafe fn copy_out(text: &str, buffer: *mut c_char, size: i32) -> i32 {
     let room = usize::try_from(size).unwrap_or(0);
     if !buffer.is_null() && room > 0 {
         let len = text.floor_char_boundary(room - 1).min(text.len());
-        // SAFETY: `len` bytes and the NUL are within the room that the caller promises; the two cannot overlap, as `text` is ours.
+        // SAFETY: `len` bytes and the NUL fit into the room that the caller guarantees. The two do not overlap, as `text`
+        // is ours.
         unsafe {
             std::ptr::copy_nonoverlapping(text.as_ptr().cast(), buffer, len);
             *buffer.add(len) = 0;

@@ -1,10 +1,9 @@
-//! The calls that a training makes at every step, as built-in functions of the Python that has loaded this library: one
-//! takes a third of the time of a call through `ctypes`, which converts every argument and result.
+//! The calls that a training makes at every step, as built-in functions of the Python that loaded this library. One takes a
+//! third of the time of a call through `ctypes`, which converts every argument and result.
 //!
-//! Nothing is linked against Python. The few functions that this needs belong to CPython's stable interface and are
-//! looked up in the process; where one is missing, as in PyPy, Python goes on calling through `ctypes`. No object's
-//! layout is relied upon, so that free-threaded builds are served by the same code. C programs have no use for this:
-//! it is not in the header.
+//! Nothing is linked against Python. The few functions needed belong to CPython's stable interface and are looked up in the
+//! process. If one is missing, as in PyPy, Python keeps calling through `ctypes`. This code depends on no object's layout,
+//! so it also works for free-threaded builds. C programs do not need it, so it is not in the header.
 
 use std::ffi::{CStr, c_char, c_int, c_long, c_ulonglong, c_void};
 use std::ptr::null_mut;
@@ -12,10 +11,10 @@ use std::sync::OnceLock;
 
 use crate::abi::{gnntop_begin, gnntop_end, gnntop_end_to, gnntop_now, gnntop_span_between, gnntop_stamp, gnntop_step};
 
-/// A reference to an object of Python's.
+/// A reference to a Python object.
 type Object = *mut c_void;
 
-/// How arguments arrive: an array and its length, none, or one.
+/// How arguments are passed: an array and its length, none, or one.
 const METH_FASTCALL: c_int = 0x80;
 const METH_NOARGS: c_int = 0x04;
 const METH_O: c_int = 0x08;
@@ -29,7 +28,7 @@ struct Method {
     doc: *const c_char,
 }
 
-// SAFETY: the pointers lead to constants and functions, which no thread changes.
+// SAFETY: the pointers refer to constants and functions, which no thread changes.
 unsafe impl Sync for Method {}
 
 const fn method(name: &'static CStr, call: *const (), flags: c_int) -> Method {
@@ -44,12 +43,12 @@ static METHODS: [Method; 9] = [
     method(c"span_between", span_between as *const (), METH_FASTCALL),
     method(c"now", now as *const (), METH_NOARGS),
     method(c"step", step as *const (), METH_NOARGS),
-    // The two of a `with` statement, for one name; whatever it passes is ignored.
+    // Both methods of a `with` statement, for one name; their arguments are ignored.
     method(c"enter", enter as *const (), METH_FASTCALL),
     method(c"leave", leave as *const (), METH_FASTCALL),
 ];
 
-/// What of CPython's stable interface is called.
+/// The functions used of CPython's stable interface.
 struct Python {
     new_function: unsafe extern "C" fn(*const Method, Object, Object) -> Object,
     new_int: unsafe extern "C" fn(c_long) -> Object,
@@ -63,15 +62,15 @@ struct Python {
     type_error: *const Object,
 }
 
-// SAFETY: None and the exception's type live as long as the process, and functions are no one thread's.
+// SAFETY: None and the exception's type live as long as the process, and functions belong to no thread.
 unsafe impl Send for Python {}
-// SAFETY: as above; what is called is called by threads that hold the interpreter.
+// SAFETY: as above; only threads that hold the interpreter call the functions.
 unsafe impl Sync for Python {}
 
 static PYTHON: OnceLock<Option<Python>> = OnceLock::new();
 
 impl Python {
-    /// What the process has of it; `None` where any is missing.
+    /// Looks the functions up in the process; `None` if any is missing.
     fn find() -> Option<Self> {
         // SAFETY: each symbol is a function of the stable interface with this type, in every CPython from 3.2 on.
         unsafe {
@@ -90,10 +89,10 @@ impl Python {
         }
     }
 
-    /// A built-in function; with `bound` above 0 that number goes to each of its calls.
+    /// Creates a built-in function. A `bound` above 0 is passed to each of its calls.
     fn function(&self, method: &'static Method, bound: i32) -> Object {
-        // SAFETY: the caller of `gnntop_builtin` holds the interpreter. The method lives for ever, and what is called
-        // by it takes what its flags say. The function keeps a reference of its own to what it is bound to.
+        // SAFETY: the caller of `gnntop_builtin` holds the interpreter. The method lives for ever, and its function takes
+        // the arguments that its flags describe. The function object keeps its own reference to the bound number.
         unsafe {
             if bound <= 0 {
                 return (self.new_function)(method, null_mut(), null_mut());
@@ -108,13 +107,13 @@ impl Python {
         }
     }
 
-    /// A small int; `None` where it is anything else, and an exception is set.
+    /// A small int; `None` for anything else, with an exception set.
     ///
     /// # Safety
-    /// The thread holds the interpreter, and `object` is one of its objects.
+    /// The thread must hold the interpreter, and `object` must be one of its objects.
     #[inline]
     unsafe fn small(&self, object: Object) -> Option<i32> {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let value = (self.int)(object);
             if value == -1 && !(self.exception)().is_null() {
@@ -131,10 +130,10 @@ impl Python {
     /// A new reference to None.
     ///
     /// # Safety
-    /// The thread holds the interpreter.
+    /// The thread must hold the interpreter.
     #[inline]
     unsafe fn nothing(&self) -> Object {
-        // SAFETY: as the caller promises; None always lives.
+        // SAFETY: guaranteed by the caller; None always lives.
         unsafe { (self.keep)(self.none) };
         self.none
     }
@@ -149,28 +148,28 @@ fn symbol(name: &CStr) -> Option<*mut c_void> {
 /// A function of the process.
 ///
 /// # Safety
-/// `F` is the type of a function pointer, that of the function with this name.
+/// `F` must be the function pointer type of the function with this name.
 unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
     const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
     let found = symbol(name)?;
-    // SAFETY: a symbol's address, as long as a function pointer and of this type, as the caller promises.
+    // SAFETY: a symbol's address has the size of a function pointer, and the caller guarantees its type.
     Some(unsafe { std::mem::transmute_copy(&found) })
 }
 
-/// Runs `f` with Python; NULL, which Python takes for an exception, cannot come up, as functions are only made with it.
+/// Runs `f` with Python. NULL, which Python takes for an exception, cannot occur: functions exist only if Python was found.
 #[inline]
 fn with(f: impl FnOnce(&Python) -> Option<Object>) -> Object {
     PYTHON.get().and_then(Option::as_ref).and_then(f).unwrap_or(null_mut())
 }
 
-/// A built-in function with this name, bound to a number above 0 where it takes one; a new reference, or NULL where
-/// there is none. Python calls this while it loads the library, and holds the interpreter.
+/// A built-in function with this name, bound to a number above 0 if it takes one; a new reference, or NULL if there is
+/// none. Python calls this while it loads the library, and holds the interpreter.
 ///
 /// # Safety
-/// `name` is a C string, and the calling thread holds the interpreter of Python, if the process has one.
+/// `name` must be a C string. If the process has Python, the calling thread must hold its interpreter.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gnntop_builtin(name: *const c_char, bound: i32) -> *mut c_void {
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     let name = unsafe { CStr::from_ptr(name) };
     // SAFETY: the names of the methods are constants.
     let is_meant = |method: &&Method| unsafe { CStr::from_ptr(method.name) } == name;
@@ -180,16 +179,16 @@ pub unsafe extern "C" fn gnntop_builtin(name: *const c_char, bound: i32) -> *mut
     python.function(method, bound)
 }
 
-// What Python calls. Each gives a new reference, or NULL with an exception set; what is called in turn lets nothing unwind.
+// Called by Python. Each returns a new reference, or NULL with an exception set; what they call does not unwind.
 
-/// Calls `f` with a small int; gives None.
+/// Calls `f` with a small int; returns None.
 ///
 /// # Safety
-/// As [`Python::small`].
+/// As for [`Python::small`].
 #[inline]
 unsafe fn told(value: Object, f: impl FnOnce(i32)) -> Object {
     with(|python| {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             f(python.small(value)?);
             Some(python.nothing())
@@ -222,7 +221,7 @@ unsafe extern "C" fn stamp(_: Object, slot: Object) -> Object {
 
 unsafe extern "C" fn span_between(_: Object, arguments: *const Object, count: isize) -> Object {
     with(|python| {
-        // SAFETY: Python calls this, with an array of as many arguments as it says.
+        // SAFETY: Python calls this, with an array of as many arguments as `count` says.
         unsafe {
             if count != 3 {
                 (python.raise)(*python.type_error, c"span_between() takes 3 arguments".as_ptr());

@@ -1,7 +1,7 @@
-//! Times what a program hands to an NVIDIA GPU, by events on the stream that it uses.
+//! Times a program's work on an NVIDIA GPU, by events on the stream that it uses.
 //!
-//! The driver is the one that the program itself has loaded; nothing of CUDA is linked or opened here. PyTorch's own
-//! events would do the same, behind Python and its lock.
+//! The driver is the one that the program itself has loaded; nothing of CUDA is linked or opened here. PyTorch's own events
+//! would work too, but behind Python and its lock.
 
 use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::ptr;
@@ -9,18 +9,18 @@ use std::sync::Arc;
 
 use gnntop_probe::device::{Attach, Lost, Stream};
 
-/// Events that are made at the start, for some fifty steps of phases.
+/// Number of events, created at the start: enough for the phases of some fifty steps.
 const EVENTS: u32 = 512;
 const SUCCESS: c_int = 0;
 const NOT_READY: c_int = 600;
-/// What the driver says where a graph is being captured.
+/// The driver's error codes while a graph is being captured.
 const CAPTURING: std::ops::RangeInclusive<c_int> = 900..=908;
-/// Questions of this thread do not end a capture of another.
+/// Queries of this thread do not end another thread's capture.
 const RELAXED: c_int = 2;
 
 type Handle = *mut c_void;
 
-/// The driver's functions that are needed.
+/// The driver functions that are used.
 #[derive(Clone, Copy)]
 struct Driver {
     current: unsafe extern "C" fn(*mut Handle) -> c_int,
@@ -37,9 +37,9 @@ struct Driver {
 }
 
 impl Driver {
-    /// The driver that is loaded; `None` where none is, or one that lacks something.
+    /// The loaded driver; `None` if there is none, or it lacks a function.
     fn loaded() -> Option<Self> {
-        // SAFETY: the name is a C string; with NOLOAD nothing is opened that was not there, so no code of it runs now.
+        // SAFETY: the name is a C string; with NOLOAD nothing new is opened, so none of its code runs now.
         let library = unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD) };
         if library.is_null() {
             return None;
@@ -49,7 +49,7 @@ impl Driver {
             let found = unsafe { libc::dlsym(library, name.as_ptr()) };
             (!found.is_null()).then_some(found)
         };
-        // SAFETY: each symbol is the function of this name in CUDA's driver API, whose C type stands in `Driver`.
+        // SAFETY: each symbol is the function with this name in CUDA's driver API, and `Driver` has its C type.
         unsafe {
             Some(Self {
                 current: std::mem::transmute::<Handle, unsafe extern "C" fn(*mut Handle) -> c_int>(find(
@@ -98,7 +98,7 @@ struct Events {
 
 // SAFETY: the driver's functions may be called from any thread, with handles of any thread.
 unsafe impl Send for Events {}
-// SAFETY: as above; `events` does not change after it was made.
+// SAFETY: as above; `events` does not change once it is created.
 unsafe impl Sync for Events {}
 
 impl Events {
@@ -111,7 +111,7 @@ impl Events {
         let mut opened = Self { driver, context, stream, events: Vec::with_capacity(EVENTS as usize) };
         for _ in 0..EVENTS {
             let mut event = ptr::null_mut();
-            // SAFETY: the event is written during the call; the flags are those of one that keeps time.
+            // SAFETY: the event is written during the call; the flags are those of a timing event.
             if unsafe { (driver.create)(&raw mut event, 0) } != SUCCESS {
                 return None;
             }
@@ -124,7 +124,7 @@ impl Events {
         self.events.get(mark as usize).copied().ok_or_else(|| Lost(format!("there is no event {mark}")))
     }
 
-    /// Runs `f` with the stream's context as the calling thread's, which then has its own again.
+    /// Runs `f` with the stream's context current on the calling thread, and then restores the thread's own context.
     fn in_context<T>(&self, f: impl FnOnce() -> Result<T, Lost>) -> Result<T, Lost> {
         let mut current = ptr::null_mut();
         // SAFETY: the context is written during the call.
@@ -140,13 +140,13 @@ impl Events {
         result
     }
 
-    /// As [`Self::in_context`], without ending a capture that goes on elsewhere.
+    /// Like [`Self::in_context`], without ending another thread's capture.
     fn asking<T>(&self, f: impl FnOnce() -> Result<T, Lost>) -> Result<T, Lost> {
         let mut mode = RELAXED;
         // SAFETY: the mode is the calling thread's, read and written during the call.
         lost(unsafe { (self.driver.exchange_capture_mode)(&raw mut mode) })?;
         let result = self.in_context(f);
-        // SAFETY: as above; this gives the thread its own mode back.
+        // SAFETY: as above; this restores the thread's own mode.
         lost(unsafe { (self.driver.exchange_capture_mode)(&raw mut mode) })?;
         result
     }
@@ -199,7 +199,8 @@ impl Stream for Events {
 impl Drop for Events {
     fn drop(&mut self) {
         for event in self.events.drain(..) {
-            // SAFETY: the event was made in `open` and is used no more. At the process's end the driver says that it is gone.
+            // SAFETY: the event was created in `open` and is not used any more. At the process's end the driver reports
+            // that it is gone.
             unsafe { (self.driver.destroy)(event) };
         }
     }
@@ -209,7 +210,7 @@ fn lost(code: c_int) -> Result<(), Lost> {
     if code == SUCCESS { Ok(()) } else { Err(Lost(format!("CUDA error {code}"))) }
 }
 
-/// Times the calling thread's phases on this stream; whether that works.
+/// Times the calling thread's phases on this stream; returns whether that works.
 pub(crate) fn attach(device: i32, stream: u64) -> bool {
     let Ok(stream) = usize::try_from(stream) else { return false };
     let stream = ptr::with_exposed_provenance_mut(stream);

@@ -1,4 +1,4 @@
-//! What a thread records before there is a session: kept, the newest few hundred, and written once it has a track.
+//! What a thread records before there is a session: the newest few hundred events are kept, and written once it has a track.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -6,14 +6,14 @@ use gnntop_probe::after;
 
 use crate::{names, session};
 
-/// Events that a thread keeps.
+/// Most events kept by a thread.
 const MAX_EVENTS: usize = 512;
-/// Threads that keep any: 20 KiB each.
+/// Most threads that keep events: 20 KiB each.
 const MAX_THREADS: usize = 32;
 
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
-/// One thing that happened, in ticks.
+/// An event, with times in ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Event {
     Span { name: i32, begin: u64, end: u64 },
@@ -39,14 +39,14 @@ impl Event {
 #[derive(Debug)]
 pub(crate) struct Early {
     events: Vec<Event>,
-    /// Where the next one goes once all places are taken.
+    /// Index of the oldest event once all places are taken; the next one replaces it.
     oldest: usize,
-    /// Which process they are of: a child by fork has a copy, and did not do what it says.
+    /// The process of these events: a forked child has a copy, but they are not its own.
     process: u32,
 }
 
 impl Early {
-    /// Room for them, unless too many threads have asked for it.
+    /// Reserves room, unless too many threads have done so.
     pub(crate) fn new() -> Option<Self> {
         if THREADS.fetch_add(1, Ordering::Relaxed) >= MAX_THREADS {
             THREADS.fetch_sub(1, Ordering::Relaxed);
@@ -73,7 +73,7 @@ impl Early {
         }
     }
 
-    /// All of them, oldest first.
+    /// All events, oldest first.
     pub(crate) fn in_order(&mut self) -> impl Iterator<Item = Event> {
         self.forget_parent();
         let (newer, older) = self.events.split_at(self.oldest);

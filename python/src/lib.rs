@@ -1,11 +1,11 @@
-//! gnntop's probe behind a C interface, which `include/gnntop.h` describes.
+//! gnntop's probe behind a C interface, described in `include/gnntop.h`.
 //!
-//! Python calls it through `ctypes`, so that one file serves every interpreter and needs no header of any. What a call
-//! means is in the header; here is how it comes about: `abi` takes what C gives and lets nothing unwind, `builtins` makes
-//! functions of Python's own of what is called at every step, `thread` holds what a thread has open and decides where its
-//! events go, `early` keeps them until there is a session, `worker` sends them to the parent process, `session` is the one
-//! session of the process, `names` its names. `overdue` knows how long phases usually take, and `stacks` says where the training
-//! thread is when one takes too long. `cuda` times a GPU, and `nccl` has what NCCL tells of the ranks.
+//! Python calls it through `ctypes`, so that one file serves every interpreter and needs no Python headers. The header says
+//! what each call means; the modules implement it. `abi` has the C functions and lets nothing unwind, and `builtins` makes
+//! Python's own functions of those called at every step. `thread` has a thread's open spans and decides where its events
+//! go, `early` keeps them until there is a session, and `worker` sends them to the parent process. `session` is the
+//! process's one session and `names` its names. `overdue` knows how long phases usually take, and `stacks` records where
+//! the training thread is when one takes too long. `cuda` times a GPU, and `nccl` has what NCCL reports about the ranks.
 
 mod abi;
 mod builtins;

@@ -1,7 +1,7 @@
-//! Names by number: a table that is only ever added to, read without a lock.
+//! Names by number: an append-only table that is read without a lock.
 //!
-//! The probe has a registry of its own; this one exists because a child by fork must not take that one's lock, which may
-//! have been held by a thread that the child does not have.
+//! The probe has its own registry. This one exists because a forked child must not take that one's lock, which may have
+//! been held by a thread that the child does not have.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
@@ -10,19 +10,19 @@ use gnntop_probe::{NameKind, NameRef, intern};
 
 use crate::session;
 
-/// Names that fit; what is beyond is number 0, of which nothing is recorded.
+/// Most names; further ones are number 0, for which nothing is recorded.
 const MAX_NAMES: usize = 2048;
 /// Longest text, in bytes.
 pub(crate) const MAX_TEXT: usize = 200;
-/// How often a child by fork tries for the lock, in all about a millisecond.
+/// How often a forked child tries to take the lock, in about a millisecond altogether.
 const TRIES: usize = 1000;
 
-/// A name that was asked for.
+/// A registered name.
 #[derive(Debug)]
 pub(crate) struct Named {
     pub(crate) kind: NameKind,
     pub(crate) text: Box<str>,
-    /// What the probe calls it; asked for when it is first recorded there.
+    /// The probe's name, requested when it is first recorded there.
     probe: OnceLock<NameRef>,
 }
 
@@ -35,7 +35,7 @@ impl Named {
 }
 
 static TABLE: [OnceLock<Named>; MAX_NAMES] = [const { OnceLock::new() }; MAX_NAMES];
-/// Entries of the table that are taken; also what keeps two threads from taking the same.
+/// Number of entries taken; its lock also keeps two threads from taking the same one.
 static TAKEN: Mutex<()> = Mutex::new(());
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
@@ -45,7 +45,7 @@ pub(crate) fn get(id: i32) -> Option<&'static Named> {
     TABLE.get(usize::try_from(id).ok()?.checked_sub(1)?)?.get()
 }
 
-/// The number of a name; 0 where there are too many.
+/// The number of a name; 0 if there are too many.
 pub(crate) fn number(kind: NameKind, text: &str) -> i32 {
     let text = &text[..text.floor_char_boundary(MAX_TEXT)];
     let Some(_taken) = lock() else { return 0 };
@@ -64,7 +64,7 @@ pub(crate) fn number(kind: NameKind, text: &str) -> i32 {
     at as i32 + 1
 }
 
-/// The lock; in a child by fork only where it comes soon, as its holder may not exist there.
+/// Takes the lock. A forked child gives up after a moment, as the lock's holder may not exist there.
 fn lock() -> Option<MutexGuard<'static, ()>> {
     if !session::is_forked() {
         return Some(TAKEN.lock().unwrap_or_else(std::sync::PoisonError::into_inner));

@@ -1,19 +1,19 @@
-//! How long the phases of the training thread usually take, and since when the one that runs now has run. The training thread
-//! writes at the ends of its outermost spans, two stores and a count each; the watching thread reads.
+//! How long the phases of the training thread usually take, and since when the current one has been running. The training
+//! thread writes at the ends of its outermost spans, two stores and a count each; the watching thread reads.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, fence};
 
 use gnntop_probe::after;
 
-/// Names of phases that are told apart; those beyond share the last place. Number 0 is the time outside of all.
+/// Most names of phases kept apart; further ones share the last place. Number 0 is the time outside all phases.
 const NAMES: usize = 64;
-/// Lengths that are told apart: four for each power of two.
+/// Number of bins for durations: four for each power of two.
 const LENGTHS: usize = 256;
-/// A phase's usual length is known after so many of it.
+/// A phase's usual duration is known after this many.
 const KNOWN_AFTER: u32 = 20;
 
-/// Whether anybody watches. Until then nothing is counted.
+/// Whether anybody is watching. Until then nothing is counted.
 static IS_WATCHED: AtomicBool = AtomicBool::new(false);
 static COUNTS: [[AtomicU32; LENGTHS]; NAMES] = [const { [const { AtomicU32::new(0) }; LENGTHS] }; NAMES];
 static NAME: AtomicI32 = AtomicI32::new(0);
@@ -21,21 +21,21 @@ static SINCE: AtomicU64 = AtomicU64::new(0);
 /// Odd while the two above change.
 static VERSION: AtomicU32 = AtomicU32::new(0);
 
-/// What the training thread is in.
+/// The training thread's current phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Now {
-    /// The number of the phase's name; 0 outside of all.
+    /// Number of the phase's name; 0 outside all phases.
     pub(super) name: i32,
     /// Ticks at which it began.
     pub(super) since: u64,
 }
 
-/// Begins or ends to count.
+/// Starts or stops counting.
 pub(super) fn set_watched(is_watched: bool) {
     IS_WATCHED.store(is_watched, Relaxed);
 }
 
-/// The training thread begins its outermost span, or with 0 ends it.
+/// The training thread begins its outermost span, or ends it if the number is 0.
 #[inline]
 pub(crate) fn enter(name: i32) {
     if IS_WATCHED.load(Relaxed) {
@@ -46,7 +46,7 @@ pub(crate) fn enter(name: i32) {
 fn change(name: i32, now: u64) {
     let (before, since) = (NAME.load(Relaxed), SINCE.load(Relaxed));
     if since != 0 {
-        // One thread writes.
+        // Only one thread writes.
         let count = &COUNTS[place(before)][length(now.saturating_sub(since))];
         count.store(count.load(Relaxed).saturating_add(1), Relaxed);
     }
@@ -58,7 +58,7 @@ fn change(name: i32, now: u64) {
     VERSION.store(version.wrapping_add(2), Release);
 }
 
-/// What the training thread is in; `None` before its first span, and while that changes.
+/// The training thread's current phase; `None` before its first span, and while it changes.
 pub(super) fn now() -> Option<Now> {
     let version = VERSION.load(Acquire);
     let now = Now { name: NAME.load(Relaxed), since: SINCE.load(Relaxed) };
@@ -66,7 +66,7 @@ pub(super) fn now() -> Option<Now> {
     (version.is_multiple_of(2) && VERSION.load(Relaxed) == version && now.since != 0).then_some(now)
 }
 
-/// The length in ticks that 99 of 100 of these phases did not exceed, rounded up; `None` where too few are known.
+/// The 99th percentile of this phase's durations in ticks, rounded up; `None` if too few are known.
 pub(super) fn p99(name: i32) -> Option<u64> {
     let counts = COUNTS[place(name)].each_ref().map(|count| u64::from(count.load(Relaxed)));
     let total: u64 = counts.iter().sum();
@@ -85,14 +85,14 @@ fn place(name: i32) -> usize {
     usize::try_from(name).unwrap_or(0).min(NAMES - 1)
 }
 
-/// The place of a length: its highest bit, and the two below it.
+/// The bin of a duration: its highest bit, and the two below it.
 fn length(ticks: u64) -> usize {
     let ticks = ticks.max(4);
     let bit = 63 - ticks.leading_zeros();
     (bit as usize) * 4 + ((ticks >> (bit - 2)) & 3) as usize
 }
 
-/// The longest length of a place.
+/// The longest duration in a bin.
 fn longest(place: usize) -> u64 {
     let (bit, quarter) = ((place / 4) as u32, (place % 4) as u64);
     let from = |quarter: u64| u128::from(4 + quarter) << bit >> 2;
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_usual_length_of_a_phase_is_known_after_some() {
-        // Numbers of names that no other test gives.
+        // Name numbers that no other test uses.
         let (phase, mut now) = (61, 1_000_000);
         for _ in 0..99 {
             change(phase, now);

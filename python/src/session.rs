@@ -1,4 +1,4 @@
-//! The one session of the process: opened when somebody asks for it, closed at the end, and left alone by children.
+//! The process's one session: opened on request, closed at the end, and left alone by children.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
@@ -7,10 +7,10 @@ use gnntop_probe::{Launched, Place, Session, SessionBuilder};
 
 use crate::{silence, warning};
 
-/// Facts that a session takes.
+/// Most facts of a session.
 const MAX_FACTS: usize = 64;
 
-/// What becomes of events now.
+/// What happens to events now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Status {
@@ -37,8 +37,8 @@ impl Status {
     }
 }
 
-/// The status in the low byte; above it how many sessions there have been, so that a thread sees that its track belongs
-/// to an earlier one.
+/// The status in the low byte; above it, the number of sessions so far, so that a thread can see that its track belongs to
+/// an earlier one.
 static STATE: AtomicU32 = AtomicU32::new(Status::NotOpen as u32);
 static FORKS: AtomicU32 = AtomicU32::new(0);
 static OWN: Mutex<Own> = Mutex::new(Own { session: None, facts: Vec::new() });
@@ -52,7 +52,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What becomes of events now, and which session it is.
+/// What happens to events now, and the number of the session.
 #[inline]
 pub(crate) fn state() -> (Status, u32) {
     let state = STATE.load(Ordering::Relaxed);
@@ -63,12 +63,12 @@ pub(crate) fn is_forked() -> bool {
     state().0 == Status::Forked
 }
 
-/// Whether a person has turned everything off. Looks at the environment.
+/// Whether a person has turned everything off. Reads the environment.
 pub(crate) fn is_off() -> bool {
     state().0 == Status::Off || std::env::var_os("GNNTOP").is_some_and(|value| value == "0")
 }
 
-/// How many forks lie between the first process and this one, as far as they were noticed.
+/// Number of forks between the first process and this one, as far as they were noticed.
 pub(crate) fn generation() -> u32 {
     FORKS.load(Ordering::Relaxed)
 }
@@ -77,7 +77,7 @@ fn set_status(status: Status) {
     let _ = STATE.fetch_update(Ordering::SeqCst, Ordering::Relaxed, |state| Some(state & !0xFF | status as u32));
 }
 
-/// Opens the session, unless there is one; whether there is one now. `facts` are lines `key=value`.
+/// Opens the session, unless there is one; returns whether there is one now. `facts` are lines `key=value`.
 pub(crate) fn open(name: &str, facts: &str) -> bool {
     match state().0 {
         Status::Publishing => return true,
@@ -98,14 +98,14 @@ pub(crate) fn open(name: &str, facts: &str) -> bool {
         own.facts.iter().for_each(|(key, value)| session.fact(key, value));
         own.session = Some(session);
         let number = (STATE.load(Ordering::Relaxed) >> 8).wrapping_add(1);
-        // Before `start` returned the drain thread may have found that it cannot publish.
+        // The drain thread may have found that it cannot publish before `start` returned.
         let status = if warning::text().is_empty() { Status::Publishing } else { Status::Failed };
         STATE.store(number << 8 | status as u32, Ordering::SeqCst);
     }
     state().0 == Status::Publishing
 }
 
-/// Ends the session in good order.
+/// Ends the session normally.
 pub(crate) fn close() {
     if !matches!(state().0, Status::Publishing | Status::Failed) {
         return;
@@ -123,7 +123,7 @@ pub(crate) fn with_session<T>(f: impl FnOnce(&Session) -> T) -> Option<T> {
     lock(&OWN).session.as_ref().map(f)
 }
 
-/// Adds a fact to the session that is open or comes next.
+/// Adds a fact to the current session, or to the next one.
 pub(crate) fn fact(key: &str, value: &str) {
     if key.is_empty() || matches!(state().0, Status::Off | Status::Forked) {
         return;
@@ -156,7 +156,7 @@ fn fail(text: &str) {
     set_status(Status::Failed);
 }
 
-/// After a fork a child of a process that has a session is not that process: it has neither the threads nor the files.
+/// Makes forked children notice that they are not the process with the session: they have neither its threads nor its files.
 pub(crate) fn notice_forks() {
     extern "C" fn in_child() {
         FORKS.fetch_add(1, Ordering::Relaxed);
@@ -171,10 +171,10 @@ pub(crate) fn notice_forks() {
     });
 }
 
-/// Lines `key=value`, apart.
+/// The pairs of lines `key=value`.
 type Pairs<'a> = Vec<(&'a str, &'a str)>;
 
-/// Tells apart what places the process in a run, and facts.
+/// Separates a process's place in a run from facts.
 fn split(lines: &str) -> (Pairs<'_>, Pairs<'_>) {
     const PLACE: [&str; 12] = [
         "run",
@@ -194,7 +194,7 @@ fn split(lines: &str) -> (Pairs<'_>, Pairs<'_>) {
     pairs.partition(|(key, _)| PLACE.contains(key))
 }
 
-/// The session with its place among several ranks; one that is a run by itself has none.
+/// Sets the session's place among several ranks; a run of a single session has none.
 fn placed(builder: SessionBuilder, pairs: Vec<(&str, &str)>) -> SessionBuilder {
     let text = |key: &str| pairs.iter().find(|(known, _)| *known == key).map_or("", |(_, value)| value);
     let number = |key: &str, otherwise: u32| text(key).parse().unwrap_or(otherwise);

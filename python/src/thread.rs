@@ -1,5 +1,5 @@
-//! What a thread has open, and where its events go: to its track, to its parent's ring, or to what is kept until
-//! there is a session.
+//! A thread's open spans, and where its events go: to its track, to its parent's ring, or to what is kept until there is a
+//! session.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,11 +13,11 @@ use crate::session::{self, Status};
 use crate::worker::Attached;
 use crate::{names, worker};
 
-/// Spans that may be open on a thread at once.
+/// Most spans open on a thread at once.
 const MAX_OPEN: usize = 64;
 /// Slots for instants.
 const SLOTS: usize = 16;
-/// Threads that get a track without asking for one.
+/// Most threads that get a track automatically.
 const MAX_UNASKED: usize = 8;
 
 static UNASKED: AtomicUsize = AtomicUsize::new(0);
@@ -26,7 +26,7 @@ thread_local! {
     static THREAD: RefCell<Thread> = RefCell::new(Thread::new());
 }
 
-/// Runs `f` with the calling thread's state; `otherwise` at the thread's very end.
+/// Runs `f` with the calling thread's state; returns `otherwise` at the thread's very end.
 #[inline]
 pub(crate) fn with<T>(otherwise: T, f: impl FnOnce(&mut Thread) -> T) -> T {
     let run = |thread: &RefCell<Thread>| thread.try_borrow_mut().ok().map(|mut thread| f(&mut thread));
@@ -37,7 +37,7 @@ pub(crate) fn with<T>(otherwise: T, f: impl FnOnce(&mut Thread) -> T) -> T {
 enum Open {
     /// The probe has it, on this thread's track.
     Live(#[allow(dead_code, reason = "it is recorded when dropped")] Span),
-    /// Where it goes is seen at its end.
+    /// Where it goes is decided at its end.
     Kept { name: i32, begin: u64 },
 }
 
@@ -53,12 +53,12 @@ enum Way {
 /// State of one thread. Spans are dropped before the track that they are on.
 pub(crate) struct Thread {
     open: Vec<Open>,
-    /// Spans open, those too deep to be recorded included.
+    /// Number of open spans, including those too deep to be recorded.
     depth: usize,
     track: Option<Track>,
-    /// Which session the track belongs to.
+    /// The session of the track.
     session: u32,
-    /// Whether the track is the one of the training loop.
+    /// Whether the track is the training loop's.
     is_training: bool,
     ring: Option<Attached>,
     early: Option<Early>,
@@ -67,7 +67,7 @@ pub(crate) struct Thread {
     epoch: u64,
     batch: BatchShape,
     samples: Option<u64>,
-    /// When the step that ends next began; 0 where that is not known.
+    /// When the current step began; 0 if unknown.
     step_began: u64,
 }
 
@@ -103,7 +103,7 @@ impl Thread {
         }
     }
 
-    /// Opens a track for the calling thread; whether it records.
+    /// Opens a track for the calling thread; returns whether it records.
     pub(crate) fn track(&mut self, name: &str, role: TrackRole) -> bool {
         if self.ring.is_some() {
             return true;
@@ -127,7 +127,7 @@ impl Thread {
         self.track.as_ref().is_some_and(Track::is_recording)
     }
 
-    /// Writes what was kept while there was no session.
+    /// Writes the events kept while there was no session.
     fn write_early(&mut self) {
         let Some(mut early) = self.early.take() else { return };
         let begin = |event| if let Event::Span { begin, .. } = event { Some(begin) } else { None };
@@ -141,7 +141,7 @@ impl Thread {
         self.track = None;
     }
 
-    /// Records into the ring with this address from now on.
+    /// Records to the ring with this address from now on.
     pub(crate) fn attach(&mut self, address: &str) -> bool {
         if self.ring.is_some() {
             return false;
@@ -183,7 +183,7 @@ impl Thread {
         }
     }
 
-    /// A thread that begins a span while a session is open gets a track, unless too many have.
+    /// Opens a track for a thread that begins a span while a session is open, unless too many threads have one.
     #[cold]
     fn ask_for_track(&mut self) -> Way {
         if session::state().0 == Status::Publishing {
@@ -217,7 +217,7 @@ impl Thread {
         }
     }
 
-    /// Records what has happened.
+    /// Records an event.
     pub(crate) fn record(&mut self, event: Event) {
         match self.way() {
             Way::Track => event.record(),
@@ -247,7 +247,7 @@ impl Thread {
         }
     }
 
-    /// What was stamped, or now for a slot below 0; `None` for one never stamped.
+    /// The stamped time, or now for a slot below 0; `None` for a slot that was never stamped.
     pub(crate) fn stamped(&self, slot: i32) -> Option<u64> {
         match usize::try_from(slot) {
             Ok(slot) => self.slots.get(slot).copied().filter(|ticks| *ticks != 0),
@@ -264,7 +264,7 @@ impl Thread {
         self.samples = samples;
     }
 
-    /// Ends a step that began at `begin`, or where that is not told at the end of the one before.
+    /// Ends a step that began at `begin` or, without that, at the end of the previous one.
     pub(crate) fn end_step(&mut self, begin: Option<u64>, end: u64) -> i32 {
         let (batch, samples) = (self.batch, self.samples);
         if self.way() != Way::Track {
@@ -288,10 +288,10 @@ impl Thread {
     }
 }
 
-/// Rows of the batch of a step, where it is no graph.
+/// Rows of a step's batch, if it is not a graph.
 static SAMPLES: gnntop_probe::Name = gnntop_probe::Name::counter("samples");
 
-/// Opens the session, and has it drain the rings of workers that are there already.
+/// Opens the session, and makes it drain the rings of existing workers.
 pub(crate) fn open_session(name: &str, facts: &str) -> bool {
     let is_open = session::open(name, facts);
     if is_open {

@@ -1,4 +1,4 @@
-//! The first thing that went wrong, kept for whoever asks: nothing of it is ever written into the program's output.
+//! The first thing that went wrong, kept for whoever asks: nothing is ever written to the program's output.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +8,7 @@ fn lock() -> MutexGuard<'static, String> {
     WARNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps it, unless there is one already.
+/// Keeps the text, unless there already is one.
 pub(crate) fn note(text: &str) {
     let mut warning = lock();
     if warning.is_empty() {
@@ -16,7 +16,7 @@ pub(crate) fn note(text: &str) {
     }
 }
 
-/// What went wrong; empty where all is well.
+/// What went wrong; empty if nothing did.
 pub(crate) fn text() -> String {
     lock().clone()
 }

@@ -1,4 +1,4 @@
-//! Workers: the rings that this process has made for those it starts, and the one it records into where it is one itself.
+//! Workers: the rings that this process has made for those it starts, and the one that it records to if it is a worker itself.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,7 +8,7 @@ use gnntop_probe::foreign::{Ring, RingName, Writer};
 use crate::early::Event;
 use crate::{names, session};
 
-/// Rings that a process has at a time, each 128 KiB.
+/// Most rings of a process at a time, each 128 KiB.
 const MAX_RINGS: usize = 64;
 
 /// Rings by handle. Those made before the session opens wait for it here.
@@ -16,11 +16,11 @@ static RINGS: Mutex<Vec<Option<Made>>> = Mutex::new(Vec::new());
 
 struct Made {
     ring: Ring,
-    /// The number of the session that drains it; 0 while none does.
+    /// The number of the session that drains it; 0 for none.
     drained_by: u32,
 }
 
-/// Makes a ring for a worker called `name`, or for another that records there; its handle and address.
+/// Makes a ring for a worker called `name`, or for another process that records; returns its handle and address.
 pub(crate) fn make(name: &str, role: TrackRole) -> Option<(i32, String)> {
     if session::is_off() || session::is_forked() {
         return None;
@@ -42,7 +42,7 @@ pub(crate) fn make(name: &str, role: TrackRole) -> Option<(i32, String)> {
     Some((i32::try_from(at).ok()?, address))
 }
 
-/// Hands rings that nobody drains to the session that is open.
+/// Passes rings that nobody drains to the open session.
 pub(crate) fn hand_over() {
     let (_, number) = session::state();
     session::with_session(|session| {
@@ -54,7 +54,7 @@ pub(crate) fn hand_over() {
     });
 }
 
-/// The worker is over.
+/// Closes a worker's ring.
 pub(crate) fn close(handle: i32) {
     if session::is_forked() {
         return;
@@ -66,14 +66,14 @@ pub(crate) fn close(handle: i32) {
     }
 }
 
-/// A thread of a worker that records into its parent's ring.
+/// A thread of a worker, recording to its parent's ring.
 pub(crate) struct Attached {
     writer: Writer,
-    /// Numbers of names, and what the ring calls them; room for all was reserved.
+    /// Numbers of names, with the ring's name for each; room for all is reserved.
     known: Vec<(i32, Option<RingName>)>,
 }
 
-/// Names that are looked for in the ring.
+/// Most names looked up in the ring.
 const MAX_KNOWN: usize = 64;
 
 impl Attached {

@@ -1,9 +1,9 @@
-//! Says what a recording's bytes are spent on: by kind of frame, and by kind of event as rows and packed.
+//! Reports what a recording's bytes are spent on: by kind of frame, and by kind of event as rows and packed.
 //!
 //! `cargo run --release -p gnntop-wire --example anatomy a.gnntop [SECONDS]`
 //!
-//! Blocks are encoded anew both ways, those of each track merged over so many seconds (default 1; 0 leaves them as they are).
-//! Rows are compressed with LZ4 block by block, which the bytes of single events do not show.
+//! Blocks are encoded again both ways, with those of each track merged over that many seconds (default 1; 0 leaves them as
+//! they are). Rows are compressed with LZ4 block by block, which the bytes of single events do not show.
 
 #![allow(clippy::print_stdout)]
 

@@ -33,7 +33,7 @@ const FAR_LAYER: NameId = NameId(5000);
 
 const CPU_TIME: SignalId = SignalId(1);
 const POWER: SignalId = SignalId(2);
-/// An id whose last value a block does not remember.
+/// An id whose last value a block does not keep.
 const FAR_SIGNAL: SignalId = SignalId(70_000);
 
 fn main() -> io::Result<()> {
@@ -55,7 +55,7 @@ fn recording() -> Vec<u8> {
     out
 }
 
-/// What everything so far comes to, which only those find who look for it.
+/// A summary of everything so far, which only readers of chunks find.
 fn end_chunk(out: &mut Vec<u8>) {
     let (mut slices, back) = (Vec::new(), out.len() as u64);
     put_past(&mut slices, &past());
@@ -90,7 +90,7 @@ fn past() -> Vec<Past> {
     ]
 }
 
-/// What every segment starts with, so that it can be read alone.
+/// The start of every segment, so that it can be read alone.
 fn begin_segment(out: &mut Vec<u8>, segment: u64) {
     let info = SessionInfo {
         session_id: SESSION_ID,
@@ -190,7 +190,7 @@ fn training_blocks(out: &mut Vec<u8>) {
             live_bytes: 2 << 30,
             peak_bytes: 4 << 30,
         }),
-        // A clock that went backwards, and the longest time there is.
+        // A clock that went backwards, and the longest possible time.
         Event::Mark(Mark { name: EPOCH, t_ns: 5, value: Some(f64::from_bits(0x7ff8_0000_0000_0123)) }),
         Event::Mark(Mark { name: EPOCH, t_ns: u64::MAX, value: Some(0.1) }),
     ];
@@ -239,7 +239,7 @@ fn loader_block(out: &mut Vec<u8>) {
     encoder.finish(0, out);
 }
 
-/// What a device says of two steps, with a mark between.
+/// What a device reports of two steps, with a mark between.
 fn device_block(out: &mut Vec<u8>) {
     let mut encoder = BlockEncoder::packed(STREAM);
     let t_ns = |n: u64| START_NS + n * 1_000_000;

@@ -1,4 +1,4 @@
-//! Lists what a stream holds, one line for each item and event.
+//! Lists the contents of a stream, one line for each item and event.
 //!
 //! `cargo run -p gnntop-wire --example list recordings/golden/format-1.gnntop`
 

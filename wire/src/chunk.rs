@@ -1,45 +1,45 @@
-//! The chunks of a recording: what everything up to the end of one comes to, and where the one before ends.
+//! Chunks of a recording: each ends with a summary of everything so far, and says where the previous chunk ends.
 //!
-//! Frames of summaries hold a stream of their own, the bits of its bytes inverted: a reader that looks for the next good frame
-//! behind damage finds none in them. Who reads events steps over both kinds, as older readers do.
+//! Summary frames hold a stream of their own with the bits of its bytes inverted, so that a reader looking for the next
+//! good frame after damage finds none in them. Readers of events skip summaries and chunk ends, as older readers do.
 
 use crate::frame::{self, HEADER_LEN, Kind, Scan, Scanner};
 
 /// Numbers in a frame that ends a chunk.
 const NUMBERS: usize = 8;
-/// Bytes of the frame that ends a chunk, always.
+/// Bytes of the frame that ends a chunk; always the same.
 pub const CHUNK_END_LEN: usize = HEADER_LEN + NUMBERS * 8;
-/// Most of a summary that one frame holds, in bytes.
+/// Most bytes of a summary in one frame.
 const PIECE_LEN: usize = 128 * 1024;
 
 /// The end of a chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChunkEnd {
-    /// From the frame that ends the chunk before to this one; from the start of the recording for the first. In bytes.
+    /// Bytes from the frame that ends the previous chunk to this one; from the start of the recording for the first.
     pub back: u64,
     /// Chunks before this one.
     pub number: u64,
-    /// Bytes of frames that hold what everything up to here comes to, without the slices that are over.
+    /// Bytes of frames with the summary of everything so far, without finished slices.
     pub whole_len: u64,
-    /// Bytes of frames, after those, that hold the seconds that ended in this chunk.
+    /// Bytes of the frames after those, with the seconds that ended in this chunk.
     pub seconds_len: u64,
-    /// The same of its minutes and of the slowest steps of its hours; this frame follows.
+    /// Bytes of the frames after those, with its minutes and the slowest steps of its hours; this frame follows.
     pub minutes_len: u64,
-    /// When the first of the recording happened, on the clock of its first session.
+    /// Time of the recording's first event, on the clock of its first session.
     pub first_ns: u64,
-    /// When the newest of it up to here happened, on that clock.
+    /// Time of the newest event so far, on that clock.
     pub last_ns: u64,
-    /// The highest number of a step up to here.
+    /// The highest step number so far.
     pub last_step: u64,
 }
 
 impl ChunkEnd {
-    /// Bytes of the frames of summaries that lie before it.
+    /// Bytes of the summary frames before it.
     pub fn summaries_len(&self) -> u64 {
         self.whole_len.saturating_add(self.seconds_len).saturating_add(self.minutes_len)
     }
 
-    /// What these bytes hold; `None` for anything but one good frame of this kind.
+    /// Decodes a chunk end; `None` unless the bytes are one good frame of this kind.
     pub fn of(bytes: &[u8; CHUNK_END_LEN]) -> Option<Self> {
         let Scan::Frame(frame) = Scanner::default().scan(bytes) else { return None };
         if frame.kind != Kind::CHUNK_END || frame.encoded_len() != CHUNK_END_LEN {
@@ -59,10 +59,10 @@ impl ChunkEnd {
         })
     }
 
-    /// The last one in these bytes, and where it begins.
+    /// The last chunk end in these bytes, and where it begins.
     pub fn find_last(bytes: &[u8]) -> Option<(usize, Self)> {
         let last = bytes.len().checked_sub(CHUNK_END_LEN)?;
-        // Checksums are taken only of what looks like one, so that no bytes make this dear.
+        // Checksums are computed only for likely candidates, so that no input makes this expensive.
         let looks_so = |at: &usize| {
             let header = bytes[*at..].first_chunk().and_then(frame::peek_kind);
             header == Some((CHUNK_END_LEN, Kind::CHUNK_END))
@@ -81,8 +81,8 @@ pub fn put_chunk_end(out: &mut Vec<u8>, end: &ChunkEnd) {
     });
 }
 
-/// Appends frames that hold a stream of summaries: segments, definitions, anchors and what is left of the past. Returns how
-/// many bytes they take.
+/// Appends frames that hold a stream of summaries: segments, definitions, anchors and what is left of the past. Returns
+/// their length in bytes.
 pub fn put_summary(out: &mut Vec<u8>, stream: &[u8]) -> u64 {
     let before = out.len();
     for piece in stream.chunks(PIECE_LEN) {
@@ -91,7 +91,7 @@ pub fn put_summary(out: &mut Vec<u8>, stream: &[u8]) -> u64 {
     (out.len() - before) as u64
 }
 
-/// The stream that these frames hold, and nothing else; `None` where they are damaged.
+/// The stream in these frames; `None` if they are damaged or anything else is among them.
 pub fn summary(mut frames: &[u8]) -> Option<Vec<u8>> {
     let mut stream = Vec::with_capacity(frames.len());
     while !frames.is_empty() {

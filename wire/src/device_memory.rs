@@ -1,31 +1,31 @@
-//! Names of the counters that tell a device's memory, in bytes but for [`ALLOCATIONS`]. A name stands for one quantity;
-//! those that a phase or a kind of memory goes with end with it.
+//! Names of the counters that report a device's memory, in bytes except for [`ALLOCATIONS`]. Each name is one quantity;
+//! names for a phase or a kind of memory end with that phase or kind.
 //!
-//! The publisher reads them at the edges of phases, in some steps only: reading costs the driver's time.
+//! The publisher reads them at the start and end of phases, in some steps only: reading takes the driver's time.
 
-/// In tensors, when a measured step ended.
+/// Held by tensors when a measured step ended.
 pub const USED: &str = "device memory used";
-/// In tensors, the most since the measured step before, steps between included.
+/// Held by tensors, at most, since the last measured step, including the steps between.
 pub const PEAK: &str = "device memory peak";
-/// Taken from the device, in tensors or kept for the next ones, when a measured step ended.
+/// Taken from the device, whether held by tensors or cached, when a measured step ended.
 pub const RESERVED: &str = "device memory reserved";
-/// Taken from the device, the most since the measured step before.
+/// Taken from the device, at most, since the last measured step.
 pub const RESERVED_PEAK: &str = "device memory reserved peak";
-/// What no program has taken.
+/// Not taken by any program.
 pub const FREE: &str = "device memory free";
-/// Of the device.
+/// The device's total.
 pub const TOTAL: &str = "device memory total";
-/// Allocations in a measured step, where the pool counts them. A number.
+/// Number of allocations in a measured step, if the pool counts them.
 pub const ALLOCATIONS: &str = "device memory allocations";
 
-/// Before a phase's name: in tensors, the most while the phase ran, in a measured step.
+/// Prefix of a phase's name: held by tensors, at most, while the phase ran in a measured step.
 pub const PEAK_IN: &str = "device memory peak in ";
-/// Before a phase's name: reserved, the most while the phase ran.
+/// Prefix of a phase's name: reserved, at most, while the phase ran.
 pub const RESERVED_PEAK_IN: &str = "device memory reserved peak in ";
-/// Before the name of a [`KINDS`] entry: how much of the memory is for this.
+/// Prefix of the name of a [`KINDS`] entry: memory used for this.
 pub const KIND: &str = "device memory of ";
 
-/// What memory is for, in the order in which it is shown, with how each figure comes about.
+/// What memory is for, in display order, with how each figure is derived.
 pub const KINDS: [(&str, &str); 6] = [
     ("parameters", "the sizes of all trainable tensors"),
     ("gradients", "as many bytes as the parameters they belong to, from the end of backward on"),
@@ -35,7 +35,7 @@ pub const KINDS: [(&str, &str); 6] = [
     ("workspace", "the step's peak beyond all of these"),
 ];
 
-/// Whether a counter of this name tells a device's memory.
+/// Whether a counter of this name reports a device's memory.
 pub fn is_one(counter: &str) -> bool {
     counter.starts_with("device memory ")
 }

@@ -1,24 +1,24 @@
-//! What a device's own clock says of the work that was handed over to it.
+//! What a device's own clock says about work submitted to it.
 
 use crate::ids::{NameId, StepId};
 
-/// When a device did the work that a span handed over to it. It lies on a track of its own, that of the device's stream.
+/// When a device did the work that a span submitted to it. It is on the track of the device's stream.
 ///
-/// Start and end are the device's clock, laid over the publisher's `CLOCK_MONOTONIC` with a stated error; both are off
-/// by the same amount, so that durations and order are the device's own. Hand-over is the host's clock.
+/// Start and end are by the device's clock, mapped to the publisher's `CLOCK_MONOTONIC` with a stated error. Both have the
+/// same error, so durations and order are the device's own. The times of submission are by the host's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceSpan {
-    /// The span's name; [`NameId::NONE`] for a whole step, which runs from the end of the step before to its own.
+    /// The span's name; [`NameId::NONE`] for a whole step, which lasts from the end of the previous step to its own end.
     pub name: NameId,
-    /// When the device got to the span.
+    /// When the device began the span's work.
     pub start_ns: u64,
-    /// When the device was done with it; not before the start.
+    /// When the device finished it; not before the start.
     pub end_ns: u64,
-    /// How far start and end may be off on the host's clock, either way.
+    /// Error of start and end on the host's clock, in either direction.
     pub error_ns: u64,
-    /// When the host began to hand the span's work over, or the step began there.
+    /// When the host began to submit the span's work, or began the step.
     pub issued_start_ns: u64,
-    /// When the host had handed it over; not before it began to.
+    /// When the host had submitted it; not before it began to.
     pub issued_end_ns: u64,
     /// The step it belongs to, or [`StepId::NONE`].
     pub step: StepId,

@@ -1,4 +1,4 @@
-//! What a stream says: definitions, and events of a track.
+//! The contents of a stream: definitions, and events of a track.
 //!
 //! All times are nanoseconds of the publisher's `CLOCK_MONOTONIC`; [`Anchor`](crate::Anchor)s relate them to wall-clock
 //! and boot time.
@@ -15,11 +15,11 @@ pub enum Event {
     Span(Span),
     /// A finished step.
     Step(Step),
-    /// A counter's new value.
+    /// A new value of a counter.
     Counter(Counter),
-    /// An instant worth naming: epoch start, garbage collection, checkpoint.
+    /// An instant with a text: epoch start, garbage collection, checkpoint.
     Mark(Mark),
-    /// What has been open on the track for a while and still is.
+    /// A span that has been open on the track for a while and still is.
     Open(Open),
     /// A sensor reading.
     Sample(Sample),
@@ -29,12 +29,12 @@ pub enum Event {
     Allocation(Allocation),
     /// A phase's memory totals so far.
     PhaseMemory(PhaseMemory),
-    /// What a device's own clock says of a span, or of a whole step.
+    /// A span or step by a device's own clock.
     DeviceSpan(DeviceSpan),
 }
 
 impl Event {
-    /// When the event became known, in nanoseconds: the end of a span or step, the instant of the others.
+    /// When the event became known, in nanoseconds: the end of a span or step, the instant of other events.
     pub fn t_ns(&self) -> u64 {
         match self {
             Self::Span(e) => e.end_ns,
@@ -51,10 +51,10 @@ impl Event {
     }
 }
 
-/// A named interval on a track. Whether it is a phase follows from its name's [`NameKind`].
+/// A named interval on a track. Its name's [`NameKind`] says whether it is a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// What the interval is called.
+    /// Its name.
     pub name: NameId,
     /// Start.
     pub start_ns: u64,
@@ -64,7 +64,7 @@ pub struct Span {
     pub step: StepId,
 }
 
-/// A finished step with what is known of its batch and of what it cost its thread.
+/// A finished step, with what is known of its batch and of its cost to its thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Step {
     /// Ordinal in the session, from 1.
@@ -77,10 +77,10 @@ pub struct Step {
     pub end_ns: u64,
     /// The batch's size, as far as known.
     pub batch: BatchShape,
-    /// The loss, where the program read it.
+    /// The loss, if the program read it.
     pub loss: Option<f64>,
-    /// What the step's thread went through since the last step that tells this, where the system tells. Steps of less than
-    /// 250 µs tell it together.
+    /// The thread's page faults and switches since the last step that has them, if the system counts them. Steps of less
+    /// than 250 µs share one count.
     pub usage: Option<ThreadUsage>,
 }
 
@@ -97,7 +97,7 @@ pub struct BatchShape {
     pub seeds: Option<u64>,
 }
 
-/// A thread's page faults and context switches during a step, or several.
+/// A thread's page faults and context switches during one or more steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadUsage {
     /// Page faults served without I/O.
@@ -121,14 +121,14 @@ pub struct Counter {
     pub value: f64,
 }
 
-/// A named instant, with a value where there is one.
+/// A named instant, with an optional value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mark {
     /// The mark's text.
     pub name: NameId,
     /// When.
     pub t_ns: u64,
-    /// A number that goes with it.
+    /// Its value, if it has one.
     pub value: Option<f64>,
 }
 
@@ -137,7 +137,7 @@ pub struct Mark {
 pub struct Open {
     /// The open span's name.
     pub name: NameId,
-    /// Since when it has been open.
+    /// When it began.
     pub since_ns: u64,
     /// When the publisher looked.
     pub t_ns: u64,
@@ -163,7 +163,7 @@ pub struct Absent {
     pub signal: SignalId,
     /// When this was found.
     pub t_ns: u64,
-    /// Why, as a text for people.
+    /// Why, as text for people.
     pub reason: NameId,
 }
 
@@ -174,7 +174,7 @@ pub struct Allocation {
     pub phase: NameId,
     /// When.
     pub t_ns: u64,
-    /// Bytes taken; negative when given back.
+    /// Bytes taken; negative for a release.
     pub bytes: i64,
     /// Bytes live in the process after it.
     pub live_bytes: u64,
@@ -183,7 +183,7 @@ pub struct Allocation {
 /// Cumulative memory totals of one phase over all threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PhaseMemory {
-    /// The phase, or [`NameId::NONE`] for what lies outside every phase.
+    /// The phase, or [`NameId::NONE`] for memory outside every phase.
     pub phase: NameId,
     /// When the totals were read.
     pub t_ns: u64,
@@ -217,7 +217,7 @@ pub enum NameKind {
 }
 
 impl NameKind {
-    /// The kind with this number in the stream; a text where a newer version added one.
+    /// The kind with this number in the stream; [`Self::Text`] for kinds of newer versions.
     pub fn from_code(code: u8) -> Self {
         match code {
             1 => Self::Span,
@@ -241,10 +241,10 @@ pub enum TrackRole {
     Loader = 2,
     /// Carries sensor readings.
     Sensors = 3,
-    /// Carries [`DeviceSpan`]s: when a device did the work that the training thread handed over.
+    /// Carries [`DeviceSpan`]s: when a device did the work that the training thread submitted.
     Device = 4,
-    /// The same where the training thread waits for the device at both ends of every phase, so that the host's clock
-    /// has the device's time in it. A control: it slows the training.
+    /// The same, but the training thread waits for the device at both ends of every phase, so that the host's clock
+    /// includes the device's time. This is a control experiment: it slows the training.
     SynchronisedDevice = 5,
 }
 
@@ -262,7 +262,7 @@ impl TrackRole {
     }
 }
 
-/// Gives an id its meaning. Repeated at the start of each segment.
+/// Defines an id. Repeated at the start of each segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Definition {
@@ -301,9 +301,9 @@ pub enum Definition {
         /// The device measured, empty for the machine or process itself.
         device: String,
     },
-    /// Something known of the program itself, such as `framework` and `PyTorch 2.9.1`. The newest of a key counts.
+    /// A fact about the program, such as `framework` and `PyTorch 2.9.1`. The newest text of a key counts.
     Fact {
-        /// What is said, such as `framework`. A key `inferred NAME` says how the phase of this name is inferred.
+        /// The key, such as `framework`. `inferred NAME` says how the phase of this name is inferred.
         key: String,
         /// The text.
         text: String,

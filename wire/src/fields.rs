@@ -1,10 +1,10 @@
-//! Records that rows of a block and entries of the past hold alike.
+//! Records that both rows and entries of the past use.
 
 use crate::event::{PhaseMemory, ThreadUsage};
 use crate::ids::NameId;
 use crate::varint::{Cursor, Malformed};
 
-/// What a thread's accounts say.
+/// A thread's page faults and context switches.
 pub(crate) fn usage(p: &mut Cursor<'_>) -> Result<ThreadUsage, Malformed> {
     Ok(ThreadUsage {
         minor_faults: p.u64()?,

@@ -1,5 +1,4 @@
-//! Frames: the checksummed, length-prefixed pieces that a stream is made of, and how to find the next good
-//! one after damage.
+//! Frames: the checksummed, length-prefixed pieces of a stream, and how to find the next good one after damage.
 
 /// First two bytes of every frame.
 const SYNC: [u8; 2] = [0xA7, b'g'];
@@ -7,8 +6,8 @@ const SYNC: [u8; 2] = [0xA7, b'g'];
 pub const HEADER_LEN: usize = 12;
 /// The CRC covers everything from here on: kind, flags, length and payload.
 const CHECKED_FROM: usize = 7;
-/// Longest payload that a frame may claim; anything above is damage, so that no length read from a file
-/// can ask for more memory than this.
+/// Longest payload that a frame may claim. Anything longer is damage, so that no length read from a file can make a reader
+/// reserve more memory than this.
 pub const MAX_PAYLOAD_LEN: usize = 1 << 18;
 
 /// What a frame holds. Readers skip kinds they do not know.
@@ -31,7 +30,7 @@ pub(crate) const FLAG_LZ4: u8 = 1;
 /// Set in a block's flags when its events are packed as bits. Since version 2.
 pub(crate) const FLAG_PACKED: u8 = 2;
 
-/// A frame whose checksum is right; its payload is not looked into yet.
+/// A frame whose checksum is right. Its payload is not decoded yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RawFrame<'a> {
     pub(crate) kind: Kind,
@@ -45,37 +44,36 @@ impl RawFrame<'_> {
         HEADER_LEN + self.payload.len()
     }
 
-    /// Whether it is only for those who look for chunks.
+    /// Whether only readers of chunks need it.
     pub(crate) fn is_of_chunks(&self) -> bool {
         matches!(self.kind, Kind::SUMMARY | Kind::CHUNK_END)
     }
 }
 
-/// What stands at the front of some bytes.
+/// What some bytes begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scan<'a> {
     /// A good frame.
     Frame(RawFrame<'a>),
-    /// The beginning of what may be a frame: more bytes are needed to tell.
+    /// The beginning of what may be a frame: more bytes are needed.
     Incomplete,
     /// No frame starts here.
     Damaged,
 }
 
-/// Looks for frames, and bounds the work that false ones can cause.
+/// Looks for frames, and limits the work that false ones can cause.
 ///
-/// A hostile file may hold a good header every few bytes, each claiming a long payload to be checked. So failed
-/// checks are paid from an allowance, which grows with every byte stepped over; a claim beyond it is refused
-/// unchecked. Files that are merely damaged never come near it. The allowance depends on the bytes alone, not
-/// on the pieces in which they arrive.
+/// A hostile file may hold a good header every few bytes, each claiming a long payload to be checked. So failed checks
+/// spend from an allowance that grows with every byte skipped, and a claim beyond it is rejected unchecked. Files that are
+/// merely damaged never come near it. The allowance depends only on the bytes, not on the pieces in which they arrive.
 #[derive(Debug)]
 pub(crate) struct Scanner {
     allowance: usize,
 }
 
-/// Most that failed checks may read at once, in bytes; several of the longest payloads.
+/// Most bytes that failed checks may read at once: several of the longest payloads.
 const MAX_ALLOWANCE: usize = 8 * MAX_PAYLOAD_LEN;
-/// Bytes of failed checks that each byte stepped over allows.
+/// Bytes of failed checks allowed per byte skipped.
 const ALLOWANCE_PER_BYTE: usize = 16;
 
 impl Default for Scanner {
@@ -85,7 +83,7 @@ impl Default for Scanner {
 }
 
 impl Scanner {
-    /// Looks for a frame at the very front of `bytes`. After [`Scan::Damaged`], go on at [`Scanner::resync`].
+    /// Looks for a frame at the very front of `bytes`. After [`Scan::Damaged`], continue at [`Scanner::resync`].
     pub(crate) fn scan<'a>(&mut self, bytes: &'a [u8]) -> Scan<'a> {
         let Some((header, rest)) = bytes.split_first_chunk::<HEADER_LEN>() else {
             let known = bytes.len().min(SYNC.len());
@@ -107,7 +105,7 @@ impl Scanner {
         Scan::Frame(RawFrame { kind: Kind(kind), flags, payload })
     }
 
-    /// Offset, after the front, of the next place where a frame may start; `bytes.len()` if there is none.
+    /// Offset of the next place after the front where a frame may start; `bytes.len()` if there is none.
     pub(crate) fn resync(&mut self, bytes: &[u8]) -> usize {
         let after_front = bytes.iter().skip(1).position(|&byte| byte == SYNC[0]);
         let step = after_front.map_or(bytes.len(), |at| at + 1);
@@ -116,13 +114,13 @@ impl Scanner {
     }
 }
 
-/// What a frame's header alone says: the length of the whole frame in bytes, and whether a segment begins with it. `None`
-/// where no frame begins so. For finding one's way in a long recording; whether the frame is good only reading it tells.
+/// Reads a frame's header alone: the length of the whole frame in bytes, and whether the frame begins a segment. `None` if
+/// no frame begins so. For navigating a long recording; only reading the frame shows whether it is good.
 pub fn peek(header: &[u8; HEADER_LEN]) -> Option<(usize, bool)> {
     peek_kind(header).map(|(len, kind)| (len, kind == Kind::SEGMENT))
 }
 
-/// The same with the kind of the frame.
+/// The length and kind of the frame, likewise.
 pub(crate) fn peek_kind(header: &[u8; HEADER_LEN]) -> Option<(usize, Kind)> {
     let [s0, s1, check, _, _, _, _, kind, flags, l0, l1, l2] = *header;
     let len = u32::from_le_bytes([l0, l1, l2, 0]) as usize;
@@ -130,15 +128,15 @@ pub(crate) fn peek_kind(header: &[u8; HEADER_LEN]) -> Option<(usize, Kind)> {
     good.then_some((HEADER_LEN + len, Kind(kind)))
 }
 
-/// A cheap check of the header alone, so that a random sync pattern inside other data is refused without
-/// reading a long payload for its checksum.
+/// A cheap check of the header alone, so that a random sync pattern inside other data is rejected without reading a long
+/// payload for its checksum.
 fn header_check(kind_flags_len: [u8; 5]) -> u8 {
     kind_flags_len.into_iter().fold(0x5A, |acc: u8, byte| acc.rotate_left(3) ^ byte)
 }
 
 /// Appends a frame to `out`; `payload` writes the payload in place.
 ///
-/// Callers keep payloads within [`MAX_PAYLOAD_LEN`] by bounding what they put in.
+/// Callers must keep the payload within [`MAX_PAYLOAD_LEN`].
 pub(crate) fn put(out: &mut Vec<u8>, kind: Kind, flags: u8, payload: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[0; HEADER_LEN]);

@@ -1,6 +1,6 @@
-//! Identifiers. A text is sent once with its id and meant by the id from then on.
+//! Identifiers. A text is sent once with its id; afterwards, events use the id.
 
-/// A text that events refer to: the name of a span, a counter or a mark, or the reason of an absence.
+/// A text that events refer to: the name of a span, counter or mark, or the reason for an absence.
 ///
 /// Ids start at 1; [`NameId::NONE`] is "no name".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

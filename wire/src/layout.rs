@@ -1,5 +1,5 @@
-//! Where sessions live on disk and what their files are called: agreed here between the publisher, which
-//! writes them, and the viewers, which follow them. Only names; nothing here touches the disk.
+//! Where sessions are on disk and what their files are called. The publisher writes them, viewers follow them. These are
+//! only names; nothing here touches the disk.
 //!
 //! ```text
 //! $GNNTOP_DIR/                          else $XDG_RUNTIME_DIR/gnntop, else gnntop-UID in the temporary folder; mode 0700
@@ -17,11 +17,11 @@ use std::path::{Path, PathBuf};
 pub const EXTENSION: &str = "gnntop";
 /// File in a session's directory that its publisher keeps locked while it lives.
 pub const LOCK_FILE: &str = "live";
-/// File in a session's directory with what is left of the segments that are no longer there.
+/// File in a session's directory with what is left of dropped segments.
 pub const PAST_FILE: &str = "past";
-/// What that file is called until it is whole.
+/// Name of that file until it is complete.
 pub const NEW_PAST_FILE: &str = "past.new";
-/// Longest part of a session's name that goes into its directory's name, in characters.
+/// Longest part of a session's name in its directory's name, in characters.
 const MAX_NAME_IN_PATH: usize = 40;
 
 /// The directory that holds all sessions of the user `uid`; `env` looks up environment variables.
@@ -41,7 +41,7 @@ pub fn session_dir_name(name: &str, pid: u32, session_id: u128) -> String {
     format!("{name}-{pid}-{:08x}", (session_id >> 96) as u32)
 }
 
-/// Whether a directory's name is of the form that sessions' directories have: name, process id, start of the session's id.
+/// Whether a directory's name has the form of a session's: name, process id, start of the session id.
 pub fn is_session_dir_name(name: &str) -> bool {
     let mut parts = name.rsplitn(3, '-');
     let (id, pid, rest) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default(), parts.next());
@@ -54,7 +54,7 @@ pub fn segment_file_name(segment: u64) -> String {
     format!("{segment:08}.{EXTENSION}")
 }
 
-/// The number of the segment with this file name, `None` for other files.
+/// The number of the segment with this file name; `None` for other files.
 pub fn segment_number(file_name: &str) -> Option<u64> {
     let digits = file_name.strip_suffix(EXTENSION)?.strip_suffix('.')?;
     let plain = digits.len() >= 8 && digits.bytes().all(|b| b.is_ascii_digit());
@@ -66,7 +66,7 @@ pub fn slices_file_name(number: u64) -> String {
     format!("{PAST_FILE}-{number:08}")
 }
 
-/// Whether a session has a file of this name: a segment, the lock, or one of the past. Such a file is removed with its session.
+/// Whether this names a file of a session: a segment, the lock, or one of the past. Such files are removed with it.
 pub fn is_session_file(file_name: &str) -> bool {
     let is_slices = || {
         let digits = file_name.strip_prefix(PAST_FILE).and_then(|rest| rest.strip_prefix('-'));
@@ -75,11 +75,11 @@ pub fn is_session_file(file_name: &str) -> bool {
     matches!(file_name, LOCK_FILE | PAST_FILE | NEW_PAST_FILE) || segment_number(file_name).is_some() || is_slices()
 }
 
-/// Variable of the environment: the id that a person has given a run.
+/// Environment variable: the id that a person has given a run.
 pub const RUN: &str = "GNNTOP_RUN";
-/// Variable of the environment: when `gnntop run --run` was called, in milliseconds since 1970. Each call is another start of the run.
+/// Environment variable: when `gnntop run --run` was called, in milliseconds since 1970. Each call is a start of the run.
 pub const RUN_STARTED_MS: &str = "GNNTOP_RUN_STARTED_MS";
-/// Variable of the environment: what all ranks have in common that one `gnntop run` has started.
+/// Environment variable: a value that all ranks started by one `gnntop run` share.
 pub const LAUNCH: &str = "GNNTOP_LAUNCH";
 
 #[cfg(test)]

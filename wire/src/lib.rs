@@ -1,7 +1,7 @@
-//! The byte stream between a training run and everything that looks at it.
+//! The byte stream between a training run and its viewers.
 //!
-//! What a program publishes, what lies in a recording, what a viewer follows live and what replay reads are
-//! one format, written and read here and nowhere else. This crate does no I/O and starts no thread.
+//! Publishing programs, recordings, live viewers and replay share one format, which only this crate writes and reads. This
+//! crate does no I/O and starts no thread.
 //!
 //! # Byte layout (format 1.4, and 2.1 for recordings)
 //!
@@ -19,30 +19,30 @@
 //! ```
 //!
 //! Integers are LEB128 varints, signed ones zigzagged, unless a width is given. A *text* is its length in
-//! bytes (at most 1024) and UTF-8. Times are nanoseconds of the publisher's `CLOCK_MONOTONIC`.
+//! bytes (at most 1024) followed by UTF-8. Times are nanoseconds of the publisher's `CLOCK_MONOTONIC`.
 //!
 //! ```text
 //! segment     = "gnntop" | major | minor | session id u128 LE | pid | segment number | anchor
 //!             | text name | text host | text command | text publisher | text boot id
 //! definitions = { 1 | length | name id | kind u8 | text }            kind 0 text, 1 span, 2 phase, 3 counter
 //!             | { 2 | length | track id | role u8 | thread id | text }   role 0 other, 1 training, 2 loader, 3 sensors,
-//!                                                                  4 device, 5 device waited for at phases' edges
+//!                                                                  4 device, 5 device waited for in each phase
 //!             | { 3 | length | signal id | unit u8 | kind u8 | text name | text source | text device }
 //!             | { 4 | length | text key | text }                          a fact of the program
 //! anchor      = monotonic | wall (Unix) | boot time, in ns
 //! end         = time | text reason
 //! block       = track | first sequence number | count | dropped so far | base time | body length | body
-//! body        = { event }; "dt" is the signed difference of the event's time (its end, where it has one) to
-//!               that of the event before, for the first one to the base time
+//! body        = { event }; "dt" is the signed difference of the event's time (its end, if it has one) from
+//!               the previous event's, or for the first one from the base time
 //!   span       0nnnnnn0 | [name] | start - time of the event before | duration
-//!              0nnnnnn1 | [name] | dt | duration                   where it began before that time
+//!              0nnnnnn1 | [name] | dt | duration                   if it began before that time
 //!              nnnnnn = name id + 1, or 0 and the name follows
 //!   81         signed step difference; not an event: the spans from here on belong to that step (0 at first)
 //!   sample     80 | signal | dt | signed difference to the signal's last value in this block
 //!              (0 at first and after its absence, always 0 for signals from 1024 on)
 //!   82 .. BF   malformed
-//!   others     tag C0 .. FF | length | payload, so that unknown ones are stepped over; those leave time and
-//!              step as they are
+//!   others     tag C0 .. FF | length | payload, so that unknown ones can be skipped; those leave time and
+//!              step unchanged
 //!   C0 step      dt | duration | signed step difference | epoch | present u8 | fields | number loss
 //!                present: bit 0 graphs, 1 nodes, 2 edges, 3 seeds, 4 minor, major faults, voluntary, involuntary switches
 //!   C1 counter   name | dt | number           C2 mark  name | dt | number
@@ -50,8 +50,8 @@
 //!   C4 absent    reason | dt | signal          C5 allocation  phase | dt | signed bytes | live bytes
 //!   C6 memory    phase | dt | allocated bytes, count | freed bytes, count | live bytes | peak bytes
 //!   C7 device    name | dt | duration | signed (issued start - start) | issued duration | error | signed step difference
-//!                from the step of the spans; leaves time and step as they are, as for readers that step over it
-//! past        = body length | body: { tag u8 | length | entry }; others are stepped over
+//!                from the step of the spans; leaves time and step unchanged, as for readers that skip it
+//! past        = body length | body: { tag u8 | length | entry }; others are skipped
 //!   1 whole     2 durations     3 slice     4 slow step; their fields in the order of [`past`]'s types, as `past/put.rs`
 //!               writes them: numbers as varints, f64 LE, lists with their length, options after a byte
 //! summary     = a part of a stream of segments, definitions, anchors and the past, each byte inverted (since 2.1)
@@ -61,25 +61,25 @@
 //!
 //! # Packed blocks (format 2.0)
 //!
-//! What a recorder writes holds a second of a track and more, in which most things repeat. There each event, and each of its
-//! numbers, is foretold from the events before it in the block, and what is written is the difference, in bits; the lowest bit
-//! of a byte comes first. The header is that of other blocks without the body's length. LZ4 and zstd find next to nothing
-//! more in such a body (docs/performance.md), so it is not compressed.
+//! A recorder's blocks hold a second of a track or more, in which most things repeat. Each event and each of its numbers is
+//! predicted from the previous events of the block, and the difference is written, in bits, starting with the lowest bit of
+//! a byte. The header is that of other blocks without the body's length. LZ4 and zstd save next to nothing on such a body
+//! (docs/performance.md), so it is not compressed.
 //!
 //! ```text
 //! packed  = track | first sequence number | count | dropped so far | base time | { event } as bits, zeros up to a whole byte
 //! event   = symbol | its kind's numbers
-//! symbol  = 1                                         the one that followed the two symbols before when these came last;
-//!                                                     the block's first one where they did not
-//!         | 01 | number                               this many further, in the order of first appearance, than that one
+//! symbol  = 1                                         the one that followed the last two symbols when these came last;
+//!                                                     the block's first one if they never came
+//!         | 01 | number                               this many after that one, in the order of first appearance
 //!         | 00 | 1, or 0 | kind (4 bits) | form (7 bits) | number
-//!                                                     a new one: 1 where kind and form are the last new one's, 0 at first;
-//!                                                     its name's or signal's id, where one more than the last new one's of
-//!                                                     this kind is expected. Beyond 1024 it takes the place of the last one
+//!                                                     a new one: 1 if kind and form are the last new one's, 0 at first;
+//!                                                     its name's or signal's id, which is expected to be one more than the
+//!                                                     last new one's of this kind. Beyond 1024 it replaces the last one
 //! any     = its bits less one (6 bits) | its bits
 //! number  = the difference from what the column (each symbol's numbers are columns of its own) expects, zigzagged:
-//!           at first any; then with k = floor(log2(max(1, S / 4))), 40 at most: as many zeros as the difference >> k says, a one,
-//!           and its k lowest bits; where it says 8 or more, eight zeros and any.
+//!           at first any; then with k = floor(log2(max(1, S / 4))), 40 at most: difference >> k zeros, a one, and the k lowest
+//!           bits; if that is 8 zeros or more, eight zeros and any.
 //!           A column expects 0 at first, then the first value, then half of the difference d, rounded down, beyond what it
 //!           expected. S is a quarter of the first difference; then S - S / 4 + d, where d is zigzagged
 //! steady  = a number whose column expects the last value
@@ -101,18 +101,18 @@
 //! 7 allocation         dt | bytes | live bytes less those after the event before and these
 //! 8 memory             dt | allocated bytes, count | freed bytes, count less those | live bytes less those before | peak bytes
 //! 9 device             dt | start - end | issued start - start | issued duration | error | step difference
-//! 10 .. 15  any        bytes | so many bytes, from bits on that need not begin a byte: unknown kinds, stepped over
-//! reading = a number, whose column expects what came closer lately: half of the difference beyond what it expected, or the last
+//! 10 .. 15  any        bytes | that many bytes, not aligned to whole bytes: unknown kinds, skipped
+//! reading = a number, whose column expects what was closer recently: half of the difference beyond what it expected, or the last
 //!           value and the trend of the differences (`block/packed/layout.rs`)
 //! value   = a number: an integer, or the bits of an f32 or f64
 //! ```
 //!
 //! # Chunks (format 2.1)
 //!
-//! A recorder ends a chunk after some events or MiB: it writes all events that it holds, then what everything so far comes to, then a chunk
-//! end, which says how far back the one before lies. So a long recording can be begun at the end of any chunk, as a
-//! session is whose first segments were dropped, and whoever stops the recorder, the chain of chunks leads from the
-//! last one to the first. A segment follows each chunk end.
+//! A recorder ends a chunk after a number of events or MiB: it writes all events that it holds, then a summary of
+//! everything so far, then a chunk end, which says how far back the previous one is. So a reader can begin a long recording
+//! at the end of any chunk, as it can a session whose first segments were dropped. However the recorder was stopped, the
+//! chain of chunks leads from the last one to the first. A segment follows each chunk end.
 //!
 //! ```text
 //! recording = chunk .. chunk | frames
@@ -121,16 +121,16 @@
 //!
 //! # Order and trust
 //!
-//! Spans come in the order of their ends. One inside another so lies just after its sibling, whose end its start
-//! follows by nanoseconds, and one around others ends just after the last of them; both ways the first number
-//! is short. A span of a layered model takes about six bytes.
+//! Spans come in the order of their ends. So a nested span follows its sibling and starts nanoseconds after the sibling's
+//! end; an enclosing span ends just after the last span inside it. Either way the first number is short. A span of a
+//! layered model takes about six bytes.
 //!
-//! Nothing in a stream is trusted. A payload is at most 256 KiB ([`MAX_PAYLOAD_LEN`]), of definitions 128 KiB; a
-//! body is at most 64 KiB ([`MAX_BLOCK_LEN`]) after decompression, of the past 128 KiB. What claims more, or holds more events than bytes, is
-//! damage, and so is a block that asks for far more work than its bytes in the stream are worth: what is decoded grows at
-//! most eight times as fast as what is read, and a packed block holds at most four events a byte. A frame with a wrong check or checksum is skipped by looking for the next good one. Texts are
-//! cleaned of control characters. Definitions and an anchor are repeated at the start of each segment; an
-//! anchor comes every second.
+//! Nothing in a stream is trusted. A payload is at most 256 KiB ([`MAX_PAYLOAD_LEN`]), one of definitions 128 KiB; a body
+//! is at most 64 KiB ([`MAX_BLOCK_LEN`]) after decompression, one of the past 128 KiB. A length beyond that is damage, and
+//! so are more events than bytes. So is a block that takes far more work than its bytes are worth: decoded data grows at
+//! most eight times as fast as what is read, and a packed block holds at most four events per byte. After a frame with a
+//! wrong check or checksum, the reader looks for the next good one. Control characters are removed from texts. Definitions
+//! and an anchor are repeated at the start of each segment; an anchor comes every second.
 //!
 //! # Use
 //!
@@ -169,13 +169,13 @@
 //! | 2.0 | 0.1.0 | packed blocks; what recordings are written in |
 //! | 2.1 | 0.1.0 | chunks of recordings, frames 7 and 8 |
 //!
-//! A reader reads every older major version for ever (`recordings/golden/` holds one recording of each, decoded by
-//! a test). A minor version only adds frame kinds, event tags from C8 on, or fields at the end of a
-//! length-carrying record or of a segment, anchor or end; older readers step over them. The segments of a newer major
-//! version are stepped over and reported as [`Item::Newer`].
+//! A reader reads every older major version for ever (`recordings/golden/` holds one recording of each, decoded by a test).
+//! A minor version only adds frame kinds, event tags from C8 on, or fields at the end of a length-carrying record or of a
+//! segment, anchor or end; older readers skip them. Segments of a newer major version are skipped and reported as
+//! [`Item::Newer`].
 //!
-//! Packed blocks are a major version because a reader that stepped over them would show an empty recording; one that refuses it
-//! tells people to update. Live sessions stay what they were, so that any viewer follows any program.
+//! Packed blocks are a major version because a reader that skipped them would show an empty recording; one that rejects
+//! them tells people to update. Live sessions keep the older version, so that any viewer can follow any program.
 
 mod block;
 pub mod chunk;

@@ -1,4 +1,4 @@
-//! Everything in a stream that is not a block of events: who publishes, what ids mean, clocks, the end.
+//! Everything in a stream except blocks of events: the publisher, the meaning of ids, clocks, the end.
 
 use crate::block::Allowance;
 use crate::event::{Definition, NameKind, TrackRole};
@@ -10,13 +10,13 @@ use crate::units::{SignalKind, Unit};
 use crate::varint::{Cursor, Malformed, put_text, put_u64};
 use crate::version::{FORMAT_MAJOR, FORMAT_MINOR, LIVE_FORMAT};
 
-/// Longest text in a stream, in bytes; longer ones are cut when written.
+/// Longest text in a stream, in bytes; longer ones are truncated when written.
 pub const MAX_TEXT_LEN: usize = 1024;
 /// Opens the payload of every segment frame.
 const MAGIC: &[u8; 6] = b"gnntop";
 /// A definitions frame is closed beyond this many bytes.
 const DEFINITIONS_FRAME_LEN: usize = 64 * 1024;
-/// A definitions frame beyond this was not written by us and is refused: a definition of no text takes
+/// A definitions frame beyond this was not written by this crate and is rejected: a definition with an empty text takes
 /// twenty times its length in memory.
 const MAX_DEFINITIONS_LEN: usize = 2 * DEFINITIONS_FRAME_LEN;
 
@@ -30,7 +30,7 @@ pub fn put_segment(out: &mut Vec<u8>, info: &SessionInfo) {
     put_segment_of(LIVE_FORMAT, out, info);
 }
 
-/// The same for a segment with [packed](crate::BlockEncoder::packed) blocks, or some.
+/// Like [`put_segment`], for a segment with [packed](crate::BlockEncoder::packed) blocks.
 pub fn put_packed_segment(out: &mut Vec<u8>, info: &SessionInfo) {
     put_segment_of((FORMAT_MAJOR, FORMAT_MINOR), out, info);
 }
@@ -51,7 +51,7 @@ fn put_segment_of((major, minor): (u16, u16), out: &mut Vec<u8>, info: &SessionI
     });
 }
 
-/// Appends a flag, and the place where there is one. Since version 1.1.
+/// Appends a flag, and the place if there is one. Since version 1.1.
 fn put_place(out: &mut Vec<u8>, place: Option<&Place>) {
     out.push(u8::from(place.is_some()));
     let Some(place) = place else { return };
@@ -67,7 +67,7 @@ fn put_place(out: &mut Vec<u8>, place: Option<&Place>) {
         out.extend_from_slice(&clock.offset_ns.to_le_bytes());
         put_u64(out, clock.error_ns);
     }
-    // Readers that do not know it stop before it.
+    // Readers that do not know this field stop before it.
     if let Some(attempt) = place.attempt {
         put_u64(out, attempt);
     }
@@ -80,7 +80,7 @@ pub fn put_definitions<'a>(out: &mut Vec<u8>, definitions: impl IntoIterator<Ite
     });
 }
 
-/// The same for a segment that [`put_packed_segment`] opens: compressed, where there is more than one.
+/// Like [`put_definitions`], for a segment opened by [`put_packed_segment`]: compressed if there is more than one.
 pub fn put_packed_definitions<'a>(out: &mut Vec<u8>, definitions: impl IntoIterator<Item = &'a Definition>) {
     each_definitions_frame(definitions, |entries| {
         let compressed = lz4_flex::block::compress(entries);
@@ -95,7 +95,7 @@ pub fn put_packed_definitions<'a>(out: &mut Vec<u8>, definitions: impl IntoItera
     });
 }
 
-/// Hands over definitions in pieces that fit into a frame.
+/// Calls `put` with definitions in pieces that fit into a frame.
 fn each_definitions_frame<'a>(definitions: impl IntoIterator<Item = &'a Definition>, mut put: impl FnMut(&[u8])) {
     let (mut entries, mut entry) = (Vec::new(), Vec::new());
     for definition in definitions {
@@ -157,7 +157,7 @@ fn put_anchor_fields(out: &mut Vec<u8>, anchor: &Anchor) {
     }
 }
 
-/// Appends the frame that says a session ended in good order.
+/// Appends the frame of a session that ended normally.
 pub fn put_end(out: &mut Vec<u8>, end: &End) {
     frame::put(out, Kind::END, 0, |out| {
         put_u64(out, end.t_ns);
@@ -165,11 +165,11 @@ pub fn put_end(out: &mut Vec<u8>, end: &End) {
     });
 }
 
-/// What a segment frame says.
+/// The content of a segment frame.
 pub(crate) enum Segment {
-    /// This version reads the format.
+    /// A format that this version reads.
     Readable(SessionInfo),
-    /// It does not.
+    /// A format that it does not read.
     Newer { major: u64 },
 }
 
@@ -226,7 +226,7 @@ fn place(p: &mut Cursor<'_>) -> Result<Option<Place>, Malformed> {
     }))
 }
 
-/// The definitions of a frame; entries of unknown kinds are left out. What is compressed is paid from the allowance.
+/// The definitions of a frame, without entries of unknown kinds. Decompression is paid from the allowance.
 pub(crate) fn definitions(frame: RawFrame<'_>, allowance: &mut Allowance) -> Result<Vec<Definition>, Malformed> {
     if frame.flags & FLAG_LZ4 == 0 {
         return entries(frame.payload);
@@ -292,7 +292,7 @@ fn anchor_fields(p: &mut Cursor<'_>) -> Result<Anchor, Malformed> {
     Ok(Anchor { monotonic_ns: p.u64()?, wall_ns: p.u64()?, boot_ns: p.u64()? })
 }
 
-/// A text, cleaned; one longer than [`MAX_TEXT_LEN`] was not written by us and is refused.
+/// A text, cleaned. One longer than [`MAX_TEXT_LEN`] was not written by this crate and is rejected.
 fn text(p: &mut Cursor<'_>) -> Result<String, Malformed> {
     let len = p.u64()?;
     if len > MAX_TEXT_LEN as u64 {

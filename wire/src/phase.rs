@@ -12,19 +12,19 @@ pub const TRANSFER: &str = "transfer";
 pub const FORWARD: &str = "forward";
 /// The gradients are computed.
 pub const BACKWARD: &str = "backward";
-/// A stage of a pipeline gets activations or gradients from its neighbour, the wait for them included.
+/// A pipeline stage receives activations or gradients from its neighbour, including the wait for them.
 pub const RECEIVE: &str = "receive";
-/// A stage of a pipeline hands activations or gradients to its neighbour.
+/// A pipeline stage sends activations or gradients to its neighbour.
 pub const SEND: &str = "send";
-/// The gradients are summed over the ranks, the wait for the slowest included.
+/// The gradients are summed over the ranks, including the wait for the slowest.
 pub const ALL_REDUCE: &str = "all-reduce";
 /// The parameters are updated.
 pub const OPTIMIZER: &str = "optimizer";
-/// The model is judged on data that it does not train on, between two steps.
+/// The model is evaluated on held-out data, between two steps.
 pub const VALIDATION: &str = "validation";
 
-/// The standard phases in the order in which a step runs through them.
+/// The standard phases, in the order of a step.
 pub const STANDARD: [&str; 8] = [DATA_WAIT, SAMPLE, GATHER, TRANSFER, FORWARD, BACKWARD, ALL_REDUCE, OPTIMIZER];
 
-/// The phases that only a stage of a pipeline has.
+/// The phases that only pipeline stages have.
 pub const PIPELINE: [&str; 2] = [RECEIVE, SEND];

@@ -1,41 +1,41 @@
-//! Stacks that are taken of a thread all the time, so many a second: how they are told in a stream, by marks and names alone.
+//! Stacks of a thread sampled continuously, many times a second, and how a stream encodes them: with marks and names only.
 //!
 //! ```text
 //! track   its text ends in ", sampled"; its marks are the samples
 //! name    of kind text: the id of the caller's path in 16 hexadecimal digits, ">", the frame. The id of a path is a hash of that
 //!         text, so a name says the whole stack, from the phase at the root down to its innermost frame
 //! mark    a path's name, and as its number how many samples ended there since the session began, this one included; below zero
-//!         where there was no sample and the number, its sign aside, is only repeated
+//!         if there was no sample and the number, apart from its sign, is only repeated
 //! ```
 //!
-//! A stack is so told once, and a sample takes a few bytes. Since all paths are repeated in turn, the newest part of a stream has the
-//! counts of the whole session, also where its beginning was dropped. Names whose text is one of [`Figure::ALL`] count other things
-//! the same way.
+//! So each stack is written once, and a sample takes a few bytes. All paths are repeated in turn, so the newest part of a
+//! stream has the counts of the whole session, even if its beginning was dropped. Names whose text is one of
+//! [`Figure::ALL`] count other things in the same way.
 
-/// How the text of a track of samples ends.
+/// Suffix of the text of a track of samples.
 pub const TRACK_END: &str = ", sampled";
-/// The path that the first frames are called from.
+/// The path that calls the first frames.
 pub const ROOT: u64 = 0;
-/// The frame of what no path could be made for any more.
+/// The frame for stacks beyond the limit on paths.
 pub const OTHER: &str = "(other)";
-/// Samples a second, at most.
+/// Most samples a second.
 pub const MOST_A_SECOND: u32 = 200;
 
-/// What is told of the sampling itself.
+/// A figure about the sampling itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
-    /// Samples that were taken.
+    /// Samples taken.
     Taken,
     /// Samples that could not be read.
     Unread,
-    /// Processor time that taking them took, in microseconds.
+    /// CPU time spent on taking samples, in microseconds.
     CostUs,
-    /// How many are taken a second.
+    /// Samples taken a second.
     ASecond,
 }
 
 impl Figure {
-    /// All of them, each with the text of its name.
+    /// All figures, each with the text of its name.
     pub const ALL: [(&'static str, Self); 4] = [
         ("stacks sampled", Self::Taken),
         ("stacks not read", Self::Unread),
@@ -44,7 +44,7 @@ impl Figure {
     ];
 }
 
-/// The text of the name of the path that goes on from `caller` with this frame.
+/// The text of the name of the path that continues `caller` with this frame.
 pub fn path_text(caller: u64, frame: &str) -> String {
     format!("{caller:016x}>{frame}")
 }

@@ -1,26 +1,26 @@
-//! What a publisher says in its lock file while it cannot write its stream. The room for it is taken when the session
-//! begins, so that it can be said where the disk is full.
+//! The text of a publisher's lock file while it cannot write its stream. The file gets its room when the session begins, so
+//! that it can still be written when the disk is full.
 
 use crate::text::clean;
 
-/// Bytes of the lock file, always.
+/// Bytes of the lock file; always the same.
 pub const LOCK_FILE_LEN: usize = 256;
 /// How the lock file begins while the stream is being written.
 const PUBLISHING: &str = "publishing";
-/// How it begins while it is not.
+/// How it begins while the stream is not being written.
 const STOPPED: &str = "stopped";
 
-/// The stream could not be written on.
+/// The stream can no longer be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stopped {
     /// Since when, in nanoseconds since 1970.
     pub wall_ns: u64,
-    /// Why, in words that go after "published until 14:02:11, then".
+    /// Why, as words to follow "published until 14:02:11, then".
     pub reason: String,
 }
 
 impl Stopped {
-    /// The content of the lock file for this; `None` is that the stream is being written.
+    /// The content of the lock file; `None` means that the stream is being written.
     pub fn lock_file(stopped: Option<&Self>) -> [u8; LOCK_FILE_LEN] {
         let line = match stopped {
             None => PUBLISHING.to_owned(),
@@ -33,7 +33,7 @@ impl Stopped {
         bytes
     }
 
-    /// What the content of a lock file says; `None` where it says nothing of the kind. The reason is safe to show.
+    /// Reads a lock file's content; `None` if it does not report a stop. The reason is safe to show.
     pub fn of_lock_file(bytes: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LOCK_FILE_LEN)]);
         let (wall_ns, reason) = text.strip_prefix(STOPPED)?.strip_prefix(' ')?.split_once(' ')?;

@@ -1,4 +1,4 @@
-//! Reads a stream piece by piece, as it comes from a file, a pipe or a session that is still being written.
+//! Reads a stream piece by piece, from a file, a pipe or a session that is still being written.
 
 use crate::block::{self, Allowance, BlockInfo, Events, Scratch};
 use crate::event::Definition;
@@ -7,24 +7,24 @@ use crate::meta::{self, Segment};
 use crate::past::{self, Past};
 use crate::session::{Anchor, End, SessionInfo};
 
-/// What a stream said next.
+/// The next item of a stream.
 #[derive(Debug)]
 pub enum Item<'a> {
     /// A segment begins; a session or recording starts with one.
     Segment(SessionInfo),
-    /// Ids got their meaning.
+    /// Definitions of ids.
     Definitions(Vec<Definition>),
     /// The publisher read its clocks.
     Anchor(Anchor),
     /// Events of one track.
     Block(BlockInfo, Events<'a>),
-    /// What is left of the segments before those that follow.
+    /// What is left of the segments before the next ones.
     Past(Vec<Past>),
-    /// The session ended in good order.
+    /// The session ended normally.
     End(End),
-    /// A good frame of a kind that this version does not know, or any after [`Item::Newer`].
+    /// A good frame of a kind that this version does not know, or any frame after [`Item::Newer`].
     Unknown,
-    /// Bytes that hold no frame, or one whose content is malformed, were stepped over.
+    /// Bytes without a frame, or with a malformed one, were skipped.
     Damage(Damage),
     /// A segment written in a format this version cannot read; its frames follow as [`Item::Unknown`].
     Newer {
@@ -38,21 +38,21 @@ pub enum Item<'a> {
 pub struct Damage {
     /// Where it begins, in bytes from the start of the stream.
     pub offset: u64,
-    /// Bytes stepped over.
+    /// Bytes skipped.
     pub len: u64,
 }
 
-/// Cuts a byte stream into [`Item`]s. The items do not depend on the pieces in which the bytes arrive.
+/// Splits a byte stream into [`Item`]s. The items do not depend on the pieces in which the bytes arrive.
 ///
 /// Holds at most two of the longest frames and one chunk of input.
 #[derive(Debug, Default)]
 pub struct StreamReader {
     buffer: Vec<u8>,
-    /// Start of what is not consumed yet, in `buffer`.
+    /// Index in `buffer` of the first byte not yet consumed.
     at: usize,
     /// Offset of `buffer[0]` in the stream.
     buffer_offset: u64,
-    /// Where the damage began that is being stepped over.
+    /// Where the damage that is being skipped began.
     hole: Option<u64>,
     /// Inside a segment of a format that this version cannot read.
     in_newer_segment: bool,
@@ -68,15 +68,15 @@ impl StreamReader {
         Self::default()
     }
 
-    /// A reader whose first byte stands at `offset` of its stream, for reading from the middle.
+    /// A reader whose first byte is at `offset` of its stream, for reading from the middle.
     pub fn starting_at(offset: u64) -> Self {
         Self { buffer_offset: offset, ..Self::default() }
     }
 
-    /// Hands over the stream's next bytes. Call [`StreamReader::next`] until it gives `None` before the
-    /// next `fill`, and fill in chunks (64 to 256 KiB), so that memory stays bounded.
+    /// Adds the stream's next bytes. Call [`StreamReader::next`] until it returns `None` before the next `fill`, and fill
+    /// in chunks (64 to 256 KiB), so that memory stays bounded.
     pub fn fill(&mut self, bytes: &[u8]) {
-        // Moving only when less is kept than consumed makes the cost linear for chunks of any size.
+        // Moving only if less is kept than consumed makes the cost linear for chunks of any size.
         if self.at >= self.buffer.len() - self.at {
             self.buffer.drain(..self.at);
             self.buffer_offset += self.at as u64;
@@ -85,7 +85,7 @@ impl StreamReader {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Says that no more bytes will come: what is incomplete now is damage.
+    /// Marks the end of the stream: anything incomplete is now damage.
     pub fn finish(&mut self) {
         self.finished = true;
     }
@@ -95,12 +95,12 @@ impl StreamReader {
         self.buffer_offset + self.at as u64
     }
 
-    /// Bytes handed over and not consumed: the beginning of a frame whose rest has not come.
+    /// Bytes added and not consumed: the beginning of an incomplete frame.
     pub fn pending(&self) -> usize {
         self.buffer.len() - self.at
     }
 
-    /// The next item, `None` when more bytes are needed or, after [`StreamReader::finish`], at the end.
+    /// The next item; `None` if more bytes are needed or, after [`StreamReader::finish`], at the end.
     ///
     /// Damage is reported when its end is known: at the next good frame, or at the end of the stream.
     #[allow(clippy::should_implement_trait)] // lends from the reader, which Iterator cannot
@@ -139,7 +139,7 @@ impl StreamReader {
     }
 }
 
-/// Decodes one frame; `None` where its payload is malformed.
+/// Decodes one frame; `None` if its payload is malformed.
 fn decode<'a>(frame: RawFrame<'a>, scratch: &'a mut Scratch, allowance: &mut Allowance) -> Option<Item<'a>> {
     Some(match frame.kind {
         Kind::SEGMENT => match meta::segment(frame.payload).ok()? {
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
     use crate::{BlockEncoder, Event, NameId, Span, StepId, TrackId};
 
-    /// As many of the smallest events as a block holds, in as few bytes as they can be packed.
+    /// A block with as many of the smallest events as possible, in as few bytes as possible.
     fn dense_block() -> Vec<u8> {
         let (mut out, mut encoder) = (Vec::new(), BlockEncoder::new(TrackId(1)));
         let span = Span { name: NameId(1), start_ns: 7, end_ns: 7, step: StepId(0) };

@@ -1,7 +1,7 @@
-//! Makes text from outside safe to show, whether it comes from a stream, a file's name or a program's output.
+//! Makes text from outside safe to show, whether from a stream, a file name or a program's output.
 
-/// Decodes a text; invalid UTF-8, control characters (which could drive a terminal) and
-/// invisible direction marks (which could make a line read differently than it is) become `U+FFFD`.
+/// Decodes a text. Invalid UTF-8, control characters (which could drive a terminal) and invisible direction marks (which
+/// could make a line read differently than it is) become `U+FFFD`.
 pub fn clean(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     text.chars().map(|c| if is_harmful(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
@@ -12,7 +12,7 @@ pub fn is_harmful(c: char) -> bool {
     c.is_control() || is_direction_mark(c)
 }
 
-/// Whether it is an invisible mark that changes the direction or the lines of the text around it.
+/// Whether it is an invisible mark that changes the direction or line breaks of the surrounding text.
 pub fn is_direction_mark(c: char) -> bool {
     matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }

@@ -1,9 +1,9 @@
-//! Units of measured values. They are named here and nowhere else.
+//! Units of measured values. No other crate names units.
 
 /// The unit of a signal's or counter's raw value.
 ///
-/// Raw values are integers in the smallest unit their source gives, so that cumulative counters survive
-/// the trip without rounding; conversion to what people read happens at the very end.
+/// Raw values are integers in the smallest unit of their source, so that cumulative counters are never rounded. They are
+/// converted to readable units at the very end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[non_exhaustive]
@@ -33,7 +33,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The unit with this number in the stream, [`Unit::Count`] for one a newer version added.
+    /// The unit with this number in the stream; [`Unit::Count`] for units of newer versions.
     pub fn from_code(code: u8) -> Self {
         match code {
             1 => Self::Nanoseconds,
@@ -73,7 +73,7 @@ impl Unit {
     }
 }
 
-/// Whether a signal's value stands for itself or only for the difference between two readings.
+/// Whether a signal's values are meaningful by themselves or only as differences between two readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum SignalKind {

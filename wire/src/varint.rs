@@ -1,9 +1,9 @@
 //! Variable-length integers: LEB128, and zigzag for signed values.
 //!
-//! Spans are little else, and the lengths of their numbers follow no pattern that a processor could guess. So
-//! the common sizes are written and read eight bytes at a time without a branch on the length.
+//! Spans consist of little else, and the lengths of their numbers follow no pattern that a CPU could predict. So the common
+//! sizes are written and read eight bytes at a time, without a branch on the length.
 
-/// The bytes did not hold what they had to.
+/// The bytes are malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
@@ -11,7 +11,7 @@ pub(crate) struct Malformed;
 const MAX_LEN: usize = 10;
 /// Values below this take at most eight bytes.
 const EIGHT_BYTES: u64 = 1 << 56;
-/// The bit in each of eight bytes that says that more bytes follow.
+/// The bits in each of eight bytes that say that more bytes follow.
 const MORE: u64 = 0x8080_8080_8080_8080;
 
 /// Appends `value` in LEB128, 1 to 10 bytes.
@@ -28,8 +28,8 @@ pub(crate) fn put_i64(out: &mut Vec<u8>, value: i64) {
     put_u64(out, ((value << 1) ^ (value >> 63)) as u64);
 }
 
-/// Writes from the front of a slice that the caller knows to be long enough: each integer needs ten bytes of
-/// room, however short it turns out.
+/// Writes to the front of a slice that the caller knows to be long enough: each integer needs ten bytes of room, however
+/// short it turns out to be.
 pub(crate) struct Writer<'a> {
     room: &'a mut [u8],
     at: usize,
@@ -107,7 +107,7 @@ fn gather(bytes: u64) -> u64 {
     (x & 0x0000_0000_0fff_ffff) | ((x & 0x0fff_ffff_0000_0000) >> 4)
 }
 
-/// The integer at the front of eight bytes and its length; `None` where it is longer than that.
+/// The integer at the front of eight bytes and its length; `None` if it is longer.
 #[inline]
 fn short(word: u64) -> Option<(u64, usize)> {
     // One bit for each byte that ends an integer.
@@ -118,7 +118,7 @@ fn short(word: u64) -> Option<(u64, usize)> {
     Some((gather(word & up_to_lowest(ends)), len_up_to(ends)))
 }
 
-/// The two integers at the front of eight bytes and their length together; `None` where they are longer.
+/// The two integers at the front of eight bytes and their total length; `None` if they are longer.
 #[inline]
 fn short_pair(word: u64) -> Option<((u64, u64), usize)> {
     let ends = !word & MORE;
@@ -137,7 +137,7 @@ fn up_to_lowest(ends: u64) -> u64 {
     ends ^ (ends - 1)
 }
 
-/// Bytes up to that of the lowest bit.
+/// Bytes up to the one with the lowest bit.
 #[inline]
 fn len_up_to(ends: u64) -> usize {
     ends.trailing_zeros() as usize / 8 + 1
@@ -149,7 +149,7 @@ pub(crate) fn unzigzag(raw: u64) -> i64 {
     (raw >> 1) as i64 ^ -((raw & 1) as i64)
 }
 
-/// Appends a text of at most `max` bytes, cut at a character's edge, with its length.
+/// Appends a text with its length, truncated to at most `max` bytes at a character boundary.
 pub(crate) fn put_text(out: &mut Vec<u8>, text: &str, max: usize) {
     let cut = text.floor_char_boundary(max);
     put_u64(out, cut as u64);
@@ -188,8 +188,8 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// Reads two integers, in one go where both fit into eight bytes, which those of most spans do: then the
-    /// place of the next event depends on one load and a handful of operations.
+    /// Reads two integers, in one go if both fit into eight bytes, as those of most spans do: the position of the next
+    /// event then depends on one load and a few operations.
     #[inline]
     pub(crate) fn u64_pair(&mut self) -> Result<(u64, u64), Malformed> {
         let pair = self.bytes.first_chunk::<8>().and_then(|window| short_pair(u64::from_le_bytes(*window)));
@@ -254,7 +254,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Numbers of all lengths, where `any::<u64>()` gives long ones only.
+    /// Numbers of all lengths; `any::<u64>()` returns long ones only.
     fn any_size() -> impl Strategy<Value = u64> {
         (any::<u64>(), 0u32..64).prop_map(|(value, shift)| value >> shift)
     }

@@ -1,6 +1,6 @@
-//! The versions of the stream; what each one changed stands at the top of the crate.
+//! The versions of the stream; the crate's documentation lists what changed.
 
-/// The newest major version that this crate reads: that of a recording, whose blocks are packed.
+/// The newest major version that this crate reads: that of recordings, whose blocks are packed.
 pub const FORMAT_MAJOR: u16 = 2;
 /// Minor version of the recordings written by this crate.
 pub const FORMAT_MINOR: u16 = 1;

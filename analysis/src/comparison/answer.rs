@@ -17,29 +17,29 @@ const SIDES: [&str; 2] = ["A", "B"];
 /// Two sides compared.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// Which steps were compared, A first.
+    /// The steps compared on each side, A first.
     pub sides: [Side; 2],
-    /// Runs that were disturbed; then there is no verdict.
+    /// Disturbed runs; if there are any, there is no verdict.
     pub disturbed: Vec<Disturbed>,
-    /// Whether both ran the same thing.
+    /// Whether both sides ran the same thing.
     pub sameness: Sameness,
-    /// How much of the work gets done; `None` where a side has no steps to compare.
+    /// Throughput; `None` if a side has no steps to compare.
     pub work: Option<Work>,
-    /// The period, the phases and the gap, which add up to it, and the step from its own start.
+    /// The period; the phases and the gap, which add up to it; and the step from its own start.
     pub lines: Vec<Line>,
 }
 
-/// Which steps of a side were compared.
+/// The steps of a side that were compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Side {
-    /// Runs.
+    /// Number of runs.
     pub runs: usize,
-    /// Steps of all runs: the newest full batches after the warm-up.
+    /// Number of compared steps in all runs: the newest full batches after the warm-up.
     pub compared_steps: u64,
-    /// Steps that there were.
+    /// Number of all steps.
     pub steps: u64,
-    /// The compared steps are the median ones of each second or minute, because those of a side are no longer known one by
-    /// one.
+    /// Whether the compared steps are the median ones of each second or minute, because those of a side are no longer kept
+    /// individually.
     pub is_of_medians: bool,
 }
 
@@ -52,20 +52,20 @@ pub struct Disturbed {
     pub what: String,
 }
 
-/// Work a second.
+/// Work per second.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Work {
-    /// `graphs`, `seeds`, or `steps` where batch sizes are not told.
+    /// `graphs`, `seeds`, or `steps` if batch sizes are not reported.
     pub unit: &'static str,
     /// A's.
     pub first_per_s: f64,
     /// B's.
     pub second_per_s: f64,
-    /// B's over A's.
+    /// B's divided by A's.
     pub ratio: f64,
-    /// 95 % interval of that, over steps or, where each side has several runs, over runs.
+    /// 95 % interval of the ratio, over steps or, if each side has several runs, over runs.
     pub interval: Option<(f64, f64)>,
-    /// What follows.
+    /// The conclusion.
     pub verdict: Change,
 }
 
@@ -74,16 +74,16 @@ pub struct Work {
 pub struct Line {
     /// `step`, `period`, `gap`, or the phase.
     pub name: String,
-    /// Times of all compared steps of a side; `None` where the phase never happened.
+    /// Times of all compared steps of a side; `None` if the phase never occurred.
     #[serde(skip)]
     pub durations: [Option<Distribution>; 2],
-    /// Share (0 to 1) of the periods' time.
+    /// Share (0 to 1) of the total period.
     pub shares: [Option<f64>; 2],
-    /// One for each statistic; none where a side lacks the phase.
+    /// One for each statistic; empty if a side lacks the phase.
     pub numbers: Vec<Compared>,
 }
 
-/// Compares the mean and percentiles (from 0 to 100) of steps, phases and the gap. Each side has at least one run; where
+/// Compares the mean and percentiles (from 0 to 100) of steps, phases and the gap. Each side must have at least one run. If
 /// both have several, intervals are over runs, else over steps.
 pub fn compare(first: &[&Run], second: &[&Run], percentiles: &[f64]) -> Comparison {
     let [first, second] = Sample::of_all([first, second]);
@@ -140,7 +140,7 @@ fn work([first, second]: [&[Sample<'_>]; 2]) -> Option<Work> {
     };
     let interval = interval.filter(|_| has_enough).map(|(low, high)| (1.0 + low, 1.0 + high));
     let ratio = second_per_s / first_per_s;
-    // More work in the same time is less time for the same work.
+    // More work in the same time means less time for the same work.
     let times = interval.map(|(low, high)| (1.0 / high - 1.0, 1.0 / low - 1.0));
     let verdict = verdict(1.0 / ratio - 1.0, times, true);
     Some(Work { unit: unit.word(), first_per_s, second_per_s, ratio, interval, verdict })
@@ -178,7 +178,7 @@ fn lines(both: [&[Sample<'_>]; 2], statistics: &[Statistic]) -> Vec<Line> {
     all
 }
 
-/// The names of all phases of the first side, then of those that only the second has, then the gap.
+/// The names of the first side's phases, then of those that only the second has, then the gap.
 fn phases(both: [&[Sample<'_>]; 2]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let known = both.into_iter().flatten().flat_map(|sample| sample.store().phases());
@@ -198,7 +198,7 @@ fn distribution(runs: &[Vec<f64>]) -> Distribution {
 }
 
 impl Comparison {
-    /// How much faster the work gets done, or why that is not said.
+    /// How much faster the second side does its work, or why there is no verdict.
     pub fn headline(&self) -> String {
         let Some(work) = &self.work else { return self.without_steps() };
         let [a, b] = [work.first_per_s, work.second_per_s].map(quantity);
@@ -234,7 +234,7 @@ impl Comparison {
         all.join(" and ")
     }
 
-    /// Which steps the numbers are of, and what the intervals are over.
+    /// The steps behind the numbers, and what the intervals are over.
     pub fn population(&self) -> String {
         let side = |at: usize| {
             let Side { compared_steps, steps, .. } = self.sides[at];
@@ -256,7 +256,7 @@ mod tests {
     use super::*;
     use gnntop_fixtures::{MS, TrainingRun, each_item};
 
-    /// A run of 400 steps of 64 graphs whose backward phase takes so long, a little more or less.
+    /// A run of 400 steps of 64 graphs whose backward phase takes about `backward_ms`.
     fn run(backward_ms: u64, seed: u64) -> Run {
         let spikes = (1..=400).map(|step| (step, "backward", (step + seed) * 7919 % 2000 * 1000)).collect();
         let phases = vec![("data wait", 4 * MS), ("forward", 10 * MS), ("backward", backward_ms * MS), ("tiny", 6_000)];

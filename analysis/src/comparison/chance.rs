@@ -1,16 +1,16 @@
-//! How far chance alone may move a number.
+//! How much a number may vary by chance alone.
 //!
-//! Over the steps of one run on each side: a moving-block bootstrap. Blocks of neighbouring steps are drawn, not single
-//! ones, since a step tells something about the next (Künsch, *Annals of Statistics* 17, 1989; blocks of the cube root of
-//! the number of steps). Over several runs on each side: Welch's interval for the difference of the mean logarithms
-//! (Welch, *Biometrika* 34, 1947), which is one for the ratio of the geometric means.
+//! With one run per side, over steps: a moving-block bootstrap. It draws blocks of neighbouring steps, since successive
+//! steps are correlated (Künsch, *Annals of Statistics* 17, 1989; blocks of the cube root of the number of steps). With
+//! several runs per side: Welch's interval for the difference of the mean logarithms (Welch, *Biometrika* 34, 1947), which
+//! is an interval for the ratio of the geometric means.
 
-/// Resamples.
+/// Number of resamples.
 const RESAMPLES: usize = 500;
-/// Where all random numbers begin, so that a comparison can be repeated.
+/// Seed of all random numbers, so that a comparison is reproducible.
 const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// A number that stands for many.
+/// A statistic of many values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Statistic {
     /// The mean.
@@ -20,7 +20,7 @@ pub enum Statistic {
 }
 
 impl Statistic {
-    /// What it is called: `mean`, `p50`.
+    /// Its name, such as `mean` or `p50`.
     pub fn name(self) -> String {
         match self {
             Self::Mean => "mean".to_owned(),
@@ -28,7 +28,7 @@ impl Statistic {
         }
     }
 
-    /// Of these values; 0 for none.
+    /// The statistic of these values; 0 for none.
     pub(super) fn of(self, values: &[f64]) -> f64 {
         match self {
             _ if values.is_empty() => 0.0,
@@ -38,7 +38,7 @@ impl Statistic {
     }
 }
 
-/// 95 % intervals of each statistic of `second` over that of `first`, less one, over the values of one run each.
+/// 95 % intervals of the ratio of each statistic of `second` to that of `first`, minus one, over the values of one run each.
 pub(super) fn over_steps(first: &[f64], second: &[f64], statistics: &[Statistic]) -> Vec<(f64, f64)> {
     if first == second {
         return vec![(0.0, 0.0); statistics.len()];
@@ -49,7 +49,7 @@ pub(super) fn over_steps(first: &[f64], second: &[f64], statistics: &[Statistic]
     (0..statistics.len()).map(interval).collect()
 }
 
-/// The same of the sum of a number over the sum of another, as work over time.
+/// The same for the ratio of two sums, such as work over time.
 pub(super) fn of_ratio(first: &[(f64, f64)], second: &[(f64, f64)]) -> (f64, f64) {
     if first == second {
         return (0.0, 0.0);
@@ -69,8 +69,8 @@ pub(super) fn of_ratio(first: &[(f64, f64)], second: &[(f64, f64)]) -> (f64, f64
     interval(&drawn[0], &drawn[1])
 }
 
-/// 95 % interval of what `second` has over `first`, less one, where each has a value for each of its runs. `None` where
-/// a side has one run alone, or a value is 0.
+/// 95 % interval of the ratio of `second` to `first`, minus one, given a value for each run. `None` if a side has only one
+/// run, or a value is 0.
 pub(super) fn over_runs(first: &[f64], second: &[f64]) -> Option<(f64, f64)> {
     let sides = [spread(first)?, spread(second)?];
     let [a, b] = sides.map(|(_, variance, n)| variance / n);
@@ -81,7 +81,7 @@ pub(super) fn over_runs(first: &[f64], second: &[f64]) -> Option<(f64, f64)> {
     Some(((difference - half).exp_m1(), (difference + half).exp_m1()))
 }
 
-/// Mean and variance of the logarithms, and how many there are, at least two.
+/// Mean and variance of the logarithms, and their number, at least two.
 fn spread(values: &[f64]) -> Option<(f64, f64, f64)> {
     if values.len() < 2 || values.iter().any(|value| *value <= 0.0) {
         return None;
@@ -92,8 +92,8 @@ fn spread(values: &[f64]) -> Option<(f64, f64, f64)> {
     Some((mean, variance, n))
 }
 
-/// The 97.5th percentile of Student's distribution, for the whole degrees of freedom below; from 12 on by the first terms
-/// of the expansion in them (Abramowitz and Stegun, 26.7.5), which then is within 0.002.
+/// The 97.5th percentile of Student's distribution, for degrees of freedom rounded down; from 12 on by the first terms of
+/// its expansion (Abramowitz and Stegun, 26.7.5), which is then accurate to 0.002.
 fn student(freedom: f64) -> f64 {
     const TABLE: [f64; 11] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201];
     const NORMAL: f64 = 1.959_964;
@@ -106,15 +106,15 @@ fn student(freedom: f64) -> f64 {
     NORMAL + (cube + NORMAL) / (4.0 * whole) + second / (whole * whole)
 }
 
-/// Where the middle 95 % of the ratios lie, less one.
+/// The middle 95 % of the ratios, minus one.
 fn interval(first: &[f64], second: &[f64]) -> (f64, f64) {
     let ratio = |(from, to): (&f64, &f64)| to / from.max(f64::MIN_POSITIVE) - 1.0;
     let mut ratios: Vec<f64> = first.iter().zip(second).map(ratio).collect();
     (quantile(&mut ratios, 0.025), quantile(&mut ratios, 0.975))
 }
 
-/// For each statistic its values in the resamples. All come from the same ones: the values are ranked once, and a
-/// resample counts how often each rank was drawn.
+/// Each statistic's values in the resamples. All share the same resamples: the values are ranked once, and a resample
+/// counts how often each rank was drawn.
 fn replicas(values: &[f64], statistics: &[Statistic], random: &mut Random) -> Vec<Vec<f64>> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_unstable_by(|a, b| values[*a].total_cmp(&values[*b]));
@@ -139,7 +139,7 @@ fn replicas(values: &[f64], statistics: &[Statistic], random: &mut Random) -> Ve
     all
 }
 
-/// The rank below which a share of what was drawn lies.
+/// The rank below which a share of the drawn values is.
 fn rank_of(drawn: &[u32], q: f64) -> usize {
     let wanted = nearest_rank(drawn.len(), q) as u32;
     let mut seen = 0;
@@ -162,7 +162,7 @@ fn resample(n: usize, random: &mut Random, mut take: impl FnMut(usize)) {
     }
 }
 
-/// Nearest rank; 0 for none.
+/// The quantile by nearest rank; 0 for no values.
 fn quantile(values: &mut [f64], q: f64) -> f64 {
     if values.is_empty() {
         return 0.0;
@@ -171,7 +171,7 @@ fn quantile(values: &mut [f64], q: f64) -> f64 {
     *values.select_nth_unstable_by(rank, f64::total_cmp).1
 }
 
-/// From 0, of `n` values, at least one.
+/// The rank from 0 among `n` values, at least one.
 fn nearest_rank(n: usize, q: f64) -> usize {
     ((q * n as f64).ceil() as usize).saturating_sub(1).min(n - 1)
 }
@@ -194,7 +194,7 @@ impl Random {
 mod tests {
     use super::*;
 
-    /// Times of 10 ms with this much uniform noise, from a seed.
+    /// Times around 10 ms with this much uniform noise, from a seed.
     fn times(n: usize, scale: f64, noise: f64, seed: u64) -> Vec<f64> {
         let mut random = Random(seed);
         (0..n).map(|_| 1e7 * scale * (1.0 + noise * (random.below(1 << 20) as f64 / (1 << 20) as f64 - 0.5))).collect()
@@ -239,8 +239,8 @@ mod tests {
         assert!(0.9 < low && low < 1.0 && (1.0..1.1).contains(&high), "{low} to {high}");
     }
 
-    /// The interval of Welch's test by hand: logarithms 0, 0.1, 0.2 and 1, 1.1, 1.2 have variances of 0.01 each, so
-    /// se = sqrt(0.02 / 3) and four degrees of freedom.
+    /// Welch's interval computed by hand: logarithms 0, 0.1, 0.2 and 1, 1.1, 1.2 have variances of 0.01 each, so se =
+    /// sqrt(0.02 / 3) with four degrees of freedom.
     #[test]
     fn an_interval_over_runs_is_welchs() {
         let values = |from: f64| [0.0, 0.1, 0.2].map(|more: f64| (from + more).exp());

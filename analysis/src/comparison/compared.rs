@@ -1,17 +1,17 @@
-//! One number of both sides, and what follows from it.
+//! One number on both sides, and the conclusion from it.
 
 use serde::Serialize;
 
 use super::chance::{Statistic, over_runs, over_steps};
 
-/// Steps below which nothing is said.
+/// Fewest steps for a verdict.
 const ENOUGH: usize = 20;
-/// Steps beyond a percentile that must be there: p99 needs 500.
+/// Steps that must be beyond a percentile: p99 needs 500 steps.
 const BEYOND: f64 = 5.0;
-/// Differences smaller than this share, of the number itself or of the whole step, do not matter.
+/// Smaller differences do not matter, as a share of the number itself or of the whole step.
 const MATTERS: f64 = 0.005;
 
-/// What the comparison came to for one number.
+/// The conclusion of a comparison of one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
@@ -19,16 +19,16 @@ pub enum Change {
     Faster,
     /// The second is slower.
     Slower,
-    /// There is a difference, too small to matter: below 0.5 % of the number itself or of the whole step.
+    /// The difference is too small to matter: below 0.5 % of the number itself or of the whole step.
     Negligible,
-    /// The interval has no difference in it.
+    /// The interval includes no difference.
     NoEvidence,
-    /// There are too few steps to say anything.
+    /// There are too few steps for a verdict.
     TooFew,
 }
 
 impl Change {
-    /// As words for people.
+    /// Text for people.
     pub fn words(self) -> &'static str {
         match self {
             Self::Faster => "faster",
@@ -40,22 +40,22 @@ impl Change {
     }
 }
 
-/// One number of both sides. Of several runs a side it is their geometric mean.
+/// One number on both sides; with several runs a side, their geometric mean.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Compared {
     /// The phase, `gap`, `step` (from its own start) or `period` (with the gap before it).
     pub name: String,
     /// Which number: `mean`, or a percentile such as `p50`.
     pub statistic: String,
-    /// It on the first side.
+    /// The number on the first side.
     pub first_ns: f64,
-    /// It on the second.
+    /// The number on the second side.
     pub second_ns: f64,
-    /// How much longer the second takes, as a share of the first; negative where it is shorter.
+    /// How much longer the second takes, as a share of the first; negative if it is shorter.
     pub change: f64,
-    /// 95 % interval of that; absent for too few steps.
+    /// 95 % interval of the change; absent with too few steps.
     pub interval: Option<(f64, f64)>,
-    /// What follows.
+    /// The conclusion.
     pub verdict: Change,
 }
 
@@ -90,7 +90,7 @@ pub(super) fn of_times(
     statistics.iter().enumerate().map(number).collect()
 }
 
-/// What follows from how much longer the second takes, and from whether that is much of the whole step.
+/// The conclusion from the change, and from whether it matters for the whole step.
 pub(super) fn verdict(change: f64, interval: Option<(f64, f64)>, matters: bool) -> Change {
     let Some((low, high)) = interval else { return Change::TooFew };
     match () {
@@ -101,7 +101,7 @@ pub(super) fn verdict(change: f64, interval: Option<(f64, f64)>, matters: bool) 
     }
 }
 
-/// Whether so many steps tell this statistic.
+/// Whether this many steps are enough for this statistic.
 pub(super) fn is_enough(steps: usize, statistic: Statistic) -> bool {
     let beyond = match statistic {
         Statistic::Mean => 0.5,
@@ -110,7 +110,7 @@ pub(super) fn is_enough(steps: usize, statistic: Statistic) -> bool {
     steps >= ENOUGH && steps as f64 * beyond >= BEYOND
 }
 
-/// Of positive values; 0 where one is not, or there are none.
+/// The geometric mean of positive values; 0 if one is not positive, or without values.
 pub(super) fn geometric_mean(values: &[f64]) -> f64 {
     match values {
         [] => 0.0,
@@ -126,7 +126,7 @@ mod tests {
 
     const P50: [Statistic; 1] = [Statistic::Percentile(50.0)];
 
-    /// Times around so many nanoseconds that go up and down by a tenth.
+    /// Times around this many nanoseconds, varying by a tenth.
     fn times(n: usize, ns: f64) -> Vec<f64> {
         (0..n).map(|at| ns * (0.9 + 0.2 * (at * 7919 % 101) as f64 / 100.0)).collect()
     }
@@ -169,7 +169,7 @@ mod tests {
     fn of_several_runs_the_interval_is_over_runs() {
         let runs = |scales: [f64; 3]| scales.map(|scale| times(100, 1e7 * scale));
         let verdict = |a: [f64; 3], b: [f64; 3]| of_times("a", &runs(a), &runs(b), &P50, 3e7)[0].clone();
-        // Each pair of runs differs clearly over its steps; the runs of a side differ as much.
+        // Each pair of runs differs clearly over its steps, but the runs of a side differ as much.
         assert_eq!(verdict([1.0, 1.3, 0.8], [1.1, 1.2, 1.4]).verdict, Change::NoEvidence);
         let slower = verdict([1.0, 1.01, 0.99], [1.2, 1.21, 1.19]);
         assert!(slower.verdict == Change::Slower && (slower.change - 0.2).abs() < 0.01, "{slower:?}");

@@ -1,5 +1,5 @@
-//! Two sides compared, each of one run or of several: which gets its work done faster, whether that can be said at all,
-//! and whether both did the same work.
+//! Compares two sides of one or more runs each: which does its work faster, whether there is enough evidence, and whether
+//! both did the same work.
 //!
 //! ```text
 //! Run ─▶ Sample: the steps that are compared ─┬─▶ sameness    whether both ran the same thing
@@ -7,7 +7,7 @@
 //!                                             └─▶ Comparison  work a second, then the step, its phases and the gap
 //! ```
 //!
-//! The compare view, `gnntop compare` and `gnntop check --baseline` all ask [`compare`], so that they cannot disagree.
+//! The compare view, `gnntop compare` and `gnntop check --baseline` all use [`compare`], so that they cannot disagree.
 
 mod answer;
 mod chance;

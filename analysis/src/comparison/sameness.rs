@@ -1,4 +1,4 @@
-//! Whether two runs did the same: the same batches, phases, ranks, machine and command, as far as that is recorded.
+//! Whether two runs did the same: the same batches, phases, ranks, machine and command, as far as these are recorded.
 
 use serde::Serialize;
 
@@ -6,22 +6,22 @@ use super::sample::{Sample, Unit};
 use crate::figures::{count, joined};
 use crate::store::StepRow;
 
-/// Medians that are apart by less than this share are of the same setting: nodes and edges of sampled batches vary.
+/// Medians that differ by less than this share have the same setting: nodes and edges of sampled batches vary.
 const SAME: f64 = 0.05;
-/// Words of a command, and facts, that are told.
+/// Most words of a command, and most facts, that are listed.
 const LISTED: usize = 3;
 
 /// Whether two runs did the same.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Sameness {
-    /// What both have, as far as it is recorded.
+    /// What both have in common, as far as it is recorded.
     pub same: Vec<String>,
-    /// What differs, what matters most to their speed first.
+    /// Differences, starting with what affects their speed most.
     pub differences: Vec<String>,
 }
 
 impl Sameness {
-    /// In one sentence.
+    /// Describes it in one sentence.
     pub fn sentence(&self) -> String {
         match (self.differences.as_slice(), self.same.as_slice()) {
             ([], []) => "the recordings do not say what they ran".to_owned(),
@@ -64,7 +64,7 @@ impl Sameness {
         }
     }
 
-    /// What is in batches of the same number of graphs or seeds.
+    /// Compares the contents of batches with the same number of graphs or seeds.
     fn sizes(&mut self, both: [&Sample<'_>; 2]) {
         let edges = both.map(|sample| median(sample, |row| row.batch().edges));
         let nodes = both.map(|sample| median(sample, |row| row.batch().nodes));
@@ -142,7 +142,7 @@ impl Sameness {
         }
     }
 
-    /// Which words only one of the commands has; of imported tables there are none.
+    /// Finds the words that only one of the commands has; imported tables have no command.
     fn commands(&mut self, both: [&Sample<'_>; 2]) {
         let words = |sample: &Sample<'_>| -> Vec<String> {
             let command = sample.store().session().info().map(|info| info.command.clone()).unwrap_or_default();
@@ -170,7 +170,7 @@ impl Sameness {
     }
 }
 
-/// The median of a number over the steps; `None` where one does not tell it.
+/// The median of a number over the steps; `None` if a step does not report it.
 fn median(sample: &Sample<'_>, number: impl Fn(&StepRow<'_>) -> Option<u64>) -> Option<u64> {
     let mut all: Vec<u64> = sample.rows.iter().map(number).collect::<Option<_>>()?;
     let middle = all.len() / 2;

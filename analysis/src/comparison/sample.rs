@@ -1,15 +1,15 @@
-//! The steps of a run that a comparison is about.
+//! The steps of a run used in a comparison.
 
 use crate::findings::{self, Class};
 use crate::ranks::Run;
 use crate::store::{PhaseSlot, StepRow, Store};
 
-/// Newest steps that are looked at, as the findings do: a screen and a report then see the same ones.
+/// Number of newest steps considered, as in the findings, so that a screen and a report see the same ones.
 const LOOKED_AT: u64 = 8192;
-/// Steps that are compared, the newest ones: more make the interval narrower than it matters.
+/// Most steps compared, the newest: more would narrow the interval more than it matters.
 const COMPARED: usize = 4096;
 
-/// Steps below which a run is known by its past, if it has one.
+/// A run with fewer steps is represented by its past, if it has one.
 const FEWEST: usize = 20;
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -17,11 +17,11 @@ const SECOND_NS: u64 = 1_000_000_000;
 pub(super) struct Sample<'a> {
     pub run: &'a Run,
     pub rows: Vec<StepRow<'a>>,
-    /// The rows are the median steps of seconds and minutes instead.
+    /// Whether the rows are instead the median steps of seconds and minutes.
     pub is_of_medians: bool,
 }
 
-/// What is counted as work.
+/// The unit of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     Seeds,
@@ -30,7 +30,7 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    /// What all rows of all samples tell.
+    /// The unit that all rows of all samples report.
     pub(super) fn of(samples: &[Sample<'_>]) -> Self {
         let all_tell = |unit: &Self| samples.iter().flat_map(|sample| &sample.rows).all(|row| unit.size(row).is_some());
         [Self::Seeds, Self::Graphs].into_iter().find(all_tell).unwrap_or(Self::Steps)
@@ -63,8 +63,8 @@ impl<'a> Sample<'a> {
         Self { run, rows, is_of_medians: false }
     }
 
-    /// Samples of all these runs. Where the steps of one are no longer known one by one, all are of medians, so that like
-    /// is compared with like.
+    /// Samples of all these runs. If the steps of one are no longer kept individually, all samples are of medians, so that
+    /// they are comparable.
     pub(super) fn of_all(sides: [&[&'a Run]; 2]) -> [Vec<Self>; 2] {
         let samples = sides.map(|runs| runs.iter().map(|run| Self::of(run)).collect::<Vec<Self>>());
         let is_past = |sample: &Self| sample.rows.len() < FEWEST && sample.store().steps().medians().len() > 0;
@@ -74,7 +74,7 @@ impl<'a> Sample<'a> {
         samples
     }
 
-    /// The newest median steps of what is reduced, and of each second of what is not.
+    /// The newest median steps of reduced steps, and of each second of the others.
     fn of_medians(run: &'a Run) -> Self {
         let steps = run.store().steps();
         let kept: Vec<StepRow<'a>> = steps.all().collect();
@@ -94,19 +94,19 @@ impl<'a> Sample<'a> {
         self.run.store()
     }
 
-    /// Copies of the model that do a batch each in a step.
+    /// Copies of the model that process a batch each in a step.
     pub(super) fn copies(&self) -> f64 {
         self.run.member().place().map_or(1.0, |place| f64::from(place.copies.max(1)))
     }
 
-    /// For each step the work of all copies, and the time it took with the gap before it.
+    /// For each step, the work of all copies and its time with the gap before it.
     pub(super) fn work(&self, unit: Unit) -> Vec<(f64, f64)> {
         let copies = if unit == Unit::Steps { 1.0 } else { self.copies() };
         let pair = |row: &StepRow<'_>| (unit.size(row).unwrap_or(0) as f64 * copies, row.period_ns() as f64);
         self.rows.iter().map(pair).collect()
     }
 
-    /// Time of each step in a phase or the gap; `None` where the run has no such phase.
+    /// Time of each step in a phase or the gap; `None` if the run has no such phase.
     pub(super) fn phase_ns(&self, name: &str) -> Option<Vec<f64>> {
         let slot: PhaseSlot = self.store().phase(name)?.slot;
         Some(self.rows.iter().map(|row| row.phase_ns(slot) as f64).collect())
@@ -117,7 +117,7 @@ impl<'a> Sample<'a> {
         self.rows.iter().map(|row| row.period_ns() as f64).collect()
     }
 
-    /// Time of each step from its own beginning.
+    /// Time of each step from its own start.
     pub(super) fn step_ns(&self) -> Vec<f64> {
         self.rows.iter().map(|row| row.work_ns() as f64).collect()
     }

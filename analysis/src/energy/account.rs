@@ -1,4 +1,4 @@
-//! Energy of one component over any time, with its bounds, its label and how much of it was measured; and its phases.
+//! Energy of one component over any time, with its bounds, its label and its measured part; and its phases.
 
 use std::ops::Range;
 
@@ -11,16 +11,16 @@ use super::profile::Profile;
 use super::shape::Shape;
 use super::units::joules;
 
-/// Over this many periods of the counter what is interpolated at the two ends is a tenth at most.
+/// From this many periods of the counter on, at most a tenth is interpolated at the two ends.
 const PERIODS_MEASURED: u64 = 10;
-/// Knots further apart than so many periods say less than a hold-out of the newest ones promises.
+/// Knots further apart than this many periods are coarser than a hold-out of the newest ones shows.
 const COARSE_PERIODS: u64 = 3;
-/// Steps whose times vary by less than this share are as good as equal.
+/// Steps whose times vary by less than this share count as equal.
 const LEAST_VARIATION: f64 = 0.02;
-/// What is imputed in gaps may be wrong by this share.
+/// Energy imputed in gaps may be wrong by this share.
 const IMPUTED_BAND: f64 = 0.5;
 
-/// Energy of a time.
+/// Energy over some time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure {
     /// The energy, in joules.
@@ -31,23 +31,23 @@ pub struct Figure {
     pub hi: f64,
     /// Half the width of the 95 % interval that is shown, in joules.
     pub pm95: f64,
-    /// Where it comes from.
+    /// How it was found.
     pub label: Label,
     /// How much of it a counter or sensor measured, in joules.
     pub measured_joules: f64,
-    /// Share of the time for which nothing is known, from 0 to 1.
+    /// Share (0 to 1) of the time for which nothing is known.
     pub unknown_share: f64,
     /// Whether it may still change with the next reading.
     pub is_provisional: bool,
 }
 
 impl Figure {
-    /// Share of the energy that was measured, from 0 to 1; 0 of no energy.
+    /// Share (0 to 1) of the energy that was measured; 0 without energy.
     pub fn coverage(&self) -> f64 {
         if self.joules > 0.0 { (self.measured_joules / self.joules).clamp(0.0, 1.0) } else { 0.0 }
     }
 
-    /// A part of it that someone used, by a rule: no counter measured that part, so it is modelled.
+    /// The part of it that someone used, by a rule: no counter measured that part, so it is modelled.
     #[must_use]
     pub fn share(&self, share: f64) -> Self {
         let times = |of: f64| of * share;
@@ -62,7 +62,7 @@ impl Figure {
         }
     }
 
-    /// Two components together. Errors of different sensors are taken as independent, bands of models as not.
+    /// The sum of two components. Errors of different sensors are assumed to be independent, bands of models are not.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         let is_modelled = self.label == Label::Modelled || other.label == Label::Modelled;
@@ -80,7 +80,7 @@ impl Figure {
     }
 }
 
-/// How a step's energy is shared among its phases.
+/// How a step's energy is divided among its phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PhaseShare {
     /// By fitted power.
@@ -94,24 +94,24 @@ pub enum PhaseShare {
 pub struct PhaseFigure {
     /// The energy, in joules.
     pub joules: f64,
-    /// How it was found.
+    /// How it was divided.
     pub share: PhaseShare,
-    /// Fitted power in watts, where it is this phase's own.
+    /// Fitted power in watts, if this phase was fitted by itself.
     pub watts: Option<f64>,
 }
 
 /// How a component's energy is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Source {
-    /// The best label that its numbers can have: measured for a counter, interpolated for power added up.
+    /// The best possible label of its numbers: measured for a counter, interpolated for integrated power.
     pub best: Label,
-    /// What its sensor may be off by always, as factors: 0.95 and 1.05, or the band of a model.
+    /// The constant error of its sensor, as factors such as 0.95 and 1.05, or the band of a model.
     pub band: (f64, f64),
-    /// Power that was seen.
+    /// The observed range of power.
     pub power: PowerRange,
 }
 
-/// One component's energy over time, ready to be asked.
+/// One component's energy over time, ready for queries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Account {
     line: EnergyLine,
@@ -120,14 +120,14 @@ pub struct Account {
     profile: Profile,
     source: Source,
     fit: Result<Fit, FitRefusal>,
-    /// The fit that bends the line.
+    /// The fit by which the line is bent.
     bending: Option<Fit>,
     held_out: Option<HoldOut>,
     steps_vary: bool,
 }
 
 impl Account {
-    /// The account of a line. `profile` holds phases by a clock that suits the component, and none where there is none.
+    /// The account of a line. `profile` has phases by a clock that suits the component, and none if there is no such clock.
     /// `steps_ns` are lengths of recent steps.
     pub fn new(line: EnergyLine, profile: Profile, source: Source, steps_ns: &[u64]) -> Self {
         let variation = variation(steps_ns);
@@ -138,7 +138,7 @@ impl Account {
             Ok(_) if is_locked => Err(FitRefusal::Locked),
             found => found,
         };
-        // Whether bending the line helps, the counter itself says; a fit need not be good enough to be shown for that.
+        // The counter itself shows whether bending the line helps; for that, a fit need not be good enough to be shown.
         let straight = HoldOut::of(&Shape::straight(&line));
         let bent = found.as_ref().ok().and_then(|fit| HoldOut::of(&Shape::bent(&line, fit, &profile)));
         let is_bent = matches!((straight, bent), (Some(a), Some(b)) if b.miss_uj < a.miss_uj);
@@ -153,7 +153,7 @@ impl Account {
         &self.line
     }
 
-    /// Power by phase, or why there is none.
+    /// Power by phase, or why it is unknown.
     pub fn fit(&self) -> Result<&Fit, FitRefusal> {
         self.fit.as_ref().map_err(|refusal| *refusal)
     }
@@ -163,12 +163,12 @@ impl Account {
         self.held_out
     }
 
-    /// How the energy is known.
+    /// The source of the energy.
     pub fn source(&self) -> &Source {
         &self.source
     }
 
-    /// The line as it is asked.
+    /// The line with its bending.
     pub fn shape(&self) -> Shape<'_> {
         match &self.bending {
             Some(fit) => Shape::bent(&self.line, fit, &self.profile),
@@ -176,12 +176,12 @@ impl Account {
         }
     }
 
-    /// Energy of a time in whole microjoules: parts that share their ends add up to the whole.
+    /// Energy over a range in whole microjoules: adjacent ranges add up to the whole.
     pub fn between_uj(&self, range: Range<u64>) -> u64 {
         self.shape().between(range)
     }
 
-    /// Energy of a time; `None` where nothing of it is known.
+    /// Energy over a range; `None` if nothing of it is known.
     pub fn figure(&self, range: Range<u64>) -> Option<Figure> {
         let unknown_share = self.line.unknown_share(range.clone());
         self.line.span().filter(|span| range.start < span.end && range.end > span.start)?;
@@ -204,10 +204,10 @@ impl Account {
         })
     }
 
-    /// Hard bounds in joules, and half the width of the interval that the two ends add.
+    /// Hard bounds in joules, and half the width of the interval due to the two ends.
     fn bounds(&self, range: &Range<u64>) -> (f64, f64, f64) {
         if self.source.best == Label::Modelled {
-            // Its line is exact; what may be wrong is its band.
+            // Its line is exact; its error is the band.
             let all = joules(self.between_uj(range.clone()));
             return (all, all, 0.0);
         }
@@ -217,13 +217,13 @@ impl Account {
         let is_fine = self.is_fine(range.start) && self.is_fine(range.end);
         let edges = match self.held_out.filter(|_| is_trusted && is_fine) {
             Some(held_out) => held_out.half_width_uj() / 1e6,
-            // Equal steps on a straight line repeat the same error: leaving out knots does not see it.
+            // Equal steps on a straight line repeat the same error, which leaving out knots does not reveal.
             None => (hi - lo) / 2.0,
         };
         (lo, hi, edges)
     }
 
-    /// Whether knots are as near to each other there as they usually are: not in a gap, nor where a long run was thinned out.
+    /// Whether knots there are as dense as usual: not in a gap, nor in the thinned part of a long run.
     fn is_fine(&self, t_ns: u64) -> bool {
         let (Some(piece), Some(period_ns)) = (self.line.piece(t_ns), self.period_ns) else { return false };
         let knots = self.line.knots();
@@ -236,7 +236,7 @@ impl Account {
         if is_short { self.source.best.max(Label::Interpolated) } else { self.source.best }
     }
 
-    /// Shares energy among phases and gap by the time each of them took, in whole microjoules that add up to `uj`.
+    /// Divides energy among phases and gap by their time, in whole microjoules that add up to `uj`.
     ///
     /// `phase_ns` is in the order of the profile's phases, the gap last.
     pub fn split_uj(&self, uj: u64, phase_ns: &[u64]) -> Vec<u64> {
@@ -250,7 +250,7 @@ impl Account {
         let last = weights.iter().rposition(|weight| *weight > 0.0);
         let part = |(phase, weight): (usize, &f64)| {
             passed += weight;
-            // Rounding the sum so far, not the part, keeps the whole.
+            // Rounding the running sum, not the parts, preserves the total.
             let until = if Some(phase) == last { uj } else { ((uj as f64 * (passed / all)).round() as u64).min(uj) };
             let part = if all > 0.0 { until.saturating_sub(given) } else { 0 };
             given += part;
@@ -259,7 +259,7 @@ impl Account {
         weights.iter().enumerate().map(part).collect()
     }
 
-    /// What [`Account::split_uj`] goes by.
+    /// The rule that [`Account::split_uj`] uses.
     pub fn phase_share(&self) -> PhaseShare {
         if self.fit.is_ok() { PhaseShare::Fitted } else { PhaseShare::Duration }
     }
@@ -273,7 +273,7 @@ impl Account {
     }
 }
 
-/// Mean and relative standard deviation of lengths; `None` of fewer than two, or of no time.
+/// Mean and relative standard deviation of lengths; `None` for fewer than two, or if the mean is 0.
 fn variation(lengths_ns: &[u64]) -> Option<(f64, f64)> {
     let n = lengths_ns.len() as f64;
     let mean = lengths_ns.iter().map(|ns| *ns as f64).sum::<f64>() / n;
@@ -281,7 +281,7 @@ fn variation(lengths_ns: &[u64]) -> Option<(f64, f64)> {
     (lengths_ns.len() >= 2 && mean > 0.0).then(|| (mean, variance.sqrt() / mean))
 }
 
-/// Whether steps of this length fall into the counter's period nearly alike.
+/// Whether steps of this length are nearly in phase with the counter's period.
 fn locks(mean_ns: f64, period_ns: Option<u64>) -> bool {
     let Some(period_ns) = period_ns else { return true };
     let periods = mean_ns / period_ns as f64;

@@ -1,4 +1,5 @@
-//! What a person may assume about a run, before or after it: the recording holds raw readings, so all of it can be changed.
+//! Assumptions that a person may make about a run, before or after it: the recording has raw readings, so all of them can
+//! be changed.
 
 use std::sync::Arc;
 
@@ -8,15 +9,15 @@ use super::carbon_series::IntensitySeries;
 /// Assumptions under which energy and carbon are computed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assumptions {
-    /// Thermal design power of one socket in watts, in the place of a table or a guess.
+    /// Thermal design power of one socket in watts, instead of a table or a guess.
     pub tdp_watts: Option<f64>,
-    /// Power of the processors in watts, in the place of a counter or model.
+    /// Power of the processors in watts, instead of a counter or model.
     pub cpu_watts: Option<f64>,
-    /// Power of the memory in watts, likewise.
+    /// Power of the memory in watts, instead of a counter or model.
     pub ram_watts: Option<f64>,
-    /// Where the electricity comes from, such as `CA-QC` or `DEU`.
+    /// Region of the electricity, such as `CA-QC` or `DEU`.
     pub region: Option<String>,
-    /// Grams of CO2-equivalent in a kilowatt-hour, in the place of a region's figure.
+    /// Grams of CO2-equivalent per kilowatt-hour, instead of a region's figure.
     pub g_per_kwh: Option<f64>,
     /// The same over time.
     pub g_over_time: Option<Arc<IntensitySeries>>,
@@ -45,15 +46,15 @@ impl Default for Assumptions {
 }
 
 impl Assumptions {
-    /// The PUE that is used: 1 where none is said.
+    /// The PUE to use: 1 if none is given.
     pub fn pue_or_one(&self) -> f64 {
         self.pue.unwrap_or(1.0)
     }
 
-    /// Carbon intensity under these assumptions, where it does not go by time.
+    /// Carbon intensity under these assumptions, unless it varies with time.
     ///
     /// # Errors
-    /// Where nobody said where the electricity comes from, or nothing is known of that place.
+    /// If no region is given, or nothing is known about it.
     pub fn intensity(&self) -> Result<Intensity, String> {
         match (self.g_per_kwh, &self.region) {
             (Some(g_per_kwh), _) => Ok(Intensity::given(g_per_kwh)),

@@ -1,4 +1,4 @@
-//! Energy of a session by component, under assumptions: counters where there are some, models where not, each with its scope.
+//! Energy of a session by component, under assumptions: from counters if there are any, else from models, each with its scope.
 
 use std::ops::Range;
 
@@ -11,21 +11,21 @@ use super::inputs::Inputs;
 use super::line::EnergyLine;
 use super::model::Processor;
 
-/// CPU time is counted in ticks of 10 ms: shares are taken over at least this long.
+/// CPU time is counted in ticks of 10 ms, so shares are taken over at least this long.
 const SHARE_NS: u64 = 1_000_000_000;
 
 /// How busy the processors were, and with whose work.
 #[derive(Clone, Debug, PartialEq)]
 struct Load {
-    /// CPU time of all and of the session's process, in nanoseconds in the place of microjoules.
+    /// CPU time of all processes, then of the session's process, in nanoseconds instead of microjoules.
     machine: Option<EnergyLine>,
     job: Option<EnergyLine>,
     processor: Processor,
-    /// Processes of the run on this machine, of which each bears its part of the idle time.
+    /// Processes of the run on this machine, each charged its part of the idle time.
     sharers: u32,
 }
 
-/// Energy of a session by component, at one moment. It can be kept while the session goes on.
+/// Energy of a session by component, at one moment. It can be kept while the session continues.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EnergyBook {
     /// GPUs, processors, memory.
@@ -37,7 +37,7 @@ pub struct EnergyBook {
 }
 
 impl EnergyBook {
-    /// Energy by component under assumptions. Takes milliseconds: lines are copied and power by phase is fitted.
+    /// Energy by component under assumptions. Takes milliseconds: it copies lines and fits power by phase.
     pub fn of(inputs: &Inputs<'_>, assumptions: &Assumptions) -> Self {
         let processors = &inputs.processors;
         Self {
@@ -53,7 +53,7 @@ impl EnergyBook {
         }
     }
 
-    /// Energy of one component over a time; `None` where it is not known.
+    /// Energy of one component over a range; `None` if it is unknown.
     pub fn figure(&self, component: &ComponentEnergy, scope: Scope, range: Range<u64>) -> Option<Figure> {
         let figure = self.of_account(component.account(scope)?, range.clone())?;
         match (scope, &component.job) {
@@ -64,11 +64,11 @@ impl EnergyBook {
 
     fn of_account(&self, account: &Account, range: Range<u64>) -> Option<Figure> {
         let figure = account.figure(range)?;
-        // Of a session that is over no further reading comes.
+        // A finished session has no further readings.
         Some(Figure { is_provisional: figure.is_provisional && self.goes_on, ..figure })
     }
 
-    /// All components together; `None` where none is known. Says which are missing.
+    /// All components together; `None` if none is known. Also lists the missing ones.
     pub fn total(&self, scope: Scope, range: Range<u64>) -> Option<(Figure, Vec<&str>)> {
         let mut missing = Vec::new();
         let mut all: Option<Figure> = None;
@@ -81,7 +81,7 @@ impl EnergyBook {
         all.map(|all| (all, missing))
     }
 
-    /// Mean power of a component over the part of a time that is known, in watts; `None` where that is less than half of it.
+    /// Mean power of a component over the known part of a range, in watts; `None` if less than half of it is known.
     pub fn watts(&self, component: &ComponentEnergy, scope: Scope, range: Range<u64>) -> Option<f64> {
         let account = component.account(scope)?;
         let span = account.line().span()?;
@@ -95,18 +95,18 @@ impl EnergyBook {
         }
     }
 
-    /// Mean power of all components that are known in this scope, in watts; `None` where one of them is not known in that time.
+    /// Mean power of all components known in this scope, in watts; `None` if one of them is unknown in that range.
     pub fn total_watts(&self, scope: Scope, range: Range<u64>) -> Option<f64> {
         let known = self.components.iter().filter(|component| component.account(scope).is_some());
         let watts = known.map(|component| self.watts(component, scope, range.clone()));
         watts.collect::<Option<Vec<f64>>>().filter(|all| !all.is_empty()).map(|all| all.iter().sum())
     }
 
-    /// Carbon intensity of a time under the assumptions: a figure or file of a person's before that of a region. `wall_ns` is
-    /// the same time in nanoseconds since 1970, where that is known.
+    /// Carbon intensity over a range under the assumptions: a person's own figure or file takes precedence over a region.
+    /// `wall_ns` is the same range in nanoseconds since 1970, if known.
     ///
     /// # Errors
-    /// Where there is none, with the reason.
+    /// If it is unknown, the reason.
     pub fn intensity(
         &self,
         assumptions: &Assumptions,
@@ -125,17 +125,17 @@ impl EnergyBook {
         Ok(Intensity::over_time(series.weighted(time.clone(), energy)?, &series.name))
     }
 
-    /// Up to when all components that are known in this scope have been read.
+    /// The time up to which all components known in this scope have been read.
     pub fn read_until(&self, scope: Scope) -> Option<u64> {
         self.components.iter().filter_map(|component| self.read_until_ns(component, scope)).min()
     }
 
-    /// Up to when a component has been read; `None` where it is not known in this scope.
+    /// The time up to which a component has been read; `None` if it is not known in this scope.
     pub fn read_until_ns(&self, component: &ComponentEnergy, scope: Scope) -> Option<u64> {
         Some(component.account(scope)?.line().span()?.end)
     }
 
-    /// Why the job's energy of a component is not known; `None` where it is.
+    /// Why the job's energy of a component is unknown; `None` if it is known.
     pub fn no_job<'b>(&self, component: &'b ComponentEnergy) -> Option<&'b str> {
         match (&component.job, &component.device) {
             (JobShare::Unknown(reason), _) => Some(reason),
@@ -145,7 +145,7 @@ impl EnergyBook {
         }
     }
 
-    /// Energy that a measured processor uses in the time when no thread of it runs; `None` for others.
+    /// Energy that a measured processor uses while none of its threads runs; `None` for others.
     pub fn idle(&self, component: &ComponentEnergy, range: Range<u64>) -> Option<Figure> {
         let is_counter = component.job == JobShare::CpuTime;
         let account = component.device.as_ref().ok().filter(|_| is_counter)?;
@@ -163,7 +163,7 @@ impl EnergyBook {
         Some(if self.shares_idle { own + (1.0 - busy) * allotted } else { own })
     }
 
-    /// CPU time as a share of what all threads have, over at least a second.
+    /// CPU time as a share of all threads' time, over at least a second.
     fn cpu_share(&self, line: &EnergyLine, range: &Range<u64>) -> Option<f64> {
         let short_ns = SHARE_NS.saturating_sub(range.end.saturating_sub(range.start)) / 2;
         let span = line.span()?;

@@ -1,7 +1,7 @@
-//! Carbon of a kilowatt-hour: of a region, on one basis, with its year and source. Without a region there is no number.
+//! Carbon per kilowatt-hour of a region, on one basis, with its year and source. Without a region there is no number.
 //!
-//! What counts is the basis: Quebec's electricity is 31 g/kWh with all that comes before it, and 4 g/kWh at the stack.
-//! `tables/NOTICE.md` says where the figures come from.
+//! The basis says what counts: Quebec's electricity is 31 g/kWh over the life cycle, and 4 g/kWh at the stack.
+//! `tables/NOTICE.md` gives the sources of the figures.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,10 +14,10 @@ use super::units::kilowatt_hours;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Basis {
-    /// With building, fuel and waste of power stations.
+    /// Including construction, fuel and waste of power stations.
     #[default]
     Lifecycle,
-    /// What leaves the stack.
+    /// Only what leaves the stack.
     Direct,
 }
 
@@ -46,19 +46,19 @@ impl FromStr for Basis {
 /// Carbon intensity of electricity.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Intensity {
-    /// Where, such as `CA-QC`; empty where the user said the figure.
+    /// The region, such as `CA-QC`; empty if the user gave the figure.
     pub region: String,
     /// Its name, such as `Quebec`.
     pub name: String,
-    /// Grams of CO2-equivalent in a kilowatt-hour.
+    /// Grams of CO2-equivalent per kilowatt-hour.
     pub g_per_kwh: f64,
-    /// Of which year; `None` where the user said the figure.
+    /// Year of the figure; `None` if the user gave it.
     pub year: Option<u16>,
-    /// On which basis; `None` where the user said the figure.
+    /// Basis of the figure; `None` if the user gave it.
     pub basis: Option<Basis>,
-    /// Where it comes from, in words.
+    /// Source of the figure, as text.
     pub source: &'static str,
-    /// What a reader must know, such as that a country stands for a state.
+    /// A caveat for readers, such as that a country stands for a state.
     pub note: Option<String>,
 }
 
@@ -74,22 +74,22 @@ impl fmt::Display for Intensity {
 }
 
 impl Intensity {
-    /// A figure that the user says.
+    /// A figure given by the user.
     pub fn given(g_per_kwh: f64) -> Self {
         let (region, name) = (String::new(), String::new());
         Self { region, name, g_per_kwh, year: None, basis: None, source: "as given", note: None }
     }
 
-    /// The mean over the time of a run, by a person's own file of this name.
+    /// The mean over the time of a run, from a person's own file with this name.
     pub fn over_time(g_per_kwh: f64, file: &str) -> Self {
         let rounded = (g_per_kwh * 1e3).round() / 1e3;
         Self { source: "mean over the run's energy", note: Some(file.to_owned()), ..Self::given(rounded) }
     }
 
-    /// The figure of a region on a basis. A part of a country that is not known on it falls back to the country, and says so.
+    /// The figure of a region on a basis. A part of a country without a figure falls back to the country, with a note.
     ///
     /// # Errors
-    /// Where nothing is known of it, with what to do.
+    /// If nothing is known about the region, with what to do.
     pub fn of_region(region: &str, basis: Basis) -> Result<Self, String> {
         if let Some(found) = find(region, basis) {
             return Ok(found);
@@ -113,13 +113,13 @@ impl Intensity {
         })
     }
 
-    /// Kilograms of CO2-equivalent of so many joules at the meter of a device, in a building with this PUE.
+    /// Kilograms of CO2-equivalent for energy in joules at a device, in a building with this PUE.
     pub fn kilograms(&self, joules: f64, pue: f64) -> f64 {
         kilowatt_hours(joules) * pue * self.g_per_kwh / 1000.0
     }
 }
 
-/// The countries of which parts are known.
+/// The countries whose parts are known.
 fn alpha_3(alpha_2: &str) -> Option<&'static str> {
     match alpha_2.to_ascii_uppercase().as_str() {
         "US" => Some("USA"),

@@ -1,4 +1,4 @@
-//! Carbon intensity over time, from a person's own file: a line for each time from which a figure holds.
+//! Carbon intensity over time, from a person's own file: each line gives a time and the figure from then on.
 //!
 //! ```text
 //! time,g_per_kwh
@@ -6,8 +6,8 @@
 //! 2026-11-21T11:00:00Z,28
 //! ```
 //!
-//! Times are ISO 8601, UTC where they say nothing else, or seconds since 1970. The last figure holds for as long as the one
-//! before it did, or for an hour. What the file does not cover has no number.
+//! Times are ISO 8601, in UTC unless stated otherwise, or seconds since 1970. The last figure holds for as long as the
+//! previous one did, or for an hour. Times outside the file have no number.
 
 use std::ops::Range;
 
@@ -16,26 +16,26 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// How long a figure holds that stands alone.
+/// How long a single figure holds.
 const HOUR_NS: u64 = 3600 * SECOND_NS;
-/// Lines that a file may have: every five minutes for two years.
+/// Most lines of a file: every five minutes for two years.
 const MOST_ROWS: usize = 250_000;
 
-/// Grams of CO2-equivalent in a kilowatt-hour over time.
+/// Grams of CO2-equivalent per kilowatt-hour over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IntensitySeries {
-    /// What it is called, such as the file's name.
+    /// Its name, such as the file's.
     pub name: String,
-    /// From when on, in nanoseconds since 1970, and the figure; ascending.
+    /// Start in nanoseconds since 1970, and the figure; ascending.
     rows: Vec<(u64, f64)>,
     end_ns: u64,
 }
 
 impl IntensitySeries {
-    /// Reads the lines of a file, of which the first may be a head.
+    /// Parses the lines of a file, the first of which may be a header.
     ///
     /// # Errors
-    /// Where a line is none, with its number; where there are none, or too many.
+    /// If a line is malformed, with its number; if there are none, or too many.
     pub fn parse(name: &str, text: &str) -> Result<Self, String> {
         let mut rows: Vec<(u64, f64)> = Vec::new();
         for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -56,10 +56,10 @@ impl IntensitySeries {
         Ok(Self { name: name.to_owned(), rows, end_ns: last_ns.saturating_add(held_ns) })
     }
 
-    /// The mean over a time, in nanoseconds since 1970, weighted by `energy` of its parts; of no energy by time.
+    /// The mean over a range in nanoseconds since 1970, weighted by `energy` of its parts; by time if there is no energy.
     ///
     /// # Errors
-    /// Where the file does not cover that time.
+    /// If the file does not cover that range.
     pub fn weighted(&self, time: Range<u64>, energy: impl Fn(Range<u64>) -> f64) -> Result<f64, String> {
         if time.start < self.rows[0].0 || time.end > self.end_ns {
             return Err(format!("{} does not cover the time of the run", self.name));
@@ -82,12 +82,12 @@ fn grams(text: &str) -> Option<f64> {
     text.parse().ok().filter(|g| (0.0..=1e6).contains(g))
 }
 
-/// Nanoseconds since 1970 of `2026-11-21T10:00:00Z`, of `2026-11-21 11:00+01:00`, or of seconds.
+/// Nanoseconds since 1970 from `2026-11-21T10:00:00Z`, `2026-11-21 11:00+01:00`, or seconds.
 fn unix_ns(text: &str) -> Option<u64> {
     if let Ok(seconds) = text.parse::<f64>() {
         return (0.0..1e10).contains(&seconds).then_some((seconds * 1e9) as u64);
     }
-    // A date alone does not say from when on a figure holds.
+    // A date alone does not say from what time a figure holds.
     text.find(['T', 't', ' '])?;
     let without_offset = || Some(text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp());
     let time = text.parse::<Timestamp>().ok().or_else(without_offset)?;

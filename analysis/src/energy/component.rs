@@ -1,7 +1,7 @@
-//! Energy of one component of a machine, and what of it is the job's.
+//! Energy of one component of a machine, and the job's part of it.
 //!
-//! Two scopes are kept apart. *Device* is a whole GPU, processor or memory, whoever uses it. *Job* is what the session's
-//! process used of it: a share by CPU time, or a GPU that nobody else is on.
+//! There are two scopes. *Device* is a whole GPU, processor or memory, whoever uses it. *Job* is what the session's process
+//! used of it: a share by CPU time, or a GPU that nobody else uses.
 
 use std::ops::Range;
 
@@ -11,10 +11,10 @@ use super::account::{Account, PhaseFigure};
 use super::cross_check::CrossCheck;
 use super::label::Label;
 
-/// Why a processor's energy cannot be shared.
+/// Why a processor's energy cannot be divided.
 pub(super) const NO_CPU_TIME: &str = "the CPU time of the process was not read";
 
-/// What uses energy.
+/// Kind of component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ComponentKind {
     /// A GPU.
@@ -48,45 +48,45 @@ impl Scope {
 /// How the job's energy follows from the device's.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum JobShare {
-    /// It has a model of its own.
+    /// From a model of its own.
     Own(Box<Account>),
-    /// All of it: nobody else is on the device.
+    /// All of it: nobody else uses the device.
     All,
     /// By CPU time.
     CpuTime,
-    /// Nobody knows, for this reason.
+    /// Unknown, for this reason.
     Unknown(String),
 }
 
 /// Energy of one component.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComponentEnergy {
-    /// What it is.
+    /// Its kind.
     pub kind: ComponentKind,
     /// Its name, such as `gpu 0`.
     pub name: String,
-    /// Where its numbers come from, such as `NVML total energy` or `model: TDP 360 W by name`; `None` where there are none.
+    /// Source of its numbers, such as `NVML total energy` or `model: TDP 360 W by name`; `None` if it has none.
     pub source: Option<String>,
-    /// Why it is not measured, where it is not.
+    /// Why it is not measured, if it is not.
     pub reason: Option<String>,
-    /// How its counter lies beside its power, where it tells both.
+    /// Comparison of its counter with its power, if it has both.
     pub check: CrossCheck,
-    /// The whole device's energy, or why there is none.
+    /// The whole device's energy, or why it is unknown.
     pub device: Result<Account, String>,
     pub(super) job: JobShare,
 }
 
-/// A time of which it is known how long each phase took.
+/// A range of time and how long each phase took in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PhasedTime {
-    /// From when to when.
+    /// The range.
     pub time: Range<u64>,
-    /// How long each phase took in it, in the order of the profile's phases, the gap last; in nanoseconds.
+    /// Time of each phase in it, in nanoseconds, in the order of the profile's phases, the gap last.
     pub phase_ns: Vec<u64>,
 }
 
 impl ComponentEnergy {
-    /// A component of which nothing is known, for this reason.
+    /// A component about which nothing is known, for this reason.
     pub(super) fn missing(kind: ComponentKind, name: &str, reason: String) -> Self {
         Self {
             kind,
@@ -99,7 +99,7 @@ impl ComponentEnergy {
         }
     }
 
-    /// The account that its energy in a scope follows from; `None` where it is not known.
+    /// The account of its energy in a scope; `None` if it is unknown.
     pub(super) fn account(&self, scope: Scope) -> Option<&Account> {
         match (scope, &self.job) {
             (Scope::Job, JobShare::Own(account)) => Some(account),
@@ -108,8 +108,8 @@ impl ComponentEnergy {
         }
     }
 
-    /// Energy of the device in some times by phase, in the order of their phases; `None` where no counter tells it. The phases
-    /// of a time add up to it.
+    /// The device's energy in some ranges by phase, in the order of their phases; `None` if no counter measures it. The
+    /// phases of a range add up to it.
     pub fn by_phase(&self, times: impl IntoIterator<Item = PhasedTime>) -> Option<Vec<PhaseFigure>> {
         let account = self.device.as_ref().ok().filter(|account| account.source().best != Label::Modelled)?;
         let mut sums: Vec<u64> = Vec::new();

@@ -1,5 +1,4 @@
-//! What a session's energy is known by: for each GPU, the processors and the memory the best source there is, counters before
-//! models.
+//! Chooses the best source of energy for each GPU, the processors and the memory: counters before models.
 
 use super::account::{Account, Source};
 use super::assumptions::Assumptions;
@@ -12,17 +11,17 @@ use super::line::{EnergyLine, Knot};
 use super::model::{Model, ModelOrigin, Processor};
 use super::profile::Profile;
 
-/// What a GPU's or a package's counter may be off by, and that of memory.
+/// Possible error of a GPU's or a package's counter, and of a memory's.
 const GAIN: (f64, f64) = (0.95, 1.05);
 const MEMORY_GAIN: (f64, f64) = (0.8, 1.2);
-/// What the numbers of an imported table may be off by: as models of memory.
+/// Possible error of the numbers of an imported table: as for models of memory.
 const IMPORTED_GAIN: (f64, f64) = (1.0 / 3.0, 3.0);
 /// Why they are not measured.
 const OF_A_TABLE: &str = "how the table's numbers were found is not known";
-/// Power beyond the most that was seen between two knots, which is a mean.
+/// Assumed limit, as a multiple of the highest power between two knots, which is only a mean.
 const BEYOND_SEEN: f64 = 1.5;
 
-/// GPUs, processors and memory, each by the best source there is.
+/// GPUs, processors and memory, each from the best source available.
 pub(super) fn components(inputs: &Inputs<'_>, assumptions: &Assumptions) -> Vec<ComponentEnergy> {
     let builder = Builder { inputs, assumptions };
     let mut components = builder.gpus();
@@ -31,7 +30,7 @@ pub(super) fn components(inputs: &Inputs<'_>, assumptions: &Assumptions) -> Vec<
     components
 }
 
-/// Puts the components together.
+/// Assembles the components.
 struct Builder<'a> {
     inputs: &'a Inputs<'a>,
     assumptions: &'a Assumptions,
@@ -60,7 +59,7 @@ impl Builder<'_> {
             CounterOrigin::Sensor => (source, best, GAIN),
             CounterOrigin::Table => ("a table that was imported", Label::Modelled, IMPORTED_GAIN),
         };
-        // Phases are stamped by the host, which does not wait for the GPU: they say nothing of when it works.
+        // Phases have times of the host, which does not wait for the GPU, so they do not show when the GPU works.
         let account = self.account(line, best, gain, gpu.limit_watts, false);
         let job = match gpu.processes {
             Some(count) if count <= 1.0 && gpu.has_own_process => JobShare::All,
@@ -126,7 +125,7 @@ impl Builder<'_> {
         vec![by_model(ComponentKind::Memory, "memory", &own, &inputs.no_counter, device, job)]
     }
 
-    /// The components that have counters.
+    /// The components with counters.
     fn counted(&self, kind: ComponentKind, counters: &[CounterInputs<'_>], gain: (f64, f64)) -> Vec<ComponentEnergy> {
         let component = |counter: &CounterInputs<'_>| {
             let (best, gain, reason) = match counter.origin {
@@ -165,13 +164,13 @@ impl Builder<'_> {
         Account::new(line, self.no_profile(), source, &self.inputs.steps_ns)
     }
 
-    /// A profile of the session's phases of which none is known.
+    /// A profile in which none of the session's phases is known.
     fn no_profile(&self) -> Profile {
         Profile::new(self.inputs.phases, [])
     }
 }
 
-/// A component whose power is a model's. What a person said needs no reason; else there is no counter.
+/// A component with modelled power. A figure from a person needs no reason; otherwise there is no counter.
 fn by_model(
     kind: ComponentKind,
     name: &str,
@@ -188,7 +187,7 @@ fn by_model(
     ComponentEnergy { kind, name, source, reason, check: CrossCheck::default(), device, job }
 }
 
-/// The least power seen between two knots, and the device's limit or more than the most seen.
+/// The least power between two knots, and the device's limit or more than the highest observed.
 fn power_range(line: &EnergyLine, limit: Option<f64>) -> PowerRange {
     let watts = |pair: &[Knot]| (pair[1].uj - pair[0].uj) as f64 * 1e3 / (pair[1].t_ns - pair[0].t_ns) as f64;
     let mut range = (f64::MAX, 0.0_f64);

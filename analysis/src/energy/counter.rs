@@ -1,43 +1,43 @@
-//! The counter engine: raw readings of a cumulative energy counter become energy that never goes back.
+//! The counter engine: turns raw readings of a cumulative energy counter into energy that never decreases.
 //!
-//! A counter may begin again at the end of its range (a wrap), begin again without a reason (a reset: driver reload, zone
-//! taken away), stand still (a stale reading), jump, vanish, or miss more than one wrap. What is certain is counted;
-//! everything else is a gap, which is neither zero nor negative and is told from what was measured.
+//! A counter may wrap at the end of its range, reset without a reason (driver reload, zone removed), repeat a stale
+//! reading, jump, vanish, or miss more than one wrap. What is certain is counted; everything else is a gap, which is
+//! neither zero nor negative and is kept separate from what was measured.
 
-/// How long a counter may hold back energy before it shows it: what it shows at once then is no jump.
+/// How long a counter may hold back energy before it shows all of it at once, which is not a jump.
 const HELD_BACK_NS: u64 = 250_000_000;
 
-/// What is known of a counter.
+/// Properties of a counter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CounterRules {
-    /// Microjoules in one unit of the raw value: 1 or 1000.
+    /// Microjoules per unit of the raw value: 1 or 1000.
     pub unit_uj: u64,
-    /// The largest raw value, after which the counter begins at 0 again; `None` where it does not, or is not known.
+    /// The largest raw value, after which the counter wraps to 0; `None` if it does not wrap, or this is unknown.
     pub max_value: Option<u64>,
-    /// More power than this the component cannot take, in watts.
+    /// The most power that the component can take, in watts.
     pub most_watts: f64,
-    /// A value is at most this old when it is read, in nanoseconds; `None` where that is not known, and the value may be as
-    /// old as the reading before it.
+    /// The largest age of a value when it is read, in nanoseconds; `None` if unknown, in which case the value may be as old
+    /// as the previous reading.
     pub oldest_ns: Option<u64>,
 }
 
-/// Why energy between two readings is not known.
+/// Why the energy between two readings is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum GapReason {
-    /// The counter went back by what is no wrap.
+    /// The counter decreased, but not by a wrap.
     Reset,
     /// The counter jumped by more than the component can take.
     Jump,
-    /// So long without a reading that the counter may have wrapped more than once.
+    /// There was no reading for so long that the counter may have wrapped more than once.
     TooLong,
     /// The counter could not be read for a while.
     Absent,
-    /// The machine was suspended. That time is not the run's.
+    /// The machine was suspended. That time does not belong to the run.
     Suspended,
 }
 
 impl GapReason {
-    /// In words for a person.
+    /// Text for people.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Reset => "the counter began again",
@@ -49,27 +49,27 @@ impl GapReason {
     }
 }
 
-/// What one reading says.
+/// The result of a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advance {
-    /// The first reading: from here on it counts.
+    /// The first reading: counting begins here.
     First,
-    /// The same value as before, so nothing new is known.
+    /// The same value as before: nothing new is known.
     Stale,
-    /// The clock did not go forward: the reading is left out.
+    /// The clock did not advance: the reading is ignored.
     OutOfOrder,
-    /// So many microjoules since the reading before.
+    /// Microjoules since the previous reading.
     Energy(u64),
-    /// What was used since the reading before is not known.
+    /// The energy since the previous reading is unknown.
     Gap(GapReason),
 }
 
-/// The newest reading that counts.
+/// The newest valid reading.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    /// When this value was read last.
+    /// When this value was last read.
     t_ns: u64,
-    /// When this value was read first.
+    /// When this value was first read.
     since_ns: u64,
     value: u64,
 }
@@ -79,7 +79,7 @@ struct Seen {
 pub struct Counter {
     rules: CounterRules,
     last: Option<Seen>,
-    /// Something happened since the last reading that makes the next one a new beginning.
+    /// Why the next reading must begin again, if it must.
     broken: Option<GapReason>,
 }
 
@@ -89,24 +89,24 @@ impl Counter {
         Self { rules, last: None, broken: None }
     }
 
-    /// What is known of it.
+    /// Its properties.
     pub fn rules(&self) -> &CounterRules {
         &self.rules
     }
 
-    /// Changes what is known of it, from the next reading on.
+    /// Changes its properties, from the next reading on.
     pub fn set_rules(&mut self, rules: CounterRules) {
         self.rules = rules;
     }
 
-    /// When it was read last; `None` before the first reading.
+    /// When it was last read; `None` before the first reading.
     pub fn last_read_ns(&self) -> Option<u64> {
         self.last.map(|last| last.t_ns)
     }
 
-    /// Says that it could not be read, or that the machine was suspended: the next reading is a new beginning.
+    /// Notes that it could not be read, or that the machine was suspended: the next reading begins again.
     pub fn note_break(&mut self, reason: GapReason) {
-        // A suspension explains more than that nobody could read meanwhile.
+        // A suspension also explains why there were no readings.
         if self.last.is_some() && self.broken != Some(GapReason::Suspended) {
             self.broken = Some(reason);
         }
@@ -140,7 +140,7 @@ impl Counter {
         }
         let went_back = value < last.value;
         let units = if went_back { self.wrapped(last.value, value) } else { value.checked_sub(last.value) };
-        // A value that stands still for a while and then shows all of it at once is no jump.
+        // A value that is constant for a while and then shows everything at once is not a jump.
         let possible_ns = (t_ns - last.since_ns).saturating_add(HELD_BACK_NS);
         let possible_uj = self.rules.most_watts * possible_ns as f64 / 1e3;
         match units.and_then(|units| units.checked_mul(self.rules.unit_uj)) {
@@ -150,7 +150,7 @@ impl Counter {
         }
     }
 
-    /// Units counted if the counter wrapped once on the way; `None` where it has no range, or a value lies outside it.
+    /// Units counted if the counter wrapped once in between; `None` if it has no range, or a value is outside it.
     fn wrapped(&self, from: u64, to: u64) -> Option<u64> {
         let to_the_end = self.rules.max_value?.checked_sub(from)?;
         to_the_end.checked_add(1)?.checked_add(to)
@@ -171,7 +171,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
     const SECOND: u64 = 1000 * MS;
-    /// The usual package, of 262 kJ and at most 1 kW.
+    /// A typical package, with a range of 262 kJ and at most 1 kW.
     const PACKAGE: CounterRules =
         CounterRules { unit_uj: 1, max_value: Some(262_143_328_850), most_watts: 1000.0, oldest_ns: None };
 
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn energy_held_back_is_no_jump() {
-        // A counter that moves every 100 ms, read every 20 ms: 40 J at once, over 20 ms 2 kW.
+        // A counter that changes every 100 ms, read every 20 ms: 40 J at once, which is 2 kW over 20 ms.
         let mut counter = Counter::new(PACKAGE);
         counter.read(SECOND, 0);
         for n in 1..5 {
@@ -238,7 +238,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any monotone truth modulo the range is recovered exactly while readings are near enough.
+        /// Any monotone true energy modulo the range is recovered exactly if readings are frequent enough.
         #[test]
         fn wraps_lose_nothing(
             start in 0u64..65_712_999_614,
@@ -262,7 +262,7 @@ mod tests {
             prop_assert_eq!(counted, truth - start);
         }
 
-        /// Whatever comes, no more is counted than the component can take.
+        /// Whatever the readings, no more is counted than the component can take.
         #[test]
         fn nothing_makes_energy_up(readings in prop::collection::vec((any::<u64>(), any::<u64>()), 0..60)) {
             let mut counter = Counter::new(PACKAGE);

@@ -1,33 +1,33 @@
-//! A counter beside the power gauge of the same device, half a minute at a time. Where they disagree one of them is wrong, and
-//! nobody knows which: it is said, not averaged.
+//! Compares a counter with the power gauge of the same device, in windows of half a minute. If they disagree, one of them
+//! is wrong and it is unknown which: this is reported, not averaged.
 
 use super::line::EnergyLine;
 use super::units::joules;
 
-/// They are compared over this long.
+/// Length of a window.
 const WINDOW_NS: u64 = 30_000_000_000;
-/// A session that is shorter is compared as a whole, from this length on.
+/// A shorter session is compared as a whole, from this length on.
 const SHORTEST_NS: u64 = 5_000_000_000;
-/// Windows that are compared, the newest ones.
+/// Most windows compared, the newest.
 const MOST_WINDOWS: u64 = 1024;
-/// Energies further apart than this share of the larger one disagree.
+/// Energies that differ by more than this share of the larger one disagree.
 const APART: f64 = 0.25;
-/// Windows of which more than this share is not known say nothing.
+/// Windows with a larger unknown share are ignored.
 const MOST_UNKNOWN: f64 = 0.1;
 
-/// What the comparison came to.
+/// The result of the comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CrossCheck {
-    /// Windows that were compared.
+    /// Number of windows compared.
     pub windows: u64,
-    /// How many of them disagree.
+    /// Number of windows that disagree.
     pub apart: u64,
-    /// Of the window in which they are furthest apart: joules by the counter, and by its power added up over time.
+    /// The window with the largest difference: joules by the counter, and by integrated power.
     pub worst: Option<(f64, f64)>,
 }
 
 impl CrossCheck {
-    /// Compares a counter with power that was added up over time, over the time that both know.
+    /// Compares a counter with integrated power, over the time that both cover.
     pub fn of(counted: &EnergyLine, added_up: &EnergyLine) -> Self {
         let mut check = Self::default();
         let (Some(a), Some(b)) = (counted.span(), added_up.span()) else { return check };
@@ -54,7 +54,7 @@ impl CrossCheck {
         check
     }
 
-    /// Whether they disagree anywhere.
+    /// Whether they disagree in any window.
     pub fn is_doubtful(&self) -> bool {
         self.apart > 0
     }
@@ -66,7 +66,7 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// Energy at so many watts by second.
+    /// Energy for a power in watts given for each second.
     fn line(seconds: u64, watts: impl Fn(u64) -> u64) -> EnergyLine {
         let mut line = EnergyLine::new();
         (0..=seconds).for_each(|s| line.add(s * SECOND, 0, watts(s) * 1_000_000));
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_short_session_is_compared_as_a_whole_and_a_shorter_one_not() {
-        // zeus #181: 187 J counted and 327 J added up in five seconds.
+        // zeus #181: 187 J counted and 327 J integrated in five seconds.
         let check = CrossCheck::of(&line(5, |_| 37), &line(5, |_| 65));
         assert_eq!((check.windows, check.apart, check.worst), (1, 1, Some((185.0, 325.0))));
         assert_eq!(CrossCheck::of(&line(4, |_| 37), &line(4, |_| 65)), CrossCheck::default());

@@ -1,24 +1,24 @@
 //! Power by phase, fitted to a counter that is slower than the phases.
 //!
-//! Each piece of the line between two knots says `dE = sum over phases of power x time of the phase in it`. Over hundreds of
-//! pieces the phases fall differently into them, so that non-negative least squares finds each one's power. A sensor that
-//! looks only at a part of each period (A100 and H100 see 25 of 100 ms: arXiv 2312.02741) is found by trying windows of that
-//! length at the end of each period: the wrong window fits badly, and the fit says so (R2).
+//! Each piece of the line between two knots gives `dE = sum over phases of power x time of the phase in it`. Over hundreds
+//! of pieces the phases are distributed differently, so that non-negative least squares finds the power of each. For a
+//! sensor that sees only part of each period (A100 and H100 see 25 of 100 ms: arXiv 2312.02741), windows of that length at
+//! the end of each period are tried: the wrong window fits badly, which shows in R2.
 
 use super::line::EnergyLine;
 use super::profile::Profile;
 
-/// Windows that are tried beside the full period, in nanoseconds.
+/// Windows tried besides the full period, in nanoseconds.
 const WINDOWS_NS: [u64; 3] = [50_000_000, 25_000_000, 12_500_000];
-/// Below this share of explained variance nothing is published.
+/// Nothing is published below this share of explained variance.
 const LEAST_R2: f64 = 0.9;
-/// Pieces that are used at most, the newest ones.
+/// Most pieces used, the newest.
 const MOST_PIECES: usize = 4000;
-/// Fewer pieces than this for each phase say nothing.
+/// Fewest pieces for each phase.
 const PIECES_PER_PHASE: usize = 10;
 /// Phases shorter than this, or than two polls, are fitted together.
 const SHORTEST_NS: f64 = 20_000_000.0;
-/// Sweeps over the unknowns; with up to 33 of them a sweep is 1,089 products.
+/// Most sweeps over the unknowns; with up to 33 of them a sweep is 1,089 products.
 const MOST_SWEEPS: usize = 20_000;
 
 /// Power by phase.
@@ -28,11 +28,11 @@ pub struct Fit {
     pub watts: Vec<f64>,
     /// Whether a phase is long enough to be shown by itself.
     pub is_own: Vec<bool>,
-    /// Share of the variance that is explained, at most 1.
+    /// Share of the variance that it explains, at most 1.
     pub r2: f64,
-    /// How much of each period the sensor sees, `None` for all of it.
+    /// How much of each period the sensor sees; `None` for all of it.
     pub window_ns: Option<u64>,
-    /// Pieces between knots that were used.
+    /// Number of pieces between knots that were used.
     pub pieces: usize,
 }
 
@@ -41,9 +41,9 @@ pub struct Fit {
 pub enum FitRefusal {
     /// Too few knots for the number of phases.
     TooFew,
-    /// It explains too little of what the counter says: this share of the variance.
+    /// It explains too little of the counter: this share of the variance.
     Unexplained(f64),
-    /// Steps take the same time and are locked to the counter's period, so that phases fall alike into all pieces.
+    /// Steps have the same length and are locked to the counter's period, so that phases are distributed alike in all pieces.
     Locked,
 }
 
@@ -60,7 +60,7 @@ impl Fit {
     /// It may explain little: see [`Fit::explains`].
     ///
     /// # Errors
-    /// Where too few pieces lie inside the profile.
+    /// If too few pieces are inside the profile.
     pub fn of(line: &EnergyLine, profile: &Profile) -> Result<Self, FitRefusal> {
         let groups = Groups::of(line, profile);
         let period_ns = line.period_ns().ok_or(FitRefusal::TooFew)?;
@@ -80,7 +80,7 @@ impl Fit {
         best.ok_or(FitRefusal::TooFew)
     }
 
-    /// Whether it explains enough of what the counter says to be shown as power by phase.
+    /// Whether it explains enough of the counter to be shown as power by phase.
     pub fn explains(&self) -> bool {
         self.r2 >= LEAST_R2
     }
@@ -136,7 +136,7 @@ impl System {
         system
     }
 
-    /// Watts of each group, and the share of the variance they explain.
+    /// Watts of each group, and the share of the variance that they explain.
     fn solve(&self) -> (Vec<f64>, f64) {
         let n = self.columns;
         let mut products = vec![0.0; n * n];
@@ -159,8 +159,8 @@ impl System {
     }
 }
 
-/// Solves `products x = right` in the sense of least squares with no negative `x`, by coordinate descent
-/// (Franc, Hlavac, Navara 2005: it converges to the solution for every positive semidefinite matrix).
+/// Solves `products x = right` in the least squares sense with non-negative `x`, by coordinate descent (Franc, Hlavac,
+/// Navara 2005: it converges to the solution for every positive semidefinite matrix).
 fn non_negative(products: &[f64], right: &[f64]) -> Vec<f64> {
     let n = right.len();
     let mut x = vec![0.0; n];

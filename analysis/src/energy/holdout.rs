@@ -1,25 +1,25 @@
-//! How wrong an interpolation is, asked of the counter itself: each knot is left out and predicted by its neighbours.
+//! Estimates the error of interpolation from the counter itself: each knot is left out and predicted from its neighbours.
 
 use super::shape::Shape;
 
-/// Knots that are left out in turn, the newest ones.
+/// Most knots left out in turn, the newest.
 const MOST_KNOTS: usize = 4000;
-/// A prediction across two pieces misses by more than an interpolation inside one: by this factor, from simulation.
+/// The error of an interpolation inside one piece, relative to that of a prediction across two: from simulation.
 const OF_TWO_PIECES: f64 = 0.7;
-/// 95 % of a normal distribution lie within so many standard deviations.
+/// 95 % of a normal distribution is within this many standard deviations.
 const SIGMAS: f64 = 1.96;
 
 /// The result of leaving out knots.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HoldOut {
-    /// Root mean square miss, in microjoules.
+    /// Root mean square error, in microjoules.
     pub miss_uj: f64,
-    /// Knots that were left out.
+    /// Number of knots that were left out.
     pub knots: usize,
 }
 
 impl HoldOut {
-    /// Leaves out the newest knots one by one; `None` where fewer than ten can be.
+    /// Leaves out the newest knots one by one; `None` if fewer than ten can be left out.
     pub fn of(shape: &Shape<'_>) -> Option<Self> {
         let knots = shape.line().knots();
         let first = knots.len().saturating_sub(MOST_KNOTS);

@@ -1,23 +1,23 @@
-//! What a session tells about its energy, as plain figures: who has them fills this in, and nothing here asks where from.
+//! Inputs for a session's energy, as plain figures. The arithmetic does not depend on where they come from.
 
 use super::line::EnergyLine;
 use super::model::Processor;
 use super::profile::Profile;
 
-/// Everything that the energy of a session by component is worked out from. Times are by the session's clock, in nanoseconds.
+/// All inputs for the energy of a session by component. Times are by the session's clock, in nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Inputs<'a> {
-    /// The GPUs, or why there is none.
+    /// The GPUs, or why there are none.
     pub gpus: Result<Vec<GpuInputs<'a>>, String>,
     /// The processors.
     pub processors: ProcessorInputs<'a>,
     /// The memory.
     pub memory: MemoryInputs<'a>,
-    /// Processes of the run on this machine, of which each bears its part of the idle time; at least 1.
+    /// Processes of the run on this machine, each charged its part of the idle time; at least 1.
     pub processes: u32,
     /// Phases of the training thread over time.
     pub profile: Profile,
-    /// How many phases there are beside the gap.
+    /// Number of phases besides the gap.
     pub phases: usize,
     /// Lengths of recent steps.
     pub steps_ns: Vec<u64>,
@@ -32,19 +32,19 @@ pub struct Inputs<'a> {
 pub struct GpuInputs<'a> {
     /// Its number.
     pub gpu: u32,
-    /// Its counter of energy.
+    /// Its energy counter.
     pub counted: Option<&'a EnergyLine>,
-    /// Its momentary power, added up over time.
+    /// Its instantaneous power, integrated over time.
     pub instant_power: Option<&'a EnergyLine>,
-    /// Its power as a mean over a second, added up over time.
+    /// Its power as a mean over a second, integrated over time.
     pub mean_power: Option<&'a EnergyLine>,
-    /// Whose word these are.
+    /// The origin of these.
     pub origin: CounterOrigin,
-    /// Why there is no counter, in words.
+    /// Why there is no counter, as text.
     pub no_counter: String,
-    /// The most it is allowed to draw.
+    /// Its power limit.
     pub limit_watts: Option<f64>,
-    /// Processes that use it, where that is known.
+    /// Number of processes that use it, if known.
     pub processes: Option<f64>,
     /// Whether the session's process is known to be one of them.
     pub has_own_process: bool,
@@ -55,13 +55,13 @@ pub struct GpuInputs<'a> {
 pub struct ProcessorInputs<'a> {
     /// Their counters, one for each package.
     pub counters: Vec<CounterInputs<'a>>,
-    /// Why there is no counter, in words.
+    /// Why there is no counter, as text.
     pub no_counter: String,
-    /// What they are.
+    /// The kind of processor.
     pub processor: Processor,
-    /// CPU time of all processes, in nanoseconds in the place of microjoules.
+    /// CPU time of all processes, in nanoseconds instead of microjoules.
     pub machine_busy: Option<&'a EnergyLine>,
-    /// CPU time of the session's process, likewise.
+    /// CPU time of the session's process, in nanoseconds instead of microjoules.
     pub process_busy: Option<&'a EnergyLine>,
 }
 
@@ -70,35 +70,34 @@ pub struct ProcessorInputs<'a> {
 pub struct MemoryInputs<'a> {
     /// Its counters, one for each package.
     pub counters: Vec<CounterInputs<'a>>,
-    /// Why there is no counter, in words.
+    /// Why there is no counter, as text.
     pub no_counter: String,
-    /// Bytes installed; 0 where that is not known.
+    /// Bytes installed; 0 if unknown.
     pub bytes: f64,
-    /// Modules, where they are counted.
+    /// Number of modules, if known.
     pub modules: Option<u64>,
     /// Bytes that the job may use.
     pub allotted_bytes: f64,
 }
 
-/// A counter of energy.
+/// An energy counter.
 #[derive(Clone, Debug)]
 pub struct CounterInputs<'a> {
     /// What it counts, such as `cpu 0`.
     pub name: String,
-    /// Where it comes from, in words.
+    /// Its source, as text.
     pub source: String,
-    /// Whose word it is.
+    /// Its origin.
     pub origin: CounterOrigin,
-    /// What it counted.
+    /// Its readings.
     pub line: &'a EnergyLine,
 }
 
-/// Whose word a counter is.
+/// The origin of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CounterOrigin {
-    /// A sensor's.
+    /// A sensor.
     Sensor,
-    /// That of a table that was imported. It does not say how its numbers came about, and tools that write such tables mostly
-    /// model them.
+    /// An imported table. It does not say how its numbers were found, and tools that write such tables mostly model them.
     Table,
 }

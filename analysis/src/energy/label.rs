@@ -1,13 +1,13 @@
-//! Where a number of energy comes from, best first.
+//! How an energy figure was found, best first.
 
 use serde::{Serialize, Serializer};
 
-/// How a number of energy was found. A number that is made of several has the worst of theirs.
+/// How an energy figure was found. A figure made of several has the worst of their labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Label {
-    /// The difference of a counter's readings, over a time much longer than that between them.
+    /// The difference of a counter's readings, over a time much longer than the interval between them.
     Measured,
-    /// A counter interpolated between its readings, or measured power added up over time.
+    /// A counter interpolated between its readings, or measured power integrated over time.
     Interpolated,
     /// Power by phase, fitted to a counter.
     Fitted,

@@ -1,31 +1,31 @@
-//! Energy over time: a line through knots that never falls, in bounded memory.
+//! Energy over time: a line through knots that never decreases, in bounded memory.
 //!
-//! A knot is stored when a counter has moved, at the middle of the time in which it must have done so. Between knots the line
-//! is straight. The energy of any time is the difference of the line at its two ends, rounded to whole microjoules
-//! there, so that parts that share their ends add up to the whole exactly.
+//! A knot is stored when a counter has changed, at the middle of the time in which it must have changed. Between knots the
+//! line is straight. The energy of a range is the difference of the line at its two ends, rounded to whole microjoules
+//! there, so adjacent ranges add up to the whole exactly.
 
 use std::ops::Range;
 
 use super::counter::{Advance, Counter, GapReason};
 use super::units::energy_uj;
 
-/// Knots a line keeps; with more, the older half loses every second one.
+/// Most knots of a line; beyond this, every second one of the older half is dropped.
 const MOST_KNOTS: usize = 1 << 15;
-/// What is missing in a gap is imputed at the mean power of this long before it.
+/// Energy in a gap is imputed at the mean power of this long before it.
 const IMPUTED_FROM_NS: u64 = 10_000_000_000;
 
 /// A point of the line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Knot {
-    /// When, by `CLOCK_MONOTONIC`, in nanoseconds.
+    /// Time of `CLOCK_MONOTONIC`, in nanoseconds.
     pub t_ns: u64,
-    /// The counter moved at most this long before or after `t_ns`.
+    /// The counter changed at most this long before or after `t_ns`.
     pub half_gap_ns: u64,
     /// Energy since the first knot, in microjoules.
     pub uj: u64,
-    /// How much of it was imputed in gaps.
+    /// How much of that was imputed in gaps.
     pub imputed_uj: u64,
-    /// Time in gaps since the first knot, suspensions not counted.
+    /// Time in gaps since the first knot, excluding suspensions.
     pub gap_ns: u64,
 }
 
@@ -58,7 +58,7 @@ impl EnergyLine {
         self.is_thinned
     }
 
-    /// The time from the first knot to the newest; `None` before there are two.
+    /// The time from the first knot to the newest; `None` with fewer than two.
     pub fn span(&self) -> Option<Range<u64>> {
         let (first, last) = (self.knots.first()?, self.knots.last()?);
         (first.t_ns < last.t_ns).then_some(first.t_ns..last.t_ns)
@@ -69,7 +69,7 @@ impl EnergyLine {
         self.knots.last().map_or(0, |knot| knot.uj)
     }
 
-    /// The usual time between two knots, their median, in nanoseconds; `None` before two.
+    /// The median time between two knots, in nanoseconds; `None` with fewer than two.
     pub fn period_ns(&self) -> Option<u64> {
         let newest = &self.knots[self.knots.len().saturating_sub(1024)..];
         let mut apart: Vec<u64> = newest.windows(2).map(|pair| pair[1].t_ns - pair[0].t_ns).collect();
@@ -77,12 +77,12 @@ impl EnergyLine {
         if apart.is_empty() { None } else { Some(*apart.select_nth_unstable(middle).1) }
     }
 
-    /// Takes a counter's reading.
+    /// Adds a counter's reading.
     pub fn read(&mut self, counter: &mut Counter, t_ns: u64, value: u64) {
         let before_ns = counter.last_read_ns().unwrap_or(t_ns).min(t_ns);
         let oldest_ns = counter.rules().oldest_ns;
         match counter.read(t_ns, value) {
-            // How old the very first value is, only the first change tells: `add` begins the line there.
+            // Only the first change shows how old the very first value is: `add` begins the line there.
             Advance::First if oldest_ns.is_none() => {}
             Advance::First => self.push(Knot { t_ns, ..Knot::default() }),
             Advance::Stale | Advance::OutOfOrder => {}
@@ -94,7 +94,7 @@ impl EnergyLine {
         }
     }
 
-    /// Adds measured energy up to `t_ns`. The line begins at the first such time: what came before is not counted.
+    /// Adds measured energy up to `t_ns`. The line begins at the first such time; earlier energy is not counted.
     pub fn add(&mut self, t_ns: u64, half_gap_ns: u64, uj: u64) {
         let Some(last) = self.knots.last().copied() else {
             return self.push(Knot { t_ns, half_gap_ns, ..Knot::default() });
@@ -102,7 +102,7 @@ impl EnergyLine {
         self.push(Knot { t_ns, half_gap_ns, uj: last.uj.saturating_add(uj), ..last });
     }
 
-    /// Adds a gap up to `t_ns`: its energy is imputed at the mean power before it, that of a suspension is none.
+    /// Adds a gap up to `t_ns`. Its energy is imputed at the mean power before it; a suspension has none.
     pub fn add_gap(&mut self, t_ns: u64, reason: GapReason) {
         match self.gaps.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, count)) => *count += 1,
@@ -123,7 +123,7 @@ impl EnergyLine {
 
     fn push(&mut self, knot: Knot) {
         if self.knots.last().is_some_and(|last| last.t_ns >= knot.t_ns) {
-            // Knots a nanosecond apart, or a reading whose middle lies before a gap's end: the energy is kept.
+            // Knots a nanosecond apart, or a reading whose middle is before a gap's end: the energy is kept.
             if let Some(last) = self.knots.last_mut() {
                 *last = Knot { t_ns: last.t_ns, half_gap_ns: last.half_gap_ns.max(knot.half_gap_ns), ..knot };
             }
@@ -135,7 +135,7 @@ impl EnergyLine {
         self.knots.push(knot);
     }
 
-    /// Leaves out every second knot of the older half; the first one stays.
+    /// Drops every second knot of the older half; the first one stays.
     fn thin(&mut self) {
         let half = self.knots.len() / 2;
         let mut index = 0;
@@ -146,7 +146,7 @@ impl EnergyLine {
         self.is_thinned = true;
     }
 
-    /// Mean measured power of the ten seconds before `t_ns`, 0 where nothing was measured.
+    /// Mean measured power of the ten seconds before `t_ns`; 0 if nothing was measured.
     fn watts_before(&self, t_ns: u64) -> f64 {
         let from_ns = t_ns.saturating_sub(IMPUTED_FROM_NS);
         let start = self.knots.partition_point(|knot| knot.t_ns < from_ns);
@@ -156,29 +156,29 @@ impl EnergyLine {
         if measured_ns == 0 { 0.0 } else { measured_uj as f64 * 1e3 / measured_ns as f64 }
     }
 
-    /// Number of the knot at or before `t_ns` that has one after it; `None` where the line has no piece.
+    /// Index of the last knot at or before `t_ns` that has a next one; `None` if the line has no piece.
     pub(super) fn piece(&self, t_ns: u64) -> Option<usize> {
         let last = self.knots.len().checked_sub(2)?;
         Some(self.knots.partition_point(|knot| knot.t_ns <= t_ns).saturating_sub(1).min(last))
     }
 
-    /// Energy up to `t_ns`, in microjoules. Before the first knot that of the first, after the newest that of the newest.
+    /// Energy up to `t_ns`, in microjoules; constant before the first knot and after the newest.
     pub fn at(&self, t_ns: u64) -> u64 {
         self.interpolated(t_ns, |knot| knot.uj)
     }
 
-    /// Energy of a time, in microjoules.
+    /// Energy over a range, in microjoules.
     pub fn between(&self, range: Range<u64>) -> u64 {
         self.at(range.end).saturating_sub(self.at(range.start))
     }
 
-    /// How much of the energy of a time was imputed, in microjoules.
+    /// How much of the energy over a range was imputed, in microjoules.
     pub fn imputed_between(&self, range: Range<u64>) -> u64 {
         let at = |t_ns| self.interpolated(t_ns, |knot| knot.imputed_uj);
         at(range.end).saturating_sub(at(range.start))
     }
 
-    /// How much of a time lies in gaps or outside the line, as a share from 0 to 1.
+    /// Share (0 to 1) of a range that is in gaps or outside the line.
     pub fn unknown_share(&self, range: Range<u64>) -> f64 {
         let ns = range.end.saturating_sub(range.start);
         let Some(span) = self.span().filter(|_| ns > 0) else { return 1.0 };
@@ -215,7 +215,7 @@ mod tests {
     const RULES: CounterRules =
         CounterRules { unit_uj: 1, max_value: Some(262_143_328_850), most_watts: 1000.0, oldest_ns: None };
 
-    /// Feeds readings as the store does; `None` is a read error.
+    /// Adds readings like the store does; `None` is a read error.
     fn line(readings: impl IntoIterator<Item = (u64, Option<u64>)>) -> EnergyLine {
         let (mut counter, mut line) = (Counter::new(RULES), EnergyLine::new());
         for (t_ns, value) in readings {
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_gap_is_imputed_at_the_power_before_and_told_apart() {
-        // 100 W, then ten seconds away, then 100 W.
+        // 100 W, then ten seconds of absence, then 100 W.
         let reading = |s: u64| (s * SECOND, Some(s * 100_000_000));
         let away = line((0..=20).map(reading).chain([(25 * SECOND, None)]).chain((30..=40).map(reading)));
         let imputed_uj = away.imputed_between(0..40 * SECOND);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a counter does, energy never falls, and parts add up to the whole.
+        /// Whatever a counter does, energy never decreases, and parts add up to the whole.
         #[test]
         fn parts_add_up_and_nothing_is_negative(
             readings in prop::collection::vec((1u64..5_000_000_000, prop::option::weighted(0.9, any::<u64>())), 1..80),

@@ -5,12 +5,12 @@
 //! busy CPU ─▶ model.rs (no counter: power by load) ───▶ line.rs                               │
 //!             profile.rs (phases over time) ─▶ fit.rs (power by phase) ─▶ shape.rs ───────────┤
 //!             holdout.rs, bounds.rs (how wrong may that be) ──────────────────────────────────┴─▶ account.rs
-//! inputs.rs (what a session tells, as plain figures) ─▶ components.rs (the best source for each) ─▶ book.rs (by component and scope)
+//! inputs.rs (a session's data as plain figures) ─▶ components.rs (the best source for each) ─▶ book.rs (by component and scope)
 //! joules ─▶ carbon.rs (intensity of a region, its basis, its source), carbon_series.rs (over time)
 //! ```
 //!
-//! Energy is counted in whole microjoules, so that the parts of a run add up to the run exactly; joules and the rest of
-//! what people read come at the very end ([`joules`], [`watt_hours`]). The formulas and their figures are in
+//! Energy is counted in whole microjoules, so that the parts of a run add up to the run exactly. Conversion to joules and
+//! other units for people comes at the very end ([`joules`], [`watt_hours`]). The formulas and their figures are in
 //! `docs/energy.md`.
 
 mod account;

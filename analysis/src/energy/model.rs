@@ -1,60 +1,62 @@
-//! Power where there is no counter: a model with a wide band, always called one.
+//! Power without a counter: a model with a wide band, always labelled as one.
 //!
-//! CPU: `P = sockets x TDP x share of threads x (0.10 + 0.65 u)`, `u` being the load of those threads. Beside RAPL on four machines
-//! (77 points of CodeCarbon's load profiles) its median is 0.99 of the counter, and one in ten is off by more than 0.60 to
-//! 1.63; its band is x0.5 to x2, and x0.33 to x3 where the TDP itself is a guess. Memory: 1.5 W a module, between 0.4 and 5 W.
+//! CPU: `P = sockets x TDP x share of threads x (0.10 + 0.65 u)`, `u` being the load of those threads. Compared with RAPL
+//! on four machines (77 points of CodeCarbon's load profiles), its median is 0.99 of the counter, and one in ten is outside
+//! 0.60 to 1.63. Its band is x0.5 to x2, or x0.33 to x3 if the TDP itself is a guess. Memory: 1.5 W a module, between 0.4
+//! and 5 W.
 
 use super::line::EnergyLine;
 
-/// Power of a processor at rest, and what load adds, as shares of its TDP.
+/// Power of an idle processor, and the part added by load, as shares of its TDP.
 const AT_REST: f64 = 0.10;
 const BY_LOAD: f64 = 0.65;
-/// Watts guessed for a hardware thread of a processor that is not known.
+/// Watts assumed for a hardware thread of an unknown processor.
 const GUESSED_WATTS_PER_THREAD: f64 = 4.0;
 /// Watts of a memory module: usual, least, most.
 const MODULE_WATTS: (f64, f64, f64) = (1.5, 0.4, 5.0);
-/// Bytes that a memory module is taken to have where nobody counts them.
+/// Size assumed for a memory module if their number is unknown.
 const GUESSED_MODULE_BYTES: f64 = 16.0 * 1024.0 * 1024.0 * 1024.0;
 
-/// A constant power, and a power that goes with load, with the band of both.
+/// A constant power and a power proportional to load, with a band for both.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
     /// Watts at no load.
     pub rest_watts: f64,
-    /// Watts that full load adds.
+    /// Additional watts at full load.
     pub load_watts: f64,
-    /// The truth lies between these multiples of it.
+    /// The true power is between these multiples of it.
     pub band: (f64, f64),
-    /// Whose word its power is.
+    /// The origin of its power.
     pub origin: ModelOrigin,
-    /// What it is made of, in words, such as `TDP 360 W by name, 4 of 96 threads`.
+    /// What it is based on, as text, such as `TDP 360 W by name, 4 of 96 threads`.
     pub basis: String,
 }
 
-/// Whose word a model's power is.
+/// The origin of a model's power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelOrigin {
-    /// A person said it.
+    /// Given by a person.
     Given,
-    /// It follows from what the machine is.
+    /// Derived from the machine.
     Estimated,
 }
 
-/// What the processor is, as far as known.
+/// The kind of processor, as far as known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Processor {
-    /// Its model name, empty where it is not known.
+    /// Its model name; empty if unknown.
     pub name: String,
-    /// Sockets, 0 where it is not known.
+    /// Number of sockets; 0 if unknown.
     pub sockets: u64,
-    /// Hardware threads that are switched on.
+    /// Hardware threads that are online.
     pub threads: u64,
     /// How many of them the job may use.
     pub allotted: f64,
 }
 
 impl Model {
-    /// The model of a processor. `tdp_watts` is of one socket, from the user; without it the name decides, then a guess.
+    /// The model of a processor. `tdp_watts` is for one socket, from the user; without it, the TDP is found by name, else
+    /// guessed.
     pub fn of_processor(processor: &Processor, tdp_watts: Option<f64>) -> Option<Self> {
         if processor.threads == 0 {
             return None;
@@ -82,7 +84,7 @@ impl Model {
         })
     }
 
-    /// The model of memory: `modules` where they are counted, else as many as its size suggests; the job's `share` of it.
+    /// The model of memory: `modules` if known, else as many as its size suggests; `share` is the job's share of it.
     pub fn of_memory(bytes: f64, modules: Option<u64>, share: f64) -> Option<Self> {
         if bytes.is_nan() || bytes <= 0.0 {
             return None;
@@ -101,20 +103,20 @@ impl Model {
         })
     }
 
-    /// What one of `processes` that share the machine bears of it: its own load, and its part of what is used at no load.
+    /// The part of one of `processes` that share the machine: its own load, and its share of the idle power.
     #[must_use]
     pub fn shared_by(self, processes: u32) -> Self {
         Self { rest_watts: self.rest_watts / f64::from(processes.max(1)), ..self }
     }
 
-    /// A power that the user says.
+    /// A power given by the user.
     pub fn given(watts: f64) -> Self {
         let (origin, basis) = (ModelOrigin::Given, format!("{watts} W as given"));
         Self { rest_watts: watts, load_watts: 0.0, band: (1.0, 1.0), origin, basis }
     }
 
-    /// Energy over time by the model. `busy` is CPU time in nanoseconds in the place of energy, over `threads` threads; where
-    /// there is no load to go by, `times_ns` says from when to when.
+    /// Energy over time by the model. `busy` is CPU time in nanoseconds instead of energy, over `threads` threads; without
+    /// a load, `times_ns` gives the start and end.
     pub fn line(&self, busy: Option<(&EnergyLine, f64)>, times_ns: (u64, u64)) -> EnergyLine {
         let mut line = EnergyLine::new();
         let (mut passed_ns, mut joules) = (None, 0.0);
@@ -142,16 +144,16 @@ impl Model {
     }
 }
 
-/// Thermal design power of processors found in training machines, by a part of their name, in watts a socket.
+/// Thermal design power of processors found in training machines, by a part of their name, in watts per socket.
 ///
-/// From CodeCarbon 3.3.2 `data/hardware/cpu_power.csv` (MIT licence). The longest part that fits counts.
+/// From CodeCarbon 3.3.2 `data/hardware/cpu_power.csv` (MIT licence). The longest matching part is used.
 fn tdp_by_name(name: &str) -> Option<f64> {
     let table = include_str!("tables/processors.csv").lines().skip(1).filter_map(|line| line.rsplit_once(','));
     let fits = table.filter(|(part, _)| contains_words(name, part));
     fits.max_by_key(|(part, _)| part.len())?.1.parse().ok()
 }
 
-/// Whether a part is in a name from word to word, so that `8480` is not found in `8480C`.
+/// Whether a part is in a name as whole words, so that `8480` is not found in `8480C`.
 fn contains_words(name: &str, part: &str) -> bool {
     let end = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '+');
     let ends = |at: usize| end(name[at + part.len()..].chars().next());

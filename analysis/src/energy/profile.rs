@@ -1,6 +1,6 @@
 //! Which phase ran when: how long each phase lasted within any time.
 
-/// A phase that ran from one time to another.
+/// A phase that ran for an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhaseSpan {
     /// Number of the phase.
@@ -11,7 +11,7 @@ pub struct PhaseSpan {
     pub end_ns: u64,
 }
 
-/// Phases over time. What lies in no phase is a phase of its own, the last one: the gap.
+/// Phases over time. Time in no phase is a phase of its own, the last one: the gap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
     /// By phase: start, end, and the phase's time before that start. In order and without overlap.
@@ -47,19 +47,19 @@ impl Profile {
         self.start_ns >= self.end_ns
     }
 
-    /// Whether all of a time is known.
+    /// Whether the whole range is known.
     pub fn covers(&self, start_ns: u64, end_ns: u64) -> bool {
         !self.is_empty() && start_ns >= self.start_ns && end_ns <= self.end_ns
     }
 
-    /// Mean length of a phase's spans in nanoseconds, `None` where it has none or is the gap.
+    /// Mean length of a phase's spans in nanoseconds; `None` for a phase without spans and for the gap.
     pub fn mean_ns(&self, phase: usize) -> Option<f64> {
         let spans = self.phases.get(phase)?;
         let &(start, end, before) = spans.last()?;
         Some((before + (end - start)) as f64 / spans.len() as f64)
     }
 
-    /// Time of each phase between two times, in nanoseconds, added to `out`, the gap's to the last one.
+    /// Adds the time of each phase between two times to `out`, in nanoseconds, with the gap's last.
     pub fn add_between(&self, start_ns: u64, end_ns: u64, out: &mut [f64]) {
         let mut in_none = end_ns.saturating_sub(start_ns) as f64;
         for (of_phase, out) in self.phases.iter().zip(out.iter_mut()) {

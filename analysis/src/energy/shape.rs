@@ -1,7 +1,8 @@
-//! Energy at any time: the line, bent between its knots to where the phases use power.
+//! Energy at any time: the line, bent between its knots according to the power of the phases.
 //!
-//! Inside a piece energy moves by the fitted power of the phases that ran; what the piece took beside that is shared among them,
-//! so that the piece keeps its energy. Where there is no fit, or the phases are not known, the piece stays straight.
+//! Inside a piece, energy follows the fitted power of the phases that ran. The difference between the piece's energy and
+//! the fit is divided among them, so the piece keeps its energy. Without a fit, or if the phases are unknown, the piece
+//! stays straight.
 
 use std::ops::Range;
 
@@ -9,10 +10,10 @@ use super::fit::Fit;
 use super::line::EnergyLine;
 use super::profile::Profile;
 
-/// As many phases as can be told apart, and the gap.
+/// The most phases that are kept apart, and the gap.
 const MOST_PHASES: usize = 64;
 
-/// A line with what is known of its inside.
+/// A line and, if it is bent, its fit and profile.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape<'a> {
     line: &'a EnergyLine,
@@ -30,7 +31,7 @@ impl<'a> Shape<'a> {
         Self { line, bent: Some((fit, profile)) }
     }
 
-    /// The line below.
+    /// The underlying line.
     pub fn line(&self) -> &'a EnergyLine {
         self.line
     }
@@ -40,7 +41,7 @@ impl<'a> Shape<'a> {
         self.bent.is_some()
     }
 
-    /// Energy up to `t_ns` in microjoules, as [`EnergyLine::at`].
+    /// Energy up to `t_ns` in microjoules, like [`EnergyLine::at`].
     pub fn at(&self, t_ns: u64) -> u64 {
         let Some(piece) = self.line.piece(t_ns) else { return self.line.at(t_ns) };
         let (a, b) = (&self.line.knots()[piece], &self.line.knots()[piece + 1]);
@@ -48,18 +49,18 @@ impl<'a> Shape<'a> {
             return self.line.at(t_ns);
         }
         match self.passed(a.t_ns..b.t_ns, b.uj - a.uj, t_ns) {
-            // At most the piece's rise: the share is at most 1.
+            // At most the piece's rise, since the share is at most 1.
             Some(share) => a.uj + ((b.uj - a.uj) as f64 * share).round() as u64,
             None => self.line.at(t_ns),
         }
     }
 
-    /// Energy of a time, in microjoules.
+    /// Energy over a range, in microjoules.
     pub fn between(&self, range: Range<u64>) -> u64 {
         self.at(range.end).saturating_sub(self.at(range.start))
     }
 
-    /// Which share of a piece's energy, `rise_uj`, was used by `t_ns`; `None` where that is straight.
+    /// The share of a piece's energy, `rise_uj`, used by `t_ns`; `None` if the piece is straight.
     fn passed(&self, piece: Range<u64>, rise_uj: u64, t_ns: u64) -> Option<f64> {
         let (fit, profile) = self.bent.filter(|(_, profile)| profile.covers(piece.start, piece.end))?;
         let whole = Fitted::of(fit, profile, piece.clone());
@@ -67,7 +68,7 @@ impl<'a> Shape<'a> {
         Some(share.clamp(0.0, 1.0))
     }
 
-    /// The energy that knots `a` and `b`, by number, predict for the time of a knot between them, in microjoules.
+    /// The energy that knots `a` and `b`, by index, predict for a time between them, in microjoules.
     pub(super) fn predicted(&self, a: usize, b: usize, t_ns: u64) -> f64 {
         let (a, b) = (&self.line.knots()[a], &self.line.knots()[b]);
         let straight = || (t_ns - a.t_ns) as f64 / (b.t_ns - a.t_ns) as f64;
@@ -76,7 +77,7 @@ impl<'a> Shape<'a> {
     }
 }
 
-/// Energy of a time by fitted power, phase by phase, in nanojoules: watts times nanoseconds.
+/// Energy over a range by fitted power, phase by phase, in nanojoules: watts times nanoseconds.
 struct Fitted([f64; MOST_PHASES]);
 
 impl Fitted {
@@ -93,10 +94,10 @@ impl Fitted {
         self.0.iter().sum()
     }
 
-    /// The share of a piece's energy that was used when `part` of what is fitted to it had passed.
+    /// The share of a piece's energy that was used when `part` of its fitted energy was.
     ///
-    /// What the piece took beside the fit is given to its phases as it is likeliest if each is off by the same share of its
-    /// energy on average, independently: in proportion to the square of what is fitted to it.
+    /// The difference between the piece's energy and the fit is divided in the most likely way if each phase is off by the
+    /// same share of its energy on average, independently: in proportion to the square of its fitted energy.
     fn share(&self, part: &Self, rise_nj: f64) -> Option<f64> {
         let whole = self.sum();
         let variance: f64 = self.0.iter().map(|of_phase| of_phase * of_phase).sum();
@@ -104,7 +105,7 @@ impl Fitted {
         if whole <= 0.0 || rise_nj <= 0.0 {
             return None;
         }
-        // Where a phase would have to give back more than it took, all are scaled alike.
+        // If a phase would become negative, all are scaled equally.
         if beside * largest < -variance {
             return Some(part.sum() / whole);
         }

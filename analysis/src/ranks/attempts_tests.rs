@@ -7,7 +7,7 @@ use gnntop_wire::{Definition, Item, Place, RESUMED, TrackRole, put_definitions};
 use super::Run;
 use crate::store::{Restarts, Store};
 
-/// What a step of the fixture takes, the gap before it included, where there is one rank.
+/// Duration of a step of the fixture with a single rank, including the gap before it.
 const STEP_NS: u64 = 36 * MS;
 
 fn start(number: u32, later_s: u64) -> ParallelRun {
@@ -95,7 +95,7 @@ fn ids_may_mean_something_else_each_time() {
     assert_eq!((backward.count(), backward.min_ns()), (61, Some(7 * MS)));
 }
 
-/// The stream as a session tells it that has dropped all its segments.
+/// The stream of a session that has dropped all its segments.
 fn dropped(stream: &[u8]) -> Vec<Item<'static>> {
     let mut digest = Digest::new();
     each_item(stream, |item| digest.apply(item));

@@ -1,5 +1,5 @@
-//! Energy of a whole run of several ranks. Every rank's sensors see the whole machine, so a machine is counted by one of its
-//! ranks alone, the lowest; and a process by one of the ranks that are its threads.
+//! Energy of a whole run of several ranks. Every rank's sensors see the whole machine, so a machine is counted by only one
+//! of its ranks, the lowest, and a process by only one of the ranks that are its threads.
 
 use std::collections::HashSet;
 
@@ -11,20 +11,20 @@ use super::rank::{Rank, Ranks};
 /// Energy of all ranks together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunEnergy {
-    /// Of the whole devices of all machines, each machine once.
+    /// Whole devices of all machines, each machine once.
     pub device: Option<Figure>,
-    /// What all processes used of them.
+    /// The share of it that all processes used.
     pub job: Option<Figure>,
-    /// Machines that are in the first.
+    /// Machines counted in `device`.
     pub machines: usize,
-    /// Processes that are in the second.
+    /// Processes counted in `job`.
     pub processes: usize,
-    /// What is not in the second in some process: components whose share nobody knows.
+    /// Components left out of `job` because some process's share of them is unknown.
     pub without_job: Vec<String>,
 }
 
 impl RunEnergy {
-    /// Energy of these ranks. Takes milliseconds for each.
+    /// Energy of these ranks. Takes milliseconds per rank.
     pub fn of(ranks: &Ranks<'_>, assumptions: &Assumptions) -> Self {
         let mut run = Self::default();
         let (mut machines, mut processes) = (HashSet::new(), HashSet::new());
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
     use gnntop_fixtures::{MS, START_NS, StreamBuilder, each_item, session_info};
 
-    /// 20 s of a rank on a machine of four threads that all its ranks keep busy, one each, at 100 W where it has a counter.
+    /// 20 s of a rank on a machine whose four threads are kept busy by its ranks, one each, at 100 W if it has a counter.
     fn session(rank: u32, host: &str, pid: u32, engine: &str, has_counter: bool) -> Vec<u8> {
         let mut info = session_info("pna");
         (info.session_id, info.host, info.pid) = (1000 + u128::from(rank), host.to_owned(), pid);
@@ -119,7 +119,7 @@ mod tests {
         let four = energy(&four);
         assert_eq!((four.machines, four.processes), (1, 4));
         assert!((joules(four.device) - joules(one.device)).abs() < 1e-6, "{four:?}");
-        // 100 W and 1.5 W of memory; the processor is all theirs, and so is the memory.
+        // 100 W and 1.5 W of memory: the ranks use all of the CPU and the memory.
         assert!((joules(four.device) - 2030.0).abs() < 1.0, "{four:?}");
         assert!((joules(four.job) - joules(four.device)).abs() < 1.0, "the ranks use all of it: {four:?}");
         assert_eq!(four.without_job, ["gpu"]);

@@ -1,4 +1,4 @@
-//! Made-up runs of several ranks, for tests.
+//! Simulated runs of several ranks, for tests.
 
 use super::Run;
 use gnntop_fixtures::each_item;

@@ -1,15 +1,15 @@
-//! Activity several sessions of one run say together: arithmetic over their stores, and nothing that draws or reads.
+//! What several sessions of one run show together: arithmetic over their stores, without drawing or reading.
 //!
 //! ```text
-//! Run (run.rs: a store a session) ─▶ Ranks (rank.rs: the sessions that count, side by side)
-//!                                      ├─ presence.rs   whether each goes on
+//! Run (run.rs: a store a session) ─▶ Ranks (rank.rs: the current session of each rank)
+//!                                      ├─ presence.rs   whether each is still running
 //!                                      ├─ energy.rs     of all of them, each machine once
 //!                                      ├─ CommonStep     one step on every rank
 //!                                      ├─ work.rs       who waits for whom, and how much work the run does
-//!                                      ├─ strip.rs      a rank's phases in time, waiting told apart
+//!                                      ├─ strip.rs      a rank's phases in time, waiting shown separately
 //!                                      ├─ pipeline.rs   a step of a pipeline, by schedule.rs and by what was measured
 //!                                      ├─ watchdog.rs   whether the run advances, and who holds it up
-//!                                      └─ facts.rs      what ranks say once about themselves
+//!                                      └─ facts.rs      what ranks publish about themselves
 //! ```
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! One step of a pipeline as it was: which stage worked on which micro-batch when, what stages waited for, and what the
-//! recurrence with the measured stage times says it should have taken, as it is split and split evenly.
+//! One step of a pipeline: which stage worked on which micro-batch when, what stages waited for, and how long the
+//! recurrence says the step should have taken with the measured stage times, as split and split evenly.
 //!
 //! ```text
 //! spans "micro-batch N" inside forward and backward, of every rank ─▶ boxes ─▶ costs by stage ─▶ Timeline (schedule.rs)
@@ -16,17 +16,17 @@ use super::rank::{Rank, Ranks};
 use super::schedule::{self, Balanced, Direction, Pass, Schedule, StageCost, Timeline};
 use crate::store::StepRow;
 
-/// What the name of a micro-batch's span begins with.
+/// Prefix of the names of micro-batches' spans.
 const MICRO_BATCH: &str = "micro-batch ";
-/// What counts the micro-batches that a stage holds.
+/// The counter of micro-batches that a stage holds.
 const LIVE: &str = "live activations";
-/// Pieces of work of a step that are looked at, over all stages.
+/// Most pieces of work of a step, over all stages.
 const MOST_WORK: usize = 1 << 16;
 
-/// One micro-batch in one stage, one way, on the run's clock.
+/// One pass of a micro-batch through one stage, on the run's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkBox {
-    /// What was done.
+    /// The pass.
     pub work: Pass,
     /// When it began.
     pub start_ns: u64,
@@ -43,17 +43,17 @@ pub struct Stage {
     pub boxes: Vec<WorkBox>,
     /// Mean cost of a micro-batch.
     pub cost: StageCost,
-    /// Time at work.
+    /// Time working.
     pub busy_ns: u64,
-    /// Time without work in which what it needed was not done yet: its part of the bubble.
+    /// Idle time while its input was not ready: its part of the bubble.
     pub waiting_ns: u64,
-    /// Time without work although what it needed was done: handing over, and what else lies between.
+    /// Idle time while its input was ready: sending, and anything else in between.
     pub late_ns: u64,
     /// Most micro-batches held at once, by its counter or else by its boxes.
     pub live: u64,
-    /// Blocks that it says it has.
+    /// Blocks that it reports.
     pub blocks: Option<usize>,
-    /// Time in `receive`, waiting included; `None` where it has no such phase.
+    /// Time in `receive`, including waiting; `None` if it has no such phase.
     pub receive_ns: Option<u64>,
     /// Time in `send`.
     pub send_ns: Option<u64>,
@@ -72,26 +72,26 @@ pub struct PipelineStep {
     pub copy: u32,
     /// The schedule, by its mark or else by the order of the work.
     pub schedule: Schedule,
-    /// Whether a mark says so.
+    /// Whether a mark names the schedule.
     pub says_schedule: bool,
-    /// Micro-batches.
+    /// Number of micro-batches.
     pub micro_batches: usize,
-    /// All stages, the first one first.
+    /// All stages, in order.
     pub stages: Vec<Stage>,
     /// When the first work began, on the run's clock.
     pub start_ns: u64,
     /// When the last work ended.
     pub end_ns: u64,
-    /// What the recurrence says with the measured costs.
+    /// The recurrence's timeline with the measured costs.
     pub plan: Timeline,
     /// How the same work could be split.
     pub balanced: Balanced,
-    /// What the recurrence says of that.
+    /// The recurrence's timeline with that split.
     pub balanced_plan: Timeline,
 }
 
 impl PipelineStep {
-    /// The step of a copy, or what is missing to tell.
+    /// A copy's step, or what is missing to determine it.
     pub fn of(ranks: &Ranks<'_>, copy: u32, step: StepId) -> Result<Self, String> {
         let members = members(ranks, copy)?;
         let mut stages = Vec::new();
@@ -130,13 +130,13 @@ impl PipelineStep {
         self.end_ns.saturating_sub(self.start_ns)
     }
 
-    /// The share (0 to 1) of all stages' time in which they did not work.
+    /// The share (0 to 1) of all stages' time spent idle.
     pub fn bubble(&self) -> f64 {
         let busy_ns: f64 = self.stages.iter().map(|stage| stage.busy_ns as f64).sum();
         (1.0 - busy_ns / self.all_ns()).clamp(0.0, 1.0)
     }
 
-    /// The share (0 to 1) of all stages' time that is something of each stage.
+    /// The share (0 to 1) of all stages' time taken by a quantity of each stage.
     pub fn share(&self, of: impl Fn(&Stage) -> u64) -> f64 {
         self.stages.iter().map(|stage| of(stage) as f64).sum::<f64>() / self.all_ns()
     }
@@ -145,7 +145,7 @@ impl PipelineStep {
         (self.makespan_ns() as f64 * self.stages.len() as f64).max(1.0)
     }
 
-    /// What (S - 1) / (M + S - 1) says of even stages.
+    /// The bubble of even stages, (S - 1) / (M + S - 1).
     pub fn formula(&self) -> f64 {
         schedule::formula_bubble(self.stages.len(), self.micro_batches)
     }
@@ -160,14 +160,14 @@ impl PipelineStep {
         (usual > 0.0).then(|| (slowest, costs[slowest] / usual))
     }
 
-    /// How much faster the recurrence is with the balanced split; 1 where it is not.
+    /// How many times faster the recurrence is with the balanced split; 1 if it is not.
     pub fn balanced_gain(&self) -> f64 {
         let better_ns = self.balanced_plan.makespan_ns;
         if better_ns > 0.0 { self.plan.makespan_ns / better_ns } else { 1.0 }
     }
 }
 
-/// The ranks of a copy, the first stage first; an error where they are not one for each stage.
+/// The ranks of a copy by stage, first stage first; an error unless each stage has exactly one.
 fn members<'a>(ranks: &Ranks<'a>, copy: u32) -> Result<Vec<Rank<'a>>, String> {
     let mut members: Vec<Rank<'a>> = ranks.all().iter().filter(|rank| rank.place.copy == copy).copied().collect();
     members.sort_by_key(|rank| rank.place.stage);
@@ -176,7 +176,7 @@ fn members<'a>(ranks: &Ranks<'a>, copy: u32) -> Result<Vec<Rank<'a>>, String> {
         return Err("the run is no pipeline".to_owned());
     }
     let has = |stage: u32| members.iter().filter(|rank| rank.place.stage == stage).count() == 1;
-    // As many as there are members, plus one, tell whether one is missing, however many are claimed.
+    // As many as there are members, plus one, show whether one is missing, however many are claimed.
     let checked = stages.min(members.len() as u32 + 1);
     match (0..checked).find(|stage| !has(*stage)) {
         Some(stage) => Err(format!("stage {stage} of {stages} does not publish, or twice")),
@@ -184,7 +184,7 @@ fn members<'a>(ranks: &Ranks<'a>, copy: u32) -> Result<Vec<Rank<'a>>, String> {
     }
 }
 
-/// Micro-batches, where each stage did each one once, each way.
+/// Number of micro-batches, if each stage did each one once in each direction.
 fn micro_batches(stages: &[Stage]) -> Result<usize, String> {
     let numbers = stages.iter().flat_map(|stage| &stage.boxes).map(|b| b.work.micro_batch as usize + 1);
     let count = numbers.max().ok_or("no spans \"micro-batch N\" in forward or backward")?;
@@ -201,7 +201,7 @@ fn micro_batches(stages: &[Stage]) -> Result<usize, String> {
     }
 }
 
-/// The schedule that the order of the work looks like.
+/// The schedule that matches the order of the work.
 fn observed(stages: &[Stage]) -> Schedule {
     let direction = |b: &WorkBox| b.work.direction;
     let is_mixed = |stage: &Stage| {
@@ -212,7 +212,7 @@ fn observed(stages: &[Stage]) -> Schedule {
     if stages.iter().any(is_mixed) { Schedule::OneForwardOneBackward } else { Schedule::GPipe }
 }
 
-/// Takes each stage's idle time apart: until its neighbour was done, and after that.
+/// Splits each stage's idle time: until its neighbour was done, and after that.
 fn tell_idle(stages: &mut [Stage], start_ns: u64, end_ns: u64) {
     let mut ends: BTreeMap<(usize, Pass), u64> = BTreeMap::new();
     for (at, stage) in stages.iter().enumerate() {
@@ -260,8 +260,8 @@ impl Stage {
     }
 }
 
-/// The spans of micro-batches in forward and backward of a step, on the run's clock. Several of one micro-batch, one way,
-/// are one box from the first start to the last end.
+/// The spans of micro-batches in a step's forward and backward, on the run's clock. Several spans of one pass of a
+/// micro-batch are one box from the first start to the last end.
 fn boxes(rank: &Rank<'_>, row: &StepRow<'_>) -> Vec<WorkBox> {
     let store = rank.store;
     let Some(lane) = store.training_track().and_then(|track| track.lane()) else { return Vec::new() };
@@ -287,7 +287,7 @@ fn boxes(rank: &Rank<'_>, row: &StepRow<'_>) -> Vec<WorkBox> {
     found.into_values().collect()
 }
 
-/// Most micro-batches that the stage's counter counted in the step; `None` where it has none.
+/// Most micro-batches in the step by the stage's counter; `None` without one.
 fn counted_live(rank: &Rank<'_>, row: &StepRow<'_>) -> Option<u64> {
     let counter = rank.store.counters().iter().find(|counter| rank.store.name(counter.name) == LIVE)?;
     let points = counter.series.points().rev().skip_while(|point| point.t_ns() > row.end_ns());

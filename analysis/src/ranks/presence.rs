@@ -1,18 +1,18 @@
-//! Whether a rank goes on.
+//! Whether a rank is still running.
 
 use super::rank::{Rank, Ranks};
 use crate::store::SessionState;
 
-/// Whether a rank goes on, in a word.
+/// Whether a rank is still running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// It publishes, or nobody said otherwise.
+    /// It publishes, or nothing says otherwise.
     Here,
-    /// It has said nothing for this long while others spoke, in nanoseconds.
+    /// It has published nothing for this long while others did, in nanoseconds.
     Silent(u64),
-    /// It ended in good order.
+    /// It ended normally.
     Ended,
-    /// It ended without a word: crashed or killed.
+    /// It ended unexpectedly: crashed or killed.
     Gone,
 }
 
@@ -25,13 +25,13 @@ impl Ranks<'_> {
         self.all().iter().map(|rank| rank.run_ns(rank.store.now_ns())).max().unwrap_or(0)
     }
 
-    /// Whether a rank goes on.
+    /// Whether a rank is still running.
     pub fn presence(&self, rank: &Rank<'_>) -> Presence {
         let silent_ns = self.now_ns().saturating_sub(rank.run_ns(rank.store.now_ns()));
         match rank.store.session().state() {
             SessionState::Ended(_) => Presence::Ended,
             SessionState::Gone => Presence::Gone,
-            // Clocks that nobody compared cannot tell who is late, and who has not begun is not late.
+            // Clocks that were not compared cannot show who is late, and a rank that has not begun is not late.
             _ if silent_ns > SILENT_NS && rank.error_ns.is_some() && rank.store.first_ns().is_some() => {
                 Presence::Silent(silent_ns)
             }

@@ -1,22 +1,22 @@
-//! The sessions of a run that count, side by side, and one step on all of them.
+//! The current sessions of a run's ranks, and one step on all of them.
 
 use gnntop_wire::{Place, StepId, TrackRole};
 
 use crate::store::{StepRow, Store, Track};
 use crate::stream::Evidence;
 
-/// One rank of a run: where it stands, what is known of it, and how its clock lies to the run's.
+/// One rank of a run: its place, its store, and the offset of its clock to the run's.
 #[derive(Clone, Copy, Debug)]
 pub struct Rank<'a> {
     /// Which rank it is, among how many, on what.
     pub place: &'a Place,
-    /// What is known of its session.
+    /// The store of its session.
     pub store: &'a Store,
-    /// What to add to its times to get the run's, in nanoseconds.
+    /// To be added to its times to get the run's, in nanoseconds.
     pub offset_ns: i64,
-    /// How far the offset may be off, either way, in nanoseconds; `None` where that is not known.
+    /// Error of the offset in either direction, in nanoseconds; `None` if unknown.
     pub error_ns: Option<u64>,
-    /// What the offset rests on.
+    /// What the offset is based on.
     pub evidence: Evidence,
 }
 
@@ -31,14 +31,14 @@ impl<'a> Rank<'a> {
         run_ns.saturating_add_signed(self.offset_ns.saturating_neg())
     }
 
-    /// The track that its training runs on, also before the first step has ended.
+    /// The track of its training, even before the first step has ended.
     pub fn training(&self) -> Option<&'a Track> {
         let says_so = || self.store.tracks().iter().find(|track| track.role == TrackRole::Training);
         self.store.training_track().or_else(says_so)
     }
 
-    /// The newest row of the step that the program counts as `step`, if it is kept. A guess where steps are counted without
-    /// a gap, else a binary search: step numbers go up.
+    /// The newest row of the step that the program counts as `step`, if it is kept. Guesses its position, which is right if
+    /// steps are counted without gaps, then falls back to a binary search: step numbers increase.
     pub fn step(&self, step: StepId) -> Option<StepRow<'a>> {
         let steps = self.store.steps();
         let newest = steps.last()?;
@@ -56,7 +56,7 @@ impl<'a> Rank<'a> {
     }
 }
 
-/// The ranks of a run that have published, by their numbers.
+/// The ranks of a run that have published, by number.
 #[derive(Clone, Debug, Default)]
 pub struct Ranks<'a> {
     all: Vec<Rank<'a>>,
@@ -67,18 +67,18 @@ pub struct Ranks<'a> {
 pub struct CommonStep<'a> {
     /// The step, as the program counts.
     pub step: StepId,
-    /// Its row on each rank, in the order of [`Ranks::all`]; `None` for a rank without any steps.
+    /// Its row on each rank, in the order of [`Ranks::all`]; `None` for a rank without steps.
     pub rows: Vec<Option<StepRow<'a>>>,
 }
 
 impl<'a> Ranks<'a> {
-    /// These ranks; one a number, in any order.
+    /// These ranks, in any order; at most one for each number.
     pub fn new(mut all: Vec<Rank<'a>>) -> Self {
         all.sort_by_key(|rank| rank.place.rank);
         Self { all }
     }
 
-    /// All that have published, by their numbers.
+    /// All ranks that have published, by number.
     pub fn all(&self) -> &[Rank<'a>] {
         &self.all
     }
@@ -88,13 +88,13 @@ impl<'a> Ranks<'a> {
         self.all.iter().find(|known| known.place.rank == rank)
     }
 
-    /// How many ranks the run has, by its own word.
+    /// Number of ranks that the run reports.
     pub fn expected(&self) -> u32 {
         self.all.iter().map(|rank| rank.place.ranks).max().unwrap_or(0)
     }
 
-    /// Steps that every rank with steps has kept, the newest first. A rank that has not come so far yet bounds them: what
-    /// it has not finished is not common.
+    /// Steps that every rank with steps has kept, newest first. A rank that lags behind limits them: a step that it has not
+    /// finished is not common.
     pub fn common_steps(&self) -> impl Iterator<Item = CommonStep<'a>> + '_ {
         let with_steps = || self.all.iter().filter(|rank| !rank.store.steps().is_empty());
         let slowest = with_steps().min_by_key(|rank| rank.store.steps().last().map(|row| row.step()));

@@ -1,9 +1,9 @@
-//! All sessions of one run, each in a store of its own, and which of them is looked at.
+//! All sessions of one run, each with its own store, and which of them is selected.
 //!
-//! Items come one session after the other: a segment's opening says whose the next ones are, and so does
-//! [`Run::turn_to`] for a source that takes turns. A session without a place is a run by itself. Of two sessions that claim
-//! the same rank the one that started later counts; the other is kept and marked as replaced. Where it is a later start of the
-//! run by its launcher's count, it goes on in the other's store: both are one history.
+//! Items come for one session at a time. A segment's opening names the session of the items that follow, as does
+//! [`Run::turn_to`] for a source that takes turns. A session without a place is a run by itself. If two sessions claim the
+//! same rank, the one that started later counts, and the other is kept and marked as replaced. If the launcher's count
+//! makes it a later start of the run, it continues in the other's store: both are one history.
 
 use gnntop_wire::{Item, Place, SessionInfo};
 
@@ -14,19 +14,19 @@ use crate::stream::{Alignment, MOST_SESSIONS, RIVAL_NS, Sink, align, follows, ma
 /// One session of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Member {
-    /// What is known of it.
+    /// Its store.
     pub store: Store,
-    /// Whether another session has taken its rank since.
+    /// Whether another session has since taken its rank.
     pub is_replaced: bool,
 }
 
 impl Member {
-    /// Who publishes it; `None` before its first segment.
+    /// The publisher; `None` before its first segment.
     pub fn info(&self) -> Option<&SessionInfo> {
         self.store.session().info()
     }
 
-    /// Where it stands in its run; `None` where it is the whole run.
+    /// Its place in the run; `None` if it is the whole run.
     pub fn place(&self) -> Option<&Place> {
         self.info()?.place.as_deref()
     }
@@ -35,13 +35,13 @@ impl Member {
         self.info().is_some_and(|info| info.session_id == id)
     }
 
-    /// This session as a rank of its run, on the clock of another one.
+    /// This session as a rank of its run, relative to the clock of `reference`.
     fn rank(&self, reference: &SessionInfo) -> Option<Rank<'_>> {
         let Alignment { offset_ns, error_ns, evidence } = align(self.store.session().origin()?, reference);
         Some(Rank { place: self.place()?, store: &self.store, offset_ns, error_ns, evidence })
     }
 
-    /// Whether this session is the next start of what this member is a rank of.
+    /// Whether this session is the next start of this member's rank.
     fn goes_on_as(&self, info: &SessionInfo) -> bool {
         let Some((last, origin)) = self.info().zip(self.store.session().origin()) else { return false };
         let start_ns = info.start.monotonic_ns.saturating_add_signed(align(info, origin).offset_ns);
@@ -59,16 +59,16 @@ impl Member {
     }
 }
 
-/// The sessions of a run. There is always one that is looked at, be it empty.
+/// The sessions of a run. One is always selected, even if it is empty.
 #[derive(Clone, Debug)]
 pub struct Run {
     limits: Limits,
     members: Vec<Member>,
-    /// Whose the items are that come now; `None` where they belong to nobody here.
+    /// The session of the next items; `None` if they belong to none of these.
     current: Option<usize>,
-    /// The rank that was chosen to be looked at; the lowest where `None`.
+    /// The rank chosen by the user; `None` selects the lowest.
     chosen: Option<u32>,
-    /// Its place among the members.
+    /// Index of the selected member.
     selected: usize,
     /// Sessions of this run for which there was no room.
     not_kept: u64,
@@ -81,39 +81,39 @@ impl Default for Run {
 }
 
 impl Run {
-    /// A run that keeps this much, shared out among its ranks.
+    /// A run with these limits, divided among its ranks.
     pub fn with_limits(limits: Limits) -> Self {
         let members = vec![Member { store: Store::with_limits(limits), is_replaced: false }];
         Self { limits, members, current: Some(0), chosen: None, selected: 0, not_kept: 0 }
     }
 
-    /// What is known of the session that is looked at.
+    /// The store of the selected session.
     pub fn store(&self) -> &Store {
         &self.members[self.selected].store
     }
 
-    /// The rank that is looked at, and how much is known of all of them: another pair when anything is new.
+    /// The selected rank, and the amount known of all ranks: a different pair whenever anything is new.
     pub fn revision(&self) -> (Option<u32>, u64) {
         let revisions = self.members.iter().map(|member| member.store.revision());
         (self.rank(), revisions.fold(0, u64::wrapping_add))
     }
 
-    /// The session that is looked at.
+    /// The selected session.
     pub fn member(&self) -> &Member {
         &self.members[self.selected]
     }
 
-    /// All sessions, those that were replaced among them, in the order of their first items.
+    /// All sessions, including replaced ones, in the order of their first items.
     pub fn members(&self) -> &[Member] {
         &self.members
     }
 
-    /// The run's id; `None` where it is a session alone.
+    /// The run's id; `None` if it is a single session.
     pub fn id(&self) -> Option<&str> {
         Some(self.members[0].place()?.run.as_str())
     }
 
-    /// Whether the run has several ranks, by its own word or because several have published.
+    /// Whether the run has several ranks, because it reports them or because several have published.
     pub fn is_parallel(&self) -> bool {
         self.members.iter().any(|member| member.place().is_some_and(|place| place.ranks > 1 || place.rank > 0))
     }
@@ -123,24 +123,24 @@ impl Run {
         self.members.iter().any(|member| member.place().is_some_and(|place| place.stages > 1))
     }
 
-    /// The number of the rank that is looked at; `None` where the run is a session alone.
+    /// The number of the selected rank; `None` if the run is a single session.
     pub fn rank(&self) -> Option<u32> {
         Some(self.member().place()?.rank)
     }
 
-    /// How many ranks the run has, by the word of the session looked at.
+    /// Number of ranks that the selected session reports.
     pub fn expected(&self) -> u32 {
         self.member().place().map_or(1, |place| place.ranks.max(1))
     }
 
-    /// Looks at this rank from now on, as soon as it has published. Whether it has.
+    /// Selects this rank, as soon as it has published. Returns whether it has.
     pub fn select(&mut self, rank: u32) -> bool {
         self.chosen = Some(rank);
         self.find_selected();
         self.rank() == Some(rank)
     }
 
-    /// Looks at the next rank that has published, or at the one before; stays at the last and at the first.
+    /// Selects the next or previous rank that has published; stops at the last and the first.
     pub fn turn(&mut self, forward: bool) {
         let Some(now) = self.rank() else { return };
         let ranks = self.current_places().map(|place| place.rank);
@@ -150,18 +150,18 @@ impl Run {
         self.find_selected();
     }
 
-    /// The ranks side by side, by their numbers; none where the run is a session alone.
+    /// The current sessions of all ranks, by number; none if the run is a single session.
     pub fn ranks(&self) -> Ranks<'_> {
         let Some(reference) = self.reference() else { return Ranks::default() };
         let current = self.members.iter().filter(|member| !member.is_replaced);
         Ranks::new(current.filter_map(|member| member.rank(reference)).collect())
     }
 
-    /// Takes the next item.
+    /// Applies the next item.
     pub fn apply(&mut self, item: Item<'_>) {
         match item {
             Item::Segment(info) => self.begin(info),
-            // Holes and newer formats are told of somebody, whoever lost them.
+            // Damage and newer formats always count, if need be for the selected session.
             Item::Damage(_) | Item::Newer { .. } | Item::Unknown => {
                 let at = self.current.unwrap_or(self.selected);
                 self.members[at].store.apply(item);
@@ -174,24 +174,24 @@ impl Run {
         }
     }
 
-    /// What follows is about this session.
+    /// The next items belong to this session.
     pub fn turn_to(&mut self, session_id: u128) {
         self.current = self.members.iter().position(|member| member.is_session(session_id));
     }
 
-    /// The store that items go to now, or the one that is looked at where they go nowhere.
+    /// The store of the next items, or the selected one if they belong to no session.
     pub fn current_mut(&mut self) -> &mut Store {
         let at = self.current.unwrap_or(self.selected);
         &mut self.members[at].store
     }
 
-    /// Forgets all sessions, but not which rank is looked at.
+    /// Forgets all sessions, but not which rank was chosen.
     pub fn reset(&mut self) {
         *self = Self { chosen: self.chosen, ..Self::with_limits(self.limits) };
     }
 
-    /// Takes in the sessions of another reading of the same run: that of another file. Gives them back where it is another run,
-    /// or a session of it is known already.
+    /// Adds the sessions of another reading of the same run, from another file. Rejects it if it is another run or a
+    /// session in it is already known.
     ///
     /// # Errors
     /// The other reading, unchanged.
@@ -209,19 +209,19 @@ impl Run {
         Ok(())
     }
 
-    /// Whether another reading is of a later start of this run: then its items continue this one.
+    /// Whether another reading is a later start of this run, whose items continue this one.
     pub fn is_continued_by(&self, other: &Self) -> bool {
         let first = other.members[0].store.session().origin();
         first.is_some_and(|first| self.members.iter().any(|member| member.goes_on_as(first)))
     }
 
-    /// What is known of the session that is looked at, and nothing else.
+    /// Keeps only the selected session's store.
     pub fn into_store(mut self) -> Store {
         self.members.swap_remove(self.selected).store
     }
 
-    /// What of the run is not as it should be, a sentence each: ranks that are missing, were started anew or are claimed
-    /// twice, and sessions that do not fit.
+    /// Problems of the run, a sentence each: ranks that are missing, were restarted or are claimed twice, and sessions that
+    /// do not fit.
     pub fn notes(&self) -> Vec<String> {
         let Some(first) = self.members[0].place() else { return Vec::new() };
         let mut notes = Vec::new();
@@ -243,7 +243,7 @@ impl Run {
         notes
     }
 
-    /// Ranks that more than one session has claimed, in words.
+    /// Sentences on ranks that more than one session has claimed.
     fn replacements(&self) -> Vec<String> {
         let replaced: Vec<&Member> = self.members.iter().filter(|member| member.is_replaced).collect();
         let Some(place) = replaced.first().and_then(|member| member.place()) else { return Vec::new() };
@@ -265,7 +265,7 @@ impl Run {
         replaced.iter().filter_map(line).collect()
     }
 
-    /// Whether a replaced session went on beside the one that replaced it.
+    /// Whether a replaced session continued alongside its replacement.
     fn has_rival(&self, replaced: &Member) -> bool {
         let (Some(info), Some(place)) = (replaced.info(), replaced.place()) else { return false };
         let same_rank = |member: &&Member| member.place().is_some_and(|other| other.rank == place.rank);
@@ -278,7 +278,7 @@ impl Run {
         })
     }
 
-    /// A segment begins: what follows is about its session, if that is one of this run's.
+    /// Begins a segment: the next items belong to its session, if that is one of this run's.
     fn begin(&mut self, info: SessionInfo) {
         let known = self.members.iter().position(|member| member.is_session(info.session_id));
         if let Some(at) = known {
@@ -294,7 +294,7 @@ impl Run {
             return self.members[self.selected].store.note_foreign_segment();
         }
         if self.members.iter().any(|member| member.was_session(info.session_id)) {
-            // Its history goes on with the next start.
+            // The next start continues its history.
             self.current = None;
             return;
         }
@@ -314,10 +314,10 @@ impl Run {
         self.find_selected();
     }
 
-    /// The first session that is heard of decides which run this is.
+    /// The first session determines which run this is.
     fn begin_first(&mut self, info: SessionInfo) {
         let member = &mut self.members[0];
-        // Where something was lost before, that stays known.
+        // Earlier losses are not forgotten.
         if member.store.revision() == 0 && info.place.is_some() {
             self.members[0].store = Store::with_limits(self.shared_limits(&info));
         }
@@ -331,8 +331,8 @@ impl Run {
         self.limits.shared_by((ranks as usize).clamp(1, MOST_SESSIONS))
     }
 
-    /// Of several sessions of one rank, all but the one that started last are replaced; of those that started together,
-    /// all but the first heard of.
+    /// Marks all sessions of a rank as replaced except the one that started last, or of those that started together, the
+    /// first seen.
     fn mark_replaced(&mut self) {
         for at in 0..self.members.len() {
             let rank = self.members[at].place().map(|place| place.rank);
@@ -346,7 +346,7 @@ impl Run {
         }
     }
 
-    /// Finds the session of the chosen rank, else of the lowest there is.
+    /// Finds the session of the chosen rank, or else of the lowest one.
     fn find_selected(&mut self) {
         let rank = |at: &usize| self.members[*at].place().map(|place| place.rank);
         let current = || (0..self.members.len()).filter(|at| !self.members[*at].is_replaced);
@@ -358,7 +358,7 @@ impl Run {
         self.members.iter().filter(|member| !member.is_replaced).filter_map(Member::place)
     }
 
-    /// The session whose clock is the run's: that of the lowest rank.
+    /// The session whose clock is the run's: the lowest rank's.
     fn reference(&self) -> Option<&SessionInfo> {
         let current = self.members.iter().filter(|member| !member.is_replaced);
         current
@@ -415,7 +415,7 @@ mod tests {
     #[test]
     fn each_rank_has_its_store_and_one_is_looked_at() {
         let parallel = ParallelRun { ranks: 3, slow: vec![(2, 0..100, "backward", 5 * MS)], ..ParallelRun::default() };
-        // Rank 0 comes last: the lowest there is, is looked at.
+        // Rank 0 comes last; until then the lowest rank so far is selected.
         let mut streams = parallel.sessions();
         streams.rotate_left(1);
         let mut run = run_of(&streams);

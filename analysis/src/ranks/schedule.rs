@@ -1,10 +1,8 @@
-//! When each stage of a pipeline works on which micro-batch: the two schedules, the recurrence that says how long a
-//! step takes with given stage times, and the split of blocks that makes stages even. Arithmetic alone; nothing is
-//! measured here.
+//! When each stage of a pipeline works on which micro-batch: the two schedules, the recurrence for a step's duration with
+//! given stage times, and the split of blocks that makes stages even. Only arithmetic, no measurements.
 //!
-//! GPipe (Huang et al., 2019) does all forward passes, then all backward ones. 1F1B (Narayanan et al., 2019, without
-//! stale weights) lets stage s begin S - s forward passes and then goes back and forth, so that it holds at most S - s
-//! micro-batches.
+//! GPipe (Huang et al., 2019) does all forward passes, then all backward ones. 1F1B (Narayanan et al., 2019, without stale
+//! weights) lets stage s begin S - s forward passes, then alternates, so that it holds at most S - s micro-batches.
 
 /// The order in which stages take micro-batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +13,7 @@ pub enum Schedule {
     OneForwardOneBackward,
 }
 
-/// Which way a micro-batch goes through a stage.
+/// The direction of a micro-batch through a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Direction {
     /// From the first stage to the last.
@@ -24,26 +22,26 @@ pub enum Direction {
     Backward,
 }
 
-/// What a stage does at a time: one micro-batch, one way.
+/// A stage's unit of work: one micro-batch in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Pass {
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
     /// The micro-batch, from 0.
     pub micro_batch: u32,
 }
 
-/// What one micro-batch costs a stage, in nanoseconds.
+/// The cost of one micro-batch to a stage, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StageCost {
     /// Forward.
     pub forward_ns: f64,
-    /// Backward, with what is computed again for it.
+    /// Backward, including recomputation.
     pub backward_ns: f64,
 }
 
 impl StageCost {
-    /// Both ways.
+    /// Both directions.
     pub fn both_ns(self) -> f64 {
         self.forward_ns + self.backward_ns
     }
@@ -65,7 +63,7 @@ impl StageCost {
 }
 
 impl Schedule {
-    /// The schedule that a program names in a mark, such as `1f1b`; `None` for a name that is not known.
+    /// The schedule that a program names in a mark, such as `1f1b`; `None` for an unknown name.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "gpipe" => Some(Self::GPipe),
@@ -82,7 +80,7 @@ impl Schedule {
         }
     }
 
-    /// Micro-batches that a stage (from 0) of `stages` holds at most: between their forward and the end of their
+    /// Most micro-batches that a stage (from 0) of `stages` holds: between the start of their forward and the end of their
     /// backward pass.
     pub fn live_most(self, stages: usize, stage: usize, micro_batches: usize) -> usize {
         match self {
@@ -104,12 +102,12 @@ impl Schedule {
     }
 }
 
-/// One piece of work with its times, from the start of the step on.
+/// One piece of work with its times, from the start of the step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Planned {
     /// The stage, from 0.
     pub stage: usize,
-    /// What it does.
+    /// The pass.
     pub work: Pass,
     /// When it begins.
     pub start_ns: f64,
@@ -117,7 +115,7 @@ pub struct Planned {
     pub end_ns: f64,
 }
 
-/// A step as the recurrence has it.
+/// A step according to the recurrence.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
     /// All work, stage by stage in its order.
@@ -128,9 +126,8 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// A step of stages with these costs: each piece of work begins when its stage is free and its micro-batch has
-    /// come, `end[s][m] = max(end[s][m-1], end[s-1][m]) + c_s`, and backward from the last stage to the first.
-    /// Handing over takes no time.
+    /// A step of stages with these costs. Each piece of work begins when its stage is free and its micro-batch has arrived:
+    /// `end[s][m] = max(end[s][m-1], end[s-1][m]) + c_s`, and backward from the last stage to the first. Sending takes no time.
     pub fn new(schedule: Schedule, costs: &[StageCost], micro_batches: usize) -> Self {
         let stages = costs.len();
         let orders: Vec<Vec<Pass>> = (0..stages).map(|stage| schedule.order(stages, stage, micro_batches)).collect();
@@ -157,7 +154,7 @@ impl Timeline {
         Self { work: done.into_iter().flatten().collect(), makespan_ns, stages }
     }
 
-    /// The share (0 to 1) of all stages' time in which they have nothing to do; 0 without any.
+    /// The share (0 to 1) of all stages' time spent idle; 0 without stages.
     pub fn bubble(&self) -> f64 {
         let busy_ns: f64 = self.work.iter().map(|work| work.end_ns - work.start_ns).sum();
         let all_ns = self.makespan_ns * self.stages as f64;
@@ -165,7 +162,7 @@ impl Timeline {
     }
 }
 
-/// When each micro-batch left each stage, each way.
+/// When each micro-batch left each stage, in each direction.
 struct Ends {
     ends_ns: Vec<Option<f64>>,
     stages: usize,
@@ -190,7 +187,7 @@ impl Ends {
         self.ends_ns[at] = Some(end_ns);
     }
 
-    /// When what this work needs is there; `None` where that is not known yet.
+    /// When the input of this work is ready; `None` if not known yet.
     fn ready_ns(&self, stage: usize, work: Pass) -> Option<f64> {
         match needs(self.stages, stage, work) {
             Some((before, needed)) => self.ends_ns[self.at(before, needed)],
@@ -199,8 +196,8 @@ impl Ends {
     }
 }
 
-/// What must be done before this work can begin, and at which stage: the neighbour's, or at the last stage the forward
-/// pass of the same micro-batch. `None` where only the batch is needed.
+/// The pass, and its stage, that must be done before this work can begin: the neighbour's, or at the last stage the forward
+/// pass of the same micro-batch. `None` if only the batch is needed.
 pub fn needs(stages: usize, stage: usize, work: Pass) -> Option<(usize, Pass)> {
     match work.direction {
         Direction::Forward => Some((stage.checked_sub(1)?, work)),
@@ -209,33 +206,32 @@ pub fn needs(stages: usize, stage: usize, work: Pass) -> Option<(usize, Pass)> {
     }
 }
 
-/// The share of time without work of S even stages and M micro-batches, (S - 1) / (M + S - 1), both schedules; 0
-/// without any.
+/// The idle share of S even stages and M micro-batches, (S - 1) / (M + S - 1) in both schedules; 0 without any.
 pub fn formula_bubble(stages: usize, micro_batches: usize) -> f64 {
     let slots = (micro_batches + stages).saturating_sub(1);
     if slots == 0 { 0.0 } else { stages.saturating_sub(1) as f64 / slots as f64 }
 }
 
-/// How much faster S even stages are than one with the same M micro-batches at most, S M / (M + S - 1).
+/// Largest speed-up of S even stages over one stage with the same M micro-batches, S M / (M + S - 1).
 pub fn ideal_speed_up(stages: usize, micro_batches: usize) -> f64 {
     stages as f64 * (1.0 - formula_bubble(stages, micro_batches))
 }
 
-/// How blocks could be spread over the same stages.
+/// Another distribution of blocks over the same stages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Balanced {
-    /// Blocks of each stage; `None` where it is not known how many there are, and the work is spread evenly.
+    /// Blocks of each stage; `None` if their number is unknown and the work is divided evenly.
     pub blocks: Option<Vec<usize>>,
-    /// What each stage would then cost.
+    /// The resulting cost of each stage.
     pub costs: Vec<StageCost>,
 }
 
-/// Blocks that are spread one by one; beyond this, work is spread evenly.
+/// Most blocks that are distributed one by one; beyond this, work is divided evenly.
 const MOST_BLOCKS: usize = 4096;
 
-/// The split of the stages' blocks, in their order, whose slowest stage is fastest. `blocks` has each stage's block
-/// count, where they are known: a block then costs its stage's time over their number. Without, what an exactly even
-/// split would give, which no split of blocks beats.
+/// The split of the stages' blocks, in order, whose slowest stage is fastest. `blocks` has each stage's number of blocks,
+/// if known: a block then costs its stage's time divided by that. Without it, the result of an exactly even split, which no
+/// split of blocks beats.
 pub fn balanced(costs: &[StageCost], blocks: Option<&[usize]>) -> Balanced {
     let known = blocks.filter(|counts| {
         let sum = counts.iter().try_fold(0usize, |sum, count| sum.checked_add(*count));
@@ -258,13 +254,13 @@ pub fn balanced(costs: &[StageCost], blocks: Option<&[usize]>) -> Balanced {
     Balanced { costs: costs.collect(), blocks: Some(split) }
 }
 
-/// How many of the blocks in a row each of `stages` stages gets, so that the largest sum is as small as it can be, and
-/// sums are near each other.
+/// How many consecutive blocks each of `stages` stages gets, so that the largest sum is as small as possible and the sums
+/// are close to each other.
 fn split(costs: &[f64], stages: usize) -> Vec<usize> {
     let sum: f64 = costs.iter().sum();
     let largest = costs.iter().copied().fold(0.0, f64::max);
     let (mut low, mut high) = (largest.max(sum / stages.max(1) as f64), sum);
-    // Halving 60 times leaves less than a nanosecond of a century; rounding must not make a split impossible.
+    // 60 halvings leave less than a nanosecond of a century; rounding must not make a split impossible.
     for _ in 0..60 {
         let cap = low + (high - low) / 2.0;
         if filled(costs, stages, cap, false).is_some() { high = cap } else { low = cap }
@@ -274,8 +270,7 @@ fn split(costs: &[f64], stages: usize) -> Vec<usize> {
     even.unwrap_or_else(|| vec![0; stages])
 }
 
-/// Fills stage after stage up to `cap`, or where `evenly` about up to the mean of what is left; `None` where blocks
-/// remain.
+/// Fills stage after stage up to `cap`, or with `evenly` up to about the mean of what is left; `None` if blocks remain.
 fn filled(costs: &[f64], stages: usize, cap: f64, evenly: bool) -> Option<Vec<usize>> {
     let mut counts = vec![0; stages];
     let mut at = 0;
@@ -389,7 +384,7 @@ mod tests {
                 prop_assert_eq!(plan.work.len(), 2 * costs.len() * micro_batches);
                 let mut before_ns = 0.0;
                 for cost in &costs {
-                    // A stage waits for the first micro-batch, and its last one has to go back all the way.
+                    // A stage waits for the first micro-batch, and the last one has to return all the way.
                     prop_assert!(plan.makespan_ns >= before_ns + micro_batches as f64 * cost.both_ns() - 1e-6);
                     before_ns += cost.both_ns();
                 }
@@ -432,7 +427,7 @@ mod tests {
         }
     }
 
-    /// The smallest largest sum, by trying all splits.
+    /// The smallest largest sum, over all splits.
     fn best(costs: &[f64], stages: usize) -> f64 {
         if stages <= 1 {
             return costs.iter().sum();

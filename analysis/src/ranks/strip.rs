@@ -1,4 +1,4 @@
-//! A rank's training in time, column by column: which phase takes most of each, and whether that is waiting for others.
+//! A timeline of a rank's training in columns: which phase takes most of each, and whether it is waiting for others.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use gnntop_wire::{NameId, phase};
 use super::rank::Rank;
 use super::work::WAIT;
 
-/// Activity takes most of a column.
+/// What takes most of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity<'a> {
     /// A phase.
@@ -21,13 +21,13 @@ pub enum Activity<'a> {
 /// One column of a strip.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StripColumn<'a> {
-    /// Activity takes most of it.
+    /// What takes most of it.
     pub what: Activity<'a>,
-    /// The share (0 to 1) of the column that anything takes.
+    /// The share (0 to 1) of the column in any phase.
     pub share: f64,
 }
 
-/// Phases that are told apart in a column.
+/// Most phases kept apart in a column.
 const SLOTS: usize = 4;
 
 /// Time by phase in one column.
@@ -49,7 +49,7 @@ impl Filling {
         }
     }
 
-    /// Takes the wait out of the phase that it lies in.
+    /// Moves waiting time out of the phase around it.
     fn wait(&mut self, name: NameId, ns: u64) {
         if let Some(phase) = self.phases.iter_mut().find(|(known, _)| *known == name) {
             phase.1 = phase.1.saturating_sub(ns);
@@ -65,7 +65,7 @@ impl Filling {
     }
 }
 
-/// The columns of a rank over a time of the run's clock; `None` where nothing is known to have gone on.
+/// A rank's columns over a range of the run's clock; `None` for columns in which no activity is known.
 pub fn strip<'a>(rank: &Rank<'a>, run_ns: &Range<u64>, columns: usize) -> Vec<Option<StripColumn<'a>>> {
     let range = rank.own_ns(run_ns.start)..rank.own_ns(run_ns.end);
     if range.is_empty() || columns == 0 {
@@ -104,7 +104,7 @@ pub fn strip<'a>(rank: &Rank<'a>, run_ns: &Range<u64>, columns: usize) -> Vec<Op
     strip
 }
 
-/// Calls `take` with each column that a time reaches into, and how much of it.
+/// Calls `take` with each column that a time overlaps, and the overlap.
 fn each_column(range: &Range<u64>, column_ns: f64, columns: usize, time: Range<u64>, take: &mut dyn FnMut(usize, u64)) {
     let (start, end) = (time.start.max(range.start), time.end.min(range.end));
     if start >= end {
@@ -148,7 +148,7 @@ mod tests {
         let range = start..start + 45 * MS;
         assert_eq!(drawn(&run, 0, range.clone()), "dddffffffffffbbbbbbbbbbbbbbbbbbbbwwwwwaaaaoo ");
         assert_eq!(drawn(&run, 1, range), "dddffffffffffbbbbbbbbbbbbbbbbbbbbbbbbbaaaaoo ");
-        // Many steps in a column: what takes most of it.
+        // Many steps in a column: shows what takes most of it.
         let whole = start..start + 2000 * MS;
         let ranks = run.ranks();
         let strip = strip(ranks.get(0).unwrap(), &whole, 4);

@@ -1,12 +1,11 @@
-//! Watches whether a run advances, and where it does not, says which rank holds it up, in what, since when, and who
-//! waits for it.
+//! Watches whether a run advances. If it does not, reports which rank holds it up, in what, since when, and who waits for it.
 //!
 //! A run advances as long as any of its ranks ends a span or a step on its training track or on one of its loaders. When
-//! none does, what is open on each rank tells who waits (in an all-reduce, for a neighbour's activations) and who is
-//! waited for. Who waits for others is never the cause; who is not there, waits for data or is in the middle of its work
-//! is. How long that must last follows from what is usual: k times the usual step, and for work that has taken long
-//! before, k times that. Evaluations, checkpoints and whatever lies between steps get the most patience, since nobody
-//! knows how long they take.
+//! none does, the open spans show which ranks wait (in an all-reduce, or for a neighbour's activations) and for which. A
+//! rank that waits for others is never the cause; one that is gone, waits for data or is in the middle of its work is. How
+//! long that must last depends on what is usual: k times the usual step, or k times the longest so far for work that has
+//! taken long before. Evaluations, checkpoints and anything else between steps get the most patience, since their duration
+//! is unknown.
 
 use std::collections::BTreeSet;
 
@@ -23,37 +22,37 @@ use crate::store::{Distribution, Store};
 const USUAL_STEPS: u64 = 10;
 /// ...and never before this.
 const FLOOR_NS: u64 = 3_000_000_000;
-/// Before it is known how long a step takes, patience is this long.
+/// Patience before the duration of a step is known.
 const START_FLOOR_NS: u64 = 60_000_000_000;
-/// Work that has taken long before may take this many times its longest.
+/// Work may take this many times its longest duration so far.
 const LONGEST_TIMES: u64 = 3;
-/// What lies outside of a step gets this much at least, where it was seen before...
+/// Work outside of steps gets at least this much if it was seen before...
 const OUTSIDE_FLOOR_NS: u64 = 60_000_000_000;
 /// ...and this much the first time.
 const FIRST_FLOOR_NS: u64 = 600_000_000_000;
-/// Steps after which the usual one is known.
+/// Number of steps after which the usual one is known.
 const KNOWN_STEPS: u64 = 5;
-/// Names of spans in which a rank waits until all others have come.
+/// Names of spans in which a rank waits for all others.
 const TOGETHER: [&str; 3] = [ALL_REDUCE, "barrier", "broadcast"];
 
-/// What a rank is at.
+/// What a rank is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Doing {
-    /// It waits for all others, in the span of this name.
+    /// It waits for all others, in the span with this name.
     Together(String),
-    /// It waits for a neighbouring stage, in the span of this name.
+    /// It waits for a neighbouring stage, in the span with this name.
     Neighbour(String),
-    /// It waits for its next batch; with what its loader is at, where that is known.
+    /// It waits for its next batch, while its loader is in this span, if known.
     Data(Option<String>),
     /// It is in this span.
     In(String),
     /// It is in no span.
     Between,
-    /// It has ended in good order.
+    /// It ended normally.
     Ended,
     /// Its process is gone.
     Gone,
-    /// It has said nothing for a while.
+    /// It has published nothing for a while.
     Silent,
     /// It has never published.
     Missing,
@@ -65,12 +64,12 @@ impl Doing {
         matches!(self, Self::Together(_) | Self::Neighbour(_))
     }
 
-    /// Whether it cannot do anything any more, as far as one can see.
+    /// Whether it is unable to do anything any more, as far as can be seen.
     pub fn is_absent(&self) -> bool {
         matches!(self, Self::Ended | Self::Gone | Self::Silent | Self::Missing)
     }
 
-    /// After "rank 2", in words.
+    /// Words to follow "rank 2".
     fn words(&self) -> String {
         match self {
             Self::Together(name) | Self::Neighbour(name) => format!("has waited in {name}"),
@@ -90,33 +89,33 @@ impl Doing {
 pub struct Stuck {
     /// The rank.
     pub rank: u32,
-    /// What it is at.
+    /// What it is doing.
     pub doing: Doing,
     /// For how long, in nanoseconds; `None` for a rank that has never published.
     pub for_ns: Option<u64>,
-    /// The step that it is in, as the program counts; 0 where that is not known.
+    /// Its current step, as the program counts; 0 if unknown.
     pub step: u64,
-    /// Where in the program it is, by the newest stack that was taken meanwhile.
+    /// Where in the program it is, by the newest stack taken meanwhile.
     pub place: Option<String>,
 }
 
 /// A run that does not advance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hang {
-    /// For how long nothing has advanced, in nanoseconds.
+    /// Time without any advance, in nanoseconds.
     pub for_ns: u64,
-    /// The usual step; `None` before it is known.
+    /// Duration of the usual step; `None` before it is known.
     pub usual_step_ns: Option<u64>,
-    /// The ranks that hold the others up; all of them where each waits for another.
+    /// The ranks that hold up the others; all ranks if each waits for another.
     pub holding: Vec<Stuck>,
-    /// The ranks that wait for these.
+    /// The ranks that wait for those.
     pub waiting: Vec<Stuck>,
-    /// The machines of the ranks where all of them wait for others and they are on several.
+    /// The machines of the ranks, if all wait for others and they are on several machines.
     pub machines: Vec<String>,
 }
 
 impl Hang {
-    /// The whole of it in one sentence.
+    /// A sentence with all of it.
     pub fn sentence(&self) -> String {
         let usual = self.usual_step_ns.map(|ns| format!(", a step usually takes {}", duration(ns))).unwrap_or_default();
         let holding: Vec<String> = self.holding.iter().map(Stuck::sentence).collect();
@@ -133,7 +132,7 @@ impl Hang {
         text
     }
 
-    /// Who waits for those that hold them up, and in what: first those that wait for them themselves.
+    /// Who waits for the ranks that hold them up, and in what; direct waiters first.
     fn waiting_words(&self) -> String {
         let whom = if self.holding.len() == 1 { "it" } else { "them" };
         let mut places: Vec<(String, Vec<String>)> = Vec::new();
@@ -158,7 +157,7 @@ impl Hang {
         places.iter().enumerate().map(words).collect()
     }
 
-    /// Of ranks that all wait, the one whose step is another than the others'.
+    /// Of ranks that all wait, the one at a different step.
     fn odd_one(&self) -> String {
         let of = |step: u64| self.holding.iter().filter(move |stuck| stuck.step == step).count();
         let Some(usual) = self.holding.iter().map(|stuck| stuck.step).max_by_key(|step| of(*step)) else {
@@ -178,7 +177,7 @@ impl Hang {
 }
 
 impl Stuck {
-    /// Who, in what, for how long, in words.
+    /// A sentence: who, in what, for how long.
     pub fn sentence(&self) -> String {
         let time = self.for_ns.map(|ns| format!(" for {}", duration(ns))).unwrap_or_default();
         let step = if self.step == 0 { String::new() } else { format!(", at step {}", count(self.step)) };
@@ -199,8 +198,8 @@ fn listed(texts: &[String], between: &str) -> String {
     if more > 0 { format!("{shown} and {more} more") } else { shown }
 }
 
-/// Looks whether the run advances; `None` where it does, or where it has ended. Of a run whose recordings simply end: as
-/// it was then.
+/// Checks whether the run advances; `None` if it does or has ended. A run whose recordings simply stop is judged as of its
+/// last moment.
 pub fn look(ranks: &Ranks<'_>) -> Option<Hang> {
     let mut all: Vec<Stuck> = ranks.all().iter().map(|rank| stuck(ranks, rank)).collect();
     let here = || ranks.all().iter().filter(|rank| ranks.presence(rank) == Presence::Here);
@@ -212,7 +211,7 @@ pub fn look(ranks: &Ranks<'_>) -> Option<Hang> {
     all.extend(missing(ranks));
     let (mut waiting, mut holding): (Vec<Stuck>, Vec<Stuck>) = all.into_iter().partition(|stuck| stuck.doing.waits());
     let someone_waits = !waiting.is_empty();
-    // Who has left, or does nothing that anybody waits for, does not hold anybody up.
+    // A rank that has left, or does something that nobody waits for, does not hold up anybody.
     if !someone_waits {
         holding.retain(|stuck| matches!(stuck.doing, Doing::Data(_) | Doing::In(_)));
     }
@@ -221,7 +220,7 @@ pub fn look(ranks: &Ranks<'_>) -> Option<Hang> {
     }
     let usual_step_ns = usual_step_ns(ranks);
     let patience_ns = |stuck: &Stuck| patience_ns(ranks, stuck, usual_step_ns, someone_waits);
-    // Whoever is away for good is blamed before those who may yet come.
+    // A rank that is gone for good is blamed before one that may return.
     if holding.iter().any(|stuck| stuck.doing.is_absent()) {
         let (absent, present) = holding.into_iter().partition(|stuck| stuck.doing.is_absent());
         holding = absent;
@@ -232,15 +231,15 @@ pub fn look(ranks: &Ranks<'_>) -> Option<Hang> {
     (for_ns >= patience_ns).then_some(Hang { for_ns, usual_step_ns, holding, waiting, machines })
 }
 
-/// The machines of these ranks, each once; none unless all of them wait for others.
+/// The machines of these ranks, each once; none unless all ranks wait for others.
 fn machines<'s>(ranks: &Ranks<'_>, mut all: impl Iterator<Item = &'s Stuck> + Clone) -> Vec<String> {
     let host = |stuck: &Stuck| Some(ranks.get(stuck.rank)?.store.session().info()?.host.clone());
     let hosts: BTreeSet<String> = all.clone().filter_map(host).collect();
     if all.all(|stuck| stuck.doing.waits()) { hosts.into_iter().collect() } else { Vec::new() }
 }
 
-/// Ranks that all wait, as those who hold up and those who are held up: whoever is somewhere else than in the all-reduce in
-/// which another rank of its stage waits has left it out. Where nobody has, all hold up all.
+/// Splits ranks that all wait into those that hold up and those held up. A rank skipped the all-reduce in which another
+/// rank of its stage waits if it is elsewhere. If none has, all hold up all.
 fn who_left_out(ranks: &Ranks<'_>, all: Vec<Stuck>) -> (Vec<Stuck>, Vec<Stuck>) {
     let stage = |stuck: &Stuck| ranks.get(stuck.rank).map(|rank| rank.place.stage);
     let is_there = |stuck: &Stuck| stuck.doing == Doing::Together(ALL_REDUCE.to_owned());
@@ -254,7 +253,7 @@ fn who_left_out(ranks: &Ranks<'_>, all: Vec<Stuck>) -> (Vec<Stuck>, Vec<Stuck>) 
     (absent, rest)
 }
 
-/// The ranks whose processes are gone, where all are: what was open then is still to be told.
+/// The ranks whose processes are gone, if all are: what was open then is still reported.
 fn at_the_end<'a, 'r>(ranks: &'r Ranks<'a>) -> Vec<&'r Rank<'a>> {
     ranks.all().iter().filter(|rank| ranks.presence(rank) == Presence::Gone).collect()
 }
@@ -270,7 +269,7 @@ fn idle_ns(store: &Store) -> u64 {
     store.now_ns().saturating_sub(last_ns)
 }
 
-/// What is open on the training track.
+/// The open span of the training track.
 fn open(store: &Store) -> Option<&Open> {
     let main = store.training_track().map(|track| track.id);
     let is_main = |id, role| main.map_or(role == TrackRole::Training, |main| main == id);
@@ -298,26 +297,26 @@ fn stuck(ranks: &Ranks<'_>, rank: &Rank<'_>) -> Stuck {
     Stuck { rank: rank.place.rank, place: place(store, for_ns), doing, for_ns: Some(for_ns), step }
 }
 
-/// Where in the program a rank has been for so long.
+/// Where in the program a rank has been for this long.
 fn place(store: &Store, for_ns: u64) -> Option<String> {
     let since_ns = store.now_ns().saturating_sub(for_ns);
     store.place_of_stack(store.stacks().last().filter(|stack| stack.t_ns >= since_ns)?)
 }
 
-/// What an open span says that its rank is at.
+/// What an open span says about what its rank is doing.
 fn doing(store: &Store, open: &Open) -> Doing {
     let name = store.name(open.name);
     match name {
         DATA_WAIT => Doing::Data(loader(store)),
         RECEIVE | SEND => Doing::Neighbour(name.to_owned()),
-        // Of an all-reduce only what lies innermost is said to be open.
+        // Of an all-reduce, only the innermost part is reported as open.
         WAIT | REDUCE => Doing::Together(ALL_REDUCE.to_owned()),
         _ if TOGETHER.contains(&name) => Doing::Together(name.to_owned()),
         _ => Doing::In(name.to_owned()),
     }
 }
 
-/// What the loader that has been at something for longest is at.
+/// The open span of the loader that has been in its span longest.
 fn loader(store: &Store) -> Option<String> {
     let loaders = store.open_spans().filter(|(track, _)| track.role == TrackRole::Loader);
     let (track, open) = loaders.min_by_key(|(_, open)| open.since_ns)?;
@@ -325,14 +324,14 @@ fn loader(store: &Store) -> Option<String> {
     Some(format!("its loader \"{}\" has been in {} for {}", track.text, store.name(open.name), duration(for_ns)))
 }
 
-/// Ranks that the run should have and that nobody has heard of; the first few.
+/// Ranks that the run should have but that have never published; the first few.
 fn missing(ranks: &Ranks<'_>) -> Vec<Stuck> {
     const MOST: usize = 64;
     let unheard = (0..ranks.expected()).filter(|rank| ranks.get(*rank).is_none()).take(MOST);
     unheard.map(|rank| Stuck { rank, doing: Doing::Missing, for_ns: None, step: 0, place: None }).collect()
 }
 
-/// The usual step of the rank whose is longest; `None` where none has done enough of them.
+/// The usual step of the rank with the longest one; `None` if none has done enough steps.
 fn usual_step_ns(ranks: &Ranks<'_>) -> Option<u64> {
     let known = ranks.all().iter().filter(|rank| rank.store.statistics().steps() >= KNOWN_STEPS);
     known.filter_map(|rank| rank.store.statistics().period().percentile(0.5)).max()
@@ -349,7 +348,7 @@ fn patience_ns(ranks: &Ranks<'_>, stuck: &Stuck, usual_step_ns: Option<u64>, som
     let longest_ns = |name: &str| longest(name).and_then(Distribution::max_ns);
     match &stuck.doing {
         Doing::Data(_) => longest_ns(DATA_WAIT).unwrap_or(0).saturating_mul(LONGEST_TIMES).max(floor_ns),
-        // One that was seen in every few steps is part of a step.
+        // A span seen every few steps is part of a step.
         Doing::In(name) => match longest(name).filter(|seen| seen.count() >= KNOWN_STEPS) {
             Some(seen) => seen.max_ns().unwrap_or(0).saturating_mul(LONGEST_TIMES).max(floor_ns),
             None if someone_waits => outside_ns(longest_ns(name)).max(floor_ns),
@@ -357,7 +356,7 @@ fn patience_ns(ranks: &Ranks<'_>, stuck: &Stuck, usual_step_ns: Option<u64>, som
         },
         Doing::Between => {
             let periods = ranks.get(stuck.rank).map(|rank| rank.store.statistics().period());
-            // A pause between steps has been seen where a period was much longer than a step.
+            // Pauses between steps show as periods much longer than a step.
             let pause_ns = periods.and_then(Distribution::max_ns);
             let pause_ns =
                 pause_ns.filter(|ns| usual_step_ns.is_some_and(|usual| *ns > usual.saturating_mul(USUAL_STEPS)));
@@ -368,7 +367,7 @@ fn patience_ns(ranks: &Ranks<'_>, stuck: &Stuck, usual_step_ns: Option<u64>, som
     }
 }
 
-/// Patience with what lies outside of a step, whose longest so far is this.
+/// Patience with work outside of steps, given its longest duration so far.
 fn outside_ns(longest_ns: Option<u64>) -> u64 {
     longest_ns.map_or(FIRST_FLOOR_NS, |ns| ns.saturating_mul(LONGEST_TIMES).max(OUTSIDE_FLOOR_NS))
 }
@@ -383,10 +382,10 @@ mod tests {
     use gnntop_fixtures::uneven::{OwnStep, UnevenRun, rank_session};
     use gnntop_fixtures::{MS, SECOND, START_NS, StreamBuilder, each_item};
 
-    /// What stays open on a rank's training track: name, and for how long it has been so at the end.
+    /// What stays open on a rank's training track: name, and for how long it has been open at the end.
     type Left = fn(u32) -> Option<&'static str>;
 
-    /// A run that stands still after its last step, as its streams tell `after_ns` later: the drain threads go on.
+    /// A run that stops after its last step, as its streams show `after_ns` later: the drain threads continue.
     fn standing(planned: &UnevenRun, left: Left, after_ns: u64) -> Run {
         let streams = planned.builders().into_iter().zip(0..).map(|((mut stream, track, t_ns), rank)| {
             let now_ns = t_ns + after_ns;
@@ -438,7 +437,7 @@ mod tests {
     #[test]
     fn where_all_wait_the_one_at_another_step_is_named() {
         let streams = UnevenRun::default().builders().into_iter().zip(0..).map(|((mut stream, track, t_ns), rank)| {
-            // Rank 3 did not meet the others at step 61 and now waits for them at step 62.
+            // Rank 3 did not join the others at step 61 and now waits for them at step 62.
             let step = if rank == 3 { 62 } else { 61 };
             stream.open_span(track, step, "wait", t_ns + MS, t_ns + 4 * SECOND);
             finish(stream, track, t_ns + 4 * SECOND)
@@ -457,7 +456,7 @@ mod tests {
             ),
             "{said}"
         );
-        // Two copies of two stages: rank 3 left out the all-reduce of the second stages, and the first ones wait for those.
+        // Two copies of two stages: rank 3 skipped the all-reduce of the second stages, and the first stages wait for those.
         let stages: fn(&mut gnntop_wire::Place) = |place| {
             (place.stage, place.stages, place.copy, place.copies) = (place.rank % 2, 2, place.rank / 2, 2);
         };
@@ -535,7 +534,7 @@ mod tests {
         assert_eq!(sentence(&Run::default()), None);
     }
 
-    /// Hands what was published since the last time to the run.
+    /// Passes what was published since the last time to the run.
     fn feed(run: &mut Run, streams: &mut [(StreamBuilder, TrackId)]) {
         for (rank, (stream, _)) in (0..).zip(streams) {
             run.turn_to(rank_session(rank));

@@ -1,4 +1,4 @@
-//! Who waits for whom: what each rank did itself in the steps that all have in common, and how much work the run does.
+//! Which ranks wait for which: what each rank did itself in the common steps, and how much work the run does.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,36 +9,36 @@ use super::presence::Presence;
 use super::rank::{CommonStep, Rank, Ranks};
 use crate::store::{StepRow, Throughput};
 
-/// The span in an all-reduce in which a rank waits for the others.
+/// The span inside an all-reduce in which a rank waits for the others.
 pub const WAIT: &str = "wait";
-/// The span in an all-reduce in which data goes between the ranks.
+/// The span inside an all-reduce in which the ranks exchange data.
 pub const REDUCE: &str = "reduce";
-/// The counter by which a program tells how many graphs or seeds a second one rank alone gets through.
+/// The counter by which a program reports how many graphs or seeds a second one rank alone processes.
 pub const ONE_RANK: &str = "one rank items/s";
 
-/// What one rank did in one step, in nanoseconds.
+/// One rank's share of one step, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Part {
     /// The step's period.
     pub period_ns: u64,
-    /// Waiting for other ranks in the all-reduce, told by the program or inferred from what the others do; `None` where
-    /// neither can be, or it is no longer kept.
+    /// Waiting for other ranks in the all-reduce, reported by the program or inferred from the other ranks; `None` if
+    /// neither is possible or it is no longer kept.
     pub wait_ns: Option<u64>,
     /// The all-reduce without the wait; `None` as above.
     pub reduce_ns: Option<u64>,
-    /// Waiting for what other stages of a pipeline send.
+    /// Waiting for data from other stages of a pipeline.
     pub receive_ns: u64,
 }
 
 impl Part {
-    /// The step without the wait for others: what makes a rank slow or fast.
+    /// The step without waiting for others: what makes a rank slow or fast.
     pub fn own_ns(&self) -> u64 {
         self.period_ns.saturating_sub(self.wait_ns.unwrap_or(0)).saturating_sub(self.receive_ns)
     }
 }
 
 impl Part {
-    /// Takes in a span of this name in which the rank is with other ranks. An all-reduce that has one part has both.
+    /// Adds a span with this name in which the rank is with other ranks. An all-reduce that has one part has both.
     fn add(&mut self, name: &str, ns: u64) {
         let (wait_ns, reduce_ns) = match name {
             WAIT => (ns, 0),
@@ -55,16 +55,16 @@ impl Part {
 pub struct StepWork {
     /// The step, as the program counts.
     pub step: StepId,
-    /// What each rank did, in the order of [`Ranks::all`]; `None` for a rank without steps.
+    /// Each rank's share, in the order of [`Ranks::all`]; `None` for a rank without steps.
     pub parts: Vec<Option<Part>>,
 }
 
 impl StepWork {
-    /// The rank, by its place in [`Ranks::all`], that the others waited for; `None` with fewer than two.
+    /// The rank that the others waited for, by its index in [`Ranks::all`]; `None` with fewer than two.
     pub fn slowest(&self) -> Option<usize> {
         let known = || self.parts.iter().enumerate().filter_map(|(at, part)| Some((at, part.as_ref()?)));
         known().nth(1)?;
-        // Of equals the lowest.
+        // On a tie, the lowest.
         known().max_by_key(|(at, part)| (part.own_ns(), std::cmp::Reverse(*at))).map(|(at, _)| at)
     }
 
@@ -74,23 +74,23 @@ impl StepWork {
         own().max().unwrap_or(0) - own().min().unwrap_or(0)
     }
 
-    /// The skew as a share of the longest period, from 0 to 1; `None` where nothing took any time.
+    /// The skew as a share (0 to 1) of the longest period; `None` if nothing took any time.
     pub fn skew_share(&self) -> Option<f64> {
         let longest_ns = self.parts.iter().flatten().map(|part| part.period_ns).max().filter(|ns| *ns > 0)?;
         Some(self.skew_ns() as f64 / longest_ns as f64)
     }
 }
 
-/// What one rank did in all steps that were looked at.
+/// One rank's share of all these steps.
 #[derive(Clone, Debug, Default)]
 pub struct RankWork {
     /// Its own time in each of the steps in nanoseconds, in ascending order.
     pub own_ns: Vec<u64>,
     /// All periods together, in nanoseconds.
     pub period_ns: u64,
-    /// All waits in all-reduces together; `None` where they are not told apart.
+    /// Total waits in all-reduces; `None` if waits are not separate.
     pub wait_ns: Option<u64>,
-    /// All all-reduces without the waits; `None` where they are not told apart.
+    /// Total all-reduces without the waits; `None` if waits are not separate.
     pub reduce_ns: Option<u64>,
     /// Steps in which it was the slowest.
     pub slowest_in: u64,
@@ -99,22 +99,22 @@ pub struct RankWork {
 /// The newest steps that all ranks have in common.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
-    /// The steps, the newest first.
+    /// The steps, newest first.
     pub steps: Vec<StepWork>,
-    /// What each rank did in them, in the order of [`Ranks::all`].
+    /// Each rank's share of them, in the order of [`Ranks::all`].
     pub ranks: Vec<RankWork>,
     /// The skew of each step in nanoseconds, in ascending order.
     pub skew_ns: Vec<u64>,
 }
 
-/// A quantile (0 to 1) of sorted numbers: the one that so many of them do not exceed. `None` of none.
+/// A quantile (0 to 1) of sorted numbers: the one that this share of them does not exceed. `None` without numbers.
 pub fn quantile(sorted: &[u64], quantile: f64) -> Option<u64> {
     let at = (sorted.len() as f64 * quantile).ceil() as usize;
     sorted.get(at.saturating_sub(1).min(sorted.len().saturating_sub(1))).copied()
 }
 
 impl Work {
-    /// The rank that was slowest most often, by its place in [`Ranks::all`], and in what share of the steps.
+    /// The rank that was slowest most often, by its index in [`Ranks::all`], and in what share of the steps.
     pub fn usually_slowest(&self) -> Option<(usize, f64)> {
         let (at, most) =
             self.ranks.iter().enumerate().max_by_key(|(at, rank)| (rank.slowest_in, std::cmp::Reverse(*at)))?;
@@ -123,15 +123,15 @@ impl Work {
 }
 
 impl<'a> Ranks<'a> {
-    /// Those that go on, by what their last words are; all of them where none does. A rank that is gone has no newest step
-    /// that the others could have in common with it.
+    /// The ranks that are still running, by their latest data, or all ranks if none is. A rank that is gone has no newest
+    /// step in common with the others.
     pub fn going(&self) -> Self {
         let goes = |rank: &&Rank<'_>| matches!(self.presence(rank), Presence::Here | Presence::Ended);
         let going: Vec<Rank<'a>> = self.all().iter().filter(goes).copied().collect();
         if going.is_empty() { self.clone() } else { Self::new(going) }
     }
 
-    /// What each rank did in the newest steps that all have in common and whose spans are still kept, at most so many.
+    /// Each rank's share of the newest common steps whose spans are still kept, at most `most` of them.
     pub fn work(&self, most: usize) -> Work {
         let full_from_ns = |rank: &Rank<'_>| Some(rank.store.training_track()?.lane()?.full_from_ns());
         let full_from_ns: Vec<u64> = self.all().iter().map(|rank| full_from_ns(rank).unwrap_or(0)).collect();
@@ -152,8 +152,8 @@ impl<'a> Ranks<'a> {
         summed(steps, self.all().len())
     }
 
-    /// Work per second of the run as a whole. Ranks that hold stages of one copy of the model get through the same batches, so
-    /// that a copy counts once; steps are those of the slowest rank.
+    /// Work per second of the whole run. Ranks that hold stages of one copy of the model process the same batches, so a
+    /// copy counts once. Steps are those of the slowest rank.
     pub fn throughput(&self, of: impl Fn(&Rank<'a>) -> Throughput) -> Throughput {
         let mut copies: BTreeMap<u32, Throughput> = BTreeMap::new();
         let mut steps_per_s: Option<f64> = None;
@@ -170,15 +170,15 @@ impl<'a> Ranks<'a> {
         Throughput { steps_per_s, ..all }
     }
 
-    /// What the run gets through against as many times one rank alone, from 0 to about 1. `alone_per_s` are the graphs or
-    /// seeds that one rank alone gets through in a second.
+    /// The run's throughput divided by that of the same number of ranks each running alone, from 0 to about 1.
+    /// `alone_per_s` is the graphs or seeds that one rank alone processes in a second.
     pub fn efficiency(&self, whole: &Throughput, alone_per_s: f64) -> Option<f64> {
         let items = whole.graphs_per_s.or(whole.seeds_per_s)?;
         let ranks = self.all().len() as f64;
         (alone_per_s > 0.0 && ranks > 0.0).then(|| items / (ranks * alone_per_s))
     }
 
-    /// What one rank alone gets through in a second, where the program tells ([`ONE_RANK`]).
+    /// What one rank alone processes in a second, if the program reports it ([`ONE_RANK`]).
     pub fn alone_per_s(&self) -> Option<f64> {
         let told = |rank: &Rank<'_>| {
             let counter = rank.store.counters().iter().find(|counter| rank.store.name(counter.name) == ONE_RANK)?;
@@ -187,8 +187,7 @@ impl<'a> Ranks<'a> {
         self.all().iter().find_map(told)
     }
 
-    /// Hosts whose ranks compute with more threads than they have cores, in words such as `4 ranks on 2 cores:
-    /// oversubscribed`; each once.
+    /// Hosts whose ranks use more threads than they have cores, as text such as `4 ranks on 2 cores: oversubscribed`; each once.
     pub fn oversubscribed(&self) -> Vec<String> {
         let mut hosts: BTreeMap<&str, String> = BTreeMap::new();
         for rank in self.all() {
@@ -218,7 +217,7 @@ fn combined(a: &Throughput, b: &Throughput, by: impl Fn(Option<f64>, Option<f64>
     }
 }
 
-/// What one rank did in these steps, the newest first.
+/// One rank's share of these steps, newest first.
 fn parts(rank: &Rank<'_>, rows: &[Option<StepRow<'_>>]) -> Vec<Option<Part>> {
     let mut parts: Vec<Option<Part>> =
         rows.iter().map(|row| row.map(|row| Part { period_ns: row.period_ns(), ..Part::default() })).collect();
@@ -249,8 +248,8 @@ fn parts(rank: &Rank<'_>, rows: &[Option<StepRow<'_>>]) -> Vec<Option<Part>> {
     parts
 }
 
-/// Where no rank tells waiting and reducing apart, as with gloo below PyTorch: who comes last waits for nobody, so that the
-/// shortest time that any rank is in the all-reduce is what it takes, and the rest is waiting.
+/// If no rank reports waiting separately, as with gloo under PyTorch: the last rank to arrive waits for nobody, so the
+/// shortest time of any rank in the all-reduce is its real duration, and the rest is waiting.
 fn infer_waits(ranks: &[Rank<'_>], common: &[CommonStep<'_>], steps: &mut [StepWork]) {
     let is_told = |step: &StepWork| step.parts.iter().flatten().any(|part| part.wait_ns.is_some());
     if ranks.len() < 2 || ranks.iter().any(|rank| rank.place.stages > 1) || steps.iter().any(is_told) {
@@ -313,7 +312,7 @@ mod tests {
         let run = run_of(&uneven());
         let work = run.ranks().work(100);
         assert_eq!(work.steps.len(), 60);
-        // The first step has no step before, so no gap.
+        // The first step has no previous step, so no gap.
         let (even, odd) = (&work.steps[0], &work.steps[1]);
         assert_eq!((even.step.0, even.slowest(), even.skew_ns()), (60, Some(2), 10 * MS));
         assert_eq!(even.parts[0].unwrap().period_ns, 50 * MS);
@@ -330,7 +329,7 @@ mod tests {
 
     #[test]
     fn without_nested_spans_nothing_is_known_of_waits() {
-        // One rank of its own has no all-reduce.
+        // A single rank has no all-reduce.
         let run = run_of(&ParallelRun { ranks: 1, ..ParallelRun::default() });
         let work = run.ranks().work(10);
         let alone = Part { period_ns: 36 * MS, wait_ns: None, reduce_ns: None, receive_ns: 0 };
@@ -358,7 +357,7 @@ mod tests {
         let run = crate::ranks::fixture::run(&unequal.sessions());
         let work = run.ranks().work(10);
         let parts: Vec<Part> = work.steps[0].parts.iter().map(|part| part.unwrap()).collect();
-        // Five micro-batches of three milliseconds a block, and what lies between the last of them and the end of the step.
+        // Five micro-batches of three milliseconds a block, and the time between the last of them and the end of the step.
         let period_ns = parts[0].period_ns;
         assert!(parts.iter().all(|part| part.period_ns == period_ns && part.receive_ns > 0), "{parts:?}");
         assert!(parts[0].own_ns() >= 6 * 15 * MS && parts[0].receive_ns < parts[1].receive_ns, "{parts:?}");

@@ -1,5 +1,5 @@
-//! What is added to a session after its program's death, by who owned the program: why it died. It lies behind everything else
-//! in the newest segment, and readers take it like any other fact.
+//! What a program's keeper adds to its session after the program's death: why it died. It comes after everything else in
+//! the newest segment, and readers take it like any other fact.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -12,18 +12,18 @@ use rustix::fs::OFlags;
 use super::{segments, trusted};
 use crate::stream::{DIED, DIED_OF};
 
-/// Bytes at the end of a session in which it is looked for.
+/// Bytes at the end of a session that are searched for it.
 const TAIL_LEN: u64 = 4 * MAX_TEXT_LEN as u64;
 
-/// The facts that say why a program died: a paragraph, and the cause in a word.
+/// The facts that say why a program died: a paragraph, and the cause as a keyword.
 pub fn facts(text: &str, cause: &str) -> [Definition; 2] {
     [(DIED, text), (DIED_OF, cause)].map(|(key, text)| Definition::Fact { key: key.to_owned(), text: text.to_owned() })
 }
 
-/// Adds to the session in `dir` why its program died. Nobody else writes there any more.
+/// Adds the reason for the program's death to the session in `dir`. Nobody else may write there any more.
 ///
 /// # Errors
-/// When the session has no segment, still lives, or cannot be written.
+/// If the session has no segment, is still live, or cannot be written.
 pub fn add(dir: &Path, text: &str, cause: &str) -> io::Result<()> {
     if segments::is_alive(dir) {
         return Err(io::Error::new(io::ErrorKind::ResourceBusy, "its publisher is still alive"));
@@ -34,7 +34,7 @@ pub fn add(dir: &Path, text: &str, cause: &str) -> io::Result<()> {
     OpenOptions::new().append(true).custom_flags(flags).open(newest(dir)?)?.write_all(&frame)
 }
 
-/// Why the program died whose session is in `dir`, where that was added.
+/// Why the program of the session in `dir` died, if that was added.
 pub fn read(dir: &Path) -> Option<String> {
     let mut file = trusted::open(&newest(dir).ok()?).ok()?;
     let len = file.metadata().ok()?.len();

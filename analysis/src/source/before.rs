@@ -1,4 +1,4 @@
-//! What lies before the place where a recording is begun, on its way to a sink.
+//! Passes what is before the point where reading a recording begins to a sink.
 
 use gnntop_wire::Item;
 
@@ -7,12 +7,12 @@ use super::tally::Tally;
 use super::whose::Whose;
 use crate::stream::Sink;
 
-/// Hands a summary over as items of the recording.
+/// Passes a summary on as items of the recording.
 pub(super) fn hand_over(summary: ChunkSummary, tally: &mut Tally, whose: &mut Whose, sink: &mut dyn Sink) {
     summary.hand_over(&mut Noted { tally, whose, sink });
 }
 
-/// Notes items on their way.
+/// Notes items and passes them on.
 struct Noted<'a> {
     tally: &'a mut Tally,
     whose: &'a mut Whose,

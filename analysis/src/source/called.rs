@@ -1,8 +1,8 @@
-//! What a program is called: by what a person thinks of as the program, not by what starts it. `nice -n 5 env A=1 python
-//! train.py`, `bash -c 'python train.py'` and a version manager's shim of Python are all `python train.py`.
+//! Names a program by what people think of as the program, not by what starts it. `nice -n 5 env A=1 python train.py`,
+//! `bash -c 'python train.py'` and a version manager's shim of Python are all `python train.py`.
 
-/// Programs that start another one: which of their options take a value, and how many words stand between these and the
-/// program.
+/// Programs that start another one: which of their options take a value, and how many words come between the options and
+/// the program.
 const STARTERS: &[Starter] = &[
     Starter { name: "env", verb: None, valued: &["-u", "--unset", "-C", "--chdir"], words: 0 },
     Starter { name: "nice", verb: None, valued: &["-n", "--adjustment"], words: 0 },
@@ -25,9 +25,9 @@ const STARTERS: &[Starter] = &[
     Starter { name: "pyenv-exec", verb: None, valued: &[], words: 0 },
 ];
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "ksh"];
-/// Ends of files with a program that another one interprets.
+/// Suffixes of programs that are run by an interpreter.
 const SCRIPTS: [&str; 5] = [".py", ".jl", ".R", ".lua", ".ipynb"];
-/// Starters that may stand before each other.
+/// Most nested starters.
 const MOST_STARTERS: usize = 8;
 
 struct Starter {
@@ -37,7 +37,7 @@ struct Starter {
     words: usize,
 }
 
-/// What the program with this command line is called; empty for no words.
+/// The name of the program with this command line; empty without words.
 pub fn called(command: &[String]) -> String {
     let mut words = command.to_vec();
     for _ in 0..MOST_STARTERS {
@@ -53,7 +53,7 @@ pub fn called(command: &[String]) -> String {
     }
 }
 
-/// The command that this one starts, if that is all it does.
+/// The command that this one starts, if it does nothing else.
 fn started_by(words: &[String]) -> Option<Vec<String>> {
     let (program, arguments) = words.split_first()?;
     let program = base(program);
@@ -71,7 +71,7 @@ fn started_by(words: &[String]) -> Option<Vec<String>> {
     rest.get(starter.words..).filter(|rest| !rest.is_empty()).map(<[String]>::to_vec)
 }
 
-/// What a shell starts: a script, or the last of the commands that are written out for it.
+/// What a shell starts: a script, or the last of the commands in its argument.
 fn started_by_shell(arguments: &[String]) -> Option<Vec<String>> {
     let is_option = |word: &&String| word.starts_with('-');
     let options = arguments.iter().take_while(is_option).count();
@@ -83,7 +83,7 @@ fn started_by_shell(arguments: &[String]) -> Option<Vec<String>> {
     if one_by_one.contains(['\n', ';', '|', '&', '(', ')', '{', '}', '`']) {
         return None;
     }
-    // Where its output goes, and what it is given, is no part of its name.
+    // Redirections are not part of the name.
     let command = one_by_one.rsplit('\0').next()?.split(['<', '>']).next()?;
     let words = command.split_whitespace().skip_while(|word| *word == "exec" || is_assignment(word));
     let words: Vec<String> = words.map(|word| word.trim_matches(['"', '\'']).to_owned()).collect();
@@ -105,7 +105,7 @@ fn after_options<'w>(words: &'w [String], valued: &[&str]) -> &'w [String] {
     words.get(at..).unwrap_or_default()
 }
 
-/// The script or the module that an interpreter runs.
+/// The script or module that an interpreter runs.
 fn script(program: &str, arguments: &[String]) -> Option<String> {
     if let Some(script) = arguments.iter().find(|word| SCRIPTS.iter().any(|end| word.ends_with(end))) {
         return Some(base(script).to_owned());

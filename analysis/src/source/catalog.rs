@@ -1,4 +1,4 @@
-//! Everything that can be opened from here: living sessions, those that have ended, and the recordings of a folder.
+//! Everything that can be opened: live sessions, ended sessions, and the recordings in a folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,17 +16,17 @@ use super::runs::{self, SessionGroup};
 use super::status::Status;
 use crate::stream::Sink;
 
-/// How the name of a recording ends.
+/// Extension of recordings.
 const RECORDING: &str = "gnntop";
-/// Recordings that are listed at most, the newest of them.
+/// Most recordings listed, the newest.
 const MOST_RECORDINGS: usize = 500;
-/// Entries of the folder that are looked at.
+/// Most entries of the folder that are checked.
 const MOST_ENTRIES: usize = 10_000;
 
-/// What can be opened.
+/// Kind of thing that can be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
-    /// A session whose publisher lives.
+    /// A session whose publisher is alive.
     Live,
     /// A session whose publisher has ended.
     Ended,
@@ -37,23 +37,23 @@ pub enum EntryKind {
 /// Something that can be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What it is.
+    /// Its kind.
     pub kind: EntryKind,
     /// The session's name, or the recording's file.
     pub name: String,
-    /// The publisher's process id, where it is known.
+    /// The publisher's process id, if known.
     pub pid: Option<u32>,
-    /// The publisher's command line; empty where it is not known.
+    /// The publisher's command line; empty if unknown.
     pub command: String,
     /// Bytes on disk.
     pub size_bytes: u64,
-    /// How long ago it grew.
+    /// Time since it last grew.
     pub age: Option<Duration>,
-    /// Directory of the session, or the recording's file.
+    /// Directory of the session, or path of the recording.
     pub path: PathBuf,
 }
 
-/// Where to look for what can be opened.
+/// Where to look for sessions and recordings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Catalog {
     /// Directory of sessions.
@@ -63,10 +63,10 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Everything there is now: living sessions, then ended ones, then recordings, each the newest first.
+    /// Everything that can be opened now: live sessions, then ended ones, then recordings, each newest first.
     ///
     /// # Errors
-    /// When the directory of sessions cannot be read. A folder that cannot be read has no recordings.
+    /// If the directory of sessions cannot be read. A folder that cannot be read has no recordings.
     pub fn entries(&self) -> Result<Vec<Entry>, DiscoverError> {
         let now = SystemTime::now();
         let sessions = discover::list(&self.sessions_dir)?.sessions;
@@ -76,22 +76,22 @@ impl Catalog {
     }
 }
 
-/// Opens what an entry names: a session is followed, a recording is played.
+/// Opens an entry: follows a session, plays a recording.
 ///
 /// # Errors
-/// When a recording cannot be read.
+/// If a recording cannot be read.
 pub fn open(entry: &Entry) -> Result<Box<dyn Source>, RecordingError> {
     Ok(match entry.kind {
         EntryKind::Live | EntryKind::Ended => match discover::read_session(&entry.path) {
             Ok(session) => follow(&session),
-            // What cannot be read says so itself.
+            // A session that cannot be read reports that itself.
             Err(_) => Box::new(Live::follow(&entry.path)),
         },
         EntryKind::Recording => Box::new(Playback::open(entry.path.clone(), PlaybackOptions::default())?),
     })
 }
 
-/// A source that yields nothing, for as long as nothing is opened.
+/// A source without items, used while nothing is open.
 pub struct Nothing;
 
 impl Source for Nothing {
@@ -104,7 +104,7 @@ impl Source for Nothing {
     }
 }
 
-/// A run of several ranks or starts is one entry, opened by any of its sessions.
+/// A run of several ranks or starts is one entry. Any of its sessions opens it.
 fn of_group(group: &SessionGroup, now: SystemTime) -> Entry {
     let newest = of_session(group.newest(), now);
     let ((ranks, _), starts) = (group.ranks(), group.starts());
@@ -143,7 +143,7 @@ fn recordings(dir: &Path, now: SystemTime) -> Vec<Entry> {
 
 fn of_recording(path: PathBuf, now: SystemTime) -> Option<Entry> {
     let meta = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
-    // A file may be called anything.
+    // File names may contain anything.
     let name = text::clean(path.file_name()?.as_encoded_bytes());
     let age = meta.modified().ok().and_then(|at| now.duration_since(at).ok());
     let (pid, command) = (None, String::new());

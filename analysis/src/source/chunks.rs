@@ -1,7 +1,7 @@
-//! Where a recording can be begun to be read: at the end of each of its chunks, which says what lies before.
+//! Where reading a recording can begin: at the end of each of its chunks, which summarises everything before.
 //!
-//! Nothing in the chain of chunks is trusted. It must lead from the last chunk to the first byte of the file; what does not is
-//! no chain, and the recording is read from its beginning.
+//! Nothing in the chain of chunks is trusted. It must lead from the last chunk to the first byte of the file; otherwise it
+//! is ignored, and the recording is read from its beginning.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,25 +14,25 @@ use gnntop_wire::{Item, peek};
 use super::whole_past::{WholePast, each_item, is_second, is_wanted, slice_of};
 use crate::stream::{MOST_SESSIONS, Sink};
 
-/// The last chunk's end is looked for in so many bytes at the end of a file, so many at a time.
+/// Bytes at the end of a file that are searched for the last chunk's end, and how many at a time.
 const LOOKED_THROUGH: u64 = 32 << 20;
 const PIECE_LEN: u64 = 2 << 20;
-/// Chunks of a recording: as many as 1 TiB of sparse events has, or 65 billion dense ones.
+/// Most chunks of a recording: as many as in 1 TiB of sparse events, or 65 billion dense ones.
 const MOST_CHUNKS: usize = 1 << 17;
-/// Summaries that are held at a time, in bytes.
+/// Most bytes of summaries held at a time.
 const MOST_BYTES: u64 = 256 << 20;
-/// Seconds are handed over as far as they take so many bytes; before, it is minutes.
+/// Most bytes of seconds that are passed on; before them, minutes are.
 const SECONDS_BYTES: u64 = 1 << 20;
 
 /// The chunks of a recording.
 pub(super) struct Chunks {
     file: File,
-    /// Where each ends, and what its end says; oldest first.
+    /// Position and contents of each chunk's end, oldest first.
     all: Vec<(u64, ChunkEnd)>,
 }
 
 impl Chunks {
-    /// Those of a file; `None` where there is none, or where the chain of them is broken.
+    /// The chunks of a file; `None` if it has none, or if their chain is broken.
     pub(super) fn of(file: &File) -> Option<Self> {
         let file = file.try_clone().ok()?;
         let last = find_last(&file)?;
@@ -47,12 +47,12 @@ impl Chunks {
         Some(Self { file, all })
     }
 
-    /// Where the last chunk ends, in bytes.
+    /// End of the last chunk, in bytes.
     pub(super) fn end(&self) -> u64 {
         self.all.last().map_or(0, goes_on_at)
     }
 
-    /// The last chunk after which there are at least so many bytes in the file.
+    /// The last chunk after which events continue at or before byte `at` of the file.
     pub(super) fn before_byte(&self, at: u64) -> Option<usize> {
         self.all.partition_point(|chunk| goes_on_at(chunk) <= at).checked_sub(1)
     }
@@ -75,34 +75,34 @@ impl Chunks {
         low.checked_sub(1).filter(|chunk| *chunk >= from)
     }
 
-    /// Events in all chunks but the first: what lies before a recording may be told in its first.
+    /// Events in all chunks except the first, which may summarise what was before the recording.
     pub(super) fn events(&self) -> u64 {
         let until = |chunk: usize| self.whole(chunk).map_or(0, |whole| told(whole).events);
         until(self.all.len().saturating_sub(1)).saturating_sub(until(0))
     }
 
-    /// The last chunk but one that was over at this time, on the clock of the first session: what is shown from its end on
-    /// is at least a chunk long.
+    /// The last chunk but one that ended by this time, on the clock of the first session, so that at least a chunk is shown
+    /// from its end on.
     pub(super) fn before_time(&self, t_ns: u64) -> Option<usize> {
         self.all.partition_point(|(_, end)| end.last_ns <= t_ns).checked_sub(2)
     }
 
-    /// The last chunk that has no step with this number or a higher one.
+    /// The last chunk without a step with this number or a higher one.
     pub(super) fn before_step(&self, step: u64) -> Option<usize> {
         self.all.partition_point(|(_, end)| end.last_step < step).checked_sub(1)
     }
 
-    /// Where events go on after a chunk, in bytes.
+    /// Where events continue after a chunk, in bytes.
     pub(super) fn goes_on_at(&self, chunk: usize) -> u64 {
         self.all.get(chunk).map_or(0, goes_on_at)
     }
 
-    /// When the newest event up to the end of a chunk happened, on the clock of the first session.
+    /// Time of the newest event up to the end of a chunk, on the clock of the first session.
     pub(super) fn last_ns(&self, chunk: usize) -> u64 {
         self.all.get(chunk).map_or(0, |(_, end)| end.last_ns)
     }
 
-    /// What everything up to the end of a chunk comes to; `None` where that is damaged.
+    /// The summary of everything up to the end of a chunk; `None` if it is damaged.
     pub(super) fn summary(&self, chunk: usize) -> Option<ChunkSummary> {
         let whole = self.whole(chunk)?;
         let (mut slices, mut bytes) = (Vec::new(), 0u64);
@@ -119,14 +119,14 @@ impl Chunks {
         Some(ChunkSummary { whole, slices, seconds_from_ns })
     }
 
-    /// Figures over everything up to the end of a chunk, of each session; `None` where that is damaged.
+    /// Each session's figures over everything up to the end of a chunk; `None` if they are damaged.
     fn whole(&self, chunk: usize) -> Option<Vec<WholePast>> {
         let (at, end) = self.all.get(chunk)?;
         let whole = WholePast::all(&self.read(at - end.summaries_len(), end.whole_len)?)?;
         (whole.len() <= MOST_SESSIONS).then_some(whole)
     }
 
-    /// The seconds of the last chunks, and which chunk is the first of them.
+    /// The seconds of the last chunks, and the index of the first of these.
     fn seconds(&self, chunk: usize) -> Option<(usize, Vec<Vec<u8>>)> {
         let (mut first, mut bytes) = (chunk, self.all[chunk].1.seconds_len);
         while first > 0 && bytes.saturating_add(self.all[first - 1].1.seconds_len) <= SECONDS_BYTES {
@@ -137,7 +137,7 @@ impl Chunks {
         Some((first, self.all[first..=chunk].iter().map(read).collect::<Option<_>>()?))
     }
 
-    /// A stream of summaries, whose length was checked.
+    /// A stream of summaries, whose length has been checked.
     fn read(&self, at: u64, len: u64) -> Option<Vec<u8>> {
         let mut frames = vec![0; usize::try_from(len).ok()?];
         self.file.read_exact_at(&mut frames, at).ok()?;
@@ -145,14 +145,14 @@ impl Chunks {
     }
 }
 
-/// How much of a recording lies up to some place.
+/// How much of a recording is before some point.
 #[derive(Clone, Copy, Default)]
 struct Told {
     steps: u64,
     events: u64,
 }
 
-/// What these figures say of all sessions together.
+/// Totals of these figures over all sessions.
 fn told(all: Vec<WholePast>) -> Told {
     let mut told = Told::default();
     for whole in all.iter().filter_map(WholePast::whole) {
@@ -166,17 +166,17 @@ fn goes_on_at((at, _): &(u64, ChunkEnd)) -> u64 {
     at + CHUNK_END_LEN as u64
 }
 
-/// What everything before some place comes to.
+/// The summary of everything before some point.
 pub(super) struct ChunkSummary {
     whole: Vec<WholePast>,
     /// Streams of minutes, then of seconds.
     slices: Vec<Vec<u8>>,
-    /// Where seconds take over, by session.
+    /// Time from which seconds replace minutes, by session.
     seconds_from_ns: HashMap<u128, u64>,
 }
 
 impl ChunkSummary {
-    /// Hands all of it over, one session after the other: one may be a later start of the run that another began.
+    /// Passes everything on, one session after the other, since one may be a later start of the run that another began.
     pub(super) fn hand_over(self, sink: &mut dyn Sink) {
         let slices = by_session(&self.slices);
         for mut whole in self.whole {
@@ -191,7 +191,7 @@ impl ChunkSummary {
     }
 }
 
-/// Hands over the slices of a session that are wanted.
+/// Passes on the relevant slices of a session.
 fn hand_over_slices(part: &[u8], id: u128, seconds_from_ns: u64, sink: &mut dyn Sink) {
     let mut is_theirs = false;
     each_item(part, |item| match item {
@@ -204,8 +204,8 @@ fn hand_over_slices(part: &[u8], id: u128, seconds_from_ns: u64, sink: &mut dyn 
     });
 }
 
-/// The parts of these streams that are each session's. Only the frames that say whose they are get decoded here, so that all
-/// slices are never held decoded at once.
+/// Splits these streams by session. Only the frames that name the session are decoded here, so that the slices are never
+/// all held decoded.
 fn by_session(streams: &[Vec<u8>]) -> HashMap<u128, Vec<&[u8]>> {
     let mut parts: HashMap<u128, Vec<&[u8]>> = HashMap::new();
     for part in streams.iter().flat_map(|stream| cut_at_segments(stream)) {
@@ -219,7 +219,7 @@ fn by_session(streams: &[Vec<u8>]) -> HashMap<u128, Vec<&[u8]>> {
     parts
 }
 
-/// Cuts a stream before each segment; from damage on it stays in one part.
+/// Cuts a stream before each segment; damage and what follows it stay in one part.
 fn cut_at_segments(stream: &[u8]) -> Vec<&[u8]> {
     let (mut parts, mut from, mut at) = (Vec::new(), 0, 0);
     while let Some((len, is_segment)) = stream.get(at..).and_then(<[u8]>::first_chunk).and_then(peek) {
@@ -233,8 +233,8 @@ fn cut_at_segments(stream: &[u8]) -> Vec<&[u8]> {
     parts
 }
 
-/// The first minute of each session whose seconds are all in this stream and the ones that follow; the very first where
-/// they are those of the first chunk.
+/// The first minute of each session whose seconds are all in this stream and the following ones; the very first if these
+/// are the seconds of the first chunk.
 fn seconds_from(stream: &[u8], are_all: bool) -> HashMap<u128, u64> {
     let (mut from_ns, mut session) = (HashMap::new(), None);
     each_item(stream, |item| match item {
@@ -251,13 +251,13 @@ fn seconds_from(stream: &[u8], are_all: bool) -> HashMap<u128, u64> {
     from_ns
 }
 
-/// The last chunk's end in a file, and where it lies.
+/// The last chunk's end in a file, and its position.
 fn find_last(file: &File) -> Option<(u64, ChunkEnd)> {
     let len = file.metadata().ok()?.len();
     let mut until = len;
     while until > len.saturating_sub(LOOKED_THROUGH) {
         let from = until.saturating_sub(PIECE_LEN);
-        // One that lies over the seam is in the piece before it.
+        // One across the boundary is in the piece before it.
         let to = (until + CHUNK_END_LEN as u64 - 1).min(len);
         let mut bytes = vec![0; usize::try_from(to - from).ok()?];
         file.read_exact_at(&mut bytes, from).ok()?;
@@ -269,7 +269,7 @@ fn find_last(file: &File) -> Option<(u64, ChunkEnd)> {
     None
 }
 
-/// The end before this one: none before the first. `None` where the chain is broken.
+/// The end of the previous chunk; `Some(None)` before the first. `None` if the chain is broken.
 #[allow(clippy::option_option)] // broken and over are two things
 fn before(file: &File, (at, end): (u64, ChunkEnd)) -> Option<Option<(u64, ChunkEnd)>> {
     let at = at.checked_sub(end.back)?;
@@ -284,7 +284,7 @@ fn before(file: &File, (at, end): (u64, ChunkEnd)) -> Option<Option<(u64, ChunkE
     follows.then_some(Some((at, before)))
 }
 
-/// Whether what an end says of lengths can be, so that each step back is one and nothing of the chunk before is read again.
+/// Whether an end's lengths are plausible, so that each step goes back and reads nothing twice.
 fn is_sane(at: u64, end: &ChunkEnd) -> bool {
     let own = if end.number == 0 { 0 } else { CHUNK_END_LEN as u64 };
     let least = end.summaries_len().saturating_add(own);

@@ -1,4 +1,4 @@
-//! Recordings whose chunks end after so many events.
+//! Recordings whose chunks end after a number of events.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Finds the sessions of this user: what lies in the sessions directory, who publishes it, and whether it lives.
+//! Finds this user's sessions: what is in the sessions directory, its publishers, and whether they are alive.
 
 use std::ffi::OsString;
 use std::fs;
@@ -12,9 +12,9 @@ use super::{afterword, segments, trusted};
 
 /// Bytes of a session's oldest segment that are searched for its first frame.
 const HEAD_LEN: u64 = 64 * 1024;
-/// Sessions that ended, and whatever else lies there, of which this many are read: the newest.
+/// Most entries read that are not live sessions; the newest.
 const MOST_ENDED: usize = 1000;
-/// Files of a directory that are counted, and folders in folders.
+/// Most files counted in a directory, and the deepest nesting of folders.
 const MOST_FILES: usize = 10_000;
 const MOST_DEEP: usize = 4;
 
@@ -23,50 +23,50 @@ const MOST_DEEP: usize = 4;
 pub struct Session {
     /// Its directory.
     pub dir: PathBuf,
-    /// What its publisher says of itself.
+    /// Its publisher's own description.
     pub info: SessionInfo,
-    /// Whether its publisher lives.
+    /// Whether its publisher is alive.
     pub alive: bool,
-    /// Bytes of all files in it.
+    /// Total size of its files, in bytes.
     pub size_bytes: u64,
     /// When its stream last grew.
     pub last_active: Option<SystemTime>,
-    /// Why its program died, where who owned it has said so.
+    /// Why its program died, if its keeper added that.
     pub died: Option<String>,
 }
 
-/// A directory entry that is no session that can be read, and why.
+/// A directory entry that is not a readable session, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
-    /// Where.
+    /// Its path.
     pub path: PathBuf,
-    /// Why it was left out, in words.
+    /// Why it was left out, as text.
     pub reason: String,
 }
 
-/// What a sessions directory holds.
+/// The contents of a sessions directory.
 #[derive(Clone, Debug, Default)]
 pub struct Listing {
-    /// Sessions: the living first, then by last activity, newest first.
+    /// Sessions: live ones first, then by last activity, newest first.
     pub sessions: Vec<Session>,
-    /// What was left out.
+    /// Entries left out.
     pub skipped: Vec<Skipped>,
-    /// How many older ones, none of which lives, were not read.
+    /// Number of older sessions, none of them live, that were not read.
     pub older: usize,
 }
 
 /// Why the sessions directory cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DiscoverError {
-    /// It is there, but cannot be listed.
+    /// It exists, but cannot be listed.
     #[error("cannot read the sessions directory {}: {error}; check its permissions, or set GNNTOP_DIR", path.display())]
     Unreadable {
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// It is no directory of this user's.
+    /// It is not a directory of this user's.
     #[error("{} {reason}; set GNNTOP_DIR to a directory of your own", path.display())]
     Refused {
         /// The directory.
@@ -76,26 +76,26 @@ pub enum DiscoverError {
     },
 }
 
-/// The directory that holds this user's sessions, from the environment.
+/// This user's sessions directory, from the environment.
 pub fn sessions_dir() -> PathBuf {
     let env = |name: &str| -> Option<OsString> { std::env::var_os(name) };
     layout::sessions_dir(env, &std::env::temp_dir(), trusted::user_id())
 }
 
-/// Lists the sessions in `dir`; an absent directory holds none.
+/// Lists the sessions in `dir`; a missing directory has none.
 ///
-/// Every living one is listed, and of the others the newest: their number is bounded, that of the living is not.
+/// Every live session is listed, and the newest of the others: only their number is limited.
 ///
 /// # Errors
-/// Fails when `dir` cannot be listed, or is a link or another user's: its content could be anybody's.
+/// If `dir` cannot be listed, is a link, or belongs to another user: its content could be anybody's.
 pub fn list(dir: &Path) -> Result<Listing, DiscoverError> {
     list_since(dir, SystemTime::UNIX_EPOCH)
 }
 
-/// The same, without sessions whose directories did not change since then.
+/// Like [`list`], without sessions whose directories have not changed since then.
 ///
 /// # Errors
-/// As [`list`].
+/// As for [`list`].
 pub(super) fn list_since(dir: &Path, since: SystemTime) -> Result<Listing, DiscoverError> {
     let unreadable = |error| DiscoverError::Unreadable { path: dir.to_owned(), error };
     let mut listing = Listing::default();
@@ -107,7 +107,7 @@ pub(super) fn list_since(dir: &Path, since: SystemTime) -> Result<Listing, Disco
         let path = entry.map_err(unreadable)?.path();
         let Ok(found) = fs::symlink_metadata(&path) else { continue };
         let changed = found.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-        // Plain files beside the sessions, such as the logs of programs that were started, are no business of ours.
+        // Ignore plain files beside the sessions, such as the logs of started programs.
         if found.is_file() || changed < since {
             continue;
         }
@@ -125,10 +125,10 @@ pub(super) fn list_since(dir: &Path, since: SystemTime) -> Result<Listing, Disco
     Ok(listing)
 }
 
-/// Whether there is a directory of sessions, and one of this user's.
+/// Whether a directory of sessions exists and belongs to this user.
 ///
 /// # Errors
-/// As [`list`].
+/// As for [`list`].
 pub fn is_usable(dir: &Path) -> Result<bool, DiscoverError> {
     let path = || dir.to_owned();
     match fs::symlink_metadata(dir) {
@@ -149,7 +149,7 @@ impl Listing {
     }
 }
 
-/// Reads what a directory says of its session, if it is one of this user's.
+/// Reads the session in a directory, if it is this user's.
 pub(super) fn inspect(dir: &Path) -> Result<Session, String> {
     match fs::symlink_metadata(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err("is gone".to_owned()),
@@ -158,10 +158,10 @@ pub(super) fn inspect(dir: &Path) -> Result<Session, String> {
     }
 }
 
-/// Reads what the session in `dir` says of itself, whoever owns it.
+/// Reads the session in `dir`, whoever owns it.
 ///
 /// # Errors
-/// Says in words why this is no session that can be read.
+/// Why this is not a readable session, as text.
 pub fn read_session(dir: &Path) -> Result<Session, String> {
     let numbers = segments::numbers(dir).map_err(|error| error.to_string())?;
     let mut info = Err("has no segments".to_owned());
@@ -181,7 +181,7 @@ pub fn read_session(dir: &Path) -> Result<Session, String> {
     Ok(Session { dir: dir.to_owned(), info: info?, alive, size_bytes, last_active, died })
 }
 
-/// Bytes of all files in a folder and in those below it. Links are not followed.
+/// Total size in bytes of the files in a folder and its subfolders. Links are not followed.
 fn bytes_in(dir: &Path, deep: usize) -> u64 {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten().take(MOST_FILES);
     let bytes = entries.filter_map(|entry| match entry.metadata().ok()? {
@@ -247,7 +247,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let long_ago = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1000);
         let aged = |session: &SessionDir| File::open(session.path()).unwrap().set_modified(long_ago).unwrap();
-        // Whatever the order in which the system lists them, a living one comes behind more than are read.
+        // Whatever order the system lists them in, a live one comes after more than are read.
         let mut locks = Vec::new();
         for pid in 0..MOST_ENDED as u32 + 100 {
             let session = SessionDir::create(dir.path(), "pna", pid);

@@ -21,7 +21,7 @@ pub const TRACK: TrackId = TrackId(1);
 /// The name of the only phase.
 pub const FORWARD: NameId = NameId(1);
 
-/// A session's directory that a test fills.
+/// A session's directory, filled by a test.
 pub struct SessionDir(PathBuf);
 
 impl SessionDir {
@@ -61,7 +61,7 @@ pub fn anchor(t_ns: u64) -> Anchor {
     Anchor { monotonic_ns: t_ns, wall_ns: 1_700_000_000_000_000_000 + t_ns, boot_ns: t_ns }
 }
 
-/// The head of a segment: who publishes, definitions, an anchor at the start.
+/// The beginning of a segment: the publisher, definitions, an anchor at the start.
 pub fn segment(name: &str, pid: u32, number: u64) -> Vec<u8> {
     let mut out = Vec::new();
     put_segment(&mut out, &info(name, pid, number));
@@ -91,7 +91,7 @@ pub fn info(name: &str, pid: u32, number: u64) -> SessionInfo {
     }
 }
 
-/// One block of a span and a step for each of the steps `range`, which are back to back from [`START_NS`].
+/// One block with a span and a step for each of the steps `range`, which are back to back from [`START_NS`].
 pub fn steps(range: std::ops::Range<u64>) -> Vec<u8> {
     let mut block = BlockEncoder::new(TRACK);
     block.continue_from(range.start * 2);
@@ -107,7 +107,7 @@ pub fn steps(range: std::ops::Range<u64>) -> Vec<u8> {
     out
 }
 
-/// A whole recording of `count` steps, `in_block` steps a block, with an anchor after each block and an end.
+/// A whole recording of `count` steps, `in_block` steps per block, with an anchor after each block and an end.
 pub fn recording(count: u64, in_block: u64) -> Vec<u8> {
     let mut out = segment("pna", 4711, 0);
     let mut from = 0;
@@ -121,7 +121,7 @@ pub fn recording(count: u64, in_block: u64) -> Vec<u8> {
     out
 }
 
-/// Collects what a source hands over, in words that a test can compare.
+/// Collects what a source passes on, as text that a test can compare.
 #[derive(Default)]
 pub struct Heard {
     pub events: Vec<Event>,
@@ -173,7 +173,7 @@ impl Sink for Heard {
     }
 }
 
-/// A process that sleeps for long, and has got so far that the system knows it by its own name.
+/// A process that sleeps for a long time, and which the system already knows by its own name.
 pub fn sleeper() -> (Child, Process) {
     let child = Command::new("sleep").arg("1000").spawn().unwrap();
     let process = Process::find(child.id()).unwrap();
@@ -184,7 +184,7 @@ pub fn sleeper() -> (Child, Process) {
     (child, process)
 }
 
-/// Makes the checksum of the first frame right again after its payload was changed.
+/// Corrects the checksum of the first frame after its payload was changed.
 pub fn mend_first_frame(bytes: &mut [u8]) {
     const HEADER_LEN: usize = 12;
     let len = u32::from_le_bytes([bytes[9], bytes[10], bytes[11], 0]) as usize;

@@ -1,5 +1,5 @@
-//! A process that publishes nothing, seen from outside: the sensors are read here, in the viewer, and put into
-//! the same frames that a run would publish.
+//! A process that publishes nothing, seen from outside: the viewer itself reads the sensors and puts the readings into the
+//! same frames that a run would publish.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
@@ -25,8 +25,7 @@ const PASS_INTERVAL: Duration = Duration::from_millis(100);
 const PASSES_PER_ANCHOR: u64 = 10;
 /// The only track.
 const TRACK: TrackId = TrackId(1);
-/// What a person reads who sees no steps: that there are none, and what to do in the program's language, as far as its
-/// command line tells that.
+/// Shown when there are no steps: says so, and what to do in the program's language, as far as its command line shows that.
 fn hint(command: &str) -> String {
     let mut words = command.split_whitespace();
     let is_interpreter = |word: &str| word.rsplit('/').next().is_some_and(|name| name.starts_with("python"));
@@ -49,10 +48,10 @@ pub struct Hardware {
 }
 
 impl Hardware {
-    /// Starts reading the sensors for `process` on a thread of its own, since a GPU may answer late.
+    /// Starts reading the sensors for `process` on a separate thread, since a GPU may answer late.
     ///
     /// # Errors
-    /// Fails when no thread can be started.
+    /// If no thread can be started.
     pub fn observe(process: Process) -> std::io::Result<Self> {
         let (sender, frames) = channel();
         let stop = Arc::new(AtomicBool::new(false));
@@ -109,7 +108,7 @@ impl Source for Hardware {
     }
 }
 
-/// Sends frames until the process ends or nobody listens.
+/// Sends frames until the process ends or the receiver is gone.
 fn sample_until_gone(process: &Process, sender: &Sender<Vec<u8>>, stopped: &AtomicBool) {
     let mut publisher = Publisher::open(process);
     let mut bytes = publisher.head(process);
@@ -126,7 +125,7 @@ fn sample_until_gone(process: &Process, sender: &Sender<Vec<u8>>, stopped: &Atom
         if sender.send(std::mem::take(&mut bytes)).is_err() || gone || stopped.load(Ordering::Relaxed) {
             return;
         }
-        // A pass that took too long is made up for by none: the next one comes an interval later.
+        // A pass that took too long is not made up for: the next one comes an interval later.
         next = (next + PASS_INTERVAL).max(Instant::now());
         thread::sleep(next.saturating_duration_since(Instant::now()));
     }
@@ -136,7 +135,7 @@ fn sample_until_gone(process: &Process, sender: &Sender<Vec<u8>>, stopped: &Atom
 struct Publisher {
     sensors: SensorSet,
     block: BlockEncoder,
-    /// Reasons of absences that were given an id; the first ids are taken by the hint.
+    /// Reasons for absences that have an id; the first ids belong to the hint.
     reasons: HashMap<String, NameId>,
 }
 
@@ -166,7 +165,7 @@ impl Publisher {
 
     fn session(&self, process: &Process, start: Anchor) -> SessionInfo {
         SessionInfo {
-            // Tells this look at the process from any other session.
+            // Distinguishes this observation of the process from any other session.
             session_id: u128::from(start.wall_ns) << 32 | u128::from(process.pid()),
             name: process.called(),
             pid: process.pid(),
@@ -180,13 +179,13 @@ impl Publisher {
         }
     }
 
-    /// The id of a text; 1 is the first.
+    /// The id of a text, counted from 1.
     fn name(&mut self, text: &str) -> NameId {
         let next = NameId(u32::try_from(self.reasons.len() + 1).unwrap_or(u32::MAX));
         *self.reasons.entry(text.to_owned()).or_insert(next)
     }
 
-    /// Reads every sensor once and appends a block of the readings, after the names it needs.
+    /// Reads every sensor once and appends a block of the readings, preceded by the names it needs.
     fn pass(&mut self, bytes: &mut Vec<u8>) {
         let mut readings = Vec::new();
         self.sensors.read(&mut |reading| readings.push(reading));
@@ -228,14 +227,14 @@ fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
-/// Reads the clocks one after the other.
+/// Reads the clocks one after another.
 fn read_clocks() -> Anchor {
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let monotonic_ns = monotonic_ns();
     Anchor { monotonic_ns, wall_ns: u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX), boot_ns: boot_ns(monotonic_ns) }
 }
 
-/// Time since boot with suspension, or `otherwise` where the system has no such clock.
+/// Time since boot including suspension, or `otherwise` if the system has no such clock.
 #[cfg(target_os = "linux")]
 fn boot_ns(otherwise: u64) -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);

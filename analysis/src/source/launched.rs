@@ -1,5 +1,4 @@
-//! A process that may publish a session, now or later: its session as soon as there is one, its hardware side
-//! until then.
+//! A process that may publish a session, now or later: shows its session as soon as it exists, and its hardware until then.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -12,36 +11,36 @@ use super::process::{Process, descends};
 use super::status::{State, Status};
 use crate::stream::Sink;
 
-/// Time between two looks for the session.
+/// Time between two checks for the session.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The source for a process.
 pub struct Launched {
     process: Process,
     sessions_dir: PathBuf,
-    /// Sessions that started before this were published by a process that had the id earlier.
+    /// Earlier sessions were published by a process that had the same id before.
     since: SystemTime,
     next_look: Instant,
     now: Now,
 }
 
-/// What is shown now.
+/// What is currently shown.
 enum Now {
     Outside(Box<Hardware>),
     Inside(Box<dyn Source>),
 }
 
 impl Launched {
-    /// Shows `process`, which started at `since` or later; its session is looked for in `sessions_dir`.
+    /// Shows `process`, which started at `since` or later, and looks for its session in `sessions_dir`.
     ///
     /// # Errors
-    /// Fails when the sensors' thread cannot be started.
+    /// If the sensors' thread cannot be started.
     pub fn watch(process: Process, since: SystemTime, sessions_dir: &Path) -> std::io::Result<Self> {
         let now = Now::Outside(Box::new(Hardware::observe(process.clone())?));
         Ok(Self { process, sessions_dir: sessions_dir.to_owned(), since, next_look: Instant::now(), now })
     }
 
-    /// Looks for the session, and shows it from its beginning if it is there.
+    /// Looks for the session; if it exists, shows it from its beginning.
     fn look(&mut self, sink: &mut dyn Sink) -> bool {
         self.next_look = Instant::now() + LOOK_INTERVAL;
         let Some(session) = session_of(self.process.pid(), self.since, &self.sessions_dir) else { return false };
@@ -51,11 +50,11 @@ impl Launched {
     }
 }
 
-/// The session that the process `pid` or one that it started publishes, or has published since then.
+/// The session published since then by the process `pid` or one that it started.
 ///
-/// Of several, the one of the process itself, else the one that has been there longest.
+/// Of several, the one of the process itself, or else the oldest.
 pub fn session_of(pid: u32, since: SystemTime, sessions_dir: &Path) -> Option<Session> {
-    // Clocks are read one after the other; a second of doubt does no harm.
+    // The clocks are read one after another; a second of tolerance does no harm.
     let since = since.duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(Duration::from_secs(1));
     let is_meant = |session: &Session| {
         let own = session.info.pid == pid || session.alive && descends(session.info.pid, pid);
@@ -75,7 +74,7 @@ impl Source for Launched {
                 let ended_before = matches!(hardware.status().state, State::Ended(_));
                 let mut progress = hardware.poll(sink, budget);
                 let ended = matches!(hardware.status().state, State::Ended(_));
-                // A short run may have come and gone between two looks; then its session still lies there.
+                // A short run may have come and gone between two checks; its session still exists then.
                 if ended && !ended_before || !ended && Instant::now() >= self.next_look {
                     progress.changed |= self.look(sink);
                 }

@@ -1,7 +1,7 @@
-//! Follows a session: reads its segments in order and goes on reading the last one while it grows.
+//! Follows a session: reads its segments in order and keeps reading the last one while it grows.
 //!
-//! Nothing is asked of the publisher and nothing is told to it; it may drop the oldest segment at any time.
-//! An open segment stays readable after that, one that was not reached yet is lost and counted.
+//! It never communicates with the publisher, which may drop the oldest segment at any time. An open segment stays readable
+//! after that; one that was not yet opened is lost and counted.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -20,33 +20,33 @@ use super::trusted;
 use crate::figures;
 use crate::stream::Sink;
 
-/// Bytes read and handed over between two looks at the clock.
+/// Bytes read and passed on between two checks of the clock.
 const CHUNK_LEN: usize = 64 * 1024;
 
-/// Looks at the past that may be outdated at once by a session that drops segments quickly.
+/// Most attempts to read a past that a session replaces quickly.
 const LOOKS_BACK: usize = 8;
 
-/// A session that is being followed.
+/// A session being followed.
 pub struct Live {
     dir: PathBuf,
-    /// Whether the time before the oldest segment was looked for.
+    /// Whether the time before the oldest segment was read.
     has_looked_back: bool,
     open: Option<OpenSegment>,
     /// Segments seen after the open one.
     later: VecDeque<u64>,
-    /// The publisher was found dead, so that what is on disk now is all there will be.
+    /// Whether the publisher was found dead, so that nothing more will be written.
     dead: bool,
-    /// Since when the publisher could not write, if it says so.
+    /// Since when the publisher cannot write, if it reports that.
     stopped: Option<Stopped>,
     ended: Option<String>,
-    /// The segment that was read before the open one; those between them are lost.
+    /// The segment read before the open one; those in between are lost.
     last_closed: Option<u64>,
-    /// The file of that segment, once the session has ended: who owned the program may still add why it died.
+    /// The file of that segment, once the session has ended: the keeper may still add why the program died.
     closed: Option<File>,
     lost_segments: u64,
     tally: Tally,
     chunk: Vec<u8>,
-    /// Time between two looks for later segments and at the publisher, and when the next one is due.
+    /// Time between two checks for later segments and for the publisher; the next field is when the next check is due.
     look_every: Duration,
     next_look: Instant,
 }
@@ -57,13 +57,13 @@ struct OpenSegment {
     reader: StreamReader,
 }
 
-/// What one attempt to get on led to.
+/// Result of an attempt to advance.
 enum Advance {
-    /// Something was handed over.
+    /// Something was passed on.
     Read,
-    /// A segment was opened, or the end came into sight: try again.
+    /// A segment was opened, or the end was detected: try again.
     Again,
-    /// Nothing has come.
+    /// Nothing new.
     Idle,
 }
 
@@ -73,7 +73,7 @@ impl Live {
         Self::follow_leisurely(dir, Duration::ZERO)
     }
 
-    /// The same, looking for later segments and at the publisher only so often.
+    /// Like [`Live::follow`], but checks for later segments and for the publisher only this often.
     pub(super) fn follow_leisurely(dir: &Path, look_every: Duration) -> Self {
         Self {
             dir: dir.to_owned(),
@@ -105,8 +105,8 @@ impl Live {
         if self.read_chunk(sink)? {
             return Ok(Advance::Read);
         }
-        // A segment is complete once a later one is there, and the session once its publisher is dead. Both must be
-        // known before the read that finds nothing more: what was written in between is in the next read.
+        // A segment is complete once a later one exists, and the session once its publisher is dead. Both must be known
+        // before the read that finds nothing more: what was written in between is in the next read.
         if let Some(next) = self.later.pop_front() {
             self.close(sink);
             self.open_segment(next, sink)?;
@@ -115,7 +115,7 @@ impl Live {
         if self.dead || self.tally.end.is_some() {
             self.close(sink);
             if self.dead {
-                // Sent before this session's first segment, it would have been taken for the session before.
+                // Before this session's first segment, it would be attributed to the previous session.
                 sink.see_publisher(false);
             }
             self.ended = Some(self.last_words());
@@ -129,19 +129,19 @@ impl Live {
         let publisher = segments::Publisher::of(&self.dir);
         (self.dead, self.stopped) = (!publisher.alive, publisher.stopped);
         sink.see_publisher(!self.dead);
-        // Where the one that comes next was dropped before it could be opened, none is open.
+        // If the next one was dropped before it could be opened, none is open.
         let after = self.open.as_ref().map(|open| open.number).or(self.last_closed);
         self.later = segments::numbers(&self.dir)?.into_iter().filter(|n| after.is_none_or(|a| *n > a)).collect();
         Ok(if self.dead || !self.later.is_empty() { Advance::Again } else { Advance::Idle })
     }
 
-    /// Hands over what is left of the segments that were dropped, and opens the first one after them.
+    /// Passes on what is left of dropped segments, and opens the first one after them.
     fn look_back(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
         for _ in 0..LOOKS_BACK {
             let Some(past) = PastFiles::open(&self.dir) else { return Ok(()) };
             let numbers = segments::numbers(&self.dir)?;
             let Some(first) = numbers.into_iter().find(|number| *number >= past.next_segment) else { return Ok(()) };
-            // Open, it stays readable; dropped since it was listed, it is in a newer past.
+            // Once open, it stays readable; if it was dropped since it was listed, it is in a newer past.
             match trusted::open(&segments::path(&self.dir, first)) {
                 Ok(file) => {
                     let next_segment = past.next_segment;
@@ -156,7 +156,7 @@ impl Live {
         Ok(())
     }
 
-    /// Reads on in the open segment; false at its present end.
+    /// Continues to read the open segment; `false` at its current end.
     fn read_chunk(&mut self, sink: &mut dyn Sink) -> io::Result<bool> {
         let Some(open) = &mut self.open else { return Ok(false) };
         let len = read(&mut open.file, &mut self.chunk)?;
@@ -165,7 +165,7 @@ impl Live {
         Ok(len > 0)
     }
 
-    /// Leaves the open segment; what is incomplete at its end is damage.
+    /// Closes the open segment; anything incomplete at its end is damage.
     fn close(&mut self, sink: &mut dyn Sink) {
         if let Some(mut open) = self.open.take() {
             open.reader.finish();
@@ -175,7 +175,7 @@ impl Live {
         }
     }
 
-    /// Reads what was added after the session's end; says whether something was.
+    /// Reads what was added after the session's end; returns whether anything was.
     fn hear_afterword(&mut self, sink: &mut dyn Sink) -> bool {
         let Some(file) = &mut self.closed else { return false };
         let len = read(file, &mut self.chunk).unwrap_or(0);
@@ -224,15 +224,15 @@ impl Live {
     }
 }
 
-/// What there is to say of a publisher that cannot write.
+/// Message about a publisher that cannot write.
 fn published_until(stopped: &Stopped) -> String {
     let time = figures::utc(stopped.wall_ns);
-    // The day is that of the run, which is told elsewhere.
+    // The day is that of the run, which is shown elsewhere.
     let time = time.split_once(' ').map_or(time.as_str(), |(_, time)| time);
     format!("published until {time}, then {}", stopped.reason)
 }
 
-/// Reads, again where a signal came in between.
+/// Reads, and retries if a signal interrupts it.
 fn read(file: &mut File, chunk: &mut [u8]) -> io::Result<usize> {
     loop {
         match file.read(chunk) {
@@ -336,7 +336,7 @@ mod tests {
         session.write_segment(3, &fixture::segment("pna", 4711, 3));
         let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
         poll(&mut live, &mut heard);
-        // Listed, and dropped by the publisher before it is opened.
+        // Listed, but dropped by the publisher before it is opened.
         live.later.push_back(5);
         poll(&mut live, &mut heard);
         assert_eq!((heard.segments.len(), heard.lost_segments), (1, 0));
@@ -404,7 +404,7 @@ mod tests {
         session.write_segment(0, &fixture::segment("pna", 4711, 0));
         let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
         poll(&mut live, &mut heard);
-        // Killed while it wrote a frame.
+        // Killed while it was writing a frame.
         session.append(0, &fixture::steps(0..2));
         session.append(0, &fixture::steps(2..4)[..30]);
         drop(lock);
@@ -414,7 +414,7 @@ mod tests {
         assert!(poll(&mut live, &mut heard).changed);
         assert_eq!(live.status().state, State::Ended("died: out of memory".to_owned()));
         assert_eq!(poll(&mut live, &mut heard), Progress::default());
-        // Who comes later hears it too.
+        // A later viewer reads it too.
         let (mut late, mut heard) = (Live::follow(session.path()), Heard::default());
         poll(&mut late, &mut heard);
         assert_eq!(late.status().state, State::Ended("died: out of memory".to_owned()));

@@ -1,5 +1,5 @@
-//! Follows all sessions of a run, taking turns, and takes in those that come later. Where a rank was started several times, its
-//! sessions are read one after the other.
+//! Follows all sessions of a run in turns, including those that appear later. If a rank was started several times, its
+//! sessions are read one after another.
 
 use std::collections::{HashSet, VecDeque};
 use std::ffi::OsString;
@@ -15,16 +15,16 @@ use super::segments;
 use super::status::{State, Status};
 use crate::stream::{MOST_SESSIONS, RIVAL_NS, Sink, follows};
 
-/// Time between two looks for sessions that have come.
+/// Time between two checks for new sessions.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// Time between two looks whether a session that says nothing still lives: with many ranks each look counts.
+/// Time between two checks whether a silent session is still alive: with many ranks, each check counts.
 const LIFE_INTERVAL: Duration = Duration::from_millis(250);
-/// A directory that did not change for so long gets no publisher any more.
+/// A directory unchanged for this long will not get a publisher any more.
 const SETTLED: Duration = Duration::from_secs(60);
-/// A turn takes at most this part of the budget, so that one busy rank does not keep the others from being heard.
+/// A turn takes at most the budget divided by this, so that one busy rank does not block the others.
 const TURNS: u32 = 4;
 
-/// Follows the run that this session belongs to, or the session where it is a run by itself.
+/// Follows the run of this session, or only the session if it is the whole run.
 pub fn follow(session: &Session) -> Box<dyn Source> {
     match (&session.info.place, session.dir.parent()) {
         (Some(place), Some(dir)) => Box::new(LiveRun::follow(&place.run, session, dir)),
@@ -37,18 +37,18 @@ pub struct LiveRun {
     sessions_dir: PathBuf,
     run: String,
     members: Vec<Member>,
-    /// Directories that are followed already, or are none of this run's.
+    /// Directories that are already followed, or do not belong to this run.
     known: HashSet<OsString>,
     next_look: Instant,
-    /// Whose turn is first.
+    /// Index of the member whose turn is first.
     turn: usize,
-    /// Ranks by the run's own word.
+    /// Number of ranks that the run reports.
     expected: u32,
-    /// Members that had ended, all there were, when they were last counted.
+    /// Number of ended members at the last check, if it was all of them.
     ended: usize,
 }
 
-/// The session of a rank, and those of its later starts.
+/// The session of a rank, and the sessions of its later starts.
 struct Member {
     session: Session,
     live: Live,
@@ -81,7 +81,7 @@ impl Member {
         segments::is_alive(&self.later.back().unwrap_or(&self.session).dir)
     }
 
-    /// Goes on with the next start, where there is one and all was read of this one.
+    /// Continues with the next start, if there is one and this one was read to its end.
     fn advance(&mut self) -> bool {
         if !self.has_ended() {
             return false;
@@ -93,7 +93,7 @@ impl Member {
         true
     }
 
-    /// How it stands, with what was lost so far.
+    /// Its status, with all losses so far.
     fn status(&self) -> Status {
         let mut status = self.live.status();
         if !self.later.is_empty() {
@@ -107,7 +107,7 @@ impl Member {
 }
 
 impl LiveRun {
-    /// Follows the sessions of the same start as `session`, and those that come to `sessions_dir` from now on.
+    /// Follows the sessions of the same start as `session`, and those that appear in `sessions_dir` later.
     fn follow(run: &str, session: &Session, sessions_dir: &Path) -> Self {
         let listed = discover::list(sessions_dir).map(|listing| listing.sessions).unwrap_or_default();
         let mut all = Self {
@@ -140,20 +140,20 @@ impl LiveRun {
         }
     }
 
-    /// Whether a session that has come is one of the run: of a rank beside others, or a later start.
+    /// Whether a new session belongs to the run: another rank, or a later start.
     fn is_of_it(&self, session: &Session) -> bool {
         let Some(place) = session.info.place.as_ref().filter(|place| place.run == self.run) else { return false };
         place.ranks > 1 || place.attempt.is_none() || self.members.iter().any(|member| member.goes_on_as(session))
     }
 
-    /// Whether it cannot be told yet what a session is: the start before it has not ended, but may in a moment.
+    /// Whether it is too early to place a session: the previous start has not ended, but may at any moment.
     fn is_early(&self, session: &Session) -> bool {
         let start = SystemTime::UNIX_EPOCH + Duration::from_nanos(session.info.start.wall_ns);
         let is_young = start.elapsed().is_ok_and(|age| age < Duration::from_nanos(RIVAL_NS));
         is_young && self.members.iter().any(|member| member.goes_on_as(session) && member.is_alive())
     }
 
-    /// Takes in sessions of the run that have come since the last look. One whose first segment is still empty is looked at
+    /// Adds sessions of the run that have appeared since the last check. One whose first segment is still empty is checked
     /// again.
     fn look(&mut self) -> bool {
         self.next_look = Instant::now() + LOOK_INTERVAL;
@@ -181,8 +181,8 @@ impl LiveRun {
         sessions(&self.members) > before
     }
 
-    /// Whether everybody who is followed has ended since this was last asked. In a run of a second the other ranks may have come
-    /// and gone between two looks.
+    /// Whether all members have ended since the last call. In a run of a second, other ranks may have come and gone between
+    /// two checks.
     fn has_just_ended(&mut self) -> bool {
         let ended = self.members.iter().filter(|member| member.later.is_empty() && member.has_ended()).count();
         let is_new = ended == self.members.len() && ended > self.ended;
@@ -200,13 +200,13 @@ impl LiveRun {
     }
 }
 
-/// Whether it was left alone for so long that nobody is about to publish in it.
+/// Whether it has been unchanged for so long that nobody is about to publish in it.
 fn is_settled(entry: &fs::DirEntry) -> bool {
     let changed = entry.metadata().and_then(|found| found.modified());
     changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age > SETTLED))
 }
 
-/// How all of them stand: what most of them say at their end, and which ranks say otherwise.
+/// The state of all members: what most of them report at their end, and which ranks differ.
 fn state_of(states: &[(u32, State)]) -> State {
     let ends: Vec<(u32, &str)> = states
         .iter()
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!((run.ranks().all().len(), run.rank()), (2, Some(0)));
         assert_eq!(source.status().title, "run job-17, 2 of 3 ranks");
         assert_eq!((source.status().state, source.status().live), (State::Running, true));
-        // A rank of another run comes, one whose segment is still empty, and the third.
+        // A rank of another run appears, one whose segment is still empty, and the third.
         publish(dir.path(), &ParallelRun { run: "job-18", start: 1, ..parallel.clone() }, 0);
         let late = SessionDir::create(dir.path(), "sage", parallel.info(2).pid);
         late.write_segment(0, b"");
@@ -303,7 +303,7 @@ mod tests {
         poll(&mut source, &mut run);
         assert_eq!(run.ranks().all().len(), 3);
         assert!(run.notes().is_empty(), "{:?}", run.notes());
-        // Rank 2 is killed, the others go on.
+        // Rank 2 is killed, the others continue.
         drop(late_lock);
         while run.ranks().presence(run.ranks().get(2).unwrap()) != Presence::Gone {
             poll(&mut source, &mut run);
@@ -326,7 +326,7 @@ mod tests {
         publish(dir.path(), &parallel, 1);
         source.next_look = Instant::now() + Duration::from_secs(3600);
         let mut run = Run::default();
-        // As a recorder does: until the end is seen.
+        // Like a recorder: until the end is seen.
         while !matches!(source.status().state, State::Ended(_)) {
             poll(&mut source, &mut run);
         }
@@ -343,7 +343,7 @@ mod tests {
         assert_eq!(state_of(&[]), State::Waiting);
     }
 
-    /// The start of a run with this number, a minute after the one before.
+    /// The start of a run with this number, a minute after the previous one.
     fn attempt(number: u32) -> ParallelRun {
         ParallelRun::restarted(number, u64::from(number) * 60)
     }
@@ -361,7 +361,7 @@ mod tests {
         }
         assert_eq!((run.members().len(), run.store().attempts().count()), (1, 2));
         assert_eq!((source.status().state, source.status().live), (State::Running, true));
-        // It is killed, which is the end of it until it is started again.
+        // It is killed, which ends it until it is started again.
         drop(lock);
         while !matches!(source.status().state, State::Ended(_)) {
             poll(&mut *source, &mut run);
@@ -398,7 +398,7 @@ mod tests {
         let zero = publish(dir.path(), &attempt(0), 0);
         let session = discover::read_session(zero.path()).unwrap();
         let mut source = LiveRun::follow("job-17", &session, dir.path());
-        // It began beside it, with the same number.
+        // It began alongside, with the same number.
         publish(dir.path(), &ParallelRun { start: 7, ..attempt(0) }, 0);
         assert!(!source.look());
         publish(dir.path(), &attempt(1), 0);

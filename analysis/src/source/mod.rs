@@ -1,7 +1,7 @@
 //! Where the frames come from: a live session, a recording, a replay of one, or sensors read in the viewer.
 //!
-//! A [`Source`] hands the items of the stream to a [`Sink`](crate::stream::Sink) a little at a time, so that whoever calls it stays
-//! responsive. What is behind it shows only in its [`Status`]; no code after this module asks which it is.
+//! A [`Source`] passes the items of the stream to a [`Sink`](crate::stream::Sink) a little at a time, so that its caller
+//! stays responsive. The kind of source shows only in its [`Status`]; no code after this module depends on it.
 //!
 //! ```text
 //! discover ─▶ target (PID, NAME, DIR, file) ─▶ live │ recording │ playback │ hardware │ launched ─▶ Sink (the store, a recorder)

@@ -1,33 +1,33 @@
-//! Lets one rank of a run through.
+//! Filters a run down to one rank.
 
 use gnntop_wire::Item;
 
 use crate::stream::Sink;
 
-/// Passes on what one rank published, or everything where sessions have no place in a run.
+/// Passes on one rank's items, or everything if sessions have no place in a run.
 pub struct OneRank<'s> {
-    /// The rank; that of the first session heard of where none is named.
+    /// The rank; that of the first session seen if none is given.
     rank: Option<u32>,
     sink: &'s mut dyn Sink,
-    /// Whether the items that come now are of that rank.
+    /// Whether the current items are of that rank.
     is_it: bool,
-    /// The session that was let through last: without a segment of its own, turning to it lets it through again.
+    /// The last session passed on: turning to it passes it on again without a new segment.
     session_id: u128,
     left_out: u64,
 }
 
 impl<'s> OneRank<'s> {
-    /// Passes on rank `rank`, or the one that is heard of first.
+    /// Passes on rank `rank`, or the first one seen.
     pub fn new(rank: Option<u32>, sink: &'s mut dyn Sink) -> Self {
         Self { rank, sink, is_it: true, session_id: 0, left_out: 0 }
     }
 
-    /// The rank that is let through; `None` before the first.
+    /// The rank passed on; `None` before the first.
     pub fn rank(&self) -> Option<u32> {
         self.rank
     }
 
-    /// Segments of other ranks.
+    /// Number of segments of other ranks.
     pub fn left_out(&self) -> u64 {
         self.left_out
     }

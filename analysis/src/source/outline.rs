@@ -1,5 +1,5 @@
-//! A look over a recording before it is read: when it begins and ends, and where recordings were put one after the other,
-//! as `cat` does with those of the ranks of a run. Only headers and a few frames are read.
+//! Scans a recording before it is read: when it begins and ends, and where recordings were concatenated, as `cat` does with
+//! those of a run's ranks. Only headers and a few frames are read.
 
 use std::collections::{HashSet, VecDeque};
 use std::fs::File;
@@ -14,38 +14,38 @@ use crate::stream::MOST_SESSIONS;
 
 /// Bytes read at a time.
 const CHUNK_LEN: usize = 256 * 1024;
-/// A recording without a time in so many bytes has none.
+/// Bytes at the start that are searched for the first time stamp.
 const HEAD_LEN: u64 = 4 << 20;
-/// Bytes from the end that are searched for the last time stamp; more than the longest frame.
+/// Bytes at the end that are searched for the last time stamp; more than the longest frame.
 const TAIL_LEN: u64 = 2 << 20;
 /// Frames before a seam that are searched for a time.
 const FRAMES_BEFORE: usize = 4;
-/// Where time goes back by this much, another recording begins. Sessions that take turns are at most a second apart.
+/// If time goes back by this much, another recording begins. Sessions that alternate are at most a second apart.
 const SEAM_NS: u64 = 1_500_000_000;
 
 /// First and last instant of a recording, in nanoseconds of the publisher's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeSpan {
-    /// When the first of it happened.
+    /// Time of the first event.
     pub first_ns: u64,
-    /// When the last of it happened.
+    /// Time of the last event.
     pub last_ns: u64,
 }
 
-/// What a look over a recording tells.
+/// The result of scanning a recording.
 pub(super) struct Outline {
-    /// Stretches in which time goes on, by their bytes; to be read beside each other.
+    /// Byte ranges with continuous time, to be read in parallel.
     pub(super) parts: Vec<Range<u64>>,
     /// First and last instant, on the clock of the first session.
     pub(super) span: TimeSpan,
-    /// The first session; `None` where the recording begins within one.
+    /// The first session; `None` if the recording begins within one.
     pub(super) reference: Option<SessionInfo>,
-    /// Where it can be begun to be read, if it says so.
+    /// The chunks at which reading can begin, if it has any.
     pub(super) chunks: Option<Chunks>,
 }
 
 impl Outline {
-    /// Looks over a file; `None` where nothing in it has a time.
+    /// Scans a file; `None` if nothing in it has a time.
     pub(super) fn of(file: &File) -> Option<Self> {
         let len = file.metadata().ok()?.len();
         let chunks = Chunks::of(file);
@@ -59,13 +59,13 @@ impl Outline {
     }
 }
 
-/// Where recordings begin in a file, the first at 0, and the first session. Looks up to the first damage. Chunks are of one
-/// recording, so that nothing begins before `chunks_end` but the first.
+/// The start of each recording in a file, the first at 0, and the first session. Scans up to the first damage. All chunks
+/// belong to one recording, so only the first one begins before `chunks_end`.
 fn seams(file: &File, chunks_end: u64, len: u64) -> (Vec<u64>, Option<SessionInfo>) {
     let mut reference = (chunks_end > 0).then(|| segment(file, 0..len.min(CHUNK_LEN as u64))).flatten();
     let (mut seams, mut known) = (vec![0], HashSet::new());
     let (mut offset, mut current) = (chunks_end, None::<SessionInfo>);
-    // The newest frames of the session that is read now.
+    // The newest frames of the current session.
     let mut before: VecDeque<u64> = VecDeque::new();
     let mut header = [0; HEADER_LEN];
     while file.read_exact_at(&mut header, offset).is_ok() {
@@ -94,7 +94,7 @@ fn seams(file: &File, chunks_end: u64, len: u64) -> (Vec<u64>, Option<SessionInf
     (seams, reference)
 }
 
-/// The clocks as they are within a session.
+/// The clocks within a session.
 fn clocks_in(session: Option<&SessionInfo>, reference: &Option<SessionInfo>) -> Clocks {
     let mut clocks = Clocks::of(reference.clone());
     session.into_iter().for_each(|info| clocks.begin(info));
@@ -113,7 +113,7 @@ fn segment(file: &File, range: Range<u64>) -> Option<SessionInfo> {
     found
 }
 
-/// When the first thing in these bytes happened.
+/// Time of the first event in these bytes.
 fn first_time(file: &File, range: Range<u64>, mut clocks: Clocks) -> Option<u64> {
     let mut first_ns = None;
     let end = range.end.min(range.start.saturating_add(HEAD_LEN));
@@ -132,11 +132,11 @@ fn first_time(file: &File, range: Range<u64>, mut clocks: Clocks) -> Option<u64>
     first_ns
 }
 
-/// When the last thing in these bytes happened.
+/// Time of the last event in these bytes.
 fn last_time(file: &File, range: Range<u64>, mut clocks: Clocks) -> Option<u64> {
     let mut last_ns = None;
     let start = range.end.saturating_sub(TAIL_LEN).max(range.start);
-    // The tail begins within some session; the clocks of the part's first one stand in for it until the next head.
+    // The tail begins within some session; until the next segment, the clocks of the part's first session are used.
     if start > range.start
         && let Some(info) = segment(file, range.start..(range.start + CHUNK_LEN as u64).min(range.end))
     {
@@ -158,7 +158,7 @@ fn last_time(file: &File, range: Range<u64>, mut clocks: Clocks) -> Option<u64> 
     last_ns
 }
 
-/// Hands over the items in these bytes until `is_enough`.
+/// Calls `is_enough` with the items in these bytes until it returns `true`.
 fn each_item(file: &File, range: Range<u64>, mut is_enough: impl FnMut(Item<'_>) -> bool) {
     let mut reader = StreamReader::starting_at(range.start);
     let mut chunk = vec![0; CHUNK_LEN];
@@ -210,7 +210,7 @@ mod tests {
         let sessions = ParallelRun { ranks: 3, ..ParallelRun::default() }.sessions();
         sessions.iter().for_each(|stream| gnntop_fixtures::each_item(stream, |item| recorder.apply(item)));
         recorder.flush().unwrap();
-        // Each session's blocks of a second and more lie together here, at most as far apart as a seam.
+        // Each session's blocks of a second or more are together here, at most as far apart as a seam.
         assert!(outline(&out).parts.len() <= 3);
         let later = ParallelRun { ranks: 3, later_ns: 60 * SECOND, start: 1, ..ParallelRun::default() };
         let bytes = [ParallelRun::default().session(0), later.session(1)].concat();

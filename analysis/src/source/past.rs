@@ -1,7 +1,7 @@
-//! Reads what a session says of the time before its oldest segment.
+//! Reads a session's summary of the time before its oldest segment.
 //!
-//! Its minutes reach back to the start, its seconds some hours: minutes are handed over up to the first whole minute of
-//! which the seconds are there.
+//! Its minutes go back to the start, its seconds some hours. Minutes are passed on up to the first whole minute whose
+//! seconds are available.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -17,23 +17,23 @@ use crate::stream::Sink;
 /// Bytes read at a time.
 const CHUNK_LEN: usize = 256 * 1024;
 
-/// Figures over the whole time take less.
+/// More than the figures over the whole time take.
 const MOST_BYTES: u64 = 32 << 20;
-/// A session has fewer files of slices.
+/// More files of slices than a session has.
 const MOST_FILES: usize = 256;
 
-/// The past of a session, of which only the figures over the whole time are read so far.
+/// The past of a session. Only the figures over the whole time are read so far.
 pub(super) struct PastFiles {
-    /// Number of the first segment that is not in it.
+    /// Number of the first segment not in it.
     pub(super) next_segment: u64,
     whole: WholePast,
     slices: Vec<(File, u64)>,
-    /// Where seconds take over from minutes.
+    /// Time from which seconds replace minutes.
     seconds_from_ns: u64,
 }
 
 impl PastFiles {
-    /// Opens the past of the session in `dir`; `None` where it has dropped nothing yet, or what it wrote is damaged.
+    /// Opens the past of the session in `dir`; `None` if it has dropped nothing yet, or its past is damaged.
     pub(super) fn open(dir: &Path) -> Option<Self> {
         let mut bytes = Vec::new();
         let file = trusted::open(&dir.join(layout::PAST_FILE)).ok()?;
@@ -49,7 +49,7 @@ impl PastFiles {
         Some(past)
     }
 
-    /// The first minute that all seconds are there of: the very first where none were dropped.
+    /// The first minute of which all seconds are available: the very first if none were dropped.
     fn find_seconds(&self) -> Option<u64> {
         let (mut second_ns, mut minute_ns) = (None, None);
         for (file, bytes) in &self.slices {
@@ -68,13 +68,13 @@ impl PastFiles {
         Some(if are_all { 0 } else { second_ns.checked_next_multiple_of(MINUTE_NS).unwrap_or(u64::MAX) })
     }
 
-    /// Hands all of it over: who publishes and what ids mean, figures over the whole time, then the slices.
+    /// Passes everything on: the publisher and definitions, figures over the whole time, then the slices.
     pub(super) fn hand_over(mut self, sink: &mut dyn Sink) {
         let seconds_from_ns = self.seconds_from_ns;
         self.whole.hand_over_figures(sink);
         for (file, bytes) in &self.slices {
             let Some(file) = reopened(file) else { continue };
-            // What cannot be read is missing from the picture, not from the figures over the whole time.
+            // Unreadable slices are missing from the charts, not from the figures over the whole time.
             let _ = each_item(&mut file.take(*bytes), |item| {
                 if let Item::Past(mut entries) = item {
                     entries.retain(|past| is_wanted(past, seconds_from_ns));
@@ -86,7 +86,7 @@ impl PastFiles {
     }
 }
 
-/// The same file, read from its start.
+/// The same file, from its start.
 fn reopened(file: &File) -> Option<File> {
     let mut file = file.try_clone().ok()?;
     file.seek(SeekFrom::Start(0)).ok()?;

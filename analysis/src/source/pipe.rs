@@ -1,4 +1,4 @@
-//! Reads a pipe without ever making the caller wait: a thread reads ahead, by a bounded amount, in memory or in a file.
+//! Reads a pipe without blocking the caller: a thread reads ahead, up to a limit, into memory or a file.
 
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, RecvError, TryRecvError, sync_channel};
@@ -8,30 +8,30 @@ use super::spool::{CHUNK_LEN, Given, Kept, Spool};
 
 /// Name of the thread that reads.
 const THREAD: &str = "gnntop pipe";
-/// Chunks that are read ahead.
+/// Most chunks read ahead.
 const CHUNKS_AHEAD: usize = 16;
 
 /// The reading end of a pipe.
 pub(super) struct Pipe {
-    /// What was put into a file, and comes before the chunks.
+    /// What was put into a file; it comes before the chunks.
     kept: Option<Kept>,
     chunks: Receiver<io::Result<Vec<u8>>>,
 }
 
-/// What a pipe has to give.
+/// Result of reading from a pipe.
 pub(super) enum Piped {
-    /// These bytes came.
+    /// These bytes arrived.
     Chunk(Vec<u8>),
-    /// Nothing is there now.
+    /// Nothing is available now.
     Nothing,
     /// The other end closed it.
     End,
 }
 
 impl Pipe {
-    /// Starts reading `input` on a thread of its own.
+    /// Starts reading `input` on a separate thread.
     ///
-    /// The thread may outlive this value by one read: nothing can call a read of standard input back.
+    /// The thread may outlive this value by one read: a read of standard input cannot be cancelled.
     pub(super) fn read_ahead(mut input: impl Read + Send + 'static) -> io::Result<Self> {
         let (sender, chunks) = sync_channel(CHUNKS_AHEAD);
         let read_all = move || {
@@ -56,10 +56,10 @@ impl Pipe {
         Ok(Self { kept: None, chunks })
     }
 
-    /// The same, with so many bytes of what comes kept in a file.
+    /// The same, keeping up to `most_bytes` bytes of the input in a file.
     ///
     /// # Errors
-    /// There is no room for temporary files.
+    /// If there is no room for temporary files.
     pub(super) fn keep(input: impl Read + Send + 'static, most_bytes: u64) -> io::Result<(Self, Spool)> {
         let (sender, chunks) = sync_channel(CHUNKS_AHEAD);
         let (spool, kept, filler) = Spool::create()?;
@@ -68,7 +68,7 @@ impl Pipe {
         Ok((Self { kept: Some(kept), chunks }, spool))
     }
 
-    /// What is there now.
+    /// What is available now.
     pub(super) fn take(&mut self) -> io::Result<Piped> {
         match self.kept.as_mut().map(Kept::take).transpose()? {
             Some(Given::Chunk(chunk)) => return Ok(Piped::Chunk(chunk)),
@@ -83,7 +83,7 @@ impl Pipe {
         }
     }
 
-    /// The next bytes, however long they take to come; `None` at the end.
+    /// The next bytes, waiting for them if necessary; `None` at the end.
     pub(super) fn wait(&mut self) -> io::Result<Option<Vec<u8>>> {
         match self.kept.as_mut().map(Kept::wait).transpose()? {
             Some(Given::Chunk(chunk)) => return Ok(Some(chunk)),
@@ -103,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    /// What comes through a pipe of which this much is kept, read to the end.
+    /// Everything that comes through a pipe, of which this much is kept.
     fn read(bytes: &[u8], most_bytes: u64) -> (Vec<u8>, Spool) {
         let (reading, mut writing) = io::pipe().unwrap();
         let (mut pipe, spool) = Pipe::keep(reading, most_bytes).unwrap();

@@ -1,4 +1,4 @@
-//! What every source can do: be polled a little at a time, tell its status, obey a transport key.
+//! The interface of every source: it can be polled a little at a time, reports its status and handles transport keys.
 
 use std::time::Duration;
 
@@ -7,29 +7,29 @@ use crate::stream::Sink;
 
 /// Something that yields a stream of items.
 pub trait Source: Send {
-    /// Hands over what has come since the last call, for about `budget` at most, and never waits for more.
+    /// Passes on what has arrived since the last call, for about `budget` at most. Never waits for more.
     fn poll(&mut self, sink: &mut dyn Sink, budget: Duration) -> Progress;
 
-    /// What is known about the source for the footer and for the notes of a report.
+    /// The source's status, for the footer and for the notes of a report.
     fn status(&self) -> Status;
 
-    /// Obeys a transport key. Does nothing where [`Status::transport`] is `None`.
+    /// Handles a transport key. Does nothing if [`Status::transport`] is `None`.
     fn control(&mut self, _control: Control) {}
 }
 
-/// What a call of [`Source::poll`] did.
+/// The result of [`Source::poll`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Whether anything was handed over or the status changed.
+    /// Whether anything was passed on or the status changed.
     pub changed: bool,
-    /// Whether more is ready right now, so that the next poll need not wait.
+    /// Whether more is ready now, so that the next poll need not wait.
     pub more: bool,
 }
 
-/// What a transport key asks for.
+/// The action of a transport key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Control {
-    /// Stands still, or goes on.
+    /// Pauses or resumes.
     TogglePause,
     /// The next higher speed.
     Faster,
@@ -41,10 +41,10 @@ pub enum Control {
     Seek(u64),
     /// Goes to a share of the recording, from 0 to 1.
     SeekShare(f64),
-    /// Goes to the end of the first step with this number or a higher one; to the end where there is none.
+    /// Goes to the end of the first step with this number or a higher one, or to the end if there is none.
     SeekStep(u64),
-    /// Marks the position as the beginning of a part that is played over and over, then as its end, then forgets both.
+    /// Marks the position as the beginning of a part to be repeated, then as its end, then clears both.
     MarkRange,
-    /// Starts over at the end, or no longer does.
+    /// Turns starting over at the end on or off.
     ToggleLoop,
 }

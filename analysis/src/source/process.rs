@@ -1,4 +1,4 @@
-//! Processes of this machine: whether one still is the one it was, what it is called, whose child it is.
+//! Processes of this machine: whether one is still the same, its name, and whose child it is.
 
 use std::fs;
 use std::thread;
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use super::called::called;
 
-/// Parents that are followed upwards at most.
+/// Most generations of parents followed.
 const MAX_GENERATIONS: usize = 64;
-/// How often, and how soon again, a command line is looked for.
+/// How often to try to read a command line, and the pause between tries.
 const COMMAND_TRIES: usize = 10;
 const COMMAND_INTERVAL: Duration = Duration::from_millis(2);
 
-/// A process, told apart from a later one with the same id by when it started.
+/// A process, distinguished by its start time from a later one with the same id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     pid: u32,
@@ -20,7 +20,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// The living process with this id, if there is one.
+    /// The live process with this id, if there is one.
     pub fn find(pid: u32) -> Option<Self> {
         let stat = Stat::of(pid)?;
         stat.alive.then_some(Self { pid, start_ticks: stat.start_ticks })
@@ -31,25 +31,25 @@ impl Process {
         self.pid
     }
 
-    /// Whether it still runs; one that ended and was not waited for does not.
+    /// Whether it is still running; a zombie is not.
     pub fn is_alive(&self) -> bool {
         Self::find(self.pid).as_ref() == Some(self)
     }
 
-    /// Its command line, or its short name in brackets where that is hidden or empty.
+    /// Its command line, or its short name in brackets if that is hidden or empty.
     pub fn command(&self) -> String {
         let words = self.words();
         if words.is_empty() { format!("[{}]", self.name()) } else { words.join(" ") }
     }
 
-    /// What a person calls it: `python train.py`, also where a shell or a shim has started that. Its short name where its command
+    /// Its name for people: `python train.py`, even if a shell or a shim has started that. Its short name if its command
     /// line is hidden or empty.
     pub fn called(&self) -> String {
         let words = self.words();
         if words.is_empty() { self.name() } else { called(&words) }
     }
 
-    /// Its command line. While it becomes another program there is none for a moment, as where a shim starts a Python.
+    /// Its command line. There is none for a moment while it executes another program, as when a shim starts Python.
     fn words(&self) -> Vec<String> {
         let read = || fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
         let mut line = read();
@@ -86,7 +86,7 @@ pub fn descends(pid: u32, ancestor: u32) -> bool {
     false
 }
 
-/// What the system says of a process.
+/// The system's data on a process.
 struct Stat {
     alive: bool,
     parent: u32,

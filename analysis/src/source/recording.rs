@@ -1,7 +1,7 @@
-//! Reads a recording: a file, standard input, or all segments that a session left behind.
+//! Reads a recording: a file, standard input, or all segments left by a session.
 //!
-//! A recording is hostile input. It is read piece by piece, so that the first of it shows at once however long
-//! it is; what is damaged is stepped over and counted, and what is no recording at all is refused in one line.
+//! A recording is hostile input. It is read piece by piece, so that its beginning shows at once however long it is. Damage
+//! is skipped and counted, and anything that is not a recording is rejected in one line.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -25,26 +25,26 @@ use super::trusted;
 use super::whose::Whose;
 use crate::stream::Sink;
 
-/// Bytes read and handed over between two looks at the clock.
+/// Bytes read and passed on between two checks of the clock.
 const CHUNK_LEN: usize = 256 * 1024;
-/// A file without one good frame in so many bytes is no recording.
+/// Bytes at the start in which a recording must have a good frame.
 const SNIFF_LEN: usize = 4 << 20;
 
-/// What standard input is called.
+/// Name of standard input in messages.
 pub(super) const STDIN: &str = "standard input";
 
 /// Why a recording cannot be opened. One line each, with the file's name.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
-    /// The system refused.
+    /// The system's read failed.
     #[error("cannot read {path}: {error}")]
     Io {
         /// The file.
         path: String,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// It holds nothing that can be shown.
+    /// It has nothing that can be shown.
     #[error("{path} {reason}")]
     NotARecording {
         /// The file.
@@ -52,7 +52,7 @@ pub enum RecordingError {
         /// What it is instead.
         reason: &'static str,
     },
-    /// It is to be played beside one of another run.
+    /// It is to be played together with one of another run.
     #[error("{path} and {other} are not of one run: --against compares two")]
     OtherRun {
         /// The first file.
@@ -70,20 +70,20 @@ pub enum RecordingError {
     },
 }
 
-/// A recording that is being read.
+/// A recording being read.
 pub struct Recording {
-    /// What it is called in messages.
+    /// Its name in messages.
     title: String,
     input: Input,
-    /// What lies before, to be handed over first.
+    /// The summary of what is before, to be passed on first.
     before: Option<ChunkSummary>,
     reader: StreamReader,
-    /// Bytes that were looked at when the recording was opened and are still to be handed over.
+    /// Bytes that were checked when the recording was opened and are still to be passed on.
     head: VecDeque<u8>,
     ended: Option<String>,
     tally: Tally,
     chunk: Vec<u8>,
-    /// Bytes of the part that is to be read that are left.
+    /// Bytes left of the part to be read.
     left: u64,
     whose: Whose,
 }
@@ -97,14 +97,14 @@ enum Input {
     Pipe(Pipe),
 }
 
-/// What [`Recording::advance`] did.
+/// The result of [`Recording::advance`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Advance {
-    /// An item was handed over, or bytes were read.
+    /// An item was passed on, or bytes were read.
     Read,
-    /// A pipe has nothing to give now.
+    /// A pipe has no data now.
     Idle,
-    /// All was read.
+    /// Everything was read.
     End,
 }
 
@@ -112,7 +112,7 @@ impl Recording {
     /// Opens the recording at `path`; `-` is standard input, a directory is an ended session's.
     ///
     /// # Errors
-    /// Fails when the file cannot be read, holds no frame in its first 4 MiB, or begins in a newer format.
+    /// If the file cannot be read, has no frame in its first 4 MiB, or begins in a newer format.
     pub fn open(path: &Path) -> Result<Self, RecordingError> {
         let title = path.display().to_string();
         let failed = |error| RecordingError::Io { path: title.clone(), error };
@@ -123,7 +123,7 @@ impl Recording {
             return Self::from_session(path, title);
         }
         let open = File::open(path).map_err(failed)?;
-        // A named pipe, or what a shell's <(...) gives, comes as it is written, as standard input does.
+        // A named pipe, or the result of a shell's <(...), arrives as it is written, like standard input.
         if !open.metadata().map_err(failed)?.is_file() {
             return Self::from_pipe(&title, open);
         }
@@ -155,7 +155,7 @@ impl Recording {
         }
     }
 
-    /// Reads what comes through this pipe.
+    /// Reads from this pipe.
     pub(super) fn through(pipe: Pipe, title: String) -> Result<Self, RecordingError> {
         Self::start(title, Input::Pipe(pipe))
     }
@@ -211,7 +211,7 @@ impl Recording {
         RecordingError::Io { path: self.title.clone(), error }
     }
 
-    /// Fills `chunk` from the open file or the pipe, waiting for a pipe to give something; 0 at the end.
+    /// Fills `chunk` from the open file or the pipe, waiting for the pipe if necessary; returns 0 at the end.
     fn read_waiting(&mut self) -> io::Result<usize> {
         match &mut self.input {
             Input::Files { open, .. } => read_within(open, &mut self.chunk, &mut self.left),
@@ -223,7 +223,7 @@ impl Recording {
         }
     }
 
-    /// Hands over one item, or reads on.
+    /// Passes on one item, or reads more.
     pub(super) fn advance(&mut self, sink: &mut dyn Sink) -> Advance {
         if let Some(summary) = self.before.take() {
             before::hand_over(summary, &mut self.tally, &mut self.whose, sink);
@@ -251,7 +251,7 @@ impl Recording {
         self.reader.offset()
     }
 
-    /// Gives the reader more bytes, from the head, the open file, the next one or the pipe.
+    /// Gives the reader more bytes: from the head, the open file, the next file or the pipe.
     fn refill(&mut self) -> io::Result<Advance> {
         if !self.head.is_empty() {
             let len = self.head.len().min(CHUNK_LEN);
@@ -277,13 +277,13 @@ impl Recording {
         Ok(Advance::Read)
     }
 
-    /// At the end of a file: goes on to the next, or ends. Each file is read to the damage at its end first.
+    /// At the end of a file: continues with the next, or ends. Each file is first read up to any damage at its end.
     fn next_file(&mut self) -> io::Result<()> {
         if let Input::Files { open, later } = &mut self.input
             && let Some(next) = later.pop_front()
         {
-            // Segments are whole frames but where their publisher was killed, which can only be in the last one; the
-            // reader goes on over the seam and steps over anything else.
+            // Segments are whole frames unless their publisher was killed, which can only affect the last one. The reader
+            // continues across the boundary and skips anything else.
             *open = trusted::open(&next)?;
             return Ok(());
         }
@@ -301,7 +301,7 @@ impl Recording {
                 Advance::Idle => match self.read_waiting() {
                     Ok(len) => {
                         self.reader.fill(&self.chunk[..len]);
-                        // A closed pipe stays closed: the next advance finds its end.
+                        // A closed pipe stays closed: the next call finds its end.
                     }
                     Err(error) => self.ended = Some(format!("cannot be read any further: {error}")),
                 },
@@ -309,8 +309,8 @@ impl Recording {
         }
     }
 
-    /// When the recording at `path` begins and ends, on the clock of its first session; `None` for a pipe, and where nothing
-    /// in it has a time.
+    /// When the recording at `path` begins and ends, on the clock of its first session; `None` for a pipe, or if nothing in
+    /// it has a time.
     pub fn time_span(path: &Path) -> Option<TimeSpan> {
         if !path.is_dir() {
             return Some(Outline::of(&open_regular(path)?)?.span);
@@ -322,7 +322,7 @@ impl Recording {
         Some(TimeSpan { first_ns, last_ns: last_ns.max(first_ns) })
     }
 
-    /// The stretches of a file that are to be read beside each other; `None` for what is no file.
+    /// The parts of a file that are to be read in parallel; `None` if it is not a file.
     pub(super) fn outline(path: &Path) -> Option<Outline> {
         Outline::of(&open_regular(path)?)
     }
@@ -373,21 +373,21 @@ impl Source for Recording {
     }
 }
 
-/// Opens a file for a look at its first and last bytes; a pipe or a device has none.
+/// Opens a file to check its first and last bytes; `None` for a pipe or a device.
 fn open_regular(path: &Path) -> Option<File> {
     trusted::open_through_links(path).ok()
 }
 
-/// Reads at most `left` bytes, which it counts down.
+/// Reads at most `left` bytes, and counts them down.
 fn read_within(file: &mut File, chunk: &mut [u8], left: &mut u64) -> io::Result<usize> {
     let room = chunk.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
     let len = read(file, &mut chunk[..room])?;
-    // Without a bound it stays without.
+    // No limit stays no limit.
     *left = if *left == u64::MAX { *left } else { *left - len as u64 };
     Ok(len)
 }
 
-/// Reads, again where a signal came in between.
+/// Reads, and retries if a signal interrupts it.
 fn read(input: &mut impl Read, chunk: &mut [u8]) -> io::Result<usize> {
     loop {
         match input.read(chunk) {

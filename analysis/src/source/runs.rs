@@ -1,8 +1,8 @@
-//! Which sessions of a folder are one run: those with the same run id that were there at the same time, and those of later
-//! starts that the launcher counts.
+//! Which sessions of a folder are one run: those with the same run id that existed at the same time, and those of later
+//! starts counted by the launcher.
 //!
-//! A folder may hold what an earlier start left behind under the same id that nobody counts. It is told apart by time: sessions
-//! of one start overlap, also where one rank died and was started anew beside the others.
+//! A folder may have sessions of an earlier start with the same id that no launcher counts. Time distinguishes them:
+//! sessions of one start overlap, even if one rank died and was restarted while the others ran.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -10,13 +10,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::discover::Session;
 use crate::stream::{RIVAL_NS, follows, may_overlap};
 
-/// Sessions that lie further apart than this belong to different starts. Ranks of one start come up within seconds.
+/// Sessions further apart than this belong to different starts. Ranks of one start begin within seconds.
 const APART: Duration = Duration::from_secs(10);
 
 /// The sessions of a run, by rank; or a session that is a run by itself.
 #[derive(Clone, Debug)]
 pub struct SessionGroup {
-    /// Its sessions, at least one; of each rank in the order in which they were started.
+    /// Its sessions, at least one; those of each rank in the order of their starts.
     pub sessions: Vec<Session>,
 }
 
@@ -26,7 +26,7 @@ impl SessionGroup {
         Some(self.sessions.first()?.info.place.as_ref()?.run.as_str())
     }
 
-    /// Ranks that the run has by its own word, and how many of them have published.
+    /// The number of ranks that the run reports, and how many of them have published.
     pub fn ranks(&self) -> (u32, usize) {
         let places = || self.sessions.iter().filter_map(|session| session.info.place.as_ref());
         let mut published: Vec<u32> = places().map(|place| place.rank).collect();
@@ -34,11 +34,11 @@ impl SessionGroup {
         (places().map(|place| place.ranks).max().unwrap_or(1), published.len())
     }
 
-    /// Ranks that two sessions claimed at the same time: two runs share the id.
+    /// Number of ranks that two sessions claimed at the same time, because two runs share the id.
     pub fn rivals(&self) -> usize {
         let same_rank = |a: &Session, b: &Session| rank_of(a) == rank_of(b);
         let is_rival = |of: &[Session]| {
-            // Where they cannot have been there together, one clock was wrong.
+            // If they cannot have run at the same time, one clock was wrong.
             let newest = &of[of.len() - 1];
             let of = of.iter().filter(|other| !goes_on(other, newest) || may_overlap(&other.info, &newest.info));
             let of: Vec<&Session> = of.chain([newest]).collect();
@@ -51,26 +51,26 @@ impl SessionGroup {
         self.sessions.chunk_by(same_rank).filter(|of| is_rival(of)).count()
     }
 
-    /// How many times the run was started, as far as its launcher counts.
+    /// How many times the run was started, if its launcher counts that.
     pub fn starts(&self) -> usize {
         let of_ranks = self.sessions.chunk_by(|a, b| rank_of(a) == rank_of(b));
         let restarts = |of: &[Session]| of.windows(2).filter(|two| goes_on(&two[0], &two[1])).count();
         1 + of_ranks.map(restarts).max().unwrap_or(0)
     }
 
-    /// The newest session of the lowest rank, as far as its launcher counts starts, else the first.
+    /// The newest session of the lowest rank if its launcher counts starts, else the first.
     pub fn newest(&self) -> &Session {
         let later = |newest, session| if goes_on(newest, session) { session } else { newest };
         self.sessions.iter().fold(&self.sessions[0], later)
     }
 
-    /// Sessions whose publisher lives.
+    /// Number of sessions whose publisher is alive.
     pub fn living(&self) -> usize {
         self.sessions.iter().filter(|session| session.alive).count()
     }
 }
 
-/// Puts sessions together by run and start. Runs stand where their first session stood.
+/// Groups sessions by run and start. Runs are in the order of their first sessions.
 pub fn group(sessions: &[Session]) -> Vec<SessionGroup> {
     let mut groups: Vec<SessionGroup> = Vec::new();
     let mut of_run: HashMap<&str, Vec<&Session>> = HashMap::new();
@@ -95,14 +95,14 @@ pub fn group(sessions: &[Session]) -> Vec<SessionGroup> {
     groups
 }
 
-/// The sessions of the same start of the same run as this one, itself among them, by rank.
+/// The sessions of the same start of the same run as this one, including itself, by rank.
 pub fn siblings(session: &Session, all: &[Session]) -> SessionGroup {
     let has_it = |group: &SessionGroup| group.sessions.iter().any(|member| member.dir == session.dir);
     let found = group(all).into_iter().find(has_it);
     found.unwrap_or_else(|| SessionGroup { sessions: vec![session.clone()] })
 }
 
-/// Splits the sessions of one run where nothing went on for a while and no launcher says that the run goes on.
+/// Splits the sessions of one run where nothing ran for a while and no launcher says that the run continued.
 fn by_start(mut sessions: Vec<&Session>) -> Vec<SessionGroup> {
     sessions.sort_by_key(|session| session.info.start.wall_ns);
     let mut groups: Vec<SessionGroup> = Vec::new();
@@ -128,14 +128,14 @@ fn by_start(mut sessions: Vec<&Session>) -> Vec<SessionGroup> {
 }
 
 impl SessionGroup {
-    /// Adds a session, before those that go on from it: a wall clock may have gone back.
+    /// Inserts a session before those that continue it, since a wall clock may have gone back.
     fn insert(&mut self, session: Session) {
         let at = self.sessions.iter().position(|other| goes_on(&session, other)).unwrap_or(self.sessions.len());
         self.sessions.insert(at, session);
     }
 }
 
-/// Whether a session is another start of what a group has a start of: of a rank, and not of two that began together.
+/// Whether a session is another start of a rank in a group, rather than one that began at the same time.
 fn is_start_of(session: &Session, group: &SessionGroup) -> bool {
     let mut of_rank = group.sessions.iter().filter(|other| rank_of(other) == rank_of(session)).peekable();
     of_rank.peek().is_some() && of_rank.all(|other| goes_on(other, session) || goes_on(session, other))
@@ -154,7 +154,7 @@ fn has_ranks(session: &Session) -> bool {
     session.info.place.as_ref().is_some_and(|place| place.ranks > 1 || place.attempt.is_none())
 }
 
-/// Until when a session went on, in nanoseconds since 1970; a living one goes on.
+/// When a session ended, in nanoseconds since 1970; a live one has not.
 fn end_ns(session: &Session) -> u128 {
     let end = if session.alive { Some(SystemTime::now()) } else { session.last_active };
     end.and_then(|end| end.duration_since(UNIX_EPOCH).ok()).unwrap_or_default().as_nanos()
@@ -169,7 +169,7 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// A session of a rank that went on for `seconds` after it started.
+    /// A session of a rank that ran for `seconds` after it started.
     fn session(run: &ParallelRun, rank: u32, seconds: u64, alive: bool) -> Session {
         let info = run.info(rank);
         let end = UNIX_EPOCH + Duration::from_nanos(info.start.wall_ns + seconds * SECOND);
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(group(&all)[0].ranks(), (2, 2));
     }
 
-    /// The start of a run with this number, so many seconds after the first.
+    /// The start of a run with this number, this many seconds after the first.
     fn attempt(number: u32, ranks: u32, later_s: u64) -> ParallelRun {
         ParallelRun { ranks, ..ParallelRun::restarted(number, later_s) }
     }
@@ -262,7 +262,7 @@ mod tests {
             session.dir = PathBuf::from(format!("/sessions/{number}-{later_s}"));
             session
         };
-        // Two beside each other and one after them; the job is requeued, and two of them begin again.
+        // Two at the same time and one after them; the job is requeued, and two of them begin again.
         let all = [of(0, 0, "a"), of(0, 1, "b"), of(0, 30, "c"), of(1, 600, "a"), of(1, 601, "b")];
         let starts: Vec<usize> = group(&all).iter().map(SessionGroup::starts).collect();
         assert_eq!(starts, [2, 2, 1]);

@@ -1,4 +1,4 @@
-//! The files of a session's directory: which segments there are, and whether their publisher still lives.
+//! The files of a session's directory: its segments, and whether their publisher is still alive.
 
 use std::fs::{self, TryLockError};
 use std::io;
@@ -24,20 +24,20 @@ pub(super) fn path(dir: &Path, number: u64) -> PathBuf {
     dir.join(layout::segment_file_name(number))
 }
 
-/// What the `live` file in a session's directory says of its publisher.
+/// What the `live` file in a session's directory shows about its publisher.
 #[derive(Debug, Default)]
 pub(super) struct Publisher {
     /// Whether it lives.
     pub(super) alive: bool,
-    /// Since when it could not write its stream, if that is so.
+    /// Since when it cannot write its stream, if it reports that.
     pub(super) stopped: Option<Stopped>,
 }
 
 impl Publisher {
-    /// Looks into the session in `dir`. Without the file, or where it cannot be opened, there is no publisher.
+    /// Checks the session in `dir`. Without the file, or if it cannot be opened, there is no publisher.
     pub(super) fn of(dir: &Path) -> Self {
         let Ok(file) = trusted::open(&dir.join(layout::LOCK_FILE)) else { return Self::default() };
-        // A lock taken here is given back when `file` closes, at once.
+        // A lock taken here is released when `file` closes, at once.
         let alive = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
         let mut said = [0; LOCK_FILE_LEN];
         let len = file.read_at(&mut said, 0).unwrap_or(0);
@@ -45,7 +45,7 @@ impl Publisher {
     }
 }
 
-/// Whether the publisher of the session in `dir` lives: it keeps a lock on the `live` file.
+/// Whether the publisher of the session in `dir` is alive: it keeps a lock on the `live` file.
 pub(super) fn is_alive(dir: &Path) -> bool {
     Publisher::of(dir).alive
 }

@@ -1,8 +1,8 @@
-//! What a file is by its first bytes.
+//! Identifies a file by its first bytes.
 
 use gnntop_wire::{Item, StreamReader};
 
-/// Whether the stream is a recording, as far as it was given: its first good frame, or the newer version it is in.
+/// Whether the stream so far is a recording: its first good frame, or the newer version that it has.
 pub(super) fn first_good(reader: &mut StreamReader) -> Option<Result<(), u64>> {
     while let Some(item) = reader.next() {
         match item {
@@ -14,7 +14,7 @@ pub(super) fn first_good(reader: &mut StreamReader) -> Option<Result<(), u64>> {
     None
 }
 
-/// What a file without a good frame is.
+/// Describes a file without a good frame.
 pub(super) fn describe(head: &[u8]) -> &'static str {
     const FRAME: &[u8] = &[0xA7, b'g'];
     const GZIP: &[u8] = &[0x1F, 0x8B];

@@ -1,5 +1,5 @@
-//! Keeps what comes through a pipe in a file, as far as a bound, so that a recording can be played as a file once all of it
-//! has come: backwards too, and its ranks beside each other.
+//! Keeps input from a pipe in a file, up to a limit, so that a recording can be played as a file once it is complete:
+//! backwards too, and with its ranks in parallel.
 //!
 //! ```text
 //! pipe ─▶ thread ─▶ temporary file, up to the bound ─▶ reader
@@ -17,30 +17,30 @@ use std::time::{Duration, Instant};
 
 use tempfile::{NamedTempFile, TempPath};
 
-/// Bytes that are kept at most: days of a training's recording. What comes behind them is read as it is played.
+/// Most bytes kept: days of a training's recording. What comes after them is read as it is played.
 pub(super) const MOST_BYTES: u64 = 256 << 20;
-/// Bytes that are read at a time.
+/// Bytes read at a time.
 pub(super) const CHUNK_LEN: usize = 64 * 1024;
-/// A pipe that gives nothing for so long is one that is written as things happen...
+/// A pipe without data for this long is written in real time...
 const PAUSE: Duration = Duration::from_millis(100);
-/// ...and one that takes longer to be read is not waited for.
+/// ...and one that takes longer to read is not waited for.
 const MOST_WAIT: Duration = Duration::from_secs(1);
 
-/// The file. It is gone with this.
+/// The file. It is removed when this is dropped.
 pub(super) struct Spool {
     place: Place,
     filling: Arc<Filling>,
 }
 
-/// Where the file is found.
+/// Location of the file.
 enum Place {
-    /// It has no name any more, and so goes with the process, however that ends.
+    /// Unlinked, so it is removed when the process ends, however that happens.
     Handle {
         path: PathBuf,
         #[expect(dead_code, reason = "held, as the path is about it")]
         open: File,
     },
-    /// Where a file without a name cannot be opened again.
+    /// Kept by name, if an unlinked file cannot be opened again.
     Name(TempPath),
 }
 
@@ -58,11 +58,11 @@ pub(super) struct Kept {
     filling: Arc<Filling>,
 }
 
-/// What [`Kept`] has to give.
+/// Result of reading from [`Kept`].
 pub(super) enum Given {
-    /// These bytes came.
+    /// These bytes are next.
     Chunk(Vec<u8>),
-    /// Nothing more is there now.
+    /// Nothing more is available now.
     Nothing,
     /// That was all.
     End,
@@ -86,12 +86,12 @@ struct Filled {
 /// Whether more comes into the file.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Phase {
-    /// It does.
+    /// More may come.
     #[default]
     Open,
-    /// The pipe has ended: all of it is there.
+    /// The pipe has ended and the file is complete.
     Whole,
-    /// It has reached its bound, or the system takes no more: what follows is elsewhere.
+    /// The file has reached its limit, or the system accepts no more: what follows is elsewhere.
     Full,
 }
 
@@ -107,10 +107,10 @@ impl Filling {
 }
 
 impl Spool {
-    /// A file, what reads it, and what fills it.
+    /// A file, its reader, and its writer.
     ///
     /// # Errors
-    /// There is no room for temporary files.
+    /// If there is no room for temporary files.
     pub(super) fn create() -> io::Result<(Self, Kept, Filler)> {
         let (file, name) = NamedTempFile::with_prefix("gnntop-pipe-")?.into_parts();
         let (reading, filling) = (File::open(&name)?, Arc::<Filling>::default());
@@ -120,7 +120,7 @@ impl Spool {
         Ok((Self { place, filling }, kept, filler))
     }
 
-    /// Where the file is.
+    /// Path of the file.
     pub(super) fn path(&self) -> &Path {
         match &self.place {
             Place::Handle { path, .. } => path,
@@ -128,17 +128,17 @@ impl Spool {
         }
     }
 
-    /// Whether the pipe has ended, and all that came is in the file.
+    /// Whether the pipe has ended and all of its input is in the file.
     pub(super) fn is_whole(&self) -> bool {
         self.filling.get().phase == Phase::Whole
     }
 
-    /// Whether more has come than the file takes.
+    /// Whether more has come than the file holds.
     pub(super) fn is_full(&self) -> bool {
         self.filling.get().phase == Phase::Full
     }
 
-    /// Waits as long as the pipe gives all that it has, for a moment at most: what `cat` puts into a pipe is there as a whole.
+    /// Waits, but only for a moment, while the pipe still has data: what `cat` writes to a pipe is all available at once.
     pub(super) fn settle(&self) {
         let give_up = Instant::now() + MOST_WAIT;
         let mut filled = self.filling.get();
@@ -187,7 +187,7 @@ impl Filler {
         }
     }
 
-    /// Puts a chunk into the file, if that still takes it.
+    /// Writes a chunk to the file, if it still accepts it.
     fn keep(&mut self, chunk: &[u8], most_bytes: u64) -> bool {
         let Filled { len, phase } = *self.filling.get();
         let has_room = phase == Phase::Open && len + chunk.len() as u64 <= most_bytes;
@@ -198,7 +198,7 @@ impl Filler {
         is_kept
     }
 
-    /// Nothing more comes into the file.
+    /// Marks the file as finished.
     fn close(&self, phase: Phase) {
         self.filling.set(|filled| {
             if filled.phase == Phase::Open {
@@ -209,13 +209,13 @@ impl Filler {
 }
 
 impl Kept {
-    /// What is there now.
+    /// What is available now.
     pub(super) fn take(&mut self) -> io::Result<Given> {
         let filled = *self.filling.get();
         self.next(filled)
     }
 
-    /// The same, once it is not nothing.
+    /// The same, waiting until there is something.
     pub(super) fn wait(&mut self) -> io::Result<Given> {
         let read = self.read;
         let is_dry = |filled: &mut Filled| filled.phase == Phase::Open && filled.len <= read;

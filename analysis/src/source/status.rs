@@ -1,50 +1,50 @@
-//! What is known of a source: whether more is to come, what could not be read, where a replay stands.
+//! The status of a source: whether more will come, what could not be read, the position of a replay.
 
 use gnntop_wire::Damage;
 
 use crate::figures::counted;
 
-/// Whether more is to come.
+/// Whether more will come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum State {
     /// Nothing has come yet.
     #[default]
     Waiting,
-    /// Data comes, or may come.
+    /// Data is arriving, or may arrive.
     Running,
-    /// Nothing more will come; the text says why, in words.
+    /// Nothing more will come; the text says why.
     Ended(String),
 }
 
-/// What is known about a source.
+/// The status of a source.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
-    /// Whom the source shows: the session's name and process id, or the recording's file.
+    /// What the source shows: the session's name and process id, or the recording's file.
     pub title: String,
-    /// Whether more is to come.
+    /// Whether more will come.
     pub state: State,
-    /// Whether the data is made now, so that its newest event is about as old as the last poll.
+    /// Whether the data is produced now, so that its newest event is about as old as the last poll.
     pub live: bool,
-    /// What its publisher or its keeper says that a person must know, such as that nothing more can be written.
+    /// Messages of its publisher or keeper that people must see, such as that nothing more can be written.
     pub told: Vec<String>,
     /// Segments dropped by the publisher before they could be read.
     pub lost_segments: u64,
-    /// What of the stream could not be read.
+    /// Parts of the stream that could not be read.
     pub damage: DamageTotal,
-    /// Frames behind damage of which nobody knows whose they are.
+    /// Frames after damage whose session is unknown.
     pub left_out: u64,
-    /// Ranks that went on beside each other come one after the other: what has gone by on one is over when the next comes.
+    /// Whether ranks that ran at the same time come one after another: one has ended when the next begins.
     pub ranks_in_turn: bool,
-    /// The format version of segments that were left out because they are newer than this program.
+    /// The format version of segments left out because they are newer than this program.
     pub newer_format: Option<u64>,
     /// How to get more than this source has.
     pub hint: Option<String>,
-    /// Position and speed, where the source can be moved in.
+    /// Position and speed, if the source has them.
     pub transport: Option<Transport>,
 }
 
 impl Status {
-    /// What a person must know about missing data, one sentence each; empty when all was read.
+    /// What people must know about missing data, one sentence each; empty if everything was read.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.told.clone();
         if let Some(first) = self.damage.first {
@@ -72,10 +72,10 @@ impl Status {
     }
 }
 
-/// The holes in a stream, summed up.
+/// Total of the holes in a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DamageTotal {
-    /// How many holes.
+    /// Number of holes.
     pub holes: u64,
     /// Bytes in them.
     pub bytes: u64,
@@ -92,21 +92,21 @@ impl DamageTotal {
     }
 }
 
-/// Where a replay stands. Times are nanoseconds from the start of the recording.
+/// The position of a replay. Times are nanoseconds from the start of the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Transport {
     /// The instant shown.
     pub position_ns: u64,
-    /// Length of the recording; `None` for a pipe, whose end is not known.
+    /// Length of the recording; `None` for a pipe, whose end is unknown.
     pub total_ns: Option<u64>,
     /// Speed; 1 is as recorded.
     pub speed: f64,
-    /// Whether the clock stands.
+    /// Whether it is paused.
     pub paused: bool,
     /// Whether it starts over at the end.
     pub looping: bool,
-    /// The ends of the part that is played over and over; one end while the other is not marked yet.
+    /// The ends of the part to be repeated; only one while the other is not marked yet.
     pub part: (Option<u64>, Option<u64>),
-    /// Whether it is still on its way to the position.
+    /// Whether it has not reached the position yet.
     pub seeking: bool,
 }

@@ -1,5 +1,5 @@
-//! Long recordings are not read from their beginning: what lies before some chunk's end is taken from the summaries there, as
-//! who attaches late takes it from the session.
+//! Skips the beginning of long recordings: what is before some chunk's end is taken from the summaries there, as a late
+//! viewer takes it from the session.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
@@ -9,22 +9,22 @@ use super::chunks::Chunks;
 use super::recording::{Recording, RecordingError};
 use super::trusted;
 
-/// How long a recording may be that is read event by event.
+/// The longest recording that is read event by event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Short {
     /// In bytes.
     pub bytes: u64,
-    /// In events; those of its first chunk and after its last are not counted.
+    /// In events, without those in its first chunk and after its last.
     pub events: u64,
 }
 
-/// A recording up to this long is read event by event: that takes less than a second where its events are dense.
+/// A recording up to this long is read event by event, in less than a second even if its events are dense.
 pub const READ_WHOLE: Short = Short { bytes: 96 << 20, events: 10_000_000 };
-/// Of a longer one the end is, as far as it has so many steps: as many as a screen keeps one by one.
+/// Of a longer one, the last part with this many steps is read: as many as a screen keeps individually.
 const NEWEST_STEPS: u64 = 1 << 18;
-/// No more than this of it, and what is left of a chunk.
+/// At most this many bytes of it, and the rest of a chunk.
 const NEWEST_BYTES: u64 = 16 << 20;
-/// No byte holds more events than these.
+/// Most events in a byte.
 const MOST_EVENTS_A_BYTE: u64 = 4;
 
 /// How much of a recording is read event by event.
@@ -32,21 +32,21 @@ const MOST_EVENTS_A_BYTE: u64 = 4;
 pub enum Extent {
     /// All of it.
     Whole,
-    /// All of it, although it is long: it says nowhere what the time before comes to, or that is damaged.
+    /// All of it, although it is long: it has no summaries, or they are damaged.
     WithoutSummaries,
-    /// What came after this instant, on the clock of the first session; what was before is told by summaries.
+    /// Events after this instant, on the clock of the first session; summaries cover what was before.
     After {
-        /// The newest event that only summaries tell of, in nanoseconds.
+        /// The newest event covered only by summaries, in nanoseconds.
         last_ns: u64,
     },
 }
 
 impl Recording {
-    /// Opens the recording at `path` as [`Recording::open`] does, and begins near its end where it is longer than
-    /// `short` and has summaries of what lies before.
+    /// Opens the recording at `path` like [`Recording::open`], but begins near its end if it is longer than `short` and has
+    /// summaries of what is before.
     ///
     /// # Errors
-    /// As [`Recording::open`].
+    /// As for [`Recording::open`].
     pub fn open_summed(path: &Path, short: Short) -> Result<(Self, Extent), RecordingError> {
         let file = trusted::open_through_links(path).ok();
         let len = file.as_ref().and_then(|file| file.metadata().ok()).map_or(0, |meta| meta.len());
@@ -84,7 +84,7 @@ impl Recording {
     }
 }
 
-/// The chunk after whose end the newest of a recording of `len` bytes lies.
+/// The chunk at whose end the newest part of a recording of `len` bytes begins.
 fn newest(chunks: &Chunks, len: u64) -> Option<usize> {
     let chunk = chunks.before_byte(len.saturating_sub(NEWEST_BYTES.min(len / 4)))?;
     Some(chunks.before_newest_steps(NEWEST_STEPS, chunk).unwrap_or(chunk))

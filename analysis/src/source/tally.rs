@@ -1,26 +1,26 @@
-//! What every source notes about the items that it passes on.
+//! Notes that every source takes of the items that it passes on.
 
 use gnntop_wire::{Definition, Item, SessionInfo, StreamReader};
 
 use super::status::DamageTotal;
 use crate::stream::{DIED_OF, Sink};
 
-/// What every source notes about the items that it passes on.
+/// Notes that every source takes of the items that it passes on.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) session: Option<SessionInfo>,
     pub(super) damage: DamageTotal,
     pub(super) newer_format: Option<u64>,
-    /// Reason of an end in good order.
+    /// Reason of a normal end.
     pub(super) end: Option<String>,
-    /// What its program died of, in a word.
+    /// The cause of its program's death, as a keyword.
     pub(super) died_of: Option<String>,
-    /// Blocks passed on.
+    /// Number of blocks passed on.
     pub(super) blocks: u64,
 }
 
 impl Tally {
-    /// Passes on everything that `reader` can give now.
+    /// Passes on everything that `reader` has now.
     pub(super) fn pump(&mut self, reader: &mut StreamReader, sink: &mut dyn Sink) {
         while let Some(item) = reader.next() {
             self.note(&item);

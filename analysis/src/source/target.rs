@@ -1,4 +1,4 @@
-//! From what a person typed (a process id, a name, a directory, a file or nothing) to the session or recording meant.
+//! Resolves what a person typed (a process id, a name, a directory, a file or nothing) to a session or recording.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,24 +7,24 @@ use super::discover::{self, DiscoverError, Session};
 use super::process::Process;
 use super::runs::{self, SessionGroup};
 
-/// What was meant.
+/// The result of resolving an argument.
 #[derive(Debug)]
 pub enum Target {
-    /// A session, living or ended.
+    /// A session, live or ended.
     Session(Box<Session>),
     /// A recording; `-` is standard input.
     Recording(PathBuf),
-    /// A living process that publishes nothing.
+    /// A live process that publishes nothing.
     Process(Process),
 }
 
-/// Why it is not clear what was meant.
+/// Why an argument could not be resolved.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
     /// The sessions directory cannot be read.
     #[error(transparent)]
     Discover(#[from] DiscoverError),
-    /// Nothing was named, and nothing publishes.
+    /// Nothing was named, and nothing is publishing.
     #[error(
         "no live session in {}; start one with `gnntop run pna`, or give a process id, a session's directory or a \
          recording", dir.display()
@@ -38,7 +38,7 @@ pub enum TargetError {
     UnknownName {
         /// The name.
         name: String,
-        /// What there is, one label each.
+        /// The existing ones, one label each.
         sessions: Vec<String>,
     },
     /// No process has this id.
@@ -46,7 +46,7 @@ pub enum TargetError {
     UnknownPid {
         /// The process id.
         pid: u32,
-        /// What there is, one label each.
+        /// The existing ones, one label each.
         sessions: Vec<String>,
     },
     /// More than one session could be meant.
@@ -55,7 +55,7 @@ pub enum TargetError {
         /// One label for each.
         sessions: Vec<String>,
     },
-    /// A directory that holds no session.
+    /// A directory that is not a session.
     #[error("{} {reason}", path.display())]
     NotASession {
         /// The directory.
@@ -73,18 +73,18 @@ fn known(sessions: &[String]) -> String {
     }
 }
 
-/// How sessions are called in messages: `pna (pid 4711)`.
+/// A session's label in messages: `pna (pid 4711)`.
 pub fn label(session: &Session) -> String {
     format!("{} (pid {})", session.info.name, session.info.pid)
 }
 
-/// Finds what `argument` means among the sessions in `dir`; without one, the only live session.
+/// Resolves `argument` among the sessions in `dir`; without one, the only live session.
 ///
-/// A path to an existing file or directory wins over a name, a number is a process id. Among several sessions
-/// of one name the only living one is meant, or the one that was active last when none lives.
+/// A path to an existing file or directory takes precedence over a name; a number is a process id. Among several sessions
+/// with one name, the only live one is chosen, or the most recently active if none is live.
 ///
 /// # Errors
-/// Says what there is instead, in one line.
+/// What exists instead, in one line.
 pub fn resolve(argument: Option<&str>, dir: &Path) -> Result<Target, TargetError> {
     match argument {
         None => only_live(dir),
@@ -107,20 +107,20 @@ fn only_live(dir: &Path) -> Result<Target, TargetError> {
     }
 }
 
-/// A run is meant by any of its sessions.
+/// A run is chosen by any of its sessions.
 fn first_of(group: &SessionGroup) -> Target {
     Target::Session(Box::new(group.newest().clone()))
 }
 
 fn by_pid(pid: u32, dir: &Path) -> Result<Target, TargetError> {
-    // Living sessions come first, so that an old session of a process id used again does not hide the new one.
+    // Live sessions come first, so that an old session of a reused process id does not hide the new one.
     let mut sessions = discover::list(dir)?.sessions;
     let found = sessions.iter().position(|session| session.info.pid == pid);
     let process = Process::find(pid);
     match (found, process) {
         (Some(at), None) => Ok(Target::Session(Box::new(sessions.remove(at)))),
         (Some(at), Some(_)) if sessions[at].alive => Ok(Target::Session(Box::new(sessions.remove(at)))),
-        // A scheduler's job number may well be a run's id.
+        // A scheduler's job number may be a run's id.
         (_, process) => match (by_name(&pid.to_string(), dir), process) {
             (Ok(run), _) => Ok(run),
             (Err(_), Some(process)) => Ok(Target::Process(process)),
@@ -131,7 +131,7 @@ fn by_pid(pid: u32, dir: &Path) -> Result<Target, TargetError> {
 }
 
 fn by_directory(path: &Path) -> Result<Target, TargetError> {
-    // The sessions of the same run lie beside it, wherever this is called from.
+    // The sessions of the same run are beside it, whatever the current directory is.
     let session = discover::read_session(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
     let refused = |reason| TargetError::NotASession { path: path.to_owned(), reason };
     session.map(|session| Target::Session(Box::new(session))).map_err(refused)
@@ -157,7 +157,7 @@ fn by_name(name: &str, dir: &Path) -> Result<Target, TargetError> {
     }
 }
 
-/// How a run is called in messages: `run 5f3a, 4 ranks`, or as its only session.
+/// A run's label in messages: `run 5f3a, 4 ranks`, or its only session's.
 fn group_label(group: &SessionGroup) -> String {
     match (group.id(), group.sessions.as_slice()) {
         (Some(id), [_, _, ..]) => format!("run {id}, {} ranks", group.ranks().0),

@@ -1,5 +1,5 @@
-//! Files and directories in places that others can write to: opened without being led elsewhere or kept waiting, and used
-//! only where nobody else can have prepared them.
+//! Files and directories in places that others can write to. They are opened without following links or blocking, and used
+//! only if nobody else can have prepared them.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io;
@@ -8,19 +8,18 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// Opens a regular file for reading. A link, a pipe or a device in its place is refused, and none of them
-/// can make the call wait.
+/// Opens a regular file for reading. Rejects a link, a pipe or a device, none of which can make the call block.
 ///
 /// # Errors
-/// When it is no regular file, or cannot be opened.
+/// If it is not a regular file, or cannot be opened.
 pub fn open(path: &Path) -> io::Result<File> {
     opened(path, OFlags::NOFOLLOW | OFlags::NONBLOCK)
 }
 
-/// The same, where a person may have laid a link to a file.
+/// Like [`open`], but follows links, for files that a person may have linked.
 ///
 /// # Errors
-/// As [`open`].
+/// As for [`open`].
 pub(super) fn open_through_links(path: &Path) -> io::Result<File> {
     opened(path, OFlags::NONBLOCK)
 }
@@ -34,11 +33,10 @@ fn opened(path: &Path, flags: OFlags) -> io::Result<File> {
     }
 }
 
-/// Makes the directory for this user alone where it is missing, and refuses one that others could have prepared or can
-/// write to.
+/// Creates the directory for this user alone if it is missing, and rejects one that others could have prepared or can write to.
 ///
 /// # Errors
-/// When it is a link, no directory, another user's or open to others, or cannot be made.
+/// If it is a link, not a directory, another user's or open to others, or cannot be created.
 pub fn private_dir(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     let found = fs::symlink_metadata(dir)?;
@@ -46,7 +44,7 @@ pub fn private_dir(dir: &Path) -> io::Result<()> {
     reason.map_or(Ok(()), |reason| Err(io::Error::new(io::ErrorKind::PermissionDenied, reason)))
 }
 
-/// Why this is no directory of this user's, in words; `None` where it is one.
+/// Why this is not this user's own directory, as text; `None` if it is.
 pub(super) fn refusal(found: &Metadata) -> Option<String> {
     if found.is_symlink() {
         Some("is a symbolic link".to_owned())

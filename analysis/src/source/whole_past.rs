@@ -1,4 +1,4 @@
-//! Figures over the whole time before some place in a stream, taken apart: a session's `past`, or the end of a chunk.
+//! Splits figures over the whole time before some point in a stream: a session's `past`, or the end of a chunk.
 
 use gnntop_history::SECOND_NS;
 use gnntop_wire::past::{Past, Slice, Whole};
@@ -6,10 +6,10 @@ use gnntop_wire::{Anchor, Definition, Item, SessionInfo, StreamReader};
 
 use crate::stream::Sink;
 
-/// Bytes handed to a reader at a time.
+/// Bytes passed to a reader at a time.
 const PIECE_LEN: usize = 256 * 1024;
 
-/// What one session came to.
+/// The figures of one session.
 #[derive(Debug, Default)]
 pub(super) struct WholePast {
     info: Option<SessionInfo>,
@@ -17,12 +17,12 @@ pub(super) struct WholePast {
     anchor: Option<Anchor>,
     /// Figures, durations and slow steps.
     figures: Vec<Past>,
-    /// Slices that go on.
+    /// Slices that are not finished.
     open: Vec<Past>,
 }
 
 impl WholePast {
-    /// All sessions in these bytes; `None` where they are damaged, or say nothing of one of them.
+    /// All sessions in these bytes; `None` if they are damaged, or lack the figures of one of them.
     pub(super) fn all(bytes: &[u8]) -> Option<Vec<Self>> {
         let (mut all, mut is_damaged) = (Vec::<Self>::new(), false);
         each_item(bytes, |item| match item {
@@ -39,7 +39,7 @@ impl WholePast {
         is_whole.then_some(all)
     }
 
-    /// Takes an item; false where it does not belong here.
+    /// Takes an item; `false` if it does not belong here.
     fn take(&mut self, item: &Item<'_>) -> bool {
         match item {
             Item::Definitions(definitions) => self.definitions.extend_from_slice(definitions),
@@ -60,12 +60,12 @@ impl WholePast {
         self.figures.iter().find_map(|past| if let Past::Whole(whole) = past { Some(&**whole) } else { None })
     }
 
-    /// The session's id; 0 where nobody says whose it is.
+    /// The session's id; 0 if unknown.
     pub(super) fn session_id(&self) -> u128 {
         self.info.as_ref().map_or(0, |info| info.session_id)
     }
 
-    /// Hands over who publishes, what ids mean, and figures over the whole time: all but the slices.
+    /// Passes on the publisher, the definitions, and figures over the whole time: everything except the slices.
     pub(super) fn hand_over_figures(&mut self, sink: &mut dyn Sink) {
         self.info.take().into_iter().for_each(|info| sink.apply(Item::Segment(info)));
         sink.apply(Item::Definitions(std::mem::take(&mut self.definitions)));
@@ -73,29 +73,29 @@ impl WholePast {
         sink.apply(Item::Past(std::mem::take(&mut self.figures)));
     }
 
-    /// Hands over the slices that go on, where seconds are given from then on and minutes before.
+    /// Passes on the unfinished slices, with seconds from that time on and minutes before it.
     pub(super) fn hand_over_open(&mut self, seconds_from_ns: u64, sink: &mut dyn Sink) {
         self.open.retain(|past| is_wanted(past, seconds_from_ns));
         sink.apply(Item::Past(std::mem::take(&mut self.open)));
     }
 }
 
-/// The slice that an entry is.
+/// The slice in an entry.
 pub(super) fn slice_of(past: &Past) -> Option<&Slice> {
     if let Past::Slice(slice) = past { Some(slice) } else { None }
 }
 
-/// Whether it is one of a second.
+/// Whether it is a slice of a second.
 pub(super) fn is_second(slice: &Slice) -> bool {
     slice.to_ns.saturating_sub(slice.from_ns) <= SECOND_NS
 }
 
-/// Whether an entry is handed over where seconds take over from minutes then.
+/// Whether an entry is passed on if seconds replace minutes from then on.
 pub(super) fn is_wanted(past: &Past, seconds_from_ns: u64) -> bool {
     slice_of(past).is_none_or(|slice| is_second(slice) == (slice.from_ns >= seconds_from_ns))
 }
 
-/// Hands over the items of a whole stream.
+/// Calls `each` with the items of a whole stream.
 pub(super) fn each_item(bytes: &[u8], mut each: impl FnMut(Item<'_>)) {
     let mut reader = StreamReader::new();
     for piece in bytes.chunks(PIECE_LEN) {

@@ -1,8 +1,9 @@
-//! Whose the frames of a recording are, where several sessions take turns in it.
+//! Tracks which session the frames of a recording belong to when several sessions alternate in it.
 
 use gnntop_wire::Item;
 
-/// Whose the frames are. Behind damage nobody knows, where several sessions take turns: a head may have been lost.
+/// The session of the frames. After damage it is unknown if several sessions alternate, since a segment's beginning may
+/// have been lost.
 #[derive(Debug, Default)]
 pub(super) struct Whose {
     session: Option<u128>,
@@ -12,12 +13,12 @@ pub(super) struct Whose {
 }
 
 impl Whose {
-    /// Frames that were left out because nobody knows whose they are.
+    /// Frames left out because their session is unknown.
     pub(super) fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Whether it is known whose this item is.
+    /// Whether the session of this item is known.
     pub(super) fn is_known(&mut self, item: &Item<'_>) -> bool {
         match item {
             Item::Segment(info) => {

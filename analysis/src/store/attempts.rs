@@ -1,28 +1,28 @@
-//! The starts of a run that was ended and started again: one history, with the times in which it did not run.
+//! The starts of a run that was restarted: one history, with the times in which it did not run.
 
 use gnntop_wire::SessionInfo;
 
-/// Starts that are kept, the newest. What is left out is counted.
+/// Most starts kept, the newest. Older ones are counted.
 const MOST_ATTEMPTS: usize = 1000;
 
 /// One start of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// Its session.
+    /// Its session id.
     pub session_id: u128,
-    /// Its process.
+    /// Its process id.
     pub pid: u32,
-    /// Where it ran.
+    /// Its host.
     pub host: String,
     /// When it began, on the clock of all events.
     pub start_ns: u64,
-    /// Ordinal of its first step in the history of the run.
+    /// Ordinal of its first step in the run's history.
     pub first_ordinal: u64,
-    /// When its first step began; `None` before that has ended.
+    /// When its first step began; `None` until that step has ended.
     pub first_step_ns: Option<u64>,
     /// When its newest step ended.
     pub last_step_ns: Option<u64>,
-    /// Steps of the run that were done when the checkpoint was written that it goes on from; `None` where it does not say.
+    /// Steps of the run before the checkpoint from which it resumed; `None` if it does not report them.
     pub resumed: Option<u64>,
 }
 
@@ -30,7 +30,7 @@ pub struct Attempt {
 #[derive(Clone, Debug, Default)]
 pub struct Attempts {
     all: Vec<Attempt>,
-    /// Older ones, which are no longer kept.
+    /// Older starts, which are no longer kept.
     left_out: u64,
     first_step_ns: Option<u64>,
     last_step_ns: Option<u64>,
@@ -38,12 +38,12 @@ pub struct Attempts {
 }
 
 impl Attempts {
-    /// Starts before the one that goes on now, oldest first, as far as they are kept.
+    /// Starts before the current one, oldest first, as far as they are kept.
     pub fn earlier(&self) -> &[Attempt] {
         self.all.split_last().map_or(&[], |(_, earlier)| earlier)
     }
 
-    /// All starts; none where there was only one.
+    /// All starts; none if there was only one.
     pub fn all(&self) -> Vec<Attempt> {
         let mut all = self.all.clone();
         if let Some(newest) = all.last_mut() {
@@ -53,7 +53,7 @@ impl Attempts {
         all
     }
 
-    /// How many times the run was started, kept or not.
+    /// Number of starts of the run, kept or not.
     pub fn count(&self) -> u64 {
         (self.all.len() as u64 + self.left_out).max(1)
     }
@@ -68,7 +68,7 @@ impl Attempts {
         self.all.last().map_or(0, |newest| newest.first_ordinal)
     }
 
-    /// Notes after how many steps of the run the newest start goes on.
+    /// Notes after how many steps of the run the newest start resumes.
     pub(super) fn set_resumed(&mut self, steps: Option<u64>) {
         self.resumed = steps;
     }
@@ -84,7 +84,7 @@ impl Attempts {
         self.last_step_ns = self.last_step_ns.max(Some(end_ns));
     }
 
-    /// Nothing more comes from the newest start.
+    /// Ends the newest start: it has no more events.
     pub(super) fn close(&mut self) {
         if let Some(newest) = self.all.last_mut() {
             (newest.first_step_ns, newest.last_step_ns) = (self.first_step_ns.take(), self.last_step_ns.take());

@@ -1,4 +1,4 @@
-//! Everything known about one session: where each part of it lies, and how it is asked for.
+//! Everything known about one session: where each part is kept, and the methods that return it.
 
 use gnntop_wire::{Item, NameId, Open, TrackId, sampled};
 
@@ -23,21 +23,21 @@ use super::tracks::{Track, Tracks};
 use super::translation::Translation;
 use crate::stream::Sink;
 
-/// Stacks are kept for a part of the marks.
+/// Stacks get the limit of marks divided by this.
 const STACKS_SHARE: usize = 8;
-/// The same for instants at which other processes took the processor.
+/// The same for marks of other processes that use the CPU.
 const RIVALS_SHARE: usize = 8;
-/// A device's steps are kept for a part of the host's.
+/// A device's steps get the limit of the host's divided by this.
 const DEVICE_SHARE: usize = 4;
-/// An open span is shown for this long after the publisher last said that it is open.
+/// An open span is shown for this long after the publisher last reported it.
 const OPEN_FOR_NS: u64 = 2_000_000_000;
 
-/// The part of a session that is known by summaries.
+/// The part of a session known only by summaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PastExtent {
-    /// Its steps: the first of the session, or of each start of it.
+    /// Its steps: the first ones of the session, or of each start of it.
     pub steps: u64,
-    /// When the newest event of it happened.
+    /// Time of its newest event.
     pub last_ns: u64,
 }
 
@@ -62,17 +62,17 @@ pub struct Store {
     pub(super) memory: Memory,
     pub(super) losses: Losses,
     pub(super) attempts: Attempts,
-    /// From the ids and times of the start that goes on; `None` for the first.
+    /// Translates the ids and times of the current start; `None` for the first.
     pub(super) translation: Option<Box<Translation>>,
-    /// Steps that are kept of a device.
+    /// Steps kept of a device.
     pub(super) device_rows: usize,
     pub(super) first_ns: Option<u64>,
     pub(super) now_ns: u64,
-    /// Whether figures over the time before this start's events were taken.
+    /// Whether figures over the time before this start's events were applied.
     pub(super) has_past: bool,
-    /// What of all starts is known by such figures.
+    /// The part of all starts known by such figures.
     pub(super) past: Option<PastExtent>,
-    /// Whether the items that come now belong to another session or an unreadable segment.
+    /// Whether the current items belong to another session or an unreadable segment.
     pub(super) is_foreign: bool,
     pub(super) revision: u64,
 }
@@ -83,7 +83,7 @@ impl Store {
         Self::with_limits(Limits::default())
     }
 
-    /// An empty store that keeps this much.
+    /// An empty store with these limits.
     pub fn with_limits(limits: Limits) -> Self {
         Self {
             session: Session::default(),
@@ -115,17 +115,17 @@ impl Store {
         }
     }
 
-    /// What of the session is known by summaries alone; `None` where all of it was read event by event.
+    /// The part of the session known only by summaries; `None` if every event was read.
     pub fn past(&self) -> Option<PastExtent> {
         self.past
     }
 
-    /// Changes with every item that was applied: nothing needs to be drawn again while it stays the same.
+    /// Changes with every item applied: nothing needs to be redrawn while it stays the same.
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Who publishes, on which clocks, and whether it still does.
+    /// The publisher, its clocks, and whether it is still publishing.
     pub fn session(&self) -> &Session {
         &self.session
     }
@@ -135,17 +135,17 @@ impl Store {
         self.now_ns
     }
 
-    /// Where the picture begins: the earliest time seen, `None` before the first.
+    /// The earliest time seen; `None` before the first.
     pub fn first_ns(&self) -> Option<u64> {
         self.first_ns
     }
 
-    /// Time that the picture covers, from the earliest to the newest time seen.
+    /// Time from the earliest to the newest time seen.
     pub fn elapsed_ns(&self) -> u64 {
         self.first_ns.map_or(0, |first| self.now_ns.saturating_sub(first))
     }
 
-    /// The text of a name: `(no name)` for [`NameId::NONE`], `(unknown name)` where there was no room for it.
+    /// The text of a name: `(no name)` for [`NameId::NONE`], `(unknown name)` if there was no room for it.
     pub fn name(&self, id: NameId) -> &str {
         match self.names.text(id) {
             Some(text) => text,
@@ -154,7 +154,7 @@ impl Store {
         }
     }
 
-    /// The frame that a name stands for, in a stack of either kind; the whole text of any other name.
+    /// The frame that a name stands for, in stacks of either kind; the whole text of any other name.
     pub fn frame(&self, id: NameId) -> &str {
         let text = self.name(id);
         sampled::path(text).map_or(text, |(_, frame)| frame)
@@ -170,7 +170,7 @@ impl Store {
         self.tracks.get(id)
     }
 
-    /// The track whose steps and phases are shown, `None` before the first step.
+    /// The track whose steps and phases are shown; `None` before the first step.
     pub fn training_track(&self) -> Option<&Track> {
         self.tracks.main()
     }
@@ -195,7 +195,7 @@ impl Store {
         &self.statistics
     }
 
-    /// What the device did that the training thread hands its work to; `None` where the program does not time one.
+    /// What the training thread's device did; `None` if the program does not time one.
     pub fn device(&self) -> Option<&DeviceTime> {
         self.device.as_deref()
     }
@@ -205,9 +205,9 @@ impl Store {
         self.spans.all()
     }
 
-    /// A percentile by name: of a phase's time per step, of the `gap`, of the `step` from its own start,
-    /// of the `period` with the gap before it, else of the spans of that
-    /// name. `quantile` lies between 0 and 1. `None` where nothing of that name was recorded.
+    /// A percentile by name: of a phase's time per step, of the `gap`, of the `step` from its own start, of the `period`
+    /// with the gap before it, or else of the spans with that name. `quantile` is between 0 and 1. `None` if nothing with
+    /// that name was recorded.
     pub fn percentile(&self, name: &str, quantile: f64) -> Option<u64> {
         self.distribution(name)?.percentile(quantile)
     }
@@ -226,7 +226,7 @@ impl Store {
         phase.or_else(span)
     }
 
-    /// Measured signals with their readings.
+    /// The measured signals and their readings.
     pub fn signals(&self) -> &Signals {
         &self.signals
     }
@@ -236,28 +236,28 @@ impl Store {
         self.counters.all()
     }
 
-    /// Named instants.
+    /// The marks.
     pub fn marks(&self) -> &Marks {
         &self.marks
     }
 
-    /// Which other processes took the processor, and how many cores: instants on the track of the sensors, which are none of
-    /// the program's own marks.
+    /// Which other processes used the CPU, and how many cores: marks on the sensors' track, separate from the program's own
+    /// marks.
     pub fn rivals(&self) -> &Marks {
         &self.rivals
     }
 
-    /// Stacks that were taken while a phase took too long, the newest ones.
+    /// The newest stacks taken while a phase took too long.
     pub fn stacks(&self) -> &Stacks {
         &self.stacks
     }
 
-    /// Stacks that were taken all the time, over the whole session.
+    /// Stacks sampled continuously over the whole session.
     pub fn sampled(&self) -> &Sampled {
         &self.sampled
     }
 
-    /// What the program's allocator told.
+    /// Memory as reported by the program's allocator.
     pub fn memory(&self) -> &Memory {
         &self.memory
     }
@@ -267,8 +267,8 @@ impl Store {
         &self.losses
     }
 
-    /// What is open on each track now, so that a slow or hung phase shows while it lasts. In a session that
-    /// stopped: what was open then.
+    /// The open span of each track now, so that a slow or hung phase is visible while it lasts. If the session stopped: the
+    /// spans open then.
     pub fn open_spans(&self) -> impl Iterator<Item = (&Track, &Open)> {
         let is_fresh = |open: &&Open| self.now_ns.saturating_sub(open.t_ns) <= OPEN_FOR_NS;
         self.tracks().iter().filter_map(move |track| Some((track, track.open.as_ref().filter(is_fresh)?)))

@@ -1,7 +1,7 @@
-//! The way in: takes the items of a stream apart and hands each to its place.
+//! The entry point: takes apart the items of a stream and passes each to its place.
 //!
-//! Spans are nearly everything that comes, so a span costs one table look-up, one histogram and, for a phase on
-//! the training track, one push. Nothing is hashed and nothing allocated for it.
+//! Nearly everything that arrives is spans, so a span costs one table look-up, one histogram and, for a phase on the
+//! training track, one push. Nothing is hashed or allocated for it.
 
 use gnntop_history::{Tiled, Tiling};
 use gnntop_wire::{
@@ -20,28 +20,28 @@ use super::steps::device::DeviceTime;
 use super::steps::row::Period;
 use super::translation::Translated;
 
-/// How far events may run ahead of the newest anchor, which comes every second: one day.
+/// How far events may be ahead of the newest anchor, which comes every second: one day.
 const BELIEVED_NS: u64 = 86_400_000_000_000;
 
 /// What a block adds to its track, at hand while the block is read.
 struct BlockState {
     track: usize,
-    /// Taken out of the track; `None` where its phases tile nothing.
+    /// Taken out of the track; `None` if its phases are not tiled.
     tiling: Option<Box<Tiling>>,
-    /// Taken out of the track; `None` before its first span, and where there are too many tracks.
+    /// Taken out of the track; `None` before its first span, or if there are too many tracks.
     lane: Option<Box<Lane>>,
     lane_capacity: usize,
-    /// Its thread is a loader's.
+    /// Whether its thread is a loader.
     is_ahead: bool,
-    /// Its marks are the frames of stacks.
+    /// Whether its marks are the frames of stacks.
     is_of_stacks: bool,
-    /// Its marks are stacks that were taken all the time.
+    /// Whether its marks are sampled stacks.
     is_sampled: bool,
-    /// Its marks say which other process takes the processor.
+    /// Whether its marks name other processes that use the CPU.
     is_of_sensors: bool,
     open: Option<Open>,
     last_ns: u64,
-    /// When the first span or step of the block began, which is before its first event.
+    /// When the block's first span or step began, which is before its first event.
     begin_ns: u64,
     spans: u64,
     steps: u64,
@@ -49,7 +49,7 @@ struct BlockState {
 }
 
 impl Store {
-    /// Takes what the stream said next.
+    /// Applies the next item of the stream.
     pub fn apply(&mut self, item: Item<'_>) {
         self.revision += 1;
         let item = match &mut self.translation {
@@ -86,24 +86,24 @@ impl Store {
         }
     }
 
-    /// Says that the source could not read `count` segments in time.
+    /// Notes that the source could not read `count` segments in time.
     pub fn note_lost_segments(&mut self, count: u64) {
         self.revision += 1;
         self.losses.lost_segments = self.losses.lost_segments.saturating_add(count);
     }
 
-    /// Says that a segment of another session was left out before it came here.
+    /// Notes that a segment of another session was left out.
     pub fn note_foreign_segment(&mut self) {
         self.revision += 1;
         self.losses.foreign_segments += 1;
     }
 
-    /// Says whether the publishing process is alive, where the source can tell.
+    /// Notes whether the publishing process is alive, if the source can tell.
     pub fn note_publisher(&mut self, alive: bool) {
         self.revision += u64::from(self.session.note_publisher(alive));
     }
 
-    /// Times after this are not believed: one absurd time would make everything else infinitely old.
+    /// The latest plausible time: one absurd time would make everything else infinitely old.
     fn horizon_ns(&self) -> u64 {
         self.session.last_anchor().map_or(u64::MAX, |anchor| anchor.monotonic_ns.saturating_add(BELIEVED_NS))
     }
@@ -154,7 +154,7 @@ impl Store {
         self.end_block(info, state);
     }
 
-    /// Follows the track's sequence; `None` when there is no room for the track.
+    /// Follows the track's sequence numbers; `None` if there is no room for the track.
     fn begin_block(&mut self, info: &BlockInfo) -> Option<BlockState> {
         let Some(index) = self.tracks.index(info.track) else {
             self.losses.events_not_kept = self.losses.events_not_kept.saturating_add(info.count);
@@ -234,7 +234,7 @@ impl Store {
         state.close_open(span.start_ns, span.end_ns);
     }
 
-    /// Gives a track its lane at its first span.
+    /// Creates a track's lane at its first span.
     #[cold]
     fn open_lane(&mut self, state: &mut BlockState, span: &Span) {
         self.tracks.prepare_lane(state.track);
@@ -245,7 +245,7 @@ impl Store {
         }
     }
 
-    /// Gives a name its place in the span statistics; `None` where there is no room for the name.
+    /// Adds a name to the span statistics; `None` if there is no room for it.
     #[cold]
     pub(super) fn assign_statistics(&mut self, name: NameId) -> Option<Route> {
         if self.names.route_mut(name).is_none() {
@@ -281,7 +281,7 @@ impl Store {
         }
     }
 
-    /// Takes what a device did: kept apart from what the host did, but for its boxes, which have a track of their own.
+    /// Adds what a device did, separate from what the host did; its boxes have a track of their own.
     fn add_device_span(&mut self, state: &mut BlockState, track: TrackId, span: &DeviceSpan) {
         let slot = match self.names.route(span.name) {
             Some(route) if route.is_phase => {
@@ -350,7 +350,7 @@ impl Store {
     }
 }
 
-/// A block on its way into the store.
+/// A block being added to the store.
 struct Block<'a> {
     store: &'a mut Store,
     state: BlockState,
@@ -376,7 +376,7 @@ impl EventSink for Block<'_> {
 }
 
 impl BlockState {
-    /// Notes when an event was.
+    /// Notes the time of an event.
     #[inline]
     fn see(&mut self, store: &mut Store, t_ns: u64, horizon_ns: u64) {
         self.backward_times += u64::from(t_ns < self.last_ns);
@@ -385,7 +385,7 @@ impl BlockState {
         store.now_ns = if t_ns <= horizon_ns { store.now_ns.max(t_ns) } else { store.now_ns };
     }
 
-    /// Notes that a span or step has ended: what was open is closed if it was this one or lay inside it.
+    /// Notes that a span or step has ended, which closes the open span if it was this one or inside it.
     #[inline]
     fn close_open(&mut self, start_ns: u64, end_ns: u64) {
         if self.open.is_some_and(|open| start_ns <= open.since_ns && end_ns >= open.t_ns) {

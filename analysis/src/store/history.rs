@@ -1,14 +1,14 @@
-//! What no longer fits at full resolution: figures by equal stretches of time, in a fixed number of them.
+//! Data that no longer fits at full resolution: figures over equal stretches of time, in a fixed number of them.
 //!
-//! The stretches (buckets) begin where the first figure lies. When time runs beyond the last one, neighbours are merged
-//! and each is twice as wide from then on, so that any length of a run finds room.
+//! The stretches (buckets) begin at the first figure. When time passes the last one, neighbours are merged and all become
+//! twice as wide, so that a run of any length fits.
 
 /// Width of the first buckets, in nanoseconds.
 const FIRST_BUCKET_NS: u64 = 100_000_000;
 
-/// Figures that two neighbouring buckets can be merged into.
+/// Figures of buckets, which can be merged.
 pub(super) trait Merge: Clone + Default {
-    /// Takes in the figures of the bucket that follows.
+    /// Merges the figures of the next bucket.
     fn merge(&mut self, next: &Self);
 }
 
@@ -32,7 +32,7 @@ impl<T: Merge> History<T> {
         self.bucket_ns
     }
 
-    /// The start, end and figures of the buckets that reach into `from_ns..to_ns`, oldest first.
+    /// The start, end and figures of the buckets that overlap `from_ns..to_ns`, oldest first.
     pub(super) fn within(&self, from_ns: u64, to_ns: u64) -> impl Iterator<Item = (u64, u64, &T)> {
         let first = (from_ns.saturating_sub(self.start_ns) / self.bucket_ns).min(self.buckets.len() as u64) as usize;
         self.buckets[first..].iter().zip(first as u64..).map_while(move |(bucket, at)| {
@@ -41,8 +41,7 @@ impl<T: Merge> History<T> {
         })
     }
 
-    /// The bucket of a time, for changing it. What lies before the start, as it does where a clock went back, goes into
-    /// the first one.
+    /// The bucket of a time, mutably. A time before the start, as after a clock went back, belongs to the first bucket.
     pub(super) fn at(&mut self, t_ns: u64) -> Option<&mut T> {
         let since_ns = t_ns.saturating_sub(self.start_ns);
         while since_ns / self.bucket_ns >= self.capacity as u64 {
@@ -55,7 +54,7 @@ impl<T: Merge> History<T> {
         self.buckets.get_mut(at)
     }
 
-    /// Gives each bucket that `from_ns..to_ns` reaches into its part, as `(bucket, nanoseconds in it)`.
+    /// Calls `give` with each bucket that overlaps `from_ns..to_ns`, and the nanoseconds of the overlap.
     pub(super) fn spread(&mut self, from_ns: u64, to_ns: u64, mut give: impl FnMut(&mut T, u64)) {
         if to_ns > from_ns {
             self.at(to_ns - 1);

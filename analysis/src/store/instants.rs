@@ -1,4 +1,4 @@
-//! Marks: instants worth naming, the most recent ones kept.
+//! Marks; the most recent ones are kept.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -14,11 +14,11 @@ pub struct Instant {
     pub name: NameId,
     /// When.
     pub t_ns: u64,
-    /// A number that goes with it.
+    /// Its value, if it has one.
     pub value: Option<f64>,
 }
 
-/// The most recent marks, in the order in which they arrived.
+/// The most recent marks, in the order of arrival.
 #[derive(Clone, Debug)]
 pub struct Marks {
     kept: VecDeque<Instant>,
@@ -31,19 +31,19 @@ impl Marks {
         Self { kept: VecDeque::new(), discarded: 0, capacity: capacity.max(1) }
     }
 
-    /// The marks that are kept, oldest first.
+    /// The kept marks, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Instant> + ExactSizeIterator {
         self.kept.iter()
     }
 
-    /// The marks made after the start of these times, up to their end. Marks that came out of order may be missing.
+    /// The marks after the start of this range, including its end. Marks that arrived out of order may be missing.
     pub fn within(&self, times: Range<u64>) -> impl Iterator<Item = &Instant> {
         let from = self.kept.partition_point(|mark| mark.t_ns <= times.start);
         let to = self.kept.partition_point(|mark| mark.t_ns <= times.end).max(from);
         self.kept.range(from..to)
     }
 
-    /// Older marks, which are no longer kept.
+    /// Number of older marks, which are no longer kept.
     pub fn discarded(&self) -> u64 {
         self.discarded
     }
@@ -56,7 +56,7 @@ impl Marks {
         self.kept.push_back(mark);
     }
 
-    /// There were so many more, of which nothing is known.
+    /// Counts marks of which nothing else is known.
     pub(super) fn leave_out(&mut self, marks: u64) {
         self.discarded = self.discarded.saturating_add(marks);
     }

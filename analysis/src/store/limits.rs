@@ -1,9 +1,9 @@
-//! How much a store keeps.
+//! Limits on what a store keeps.
 
-/// How much a store keeps. Everything beyond is reduced to counts and running figures.
+/// Limits on what a store keeps. Everything beyond is reduced to counts and running figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Names; each of them at most 1 KiB long, and all together at most 16 MiB.
+    /// Names, each at most 1 KiB long and all together at most 16 MiB.
     pub names: usize,
     /// Tracks.
     pub tracks: usize,
@@ -15,21 +15,21 @@ pub struct Limits {
     pub step_rows: usize,
     /// Groups of older steps, each reduced to its worst and its median step.
     pub step_groups: usize,
-    /// Span names that have percentiles.
+    /// Span names with percentiles.
     pub span_histograms: usize,
-    /// Points of a signal or counter; with very many of these, fewer.
+    /// Points per signal or counter; fewer if there are very many signals or counters.
     pub series_points: usize,
     /// Marks.
     pub marks: usize,
     /// Single allocations.
     pub allocations: usize,
-    /// Spans that all tracks together keep as boxes, 24 bytes each; more only until the older tracks are next written to.
+    /// Spans kept as boxes, over all tracks, 24 bytes each. May be exceeded until the older tracks are next written to.
     pub boxes: usize,
 }
 
 impl Limits {
-    /// The limits of each of so many stores that together keep about as much as one with these. No share is so small that
-    /// nothing can be seen: the newest steps, and about a minute of readings.
+    /// The limits of each of `stores` stores that together keep about as much as one with these limits. Every share is
+    /// large enough to show the newest steps and about a minute of readings.
     pub fn shared_by(self, stores: usize) -> Self {
         let share = |whole: usize, least: usize| (whole / stores.max(1)).max(least.min(whole));
         Self {

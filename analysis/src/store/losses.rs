@@ -1,11 +1,11 @@
-//! What is missing from the picture: every event, segment or byte that did not arrive is counted here.
+//! What is missing: every event, segment or byte that did not arrive is counted here.
 
 use gnntop_wire::Damage;
 use serde::Serialize;
 
 use crate::figures::count;
 
-/// Holes in the stream that are listed; further ones are only counted.
+/// Most holes in the stream that are listed; further ones are only counted.
 const DAMAGES_KEPT: usize = 1024;
 
 /// Counts of what was lost, left out or not understood. All zero in a healthy session.
@@ -17,7 +17,7 @@ pub struct Losses {
     pub missed_events: u64,
     /// Segments that the source could not read in time.
     pub lost_segments: u64,
-    /// Blocks whose events ended before their announced number.
+    /// Blocks that ended before their announced number of events.
     pub broken_blocks: u64,
     /// Holes in the stream.
     pub damage_count: u64,
@@ -28,29 +28,29 @@ pub struct Losses {
     pub damages: Vec<Damage>,
     /// Frames of a kind that this version does not know.
     pub unknown_frames: u64,
-    /// Major format version of a segment that is too new to be read, the newest seen.
+    /// Newest major format version of segments that are too new to be read.
     pub newer_format: Option<u64>,
-    /// Segments of other sessions that were mixed in; everything up to the next own one was left out.
+    /// Segments of other sessions mixed in; everything up to the next segment of this session was left out.
     pub foreign_segments: u64,
-    /// Events whose time lies before that of the event before them on the same track.
+    /// Events with a time before that of the previous event on the same track.
     pub backward_times: u64,
-    /// Events whose time lies more than a day after the newest reading of the clocks.
+    /// Events with a time more than a day after the newest reading of the clocks.
     pub implausible_times: u64,
     /// Blocks whose sequence numbers were already seen.
     pub repeated_blocks: u64,
     /// Steps that were lost between two steps, by their ordinals.
     pub missing_steps: u64,
-    /// Wall time around lost steps that cannot be given to any phase, in nanoseconds.
+    /// Wall time around lost steps that cannot be assigned to any phase, in nanoseconds.
     pub untiled_ns: u64,
     /// Steps reported by tracks other than the one whose steps are shown.
     pub steps_elsewhere: u64,
-    /// Definitions of names that found no room in the store. Definitions are repeated in every segment.
+    /// Definitions of names for which there was no room. Definitions are repeated in every segment.
     pub names_not_kept: u64,
-    /// Definitions of tracks that found no room in the store.
+    /// Definitions of tracks for which there was no room.
     pub tracks_not_kept: u64,
-    /// Definitions of signals that found no room in the store.
+    /// Definitions of signals for which there was no room.
     pub signals_not_kept: u64,
-    /// Events that found no room, or that refer to a name, track or signal that is not known.
+    /// Events for which there was no room, or that refer to an unknown name, track or signal.
     pub events_not_kept: u64,
 }
 
@@ -65,12 +65,12 @@ fn damages<S: serde::Serializer>(damages: &[Damage], serializer: S) -> Result<S:
 }
 
 impl Losses {
-    /// Whether anything at all is missing.
+    /// Whether nothing is missing.
     pub fn is_complete(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What a person must know about missing data, a few words each; empty when all is there.
+    /// What people must know about missing data, a few words each; empty if nothing is missing.
     pub fn in_words(&self) -> Vec<String> {
         let events = [
             (self.dropped_events, "events dropped"),

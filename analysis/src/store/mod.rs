@@ -1,13 +1,12 @@
 //! Everything known about one session, in bounded memory.
 //!
-//! A [`Store`] is fed the items of one stream through [`Store::apply`], be it a live session or a recording: it
-//! does not know and does not care. It never trusts the stream: ids index bounded tables, times may go backwards,
-//! and whatever finds no room is counted in [`Losses`].
+//! A [`Store`] receives the items of one stream through [`Store::apply`], whether of a live session or a recording. It
+//! never trusts the stream: ids index bounded tables, times may go backwards, and what does not fit is counted in [`Losses`].
 //!
 //! ```text
 //! Item ─▶ feed.rs ─▶ contents.rs: the Store ─┬─ session.rs   who publishes, clocks, state
 //!                                            ├─ ids/         what ids mean: names, phases
-//!                                            ├─ attempts.rs  starts of a run; restarting.rs: how it goes on with the next; translation.rs: its ids and times
+//!                                            ├─ attempts.rs  starts of a run; restarting.rs: the next one; translation.rs: its ids and times
 //!                                            ├─ tracks.rs    the threads and streams that events are on
 //!                                            ├─ steps/       tiling ─▶ rows ─▶ older ones reduced; figures, columns for bars;
 //!                                            │               the device's steps, by its clock
@@ -17,12 +16,13 @@
 //!                                            ├─ instants.rs  marks
 //!                                            ├─ stacks.rs    where the program was when it took too long
 //!                                            └─ losses.rs    what is missing
-//!                    derived/ ─▶ what is worked out of all that when asked: hardware as people read it, marks by their text, memory growth,
+//!                    derived/ ─▶ computed from all that on request: hardware for people, marks by text, memory growth,
 //!                                device memory, throughput, energy under assumptions
 //! ```
 //!
-//! The rooms know each other one way: `ids/`, `spans/` and `signals/` at the bottom, on them `steps/` and `memory/`, then
-//! `tracks.rs`, `contents.rs` and `feed.rs`, and `derived/` on top. Lanes and series keep the newest in full; `history.rs` holds what is left of the rest, `limits.rs` how much that is.
+//! The modules depend on each other in one direction: `ids/`, `spans/` and `signals/` at the bottom, on them `steps/` and
+//! `memory/`, then `tracks.rs`, `contents.rs` and `feed.rs`, and `derived/` on top. Lanes and series keep the newest data
+//! in full, `history.rs` holds what is left of the rest, and `limits.rs` says how much that is.
 
 mod attempts;
 mod contents;

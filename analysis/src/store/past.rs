@@ -1,7 +1,7 @@
-//! Takes what a session says of the time before its oldest segment, so that figures since the start are since the start.
+//! Applies a session's summary of the time before its oldest segment, so that figures cover the whole run.
 //!
-//! It comes ahead of all events. Durations go into the distributions, slices into what the table and the series keep of
-//! their oldest parts anyway, and slow steps beside them. What comes later than the first step is not believed.
+//! It comes before all events. Durations go into the distributions, slices into the oldest, reduced parts of the table and
+//! the series, and slow steps beside them. Summaries after the first step are ignored.
 
 use gnntop_history::Waiting;
 use gnntop_wire::past::{Durations, Past, Series, Slice, SlowStep, StepFigures, TrackEnd, Unfinished, Whole};
@@ -14,15 +14,15 @@ use super::instants::Instant;
 use super::steps::reduced::{Known, StepGroup};
 use super::steps::slow::SlowPast;
 
-/// A gauge of power holds for less than a minute: so often its mean stands in for its readings.
+/// A gauge of power is valid for less than a minute, so its mean stands in for its readings this often.
 const POWER_EVERY_NS: u64 = 5_000_000_000;
-/// Times that a slice stands in for a gauge at most.
+/// Most times that a slice stands in for a gauge.
 const MOST_POWERS: u64 = 64;
-/// No run gets so far; what claims more is counted from here, so that no sum overflows.
+/// More than any run reaches; larger numbers are clamped to this, so that no sum overflows.
 const MOST: u64 = 1 << 56;
 
 impl Store {
-    /// Takes entries; those that come after events of this session are left out.
+    /// Applies entries; ignores those that come after events of this session.
     pub(super) fn apply_past(&mut self, entries: Vec<Past>) {
         for past in entries {
             match past {
@@ -37,7 +37,7 @@ impl Store {
         }
     }
 
-    /// Before the first event that follows the past.
+    /// Whether no event has followed the past yet.
     fn takes_past(&self) -> bool {
         self.has_past && self.steps.is_empty()
     }
@@ -89,7 +89,7 @@ impl Store {
         }
     }
 
-    /// The slot of a phase; `None` beyond the names that are kept.
+    /// The slot of a phase; `None` beyond the limit on names.
     fn past_slot(&mut self, name: NameId) -> Option<super::PhaseSlot> {
         let route = *self.names.route_mut(name)?;
         route.slot.or_else(|| Some(assign_slot(&mut self.names, &mut self.phases, name)))
@@ -139,7 +139,7 @@ impl Store {
         }
     }
 
-    /// Energy is told by counters' last readings, and by the mean of gauges.
+    /// Energy uses the last readings of counters and the means of gauges.
     fn push_energy(&mut self, slice: &Slice) {
         for (id, readings) in slice.signals.iter().filter(|(_, readings)| readings.is_sane()) {
             let Some(signal) = self.signals.get(*id) else { continue };
@@ -160,7 +160,7 @@ impl Store {
         self.steps.push_slow(SlowPast::new(step, &slow.spans));
     }
 
-    /// The phases and the gap of a row add up to its period, whatever was said.
+    /// Makes the phases and the gap of a row add up to its period, whatever the stream says.
     fn past_row(&mut self, figures: &StepFigures) -> Known {
         let (mut phase_ns, mut left_ns) = ([0u64; MAX_PHASES], figures.period_ns());
         for (name, ns) in &figures.phases {

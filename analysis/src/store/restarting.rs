@@ -1,4 +1,4 @@
-//! How a store goes on with the next start of its run.
+//! Continues a store with the next start of its run.
 
 use gnntop_wire::{NameId, NameKind, RESUMED, SessionInfo, TrackId};
 
@@ -8,9 +8,9 @@ use super::instants::Instant;
 use super::translation::{Known, Translation};
 use crate::stream::{Evidence, align};
 
-/// The mark at each start but the first.
+/// The mark at every start except the first.
 const RESTART: &str = "restart";
-/// Why there are no readings in between.
+/// Why there are no readings between two starts.
 const NOT_RUNNING: &str = "the program did not run";
 
 impl Store {
@@ -19,8 +19,8 @@ impl Store {
         &self.attempts
     }
 
-    /// Goes on with another session, which is the next start of the same run: what comes now follows what is known, under the
-    /// ids and on the clock of the first.
+    /// Continues with another session, the next start of the same run: its items follow what is known, with the ids and the
+    /// clock of the first.
     pub fn begin_attempt(&mut self, info: SessionInfo) {
         let Some(origin) = self.session.origin() else { return self.apply(gnntop_wire::Item::Segment(info)) };
         self.revision += 1;
@@ -44,7 +44,7 @@ impl Store {
         self.translation = Some(Box::new(translation));
     }
 
-    /// What to add to a session's times. A clock that went back puts no start before the end of the one before.
+    /// The offset to add to a session's times. Even if a clock went back, no start precedes the end of the previous one.
     fn offset_to(&self, info: &SessionInfo, origin: &SessionInfo) -> i64 {
         let alignment = align(info, origin);
         let start_ns = info.start.monotonic_ns.saturating_add_signed(alignment.offset_ns);
@@ -65,13 +65,13 @@ impl Store {
         }
     }
 
-    /// The id of a name of ours among those of the program.
+    /// The id of one of our own names among the program's.
     fn own_name(&mut self, translation: &mut Translation, text: &str) -> NameId {
         let id = translation.own_name(text);
         if self.names.define(id, NameKind::Text, text.to_owned()) { id } else { NameId::NONE }
     }
 
-    /// Whatever went on has ended.
+    /// Ends everything that was in progress.
     fn interrupt(&mut self, t_ns: u64, reason: NameId) {
         self.tracks.begin_attempt();
         self.device.iter_mut().for_each(|device| device.begin_attempt());

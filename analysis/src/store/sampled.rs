@@ -1,19 +1,19 @@
-//! Stacks that were taken all the time, so many a second: how many ended at each path, since the session began.
+//! Continuously sampled stacks: how many ended at each path since the session began.
 //!
-//! A path's count comes with every stack that ends there, and is repeated in turn, so that it is known also where the beginning of the
-//! stream is not. How a stream tells it is in [`gnntop_wire::sampled`].
+//! A path's count comes with every stack that ends there, and is repeated in turn, so it is known even if the beginning of
+//! the stream is missing. [`gnntop_wire::sampled`] describes the encoding.
 
 use std::collections::HashMap;
 
 use gnntop_wire::NameId;
 use gnntop_wire::sampled::{self, Figure, ROOT};
 
-/// Paths that are kept; a publisher has fewer.
+/// Most paths kept; a publisher has fewer.
 const MAX_PATHS: usize = 1 << 14;
-/// Counts beyond are not believed.
+/// Largest plausible count.
 const MOST: f64 = (1_u64 << 53) as f64;
 
-/// A number that only grows, and begins anew with each start of the run.
+/// A number that only grows, and restarts with each start of the run.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     before: u64,
@@ -30,16 +30,16 @@ impl Count {
     }
 }
 
-/// A frame with all that it was called from.
+/// A frame and its callers.
 #[derive(Clone, Debug)]
 struct Path {
     name: NameId,
-    /// Where the caller's path is; `None` for a phase.
+    /// Index of the caller's path; `None` for a phase.
     caller: Option<usize>,
     count: Count,
 }
 
-/// What a name counts.
+/// What a name's marks count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Counted {
     Path(usize),
@@ -59,17 +59,18 @@ pub struct Sampled {
 }
 
 impl Sampled {
-    /// Whether any stack was taken so.
+    /// Whether no stack was sampled.
     pub fn is_empty(&self) -> bool {
         self.taken() == 0
     }
 
-    /// Stacks that were taken, over the whole session.
+    /// Stacks taken over the whole session.
     pub fn taken(&self) -> u64 {
         self.taken.total().max(self.known())
     }
 
-    /// Stacks whose place is known here. Where the beginning of a stream is missing, the others' counts have not been repeated yet.
+    /// Stacks whose place is known. If the beginning of the stream is missing, the counts of the others have not been
+    /// repeated yet.
     pub fn known(&self) -> u64 {
         self.paths.iter().map(|path| path.count.total()).fold(0, u64::saturating_add)
     }
@@ -79,17 +80,17 @@ impl Sampled {
         self.unread.total()
     }
 
-    /// Processor time that taking them took, in nanoseconds.
+    /// CPU time spent on taking them, in nanoseconds.
     pub fn cost_ns(&self) -> u64 {
         self.cost_us.total().saturating_mul(1000)
     }
 
-    /// How many are taken a second; 0 where that is not known.
+    /// Stacks taken a second; 0 if unknown.
     pub fn a_second(&self) -> u64 {
         self.a_second
     }
 
-    /// The stacks that are known, each with its path's names from the innermost frame out, the phase last, and how many were alike.
+    /// The known stacks, each with its path's names from the innermost frame to the phase, and how many were equal.
     pub fn stacks(&self) -> impl Iterator<Item = (Vec<NameId>, u64)> {
         let counted = self.paths.iter().filter(|path| path.count.total() > 0);
         counted.map(|path| {
@@ -98,7 +99,7 @@ impl Sampled {
         })
     }
 
-    /// Takes note of a name that may stand for a path or a figure.
+    /// Notes a name that may stand for a path or a figure.
     pub(super) fn define(&mut self, name: NameId, text: &str) {
         let counted = match sampled::path(text) {
             Some((caller, _)) => self.path(name, caller, sampled::path_id(text)).map(Counted::Path),
@@ -109,7 +110,7 @@ impl Sampled {
         }
     }
 
-    /// Where the path with this id is. The paths that it goes on from were defined before, so that none goes on from itself.
+    /// The index of the path with this id. Its callers were defined before it, so no path is its own caller.
     fn path(&mut self, name: NameId, caller: u64, id: u64) -> Option<usize> {
         if let Some(at) = self.by_id.get(&id) {
             return Some(*at);
@@ -123,7 +124,7 @@ impl Sampled {
         Some(self.paths.len() - 1)
     }
 
-    /// Takes a count; whether it is known of what.
+    /// Adds a count; returns whether its name is known.
     pub(super) fn count(&mut self, name: NameId, value: f64) -> bool {
         let value = value.abs();
         let Some(counted) = self.by_name.get(&name).filter(|_| value <= MOST) else { return false };
@@ -137,7 +138,7 @@ impl Sampled {
         true
     }
 
-    /// The next start of the run counts from 0 again.
+    /// Begins the next start of the run, which counts from 0 again.
     pub(super) fn begin_attempt(&mut self) {
         let paths = self.paths.iter_mut().map(|path| &mut path.count);
         for count in paths.chain([&mut self.taken, &mut self.unread, &mut self.cost_us]) {
@@ -151,7 +152,7 @@ mod tests {
     use super::*;
     use gnntop_wire::sampled::{path_id, path_text};
 
-    /// Defines a stack from the phase inwards under names from `first` on; gives the innermost one's name.
+    /// Defines a stack from the phase inwards, with names from `first` on; returns the innermost name.
     fn define(sampled: &mut Sampled, first: u32, frames: &[&str]) -> NameId {
         let mut caller = ROOT;
         for (name, frame) in (first..).zip(frames) {

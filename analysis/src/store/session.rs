@@ -1,4 +1,4 @@
-//! Who publishes, on which clocks, and whether it still does.
+//! The publisher, its clocks, and whether it is still publishing.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,33 +6,33 @@ use gnntop_wire::{Anchor, End, RESUMED, SessionInfo};
 
 use crate::stream::{DIED, DIED_OF};
 
-/// Clock steps that are listed; further ones are only counted.
+/// Most clock steps that are listed; further ones are only counted.
 const CLOCK_STEPS_KEPT: usize = 256;
-/// Facts that are kept; a session tells some ten.
+/// Most facts kept; a session has about ten.
 const FACTS_KEPT: usize = 128;
 /// A wall clock that moved by this much against the monotonic one has stepped...
 const STEP_NS: u64 = 50_000_000;
-/// ...where it cannot have been slewed there: slewing is at most 1/2000, this allows twice that.
+/// ...unless it may have been slewed: slewing is at most 1/2000, and this allows twice that.
 const SLEW_DIVISOR: u64 = 1000;
 
-/// Whether the session goes on.
+/// Whether the session is still running.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum SessionState {
-    /// Nobody said; so it is with a recording that was cut.
+    /// Unknown, as for a truncated recording.
     #[default]
     Unknown,
     /// The publisher is alive.
     Running,
-    /// It ended in good order.
+    /// It ended normally.
     Ended(End),
-    /// The publisher is gone and did not say goodbye: it crashed or was killed.
+    /// The publisher is gone without an end: it crashed or was killed.
     Gone,
 }
 
 /// A jump of the wall clock against the monotonic one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockStep {
-    /// When it was noticed, on the clock of all events.
+    /// When it was detected, on the clock of all events.
     pub t_ns: u64,
     /// How far the wall clock jumped; negative when it went back.
     pub by_ns: i64,
@@ -42,7 +42,7 @@ pub struct ClockStep {
 #[derive(Clone, Debug, Default)]
 pub struct Session {
     info: Option<SessionInfo>,
-    /// The first start of the run, where there were several.
+    /// The first start of the run, if there were several.
     first: Option<SessionInfo>,
     state: SessionState,
     first_anchor: Option<Anchor>,
@@ -59,47 +59,47 @@ pub struct Session {
 }
 
 impl Session {
-    /// Whether what was read begins in the middle of the session: the first steps are not those that warmed up.
+    /// Whether the data begins in the middle of the session, so that the first steps are not the warm-up.
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// Who publishes, from the newest segment; `None` before the first.
+    /// The publisher, from the newest segment; `None` before the first.
     pub fn info(&self) -> Option<&SessionInfo> {
         self.info.as_ref()
     }
 
-    /// Whose clock that of all events is: the run's first start; `None` before the first segment.
+    /// The session whose clock all events use: the run's first start; `None` before the first segment.
     pub fn origin(&self) -> Option<&SessionInfo> {
         self.first.as_ref().or(self.info.as_ref())
     }
 
-    /// What the program tells of itself, such as `framework` and `PyTorch 2.9.1`.
+    /// Facts that the program reports about itself, such as `framework` and `PyTorch 2.9.1`.
     pub fn facts(&self) -> &BTreeMap<String, String> {
         &self.facts
     }
 
-    /// Why the program died, in one paragraph, where who owned it has said so.
+    /// Why the program died, in one paragraph, if its keeper added that.
     pub fn died(&self) -> Option<&str> {
         self.died.as_deref()
     }
 
-    /// The same in a word, such as `out-of-memory`.
+    /// The cause as a keyword, such as `out-of-memory`.
     pub fn died_of(&self) -> Option<&str> {
         self.died_of.as_deref()
     }
 
-    /// How a phase is inferred that is not measured by itself; `None` for one that is.
+    /// How a phase is inferred; `None` if it is measured directly.
     pub fn inferred(&self, phase: &str) -> Option<&str> {
         self.facts.get(&format!("inferred {phase}")).map(String::as_str)
     }
 
-    /// What follows goes on from figures over the time before.
+    /// Notes that the next items continue figures over the time before.
     pub(super) fn note_past(&mut self) {
         self.is_cut = true;
     }
 
-    /// Another start of the run goes on, which began at `start` on the clock of all events.
+    /// Begins another start of the run, at `start` on the clock of all events.
     pub(super) fn begin_attempt(&mut self, info: SessionInfo, start: Anchor) {
         let before = self.info.replace(info);
         self.first = self.first.take().or(before);
@@ -109,10 +109,10 @@ impl Session {
         self.segments += 1;
     }
 
-    /// Takes a fact, or what one has become.
+    /// Sets or replaces a fact.
     pub(super) fn set_fact(&mut self, key: String, text: String) {
         match key.as_str() {
-            // Told apart: by who owned the program, not by the program.
+            // Kept separately: they come from the program's keeper, not the program.
             DIED => self.died = Some(text),
             DIED_OF => self.died_of = Some(text),
             _ if self.facts.len() < FACTS_KEPT || self.facts.contains_key(&key) => _ = self.facts.insert(key, text),
@@ -120,17 +120,17 @@ impl Session {
         }
     }
 
-    /// Whether the session goes on.
+    /// Whether the session is still running.
     pub fn state(&self) -> &SessionState {
         &self.state
     }
 
-    /// The earliest reading of the clocks that was seen.
+    /// The earliest clock readings seen.
     pub fn first_anchor(&self) -> Option<&Anchor> {
         self.first_anchor.as_ref()
     }
 
-    /// The newest reading of the clocks.
+    /// The newest clock readings.
     pub fn last_anchor(&self) -> Option<&Anchor> {
         self.last_anchor.as_ref()
     }
@@ -142,12 +142,12 @@ impl Session {
         u64::try_from(wall).ok()
     }
 
-    /// Jumps of the wall clock, oldest first; at most the 256 newest.
+    /// Jumps of the wall clock, oldest first; at most the newest 256.
     pub fn clock_steps(&self) -> impl ExactSizeIterator<Item = &ClockStep> {
         self.clock_steps.iter()
     }
 
-    /// All jumps of the wall clock so far.
+    /// Number of jumps of the wall clock so far.
     pub fn clock_step_count(&self) -> u64 {
         self.clock_step_count
     }
@@ -162,7 +162,7 @@ impl Session {
         self.segments
     }
 
-    /// Takes a segment's opening. `false` when it belongs to another session than the ones before.
+    /// Applies a segment's opening. `false` if it belongs to a different session than the previous ones.
     pub(super) fn apply_segment(&mut self, info: SessionInfo) -> bool {
         if self.info.as_ref().is_some_and(|known| known.session_id != info.session_id) {
             return false;
@@ -206,8 +206,8 @@ impl Session {
         self.state = SessionState::Ended(end);
     }
 
-    /// Takes what the source knows of the publishing process; an end in good order stands above it. Returns
-    /// whether that changed anything.
+    /// Notes what the source knows about the publishing process; a normal end takes precedence. Returns whether that
+    /// changed anything.
     pub(super) fn note_publisher(&mut self, alive: bool) -> bool {
         let state = if alive { SessionState::Running } else { SessionState::Gone };
         if matches!(self.state, SessionState::Ended(_)) || self.state == state {

@@ -1,18 +1,18 @@
-//! Stacks that were taken while a phase took too long: the newest ones are kept.
+//! Stacks taken while a phase took too long; the newest are kept.
 //!
-//! They come as marks on a track of their own, one for each frame from the innermost on, with the frame's depth as its number.
+//! They come as marks on their own track: one per frame, innermost first, with the frame's depth as its number.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use gnntop_wire::NameId;
 
-/// How the track of stacks begins to be called; the rest is the thread that they are of.
+/// Prefix of the names of stacks' tracks, followed by the name of the thread.
 pub(super) const TRACK: &str = "stacks of ";
-/// Frames that a stack may have; one with more did not come from us.
+/// Most frames of a stack; one with more is not from our publisher.
 const MAX_FRAMES: usize = 256;
 
-/// Where a thread was at some time.
+/// Where a thread was at an instant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stack {
     /// When.
@@ -34,27 +34,27 @@ impl Stacks {
         Self { kept: VecDeque::new(), discarded: 0, capacity: capacity.max(1) }
     }
 
-    /// The stacks that are kept, oldest first.
+    /// The kept stacks, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Stack> + ExactSizeIterator {
         self.kept.iter()
     }
 
-    /// Those taken after the start of these times, up to their end.
+    /// The stacks taken after the start of this range, up to and including its end.
     pub fn within(&self, times: Range<u64>) -> impl Iterator<Item = &Stack> {
         self.kept.iter().filter(move |stack| times.start < stack.t_ns && stack.t_ns <= times.end)
     }
 
-    /// The newest one.
+    /// The newest stack.
     pub fn last(&self) -> Option<&Stack> {
         self.kept.back()
     }
 
-    /// Older ones, which are no longer kept.
+    /// Number of older stacks, which are no longer kept.
     pub fn discarded(&self) -> u64 {
         self.discarded
     }
 
-    /// Takes the next frame: of a new stack at depth 0, else of the newest one. Whether it belongs to one.
+    /// Adds a frame: to a new stack at depth 0, else to the newest one. Returns whether it belongs to a stack.
     pub(super) fn push(&mut self, frame: NameId, t_ns: u64, depth: f64) -> bool {
         if depth == 0.0 {
             if self.kept.len() >= self.capacity {
@@ -65,7 +65,7 @@ impl Stacks {
             return true;
         }
         match self.kept.back_mut() {
-            // One whose beginning was dropped is none.
+            // A stack whose beginning was dropped is ignored.
             Some(stack) if stack.frames.len() as f64 == depth && stack.frames.len() < MAX_FRAMES => {
                 stack.frames.push(frame);
                 true

@@ -1,4 +1,4 @@
-//! The tracks of a session, and what is known of each: its thread, its losses, what is open on it.
+//! The tracks of a session, and what is known of each: its thread, its losses, its open span.
 
 use gnntop_history::Tiling;
 use gnntop_wire::past::TrackEnd;
@@ -6,7 +6,7 @@ use gnntop_wire::{BlockInfo, Open, TrackId, TrackRole};
 
 use super::spans::lanes::{Lane, MAX_LANES, lane_capacity};
 
-/// Tracks that may collect phases while it is not known which one the training runs on.
+/// Most tracks that collect phases before the training track is known.
 const MAX_TILINGS: usize = 64;
 
 /// One track.
@@ -14,11 +14,11 @@ const MAX_TILINGS: usize = 64;
 pub struct Track {
     /// Its id.
     pub id: TrackId,
-    /// Its name; empty where it was never defined.
+    /// Its name; empty if it was never defined.
     pub text: String,
     /// What its thread is for.
     pub role: TrackRole,
-    /// The system's id of its thread, 0 where unknown.
+    /// The system's id of its thread; 0 if unknown.
     pub thread_id: u64,
     /// Events read.
     pub events: u64,
@@ -30,11 +30,11 @@ pub struct Track {
     pub dropped: u64,
     /// Events that were published but not read.
     pub missed: u64,
-    /// Events that came before the first one read: what a recording of the last minutes leaves out.
+    /// Events before the first one read, as in a recording of only the last minutes.
     pub before: u64,
-    /// Time of the newest event, `None` before the first.
+    /// Time of the newest event; `None` before the first.
     pub last_ns: Option<u64>,
-    /// What was last said to be open; [`crate::store::Store::open_spans`] knows whether it still is.
+    /// The last span reported as open; [`crate::store::Store::open_spans`] knows whether it still is.
     pub(super) open: Option<Open>,
     /// Events dropped by earlier starts of the run.
     earlier_dropped: u64,
@@ -43,7 +43,7 @@ pub struct Track {
     pub(super) lane: Option<Box<Lane>>,
 }
 
-/// What a block's header says about what is missing before it.
+/// What is missing before a block, according to its header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Missing {
     pub dropped: u64,
@@ -73,12 +73,12 @@ impl Track {
         }
     }
 
-    /// Its spans as boxes in time; `None` where it has none, or where there are too many tracks to keep those of all.
+    /// Its spans as boxes in time; `None` if it has none, or if there are too many tracks for all to have one.
     pub fn lane(&self) -> Option<&Lane> {
         self.lane.as_deref().filter(|lane| lane.first_ns().is_some())
     }
 
-    /// Goes on from where it stood when what was before was dropped.
+    /// Continues from the track's state at the end of the dropped past.
     pub(super) fn resume(&mut self, past: &TrackEnd) {
         self.events = self.events.saturating_add(past.events);
         self.spans = self.spans.saturating_add(past.spans);
@@ -111,24 +111,24 @@ impl Track {
     }
 }
 
-/// The tracks of a session, in the order in which they appeared.
+/// The tracks of a session, in the order of appearance.
 #[derive(Clone, Debug)]
 pub(super) struct Tracks {
     all: Vec<Track>,
-    /// Index in `all` by id, plus one; 0 for none. Ids beyond the bound have no track.
+    /// Index in `all` by id, plus one; 0 for none. Ids beyond the limit have no track.
     by_id: Vec<u32>,
     capacity: usize,
-    /// Boxes that all lanes together may keep.
+    /// Most boxes of all lanes together.
     boxes: usize,
     /// The track whose steps fill the step table.
     main: Option<usize>,
-    /// Whether it is that of an earlier start of the run: the one that goes on has none yet.
+    /// Whether it belongs to an earlier start of the run: the current one has none yet.
     is_earlier: bool,
-    /// Whether any track says that it runs the training loop.
+    /// Whether any track has the role of running the training loop.
     has_training: bool,
-    /// Tracks that were ever given room to collect phases.
+    /// Number of tracks that were ever given room to collect phases.
     tilings: usize,
-    /// Tracks that have a lane of boxes.
+    /// Number of tracks with a lane of boxes.
     lanes: usize,
 }
 
@@ -139,12 +139,12 @@ impl Tracks {
         Self { all, by_id, capacity, boxes, main: None, is_earlier, has_training, tilings: 0, lanes: 0 }
     }
 
-    /// Tracks that there is room for.
+    /// Most tracks.
     pub(super) fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Another start of the run begins: nothing goes on, and which track trains is found anew.
+    /// Begins another start of the run: closes open spans, and the training track must be found again.
     pub(super) fn begin_attempt(&mut self) {
         for track in &mut self.all {
             (track.open, track.next_seq, track.tiling) = (None, None, None);
@@ -157,7 +157,7 @@ impl Tracks {
         &self.all
     }
 
-    /// The index of the track with this id, which is made now; `None` beyond the bound.
+    /// The index of the track with this id, created now if needed; `None` beyond the limit.
     pub(super) fn index(&mut self, id: TrackId) -> Option<usize> {
         let at = id.0 as usize;
         if at >= self.capacity {
@@ -182,7 +182,7 @@ impl Tracks {
         &mut self.all[index]
     }
 
-    /// Gives a track its meaning; `false` when there is no room for it.
+    /// Defines a track; `false` if there is no room for it.
     pub(super) fn define(&mut self, id: TrackId, role: TrackRole, thread_id: u64, text: String) -> bool {
         let Some(index) = self.index(id) else { return false };
         let track = &mut self.all[index];
@@ -191,7 +191,7 @@ impl Tracks {
         true
     }
 
-    /// Whether phases on this track may tile steps: it runs the training loop, or no track says so.
+    /// Whether phases on this track may tile steps: it runs the training loop, or no track claims to.
     pub(super) fn may_tile(&self, index: usize) -> bool {
         match self.main.filter(|_| !self.is_earlier) {
             Some(main) => main == index,
@@ -199,7 +199,7 @@ impl Tracks {
         }
     }
 
-    /// Makes sure that exactly the tracks that may tile steps collect phases, up to a fixed number of them.
+    /// Makes exactly the tracks that may tile steps collect phases, up to a fixed number of them.
     pub(super) fn prepare_tiling(&mut self, index: usize) {
         if !self.may_tile(index) {
             self.all[index].tiling = None;
@@ -209,7 +209,7 @@ impl Tracks {
         }
     }
 
-    /// Makes sure that a track whose spans come has a lane for them, up to a fixed number of tracks.
+    /// Gives a track with spans a lane, up to a fixed number of tracks.
     pub(super) fn prepare_lane(&mut self, index: usize) {
         if self.all[index].lane.is_none() && self.lanes < MAX_LANES {
             self.lanes += 1;
@@ -217,7 +217,7 @@ impl Tracks {
         }
     }
 
-    /// Boxes that a lane may keep.
+    /// Most boxes that a lane may keep.
     pub(super) fn lane_capacity(&self) -> usize {
         lane_capacity(self.lanes, self.boxes)
     }
@@ -227,7 +227,7 @@ impl Tracks {
         self.main.map(|index| &self.all[index])
     }
 
-    /// Whether a step on this track goes into the step table; the first one that may decides for the session.
+    /// Whether a step on this track goes into the step table; the first track that may decides for the session.
     pub(super) fn claim_steps(&mut self, index: usize) -> bool {
         if (self.main.is_none() || self.is_earlier) && self.may_tile(index) {
             (self.main, self.is_earlier) = (Some(index), false);

@@ -1,5 +1,4 @@
-//! What the ids and times of a later start of the run are called in the store, which keeps one history under the ids and on the clock
-//! of the first.
+//! Translates the ids and times of a later start of the run to those of the first, under which the store keeps one history.
 
 use std::collections::HashMap;
 
@@ -9,12 +8,12 @@ use gnntop_wire::{
     TrackId, TrackRole, Unit,
 };
 
-/// Ids of one kind: what each is called in the store.
+/// Ids of one kind, and the store's id for each.
 #[derive(Clone, Debug)]
 struct Ids<K> {
-    /// By id of the stream; `u32::MAX` before its definition.
+    /// By id in the stream: the store's id; `u32::MAX` before its definition.
     to: Vec<u32>,
-    /// What the store knows, each until it is taken.
+    /// Ids that the store knows, until they are taken.
     known: HashMap<K, Vec<u32>>,
     /// The next id that the store does not know.
     next: u32,
@@ -35,7 +34,7 @@ impl<K: std::hash::Hash + Eq> Ids<K> {
         Self { to: Vec::new(), known: by_key, next, most: u32::try_from(most).unwrap_or(u32::MAX) }
     }
 
-    /// Gives an id its meaning; the same again where it is repeated.
+    /// Defines an id; a repeated definition gives the same result.
     fn define(&mut self, id: u32, key: K) -> u32 {
         if id >= self.most {
             return Self::UNKNOWN;
@@ -50,7 +49,7 @@ impl<K: std::hash::Hash + Eq> Ids<K> {
         self.to[at]
     }
 
-    /// The id that the store has for this, or a new one.
+    /// The store's id for this key, or a new one.
     fn take(&mut self, key: K) -> u32 {
         let known = self.known.get_mut(&key).and_then(Vec::pop);
         known.unwrap_or_else(|| {
@@ -65,24 +64,24 @@ impl<K: std::hash::Hash + Eq> Ids<K> {
     }
 }
 
-/// What the store knows when another start begins.
+/// The store's ids when another start begins.
 pub(super) struct Known<'a> {
     pub(super) names: Vec<(u32, NameKind, &'a str)>,
     pub(super) tracks: Vec<(u32, TrackRole, &'a str)>,
     pub(super) signals: Vec<(u32, Unit, SignalKind, &'a str)>,
-    /// Names, tracks and signals that the store keeps.
+    /// Most names, tracks and signals that the store keeps.
     pub(super) most: [usize; 3],
 }
 
-/// From the ids and times of one start to those of the store.
+/// Translates the ids and times of one start to those of the store.
 #[derive(Clone, Debug)]
 pub(super) struct Translation {
     names: Ids<(u8, String)>,
     tracks: Ids<(u8, String)>,
     signals: Ids<(u8, u8, String)>,
-    /// What to add to its times.
+    /// To be added to its times, in nanoseconds.
     offset_ns: i64,
-    /// Steps of the run before it.
+    /// Steps of the run before this start.
     steps_before: u64,
 }
 
@@ -95,7 +94,7 @@ impl Translation {
         let signal_keys =
             signal_keys.map(|(id, unit, kind, name)| ((*unit as u8, *kind as u8, (*name).to_owned()), *id));
         let mut name_ids = Ids::of(name_keys, names);
-        // The first id is that of no name.
+        // The first id means "no name".
         name_ids.next = name_ids.next.max(1);
         Self {
             names: name_ids,
@@ -129,7 +128,7 @@ impl Translation {
         SignalId(self.signals.get(id.0))
     }
 
-    /// The item as the store takes it; events are translated one by one, by [`Translated`].
+    /// Translates an item for the store; [`Translated`] translates events one by one.
     pub(super) fn item<'a>(&mut self, item: Item<'a>) -> Item<'a> {
         match item {
             Item::Definitions(all) => Item::Definitions(all.into_iter().map(|one| self.definition(one)).collect()),
@@ -271,7 +270,7 @@ impl Translation {
     }
 }
 
-/// Hands events on as the store takes them.
+/// Passes on events, translated for the store.
 pub(super) struct Translated<'a, S> {
     pub(super) by: &'a Translation,
     pub(super) to: &'a mut S,

@@ -1,38 +1,39 @@
-//! How the clocks of two sessions lie to each other.
+//! The offset between the clocks of two sessions.
 //!
-//! Sessions of one boot of one machine share their monotonic clock. Across machines the offset is what the ranks measured
-//! between them, else what the wall clocks say, which may be off by anything, and which is not told where ranks were imported.
+//! Sessions within one boot of one machine share their monotonic clock. Across machines, the offset is what the ranks
+//! measured between them, else what the wall clocks say, which may be off by any amount, and which is unknown if the ranks
+//! were imported.
 
 use gnntop_wire::SessionInfo;
 
-/// What the publishers of imported sessions begin with.
+/// Prefix of the publishers of imported sessions.
 const IMPORTER: &str = "gnntop import";
 
-/// What an offset between two clocks rests on.
+/// What an offset between two clocks is based on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
     /// It is the same clock: the same boot of the same machine.
     SameClock,
     /// The ranks measured it between them.
     Measured,
-    /// The wall clocks at the sessions' starts, which nobody has compared.
+    /// The wall clocks at the sessions' starts, which were not compared.
     WallClock,
-    /// The times that tables or traces told when they were imported: whose clocks they are is not known.
+    /// The times in imported tables or traces: whose clocks they are is unknown.
     Imported,
 }
 
-/// How one clock lies to another.
+/// The offset between two clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alignment {
-    /// What to add to the one's times to get the other's, in nanoseconds.
+    /// To be added to one clock's times to get the other's, in nanoseconds.
     pub offset_ns: i64,
-    /// How far the offset may be off, either way, in nanoseconds; `None` where that is not known.
+    /// Error of the offset in either direction, in nanoseconds; `None` if unknown.
     pub error_ns: Option<u64>,
-    /// What that rests on.
+    /// What the offset is based on.
     pub evidence: Evidence,
 }
 
-/// How the clock of `session` lies to that of `reference`.
+/// The offset from the clock of `session` to that of `reference`.
 pub fn align(session: &SessionInfo, reference: &SessionInfo) -> Alignment {
     let is_one = session.session_id == reference.session_id;
     if is_one || !session.boot_id.is_empty() && session.boot_id == reference.boot_id {
@@ -40,7 +41,7 @@ pub fn align(session: &SessionInfo, reference: &SessionInfo) -> Alignment {
     }
     let to_first = |info: &SessionInfo| {
         let place = info.place.as_ref()?;
-        // What rank 0's offset to itself would be was not measured and need not be.
+        // Rank 0's offset to itself was not measured and need not be.
         let own = (place.rank == 0).then(gnntop_wire::ClockOffset::default);
         place.clock.or(own)
     };

@@ -1,6 +1,6 @@
-//! The facts that who owned a program adds to its session after its death.
+//! Facts that a program's keeper adds to its session after the program's death.
 
 /// Why the program died, in one paragraph.
 pub const DIED: &str = "died";
-/// The same in a word for programs, such as `out-of-memory`.
+/// The cause as a keyword for programs, such as `out-of-memory`.
 pub const DIED_OF: &str = "died of";

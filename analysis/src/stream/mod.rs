@@ -1,9 +1,9 @@
-//! The ground floor: what everybody agrees on who hands over a stream, takes it in or writes it on. Sources hand items to a
-//! [`Sink`] and know nothing of what stands behind it.
+//! What everything that passes on, receives or writes a stream agrees on. Sources pass items to a [`Sink`] and know nothing
+//! of what is behind it.
 //!
 //! ```text
-//! sink.rs    what takes in items
-//! clock.rs   how the clocks of two sessions lie to each other
+//! sink.rs    what receives items
+//! clock.rs   the offset between the clocks of two sessions
 //! run.rs     what makes sessions one run
 //! death.rs   what is added to a session after its program's death
 //! ```

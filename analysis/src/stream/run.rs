@@ -1,31 +1,31 @@
-//! What makes several sessions one run, as far as whoever reads them and whoever keeps them must agree on it.
+//! What makes several sessions one run, as far as readers and stores of sessions must agree on it.
 
 use gnntop_wire::{Place, SessionInfo};
 
-/// Sessions of a run that are kept, those that were replaced among them. What lies beyond is counted.
+/// Most sessions of a run that are kept, including replaced ones. Further ones are counted.
 pub const MOST_SESSIONS: usize = 256;
-/// A session that goes on for this long after the one that replaces it has started is no predecessor but a rival.
+/// A session that continues for this long after its replacement has started is a rival, not a predecessor.
 pub const RIVAL_NS: u64 = 2_000_000_000;
 
-/// What a rank of a run is on its machine.
+/// What a rank of a run is on its machine: a process or a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RankKind {
-    /// A process of its own.
+    /// Its own process.
     Process,
-    /// A thread of a process that it shares with other ranks of that machine.
+    /// A thread of a process shared with other ranks of that machine.
     Thread,
 }
 
 impl RankKind {
-    /// By the engine that joins the ranks: `threads`, or another one and threads, such as `NCCL and threads`.
+    /// Determined by the engine that joins the ranks: `threads`, or another engine and threads, such as `NCCL and threads`.
     pub fn of(place: &Place) -> Self {
         if place.engine.ends_with("threads") { Self::Thread } else { Self::Process }
     }
 }
 
-/// Whether a session is a later start of the run that another one is a start of: of the same rank of the same program, with a
-/// greater number. Programs that a launcher's job runs one after the other differ in their command lines; what a person
-/// calls one run may be started in another way.
+/// Whether `later` is a later start of the same run as `earlier`: of the same rank of the same program, with a greater
+/// number. Programs that a launcher's job runs one after the other have different command lines; a run named by a person
+/// may be started with a different one.
 pub fn follows(earlier: &SessionInfo, later: &SessionInfo) -> bool {
     let (Some(before), Some(after)) = (&earlier.place, &later.place) else { return false };
     let (Some(first), Some(second)) = (before.attempt, after.attempt) else { return false };
@@ -39,14 +39,13 @@ pub fn follows(earlier: &SessionInfo, later: &SessionInfo) -> bool {
     }
 }
 
-/// Whether two starts under one id may have gone on beside each other: where a person has given the id, on two machines or
-/// within one boot.
+/// Whether two starts with one id may have run at the same time: if a person chose the id, on two machines or within one boot.
 pub fn may_overlap(earlier: &SessionInfo, later: &SessionInfo) -> bool {
     let is_named = later.place.as_ref().is_some_and(|place| place.is_named());
     is_named && (earlier.host != later.host || is_later(earlier, later).is_some())
 }
 
-/// Whether it started later, by the clock that both share; `None` where they share none.
+/// Whether it started later, by a clock that both share; `None` if they share none.
 fn is_later(earlier: &SessionInfo, later: &SessionInfo) -> Option<bool> {
     let is_one_boot = !earlier.boot_id.is_empty() && earlier.boot_id == later.boot_id;
     is_one_boot.then_some(earlier.start.monotonic_ns < later.start.monotonic_ns)

@@ -1,22 +1,22 @@
-//! What a source hands the items of a stream to: a store, a run, a recorder, an export.
+//! What receives the items of a stream: a store, a run, a recorder, an export.
 
 use gnntop_wire::Item;
 
-/// What takes in the items of a stream.
+/// Receives the items of a stream.
 pub trait Sink {
     /// Takes the next item.
     fn apply(&mut self, item: Item<'_>);
 
-    /// Forgets everything: the items that follow start anew, from the beginning of a stream.
+    /// Forgets everything: the next items are from the beginning of a stream.
     fn reset(&mut self);
 
-    /// What follows is about this session, whose segment was handed over before. Sources that take turns between sessions
-    /// say so; a sink of one session need not care.
+    /// The next items belong to this session, whose segment was passed before. Called by sources that alternate between
+    /// sessions; a sink of one session can ignore it.
     fn turn_to(&mut self, _session_id: u128) {}
 
-    /// So many segments were dropped by the publisher before they could be read.
+    /// The publisher dropped this many segments before they could be read.
     fn lose_segments(&mut self, _count: u64) {}
 
-    /// Whether the publisher lives, told by sources that can see it.
+    /// Whether the publisher is alive; called by sources that can tell.
     fn see_publisher(&mut self, _alive: bool) {}
 }

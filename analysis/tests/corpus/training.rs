@@ -1,4 +1,4 @@
-//! Makes the stream of a made-up training: what each step does, and what the sensors read meanwhile.
+//! Makes the stream of a generated training: what each step does, and what the sensors read meanwhile.
 
 use gnntop_fixtures::{START_NS, StreamBuilder};
 use gnntop_wire::{BatchShape, Event, SignalId, SignalKind, Step, StepId, ThreadUsage, TrackId, TrackRole, Unit};
@@ -87,7 +87,7 @@ pub fn counted(name: &'static str, unit: Unit, value: impl Fn(f64) -> f64 + 'sta
     Reading { name, unit, kind: SignalKind::Counter, value: Box::new(value) }
 }
 
-/// A made-up training.
+/// A generated training.
 pub struct Training {
     pub steps: u64,
     pub seed: u64,

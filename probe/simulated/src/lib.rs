@@ -1,5 +1,5 @@
-//! A device that is none: a stream that does its work in real time, on a clock of its own, and a pool of memory.
-//! Tests and benchmarks of the probe and of what it is linked into depend on it, nothing else does.
+//! A simulated device: a stream that does its work in real time, on its own clock, and a pool of memory. Only tests and
+//! benchmarks of the probe and of the crates that use it depend on this.
 #![allow(missing_docs, clippy::unwrap_used, reason = "only tests use it")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,17 +9,17 @@ use std::time::Duration;
 use gnntop_probe::device::{Lost, Pool, PoolUse, Stream};
 use gnntop_probe::monotonic_ns;
 
-/// How a [`Simulated`] stream is.
+/// Properties of a [`Simulated`] stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Nature {
     pub marks: u32,
-    /// From the hand-over of work until an idle device begins with it.
+    /// Time from the submission of work until an idle device begins it.
     pub latency: Duration,
     /// How much faster its clock runs than the host's.
     pub drift: f64,
-    /// Each question is answered as of up to so much ago, so that a later mark may seem reached before an earlier one.
+    /// Each answer may be this old, so that a later mark may seem reached before an earlier one.
     pub lag: Duration,
-    /// The device is lost when so many marks were recorded.
+    /// The device is lost after this many marks.
     pub lost_after: u64,
 }
 
@@ -38,7 +38,7 @@ pub struct Simulated {
 
 #[derive(Default)]
 struct State {
-    /// When the device has done everything, on the host's clock.
+    /// When the device has finished all work, on the host's clock.
     done_ns: u64,
     /// When each mark is reached.
     reached_ns: Vec<u64>,
@@ -52,7 +52,7 @@ impl Simulated {
         Arc::new(Self { nature, state: Mutex::new(state), queries: AtomicU64::new(0), waits: AtomicU64::new(0) })
     }
 
-    /// Hands work over.
+    /// Submits work.
     pub fn work(&self, time: Duration) {
         let mut state = self.state.lock().unwrap();
         state.done_ns = self.begin(&state) + time.as_nanos() as u64;
@@ -66,7 +66,7 @@ impl Simulated {
         }
     }
 
-    /// When the mark recorded last is reached, on the host's clock.
+    /// When the last recorded mark is reached, on the host's clock.
     pub fn last_reached_ns(&self) -> u64 {
         self.state.lock().unwrap().last_ns
     }
@@ -117,7 +117,7 @@ impl Stream for Simulated {
     }
 }
 
-/// A pool of so many bytes.
+/// A pool with a fixed number of bytes.
 #[derive(Clone, Default)]
 pub struct SimulatedPool(Arc<Mutex<PoolState>>);
 
@@ -134,7 +134,7 @@ impl SimulatedPool {
         pool
     }
 
-    /// Takes memory, or says that there is not so much.
+    /// Takes memory, or fails if there is not enough.
     pub fn take(&self, bytes: u64) -> Result<(), String> {
         let now = &mut self.0.lock().unwrap().now;
         let more = (now.used + bytes).saturating_sub(now.reserved);

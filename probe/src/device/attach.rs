@@ -1,4 +1,4 @@
-//! How a program has its device observed.
+//! How a program attaches a device to be observed.
 
 use std::any::Any;
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use super::recorder::Recorder;
 use super::stream::Stream;
 use crate::track::{self, Observer};
 
-/// What of a device is to be observed; [`start`](Attach::start) begins it for the calling thread.
+/// What to observe of a device. [`start`](Attach::start) begins observing for the calling thread.
 #[must_use = "nothing is observed before start"]
 pub struct Attach {
     name: String,
@@ -32,38 +32,39 @@ impl std::fmt::Debug for Attach {
 }
 
 impl Attach {
-    /// Nothing yet of the device with this name, such as `cuda:0`.
+    /// Observes nothing yet of the device with this name, such as `cuda:0`.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), stream: None, pool: None, synchronise: false, every_span: false }
     }
 
-    /// Times the phases of the thread on this stream, which the thread hands all its work to.
+    /// Times the thread's phases on this stream, to which the thread must submit all its work.
     pub fn stream(mut self, stream: Arc<dyn Stream>) -> Self {
         self.stream = Some(stream);
         self
     }
 
-    /// Times every span, not only phases: two more marks a span, about a microsecond each.
+    /// Times every span, not only phases. This costs two more marks per span, about a microsecond each.
     pub fn every_span(mut self, on: bool) -> Self {
         self.every_span = on;
         self
     }
 
-    /// Waits for the device at both ends of every phase, so that the host's clock shows the device's time too: a control,
-    /// which slows the training. The session says so.
+    /// Waits for the device at both ends of every phase, so that the host's clock shows the device's time too. This is a
+    /// control experiment: it slows the training. The session records that it is on.
     pub fn synchronise(mut self, on: bool) -> Self {
         self.synchronise = on;
         self
     }
 
-    /// Reads this pool at the edges of phases.
+    /// Reads this pool at the start and end of each phase.
     pub fn pool(mut self, pool: Box<dyn Pool>) -> Self {
         self.pool = Some(pool);
         self
     }
 
-    /// Observes the device for as long as the calling thread's track lives. Asks the stream a few times for its clock, for
-    /// some milliseconds at most. Returns whether anything is observed: not without a track, and not twice on one.
+    /// Observes the device for as long as the calling thread's track lives. First reads the stream's clock a few times, for
+    /// some milliseconds at most. Returns whether anything is observed: `false` without a track, or if the track already
+    /// observes a device.
     pub fn start(self) -> bool {
         track::attach(|publisher, clock| {
             let timing = self.stream.and_then(|stream| {
@@ -77,22 +78,22 @@ impl Attach {
     }
 }
 
-/// What is observed of the calling thread's device.
+/// The calling thread's observed device.
 fn observed() -> Option<Rc<Observed>> {
     let observer: Rc<dyn Any> = track::observer()?;
     observer.downcast().ok()
 }
 
-/// Says how much memory the training holds for what; from then on the device's memory is told by kind. Nothing where the
-/// calling thread has no [`Pool`] attached.
+/// Reports how much memory the training holds, by purpose. From then on the device's memory is split by kind. Does nothing
+/// if the calling thread has no [`Pool`] attached.
 pub fn holds(holdings: Holdings) {
     if let Some(observed) = observed() {
         observed.set_holdings(holdings);
     }
 }
 
-/// The memory of the calling thread's device now and at its peak, with what is known of who holds it: what to say when it
-/// has run out. `None` without a [`Pool`], where that cannot be read, and within a [`Pool`]'s own code.
+/// The memory of the calling thread's device, now and at its peak, and what is known of its use: for the message when
+/// memory has run out. `None` without a [`Pool`], if the pool cannot be read, and inside a [`Pool`]'s own code.
 pub fn memory() -> Option<MemoryReport> {
     observed()?.memory_report()
 }

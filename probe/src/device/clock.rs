@@ -1,34 +1,33 @@
-//! A device's clock laid over the host's, without ever waiting for the device.
+//! Maps a device's clock to the host's, without ever waiting for the device.
 //!
-//! What is known of a mark: the device reached it after the host began to put it on the stream, and before the host saw that
-//! it was reached. Each mark so bounds how far the clocks are apart; the bounds of all marks together are narrow, because
-//! some mark is reached at once (an idle device) and some is seen at once (right after the program itself has waited). Bounds
-//! grow by what the clocks may drift until the next mark narrows them again: no mark is special, and nothing needs to be
-//! anchored.
+//! The device reached a mark after the host began to put it on the stream, and before the host saw that it was reached. So
+//! each mark bounds the offset between the clocks. The bounds of all marks together are narrow, because some marks are
+//! reached at once (an idle device) and some are seen at once (right after the program itself has waited). Bounds widen by
+//! the possible drift until the next mark narrows them: no mark is special, and nothing needs anchoring.
 //!
-//! Drift is bounded by [`RATE_ERROR_MOST`] at first and then measured over up to a minute. Times are mapped along a line
-//! that stays near the middle of the bounds and is bent, never broken, so that order and, within one part in a thousand,
-//! lengths are the device's. The error is half the width of the bounds and what the line is off their middle.
+//! Drift is bounded by [`RATE_ERROR_MOST`] at first, then measured over up to a minute. Times are mapped along a line that
+//! stays near the middle of the bounds. The line bends but never breaks, so order and, within one part in a thousand,
+//! lengths are the device's. The error is half the width of the bounds plus the line's distance from their middle.
 
 use std::collections::VecDeque;
 
-/// The two clocks are taken to run apart by at most this: crystals differ by some millionths.
+/// Largest assumed difference between the clocks' rates: crystals differ by some millionths.
 const RATE_ERROR_MOST: f64 = 100e-6;
-/// Measured or not, drift changes by this with temperature.
+/// Even measured drift changes by this much with temperature.
 const RATE_ERROR_LEAST: f64 = 1e-6;
-/// The drift is measured over this many points, a second or more apart.
+/// Drift is measured over this many points, a second or more apart.
 const HISTORY: usize = 64;
 const HISTORY_EVERY_NS: f64 = 1e9;
-/// The line is bent this often, to meet the middle a second later, and by at most so much.
+/// How often, how far ahead and how steeply at most the line is bent towards the middle.
 const BEND_EVERY_NS: f64 = 0.25e9;
 const BEND_HORIZON_NS: f64 = 1e9;
 const BEND_MOST: f64 = 1e-3;
-/// Bends that are remembered: times up to eight seconds back keep their order exactly.
+/// Number of bends kept: times up to eight seconds back keep their order exactly.
 const BENDS: usize = 32;
-/// A clock that moved by more than this is not followed along a line.
+/// A larger move of the clock is a jump, and restarts the line.
 const JUMP_NS: f64 = 1e6;
 
-/// Between what the offset, host minus device, lies at one time of the device. Nanoseconds.
+/// Bounds of the offset, host minus device, at one time of the device. Nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Bounds {
     at: f64,
@@ -60,17 +59,17 @@ impl Piece {
     }
 }
 
-/// A time on the host's clock and how far it may be off, either way.
+/// A time on the host's clock, and its error in either direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mapped {
     pub(super) ns: u64,
     pub(super) error_ns: u64,
 }
 
-/// See the [module](self). Times of the device are counted from anywhere.
+/// See the [module](self). Device times may have any origin.
 #[derive(Debug)]
 pub(crate) struct DeviceClock {
-    /// What the host's times are counted from here, so that 64-bit floats hold nanoseconds.
+    /// The origin of host times in this struct, so that 64-bit floats hold nanoseconds.
     base_ns: u64,
     resolution_ns: f64,
     bounds: Option<Bounds>,
@@ -82,7 +81,7 @@ pub(crate) struct DeviceClock {
 }
 
 impl DeviceClock {
-    /// A clock of which nothing is known, that is read this finely.
+    /// A clock of which only the resolution is known.
     pub(super) fn new(resolution_ns: f64) -> Self {
         Self {
             base_ns: 0,
@@ -96,7 +95,7 @@ impl DeviceClock {
         }
     }
 
-    /// Takes note that the device reached its time `device_ns` between two times of the host.
+    /// Notes that the device reached its time `device_ns` between two host times.
     pub(super) fn observe(&mut self, device_ns: f64, after_ns: u64, before_ns: u64) {
         if self.bounds.is_none() {
             self.base_ns = after_ns;
@@ -120,18 +119,18 @@ impl DeviceClock {
         self.bend();
     }
 
-    /// Half the width of what the offset is known to lie in, in nanoseconds; `None` before the first mark.
+    /// Half the width of the offset's bounds, in nanoseconds; `None` before the first mark.
     pub(super) fn uncertainty_ns(&self) -> Option<f64> {
         self.bounds.map(|bounds| bounds.half())
     }
 
-    /// How often what was observed contradicted what was assumed: a clock that stepped, or drifts more than it may.
+    /// How often an observation contradicted the assumptions: a clock that stepped, or drifts more than it may.
     #[cfg(test)]
     fn restarts(&self) -> u64 {
         self.restarts
     }
 
-    /// A time of the device on the host's clock; 0 with no error before the first mark.
+    /// Maps a time of the device to the host's clock; 0 with no error before the first mark.
     pub(super) fn map(&self, device_ns: f64) -> Mapped {
         let Some(bounds) = self.bounds else { return Mapped { ns: 0, error_ns: 0 } };
         let offset = self.line_at(device_ns);
@@ -146,7 +145,7 @@ impl DeviceClock {
         piece.map_or(0.0, |piece| piece.offset(device_ns))
     }
 
-    /// What bounds at one time say of another: drift moves them, and not knowing the drift widens them.
+    /// Moves bounds from their time to another: drift shifts them, and its uncertainty widens them.
     fn moved(&self, bounds: Bounds, to: f64) -> Bounds {
         let by = to - bounds.at;
         let (drift, wider) = (by * self.rate, by.abs() * self.rate_error);
@@ -209,7 +208,7 @@ mod tests {
 
     const START_NS: u64 = 1 << 50;
 
-    /// A device whose clock began at some time of the host's and runs apart from it.
+    /// A device whose clock starts at some host time and drifts.
     #[derive(Clone, Copy, Debug)]
     struct Device {
         drift: f64,
@@ -225,7 +224,7 @@ mod tests {
         }
     }
 
-    /// Marks reached at these times of the host, some of them seen late or handed over early, in their order.
+    /// Marks reached at these host times, some seen late or submitted early, in order.
     fn run(device: Device, gaps: &[(u64, u64, u64)]) -> (DeviceClock, Vec<(u64, Mapped)>) {
         let mut clock = DeviceClock::new(500.0);
         let (mut t, mut mapped) = (0, Vec::new());
@@ -261,7 +260,7 @@ mod tests {
     #[test]
     fn marks_that_are_seen_at_once_make_it_exact() {
         let device = Device { drift: 37e-6, wobble: 0.0 };
-        // One in fifty is reached 3 µs after it was handed over and seen 5 µs later, as after a loss was read.
+        // One in fifty is reached 3 µs after it was submitted and seen 5 µs later, as after reading a loss.
         let gaps =
             (0..6000).map(|i| if i % 50 == 0 { (10_000_000, 3_000, 5_000) } else { (10_000_000, 900_000, 20_000_000) });
         let gaps: Vec<_> = gaps.collect();
@@ -276,7 +275,7 @@ mod tests {
         let mut now = 0;
         for step in 0..400u64 {
             now += 10_000_000;
-            // The device's clock is set forward by a second in the middle.
+            // The device's clock jumps forward by a second in the middle.
             let device_ns = now as f64 + if step >= 200 { 1e9 } else { 0.0 };
             clock.observe(device_ns, START_NS + now - 4_000, START_NS + now + 4_000);
             let mapped = clock.map(device_ns);

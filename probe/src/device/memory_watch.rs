@@ -1,12 +1,11 @@
-//! The memory of a device by phase and by what it is for.
+//! A device's memory, by phase and by purpose.
 //!
-//! A pool of the driver's tells what is in use and the most that was since it was last asked to forget. Read and reset at
-//! both ends of a phase, that is the phase's peak. Reading takes microseconds, so only some steps are measured, ten a second
-//! at most; the peak of the others is known together, when the next measured one begins. What lies in a phase inside
-//! another belongs to the outer one.
+//! A driver's pool reports its use and its peak since the last reset. Read and reset at both ends of a phase, it gives the
+//! phase's peak. A read takes microseconds, so only some steps are measured, at most ten a second. The peak over all other
+//! steps is read when the next measured step begins. A phase inside another counts towards the outer one.
 //!
-//! What memory is for follows from what the training says it holds ([`Holdings`]) and from what is in use at the edges of
-//! `forward`; [`gnntop_wire::device_memory::KINDS`] has the arithmetic in words.
+//! What memory is for follows from what the training says it holds ([`Holdings`]) and from the use at the start and end of
+//! `forward`; [`gnntop_wire::device_memory::KINDS`] describes the arithmetic.
 
 use std::time::{Duration, Instant};
 
@@ -17,20 +16,20 @@ use crate::names::{self, NameRef, intern};
 use crate::phase;
 use crate::track::{self, Peak};
 
-/// Steps are measured no more often than this.
+/// Shortest time between two measured steps.
 const MEASURE_EVERY: Duration = Duration::from_millis(100);
-/// What the step that is measured has shown so far.
+/// Readings of the measured step so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Step {
     used_peak: u64,
     reserved_peak: u64,
     allocations: Option<u64>,
-    /// In use when forward began and ended.
+    /// Bytes in use when forward began and ended.
     forward: [Option<u64>; 2],
 }
 
-/// The counters of a step, named when the watch begins: making a name takes memory and a lock, for which a training thread
-/// must not wait.
+/// The counters of a step, named when the watch begins: making a name allocates and locks, and a training thread must not
+/// wait for either.
 struct Counters {
     used: NameRef,
     peak: NameRef,
@@ -58,12 +57,12 @@ impl Counters {
     }
 }
 
-/// Reads a pool at the edges of phases.
+/// Reads a pool at the start and end of each phase.
 pub(super) struct MemoryWatch {
     pool: Box<dyn Pool>,
     counters: Counters,
     forward: u32,
-    /// Present while a step is measured.
+    /// `Some` while a step is measured.
     measured: Option<Step>,
     last: Option<Instant>,
     step: u64,
@@ -157,7 +156,7 @@ impl MemoryWatch {
         Some(MemoryReport { now, peak, phase: names::text(self.phase), step: self.step, holders })
     }
 
-    /// Reads and resets the pool at an edge of a phase, while a step is measured.
+    /// Reads and resets the pool at a phase's start or end, while a step is measured.
     fn edge(&mut self) -> Option<PoolUse> {
         let step = self.measured.as_mut()?;
         let now = self.pool.read()?;
@@ -168,11 +167,11 @@ impl MemoryWatch {
     }
 }
 
-/// What memory was for in a step, as in [`names_of::KINDS`]; what does not follow from what is known is absent.
+/// A step's memory by purpose, as in [`names_of::KINDS`]; a purpose that cannot be derived is absent.
 fn kinds(holdings: Option<Holdings>, step: &Step) -> [Option<u64>; names_of::KINDS.len()] {
     let Some(Holdings { parameters, gradients, optimizer }) = holdings else { return Default::default() };
     let [before, after] = step.forward;
-    // Gradients of the step before are gone when forward begins: trainings drop them at its end.
+    // The previous step's gradients are gone when forward begins: trainings drop them at the end of a step.
     let batch = before.map(|before| before.saturating_sub(parameters + optimizer));
     let activations = before.zip(after).map(|(before, after)| after.saturating_sub(before));
     let told = parameters + gradients + optimizer;

@@ -1,4 +1,4 @@
-//! What is observed of a device on one thread: the times of its stream, and its memory.
+//! What is observed of one thread's device: the times of its stream, and its memory.
 
 use std::cell::{Cell, RefCell};
 
@@ -12,11 +12,11 @@ pub(super) struct Observed {
     timing: Option<Recorder>,
     memory: Option<RefCell<MemoryWatch>>,
     holdings: Cell<Option<Holdings>>,
-    /// The code of a `Stream` or `Pool` runs just now. What it records itself is not observed: it would come back to itself.
+    /// Whether code of a `Stream` or `Pool` is running. What that code records is not observed, or it would call itself.
     is_busy: Cell<bool>,
 }
 
-/// Until this is dropped, what the thread records is not observed.
+/// Until this is dropped, the thread's records are not observed.
 struct Busy<'a>(&'a Cell<bool>);
 
 impl Drop for Busy<'_> {
@@ -39,13 +39,13 @@ impl Observed {
         self.memory.as_ref()?.borrow_mut().report()
     }
 
-    /// Before code of the program runs; `None` where it is that code which led here.
+    /// To be called before running the program's code; `None` if that code is the caller.
     fn begin_call(&self) -> Option<Busy<'_>> {
         (!self.is_busy.replace(true)).then(|| Busy(&self.is_busy))
     }
 
-    /// Has the memory watched, where there is a pool. Only between [`begin_call`](Self::begin_call) and its end, so that
-    /// nobody else has it.
+    /// Calls `f` with the memory watch if there is a pool. Only after [`begin_call`](Self::begin_call), while its result
+    /// lives, so that nobody else borrows the watch.
     fn watch(&self, f: impl FnOnce(&mut MemoryWatch)) {
         if let Some(memory) = &self.memory {
             f(&mut memory.borrow_mut());

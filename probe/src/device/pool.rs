@@ -1,30 +1,30 @@
-//! Where a device's memory comes from, and what is told of it.
+//! Where a device's memory comes from, and what it reports.
 
-/// Where a device's memory comes from.
+/// An allocator of a device's memory.
 pub trait Pool: Send {
-    /// What is in use and at its peak; `None` where the driver does not say.
+    /// Current and peak use; `None` if the driver does not report it.
     fn read(&mut self) -> Option<PoolUse>;
 
-    /// Forgets the peaks: they are what is in use now.
+    /// Resets the peaks to the current use.
     fn reset_peaks(&mut self);
 }
 
-/// Memory of a device that this program uses, in bytes.
+/// A device's memory as seen by this program, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolUse {
-    /// In tensors now.
+    /// Held by tensors now.
     pub used: u64,
-    /// In tensors, the most since the peaks were reset.
+    /// Held by tensors, at most, since the peaks were reset.
     pub used_peak: u64,
-    /// Taken from the device, in tensors or kept for the next ones.
+    /// Taken from the device, whether held by tensors or cached.
     pub reserved: u64,
-    /// Taken from the device, the most since the peaks were reset.
+    /// Taken from the device, at most, since the peaks were reset.
     pub reserved_peak: u64,
-    /// What no program has taken.
+    /// Not taken by any program.
     pub free: u64,
-    /// Of the device.
+    /// The device's total.
     pub total: u64,
-    /// Allocations since the start, where the pool counts them.
+    /// Allocations since the start, if the pool counts them.
     pub allocations: Option<u64>,
 }
 
@@ -35,21 +35,21 @@ pub struct Holdings {
     pub parameters: u64,
     /// Their gradients, from the end of backward to the end of the step.
     pub gradients: u64,
-    /// What the optimizer keeps from step to step.
+    /// What the optimizer keeps between steps.
     pub optimizer: u64,
 }
 
-/// A device's memory as far as it is known when it has run out.
+/// What is known of a device's memory when it has run out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryReport {
-    /// Now.
+    /// Use now.
     pub now: PoolUse,
-    /// In tensors, the most in this step where it is measured, else since the measured step before.
+    /// Peak held by tensors: in this step if it is measured, else since the last measured step.
     pub peak: u64,
     /// The phase that began or ended last.
     pub phase: Option<String>,
-    /// The step, 0 before the first.
+    /// The step; 0 before the first.
     pub step: u64,
-    /// What memory was for in the last measured step, as in [`gnntop_wire::device_memory::KINDS`], the largest first.
+    /// What memory was for in the last measured step, as in [`gnntop_wire::device_memory::KINDS`], largest first.
     pub holders: Vec<(&'static str, u64)>,
 }

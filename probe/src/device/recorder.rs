@@ -1,4 +1,4 @@
-//! The training thread's side: it puts marks on the device's stream and notes what they are for.
+//! The training thread's side: puts marks on the device's stream and records what they are for.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use super::stream::{Lost, Stream};
 use crate::publisher::Publisher;
 use crate::track::{Ended, NO_MARK};
 
-/// How often a mark is asked for at the end of a step, when the device's clock is to be compared again.
+/// How often a mark is polled at the end of a step, when the clocks are to be compared again.
 const ASK_AT_MOST: usize = 8;
 
-/// Marks that are free to this thread, and where records go.
+/// Marks that this thread may use, and where its records go.
 struct Marks {
     free: MarkConsumer,
     records: RecordProducer,
-    /// Marks of spans that could not be recorded; room for all was reserved.
+    /// Marks of spans that could not be recorded; room for all is reserved.
     spare: Vec<u32>,
 }
 
@@ -37,7 +37,7 @@ impl Marks {
     }
 }
 
-/// Times what one thread hands to a stream.
+/// Times the work that one thread submits to a stream.
 pub(super) struct Recorder {
     stream: Arc<dyn Stream>,
     clock: Clock,
@@ -49,7 +49,7 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Opens the device's track; `None` where it cannot be published or has too few marks to time anything.
+    /// Opens the device's track; `None` if it cannot be published or the stream has too few marks to time anything.
     pub(super) fn open(
         publisher: &Arc<Publisher>,
         clock: &Clock,
@@ -72,7 +72,7 @@ impl Recorder {
         })
     }
 
-    /// Waits for the device, where a program wants that at the edges of phases.
+    /// Waits for the device if the program asked for that at the ends of phases.
     pub(super) fn wait_if_asked(&self) {
         if self.synchronise && !self.is_lost() {
             self.stream.wait().unwrap_or_else(|lost| self.lose(lost));
@@ -106,13 +106,13 @@ impl Recorder {
         }
     }
 
-    /// Marks the end of what `record` is about and hands it to the drain thread; or counts it as dropped.
+    /// Marks the end of `record`'s span and hands the record to the drain thread, or counts it as dropped.
     fn finish(&self, mut record: Record) {
         record.end = if self.is_lost() { NO_MARK } else { self.mark().unwrap_or(NO_MARK) };
         if record.end != NO_MARK && record.name == 0 && self.shared.wants_sight.swap(false, Ordering::Relaxed) {
             record.seen = self.look(record.end);
         }
-        // Nothing that a stream does comes back here; if it did, its span would be one that is not timed.
+        // No stream calls back into this; if one did, its span would go untimed.
         let Ok(mut marks) = self.marks.try_borrow_mut() else { return self.shared.count_drops(1) };
         if record.end == NO_MARK || marks.records.try_push(record).is_err() {
             marks.give_back(record.begin);
@@ -132,7 +132,7 @@ impl Recorder {
         None
     }
 
-    /// Asks a few times whether the device is there already; the ticks at which it was, or 0.
+    /// Polls a few times whether the device has reached `mark`; returns the ticks at which it had, or 0.
     fn look(&self, mark: u32) -> u64 {
         for _ in 0..ASK_AT_MOST {
             match self.stream.is_reached(mark) {
@@ -148,7 +148,7 @@ impl Recorder {
         self.is_lost.get()
     }
 
-    /// The device is left alone from now on.
+    /// Stops using the device.
     fn lose(&self, lost: Lost) {
         self.shared.lose(lost);
         self.is_lost.set(true);

@@ -1,4 +1,4 @@
-//! What the training thread and the drain thread both know of a device: records of what is on its stream, and its state.
+//! What the training thread and the drain thread share about a device: records of the work on its stream, and its state.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,10 +7,10 @@ use super::stream::Lost;
 use crate::ring::{self, Consumer, Producer};
 use crate::track::NO_MARK;
 
-/// Most marks that are used: more would only be memory.
+/// Most marks used; more would only take memory.
 pub(super) const MARKS_MOST: usize = 1 << 12;
 
-/// A ring of marks, and one of records, which have a mark each at least: neither is ever too small.
+/// A ring of marks and a ring of records. A record has at least one mark, so neither ring is ever too small.
 pub(super) type MarkProducer = Producer<u32, MARKS_MOST>;
 pub(super) type MarkConsumer = Consumer<u32, MARKS_MOST>;
 pub(super) type RecordProducer = Producer<Record, MARKS_MOST>;
@@ -36,18 +36,18 @@ pub(super) struct Record {
     pub(super) begin: u32,
     pub(super) end: u32,
     pub(super) issued: [u64; 2],
-    /// When the training thread itself saw that the end was reached; 0 where it did not look.
+    /// When the training thread saw that the end was reached; 0 if it did not look.
     pub(super) seen: u64,
 }
 
-/// What both threads see.
+/// State that both threads see.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
-    /// Spans that went untimed because no mark was free, or the stream took none.
+    /// Spans that went untimed because no mark was free or the stream took none.
     pub(super) dropped: AtomicU64,
-    /// The thread has given its track up.
+    /// The thread has closed its track.
     pub(super) closed: AtomicBool,
-    /// The drain thread wants to know a mark that was seen at once.
+    /// The drain thread asks for a mark that is polled until it is reached.
     pub(super) wants_sight: AtomicBool,
     /// The device is gone.
     pub(super) lost: AtomicBool,
@@ -56,7 +56,7 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn lose(&self, lost: Lost) {
-        // Who loses it first says why.
+        // The first thread to report the loss gives the reason.
         let _ = self.reason.set(lost.0);
         self.lost.store(true, Ordering::Release);
     }

@@ -1,4 +1,4 @@
-//! The drain thread's side: it asks which marks were reached and writes what the device did when.
+//! The drain thread's side: polls which marks were reached, and writes what the device did when.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use crate::publisher::Publisher;
 use crate::source::Source;
 use crate::track::NO_MARK;
 
-/// Fewer marks than these cannot time a step and keep one to count from.
+/// Fewer marks than this cannot time a step and also keep a reference mark.
 const MARKS_LEAST: u32 = 16;
-/// How often the clocks are compared at the start, and for how long at most each time.
+/// Clock comparisons at the start, and the longest time for each.
 const COMPARISONS: u32 = 8;
 const COMPARISON_MOST: Duration = Duration::from_millis(2);
-/// Times are counted from a mark that is not older than this: CUDA counts in 32-bit floats of milliseconds.
+/// The reference mark is at most this old: CUDA reports times as 32-bit floats of milliseconds.
 const REFERENCE_NS: f64 = 1e9;
-/// The drain thread looks closely, to see a mark when it is reached, so often and so long, where clocks are apart this much.
+/// While the offset is this uncertain, the drain thread polls closely to see a mark as it is reached: so often and so long.
 const LOOK_EVERY_NS: u64 = 1_000_000_000;
 const LOOKS: u32 = 100;
 const LOOK_PAUSE: Duration = Duration::from_micros(50);
@@ -39,7 +39,7 @@ pub(super) struct Opening<'a> {
     pub(super) clock: &'a Clock,
 }
 
-/// The mark from which times are counted at first, with ticks before it was recorded and after it was seen.
+/// The first reference mark, with ticks before it was recorded and after it was seen.
 #[derive(Clone, Copy)]
 struct First {
     mark: u32,
@@ -82,7 +82,7 @@ pub(super) fn open(publisher: &Arc<Publisher>, opening: Opening<'_>) -> Option<E
     Some((shared, taken, handed))
 }
 
-/// Records some marks and looks how soon each is reached; the one known best is kept.
+/// Records some marks and polls how soon each is reached; keeps the most exact one.
 fn compare(stream: &dyn Stream, clock: &Clock, shared: &Shared) -> Option<First> {
     let mut best: Option<(u64, First)> = None;
     for mark in 0..COMPARISONS {
@@ -120,7 +120,7 @@ fn compare_once(stream: &dyn Stream, clock: &Clock, mark: u32) -> Result<Option<
 
 /// A device as the drain thread sees it.
 struct Resolver {
-    /// Until it is told.
+    /// `None` once written.
     definition: Option<Definition>,
     stream: Arc<dyn Stream>,
     records: RecordConsumer,
@@ -128,17 +128,17 @@ struct Resolver {
     shared: Arc<Shared>,
     encoder: BlockEncoder,
     clock: DeviceClock,
-    /// What is on the stream, in its order; as many as there are marks at most, for which room was reserved.
+    /// Records on the stream, in order. At most one for each mark; room for them is reserved.
     pending: VecDeque<Record>,
-    /// The mark that times are counted from, and its time.
+    /// The reference mark that times are counted from, and its time.
     reference: Option<(u32, f64)>,
     first: Option<First>,
-    /// Ticks at which the oldest pending end was last seen not to be reached; 0 for none.
+    /// Ticks at which the oldest pending end was last polled and not yet reached; 0 for never.
     unreached: u64,
     looked_ns: u64,
-    /// The last step that ended and when.
+    /// The last step that ended, and when.
     last_step: Option<(u64, f64)>,
-    /// The step whose spans come now and when the first of them began.
+    /// The step of the current spans, and when the first of them began.
     first_begin: Option<(u64, f64)>,
     is_over: bool,
 }
@@ -172,7 +172,7 @@ impl Resolver {
         Ok(())
     }
 
-    /// How often to look closely now: where the device is always busy, no mark is seen when it is reached otherwise.
+    /// How often to poll closely now: on a device that is always busy, nothing else sees a mark as it is reached.
     fn looks(&mut self, now_ns: u64) -> u32 {
         let is_due = now_ns.saturating_sub(self.looked_ns) >= LOOK_EVERY_NS;
         if !is_due {
@@ -192,7 +192,7 @@ impl Resolver {
         if let Some(begin) = begin {
             self.clock.observe(begin, issued_start_ns, seen_ns);
         }
-        // Where it was asked for before and not yet there, it was reached later still.
+        // If an earlier poll had not found it, it was reached after that poll.
         let after = if self.unreached == 0 {
             issued_end_ns
         } else {
@@ -224,7 +224,7 @@ impl Resolver {
         Ok(())
     }
 
-    /// Times of a record's end and, where it has one, of its begin.
+    /// Times of a record's end and, if it has one, its begin.
     fn times(&mut self, record: &Record) -> Result<(f64, Option<f64>), Lost> {
         let (mark, at) = *self.reference.get_or_insert((record.end, 0.0));
         let end = if mark == record.end { at } else { at + self.stream.between_ns(mark, record.end)? };
@@ -235,25 +235,25 @@ impl Resolver {
         Ok((end, begin))
     }
 
-    /// Takes note of the comparison that was made at the start.
+    /// Notes the comparison made at the start.
     fn compare_first(&mut self, map: &ClockMap) {
         if let Some(First { ticks: [before, seen], .. }) = self.first.take() {
             self.clock.observe(0.0, map.ns(before), map.ns(seen));
         }
     }
 
-    /// A step begins on the device where the one before it ended, or with its first span where that is not known.
+    /// A step begins on the device where the previous one ended or, if that is unknown, with its own first span.
     fn start_of_step(&self, step: u64, end: f64) -> f64 {
         let after = self.last_step.filter(|(last, _)| last.checked_add(1) == Some(step));
         let first = self.first_begin.filter(|(of, _)| *of == step);
         after.or(first).map_or(end, |(_, start)| start.min(end))
     }
 
-    /// Gives marks back, but for one to count from.
+    /// Returns marks for reuse, except the one that becomes the reference.
     fn release(&mut self, record: &Record, end: f64) {
         let mut free = |mark: u32| {
             if mark != NO_MARK {
-                // As long as the ring was made for; it cannot be full.
+                // The ring has room for all marks; it cannot be full.
                 let _ = self.free.try_push(mark);
             }
         };
@@ -275,7 +275,7 @@ impl Resolver {
         self.encoder.push(event);
     }
 
-    /// The device is gone: says why, and counts what was not reached.
+    /// The device is lost: writes why, and counts what was not reached.
     fn give_up(&mut self, lost: Option<Lost>, t_ns: u64, out: &mut Vec<u8>) {
         if let Some(lost) = lost {
             self.shared.lose(lost);
@@ -293,12 +293,12 @@ impl Source for Resolver {
         self.definition.take().into_iter().collect()
     }
 
-    /// Takes what the device has reached. Never waits for the device.
+    /// Writes what the device has reached. Never waits for the device.
     fn drain(&mut self, map: &ClockMap, ticks: &Clock, out: &mut Vec<u8>) {
         if self.is_over {
             return;
         }
-        // Looked at before the ring: once it is set nothing more comes.
+        // Read before the ring: once set, nothing more comes.
         let closed = self.shared.closed.load(Ordering::Acquire);
         while let Some(record) = self.records.try_pop() {
             self.pending.push_back(record);
@@ -314,7 +314,7 @@ impl Source for Resolver {
         self.encoder.finish(self.shared.dropped.load(Ordering::Relaxed), out);
     }
 
-    /// What the device has still not reached is lost with it, which a mark says.
+    /// What the device has not reached by now is lost, and a mark says so.
     fn end(&mut self, t_ns: u64) {
         let unreached = self.count_unreached();
         if unreached > 0 {
@@ -324,7 +324,7 @@ impl Source for Resolver {
         self.is_over = true;
     }
 
-    /// Whether the thread has given the device up, or it was lost, and everything was written.
+    /// Whether the thread has closed the track or the device was lost, and everything was written.
     fn is_over(&self) -> bool {
         self.is_over && self.encoder.is_empty()
     }

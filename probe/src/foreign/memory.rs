@@ -1,11 +1,11 @@
-//! Memory that two processes see: a file without a name, which cannot be made smaller under the one that reads it.
+//! Memory shared by two processes: an unnamed file that cannot be truncated under its reader.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::ptr::{self, NonNull};
 
-/// Shared memory of a fixed size, zero at first.
+/// Shared memory of a fixed size, initially zero.
 #[derive(Debug)]
 pub(super) struct Memory {
     start: NonNull<u8>,
@@ -13,13 +13,13 @@ pub(super) struct Memory {
     file: File,
 }
 
-// SAFETY: the memory is reached through `start` alone, and what lies there is made of atomics (see `Shared` in `ring`).
+// SAFETY: the memory is only reached through `start`, and holds nothing but atomics (see `Shared` in `ring`).
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// New memory.
+    /// Creates shared memory of `len` bytes.
     pub(super) fn create(len: usize) -> io::Result<Self> {
         let file = unnamed_file()?;
         file.set_len(len as u64)?;
@@ -27,7 +27,7 @@ impl Memory {
         Self::map(file, len)
     }
 
-    /// The memory behind this path; one of another size is refused.
+    /// Maps the memory at this path; rejects it if its size differs.
     pub(super) fn open(path: &str, len: usize) -> io::Result<Self> {
         let file = File::options().read(true).write(true).open(path)?;
         if file.metadata()?.len() != len as u64 {
@@ -38,7 +38,7 @@ impl Memory {
 
     fn map(file: File, len: usize) -> io::Result<Self> {
         let (access, fd) = (libc::PROT_READ | libc::PROT_WRITE, file.as_raw_fd());
-        // SAFETY: a new mapping at an address of the system's choice touches no memory of ours; `fd` is open.
+        // SAFETY: a new mapping at an address that the system chooses touches no memory of ours; `fd` is open.
         let start = unsafe { libc::mmap(ptr::null_mut(), len, access, libc::MAP_SHARED, fd, 0) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -47,12 +47,12 @@ impl Memory {
         Ok(Self { start, len, file })
     }
 
-    /// Where it begins, at a page's edge.
+    /// Start of the memory, at a page boundary.
     pub(super) fn start(&self) -> NonNull<u8> {
         self.start
     }
 
-    /// The number of its file in this process.
+    /// File descriptor of the memory in this process.
     pub(super) fn file_number(&self) -> i32 {
         self.file.as_raw_fd()
     }
@@ -60,7 +60,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: `map` mapped exactly these bytes, nobody else unmaps them, and references into them live no longer than `self`.
+        // SAFETY: `map` mapped exactly these bytes, only this unmaps them, and no reference into them outlives `self`.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
     }
 }
@@ -71,7 +71,7 @@ fn unnamed_file() -> io::Result<File> {
     Ok(memfd_create("gnntop", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?.into())
 }
 
-/// From here on nobody can change its size: a reader beyond a shorter end would be killed.
+/// Seals the file's size: a reader past a shortened end would be killed.
 #[cfg(target_os = "linux")]
 fn seal(file: &File) -> io::Result<()> {
     use rustix::fs::{SealFlags, fcntl_add_seals};

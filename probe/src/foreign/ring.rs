@@ -1,4 +1,4 @@
-//! The ring itself: what lies in the shared memory, and how events get in and out.
+//! The ring itself: the layout of the shared memory, and how events get in and out.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -9,39 +9,39 @@ use gnntop_wire::{NameKind, TrackRole};
 
 use super::memory::Memory;
 
-/// Events that a ring holds: 128 KiB.
+/// Number of events that a ring holds: 128 KiB.
 pub(super) const EVENTS: usize = 1 << 12;
-/// Names that a worker may use.
+/// Most names that a worker may use.
 pub(super) const NAMES: usize = 64;
-/// Longest text, in bytes; the rest is cut.
+/// Longest text, in bytes; longer ones are truncated.
 pub(super) const TEXT_BYTES: usize = 200;
 /// "gnntop" and the version of the layout below.
 const MAGIC: u64 = u64::from_be_bytes(*b"gnntop\0\x01");
 
-/// Why there is no ring.
+/// Why a ring could not be made or attached to.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RingError {
-    /// The text is no ring's address.
+    /// The text is not a ring's address.
     #[error("{0:?} is no address of a ring")]
     Address(String),
-    /// The system does not give the memory.
+    /// The system did not provide the memory.
     #[error("the system gives no shared memory")]
     Memory(#[from] io::Error),
-    /// What lies there is not the ring that is meant, or one of another version.
+    /// The memory does not hold the ring with this address, or the ring has another version.
     #[error("not the ring that is meant")]
     Other,
-    /// Another process records there.
+    /// Another process already records there.
     #[error("the ring has a writer already")]
     Taken,
 }
 
-/// What the shared memory holds. All of it atomic: the other process may write anything at any time.
+/// The contents of the shared memory. All fields are atomic: the other process may write anything at any time.
 #[repr(C)]
 pub(super) struct Shared {
     magic: AtomicU64,
     id: AtomicU64,
-    /// The worker, 0 until it has attached.
+    /// The worker's process id; 0 until it has attached.
     writer: AtomicU32,
     closed: AtomicU32,
     pub(super) dropped: AtomicU64,
@@ -52,7 +52,7 @@ pub(super) struct Shared {
     events: [[AtomicU64; 4]; EVENTS],
 }
 
-/// A count that only one side changes, away from the other side's.
+/// A count that only one side changes, on its own cache line.
 #[repr(C, align(64))]
 struct OwnLine(AtomicU64);
 
@@ -63,15 +63,15 @@ struct NameSlot {
     text: [AtomicU8; TEXT_BYTES],
 }
 
-/// What a worker can say; times are ticks.
+/// An event of a worker; times are ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Event {
     pub(super) kind: EventKind,
-    /// Which of the ring's names.
+    /// Index of the name in the ring.
     pub(super) name: u32,
-    /// The begin of a span, else the instant.
+    /// Begin of a span, else the instant.
     pub(super) at: u64,
-    /// The end of a span, else the bits of the value.
+    /// End of a span, else the bits of the value.
     pub(super) other: u64,
 }
 
@@ -89,7 +89,7 @@ impl EventKind {
     }
 }
 
-/// A ring that a worker records into, seen from either side.
+/// A ring that a worker records into, as seen from either process.
 #[derive(Debug)]
 pub struct Ring {
     memory: Arc<Memory>,
@@ -98,10 +98,10 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Makes a ring for a worker that is called `name` on its track.
+    /// Makes a ring for a worker whose track is called `name`.
     ///
     /// # Errors
-    /// The system does not give the memory.
+    /// The system did not provide the memory.
     pub fn create(name: &str) -> Result<Self, RingError> {
         let ring = Self::in_memory(Memory::create(size_of::<Shared>())?, name);
         let id = RandomState::new().hash_one(std::process::id());
@@ -110,17 +110,17 @@ impl Ring {
         Ok(ring)
     }
 
-    /// What its track is for, where that is not to load data.
+    /// Sets the track's role, [`TrackRole::Loader`] by default.
     #[must_use]
     pub fn with_role(mut self, role: TrackRole) -> Self {
         self.role = role;
         self
     }
 
-    /// The same ring again, in another process or in this one.
+    /// Opens the same ring again, in another process or in this one.
     ///
     /// # Errors
-    /// There is none by this address, or it cannot be reached.
+    /// The address is not a ring's, or the ring cannot be reached.
     pub(super) fn open(address: &str) -> Result<Self, RingError> {
         let wrong = || RingError::Address(address.to_owned());
         let mut parts = address.split(':');
@@ -129,7 +129,7 @@ impl Ring {
         let process: u32 = process.parse().map_err(|_| wrong())?;
         let file: u32 = file.parse().map_err(|_| wrong())?;
         let id = u64::from_str_radix(id, 16).map_err(|_| wrong())?;
-        // A child by fork has the file itself, and may not look into its parent.
+        // A forked child inherits the file, and may not be allowed to open its parent's.
         let mut last = RingError::Other;
         for path in [format!("/proc/{process}/fd/{file}"), format!("/proc/self/fd/{file}")] {
             match Memory::open(&path, size_of::<Shared>()) {
@@ -150,18 +150,18 @@ impl Ring {
         Self { memory: Arc::new(memory), name: name.to_owned(), role: TrackRole::Loader }
     }
 
-    /// What the worker attaches by: under 48 bytes of text.
+    /// The address by which the worker attaches: text of less than 48 bytes.
     pub fn address(&self) -> String {
         let id = self.shared().id.load(Ordering::Relaxed);
         format!("{}:{}:{id:016x}", std::process::id(), self.memory.file_number())
     }
 
-    /// Says that no more comes: what is in the ring is the last of it.
+    /// Closes the ring: nothing is recorded after what it holds.
     pub fn close(&self) {
         self.shared().closed.store(1, Ordering::Release);
     }
 
-    /// The same ring, to be drained.
+    /// The same ring, for the reader.
     pub(crate) fn share(&self) -> Self {
         Self { memory: Arc::clone(&self.memory), name: self.name.clone(), role: self.role }
     }
@@ -175,8 +175,8 @@ impl Ring {
     }
 
     pub(super) fn shared(&self) -> &Shared {
-        // SAFETY: the memory is as long as `Shared`, begins at a page's edge, was zero at first and is never unmapped while
-        // `self` lives; every field is an atomic, for which any bytes are valid, whoever writes them.
+        // SAFETY: the memory is as long as `Shared`, begins at a page boundary, was initially zero and is not unmapped
+        // while `self` lives. Every field is an atomic, for which any bytes are valid, whoever writes them.
         unsafe { self.memory.start().cast::<Shared>().as_ref() }
     }
 }
@@ -191,13 +191,13 @@ impl Shared {
         Some(self.writer.load(Ordering::Acquire)).filter(|writer| *writer != 0)
     }
 
-    /// Makes `process` the one that records here.
+    /// Makes `process` the writer.
     pub(super) fn claim(&self, process: u32) -> Result<(), RingError> {
         let claimed = self.writer.compare_exchange(0, process, Ordering::AcqRel, Ordering::Acquire);
         claimed.map(drop).map_err(|_| RingError::Taken)
     }
 
-    /// Adds a name; only the writer may. `None` where there are too many.
+    /// Adds a name. Only the writer may call this. `None` if there are too many.
     pub(super) fn add_name(&self, kind: NameKind, text: &str) -> Option<u32> {
         let index = self.names_known.load(Ordering::Relaxed);
         let slot = self.names.get(index as usize)?;
@@ -223,7 +223,7 @@ impl Shared {
         Some((kind, String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    /// Adds an event, or counts it as dropped where the ring is full; only the writer may.
+    /// Adds an event, or counts it as dropped if the ring is full. Only the writer may call this.
     pub(super) fn push(&self, event: Event) {
         let written = self.written.0.load(Ordering::Relaxed);
         if written.wrapping_sub(self.read.0.load(Ordering::Acquire)) >= EVENTS as u64 {
@@ -239,7 +239,7 @@ impl Shared {
         self.written.0.store(written.wrapping_add(1), Ordering::Release);
     }
 
-    /// Takes the oldest event; only the reader may. What makes no sense is stepped over.
+    /// Takes the oldest event and skips invalid ones. Only the reader may call this.
     pub(super) fn pop(&self) -> Option<Event> {
         loop {
             let read = self.read.0.load(Ordering::Relaxed);

@@ -16,14 +16,14 @@ use crate::names::intern;
 use crate::publisher::Publisher;
 use crate::source::Source;
 
-/// How often it is asked whether a worker still lives.
+/// How often to check whether a worker still lives.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 
-/// Rings of workers on their way to the drain thread.
+/// Rings of workers, to be taken by the drain thread.
 pub(crate) struct Waiting(Arc<Mutex<Vec<Ring>>>);
 
 impl Waiting {
-    /// Has a session drain the rings of workers.
+    /// Makes a session drain the rings of workers.
     pub(crate) fn open(publisher: &Arc<Publisher>) -> Self {
         let waiting = Arc::default();
         let workers = ForeignTracks {
@@ -37,7 +37,7 @@ impl Waiting {
         Self(waiting)
     }
 
-    /// Gives one more ring.
+    /// Adds a ring.
     pub(crate) fn push(&self, ring: &Ring) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(ring.share());
     }
@@ -46,7 +46,7 @@ impl Waiting {
 /// The tracks of all workers so far.
 struct ForeignTracks {
     publisher: Weak<Publisher>,
-    /// Rings that were made since the last time.
+    /// Rings added since the last drain.
     given: Arc<Mutex<Vec<Ring>>>,
     /// Rings that no worker has attached to yet.
     waiting: Vec<Ring>,
@@ -54,15 +54,15 @@ struct ForeignTracks {
     defined: Vec<Definition>,
 }
 
-/// One track. A worker that is started anew under the same name, as those of data loaders are at each epoch, goes on with it.
+/// One track. A worker restarted under the same name, as data loader workers are at each epoch, continues it.
 struct ForeignTrack {
     id: TrackId,
     encoder: BlockEncoder,
     name: String,
     ring: Option<Ring>,
-    /// What the ring's names are called here.
+    /// The session's ids of the ring's names.
     names: Vec<NameId>,
-    /// Events dropped by the workers before this one.
+    /// Events dropped by earlier workers on this track.
     dropped_before: u64,
     looked: Instant,
 }
@@ -108,7 +108,7 @@ impl Source for ForeignTracks {
         self.tracks.iter_mut().for_each(|track| track.finish(out));
     }
 
-    /// Another worker may come as long as the session lasts.
+    /// Another worker may attach as long as the session lasts.
     fn is_over(&self) -> bool {
         false
     }
@@ -129,7 +129,7 @@ impl ForeignTrack {
 
     fn drain(&mut self, map: &ClockMap, out: &mut Vec<u8>) {
         let Some(ring) = self.ring.take() else { return };
-        // Looked at before the ring: once it is closed nothing more comes.
+        // Read before the ring: once it is closed, nothing more comes.
         let is_over = ring.shared().is_closed() || self.is_dead(&ring);
         for _ in 0..EVENTS {
             let Some(event) = ring.shared().pop() else { break };
@@ -156,7 +156,7 @@ impl ForeignTrack {
         self.dropped_before.saturating_add(ring.shared().dropped.load(Ordering::Relaxed))
     }
 
-    /// Whether the worker is gone without having said so; looked at now and then.
+    /// Whether the worker died without closing its ring; checked now and then.
     fn is_dead(&mut self, ring: &Ring) -> bool {
         if self.looked.elapsed() < LOOK_AFTER {
             return false;

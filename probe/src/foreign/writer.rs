@@ -4,7 +4,7 @@ use gnntop_wire::NameKind;
 
 use super::ring::{Event, EventKind, Ring, RingError};
 
-/// Records into the ring of another process; of each ring there is one. Never waits and never allocates.
+/// Records into the ring of another process. A ring has one writer. Never waits and never allocates.
 #[derive(Debug)]
 pub struct Writer {
     ring: Ring,
@@ -15,17 +15,17 @@ pub struct Writer {
 pub struct RingName(u32);
 
 impl Writer {
-    /// Attaches to the ring with this address, which [`Ring::address`] gave.
+    /// Attaches to the ring with this address, from [`Ring::address`].
     ///
     /// # Errors
-    /// It cannot be reached, or has a writer already.
+    /// The ring cannot be reached, or already has a writer.
     pub fn attach(address: &str) -> Result<Self, RingError> {
         let ring = Ring::open(address)?;
         ring.shared().claim(std::process::id())?;
         Ok(Self { ring })
     }
 
-    /// Makes a name known; once each. `None` where there are too many.
+    /// Registers a name; to be called once for each. `None` if there are too many.
     pub fn name(&mut self, kind: NameKind, text: &str) -> Option<RingName> {
         self.ring.shared().add_name(kind, text).map(RingName)
     }
@@ -35,12 +35,12 @@ impl Writer {
         self.push(EventKind::Span, name, begin, end.max(begin));
     }
 
-    /// Records a counter's value at these ticks.
+    /// Records a counter's value, in ticks of [`crate::after::ticks`].
     pub fn counter(&mut self, name: RingName, at: u64, value: f64) {
         self.push(EventKind::Counter, name, at, value.to_bits());
     }
 
-    /// Records an instant worth naming, with a number where there is one.
+    /// Records a mark, with a value if it has one.
     pub fn mark(&mut self, name: RingName, at: u64, value: Option<f64>) {
         let kind = if value.is_some() { EventKind::MarkWithValue } else { EventKind::Mark };
         self.push(kind, name, at, value.unwrap_or(0.0).to_bits());

@@ -1,9 +1,9 @@
-//! What stays of a session's segments when they are dropped: read back, added up, written beside those that follow.
+//! What remains of dropped segments: read back, added up, and written beside the segments that follow.
 //!
-//! Each segment is read once, in pieces while it is the next to go. What its seconds and minutes come to is appended to files
-//! of slices; then `past` is replaced, which has the figures over the whole time and says how much of which files counts.
-//! Only after that is the segment removed. So whenever the program is killed, the past and the segments tell the whole run:
-//! a segment that is in both is known by its number.
+//! Each segment is read once, in pieces, while it is the next to be dropped. Its slices are appended to the slice files.
+//! Then `past` is replaced: it has the figures over the whole time and says how much of which slice files counts. Only then
+//! is the segment removed. So the past and the segments cover the whole run whenever the program is killed; a segment in
+//! both is recognised by its number.
 
 mod slice_files;
 #[cfg(test)]
@@ -20,9 +20,9 @@ use gnntop_wire::{StreamReader, layout, put_definitions, put_segment};
 use self::slice_files::{Kind, SliceFiles};
 use crate::directory::create;
 
-/// Bytes that are read at a time.
+/// Bytes read at a time.
 const CHUNK_LEN: usize = 64 * 1024;
-/// Slices that wait for room on the disk; beyond this the oldest are let go.
+/// Most slices that wait for room on the disk; beyond this the oldest are discarded.
 const MOST_WAITING: usize = 4096;
 
 /// The past of one session.
@@ -32,12 +32,12 @@ pub(crate) struct Past {
     digest: Digest,
     reading: Option<Reading>,
     files: SliceFiles,
-    /// Closed slices that are not written yet.
+    /// Closed slices, not yet written.
     seconds: Vec<Entry>,
     minutes: Vec<Entry>,
 }
 
-/// The segment that is being read.
+/// The segment being read.
 #[derive(Debug)]
 struct Reading {
     number: u64,
@@ -47,7 +47,7 @@ struct Reading {
 }
 
 impl Past {
-    /// Of a session in `dir` that has dropped nothing yet. Its files take about `max_bytes` at most.
+    /// The past of a session in `dir` that has dropped nothing yet. Its files take at most about `max_bytes`.
     pub(crate) fn new(dir: &Path, max_bytes: u64) -> Self {
         Self {
             dir: dir.to_owned(),
@@ -59,7 +59,7 @@ impl Past {
         }
     }
 
-    /// Reads up to `bytes` of a segment that will be dropped, so that little is left to be read when it is.
+    /// Reads up to `bytes` of a segment that will be dropped, so that little is left to read when it is.
     pub(crate) fn read_ahead(&mut self, segment: u64, bytes: usize) {
         let mut left = bytes.div_ceil(CHUNK_LEN);
         while left > 0 && self.read_chunk(segment).is_ok_and(|len| len > 0) {
@@ -67,7 +67,7 @@ impl Past {
         }
     }
 
-    /// Reads what is left of a segment, which is complete. What cannot be read is missing from the figures.
+    /// Reads the rest of a complete segment. Unreadable parts are missing from the figures.
     pub(crate) fn read_whole(&mut self, segment: u64) {
         while self.read_chunk(segment).is_ok_and(|len| len > 0) {}
         if let Some(mut reading) = self.reading.take() {
@@ -82,7 +82,7 @@ impl Past {
         }
     }
 
-    /// Reads a piece; 0 at the end.
+    /// Reads a piece and returns its length; 0 at the end.
     fn read_chunk(&mut self, segment: u64) -> io::Result<usize> {
         let mut reading = match self.reading.take() {
             Some(reading) if reading.number == segment => reading,
@@ -101,7 +101,7 @@ impl Past {
         }
     }
 
-    /// Writes what was read. Where there is no room, what is not written is kept, and written when this is next called.
+    /// Writes what was read. If there is no room, the rest is kept and written by the next call.
     pub(crate) fn commit(&mut self) -> io::Result<()> {
         self.files.append(Kind::Seconds, &mut self.seconds)?;
         self.files.append(Kind::Minutes, &mut self.minutes)?;

@@ -1,7 +1,7 @@
-//! The files that hold slices: of seconds for a few hours, of minutes for ever.
+//! The files of slices: of seconds for a few hours, of minutes for ever.
 //!
-//! A file is only appended to, and closed at its size. There is room for so many seconds; the oldest file of them goes. When
-//! the minutes' files together are too large, two minutes are made one in the oldest of those that were halved least.
+//! A file is only appended to, and closed when it reaches its size. If the files of seconds take too much room, the oldest
+//! is removed. If those of minutes do, the oldest of the least often halved files is halved: two of its slices become one.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -14,12 +14,12 @@ use gnntop_wire::{Item, StreamReader, layout};
 
 use crate::directory::create;
 
-/// A file is closed from this size on; smaller where all may take little.
+/// A file is closed at this size, or a smaller one if the total is small.
 const FILE_BYTES: u64 = 1 << 20;
-/// Files that the room for one kind is divided into at least.
+/// The room for one kind is divided into at least this many files.
 const FEWEST_FILES: u64 = 4;
 
-/// What the slices of a file are.
+/// What a file's slices cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Seconds,
@@ -30,7 +30,7 @@ pub(super) enum Kind {
 struct SliceFile {
     number: u64,
     bytes: u64,
-    /// How often its slices were halved.
+    /// How often the file's slices were merged in pairs.
     halved: u32,
 }
 
@@ -51,7 +51,7 @@ impl SliceFiles {
         Self { dir: dir.to_owned(), next: 0, seconds, minutes, max_bytes, unlisted }
     }
 
-    /// Appends entries, which are taken once they are written.
+    /// Appends entries and removes those that were written from `entries`.
     pub(super) fn append(&mut self, kind: Kind, entries: &mut Vec<Entry>) -> io::Result<()> {
         if entries.is_empty() {
             return Ok(());
@@ -65,7 +65,7 @@ impl SliceFiles {
         }
         let dir = self.dir.clone();
         if let Some(newest) = self.files(kind).back_mut() {
-            // What an earlier attempt left beyond what is listed counts for nothing and is overwritten.
+            // Bytes beyond the listed length, from an earlier attempt, do not count and are overwritten.
             let mut file = File::options().write(true).open(dir.join(layout::slices_file_name(newest.number)))?;
             file.set_len(newest.bytes)?;
             io::Seek::seek(&mut file, io::SeekFrom::End(0))?;
@@ -76,7 +76,7 @@ impl SliceFiles {
         Ok(())
     }
 
-    /// Keeps all of them within their bounds.
+    /// Keeps all files within their bounds.
     pub(super) fn make_room(&mut self) -> io::Result<()> {
         while self.seconds.len() > 1 && total(&self.seconds) > self.room(Kind::Seconds) {
             self.unlisted.extend(self.seconds.pop_front().map(|file| file.number));
@@ -142,7 +142,7 @@ impl SliceFiles {
         }
     }
 
-    /// Seconds are there for looking at what was not long ago, minutes for all the rest.
+    /// Seconds are for looking at recent times, minutes for all earlier ones.
     fn room(&self, kind: Kind) -> u64 {
         match kind {
             Kind::Seconds => self.max_bytes / 4,

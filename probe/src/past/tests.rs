@@ -176,7 +176,7 @@ fn of_all(run: &LongRun) -> Store {
     store
 }
 
-/// A session that has room for so many segments of 64 KiB, and as much for its past.
+/// A session with room for this many segments of 64 KiB, and as much for its past.
 fn small(dir: &std::path::Path, segments: u64) -> Output {
     let mut output = Output::session(dir, "long-1-0", 0).unwrap();
     output.shrink(64 << 10, segments * (64 << 10));

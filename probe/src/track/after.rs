@@ -1,7 +1,7 @@
-//! What is known only after the fact: for programs that are watched from outside their loop, where it shows late that a
-//! step has ended or that a phase has run.
+//! Records spans and steps after the fact: for programs observed from outside their loop, where a step's end or a phase is
+//! only detected later.
 //!
-//! Times are ticks of [`ticks`]. A loop that can be marked as it runs has [`span`](fn@crate::span) and
+//! Times are ticks of [`ticks`]. A loop that you can instrument directly should use [`span`](fn@crate::span) and
 //! [`step`](crate::step).
 
 use std::sync::OnceLock;
@@ -22,18 +22,18 @@ fn clock() -> &'static Clock {
     CLOCK.get_or_init(Clock::new)
 }
 
-/// The clock that spans are timed by, in ticks. The first call of a process takes some milliseconds to get to know the clock.
+/// The clock that times spans, in ticks. A process's first call takes some milliseconds to calibrate the clock.
 #[inline]
 pub fn ticks() -> u64 {
     clock().raw()
 }
 
-/// Nanoseconds that so many ticks take.
+/// Converts a number of ticks to nanoseconds.
 pub fn ticks_ns(ticks: u64) -> u64 {
     clock().delta_as_nanos(0, ticks)
 }
 
-/// Whether what the calling thread records goes anywhere.
+/// Whether the calling thread's records go anywhere.
 pub fn is_recording() -> bool {
     switch::is_recording() && with_track(|_| ()).is_some()
 }
@@ -47,7 +47,7 @@ pub fn span(name: impl Into<NameRef>, begin: u64, end: u64) {
     });
 }
 
-/// Records a counter's value as it was at these ticks.
+/// Records a counter's value at these ticks.
 pub fn counter(name: impl Into<NameRef>, at: u64, value: f64) {
     let id = name.into().id().0;
     record(|track| {
@@ -55,7 +55,7 @@ pub fn counter(name: impl Into<NameRef>, at: u64, value: f64) {
     });
 }
 
-/// Records an instant worth naming, with a number where there is one, as of these ticks.
+/// Records a mark at these ticks, with a value if it has one.
 pub fn mark(name: impl Into<NameRef>, at: u64, value: Option<f64>) {
     let id = name.into().id().0;
     record(|track| {
@@ -64,16 +64,15 @@ pub fn mark(name: impl Into<NameRef>, at: u64, value: Option<f64>) {
     });
 }
 
-/// Records a large allocation of `bytes` (negative: a release) with the bytes live after it, in the span that is open on
-/// the calling thread.
+/// Records a large allocation of `bytes` (negative: a release) and the live bytes after it, in the calling thread's open span.
 pub fn allocation(bytes: i64, live_bytes: u64) {
     let open = with_track(|track| track.shared.open.get()).flatten();
     point::allocation(bytes, live_bytes, open.map_or(0, |open| open.name));
 }
 
-/// From here on the calling thread is always in a step, which [`end_step`] ends.
+/// From here on the calling thread is always in a step; [`end_step`] ends each.
 pub fn begin_steps() {
-    // Kept alive: an observer runs the program's code.
+    // An `Rc`, since an observer runs the program's code, which may end the track.
     if let Some(track) = current().filter(|track| switch::is_recording() && track.step.get() == 0) {
         step::begin_next(&track);
     }
@@ -88,15 +87,15 @@ pub struct EndedStep {
     pub batch: BatchShape,
     /// When it began, in ticks.
     pub begin: u64,
-    /// When it ended.
+    /// When it ended, in ticks.
     pub end: u64,
 }
 
-/// Records the calling thread's step, in which all is that was recorded since the one before, and begins the next. Returns
-/// its number, from 1; 0 without a track.
+/// Records the calling thread's step, which contains everything recorded since the previous one, and begins the next.
+/// Returns its number, from 1; 0 without a track.
 pub fn end_step(ended: &EndedStep) -> u64 {
     begin_steps();
-    // Kept alive, as above.
+    // An `Rc`, as above.
     let Some(track) = current().filter(|_| switch::is_recording()) else { return 0 };
     let number = track.step.get();
     let EndedStep { epoch, batch, begin, end } = *ended;

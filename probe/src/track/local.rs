@@ -1,4 +1,4 @@
-//! The calling thread's track: how it begins, how it is found, and how it ends.
+//! The calling thread's track: how it is opened, found and ended.
 
 use std::cell::{Cell, OnceCell, UnsafeCell};
 use std::ptr;
@@ -19,7 +19,7 @@ use crate::usage::Charged;
 
 thread_local! {
     /// This thread's track, null without one: the head of a list of all its tracks, linked by [`Local::outer`]. Each
-    /// pointer comes from `Rc::into_raw` and is alive: [`Track`], which holds the count, unlinks it before giving that back.
+    /// pointer comes from `Rc::into_raw` and is alive: [`Track`] holds the count and unlinks before releasing it.
     static CURRENT: Cell<*const Local> = const { Cell::new(ptr::null()) };
     /// Memory account of the phase this thread is in.
     static ACCOUNT: Cell<u8> = const { Cell::new(0) };
@@ -42,15 +42,15 @@ pub(super) struct Local {
     pub(super) clock: Clock,
     pub(super) shared: Arc<Shared>,
     publisher: Weak<Publisher>,
-    /// The step that what is recorded belongs to, 0 for none.
+    /// The step that records belong to; 0 for none.
     pub(super) step: Cell<u64>,
     /// Number of the step that began last.
     pub(super) last_step: Cell<u64>,
-    /// Page faults and context switches by the end of the step that last told them.
+    /// Page faults and context switches up to the last step that reported them.
     pub(super) charged: Cell<Option<Charged>>,
-    /// Who wants to know of spans and steps; set once.
+    /// Observer of spans and steps; set once.
     pub(super) observer: OnceCell<Rc<dyn Observer>>,
-    /// The track that was this thread's before.
+    /// The thread's track before this one.
     outer: Cell<*const Local>,
 }
 
@@ -58,8 +58,8 @@ impl Local {
     /// Records an event, or counts it as dropped when the ring is full.
     #[inline]
     pub(super) fn push(&self, event: RawEvent) {
-        // SAFETY: only this track's thread reaches `producer`, since neither `Rc<Local>` nor a reference leaves it, and
-        // `try_push` runs no code that could come back here: it neither allocates nor calls out.
+        // SAFETY: only this track's thread reaches `producer`, since neither `Rc<Local>` nor a reference leaves it.
+        // `try_push` cannot come back here: it neither allocates nor calls out.
         let producer = unsafe { &mut *self.producer.get() };
         if producer.try_push(event).is_err() {
             self.shared.count_drop();
@@ -67,16 +67,16 @@ impl Local {
     }
 }
 
-/// Runs `f` with the calling thread's track, if it has one. `f` runs none of the program's code, which could end the track:
-/// see [`current`] for that.
+/// Runs `f` with the calling thread's track, if it has one. `f` must not run the program's code, which could end the track;
+/// use [`current`] for that.
 #[inline]
 pub(super) fn with_track<T>(f: impl FnOnce(&Local) -> T) -> Option<T> {
     let local = CURRENT.get();
     if local.is_null() {
         return None;
     }
-    // SAFETY: what CURRENT points to is alive, and stays so while `f` runs, since only the drop of a `Track` on this thread
-    // ends it: a release of memory in `f` may come back here through the tracking allocator, but only to push an event.
+    // SAFETY: what CURRENT points to is alive and stays so while `f` runs, since only dropping a `Track` on this thread
+    // ends it. A release of memory in `f` may come back here through the tracking allocator, but only to push an event.
     Some(f(unsafe { &*local }))
 }
 
@@ -88,20 +88,20 @@ pub(super) fn record(f: impl FnOnce(&Local)) {
     }
 }
 
-/// The calling thread's track; kept alive by the result, so that the program's code may run meanwhile and end it.
+/// The calling thread's track. The result keeps it alive, so the program's code may run meanwhile and end the track.
 pub(super) fn current() -> Option<Rc<Local>> {
     let local = CURRENT.get();
     if local.is_null() {
         return None;
     }
-    // SAFETY: it is alive and from `Rc::into_raw`; the count is the result's.
+    // SAFETY: the pointer is alive and from `Rc::into_raw`; the new count belongs to the result.
     Some(unsafe {
         Rc::increment_strong_count(local);
         Rc::from_raw(local)
     })
 }
 
-/// Whether this is the calling thread's track. Nothing is read through the pointer, which may be to a track that has ended.
+/// Whether this is the calling thread's track. Never reads through the pointer, whose track may have ended.
 #[inline]
 pub(super) fn is_current(local: *const Local) -> bool {
     ptr::eq(local, CURRENT.get())
@@ -112,7 +112,7 @@ pub(crate) fn current_publisher() -> Option<Weak<Publisher>> {
     with_track(|track| track.publisher.clone())
 }
 
-/// Has `open` begin to observe the calling thread's track; whether it did. A track takes one observer.
+/// Attaches the observer that `open` makes to the calling thread's track. `false` if it has none or has an observer.
 pub(crate) fn attach(open: impl FnOnce(&Arc<Publisher>, &Clock) -> Option<Rc<dyn Observer>>) -> bool {
     let Some(track) = current().filter(|track| switch::is_recording() && track.observer.get().is_none()) else {
         return false;
@@ -121,16 +121,16 @@ pub(crate) fn attach(open: impl FnOnce(&Arc<Publisher>, &Clock) -> Option<Rc<dyn
     open(&publisher, &track.clock).is_some_and(|observer| track.observer.set(observer).is_ok())
 }
 
-/// Who observes the calling thread's track.
+/// The observer of the calling thread's track.
 pub(crate) fn observer() -> Option<Rc<dyn Observer>> {
     with_track(|track| track.observer.get().cloned()).flatten()
 }
 
-/// A thread's right to record. While it lives, [`span`](fn@crate::span), [`step`](crate::step) and the others on
-/// this thread go to this track. One that could not be opened (publishing is off) records nothing.
+/// A thread's recording track. While it lives, [`span`](fn@crate::span), [`step`](crate::step) and the other functions
+/// record on it when called on this thread. If it could not be opened (publishing is off), it records nothing.
 #[must_use = "the track ends when this is dropped"]
 pub struct Track {
-    /// From `Rc::into_raw`, whose count this holds; null where nothing is recorded.
+    /// From `Rc::into_raw`; this holds the count. Null if nothing is recorded.
     local: *const Local,
 }
 
@@ -168,7 +168,7 @@ impl Track {
         Self { local }
     }
 
-    /// Whether what is recorded goes anywhere.
+    /// Whether this track's records go anywhere.
     pub fn is_recording(&self) -> bool {
         !self.local.is_null() && switch::is_recording()
     }
@@ -179,14 +179,14 @@ impl Drop for Track {
         if self.local.is_null() {
             return;
         }
-        // SAFETY: it is from `Rc::into_raw`, and the count is given back only here.
+        // SAFETY: the pointer is from `Rc::into_raw`, and only this releases its count.
         let local = unsafe { Rc::from_raw(self.local) };
         local.shared.close();
         unlink(self.local, local.outer.get());
     }
 }
 
-/// Takes a track out of the thread's list, of which it need not be the head: tracks may end in any order.
+/// Removes a track from the thread's list. It need not be the head: tracks may end in any order.
 fn unlink(gone: *const Local, outer: *const Local) {
     if is_current(gone) {
         return CURRENT.set(outer);

@@ -1,8 +1,7 @@
-//! Tracks: what one thread of the program writes, and the guards with which it writes.
+//! Tracks: what one thread of the program writes, and the guards that write it.
 //!
-//! A thread writes to at most one track at a time; everything on the recording path reaches it through one
-//! thread-local pointer, so that a library deep inside a model can record a span without being handed
-//! anything. A guard ends on the thread where it began.
+//! A thread writes to at most one track at a time. The recording path finds it through one thread-local pointer, so that a
+//! library deep inside a model can record a span without being passed anything. A guard ends on the thread where it began.
 //!
 //! ```text
 //! span, step, point ──▶ local: this thread's track ──▶ ring ──▶ reader: a block of the stream

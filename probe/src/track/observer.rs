@@ -1,8 +1,8 @@
-//! What wants to know of a thread's spans and steps as they happen: a device that the thread works on.
+//! Observes a thread's spans and steps as they happen: a device that the thread uses.
 
 use std::any::Any;
 
-/// Stands for a mark that there is not.
+/// Stands for a missing mark.
 pub(crate) const NO_MARK: u32 = u32::MAX;
 
 /// A span that ends. Times are ticks.
@@ -15,26 +15,26 @@ pub(crate) struct Ended {
     pub(crate) end: u64,
 }
 
-/// Told of every span and step of one thread, on that thread.
+/// Called for every span and step of one thread, on that thread.
 ///
-/// An *outer phase* is a phase that lies in no other. Code of the program may run in each of these calls, and may itself
-/// record, open tracks and end them.
+/// An *outer phase* is a phase inside no other. Each of these calls may run the program's code, which may itself record,
+/// and open and end tracks.
 pub(crate) trait Observer: Any {
-    /// A span is about to begin. Before the host's clock is read: what this takes lies outside the span.
+    /// Called before a span begins and before the host's clock is read: the time this takes is outside the span.
     fn before_begin(&self, is_outer_phase: bool, name: u32);
 
-    /// A span has begun: the mark at its begin, [`NO_MARK`] where it is not timed.
+    /// Called when a span has begun. Returns the mark at its begin, or [`NO_MARK`] if it is not timed.
     fn begin(&self, is_phase: bool) -> u32;
 
-    /// A span's end is about to be read from the host's clock.
+    /// Called before a span's end is read from the host's clock.
     fn before_end(&self, is_outer_phase: bool);
 
-    /// A span has ended.
+    /// Called when a span has ended.
     fn end(&self, is_outer_phase: bool, span: Ended);
 
-    /// A step has begun.
+    /// Called when a step has begun.
     fn begin_step(&self, step: u64);
 
-    /// A step has ended, whose times on the host are these ticks.
+    /// Called when a step has ended, with its begin and end on the host, in ticks.
     fn end_step(&self, step: u64, begin: u64, end: u64);
 }

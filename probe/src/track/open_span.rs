@@ -1,12 +1,12 @@
-//! The innermost open span of a thread, as another thread may see it at any moment: a sequence lock with one writer.
+//! A thread's innermost open span, readable by another thread at any time: a sequence lock with one writer.
 //!
-//! The version is odd while the span changes, and never the same twice, so that what a reader sees between two equal even
-//! versions belongs together. The time at which the span began cannot stand in for it: it comes back when an inner span ends.
+//! The version is odd while the span changes, and never repeats, so values read between two equal even versions belong
+//! together. The span's start time cannot serve as the version: it recurs when an inner span ends.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
 
-/// A word of memory that two threads share; in tests one that shows every order in which they may come.
+/// A word of memory that two threads share; tests use one that shows every possible order of loads and stores.
 pub(super) trait Word: Default {
     fn load(&self) -> u64;
     fn store(&self, value: u64);
@@ -43,17 +43,17 @@ pub(super) struct OpenSpan<W = AtomicU64> {
 }
 
 impl<W: Word> OpenSpan<W> {
-    /// Changes the span. Only its own thread does so.
+    /// Changes the span. Only its own thread may.
     #[inline]
     pub(super) fn set(&self, open: Open) {
         let version = self.version.load();
         self.version.store(version.wrapping_add(1));
-        // Nobody sees any of the new words without seeing that they change.
+        // No reader sees any of the new words without seeing the odd version.
         fence(Release);
         self.name.store(u64::from(open.name));
         self.since.store(open.since);
         self.step.store(open.step);
-        // Nobody sees the new version without seeing all of the new words.
+        // No reader sees the new version without seeing all of the new words.
         fence(Release);
         self.version.store(version.wrapping_add(2));
     }
@@ -64,7 +64,7 @@ impl<W: Word> OpenSpan<W> {
         (self.name.load() as u32, self.since.load())
     }
 
-    /// The span, for any thread; `None` without one, and while it changes.
+    /// The span, for any thread; `None` if no span is open, and while it changes.
     pub(super) fn get(&self) -> Option<Open> {
         let before = self.version.load();
         fence(Acquire);
@@ -83,11 +83,11 @@ mod tests {
 
     use super::*;
 
-    /// What the writer stored, in its order, and how many of these stores each load of the reader may see.
+    /// The writer's stores, in order, and how many of them each load of the reader may see.
     #[derive(Default)]
     struct Tape {
         stores: RefCell<Vec<(usize, u64)>>,
-        /// The reader's next loads: each sees the memory after so many stores.
+        /// The reader's next loads: each sees the memory after this many stores.
         loads: RefCell<std::vec::IntoIter<usize>>,
         words: Cell<usize>,
         is_reading: Cell<bool>,

@@ -1,18 +1,18 @@
-//! Counters called after a phase, for the most memory of the device that was in use in it. Their names are made on the drain
-//! thread: putting a name together takes memory and a lock, which the program's threads are not to wait for.
+//! Counters, named after phases, of the peak device memory in each phase. The drain thread makes their names: that
+//! allocates and locks, and the program's threads must not wait for either.
 
 use gnntop_wire::{NameId, NameKind, device_memory};
 
 use crate::names;
 
-/// Phases that have a peak of their own.
+/// Most phases with a peak of their own.
 const MAX_PHASES: usize = 32;
 
-/// Which peak.
+/// Which peak it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Peak {
-    /// In tensors.
+    /// Held by tensors.
     Used = 0,
     /// Taken from the device.
     Reserved = 1,
@@ -25,7 +25,7 @@ pub(super) struct PeakNames {
 }
 
 impl PeakNames {
-    /// The counter's name for a phase and the number of a [`Peak`]; `None` for a phase that is one too many.
+    /// The counter's name for a phase and the number of a [`Peak`]; `None` for phases beyond the limit.
     pub(super) fn of(&mut self, phase: u32, peak: u8) -> Option<NameId> {
         let known = self.known.iter().find(|(of, _)| *of == phase).map(|(_, names)| *names);
         let names = match known {

@@ -1,4 +1,4 @@
-//! What is recorded of an instant: counters, marks, allocations, sensor readings.
+//! Records at an instant: counters, marks, allocations, sensor readings.
 
 use super::local::record;
 use super::peaks::Peak;
@@ -6,8 +6,7 @@ use super::raw_event::{RawEvent, Tag};
 use crate::names::NameRef;
 use crate::switch;
 
-/// Says which step what follows on this thread belongs to, for threads that prepare a batch ahead of its step.
-/// 0 is "none".
+/// Sets the step that this thread's next records belong to, for threads that prepare a batch ahead of its step. 0 means none.
 pub fn set_step(step: u64) {
     record(|track| track.step.set(step));
 }
@@ -18,7 +17,7 @@ pub fn counter(name: impl Into<NameRef>, value: f64) {
     now(name, Tag::Counter, Some(value));
 }
 
-/// Records an instant worth naming, with a number where there is one.
+/// Records a mark, with a value if it has one.
 #[inline]
 pub fn mark(name: impl Into<NameRef>, value: Option<f64>) {
     now(name, Tag::Mark, value);
@@ -29,7 +28,7 @@ fn now(name: impl Into<NameRef>, tag: Tag, value: Option<f64>) {
     if !switch::is_recording() {
         return;
     }
-    // The program's code: before the track is looked at.
+    // This runs the program's code, so it comes before the track is looked up.
     let id = name.into().id().0;
     record(|track| {
         let (a, b) = (track.clock.raw(), value.unwrap_or(0.0).to_bits());
@@ -37,8 +36,8 @@ fn now(name: impl Into<NameRef>, tag: Tag, value: Option<f64>) {
     });
 }
 
-/// Records a large allocation of `bytes` (negative: a release) in the current phase. Called by the allocator:
-/// it must not allocate.
+/// Records a large allocation of `bytes` (negative: a release) in the current phase. The allocator calls this, so it must
+/// not allocate.
 pub(crate) fn allocation(bytes: i64, live_bytes: u64, phase: u32) {
     record(|track| {
         let a = track.clock.raw();
@@ -47,8 +46,7 @@ pub(crate) fn allocation(bytes: i64, live_bytes: u64, phase: u32) {
     });
 }
 
-/// Records the most memory that was in use on the device in a phase. It goes to a counter called after the phase, whose name
-/// the drain thread makes.
+/// Records the peak device memory in a phase, as a counter named after the phase. The drain thread makes that name.
 pub(crate) fn phase_peak(phase: u32, peak: Peak, bytes: u64) {
     record(|track| {
         let (a, b) = (track.clock.raw(), (bytes as f64).to_bits());
@@ -56,7 +54,7 @@ pub(crate) fn phase_peak(phase: u32, peak: Peak, bytes: u64) {
     });
 }
 
-/// Records a sensor reading of this instant of `CLOCK_MONOTONIC`.
+/// Records a sensor reading at this time of `CLOCK_MONOTONIC`.
 pub(crate) fn sample(signal: u32, t_ns: u64, value: i64) {
     record(|track| {
         track.push(RawEvent { a: t_ns, b: value as u64, c: 0, id: signal, tag: Tag::Sample, present: 0 });

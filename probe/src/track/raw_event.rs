@@ -1,8 +1,8 @@
-//! What one thread of the program hands to the drain thread through its ring: small, plain events.
+//! What a thread of the program sends to the drain thread through its ring: small, plain events.
 
 use crate::ring;
 
-/// Events that a ring holds: 512 KiB a track, enough for 800,000 events a second at a drain every 20 ms.
+/// Events that a ring holds: 512 KiB a track, enough for 800,000 events a second with a drain every 20 ms.
 pub(super) const RING_EVENTS: usize = 1 << 14;
 
 pub(super) type Producer = ring::Producer<RawEvent, RING_EVENTS>;
@@ -13,7 +13,7 @@ pub(super) fn ring() -> (Producer, Consumer) {
     ring::ring(RawEvent::EMPTY)
 }
 
-/// What a thread says to the drain thread, in 32 bytes. `a`, `b` and `c` mean what [`Tag`] says.
+/// A thread's event, in 32 bytes. [`Tag`] says what `a`, `b` and `c` mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RawEvent {
     pub(super) a: u64,
@@ -21,11 +21,11 @@ pub(super) struct RawEvent {
     pub(super) c: u64,
     pub(super) id: u32,
     pub(super) tag: Tag,
-    /// Which of the fields are known, for the parts of a step.
+    /// Which fields are known, for the parts of a step.
     pub(super) present: u8,
 }
 
-/// Meaning of a [`RawEvent`]. Times are clock ticks except where said.
+/// Meaning of a [`RawEvent`]. Times are clock ticks unless stated otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Tag {
@@ -37,11 +37,11 @@ pub(super) enum Tag {
     StepRun,
     /// Likewise: `a` minor and major faults, `b` voluntary and involuntary switches, in the high and low half.
     StepUsage,
-    /// `a` start, `b` end, `c` step, `id` epoch, unless `present` says that it is in a part; takes up the parts before it.
+    /// `a` start, `b` end, `c` step, `id` epoch, unless `present` says that a part has it; completes the parts before it.
     Step,
     /// `id` name, `a` time, `b` bits of the value.
     Counter,
-    /// `id` name, `a` time, `b` bits of the value, `present` 1 where there is one.
+    /// `id` name, `a` time, `b` bits of the value, `present` 1 if it has one.
     Mark,
     /// `id` phase, `a` time, `b` bits of the value, `present` the number of a peak.
     PhasePeak,

@@ -16,28 +16,28 @@ use super::shared::Shared;
 use crate::clock::ClockMap;
 use crate::source::Source;
 
-/// A span open for this long gets a record while it lasts, and again each time this long passes.
+/// A span open for this long is reported while it lasts, and again each time this long passes.
 const OPEN_AFTER_NS: u64 = 100_000_000;
 const OPEN_AGAIN_NS: u64 = 1_000_000_000;
 
-/// One track's ring, the block being filled from it, and the step being put together.
+/// One track's ring, the block filled from it, and the step being assembled.
 pub(super) struct RingReader {
-    /// Until it is told.
+    /// `None` once written.
     definition: Option<Definition>,
     is_slow: bool,
     consumer: Consumer,
     shared: Arc<Shared>,
     encoder: BlockEncoder,
-    /// What came ahead of the step event itself, and the low half of the step's number.
+    /// The parts of a step that came before the step event, and the low half of the step's number.
     parts: (u32, Step),
     peaks: PeakNames,
-    /// Start ticks of the open span last reported, and when, in nanoseconds.
+    /// Start of the open span last reported, in ticks, and when it was reported, in nanoseconds.
     reported_open: (u64, u64),
     closed: bool,
 }
 
 impl RingReader {
-    /// For a track that the calling thread opens.
+    /// A reader for a track that the calling thread opens.
     pub(super) fn new(definition: Definition, encoder: BlockEncoder, consumer: Consumer, shared: Arc<Shared>) -> Self {
         Self {
             is_slow: matches!(definition, Definition::Track { role: TrackRole::Sensors, .. }),
@@ -59,7 +59,7 @@ impl RingReader {
         self.encoder.push(event);
     }
 
-    /// Says what has been open for a while, once and then every second.
+    /// Reports a span that has been open for a while, once and then every second.
     fn push_open(&mut self, map: &ClockMap, clock: &Clock, out: &mut Vec<u8>) {
         let Some(open_span::Open { name, since, step }) = self.shared.open.get() else { return };
         let (since_ns, t_ns) = (map.ns(since), map.ns(clock.raw()));
@@ -71,7 +71,7 @@ impl RingReader {
         }
     }
 
-    /// The event that a raw one stands for; parts of a step are kept until the step itself comes.
+    /// Converts a raw event. Parts of a step are kept until the step itself comes.
     fn event(&mut self, raw: RawEvent, map: &ClockMap) -> Option<Event> {
         let RawEvent { a, b, c, id, tag, present } = raw;
         let name = NameId(id);
@@ -127,7 +127,7 @@ impl RingReader {
 
     fn step(&mut self, raw: RawEvent, map: &ClockMap) -> Step {
         let (of, parts) = std::mem::take(&mut self.parts);
-        // Parts of another step are what a full ring left over: that step itself was dropped.
+        // Parts of another step: that step itself was dropped by a full ring.
         let parts = if of == raw.c as u32 { parts } else { Step::default() };
         let epoch = if raw.present == 0 { u64::from(raw.id) } else { parts.epoch };
         Step { step: StepId(raw.c), epoch, start_ns: map.ns(raw.a), end_ns: map.ns(raw.b), ..parts }
@@ -144,9 +144,9 @@ impl Source for RingReader {
     }
 
     fn drain(&mut self, map: &ClockMap, clock: &Clock, out: &mut Vec<u8>) {
-        // Looked at before the ring: once it is set nothing more comes.
+        // Read before the ring: once set, nothing more comes.
         self.closed = self.shared.is_closed();
-        // A ring's worth at most: a thread that writes as fast as this reads must not keep it here, collecting.
+        // At most a ring's worth: a thread that writes as fast as this reads must not keep it here.
         for _ in 0..RING_EVENTS {
             let Some(raw) = self.consumer.try_pop() else { break };
             if let Some(event) = self.event(raw, map) {

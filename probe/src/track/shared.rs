@@ -1,21 +1,21 @@
-//! What a track's thread and the drain thread both see, beside the ring.
+//! What a track's thread and the drain thread share, besides the ring.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::open_span::OpenSpan;
 
-/// What a track's thread and the drain thread both see.
+/// What a track's thread and the drain thread share.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     /// Events lost to a full ring.
     dropped: AtomicU64,
     pub(super) open: OpenSpan,
-    /// The thread has given its track up; what is in the ring is the last of it.
+    /// The thread has closed its track; nothing follows what is in the ring.
     closed: AtomicBool,
 }
 
 impl Shared {
-    /// Only the track's own thread counts.
+    /// Counts a drop. Only the track's own thread may call this.
     #[cold]
     pub(super) fn count_drop(&self) {
         // One writer: no read-modify-write needed.
@@ -26,12 +26,12 @@ impl Shared {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// The last that the track's thread says.
+    /// The last call of the track's thread.
     pub(super) fn close(&self) {
         self.closed.store(true, Ordering::Release);
     }
 
-    /// Whether nothing comes into the ring any more.
+    /// Whether nothing more comes into the ring.
     pub(super) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }

@@ -1,4 +1,4 @@
-//! Spans: from a call to the drop of a guard.
+//! Spans: they last from a call to the drop of a guard.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,11 +13,11 @@ use crate::switch;
 
 /// Begins a span on this thread's track; it ends when the result is dropped.
 ///
-/// With recording off or no track on this thread it does nothing. It never waits and never allocates.
+/// Does nothing if recording is off or this thread has no track. Never waits and never allocates.
 #[inline(always)]
 pub fn span(name: impl Into<NameRef>) -> Span {
-    // Only this is compiled into the program's code: with recording off a span is a load and two branches. The name may run
-    // code of the program, which may open and end tracks: before the track is looked at.
+    // Only this is compiled into the program's code: with recording off, a span is a load and two branches. Making the name
+    // may run the program's code, which may open and end tracks, so it comes before the track is looked up.
     let begun = if switch::is_recording() { Begun::now(name.into()) } else { None };
     Span { begun, _on_its_thread: PhantomData }
 }
@@ -30,7 +30,7 @@ pub struct Span {
     _on_its_thread: PhantomData<*const ()>,
 }
 
-/// What a span has to know of its begin.
+/// What a span keeps from its begin.
 struct Begun {
     /// The track it began on. Only compared: the track may have ended.
     local: NonNull<Local>,
@@ -38,7 +38,7 @@ struct Begun {
     outer_since: u64,
     name: u32,
     outer_name: u32,
-    /// Where its begin is marked on the device's stream.
+    /// The mark at its begin on the device's stream.
     device_mark: u32,
     outer_account: u8,
     account: u8,
@@ -50,9 +50,9 @@ impl fmt::Debug for Span {
     }
 }
 
-/// Begins a span with a name that is written in the program: `let _layer = span!("layer 1");`
+/// Begins a span with a name given in the source: `let _layer = span!("layer 1");`
 ///
-/// The name is registered at the first use of this place; from then on it costs what [`span`](fn@crate::span) costs.
+/// The name is registered when this line first runs; after that it costs the same as [`span`](fn@crate::span).
 ///
 /// ```
 /// use gnntop_probe::span;
@@ -89,7 +89,7 @@ impl Begun {
         Self { local, start, outer_since, name: id, outer_name, device_mark: NO_MARK, outer_account, account }
     }
 
-    /// Where an observer runs the program's code on both sides of the begin: the track is kept alive meanwhile.
+    /// An observer may run the program's code on both sides of the begin: this keeps the track alive meanwhile.
     #[inline(never)]
     fn observed(name: NameRef) -> Option<Self> {
         let track = current()?;
@@ -107,7 +107,7 @@ impl Begun {
         if self.account != 0 {
             set_account(self.outer_account);
         }
-        // The track may have ended before its span: then there is nowhere to record to.
+        // The track may have ended before its span: then there is nowhere to record.
         if !local::is_current(self.local.as_ptr()) {
             return;
         }
@@ -137,7 +137,7 @@ impl Begun {
         observer.end(self.is_outer_phase(), ended);
     }
 
-    /// Whether it is a phase that lies in no other.
+    /// Whether it is a phase inside no other.
     fn is_outer_phase(&self) -> bool {
         self.account != 0 && self.outer_account == 0
     }

@@ -1,4 +1,4 @@
-//! The steps of a training loop: what is known of each goes to the ring in parts, ahead of the step itself.
+//! The steps of a training loop. What is known of a step goes to the ring in parts, before the step itself.
 
 use std::ptr;
 
@@ -10,12 +10,12 @@ use crate::switch;
 
 /// Begins the next step of this thread's training loop; it ends when the result is dropped.
 ///
-/// Put the whole turn of the loop inside, waiting for data included: what is inside a step but in no phase,
-/// and what lies between two steps, is shown as the gap.
+/// Put the whole loop body inside, including the wait for data. Time inside a step but in no phase, and time between two
+/// steps, is shown as the gap.
 #[inline]
 pub fn step(epoch: u64) -> Step {
     let mut begun = Step { local: ptr::null(), start: 0, parts: Parts { epoch, ..Parts::default() } };
-    // Kept alive: an observer runs the program's code.
+    // An `Rc`, since an observer runs the program's code, which may end the track.
     let Some(track) = current().filter(|_| switch::is_recording()) else { return begun };
     begun.local = &raw const *track;
     begin_next(&track);
@@ -23,7 +23,7 @@ pub fn step(epoch: u64) -> Step {
     begun
 }
 
-/// From here on what is recorded belongs to the next step. The program's code may run in it.
+/// Begins the next step: later records belong to it. May run the program's code.
 pub(super) fn begin_next(track: &Local) {
     let number = track.last_step.get() + 1;
     track.last_step.set(number);
@@ -33,7 +33,7 @@ pub(super) fn begin_next(track: &Local) {
     }
 }
 
-/// Records a step with what is known of it; from here on what is recorded belongs to none. The program's code may run in it.
+/// Records a step with what is known of it; later records belong to no step. May run the program's code.
 pub(super) fn end(track: &Local, parts: &Parts, begin: u64, end: u64) {
     let step = track.step.get();
     let (epoch, is_long_epoch) = (parts.epoch as u32, parts.epoch > u64::from(u32::MAX));
@@ -46,16 +46,16 @@ pub(super) fn end(track: &Local, parts: &Parts, begin: u64, end: u64) {
     track.step.set(0);
 }
 
-/// A running step; see [`step`]. Tell it what is known of its batch.
+/// A running step; see [`step`]. Set what is known of its batch.
 #[must_use = "the step ends when this is dropped"]
 pub struct Step {
-    /// The track it began on, null when nothing is recorded. Only compared: the track may have ended.
+    /// The track it began on; null if nothing is recorded. Only compared: the track may have ended.
     local: *const Local,
     start: u64,
     parts: Parts,
 }
 
-/// What is known of a step beside its times.
+/// What is known of a step besides its times.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Parts {
     pub(super) epoch: u64,
@@ -72,19 +72,19 @@ impl std::fmt::Debug for Step {
 }
 
 impl Step {
-    /// The size of the step's batch, as far as known.
+    /// Sets the size of the step's batch, as far as known.
     pub fn batch(&mut self, batch: BatchShape) {
         self.parts.batch = batch;
     }
 
-    /// The step's loss. On a GPU, reading it waits for the device: leave it out where that disturbs.
+    /// Sets the step's loss. On a GPU, reading the loss waits for the device: omit it if that disturbs the training.
     pub fn loss(&mut self, loss: f64) {
         self.parts.loss = Some(loss);
     }
 }
 
 impl Parts {
-    /// Records them ahead of the step itself. The epoch is among them only where the step has no room for it.
+    /// Records the parts before the step itself. They include the epoch only if the step has no room for it.
     fn push(&self, track: &Local, step: u64, is_long_epoch: bool) {
         let part = |tag, present, a, b, c| RawEvent { a, b, c, id: step as u32, tag, present };
         let known = |value: Option<u64>, bit: u8| u8::from(value.is_some()) << bit;
@@ -102,7 +102,7 @@ impl Parts {
     }
 }
 
-/// Records what the thread was charged since it was last asked.
+/// Records the thread's page faults and context switches since it last asked.
 fn push_usage(track: &Local, step: u64, end: u64) {
     if let Some((now, [a, b])) = track.charged.get().and_then(|before| before.by_end(end, &track.clock)) {
         track.push(RawEvent { a, b, c: 0, id: step as u32, tag: Tag::StepUsage, present: 0 });
@@ -115,7 +115,7 @@ impl Drop for Step {
         if self.local.is_null() || !is_current(self.local) {
             return;
         }
-        // Kept alive: an observer runs the program's code.
+        // An `Rc`, as above.
         let Some(track) = current() else { return };
         let now = track.clock.raw();
         end(&track, &self.parts, self.start, now);

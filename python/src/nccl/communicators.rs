@@ -1,7 +1,7 @@
-//! The communicators of this process: of each its operations under way, and the ring that those which are over go to.
+//! The communicators of this process: the operations in flight of each, and its ring for finished ones.
 //!
-//! NCCL calls from threads of its own and of the program, and none of them may wait: who does not get a communicator within
-//! some microseconds goes on, and what it had to tell is counted as missing.
+//! NCCL calls from its own threads and the program's, none of which may wait. A thread that cannot get a communicator
+//! within some microseconds continues, and what it would have reported counts as missing.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -13,9 +13,9 @@ use super::operations::{Done, Operations, Ticket, Work};
 use crate::session::{self, Status};
 use crate::worker;
 
-/// Communicators at a time; what is beyond is not seen.
+/// Most communicators at a time; further ones are not observed.
 const MAX: usize = 32;
-/// How often a communicator is tried for: some microseconds, and more than what anybody does with it takes.
+/// Attempts to get a communicator: some microseconds, longer than any use of one.
 const TRIES: usize = 2_000;
 
 static ALL: [Mutex<Option<Communicator>>; MAX] = [const { Mutex::new(None) }; MAX];
@@ -28,13 +28,14 @@ struct Communicator {
     spans: [Option<RingName>; names::KINDS],
     bytes: [Option<RingName>; names::KINDS],
     untimed: Option<RingName>,
-    /// The end of what was written last: a track's events come in their order.
+    /// End of the last event written: a track's events are in order.
     last: u64,
-    /// What was told of operations without a time.
+    /// Number of operations already reported without a time.
     told: u64,
 }
 
-/// Stands for an operation, or a channel of its kernel: a pointer that nobody follows. Its lowest bit is set, so that it is never NULL.
+/// A handle of an operation, or of a channel of its kernel, as a pointer that nobody dereferences. Its lowest bit is set,
+/// so it is never NULL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Handle {
     pub(super) communicator: usize,
@@ -55,7 +56,7 @@ impl Handle {
     }
 }
 
-/// Opens a communicator called `name`; its number. May wait for the session to open, as making a communicator waits for much else.
+/// Opens a communicator called `name`; returns its number. May wait for the session to open, as NCCL waits anyway.
 pub(super) fn open(name: &str) -> Option<usize> {
     let at = ALL.iter().position(|place| lock(place).is_some_and(|place| place.is_none()))?;
     let (ring, address) = worker::make(name, TrackRole::Other)?;
@@ -73,7 +74,7 @@ pub(super) fn open(name: &str) -> Option<usize> {
     }
 }
 
-/// Ends it.
+/// Closes it.
 pub(super) fn close(at: usize) {
     let place = ALL.get(at).map(|place| place.lock().unwrap_or_else(PoisonError::into_inner).take());
     if let Some(mut communicator) = place.flatten() {
@@ -82,7 +83,7 @@ pub(super) fn close(at: usize) {
     }
 }
 
-/// The host hands an operation over.
+/// The host submits an operation.
 pub(super) fn start(at: usize, work: Work) -> Option<Handle> {
     let ticket = with(at, |communicator| communicator.operations.start(work, after::ticks()))??;
     Some(Handle { communicator: at, ticket, is_channel: false })
@@ -95,7 +96,7 @@ pub(super) fn begin_channel(operation: Handle, gpu_ns: u64) -> Option<Handle> {
     is_known.then_some(Handle { is_channel: true, ..operation })
 }
 
-/// The GPU's clock when a channel ended.
+/// Notes the GPU's clock at a channel's end.
 pub(super) fn channel_ended_at(channel: Handle, gpu_ns: u64) {
     with(channel.communicator, |communicator| communicator.operations.channel_ended_at(channel.ticket, gpu_ns));
 }
@@ -113,7 +114,7 @@ fn with<T>(at: usize, f: impl FnOnce(&mut Communicator) -> T) -> Option<T> {
     lock(ALL.get(at)?)?.as_mut().map(f)
 }
 
-/// The communicator, where it comes soon.
+/// Locks the communicator, if it is free soon.
 fn lock(place: &Mutex<Option<Communicator>>) -> Option<MutexGuard<'_, Option<Communicator>>> {
     for _ in 0..TRIES {
         match place.try_lock() {
@@ -173,7 +174,7 @@ impl Communicator {
         }
     }
 
-    /// Writes an operation's span, and how many bytes it had.
+    /// Writes an operation's span and its number of bytes.
     fn write(&mut self, done: &Done) {
         let Done { work, begin, end } = *done;
         self.last = self.last.max(end);

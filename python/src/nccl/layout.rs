@@ -1,5 +1,5 @@
-//! What NCCL hands to a profiler, byte for byte: the interface's versions 3, 4 and 5, as NCCL's headers
-//! `plugin/profiler/profiler_v*.h` have them. Of events that are not asked for only their size is known here.
+//! The data that NCCL passes to a profiler, byte for byte: versions 3, 4 and 5 of the interface, as in NCCL's headers
+//! `plugin/profiler/profiler_v*.h`. Of events that are not requested, only the size matters.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -7,12 +7,12 @@ use std::ffi::{c_char, c_int, c_void};
 pub(super) const COLLECTIVE: u64 = 1 << 1;
 /// A send or receive.
 pub(super) const POINT_TO_POINT: u64 = 1 << 2;
-/// One channel of the kernel that does it.
+/// One channel of an operation's kernel.
 pub(super) const KERNEL_CHANNEL: u64 = 1 << 6;
-/// The state in which a kernel's channel tells when the GPU ended it.
+/// The state that reports when the GPU ended a kernel's channel.
 pub(super) const KERNEL_CHANNEL_STOPPED: c_int = 22;
 
-/// An event that begins. Version 5 has the kind in 64 bits, the others in the first 8 of them.
+/// The start of an event. Version 5 has the kind in 64 bits, the others in the first 8 of them.
 #[repr(C)]
 pub(super) struct Descriptor<T> {
     pub(super) kind: u64,
@@ -53,7 +53,7 @@ pub(super) struct PointToPoint3 {
     pub(super) peer: c_int,
 }
 
-/// A collective in version 4; version 5 has another pointer behind it.
+/// A collective in version 4; version 5 appends another pointer.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Collective4 {
@@ -70,7 +70,7 @@ pub(super) struct Collective4 {
     pub(super) protocol: *const c_char,
 }
 
-/// A send or receive in version 4; version 5 has another pointer behind it.
+/// A send or receive in version 4; version 5 appends another pointer.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct PointToPoint4 {
@@ -82,16 +82,16 @@ pub(super) struct PointToPoint4 {
     pub(super) channels: u8,
 }
 
-/// A kernel's channel; version 3 has no time in it.
+/// A kernel's channel; version 3 has no time.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct KernelChannel {
     pub(super) channel: u8,
-    /// The GPU's clock when the kernel began, in nanoseconds; 0 where it was not read.
+    /// The GPU's clock when the kernel began, in nanoseconds; 0 if it was not read.
     pub(super) began_ns: u64,
 }
 
-/// What comes with the state in which a kernel's channel stopped.
+/// The details of the state in which a kernel's channel stopped.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct KernelChannelStopped {
@@ -108,7 +108,7 @@ pub(super) type Init4 =
 pub(super) type Init5 =
     unsafe extern "C" fn(*mut *mut c_void, u64, *mut c_int, *const c_char, c_int, c_int, c_int, *const c_void) -> c_int;
 
-/// What NCCL finds by the name `ncclProfiler_v` and a version; only `init` differs between them.
+/// The struct that NCCL finds as `ncclProfiler_v` and a version; only `init` differs between versions.
 #[repr(C)]
 pub struct Profiler<Init> {
     pub(super) name: *const c_char,
@@ -122,7 +122,7 @@ pub struct Profiler<Init> {
 // SAFETY: the name is a constant of this library, and the functions may be called from any thread.
 unsafe impl<Init: Sync> Sync for Profiler<Init> {}
 
-/// The layouts that the headers' C gives on the 64-bit machines that NCCL runs on.
+/// The layouts of the C headers on the 64-bit machines that NCCL runs on.
 #[cfg(target_pointer_width = "64")]
 const _: () = {
     use std::mem::offset_of;

@@ -1,11 +1,10 @@
-//! A profiler plugin of NCCL's: what the ranks' GPUs exchange, as tracks of the session, one for each communicator.
+//! A profiler plugin for NCCL: data exchanged by the ranks' GPUs, as one track per communicator.
 //!
-//! NCCL opens the library that `NCCL_PROFILER_PLUGIN` names and looks for the newest version of its interface there: 5 (NCCL
-//! 2.28 and newer), 4 (2.27) and 3 (2.26) are here. Older versions of NCCL do not say when the GPU worked, and find nothing here.
+//! NCCL opens the library that `NCCL_PROFILER_PLUGIN` names and looks for the newest version of its interface: 5 (NCCL 2.28
+//! and newer), 4 (2.27) and 3 (2.26) exist here. Older versions of NCCL do not report when the GPU worked, and find nothing.
 //!
-//! Collectives, sends and receives are asked for, and the channels of the kernels that do them: when these ran is when the GPU
-//! did it. Without a session each call returns at once. No call fails, and none waits but those that make and end a
-//! communicator.
+//! The plugin requests collectives, sends and receives, and the channels of their kernels, which show when the GPU did the
+//! work. Without a session each call returns at once. No call fails, and only creating and closing a communicator may wait.
 
 mod communicators;
 mod layout;
@@ -26,21 +25,21 @@ use operations::Work;
 use crate::session;
 use crate::silence::{self, guarded};
 
-/// What every call returns: `ncclSuccess`.
+/// Return value of every call: `ncclSuccess`.
 const SUCCESS: c_int = 0;
-/// What is asked for.
+/// The requested events.
 const WANTED: u64 = COLLECTIVE | POINT_TO_POINT | KERNEL_CHANNEL;
 const NAME: &CStr = c"gnntop";
 
-/// What NCCL finds of version 3.
+/// NCCL's entry point for version 3.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals, reason = "NCCL looks for this name")]
 pub static ncclProfiler_v3: Profiler<Init3> = profiler(init_3, start_event::<Version3>);
-/// What NCCL finds of version 4.
+/// NCCL's entry point for version 4.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals, reason = "NCCL looks for this name")]
 pub static ncclProfiler_v4: Profiler<Init4> = profiler(init_4, start_event::<Version4>);
-/// What NCCL finds of version 5.
+/// NCCL's entry point for version 5.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals, reason = "NCCL looks for this name")]
 pub static ncclProfiler_v5: Profiler<Init5> = profiler(init_5, start_event::<Version5>);
@@ -49,11 +48,11 @@ const fn profiler<Init>(init: Init, start_event: layout::StartEvent) -> Profiler
     Profiler { name: NAME.as_ptr(), init, start_event, stop_event, record_state, finalize }
 }
 
-/// What differs between the versions of an event that begins.
+/// Differences between the versions in the start of an event.
 trait Version {
     type Collective: Copy;
     type PointToPoint: Copy;
-    /// Whether the kind has 64 bits, and not 8.
+    /// Whether the kind has 64 bits rather than 8.
     const WIDE: bool;
     /// Whether a kernel's channel has the GPU's clock.
     const HAS_CLOCK: bool;
@@ -62,7 +61,7 @@ trait Version {
     fn point_to_point(told: &Self::PointToPoint) -> Told;
 }
 
-/// An operation as NCCL tells it.
+/// An operation as reported by NCCL.
 struct Told {
     function: *const c_char,
     datatype: *const c_char,
@@ -80,7 +79,7 @@ impl Version for Version3 {
     const WIDE: bool = false;
     const HAS_CLOCK: bool = false;
 
-    // It tells the most channels that there may be, not how many there are.
+    // It reports the most channels possible, not their actual number.
     fn collective(told: &Collective3) -> Told {
         Told { function: told.function, datatype: told.datatype, count: told.count, channels: 0 }
     }
@@ -159,7 +158,7 @@ unsafe extern "C" fn init_5(
     unsafe { init(context, mask, name) }
 }
 
-/// A communicator is made. Its context is a number, which nobody follows as a pointer; NULL where it is not watched.
+/// Creates a communicator. Its context is a number, never dereferenced; NULL if it is not observed.
 ///
 /// # Safety
 /// As for [`init_4`].
@@ -172,7 +171,7 @@ unsafe fn init(context: *mut *mut c_void, mask: *mut c_int, name: *const c_char)
         // SAFETY: as the caller promises.
         let name = String::from_utf8_lossy(unsafe { bytes(&name) });
         let name = if name.is_empty() { Cow::Borrowed("nccl") } else { Cow::Owned(format!("nccl {name}")) };
-        // NCCL has one mask for all communicators: it is the same where this one cannot be watched.
+        // NCCL has one mask for all communicators, so it is the same even if this one cannot be observed.
         (communicators::open(&name), WANTED as c_int)
     });
     if !context.is_null() {
@@ -199,23 +198,23 @@ unsafe extern "C" fn start_event<V: Version>(
     });
     if !event.is_null() {
         let bits = handle.map_or(0, Handle::to_bits);
-        // SAFETY: it is not NULL, so it can be written. What stood there before may be of another event.
+        // SAFETY: it is not NULL, so it can be written. Its old value may belong to another event.
         unsafe { *event = ptr::without_provenance_mut(usize::try_from(bits).unwrap_or(0)) };
     }
     SUCCESS
 }
 
-/// What stands for the event that begins; `None` for one that was not asked for.
+/// The handle of an event that begins; `None` if it was not requested.
 ///
 /// # Safety
-/// `descriptor` is one of this version.
+/// `descriptor` must be one of this version.
 unsafe fn started<V: Version>(context: *mut c_void, descriptor: *const c_void) -> Option<Handle> {
-    // SAFETY: every descriptor begins with its kind, as wide as the version has it.
+    // SAFETY: every descriptor begins with its kind, in this version's width.
     let kind = unsafe { if V::WIDE { *descriptor.cast::<u64>() } else { u64::from(*descriptor.cast::<u8>()) } };
     match kind {
         COLLECTIVE => {
             let at = context.addr().checked_sub(1)?;
-            // SAFETY: of this kind the details are these.
+            // SAFETY: an event of this kind has these details.
             let told = unsafe { V::collective(&(*descriptor.cast::<Descriptor<V::Collective>>()).details) };
             // SAFETY: NCCL's texts are C strings.
             communicators::start(at, unsafe { work(&told) })
@@ -228,10 +227,10 @@ unsafe fn started<V: Version>(context: *mut c_void, descriptor: *const c_void) -
             communicators::start(at, unsafe { work(&told) })
         }
         KERNEL_CHANNEL => {
-            // SAFETY: every descriptor has its parent there.
+            // SAFETY: every descriptor has its parent at this offset.
             let parent = unsafe { (*descriptor.cast::<Descriptor<()>>()).parent };
             let gpu_ns = if V::HAS_CLOCK {
-                // SAFETY: of this kind the details are these, with the clock in them.
+                // SAFETY: an event of this kind has these details, including the clock.
                 unsafe { (*descriptor.cast::<Descriptor<KernelChannel>>()).details.began_ns }
             } else {
                 0
@@ -261,12 +260,12 @@ unsafe fn bytes(text: &*const c_char) -> &[u8] {
     unsafe { CStr::from_ptr(*text) }.to_bytes()
 }
 
-/// The channel of a kernel that `event` stands for.
+/// The channel of a kernel that `event` represents.
 fn channel(event: *mut c_void) -> Option<Handle> {
     Handle::from_bits(event.addr() as u64).filter(|handle| handle.is_channel)
 }
 
-/// An operation stops when it was handed over, which says nothing; a kernel's channel when the GPU is done with it.
+/// An operation stops when it was submitted, which means nothing; a kernel's channel stops when the GPU is done with it.
 unsafe extern "C" fn stop_event(event: *mut c_void) -> c_int {
     guarded((), || {
         if let Some(channel) = channel(event) {
@@ -284,7 +283,7 @@ unsafe extern "C" fn record_state(event: *mut c_void, state: c_int, details: *co
             && !details.is_null()
             && let Some(channel) = channel(event)
         {
-            // SAFETY: with this state come these.
+            // SAFETY: this state has these details.
             let ended_ns = unsafe { (*details.cast::<KernelChannelStopped>()).ended_ns };
             communicators::channel_ended_at(channel, ended_ns);
         }
@@ -292,7 +291,7 @@ unsafe extern "C" fn record_state(event: *mut c_void, state: c_int, details: *co
     SUCCESS
 }
 
-/// The communicator ends.
+/// Closes a communicator.
 unsafe extern "C" fn finalize(context: *mut c_void) -> c_int {
     guarded((), || {
         if let Some(at) = context.addr().checked_sub(1) {

@@ -1,6 +1,6 @@
-//! What NCCL's operations are called, and how large its types are.
+//! Names of NCCL's operations, and sizes of its data types.
 
-/// Operations by NCCL's names for them; the last one stands for all that are not known here.
+/// Operations by NCCL's names for them; the last one stands for all unknown ones.
 const OPERATIONS: [(&str, &str); 13] = [
     ("AllReduce", "all-reduce"),
     ("AllGather", "all-gather"),
@@ -17,20 +17,20 @@ const OPERATIONS: [(&str, &str); 13] = [
     ("", "other collective"),
 ];
 
-/// How many kinds of operations there are.
+/// Number of kinds of operations.
 pub(super) const KINDS: usize = OPERATIONS.len();
 
-/// The number of an operation that NCCL calls so.
+/// The kind of the operation with this NCCL name.
 pub(super) fn kind(function: &[u8]) -> usize {
     OPERATIONS.iter().position(|(name, _)| name.as_bytes() == function).unwrap_or(KINDS - 1)
 }
 
-/// What gnntop calls it.
+/// gnntop's name for it.
 pub(super) fn text(kind: usize) -> &'static str {
     OPERATIONS[kind.min(KINDS - 1)].1
 }
 
-/// Bytes of a value of this type; `None` for one that is not known here.
+/// Bytes of a value of this type; `None` if it is unknown.
 pub(super) fn size(datatype: &[u8]) -> Option<u64> {
     match datatype.strip_prefix(b"nccl")? {
         b"Int8" | b"Uint8" | b"Float8e4m3" | b"Float8e5m2" => Some(1),

@@ -1,33 +1,33 @@
-//! The operations of one communicator that are under way: what NCCL tells of each, until its kernel has ended.
+//! The operations in flight of one communicator: what NCCL reports about each, until its kernel has ended.
 //!
-//! NCCL says that an operation starts when the host hands it over, and that it stops right after that. When the GPU does it
-//! is told by its kernel, channel by channel, from a thread that looks for that: an operation begins with its first
-//! channel and ends with its last.
+//! NCCL reports that an operation starts when the host submits it, and that it stops right after that. When the GPU does it
+//! is reported for its kernel, channel by channel, by a polling thread: an operation begins with its first channel and ends
+//! with its last.
 
-/// Operations that may be under way; what is beyond is not timed, and counted.
+/// Most operations in flight; further ones are not timed, but counted.
 const ROOM: usize = 256;
-/// Operations without a kernel of their own, as those that are done by copies, are forgotten when so many later ones have begun.
+/// Operations without their own kernel, such as copies, are forgotten once this many later ones have begun.
 const FORGOTTEN_AFTER: u64 = 64;
 
-/// Stands for an operation: which of the places it has, and which of those that had it.
+/// A handle of an operation: its slot, and which of the slot's uses it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ticket {
     pub(super) place: u16,
     pub(super) number: u32,
 }
 
-/// What is done.
+/// The work of an operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Work {
-    /// Which operation, as [`super::names`] numbers them.
+    /// Kind of operation, as numbered by [`super::names`].
     pub(super) kind: usize,
-    /// Bytes of this rank, where the type of the data is known.
+    /// Bytes of this rank, if the data type is known.
     pub(super) bytes: Option<u64>,
-    /// Channels of its kernel; 0 where that is not told.
+    /// Channels of its kernel; 0 if not reported.
     pub(super) channels: u32,
 }
 
-/// An operation that is over. Times are ticks.
+/// A finished operation. Times are ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Done {
     pub(super) work: Work,
@@ -35,26 +35,26 @@ pub(super) struct Done {
     pub(super) end: u64,
 }
 
-/// An operation that is not.
+/// An operation in flight.
 #[derive(Clone, Copy, Debug)]
 struct Operation {
     work: Work,
     number: u32,
-    /// How many operations of the communicator came before.
+    /// Number of earlier operations of the communicator.
     order: u64,
     handed_over: u64,
     begun: u32,
     ended: u32,
-    /// When it was seen that the first channel had begun, and that the last one had ended.
+    /// When its first channel was seen to have begun, and its last one to have ended.
     begin: u64,
     end: u64,
-    /// The same by the GPU's clock, in nanoseconds; 0 where it is not told.
+    /// The same by the GPU's clock, in nanoseconds; 0 if not reported.
     gpu_begin_ns: u64,
     gpu_end_ns: u64,
 }
 
 impl Operation {
-    /// When it began and ended. That it ended is seen within microseconds, and how long it took the GPU's clock tells best.
+    /// When it began and ended. Its end is detected within microseconds; its duration by the GPU's clock is the most exact.
     fn done(&self, ns_per_tick: f64) -> Done {
         let gpu = if self.gpu_begin_ns == 0 { 0 } else { self.gpu_end_ns.saturating_sub(self.gpu_begin_ns) };
         let most = self.end.saturating_sub(self.handed_over);
@@ -67,7 +67,7 @@ impl Operation {
         self.begun > 0 && self.begun == self.ended
     }
 
-    /// Whether all channels that it has have ended.
+    /// Whether all of its channels have ended.
     fn is_over(&self) -> bool {
         self.is_idle() && self.work.channels > 0 && self.ended >= self.work.channels
     }
@@ -79,7 +79,7 @@ pub(super) struct Operations {
     numbers: u32,
     order: u64,
     ns_per_tick: f64,
-    /// Operations for which there was no room.
+    /// Number of operations for which there was no room.
     pub(super) untimed: u64,
 }
 
@@ -88,7 +88,7 @@ impl Operations {
         Self { places: vec![None; ROOM], numbers: 0, order: 0, ns_per_tick, untimed: 0 }
     }
 
-    /// The host hands an operation over; `None` where too many are under way.
+    /// The host submits an operation; `None` if too many are in flight.
     pub(super) fn start(&mut self, work: Work, now: u64) -> Option<Ticket> {
         let Some(place) = self.places.iter().position(Option::is_none) else {
             self.untimed += 1;
@@ -118,7 +118,8 @@ impl Operations {
         (operation.number == ticket.number).then_some(operation)
     }
 
-    /// A channel of its kernel has begun; whether the operation is known. `done` is told of operations that this shows to be over.
+    /// A channel of its kernel has begun; returns whether the operation is known. Calls `done` with operations that this
+    /// shows to be finished.
     pub(super) fn begin_channel(&mut self, ticket: Ticket, now: u64, gpu_ns: u64, done: impl FnMut(Done)) -> bool {
         let Some(operation) = self.get(ticket) else { return false };
         operation.begun += 1;
@@ -132,14 +133,14 @@ impl Operations {
         true
     }
 
-    /// The GPU's clock when a channel ended.
+    /// Notes the GPU's clock at a channel's end.
     pub(super) fn channel_ended_at(&mut self, ticket: Ticket, gpu_ns: u64) {
         if let Some(operation) = self.get(ticket) {
             operation.gpu_end_ns = operation.gpu_end_ns.max(gpu_ns);
         }
     }
 
-    /// A channel has ended; the operation, if it was the last one.
+    /// A channel has ended; returns the operation if this was its last channel.
     pub(super) fn end_channel(&mut self, ticket: Ticket, now: u64) -> Option<Done> {
         let ns_per_tick = self.ns_per_tick;
         let operation = self.get(ticket)?;
@@ -153,8 +154,8 @@ impl Operations {
         })
     }
 
-    /// Operations are done in their order: one whose channels have all ended is over when a later one begins, however many
-    /// it was said to have.
+    /// Operations run in order: one whose channels have all ended is finished when a later one begins, whatever number of
+    /// channels it was said to have.
     fn settle_before(&mut self, order: u64, mut done: impl FnMut(Done)) {
         for place in &mut self.places {
             let Some(operation) = place else { continue };
@@ -168,7 +169,7 @@ impl Operations {
         }
     }
 
-    /// The communicator ends: what has ended of its operations is over.
+    /// The communicator closes: operations whose channels have ended are finished.
     pub(super) fn finish(&mut self, done: impl FnMut(Done)) {
         self.settle_before(u64::MAX, done);
     }

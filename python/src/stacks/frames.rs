@@ -3,22 +3,22 @@
 use super::layout::Layout;
 use super::memory::{self, Address, Copied};
 
-/// Frames that are followed, at most.
+/// Most frames that are followed.
 const MAX_DEPTH: usize = 4096;
-/// Frames that are told from the innermost on; of a deeper stack the outermost are told too, and how many lie between.
+/// Number of innermost frames reported; of a deeper stack, the outermost are reported too, and how many are in between.
 const INNERMOST: usize = 24;
 const OUTERMOST: usize = 8;
-/// How often a chain is read that changes meanwhile.
+/// How often a chain that changes meanwhile is read.
 const TRIES: usize = 3;
-/// Owners from this one on are C's: such a frame stands for no line of Python.
+/// Owners from this value on are C's: such a frame has no line of Python.
 const OF_C: u8 = 3;
 
-/// A line of the program that runs, or waits for what it has called.
+/// A line of the program that is running, or waiting for its callee.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Frame {
-    /// The function, with its class.
+    /// The function, including its class.
     pub(super) name: String,
-    /// Its file, as Python has it.
+    /// Its file, as Python reports it.
     pub(super) file: String,
     pub(super) line: i32,
 }
@@ -28,11 +28,11 @@ pub(super) struct Frame {
 pub(super) struct Stack {
     /// Innermost first.
     pub(super) frames: Vec<Frame>,
-    /// Frames between the innermost and the outermost ones that are left out, and where in `frames`.
+    /// Number of frames left out between the innermost and the outermost, and their position in `frames`.
     pub(super) left_out: Option<(usize, usize)>,
 }
 
-/// A frame in memory: its code, and the instruction that runs.
+/// A frame in memory: its code, and its current instruction.
 pub(super) type Raw = (Address, Address);
 
 /// The frames of the thread with this state.
@@ -40,7 +40,7 @@ pub(super) fn stack(layout: &Layout, thread: Address) -> Option<Stack> {
     let chain = (0..TRIES).find_map(|_| {
         let first = innermost(layout, thread)?;
         let chain = chain(layout, first);
-        // Where the innermost frame is still the same, the thread has most likely not left what was read.
+        // If the innermost frame is still the same, the thread has most likely not left what was read.
         (innermost(layout, thread) == Some(first)).then_some(chain)
     })?;
     let middle = (INNERMOST, chain.len().saturating_sub(OUTERMOST));
@@ -64,8 +64,8 @@ fn innermost(layout: &Layout, thread: Address) -> Option<Address> {
     }
 }
 
-/// The frames of the thread with this state, innermost first; `None` where the outermost one is not reached. Of a thread that runs on
-/// meanwhile they may be those of two moments, microseconds apart.
+/// The frames of the thread with this state, innermost first; `None` if the outermost one is not reached. If the thread
+/// keeps running, they may be from two moments, microseconds apart.
 pub(super) fn passing(layout: &Layout, thread: Address) -> Option<Vec<Raw>> {
     let (chain, rest) = follow(layout, innermost(layout, thread)?);
     (rest == 0 && !chain.is_empty()).then_some(chain)
@@ -76,12 +76,12 @@ fn chain(layout: &Layout, first: Address) -> Vec<Raw> {
     follow(layout, first).0
 }
 
-/// The same, and where the next one would be: 0 after the outermost.
+/// The same, and the address of the next frame: 0 after the outermost.
 fn follow(layout: &Layout, first: Address) -> (Vec<Raw>, Address) {
     let len = layout.frame_len();
     let (mut chain, mut frame, mut page) = (Vec::new(), first, Copied::EMPTY);
     for _ in 0..MAX_DEPTH {
-        // Frames that call one another mostly lie in the same page, each behind its caller.
+        // Frames that call one another are mostly in the same page, each after its caller.
         if page.at(frame, len).is_none() {
             page = Copied::page(frame, len).unwrap_or(Copied::EMPTY);
         }
@@ -95,7 +95,7 @@ fn follow(layout: &Layout, first: Address) -> (Vec<Raw>, Address) {
             break;
         };
         if owner < OF_C {
-            // From 3.14 on the lowest bits say how the reference is counted.
+            // From 3.14 on, the lowest bits say how the reference is counted.
             chain.push((code & !0b11, instruction));
         }
         frame = previous;
@@ -106,7 +106,7 @@ fn follow(layout: &Layout, first: Address) -> (Vec<Raw>, Address) {
     (chain, frame)
 }
 
-/// What a code object refers to: it tells two apart that lie at the same address one after the other.
+/// What a code object refers to: distinguishes two that were at the same address at different times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Code {
     filename: Address,
@@ -115,7 +115,7 @@ pub(super) struct Code {
     first_line: i32,
 }
 
-/// What lies now where the codes of these frames are; `None` where one is not there.
+/// The code objects now at these frames' addresses; `None` if one cannot be read.
 pub(super) fn codes(layout: &Layout, chain: &[Raw]) -> Option<Vec<Code>> {
     let addresses: Vec<Address> = chain.iter().map(|(code, _)| *code).collect();
     memory::structures(&addresses, layout.code_len(), |read| {
@@ -128,7 +128,7 @@ pub(super) fn codes(layout: &Layout, chain: &[Raw]) -> Option<Vec<Code>> {
     })
 }
 
-/// The frame of this code, at this instruction.
+/// The frame of this code at this instruction.
 pub(super) fn decode(layout: &Layout, (address, instruction): Raw, code: Code) -> Option<Frame> {
     let Code { filename, name, table, first_line } = code;
     let len = memory::word(table.checked_add(layout.bytes_len)?)?;
@@ -137,7 +137,7 @@ pub(super) fn decode(layout: &Layout, (address, instruction): Raw, code: Code) -
     Some(Frame { name: text(layout, name)?, file: text(layout, filename)?, line: line(&table, first_line, offset) })
 }
 
-/// A text of ASCII; `?` for any other, which Python keeps in another place.
+/// An ASCII text; `?` for any other, which Python stores differently.
 fn text(layout: &Layout, object: Address) -> Option<String> {
     let len = memory::word(object.checked_add(layout.text_len)?).filter(|len| *len < 4096)?;
     let bytes = memory::bytes(object.checked_add(layout.text)?, len)?;
@@ -145,13 +145,13 @@ fn text(layout: &Layout, object: Address) -> Option<String> {
     Some(if is_plain { String::from_utf8(bytes).unwrap_or_default() } else { "?".to_owned() })
 }
 
-/// The line of the instruction that is so many bytes from the first one, by the table of 3.11 and newer (CPython's
-/// `Objects/locations.md`); the function's first line for an instruction that the table does not have.
+/// The line of the instruction at this byte offset, by the table of 3.11 and newer (CPython's `Objects/locations.md`); the
+/// function's first line for an instruction outside the table.
 fn line(table: &[u8], first_line: i32, offset: usize) -> i32 {
     let (mut line, mut address, mut at) = (first_line, 0_usize, 0);
     while let Some(head) = table.get(at).copied() {
         at += 1;
-        // Entries begin with a set bit; whatever else belongs to the one before.
+        // Entries begin with a byte whose highest bit is set; other bytes belong to the previous entry.
         if head & 0x80 == 0 {
             continue;
         }
@@ -164,14 +164,14 @@ fn line(table: &[u8], first_line: i32, offset: usize) -> i32 {
         line = line.saturating_add(delta);
         address += (usize::from(head & 7) + 1) * 2;
         if offset < address {
-            // An instruction without a line, such as those that the compiler adds, stands on the one before.
+            // An instruction without a line, such as one added by the compiler, counts as the previous one's.
             return line;
         }
     }
     first_line
 }
 
-/// A number in pieces of six bits, of which the lowest bit is the sign.
+/// A number in groups of six bits, whose lowest bit is the sign.
 fn signed(table: &[u8], at: usize) -> i32 {
     let mut value = 0_u32;
     for (piece, byte) in table[at..].iter().take(5).enumerate() {

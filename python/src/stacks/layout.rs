@@ -1,6 +1,7 @@
-//! Where CPython keeps what is read. From 3.13 on it says so itself, in `_Py_DebugOffsets` at the beginning of `_PyRuntime`, which
-//! debuggers read. For 3.11 and 3.12, whose layouts did not change within a minor version, the offsets are those of their headers
-//! (`Include/cpython/pystate.h`, `Include/cpython/code.h`, `Include/internal/pycore_frame.h`) on 64-bit machines.
+//! Where CPython keeps what is read here. From 3.13 on it describes that itself, in `_Py_DebugOffsets` at the beginning of
+//! `_PyRuntime`, for debuggers. For 3.11 and 3.12, whose layouts did not change within a minor version, the offsets are
+//! from their headers (`Include/cpython/pystate.h`, `Include/cpython/code.h`, `Include/internal/pycore_frame.h`) on 64-bit
+//! machines.
 
 use std::ffi::CStr;
 
@@ -11,7 +12,7 @@ use super::memory::{self, Address};
 pub(super) struct Layout {
     /// In a thread's state, of the pointer to its innermost frame...
     pub(super) frame_of_thread: usize,
-    /// ...or, where there is another structure in between, in that one.
+    /// ...or in another structure in between, if there is one.
     pub(super) frame_of_c_frame: Option<usize>,
     pub(super) previous: usize,
     pub(super) executable: usize,
@@ -56,18 +57,18 @@ const V3_12: Layout = Layout {
     ..V3_11
 };
 
-/// Where in `_Py_DebugOffsets` the offsets are.
+/// Positions of the offsets in `_Py_DebugOffsets`.
 struct Table {
     thread_frame: usize,
-    /// `previous`, `executable`, `instr_ptr` follow one another.
+    /// Followed by `executable` and `instr_ptr`.
     previous: usize,
     owner: usize,
-    /// `filename`, `name`, `qualname`, `linetable`, `firstlineno` follow one another.
+    /// Followed by `name`, `qualname`, `linetable` and `firstlineno`.
     filename: usize,
     bytecode: usize,
-    /// `ob_size`, `ob_sval` follow one another.
+    /// `ob_size`, followed by `ob_sval`.
     bytes_len: usize,
-    /// `length`, `asciiobject_size` follow one another.
+    /// `length`, followed by `asciiobject_size`.
     text_len: usize,
 }
 
@@ -77,19 +78,19 @@ const T3_14: Table =
     Table { thread_frame: 208, previous: 256, owner: 288, filename: 320, bytecode: 384, bytes_len: 600, text_len: 632 };
 
 impl Layout {
-    /// Bytes of a frame that have all that is read of it.
+    /// Bytes of a frame up to the last field read.
     pub(super) fn frame_len(&self) -> usize {
         let words = self.previous.max(self.executable).max(self.instruction) + 8;
         words.max(self.owner + 1)
     }
 
-    /// Bytes of a code object that have all that is read of it.
+    /// Bytes of a code object up to the last field read.
     pub(super) fn code_len(&self) -> usize {
         let words = self.filename.max(self.name).max(self.linetable) + 8;
         words.max(self.first_line + 4)
     }
 
-    /// That of the Python in this process; `None` for one that is not known.
+    /// The layout of this process's Python; `None` if it is unknown.
     pub(super) fn of_this_process() -> Option<Self> {
         if !cfg!(all(target_os = "linux", target_pointer_width = "64")) {
             return None;
@@ -130,9 +131,9 @@ impl Layout {
     }
 }
 
-/// The address of something that the process exports; `None` where it has no such thing.
+/// The address of a symbol that the process exports; `None` if it does not exist.
 pub(super) fn symbol(name: &CStr) -> Option<Address> {
-    // SAFETY: the call only looks the name up in what is loaded.
+    // SAFETY: the call only looks the name up in loaded libraries.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;
     Some(found).filter(|address| *address != 0)
 }

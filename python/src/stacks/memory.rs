@@ -1,20 +1,19 @@
-//! Reads of this process's memory that fail where an address leads nowhere. The kernel copies, so that no thread has to hold
-//! still and none can crash.
+//! Reads this process's memory, failing for invalid addresses. The kernel copies, so no thread has to stop and none can crash.
 
 use std::mem::MaybeUninit;
 
-/// Longest text that is read, in bytes.
+/// Longest text read, in bytes.
 const MAX_LEN: usize = 1 << 16;
 
-/// An address in this process, which may lead nowhere.
+/// An address in this process, which may be invalid.
 pub(super) type Address = usize;
 
-/// Fills `buffer` from `address`; whether all of it could be read.
+/// Fills `buffer` from `address`; returns whether all of it could be read.
 fn copy(address: Address, buffer: &mut [MaybeUninit<u8>]) -> bool {
     let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: buffer.len() };
-    // SAFETY: the kernel writes at most `buffer.len()` bytes into `buffer`, which is ours, and gives an error for a remote
-    // address that is not mapped. To a process of its own the call needs no right.
+    // SAFETY: the kernel writes at most `buffer.len()` bytes into `buffer`, which is ours, and returns an error for a
+    // remote address that is not mapped. A process needs no permission to read itself.
     let read = unsafe { libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0) };
     usize::try_from(read) == Ok(buffer.len())
 }
@@ -30,23 +29,23 @@ pub(super) fn word(address: Address) -> Option<usize> {
     array(address).map(usize::from_ne_bytes)
 }
 
-/// A copy of memory, read at once so that what is in it belongs together.
+/// A copy of memory, read at once so that its parts are consistent.
 pub(super) struct Copied {
     from: Address,
     bytes: Vec<u8>,
 }
 
 impl Copied {
-    /// Nothing.
+    /// An empty copy.
     pub(super) const EMPTY: Self = Self { from: 0, bytes: Vec::new() };
 
-    /// So many bytes from an address on, with all before them in the same page: what is there once is there all over.
+    /// Copies `len` bytes from an address on, and all before them in the same page, which is mapped as a whole.
     pub(super) fn page(address: Address, len: usize) -> Option<Self> {
         let from = address & !(PAGE - 1);
         Some(Self { from, bytes: bytes(from, address.checked_sub(from)?.checked_add(len)?)? })
     }
 
-    /// The structure of this length that lies at the address.
+    /// The structure with this length at the address.
     pub(super) fn at(&self, address: Address, len: usize) -> Option<Structure<'_>> {
         let at = address.checked_sub(self.from)?;
         self.bytes.get(at..at.checked_add(len)?).map(Structure)
@@ -79,7 +78,7 @@ impl Structure<'_> {
     }
 }
 
-/// Reads structures of the same length, all at once, and gives what `read` makes of each; `None` where one cannot be read.
+/// Reads structures of the same length, all at once, and converts each with `read`; `None` if one cannot be read.
 pub(super) fn structures<T>(
     addresses: &[Address],
     len: usize,
@@ -90,15 +89,15 @@ pub(super) fn structures<T>(
     let remote = |address: &Address| libc::iovec { iov_base: *address as *mut libc::c_void, iov_len: len };
     let remote: Vec<libc::iovec> = addresses.iter().map(remote).collect();
     let count = u32::try_from(remote.len()).ok()?;
-    // SAFETY: the kernel writes at most `bytes.len()` bytes into `bytes`, which is ours, reads `count` entries of `remote`, and gives
-    // an error for what is not mapped and for too many entries.
+    // SAFETY: the kernel writes at most `bytes.len()` bytes into `bytes`, which is ours, reads `count` entries of `remote`,
+    // and returns an error for unmapped memory and for too many entries.
     let read_len =
         unsafe { libc::process_vm_readv(libc::getpid(), &raw const local, 1, remote.as_ptr(), count.into(), 0) };
     (usize::try_from(read_len) == Ok(bytes.len())).then_some(())?;
     bytes.chunks_exact(len.max(1)).map(|one| read(&Structure(one))).collect()
 }
 
-/// So many bytes; `None` also for more than anything here has.
+/// Copies `len` bytes; `None` also if that is more than anything here has.
 pub(super) fn bytes(address: Address, len: usize) -> Option<Vec<u8>> {
     if len > MAX_LEN {
         return None;

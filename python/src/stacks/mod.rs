@@ -1,17 +1,18 @@
-//! Where a Python program is when it takes too long: the stack of the training thread, read from within the process by another
-//! thread, without the GIL, without a signal, and without stopping anybody.
+//! Where a Python program is when it takes too long: another thread of the process reads the training thread's stack,
+//! without the GIL, without a signal, and without stopping any thread.
 //!
 //! ```text
 //! memory.rs   reads of this process's memory that fail where others would crash
 //! layout.rs   where CPython keeps what is read, by its version
 //! frames.rs   the frames of a thread, with file and line
-//! told.rs     the track, and a frame in words
-//! watch.rs    the thread that looks whether what runs now is `overdue`, and records
-//! sample.rs   the thread that takes so many stacks a second, whatever runs; paths.rs: each stack told once, then counted
+//! told.rs     the track, and the text of a frame
+//! watch.rs    the thread that checks whether the current phase is `overdue`, and records
+//! sample.rs   the thread that samples stacks at a fixed rate; paths.rs: each stack written once, then counted
 //! ```
 //!
-//! A thread that runs on while it is read may be seen torn; the chain is then read again, and what cannot be read ends it.
-//! Before anything is watched, the calling thread's own stack is read and compared with what Python says of it.
+//! A thread that keeps running while it is read may be seen in an inconsistent state: the chain is then read again, and
+//! ends at the first unreadable frame. Before anything is watched, the calling thread's own stack is read and
+//! compared with what Python says about it.
 
 mod frames;
 mod layout;

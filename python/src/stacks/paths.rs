@@ -1,45 +1,45 @@
-//! Paths of frames as a stream tells them: each named once, then counted. See [`gnntop_probe::sampled`].
+//! Paths of frames in a stream: each is named once, then counted. See [`gnntop_probe::sampled`].
 
 use std::collections::HashMap;
 
 use gnntop_probe::sampled::{self, OTHER, ROOT};
 use gnntop_probe::{NameKind, NameRef, intern};
 
-/// Paths that are named, and bytes of their names: a part of what the probe has room for.
+/// Most paths, and bytes of their names: a part of the probe's limits.
 const MAX_PATHS: usize = 1500;
 const MAX_BYTES: usize = 128 * 1024;
-/// Bytes of a frame that are told.
+/// Longest text of a frame, in bytes.
 const MAX_FRAME: usize = 160;
 
-/// A path: a frame with all that it was called from.
+/// A path: a frame and its callers.
 struct Path {
     id: u64,
     name: NameRef,
-    /// Stacks that ended here.
+    /// Number of stacks that ended here.
     count: u64,
 }
 
-/// All paths that were seen.
+/// All paths so far.
 pub(super) struct Paths {
     all: Vec<Path>,
-    /// By the caller's path and the frame.
+    /// Index by the caller's path and the frame.
     by_frame: HashMap<(u64, Box<str>), usize>,
     bytes: usize,
-    /// Whose count is repeated next.
+    /// Index of the path whose count is repeated next.
     next: usize,
 }
 
 impl Paths {
-    /// None but the one of what finds no room.
+    /// Only the path for stacks that do not fit.
     pub(super) fn new() -> Self {
         let mut paths = Self { all: Vec::new(), by_frame: HashMap::new(), bytes: 0, next: 0 };
         paths.go_on(ROOT, OTHER);
         paths
     }
 
-    /// Counts a stack, given from the outermost frame on: the name of its path, and how many of it there were.
+    /// Counts a stack, given from the outermost frame on; returns the name of its path, and the path's count.
     pub(super) fn count<'f>(&mut self, frames: impl Iterator<Item = &'f str>) -> (NameRef, u64) {
-        // The first path is that of what finds no room.
+        // The first path is for stacks that do not fit.
         let (mut at, mut id) = (0, ROOT);
         for frame in frames {
             at = self.go_on(id, frame).unwrap_or(0);
@@ -53,7 +53,7 @@ impl Paths {
         (path.name, path.count)
     }
 
-    /// The next path of those that were counted, in turn, and how often.
+    /// The next counted path in turn, and its count.
     pub(super) fn repeat(&mut self) -> Option<(NameRef, u64)> {
         for _ in 0..self.all.len() {
             self.next = (self.next + 1) % self.all.len();
@@ -65,7 +65,7 @@ impl Paths {
         None
     }
 
-    /// Where the path is that goes on from `caller`; `None` where there is no room for it.
+    /// The index of the path that continues `caller`; `None` if there is no room for it.
     fn go_on(&mut self, caller: u64, frame: &str) -> Option<usize> {
         let key = (caller, Box::from(frame));
         if let Some(at) = self.by_frame.get(&key) {

@@ -1,7 +1,7 @@
-//! The thread that takes so many stacks a second of the training thread, whatever it does, and counts them by phase and path.
+//! The thread that samples the training thread's stack a number of times a second, and counts samples by phase and path.
 //!
-//! Each sample is taken at a random time within its interval, so that a step whose length is a multiple of the interval is not met
-//! at the same place again and again.
+//! Each sample is at a random time within its interval, so that a step whose length is a multiple of the interval is not
+//! sampled at the same place again and again.
 
 use std::collections::HashMap;
 use std::thread;
@@ -19,35 +19,35 @@ use crate::overdue::{self, Now};
 use crate::session::{self, Status};
 use crate::{names, thread as own_thread};
 
-/// What is in no phase.
+/// Stands for time outside all phases.
 const GAP: &str = "gap";
-/// Frames of a stack that are told: of a deeper one the outermost and the innermost.
+/// Frames reported of a stack; of a deeper one, the outermost and the innermost.
 const OUTERMOST: usize = 16;
 const INNERMOST: usize = 48;
 const LEFT_OUT: &str = "(frames left out)";
-/// In the place of the frames of a phase that was over before they were read.
+/// Stands for the frames of a phase that was over before they were read.
 const LEFT: &str = "(over before it was read)";
-/// Frames whose text is kept; then it is begun anew.
+/// Most frames whose text is cached; beyond this, the cache is cleared.
 const MAX_TEXTS: usize = 4096;
-/// Time between two tellings of the figures.
+/// Interval between reports of the figures.
 const FIGURES_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often a stack is read that changes meanwhile.
+/// How often a stack that changes meanwhile is read.
 const TRIES: usize = 4;
 
 /// A frame whose text is known.
 type Told = (Raw, Code);
 
-/// Takes stacks of a thread.
+/// Samples the stacks of a thread.
 pub(super) struct Sampler {
     layout: Layout,
     thread: Address,
     session: u32,
     a_second: u32,
     paths: Paths,
-    /// What frames are told as; `None` for ours.
+    /// Text of each frame; `None` for ours.
     texts: HashMap<Told, Option<Box<str>>>,
-    /// The code of the outermost frame, which hardly ever changes: a stack with another one is most likely cut off.
+    /// Code of the outermost frame, which hardly ever changes: a stack with another one is most likely truncated.
     outermost: Option<Address>,
     taken: u64,
     unread: u64,
@@ -55,7 +55,7 @@ pub(super) struct Sampler {
 }
 
 impl Sampler {
-    /// Of the thread with this state, while this session is open.
+    /// Samples the thread with this state while this session is open.
     pub(super) fn new(layout: Layout, thread: Address, session: u32, a_second: u32) -> Self {
         let a_second = a_second.clamp(1, MOST_A_SECOND);
         let random = Random(after::ticks() | 1);
@@ -63,7 +63,7 @@ impl Sampler {
         Self { layout, thread, session, a_second, paths, texts, outermost: None, taken: 0, unread: 0, random }
     }
 
-    /// Takes them until the session is closed.
+    /// Samples until the session is closed.
     pub(super) fn run(mut self) {
         own_thread::with(false, |thread| thread.track(&format!("{TRACK}{TRACK_END}"), TrackRole::Other));
         let figures = Figure::ALL.map(|(text, figure)| (intern(NameKind::Text, text), figure));
@@ -76,7 +76,7 @@ impl Sampler {
                 break;
             }
             self.sample();
-            // Where the thread came too late, it takes one stack and not all that it has missed.
+            // If this thread was late, take one sample, not all that it missed.
             begin = (begin + interval).max(Instant::now().checked_sub(interval).unwrap_or(begin));
             if told.elapsed() >= FIGURES_INTERVAL {
                 told = Instant::now();
@@ -86,7 +86,7 @@ impl Sampler {
         own_thread::with((), |thread| thread.track_end());
     }
 
-    /// Takes a stack, and repeats the count of another path.
+    /// Takes a sample, and repeats the count of another path.
     fn sample(&mut self) {
         if self.texts.len() >= MAX_TEXTS {
             self.texts.clear();
@@ -112,10 +112,10 @@ impl Sampler {
         }
     }
 
-    /// What the thread is in and its frames, innermost first, all of which are in `texts` then; `None` where they cannot be read.
-    /// There are none where it has left the phase meanwhile: they would be those of another one.
+    /// The thread's phase and its frames, innermost first, all of which are then in `texts`; `None` if they cannot be read.
+    /// There are no frames if it has left the phase meanwhile: they would belong to another one.
     fn read(&mut self) -> Option<(Now, Vec<Told>)> {
-        // It changes for some nanoseconds only.
+        // It is inconsistent for some nanoseconds only.
         let phase = (0..TRIES).find_map(|_| overdue::now())?;
         let mut found = None;
         for _ in 0..TRIES {
@@ -135,7 +135,7 @@ impl Sampler {
         Some((phase, frames))
     }
 
-    /// The frames with their code; `None` where one cannot be told.
+    /// The frames with their code; `None` if the text of one is unknown.
     fn tell_apart(&mut self, chain: Vec<Raw>) -> Option<Vec<Told>> {
         let codes = frames::codes(&self.layout, &chain)?;
         let frames: Vec<Told> = chain.into_iter().zip(codes).collect();
@@ -148,7 +148,7 @@ impl Sampler {
         Some(frames)
     }
 
-    /// Tells the figures of the sampling itself.
+    /// Reports the figures of the sampling itself.
     fn tell(&self, figures: &[(NameRef, Figure)]) {
         for (name, figure) in figures {
             let value = match figure {
@@ -175,15 +175,15 @@ impl Random {
     }
 }
 
-/// What the training thread's phase is called.
+/// The name of the training thread's phase.
 fn called(phase: Now) -> &'static str {
     names::get(phase.name).map_or(GAP, |named| &named.text)
 }
 
-/// Processor time of the calling thread, in microseconds.
+/// CPU time of the calling thread, in microseconds.
 fn own_time_us() -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call writes into `time`, which is ours.
+    // SAFETY: the call writes to `time`, which is ours.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
 }

@@ -1,11 +1,11 @@
-//! What people read of stacks: the track they are on, and frames.
+//! Texts about stacks: their track, and frames.
 
 use super::frames::Frame;
 
-/// The track of the stacks; what reads recordings knows it by this name.
+/// The track of the stacks; readers of recordings recognise it by this name.
 pub(super) const TRACK: &str = "stacks of train";
 
-/// `collate (data.py:81)`; a library's file with its folders from the library on, and Python's own with `python/`.
+/// `collate (data.py:81)`. A library's file has its folders from the library on, and Python's own begins with `python/`.
 pub(super) fn told(frame: &Frame) -> String {
     let Frame { name, file, line } = frame;
     if let Some((_, library)) = ["site-packages/", "dist-packages/"].iter().find_map(|of| file.split_once(of)) {
@@ -17,7 +17,7 @@ pub(super) fn told(frame: &Frame) -> String {
     format!("{name} ({}:{line})", file.rsplit('/').next().unwrap_or(file))
 }
 
-/// Whether a frame is of our own hooks, which stand between the program and what it calls.
+/// Whether a frame belongs to our own hooks, which are between the program and what it calls.
 pub(super) fn is_ours(frame: &Frame) -> bool {
     frame.file.contains("/gnntop/hooks/") || frame.file.ends_with("/gnntop/_native.py")
 }

@@ -1,5 +1,5 @@
-//! The thread that looks whether the training thread is overdue, and then records its stack: a mark for each frame, all at the
-//! same time, with the frame's depth as its number, on a track of its own whose name readers know.
+//! The thread that checks whether the training thread is overdue, and then records its stack: a mark for each frame, all at
+//! the same time, with the frame's depth as its number, on a separate track whose name readers know.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -20,19 +20,19 @@ use crate::overdue::{self, Now};
 use crate::session::{self, Status};
 use crate::{names, thread as own_thread};
 
-/// Time between two looks.
+/// Interval between checks.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
-/// A phase is overdue after so many times its p99...
+/// A phase is overdue after this many times its p99...
 const TIMES: u64 = 2;
-/// ...or after this many times the least, where its p99 is not known.
+/// ...or, if its p99 is unknown, after this many times the minimum.
 const UNKNOWN_TIMES: u64 = 20;
 
-/// Which session is watched.
+/// The session being watched.
 static WATCHED: AtomicU32 = AtomicU32::new(0);
 
-/// Watches the calling thread from now on: a stack is taken when a phase of it is overdue, and has lasted `least` at least, unless
-/// that is 0; and `a_second` stacks are, whatever it does. `expected` is what Python says of the frame that calls, as
-/// `NAME (FILE:LINE)`. Gives why it cannot be done.
+/// Watches the calling thread from now on. Takes a stack when one of its phases is overdue and has lasted at least `least`,
+/// unless that is 0, and samples `a_second` stacks a second in any case. `expected` is what Python says about the calling
+/// frame, as `NAME (FILE:LINE)`. Returns why it cannot be done.
 pub(crate) fn watch(expected: &str, least: Duration, a_second: u32) -> Result<(), &'static str> {
     let (status, session) = session::state();
     if status != Status::Publishing || WATCHED.swap(session, Ordering::Relaxed) == session {
@@ -41,7 +41,7 @@ pub(crate) fn watch(expected: &str, least: Duration, a_second: u32) -> Result<()
     let layout = Layout::of_this_process().ok_or("the layout of this Python is not known")?;
     let own = own_state().ok_or("this Python does not tell its thread's state")?;
     let stack = frames::stack(&layout, own).ok_or("this process's memory cannot be read")?;
-    // What cannot be read right here would be wrong everywhere.
+    // If this frame cannot be read correctly, no other can.
     if stack.frames.first().map(told).as_deref() != Some(expected) {
         return Err("what is read of this Python's stack is not what it says itself");
     }
@@ -63,21 +63,21 @@ fn start(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), &'static
     started.map(|_| ()).map_err(|_| "no thread can be started")
 }
 
-/// The calling thread's state, as CPython's stable interface gives it.
+/// The calling thread's state, from CPython's stable interface.
 fn own_state() -> Option<Address> {
     let get = layout::symbol(c"PyThreadState_Get")?;
-    // SAFETY: the symbol is CPython's function of this type, which has been in its stable interface since 3.2; whoever calls us
-    // holds the GIL, or in a free-threaded build is attached, as it asks for.
+    // SAFETY: the symbol is CPython's function of this type, which has been in its stable interface since 3.2. Our caller
+    // holds the GIL or, in a free-threaded build, is attached, as the function requires.
     let get = unsafe { std::mem::transmute::<Address, unsafe extern "C" fn() -> *mut c_void>(get) };
     // SAFETY: as above.
     Some(unsafe { get() } as Address).filter(|state| *state != 0)
 }
 
-/// Runs `start` so that a thread that it starts accepts no signals: they are the program's.
+/// Runs `start` so that threads that it starts receive no signals: they are the program's.
 fn without_signals<T>(start: impl FnOnce() -> T) -> T {
     let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    // SAFETY: both sets are written before they are read: the first one by sigfillset, the second one by a call that cannot
-    // fail with arguments like these.
+    // SAFETY: both sets are written before they are read: the first by sigfillset, the second by a call that cannot fail
+    // with these arguments.
     unsafe {
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
@@ -88,13 +88,13 @@ fn without_signals<T>(start: impl FnOnce() -> T) -> T {
     started
 }
 
-/// A thread that is watched.
+/// A watched thread.
 struct Watch {
     layout: Layout,
     thread: Address,
     session: u32,
     least_ns: u64,
-    /// The phase of which a stack was taken, and after how many ticks the next one is due.
+    /// The phase whose stack was taken, and the ticks after which the next one is due.
     taken: Option<(Now, u64)>,
 }
 
@@ -112,7 +112,7 @@ impl Watch {
         own_thread::with((), |thread| thread.track_end());
     }
 
-    /// Whether what runs now is overdue, and has lasted twice as long as when a stack of it was last taken.
+    /// Whether the current phase is overdue, and has lasted twice as long as when its stack was last taken.
     fn is_due(&mut self) -> bool {
         let Some(now) = overdue::now() else { return false };
         let lasted = after::ticks().saturating_sub(now.since);

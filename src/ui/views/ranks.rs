@@ -37,7 +37,7 @@ const COLUMNS_A_STEP: u16 = 6;
 /// Rows that facts leave to the lanes.
 const LANES_LEAST: u16 = 3;
 
-/// Activity the view is drawn from.
+/// What the view is drawn from.
 struct Picture<'a> {
     ranks: Ranks<'a>,
     /// Those that figures are about.

@@ -15,17 +15,17 @@ use crate::varint::{Cursor, Malformed};
 /// A packed event takes at least two bits: which one it is, and when.
 const MOST_PACKED_A_BYTE: u64 = 4;
 
-/// Memory that decoding reuses from block to block; never more than [`MAX_BLOCK_LEN`] plus small tables.
+/// Memory that decoding reuses for every block; at most [`MAX_BLOCK_LEN`] plus small tables.
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// As long as the longest body so far.
     body: Vec<u8>,
     values: LastValues,
-    /// From the first packed block on.
+    /// `Some` from the first packed block on.
     unpacker: Option<Unpacker>,
 }
 
-/// The events of a block, in the order in which they were written.
+/// The events of a block, in the order of writing.
 #[derive(Debug)]
 pub struct Events<'a> {
     left: u64,
@@ -36,11 +36,11 @@ pub struct Events<'a> {
 enum Body<'a> {
     Rows(Rows<'a>),
     Packed(Unpacking<'a>),
-    /// Its bytes were malformed from some event on.
+    /// Malformed from some event on.
     Broken,
 }
 
-/// Reads a block's header and opens its body; `None` where the block is malformed, or takes more work than is allowed.
+/// Reads a block's header and opens its body; `None` if the block is malformed or takes more work than allowed.
 pub(crate) fn open<'a>(
     frame: RawFrame<'a>,
     scratch: &'a mut Scratch,
@@ -70,7 +70,7 @@ fn header(cursor: &mut Cursor<'_>) -> Result<BlockInfo, Malformed> {
     })
 }
 
-/// Opens what follows the header of a block of rows.
+/// Opens the part of a block of rows after the header.
 fn rows<'a>(
     flags: u8,
     mut cursor: Cursor<'a>,
@@ -79,7 +79,7 @@ fn rows<'a>(
     allowance: &mut Allowance,
 ) -> Option<Rows<'a>> {
     let raw_len = cursor.u32().ok()? as usize;
-    // The shortest event takes two bytes, so a count beyond the length is a lie.
+    // The shortest event takes two bytes, so a count beyond the length is false.
     if raw_len > MAX_BLOCK_LEN || info.count > raw_len as u64 {
         return None;
     }
@@ -100,8 +100,8 @@ fn rows<'a>(
 impl Iterator for Events<'_> {
     type Item = Event;
 
-    /// The next event; `None` at the end, and from the first malformed byte on in a block that passed its
-    /// checksum (only a faulty writer makes one): [`Events::is_exhausted`] tells the two apart.
+    /// The next event; `None` at the end. If the block passed its checksum but is malformed (only a faulty writer makes
+    /// one), `None` also comes from the first malformed byte on: [`Events::is_exhausted`] distinguishes the two.
     #[inline]
     fn next(&mut self) -> Option<Event> {
         while self.left > 0 {
@@ -126,7 +126,7 @@ impl Iterator for Events<'_> {
 impl FusedIterator for Events<'_> {}
 
 impl Events<'_> {
-    /// Hands over all events that the iterator would give, in the same order.
+    /// Passes all events that the iterator would return to a sink, in the same order.
     #[inline]
     pub fn hand_to(&mut self, sink: &mut impl EventSink) {
         let handed = match &mut self.body {
@@ -139,7 +139,7 @@ impl Events<'_> {
         }
     }
 
-    /// Whether every event that the block announced was read.
+    /// Whether all events that the header announced were read.
     pub fn is_exhausted(&self) -> bool {
         self.left == 0
     }

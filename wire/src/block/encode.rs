@@ -8,11 +8,11 @@ use crate::frame::{self, FLAG_LZ4, FLAG_PACKED, Kind};
 use crate::ids::TrackId;
 use crate::varint::{Writer, put_u64};
 
-/// Room that one event may take at most; keeps `push` from growing a block past its limit.
+/// Most bytes that one event may take; keeps `push` from growing a block past its limit.
 const MAX_EVENT_LEN: usize = rows::MAX_EVENT_LEN;
-/// Below this size compression costs more than it gives.
+/// Below this size, compression costs more than it saves.
 const MIN_COMPRESSED: usize = 192;
-/// Compression must save at least the body's length divided by this, or the reader's work is not worth it.
+/// Compression must save at least the body's length divided by this to be worth the reader's work.
 const MIN_SAVED_SHARE: usize = 8;
 
 /// Collects events of one track into a block.
@@ -32,7 +32,7 @@ enum Body {
 
 struct Rows {
     context: Context,
-    /// The events; what lies beyond `len` is room for the next ones.
+    /// The events; bytes beyond `len` are room for the next ones.
     bytes: Vec<u8>,
     len: usize,
     compressed: Vec<u8>,
@@ -41,7 +41,7 @@ struct Rows {
 
 impl BlockEncoder {
     /// An empty block for `track` of a live session, which readers of every version understand. Its memory grows with the
-    /// longest block, to 150 KiB at most, and is reused for every later one.
+    /// longest block, to 150 KiB at most, and is reused for later blocks.
     pub fn new(track: TrackId) -> Self {
         let rows = Rows {
             context: Context::default(),
@@ -53,8 +53,8 @@ impl BlockEncoder {
         Self::with_body(track, Body::Rows(Box::new(rows)))
     }
 
-    /// An empty block for `track` of a recording: for segments that [`put_packed_segment`](crate::put_packed_segment) opens.
-    /// It takes half the bytes of the other kind where it holds a second's events or more, and several times the work.
+    /// An empty block for `track` of a recording, in segments opened by [`put_packed_segment`](crate::put_packed_segment).
+    /// With a second's events or more it takes half the bytes of a block of rows, for several times the work.
     pub fn packed(track: TrackId) -> Self {
         Self::with_body(track, Body::Packed(Box::default()))
     }
@@ -82,7 +82,7 @@ impl BlockEncoder {
         self.len() + MAX_EVENT_LEN > MAX_BLOCK_LEN
     }
 
-    /// Adds an event. Returns `false`, and adds nothing, when the block is full.
+    /// Adds an event. Returns `false` and adds nothing if the block is full.
     #[inline]
     pub fn push(&mut self, event: &Event) -> bool {
         if self.count == 0 {
@@ -113,8 +113,8 @@ impl BlockEncoder {
         }
     }
 
-    /// Appends the block as one frame to `out` and starts the next one. `dropped` is the number of events
-    /// lost on this track since the start. Does nothing when no event was pushed.
+    /// Appends the block as one frame to `out` and starts the next one. `dropped` is the number of events lost on this
+    /// track since the start. Does nothing if no event was pushed.
     pub fn finish(&mut self, dropped: u64, out: &mut Vec<u8>) {
         if self.is_empty() {
             return;
@@ -131,13 +131,13 @@ impl BlockEncoder {
         self.count = 0;
     }
 
-    /// Starts counting events anew from `first_seq`, for an encoder that continues or copies a track.
+    /// Restarts the numbering of events at `first_seq`, for an encoder that continues or copies a track.
     pub fn continue_from(&mut self, first_seq: u64) {
         debug_assert!(self.is_empty(), "only between blocks");
         self.first_seq = first_seq;
     }
 
-    /// Number that the next pushed event gets on its track.
+    /// The number of the next pushed event on its track.
     pub fn next_seq(&self) -> u64 {
         // A copied recording may claim any number.
         self.first_seq.saturating_add(self.count)
@@ -161,7 +161,7 @@ impl Rows {
         true
     }
 
-    /// Makes room for an event; `false` when the block is full.
+    /// Makes room for an event; `false` if the block is full.
     #[cold]
     fn grow(&mut self) -> bool {
         if self.len + MAX_EVENT_LEN > MAX_BLOCK_LEN {
@@ -180,7 +180,7 @@ impl Rows {
         });
     }
 
-    /// Compresses the body where that makes it notably smaller; returns the frame's flags.
+    /// Compresses the body if that makes it notably smaller; returns the frame's flags.
     fn compress(&mut self) -> u8 {
         let body = &self.bytes[..self.len];
         if body.len() < MIN_COMPRESSED {

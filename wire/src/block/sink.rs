@@ -1,13 +1,13 @@
-//! Who takes in a block's events without moving each of them.
+//! Receives a block's events by reference.
 
 use crate::event::{Event, Span};
 
-/// What takes in the events of a block. Spans are nearly all of them, and an [`Event`] is four times as long as a span: those
-/// who must be fast take them apart from the others.
+/// Receives the events of a block. Nearly all are spans, and an [`Event`] is four times the size of a [`Span`], so fast
+/// receivers handle spans separately.
 pub trait EventSink {
-    /// Takes a span.
+    /// Receives a span.
     fn span(&mut self, span: &Span);
 
-    /// Takes any other event.
+    /// Receives any other event.
     fn other(&mut self, event: &Event);
 }

@@ -1,22 +1,22 @@
-//! Durations in bins that are equally wide within a power of two, as in an HDR histogram, only those that are not empty.
+//! Durations in bins that are equally wide within a power of two, as in an HDR histogram; only non-empty bins are kept.
 
-/// Bits of a duration that the figures over the whole time tell apart: those of an HDR histogram with three digits.
+/// Significant bits of a duration in figures over the whole time: as in an HDR histogram with three digits.
 pub const FINE_BITS: u8 = 11;
-/// Bits of a duration that a slice tells apart: bins are 3 % wide.
+/// Significant bits of a duration in a slice: bins are 3 % wide.
 pub const SLICE_BITS: u8 = 6;
-/// Longest duration that is told apart: one hour. Longer ones count as one hour in the bins.
+/// Longest duration with a bin of its own: one hour. Longer ones count as one hour in the bins.
 pub const LONGEST_NS: u64 = 3_600_000_000_000;
 
 /// Durations of one kind, in nanoseconds. Count, total and extremes are exact.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Durations {
-    /// How many.
+    /// Number of durations.
     pub count: u64,
     /// Their sum, saturating.
     pub total_ns: u64,
-    /// The shortest; [`u64::MAX`] without any.
+    /// The shortest; [`u64::MAX`] if there are none.
     pub min_ns: u64,
-    /// The longest; 0 without any.
+    /// The longest; 0 if there are none.
     pub max_ns: u64,
     /// Sum of the squares, for the spread.
     pub squares: f64,
@@ -32,7 +32,7 @@ impl Default for Durations {
 }
 
 impl Durations {
-    /// None yet. `bits` (2 to 16) of a duration are told apart.
+    /// No durations, in bins of `bits` (2 to 16) significant bits.
     pub fn new(bits: u8) -> Self {
         let bits = bits.clamp(2, 16);
         Self { count: 0, total_ns: 0, min_ns: u64::MAX, max_ns: 0, squares: 0.0, bits, bins: Vec::new() }
@@ -43,7 +43,7 @@ impl Durations {
         self.count == 0
     }
 
-    /// Bits of a duration that are told apart.
+    /// Significant bits of a bin.
     pub fn bits(&self) -> u8 {
         self.bits
     }
@@ -54,7 +54,7 @@ impl Durations {
         self.add_to_bin(self.bin_of(ns), 1);
     }
 
-    /// Adds a duration to count, total and extremes, and leaves its bin to the caller.
+    /// Adds a duration to count, total and extremes. The caller adds it to its bin.
     #[inline]
     pub fn count_in(&mut self, ns: u64) {
         self.count = self.count.saturating_add(1);
@@ -64,13 +64,13 @@ impl Durations {
         self.squares += ns as f64 * ns as f64;
     }
 
-    /// The bin that a duration belongs to, below `(66 - bits) << (bits - 1)`.
+    /// The bin of a duration, below `(66 - bits) << (bits - 1)`.
     #[inline]
     pub fn bin_of(&self, ns: u64) -> u32 {
         bin_of(ns.min(LONGEST_NS), self.bits)
     }
 
-    /// Adds other durations. Bins that are finer than these lose the difference; coarser ones count at their lower edge.
+    /// Adds other durations. Finer bins than these lose precision; coarser ones count at their lower edge.
     pub fn merge(&mut self, other: &Self) {
         self.count = self.count.saturating_add(other.count);
         self.total_ns = self.total_ns.saturating_add(other.total_ns);
@@ -87,8 +87,8 @@ impl Durations {
         self.bins.iter().map(|(bin, count)| (low_ns(*bin, self.bits), *count))
     }
 
-    /// The lower edge of the bin in which the share `quantile` (0 to 1) of them is reached, kept between the extremes.
-    /// `None` without any.
+    /// The lower edge of the bin that reaches the share `quantile` (0 to 1) of all durations, clamped to the extremes.
+    /// `None` if there are none.
     pub fn percentile(&self, quantile: f64) -> Option<u64> {
         let wanted = ((self.count as f64 * quantile.clamp(0.0, 1.0)).ceil() as u64).max(1);
         let mut below = 0u64;
@@ -99,7 +99,7 @@ impl Durations {
         found.map(|(low_ns, _)| low_ns.clamp(self.min_ns, self.max_ns.max(self.min_ns)))
     }
 
-    /// Adds so many durations to a bin, as [`Durations::bin_of`] names it. Count, total and extremes stay as they are.
+    /// Adds `count` durations to a bin from [`Durations::bin_of`]. Count, total and extremes are unchanged.
     pub fn add_to_bin(&mut self, bin: u32, count: u64) {
         // New bins are rare after the first durations.
         match self.bins.binary_search_by_key(&bin, |(known, _)| *known) {
@@ -108,7 +108,7 @@ impl Durations {
         }
     }
 
-    /// As they were written.
+    /// Durations from their written parts.
     pub(super) fn of_parts(bits: u8, figures: [u64; 4], squares: f64, bins: Vec<(u32, u64)>) -> Self {
         let [count, total_ns, min_ns, max_ns] = figures;
         Self { count, total_ns, min_ns, max_ns, squares, bits, bins }
@@ -119,7 +119,7 @@ impl Durations {
     }
 }
 
-/// Bins that there are at most.
+/// Number of bins, at most.
 pub(super) fn bins_at_most(bits: u8) -> u32 {
     bin_of(LONGEST_NS, bits) + 1
 }
@@ -127,7 +127,7 @@ pub(super) fn bins_at_most(bits: u8) -> u32 {
 fn bin_of(ns: u64, bits: u8) -> u32 {
     let bits = u32::from(bits);
     let shift = (u64::BITS - ns.leading_zeros()).saturating_sub(bits);
-    // Below 2^bits each value has a bin; each power of two above has half as many.
+    // Below 2^bits each value has its own bin; each power of two above has half as many bins.
     (shift << (bits - 1)) + (ns >> shift) as u32
 }
 

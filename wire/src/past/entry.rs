@@ -1,4 +1,4 @@
-//! What a frame of the past holds.
+//! The content of a frame of the past.
 
 use super::durations::Durations;
 use super::readings::Readings;
@@ -13,7 +13,7 @@ pub enum Past {
     Whole(Box<Whole>),
     /// Durations of everything before the segments that follow.
     Durations(Series, Durations),
-    /// One stretch of time.
+    /// A slice of time.
     Slice(Box<Slice>),
     /// One of the slowest steps.
     Slow(Box<SlowStep>),
@@ -34,7 +34,7 @@ pub enum Series {
     Span {
         /// The name.
         name: NameId,
-        /// How much of their time lies on loaders' tracks, in nanoseconds.
+        /// How much of their time is on loaders' tracks, in nanoseconds.
         ahead_ns: u64,
     },
 }
@@ -42,37 +42,37 @@ pub enum Series {
 /// Figures over everything before the segments that follow.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Whole {
-    /// Number of the first segment that is not in these figures.
+    /// Number of the first segment not included in these figures.
     pub next_segment: u64,
-    /// When the first of it happened.
+    /// Time of the first event.
     pub first_ns: u64,
-    /// When the last of it happened.
+    /// Time of the last event.
     pub last_ns: u64,
     /// Steps.
     pub steps: u64,
-    /// Graphs, nodes, edges and seeds, each over the steps that tell it.
+    /// Graphs, nodes, edges and seeds, each over the steps that report it.
     pub batch: [Sum; 4],
-    /// Page faults and switches of the steps that tell them.
+    /// Page faults and switches of the steps that report them.
     pub usage: Option<ThreadUsage>,
-    /// Epoch of the first step and of the last, and how often it changed.
+    /// Epoch of the first step, epoch of the last, and how often it changed.
     pub epochs: (u64, u64, u64),
     /// First and last loss that was read.
     pub losses: Option<(f64, f64)>,
-    /// Where each track stood at the end.
+    /// State of each track at the end.
     pub tracks: Vec<TrackEnd>,
-    /// The training track's phases that waited for the end of their step.
+    /// The training track's phases whose step had not ended.
     pub unfinished: Option<Unfinished>,
-    /// Memory totals by phase, as last told.
+    /// Memory totals by phase, as last reported.
     pub memory: Vec<PhaseMemory>,
     /// Each signal over the whole time.
     pub signals: Vec<(SignalId, Readings)>,
     /// Each counter of the program over the whole time.
     pub counters: Vec<(NameId, Readings)>,
-    /// The files that hold the slices: number of each and how many of its bytes belong to these figures.
+    /// The files that hold the slices: number of each, and how many of its bytes belong to these figures.
     pub files: Vec<(u64, u64)>,
 }
 
-/// A sum over the steps in which a number was known.
+/// A sum over the steps that report a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
     /// The sum.
@@ -81,7 +81,7 @@ pub struct Sum {
     pub period_ns: u64,
 }
 
-/// Where a track stood.
+/// State of a track.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrackEnd {
     /// The track.
@@ -90,24 +90,24 @@ pub struct TrackEnd {
     pub next_seq: u64,
     /// Events dropped so far because its ring was full.
     pub dropped: u64,
-    /// Events of it that are in these figures.
+    /// Its events included in these figures.
     pub events: u64,
     /// Spans among them.
     pub spans: u64,
     /// Steps among them.
     pub steps: u64,
-    /// Time of the last one.
+    /// Time of the last event.
     pub last_ns: u64,
 }
 
-/// What was known of a step that had not ended.
+/// What was known of an unfinished step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unfinished {
     /// The training track.
     pub track: TrackId,
-    /// End of the step before, and its number.
+    /// End of the previous step.
     pub last_end_ns: u64,
-    /// The number of that step.
+    /// Number of the previous step.
     pub last_step: u64,
     /// Phases since then: name, start and end.
     pub phases: Vec<(NameId, u64, u64)>,
@@ -120,9 +120,9 @@ pub struct Slice {
     pub from_ns: u64,
     /// End.
     pub to_ns: u64,
-    /// Ordinal of the first step that ended in it, counted from 0.
+    /// Ordinal of the first step that ended in it, from 0.
     pub first_ordinal: u64,
-    /// Epoch of the last of these steps.
+    /// Epoch of the last such step.
     pub epoch: u64,
     /// Steps from their own start.
     pub step: Durations,
@@ -132,30 +132,30 @@ pub struct Slice {
     pub gap: Durations,
     /// Time in each phase, of the steps that spent any.
     pub phases: Vec<(NameId, Durations)>,
-    /// Graphs, nodes, edges and seeds, each over the steps that tell it.
+    /// Graphs, nodes, edges and seeds, each over the steps that report it.
     pub batch: [Sum; 4],
     /// The step with the longest period.
     pub worst: Option<Box<StepFigures>>,
-    /// A step whose period is about the median.
+    /// A step with about the median period.
     pub median: Option<Box<StepFigures>>,
-    /// What was read of each signal.
+    /// Readings of each signal.
     pub signals: Vec<(SignalId, Readings)>,
-    /// What was read of each counter of the program.
+    /// Readings of each of the program's counters.
     pub counters: Vec<(NameId, Readings)>,
-    /// Marks, the first few.
+    /// The first few marks.
     pub marks: Vec<(TrackId, Mark)>,
-    /// Marks that found no room.
+    /// Marks for which there was no room.
     pub marks_left_out: u64,
 }
 
-/// One step with where its time went.
+/// A step, with where its time went.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StepFigures {
-    /// Number of the step in the session, counted from 0.
+    /// Number of the step in the session, from 0.
     pub ordinal: u64,
     /// The step.
     pub step: Step,
-    /// End of the step before.
+    /// End of the previous step.
     pub period_start_ns: u64,
     /// Time in no phase.
     pub gap_ns: u64,
@@ -164,17 +164,17 @@ pub struct StepFigures {
 }
 
 impl StepFigures {
-    /// From the end of the step before to its own.
+    /// Time from the end of the previous step to its own end.
     pub fn period_ns(&self) -> u64 {
         self.step.end_ns.saturating_sub(self.period_start_ns)
     }
 }
 
-/// A slow step with what was recorded in it.
+/// A slow step, with the spans recorded in it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SlowStep {
     /// The step.
     pub figures: StepFigures,
-    /// Spans of its track, in the order of their ends; the last ones where there were very many.
+    /// Spans of its track, in the order of their ends; only the last ones if there were very many.
     pub spans: Vec<Span>,
 }

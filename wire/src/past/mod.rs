@@ -1,7 +1,7 @@
-//! What is left of the segments that a session no longer keeps: figures over the whole time before, and over slices of it.
+//! What is left of the segments that a session dropped: figures over the whole time before, and over slices of it.
 //!
-//! A publisher that drops its oldest segment first adds it to these, so that they and the segments that follow tell the
-//! whole run, and nothing twice. Only data is here; `gnntop-history` makes it.
+//! A publisher that drops its oldest segment first adds it to these, so that they and the segments that follow cover the
+//! whole run, and nothing twice. Only the data is here; `gnntop-history` computes it.
 
 mod durations;
 mod entry;

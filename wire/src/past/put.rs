@@ -1,4 +1,4 @@
-//! Writes frames of what is left of the past.
+//! Writes frames of the past.
 
 use super::durations::{Durations, SLICE_BITS};
 use super::entry::{Past, Series, Slice, SlowStep, StepFigures, Sum, Unfinished, Whole};
@@ -10,7 +10,7 @@ use crate::varint::{put_i64, put_u64};
 
 /// A frame is closed beyond this many bytes before compression.
 const FRAME_LEN: usize = 64 * 1024;
-/// An entry that takes more is left out; no reader would take it.
+/// A larger entry is left out, since no reader would accept it.
 pub(super) const MAX_BODY_LEN: usize = 128 * 1024;
 
 pub(super) const WHOLE: u8 = 1;
@@ -24,13 +24,13 @@ pub(super) const OF_GAP: u8 = 2;
 pub(super) const OF_PHASE: u8 = 3;
 pub(super) const OF_SPAN: u8 = 4;
 
-/// All readings were the same.
+/// All readings are equal.
 pub(super) const CONSTANT: u8 = 0;
-/// Readings only rose: what was counted, and the last.
+/// Readings only rise: the total increase, and the last reading.
 pub(super) const COUNTED: u8 = 1;
 /// Whole numbers, with the mean and the last to a 255th of their range.
 pub(super) const RANGE: u8 = 2;
-/// Eight bytes each.
+/// Eight bytes for each figure.
 pub(super) const EXACT: u8 = 3;
 
 /// Appends entries, in as many frames as they need.
@@ -109,7 +109,7 @@ fn put_durations(out: &mut Vec<u8>, durations: &Durations) {
         return;
     }
     out.push(durations.bits());
-    // The least that the total and the longest can be.
+    // As little as the total and the longest can be.
     put_numbers(out, [durations.min_ns, durations.max_ns.saturating_sub(durations.min_ns), durations.total_ns]);
     if durations.bits() > SLICE_BITS {
         out.extend_from_slice(&durations.squares.to_le_bytes());
@@ -140,7 +140,7 @@ fn put_slice(out: &mut Vec<u8>, slice: &Slice) {
     put_u64(out, slice.marks_left_out);
 }
 
-/// Sums that are 0 take two bits of the first byte.
+/// A bit of the first byte for each sum; sums of 0 are left out.
 fn put_batch(out: &mut Vec<u8>, batch: &[Sum; 4]) {
     let is_told = |sum: &Sum| *sum != Sum::default();
     out.push(batch.iter().enumerate().fold(0, |present, (bit, sum)| present | u8::from(is_told(sum)) << bit));
@@ -222,7 +222,7 @@ fn put_memory(out: &mut Vec<u8>, m: &PhaseMemory) {
     put_numbers(out, [m.freed_count, m.live_bytes, m.peak_bytes]);
 }
 
-/// In the shortest form that a chart and a mean need.
+/// Writes readings in the shortest form that a chart and a mean need.
 fn put_readings(out: &mut Vec<u8>, id: u32, readings: &Readings, to_ns: u64) {
     let Readings { count, min, max, last, increase, increase_ns, .. } = *readings;
     let whole = [min, max, last, increase].iter().all(|value| value.fract() == 0.0 && value.abs() < 2f64.powi(53));

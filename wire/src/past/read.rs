@@ -1,4 +1,4 @@
-//! Reads frames of what is left of the past. Nothing in them is trusted: a list is no longer than its bytes.
+//! Reads frames of the past. Nothing in them is trusted: a list is no longer than its bytes.
 
 use super::durations::{Durations, SLICE_BITS, bins_at_most};
 use super::entry::{Past, Series, Slice, SlowStep, StepFigures, Sum, TrackEnd, Unfinished, Whole};
@@ -16,7 +16,7 @@ use crate::varint::{Cursor, Malformed};
 
 type Read<T> = Result<T, Malformed>;
 
-/// The entries of a frame; those of unknown kinds are left out. `None` where the frame is malformed.
+/// The entries of a frame, without those of unknown kinds. `None` if the frame is malformed.
 pub(crate) fn past(frame: RawFrame<'_>, allowance: &mut Allowance) -> Option<Vec<Past>> {
     let mut payload = Cursor::new(frame.payload);
     let len = usize::try_from(payload.u64().ok()?).ok().filter(|len| *len <= MAX_BODY_LEN)?;
@@ -46,7 +46,7 @@ fn entries(body: &[u8]) -> Read<Vec<Past>> {
     Ok(all)
 }
 
-/// What durations are of; `None` for what a newer version added.
+/// What the durations are of; `None` for series of newer versions.
 fn series(p: &mut Cursor<'_>) -> Read<Option<Series>> {
     Ok(Some(match p.u8()? {
         OF_STEP => Series::Step,
@@ -85,7 +85,7 @@ fn slice(p: &mut Cursor<'_>) -> Read<Slice> {
     let (step, period, gap) = (durations(p)?, durations(p)?, durations(p)?);
     let phases = list(p, |p| {
         let (name, durations) = (NameId(p.u32()?), durations(p)?);
-        // Nobody writes those that took no time: they would take fifty times their bytes in memory.
+        // No writer includes empty ones, which would take fifty times their bytes in memory.
         if durations.is_empty() { Err(Malformed) } else { Ok((name, durations)) }
     })?;
     let batch = batch(p)?;
@@ -128,7 +128,7 @@ fn batch(p: &mut Cursor<'_>) -> Read<[Sum; 4]> {
 fn figures(p: &mut Cursor<'_>, base_ns: u64) -> Read<StepFigures> {
     let (ordinal, number, epoch) = (p.u64()?, p.u64()?, p.u64()?);
     let end_ns = p.after(base_ns)?;
-    // A clock that went backwards must not give an end before the start.
+    // A clock that went backwards must not put an end before its start.
     let (start_ns, period_start_ns) = (end_ns.saturating_sub(p.u64()?), end_ns.saturating_sub(p.u64()?));
     let gap_ns = p.u64()?;
     let batch = shape(p)?;
@@ -245,7 +245,7 @@ fn option<T>(p: &mut Cursor<'_>, read: impl FnOnce(&mut Cursor<'_>) -> Read<T>) 
     }
 }
 
-/// A list whose entries take at least a byte each, so that a length beyond what is there is refused before it is reserved.
+/// A list whose entries take at least a byte each, so that a length beyond the rest is rejected before memory is reserved.
 fn list<T>(p: &mut Cursor<'_>, mut read: impl FnMut(&mut Cursor<'_>) -> Read<T>) -> Read<Vec<T>> {
     let len = p.u64()?;
     if len > p.rest().len() as u64 {

@@ -1,9 +1,9 @@
-//! What was read of a quantity over some time.
+//! Readings of a quantity over some time.
 
 /// Figures over the readings of a signal or counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Readings {
-    /// How many.
+    /// Number of readings.
     pub count: u64,
     /// The smallest.
     pub min: f64,
@@ -13,16 +13,16 @@ pub struct Readings {
     pub sum: f64,
     /// The last.
     pub last: f64,
-    /// When that one was read, in nanoseconds.
+    /// When the last was read, in nanoseconds.
     pub last_ns: u64,
-    /// Sum of the forward differences between neighbours: what a cumulative counter counted.
+    /// Sum of the increases between neighbours: what a cumulative counter counted.
     pub increase: f64,
     /// Time between the neighbours that `increase` was summed over, in nanoseconds.
     pub increase_ns: u64,
 }
 
 impl Readings {
-    /// Adds a reading. What is no number is left out.
+    /// Adds a reading; ignores NaN and infinities.
     pub fn add(&mut self, t_ns: u64, value: f64) {
         if !value.is_finite() {
             return;
@@ -34,7 +34,7 @@ impl Readings {
         (self.last, self.last_ns) = (value, t_ns);
     }
 
-    /// Says what a counter counted since the reading before the last one added, which may have been in the time before.
+    /// Adds what a counter counted since the reading before the last one added, which may be in the time before.
     pub fn add_increase(&mut self, increase: f64, ns: u64) {
         if increase.is_finite() {
             self.increase += increase;
@@ -57,13 +57,13 @@ impl Readings {
         self.add_increase(next.increase, next.increase_ns);
     }
 
-    /// Whether such readings can be: all of them numbers, and the last between the extremes.
+    /// Whether such readings are possible: all are numbers, and the last is between the extremes.
     pub fn is_sane(&self) -> bool {
         let numbers = [self.min, self.max, self.sum, self.last, self.increase];
         numbers.iter().all(|number| number.is_finite()) && (self.min..=self.max).contains(&self.last)
     }
 
-    /// Their mean; `None` without any.
+    /// Their mean; `None` if there are none.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum / self.count as f64)
     }

@@ -90,7 +90,7 @@ impl Written {
     }
 }
 
-/// The event as it comes back: no end lies before its start.
+/// The event as it is decoded: no end is before its start.
 fn in_order(mut event: Event) -> Event {
     match &mut event {
         Event::Span(span) => span.start_ns = span.start_ns.min(span.end_ns),

@@ -20,7 +20,7 @@ fn mark(name: u32, t_ns: u64) -> Event {
     Event::Mark(Mark { name: NameId(name), t_ns, value: None })
 }
 
-/// A mark as it lies in a body, `dt` after the event before.
+/// A mark as encoded in a body, `dt` after the previous event.
 fn mark_bytes(name: u64, dt: u64) -> Vec<u8> {
     body(0xC2, &[varint(name), varint(dt << 1), vec![0]].concat())
 }
@@ -244,7 +244,7 @@ proptest! {
     ) {
         let bytes = frame(kind, flags, &payload);
         let read = decode(&bytes);
-        // Those of chunks are stepped over in silence.
+        // Those of chunks are skipped silently.
         prop_assert_eq!(read.len(), usize::from(!(7..=8).contains(&kind)));
         prop_assert!(read.iter().all(|(end, _)| *end == bytes.len() as u64));
     }

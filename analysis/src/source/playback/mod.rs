@@ -1,9 +1,9 @@
-//! Plays a recording as it happened: a clock, a position that moves with it, and items handed over when due.
+//! Plays a recording in real time: a clock, a position that moves with it, and items passed on when due.
 //!
-//! The recording is read a little ahead of the position. Blocks that are long past go through as they are; one
-//! that the position stands in is decoded, and its events are handed over in smaller blocks as they become due.
-//! Going back is starting over and reading up to the new position as fast as it goes. What comes through a pipe is kept in
-//! a file meanwhile, and played as that file once all of it has come.
+//! The recording is read a little ahead of the position. Blocks far before the position pass unchanged. A block around the
+//! position is decoded, and its events are passed on in smaller blocks as they become due. Going back means starting over
+//! and reading up to the new position as fast as possible. Input from a pipe is kept in a file meanwhile, and played as
+//! that file once it is complete.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -24,12 +24,12 @@ use strand::{Fed, Piped, Strand};
 
 /// How far one frame step moves, in nanoseconds.
 pub const FRAME_NS: u64 = 100_000_000;
-/// The speeds that keys step through; 1 is as recorded.
+/// The speeds that keys select; 1 is as recorded.
 pub const SPEEDS: [f64; 10] = [0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0, 20.0, 50.0, 100.0];
-/// A longer pause between two polls (a stopped viewer) counts as this much.
+/// A longer pause between two polls (of a stopped viewer) counts as this much.
 const LONGEST_TICK: Duration = Duration::from_millis(500);
 
-/// A jump forward that is no longer is read through.
+/// A jump forward of at most this much is read through.
 const NEAR_NS: u64 = 10_000_000_000;
 
 /// Reads a clock: time since any fixed instant.
@@ -38,9 +38,9 @@ pub type Clock = Box<dyn Fn() -> Duration + Send>;
 /// How a replay starts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlaybackOptions {
-    /// Speed from the start; 1 is as recorded.
+    /// Initial speed; 1 is as recorded.
     pub speed: f64,
-    /// Where to start, from the beginning of the recording.
+    /// Where to start, relative to the beginning of the recording.
     pub from: Duration,
     /// Whether to start over at the end.
     pub looping: bool,
@@ -52,32 +52,32 @@ impl Default for PlaybackOptions {
     }
 }
 
-/// A recording that is being played.
+/// A recording being played.
 pub struct Playback {
     /// One recording, or those of the ranks of a run.
     paths: Vec<PathBuf>,
-    /// Where the recording comes through a pipe: what is kept of it.
+    /// What is kept of a recording that comes through a pipe.
     piped: Option<Piped>,
-    /// Stretches that are read beside each other: several where recordings were put one after the other.
+    /// Parts that are read in parallel: several if recordings were concatenated.
     strands: Vec<Strand>,
     clock: Clock,
     /// The clock at the last poll.
     last_tick: Duration,
-    /// From the start of the recording.
+    /// Relative to the start of the recording.
     position_ns: u64,
     total_ns: Option<u64>,
     speed: f64,
     paused: bool,
     looping: bool,
-    /// Ends of the part that is played over and over.
+    /// Ends of the part that is repeated.
     part: (Option<u64>, Option<u64>),
-    /// A step that is being looked for.
+    /// A search for a step.
     search: Option<StepSearch>,
-    /// The recording must be read anew from its beginning before the next poll hands anything over.
+    /// Whether the recording must be read again from its beginning before the next poll passes anything on.
     rewound: bool,
-    /// Everything up to the position was handed over at the last poll.
+    /// Whether everything up to the position was passed on at the last poll.
     arrived: bool,
-    /// The end was reached.
+    /// Whether the end was reached.
     finished: bool,
     failed: Option<String>,
 }
@@ -86,24 +86,24 @@ impl Playback {
     /// Opens the recording at `path` (`-` is standard input) and plays it on the system's clock.
     ///
     /// # Errors
-    /// As [`super::Recording::open`].
+    /// As for [`super::Recording::open`].
     pub fn open(path: PathBuf, options: PlaybackOptions) -> Result<Self, RecordingError> {
         Self::open_run(vec![path], options)
     }
 
-    /// Opens the recordings of the ranks of a run, and plays them beside each other. Only one alone may be `-`.
+    /// Opens the recordings of the ranks of a run, and plays them together. `-` must be the only path.
     ///
     /// # Errors
-    /// When one of them cannot be opened, or is of another run than the first.
+    /// If one of them cannot be opened, or is of another run than the first.
     pub fn open_run(paths: Vec<PathBuf>, options: PlaybackOptions) -> Result<Self, RecordingError> {
         let start = Instant::now();
         Self::of_all(paths, options, Box::new(move || start.elapsed()))
     }
 
-    /// The same on another clock.
+    /// Like [`Playback::open`], on another clock.
     ///
     /// # Errors
-    /// As [`super::Recording::open`].
+    /// As for [`super::Recording::open`].
     pub fn with_clock(path: PathBuf, options: PlaybackOptions, clock: Clock) -> Result<Self, RecordingError> {
         Self::of_all(vec![path], options, clock)
     }
@@ -143,7 +143,7 @@ impl Playback {
         Ok(playback)
     }
 
-    /// Plays what came through a pipe as a file from now on, if all of it has come.
+    /// Plays input from a pipe as a file from now on, if it is complete.
     fn take_over(&mut self) {
         let file = self.piped.as_ref().filter(|_| self.total_ns.is_none()).and_then(Piped::file);
         let Some(file) = file.filter(|file| !self.paths.contains(file)) else { return };
@@ -151,14 +151,14 @@ impl Playback {
         let outlines = Outlines::of(&self.paths);
         self.total_ns = outlines.total_ns(&self.paths);
         self.position_ns = self.clamped(self.position_ns);
-        // Ranks that came one after the other are read beside each other, from the beginning.
+        // Ranks that came one after another are read in parallel, from the beginning.
         if outlines.has_several_parts() {
             (self.rewound, self.arrived, self.finished) = (true, false, false);
         }
         self.finished &= !self.looping;
     }
 
-    /// Moves the position with the clock. While the data has not caught up with the position, it stands.
+    /// Moves the position with the clock, unless the data has not caught up with the position.
     fn tick(&mut self) {
         let now = (self.clock)();
         let passed = now.saturating_sub(self.last_tick).min(LONGEST_TICK);
@@ -185,7 +185,7 @@ impl Playback {
         let position_ns = self.clamped(position_ns);
         if position_ns < self.position_ns {
             if self.total_ns.is_none() {
-                return; // What came through a pipe is gone.
+                return; // Input from a pipe is gone.
             }
             self.rewound = true;
         }
@@ -195,7 +195,7 @@ impl Playback {
         self.finished = false;
     }
 
-    /// Whether there is a chunk's end before this position that was not read yet: then what lies between need not be.
+    /// Whether an unread chunk's end is before this position, so that the data up to it can be skipped.
     fn is_nearer_by_chunk(&self, position_ns: u64) -> bool {
         if self.total_ns.is_none() {
             return false;
@@ -208,8 +208,7 @@ impl Playback {
         self.strands.len() == self.paths.len() && self.strands.iter().enumerate().any(lies_ahead)
     }
 
-    /// Marks one end of the part that is played over and over, then the other, then forgets both. What came through a
-    /// pipe cannot be played again.
+    /// Marks one end of the part to be repeated, then the other, then clears both. Input from a pipe cannot be played again.
     fn mark(&mut self) {
         let here_ns = self.position_ns;
         self.part = match self.part {
@@ -223,7 +222,7 @@ impl Playback {
         }
     }
 
-    /// Looks on for a step, within the budget, and goes there. Says whether it is still to be found.
+    /// Continues the search for a step, within the budget, and goes there. Returns whether the search is still running.
     fn look_for_step(&mut self, budget: Duration) -> bool {
         let Some(search) = &mut self.search else { return false };
         let Some(found) = search.advance(budget) else { return true };
@@ -248,7 +247,7 @@ impl Playback {
         }
     }
 
-    /// Reads all stretches ahead of the position, within the budget. Says whether the position was reached by all.
+    /// Reads all parts ahead of the position, within the budget. Reports whether all have reached the position.
     fn feed(&mut self, sink: &mut dyn Sink, budget: Duration) -> Fed {
         let began = Instant::now();
         let mut fed = Fed::End;
@@ -264,9 +263,9 @@ impl Playback {
         fed
     }
 
-    /// Hands over what has become due by a position; false if that was nothing.
+    /// Passes on what has become due by a position; `false` if there was nothing.
     fn release(&mut self, position_ns: u64, sink: &mut dyn Sink) -> bool {
-        // All of them, whichever has something.
+        // All of them: `any` would stop at the first that has something.
         let released = self.strands.iter_mut().map(|strand| strand.release(position_ns, sink));
         released.filter(|any| *any).count() > 0
     }
@@ -294,7 +293,7 @@ impl Source for Playback {
         if self.finished || self.failed.is_some() {
             return Progress::default();
         }
-        // What was held back goes first, so that nothing of its track overtakes it.
+        // What was held back goes first, so that nothing on its track overtakes it.
         let mut released = self.release(self.position_ns, sink);
         let fed = self.feed(sink, budget);
         released |= self.release(self.position_ns, sink);
@@ -359,7 +358,7 @@ impl Source for Playback {
                 }
             }
             Control::SeekStep(step) if self.total_ns.is_some() => {
-                // The ranks of a run take the same steps: the first one's tells where that is.
+                // The ranks of a run take the same steps: the first one shows where that is.
                 let outlines = Outlines::of(&self.paths);
                 self.search = self.paths.first().and_then(|path| StepSearch::begin(path, &outlines, step).ok());
             }
@@ -409,7 +408,7 @@ mod tests {
             self.playback.poll(&mut self.heard, LONG)
         }
 
-        /// Lets time pass in ticks that are short enough to count in full.
+        /// Lets time pass in ticks short enough to count in full.
         fn wait(&mut self, millis: u64) {
             for _ in 0..millis / 100 {
                 *self.now.lock().unwrap() += Duration::from_millis(100);
@@ -581,7 +580,7 @@ mod tests {
         assert!(matches!(player.playback.status().state, State::Ended(_)));
     }
 
-    /// What comes through a pipe into which `first` is written at once; with the pipe's writing end.
+    /// A pipe into which `first` has been written, and its writing end.
     fn piped(first: &[u8]) -> (Player, std::io::PipeWriter) {
         use std::io::Write;
         use std::os::fd::AsRawFd;

@@ -1,5 +1,5 @@
-//! What is known of the recordings that are played together before they are read: when the first of them begins and the
-//! last one ends, on one clock.
+//! What is known of the recordings played together before they are read: when the first of them begins and the last one
+//! ends, on one clock.
 
 use std::path::{Path, PathBuf};
 
@@ -10,21 +10,21 @@ use super::super::outline::{Outline, TimeSpan};
 use super::super::recording::{Recording, RecordingError};
 use crate::stream::align;
 
-/// Events within this much of a position may not be due: they are not left to summaries.
+/// Events this close before a position may not be due, so summaries must not cover them.
 const READ_BEFORE_NS: u64 = 3_000_000_000;
 
-/// A look over each recording; nothing for a pipe, and for a session's directory.
+/// An outline for each recording; none for a pipe or a session's directory.
 pub(super) struct Outlines(Vec<Option<Outline>>);
 
 impl Outlines {
-    /// Looks over the files at `paths`.
+    /// Scans the files at `paths`.
     pub(super) fn of(paths: &[PathBuf]) -> Self {
         let outline = |path: &PathBuf| if path == Path::new("-") { None } else { Recording::outline(path) };
         Self(paths.iter().map(outline).collect())
     }
 
-    /// Where the recording at this place of the list is best begun to be read for a position, in nanoseconds from the first
-    /// instant of all; `None` for its beginning.
+    /// The best chunk after which to begin reading recording `at` for a position, in nanoseconds from the first instant of
+    /// all; `None` for its beginning.
     pub(super) fn chunk_before(&self, at: usize, position_ns: u64) -> Option<(&Chunks, usize)> {
         let outline = self.0.get(at)?.as_ref().filter(|outline| outline.parts.len() == 1)?;
         let offset_ns = offset_ns(outline, self.0.iter().flatten().next()?.reference.as_ref());
@@ -33,7 +33,7 @@ impl Outlines {
         Some((chunks, chunks.before_time(t_ns.saturating_sub(READ_BEFORE_NS))?))
     }
 
-    /// Where the first recording is best begun to be read to find this step.
+    /// The best chunk after which to begin reading the first recording to find this step.
     pub(super) fn chunk_before_step(&self, step: u64) -> Option<(&Outline, &Chunks, usize)> {
         let outline = self.0.first()?.as_ref().filter(|outline| outline.parts.len() == 1)?;
         let chunks = outline.chunks.as_ref()?;
@@ -45,7 +45,7 @@ impl Outlines {
         &self.0
     }
 
-    /// Says which of several files is of another run than the first.
+    /// An error if one of several files is of another run than the first.
     pub(super) fn refuse_other_runs(&self, paths: &[PathBuf]) -> Result<(), RecordingError> {
         let run = |outline: &Option<Outline>| Some(outline.as_ref()?.reference.as_ref()?.place.as_ref()?.run.clone());
         let (Some(first), Some(path)) = (self.0.first(), paths.first()) else { return Ok(()) };
@@ -58,7 +58,7 @@ impl Outlines {
         }
     }
 
-    /// Whether there are stretches to be read beside each other in one file.
+    /// Whether one file has parts that must be read in parallel.
     pub(super) fn has_several_parts(&self) -> bool {
         self.0.iter().flatten().any(|outline| outline.parts.len() > 1)
     }
@@ -75,7 +75,7 @@ impl Outlines {
         first.zip(self.span()).map_or(0, |(first_ns, span)| first_ns.saturating_sub(span.first_ns))
     }
 
-    /// How long all of it is; `None` where nothing has a time.
+    /// Total length; `None` if nothing has a time.
     pub(super) fn total_ns(&self, paths: &[PathBuf]) -> Option<u64> {
         let alone = || if let [path] = paths { Recording::time_span(path) } else { None };
         self.span().or_else(alone).map(|span| span.last_ns - span.first_ns)
@@ -95,7 +95,7 @@ impl Outlines {
     }
 }
 
-/// What to add to a recording's times to get those of this session.
+/// To be added to a recording's times to get those of this session.
 fn offset_ns(outline: &Outline, reference: Option<&SessionInfo>) -> i64 {
     outline.reference.as_ref().zip(reference).map_or(0, |(session, reference)| align(session, reference).offset_ns)
 }

@@ -1,4 +1,4 @@
-//! Holds back what is not due yet, and hands over what has become due.
+//! Holds back what is not due yet, and passes on what has become due.
 
 use std::collections::VecDeque;
 
@@ -7,45 +7,46 @@ use gnntop_wire::{Anchor, BlockEncoder, BlockInfo, End, Event, Item, SessionInfo
 use super::super::clocks::Clocks;
 use crate::stream::{MOST_SESSIONS, Sink};
 
-/// The recording is read this far ahead of the position: a recorder puts up to a second of one track into one
-/// block before it writes the next track's, so what is due may stand behind what is not.
+/// How far to read ahead of the position: a recorder puts up to a second of one track into a block before it writes the
+/// next track's, so due events may come after ones that are not.
 const READ_AHEAD_NS: u64 = 1_500_000_000;
-/// A block that starts this long before the position is handed over whole.
+/// A block that starts this long before the position is passed on whole.
 const WHOLE_BLOCK_NS: u64 = 2_000_000_000;
-/// A session whose first event lies so far before the position, and before what was read, comes after others that went on beside it.
+/// A session whose first event is this far before the position, and before what was read, comes after others that ran at
+/// the same time.
 const IN_TURN_NS: u64 = 3_000_000_000;
-/// Events held back at most; beyond it, reading ahead stops.
+/// Most events held back; beyond this, reading ahead stops.
 const MAX_HELD_EVENTS: usize = 1 << 20;
 
 /// Items between the recording and the sink.
 #[derive(Default)]
 pub(super) struct Pacer {
-    /// The recording's first instant, where it is not known before from the first item that has one.
+    /// The recording's first instant; if not known in advance, from the first item with a time.
     origin_ns: Option<u64>,
-    /// Everything up to here is due, on the common clock of all sessions.
+    /// Everything up to this time is due, on the common clock of all sessions.
     due_ns: u64,
-    /// Newest instant that was read, on the common clock.
+    /// Newest time read, on the common clock.
     ahead_ns: u64,
     clocks: Clocks,
-    /// The session whose items are read now, and the one that the sink was last told of.
+    /// The session of the items being read, and the one last announced to the sink.
     reading: Option<u128>,
     told: Option<u128>,
-    /// Sessions whose first event was read, and whether one of them came after others that went on beside it.
+    /// Sessions whose first event was read; the next field is whether one of them came after others that ran at the same time.
     heard: Vec<u128>,
     is_in_turn: bool,
     held: VecDeque<PendingFrame>,
     held_events: usize,
     position_ns: u64,
-    /// Carries partial blocks through the one format that sinks know.
+    /// Passes partial blocks through the one format that sinks know.
     reader: StreamReader,
     bytes: Vec<u8>,
 }
 
-/// Something that is not due yet.
+/// An item that is not due yet.
 struct PendingFrame {
     what: FrameBody,
     session: Option<u128>,
-    /// FrameBody to add to its times to get the common clock's.
+    /// To be added to its times to get the common clock's.
     offset_ns: i64,
 }
 
@@ -56,13 +57,13 @@ enum FrameBody {
 }
 
 impl Pacer {
-    /// A pacer for a recording that begins at this instant on this session's clock, where that is known.
+    /// A pacer for a recording that begins at this instant on this session's clock, if known.
     pub(super) fn new(origin: Option<(u64, Option<SessionInfo>)>) -> Self {
         let Some((first_ns, reference)) = origin else { return Self::default() };
         Self { origin_ns: Some(first_ns), clocks: Clocks::of(reference), ..Self::default() }
     }
 
-    /// Says whose the items are that come now: in between, the sink may have heard of others.
+    /// Announces the session of the next items: the sink may have received others in between.
     pub(super) fn resume(&mut self, sink: &mut dyn Sink) {
         self.told = None;
         self.tell(self.reading, sink);
@@ -75,24 +76,24 @@ impl Pacer {
         }
     }
 
-    /// Says which instant is shown, in nanoseconds from the start of the recording.
+    /// Sets the instant shown, in nanoseconds from the start of the recording.
     pub(super) fn set_position(&mut self, position_ns: u64) {
         self.position_ns = position_ns;
         self.due_ns = self.origin_ns.unwrap_or(0).saturating_add(position_ns);
     }
 
-    /// Whether enough was read to hand over everything that is due.
+    /// Whether enough was read to pass on everything that is due.
     pub(super) fn is_ahead(&self) -> bool {
         let enough_ns = self.due_ns.saturating_add(READ_AHEAD_NS);
         self.origin_ns.is_some() && self.ahead_ns >= enough_ns || self.held_events >= MAX_HELD_EVENTS
     }
 
-    /// Whether sessions that went on beside each other come one after the other.
+    /// Whether sessions that ran at the same time come one after another.
     pub(super) fn is_in_turn(&self) -> bool {
         self.is_in_turn
     }
 
-    /// Notes when the first event of the session that is read now was.
+    /// Notes the time of the current session's first event.
     fn hear(&mut self, t_ns: u64) {
         let Some(session_id) = self.reading.filter(|id| !self.heard.contains(id)) else { return };
         let read_ns = self.due_ns.min(self.ahead_ns);
@@ -107,7 +108,7 @@ impl Pacer {
         self.held.is_empty()
     }
 
-    /// The side that the recording puts items in.
+    /// The side into which the recording puts items.
     pub(super) fn gate<'a>(&'a mut self, sink: &'a mut dyn Sink) -> Gate<'a> {
         Gate { pacer: self, sink }
     }
@@ -121,7 +122,7 @@ impl Pacer {
         self.ahead_ns = self.ahead_ns.max(t_ns);
     }
 
-    /// Hands over what has become due; false if that was nothing. Afterwards the sink is where it was.
+    /// Passes on what has become due; `false` if there was nothing. Afterwards the sink is back at its session.
     pub(super) fn release(&mut self, sink: &mut dyn Sink) -> bool {
         let mut held = std::mem::take(&mut self.held);
         let mut any = false;
@@ -169,7 +170,7 @@ impl Pacer {
     }
 }
 
-/// Appends a block of those first events of a held block that are due, and takes them out of it.
+/// Appends a block of a held block's first events that are due, and removes them from it.
 fn put_due(out: &mut Vec<u8>, info: &BlockInfo, events: &mut VecDeque<Event>, next_seq: &mut u64, due_ns: u64) {
     if events.front().is_none_or(|event| event.t_ns() > due_ns) {
         return;
@@ -187,7 +188,7 @@ fn put_due(out: &mut Vec<u8>, info: &BlockInfo, events: &mut VecDeque<Event>, ne
     *next_seq = block.next_seq();
 }
 
-/// Lets pass what is due and keeps the rest.
+/// Passes what is due and keeps the rest.
 pub(super) struct Gate<'a> {
     pacer: &'a mut Pacer,
     sink: &'a mut dyn Sink,
@@ -212,7 +213,7 @@ impl Sink for Gate<'_> {
                 }
                 let events: VecDeque<Event> = events.collect();
                 pacer.held_events += events.len();
-                // No track gets so far; bounded so that no sum overflows.
+                // More than any track reaches; limited so that no sum overflows.
                 let next_seq = info.first_seq.min(1 << 62);
                 pacer.hold(FrameBody::Block { info, events, next_seq });
             }

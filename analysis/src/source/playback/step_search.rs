@@ -1,4 +1,4 @@
-//! Looks for a step in a recording, a little at a time: a long recording must not hold up the screen.
+//! Searches a recording for a step, a little at a time: a long recording must not block the screen.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use super::super::recording::{Advance, Recording, RecordingError};
 use super::outlines::Outlines;
 use crate::stream::Sink;
 
-/// A recording that is read beside the one that is played, up to a step.
+/// A separate reading of the recording being played, up to a step.
 pub(super) struct StepSearch {
     recording: Recording,
     begins_ns: u64,
@@ -18,8 +18,7 @@ pub(super) struct StepSearch {
 }
 
 impl StepSearch {
-    /// Begins to look for the first step with this number or a higher one.
-    /// The recording is the first of those that are played.
+    /// Begins to search the first of the recordings for the first step with this number or a higher one.
     pub(super) fn begin(path: &Path, outlines: &Outlines, step: u64) -> Result<Self, RecordingError> {
         let (begins_ns, clocks) = (outlines.first_begins_ns(), Clocks::default());
         let mut found = Finder { step, first_ns: None, end_ns: None, clocks };
@@ -33,8 +32,8 @@ impl StepSearch {
         Ok(Self { recording, begins_ns, found })
     }
 
-    /// Reads on for about `budget`. `None` while the step may still come; else the end of the step, in nanoseconds from
-    /// the start of the recording, or that there is none.
+    /// Continues for about `budget`. `None` while the step may still come; else the end of the step, in nanoseconds from
+    /// the start of the recording, or `Some(None)` if there is none.
     pub(super) fn advance(&mut self, budget: Duration) -> Option<Option<u64>> {
         let began = Instant::now();
         let from_start =
@@ -57,7 +56,7 @@ impl StepSearch {
     }
 }
 
-/// Hears everything, and remembers when the step ended.
+/// Receives everything, and notes when the step ended.
 struct Finder {
     step: u64,
     /// The first instant of the recording.

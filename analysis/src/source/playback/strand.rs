@@ -1,4 +1,4 @@
-//! One stretch of a recording that is played: the reading of it, and what is held back until it is due.
+//! One part of a recording being played: its reader, and what is held back until it is due.
 
 use std::fs::File;
 use std::io;
@@ -19,28 +19,28 @@ use crate::stream::Sink;
 pub(super) enum Fed {
     /// Far enough ahead of the position.
     Ahead,
-    /// The budget was used up before.
+    /// The budget was used up first.
     Behind,
-    /// A pipe has nothing to give now.
+    /// A pipe has no data now.
     Waiting,
-    /// The recording ends before.
+    /// The recording ends first.
     End,
 }
 
-/// What comes through a pipe and is kept.
+/// Input from a pipe that is kept.
 pub(super) struct Piped {
     spool: Spool,
-    /// What it is called.
+    /// Its title.
     title: String,
 }
 
 impl Piped {
-    /// The file in which all of it lies; `None` while more may come, or where it is too much.
+    /// The file with all of it; `None` while more may come, or if it is too long.
     pub(super) fn file(&self) -> Option<PathBuf> {
         self.spool.is_whole().then(|| self.spool.path().to_owned())
     }
 
-    /// What it is called.
+    /// Its title.
     pub(super) fn title(&self) -> &str {
         &self.title
     }
@@ -57,15 +57,15 @@ impl Piped {
     }
 }
 
-/// One stretch of a recording.
+/// One part of a recording.
 pub(super) struct Strand {
     recording: Recording,
     pacer: Pacer,
 }
 
 impl Strand {
-    /// Opens all stretches of the recordings at `paths` that are to be read beside each other, to be called `title` where
-    /// that is not their path. What lies far before the position is taken from summaries where there are any.
+    /// Opens all parts of the recordings at `paths` that are to be read in parallel, with `title` instead of the path if it
+    /// is given. Uses summaries for what is far before the position, if there are any.
     pub(super) fn open_all(
         paths: &[PathBuf],
         title: Option<&str>,
@@ -94,11 +94,11 @@ impl Strand {
         Ok(strands)
     }
 
-    /// Opens what comes through a pipe so that it can be played as a file once all of it has come; `None` for what is no pipe,
-    /// and where there is no room for temporary files.
+    /// Opens a pipe so that its input can be played as a file once it is complete; `None` if this is not a pipe, or if
+    /// there is no room for temporary files.
     pub(super) fn open_pipe(path: &Path) -> Result<Option<(Self, Piped)>, RecordingError> {
         let is_stdin = path == Path::new("-");
-        // What a shell redirects (`< a.gnntop`) is read as what comes through a pipe.
+        // A file redirected by a shell (`< a.gnntop`) is read like a pipe.
         if !is_stdin && !path.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
             return Ok(None);
         }
@@ -114,7 +114,7 @@ impl Strand {
         Ok(Some((Self { recording, pacer: Pacer::default() }, Piped { spool, title })))
     }
 
-    /// Hands over what has become due by this position; false if that was nothing.
+    /// Passes on what has become due by this position; `false` if there was nothing.
     pub(super) fn release(&mut self, position_ns: u64, sink: &mut dyn Sink) -> bool {
         self.pacer.set_position(position_ns);
         self.pacer.release(sink)
@@ -149,7 +149,7 @@ impl Strand {
         self.pacer.is_empty()
     }
 
-    /// Whether sessions that went on beside each other come one after the other in it.
+    /// Whether sessions that ran at the same time come one after another in it.
     pub(super) fn is_in_turn(&self) -> bool {
         self.pacer.is_in_turn()
     }
@@ -173,7 +173,7 @@ mod tests {
     use crate::recorder::{RecorderOptions, RunRecorder};
     use gnntop_fixtures::{MS, ParallelRun, SECOND, each_item};
 
-    /// A recording that is played into a run, on a clock that the test moves.
+    /// A recording played into a run, on a clock that the test moves.
     struct Player {
         playback: Playback,
         now_ms: Arc<AtomicU64>,
@@ -206,7 +206,7 @@ mod tests {
             }
         }
 
-        /// Steps that each rank has come to.
+        /// Number of steps so far on each rank.
         fn steps(&self) -> Vec<u64> {
             self.run.ranks().all().iter().map(|rank| rank.store.steps().total()).collect()
         }
@@ -218,7 +218,7 @@ mod tests {
         ParallelRun { ranks: 3, elsewhere, ..ParallelRun::default() }
     }
 
-    /// What a recorder makes of the ranks, in turns of 300 ms.
+    /// A recording of the ranks, in turns of 300 ms.
     fn interleaved(parallel: &ParallelRun) -> Vec<u8> {
         let mut out = Vec::new();
         let mut recorder = RunRecorder::new(&mut out, RecorderOptions::default());
@@ -260,7 +260,7 @@ mod tests {
         }
     }
 
-    /// A recording of a rank alone or of all, in turns.
+    /// A recording of one rank, or of all in turns.
     fn recorded(sessions: &[(u128, Vec<u8>)], chunk_bytes: u64) -> Vec<u8> {
         let mut out = Vec::new();
         let options = RecorderOptions { chunk_bytes, ..RecorderOptions::default() };

@@ -1,42 +1,42 @@
-//! The memory of a device as its program publishes it: counters with names that are known, by phase and by what it is for.
+//! The memory of a device from the counters with known names that the program publishes, by phase and by purpose.
 
 use gnntop_wire::device_memory as names;
 
 use crate::store::contents::Store;
 use crate::store::signals::signal::CounterSeries;
 
-/// Counters of a device's memory, in bytes. See [`gnntop_wire::device_memory`] for what each says.
+/// Counters of a device's memory, in bytes. See [`gnntop_wire::device_memory`] for the meaning of each.
 #[derive(Clone, Debug, Default)]
 pub struct DeviceMemory<'a> {
-    /// In tensors when a measured step ended.
+    /// Held by tensors when a measured step ended.
     pub used: Option<&'a CounterSeries>,
-    /// In tensors, the most since the measured step before.
+    /// Held by tensors, at most, since the last measured step.
     pub peak: Option<&'a CounterSeries>,
     /// Taken from the device.
     pub reserved: Option<&'a CounterSeries>,
-    /// Taken from the device, the most.
+    /// Taken from the device, at most.
     pub reserved_peak: Option<&'a CounterSeries>,
-    /// What no program has taken.
+    /// Not taken by any program.
     pub free: Option<&'a CounterSeries>,
-    /// Of the device.
+    /// The device's total.
     pub total: Option<&'a CounterSeries>,
-    /// Allocations in a measured step; a number.
+    /// Number of allocations in a measured step.
     pub allocations: Option<&'a CounterSeries>,
-    /// By phase, in the order of appearance: name, the most in tensors, the most reserved.
+    /// By phase, in the order of appearance: name, peak held by tensors, peak reserved.
     pub phases: Vec<(&'a str, &'a CounterSeries, Option<&'a CounterSeries>)>,
-    /// By what it is for: name, how the figure comes about, and the figure.
+    /// By purpose: name, how the figure is derived, and the figure.
     pub kinds: Vec<(&'static str, &'static str, &'a CounterSeries)>,
 }
 
 impl CounterSeries {
-    /// The newest value, `None` where it was no number.
+    /// The newest value; `None` if it was NaN or infinite.
     pub fn last(&self) -> Option<f64> {
         self.series.last().and_then(|point| point.value())
     }
 }
 
 impl DeviceMemory<'_> {
-    /// The share (0 to 1) of what is reserved that no tensor uses: kept for the next ones, or in holes between them.
+    /// The share (0 to 1) of reserved memory that no tensor uses: cached, or in holes between tensors.
     pub fn fragmentation(&self) -> Option<f64> {
         let (used, reserved) = (self.used?.last()?, self.reserved?.last()?);
         (reserved > 0.0).then(|| ((reserved - used) / reserved).clamp(0.0, 1.0))
@@ -44,7 +44,7 @@ impl DeviceMemory<'_> {
 }
 
 impl Store {
-    /// The memory of the device, where the program publishes it.
+    /// The device's memory, if the program publishes it.
     pub fn device_memory(&self) -> Option<DeviceMemory<'_>> {
         let mut memory = DeviceMemory::default();
         let mut of_phases: Vec<(&str, &CounterSeries)> = Vec::new();
@@ -79,7 +79,7 @@ impl Store {
         is_any.then_some(memory)
     }
 
-    /// The program's counters but for those of its device's memory, which have a place of their own.
+    /// The program's counters, except for those of its device's memory.
     pub fn own_counters(&self) -> impl Iterator<Item = &CounterSeries> {
         self.counters().iter().filter(|counter| !names::is_one(self.name(counter.name)))
     }

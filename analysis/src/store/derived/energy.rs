@@ -1,4 +1,4 @@
-//! Energy of a session: what of its signals, steps and phases tells it, put together as plain inputs of the arithmetic.
+//! Energy of a session: passes what its signals, steps and phases show to the arithmetic as plain inputs.
 
 use std::ops::Range;
 
@@ -15,19 +15,19 @@ use crate::stream::RankKind;
 
 use super::hardware::Absence;
 
-/// Newest steps whose lengths are compared.
+/// Number of newest steps whose lengths are compared.
 const STEPS_COMPARED: usize = 2000;
 
 impl Store {
-    /// Energy by component under assumptions. Takes milliseconds: lines are copied and power by phase is fitted.
+    /// Energy by component under assumptions. Takes milliseconds: it copies lines and fits power by phase.
     pub fn energy(&self, assumptions: &Assumptions) -> EnergyBook {
         EnergyBook::of(&self.energy_inputs(), assumptions)
     }
 
-    /// Carbon intensity of a time under the assumptions.
+    /// Carbon intensity at a time under the assumptions.
     ///
     /// # Errors
-    /// Where there is none, with the reason: see [`EnergyBook::intensity`].
+    /// If it is unknown, the reason: see [`EnergyBook::intensity`].
     pub fn carbon_intensity(
         &self,
         book: &EnergyBook,
@@ -40,8 +40,8 @@ impl Store {
         book.intensity(assumptions, scope, range, wall_ns)
     }
 
-    /// Energy of a device in the steps that are kept, by phase in display order and the gap last; nothing where no counter
-    /// tells it. The phases of a step add up to it.
+    /// Energy of a device in the steps kept, by phase in display order with the gap last; empty if no counter measures it.
+    /// The phases of a step add up to the step.
     pub fn energy_by_phase(&self, component: &ComponentEnergy) -> Vec<(&str, PhaseFigure)> {
         if self.steps().total() == 0 { Vec::new() } else { self.by_phase(component, self.steps().all()) }
     }
@@ -51,7 +51,7 @@ impl Store {
         self.by_phase(component, std::iter::once(row))
     }
 
-    /// The time that the steps cover, from the start of the first one's period to the end of the last.
+    /// The time covered by the steps, from the start of the first one's period to the end of the last.
     pub fn steps_time(&self) -> Option<Range<u64>> {
         let first = self.steps().known_row(0)?;
         Some(first.period_start_ns()..self.steps().last()?.end_ns())
@@ -63,7 +63,7 @@ impl Store {
         rows: impl Iterator<Item = StepRow<'r>>,
     ) -> Vec<(&str, PhaseFigure)> {
         let shown = self.phases();
-        // By slot, as the profile numbers them, the gap last.
+        // By slot, in the profile's numbering, with the gap last.
         let mut slots: Vec<PhaseSlot> = shown.iter().map(|phase| phase.slot).collect();
         slots.sort_unstable();
         let times = rows.map(|row| PhasedTime {
@@ -118,7 +118,7 @@ impl Store {
         Ok(gpus.into_iter().map(inputs).collect())
     }
 
-    /// Whose word a GPU's energy is: that of a table where any of it comes from one.
+    /// The origin of a GPU's energy: a table if any of it comes from one.
     fn gpu_origin(&self, gpu: u32) -> CounterOrigin {
         let signals = ["energy", "power.instant", "power"].map(|quantity| format!("gpu.{gpu}.{quantity}"));
         let signals = signals.iter().filter_map(|name| self.signals().find(name));
@@ -137,7 +137,7 @@ impl Store {
         }
     }
 
-    /// The counters of energy whose signals' names begin so.
+    /// The energy counters of signals whose names have this prefix.
     fn counter_inputs(&self, prefix: &str) -> Vec<CounterInputs<'_>> {
         let names = self.meters.names().filter(|name| name.starts_with(prefix));
         names.filter_map(|name| self.counter_input(name)).collect()
@@ -154,7 +154,7 @@ impl Store {
         })
     }
 
-    /// Why a signal has no value, in words.
+    /// Why a signal has no value, as text.
     fn no_value(&self, name: &str) -> String {
         match self.hardware().reading(name) {
             Err(absence) => absence.to_string(),
@@ -162,7 +162,7 @@ impl Store {
         }
     }
 
-    /// How many processes of the run there are on this session's machine.
+    /// Number of the run's processes on this session's machine.
     fn processes_of_the_run(&self) -> u32 {
         let place = self.session().info().and_then(|info| info.place.as_deref());
         place.map_or(1, |place| match RankKind::of(place) {
@@ -171,7 +171,7 @@ impl Store {
         })
     }
 
-    /// What is known of the processors from the session's signals.
+    /// What the session's signals say about the processors.
     fn processor(&self) -> Processor {
         let gauge = |name: &str| self.hardware().reading(name).ok();
         let cores = self.hardware().cores().len();
@@ -187,7 +187,7 @@ impl Store {
     }
 }
 
-/// Whose word a signal is.
+/// The origin of a signal.
 fn counter_origin(signal: &Signal) -> CounterOrigin {
     match signal.origin() {
         SignalOrigin::Column(_) | SignalOrigin::Kernels => CounterOrigin::Table,

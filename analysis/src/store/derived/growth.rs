@@ -1,25 +1,25 @@
-//! Whether the program's memory grows from step to step: which figures tell it best, and the trend in them.
+//! Whether the program's memory grows from step to step: the figures that show it best, and their trend.
 //!
-//! Best are the bytes live at the ends of steps. Where too few steps make large allocations, it is what was read of live
-//! bytes, or else of resident memory, at moments of steps that are nothing to each other. The first tenth is left out: there
-//! buffers are still being filled.
+//! The best figures are the bytes live at the ends of steps. If too few steps make large allocations, readings of live
+//! bytes are used, or else of resident memory, at arbitrary moments within steps. The first tenth is left out, as buffers
+//! are still being filled.
 
 use crate::store::contents::Store;
 use crate::store::memory::trend::{FEWEST_POINTS, Trend};
 use crate::store::signals::series::{Series, Value};
 
-/// The share of the steps, one in so many, that is left out at the start.
+/// The share of steps left out at the start: one in this many.
 const WARM_UP: u64 = 10;
-/// Readings that a trend is taken from at most.
+/// Most readings in a trend.
 const MOST_READINGS: u64 = 256;
-/// A reading is repeated when it changes, or after five seconds: an older one does not hold.
+/// A reading is repeated when it changes, or after five seconds, so an older one is no longer valid.
 const HOLDS_NS: u64 = 6_000_000_000;
-/// Sensors are read this often; what is read again within this time is no further evidence.
+/// Interval between sensor reads; a second reading within this time is no further evidence.
 const SENSED_EVERY_NS: u64 = 100_000_000;
-/// So often the allocator's totals are read.
+/// Interval between reads of the allocator's totals.
 const TOLD_EVERY_NS: u64 = 1_000_000_000;
 
-/// What a growth was seen in.
+/// The readings that show a growth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrowthOf {
     /// Bytes live after the last large allocation or release of a step.
@@ -30,18 +30,18 @@ pub enum GrowthOf {
     ResidentReadings,
 }
 
-/// How memory grows.
+/// A growth of memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Growth {
-    /// Bytes a step.
+    /// Bytes per step.
     pub bytes_per_step: Trend,
-    /// What it was seen in.
+    /// The readings that show it.
     pub of: GrowthOf,
 }
 
 impl Store {
-    /// How the program's memory grows from step to step; `None` where there are fewer than [`FEWEST_POINTS`] steps with a
-    /// figure, so that there is no evidence either way. Takes up to a millisecond.
+    /// The growth of the program's memory from step to step; `None` if fewer than [`FEWEST_POINTS`] steps have a figure,
+    /// which is no evidence either way. Takes up to a millisecond.
     pub fn memory_growth(&self) -> Option<Growth> {
         let ends = self.memory().step_ends();
         let ends = &ends[ends.len() / WARM_UP as usize..];
@@ -56,7 +56,7 @@ impl Store {
         of_ends.or_else(live).or_else(resident)
     }
 
-    /// The growth for a step in readings that come `every_ns`.
+    /// The growth per step in readings that come `every_ns`.
     fn growth_in<T: Value>(&self, series: &Series<T>, every_ns: u64) -> Option<Trend> {
         let kept = self.steps().kept();
         let first = kept.start + (kept.end - kept.start) / WARM_UP;

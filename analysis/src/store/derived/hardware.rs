@@ -1,4 +1,4 @@
-//! Hardware readings as people read them: percentages and bytes out of raw signals, or the reason why not.
+//! Hardware readings for people: percentages and bytes from raw signals, or why they are missing.
 //!
 //! Signal names are those of the sensors crate.
 
@@ -10,21 +10,20 @@ use crate::store::contents::Store;
 use crate::store::signals::series::Point;
 use crate::store::signals::signal::Signal;
 
-/// Rates of cumulative counters are taken over at least this long, so that a counter that moves in ticks of
-/// 10 ms does not flicker.
+/// Rates of cumulative counters are taken over at least this long, so that a counter with 10 ms ticks does not flicker.
 pub const RATE_WINDOW_NS: u64 = 1_000_000_000;
 
-/// A value, or why there is none.
+/// A value, or why it is missing.
 pub type HardwareValue<'a> = Result<f64, Absence<'a>>;
 
-/// Why a value is missing. Written out, it is a reason for people.
+/// Why a value is missing. Its `Display` is a reason for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Absence<'a> {
     /// The session has no such signal.
     NotPublished,
-    /// The signal is known and has not been read yet.
+    /// The signal exists but has not been read yet.
     NotReadYet,
-    /// The sensor says why.
+    /// The reason given by the sensor.
     Reason(&'a str),
 }
 
@@ -56,7 +55,7 @@ pub struct Hardware<'a> {
 }
 
 impl Store {
-    /// Hardware readings as people read them.
+    /// Hardware readings for people.
     pub fn hardware(&self) -> Hardware<'_> {
         Hardware { store: self }
     }
@@ -79,7 +78,7 @@ impl<'a> Hardware<'a> {
         }
     }
 
-    /// CPU time of the process per second, in cores: 1.5 is one core and a half.
+    /// CPU time of the process per second, in cores: 1.5 is one and a half cores.
     pub fn process_cores(&self) -> HardwareValue<'a> {
         self.reading("process.cpu_time").map(|ns_per_s| ns_per_s / 1e9)
     }
@@ -128,7 +127,7 @@ impl<'a> Hardware<'a> {
         numbers
     }
 
-    /// Why there are no GPU readings at all; `None` where there is a GPU.
+    /// Why there are no GPU readings at all; `None` if there is a GPU.
     pub fn no_gpu(&self) -> Option<Absence<'a>> {
         match self.reading("gpu.count") {
             _ if !self.gpus().is_empty() => None,

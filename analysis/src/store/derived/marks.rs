@@ -1,4 +1,4 @@
-//! Marks by their text: how many, where they lie, and how long what ended at them took.
+//! Marks grouped by text: how many, where they are, and how long what ended at them took.
 
 use std::collections::BTreeMap;
 
@@ -6,38 +6,38 @@ use crate::store::contents::Store;
 use crate::store::instants::Instant;
 use crate::store::steps::row::StepRow;
 
-/// What the text of a mark ends in whose number is a duration in milliseconds.
+/// Suffix of the text of a mark whose number is a duration in milliseconds.
 const MILLISECONDS: &str = " (ms)";
-/// What publishes the sessions that are imported tables.
+/// The publisher of sessions imported from tables.
 const TABLES: &str = "gnntop import csv";
-/// Longer durations are not believed: one day.
+/// Longest plausible duration: one day.
 const BELIEVED_MS: f64 = 86_400_000.0;
 
-/// All marks of one text that are kept.
+/// All kept marks with one text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MarksOfText {
-    /// How many.
+    /// Number of marks.
     pub count: u64,
-    /// How many of them lie inside a step, by the step's own timer.
+    /// How many of them are inside a step, by the step's own timer.
     pub inside: u64,
-    /// How many of them lie between two steps.
+    /// How many of them are between two steps.
     pub between: u64,
-    /// What ended at them took so long in all; `None` where they have no durations.
+    /// Total duration of what ended at them; `None` if they have no durations.
     pub total_ns: Option<u64>,
-    /// When the newest one was.
+    /// Time of the newest.
     pub newest_ns: u64,
-    /// The steps in or before which they lie: each once, by its ordinal and with the length of its period.
+    /// The steps that contain or follow them: each once, with its ordinal and period.
     pub steps: Vec<(u64, u64)>,
 }
 
 impl MarksOfText {
-    /// Whether all of them lie in steps, or all between them, in words; else how many lie where.
+    /// Whether all are inside steps or all between them, in words; else how many are where.
     pub fn place_in_words(&self) -> String {
         place_in_words(self.inside, self.between)
     }
 }
 
-/// Where marks lie of which so many are inside of steps and so many between them.
+/// Describes where marks are, given how many are inside steps and how many between them.
 pub fn place_in_words(inside: u64, between: u64) -> String {
     let count = crate::figures::count;
     match (inside, between) {
@@ -47,20 +47,20 @@ pub fn place_in_words(inside: u64, between: u64) -> String {
     }
 }
 
-/// A sum of durations of which some are not known.
+/// A sum of durations, some of which are unknown.
 fn sum(total_ns: Option<u64>, more_ns: Option<u64>) -> Option<u64> {
     more_ns.map(|ns| total_ns.unwrap_or(0).saturating_add(ns)).or(total_ns)
 }
 
 impl Store {
-    /// What a mark is called, without the unit of its number.
+    /// A mark's text, without the unit of its number.
     pub fn mark_text(&self, mark: &Instant) -> &str {
         let text = self.name(mark.name);
         text.strip_suffix(MILLISECONDS).unwrap_or(text)
     }
 
-    /// How long what ended at a mark took. Marks say so by a text that ends in ` (ms)`, and those of imported tables always
-    /// do, but for numbers of the whole run, which stand at its start; the number of others may be anything.
+    /// How long what ended at a mark took. Marks have durations if their text ends in ` (ms)`, or if they are from imported
+    /// tables, except for numbers of the whole run at its start. The numbers of other marks may be anything.
     pub fn mark_duration_ns(&self, mark: &Instant) -> Option<u64> {
         let ms = mark.value.filter(|ms| (0.0..=BELIEVED_MS).contains(ms))?;
         let is_table = || self.session().info().is_some_and(|info| info.publisher.starts_with(TABLES));
@@ -68,21 +68,21 @@ impl Store {
         (self.name(mark.name).ends_with(MILLISECONDS) || is_of_table()).then_some((ms * 1e6) as u64)
     }
 
-    /// Whether a mark in a step's period lies inside the step, by its own timer, or before it. What ended at a mark lies where
-    /// its middle is; what ended as a step began lies before it.
+    /// Whether a mark in a step's period is inside the step, by its own timer, rather than before it. What ended at the
+    /// mark is placed by its middle; what ended as a step began is before the step.
     pub fn is_mark_inside(&self, mark: &Instant, row: &StepRow<'_>) -> bool {
         let half_ns = self.mark_duration_ns(mark).unwrap_or(0) / 2;
         mark.t_ns.saturating_sub(half_ns) > row.start_ns()
     }
 
-    /// How many of the marks that are kept have this text, and how long what ended at them took in all, in nanoseconds; `None`
-    /// where they have no durations. Unlike [`marks_by_text`](Self::marks_by_text) it looks no step up: it is for every frame.
+    /// How many of the kept marks have this text, and the total duration of what ended at them, in nanoseconds; `None` if
+    /// they have no durations. Looks up no steps, unlike [`marks_by_text`](Self::marks_by_text), so it suits every frame.
     pub fn marks_called(&self, text: &str) -> (u64, Option<u64>) {
         let called = self.marks().iter().filter(|mark| self.mark_text(mark) == text);
         called.fold((0, None), |(count, total_ns), mark| (count + 1, sum(total_ns, self.mark_duration_ns(mark))))
     }
 
-    /// The marks that are kept by their text, those that took longest first, then the most frequent.
+    /// The kept marks by text: longest total first, then the most frequent.
     pub fn marks_by_text(&self) -> Vec<(&str, MarksOfText)> {
         let mut by_text: BTreeMap<&str, MarksOfText> = BTreeMap::new();
         for mark in self.marks().iter() {
@@ -93,8 +93,8 @@ impl Store {
         all
     }
 
-    /// Share (0 to 1) of the wall time that what ended at these marks took; `None` where they have no durations. Where older
-    /// marks are no longer kept, it is of the time since the oldest one that is.
+    /// Share (0 to 1) of wall time taken by what ended at these marks; `None` if they have no durations. If older marks are
+    /// no longer kept, it is the share of the time since the oldest kept one.
     pub fn share_of_marks(&self, marks: &MarksOfText) -> Option<f64> {
         let steps = self.steps_time()?;
         let oldest = self.marks().iter().next().filter(|_| self.marks().discarded() > 0);
@@ -107,7 +107,7 @@ impl Store {
         marks.count += 1;
         marks.newest_ns = marks.newest_ns.max(mark.t_ns);
         marks.total_ns = sum(marks.total_ns, self.mark_duration_ns(mark));
-        // A mark at the very end of a step is the step's.
+        // A mark at the very end of a step belongs to the step.
         let Some(row) = self.steps().at_time(mark.t_ns.saturating_sub(1)).filter(|row| mark.t_ns <= row.end_ns())
         else {
             return;

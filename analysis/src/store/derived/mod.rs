@@ -1,4 +1,4 @@
-//! What is worked out of a store when somebody asks: nothing here is kept.
+//! What is computed from a store on request; nothing here is kept.
 
 pub mod device_memory;
 pub mod energy;

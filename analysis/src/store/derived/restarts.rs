@@ -1,26 +1,26 @@
-//! What restarts of a run have cost: time in which it did nothing, and steps that were done twice.
+//! The cost of a run's restarts: time in which it did nothing, and steps done twice.
 
 use crate::store::{Attempt, Store};
 
 /// Time between two starts of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
-    /// When the last step before it ended, or the first start began where it came to no step.
+    /// When the last step before it ended, or when the first start began if that had no step.
     pub from_ns: u64,
-    /// When the first step after it began; the newest time seen where there was none yet.
+    /// When the first step after it began; the newest time seen if there is none yet.
     pub to_ns: u64,
     /// Whether a step has begun since.
     pub is_over: bool,
     /// Ordinal of the first step after it.
     pub ordinal: u64,
-    /// Steps after it that had been done before; `None` where the program does not say where it resumed.
+    /// Steps after it that had been done before; `None` if the program does not report where it resumed.
     pub repeated_steps: Option<u64>,
-    /// What they took again, as near as is known.
+    /// Approximate time that repeating them took.
     pub repeated_ns: u64,
 }
 
 impl Outage {
-    /// From the last step before it to the first new one after it, as far as that is known, in nanoseconds.
+    /// Time from the last step before it to the first new step after it, as far as that is known, in nanoseconds.
     pub fn lost_ns(&self) -> u64 {
         self.to_ns.saturating_sub(self.from_ns).saturating_add(self.repeated_ns)
     }
@@ -29,13 +29,13 @@ impl Outage {
 /// The restarts of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Restarts {
-    /// How many.
+    /// Number of restarts.
     pub count: u64,
-    /// The times between, oldest first. Starts that came to no step lie within them.
+    /// The outages, oldest first. Starts without a step are inside them.
     pub outages: Vec<Outage>,
-    /// What all of them cost.
+    /// Total time lost to them.
     pub lost_ns: u64,
-    /// Steps that were done twice; `None` where the program does not say where it resumed, at one of them or more.
+    /// Steps done twice; `None` if the program does not report where it resumed after one or more of them.
     pub repeated_steps: Option<u64>,
 }
 
@@ -47,13 +47,13 @@ impl Restarts {
 }
 
 impl Store {
-    /// What restarts have cost; `None` for a run that was started once.
+    /// What restarts have cost; `None` for a run that was started only once.
     pub fn restarts(&self) -> Option<Restarts> {
         let attempts = self.attempts().all();
         let first = attempts.first()?;
         let count = self.attempts().count() - 1;
         let mut end_ns = first.last_step_ns.unwrap_or(first.start_ns);
-        // Steps of the run that were done; unknown where its beginning is.
+        // Steps of the run done so far; unknown if its beginning is.
         let is_whole = self.attempts().left_out() == 0;
         let mut done = is_whole.then(|| first.resumed.unwrap_or(0)).map(|before| before + self.steps_of(&attempts, 0));
         let mut outages = Vec::new();
@@ -75,7 +75,7 @@ impl Store {
         }
         if let Some(newest) = attempts.last().filter(|attempt| attempt.first_step_ns.is_none()) {
             let (to_ns, ordinal) = (self.now_ns(), newest.first_ordinal);
-            // None are done again yet.
+            // None are repeated yet.
             let repeated_steps = Some(0);
             outages.push(Outage { from_ns: end_ns, to_ns, is_over: false, ordinal, repeated_steps, repeated_ns: 0 });
         }
@@ -90,7 +90,7 @@ impl Store {
         end.saturating_sub(attempts[at].first_ordinal)
     }
 
-    /// What the first steps of a start took.
+    /// Time of the first steps of a start.
     fn time_of_first(&self, attempt: &Attempt, steps: u64) -> u64 {
         let last = steps.checked_sub(1).and_then(|back| self.steps().known_row(attempt.first_ordinal + back));
         last.zip(attempt.first_step_ns).map_or(0, |(row, start_ns)| row.end_ns().saturating_sub(start_ns))

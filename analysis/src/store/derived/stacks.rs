@@ -1,4 +1,4 @@
-//! Stacks as people read them: the place in the program, and many of them merged as a tree.
+//! Stacks for people: the place in the program, and many stacks merged into a tree.
 
 use std::collections::BTreeMap;
 
@@ -8,31 +8,31 @@ use crate::store::contents::Store;
 use crate::store::sampled::Sampled;
 use crate::store::stacks::Stack;
 
-/// Stacks that are alike up to a frame.
+/// Stacks that share their outer frames.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StackTree {
-    /// How many.
+    /// Number of stacks.
     pub count: u64,
-    /// Those that go on, by the next frame inwards.
+    /// Those that continue, by the next inner frame.
     pub calls: BTreeMap<NameId, StackTree>,
 }
 
 impl StackTree {
-    /// These stacks, merged from the outermost frame on.
+    /// Merges these stacks from the outermost frame.
     pub fn of<'s>(stacks: impl IntoIterator<Item = &'s Stack>) -> Self {
         let mut tree = Self::default();
         stacks.into_iter().for_each(|stack| tree.add(&stack.frames, 1));
         tree
     }
 
-    /// All stacks that were taken so many a second: the phases, and below each what ran in it.
+    /// All sampled stacks: the phases, and below each what ran in it.
     pub fn of_sampled(sampled: &Sampled) -> Self {
         let mut tree = Self::default();
         sampled.stacks().for_each(|(frames, count)| tree.add(&frames, count));
         tree
     }
 
-    /// Adds so many stacks with these frames, innermost first.
+    /// Adds `count` stacks with these frames, innermost first.
     fn add(&mut self, frames: &[NameId], count: u64) {
         self.count += count;
         let mut node = self;
@@ -47,15 +47,15 @@ impl StackTree {
         self.count.saturating_sub(self.calls.values().map(|calls| calls.count).sum())
     }
 
-    /// The tree in lines from the outermost frame on, each with its depth and its share (0 to 1) of all stacks. A frame that
-    /// has this share or more is told; one that all those around it call stands at the same depth.
+    /// The tree as lines from the outermost frame, each with its depth and its share (0 to 1) of all stacks. Frames with at
+    /// least the given share are listed; a frame that all stacks of its caller share has the caller's depth.
     pub fn lines(&self, least_share: f64) -> Vec<(usize, f64, NameId)> {
         let mut lines = Vec::new();
         self.write(self.count.max(1) as f64, least_share, 0, &mut lines);
         lines
     }
 
-    /// The same of stacks whose outermost frame is a phase: each phase as a line, and what ran in it further to the right.
+    /// The same for stacks whose outermost frame is a phase: a line for each phase, with what ran in it indented.
     pub fn lines_by_phase(&self, least_share: f64) -> Vec<(usize, f64, NameId)> {
         let all = self.count.max(1) as f64;
         let mut lines = Vec::new();
@@ -69,12 +69,12 @@ impl StackTree {
         lines
     }
 
-    /// The stacks that begin with these frames, given from the outermost on; `None` without any.
+    /// The stacks that begin with these frames, outermost first; `None` if there are none.
     pub fn at(&self, frames: &[NameId]) -> Option<&Self> {
         frames.iter().try_fold(self, |tree, frame| tree.calls.get(frame))
     }
 
-    /// What is called, the most frequent first.
+    /// The callees, most frequent first.
     pub fn most_frequent(&self) -> Vec<(NameId, &Self)> {
         let mut calls: Vec<(NameId, &Self)> = self.calls.iter().map(|(frame, tree)| (*frame, tree)).collect();
         calls.sort_by_key(|(_, tree)| std::cmp::Reverse(tree.count));
@@ -86,7 +86,7 @@ impl StackTree {
             let share = tree.count as f64 / all;
             if share >= least_share {
                 lines.push((depth, share, frame));
-                // A chain without branches is told without steps to the right.
+                // A chain without branches is not indented.
                 let is_chain = tree.calls.len() == 1 && tree.calls.values().all(|next| next.count == tree.count);
                 tree.write(all, least_share, depth + usize::from(!is_chain), lines);
             }
@@ -95,8 +95,8 @@ impl StackTree {
 }
 
 impl Store {
-    /// Where in the program a stack is: the innermost frame that is no library's, and under which other one. A library's
-    /// files have folders in their names.
+    /// Where in the program a stack is: the innermost frame outside libraries, and the frame below which it was called. The
+    /// files of libraries have folders in their names.
     pub fn place_of_stack(&self, stack: &Stack) -> Option<String> {
         self.place_of_frames(&stack.frames)
     }
@@ -115,7 +115,7 @@ impl Store {
         }
     }
 
-    /// The places of these stacks with how many are there, the most frequent first.
+    /// The places of these stacks and the number of stacks at each, most frequent first.
     pub fn places_of_stacks<'s>(&self, stacks: impl IntoIterator<Item = &'s Stack>) -> Vec<(String, u64)> {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
         for place in stacks.into_iter().filter_map(|stack| self.place_of_stack(stack)) {

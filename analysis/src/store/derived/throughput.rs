@@ -1,11 +1,11 @@
-//! How fast the run goes now: rates over the steps of the last seconds.
+//! How fast the run is now: rates over the steps of the last seconds.
 
 use serde::Serialize;
 
 use crate::store::contents::Store;
 use crate::store::steps::statistics::{BatchTotals, StepStatistics};
 
-/// Work per second over some steps. A rate is `None` where the program does not tell the number behind it.
+/// Work per second over some steps. A rate is `None` if the program does not report the number behind it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Throughput {
     /// Steps a second.
@@ -21,7 +21,7 @@ pub struct Throughput {
 }
 
 impl StepStatistics {
-    /// Work per second of the steps' wall time.
+    /// Work per second of all steps' wall time.
     pub fn throughput(&self) -> Throughput {
         let BatchTotals { graphs, nodes, edges, seeds } = self.batch();
         Throughput {
@@ -35,8 +35,8 @@ impl StepStatistics {
 }
 
 impl Store {
-    /// Work per second over the steps that ended within `window_ns` before [`Store::now_ns`], at least the last
-    /// one. A run that hangs slows down here only through its next step; see [`Store::open_spans`].
+    /// Work per second over the steps that ended within `window_ns` before [`Store::now_ns`], at least the last one. A hung
+    /// run slows down here only with its next step; see [`Store::open_spans`].
     pub fn recent_throughput(&self, window_ns: u64) -> Throughput {
         let since = self.now_ns().saturating_sub(window_ns);
         let mut totals = BatchTotals::default();

@@ -1,4 +1,4 @@
-//! What the ids of a session mean.
+//! The meaning of a session's ids.
 
 pub mod names;
 pub mod phases;

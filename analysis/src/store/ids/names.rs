@@ -1,18 +1,18 @@
-//! What the ids of a session mean, and where the figures of each name are kept. Every table is bounded.
+//! The meaning of a session's name ids, and where each name's figures are kept. Every table is bounded.
 
 use gnntop_wire::{NameId, NameKind};
 
 use super::phases::{PhaseSlot, Phases};
 
-/// Bytes of text that names may take together.
+/// Most bytes of text of all names together.
 const MAX_TEXT_BYTES: usize = 16 << 20;
 
-/// Where the spans of a name go. Looked up for every span, so it is small and lies in a dense table.
+/// Where the spans of a name go. It is looked up for every span, so it is small and in a dense table.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::store) struct Route {
     /// Index in the span statistics, or [`Route::UNASSIGNED`].
     pub statistics: u32,
-    /// The phase's slot, once a span of the name was one.
+    /// The phase's slot, once a span of this name was a phase.
     pub slot: Option<PhaseSlot>,
     pub is_phase: bool,
 }
@@ -36,18 +36,18 @@ impl Names {
         Self { capacity, ..Self::default() }
     }
 
-    /// Names that it has room for.
+    /// Most names that it can hold.
     pub(in crate::store) fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// All names that were defined: id, kind and text.
+    /// All defined names: id, kind and text.
     pub(in crate::store) fn all(&self) -> impl Iterator<Item = (u32, NameKind, &str)> {
         let texts = (0..).zip(&self.texts);
         texts.filter_map(|(id, text)| text.as_ref().map(|(kind, text)| (id, *kind, &**text)))
     }
 
-    /// Gives a name its meaning; `false` when there is no room for it.
+    /// Defines a name; `false` if there is no room for it.
     pub(in crate::store) fn define(&mut self, id: NameId, kind: NameKind, text: String) -> bool {
         let Some(index) = self.reserve(id) else { return false };
         let before = self.texts[index].as_ref().map_or(0, |(_, text)| text.len());
@@ -60,7 +60,7 @@ impl Names {
         true
     }
 
-    /// Makes room for an id; `None` when it is beyond the table's bound.
+    /// Makes room for an id; `None` if it is beyond the limit.
     fn reserve(&mut self, id: NameId) -> Option<usize> {
         let index = id.0 as usize;
         if index >= self.capacity {
@@ -73,7 +73,7 @@ impl Names {
         Some(index)
     }
 
-    /// The text of a name, `None` where it was never defined or found no room.
+    /// The text of a name; `None` if it was never defined or there was no room.
     pub(in crate::store) fn text(&self, id: NameId) -> Option<&str> {
         self.texts.get(id.0 as usize)?.as_ref().map(|(_, text)| &**text)
     }
@@ -87,14 +87,14 @@ impl Names {
         self.routes.get(id.0 as usize).copied()
     }
 
-    /// The route of a name, for changing it; also of one that is not defined yet. `None` beyond the bound.
+    /// The route of a name, mutably, even if it is not defined yet. `None` beyond the limit.
     pub(in crate::store) fn route_mut(&mut self, id: NameId) -> Option<&mut Route> {
         let index = self.reserve(id)?;
         self.routes.get_mut(index)
     }
 }
 
-/// Gives a name its phase.
+/// Assigns a name its phase.
 #[cold]
 pub(in crate::store) fn assign_slot(names: &mut Names, phases: &mut Phases, name: NameId) -> PhaseSlot {
     let slot = phases.slot(names.text(name).unwrap_or_default());

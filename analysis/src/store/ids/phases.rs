@@ -1,12 +1,12 @@
-//! The phases of a session: which there are and in which order they are shown.
+//! The phases of a session and their display order.
 //!
-//! A phase gets a slot when its first span arrives; slots index the numbers that a step row carries. The order
-//! on the screen is the standard one first, then by appearance, and the pseudo-phase `gap` last.
+//! A phase gets a slot when its first span arrives; slots index the numbers in a step row. In display order, the standard
+//! phases come first, then others by appearance, and the pseudo-phase `gap` last.
 
 pub use gnntop_history::MAX_PHASES;
 use gnntop_wire::phase::STANDARD;
 
-/// What the wall time outside every phase is called.
+/// Name of the wall time outside every phase.
 pub const GAP: &str = "gap";
 /// Collects phases beyond [`MAX_PHASES`].
 const OTHER: &str = "other phases";
@@ -27,11 +27,11 @@ impl PhaseSlot {
 /// One phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phase {
-    /// Where its numbers are.
+    /// The slot of its numbers.
     pub slot: PhaseSlot,
     /// Its name.
     pub text: String,
-    /// Its place among [`gnntop_wire::phase::STANDARD`]; `None` for a program's own phases and for the gap.
+    /// Its index in [`gnntop_wire::phase::STANDARD`]; `None` for a program's own phases and for the gap.
     pub standard: Option<usize>,
 }
 
@@ -57,12 +57,12 @@ impl Phases {
         &self.shown
     }
 
-    /// Slots given away.
+    /// Number of slots assigned.
     pub(in crate::store) fn slots(&self) -> usize {
         self.shown.len() - 1
     }
 
-    /// The slot of the phase with this name, which it gets now if it has none.
+    /// The slot of the phase with this name, assigned now if it has none.
     pub(in crate::store) fn slot(&mut self, text: &str) -> PhaseSlot {
         let named = |phase: &&Phase| !phase.is_gap() && phase.text == text;
         if let Some(phase) = self.shown.iter().find(named) {

@@ -1,5 +1,5 @@
-//! Memory of the observed program, as its allocator tells it: totals by phase, live bytes over time, the most recent
-//! large allocations, those that were live at the peak, and what was live at the ends of steps.
+//! Memory of the observed program, as its allocator reports it: totals by phase, live bytes over time, the most recent
+//! large allocations, those live at the peak, and the bytes live at the ends of steps.
 
 use std::collections::VecDeque;
 
@@ -7,35 +7,35 @@ use gnntop_wire::{Allocation, NameId, PhaseMemory, TrackId};
 
 use crate::store::signals::series::Series;
 
-/// Phases whose totals are kept apart.
+/// Most phases with separate totals.
 const MAX_PHASES: usize = 256;
-/// Points that the allocations of all phases over time have together.
+/// Points of all phases' allocations over time, together.
 const PHASE_POINTS: usize = 200_000;
-/// Large allocations that are taken as live: beyond these the oldest is forgotten.
+/// Most large allocations tracked as live; beyond this, the oldest is forgotten.
 const MAX_LIVE: usize = 512;
-/// Events that are looked back through for the last one of a step's own thread.
+/// Events searched backwards for the last one of a step's own thread.
 const LOOK_BACK: usize = 96;
-/// Ends of steps whose live bytes are kept: beyond these every second one goes.
+/// Most ends of steps with their live bytes; beyond this, every second one is dropped.
 const MAX_STEP_ENDS: usize = 256;
 
-/// An allocation or release with the track that it was made on.
+/// An allocation or release, and the track that made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allocated {
     /// The track.
     pub track: TrackId,
-    /// What happened.
+    /// The allocation or release.
     pub event: Allocation,
 }
 
-/// The most bytes that a large allocation made live, and the large allocations that were live then. A release says only how
-/// large it is: it is taken for that of the newest live allocation of this size.
+/// The peak of live bytes after a large allocation, and the large allocations live then. A release reports only its size,
+/// so it counts as that of the newest live allocation of this size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peak {
-    /// Bytes live after the allocation that made the peak.
+    /// Bytes live after the allocation that reached the peak.
     pub live_bytes: u64,
     /// That allocation.
     pub made_by: Allocated,
-    /// The large allocations live then, in the order in which they were made.
+    /// The large allocations live then, in the order of allocation.
     pub live: Vec<Allocated>,
 }
 
@@ -44,22 +44,22 @@ pub struct Peak {
 pub struct StepEnd {
     /// The step's ordinal in the step table.
     pub ordinal: u64,
-    /// Bytes live after the last large allocation or release that its thread made in it.
+    /// Bytes live after its thread's last large allocation or release in it.
     pub live_bytes: u64,
 }
 
-/// What the program's allocator told.
+/// Memory as reported by the program's allocator.
 #[derive(Clone, Debug)]
 pub struct Memory {
     phases: Vec<PhaseMemory>,
-    /// Cumulative bytes allocated, by phase as in `phases`.
+    /// Cumulative bytes allocated, by index in `phases`.
     allocated_bytes: Vec<Series<f64>>,
-    /// All that was told of live bytes, and of that what was read once a second.
+    /// All reports of live bytes; the next field has only those read once a second.
     live_bytes: Series<f64>,
     readings: Series<f64>,
     allocations: VecDeque<Allocated>,
     allocation_count: u64,
-    /// Large allocations that were not released yet, as far as sizes tell.
+    /// Large allocations not yet released, as far as sizes show.
     live: Vec<Allocated>,
     peak: Option<Peak>,
     /// Every `step_stride`th end of a step.
@@ -87,13 +87,13 @@ impl Memory {
         }
     }
 
-    /// The newest totals of each phase, in the order in which they appeared; [`NameId::NONE`] stands for what
-    /// lies outside every phase. Empty where the program does not count its allocations.
+    /// The newest totals of each phase, in the order of appearance; [`NameId::NONE`] stands for memory outside every phase.
+    /// Empty if the program does not count its allocations.
     pub fn phases(&self) -> &[PhaseMemory] {
         &self.phases
     }
 
-    /// The phases with the cumulative bytes allocated in each over time, in the order of [`Memory::phases`].
+    /// The phases, and the cumulative bytes allocated in each over time, in the order of [`Memory::phases`].
     pub fn allocated_bytes(&self) -> impl Iterator<Item = (&PhaseMemory, &Series<f64>)> {
         self.phases.iter().zip(&self.allocated_bytes)
     }
@@ -103,17 +103,17 @@ impl Memory {
         &self.live_bytes
     }
 
-    /// Of these what was read once a second, whatever the program did then.
+    /// Only the readings taken once a second, regardless of what the program did.
     pub fn readings(&self) -> &Series<f64> {
         &self.readings
     }
 
-    /// The most bytes that were live in the whole process; `None` where the program does not tell.
+    /// Peak of live bytes of the whole process; `None` if the program does not report it.
     pub fn peak_bytes(&self) -> Option<u64> {
         self.phases.iter().map(|phase| phase.peak_bytes).max()
     }
 
-    /// The large allocation that made the most bytes live, with those before it; `None` before the first.
+    /// The large allocation that reached the peak, and those before it; `None` before the first.
     pub fn peak(&self) -> Option<&Peak> {
         self.peak.as_ref()
     }
@@ -123,7 +123,7 @@ impl Memory {
         self.allocations.iter()
     }
 
-    /// All such allocations and releases so far, kept or not.
+    /// Number of such allocations and releases so far, kept or not.
     pub fn allocation_count(&self) -> u64 {
         self.allocation_count
     }
@@ -133,12 +133,12 @@ impl Memory {
         self.phases.iter().find(|phase| phase.phase == name)
     }
 
-    /// Bytes live at the ends of steps, evenly spread over all steps that tell, at most 256.
+    /// Bytes live at the ends of steps, evenly spread over all steps that report them; at most 256.
     pub fn step_ends(&self) -> &[StepEnd] {
         &self.step_ends
     }
 
-    /// The process is gone, and all that was live in it.
+    /// Forgets what was live: the process has ended.
     pub(in crate::store) fn interrupt(&mut self) {
         self.live.clear();
     }
@@ -173,12 +173,12 @@ impl Memory {
         }
     }
 
-    /// Takes note of what was live when a step of `track` ended, if the track said so within the step.
+    /// Notes what was live when a step of `track` ended, if the track reported it within the step.
     pub(in crate::store) fn end_step(&mut self, track: TrackId, ordinal: u64, start_ns: u64, end_ns: u64) {
         if !ordinal.is_multiple_of(self.step_stride) {
             return;
         }
-        // Other threads write between; a step makes few large allocations, and a look at the last ones is enough.
+        // Other threads write in between. A step makes few large allocations, so searching the last events is enough.
         let of_step = |made: &&Allocated| made.track == track && made.event.t_ns <= end_ns;
         let last = self.allocations.iter().rev().take(LOOK_BACK).find(of_step);
         let Some(last) = last.filter(|made| made.event.t_ns >= start_ns) else { return };
@@ -190,9 +190,9 @@ impl Memory {
         }
     }
 
-    /// Takes a phase's totals; `false` when there is no room for one more phase.
+    /// Adds a phase's totals; `false` if there is no room for another phase.
     pub(in crate::store) fn add_phase(&mut self, memory: PhaseMemory) -> bool {
-        // All phases are read at once; one point a reading is enough.
+        // All phases are read at once; one point per reading is enough.
         if self.readings.last().is_none_or(|last| last.t_ns() != memory.t_ns) {
             self.readings.push(memory.t_ns, memory.live_bytes as f64, self.points);
             self.live_bytes.push(memory.t_ns, memory.live_bytes as f64, self.points);

@@ -1,4 +1,4 @@
-//! Memory as the program's allocator tells it, and whether it grows.
+//! Memory as the program's allocator reports it, and whether it grows.
 
 pub mod allocations;
 pub mod trend;

@@ -1,12 +1,12 @@
-//! Whether a figure grows, and how sure that is: the Theil-Sen slope with its confidence interval.
+//! Whether a figure grows, and with what certainty: the Theil-Sen slope with its confidence interval.
 //!
-//! The slope is the median of the slopes between all pairs of points, which a few outliers do not move. The interval
-//! is the distribution-free one of Sen (1968), "Estimates of the regression coefficient based on Kendall's tau", J. Am. Stat.
-//! Assoc. 63, from the variance of Kendall's S, n (n - 1) (2n + 5) / 18. It takes the points as independent.
+//! The slope is the median of the slopes between all pairs of points, which a few outliers do not affect. The interval is
+//! the distribution-free one of Sen (1968), "Estimates of the regression coefficient based on Kendall's tau", J. Am. Stat.
+//! Assoc. 63, from the variance of Kendall's S, n (n - 1) (2n + 5) / 18. It assumes that the points are independent.
 
-/// Points below which no slope is told.
+/// Fewest points for which a slope is computed.
 pub const FEWEST_POINTS: usize = 30;
-/// The quantile of the normal distribution for 95 % on two sides.
+/// Two-sided 95 % quantile of the normal distribution.
 const Z_95: f64 = 1.959_964;
 
 /// A slope with its 95 % interval.
@@ -18,15 +18,15 @@ pub struct Trend {
     pub low: f64,
     /// Upper end of the 95 % interval.
     pub high: f64,
-    /// Points that it comes from.
+    /// Number of points.
     pub points: usize,
-    /// Whether each half of the points, by their order, has a trend of the same sign: a single jump is no trend.
+    /// Whether both halves of the points have a trend of the same sign: a single jump is not a trend.
     pub is_steady: bool,
 }
 
 impl Trend {
-    /// The trend of points `(x, y)` in the order of x; `None` below [`FEWEST_POINTS`] with different x. Takes time with the
-    /// square of their number: 256 points are 32,640 pairs.
+    /// The trend of points `(x, y)` in the order of x; `None` with fewer than [`FEWEST_POINTS`] different x. The time is
+    /// quadratic in the number of points: 256 points are 32,640 pairs.
     pub fn of(points: &[(f64, f64)]) -> Option<Self> {
         if points.len() < FEWEST_POINTS {
             return None;
@@ -59,12 +59,12 @@ impl Trend {
         Some(Self { slope: median, low, high, points: points.len(), is_steady: false })
     }
 
-    /// Whether the interval lies above 0: it grows.
+    /// Whether the interval is above 0.
     pub fn grows(&self) -> bool {
         self.low > 0.0
     }
 
-    /// Whether the interval lies below 0: it shrinks.
+    /// Whether the interval is below 0.
     pub fn shrinks(&self) -> bool {
         self.high < 0.0
     }
@@ -74,7 +74,7 @@ impl Trend {
 mod tests {
     use super::*;
 
-    /// Numbers from -0.5 to 0.5 that look random and are the same every time.
+    /// Pseudo-random numbers from -0.5 to 0.5, the same every time.
     fn noise(n: u64) -> f64 {
         let mut z = n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

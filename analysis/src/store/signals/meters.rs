@@ -1,7 +1,7 @@
-//! What is kept of a stream to tell energy by: the lines of its counters, and which phase ran when.
+//! Inputs for energy, kept from the stream: the lines of its counters, and which phase ran when.
 //!
-//! Each counter of energy, each gauge of power and each counter of CPU time that energy may be shared by gets a line that
-//! stays bounded however long the run is (`energy/line.rs`).
+//! Each energy counter, each power gauge and each CPU time counter by which energy may be divided gets a line, which stays
+//! bounded however long the run is (`energy/line.rs`).
 
 use std::collections::VecDeque;
 
@@ -10,18 +10,18 @@ use gnntop_wire::{SignalId, SignalKind, Unit};
 use super::signal::Signal;
 use crate::energy::{Counter, CounterRules, EnergyLine, GapReason, PhaseSpan, Profile};
 
-/// Lines that are kept.
+/// Most lines kept.
 const MOST_METERS: usize = 48;
-/// Spans of phases that are kept, the newest ones.
+/// Most spans of phases kept, the newest.
 const MOST_SPANS: usize = 1 << 15;
-/// The most power a component is believed to take, in watts, by the beginning of its name.
+/// The highest plausible power of a component, in watts, by prefix of its name.
 const MOST_WATTS: [(&str, f64); 3] = [("gpu.", 3000.0), ("dram.", 300.0), ("cpu.", 1000.0)];
-/// RAPL counters move about every millisecond.
+/// RAPL counters change about every millisecond.
 const RAPL_OLDEST_NS: u64 = 1_000_000;
-/// Power that was not told for so long is not known in between.
+/// After this long without a reading, power is unknown in between.
 const POWER_STANDS_NS: u64 = 10_000_000_000;
 
-/// One line with what it is fed by.
+/// A line and its input.
 #[derive(Clone, Debug)]
 struct Meter {
     signal: SignalId,
@@ -32,7 +32,7 @@ struct Meter {
 
 #[derive(Clone, Debug)]
 enum Reads {
-    /// A counter of energy, or of CPU time in nanoseconds, which counts as microjoules.
+    /// A counter of energy, or of CPU time in nanoseconds, which count as microjoules.
     Counter(Counter),
     /// A gauge in milliwatts, with its last value.
     Power(Option<(u64, i64)>),
@@ -47,7 +47,7 @@ pub(in crate::store) struct Meters {
 }
 
 impl Meters {
-    /// Takes note of a signal, which may be one to tell energy by.
+    /// Notes a signal, which may be one that measures energy.
     pub(in crate::store) fn define(&mut self, signal: &Signal) {
         if self.all.len() >= MOST_METERS || self.all.iter().any(|meter| meter.signal == signal.id) {
             return;
@@ -75,7 +75,7 @@ impl Meters {
         }
     }
 
-    /// A signal could not be read.
+    /// Notes that a signal could not be read.
     pub(in crate::store) fn absent(&mut self, signal: SignalId) {
         match self.all.iter_mut().find(|meter| meter.signal == signal).map(|meter| &mut meter.reads) {
             Some(Reads::Counter(counter)) => counter.note_break(GapReason::Absent),
@@ -84,7 +84,7 @@ impl Meters {
         }
     }
 
-    /// The program did not run for a while.
+    /// Notes that the program did not run for a while.
     pub(in crate::store) fn interrupt(&mut self) {
         for meter in &mut self.all {
             match &mut meter.reads {
@@ -94,7 +94,7 @@ impl Meters {
         }
     }
 
-    /// The machine was suspended.
+    /// Notes that the machine was suspended.
     pub(in crate::store) fn suspended(&mut self) {
         for meter in &mut self.all {
             if let Reads::Counter(counter) = &mut meter.reads {
@@ -103,7 +103,7 @@ impl Meters {
         }
     }
 
-    /// A phase ran on the training track.
+    /// Notes that a phase ran on the training track.
     #[inline]
     pub(in crate::store) fn phase(&mut self, phase: usize, start_ns: u64, end_ns: u64) {
         if !self.has_energy {
@@ -115,7 +115,7 @@ impl Meters {
         self.spans.push_back(PhaseSpan { phase, start_ns, end_ns });
     }
 
-    /// A counter's largest value.
+    /// Sets a counter's largest value.
     fn set_range(&mut self, name: &str, max_value: i64) {
         let meter = self.all.iter_mut().find(|meter| meter.name == name);
         if let Some(Meter { reads: Reads::Counter(counter), .. }) = meter {
@@ -124,7 +124,7 @@ impl Meters {
         }
     }
 
-    /// The line of the signal with this name, once two of its readings are known.
+    /// The line of the signal with this name, once it has two readings.
     pub(in crate::store) fn line(&self, name: &str) -> Option<&EnergyLine> {
         let meter = self.all.iter().rev().find(|meter| meter.name == name)?;
         meter.line.span().map(|_| &meter.line)
@@ -135,10 +135,10 @@ impl Meters {
         self.all.iter().map(|meter| meter.name.as_str())
     }
 
-    /// The newest phases over time, of so many.
+    /// The newest phases over time; `phases` is their number.
     pub(in crate::store) fn profile(&self, phases: usize) -> Profile {
         let mut spans: Vec<PhaseSpan> = self.spans.iter().copied().collect();
-        // Inner spans come before the outer ones, which begin first.
+        // Inner spans arrive before the outer ones, which begin first.
         spans.sort_by_key(|span| (span.start_ns, std::cmp::Reverse(span.end_ns)));
         Profile::new(phases, spans)
     }
@@ -148,7 +148,7 @@ fn is_energy(signal: &Signal) -> bool {
     signal.name.ends_with(".energy") && signal.kind == SignalKind::Counter
 }
 
-/// How a signal is read for energy; `None` where it has nothing to do with it.
+/// How a signal is read for energy; `None` if it is irrelevant.
 fn reads(signal: &Signal) -> Option<Reads> {
     let name = signal.name.as_str();
     let counter = |unit_uj, most_watts, oldest_ns| {
@@ -159,7 +159,7 @@ fn reads(signal: &Signal) -> Option<Reads> {
     match (signal.kind, signal.unit) {
         (SignalKind::Counter, Unit::Millijoules) if is_energy(signal) => counter(1000, most_watts(), None),
         (SignalKind::Counter, Unit::Microjoules) if is_energy(signal) => counter(1, most_watts(), Some(RAPL_OLDEST_NS)),
-        // A nanosecond counts as a microjoule: a thread is 1,000 W, and no machine has a million.
+        // A nanosecond counts as a microjoule: a thread is 1,000 W, and no machine has a million threads.
         (SignalKind::Counter, Unit::Nanoseconds) if name == "machine.cpu.busy" || name == "process.cpu_time" => {
             counter(1, 1e9, Some(0))
         }

@@ -1,4 +1,4 @@
-//! Measured signals and the program's counters over time, charts of them, and the curves that energy is told by.
+//! Measured signals and the program's counters over time, their charts, and the curves from which energy is computed.
 
 pub mod meters;
 pub mod resample;

@@ -1,8 +1,8 @@
-//! Series for charts: one figure a column of time, with the extremes kept, over any range from seconds to the whole run.
+//! Series for charts: one figure per column of time, including the extremes, over any range from seconds to the whole run.
 //!
-//! A column without a reading is `None`, which is not zero. A gauge holds its value until the next reading and the increase
-//! of a counter belongs to all the time between two readings, since publishers write a value when it changes and
-//! repeat all of them every five seconds.
+//! A column without a reading is `None`, not zero. A gauge holds its value until the next reading, and a counter's increase
+//! is spread over the time between two readings, since publishers write a value when it changes and repeat all of them
+//! every five seconds.
 
 use std::ops::Range;
 
@@ -11,22 +11,22 @@ use gnntop_wire::SignalKind;
 use super::series::{Point, Series, Value, rate};
 use super::signal::{CounterSeries, Signal};
 
-/// A value that was not repeated for this long no longer holds: the five seconds of the publisher and one more.
+/// A value not repeated for this long is no longer valid: the publisher's five seconds and one more.
 const HOLDS_NS: u64 = 6_000_000_000;
-/// Columns further on than this are searched for, nearer ones are walked to.
+/// Columns further ahead than this are searched for; nearer ones are reached step by step.
 const NEAR: usize = 8;
-/// A counter that says nothing for this long has not moved.
+/// A counter without a reading for this long has not changed.
 const RESTS_AFTER_NS: u64 = 1_000_000_000;
 
-/// A stretch of time cut into columns, each of which begins where the one before ends.
+/// A range of time divided into columns. Each begins where the previous one ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimeColumns {
-    /// Where each column begins and, last, where the last one ends; never falling, at least one.
+    /// Start of each column, followed by the end of the last one; never decreasing, at least one.
     edges: Vec<u64>,
 }
 
 impl TimeColumns {
-    /// Columns between these times. One that lies before the time before it is taken for the same.
+    /// Columns between these times. A time before the previous one counts as equal to it.
     pub fn between(mut edges: Vec<u64>) -> Self {
         let mut latest = 0;
         for edge in &mut edges {
@@ -39,35 +39,35 @@ impl TimeColumns {
         Self { edges }
     }
 
-    /// `count` equal columns over a range.
+    /// Divides a range into `count` equal columns.
     pub fn equal(range: Range<u64>, count: usize) -> Self {
         let span = u128::from(range.end.saturating_sub(range.start));
         let passed = |at: usize| span * at as u128 / count.max(1) as u128;
         Self::between((0..=count).map(|at| range.start.saturating_add(passed(at) as u64)).collect())
     }
 
-    /// Each column cut into two equal ones.
+    /// Each column divided into two equal ones.
     pub fn halved(&self) -> Self {
         let halves = self.edges.windows(2).flat_map(|pair| [pair[0], pair[0].midpoint(pair[1])]);
         Self { edges: halves.chain(self.edges.last().copied()).collect() }
     }
 
-    /// How many there are.
+    /// Number of columns.
     pub fn count(&self) -> usize {
         self.edges.len() - 1
     }
 
-    /// The time they cover.
+    /// The time that they cover.
     pub fn range(&self) -> Range<u64> {
         self.start_ns(0)..self.start_ns(self.count())
     }
 
-    /// Where column `at` begins; for the count of columns or more, where the last one ends.
+    /// Start of column `at`; the end of the last one if `at` is the number of columns or more.
     pub fn start_ns(&self, at: usize) -> u64 {
         self.edges[at.min(self.count())]
     }
 
-    /// The column of a time, `None` outside.
+    /// The column of a time; `None` if it is outside.
     pub fn column(&self, t_ns: u64) -> Option<usize> {
         let at = self.edges.partition_point(|edge| *edge <= t_ns).checked_sub(1)?;
         (at < self.count()).then_some(at)
@@ -79,7 +79,7 @@ impl TimeColumns {
     }
 }
 
-/// Looks columns up for times that mostly come in order: the next one is near the one before.
+/// Looks up columns for times that are mostly in order: the next one is near the previous one.
 struct Walk<'c> {
     columns: &'c TimeColumns,
     range: Range<u64>,
@@ -87,13 +87,13 @@ struct Walk<'c> {
 }
 
 impl Walk<'_> {
-    /// The column of a time, `None` outside.
+    /// The column of a time; `None` if it is outside.
     fn column(&mut self, t_ns: u64) -> Option<usize> {
         if !self.range.contains(&t_ns) {
             return None;
         }
         let edges = &self.columns.edges;
-        // Where the clock went back, or far on, the search is a new one.
+        // If the clock went back, or the time is far ahead, search again.
         let is_near = edges[self.at] <= t_ns && edges.get(self.at + NEAR).is_none_or(|edge| t_ns < *edge);
         if is_near {
             while edges[self.at + 1] <= t_ns {
@@ -105,7 +105,7 @@ impl Walk<'_> {
         Some(self.at)
     }
 
-    /// The columns that `from_ns..to_ns` reaches into.
+    /// The columns that `from_ns..to_ns` overlaps.
     fn touched(&mut self, from_ns: u64, to_ns: u64) -> Range<usize> {
         let (from, to) = (from_ns.max(self.range.start), to_ns.min(self.range.end));
         if from >= to {
@@ -116,7 +116,7 @@ impl Walk<'_> {
     }
 }
 
-/// What a quantity was in one column.
+/// A quantity in one column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bin {
     /// Smallest value.
@@ -127,7 +127,7 @@ pub struct Bin {
     pub max: f64,
 }
 
-/// A column that is being filled.
+/// A column being filled.
 #[derive(Clone, Copy, Default)]
 struct Filling {
     sum: f64,
@@ -159,7 +159,7 @@ impl Filling {
 }
 
 impl Signal {
-    /// The signal by column: a gauge's raw values, a counter's increase per second. `now_ns` is the newest time known.
+    /// The signal by column: a gauge's raw values, a counter's increase per second. `now_ns` is the newest known time.
     pub fn columns(&self, columns: &TimeColumns, now_ns: u64) -> Vec<Option<Bin>> {
         match self.kind {
             SignalKind::Gauge => self.series.value_columns(columns, now_ns, Some(HOLDS_NS)),
@@ -169,14 +169,14 @@ impl Signal {
 }
 
 impl CounterSeries {
-    /// The counter's values by column. A value holds until the next: a program says it when it changes.
+    /// The counter's values by column. A value holds until the next: programs publish a value when it changes.
     pub fn columns(&self, columns: &TimeColumns, now_ns: u64) -> Vec<Option<Bin>> {
         self.series.value_columns(columns, now_ns, None)
     }
 }
 
 impl<T: Value> Series<T> {
-    /// Values by column. A column without a reading has the value before it, for `holds_ns` at most.
+    /// Values by column. A column without a reading has the previous value, if that is at most `holds_ns` old.
     pub fn value_columns(&self, columns: &TimeColumns, now_ns: u64, holds_ns: Option<u64>) -> Vec<Option<Bin>> {
         let mut filling = vec![Filling::default(); columns.count()];
         let (range, mut walk) = (columns.range(), columns.walk());
@@ -200,7 +200,7 @@ impl<T: Value> Series<T> {
             let until_ns = points.peek().map_or(now_ns.saturating_add(1), |next| next.t_ns());
             let until_ns = holds_ns.map_or(until_ns, |holds| until_ns.min(point.t_ns().saturating_add(holds)));
             for held in &mut filling[walk.touched(point.t_ns(), until_ns)] {
-                // Only where nothing else was read, and it weighs nothing beside what is: it is no reading of its own.
+                // Only if there is nothing else, and with no weight: it is not a reading of its own.
                 if held.weight <= 0.0 {
                     held.add(value * f64::EPSILON, f64::EPSILON, value, value);
                 }

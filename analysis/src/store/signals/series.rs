@@ -1,4 +1,4 @@
-//! A quantity over time, with gaps: an absence is a break with its reason, never a zero.
+//! A quantity over time, with gaps: an absence is a break with a reason, never a zero.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use gnntop_wire::past::Readings;
 
 use crate::store::history::{History, Merge};
 
-/// A series keeps one bucket of older figures for so many points...
+/// A series has one bucket of older figures for this many points...
 const POINTS_PER_BUCKET: usize = 36;
 /// ...and at least this many.
 const FEWEST_BUCKETS: usize = 16;
@@ -23,11 +23,11 @@ pub enum Point<T> {
         /// The value, as recorded.
         value: T,
     },
-    /// From here to the next value there is none.
+    /// There is no value until the next one.
     Break {
-        /// When this was found.
+        /// When this was detected.
         t_ns: u64,
-        /// Why, as a text of the session; [`NameId::NONE`] where nothing is known.
+        /// Why, as a text of the session; [`NameId::NONE`] if unknown.
         reason: NameId,
     },
 }
@@ -40,7 +40,7 @@ impl<T: Copy> Point<T> {
         }
     }
 
-    /// The value, `None` for a break.
+    /// The value; `None` for a break.
     pub fn value(&self) -> Option<T> {
         match *self {
             Self::Value { value, .. } => Some(value),
@@ -49,7 +49,7 @@ impl<T: Copy> Point<T> {
     }
 }
 
-/// The most recent points of a quantity, oldest first, and running figures over all there ever were.
+/// The most recent points of a quantity, oldest first, and running figures over all points so far.
 #[derive(Clone, Debug)]
 pub struct Series<T> {
     points: VecDeque<Point<T>>,
@@ -58,14 +58,14 @@ pub struct Series<T> {
     older: Option<Box<History<Older>>>,
 }
 
-/// What is left of the values of one stretch of time that are no longer kept.
+/// What is left of discarded values, for one stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(in crate::store) struct Older {
     pub count: u32,
     pub min: f64,
     pub max: f64,
     pub sum: f64,
-    /// What a cumulative counter counted, and in which time.
+    /// What a cumulative counter counted, and in how many nanoseconds.
     pub increase: f64,
     pub increase_ns: u64,
 }
@@ -97,9 +97,9 @@ impl Merge for Older {
 pub struct Summary {
     /// Values so far.
     pub count: u64,
-    /// Smallest value; 0 while there is none.
+    /// Smallest value; 0 if there is none.
     pub min: f64,
-    /// Largest value; 0 while there is none.
+    /// Largest value; 0 if there is none.
     pub max: f64,
     /// Sum of all values.
     pub sum: f64,
@@ -110,12 +110,12 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Mean of all values, `None` while there is none.
+    /// Mean of all values; `None` if there is none.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum / self.count as f64)
     }
 
-    /// What a cumulative counter counted per second while it was read, `None` before two readings.
+    /// A cumulative counter's mean increase per second while it was read; `None` before two readings.
     pub fn rate_per_s(&self) -> Option<f64> {
         (self.increase_ns > 0).then(|| self.increase * 1e9 / self.increase_ns as f64)
     }
@@ -123,7 +123,7 @@ impl Summary {
 
 /// A number that a series can hold.
 pub trait Value: Copy + PartialOrd {
-    /// As a floating-point number, rounded where it must be.
+    /// Converts to floating point, rounded if necessary.
     fn as_f64(self) -> f64;
     /// `self - before`, without overflow.
     fn minus(self, before: Self) -> f64;
@@ -169,7 +169,7 @@ impl<T: Value> Series<T> {
         self.push_point(Point::Break { t_ns, reason }, capacity);
     }
 
-    /// Takes figures over all readings from before the points that follow.
+    /// Adds figures over all readings before the points that follow.
     pub(in crate::store) fn resume(&mut self, past: &Readings) {
         if self.points.is_empty() && past.count > 0 && past.is_sane() {
             let Readings { count, min, max, sum, increase, increase_ns, .. } = *past;
@@ -182,14 +182,14 @@ impl<T: Value> Series<T> {
         }
     }
 
-    /// Keeps of all points what is kept of old ones: what comes next lies in the past, too.
+    /// Reduces all points like old ones: what comes next is also in the past.
     pub(in crate::store) fn leave_behind(&mut self, capacity: usize) {
         while !self.points.is_empty() {
             self.discard_oldest(capacity);
         }
     }
 
-    /// Takes figures over the readings of a stretch of time before the points that follow.
+    /// Adds figures over a range of time before the points that follow.
     pub(in crate::store) fn push_past(&mut self, time: Range<u64>, past: &Readings, capacity: usize) {
         let Some(mean) = past.mean().filter(|_| self.points.is_empty() && past.is_sane()) else { return };
         let mean = mean.clamp(past.min, past.max);
@@ -217,7 +217,7 @@ impl<T: Value> Series<T> {
         self.points.push_back(point);
     }
 
-    /// Leaves of the oldest point what it adds to the figures of its time.
+    /// Reduces the oldest point to its contribution to the figures of its time.
     fn discard_oldest(&mut self, capacity: usize) {
         let Some(point) = self.points.pop_front() else { return };
         self.discarded += 1;
@@ -250,12 +250,12 @@ impl<T: Value> Series<T> {
         }
     }
 
-    /// The points that are kept, oldest first.
+    /// The kept points, oldest first.
     pub fn points(&self) -> impl DoubleEndedIterator<Item = &Point<T>> + ExactSizeIterator {
         self.points.iter()
     }
 
-    /// Points that are kept.
+    /// Number of kept points.
     pub fn len(&self) -> usize {
         self.points.len()
     }
@@ -265,29 +265,29 @@ impl<T: Value> Series<T> {
         self.points.is_empty()
     }
 
-    /// Points that are no longer kept.
+    /// Number of points no longer kept.
     pub fn discarded(&self) -> u64 {
         self.discarded
     }
 
-    /// Where the points that are kept begin, and what is left of those before.
+    /// What is left of the points before the kept ones.
     pub(in crate::store) fn older(&self) -> Option<&History<Older>> {
         self.older.as_deref()
     }
 
-    /// Time that one figure stands for where single points are no longer kept, in nanoseconds; `None` while all are kept.
+    /// Time covered by each figure where points are no longer kept, in nanoseconds; `None` while all are kept.
     pub fn reduced_to_ns(&self) -> Option<u64> {
         self.older.as_ref().map(|older| older.bucket_ns())
     }
 
-    /// The points from the last one before `from_ns` on, oldest first. Binary search: where the clock went back it may
+    /// The points from the last one before `from_ns` on, oldest first. Uses binary search, so if the clock went back it may
     /// begin elsewhere.
     pub(in crate::store) fn points_from(&self, from_ns: u64) -> impl DoubleEndedIterator<Item = &Point<T>> + Clone {
         let first = self.points.partition_point(|point| point.t_ns() < from_ns).saturating_sub(1);
         self.points.range(first..)
     }
 
-    /// Time and value of the newest reading at or before `t_ns` that is kept; `None` in a break, and where there is none.
+    /// Time and value of the newest kept reading at or before `t_ns`; `None` in a break or if there is none.
     pub fn last_before(&self, t_ns: u64) -> Option<(u64, T)> {
         let point = self.points.get(self.points.partition_point(|point| point.t_ns() <= t_ns).checked_sub(1)?)?;
         Some((point.t_ns(), point.value()?))
@@ -303,14 +303,14 @@ impl<T: Value> Series<T> {
         self.points.back()
     }
 
-    /// For a cumulative counter: its increase per second between neighbouring readings, as
-    /// `(time of the later reading, rate)`. `None` stands for a break: an absence, or a counter or clock that went back.
+    /// For a cumulative counter: its increase per second between neighbouring readings, as `(time of the later reading,
+    /// rate)`. `None` is a break: an absence, or a counter or clock that went back.
     pub fn rates_per_s(&self) -> impl DoubleEndedIterator<Item = (u64, Option<f64>)> + '_ {
         self.points.iter().zip(self.points.iter().skip(1)).map(|(a, b)| (b.t_ns(), rate(a, b)))
     }
 
-    /// For a cumulative counter: its increase per second up to the newest reading, over at least `window_ns` where
-    /// the readings reach back that far without a break. `None` where there are not two readings to compare.
+    /// For a cumulative counter: its increase per second up to the newest reading, over at least `window_ns` if the
+    /// readings go back that far without a break. `None` without two readings to compare.
     pub fn recent_rate_per_s(&self, window_ns: u64) -> Option<f64> {
         let newest = self.points.back()?;
         let mut oldest = newest;
@@ -333,13 +333,13 @@ impl<T: Value> Default for Series<T> {
     }
 }
 
-/// Increase per second from `a` to `b`, `None` across a break or where value or time did not go forward.
+/// Increase per second from `a` to `b`; `None` across a break, or if value or time did not increase.
 pub(in crate::store) fn rate<T: Value>(a: &Point<T>, b: &Point<T>) -> Option<f64> {
     let ns = between(a, b)?;
     Some(b.value()?.minus(a.value()?) * 1e9 / ns as f64)
 }
 
-/// Time from `a` to `b`, `None` across a break or where value or time did not go forward.
+/// Time from `a` to `b`; `None` across a break, or if value or time did not increase.
 fn between<T: Value>(a: &Point<T>, b: &Point<T>) -> Option<u64> {
     let (from, to) = (a.value()?, b.value()?);
     b.t_ns().checked_sub(a.t_ns()).filter(|ns| *ns > 0 && to >= from)

@@ -9,9 +9,9 @@ use gnntop_wire::{NameId, SignalId, SignalKind, Unit};
 
 use super::series::{Point, Series};
 
-/// Points of all series of a kind together; each series gets its part of them.
+/// Points of all series of a kind together, divided among them.
 const POINTS_IN_ALL: usize = 2_000_000;
-/// Points a series keeps however many others there are: a minute at 10 Hz.
+/// Points that a series keeps, however many others there are: a minute at 10 Hz.
 const FEWEST_POINTS: usize = 600;
 
 /// One signal and its readings.
@@ -27,28 +27,28 @@ pub struct Signal {
     pub kind: SignalKind,
     /// Where values come from, such as `NVML`.
     pub source: String,
-    /// The device measured, empty for the machine or process itself.
+    /// The device measured; empty for the machine or process itself.
     pub device: String,
     /// The readings, in `unit`.
     pub series: Series<i64>,
 }
 
-/// Where a signal's readings come from, as its source says.
+/// Where a signal's readings come from, according to its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalOrigin<'a> {
-    /// A sensor: what it is, such as `RAPL`.
+    /// A sensor, by name, such as `RAPL`.
     Sensor(&'a str),
-    /// A column of a table that was imported, by its name. It has a value for each step, and whether that is a mean of it
-    /// or the last of several readings, no table says.
+    /// A column of an imported table, by name. It has a value for each step; tables do not say whether that is a mean or
+    /// the last of several readings.
     Column(&'a str),
-    /// The kernels of a trace that was imported: a value for each step, of all of it.
+    /// The kernels of an imported trace: one value for each step, covering all of it.
     Kernels,
 }
 
 impl<'a> SignalOrigin<'a> {
-    /// What the sources of imported signals begin with.
+    /// Prefix of the sources of imported signals.
     const COLUMN: &'static str = "column ";
-    /// The source of what was measured by kernels.
+    /// The source of measurements by kernels.
     const KERNELS: &'static str = "kernels of the trace";
 
     fn parse(source: &'a str) -> Self {
@@ -59,7 +59,7 @@ impl<'a> SignalOrigin<'a> {
         }
     }
 
-    /// Whether it was read at instants of its own, as sensors are: where these lie in a step says what a mean speaks of.
+    /// Whether it was read at instants of its own, as by sensors: a mean depends on where these are in a step.
     pub fn is_sampled(&self) -> bool {
         matches!(self, Self::Sensor(_))
     }
@@ -81,12 +81,12 @@ impl Signal {
         SignalOrigin::parse(&self.source)
     }
 
-    /// How long ago the newest point was taken, seen from `now_ns`; `None` before the first.
+    /// Age of the newest point at `now_ns`; `None` before the first.
     pub fn age_ns(&self, now_ns: u64) -> Option<u64> {
         self.series.last().map(|point| now_ns.saturating_sub(point.t_ns()))
     }
 
-    /// Why there is no value now; `None` while there is one, and before the first point.
+    /// Why there is no value now; `None` if there is one, and before the first point.
     pub fn absent(&self) -> Option<NameId> {
         match self.series.last() {
             Some(Point::Break { reason, .. }) => Some(*reason),
@@ -115,7 +115,7 @@ impl Signals {
         &self.all
     }
 
-    /// The signal with this name. Where several have it, the one defined last.
+    /// The signal with this name. If several have it, the one defined last.
     pub fn find(&self, name: &str) -> Option<&Signal> {
         self.all.get(*self.by_name.get(name)?)
     }
@@ -126,7 +126,7 @@ impl Signals {
         self.all.get(index as usize)
     }
 
-    /// Gives a signal its meaning, keeping its readings; `false` when there is no room for it.
+    /// Defines a signal, keeping its readings; `false` if there is no room for it.
     pub(in crate::store) fn define(&mut self, mut signal: Signal) -> bool {
         let at = signal.id.0 as usize;
         if at >= self.capacity {
@@ -156,39 +156,39 @@ impl Signals {
         true
     }
 
-    /// Adds a reading; `false` for a signal that is not known.
+    /// Adds a reading; `false` for an unknown signal.
     pub(in crate::store) fn sample(&mut self, id: SignalId, t_ns: u64, value: i64) -> bool {
         self.update(id, |series, capacity| series.push(t_ns, value, capacity))
     }
 
-    /// Takes figures over all readings of a signal before those that follow.
-    /// Signals that there is room for.
+    /// Most signals that it can hold.
     pub(in crate::store) fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Nothing is read from now on until the next reading, for this reason.
+    /// Breaks all series until their next reading, for this reason.
     pub(in crate::store) fn interrupt(&mut self, t_ns: u64, reason: NameId) {
         let capacity = series_capacity(self.all.len(), self.points);
         self.all.iter_mut().for_each(|signal| signal.series.push_break(t_ns, reason, capacity));
     }
 
-    /// Keeps of all readings so far what is kept of old ones.
+    /// Reduces all readings so far like old ones.
     pub(in crate::store) fn leave_behind(&mut self) {
         let capacity = series_capacity(self.all.len(), self.points);
         self.all.iter_mut().for_each(|signal| signal.series.leave_behind(capacity));
     }
 
+    /// Adds figures over all readings of a signal before those that follow.
     pub(in crate::store) fn resume(&mut self, id: SignalId, past: &Readings) {
         self.update(id, |series, _| series.resume(past));
     }
 
-    /// Takes figures over its readings in a stretch of time before those that follow.
+    /// Adds figures over a range of time before the readings that follow.
     pub(in crate::store) fn push_past(&mut self, id: SignalId, time: Range<u64>, past: &Readings) {
         self.update(id, |series, capacity| series.push_past(time, past, capacity));
     }
 
-    /// Ends a run of readings; `false` for a signal that is not known.
+    /// Ends a run of readings; `false` for an unknown signal.
     pub(in crate::store) fn absent(&mut self, id: SignalId, t_ns: u64, reason: NameId) -> bool {
         self.update(id, |series, capacity| series.push_break(t_ns, reason, capacity))
     }
@@ -204,7 +204,7 @@ impl Signals {
 /// A program's own counter, such as the depth of a queue.
 #[derive(Clone, Debug)]
 pub struct CounterSeries {
-    /// What is counted.
+    /// What it counts.
     pub name: NameId,
     /// Its values.
     pub series: Series<f64>,
@@ -228,29 +228,29 @@ impl Counters {
         &self.all
     }
 
-    /// Adds a value; `false` when there is no room for one more counter.
+    /// Adds a value; `false` if there is no room for another counter.
     pub(in crate::store) fn push(&mut self, name: NameId, t_ns: u64, value: f64) -> bool {
         self.update(name, |series, capacity| series.push(t_ns, value, capacity))
     }
 
-    /// Takes figures over all values of a counter before those that follow.
-    /// As [`Signals::interrupt`].
+    /// See [`Signals::interrupt`].
     pub(in crate::store) fn interrupt(&mut self, t_ns: u64, reason: NameId) {
         let capacity = series_capacity(self.all.len(), self.points);
         self.all.iter_mut().for_each(|counter| counter.series.push_break(t_ns, reason, capacity));
     }
 
-    /// As [`Signals::leave_behind`].
+    /// See [`Signals::leave_behind`].
     pub(in crate::store) fn leave_behind(&mut self) {
         let capacity = series_capacity(self.all.len(), self.points);
         self.all.iter_mut().for_each(|counter| counter.series.leave_behind(capacity));
     }
 
+    /// Adds figures over all values of a counter before those that follow.
     pub(in crate::store) fn resume(&mut self, name: NameId, past: &Readings) {
         self.update(name, |series, _| series.resume(past));
     }
 
-    /// Takes figures over its values in a stretch of time before those that follow.
+    /// Adds figures over a range of time before the values that follow.
     pub(in crate::store) fn push_past(&mut self, name: NameId, time: Range<u64>, past: &Readings) {
         self.update(name, |series, capacity| series.push_past(time, past, capacity));
     }

@@ -1,4 +1,4 @@
-//! How long spans take, by name, over all tracks.
+//! Durations of spans by name, over all tracks.
 
 use gnntop_wire::NameId;
 use gnntop_wire::past::Durations;
@@ -6,16 +6,16 @@ use gnntop_wire::past::Durations;
 use super::distribution::Distribution;
 use crate::store::ids::names::Names;
 
-/// Durations of all spans of one name.
+/// Durations of all spans with one name.
 #[derive(Clone, Debug)]
 pub struct SpanStatistics {
     /// The name.
     pub name: NameId,
     /// Whether its spans are phases.
     pub is_phase: bool,
-    /// The durations of the single spans.
+    /// The durations of single spans.
     pub durations: Distribution,
-    /// How much of them lies on loaders' tracks: done ahead, beside the steps.
+    /// Their time on loaders' tracks: work done ahead, in parallel with steps.
     pub ahead_ns: u64,
 }
 
@@ -23,7 +23,7 @@ pub struct SpanStatistics {
 #[derive(Clone, Debug)]
 pub(in crate::store) struct Spans {
     all: Vec<SpanStatistics>,
-    /// Names that get a histogram.
+    /// Most names with a histogram.
     capacity: usize,
 }
 
@@ -44,7 +44,7 @@ impl Spans {
         }
     }
 
-    /// Adds durations that are no longer kept one by one.
+    /// Adds durations that are no longer kept individually.
     pub(in crate::store) fn absorb(&mut self, index: u32, past: &Durations, ahead_ns: u64) {
         if let Some(statistics) = self.all.get_mut(index as usize) {
             statistics.durations.absorb(past);
@@ -52,12 +52,12 @@ impl Spans {
         }
     }
 
-    /// Index of the statistics of a name, which it gets now. Names of the same text share them.
+    /// Index of a name's statistics, assigned now. Names with the same text share them.
     #[cold]
     pub(in crate::store) fn assign(&mut self, name: NameId, names: &Names) -> u32 {
         let text = names.text(name);
         let same = |s: &SpanStatistics| s.name == name || (text.is_some() && names.text(s.name) == text);
-        // Only names with percentiles are compared: beyond those, hostile input would make this slow.
+        // Only names with percentiles are compared: with more, hostile input could make this slow.
         if let Some(index) = self.all.iter().take(self.capacity).position(same) {
             return index as u32;
         }

@@ -1,11 +1,11 @@
-//! How long something takes: count, total, extremes and percentiles of durations, in fixed memory.
+//! Durations: count, total, extremes and percentiles, in fixed memory.
 
 use gnntop_wire::past::Durations;
 use hdrhistogram::Histogram;
 
-/// Longest duration that percentiles tell apart: one hour. Longer ones count as one hour there.
+/// Longest duration with exact percentiles: one hour. Longer ones count as one hour there.
 pub const LONGEST_NS: u64 = 3_600_000_000_000;
-/// Significant decimal digits of percentiles: they are at most 0.1 % off.
+/// Significant decimal digits of percentiles: they are off by at most 0.1 %.
 pub const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// Durations of one kind, in nanoseconds.
@@ -14,11 +14,11 @@ pub const SIGNIFICANT_DIGITS: u8 = 3;
 /// [`LONGEST_NS`] with [`SIGNIFICANT_DIGITS`].
 #[derive(Clone, Debug)]
 pub struct Distribution {
-    /// `None` where the store had no room for one more: then there are no percentiles.
+    /// `None` if the store had no room for another one; then there are no percentiles.
     histogram: Option<Histogram<u32>>,
     count: u64,
     total_ns: u64,
-    /// Differences from this, the first duration, are summed up for the spread: squares of large numbers would lose it.
+    /// The first duration. Sums for the spread use differences from it, since squares of large numbers would lose precision.
     first_ns: u64,
     differences: f64,
     squares: f64,
@@ -28,12 +28,12 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// An empty one, with percentiles.
+    /// An empty distribution, with percentiles.
     pub fn new() -> Self {
         Self { histogram: Histogram::new(SIGNIFICANT_DIGITS).ok(), ..Self::without_percentiles() }
     }
 
-    /// An empty one that keeps no percentiles.
+    /// An empty distribution without percentiles.
     pub(in crate::store) fn without_percentiles() -> Self {
         Self {
             histogram: None,
@@ -63,12 +63,12 @@ impl Distribution {
         self.max_ns = self.max_ns.max(ns);
         self.last_ns = ns;
         if let Some(histogram) = &mut self.histogram {
-            // Grows by itself and is never asked for more than it can hold, so this cannot fail.
+            // It grows by itself and never gets more than it can hold, so this cannot fail.
             let _ = histogram.record(ns.min(LONGEST_NS));
         }
     }
 
-    /// Adds durations that are no longer kept one by one. Bins as narrow as the histogram's lose nothing.
+    /// Adds durations that are no longer kept individually. Bins as narrow as the histogram's lose nothing.
     pub(in crate::store) fn absorb(&mut self, past: &Durations) {
         if past.is_empty() {
             return;
@@ -85,12 +85,12 @@ impl Distribution {
         (self.min_ns, self.max_ns) = (self.min_ns.min(past.min_ns), self.max_ns.max(past.max_ns));
         let Some(histogram) = &mut self.histogram else { return };
         for (low_ns, count) in past.bins() {
-            // As in `record`, this cannot fail.
+            // Like `record`, this cannot fail.
             let _ = histogram.record_n(low_ns.min(LONGEST_NS), u32::try_from(count).unwrap_or(u32::MAX));
         }
     }
 
-    /// Durations recorded.
+    /// Number of durations.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -100,36 +100,36 @@ impl Distribution {
         self.total_ns
     }
 
-    /// The newest duration, `None` while there is none.
+    /// The newest duration; `None` if there is none.
     pub fn last_ns(&self) -> Option<u64> {
         (self.count > 0).then_some(self.last_ns)
     }
 
-    /// The shortest duration, `None` while there is none.
+    /// The shortest duration; `None` if there is none.
     pub fn min_ns(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min_ns)
     }
 
-    /// The longest duration, `None` while there is none.
+    /// The longest duration; `None` if there is none.
     pub fn max_ns(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max_ns)
     }
 
-    /// Mean duration in nanoseconds, `None` while there is none.
+    /// Mean duration in nanoseconds; `None` if there is none.
     pub fn mean_ns(&self) -> Option<f64> {
         (self.count > 0).then(|| self.total_ns as f64 / self.count as f64)
     }
 
-    /// Standard deviation of the durations in nanoseconds, `None` for fewer than two.
+    /// Standard deviation of the durations in nanoseconds; `None` with fewer than two.
     pub fn sd_ns(&self) -> Option<f64> {
         let n = self.count as f64;
         let variance = (self.squares - self.differences * self.differences / n) / (n - 1.0);
         (self.count > 1).then(|| variance.max(0.0).sqrt())
     }
 
-    /// Between which durations a percentile lies with 95 % confidence, if one duration tells nothing about the next:
-    /// the durations at the ranks `n q ± 1.96 sqrt(n q (1 - q))` (Hahn and Meeker, *Statistical Intervals*, 1991,
-    /// section 5.2). `None` where these ranks are not among the durations, and where no percentiles are kept.
+    /// The 95 % confidence interval of a percentile, if the durations are independent: the durations at the ranks `n q ±
+    /// 1.96 sqrt(n q (1 - q))` (Hahn and Meeker, *Statistical Intervals*, 1991, section 5.2). `None` if these ranks are not
+    /// among the durations, or without percentiles.
     pub fn percentile_interval(&self, quantile: f64) -> Option<(u64, u64)> {
         let (n, q) = (self.count as f64, quantile.clamp(0.0, 1.0));
         let half = 1.96 * (n * q * (1.0 - q)).sqrt();
@@ -141,16 +141,16 @@ impl Distribution {
     }
 
     /// The duration that a share `quantile` (0 to 1) of all durations does not exceed (nearest rank), within the
-    /// histogram's precision. `None` while there is no duration, and where no percentiles are kept.
+    /// histogram's precision. `None` if there is no duration, or without percentiles.
     pub fn percentile(&self, quantile: f64) -> Option<u64> {
         let histogram = self.histogram.as_ref().filter(|_| self.count > 0)?;
         let value = histogram.value_at_quantile(quantile.clamp(0.0, 1.0));
-        // The histogram answers with the upper end of a bucket, which may lie beyond what was recorded.
+        // The histogram returns the upper end of a bucket, which may be beyond what was recorded.
         Some(value.clamp(self.min_ns, self.max_ns))
     }
 
-    /// How many durations lie below each of `edges_ns`, which rise, and not below the one before: one number more than
-    /// there are edges, the last being all others. Within the histogram's precision; all 0 where none is kept.
+    /// How many durations are below each of the increasing `edges_ns` and not below the previous one, followed by the
+    /// number of all others. Within the histogram's precision; all 0 without one.
     pub fn counts(&self, edges_ns: &[u64]) -> Vec<u64> {
         let mut counts = vec![0; edges_ns.len() + 1];
         for step in self.histogram.iter().flat_map(Histogram::iter_recorded) {
@@ -160,16 +160,15 @@ impl Distribution {
         counts
     }
 
-    /// The range that the true percentile lies in with a confidence of 95 %, if the durations are independent of each
-    /// other: between the ranks that a binomial distribution gives (Hahn and Meeker, Statistical Intervals, 1991, 5.2,
-    /// in the normal approximation).
+    /// The 95 % confidence interval of a percentile, if the durations are independent: between the ranks of a binomial
+    /// distribution (Hahn and Meeker, Statistical Intervals, 1991, 5.2, in the normal approximation).
     fn range(&self, quantile: f64) -> Option<(u64, u64)> {
         let spread = 1.96 * (quantile * (1.0 - quantile) / self.count.max(1) as f64).sqrt();
         Some((self.percentile(quantile - spread)?, self.percentile(quantile + spread)?))
     }
 
-    /// Whether a percentile differs from that of `other` by more than chance: the ranges that each lies in with a
-    /// confidence of 95 % do not overlap. Neighbouring steps are rarely independent, so this is a least demand.
+    /// Whether a percentile differs from that of `other` by more than chance: their 95 % confidence intervals do not
+    /// overlap. Neighbouring steps are rarely independent, so this is a minimum requirement.
     pub fn differs(&self, other: &Self, quantile: f64) -> bool {
         match (self.range(quantile), other.range(quantile)) {
             (Some((low, high)), Some((other_low, other_high))) => below(high, other_low) || below(other_high, low),
@@ -177,18 +176,18 @@ impl Distribution {
         }
     }
 
-    /// Whether there are enough durations to tell this percentile from the longest one.
+    /// Whether there are enough durations to distinguish this percentile from the longest one.
     pub fn tells(&self, quantile: f64) -> bool {
         self.count as f64 * (1.0 - quantile) >= 0.999
     }
 
-    /// The histogram behind the percentiles, for curves and exports; `None` where none is kept.
+    /// The histogram behind the percentiles, for curves and exports; `None` without percentiles.
     pub fn histogram(&self) -> Option<&Histogram<u32>> {
         self.histogram.as_ref()
     }
 }
 
-/// Whether a percentile lies below another one by more than both may be off.
+/// Whether a percentile is below another by more than both may be off.
 fn below(one: u64, other: u64) -> bool {
     one.saturating_add(one / (10u64.pow(u32::from(SIGNIFICANT_DIGITS)) / 2)) < other
 }

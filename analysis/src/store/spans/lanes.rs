@@ -1,9 +1,8 @@
-//! The spans of one track as boxes in time: the recent ones each, of the older ones how busy the track was.
+//! The spans of one track as boxes in time: each recent one, and for the older ones how busy the track was.
 //!
-//! Spans come in the order of their ends, what lies inside another before it. Read backwards, each box so follows the one
-//! that it lies in, and how deep it is nested is found in one pass with a stack, without sorting and without storing
-//! it. When a lane is full, its older half is reduced: per stretch of time what share of it any box covered, how many boxes
-//! there were and which was the longest.
+//! Spans come in the order of their ends, inner ones before outer ones. Read backwards, each box follows the box around it,
+//! so one pass with a stack finds the nesting depths, without sorting or storing them. When a lane is full, its older half
+//! is reduced: for each stretch of time, the share covered by any box, the number of boxes, and the longest one.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -12,17 +11,17 @@ use gnntop_wire::{NameId, Span};
 
 use crate::store::history::{History, Merge};
 
-/// Boxes of a lane at most.
+/// Most boxes in a lane.
 const MOST_BOXES: usize = 1 << 16;
-/// Tracks that have a lane.
+/// Most tracks with a lane.
 pub(in crate::store) const MAX_LANES: usize = 128;
-/// Stretches of time that a lane's older boxes are reduced to.
+/// Stretches of time to which a lane's older boxes are reduced.
 const BUCKETS: usize = 1024;
 
-/// One span.
+/// A span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaneBox {
-    /// What it is called.
+    /// Its name.
     pub name: NameId,
     /// Start.
     pub start_ns: u64,
@@ -30,16 +29,16 @@ pub struct LaneBox {
     pub end_ns: u64,
 }
 
-/// What is left of the older boxes in one stretch of time.
+/// What is left of the older boxes in a stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reduced {
-    /// Time that any outermost box covered, in nanoseconds.
+    /// Time covered by outermost boxes, in nanoseconds.
     pub busy_ns: u64,
-    /// Boxes, at every depth.
+    /// Number of boxes, at every depth.
     pub boxes: u64,
-    /// The longest outermost box that ended in it; [`NameId::NONE`] where none did.
+    /// The longest outermost box that ended in it; [`NameId::NONE`] if none did.
     pub longest: NameId,
-    /// How long that one was.
+    /// Its duration.
     pub longest_ns: u64,
 }
 
@@ -68,30 +67,30 @@ pub struct Lane {
     first_ns: Option<u64>,
 }
 
-/// How much of a time a track was busy.
+/// How busy a track was in a range of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Busy {
     /// Time covered by spans, in nanoseconds.
     pub busy_ns: u64,
-    /// Time of which that is known.
+    /// How much of the range is known, in nanoseconds.
     pub known_ns: u64,
 }
 
 impl Busy {
-    /// The share (0 to 1) of the time in which nothing was going on; `None` where nothing is known.
+    /// The share (0 to 1) of the known time in which nothing ran; `None` if nothing is known.
     pub fn idle_share(&self) -> Option<f64> {
         (self.known_ns > 0).then(|| 1.0 - (self.busy_ns as f64 / self.known_ns as f64).min(1.0))
     }
 }
 
-/// Boxes that each of `lanes` lanes may keep, where all together may keep `boxes`.
+/// Boxes that each of `lanes` lanes may keep if all together may keep `boxes`.
 pub(in crate::store) fn lane_capacity(lanes: usize, boxes: usize) -> usize {
     let least = (boxes / MAX_LANES).clamp(1, MOST_BOXES);
     (boxes / lanes.max(1)).clamp(least, MOST_BOXES)
 }
 
 impl Lane {
-    /// Boxes that are kept each.
+    /// Number of boxes kept individually.
     pub fn len(&self) -> usize {
         self.boxes.len()
     }
@@ -101,33 +100,33 @@ impl Lane {
         self.boxes.is_empty()
     }
 
-    /// Boxes that are no longer kept each.
+    /// Number of boxes no longer kept individually.
     pub fn reduced(&self) -> u64 {
         self.reduced
     }
 
-    /// Time that one figure stands for where single boxes are no longer kept, in nanoseconds; `None` while all are kept.
+    /// Time covered by each figure where boxes are no longer kept, in nanoseconds; `None` while all are kept.
     pub fn reduced_to_ns(&self) -> Option<u64> {
         self.older.as_ref().map(|older| older.bucket_ns())
     }
 
-    /// When the first box began; `None` before it.
+    /// When the first box began; `None` if there is none.
     pub fn first_ns(&self) -> Option<u64> {
         self.first_ns
     }
 
-    /// When the newest box ended; `None` before the first.
+    /// When the newest box ended; `None` if there is none.
     pub fn last_end_ns(&self) -> Option<u64> {
         self.boxes.back().map(|newest| newest.end_ns)
     }
 
-    /// Where the boxes that are kept each begin: the end of the newest one reduced.
+    /// Time from which boxes are kept individually: the end of the newest one reduced.
     pub fn full_from_ns(&self) -> u64 {
         if self.older.is_none() { 0 } else { self.boxes.front().map_or(u64::MAX, |oldest| oldest.start_ns) }
     }
 
-    /// Calls `each` with the boxes that reach into `range` and how deep they are nested, 0 for the outermost: the newest
-    /// first, and each before those inside it.
+    /// Calls `each` with the boxes that overlap `range` and their nesting depth, 0 for the outermost: newest first, and
+    /// each before those inside it.
     pub fn each_box(&self, range: Range<u64>, mut each: impl FnMut(&LaneBox, usize)) {
         let mut around: Vec<u64> = Vec::new();
         for inner in self.boxes.iter().rev() {
@@ -145,7 +144,7 @@ impl Lane {
     pub fn older(&self, range: Range<u64>) -> impl Iterator<Item = (u64, u64, &Reduced)> {
         let full_from_ns = self.full_from_ns();
         let older = self.older.iter().flat_map(move |older| older.within(range.start, range.end));
-        // The last stretch may reach into the time of the boxes that are kept each.
+        // The last stretch may overlap the time of the kept boxes.
         older.map(move |(start_ns, end_ns, left)| (start_ns, end_ns.min(full_from_ns.max(start_ns)), left))
     }
 
@@ -172,7 +171,7 @@ impl Lane {
         Busy { busy_ns, known_ns: range.end.saturating_sub(from_ns) }
     }
 
-    /// The names of the spans around an instant, the outermost first; empty where none is kept.
+    /// The names of the spans around an instant, outermost first; empty if none is kept.
     pub fn around(&self, t_ns: u64) -> Vec<NameId> {
         let mut path = Vec::new();
         self.each_box(t_ns..t_ns.saturating_add(1), |inner, depth| {
@@ -196,7 +195,7 @@ impl Lane {
         });
     }
 
-    /// Leaves of all but the newest `keep` boxes what they add to the figures of their time.
+    /// Reduces all but the newest `keep` boxes to their contributions to the figures of their time.
     #[cold]
     fn reduce(&mut self, keep: usize) {
         let leaving = self.boxes.len().saturating_sub(keep);
@@ -227,8 +226,8 @@ impl Lane {
     }
 }
 
-/// How many of the boxes `around` this one lies in; they are left on the stack, with this one on top. Boxes come
-/// backwards: the ends go down.
+/// Nesting depth: the number of boxes in `around` that contain this one. They are left on the stack, with this one on top.
+/// Boxes come backwards, by decreasing ends.
 #[inline]
 fn depth_below(around: &mut Vec<u64>, inner: &LaneBox) -> usize {
     while around.last().is_some_and(|start_ns| *start_ns > inner.start_ns) {

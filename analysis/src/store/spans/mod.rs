@@ -1,4 +1,4 @@
-//! Spans: how long they take, by name, and where they lie in time, by track.
+//! Spans: their durations by name, and their places in time by track.
 
 pub mod by_name;
 pub mod distribution;

@@ -1,5 +1,5 @@
-//! Steps for a bar chart of limited width, without hiding a spike: where several steps share a column, the column names
-//! the worst and the median of them. Columns are equally many steps, or equally long times.
+//! Steps for a bar chart of limited width that does not hide spikes: a column of several steps has their worst and median.
+//! Columns have either equal numbers of steps or equal durations.
 
 use std::ops::Range;
 
@@ -13,13 +13,13 @@ use super::table::StepTable;
 pub struct StepColumn<'a> {
     /// The step that took longest.
     pub worst: StepRow<'a>,
-    /// The step in the middle; the same as `worst` where the column holds one step.
+    /// The median step; the same as `worst` if the column has one step.
     pub median: StepRow<'a>,
-    /// The first ordinal in the column.
+    /// The first ordinal of the column.
     pub first: u64,
-    /// Steps in the column, at least 1.
+    /// Number of steps in the column, at least 1.
     pub steps: u64,
-    /// Whether some of them are known only by the worst and the median of their group.
+    /// Whether some of them are known only by their group's worst and median.
     pub is_reduced: bool,
 }
 
@@ -30,19 +30,19 @@ impl StepColumn<'_> {
     }
 }
 
-/// A step that stands for some.
+/// A step that represents one or more steps.
 #[derive(Clone, Copy)]
 struct Entry {
     ordinal: u64,
     value: u64,
-    /// Steps that it stands for.
+    /// Number of steps that it represents.
     weight: u64,
 }
 
 impl StepTable {
-    /// The steps of `ordinals` in at most `width` columns, oldest first: one step a column if they fit, else equally
-    /// many in each but the first and last. Columns begin at multiples of their number of steps, so that they keep
-    /// their steps while the range moves on.
+    /// The steps of `ordinals` in at most `width` columns, oldest first: one step per column if they fit, else equally many
+    /// in each but the first and last. Columns begin at multiples of their number of steps, so they keep their steps as the
+    /// range moves on.
     pub fn columns(&self, ordinals: Range<u64>, width: usize) -> Vec<StepColumn<'_>> {
         let (start, end) = (ordinals.start, ordinals.end.min(self.total()));
         if start >= end || width == 0 {
@@ -52,15 +52,15 @@ impl StepTable {
         self.buckets(start..end, bucket, Measure::Period)
     }
 
-    /// The newest steps up to and including ordinal `newest` (the last one where `None`), at least `per_column` in each
-    /// column, in at most `width` columns. Steps that are no longer kept one by one share a column with others: see
+    /// The newest steps up to and including ordinal `newest` (the last one if `None`), at least `per_column` in each
+    /// column, in at most `width` columns. Steps no longer kept individually share a column with others: see
     /// [`StepTable::fitting`].
     pub fn newest_columns(&self, newest: Option<u64>, per_column: u64, width: usize) -> Vec<StepColumn<'_>> {
         self.newest_columns_by(Measure::Period, newest, per_column, width)
     }
 
-    /// As [`StepTable::newest_columns`], with worst and median by another measure. Steps of which it is not known count
-    /// as those that took least.
+    /// Like [`StepTable::newest_columns`], but with worst and median by another measure. Steps without that measure count
+    /// as the smallest.
     pub fn newest_columns_by(
         &self,
         measure: Measure,
@@ -73,8 +73,8 @@ impl StepTable {
         self.buckets(first_in_view(end, per_column, width as u64)..end, per_column, measure)
     }
 
-    /// The least number of steps in a column, `per_column` or more, so that `width` columns before the ordinal `end`
-    /// are no finer than what is known of them.
+    /// The smallest number of steps per column, at least `per_column`, at which `width` columns before the ordinal `end`
+    /// are no finer than the data.
     pub fn fitting(&self, end: u64, per_column: u64, width: u64) -> u64 {
         let mut fitting = per_column.max(1);
         loop {
@@ -86,9 +86,9 @@ impl StepTable {
         }
     }
 
-    /// The steps that ended in each of `width` columns of `ns_per_column` before `end_ns`, oldest first; a column in
-    /// which no step ended holds the one that went on. `None` where there was none. `end_ns` is rounded up, so that
-    /// columns keep their steps while it moves on.
+    /// The steps that ended in each of `width` columns of `ns_per_column` before `end_ns`, oldest first. A column in which
+    /// no step ended has the step that was running, or `None` if there was none. `end_ns` is rounded up, so columns keep
+    /// their steps as it moves on.
     pub fn time_columns(
         &self,
         measure: Measure,
@@ -111,21 +111,21 @@ impl StepTable {
         (0..width as u64).rev().map(column).collect()
     }
 
-    /// The column of these ordinals by itself; `None` where no step of theirs is known.
+    /// A single column of these ordinals; `None` if none of their steps is known.
     pub fn column_of(&self, ordinals: Range<u64>, measure: Measure) -> Option<StepColumn<'_>> {
         self.column(ordinals, measure, &mut Vec::new())
     }
 
-    /// The time that a column's steps took, from the start of the first one's period to the end of the last one, as near
-    /// as it is known. Empty where the clock went backwards.
+    /// The time of a column's steps, from the start of the first one's period to the end of the last one, as exactly as it
+    /// is known. Empty if the clock went backwards.
     pub fn time_of(&self, column: &StepColumn<'_>) -> Range<u64> {
         let start = self.known_row(column.first).map_or(0, |row| row.period_start_ns());
         let end = self.known_row(column.ordinals().end.saturating_sub(1)).map_or(start, |row| row.end_ns());
         start..end.max(start)
     }
 
-    /// How many steps ended at or before `t_ns`: the ordinal of the first one after. Binary search; of steps that are
-    /// reduced, as near as is known.
+    /// Number of steps that ended at or before `t_ns`, which is the ordinal of the next one. Uses binary search;
+    /// approximate for reduced steps.
     pub fn ended_by(&self, t_ns: u64) -> u64 {
         let Range { start: mut low, end: mut high } = 0..self.total();
         while low < high {
@@ -151,7 +151,7 @@ impl StepTable {
         entries.clear();
         let value = |row: &StepRow<'_>| measure.of(row).unwrap_or(0);
         let entry = |row: StepRow<'_>, weight| Entry { ordinal: row.ordinal(), value: value(&row), weight };
-        // A group belongs to the column that it begins in.
+        // A group belongs to the column in which it begins.
         let groups = self.reduced().within(ordinals.start..ordinals.end.min(self.discarded()));
         let steps_of = |group: &StepGroup| group.ordinals().end - group.ordinals().start;
         entries.extend(groups.iter().map(|group| entry(group.median(), steps_of(group))));
@@ -159,7 +159,7 @@ impl StepTable {
         let end = groups.last().map_or(start, |group| group.ordinals().end);
         entries.extend(self.rows(ordinals.clone()).map(|row| entry(row, 1)));
         let end = if entries.len() > groups.len() { ordinals.end.min(self.total()) } else { end };
-        // Of a group only the step with the longest period can be the worst.
+        // Of a group, only the step with the longest period can be the worst.
         let worst_of_groups = groups.iter().map(|group| entry(group.worst(), 0));
         let worst = entries.iter().copied().chain(worst_of_groups).max_by_key(|entry| entry.value)?.ordinal;
         let (worst, median) = (self.known_row(worst)?, self.known_row(middle(entries)?)?);
@@ -167,7 +167,7 @@ impl StepTable {
     }
 }
 
-/// The ordinal of the middle one, by value, of entries that stand for several steps each; reorders them.
+/// The ordinal of the median entry by value, weighted by steps; reorders the entries.
 fn middle(entries: &mut [Entry]) -> Option<u64> {
     let key = |entry: &Entry| (entry.value, entry.ordinal);
     if entries.iter().all(|entry| entry.weight == 1) {
@@ -184,13 +184,13 @@ fn middle(entries: &mut [Entry]) -> Option<u64> {
     entries.iter().find(reaches_middle).map(|entry| entry.ordinal)
 }
 
-/// The first ordinal of `width` columns before `end`, of which the last may be partly filled.
+/// The first ordinal of `width` columns before `end`, the last of which may be partly filled.
 fn first_in_view(end: u64, per_column: u64, width: u64) -> u64 {
     let last = end.div_ceil(per_column).saturating_mul(per_column);
     last.saturating_sub(per_column.saturating_mul(width))
 }
 
-/// The smallest number of steps a column so that aligned columns over `start..end` are at most `width`.
+/// The smallest number of steps per column such that aligned columns over `start..end` are at most `width`.
 fn bucket_len(start: u64, end: u64, width: u64) -> u64 {
     let mut bucket = (end - start).div_ceil(width).max(1);
     while end.div_ceil(bucket) - start / bucket > width {
@@ -207,7 +207,7 @@ mod tests {
     use crate::store::{Limits, Store};
     use gnntop_fixtures::{MS, START_NS, StreamBuilder, each_item};
 
-    /// A store of so many steps of 1 ms and more, of which few are kept one by one.
+    /// A store of `steps` steps of 1 ms or more, few of which are kept individually.
     fn store(steps: u64, length_ns: impl Fn(u64) -> u64) -> Store {
         let mut stream = StreamBuilder::new("columns");
         let track = stream.track(gnntop_wire::TrackRole::Training, "main");

@@ -1,8 +1,8 @@
-//! What a device did when, by its own clock: its phases tile its steps as the host's tile theirs.
+//! What a device did when, by its own clock: its phases tile its steps like the host's.
 //!
-//! Host and device are kept apart and never mixed: a step has a row here and one in the host's table, and which of them a
-//! figure is from is said where it is shown. A step of the device runs from the end of the step before it to its own end;
-//! what lies in no phase is the device's gap.
+//! Host and device are never mixed: a step has a row here and one in the host's table, and every figure on the screen says
+//! which it is from. A step of the device runs from the end of the previous step to its own end; its time outside all
+//! phases is the device's gap.
 
 use gnntop_history::{Tiled, Tiling};
 use gnntop_wire::{DeviceSpan, NameId, Step, StepId, TrackId};
@@ -14,11 +14,11 @@ use super::statistics::StepStatistics;
 use super::table::StepTable;
 use crate::store::ids::phases::PhaseSlot;
 
-/// The device that the training thread hands its work to.
+/// The device that the training thread submits work to.
 #[derive(Clone, Debug)]
 pub struct DeviceTime {
     track: TrackId,
-    /// Whether the start of the run that goes on has not named its device yet.
+    /// Whether it belongs to an earlier start of the run: the current start has not named its device yet.
     is_earlier: bool,
     is_synchronised: bool,
     steps: StepTable,
@@ -30,7 +30,7 @@ pub struct DeviceTime {
 }
 
 impl DeviceTime {
-    /// Of the device whose stream has this track; keeps at least so many steps.
+    /// The device whose stream has this track; keeps at least `step_rows` steps.
     pub(in crate::store) fn new(track: TrackId, is_synchronised: bool, step_rows: usize) -> Self {
         Self {
             track,
@@ -56,12 +56,12 @@ impl DeviceTime {
         self.is_synchronised
     }
 
-    /// Its most recent steps. They have the numbers of the host's, times and phases, and nothing else.
+    /// Its most recent steps. They have only the host's numbers, and times and phases of their own.
     pub fn steps(&self) -> &StepTable {
         &self.steps
     }
 
-    /// Running figures over all of them.
+    /// Running figures over all its steps.
     pub fn statistics(&self) -> &StepStatistics {
         &self.statistics
     }
@@ -71,33 +71,33 @@ impl DeviceTime {
         self.steps.row(self.first_from(step)).filter(|row| row.step() == step)
     }
 
-    /// The rows of the steps from one number to another, both included.
+    /// The rows of the steps from `first` to `last`, both included.
     pub fn rows(&self, first: StepId, last: StepId) -> impl Iterator<Item = StepRow<'_>> {
         self.steps.rows(self.first_from(first)..u64::MAX).take_while(move |row| row.step() <= last)
     }
 
-    /// How far times of the device may be off on the host's clock, as last told; `None` before the first span.
+    /// Error of the device's times on the host's clock, as last reported; `None` before the first span.
     pub fn error_ns(&self) -> Option<u64> {
         self.newest_error_ns
     }
 
-    /// The most that this was.
+    /// The largest error so far.
     pub fn largest_error_ns(&self) -> u64 {
         self.largest_error_ns
     }
 
-    /// Its clock and how far it may be off.
+    /// Describes its clock and the error of it.
     pub fn clock_in_words(&self) -> String {
         format!("device clock ± {}", duration(self.error_ns().unwrap_or(0)))
     }
 
-    /// What the host's clock says of phases whose work it does.
+    /// Describes the host's times of phases whose work it does.
     pub fn host_clock_in_words(&self) -> &'static str {
         if self.is_synchronised { "host, waiting for the device" } else { "host: when work was handed over" }
     }
 
-    /// The first row kept of a step not before `step`. Steps are counted upwards: where none is missing, it lies as far from
-    /// the first row as its number does.
+    /// The first kept row at or after `step`. Step numbers increase: if none is missing, the row is as far from the first
+    /// row as its number is.
     fn first_from(&self, step: StepId) -> u64 {
         let (mut low, mut high) = (self.steps.kept().start, self.steps.kept().end);
         let first = self.steps.row(low).map_or(step, |row| row.step());
@@ -112,12 +112,12 @@ impl DeviceTime {
         low
     }
 
-    /// Another start of the run begins.
+    /// Begins another start of the run.
     pub(in crate::store) fn begin_attempt(&mut self) {
         (self.tiling, self.is_earlier) = (Tiling::new(), true);
     }
 
-    /// The device of the start that goes on has this track, if it is its first.
+    /// Follows this track as the current start's device, if it is its first.
     pub(in crate::store) fn follow(&mut self, track: TrackId) {
         if std::mem::take(&mut self.is_earlier) {
             self.track = track;
@@ -133,11 +133,11 @@ impl DeviceTime {
         self.tiling.phase(slot.0, span.start_ns, span.end_ns);
     }
 
-    /// Takes a whole step, whose phases came before it; `slots` phases are known.
+    /// Adds a whole step, whose phases came before it; `slots` phases are known.
     pub(in crate::store) fn step(&mut self, span: &DeviceSpan, slots: usize) {
         debug_assert_eq!(span.name, NameId::NONE, "a whole step has no name");
         if self.last_step.checked_add(1) != Some(span.step.0) {
-            // Steps between went untimed: their time is not this one's.
+            // Steps in between were untimed: their time does not belong to this one.
             self.tiling.note_loss();
         }
         self.last_step = span.step.0;

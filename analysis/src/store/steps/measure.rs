@@ -1,24 +1,24 @@
-//! What a step is measured by: its time, or its time for a piece of its work, by which a small batch is seen to be one.
+//! Measures of a step: its time, or its time per unit of work, which shows that a small batch was small.
 
 use serde::Serialize;
 
 use super::row::StepRow;
 use super::statistics::BatchTotals;
 
-/// What a step is measured by.
+/// A measure of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
     /// Its period.
     #[default]
     Period,
-    /// Its period over the graphs in its batch.
+    /// Its period divided by the graphs in its batch.
     Graph,
-    /// Its period over the seed nodes in its batch.
+    /// Its period divided by the seed nodes in its batch.
     Seed,
-    /// Its period over thousands of nodes in its batch.
+    /// Its period divided by thousands of nodes in its batch.
     ThousandNodes,
-    /// Its period over thousands of directed edges in its batch.
+    /// Its period divided by thousands of directed edges in its batch.
     ThousandEdges,
 }
 
@@ -26,12 +26,12 @@ impl Measure {
     /// All measures.
     pub const ALL: [Self; 5] = [Self::Period, Self::Graph, Self::Seed, Self::ThousandNodes, Self::ThousandEdges];
 
-    /// The measure in nanoseconds; `None` where the step does not tell the number behind it, or it is 0.
+    /// The measure in nanoseconds; `None` if the step does not report the divisor, or it is 0.
     pub fn of(self, row: &StepRow<'_>) -> Option<u64> {
         self.part(row, row.period_ns())
     }
 
-    /// What `ns` of the step's time are by this measure, in nanoseconds.
+    /// `ns` of the step's time in this measure, in nanoseconds.
     pub fn part(self, row: &StepRow<'_>, ns: u64) -> Option<u64> {
         let batch = row.batch();
         let (pieces, of) = match self {
@@ -45,7 +45,7 @@ impl Measure {
         u64::try_from(u128::from(ns) * of / u128::from(pieces)).ok()
     }
 
-    /// Whether any step told the number behind it.
+    /// Whether any step reported the divisor.
     pub fn is_known(self, all: &BatchTotals) -> bool {
         let total = match self {
             Self::Period => return true,
@@ -57,7 +57,7 @@ impl Measure {
         total.sum > 0
     }
 
-    /// What one piece is called; `None` for the whole step.
+    /// Name of the unit of work; `None` for the whole step.
     pub fn piece(self) -> Option<&'static str> {
         match self {
             Self::Period => None,

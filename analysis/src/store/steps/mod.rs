@@ -1,4 +1,4 @@
-//! Steps: their wall time laid out by phase, the table of them, figures over many, and the same of a device.
+//! Steps: their wall time by phase, their table, figures over many of them, and the same for a device.
 
 pub mod columns;
 pub mod device;

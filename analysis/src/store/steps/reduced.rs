@@ -1,8 +1,9 @@
-//! The oldest steps, which the table no longer keeps one by one: of each group of steps the worst and the median one.
+//! The oldest steps, which the table no longer keeps individually: the worst and the median of each group of steps.
 //!
-//! Groups begin with 64 steps. When there are too many, four neighbours become one, the smallest groups first, so that the memory is fixed and the picture gets coarser the further one looks back. A group's worst step is its worst
-//! exactly. Its median is exact for the first 64 steps; that of four groups is the middle one of their medians, the lower
-//! and the upper middle in turn, so that it does not drift (the remedian of Rousseeuw and Bassett, JASA 85, 1990).
+//! Groups begin with 64 steps. When there are too many, four neighbours are merged, smallest groups first, so memory is
+//! fixed and resolution decreases with age. A group's worst step is exact. Its median is exact for the first 64 steps; that
+//! of four groups is the middle one of their medians, the lower and the upper middle in turn, so that it does not drift
+//! (the remedian of Rousseeuw and Bassett, JASA 85, 1990).
 
 use std::ops::Range;
 
@@ -10,9 +11,9 @@ use gnntop_wire::past::StepFigures;
 
 use super::row::{Head, Period, StepRow};
 
-/// Steps in a group when it is made.
+/// Steps in a new group.
 const FIRST_STEPS: usize = 64;
-/// Groups that become one.
+/// Groups merged into one.
 const MERGED: usize = 4;
 
 /// A step that is still known.
@@ -24,7 +25,7 @@ pub(in crate::store) struct Known {
 }
 
 impl Known {
-    /// Of a step that was dropped by its publisher; its gap, and its phases by slot.
+    /// A step whose events the publisher has dropped, with its gap, and its phases by slot.
     pub(in crate::store) fn of_past(figures: &StepFigures, gap_ns: u64, phase_ns: &[u64]) -> Self {
         let StepFigures { ordinal, step, period_start_ns, .. } = figures;
         let period = Period { start_ns: *period_start_ns, period_ns: figures.period_ns(), gap_ns, phase_ns };
@@ -45,7 +46,7 @@ impl Known {
     }
 }
 
-/// What is left of some neighbouring steps.
+/// What is left of some consecutive steps.
 #[derive(Clone, Debug)]
 pub(in crate::store) struct StepGroup {
     first: u64,
@@ -55,7 +56,7 @@ pub(in crate::store) struct StepGroup {
 }
 
 impl StepGroup {
-    /// Reduces rows, of which there is at least one.
+    /// Reduces rows; `None` if there are none.
     fn of(rows: &mut [StepRow<'_>]) -> Option<Self> {
         let first = rows.first()?.ordinal();
         let worst = Known::of(rows.iter().max_by_key(|row| row.period_ns())?);
@@ -64,12 +65,12 @@ impl StepGroup {
         Some(Self { first, median: Known::of(median), worst, steps: rows.len() as u64 })
     }
 
-    /// Of steps of which only the worst and about the median one are known.
+    /// A group of which only the worst and an approximately median step are known.
     pub(in crate::store) fn of_past(ordinals: Range<u64>, worst: Known, median: Known) -> Self {
         Self { first: ordinals.start, steps: ordinals.end - ordinals.start, worst, median }
     }
 
-    /// Makes one of several neighbours.
+    /// Merges consecutive groups.
     fn merge(groups: &[Self]) -> Option<Self> {
         let first = groups.first()?.first;
         let steps = groups.iter().map(|group| group.steps).sum();
@@ -91,7 +92,7 @@ impl StepGroup {
         self.first..self.first + self.steps
     }
 
-    /// Whether its steps are those of a second or a minute, and not as many as those of its neighbours.
+    /// Whether it covers a second or a minute of the past, rather than as many steps as its neighbours.
     pub(in crate::store) fn is_past(&self) -> bool {
         !self.steps.is_multiple_of(FIRST_STEPS as u64) || !self.first.is_multiple_of(FIRST_STEPS as u64)
     }
@@ -115,12 +116,12 @@ pub(in crate::store) struct ReducedSteps {
 }
 
 impl ReducedSteps {
-    /// Without a group yet, for at most `capacity` of them for long.
+    /// No groups yet; not much more than `capacity` of them later.
     pub(in crate::store) fn new(capacity: usize) -> Self {
         Self { groups: Vec::new(), capacity: capacity.max(MERGED * 2) }
     }
 
-    /// Takes a group from before the rows that are kept, which follows those it has.
+    /// Adds the next group from before the kept rows.
     pub(in crate::store) fn push(&mut self, group: StepGroup) {
         if self.groups.last().is_none_or(|last| last.ordinals().end <= group.first) {
             self.groups.push(group);
@@ -130,7 +131,7 @@ impl ReducedSteps {
         }
     }
 
-    /// Reduces rows that follow on those before.
+    /// Reduces the next rows.
     pub(in crate::store) fn take(&mut self, rows: &mut [StepRow<'_>]) {
         self.groups.extend(rows.chunks_mut(FIRST_STEPS).filter_map(StepGroup::of));
         if self.groups.len() > self.capacity {
@@ -138,15 +139,15 @@ impl ReducedSteps {
         }
     }
 
-    /// Halves the number of groups, or comes near it: the newest and smallest are joined first.
+    /// Halves the number of groups, approximately: the newest and smallest are merged first.
     fn thin_out(&mut self) {
         let mut joined_steps = FIRST_STEPS as u64;
         while self.groups.len() > self.capacity / 2 && joined_steps < 1 << 60 {
             let mut thinned = Vec::with_capacity(self.capacity);
             let mut rest = self.groups.as_slice();
             while let Some(group) = rest.first() {
-                // Groups begin at multiples of their length, so that columns of as many steps never cut one. Those of the past
-                // end with a second or a minute instead: their columns are as near as can be.
+                // Groups begin at multiples of their length, so that columns of as many steps never cut one. Those of the
+                // past end with a second or a minute instead, so their columns are approximate.
                 let is_aligned = group.first.is_multiple_of(joined_steps * MERGED as u64);
                 let fits = |four: &&[StepGroup]| {
                     let are_equal = four.iter().all(|g| g.steps == joined_steps);
@@ -169,13 +170,13 @@ impl ReducedSteps {
         &self.groups[from..to]
     }
 
-    /// The group that this step is in.
+    /// The group of this step.
     pub(in crate::store) fn group_of(&self, ordinal: u64) -> Option<&StepGroup> {
         let after = self.groups.partition_point(|group| group.first <= ordinal);
         self.groups.get(after.checked_sub(1)?).filter(|group| group.ordinals().contains(&ordinal))
     }
 
-    /// The row of a step, where it is the worst or the median one of its group.
+    /// The row of a step, if it is its group's worst or median.
     pub(in crate::store) fn row(&self, ordinal: u64) -> Option<StepRow<'_>> {
         let group = self.group_of(ordinal)?;
         [&group.worst, &group.median].into_iter().find(|known| known.ordinal == ordinal).map(Known::row)

@@ -1,16 +1,16 @@
-//! A row of the step table: what is kept of one step.
+//! A row of the step table: the data kept of one step.
 
 use gnntop_wire::{BatchShape, Step, StepId, ThreadUsage};
 
 use crate::store::ids::phases::PhaseSlot;
 
-/// Stands for "not known" where a number is stored.
+/// Stored in place of an unknown number.
 const UNKNOWN: u64 = u64::MAX;
 
-/// What the tiling found out about a step: where its wall time went.
+/// The result of tiling a step: where its wall time went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store) struct Period<'a> {
-    /// Start of the period: the end of the step before.
+    /// Start of the period: the end of the previous step.
     pub start_ns: u64,
     /// Length of the period.
     pub period_ns: u64,
@@ -20,7 +20,7 @@ pub(in crate::store) struct Period<'a> {
     pub phase_ns: &'a [u64],
 }
 
-/// The numbers of a step that every row has.
+/// The numbers that every row has.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::store) struct Head {
     step: u64,
@@ -54,7 +54,7 @@ impl<'a> StepRow<'a> {
         self.head
     }
 
-    /// The row's number in the table, from 0; it stays the same when old rows leave.
+    /// The row's number in the table, from 0. It does not change when old rows leave.
     pub fn ordinal(&self) -> u64 {
         self.ordinal
     }
@@ -69,7 +69,7 @@ impl<'a> StepRow<'a> {
         self.head.epoch
     }
 
-    /// When the program says the step started.
+    /// When the step started, according to the program.
     pub fn start_ns(&self) -> u64 {
         self.head.start_ns
     }
@@ -79,22 +79,22 @@ impl<'a> StepRow<'a> {
         self.head.end_ns
     }
 
-    /// When the step's period began: the end of the step before, or the start of a first step.
+    /// When the step's period began: at the end of the previous step, or at the start of a first step.
     pub fn period_start_ns(&self) -> u64 {
         self.head.period_start_ns
     }
 
-    /// Wall time from the end of the step before to the end of this one. Exactly the sum of all phases and the gap.
+    /// Wall time from the end of the previous step to the end of this one: exactly the sum of all phases and the gap.
     pub fn period_ns(&self) -> u64 {
         self.head.period_ns
     }
 
-    /// From the step's own start to its end, as exports have it: the period without what lies before that start.
+    /// Time from the step's own start to its end, as in exports: the period without the time before that start.
     pub fn work_ns(&self) -> u64 {
         self.head.end_ns.saturating_sub(self.head.start_ns)
     }
 
-    /// Time of the period that lies inside no phase.
+    /// Time of the period in no phase.
     pub fn gap_ns(&self) -> u64 {
         self.head.gap_ns
     }
@@ -104,7 +104,7 @@ impl<'a> StepRow<'a> {
         if slot == PhaseSlot::GAP { self.head.gap_ns } else { self.phase_ns.get(slot.index()).copied().unwrap_or(0) }
     }
 
-    /// Time of the period in every phase, by slot and without the gap; phases beyond the end took none.
+    /// Time of the period in every phase, by slot and without the gap; phases beyond the end took no time.
     pub(in crate::store) fn phases(&self) -> &'a [u64] {
         self.phase_ns
     }
@@ -115,7 +115,7 @@ impl<'a> StepRow<'a> {
         BatchShape { graphs, nodes, edges, seeds }
     }
 
-    /// The loss, where the program read it. It may be NaN.
+    /// The loss, if the program read it. It may be NaN.
     pub fn loss(&self) -> Option<f64> {
         self.head.has_loss.then_some(self.head.loss)
     }
@@ -129,7 +129,7 @@ impl<'a> StepRow<'a> {
 }
 
 impl Head {
-    /// Of a step and its period.
+    /// The row of a step and its period.
     pub(in crate::store) fn of(step: &Step, period: &Period<'_>) -> Self {
         let BatchShape { graphs, nodes, edges, seeds } = step.batch;
         let usage = step.usage.unwrap_or_default();

@@ -1,11 +1,11 @@
-//! Slow steps from before those that are kept: the publisher remembers the slowest of each hour, with their spans.
+//! Slow steps from before the kept ones: the publisher keeps the slowest of each hour, with their spans.
 
 use gnntop_wire::Span;
 
 use super::reduced::Known;
 use super::row::StepRow;
 
-/// Slow steps that are kept: 100 an hour for three weeks.
+/// Most slow steps kept: 100 an hour for three weeks.
 const MOST: usize = 1 << 16;
 
 /// One slow step.
@@ -36,19 +36,19 @@ impl SlowPast {
     }
 }
 
-/// All of them, by ordinal.
+/// All slow steps, by ordinal.
 #[derive(Clone, Debug, Default)]
 pub struct SlowSteps {
     all: Vec<SlowPast>,
 }
 
 impl SlowSteps {
-    /// All of them, oldest first.
+    /// All slow steps, oldest first.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &SlowPast> {
         self.all.iter()
     }
 
-    /// The one with this ordinal.
+    /// The slow step with this ordinal.
     pub fn get(&self, ordinal: u64) -> Option<&SlowPast> {
         let at = self.all.binary_search_by_key(&ordinal, SlowPast::ordinal).ok()?;
         self.all.get(at)
@@ -58,7 +58,7 @@ impl SlowSteps {
         self.get(ordinal).map(SlowPast::row)
     }
 
-    /// Takes one more, unless it is there already.
+    /// Adds a slow step, unless it already exists.
     pub(in crate::store) fn push(&mut self, slow: SlowPast) {
         if let Err(at) = self.all.binary_search_by_key(&slow.ordinal(), SlowPast::ordinal)
             && self.all.len() < MOST

@@ -1,7 +1,6 @@
 //! Running figures over steps: distributions of the period, of each phase and of the gap, and batch totals.
 //!
-//! The store feeds one of these with every step; a report that leaves out the first steps feeds another one
-//! from the rows of the table.
+//! The store adds every step to one of these; a report without the first steps fills another one from the rows of the table.
 
 use gnntop_wire::past::{Series, Whole};
 use gnntop_wire::{BatchShape, ThreadUsage};
@@ -38,17 +37,17 @@ pub struct BatchTotals {
     pub seeds: Total,
 }
 
-/// A sum over the steps in which a number was known.
+/// A sum over the steps that report a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Total {
     /// The sum, saturating.
     pub sum: u64,
-    /// Wall time of the steps in which the number was known, in nanoseconds.
+    /// Wall time of the steps that report it, in nanoseconds.
     pub period_ns: u64,
 }
 
 impl Total {
-    /// The sum per second of the steps in which it was known; `None` where it never was.
+    /// The sum per second of the steps that report it; `None` if none does.
     pub fn per_s(&self) -> Option<f64> {
         (self.period_ns > 0).then(|| self.sum as f64 * 1e9 / self.period_ns as f64)
     }
@@ -98,7 +97,7 @@ impl StepStatistics {
         }
     }
 
-    /// Goes on from figures over steps that are no longer kept.
+    /// Continues figures over steps that are no longer kept.
     pub(in crate::store) fn resume(&mut self, whole: &Whole) {
         let totals = [&mut self.batch.graphs, &mut self.batch.nodes, &mut self.batch.edges, &mut self.batch.seeds];
         for (total, past) in totals.into_iter().zip(&whole.batch) {
@@ -148,37 +147,37 @@ impl StepStatistics {
         e.last = epoch;
     }
 
-    /// Steps.
+    /// Number of steps.
     pub fn steps(&self) -> u64 {
         self.period.count()
     }
 
-    /// Epochs that these steps belong to, counting each return to an earlier one again.
+    /// Number of epochs of these steps, counting each return to an earlier one again.
     pub fn epochs(&self) -> u64 {
         if self.steps() == 0 { 0 } else { self.epochs.changes + 1 }
     }
 
-    /// The newest step's epoch, `None` without a step.
+    /// The newest step's epoch; `None` without a step.
     pub fn last_epoch(&self) -> Option<u64> {
         (self.steps() > 0).then_some(self.epochs.last)
     }
 
-    /// Steps from their own start to their end, as exports have them.
+    /// Steps from their own start to their end, as in exports.
     pub fn step(&self) -> &Distribution {
         &self.step
     }
 
-    /// Steps with the gap before them: from the end of the step before.
+    /// Steps with the gap before them: from the end of the previous step.
     pub fn period(&self) -> &Distribution {
         &self.period
     }
 
-    /// Time outside every phase. Every step counts, also with no gap at all.
+    /// Time outside every phase. Includes every step, even one without a gap.
     pub fn gap(&self) -> &Distribution {
         &self.gap
     }
 
-    /// Time a step spends in a phase (or in the gap), over the steps that spend any; `None` where none did.
+    /// Time per step in a phase (or in the gap), over the steps that spend any; `None` if none does.
     pub fn phase(&self, slot: PhaseSlot) -> Option<&Distribution> {
         if slot == PhaseSlot::GAP {
             return Some(&self.gap);
@@ -186,12 +185,12 @@ impl StepStatistics {
         self.phases.get(slot.index()).filter(|phase| phase.count() > 0)
     }
 
-    /// Wall time of all steps: what the shares of phases and gap refer to.
+    /// Wall time of all steps, which the shares of phases and gap refer to.
     pub fn tiled_ns(&self) -> u64 {
         self.period.total_ns()
     }
 
-    /// Share (0 to 1) of a phase, or of the gap, in the wall time of all steps. `None` without a step.
+    /// A phase's share (0 to 1), or the gap's, of the wall time of all steps. `None` without a step.
     pub fn share(&self, slot: PhaseSlot) -> Option<f64> {
         let total = self.phase(slot).map_or(0, Distribution::total_ns);
         (self.tiled_ns() > 0).then(|| total as f64 / self.tiled_ns() as f64)
@@ -207,24 +206,24 @@ impl StepStatistics {
         (self.tiled_ns() > 0).then(|| self.steps() as f64 * 1e9 / self.tiled_ns() as f64)
     }
 
-    /// Sum of page faults and context switches over the steps that tell them.
+    /// Sum of page faults and context switches over the steps that report them.
     pub fn usage(&self) -> Option<&ThreadUsage> {
         self.usage.as_ref()
     }
 
-    /// The first loss the program read.
+    /// The first loss that the program read.
     pub fn first_loss(&self) -> Option<f64> {
         self.first_loss
     }
 
-    /// The last loss the program read.
+    /// The last loss that the program read.
     pub fn last_loss(&self) -> Option<f64> {
         self.last_loss
     }
 }
 
 impl BatchTotals {
-    /// Adds a batch whose step took so long.
+    /// Adds a batch whose step had this period.
     pub fn add(&mut self, batch: &BatchShape, period_ns: u64) {
         self.graphs.add(batch.graphs, period_ns);
         self.nodes.add(batch.nodes, period_ns);

@@ -1,8 +1,8 @@
-//! The step table: one row per step, the most recent ones kept.
+//! The step table: one row per step; the most recent rows are kept.
 //!
-//! Rows lie in chunks, so that the table grows without copying and old rows leave in bulk; what is left of those that
-//! leave lies in `reduced.rs`. A row's phases are stored beside it with only as many places as the chunk has phases; a
-//! run with four phases pays for four.
+//! Rows are in chunks, so that the table grows without copying and old rows leave in bulk; `reduced.rs` has what is left of
+//! those. A row's phases are stored beside it, with only as many places as its chunk has phases: a run with four phases
+//! needs room for four.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -15,14 +15,14 @@ use super::slow::{SlowPast, SlowSteps};
 
 /// Rows in a chunk.
 const CHUNK_ROWS: usize = 4096;
-/// More steps never share page faults: a program asks for them every 250 µs.
+/// Most steps that can share page faults: a program queries them every 250 µs.
 const MOST_SHARING: u64 = 4096;
 
-/// Rows that lie together.
+/// A chunk of rows.
 #[derive(Clone, Debug)]
 struct Chunk {
     heads: Vec<Head>,
-    /// `stride` numbers for each head.
+    /// `stride` numbers for each row head.
     phases: Vec<u64>,
     stride: usize,
 }
@@ -32,7 +32,7 @@ struct Chunk {
 pub struct StepTable {
     chunks: VecDeque<Chunk>,
     capacity: usize,
-    /// Rows that left; the ordinal of the first row kept.
+    /// Number of rows that left; the ordinal of the first row kept.
     discarded: u64,
     len: usize,
     reduced: ReducedSteps,
@@ -40,8 +40,8 @@ pub struct StepTable {
 }
 
 impl StepTable {
-    /// An empty table that keeps at least `capacity` rows and at most one chunk (4,096 rows) more, and of those that
-    /// left at most `groups` groups for long.
+    /// An empty table that keeps at least `capacity` rows, at most one chunk (4,096 rows) more, and not much more than
+    /// `groups` groups of those that left.
     pub(in crate::store) fn new(capacity: usize, groups: usize) -> Self {
         Self {
             chunks: VecDeque::new(),
@@ -53,12 +53,12 @@ impl StepTable {
         }
     }
 
-    /// Steps so far, kept or not. The newest row's ordinal is one less.
+    /// Number of steps so far, kept or not. The newest row's ordinal is one less.
     pub fn total(&self) -> u64 {
         self.discarded + self.len as u64
     }
 
-    /// Rows kept.
+    /// Number of rows kept.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -68,7 +68,7 @@ impl StepTable {
         self.len == 0
     }
 
-    /// The oldest steps, which are no longer kept one by one: [`StepTable::known_row`] has what is left of them.
+    /// Number of steps no longer kept individually: [`StepTable::known_row`] has what is left of them.
     pub fn discarded(&self) -> u64 {
         self.discarded
     }
@@ -81,29 +81,29 @@ impl StepTable {
     /// The row with this ordinal, if it is kept.
     pub fn row(&self, ordinal: u64) -> Option<StepRow<'_>> {
         let index = usize::try_from(ordinal.checked_sub(self.discarded)?).ok()?;
-        // All chunks but the last are full, and rows leave by whole chunks.
+        // All chunks except the last are full, and rows leave by whole chunks.
         let chunk = self.chunks.get(index / CHUNK_ROWS)?;
         chunk.row(ordinal, index % CHUNK_ROWS)
     }
 
-    /// The row with this ordinal or, where steps are reduced, the worst of the group that it is in.
+    /// The row with this ordinal or, if steps are reduced, the worst of its group.
     pub fn known_row(&self, ordinal: u64) -> Option<StepRow<'_>> {
         let exact = self.row(ordinal).or_else(|| self.reduced.row(ordinal)).or_else(|| self.slow.row(ordinal));
         exact.or_else(|| Some(self.reduced.group_of(ordinal)?.worst()))
     }
 
-    /// The median step of each group of steps that are no longer kept one by one, oldest first.
+    /// The median step of each group of reduced steps, oldest first.
     pub fn medians(&self) -> impl ExactSizeIterator<Item = StepRow<'_>> {
         self.reduced.within(0..u64::MAX).iter().map(StepGroup::median)
     }
 
-    /// How many steps from `ordinal` on are known together: 1 where they are kept one by one.
+    /// Number of steps from `ordinal` on that are known together: 1 if they are kept individually.
     pub fn coarseness(&self, ordinal: u64) -> u64 {
         self.reduced.group_of(ordinal).map_or(1, |group| group.ordinals().end - group.ordinals().start)
     }
 
-    /// The least number of steps in a column at `ordinal`, `wanted` or more, so that it holds whole groups: a multiple of
-    /// theirs or, where groups end with a second or a minute, at least as many.
+    /// The smallest number of steps per column at `ordinal`, at least `wanted`, such that it holds whole groups: a multiple
+    /// of their length or, if groups end with a second or a minute, at least their length.
     pub fn whole_groups(&self, ordinal: u64, wanted: u64) -> u64 {
         let coarseness = self.coarseness(ordinal);
         if self.reduced.group_of(ordinal).is_some_and(StepGroup::is_past) {
@@ -123,7 +123,7 @@ impl StepTable {
         self.row(self.total().checked_sub(1)?)
     }
 
-    /// The rows of a range of ordinals that are kept, oldest first.
+    /// The kept rows of a range of ordinals, oldest first.
     pub fn rows(&self, ordinals: Range<u64>) -> impl DoubleEndedIterator<Item = StepRow<'_>> {
         let start = ordinals.start.max(self.discarded);
         let end = ordinals.end.min(self.total()).max(start);
@@ -135,20 +135,20 @@ impl StepTable {
         self.rows(self.kept())
     }
 
-    /// The rows of a range of ordinals, and of those that are reduced the worst and the median of each group.
+    /// The rows of a range of ordinals; for reduced steps, the worst and the median of each group.
     pub fn known_rows(&self, ordinals: Range<u64>) -> impl Iterator<Item = StepRow<'_>> {
         let groups = self.reduced.within(ordinals.start..ordinals.end.min(self.discarded));
         groups.iter().flat_map(|group| [group.median(), group.worst()]).chain(self.rows(ordinals))
     }
 
-    /// The median of each group of reduced steps that begins in a range of ordinals, with the ordinals of the group.
+    /// The median of each group of reduced steps that begins in a range of ordinals, with the group's ordinals.
     pub fn reduced_medians(&self, ordinals: Range<u64>) -> impl ExactSizeIterator<Item = (StepRow<'_>, Range<u64>)> {
         let groups = self.reduced.within(ordinals.start..ordinals.end.min(self.discarded));
         groups.iter().map(|group| (group.median(), group.ordinals()))
     }
 
-    /// The newest row whose period began at or before `t_ns`: the step that was running then.
-    /// Binary search; where the clock went backwards any such row may be given.
+    /// The newest row whose period began at or before `t_ns`: the step running at that time. Uses binary search; if the
+    /// clock went backwards, it may return any such row.
     pub fn at_time(&self, t_ns: u64) -> Option<StepRow<'_>> {
         let Range { start: mut low, end: mut high } = self.kept();
         while low < high {
@@ -158,19 +158,19 @@ impl StepTable {
         self.row(low.checked_sub(1)?)
     }
 
-    /// The newest row of the step that the program counts as `step`. Looks through all rows.
+    /// The newest row of the step that the program counts as `step`. Searches all rows.
     pub fn find(&self, step: StepId) -> Option<StepRow<'_>> {
         self.all().rev().find(|row| row.step() == step)
     }
 
-    /// Begins after so many steps, of which only groups are known.
+    /// Begins after `steps` steps, of which only groups are known.
     pub(in crate::store) fn begin_after(&mut self, steps: u64) {
         if self.len == 0 {
             self.discarded = self.discarded.saturating_add(steps);
         }
     }
 
-    /// Keeps of all rows what is kept of old ones: what comes next lies in the past, too.
+    /// Reduces all rows like old ones: what comes next is also in the past.
     pub(in crate::store) fn leave_behind(&mut self) {
         while let Some(rows) = self.chunks.front().map(|chunk| chunk.heads.len()) {
             self.reduce_oldest();
@@ -180,30 +180,30 @@ impl StepTable {
         }
     }
 
-    /// Takes steps from before those that are kept.
+    /// Adds steps from before the kept ones.
     pub(in crate::store) fn push_past(&mut self, group: StepGroup) {
         if group.ordinals().end <= self.discarded {
             self.reduced.push(group);
         }
     }
 
-    /// Takes a slow step from before those that are kept.
+    /// Adds a slow step from before the kept ones.
     pub(in crate::store) fn push_slow(&mut self, slow: SlowPast) {
         if slow.ordinal() < self.discarded {
             self.slow.push(slow);
         }
     }
 
-    /// The slow steps from before those that are kept, each with its spans.
+    /// The slow steps from before the kept ones, each with its spans.
     pub fn slow(&self) -> &SlowSteps {
         &self.slow
     }
 
-    /// The page faults and context switches that a step has part in, and the steps that share them: short steps tell theirs
-    /// together, with the last of them. `None` where the program told none, or not yet.
+    /// The page faults and context switches that include a step, and the steps that share them: short steps report theirs
+    /// together, with the last of them. `None` if the program reported none, or not yet.
     pub fn usage_around(&self, ordinal: u64) -> Option<(ThreadUsage, Range<u64>)> {
         if ordinal < self.discarded {
-            // Of steps that are reduced, each stands for itself.
+            // Each reduced step stands for itself.
             return Some((self.known_row(ordinal)?.usage()?, ordinal..ordinal + 1));
         }
         let around = ordinal.saturating_sub(MOST_SHARING)..ordinal.saturating_add(MOST_SHARING);

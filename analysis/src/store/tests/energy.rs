@@ -196,7 +196,7 @@ fn time_in_which_the_machine_was_suspended_has_neither_energy_nor_share() {
     let sample =
         |stream: &mut StreamBuilder, n: u64, mj: i64| stream.sample(sensors, energy, START_NS + n * SECOND, mj);
     (0..=10).for_each(|n| sample(&mut stream, n, n as i64 * 100_000));
-    // An hour's sleep: the clock of all events stands still, that of the boot does not, and the GPU counted on.
+    // An hour of suspension: the clock of events stops, the boot clock does not, and the GPU keeps counting.
     let mut anchor = gnntop_fixtures::anchor(START_NS + 10 * SECOND);
     let mut bytes = Vec::new();
     gnntop_wire::put_anchor(&mut bytes, &anchor);

@@ -1,31 +1,31 @@
-//! Bits in a row, the lowest of each byte first.
+//! Sequences of bits, starting with the lowest bit of each byte.
 
-/// Most bits that are written or read at a time: what a word holds whatever bit of a byte it begins at.
+/// Most bits written or read at a time: as many as a word holds, whichever bit of a byte they begin at.
 pub(super) const MOST_BITS: u32 = 56;
 
-/// Writes bits behind each other.
+/// Appends bits.
 #[derive(Debug, Default)]
 pub(super) struct BitWriter {
     bytes: Vec<u8>,
-    /// Bits that do not fill a word yet, from the lowest on.
+    /// Bits that do not fill a word yet, starting with the lowest.
     last: u64,
-    /// How many, less than 64.
+    /// The number of these bits, less than 64.
     last_bits: u32,
 }
 
 impl BitWriter {
-    /// Bytes written, the last one perhaps in part.
+    /// Bytes written, including a partial last one.
     pub(super) fn len(&self) -> usize {
         self.bytes.len() + self.last_bits.div_ceil(8) as usize
     }
 
-    /// Forgets what was written and keeps the memory.
+    /// Discards what was written and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         (self.last, self.last_bits) = (0, 0);
     }
 
-    /// Writes the lowest `count` bits of `value`, at most [`MOST_BITS`]; the others are 0.
+    /// Writes the lowest `count` bits of `value`, at most [`MOST_BITS`]; its other bits must be 0.
     #[inline]
     pub(super) fn put(&mut self, value: u64, count: u32) {
         debug_assert!(count <= MOST_BITS && value >> count == 0, "{value} in {count} bits");
@@ -35,12 +35,12 @@ impl BitWriter {
             self.last_bits += count;
         } else {
             self.bytes.extend_from_slice(&self.last.to_le_bytes());
-            // There is room for all of them where none was written before.
+            // All of them fit into an empty word.
             (self.last, self.last_bits) = (value >> room, count - room);
         }
     }
 
-    /// Fills the last byte with zeros and gives all of them. Nothing may be written behind them.
+    /// Fills the last byte with zeros and returns all bytes. Nothing may be written after this.
     pub(super) fn finish(&mut self) -> &[u8] {
         let bytes = self.last_bits.div_ceil(8) as usize;
         self.bytes.extend_from_slice(&self.last.to_le_bytes()[..bytes]);
@@ -49,7 +49,7 @@ impl BitWriter {
     }
 }
 
-/// Reads bits behind each other. Behind the end stand zeros; [`BitReader::is_past_end`] says whether any was read.
+/// Reads bits in order. After the end it reads zeros; [`BitReader::is_past_end`] reports whether it did.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BitReader<'a> {
     bytes: &'a [u8],
@@ -62,7 +62,7 @@ impl<'a> BitReader<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// The next bits, from the lowest on, of which [`MOST_BITS`] are good.
+    /// The next bits, starting with the lowest; [`MOST_BITS`] of them are valid.
     #[inline]
     pub(super) fn peek(&self) -> u64 {
         let (byte, bit) = (self.at / 8, self.at % 8);
@@ -73,20 +73,20 @@ impl<'a> BitReader<'a> {
         word >> bit
     }
 
-    /// The last bytes, with zeros behind them.
+    /// The last bytes, followed by zeros.
     #[cold]
     fn tail(&self, byte: usize) -> u64 {
         let rest = self.bytes.get(byte..).unwrap_or_default();
         rest.iter().take(8).rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
     }
 
-    /// Steps over so many bits.
+    /// Skips this many bits.
     #[inline]
     pub(super) fn skip(&mut self, count: u32) {
         self.at += count as usize;
     }
 
-    /// Steps over so many bytes.
+    /// Skips this many bytes.
     pub(super) fn skip_bytes(&mut self, count: usize) {
         self.at = self.at.saturating_add(count.saturating_mul(8));
     }
@@ -105,7 +105,7 @@ impl<'a> BitReader<'a> {
         self.at > self.bytes.len().saturating_mul(8)
     }
 
-    /// Whether nothing is left but the zeros that fill the last byte.
+    /// Whether only the zeros that fill the last byte are left.
     #[cfg(test)]
     pub(super) fn is_at_end(&self) -> bool {
         self.at.div_ceil(8) == self.bytes.len()

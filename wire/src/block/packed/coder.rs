@@ -1,50 +1,50 @@
-//! One description of an event's fields for both sides: a writer is given each value, a reader gives it.
+//! One description of an event's fields for both directions: a writer takes each value, a reader returns it.
 
 use super::bits::{BitReader, BitWriter, MOST_BITS};
 use super::number::{LENGTH_BITS, LONG, Number, unzigzag, zigzag};
 
-/// Writes values, or reads them. What is read depends on nothing but the bits and on what was read before.
+/// Writes or reads values. What a reader returns depends only on the bits and on what it read before.
 pub(super) trait Coder {
-    /// A value of at most 32 bits, without any model. Gives it back, or what was read instead of it.
+    /// A value of at most 32 bits, without a model. Returns it, or what was read instead.
     fn plain(&mut self, value: u32, bits: u32) -> u32;
 
-    /// Any value, in as many bits as it has and their count.
+    /// Any value, as its number of bits followed by the bits.
     fn any(&mut self, value: u64) -> u64;
 
-    /// A value of a column, by its difference from what is expected of it.
+    /// A value of a column, as the difference from its expected value.
     fn number(&mut self, column: &mut Number, value: i64) -> i64;
 
-    /// Two values, which are short mostly.
+    /// Two values, which are usually short.
     #[inline]
     fn pair(&mut self, first: &mut Number, second: &mut Number, values: (i64, i64)) -> (i64, i64) {
         (self.number(first, values.0), self.number(second, values.1))
     }
 
-    /// A yes or no.
+    /// A boolean.
     fn flag(&mut self, flag: bool) -> bool {
         self.plain(u32::from(flag), 1) == 1
     }
 
-    /// The same for a value without a sign, or of all 64 bits: differences wrap.
+    /// A number that is unsigned or has all 64 bits: differences wrap.
     #[inline]
     fn unsigned(&mut self, column: &mut Number, value: u64) -> u64 {
         self.number(column, value as i64) as u64
     }
 
-    /// A time, by its difference from another one.
+    /// A time, as the difference from another one.
     #[inline]
     fn after(&mut self, column: &mut Number, from: u64, to: u64) -> u64 {
         from.wrapping_add(self.number(column, to.wrapping_sub(from) as i64) as u64)
     }
 
-    /// A value that is mostly the same as the last one.
+    /// A value that usually repeats the last one.
     fn steady(&mut self, column: &mut Number, value: i64) -> i64 {
         let value = self.number(column, value);
         column.expected = value;
         value
     }
 
-    /// Values that are mostly all the same as the last ones: then one bit says so.
+    /// Values that usually all repeat the last ones: one bit says so.
     fn group<const N: usize>(&mut self, columns: &mut [Number; N], values: [i64; N]) -> [i64; N] {
         let last = columns.map(|column| column.expected);
         if self.flag(values == last) {
@@ -126,8 +126,8 @@ impl Coder for BitReader<'_> {
         next_value(column, zigzagged)
     }
 
-    /// In one go where both fit into a word, which those of most spans do: then the place of the next one depends on one load
-    /// and a handful of operations.
+    /// Reads both in one go if they fit into a word, as those of most spans do: the position of the next number then
+    /// depends on one load and a few operations.
     #[inline]
     fn pair(&mut self, first: &mut Number, second: &mut Number, _: (i64, i64)) -> (i64, i64) {
         if !first.is_fresh() && !second.is_fresh() {
@@ -144,7 +144,7 @@ impl Coder for BitReader<'_> {
     }
 }
 
-/// Where a number ends that begins `at` bits into a word, and what it says; `None` where it is no short one.
+/// Reads the number that begins `at` bits into a word, and returns where it ends and its value; `None` if it is not short.
 #[inline]
 fn short(word: u64, at: u32, column: &Number) -> Option<(u32, u64)> {
     let rest = word >> at;
@@ -170,7 +170,7 @@ fn first(reader: &mut BitReader<'_>, column: &mut Number) -> i64 {
     value
 }
 
-/// A difference that is far larger than those before it.
+/// A difference far larger than those before it.
 #[cold]
 fn long(reader: &mut BitReader<'_>) -> u64 {
     reader.skip(LONG);

@@ -1,4 +1,4 @@
-//! What a block's bits say, and in which order. Both sides go through [`Model`]; see the layout at the top of the crate.
+//! The meaning and order of a block's bits. Both directions use [`Model`]; the crate's documentation describes the layout.
 
 use super::coder::Coder;
 use super::number::Number;
@@ -17,25 +17,25 @@ pub(super) const ABSENT: u8 = 6;
 pub(super) const ALLOCATION: u8 = 7;
 pub(super) const PHASE_MEMORY: u8 = 8;
 pub(super) const DEVICE_SPAN: u8 = 9;
-/// Kinds from here on carry bytes, known or not.
+/// Kinds from here on carry bytes, whether known or not.
 pub(super) const FIRST_SIZED: u8 = 10;
 
-/// Numbers of each kind; those that carry bytes have their length.
+/// Numbers of each kind; for kinds that carry bytes, their length.
 pub(super) const COLUMNS: [usize; 1 << KIND_BITS] = [3, 5, 13, 2, 2, 3, 2, 3, 7, 6, 1, 1, 1, 1, 1, 1];
 
-/// A span that began before the event before it ended.
+/// A span that began before the previous event ended.
 pub(super) const FROM_END: u8 = 1;
-/// A span of the step after that of the event before.
+/// A span of the step after the previous event's.
 pub(super) const NEXT_STEP: u8 = 2;
 /// A span of any other step.
 pub(super) const OTHER_STEP: u8 = 4;
-/// A sample of which this much of the form is an index into [`UNITS`].
+/// The bits of a sample's form that index [`UNITS`].
 pub(super) const UNIT_MASK: u8 = 7;
-/// A sample whose time is whole microseconds after the event before.
+/// A sample whose time is whole microseconds after the previous event.
 pub(super) const MICROSECONDS: u8 = 8;
-/// What the values of a signal are multiples of: sectors, pages, kibibytes, thousands, clock ticks.
+/// Units whose multiples a signal's values are: sectors, pages, kibibytes, thousands, clock ticks.
 pub(super) const UNITS: [i64; 8] = [1, 512, 1_000, 1_024, 4_096, 1_000_000, 1_048_576, 10_000_000];
-/// Where a step's form says of what kind its loss is, above the bits for what is present.
+/// Position of the kind of loss in a step's form, above the bits for what is present.
 pub(super) const LOSS_SHIFT: u8 = 5;
 pub(super) const HAS_USAGE: u8 = 1 << 4;
 
@@ -45,26 +45,26 @@ pub(super) const INTEGER: u8 = 1;
 pub(super) const F32: u8 = 2;
 pub(super) const F64: u8 = 3;
 
-/// Readings that are further off count as much as this, so that no sum overflows.
+/// A larger error of a reading counts as this, so that no sum overflows.
 const MOST_SCORE: u64 = 1 << 58;
-/// Starts of spans that are remembered; longer ones than this many others are coded by their length.
+/// Number of span starts kept; a span that encloses more is coded by its length.
 const STARTS: usize = 256;
-/// Looks at starts that each span allows: as deep as spans may be nested all the time.
+/// Comparisons with starts that each span adds to the allowance: the deepest nesting that can go on all the time.
 const LOOKS_A_SPAN: u32 = 8;
-/// Looks that may be saved up.
+/// Most comparisons that may be saved up.
 const MOST_LOOKS: u32 = 1 << 12;
 
-/// What the events so far say about the next one.
+/// What the events so far predict about the next one.
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) symbols: Symbols,
     pub(super) t_ns: u64,
     pub(super) step: u64,
-    /// When the first span began since the last step ended; 0 for none.
+    /// When the first span since the last step's end began; 0 for none.
     first_start_ns: u64,
     starts: Box<[u64; STARTS]>,
     spans: usize,
-    /// Looks at them that are left: every span allows some, so that no bytes ask for far more.
+    /// Comparisons with starts that are left. Every span allows some, so that no input can cause far more work.
     looks: u32,
     live_bytes: u64,
 }
@@ -161,7 +161,7 @@ impl Model {
         Some(Step { step: StepId(self.step), epoch, start_ns: start_ns.min(end_ns), end_ns, batch, loss, usage })
     }
 
-    /// The slot, its numbers but the first, and the time that the first one gives.
+    /// The slot, its numbers except the first, and the time that the first one encodes.
     fn timed<const N: usize, C: Coder>(
         &mut self,
         coder: &mut C,
@@ -253,7 +253,7 @@ impl Model {
     }
 }
 
-/// How many of the last spans began at this time or later, and one for the span itself.
+/// How many of the last spans began at this time or later; at least 1.
 #[inline]
 fn enclosed(starts: &[u64; STARTS], spans: usize, start_ns: u64, looks: &mut u32) -> u32 {
     let mut back = 1;
@@ -265,8 +265,8 @@ fn enclosed(starts: &[u64; STARTS], spans: usize, start_ns: u64, looks: &mut u32
     (back - 1).max(1) as u32
 }
 
-/// A reading of a signal: near what readings were on average, or as much above the last one as that was above the one
-/// before, whichever came closer lately.
+/// A reading of a signal. Expected is either the average of the readings or the last one plus the trend, whichever was
+/// closer recently.
 fn reading<C: Coder>(coder: &mut C, columns: &mut [Number; 4], reading: i64) -> i64 {
     let [value, trend, last, score] = columns;
     let is_first = last.is_fresh();
@@ -281,7 +281,7 @@ fn reading<C: Coder>(coder: &mut C, columns: &mut [Number; 4], reading: i64) -> 
     column.expected = value.expected.wrapping_add(reading.wrapping_sub(value.expected) >> 1);
     *value = column;
     if is_first {
-        // How much it changes is not known from how large it is.
+        // A reading's size does not predict how much it changes.
         value.begin_anew(reading);
     } else {
         let change = reading.wrapping_sub(last.expected);
@@ -301,7 +301,7 @@ fn usage<C: Coder>(coder: &mut C, columns: &mut [Number; 4], usage: Option<Threa
     ThreadUsage { minor_faults, major_faults, voluntary_switches, involuntary_switches }
 }
 
-/// A number of the kind that the form says.
+/// A number of the kind given by the form.
 fn real<C: Coder>(coder: &mut C, column: &mut Number, form: u8, value: Option<f64>) -> Option<f64> {
     let value = value.unwrap_or(0.0);
     match form {

@@ -1,7 +1,7 @@
-//! Blocks as bits, for recordings: what an event is, and each of its numbers, is foretold from the events before it in the
-//! block, and only what is different is written.
+//! Blocks as bits, for recordings: each event and each of its numbers is predicted from the previous events of the block,
+//! and only the difference is written.
 //!
-//! Rows (`block/rows`) are for live sessions: their blocks hold a few events each, from which nothing can be foretold.
+//! Live sessions use rows (`block/rows`): their blocks hold a few events each, too few for predictions.
 
 mod bits;
 mod coder;

@@ -1,22 +1,22 @@
-//! Numbers that are close to what is expected of them: what each one was before says what the next one will be and how
-//! far off that is, and only the difference is written.
+//! Numbers close to their expected values: previous numbers predict the next one and its likely error, and only the
+//! difference is written.
 
-/// Quotients from here on are written another way: so many zeros say so.
+/// Quotients from here on are written another way, announced by this many zeros.
 pub(super) const LONG: u32 = 8;
-/// Bits that say how many bits a long number takes.
+/// Bits of a long number's length in bits.
 pub(super) const LENGTH_BITS: u32 = 6;
-/// Most low bits of a difference that are written as they are. With a quotient and another such number they fit into what a
+/// Most low bits of a difference that are written verbatim. With a quotient and another such number, they fit into what a
 /// reader sees at a time.
 const MOST_LOW_BITS: u32 = 40;
 /// The spread before any number was seen.
 const UNKNOWN: u64 = u64::MAX;
-/// Differences count at most as much as this, so that no sum overflows.
+/// Larger differences count as this, so that no sum overflows.
 const MOST_SPREAD: u64 = 1 << 60;
 
-/// What is known of a column of numbers.
+/// The model of a column of numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Number {
-    /// What the next one is expected to be.
+    /// The expected next number.
     pub(super) expected: i64,
     /// Four times the mean of the last differences, each zigzagged.
     spread: u64,
@@ -29,34 +29,34 @@ impl Default for Number {
 }
 
 impl Number {
-    /// Whether none was seen yet: the first one's difference is written in full.
+    /// Whether no number was seen yet: the first difference is written in full.
     #[inline]
     pub(super) fn is_fresh(&self) -> bool {
         self.spread == UNKNOWN
     }
 
-    /// Bits of the next difference that are written as they are, below its quotient: Rice's code, for a geometric distribution
-    /// of this mean (R. F. Rice, "Some practical universal noiseless coding techniques", JPL 79-22, 1979).
+    /// Low bits of the next difference that are written verbatim, below its quotient: Rice's code, for a geometric
+    /// distribution with this mean (R. F. Rice, "Some practical universal noiseless coding techniques", JPL 79-22, 1979).
     #[inline]
     pub(super) fn low_bits(&self) -> u32 {
         (63 - (self.spread >> 2 | 1).leading_zeros()).min(MOST_LOW_BITS)
     }
 
-    /// Takes a difference into account.
+    /// Updates the model with a difference.
     #[inline]
     pub(super) fn learn(&mut self, difference: i64, zigzagged: u64) {
         self.expected = self.expected.wrapping_add(difference >> 1);
         self.spread = self.spread - (self.spread >> 2) + zigzagged.min(MOST_SPREAD);
     }
 
-    /// Takes the first number into account, which was so far from what was expected. Most columns vary by a fraction of
-    /// what they are.
+    /// Updates the model with the first number and its zigzagged difference from the expected one. Most columns vary by a
+    /// fraction of their values.
     pub(super) fn begin(&mut self, value: i64, zigzagged: u64) {
         self.expected = value;
         self.spread = (zigzagged >> 2).min(MOST_SPREAD);
     }
 
-    /// Expects another number from here on, and asks for the next one in full.
+    /// Sets the expected number and requires the next difference to be written in full.
     pub(super) fn begin_anew(&mut self, expected: i64) {
         (self.expected, self.spread) = (expected, UNKNOWN);
     }

@@ -12,13 +12,13 @@ use crate::event::{Absent, Allocation, Counter, Event, Mark, Open, PhaseMemory, 
 use crate::ids::{NameId, SignalId, StepId};
 use crate::varint::Malformed;
 
-/// What decoding reuses from block to block.
+/// Memory that decoding reuses for every block.
 #[derive(Debug, Default)]
 pub(crate) struct Unpacker {
     model: Model,
 }
 
-/// The events of a block, out of its bits.
+/// The events of a block, decoded from its bits.
 #[derive(Debug)]
 pub(crate) struct Unpacking<'a> {
     bits: BitReader<'a>,
@@ -51,7 +51,7 @@ const NO_DEVICE_SPAN: DeviceSpan = DeviceSpan {
 };
 
 impl Unpacking<'_> {
-    /// Hands over `left` events, which it counts down.
+    /// Passes on `left` events and counts them down.
     #[inline]
     pub(crate) fn hand_to(&mut self, left: &mut u64, sink: &mut impl EventSink) -> Result<(), Malformed> {
         while *left > 0 {
@@ -74,7 +74,7 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    /// The next event, `None` where it is of a kind that this version does not know.
+    /// The next event; `None` if this version does not know its kind.
     #[inline]
     pub(crate) fn event(&mut self) -> Result<Option<Event>, Malformed> {
         let slot = self.symbol()?;

@@ -1,11 +1,11 @@
-//! What comes next: events follow each other in the order in which they followed each other before.
+//! Predicts which event comes next: events tend to repeat their earlier order.
 
 use super::coder::Coder;
 use super::number::Number;
 
-/// Symbols that a block remembers; one more replaces the last one.
+/// Most symbols of a block; a further one replaces the last.
 pub(super) const MOST_SYMBOLS: usize = 1024;
-/// Places for what followed a pair of symbols.
+/// Size of the table of what followed a pair of symbols.
 const PLACES: usize = 1 << 11;
 
 /// Bits of a kind.
@@ -18,36 +18,36 @@ pub(super) const FORM_BITS: u32 = 7;
 pub(super) struct Symbol {
     /// One of the `KIND`s.
     pub(super) kind: u8,
-    /// What the numbers of this kind look like, in [`FORM_BITS`].
+    /// The form of this kind's numbers, in [`FORM_BITS`].
     pub(super) form: u8,
-    /// Its name's or signal's id.
+    /// The id of its name or signal.
     pub(super) id: u32,
 }
 
-/// A symbol with what is known of its numbers.
+/// A symbol and the state of its numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Slot {
     pub(super) symbol: Symbol,
-    /// Where its numbers begin.
+    /// Index of its first number.
     pub(super) columns: u32,
-    /// Spans that began since this one did, the last time, itself among them.
+    /// Spans that began since this one did, including itself, at its last occurrence.
     pub(super) enclosed: u32,
 }
 
-/// The symbols of a block and the order in which they come.
+/// The symbols of a block and their usual order.
 #[derive(Debug)]
 pub(super) struct Symbols {
     slots: Vec<Slot>,
     numbers: Vec<Number>,
-    /// By the two symbols before: the one that followed.
+    /// By the hash of the last two symbols: the symbol that followed them.
     followers: Box<[u16; PLACES]>,
     last: usize,
     place: usize,
-    /// How far from the expected symbol the one is that came instead.
+    /// Distance from the expected symbol to the one that came instead.
     pub(super) hop: Number,
-    /// The newest symbol, whose kind and form the next new one shares often.
+    /// The newest symbol. The next new one often has the same kind and form.
     newest: Symbol,
-    /// By kind: ids of new symbols, which mostly follow each other.
+    /// By kind: ids of new symbols, which are usually consecutive.
     ids: [Number; 1 << KIND_BITS],
 }
 
@@ -70,7 +70,7 @@ impl Symbols {
         self.ids.fill(Number::default());
     }
 
-    /// The slot of the symbol that is expected next.
+    /// The slot of the expected next symbol.
     #[inline]
     pub(super) fn expected(&self) -> usize {
         usize::from(self.followers[self.place])
@@ -89,7 +89,7 @@ impl Symbols {
         Some((slot, numbers))
     }
 
-    /// Writes or reads a symbol that has no slot; `None` where its id is none.
+    /// Writes or reads a symbol without a slot; `None` if its id is invalid.
     pub(super) fn new_symbol<C: Coder>(&mut self, coder: &mut C, symbol: Symbol) -> Option<Symbol> {
         let Symbol { kind, form, .. } = self.newest;
         let mut new = Symbol { kind, form, id: 0 };
@@ -105,7 +105,7 @@ impl Symbols {
         Some(new)
     }
 
-    /// A slot for a symbol that has none, which has so many numbers.
+    /// Adds a slot for a symbol that has none, with this many numbers.
     pub(super) fn introduce(&mut self, symbol: Symbol, columns: usize) -> usize {
         if self.slots.len() < MOST_SYMBOLS {
             let slot = Slot { symbol, columns: self.numbers.len() as u32, enclosed: 1 };
@@ -120,7 +120,7 @@ impl Symbols {
         self.slots.len() - 1
     }
 
-    /// The symbol of this slot came.
+    /// Records that this slot's symbol came.
     #[inline]
     pub(super) fn came(&mut self, slot: usize) {
         self.followers[self.place] = slot as u16;

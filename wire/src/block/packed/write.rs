@@ -89,7 +89,7 @@ impl Packer {
         step | if span.start_ns < self.model.t_ns { FROM_END } else { 0 }
     }
 
-    /// The form that this signal has had, where it fits this sample too; otherwise the one with the largest unit.
+    /// The signal's previous form if it fits this sample; otherwise the form with the largest unit that fits.
     fn sample_form(&mut self, sample: &Sample) -> u8 {
         let dt = sample.t_ns.wrapping_sub(self.model.t_ns) as i64;
         let fits = |index: usize| sample.value % UNITS[index] == 0;
@@ -105,7 +105,7 @@ impl Packer {
         }
     }
 
-    /// Writes which symbol comes, in one bit where it is the expected one.
+    /// Writes which symbol comes, in one bit if it is the expected one.
     #[inline]
     fn put_symbol(&mut self, symbol: Symbol) -> usize {
         let expected = self.model.symbols.expected();
@@ -122,7 +122,7 @@ impl Packer {
 
     fn put_other_symbol(&mut self, symbol: Symbol, expected: usize) -> usize {
         let (symbols, bits) = (&mut self.model.symbols, &mut self.bits);
-        // One that another has replaced is new again.
+        // A symbol that was replaced is new again.
         let known =
             self.slots.get(&symbol).copied().filter(|&slot| symbols.get(slot).is_some_and(|it| it.symbol == symbol));
         if let Some(slot) = known {
@@ -145,7 +145,7 @@ fn step_form(step: &Step) -> u8 {
     present | usage | number_form(step.loss) << LOSS_SHIFT
 }
 
-/// The shortest kind of number that gives the same bits back.
+/// The shortest kind of number that preserves all bits.
 fn number_form(value: Option<f64>) -> u8 {
     let Some(value) = value else { return NO_NUMBER };
     let (integer, single) = (value as i64, value as f32);
@@ -154,7 +154,7 @@ fn number_form(value: Option<f64>) -> u8 {
     } else if f64::from(single) == value && single.is_sign_negative() == value.is_sign_negative() {
         F32
     } else {
-        // Also any NaN: its bits would not survive the way through f32.
+        // Also any NaN: its bits would not survive the conversion to f32.
         F64
     }
 }

@@ -1,18 +1,18 @@
-//! How rows are laid out: their tags, and what both sides remember while they go through them.
+//! The layout of rows: their tags, and the state that both directions keep.
 
 use crate::ids::SignalId;
 
-/// Signals whose last value a block remembers; ids above are coded without it.
+/// Signals whose last value a block keeps; higher ids are coded without it.
 pub(super) const REMEMBERED_SIGNALS: usize = 1024;
 
 /// Tags below this are spans.
 pub(super) const FIRST_OTHER_TAG: u8 = 0x80;
-/// In a span's tag: what follows counts from the span's end, not its start.
+/// In a span's tag: the next difference counts from the span's end, not its start.
 pub(super) const SPAN_FROM_END: u8 = 1;
 /// Names up to this id fit into a span's tag.
 pub(super) const INLINE_NAMES: u32 = 62;
 pub(super) const TAG_SAMPLE: u8 = 0x80;
-/// Not an event: spans from here on belong to another step.
+/// Not an event: the spans after it belong to another step.
 pub(super) const TAG_CHANGE_STEP: u8 = 0x81;
 pub(super) const TAG_STEP: u8 = 0xC0;
 pub(super) const TAG_COUNTER: u8 = 0xC1;
@@ -22,10 +22,10 @@ pub(super) const TAG_ABSENT: u8 = 0xC4;
 pub(super) const TAG_ALLOCATION: u8 = 0xC5;
 pub(super) const TAG_PHASE_MEMORY: u8 = 0xC6;
 pub(super) const TAG_DEVICE_SPAN: u8 = 0xC7;
-/// Tags from here on carry a length; known or not, they can be stepped over.
+/// Tags from here on carry a length, so that unknown ones can be skipped.
 pub(super) const FIRST_SIZED_TAG: u8 = 0xC0;
 
-/// The last value of each signal in a block, kept on both sides.
+/// The last value of each signal in a block, kept by both directions.
 #[derive(Debug, Default)]
 pub(crate) struct LastValues(Vec<i64>);
 
@@ -34,7 +34,7 @@ impl LastValues {
         self.0.clear();
     }
 
-    /// The signal's value, 0 at first; `None` for signals that are not remembered.
+    /// The signal's value, initially 0; `None` for signals whose values are not kept.
     pub(super) fn get(&mut self, signal: SignalId) -> Option<&mut i64> {
         let index = signal.0 as usize;
         if index >= REMEMBERED_SIGNALS {

@@ -1,7 +1,7 @@
-//! Blocks as rows of bytes, one for each event: what live sessions are made of.
+//! Blocks as rows of bytes, one for each event: the format of live sessions.
 //!
-//! Spans are nearly all of a stream, so they get the short form (tag with the name inside, two deltas); all
-//! other kinds carry their length, so that a reader can step over what it does not know.
+//! Nearly all events are spans, so they have the short form (a tag with the name inside, two deltas). All other kinds carry
+//! their length, so that a reader can skip unknown ones.
 
 mod format;
 mod read;

@@ -12,7 +12,7 @@ use crate::fields;
 use crate::ids::{NameId, SignalId, StepId};
 use crate::varint::{Cursor, Malformed, unzigzag};
 
-/// The events of a block, out of its rows.
+/// The events of a block, decoded from its rows.
 #[derive(Debug)]
 pub(crate) struct Rows<'a> {
     cursor: Cursor<'a>,
@@ -30,7 +30,7 @@ impl<'a> Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Hands over `left` events, which it counts down.
+    /// Passes on `left` events and counts them down.
     #[inline]
     pub(crate) fn hand_to(&mut self, left: &mut u64, sink: &mut impl EventSink) -> Result<(), Malformed> {
         while *left > 0 {
@@ -52,7 +52,7 @@ impl Rows<'_> {
         Ok(())
     }
 
-    /// The next event, `None` where it is of a kind that this version does not know.
+    /// The next event; `None` if this version does not know its kind.
     #[inline]
     pub(crate) fn event(&mut self) -> Result<Option<Event>, Malformed> {
         let tag = self.cursor.u8()?;
@@ -78,7 +78,7 @@ impl Rows<'_> {
         Ok(Span { name: NameId(name), start_ns, end_ns, step: StepId(self.step) })
     }
 
-    /// The next event where it is not a span, or the one after a change of step.
+    /// The next event if it is not a span, or the event after a change of step.
     fn other(&mut self, mut tag: u8) -> Result<Option<Event>, Malformed> {
         while tag == TAG_CHANGE_STEP {
             self.step = self.cursor.after(self.step)?;

@@ -10,10 +10,10 @@ use crate::event::{Event, PhaseMemory, Sample, Span, Step};
 use crate::ids::NameId;
 use crate::varint::Writer;
 
-/// Room that one event may take at most (a full step takes 133 bytes) with the slack that [`Writer`] asks for.
+/// Most bytes that one event may take (a full step takes 133), with the slack that [`Writer`] needs.
 pub(crate) const MAX_EVENT_LEN: usize = 160;
 
-/// What the events before say about the next one.
+/// What the previous events predict about the next one.
 #[derive(Debug, Default)]
 pub(crate) struct Context {
     t_ns: u64,
@@ -30,7 +30,7 @@ impl Context {
     }
 }
 
-/// Writes an event behind the others.
+/// Appends an event.
 #[inline]
 pub(crate) fn put_event(out: &mut Writer<'_>, context: &mut Context, event: &Event) {
     match event {
@@ -47,7 +47,7 @@ fn put_span(out: &mut Writer<'_>, context: &mut Context, span: &Span) {
         out.delta(context.step, span.step.0);
         context.step = span.step.0;
     }
-    // A clock that went backwards must not give an end before the start.
+    // A clock that went backwards must not put an end before its start.
     let (start_ns, end_ns) = (span.start_ns.min(span.end_ns), span.end_ns);
     let from_end = start_ns < context.t_ns;
     let inline = if span.name.0 <= INLINE_NAMES { span.name.0 as u8 + 1 } else { 0 };
@@ -86,7 +86,7 @@ fn push_sized(out: &mut Writer<'_>, context: &mut Context, event: &Event) {
     out.bytes(&room[..len]);
 }
 
-/// Writes the payload of a length-carrying event and returns its tag.
+/// Writes the payload of an event that carries its length, and returns its tag.
 fn put_sized(out: &mut Writer<'_>, context: &mut Context, event: &Event) -> u8 {
     let before = context.t_ns;
     if let Event::DeviceSpan(span) = event {
@@ -143,7 +143,7 @@ fn put_sized(out: &mut Writer<'_>, context: &mut Context, event: &Event) -> u8 {
     }
 }
 
-/// Readers before version 1.2 step over this, so it must not move what later events count from.
+/// Readers before version 1.2 skip this, so it must not move what later events count from.
 fn put_device_span(out: &mut Writer<'_>, context: &Context, span: &DeviceSpan) {
     out.u64(u64::from(span.name.0));
     out.delta(context.t_ns, span.end_ns);
@@ -180,7 +180,7 @@ fn put_step(out: &mut Writer<'_>, context: &mut Context, step: &Step) {
     put_number(out, step.loss);
 }
 
-/// Writes a number in the shortest form that gives the same bits back.
+/// Writes a number in the shortest form that preserves all bits.
 fn put_number(out: &mut Writer<'_>, value: Option<f64>) {
     let Some(value) = value else {
         return out.u8(NUMBER_NONE);
@@ -193,7 +193,7 @@ fn put_number(out: &mut Writer<'_>, value: Option<f64>) {
         out.u8(NUMBER_F32);
         out.bytes(&single.to_le_bytes());
     } else {
-        // Also any NaN: its bits would not survive the way through f32.
+        // Also any NaN: its bits would not survive the conversion to f32.
         out.u8(NUMBER_F64);
         out.bytes(&value.to_le_bytes());
     }
