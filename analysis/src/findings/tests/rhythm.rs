@@ -82,7 +82,7 @@ fn what_does_not_come_back_regularly_is_no_rhythm() {
     is_silent(|_| 0, |_| 0);
     is_silent(|seconds| chance(seconds) % 300 * MS, |_| 0);
     is_silent(|seconds| if (2 * HOUR..3 * HOUR).contains(&seconds) { 500 * MS } else { 0 }, |_| 0);
-    is_silent(|seconds| if chance(seconds / 60) % 12 == 0 { 500 * MS } else { 0 }, |_| 0);
+    is_silent(|seconds| if chance(seconds / 60).is_multiple_of(12) { 500 * MS } else { 0 }, |_| 0);
     is_silent(|seconds| if seconds > 3 * HOUR { 500 * MS } else { 0 }, |_| 0);
     is_silent(|seconds| if seconds < 600 { 900 * MS } else { 0 }, |_| 0);
 }
@@ -90,5 +90,5 @@ fn what_does_not_come_back_regularly_is_no_rhythm() {
 #[test]
 fn validation_and_single_slow_steps_are_not_slow_steps_at_regular_times() {
     is_silent(|_| 0, |seconds| if seconds % 1200 < 60 { 500 * MS } else { 0 });
-    is_silent(|seconds| if seconds % 600 == 0 { 8000 * MS } else { 0 }, |_| 0);
+    is_silent(|seconds| if seconds.is_multiple_of(600) { 8000 * MS } else { 0 }, |_| 0);
 }
