@@ -167,7 +167,8 @@ fn a_full_disk_under_the_log_and_the_recording_does_not_end_the_program() {
     let sessions = Sessions::new();
     let path = disk.path();
     let record = path.join("a.gnntop");
-    let script = "yes | head -c 3000000; sleep 1.5; exit 3";
+    // Long enough for the recording to need more than the page that it may have taken before the log.
+    let script = "yes | head -c 3000000; sleep 6; exit 3";
     let mut command = sessions.gnntop(["run", "--record", record.to_str().unwrap(), "--", "sh", "-c", script]);
     let ran = Ran::of(&command.env("GNNTOP_DIR", path).output().unwrap());
     assert_eq!(ran.code, Some(3), "{ran:?}");
