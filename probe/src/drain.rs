@@ -22,6 +22,7 @@ use rustix::time::ClockId;
 use crate::clock::{self, ClockMap, ClockReading};
 use crate::output::Output;
 use crate::publisher::{OWN_TRACK, Publisher};
+use crate::requests::Requests;
 use crate::settings::Settings;
 use crate::source::Source;
 use crate::warning::Warning;
@@ -47,6 +48,7 @@ pub(crate) struct Drain {
     info: SessionInfo,
     map: ClockMap,
     sources: Vec<Box<dyn Source>>,
+    requests: Option<Requests>,
     own: BlockEncoder,
     /// All definitions so far, repeated at the start of each segment.
     definitions: Vec<Definition>,
@@ -62,7 +64,7 @@ pub(crate) struct Drain {
 }
 
 impl Drain {
-    pub(crate) fn new(publisher: Arc<Publisher>, settings: Settings, dir: Option<PathBuf>) -> Self {
+    pub(crate) fn new(publisher: Arc<Publisher>, mut settings: Settings, dir: Option<PathBuf>) -> Self {
         let start = clock::read(&publisher.clock);
         Self {
             map: ClockMap::new(clock::quoted_rate(&publisher.clock), start),
@@ -70,6 +72,7 @@ impl Drain {
             own: publisher.encoder(OWN_TRACK),
             definitions: vec![own_track()],
             accounts: vec![(0, PhaseMemory::default())],
+            requests: dir.as_deref().zip(settings.on_request.take()).map(|(dir, pass_on)| Requests::of(dir, pass_on)),
             publisher,
             settings,
             dir,
@@ -155,6 +158,9 @@ impl Drain {
             }
             if is_asked {
                 self.publisher.has_flushed(asked);
+            }
+            if let Some(requests) = &mut self.requests {
+                requests.look();
             }
             if stopping {
                 return self.end(output);

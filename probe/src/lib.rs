@@ -50,6 +50,7 @@ mod past;
 pub mod phase;
 mod prune;
 mod publisher;
+mod requests;
 mod ring;
 mod rivals;
 mod sensing;

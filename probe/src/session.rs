@@ -111,6 +111,15 @@ impl SessionBuilder {
         self
     }
 
+    /// Called with what a person asks of this program through `gnntop trace`, within half a second and on the drain thread;
+    /// with an empty text when the request is withdrawn. The text and the answer are described in
+    /// `gnntop_wire::deep_trace`. Without this, nothing looks for requests.
+    #[must_use]
+    pub fn on_request(mut self, pass_on: impl FnMut(&str) + Send + 'static) -> Self {
+        self.settings.on_request = Some(Box::new(pass_on));
+        self
+    }
+
     /// Starts publishing. Never fails and never waits: if publishing is impossible, the program is warned once and
     /// continues unobserved. With `GNNTOP=0` in the environment, nothing is started.
     pub fn start(mut self) -> Session {
@@ -157,6 +166,7 @@ impl Session {
             drain_interval: Duration::from_millis(20),
             place: None,
             on_warning: Listener::stderr(),
+            on_request: None,
         };
         SessionBuilder {
             settings,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use gnntop_wire::Place;
 
+use crate::requests::OnRequest;
 use crate::warning::Listener;
 
 /// How a session writes its stream.
@@ -17,4 +18,6 @@ pub(crate) struct Settings {
     pub(crate) drain_interval: Duration,
     pub(crate) place: Option<Place>,
     pub(crate) on_warning: Listener,
+    /// Without it, nobody looks for requests.
+    pub(crate) on_request: Option<OnRequest>,
 }

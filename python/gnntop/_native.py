@@ -35,6 +35,7 @@ this instant; with times from elsewhere, ``now()`` and ``span_at``.
   address)``; the worker calls ``worker_attach(address)`` first, whichever way it was started, and then ``begin`` and so
   on; the parent calls ``worker_close(handle)`` when the iterator is done (a death is noticed without).
 - **After a fork** the child is inert until it attaches as a worker: no need to check. ``status()`` tells.
+- **Requests**: ``asked()`` after each step says whether a person asks for something: see ``hooks/deep_trace.py``.
 - **GPU**: ``cuda(device, stream)`` on the training thread after ``track``.
 
 Arguments marked "int" must fit 31 bits: they are passed without ``argtypes``, which would cost 80 ns a call. What is
@@ -54,7 +55,7 @@ MARK, SPAN, PHASE, COUNTER = 0, 1, 2, 3
 OTHER, TRAINING, LOADER = 0, 1, 2
 NOT_OPEN, PUBLISHING, OFF, FORKED, FAILED, WORKER = 0, 1, 2, 3, 4, 5
 NOW = -1
-_DIRECTORY, _WARNING = 0, 1
+_DIRECTORY, _WARNING, _REQUEST = 0, 1, 2
 
 available: bool = False
 """Whether calls reach the native part."""
@@ -77,6 +78,7 @@ span_at: Callable[[int, int, int], None] = _nothing
 ns: Callable[[int], float] = _nothing
 step: Callable[[], int] = _nothing
 step_between: Callable[[int, int], int] = _nothing
+asked: Callable[[], int] = _nothing
 epoch: Callable[[int], None] = _nothing
 counter: Callable[[int, float], None] = _nothing
 counter_int: Callable[[int, int], None] = _nothing
@@ -108,11 +110,12 @@ _batch: Callable[[int, int, int, int, int], None] = _nothing
 _worker_ring: Callable[[bytes, Any, int], int] = _nothing
 _worker_attach: Callable[[bytes], int] = _nothing
 _text: Callable[[int, Any, int], int] = _nothing
+_answered: Callable[[bytes], None] = _nothing
 
 _I32, _I64, _U64, _F64 = ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64, ctypes.c_double
 _TEXT = ctypes.c_char_p
 # What the library can make built-in functions of, which take a third of the time of a call through ctypes.
-_BUILTINS = ("begin", "end", "end_to", "stamp", "span_between", "now", "step", "leave")
+_BUILTINS = ("asked", "begin", "end", "end_to", "stamp", "span_between", "now", "step", "leave")
 # Result, and argument types where a plain int does not do. PyDLL, not CDLL: to drop the GIL and get it back costs more
 # than any of these calls, and up to 5 ms where another thread takes it.
 _SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
@@ -127,6 +130,8 @@ _SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
     "ns": (_F64, [_U64]),
     "step": (_I32, None),
     "step_between": (_I32, None),
+    "asked": (_I32, None),
+    "_answered": (None, [_TEXT]),
     "epoch": (None, [_I64]),
     "counter": (None, [_I32, _F64]),
     "counter_int": (None, None),
@@ -259,6 +264,16 @@ def directory() -> str:
 def warning() -> str:
     """Why nothing is published (any more); empty where all is well."""
     return _text_of(_WARNING)
+
+
+def request() -> str:
+    """What ``gnntop trace`` asks for, as ``asked()`` has noticed; empty where it was withdrawn."""
+    return _text_of(_REQUEST)
+
+
+def answered(request: str) -> None:
+    """Says that this request is dealt with; a newer one stays."""
+    _answered(request.encode())
 
 
 def _text_of(which: int) -> str:

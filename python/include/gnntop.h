@@ -85,8 +85,14 @@ void gnntop_fact(const char *key, const char *value);
 void gnntop_inferred(int32_t name, const char *how);
 
 /* Texts about the session. Copies at most `size` bytes, including the NUL, and returns the length of the whole text. */
-enum { GNNTOP_DIRECTORY = 0, GNNTOP_WARNING = 1 };
+enum { GNNTOP_DIRECTORY = 0, GNNTOP_WARNING = 1, GNNTOP_REQUEST = 2 };
 int32_t gnntop_text(int32_t which, char *buffer, int32_t size);
+
+/* Whether a person asks something of this program, as `gnntop trace` does: to be looked at after each step. A load, no more.
+ * GNNTOP_REQUEST is the text, empty when the request was withdrawn: "trace ID STEPS". The answer goes into the file `answer`
+ * of the session's directory. gnntop_answered() says that this request has been dealt with; a newer one stays. */
+int32_t gnntop_asked(void);
+void gnntop_answered(const char *request);
 
 /* ---- tracks ----------------------------------------------------------------------------------------------------- */
 

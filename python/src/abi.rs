@@ -10,7 +10,7 @@ use gnntop_probe::{BatchShape, NameKind, TrackRole, after};
 use crate::early::Event;
 use crate::session::Status;
 use crate::silence::guarded;
-use crate::{names, session, silence, stacks, thread, warning, worker};
+use crate::{names, request, session, silence, stacks, thread, warning, worker};
 
 /// The version of the interface.
 const ABI: i32 = 1;
@@ -127,6 +127,7 @@ pub unsafe extern "C" fn gnntop_text(which: i32, buffer: *mut c_char, size: i32)
         let text = match which {
             0 => session::directory(),
             1 => warning::text(),
+            2 => request::text(),
             _ => String::new(),
         };
         // SAFETY: as the caller promises.
@@ -166,6 +167,22 @@ pub unsafe extern "C" fn gnntop_stacks(expected: *const c_char, least_ms: i32, a
             }
         }
     })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_asked() -> i32 {
+    i32::from(request::is_open())
+}
+
+/// # Safety
+/// `request` is NULL or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gnntop_answered(request: *const c_char) {
+    guarded((), || {
+        // SAFETY: as the caller promises.
+        let answered = unsafe { text(request) };
+        request::close(&answered);
+    });
 }
 
 #[unsafe(no_mangle)]

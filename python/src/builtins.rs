@@ -9,7 +9,9 @@ use std::ffi::{CStr, c_char, c_int, c_long, c_ulonglong, c_void};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
-use crate::abi::{gnntop_begin, gnntop_end, gnntop_end_to, gnntop_now, gnntop_span_between, gnntop_stamp, gnntop_step};
+use crate::abi::{
+    gnntop_asked, gnntop_begin, gnntop_end, gnntop_end_to, gnntop_now, gnntop_span_between, gnntop_stamp, gnntop_step,
+};
 
 /// A reference to a Python object.
 type Object = *mut c_void;
@@ -35,7 +37,8 @@ const fn method(name: &'static CStr, call: *const (), flags: c_int) -> Method {
     Method { name: name.as_ptr(), call, flags, doc: std::ptr::null() }
 }
 
-static METHODS: [Method; 9] = [
+static METHODS: [Method; 10] = [
+    method(c"asked", asked as *const (), METH_NOARGS),
     method(c"begin", begin as *const (), METH_O),
     method(c"end", end as *const (), METH_NOARGS),
     method(c"end_to", end_to as *const (), METH_O),
@@ -242,6 +245,11 @@ unsafe extern "C" fn now(_: Object, _: Object) -> Object {
 unsafe extern "C" fn step(_: Object, _: Object) -> Object {
     // SAFETY: Python calls this.
     with(|python| Some(unsafe { (python.new_int)(c_long::from(gnntop_step())) }))
+}
+
+unsafe extern "C" fn asked(_: Object, _: Object) -> Object {
+    // SAFETY: Python calls this.
+    with(|python| Some(unsafe { (python.new_int)(c_long::from(gnntop_asked())) }))
 }
 
 unsafe extern "C" fn enter(name: Object, _: *const Object, _: isize) -> Object {

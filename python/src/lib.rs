@@ -5,7 +5,8 @@
 //! Python's own functions of those called at every step. `thread` has a thread's open spans and decides where its events
 //! go, `early` keeps them until there is a session, and `worker` sends them to the parent process. `session` is the
 //! process's one session and `names` its names. `overdue` knows how long phases usually take, and `stacks` records where
-//! the training thread is when one takes too long. `cuda` times a GPU, and `nccl` has what NCCL reports about the ranks.
+//! the training thread is when one takes too long. `request` is what `gnntop trace` asks for. `cuda`
+//! times a GPU, and `nccl` has what NCCL reports about the ranks.
 
 mod abi;
 mod builtins;
@@ -14,6 +15,7 @@ mod early;
 mod names;
 mod nccl;
 mod overdue;
+mod request;
 mod session;
 mod silence;
 mod stacks;

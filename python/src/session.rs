@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use gnntop_probe::{Launched, Place, Session, SessionBuilder};
 
-use crate::{silence, warning};
+use crate::{request, silence, warning};
 
 /// Most facts of a session.
 const MAX_FACTS: usize = 64;
@@ -94,7 +94,8 @@ pub(crate) fn open(name: &str, facts: &str) -> bool {
     if own.session.is_none() {
         let (place, facts) = split(facts);
         facts.into_iter().for_each(|(key, value)| own.set_fact(key, value));
-        let session = placed(Session::builder(name), place).on_warning(|warning| fail(&warning.to_string())).start();
+        let builder = placed(Session::builder(name), place).on_request(request::note);
+        let session = builder.on_warning(|warning| fail(&warning.to_string())).start();
         own.facts.iter().for_each(|(key, value)| session.fact(key, value));
         own.session = Some(session);
         let number = (STATE.load(Ordering::Relaxed) >> 8).wrapping_add(1);

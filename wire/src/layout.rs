@@ -8,6 +8,7 @@
 //!     00000000.gnntop, 00000001.gnntop  segments, oldest first; the last one grows; mode 0600
 //!     past                              what is left of the segments before these; replaced whole, by way of `past.new`
 //!     past-00000000, past-00000001      slices of that time, as many bytes of each as `past` says
+//!     request, answer, trace.json       what `gnntop trace` asks for, and what came of it; see `deep_trace`
 //! ```
 
 use std::ffi::OsString;
@@ -21,6 +22,16 @@ pub const LOCK_FILE: &str = "live";
 pub const PAST_FILE: &str = "past";
 /// Name of that file until it is complete.
 pub const NEW_PAST_FILE: &str = "past.new";
+/// File in a session's directory with what a person asks of the program.
+pub const REQUEST_FILE: &str = "request";
+/// Name of that file until it is complete.
+pub const NEW_REQUEST_FILE: &str = "request.new";
+/// File in a session's directory with the program's answer.
+pub const ANSWER_FILE: &str = "answer";
+/// Name of that file until it is complete.
+pub const NEW_ANSWER_FILE: &str = "answer.new";
+/// File in a session's directory with the trace that was asked for, until it is fetched.
+pub const TRACE_FILE: &str = "trace.json";
 /// Longest part of a session's name in its directory's name, in characters.
 const MAX_NAME_IN_PATH: usize = 40;
 
@@ -66,13 +77,15 @@ pub fn slices_file_name(number: u64) -> String {
     format!("{PAST_FILE}-{number:08}")
 }
 
-/// Whether this names a file of a session: a segment, the lock, or one of the past. Such files are removed with it.
+/// Whether this names a file of a session: a segment, the lock, one of the past or of a request. Such files are removed with it.
 pub fn is_session_file(file_name: &str) -> bool {
     let is_slices = || {
         let digits = file_name.strip_prefix(PAST_FILE).and_then(|rest| rest.strip_prefix('-'));
         digits.is_some_and(|digits| digits.len() >= 8 && digits.bytes().all(|b| b.is_ascii_digit()))
     };
-    matches!(file_name, LOCK_FILE | PAST_FILE | NEW_PAST_FILE) || segment_number(file_name).is_some() || is_slices()
+    let is_of_request = [REQUEST_FILE, NEW_REQUEST_FILE, ANSWER_FILE, NEW_ANSWER_FILE, TRACE_FILE].contains(&file_name);
+    let is_of_past = matches!(file_name, PAST_FILE | NEW_PAST_FILE) || is_slices();
+    file_name == LOCK_FILE || segment_number(file_name).is_some() || is_of_past || is_of_request
 }
 
 /// Environment variable: the id that a person has given a run.
@@ -122,7 +135,7 @@ mod tests {
     fn segment_names_go_both_ways() {
         assert_eq!(segment_number(&segment_file_name(12)), Some(12));
         assert_eq!(segment_number(&segment_file_name(123_456_789_012)), Some(123_456_789_012));
-        for known in ["live", "past", "past.new", "00000012.gnntop", &slices_file_name(7)] {
+        for known in ["live", "past", "past.new", "00000012.gnntop", &slices_file_name(7), "request", "trace.json"] {
             assert!(is_session_file(known), "{known}");
         }
         for other in ["past-1", "past-0000000x", "notes", "past2"] {

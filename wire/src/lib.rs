@@ -179,6 +179,7 @@
 
 mod block;
 pub mod chunk;
+pub mod deep_trace;
 pub mod device_memory;
 mod device_span;
 mod event;
