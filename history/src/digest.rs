@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use gnntop_wire::past::{Past, StepFigures, Whole};
 use gnntop_wire::{
-    BlockInfo, Definition, Event, Events, Item, NameId, NameKind, PhaseMemory, SessionInfo, SignalKind, Span, Step,
-    TrackId, TrackRole,
+    BlockInfo, Definition, Event, Events, Item, Mark, NameId, NameKind, PhaseMemory, SessionInfo, SignalKind, Span,
+    Step, TrackId, TrackRole, deep_trace,
 };
 
 use crate::merge::add_sum;
@@ -53,6 +53,8 @@ pub struct Digest {
     /// By id of the name: its slot, if it is a phase.
     phases: Vec<Option<u8>>,
     is_phase: Vec<bool>,
+    /// The mark of steps that a deep trace slows down, once it is defined.
+    deep_trace: Option<NameId>,
     /// By slot.
     pub(crate) phase_names: Vec<NameId>,
     pub(crate) tracks: Tracks,
@@ -88,6 +90,7 @@ impl Digest {
             definitions: BTreeMap::new(),
             phases: Vec::new(),
             is_phase: Vec::new(),
+            deep_trace: None,
             phase_names: Vec::new(),
             tracks: Tracks::default(),
             whole: Whole::default(),
@@ -164,8 +167,11 @@ impl Digest {
 
     fn define(&mut self, definition: Definition) {
         let key = match &definition {
-            Definition::Name { id, kind, .. } => {
+            Definition::Name { id, kind, text } => {
                 self.note_kind(*id, *kind);
+                if *kind == NameKind::Text && text == deep_trace::MARK {
+                    self.deep_trace = Some(*id);
+                }
                 Defined::Name(id.0)
             }
             Definition::Track { id, role, text, .. } => {
@@ -290,19 +296,24 @@ impl Digest {
             gap_ns,
             phases: spent.map(|(name, ns)| (*name, *ns)).collect(),
         };
-        self.durations.step(&figures);
+        // Steps that are looked at in time, and their number, include those that a deep trace has slowed down.
+        if !std::mem::take(&mut track.is_traced) {
+            self.durations.step(&figures);
+            self.slowest.step(&figures);
+            self.sum(step, figures.period_ns());
+        } else {
+            self.slowest.pass_over();
+        }
         self.slices.step(&figures);
-        self.slowest.step(&figures);
-        self.count(step, figures.period_ns());
+        self.whole.steps += 1;
     }
 
-    fn count(&mut self, step: &Step, period_ns: u64) {
+    fn sum(&mut self, step: &Step, period_ns: u64) {
         let whole = &mut self.whole;
         whole.epochs = match whole.epochs {
             _ if whole.steps == 0 => (step.epoch, step.epoch, 0),
             (first, last, changes) => (first, step.epoch, changes + u64::from(last != step.epoch)),
         };
-        whole.steps += 1;
         whole.batch.iter_mut().zip(sums(step, period_ns)).for_each(|(sum, next)| add_sum(sum, &next));
         if let Some(usage) = &step.usage {
             let sum = whole.usage.get_or_insert_default();
@@ -328,14 +339,18 @@ impl Digest {
                 let increase = self.last.counter(counter.name, counter.t_ns, counter.value);
                 self.slices.counter(counter.name, counter.t_ns, counter.value, increase);
             }
-            Event::Mark(mark) => {
-                let is_of_stacks = self.tracks.get(track).is_some_and(|track| track.is_of_stacks);
-                if !is_of_stacks {
-                    self.slices.mark(track, mark);
-                }
-            }
+            Event::Mark(mark) => self.mark(track, mark),
             Event::PhaseMemory(memory) => self.memory(memory),
             _ => (),
+        }
+    }
+
+    fn mark(&mut self, id: TrackId, mark: Mark) {
+        let is_of_trace = self.deep_trace == Some(mark.name);
+        let Some(track) = self.tracks.get(id) else { return };
+        track.is_traced |= is_of_trace;
+        if !track.is_of_stacks {
+            self.slices.mark(id, mark);
         }
     }
 

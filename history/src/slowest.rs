@@ -82,6 +82,11 @@ impl Slowest {
         self.spans.clear();
     }
 
+    /// A step ended that is not to be kept.
+    pub(crate) fn pass_over(&mut self) {
+        self.spans.clear();
+    }
+
     /// Takes a slow step of an earlier time. The current hour may so have more of them than others.
     pub(crate) fn resume(&mut self, slow: SlowStep) {
         if slow.spans.len() > MOST_SPANS && self.whole_run.most > 0 {

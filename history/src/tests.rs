@@ -233,3 +233,29 @@ proptest! {
         coarsen(read);
     }
 }
+
+#[test]
+fn steps_that_a_deep_trace_slows_down_are_counted_and_in_no_duration() {
+    let mut stream = StreamBuilder::new("test");
+    let main = stream.track(TrackRole::Training, "main");
+    for number in 1..=100 {
+        let (begin_ns, is_traced) = (START_NS + number * 100 * MS, number == 50);
+        if is_traced {
+            stream.mark(main, gnntop_wire::deep_trace::MARK, begin_ns);
+        }
+        stream.span(main, number, if is_traced { "traced" } else { "usual" }, begin_ns, begin_ns + MS);
+        stream.step(main, number, begin_ns, begin_ns + if is_traced { 90 } else { 10 } * MS);
+    }
+    let mut digest = digest(&stream.bytes());
+    let (entries, seconds, _) = all_of(&mut digest);
+    assert_eq!((whole_of(&entries).steps, sum(&seconds).period.count), (100, 100));
+    let durations = entries.iter().find_map(|past| match past {
+        Past::Durations(gnntop_wire::past::Series::Step, durations) => Some(durations),
+        _ => None,
+    });
+    let durations = durations.unwrap();
+    assert_eq!((durations.count, durations.max_ns), (99, 10 * MS));
+    let slow: Vec<_> =
+        entries.iter().filter_map(|past| if let Past::Slow(slow) = past { Some(slow) } else { None }).collect();
+    assert!(slow.iter().all(|slow| slow.figures.step.step.0 != 50 && slow.spans.len() == 1), "{slow:?}");
+}

@@ -19,6 +19,8 @@ pub(crate) struct Track {
     pub(crate) role: TrackRole,
     /// Whether its marks are frames of stacks.
     pub(crate) is_of_stacks: bool,
+    /// Whether a deep trace slows down the step that ends next.
+    pub(crate) is_traced: bool,
     pub(crate) tiling: Option<Box<Tiling>>,
 }
 

@@ -4,7 +4,8 @@
 //! lies *between* it and the step before. What a step should take inside follows from its batch (a straight line
 //! through sizes and times, where that explains them), or else from its kind, times the level of its neighbours (a
 //! running median), so that neither a partial batch nor a long kind of step nor a slow trend looks like a spike. Validation,
-//! which comes before the first step of an epoch, is neither: its phase says what it takes.
+//! which comes before the first step of an epoch, is neither: its phase says what it takes. Steps that a deep trace has
+//! slowed down are left out.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -70,6 +71,8 @@ pub(super) struct Evidence<'a> {
     pub kinds: Kinds,
     /// Wall time of all rows.
     pub wall_ns: f64,
+    /// Wall time between these rows that a deep trace has slowed down.
+    pub traced_ns: f64,
     validation: Option<PhaseSlot>,
     level_change: OnceCell<Option<LevelChange<'a>>>,
 }
@@ -77,7 +80,8 @@ pub(super) struct Evidence<'a> {
 impl<'a> Evidence<'a> {
     /// Of the steps with these ordinals, as far as they are kept.
     pub(super) fn of(store: &'a Store, ordinals: Range<u64>) -> Self {
-        let mut rows: Vec<StepRow<'a>> = store.steps().rows(ordinals).collect();
+        let (traced, mut rows): (Vec<StepRow<'a>>, Vec<_>) =
+            store.steps().rows(ordinals).partition(|row| row.is_traced());
         let validation = store.phase(VALIDATION).map(|phase| phase.slot);
         let mut inside_ns: Vec<f64> = rows.iter().map(|row| inside_ns(row, validation)).collect();
         // Wild first steps do not bend the shape; the warm-up needs it, since a small batch may be among them.
@@ -108,6 +112,9 @@ impl<'a> Evidence<'a> {
         let switches = |i: &usize| Some(rows[*i].usage()?.involuntary_switches as f64);
         let usual_switches = median(&mut indices.iter().filter_map(switches).collect::<Vec<f64>>());
         let wall_ns = rows.iter().map(|row| row.period_ns() as f64).sum();
+        let kept = rows.first().map_or(0, StepRow::ordinal)..rows.last().map_or(0, StepRow::ordinal);
+        let between = traced.iter().filter(|row| kept.contains(&row.ordinal()));
+        let traced_ns = between.map(|row| row.period_ns() as f64).sum();
         Self {
             store,
             rows,
@@ -124,6 +131,7 @@ impl<'a> Evidence<'a> {
             shape,
             kinds,
             wall_ns,
+            traced_ns,
             validation,
             level_change: OnceCell::new(),
         }
@@ -217,10 +225,9 @@ impl<'a> Evidence<'a> {
 
     /// The row that was running at a time, the earlier one where two meet; `None` outside of the rows.
     pub(super) fn row_at(&self, t_ns: u64) -> Option<usize> {
-        let row = self.store.steps().at_time(t_ns.saturating_sub(1))?;
-        let first = self.rows.first()?.ordinal();
-        let index = usize::try_from(row.ordinal().checked_sub(first)?).ok()?;
-        (index < self.rows.len() && t_ns <= row.end_ns()).then_some(index)
+        let row = self.store.steps().at_time(t_ns.saturating_sub(1)).filter(|row| t_ns <= row.end_ns())?;
+        // Rows that a deep trace has slowed down are missing among them.
+        self.rows.binary_search_by_key(&row.ordinal(), StepRow::ordinal).ok()
     }
 
     /// A place that is one row.

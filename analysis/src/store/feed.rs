@@ -6,7 +6,7 @@
 use gnntop_history::{Tiled, Tiling};
 use gnntop_wire::{
     BlockInfo, Definition, DeviceSpan, Event, EventSink, Events, Item, Mark, NameId, NameKind, Open, Span, Step,
-    TrackId, TrackRole, sampled,
+    TrackId, TrackRole, deep_trace, sampled,
 };
 
 use super::contents::Store;
@@ -39,6 +39,8 @@ struct BlockState {
     is_sampled: bool,
     /// Whether its marks name other processes that use the CPU.
     is_of_sensors: bool,
+    /// Whether a deep trace slows down the step that ends next.
+    is_traced: bool,
     open: Option<Open>,
     last_ns: u64,
     /// When the block's first span or step began, which is before its first event.
@@ -179,6 +181,7 @@ impl Store {
             is_of_stacks: track.role == TrackRole::Other && track.text.starts_with(stacks::TRACK),
             is_sampled: track.role == TrackRole::Other && track.text.ends_with(sampled::TRACK_END),
             is_of_sensors: track.role == TrackRole::Sensors,
+            is_traced: track.is_traced,
             open: track.open.take(),
             last_ns: track.last_ns.unwrap_or(0),
             begin_ns: u64::MAX,
@@ -203,6 +206,7 @@ impl Store {
         track.tiling = state.tiling;
         track.lane = state.lane;
         track.open = state.open;
+        track.is_traced = state.is_traced;
     }
 
     #[inline]
@@ -271,8 +275,8 @@ impl Store {
         self.losses.missing_steps = self.losses.missing_steps.saturating_add(tiled.missing_steps);
         self.losses.untiled_ns = self.losses.untiled_ns.saturating_add(tiled.untiled_ns);
         let phase_ns = &tiling.phase_ns()[..self.phases.slots()];
-        let Tiled { start_ns, period_ns, gap_ns, .. } = tiled;
-        self.steps.push(step, &Period { start_ns, period_ns, gap_ns, phase_ns });
+        let (Tiled { start_ns, period_ns, gap_ns, .. }, is_traced) = (tiled, std::mem::take(&mut state.is_traced));
+        self.steps.push(step, &Period { start_ns, period_ns, gap_ns, phase_ns, is_traced });
         self.attempts.note_step(start_ns, step.end_ns);
         if let Some(row) = self.steps.last() {
             self.statistics.add(&row);
@@ -337,6 +341,7 @@ impl Store {
                 true
             }
             Event::Mark(Mark { name, t_ns, value }) => {
+                state.is_traced |= self.names.text(name) == Some(deep_trace::MARK);
                 self.marks.push(Instant { track, name, t_ns, value });
                 true
             }

@@ -21,7 +21,7 @@ impl Check for Bookkeeping {
     fn look(&self, evidence: &Evidence<'_>) -> Outcome {
         let Some(span) = evidence.span_ns() else { return fewer_than(evidence, 1) };
         let found = [
-            untiled(evidence, (span.end - span.start) as f64 - outages_ns(evidence)),
+            untiled(evidence, (span.end - span.start) as f64 - outages_ns(evidence) - evidence.traced_ns),
             overlapping(evidence),
             lost(evidence),
         ];

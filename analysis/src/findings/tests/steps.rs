@@ -126,6 +126,19 @@ fn a_gap_is_found_with_what_step_timers_make_of_it() {
 }
 
 #[test]
+fn steps_that_a_deep_trace_slows_down_are_nothing_to_find() {
+    let marked = |text| {
+        let plan = move |step: u64| match step {
+            100..=105 => MadeUpStep { mark_before: Some(text), ..with_phase("forward", 130 * MS) },
+            _ => MadeUpStep::default(),
+        };
+        all(&run(300, plan, &[])).found.into_iter().map(|finding| finding.kind).collect::<Vec<_>>()
+    };
+    assert!(!marked("restarted").is_empty());
+    assert_eq!(marked(gnntop_wire::deep_trace::MARK), []);
+}
+
+#[test]
 fn marks_are_joined_with_the_time_lost_in_and_between_steps() {
     let plan = |step: u64| match step {
         50 | 150 => MadeUpStep { mark_inside: Some("gc"), ..with_phase("forward", 130 * MS) },

@@ -18,6 +18,8 @@ pub(in crate::store) struct Period<'a> {
     pub gap_ns: u64,
     /// Time in each phase, by slot; phases beyond the end took no time.
     pub phase_ns: &'a [u64],
+    /// Whether a deep trace has slowed it down.
+    pub is_traced: bool,
 }
 
 /// The numbers that every row has.
@@ -35,6 +37,7 @@ pub(in crate::store) struct Head {
     usage: [u32; 4],
     has_loss: bool,
     has_usage: bool,
+    is_traced: bool,
 }
 
 /// One step, as the table keeps it.
@@ -120,6 +123,11 @@ impl<'a> StepRow<'a> {
         self.head.has_loss.then_some(self.head.loss)
     }
 
+    /// Whether `gnntop trace` has slowed it down: figures and findings leave it out.
+    pub fn is_traced(&self) -> bool {
+        self.head.is_traced
+    }
+
     /// The page faults and context switches of the step's thread, each saturating at `u32::MAX`.
     pub fn usage(&self) -> Option<ThreadUsage> {
         let [minor_faults, major_faults, voluntary_switches, involuntary_switches] = self.head.usage.map(u64::from);
@@ -148,6 +156,7 @@ impl Head {
             usage: usage_numbers.map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
             has_loss: step.loss.is_some(),
             has_usage: step.usage.is_some(),
+            is_traced: period.is_traced,
         }
     }
 }

@@ -75,8 +75,11 @@ impl StepStatistics {
         all
     }
 
-    /// Adds a step.
+    /// Adds a step, unless a deep trace has slowed it down.
     pub(in crate::store) fn add(&mut self, row: &StepRow<'_>) {
+        if row.is_traced() {
+            return;
+        }
         self.add_epoch(row.epoch());
         self.step.record(row.work_ns());
         self.period.record(row.period_ns());

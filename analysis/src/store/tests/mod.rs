@@ -4,3 +4,4 @@ mod energy;
 mod past;
 mod properties;
 mod streams;
+mod traced;
