@@ -19,7 +19,9 @@ fn help_goes_to_standard_output_and_wrong_usage_to_standard_error() {
     assert!(help.out.contains("Examples:") && help.err.is_empty());
     let version = sessions.run(["--version"]).out;
     assert!(version.starts_with(concat!("gnntop ", env!("CARGO_PKG_VERSION"), " (")), "{version}");
-    for command in ["run", "train", "attach", "list", "clean", "record", "replay", "report", "doctor", "config"] {
+    for command in
+        ["run", "train", "attach", "trace", "list", "clean", "record", "replay", "report", "doctor", "config"]
+    {
         let help = sessions.run([command, "--help"]);
         assert_eq!(help.code, Some(0), "{command}");
         assert!(help.out.contains("Examples:"), "{command}");

@@ -55,5 +55,7 @@ mod summaries;
 mod tasks;
 #[cfg(unix)]
 mod terminal;
+#[cfg(unix)]
+mod tracing;
 mod views;
 mod words;

@@ -130,6 +130,10 @@ def step(epoch: int | None = None) -> int:
         _native.epoch(epoch)
     number = _native.step()
     if number and _is_split_by_hand:
+        if _native.asked():
+            from gnntop.hooks import deep_trace
+
+            deep_trace.step_ended(number)
         return number
     _split_by_hand()
     start()

@@ -9,7 +9,7 @@ use super::settings::{ScreenArguments, SettingsError};
 use super::usage::UsageError;
 use super::{
     attach, check, clean, compare, completions, config, doctor, export, import, list, output, record, replay, report,
-    run, serve, stop, study, train, version,
+    run, serve, stop, study, trace, train, version,
 };
 use crate::study::FileError;
 
@@ -48,6 +48,7 @@ enum Command {
     Stop(stop::StopArguments),
     List(list::ListArguments),
     Clean(clean::CleanArguments),
+    Trace(trace::TraceArguments),
     Record(record::RecordArguments),
     Replay(replay::ReplayArguments),
     Report(report::ReportArguments),
@@ -93,6 +94,7 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<u8> {
         Some(Command::Keep(arguments)) => run::keep(&arguments),
         Some(Command::List(arguments)) => list::list(&arguments),
         Some(Command::Clean(arguments)) => clean::clean(&arguments),
+        Some(Command::Trace(arguments)) => trace::trace(&arguments),
         Some(Command::Record(arguments)) => record::record(&arguments),
         Some(Command::Replay(arguments)) => replay::replay(arguments),
         Some(Command::Report(arguments)) => report::report(&arguments),

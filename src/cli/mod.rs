@@ -37,6 +37,7 @@ mod settings;
 mod signals;
 mod stop;
 mod study;
+mod trace;
 mod train;
 mod usage;
 mod version;

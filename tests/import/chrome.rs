@@ -132,3 +132,21 @@ fn an_idle_gpu_is_measured_by_its_kernels() {
     assert_eq!(idle.summary, "no kernel runs on the GPU 75 % of the time");
     assert!(idle.evidence.iter().any(|line| line.ends_with("kernels and copies were traced")), "{idle:#?}");
 }
+
+#[test]
+fn an_optimizer_that_outlasts_its_step_belongs_to_it_alone() {
+    // As torch writes it where a step ends in one of the optimizer's hooks.
+    let mut events = Vec::new();
+    for n in 0..4 {
+        let ts = 1_770_000_000_000_000 + n * 1010;
+        events.push(event("user_annotation", &format!("ProfilerStep#{}", n + 1), "7", ts, 1000));
+        events.push(event("user_annotation", "Optimizer.step#Adam.step", "7", ts + 700, 307));
+        events.push(event("Trace", "PyTorch Profiler (0)", "PyTorch Profiler", ts, 1000));
+    }
+    let (_, store) = import(format!(r#"{{"traceEvents":[{}]}}"#, events.join(",")).as_bytes(), &[]);
+    let store = store.unwrap();
+    let optimizer = store.phase("optimizer").unwrap().slot;
+    let each: Vec<u64> = store.steps().all().map(|row| row.phase_ns(optimizer)).collect();
+    assert_eq!(each, [300_000; 4]);
+    assert!(store.tracks().iter().all(|track| !track.text.contains("PyTorch Profiler")), "{:?}", store.tracks());
+}

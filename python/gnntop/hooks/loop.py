@@ -10,6 +10,7 @@ from collections.abc import Callable
 from threading import get_ident, main_thread
 
 from gnntop import _native
+from gnntop.hooks import deep_trace
 from gnntop.hooks.batches import Shape, shape_of
 from gnntop.hooks.steps import StepRule
 
@@ -411,8 +412,10 @@ class Loop:
             self._told = self._sum
             _native.batch(*(self._sum or _UNKNOWN))
         self._sum = ()
-        _native.step()
+        number = _native.step()
         self.steps += 1
+        if _native.asked():
+            deep_trace.step_ended(number)
         if self.on_edge is not None:
             self.on_edge("step")
 

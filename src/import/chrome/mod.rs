@@ -5,10 +5,12 @@
 //! optimizer. The format is described in "Trace Event Format" (Chromium project); torch adds its categories in `cat`.
 
 mod busy;
+mod operators;
 mod read;
 mod said;
 mod steps;
 mod trace;
 
+pub use operators::{Operator, Operators, operators};
 pub use said::Said;
 pub use trace::trace;

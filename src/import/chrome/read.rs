@@ -209,8 +209,9 @@ impl Trace {
             ("M", Some(Known::Value(title))) if raw.name == "thread_name" && self.titles.len() < MAX_TRACKS => {
                 self.titles.insert(key, title.chars().take(NAME_LEN).collect());
             }
-            // Every Python call is far too much to look at, and the GPU's copies of annotations say nothing new.
-            ("X", _) if raw.cat != "python_function" && raw.cat != "gpu_user_annotation" => {
+            // Every Python call is far too much to look at; the GPU's copies of annotations say nothing new, nor does the one
+            // event that is as long as the profiler ran.
+            ("X", _) if !["python_function", "gpu_user_annotation", "Trace"].contains(&raw.cat.as_str()) => {
                 let time = raw
                     .ts
                     .zip(raw.dur)

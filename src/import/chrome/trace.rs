@@ -35,6 +35,7 @@ pub fn trace(path: &Path, said: &Said, out: impl Write) -> Result<Imported, Impo
         return Err(input.useless("no complete event (\"ph\": \"X\") is in it"));
     };
     let steps = Steps::of(&trace, said);
+    end_phases_with_their_step(&mut trace, &steps, said);
     let busy = busy(&trace, &steps);
     // Outer spans end last: at the same time they come after what lies inside them.
     let order = |a: &Complete, b: &Complete| a.end_us.total_cmp(&b.end_us).then(b.start_us.total_cmp(&a.start_us));
@@ -53,6 +54,19 @@ pub fn trace(path: &Path, said: &Said, out: impl Write) -> Result<Imported, Impo
     let recording = Recording { trace: &trace, steps: &steps, said, first_us };
     let events = recording.write(Writer::new(out, head), &busy)?;
     Ok(Imported { steps: steps.all.len() as u64, events, account })
+}
+
+/// Ends phases that outlast the step they began in at its end. So does the optimizer's where a step ends in one of its hooks.
+fn end_phases_with_their_step(trace: &mut Trace, steps: &Steps, said: &Said) {
+    let Trace { events, names, .. } = trace;
+    let is_of_training = |event: &&mut Complete| event.sort == Sort::Annotation && Some(event.track) == steps.track;
+    for event in events.iter_mut().filter(is_of_training) {
+        let name = &names[usize::from(event.name)];
+        let step = steps.at(event.start_us).map(|at| &steps.all[at]);
+        if let Some(step) = step.filter(|step| event.start_us < step.end_us && said.phase(name).is_some()) {
+            event.end_us = event.end_us.min(step.end_us);
+        }
+    }
 }
 
 /// Where the rank stands in its run: as a person says, else as the trace does.

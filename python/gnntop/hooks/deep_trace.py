@@ -1,0 +1,225 @@
+"""A deep trace of a few steps, when ``gnntop trace`` asks for one.
+
+torch.profiler runs from the end of one step to the end of the last one asked for. Its trace goes into the session's
+directory, where ``gnntop trace`` fetches it. Its operators become spans of the session, on a track for each thread and
+each stream of a GPU. Each step that this slows down has a mark, by which percentiles leave it out.
+
+The training thread waits until the trace is written, because a person asked for it. Whatever fails is answered, and the
+program goes on. ``wire/src/deep_trace.rs`` describes the request and its answers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from gnntop import _native
+
+MOST_SPANS = 100_000
+"""Spans of a trace that the session gets: the first ones to begin. The trace itself has all."""
+_MOST_NAMES = 500
+"""Different names among them; further ones are called ``other``."""
+_AT_ONCE = 4000
+"""Spans to record before the session's thread is given time to write them: a quarter of what a ring holds."""
+_PAUSE_S = 0.03
+_LOG_LEVEL = "KINETO_LOG_LEVEL"
+"""What torch's library for traces writes to the program's stderr; nothing from this level on."""
+_NO_LOG = "99"
+
+_Span = tuple[int, int, str]
+"""End and begin in nanoseconds since 1970, and the name."""
+
+_trace: DeepTrace | None = None
+
+
+def step_ended(step: int) -> None:
+    """A step of the training has ended, and there is a request. Never raises."""
+    global _trace
+    if _native.status() != _native.PUBLISHING:
+        return  # a forked child, or the session has been closed
+    trace, request = _trace, _native.request()
+    if trace is None and not request:
+        _native.answered(request)  # withdrawn before it was seen
+        return
+    try:
+        if trace is None:
+            _trace = DeepTrace(request, step + 1)
+        elif trace.goes_on_after(step):
+            trace.next_step(step)
+        else:
+            _trace = None
+            trace.finish()
+    except Exception as error:
+        _trace = None
+        _give_up(trace.request if trace is not None else request, error)
+        if trace is not None:
+            trace.abandon()
+    _native.mark(_native.mark_name("deep trace"))
+
+
+def _give_up(request: str, error: Exception) -> None:
+    _answer(request, f"failed {type(error).__name__}: {error}")
+    _native.answered(request)
+
+
+def _answer(request: str, text: str) -> None:
+    """Replaces the answer, at once and whole."""
+    words = request.split()
+    path = os.path.join(_native.directory(), "answer")
+    if len(words) < 2 or path == "answer":
+        return
+    try:
+        with open(f"{path}.new", "w", encoding="utf-8", opener=_private) as file:
+            file.write(f"{words[1]} {' '.join(text.split())}\n")
+        os.replace(f"{path}.new", path)
+    except OSError:
+        pass  # the session has been removed; nobody waits any more
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+
+class DeepTrace:
+    """torch.profiler, running."""
+
+    def __init__(self, request: str, first: int) -> None:
+        """Starts with the step ``first``. Raises where torch cannot, such as under another profiler."""
+        kind, _, steps = request.split()
+        if kind != "trace":
+            raise ValueError(f"this program cannot do what is asked for: {kind}")
+        self.request = request
+        self._first = first
+        self._last = first + int(steps) - 1
+        self._profiler = _profiler(first)
+        self._start()
+        _answer(request, f"began {first}")
+
+    def _start(self) -> None:
+        self._is_quiet = os.environ.setdefault(_LOG_LEVEL, _NO_LOG) == _NO_LOG
+        try:
+            self._profiler.start()
+        except Exception:
+            self.abandon()
+            raise
+
+    def _stop(self) -> None:
+        try:
+            self._profiler.stop()
+        finally:
+            if self._is_quiet:
+                os.environ.pop(_LOG_LEVEL, None)
+
+    def goes_on_after(self, step: int) -> bool:
+        """Whether the step after this one is to be traced, too. Not where nobody waits for the trace any more."""
+        return step < self._last and _native.request() == self.request
+
+    def next_step(self, step: int) -> None:
+        """Begins the step after this one."""
+        self._profiler.step_num = step  # ours may be counted in another way than torch's calls of `step`
+        self._profiler.step()
+
+    def finish(self) -> None:
+        """Stops, and writes the trace if somebody still waits for it."""
+        self._stop()
+        if _native.request() == self.request:
+            path = os.path.join(_native.directory(), "trace.json")
+            self._profiler.export_chrome_trace(path)
+            spans = publish(_events(self._profiler))
+            _native.fact("deep trace", f"steps {self._first} to {self._last}, which percentiles leave out")
+            _answer(self.request, f"done {self._first} {self._last} {spans}")
+        _native.answered(self.request)
+
+    def abandon(self) -> None:
+        """Stops, as far as that is possible."""
+        with contextlib.suppress(Exception):  # it had not begun, or has stopped
+            self._stop()
+
+
+def _profiler(first: int) -> Any:
+    torch = sys.modules.get("torch")
+    if torch is None:
+        raise RuntimeError("this program has not imported torch")
+    if torch.autograd._profiler_enabled():
+        raise RuntimeError("the program itself runs a profiler of torch, which has one at a time")
+    from torch.profiler import ProfilerAction, profile, supported_activities
+
+    # With a schedule, torch annotates steps.
+    profiler = profile(activities=supported_activities(), schedule=lambda _: ProfilerAction.RECORD)
+    profiler.step_num = first
+    return profiler
+
+
+# ---- operators as spans of the session -----------------------------------------------------------------------------
+
+
+def _events(profiler: Any) -> Iterable[Any]:
+    """What torch has recorded; nothing where this torch does not tell it in nanoseconds."""
+    results = profiler.profiler.kineto_results
+    events = results.events() if results is not None else []
+    return events if events and hasattr(events[0], "start_ns") else []
+
+
+def publish(events: Iterable[Any]) -> int:
+    """Records torch's events as spans of the session, and returns how many."""
+    tracks = by_track(events)
+    # A track is a thread's.
+    recorder = threading.Thread(target=_record, args=(tracks, _ticks()), name="gnntop operators", daemon=True)
+    recorder.start()
+    recorder.join()
+    return sum(map(len, tracks.values()))
+
+
+def by_track(events: Iterable[Any]) -> dict[str, list[_Span]]:
+    """The spans of each thread and of each stream of a GPU, in the order of their ends, inner ones first."""
+    ordered = sorted(events, key=lambda event: event.start_ns())
+    # Our steps are in the session already.
+    steps = [event for event in ordered if event.name().startswith("ProfilerStep#")]
+    training = steps[0].start_thread_id() if steps else 0
+    tracks: dict[str, list[_Span]] = {}
+    for event in [event for event in ordered if not _is_left_out(event)][:MOST_SPANS]:
+        begin, name = event.start_ns(), event.name()
+        tracks.setdefault(_track(event, training), []).append((begin + event.duration_ns(), begin, name))
+    for spans in tracks.values():
+        spans.sort(key=lambda span: (span[0], -span[1]))
+    return tracks
+
+
+def _is_left_out(event: Any) -> bool:
+    return event.name().startswith("ProfilerStep#") or (hasattr(event, "is_async") and event.is_async())
+
+
+def _track(event: Any, training: int) -> str:
+    if event.device_type().name != "CPU":
+        return f"GPU {event.device_index()} stream {event.device_resource_id()}"
+    thread = event.start_thread_id()
+    return "operators" if thread == training else f"operators of thread {thread}"
+
+
+def _ticks() -> Callable[[int], int]:
+    """A function from nanoseconds since 1970 to the session's clock."""
+    now, wall_ns = _native.now(), time.time_ns()
+    ticks_per_ns = (1 << 40) / _native.ns(1 << 40)
+    return lambda ns: now - int((wall_ns - ns) * ticks_per_ns)
+
+
+def _record(tracks: dict[str, list[_Span]], ticks: Callable[[int], int]) -> None:
+    names: dict[str, int] = {}
+    for track, spans in tracks.items():
+        _native.track(track)
+        for number, (end, begin, name) in enumerate(spans, 1):
+            _native.span_at(_number(names, name), ticks(begin), ticks(end))
+            if number % _AT_ONCE == 0:
+                time.sleep(_PAUSE_S)
+        _native.track_end()
+
+
+def _number(names: dict[str, int], name: str) -> int:
+    if name not in names:
+        names[name] = _native.span_name(name if len(names) < _MOST_NAMES else "other")
+    return names[name]

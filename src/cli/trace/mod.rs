@@ -1,0 +1,153 @@
+//! `gnntop trace`: torch.profiler for a few steps of a running PyTorch program.
+//!
+//! [`watched`] follows the session and knows when to ask. [`asked`] puts the request into the session's directory, where the
+//! program finds it, and waits for the answer. [`table`] prints what the steps spent their time in.
+
+mod asked;
+mod table;
+mod watched;
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use gnntop_wire::{deep_trace, layout};
+
+use self::asked::{Asked, Waited};
+use self::watched::Watched;
+use super::exit::SUCCESS;
+use super::new_file::NewFile;
+use super::{output, quantities, signals};
+use crate::app::View;
+use crate::import::chrome;
+use gnntop_analysis::figures;
+use gnntop_analysis::source::discover::{self, Session};
+use gnntop_analysis::source::target::{self, Target};
+
+const EXAMPLES: &str = "\
+Examples:
+  gnntop trace                        the next 5 steps of the only live session
+  gnntop trace 4711 --steps 2         by process id
+  gnntop trace pna --at slow          after the next step that takes longer than the session's p99
+  gnntop trace pna -o pna.json        then open pna.json in https://ui.perfetto.dev
+
+Runs torch.profiler in a PyTorch program that `gnntop run` or `gnntop attach` watches, without restarting it. These steps take
+longer, and the program waits while the trace is written; percentiles and findings leave these steps out. Afterwards the
+operators and kernels are also spans of the session.";
+
+/// Which steps to trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum At {
+    /// The next steps
+    #[default]
+    Now,
+    /// The steps after the next one that takes longer than the session's p99
+    Slow,
+}
+
+/// Trace the next steps of a PyTorch program: operators and kernels
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct TraceArguments {
+    /// Process id, name or directory of the session [default: the only live one]
+    #[arg(value_name = "PID|NAME|DIR")]
+    session: Option<String>,
+    /// Number of steps
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=i64::from(deep_trace::MOST_STEPS)))]
+    steps: u32,
+    /// When to begin
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    at: At,
+    /// Output file, in Chrome's JSON format [default: NAME-PID-trace.json]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Overwrite an existing file
+    #[arg(long)]
+    force: bool,
+    /// How long to wait for the trace
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = quantities::duration)]
+    within: Duration,
+}
+
+/// Does `gnntop trace`.
+pub(super) fn trace(arguments: &TraceArguments) -> anyhow::Result<u8> {
+    let interruption = signals::Interruption::catch()?;
+    let session = live(arguments.session.as_deref())?;
+    let mut watched = Watched::follow(&session)?;
+    let path = arguments.output.clone().unwrap_or_else(|| PathBuf::from(default_name(&session)));
+    let file = NewFile::create(&path, arguments.force, &[&session.dir])?;
+    let until = Instant::now() + arguments.within;
+    let ended = if arguments.at == At::Slow { watched.wait_for_slow(&interruption, until) } else { Ok(None) };
+    let ended = ended.and_then(|signal| match signal {
+        Some(signal) => Ok(Waited::Interrupted(signal)),
+        None => Asked::of(&session.dir, arguments.steps)?.wait(&watched, &interruption, until),
+    });
+    match ended {
+        Ok(Waited::Done(trace)) => {
+            fetch(&trace.path, &file)?;
+            file.finish()?;
+            tell(&trace, &path, &session)
+        }
+        Ok(Waited::Interrupted(signal)) => {
+            file.discard();
+            Ok(signals::exit_code(signal))
+        }
+        Err(error) => {
+            file.discard();
+            Err(error)
+        }
+    }
+}
+
+/// The live session that is meant.
+fn live(named: Option<&str>) -> anyhow::Result<Session> {
+    match target::resolve(named, &discover::sessions_dir())? {
+        Target::Session(session) if session.alive => Ok(*session),
+        Target::Session(session) => {
+            bail!("{} has ended: only a running program can be traced", target::label(&session))
+        }
+        Target::Recording(path) => bail!("{} is a recording: only a running program can be traced", path.display()),
+        Target::Process(process) => bail!(
+            "process {} publishes nothing: start it with `gnntop run -- python ...`, or join it with `gnntop attach {}` first",
+            process.pid(),
+            process.pid()
+        ),
+    }
+}
+
+fn default_name(session: &Session) -> String {
+    let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+    let name: String = session.info.name.chars().map(plain).collect();
+    format!("{name}-{}-trace.json", session.info.pid)
+}
+
+/// Copies the trace out of the session's directory.
+fn fetch(trace: &std::path::Path, file: &NewFile) -> anyhow::Result<()> {
+    let mut from = File::open(trace).with_context(|| format!("cannot read {}", trace.display()))?;
+    io::copy(&mut from, &mut file.file()).context("cannot write the trace")?;
+    Ok(())
+}
+
+/// Says what the trace has, and where it is.
+fn tell(trace: &asked::Trace, path: &std::path::Path, session: &Session) -> anyhow::Result<u8> {
+    let size = std::fs::metadata(path).map_or(0, |found| found.len());
+    output::say(&table::text(&chrome::operators(path)?))?;
+    let steps = if trace.first == trace.last {
+        format!("step {}", trace.first)
+    } else {
+        format!("steps {} to {}", trace.first, trace.last)
+    };
+    output::note(&format!(
+        "{}: {steps}, {}; open it in https://ui.perfetto.dev",
+        path.display(),
+        figures::bytes(size as f64)
+    ));
+    if trace.spans > 0 {
+        let key = View::Tracks.key().unwrap_or_default();
+        output::note(&format!("on the screen: `gnntop attach {}`, then {key} (tracks)", session.info.pid));
+    }
+    debug_assert!(trace.path.ends_with(layout::TRACE_FILE));
+    Ok(SUCCESS)
+}
