@@ -9,6 +9,7 @@ usage: scripts/python-cost.py [--rounds 40] [--launches 3] [--gnntop target/rele
     gcn            PyG's GCN on one graph of the size of Cora, eager
     gcn-compiled   the same by torch.compile
     toggled        the mlp in one process that gnntop joins and leaves in turn: what the hooks add to a step
+    traced         the mlp while `gnntop trace` traces 20 of its steps, ten times: its steps with and without
     span           a thousand empty `with gnntop.span(...)`: microseconds are nanoseconds of one
     profiled       no cost: each phase's time beside torch.profiler's record of it in the same steps; then the same
                    without gnntop, by a clock that is read where its hooks are: what differs there, too, is not its
@@ -56,7 +57,7 @@ MARK = f"GNNTOP_COST={uuid.uuid4()}"
 def main() -> None:
     """Measures the loops that are asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("loops", nargs="*", metavar="LOOP", default=[*STEPS, "toggled", "profiled"])
+    parser.add_argument("loops", nargs="*", metavar="LOOP", default=[*STEPS, "toggled", "traced", "profiled"])
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--launches", type=int, default=3)
     parser.add_argument("--gnntop", type=Path, default=REPOSITORY / "target/release/gnntop")
@@ -68,6 +69,8 @@ def main() -> None:
             compare_with_profiler(arguments.gnntop)
         elif loop == "toggled":
             measure_hooks(arguments.launches, arguments.gnntop)
+        elif loop == "traced":
+            measure_trace(arguments.gnntop)
         else:
             measure(loop, arguments.rounds, arguments.launches, ways(loop, arguments.gnntop, arguments.stacks))
 
@@ -268,6 +271,24 @@ def measure_hooks(launches: int, gnntop: Path) -> None:
     print_added(taken)
 
 
+def measure_trace(gnntop: Path) -> None:
+    """Prints what steps take with and without a deep trace, and how long the program waits for it to begin and end."""
+    program = str(gnntop.resolve())
+    with tempfile.TemporaryDirectory() as folder:
+        found = profile("traced", Path(folder), [program, "run", "--plain", "--"], PROGRAM=program)
+    print("\ntraced: 10 traces of 20 steps")
+    parts = {
+        "alone": "a step without",
+        "traced": "a traced step",
+        "first": "the step in whose end it begins",
+        "last": "the last one, with the writing of the trace",
+    }
+    for part, title in parts.items():
+        values = [ns / 1000 for ns in found[part]]
+        print(f"  {title}: {statistics.median(values):.1f} us ({quartiles(values)}), {len(values)} of them")
+    print(f"  to look for a request, in every step: {found['asked'][0]} ns")
+
+
 def quartiles(values: list[float]) -> str:
     """First and third quartile."""
     low, _, high = statistics.quantiles(values, n=4)
@@ -310,7 +331,7 @@ def compare_with_profiler(gnntop: Path) -> None:
         print_difference(phase, differences(ours[10:], theirs), theirs, without)
 
 
-def profile(training: str, folder: Path, prefix: list[str]) -> dict[str, Any]:
+def profile(training: str, folder: Path, prefix: list[str], **extra: str) -> dict[str, Any]:
     """Runs a training that writes its result itself; gives its times, by what they were measured with and by phase."""
     result = folder / training
     with (folder / "said").open("wb") as said:
@@ -319,6 +340,7 @@ def profile(training: str, folder: Path, prefix: list[str]) -> dict[str, Any]:
             folder,
             said,
             RESULT=str(result),
+            **extra,
         ).wait()
     if not result.exists():
         sys.exit(f"no result:\n{(folder / 'said').read_text()[-2000:]}")

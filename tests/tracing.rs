@@ -1,12 +1,15 @@
-//! `gnntop trace` with programs that answer as they should, and with others. That torch is really traced is tested in
+//! `gnntop trace`, and the key for it, with programs that answer as they should, and with others. That torch is really traced is tested in
 //! `python/tests/test_deep_trace.py`.
 
 use std::fs;
 use std::path::Path;
 
+use crate::pictures::{app_of, press, screen};
 use crate::sessions::{Published, Ran, Sessions, signal, spawn, wait_until};
-use gnntop_fixtures::TrainingRun;
-use gnntop_wire::{Definition, put_definitions};
+use crate::terminal::Terminal;
+use gnntop::app::keys::Key;
+use gnntop_fixtures::{MS, START_NS, StreamBuilder, TrainingRun};
+use gnntop_wire::{Definition, TrackRole, deep_trace, put_definitions};
 
 const TRACE: &str = r#"{"traceEvents":[
     {"ph":"X","cat":"user_annotation","name":"ProfilerStep#7","pid":1,"tid":1,"ts":1000,"dur":2000},
@@ -16,7 +19,7 @@ const TRACE: &str = r#"{"traceEvents":[
 
 /// A session of a program with this framework.
 fn program(sessions: &Sessions, framework: &str) -> Published {
-    let mut bytes = TrainingRun::default().bytes();
+    let mut bytes = TrainingRun { ends: false, ..TrainingRun::default() }.bytes();
     put_definitions(&mut bytes, &[Definition::Fact { key: "framework".into(), text: framework.into() }]);
     sessions.live("train", &bytes)
 }
@@ -145,4 +148,94 @@ fn a_file_is_not_overwritten_and_nothing_is_asked_then() {
     sessions.run(["trace", "-o", "t.json"]).refused("already exists: use --force to overwrite it");
     assert!(left_in(session.dir()).is_empty());
     assert_eq!(fs::read(sessions.path().join("t.json")).unwrap(), b"mine");
+}
+
+/// The screen of the session, in the directory of sessions.
+fn attached(sessions: &Sessions, session: &Published) -> Terminal {
+    let mut terminal = Terminal::gnntop_in(
+        sessions.path(),
+        &["attach", session.dir().to_str().unwrap()],
+        &[("GNNTOP_DIR", sessions.path().to_str().unwrap())],
+    );
+    terminal.wait_for("step 100");
+    terminal.press("T");
+    terminal.wait_for("which slows them down");
+    terminal
+}
+
+fn request(session: &Published) -> String {
+    let path = session.dir().join("request");
+    wait_until(|| path.exists());
+    fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn a_key_asks_first_and_then_traces() {
+    let sessions = Sessions::new();
+    let session = program(&sessions, "PyTorch 2.15.0");
+    let mut terminal = attached(&sessions, &session);
+    terminal.press("x\x1b");
+    terminal.wait_until("the question is gone", |screen| !screen.contents().contains("slows them down"));
+    assert_eq!(left_in(session.dir()), [""; 0]);
+
+    terminal.press("T\r");
+    let request = request(&session);
+    let [_, id, steps] = request.split_whitespace().collect::<Vec<&str>>()[..] else { panic!("{request}") };
+    assert_eq!(steps, "5");
+    fs::write(session.dir().join("trace.json"), TRACE).unwrap();
+    answer(session.dir(), &format!("{id} done 7 11 2\n"));
+    terminal.wait_for("-trace.json: steps 7 to 11");
+    let mut traces = fs::read_dir(sessions.path()).unwrap().map(|entry| entry.unwrap().path());
+    let trace = traces.find(|path| path.extension().is_some_and(|is| is == "json")).unwrap();
+    assert_eq!(fs::read_to_string(trace).unwrap(), TRACE);
+    assert_eq!(left_in(session.dir()), [""; 0]);
+}
+
+#[test]
+fn leaving_the_screen_withdraws_the_request() {
+    let sessions = Sessions::new();
+    let session = program(&sessions, "PyTorch 2.15.0");
+    let mut terminal = attached(&sessions, &session);
+    terminal.press("\r");
+    request(&session);
+    terminal.press("T\r");
+    terminal.wait_for("already running");
+    terminal.press("q");
+    assert!(terminal.wait_for_exit().success());
+    assert_eq!(left_in(session.dir()), [""; 0]);
+}
+
+#[test]
+fn a_program_without_pytorch_has_no_such_key() {
+    let mut app = app_of(&TrainingRun::default().bytes());
+    press(&mut app, &[Key::Char('T')]);
+    assert_eq!(app.prompt(), None);
+    press(&mut app, &[Key::Char('?')]);
+    assert!(!screen(&mut app, 120, 60).contains("every operator"));
+}
+
+#[test]
+fn a_traced_step_is_marked_as_one_and_has_its_operators() {
+    let mut stream = StreamBuilder::new("train.py");
+    let main = stream.track(TrackRole::Training, "train");
+    let operators = stream.track(TrackRole::Other, "operators");
+    for step in 1..=20 {
+        let begin_ns = START_NS + (step - 1) * 20 * MS;
+        stream.phase(main, step, "forward", begin_ns, begin_ns + 18 * MS);
+        if step == 20 {
+            stream.mark(main, deep_trace::MARK, begin_ns + MS);
+            stream.span(operators, step, "aten::addmm", begin_ns + MS, begin_ns + 5 * MS);
+            stream.span(operators, step, "aten::addmm", begin_ns + 6 * MS, begin_ns + 8 * MS);
+            stream.span(operators, step, "aten::relu", begin_ns + 9 * MS, begin_ns + 10 * MS);
+        }
+        stream.step(main, step, begin_ns, begin_ns + 20 * MS);
+    }
+    let mut app = app_of(&stream.bytes());
+    press(&mut app, &[Key::Char('2'), Key::Enter]);
+    let shown = screen(&mut app, 100, 40);
+    assert!(shown.contains(" traced       a deep trace slowed this step down"), "{shown}");
+    assert!(shown.contains(" spans        aten::addmm 6.00 ms in 2, aten::relu 1.00 ms"), "{shown}");
+    press(&mut app, &[Key::Left, Key::Left]);
+    let shown = screen(&mut app, 100, 40);
+    assert!(!shown.contains(" traced ") && !shown.contains("aten::"), "{shown}");
 }

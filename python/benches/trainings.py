@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -55,6 +56,46 @@ def toggled(rounds: int = 100, settling: int = 50, steps: int = 250) -> None:
             take(training, settling)
             found[way].append(take(training, steps))
         order.reverse()
+    Path(os.environ["RESULT"]).write_text(json.dumps(found))
+
+
+def traced(rounds: int = 10, between: int = 250, steps: int = 20) -> None:
+    """One training that `gnntop trace` traces again and again; writes what steps take without, and with its parts.
+
+    A traced step is one before which torch.profiler ran, and after which it still runs.
+    """
+    from gnntop import _native
+    from gnntop.hooks import deep_trace
+
+    training = mlp()
+    take(training, 2 * between)
+    command = [
+        os.environ["PROGRAM"],
+        "trace",
+        _native.directory(),
+        "--steps",
+        str(steps),
+        "--force",
+        "-o",
+        "trace.json",
+    ]
+    found: dict[str, list[int]] = {"alone": [], "first": [], "traced": [], "last": [], "asked": []}
+    for _ in range(rounds):
+        found["alone"] += take(training, between)
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as asking:
+            while asking.poll() is None:
+                was_on = deep_trace._trace is not None
+                [time_ns] = take(training, 1)
+                if was_on:
+                    found["last" if deep_trace._trace is None else "traced"].append(time_ns)
+                elif deep_trace._trace is not None:
+                    found["first"].append(time_ns)
+        if asking.returncode:
+            sys.exit("gnntop trace has failed")
+    calls, begin = 1_000_000, perf_counter_ns()
+    for _ in range(calls):
+        _native.asked()
+    found["asked"] = [(perf_counter_ns() - begin) // calls]
     Path(os.environ["RESULT"]).write_text(json.dumps(found))
 
 
@@ -266,6 +307,8 @@ if __name__ == "__main__":
         profiled(is_stamped=sys.argv[1] == "profiled-stamped")
     elif sys.argv[1] == "toggled":
         toggled()
+    elif sys.argv[1] == "traced":
+        traced()
     elif "TURNS" in os.environ:
         take_turns(TRAININGS[sys.argv[1]]())
     else:

@@ -62,6 +62,8 @@ pub enum Action {
     SessionsListed(Result<Vec<Entry>, String>),
     /// Another session was opened in the place of the one shown.
     Opened,
+    /// Something that takes a while has begun or worked, in words.
+    Told(String),
     /// Something did not work, in words.
     Failed(String),
 }
@@ -85,6 +87,11 @@ pub enum Effect {
     ListSessions,
     /// Open this in the place of what is shown.
     Open(Entry),
+    /// Trace the next steps of the program that is shown.
+    Trace {
+        /// Wait for a slow step first.
+        after_slow: bool,
+    },
     /// Pass this to the source.
     Control(Control),
 }

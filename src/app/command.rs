@@ -42,6 +42,8 @@ pub enum Command {
     MarkRange,
     /// Ask for a part of the names to show.
     AskFilter,
+    /// Ask whether to trace the next steps.
+    AskTrace,
     /// Scroll what has the focus.
     Scroll {
         /// Down, or up if negative.
@@ -155,6 +157,7 @@ impl Command {
             Self::OpenSelected => "open",
             Self::MarkRange => "ab-range",
             Self::AskFilter => "filter",
+            Self::AskTrace => "trace",
             Self::Scroll { lines: ..0 } => "up",
             Self::Scroll { lines: 0.. } => "down",
             Self::ScrollPage { down } => either(*down, "page-down", "page-up"),

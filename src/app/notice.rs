@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-/// How long a notice is shown.
+/// How long a notice is shown that a key has caused.
 const NOTICE_FOR: Duration = Duration::from_secs(4);
+/// How long one is shown that comes by itself, when a person may be looking elsewhere.
+const NEWS_FOR: Duration = Duration::from_secs(20);
 
 /// What there is to say at this moment. Times count from the start of the screen.
 #[derive(Clone, Debug, Default)]
@@ -17,8 +19,8 @@ struct Notice {
     text: String,
     /// Whether something did not work.
     is_problem: bool,
-    /// When it was first shown.
-    since: Duration,
+    /// When it is taken back.
+    until: Duration,
 }
 
 impl MessageLine {
@@ -33,12 +35,17 @@ impl MessageLine {
 
     /// Says something for a while.
     pub(super) fn say(&mut self, text: String, is_problem: bool, now: Duration) {
-        self.notice = Some(Notice { text, is_problem, since: now });
+        self.notice = Some(Notice { text, is_problem, until: now + NOTICE_FOR });
+    }
+
+    /// Says how something goes on that takes a while.
+    pub(super) fn say_news(&mut self, text: String, now: Duration) {
+        self.notice = Some(Notice { text, is_problem: false, until: now + NEWS_FOR });
     }
 
     /// Takes back what has been said for long enough; whether something was.
     pub(super) fn tick(&mut self, now: Duration) -> bool {
-        let is_old = |notice: &mut Notice| now.saturating_sub(notice.since) >= NOTICE_FOR;
+        let is_old = |notice: &mut Notice| now >= notice.until;
         self.notice.take_if(is_old).is_some()
     }
 }

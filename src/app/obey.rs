@@ -34,6 +34,7 @@ impl App {
             Command::ToggleOutput => return self.toggle_read(View::Log, Effect::ReadLog),
             Command::AskTime => self.questions.ask_position(),
             Command::AskFilter => self.questions.ask_filter(),
+            Command::AskTrace => self.questions.ask_trace(),
             Command::ToggleFreeze => self.feed.toggle_freeze(),
             Command::ToggleHelp => self.navigation.toggle(View::Help),
             Command::ToggleDetail if self.view() == View::Stacks => return self.obey(Command::Zoom { inward: true }),

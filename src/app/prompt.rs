@@ -1,4 +1,5 @@
-//! The questions that the screen asks in its last row: where in a replay to go, and what to look for.
+//! The questions that the screen asks in its last row: where in a replay to go, what to look for, and what a single key
+//! answers.
 
 use gnntop_analysis::source::Control;
 
@@ -14,6 +15,8 @@ pub enum Question {
     Filter,
     /// Whether to leave, and what is to become of the program.
     Leaving,
+    /// Which steps to trace.
+    Trace,
 }
 
 impl Question {
@@ -23,6 +26,7 @@ impl Question {
             Self::Position => "go to",
             Self::Filter => "filter",
             Self::Leaving => "leave",
+            Self::Trace => "trace",
         }
     }
 
@@ -32,6 +36,7 @@ impl Question {
             Self::Position => "90, 1:30, +5, -5, 50% or step 120, then Enter",
             Self::Filter => "part of a name, then Enter; Esc shows all",
             Self::Leaving => "d detach, it goes on   s stop it   w wait for its end   Esc stay",
+            Self::Trace => "Enter the next 5 steps, which slows them down   s after a slow step   Esc no",
         }
     }
 
@@ -42,7 +47,7 @@ impl Question {
                 c.is_ascii_digit() || matches!(c, ':' | '.' | '%' | 's' | '#' | '+' | '-' | 't' | 'e' | 'p' | ' ')
             }
             Self::Filter => !c.is_control(),
-            Self::Leaving => false,
+            Self::Leaving | Self::Trace => false,
         }
     }
 }

@@ -53,18 +53,26 @@ impl Questions {
         self.open = Some(Prompt::new(Question::Leaving, String::new()));
     }
 
-    /// Whether that is asked.
-    pub(super) fn is_leaving(&self) -> bool {
-        self.open.as_ref().is_some_and(|prompt| prompt.question == Question::Leaving)
+    /// Asks whether to trace the next steps.
+    pub(super) fn ask_trace(&mut self) {
+        self.open = Some(Prompt::new(Question::Trace, String::new()));
     }
 
-    /// Answers that, which a single key does. Ctrl-C again leaves the program alone, so that no two of them ever end it.
-    pub(super) fn press_leaving(&mut self, key: Key) -> Option<Effect> {
-        let answer = match key {
-            Key::Char('d') | Key::Ctrl('c') => Some(Effect::Quit),
-            Key::Char('w') => Some(Effect::Wait),
-            Key::Char('s') => Some(Effect::Stop),
-            Key::Esc => None,
+    /// The open question that a single key answers, if it is one of those.
+    pub(super) fn awaits_a_key(&self) -> Option<Question> {
+        let open = self.open.as_ref()?.question;
+        matches!(open, Question::Leaving | Question::Trace).then_some(open)
+    }
+
+    /// Answers a question that a single key answers. Ctrl-C again leaves the program alone, so that no two of them ever end it.
+    pub(super) fn press_once(&mut self, question: Question, key: Key) -> Option<Effect> {
+        let answer = match (question, key) {
+            (Question::Leaving, Key::Char('d')) | (_, Key::Ctrl('c')) => Some(Effect::Quit),
+            (Question::Leaving, Key::Char('w')) => Some(Effect::Wait),
+            (Question::Leaving, Key::Char('s')) => Some(Effect::Stop),
+            (Question::Trace, Key::Enter) => Some(Effect::Trace { after_slow: false }),
+            (Question::Trace, Key::Char('s')) => Some(Effect::Trace { after_slow: true }),
+            (_, Key::Esc) => None,
             _ => return None,
         };
         self.open = None;
@@ -102,7 +110,7 @@ impl Questions {
                 None
             }
             // A key is the answer.
-            Question::Leaving => return None,
+            Question::Leaving | Question::Trace => return None,
             Question::Position => match prompt::position(&prompt.text, position_ns) {
                 Ok(control) => Some(control),
                 Err(complaint) => {

@@ -57,6 +57,8 @@ pub enum When {
     Range,
     /// There is a log of the program's output.
     Log,
+    /// The program is alive and uses PyTorch, whose profiler can be started.
+    Traceable,
     /// Another session may be chosen.
     Sessions,
     /// Sessions are being chosen from.
@@ -92,6 +94,8 @@ pub struct Situation {
     pub range: bool,
     /// Whether there is a log.
     pub log: bool,
+    /// Whether the program uses PyTorch.
+    pub torch: bool,
     /// Whether another session may be chosen.
     pub sessions: bool,
     /// Whether the run has several ranks.
@@ -140,6 +144,7 @@ impl Situation {
             When::Paused => self.replay && self.paused,
             When::Range => self.range && self.steps && self.view.has_step_axis(),
             When::Log => self.log,
+            When::Traceable => self.torch && self.live && !self.replay,
             When::Sessions => self.sessions && self.open,
             When::Choosing => self.view == View::Sessions,
             When::Open => self.open,

@@ -326,6 +326,7 @@ impl App {
             paused: self.feed.is_paused(),
             range: self.axes.range().is_some(),
             log: self.output.is_some(),
+            torch: self.run.store().session().uses_torch(),
             sessions: self.sessions.is_offered(),
             ranks: self.run.is_parallel(),
             stages: self.run.is_pipeline(),

@@ -46,6 +46,10 @@ pub fn update(app: &mut App, action: Action) -> Option<Effect> {
         }
         Action::SessionsListed(listed) => app.sessions_listed(listed),
         Action::Opened => app.opened(),
+        Action::Told(text) => {
+            app.message.say_news(text, app.feed.now());
+            app.dirty = true;
+        }
         Action::Failed(text) => {
             app.message.say(text, true, app.feed.now());
             app.dirty = true;
@@ -57,8 +61,8 @@ pub fn update(app: &mut App, action: Action) -> Option<Effect> {
 impl App {
     fn press(&mut self, key: Key) -> Option<Effect> {
         self.dirty = true;
-        if self.questions.is_leaving() {
-            return self.questions.press_leaving(key);
+        if let Some(question) = self.questions.awaits_a_key() {
+            return self.questions.press_once(question, key);
         }
         // By habit it ends what runs, and here may mean the view: asked, it is never mistaken.
         if key == Key::Ctrl('c') && self.may_stop_the_program() {
@@ -148,6 +152,7 @@ mod tests {
     use crate::app::{Palette, Panel};
     use gnntop_analysis::source::{Control, State, Transport};
     use gnntop_fixtures::{TrainingRun, each_item};
+    use gnntop_wire::{Definition, Item};
 
     fn live() -> Status {
         Status { state: State::Running, live: true, ..Status::default() }
@@ -451,6 +456,25 @@ mod tests {
         let ended = Status { state: State::Ended("ended".to_owned()), ..live() };
         update(&mut app, Action::Polled { status: ended, changed: true });
         assert_eq!(press(&mut app, Key::Ctrl('c')), Some(Effect::Quit), "there is nothing to ask");
+    }
+
+    #[test]
+    fn a_trace_is_asked_for_first_and_only_of_pytorch() {
+        let mut app = app(1, live());
+        press(&mut app, Key::Char('T'));
+        assert_eq!(app.prompt(), None);
+        let fact = Definition::Fact { key: "framework".into(), text: "PyTorch 2.15.0".into() };
+        app.run.apply(Item::Definitions(vec![fact]));
+        for (answer, effect) in [
+            (Key::Esc, None),
+            (Key::Enter, Some(Effect::Trace { after_slow: false })),
+            (Key::Char('s'), Some(Effect::Trace { after_slow: true })),
+        ] {
+            assert_eq!(press(&mut app, Key::Char('T')), None, "it is asked");
+            assert_eq!(press(&mut app, Key::Char('q')), None, "no answer");
+            assert_eq!(press(&mut app, answer), effect);
+            assert_eq!(app.prompt(), None);
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! terminal.rs     takes the terminal and gives it back, whatever happens; signals.rs: signals as flags
 //! keyboard.rs     bytes become events; input.rs: events become actions
 //! watches.rs      findings and energy, each as old as it may be
+//! tracing.rs      a deep trace that a key has asked for
 //! own_cost.rs     what the viewer itself takes from the machine
 //! ```
 
@@ -15,6 +16,7 @@ mod own_cost;
 mod run;
 mod signals;
 mod terminal;
+mod tracing;
 mod watches;
 
 pub use options::{Outcome, ScreenOptions};

@@ -12,6 +12,7 @@ use super::options::{Outcome, ScreenOptions};
 use super::own_cost::OwnCostMeter;
 use super::signals::Signals;
 use super::terminal::Screen;
+use super::tracing::Tracing;
 use super::watches::Watches;
 use crate::app::{Action, App, Background, ColorDepth, Effect, Preferences, View, update};
 use crate::log;
@@ -96,6 +97,7 @@ fn show(
         watches: Watches::new(options.assumptions),
         catalog: options.catalog,
         log_path: options.log_path,
+        tracing: Tracing::default(),
         signals,
         screen,
         keyboard,
@@ -142,6 +144,8 @@ struct Viewer {
     watches: Watches,
     catalog: Option<Catalog>,
     log_path: Option<PathBuf>,
+    /// The deep trace that is being taken.
+    tracing: Tracing,
     signals: Signals,
     // Given back before the signal handlers go.
     screen: Screen,
@@ -182,6 +186,9 @@ impl Viewer {
             progress.more |= self.poll_other()?;
             self.judge()?;
             self.measure()?;
+            if let Some(action) = self.tracing.ended() {
+                self.change(action)?;
+            }
             self.draw_if_due(pressed.any)?;
             wait = self.wait_after(progress);
         }
@@ -231,6 +238,10 @@ impl Viewer {
             Some(Effect::ReadLog) => self.read_log(),
             Some(Effect::ListSessions) => self.list_sessions(),
             Some(Effect::Open(entry)) => self.open(&entry),
+            Some(Effect::Trace { after_slow }) => {
+                let action = self.tracing.begin(self.app.run.store().session().info(), after_slow);
+                update(&mut self.app, action);
+            }
             Some(Effect::Control(control)) => self.control(control),
         }
         Ok(None)

@@ -79,6 +79,11 @@ impl Session {
         &self.facts
     }
 
+    /// Whether the program uses PyTorch.
+    pub fn uses_torch(&self) -> bool {
+        self.facts.get("framework").is_some_and(|framework| framework.starts_with("PyTorch"))
+    }
+
     /// Why the program died, in one paragraph, if its keeper added that.
     pub fn died(&self) -> Option<&str> {
         self.died.as_deref()

@@ -7,7 +7,6 @@ mod asked;
 mod table;
 mod watched;
 
-use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -25,6 +24,7 @@ use crate::import::chrome;
 use gnntop_analysis::figures;
 use gnntop_analysis::source::discover::{self, Session};
 use gnntop_analysis::source::target::{self, Target};
+use gnntop_analysis::source::trusted;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,6 +36,9 @@ Examples:
 Runs torch.profiler in a PyTorch program that `gnntop run` or `gnntop attach` watches, without restarting it. These steps take
 longer, and the program waits while the trace is written; percentiles and findings leave these steps out. Afterwards the
 operators and kernels are also spans of the session.";
+
+/// Number at which names for files run out.
+const MOST_FILES: u32 = 1000;
 
 /// Which steps to trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -60,7 +63,7 @@ pub(super) struct TraceArguments {
     /// When to begin
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     at: At,
-    /// Output file, in Chrome's JSON format [default: NAME-PID-trace.json]
+    /// Output file, in Chrome's JSON format [default: NAME-PID-trace.json, then NAME-PID-trace-2.json]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Overwrite an existing file
@@ -76,7 +79,7 @@ pub(super) fn trace(arguments: &TraceArguments) -> anyhow::Result<u8> {
     let interruption = signals::Interruption::catch()?;
     let session = live(arguments.session.as_deref())?;
     let mut watched = Watched::follow(&session)?;
-    let path = arguments.output.clone().unwrap_or_else(|| PathBuf::from(default_name(&session)));
+    let path = arguments.output.clone().unwrap_or_else(|| free_name(&session));
     let file = NewFile::create(&path, arguments.force, &[&session.dir])?;
     let until = Instant::now() + arguments.within;
     let ended = if arguments.at == At::Slow { watched.wait_for_slow(&interruption, until) } else { Ok(None) };
@@ -117,15 +120,19 @@ fn live(named: Option<&str>) -> anyhow::Result<Session> {
     }
 }
 
-fn default_name(session: &Session) -> String {
+/// A file that does not exist yet: a session may be traced several times.
+fn free_name(session: &Session) -> PathBuf {
     let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
     let name: String = session.info.name.chars().map(plain).collect();
-    format!("{name}-{}-trace.json", session.info.pid)
+    let name = format!("{name}-{}-trace", session.info.pid);
+    let numbered = (2..MOST_FILES).map(|n| format!("{name}-{n}.json"));
+    let mut names = std::iter::once(format!("{name}.json")).chain(numbered).map(PathBuf::from);
+    names.find(|path| !path.exists()).unwrap_or_else(|| PathBuf::from(format!("{name}.json")))
 }
 
 /// Copies the trace out of the session's directory.
 fn fetch(trace: &std::path::Path, file: &NewFile) -> anyhow::Result<()> {
-    let mut from = File::open(trace).with_context(|| format!("cannot read {}", trace.display()))?;
+    let mut from = trusted::open(trace).with_context(|| format!("cannot read {}", trace.display()))?;
     io::copy(&mut from, &mut file.file()).context("cannot write the trace")?;
     Ok(())
 }

@@ -12,6 +12,7 @@ pub mod readout;
 pub mod run_gauges;
 pub mod spans;
 pub mod step_detail;
+pub mod step_spans;
 pub mod steps;
 pub mod strips;
 pub mod tabs;

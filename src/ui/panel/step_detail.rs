@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use crate::app::View;
 use crate::report::energy::in_words;
-use crate::ui::panel::steps;
+use crate::ui::panel::{step_spans, steps};
 use crate::ui::scene::Scene;
 use crate::ui::scroll::first_scrolled;
 use crate::ui::sheet::{Sheet, clip};
@@ -62,7 +62,7 @@ fn rows(scene: &Scene<'_>) -> u16 {
     let inferred = inferred(scene).count();
     let row = ordinal.and_then(|ordinal| scene.store.steps().known_row(ordinal));
     let stacks = row.map_or(0, |row| stacks(scene, &row).len());
-    let spans = usize::from(row.is_some_and(|row| spans_of_the_past(scene, &row).is_some()));
+    let spans = row.map_or(0, |row| step_spans::lines(scene, &row).len() + usize::from(row.is_traced()));
     u16::try_from(scene.store.phases().len() + found + stacks + spans + inferred + FACTS + clocks + 1)
         .unwrap_or(u16::MAX)
 }
@@ -154,8 +154,11 @@ fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<DetailRow<'a>> {
     for text in stacks(scene, row) {
         fact("stack", Some(text));
     }
-    if let Some(text) = spans_of_the_past(scene, row) {
-        fact("spans", Some(text));
+    if row.is_traced() {
+        fact("traced", Some("a deep trace slowed this step down; percentiles and findings leave it out".to_owned()));
+    }
+    for (at, text) in step_spans::lines(scene, row).into_iter().enumerate() {
+        fact(if at == 0 { "spans" } else { "" }, Some(text));
     }
     for (phase, how) in inferred(scene) {
         fact("* inferred", Some(format!("{phase}: {how}")));
@@ -213,27 +216,6 @@ fn stacks(scene: &Scene<'_>, row: &StepRow<'_>) -> Vec<String> {
         format!("after {after}: {}", frames.join(scene.theme.text(" ← ", " < ")))
     };
     store.stacks().within(row.period_start_ns()..row.end_ns()).take(STACKS_MOST).map(told).collect()
-}
-
-/// The longest spans by name of a slow step that is kept beyond its time; they are in no track any more.
-fn spans_of_the_past(scene: &Scene<'_>, row: &StepRow<'_>) -> Option<String> {
-    let slow = scene.store.steps().slow().get(row.ordinal())?;
-    let mut by_name: Vec<(&str, u64, u64)> = Vec::new();
-    for span in slow.spans() {
-        let (name, ns) = (scene.store.name(span.name), span.end_ns.saturating_sub(span.start_ns));
-        if scene.store.phase(name).is_some() {
-            continue;
-        }
-        match by_name.iter_mut().find(|known| known.0 == name) {
-            Some((_, spans, total_ns)) => (*spans, *total_ns) = (*spans + 1, total_ns.saturating_add(ns)),
-            None => by_name.push((name, 1, ns)),
-        }
-    }
-    by_name.sort_by_key(|(_, _, ns)| std::cmp::Reverse(*ns));
-    let times = |spans| if spans > 1 { format!(" in {spans}") } else { String::new() };
-    let words = by_name.iter().map(|(name, spans, ns)| format!("{name} {}{}", duration(*ns), times(*spans)));
-    let words: Vec<String> = words.collect();
-    (!words.is_empty()).then(|| words.join(", "))
 }
 
 /// A step's phases by a clock, in words.
