@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_told_by_its_name_and_a_librarys_by_its_folders() {
+    fn a_file_has_its_name_and_one_of_a_library_its_folders() {
         let at = |file: &str| told(&Frame { name: "f".to_owned(), file: file.to_owned(), line: 3 });
         assert_eq!(at("/home/me/data.py"), "f (data.py:3)");
         assert_eq!(at("/env/lib/python3.11/site-packages/torch/nn/linear.py"), "f (torch/nn/linear.py:3)");
