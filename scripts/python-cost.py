@@ -10,6 +10,7 @@ usage: scripts/python-cost.py [--rounds 40] [--launches 3] [--gnntop target/rele
     gcn-compiled   the same by torch.compile
     toggled        the mlp in one process that gnntop joins and leaves in turn: what the hooks add to a step
     traced         the mlp while `gnntop trace` traces 20 of its steps, ten times: its steps with and without
+    stalled        no cost: how long after a stall has lasted 50 ms its stack is recorded
     span           a thousand empty `with gnntop.span(...)`: microseconds are nanoseconds of one
     profiled       no cost: each phase's time beside torch.profiler's record of it in the same steps; then the same
                    without gnntop, by a clock that is read where its hooks are: what differs there, too, is not its
@@ -57,7 +58,9 @@ MARK = f"GNNTOP_COST={uuid.uuid4()}"
 def main() -> None:
     """Measures the loops that are asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("loops", nargs="*", metavar="LOOP", default=[*STEPS, "toggled", "traced", "profiled"])
+    parser.add_argument(
+        "loops", nargs="*", metavar="LOOP", default=[*STEPS, "toggled", "traced", "stalled", "profiled"]
+    )
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--launches", type=int, default=3)
     parser.add_argument("--gnntop", type=Path, default=REPOSITORY / "target/release/gnntop")
@@ -71,6 +74,8 @@ def main() -> None:
             measure_hooks(arguments.launches, arguments.gnntop)
         elif loop == "traced":
             measure_trace(arguments.gnntop)
+        elif loop == "stalled":
+            measure_stacks(arguments.gnntop)
         else:
             measure(loop, arguments.rounds, arguments.launches, ways(loop, arguments.gnntop, arguments.stacks))
 
@@ -289,6 +294,17 @@ def measure_trace(gnntop: Path) -> None:
     print(f"  to look for a request, in every step: {found['asked'][0]} ns")
 
 
+def measure_stacks(gnntop: Path) -> None:
+    """Prints how long after a stall has lasted 50 ms its stack is recorded; within 20 ms is the target."""
+    with tempfile.TemporaryDirectory() as folder:
+        began, rows = recorded("stalled", Path(folder), str(gnntop.resolve()))
+    taken = [int(row["start_ns"]) for row in rows if row["track"] == "stacks of train"]
+    first = [min(ns for ns in taken if ns > stall) - stall for stall in began]
+    late = [ns / 1e6 - 50 for ns in first]
+    print(f"\nstalled: {len(late)} stalls, each with a stack")
+    print(f"  after 50 ms: {statistics.median(late):+.1f} ms ({quartiles(late)}), at most {max(late):+.1f} ms")
+
+
 def quartiles(values: list[float]) -> str:
     """First and third quartile."""
     low, _, high = statistics.quantiles(values, n=4)
@@ -309,21 +325,9 @@ def interval(values: list[float]) -> str:
 def compare_with_profiler(gnntop: Path) -> None:
     """Prints how far gnntop's phases lie from torch.profiler's of the same steps; within 3 % or 20 us is the target."""
     program = str(gnntop.resolve())
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        watched = profile(
-            "profiled",
-            folder,
-            [program, "run", "--plain", "--record", "run.gnntop", "--"],
-        )
-        table = subprocess.run(
-            [program, "export", "--to", "csv", "run.gnntop"],
-            cwd=folder,
-            capture_output=True,
-            check=True,
-        )
-        alone = profile("profiled-stamped", folder, [])
-    rows = list(csv.DictReader(io.StringIO(table.stdout.decode())))
+    with tempfile.TemporaryDirectory() as folder:
+        watched, rows = recorded("profiled", Path(folder), program)
+        alone = profile("profiled-stamped", Path(folder), [])
     print(f"\nphases beside torch.profiler's, {len(watched['records']['forward'])} steps, the first 10 left out")
     for phase in PHASES:
         ours, theirs = seen_by_gnntop(rows, phase), watched["records"][phase][10:]
@@ -331,7 +335,15 @@ def compare_with_profiler(gnntop: Path) -> None:
         print_difference(phase, differences(ours[10:], theirs), theirs, without)
 
 
-def profile(training: str, folder: Path, prefix: list[str], **extra: str) -> dict[str, Any]:
+def recorded(training: str, folder: Path, program: str) -> tuple[Any, list[dict[str, str]]]:
+    """Runs a training that writes its result itself under gnntop; gives that, and the rows that gnntop has recorded."""
+    found = profile(training, folder, [program, "run", "--plain", "--record", "run.gnntop", "--"])
+    command = [program, "export", "--to", "csv", "run.gnntop"]
+    table = subprocess.run(command, cwd=folder, capture_output=True, check=True)
+    return found, list(csv.DictReader(io.StringIO(table.stdout.decode())))
+
+
+def profile(training: str, folder: Path, prefix: list[str], **extra: str) -> Any:
     """Runs a training that writes its result itself; gives its times, by what they were measured with and by phase."""
     result = folder / training
     with (folder / "said").open("wb") as said:
@@ -344,7 +356,7 @@ def profile(training: str, folder: Path, prefix: list[str], **extra: str) -> dic
         ).wait()
     if not result.exists():
         sys.exit(f"no result:\n{(folder / 'said').read_text()[-2000:]}")
-    return dict(json.loads(result.read_text()))
+    return json.loads(result.read_text())
 
 
 def seen_by_gnntop(rows: list[dict[str, str]], phase: str) -> list[float]:

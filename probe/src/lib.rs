@@ -67,7 +67,7 @@ mod warning;
 
 pub use allocator::TrackingAllocator;
 pub use gnntop_sensors::{SensorOptions, monotonic_ns};
-pub use gnntop_wire::{BatchShape, ClockOffset, NameKind, Place, TrackRole, sampled};
+pub use gnntop_wire::{BatchShape, ClockOffset, NameKind, Place, TrackRole, sampled, stacks};
 pub use host::host_identity;
 pub use launched::Launched;
 pub use names::{Name, NameRef, intern};

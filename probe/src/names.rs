@@ -79,6 +79,11 @@ impl Name {
         Self::new(text, NameKind::Text)
     }
 
+    /// The text.
+    pub const fn text(&self) -> &'static str {
+        self.text
+    }
+
     const fn new(text: &'static str, kind: NameKind) -> Self {
         Self { text, kind, registered: AtomicU32::new(0) }
     }

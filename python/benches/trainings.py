@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from time import perf_counter_ns
+from time import monotonic_ns, perf_counter_ns, sleep
 from typing import Any
 
 
@@ -97,6 +97,18 @@ def traced(rounds: int = 10, between: int = 250, steps: int = 20) -> None:
         _native.asked()
     found["asked"] = [(perf_counter_ns() - begin) // calls]
     Path(os.environ["RESULT"]).write_text(json.dumps(found))
+
+
+def stalled(stalls: int = 50, between: int = 250, seconds: float = 0.2) -> None:
+    """A training that stalls between two steps, again and again; writes when each stall began, by the monotonic clock."""
+    training = mlp()
+    began = []
+    for _ in range(stalls):
+        take(training, between)
+        began.append(monotonic_ns())
+        sleep(seconds)
+    take(training, 1)
+    Path(os.environ["RESULT"]).write_text(json.dumps(began))
 
 
 def rss_kib() -> int:
@@ -309,6 +321,8 @@ if __name__ == "__main__":
         toggled()
     elif sys.argv[1] == "traced":
         traced()
+    elif sys.argv[1] == "stalled":
+        stalled()
     elif "TURNS" in os.environ:
         take_turns(TRAININGS[sys.argv[1]]())
     else:

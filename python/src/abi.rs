@@ -337,7 +337,7 @@ pub unsafe extern "C" fn gnntop_worker_attach(address: *const c_char) -> i32 {
         silence::keep_quiet();
         // SAFETY: as the caller promises.
         let address = unsafe { text(address) };
-        i32::from(!session::is_off() && thread::with(false, |thread| thread.attach(&address)))
+        i32::from(!session::is_off() && thread::with(false, |thread| thread.attach(&address, stacks::thread_state())))
     })
 }
 

@@ -141,12 +141,12 @@ impl Thread {
         self.track = None;
     }
 
-    /// Records to the ring with this address from now on.
-    pub(crate) fn attach(&mut self, address: &str) -> bool {
+    /// Records to the ring with this address from now on. Its reader may then read the stack of the thread with this state.
+    pub(crate) fn attach(&mut self, address: &str, state: Option<usize>) -> bool {
         if self.ring.is_some() {
             return false;
         }
-        let Some(ring) = Attached::to(address) else { return false };
+        let Some(ring) = Attached::to(address, state) else { return false };
         self.track_end();
         self.early = None;
         self.ring = Some(ring);

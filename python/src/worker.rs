@@ -66,6 +66,13 @@ pub(crate) fn close(handle: i32) {
     }
 }
 
+/// The workers with a Python, each with its process id and the address of its thread's state.
+pub(crate) fn in_python() -> Vec<(u32, usize)> {
+    let rings = RINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    let workers = rings.iter().flatten().filter_map(|made| made.ring.address_in_writer());
+    workers.filter_map(|(process, state)| Some((process, usize::try_from(state).ok()?))).collect()
+}
+
 /// A thread of a worker, recording to its parent's ring.
 pub(crate) struct Attached {
     writer: Writer,
@@ -77,8 +84,13 @@ pub(crate) struct Attached {
 const MAX_KNOWN: usize = 64;
 
 impl Attached {
-    pub(crate) fn to(address: &str) -> Option<Self> {
-        Some(Self { writer: Writer::attach(address).ok()?, known: Vec::with_capacity(MAX_KNOWN) })
+    /// Attaches to the ring with this address; `state` is that of the calling thread, if it is one of Python's.
+    pub(crate) fn to(address: &str, state: Option<usize>) -> Option<Self> {
+        let writer = Writer::attach(address).ok()?;
+        if let Some(state) = state {
+            writer.leave_address(state as u64);
+        }
+        Some(Self { writer, known: Vec::with_capacity(MAX_KNOWN) })
     }
 
     pub(crate) fn record(&mut self, event: Event) {

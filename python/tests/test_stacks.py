@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -40,6 +41,43 @@ for batch in DataLoader(torch.randn(480, 8), batch_size=4, collate_fn=collate):
     loss.backward()
     optimizer.step()
     print(loss.item().hex())
+"""
+
+WORKERS = """
+import os, sys, time
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+torch.set_num_threads(1)
+
+class Pictures(Dataset):
+    def __len__(self):
+        return 1200
+
+    def __getitem__(self, index):
+        if index == 1001:
+            self.wait_for_disk()
+        return torch.ones(8)
+
+    def wait_for_disk(self):
+        with open(sys.argv[1], "rb") as pipe:
+            pipe.read()
+
+def main():
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+    loader = DataLoader(Pictures(), batch_size=4, num_workers=2, multiprocessing_context=sys.argv[2])
+    for epoch in range(2):
+        for batch in loader:
+            optimizer.zero_grad()
+            loss = model(batch).square().mean()
+            loss.backward()
+            optimizer.step()
+            print(loss.item().hex())
+
+if __name__ == "__main__":
+    main()
 """
 
 HEAVY = """
@@ -142,6 +180,28 @@ def test_a_slow_collate_is_named_and_the_losses_stay_the_same(tmp_path: Path) ->
     assert max(places, key=lambda place: places[place]) == "tokenize (train.py:12), under collate (train.py:16)"
     evidence = [line for finding in seen["findings"]["found"] for line in finding["evidence"]]
     assert any("taken there: in tokenize (train.py:12), under collate" in line for line in evidence), evidence
+
+
+@pytest.mark.parametrize("start", ["fork", "forkserver"])
+def test_a_loader_worker_that_waits_is_named_with_its_line(tmp_path: Path, start: str) -> None:
+    script, pipe = tmp_path / "train.py", tmp_path / "pipe"
+    script.write_text(WORKERS)
+    os.mkfifo(pipe)
+    # Whoever reads the pipe waits until this closes it.
+    disk = subprocess.Popen(["sh", "-c", f"while :; do exec 3> {pipe}; sleep 1.2; exec 3>&-; sleep 0.2; done"])
+    try:
+        watched, recording = recorded([sys.executable, str(script), str(pipe), start], tmp_path / "watched")
+    finally:
+        disk.kill()
+        disk.wait()
+    assert (watched.code, watched.err) == (0, b"")
+    seen = report(recording)
+    where = "Pictures.wait_for_disk (train.py:20), under Pictures.__getitem__ (train.py:15)"
+    assert dict(seen["stacks"]["places"]).get(where, 0) >= 2, seen["stacks"]
+    of_workers = [stack for stack, _ in seen["stacks"]["stacks"] if stack[-1] == "loader worker"]
+    assert [stack for stack in of_workers if "wait_for_disk" in stack[0]], of_workers
+    evidence = [line for finding in seen["findings"]["found"] for line in finding["evidence"]]
+    assert any(f"of loader workers taken there: in {where}" in line for line in evidence), evidence
 
 
 def test_stacks_over_the_whole_run_say_where_the_time_goes(tmp_path: Path) -> None:

@@ -192,6 +192,7 @@ pub mod past;
 pub mod phase;
 pub mod sampled;
 mod session;
+pub mod stacks;
 mod stopped;
 mod stream;
 pub mod text;

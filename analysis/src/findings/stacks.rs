@@ -28,12 +28,52 @@ fn stacks_in<'s>(finding: &Finding, store: &'s Store) -> Vec<&'s Stack> {
     store.stacks().iter().filter(is_there).collect()
 }
 
-fn evidence(store: &Store, stacks: &[&Stack]) -> Option<String> {
+/// A line for what loader workers did, and one for the training thread, which waits for them.
+fn evidence(store: &Store, stacks: &[&Stack]) -> Vec<String> {
+    let (loaders, own): (Vec<&Stack>, Vec<&Stack>) = stacks.iter().partition(|stack| store.is_of_loader(stack));
+    [line(store, &loaders, " of loader workers"), line(store, &own, "")].into_iter().flatten().collect()
+}
+
+fn line(store: &Store, stacks: &[&Stack], whose: &str) -> Option<String> {
     let places = store.places_of_stacks(stacks.iter().copied());
     let (all, first) = (stacks.len() as u64, places.first()?);
     let other = |(place, times): &(String, u64)| format!("; {} in {place}", count(*times));
     let others: String = places.iter().skip(1).take(NAMED - 1).map(other).collect();
     let of = if first.1 == all { String::new() } else { format!(" of {}", count(all)) };
     let word = if all == 1 { "stack" } else { "stacks" };
-    Some(format!("{}{of} {word} taken there: in {}{others}", count(first.1), first.0))
+    Some(format!("{}{of} {word}{whose} taken there: in {}{others}", count(first.1), first.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use gnntop_wire::TrackRole;
+    use gnntop_wire::stacks::LOADER_WORKER;
+
+    use super::*;
+    use gnntop_fixtures::{START_NS, StreamBuilder, each_item};
+
+    #[test]
+    fn loader_workers_and_the_thread_that_waits_for_them_are_told_apart() {
+        let mut stream = StreamBuilder::new("test");
+        let track = stream.track(TrackRole::Other, "stacks of train");
+        let waits = &["get (python/queues.py:3)", "main (train.py:9)"][..];
+        let reads = &["read (data.py:4)", "__getitem__ (data.py:2)", "fetch (torch/fetch.py:1)", LOADER_WORKER][..];
+        let decodes = &["decode (data.py:7)", LOADER_WORKER][..];
+        for (after_ns, frames) in (1..).zip([waits, reads, reads, decodes]) {
+            for (depth, frame) in frames.iter().enumerate() {
+                stream.valued_mark(track, frame, START_NS + after_ns, depth as f64);
+            }
+        }
+        let mut store = Store::new();
+        each_item(&stream.bytes(), |item| store.apply(item));
+        let stacks: Vec<&Stack> = store.stacks().iter().collect();
+        assert_eq!(
+            evidence(&store, &stacks),
+            [
+                "2 of 3 stacks of loader workers taken there: in read (data.py:4), under __getitem__ (data.py:2); 1 in decode (data.py:7)",
+                "1 stack taken there: in main (train.py:9)",
+            ]
+        );
+        assert_eq!(evidence(&store, &[]), [""; 0]);
+    }
 }

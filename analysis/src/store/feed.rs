@@ -6,7 +6,7 @@
 use gnntop_history::{Tiled, Tiling};
 use gnntop_wire::{
     BlockInfo, Definition, DeviceSpan, Event, EventSink, Events, Item, Mark, NameId, NameKind, Open, Span, Step,
-    TrackId, TrackRole, deep_trace, sampled,
+    TrackId, TrackRole, deep_trace, sampled, stacks,
 };
 
 use super::contents::Store;
@@ -15,7 +15,6 @@ use super::instants::Instant;
 use super::signals::series::Series;
 use super::signals::signal::Signal;
 use super::spans::lanes::Lane;
-use super::stacks;
 use super::steps::device::DeviceTime;
 use super::steps::row::Period;
 use super::translation::Translated;
@@ -178,7 +177,7 @@ impl Store {
             lane: track.lane.take(),
             lane_capacity,
             is_ahead: track.role == TrackRole::Loader,
-            is_of_stacks: track.role == TrackRole::Other && track.text.starts_with(stacks::TRACK),
+            is_of_stacks: track.role == TrackRole::Other && track.text.starts_with(stacks::TRACK_START),
             is_sampled: track.role == TrackRole::Other && track.text.ends_with(sampled::TRACK_END),
             is_of_sensors: track.role == TrackRole::Sensors,
             is_traced: track.is_traced,

@@ -1,14 +1,12 @@
 //! Stacks taken while a phase took too long; the newest are kept.
 //!
-//! They come as marks on their own track: one per frame, innermost first, with the frame's depth as its number.
+//! They come as marks on a track of their own ([`gnntop_wire::stacks`]).
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use gnntop_wire::NameId;
 
-/// Prefix of the names of stacks' tracks, followed by the name of the thread.
-pub(super) const TRACK: &str = "stacks of ";
 /// Most frames of a stack; one with more is not from our publisher.
 const MAX_FRAMES: usize = 256;
 

@@ -16,23 +16,23 @@ pub(super) const NAMES: usize = 64;
 /// Longest text, in bytes; longer ones are truncated.
 pub(super) const TEXT_BYTES: usize = 200;
 /// "gnntop" and the version of the layout below.
-const MAGIC: u64 = u64::from_be_bytes(*b"gnntop\0\x01");
+const MAGIC: u64 = u64::from_be_bytes(*b"gnntop\0\x02");
 
 /// Why a ring could not be made or attached to.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RingError {
     /// The text is not a ring's address.
-    #[error("{0:?} is no address of a ring")]
+    #[error("{0:?} is not the address of a ring")]
     Address(String),
     /// The system did not provide the memory.
-    #[error("the system gives no shared memory")]
+    #[error("the system provides no shared memory")]
     Memory(#[from] io::Error),
     /// The memory does not hold the ring with this address, or the ring has another version.
-    #[error("not the ring that is meant")]
+    #[error("a different ring, or one of another version of gnntop")]
     Other,
     /// Another process already records there.
-    #[error("the ring has a writer already")]
+    #[error("the ring already has a writer")]
     Taken,
 }
 
@@ -43,6 +43,8 @@ pub(super) struct Shared {
     id: AtomicU64,
     /// The worker's process id; 0 until it has attached.
     writer: AtomicU32,
+    /// An address in the worker's memory; 0 until it has left one.
+    pub(super) address_in_writer: AtomicU64,
     closed: AtomicU32,
     pub(super) dropped: AtomicU64,
     names_known: AtomicU32,
@@ -159,6 +161,14 @@ impl Ring {
     /// Closes the ring: nothing is recorded after what it holds.
     pub fn close(&self) {
         self.shared().closed.store(1, Ordering::Release);
+    }
+
+    /// The process that records here and the address in its own memory that it has left, while it does. What it left is not
+    /// trusted: it may be any number.
+    pub fn address_in_writer(&self) -> Option<(u32, u64)> {
+        let address = self.shared().address_in_writer.load(Ordering::Acquire);
+        let writer = self.shared().writer().filter(|_| address != 0 && !self.shared().is_closed())?;
+        Some((writer, address))
     }
 
     /// The same ring, for the reader.

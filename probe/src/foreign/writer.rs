@@ -1,5 +1,7 @@
 //! The worker's side of a ring.
 
+use std::sync::atomic::Ordering;
+
 use gnntop_wire::NameKind;
 
 use super::ring::{Event, EventKind, Ring, RingError};
@@ -23,6 +25,11 @@ impl Writer {
         let ring = Ring::open(address)?;
         ring.shared().claim(std::process::id())?;
         Ok(Self { ring })
+    }
+
+    /// Leaves an address in this process's memory for the process that made the ring, which may be allowed to read it.
+    pub fn leave_address(&self, address: u64) {
+        self.ring.shared().address_in_writer.store(address, Ordering::Release);
     }
 
     /// Registers a name; to be called once for each. `None` if there are too many.

@@ -1,7 +1,7 @@
 //! The frames of a thread, innermost first, with file and line.
 
 use super::layout::Layout;
-use super::memory::{self, Address, Copied};
+use super::memory::{Address, Copied, Process};
 
 /// Most frames that are followed.
 const MAX_DEPTH: usize = 4096;
@@ -32,20 +32,27 @@ pub(super) struct Stack {
     pub(super) left_out: Option<(usize, usize)>,
 }
 
+/// A Python: where it keeps what is read, and its process. A loader worker has its parent's layout.
+#[derive(Clone, Debug)]
+pub(super) struct Python {
+    pub(super) layout: Layout,
+    pub(super) process: Process,
+}
+
 /// A frame in memory: its code, and its current instruction.
 pub(super) type Raw = (Address, Address);
 
 /// The frames of the thread with this state.
-pub(super) fn stack(layout: &Layout, thread: Address) -> Option<Stack> {
+pub(super) fn stack(python: &Python, thread: Address) -> Option<Stack> {
     let chain = (0..TRIES).find_map(|_| {
-        let first = innermost(layout, thread)?;
-        let chain = chain(layout, first);
+        let first = innermost(python, thread)?;
+        let chain = chain(python, first);
         // If the innermost frame is still the same, the thread has most likely not left what was read.
-        (innermost(layout, thread) == Some(first)).then_some(chain)
+        (innermost(python, thread) == Some(first)).then_some(chain)
     })?;
     let middle = (INNERMOST, chain.len().saturating_sub(OUTERMOST));
     let told = |range: &[Raw]| {
-        range.iter().filter_map(|raw| decode(layout, *raw, *codes(layout, &[*raw])?.first()?)).collect::<Vec<_>>()
+        range.iter().filter_map(|raw| decode(python, *raw, *codes(python, &[*raw])?.first()?)).collect::<Vec<_>>()
     };
     if middle.0 >= middle.1 {
         return Some(Stack { frames: told(&chain), left_out: None });
@@ -56,41 +63,41 @@ pub(super) fn stack(layout: &Layout, thread: Address) -> Option<Stack> {
     Some(Stack { frames, left_out })
 }
 
-fn innermost(layout: &Layout, thread: Address) -> Option<Address> {
-    let first = memory::word(thread + layout.frame_of_thread)?;
-    match layout.frame_of_c_frame {
-        Some(offset) => memory::word(first.checked_add(offset)?),
+fn innermost(python: &Python, thread: Address) -> Option<Address> {
+    let first = python.process.word(thread + python.layout.frame_of_thread)?;
+    match python.layout.frame_of_c_frame {
+        Some(offset) => python.process.word(first.checked_add(offset)?),
         None => Some(first),
     }
 }
 
 /// The frames of the thread with this state, innermost first; `None` if the outermost one is not reached. If the thread
 /// keeps running, they may be from two moments, microseconds apart.
-pub(super) fn passing(layout: &Layout, thread: Address) -> Option<Vec<Raw>> {
-    let (chain, rest) = follow(layout, innermost(layout, thread)?);
+pub(super) fn passing(python: &Python, thread: Address) -> Option<Vec<Raw>> {
+    let (chain, rest) = follow(python, innermost(python, thread)?);
     (rest == 0 && !chain.is_empty()).then_some(chain)
 }
 
 /// The frames from `first` outwards, as far as they can be read.
-fn chain(layout: &Layout, first: Address) -> Vec<Raw> {
-    follow(layout, first).0
+fn chain(python: &Python, first: Address) -> Vec<Raw> {
+    follow(python, first).0
 }
 
 /// The same, and the address of the next frame: 0 after the outermost.
-fn follow(layout: &Layout, first: Address) -> (Vec<Raw>, Address) {
-    let len = layout.frame_len();
+fn follow(python: &Python, first: Address) -> (Vec<Raw>, Address) {
+    let len = python.layout.frame_len();
     let (mut chain, mut frame, mut page) = (Vec::new(), first, Copied::EMPTY);
     for _ in 0..MAX_DEPTH {
         // Frames that call one another are mostly in the same page, each after its caller.
         if page.at(frame, len).is_none() {
-            page = Copied::page(frame, len).unwrap_or(Copied::EMPTY);
+            page = python.process.page(frame, len).unwrap_or(Copied::EMPTY);
         }
         let Some(read) = page.at(frame, len) else { break };
         let (Some(code), Some(instruction), Some(previous), Some(owner)) = (
-            read.word(layout.executable),
-            read.word(layout.instruction),
-            read.word(layout.previous),
-            read.byte(layout.owner),
+            read.word(python.layout.executable),
+            read.word(python.layout.instruction),
+            read.word(python.layout.previous),
+            read.byte(python.layout.owner),
         ) else {
             break;
         };
@@ -116,31 +123,31 @@ pub(super) struct Code {
 }
 
 /// The code objects now at these frames' addresses; `None` if one cannot be read.
-pub(super) fn codes(layout: &Layout, chain: &[Raw]) -> Option<Vec<Code>> {
+pub(super) fn codes(python: &Python, chain: &[Raw]) -> Option<Vec<Code>> {
     let addresses: Vec<Address> = chain.iter().map(|(code, _)| *code).collect();
-    memory::structures(&addresses, layout.code_len(), |read| {
+    python.process.structures(&addresses, python.layout.code_len(), |read| {
         Some(Code {
-            filename: read.word(layout.filename)?,
-            name: read.word(layout.name)?,
-            table: read.word(layout.linetable)?,
-            first_line: read.int(layout.first_line)?,
+            filename: read.word(python.layout.filename)?,
+            name: read.word(python.layout.name)?,
+            table: read.word(python.layout.linetable)?,
+            first_line: read.int(python.layout.first_line)?,
         })
     })
 }
 
 /// The frame of this code at this instruction.
-pub(super) fn decode(layout: &Layout, (address, instruction): Raw, code: Code) -> Option<Frame> {
+pub(super) fn decode(python: &Python, (address, instruction): Raw, code: Code) -> Option<Frame> {
     let Code { filename, name, table, first_line } = code;
-    let len = memory::word(table.checked_add(layout.bytes_len)?)?;
-    let table = memory::bytes(table.checked_add(layout.bytes)?, len)?;
-    let offset = instruction.wrapping_sub(address.wrapping_add(layout.bytecode));
-    Some(Frame { name: text(layout, name)?, file: text(layout, filename)?, line: line(&table, first_line, offset) })
+    let len = python.process.word(table.checked_add(python.layout.bytes_len)?)?;
+    let table = python.process.bytes(table.checked_add(python.layout.bytes)?, len)?;
+    let offset = instruction.wrapping_sub(address.wrapping_add(python.layout.bytecode));
+    Some(Frame { name: text(python, name)?, file: text(python, filename)?, line: line(&table, first_line, offset) })
 }
 
 /// An ASCII text; `?` for any other, which Python stores differently.
-fn text(layout: &Layout, object: Address) -> Option<String> {
-    let len = memory::word(object.checked_add(layout.text_len)?).filter(|len| *len < 4096)?;
-    let bytes = memory::bytes(object.checked_add(layout.text)?, len)?;
+fn text(python: &Python, object: Address) -> Option<String> {
+    let len = python.process.word(object.checked_add(python.layout.text_len)?).filter(|len| *len < 4096)?;
+    let bytes = python.process.bytes(object.checked_add(python.layout.text)?, len)?;
     let is_plain = bytes.iter().all(|byte| (b' '..=b'~').contains(byte));
     Some(if is_plain { String::from_utf8(bytes).unwrap_or_default() } else { "?".to_owned() })
 }

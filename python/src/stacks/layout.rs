@@ -5,7 +5,7 @@
 
 use std::ffi::CStr;
 
-use super::memory::{self, Address};
+use super::memory::{Address, Process};
 
 /// Offsets within CPython's structures, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl Layout {
             return None;
         }
         // `const unsigned long Py_Version`, since 3.11.
-        let version = memory::word(symbol(c"Py_Version")?)?;
+        let version = Process::own().word(symbol(c"Py_Version")?)?;
         match (version >> 24, (version >> 16) & 0xFF) {
             (3, 11) => Some(V3_11),
             (3, 12) => Some(V3_12),
@@ -107,10 +107,11 @@ impl Layout {
     }
 
     fn of_table(runtime: Address, table: &Table) -> Option<Self> {
-        if memory::bytes(runtime, 8)? != b"xdebugpy" {
+        let own = Process::own();
+        if own.bytes(runtime, 8)? != b"xdebugpy" {
             return None;
         }
-        let at = |place: usize| memory::word(runtime + place).filter(|offset| *offset < 1 << 16);
+        let at = |place: usize| own.word(runtime + place).filter(|offset| *offset < 1 << 16);
         Some(Self {
             frame_of_thread: at(table.thread_frame)?,
             frame_of_c_frame: None,

@@ -1,32 +1,85 @@
-//! Reads this process's memory, failing for invalid addresses. The kernel copies, so no thread has to stop and none can crash.
+//! Reads a process's memory, failing for invalid addresses. The kernel copies, so no thread has to stop and none can crash.
 
 use std::mem::MaybeUninit;
 
 /// Longest text read, in bytes.
 const MAX_LEN: usize = 1 << 16;
 
-/// An address in this process, which may be invalid.
+/// An address in a process, which may be invalid.
 pub(super) type Address = usize;
 
-/// Fills `buffer` from `address`; returns whether all of it could be read.
-fn copy(address: Address, buffer: &mut [MaybeUninit<u8>]) -> bool {
-    let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-    let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: buffer.len() };
-    // SAFETY: the kernel writes at most `buffer.len()` bytes into `buffer`, which is ours, and returns an error for a
-    // remote address that is not mapped. A process needs no permission to read itself.
-    let read = unsafe { libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0) };
-    usize::try_from(read) == Ok(buffer.len())
-}
+/// A process whose memory is read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Process(libc::pid_t);
 
-fn array<const N: usize>(address: Address) -> Option<[u8; N]> {
-    let mut bytes = [MaybeUninit::new(0); N];
-    // SAFETY: every byte was initialised, with zeros at least.
-    copy(address, &mut bytes).then(|| bytes.map(|byte| unsafe { byte.assume_init() }))
-}
+impl Process {
+    /// This process, which needs no permission to read itself.
+    pub(super) fn own() -> Self {
+        // SAFETY: the call has no preconditions.
+        Self(unsafe { libc::getpid() })
+    }
 
-/// A pointer, or another number of its size.
-pub(super) fn word(address: Address) -> Option<usize> {
-    array(address).map(usize::from_ne_bytes)
+    /// A child, or a child of one: the system lets processes read their descendants of the same user, unless it is set up
+    /// otherwise.
+    pub(super) fn descendant(id: u32) -> Option<Self> {
+        libc::pid_t::try_from(id).ok().filter(|id| *id > 0).map(Self)
+    }
+
+    /// Fills `buffer` from `address`; returns whether all of it could be read.
+    fn copy(self, address: Address, buffer: &mut [MaybeUninit<u8>]) -> bool {
+        let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: buffer.len() };
+        // SAFETY: the kernel writes at most `buffer.len()` bytes into `buffer`, which is ours, and returns an error for a
+        // remote address that is not mapped, and for a process that may not be read.
+        let read = unsafe { libc::process_vm_readv(self.0, &raw const local, 1, &raw const remote, 1, 0) };
+        usize::try_from(read) == Ok(buffer.len())
+    }
+
+    fn array<const N: usize>(self, address: Address) -> Option<[u8; N]> {
+        let mut bytes = [MaybeUninit::new(0); N];
+        // SAFETY: every byte was initialised, with zeros at least.
+        self.copy(address, &mut bytes).then(|| bytes.map(|byte| unsafe { byte.assume_init() }))
+    }
+
+    /// A pointer, or another number of its size.
+    pub(super) fn word(self, address: Address) -> Option<usize> {
+        self.array(address).map(usize::from_ne_bytes)
+    }
+
+    /// Copies `len` bytes; `None` also if that is more than anything here has.
+    pub(super) fn bytes(self, address: Address, len: usize) -> Option<Vec<u8>> {
+        if len > MAX_LEN {
+            return None;
+        }
+        let mut bytes = vec![MaybeUninit::new(0); len];
+        // SAFETY: every byte was initialised, with zeros at least.
+        self.copy(address, &mut bytes).then(|| bytes.into_iter().map(|byte| unsafe { byte.assume_init() }).collect())
+    }
+
+    /// Copies `len` bytes from an address on, and all before them in the same page, which is mapped as a whole.
+    pub(super) fn page(self, address: Address, len: usize) -> Option<Copied> {
+        let from = address & !(PAGE - 1);
+        Some(Copied { from, bytes: self.bytes(from, address.checked_sub(from)?.checked_add(len)?)? })
+    }
+
+    /// Reads structures of the same length, all at once, and converts each with `read`; `None` if one cannot be read.
+    pub(super) fn structures<T>(
+        self,
+        addresses: &[Address],
+        len: usize,
+        read: impl Fn(&Structure<'_>) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let mut bytes = vec![0_u8; addresses.len().checked_mul(len)?];
+        let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+        let remote = |address: &Address| libc::iovec { iov_base: *address as *mut libc::c_void, iov_len: len };
+        let remote: Vec<libc::iovec> = addresses.iter().map(remote).collect();
+        let count = u32::try_from(remote.len()).ok()?;
+        // SAFETY: the kernel writes at most `bytes.len()` bytes into `bytes`, which is ours, reads `count` entries of
+        // `remote`, and returns an error for unmapped memory, for too many entries and for a process that may not be read.
+        let read_len = unsafe { libc::process_vm_readv(self.0, &raw const local, 1, remote.as_ptr(), count.into(), 0) };
+        (usize::try_from(read_len) == Ok(bytes.len())).then_some(())?;
+        bytes.chunks_exact(len.max(1)).map(|one| read(&Structure(one))).collect()
+    }
 }
 
 /// A copy of memory, read at once so that its parts are consistent.
@@ -38,12 +91,6 @@ pub(super) struct Copied {
 impl Copied {
     /// An empty copy.
     pub(super) const EMPTY: Self = Self { from: 0, bytes: Vec::new() };
-
-    /// Copies `len` bytes from an address on, and all before them in the same page, which is mapped as a whole.
-    pub(super) fn page(address: Address, len: usize) -> Option<Self> {
-        let from = address & !(PAGE - 1);
-        Some(Self { from, bytes: bytes(from, address.checked_sub(from)?.checked_add(len)?)? })
-    }
 
     /// The structure with this length at the address.
     pub(super) fn at(&self, address: Address, len: usize) -> Option<Structure<'_>> {
@@ -78,59 +125,61 @@ impl Structure<'_> {
     }
 }
 
-/// Reads structures of the same length, all at once, and converts each with `read`; `None` if one cannot be read.
-pub(super) fn structures<T>(
-    addresses: &[Address],
-    len: usize,
-    read: impl Fn(&Structure<'_>) -> Option<T>,
-) -> Option<Vec<T>> {
-    let mut bytes = vec![0_u8; addresses.len().checked_mul(len)?];
-    let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-    let remote = |address: &Address| libc::iovec { iov_base: *address as *mut libc::c_void, iov_len: len };
-    let remote: Vec<libc::iovec> = addresses.iter().map(remote).collect();
-    let count = u32::try_from(remote.len()).ok()?;
-    // SAFETY: the kernel writes at most `bytes.len()` bytes into `bytes`, which is ours, reads `count` entries of `remote`,
-    // and returns an error for unmapped memory and for too many entries.
-    let read_len =
-        unsafe { libc::process_vm_readv(libc::getpid(), &raw const local, 1, remote.as_ptr(), count.into(), 0) };
-    (usize::try_from(read_len) == Ok(bytes.len())).then_some(())?;
-    bytes.chunks_exact(len.max(1)).map(|one| read(&Structure(one))).collect()
-}
-
-/// Copies `len` bytes; `None` also if that is more than anything here has.
-pub(super) fn bytes(address: Address, len: usize) -> Option<Vec<u8>> {
-    if len > MAX_LEN {
-        return None;
-    }
-    let mut bytes = vec![MaybeUninit::new(0); len];
-    // SAFETY: every byte was initialised, with zeros at least.
-    copy(address, &mut bytes).then(|| bytes.into_iter().map(|byte| unsafe { byte.assume_init() }).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_is_there_is_read_and_what_is_not_is_none() {
+        let own = Process::own();
         let value = 0x1234_5678_9ABC_DEF0_usize;
-        assert_eq!(word(&raw const value as usize), Some(value));
-        assert_eq!(bytes(b"abc".as_ptr() as usize, 3).as_deref(), Some(&b"abc"[..]));
+        assert_eq!(own.word(&raw const value as usize), Some(value));
+        assert_eq!(own.bytes(b"abc".as_ptr() as usize, 3).as_deref(), Some(&b"abc"[..]));
         for nowhere in [0, 1, 4096, usize::MAX - 7, 0xDEAD_BEEF_0000] {
-            assert_eq!((word(nowhere), Copied::page(nowhere, 8).is_none()), (None, true), "{nowhere:x}");
+            assert_eq!((own.word(nowhere), own.page(nowhere, 8).is_none()), (None, true), "{nowhere:x}");
         }
-        assert_eq!(bytes(&raw const value as usize, usize::MAX), None);
+        assert_eq!(own.bytes(&raw const value as usize, usize::MAX), None);
     }
 
     #[test]
     fn several_are_read_at_once_or_not_at_all() {
+        let own = Process::own();
         let values = [7_usize, 8, 9];
         let at = |place: usize| &raw const values[place] as usize;
-        let words = |addresses: &[Address]| structures(addresses, 8, |one| one.word(0));
+        let words = |addresses: &[Address]| own.structures(addresses, 8, |one| one.word(0));
         assert_eq!(words(&[at(2), at(0)]), Some(vec![9, 7]));
         assert_eq!((words(&[]), words(&[at(0), 4096])), (Some(Vec::new()), None));
-        let page = Copied::page(at(1), 8).unwrap();
+        let page = own.page(at(1), 8).unwrap();
         assert_eq!(page.at(at(1), 8).unwrap().word(0), Some(8));
         assert!(page.at(at(2), 8).is_none(), "what lies behind was not copied");
+    }
+
+    #[test]
+    fn a_child_is_read_and_a_process_that_is_none_is_not() {
+        let value = [0x0123_4567_89AB_CDEF_usize];
+        let address = value.as_ptr() as usize;
+        let mut pipe = [0; 2];
+        // SAFETY: the array has room for both descriptors. The child only calls what may be called after a fork: it waits
+        // until its parent closes the pipe, and leaves.
+        let child = unsafe {
+            assert_eq!(libc::pipe(pipe.as_mut_ptr()), 0);
+            let child = libc::fork();
+            if child == 0 {
+                libc::close(pipe[1]);
+                libc::read(pipe[0], [0_u8].as_mut_ptr().cast(), 1);
+                libc::_exit(0);
+            }
+            child
+        };
+        let found = Process::descendant(child as u32).and_then(|child| child.word(address));
+        // SAFETY: both descriptors are ours, and so is the child.
+        unsafe {
+            libc::close(pipe[0]);
+            libc::close(pipe[1]);
+            libc::waitpid(child, std::ptr::null_mut(), 0);
+        }
+        assert_eq!(found, Some(value[0]));
+        assert_eq!(Process::descendant(child as u32).and_then(|child| child.word(address)), None, "it has ended");
+        assert!(Process::descendant(0).is_none() && Process::descendant(u32::MAX).is_none());
     }
 }

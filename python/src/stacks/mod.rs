@@ -1,8 +1,8 @@
-//! Where a Python program is when it takes too long: another thread of the process reads the training thread's stack,
-//! without the GIL, without a signal, and without stopping any thread.
+//! Where a Python program is when it takes too long: another thread of the process reads the training thread's stack, and
+//! those of loader workers that it waits for, without the GIL, without a signal, and without stopping any thread.
 //!
 //! ```text
-//! memory.rs   reads of this process's memory that fail where others would crash
+//! memory.rs   reads of a process's memory that fail where others would crash
 //! layout.rs   where CPython keeps what is read, by its version
 //! frames.rs   the frames of a thread, with file and line
 //! told.rs     the track, and the text of a frame
@@ -22,4 +22,4 @@ mod sample;
 mod told;
 mod watch;
 
-pub(crate) use watch::watch;
+pub(crate) use watch::{thread_state, watch};

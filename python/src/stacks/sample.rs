@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 use gnntop_probe::sampled::{Figure, MOST_A_SECOND, TRACK_END};
 use gnntop_probe::{NameKind, NameRef, TrackRole, after, intern};
 
-use super::frames::{self, Code, Raw};
-use super::layout::Layout;
+use super::frames::{self, Code, Python, Raw};
 use super::memory::Address;
 use super::paths::Paths;
 use super::told::{TRACK, is_ours, told};
@@ -40,7 +39,7 @@ type Told = (Raw, Code);
 
 /// Samples the stacks of a thread.
 pub(super) struct Sampler {
-    layout: Layout,
+    python: Python,
     thread: Address,
     session: u32,
     a_second: u32,
@@ -56,11 +55,11 @@ pub(super) struct Sampler {
 
 impl Sampler {
     /// Samples the thread with this state while this session is open.
-    pub(super) fn new(layout: Layout, thread: Address, session: u32, a_second: u32) -> Self {
+    pub(super) fn new(python: Python, thread: Address, session: u32, a_second: u32) -> Self {
         let a_second = a_second.clamp(1, MOST_A_SECOND);
         let random = Random(after::ticks() | 1);
         let (paths, texts) = (Paths::new(), HashMap::new());
-        Self { layout, thread, session, a_second, paths, texts, outermost: None, taken: 0, unread: 0, random }
+        Self { python, thread, session, a_second, paths, texts, outermost: None, taken: 0, unread: 0, random }
     }
 
     /// Samples until the session is closed.
@@ -119,7 +118,7 @@ impl Sampler {
         let phase = (0..TRIES).find_map(|_| overdue::now())?;
         let mut found = None;
         for _ in 0..TRIES {
-            let chain = frames::passing(&self.layout, self.thread);
+            let chain = frames::passing(&self.python, self.thread);
             if overdue::now() != Some(phase) {
                 return Some((phase, found.unwrap_or_default()));
             }
@@ -137,11 +136,11 @@ impl Sampler {
 
     /// The frames with their code; `None` if the text of one is unknown.
     fn tell_apart(&mut self, chain: Vec<Raw>) -> Option<Vec<Told>> {
-        let codes = frames::codes(&self.layout, &chain)?;
+        let codes = frames::codes(&self.python, &chain)?;
         let frames: Vec<Told> = chain.into_iter().zip(codes).collect();
         for frame in &frames {
             if !self.texts.contains_key(frame) {
-                let decoded = frames::decode(&self.layout, frame.0, frame.1)?;
+                let decoded = frames::decode(&self.python, frame.0, frame.1)?;
                 self.texts.insert(*frame, (!is_ours(&decoded)).then(|| told(&decoded).into()));
             }
         }

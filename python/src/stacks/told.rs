@@ -2,7 +2,7 @@
 
 use super::frames::Frame;
 
-/// The track of the stacks; readers of recordings recognise it by this name.
+/// The track of the stacks; readers of recordings recognise it by how this begins ([`gnntop_probe::stacks`]).
 pub(super) const TRACK: &str = "stacks of train";
 
 /// `collate (data.py:81)`. A library's file has its folders from the library on, and Python's own begins with `python/`.
@@ -22,9 +22,26 @@ pub(super) fn is_ours(frame: &Frame) -> bool {
     frame.file.contains("/gnntop/hooks/") || frame.file.ends_with("/gnntop/_native.py")
 }
 
+/// Whether a loader worker with these frames waits for something to do.
+pub(super) fn is_idle(frames: &[Frame]) -> bool {
+    let is_in = |file: &str| frames.iter().any(|frame| frame.file.ends_with(file));
+    is_in("/multiprocessing/queues.py") && !is_in("/torch/utils/data/_utils/fetch.py")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_worker_that_waits_for_indices_is_idle_and_one_that_fetches_is_not() {
+        let stack = |files: &[&str]| -> Vec<Frame> {
+            files.iter().map(|file| Frame { name: "f".to_owned(), file: (*file).to_owned(), line: 1 }).collect()
+        };
+        let (queue, worker) = ("/lib/python3.11/multiprocessing/queues.py", "/torch/utils/data/_utils/worker.py");
+        assert!(is_idle(&stack(&["/lib/python3.11/selectors.py", queue, worker, "/me/train.py"])));
+        assert!(!is_idle(&stack(&[queue, "/me/data.py", "/torch/utils/data/_utils/fetch.py", worker])));
+        assert!(!is_idle(&stack(&["/me/data.py", worker])));
+    }
 
     #[test]
     fn a_file_has_its_name_and_one_of_a_library_its_folders() {

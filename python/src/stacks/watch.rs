@@ -8,17 +8,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use gnntop_probe::{NameKind, TrackRole, after};
+use gnntop_probe::stacks::LOADER_WORKER;
+use gnntop_probe::{NameKind, TrackRole, after, phase};
 
-use super::frames::{self, Stack};
+use super::frames::{self, Python, Stack};
 use super::layout::{self, Layout};
-use super::memory::Address;
+use super::memory::{Address, Process};
 use super::sample::Sampler;
-use super::told::{TRACK, is_ours, told};
+use super::told::{TRACK, is_idle, is_ours, told};
 use crate::early::Event;
 use crate::overdue::{self, Now};
 use crate::session::{self, Status};
-use crate::{names, thread as own_thread};
+use crate::{names, thread as own_thread, worker};
 
 /// Interval between checks.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
@@ -26,6 +27,9 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 const TIMES: u64 = 2;
 /// ...or, if its p99 is unknown, after this many times the minimum.
 const UNKNOWN_TIMES: u64 = 20;
+
+/// Most loader workers whose stacks are taken at a time.
+const MAX_WORKERS: usize = 16;
 
 /// The session being watched.
 static WATCHED: AtomicU32 = AtomicU32::new(0);
@@ -39,8 +43,9 @@ pub(crate) fn watch(expected: &str, least: Duration, a_second: u32) -> Result<()
         return Ok(());
     }
     let layout = Layout::of_this_process().ok_or("the layout of this Python is not known")?;
-    let own = own_state().ok_or("this Python does not tell its thread's state")?;
-    let stack = frames::stack(&layout, own).ok_or("this process's memory cannot be read")?;
+    let python = Python { layout, process: Process::own() };
+    let own = thread_state().ok_or("this Python does not tell its thread's state")?;
+    let stack = frames::stack(&python, own).ok_or("this process's memory cannot be read")?;
     // If this frame cannot be read correctly, no other can.
     if stack.frames.first().map(told).as_deref() != Some(expected) {
         return Err("what is read of this Python's stack is not what it says itself");
@@ -48,11 +53,11 @@ pub(crate) fn watch(expected: &str, least: Duration, a_second: u32) -> Result<()
     // Before the sampler asks for the phase.
     overdue::set_watched(true);
     if a_second > 0 {
-        let sampler = Sampler::new(layout.clone(), own, session, a_second);
+        let sampler = Sampler::new(python.clone(), own, session, a_second);
         start("gnntop sampler", move || sampler.run())?;
     }
     if least > Duration::ZERO {
-        let watch = Watch { layout, thread: own, session, least_ns: least.as_nanos() as u64, taken: None };
+        let watch = Watch { python, thread: own, session, least_ns: least.as_nanos() as u64, taken: None };
         start("gnntop stacks", move || watch.run())?;
     }
     Ok(())
@@ -63,11 +68,12 @@ fn start(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), &'static
     started.map(|_| ()).map_err(|_| "no thread can be started")
 }
 
-/// The calling thread's state, from CPython's stable interface.
-fn own_state() -> Option<Address> {
-    let get = layout::symbol(c"PyThreadState_Get")?;
-    // SAFETY: the symbol is CPython's function of this type, which has been in its stable interface since 3.2. Our caller
-    // holds the GIL or, in a free-threaded build, is attached, as the function requires.
+/// The state of the calling thread, from CPython's stable interface; `None` without Python, or if this is not one of its
+/// threads. Needs no GIL.
+pub(crate) fn thread_state() -> Option<Address> {
+    let get = layout::symbol(c"PyGILState_GetThisThreadState")?;
+    // SAFETY: the symbol is CPython's function of this type, which has been in its stable interface since 3.2. It looks the
+    // calling thread's state up, and returns NULL if it has none.
     let get = unsafe { std::mem::transmute::<Address, unsafe extern "C" fn() -> *mut c_void>(get) };
     // SAFETY: as above.
     Some(unsafe { get() } as Address).filter(|state| *state != 0)
@@ -90,7 +96,7 @@ fn without_signals<T>(start: impl FnOnce() -> T) -> T {
 
 /// A watched thread.
 struct Watch {
-    layout: Layout,
+    python: Python,
     thread: Address,
     session: u32,
     least_ns: u64,
@@ -102,23 +108,37 @@ impl Watch {
     fn run(mut self) {
         own_thread::with(false, |thread| thread.track(TRACK, TrackRole::Other));
         while session::state() == (Status::Publishing, self.session) {
-            if self.is_due()
-                && let Some(stack) = frames::stack(&self.layout, self.thread)
-            {
-                record(&stack);
+            if let Some(now) = self.due() {
+                if let Some(stack) = frames::stack(&self.python, self.thread) {
+                    record(&stack, None);
+                }
+                if names::get(now.name).is_some_and(|name| &*name.text == phase::DATA_WAIT.text()) {
+                    self.record_workers();
+                }
             }
             thread::sleep(LOOK_INTERVAL);
         }
         own_thread::with((), |thread| thread.track_end());
     }
 
-    /// Whether the current phase is overdue, and has lasted twice as long as when its stack was last taken.
-    fn is_due(&mut self) -> bool {
-        let Some(now) = overdue::now() else { return false };
+    /// Records what the loader workers do that are making batches: the training thread waits for one of them.
+    fn record_workers(&self) {
+        for (process, state) in worker::in_python().into_iter().take(MAX_WORKERS) {
+            let Some(process) = Process::descendant(process) else { continue };
+            let python = Python { process, ..self.python.clone() };
+            if let Some(stack) = frames::stack(&python, state).filter(|stack| !is_idle(&stack.frames)) {
+                record(&stack, Some(LOADER_WORKER));
+            }
+        }
+    }
+
+    /// The current phase, if it is overdue and has lasted twice as long as when its stack was last taken.
+    fn due(&mut self) -> Option<Now> {
+        let now = overdue::now()?;
         let lasted = after::ticks().saturating_sub(now.since);
         let lasted_ns = after::ticks_ns(lasted);
         if lasted_ns < self.least_ns {
-            return false;
+            return None;
         }
         let is_due = match self.taken {
             Some((taken, next)) if taken == now => lasted >= next,
@@ -130,12 +150,12 @@ impl Watch {
         if is_due {
             self.taken = Some((now, lasted.saturating_mul(2)));
         }
-        is_due
+        is_due.then_some(now)
     }
 }
 
-/// Records the frames as marks, innermost first.
-fn record(stack: &Stack) {
+/// Records the frames as marks, innermost first, and `outermost` around them.
+fn record(stack: &Stack, outermost: Option<&str>) {
     let at = after::ticks();
     let mut depth = 0.0;
     let mut mark = |text: &str| {
@@ -151,6 +171,7 @@ fn record(stack: &Stack) {
             mark(&told(frame));
         }
     }
+    outermost.into_iter().for_each(mark);
 }
 
 #[cfg(test)]

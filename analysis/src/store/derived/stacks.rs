@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gnntop_wire::NameId;
+use gnntop_wire::{NameId, stacks};
 
 use crate::store::contents::Store;
 use crate::store::sampled::Sampled;
@@ -113,6 +113,11 @@ impl Store {
             (Some(place), None) => Some(place.to_owned()),
             (None, _) => frames.first().map(|frame| self.frame(*frame).to_owned()),
         }
+    }
+
+    /// Whether this is a loader worker's stack, and not the training thread's.
+    pub fn is_of_loader(&self, stack: &Stack) -> bool {
+        stack.frames.last().is_some_and(|frame| self.name(*frame) == stacks::LOADER_WORKER)
     }
 
     /// The places of these stacks and the number of stacks at each, most frequent first.
