@@ -151,6 +151,13 @@ fn stacks_over_the_whole_run_say_where_the_time_goes_by_phase() {
     assert_eq!(report["marks"], Value::Array(Vec::new()), "a sample is no mark of the program");
     let text = sessions.run(["report", "a.gnntop"]).out;
     assert!(text.contains("taken, 200 a second, for ") && text.contains("    <module> (train.py:12)"), "{text}");
+    let page = sessions.run(["report", "a.gnntop", "--html"]).out;
+    let [flames, table] =
+        ["<figure class=\"flames\"><ul><li", &format!("<td>{}</td>", place.replace('<', "&lt;").replace('>', "&gt;"))]
+            .map(|part| page.contains(part));
+    assert!(flames && table && page.contains("title=\"&lt;module&gt; (train.py:12): "), "{page}");
+    let markdown = sessions.run(["report", "a.gnntop", "--markdown"]).out;
+    assert!(markdown.contains("## Where in your code") && markdown.contains(" | share |"), "{markdown}");
 }
 
 #[test]

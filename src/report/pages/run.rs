@@ -3,15 +3,19 @@
 use super::findings::{findings, steps, verdict};
 use super::head::{about, facts, name, title};
 use super::tables::{
-    classes_table, durations_table, energy_table, machine, memory_table, phases_table, repeated_spans, spans_table,
+    classes_table, durations_table, energy_table, machine, memory_table, phases_table, places_table, repeated_spans,
+    spans_table,
 };
 use crate::report::contents::Report;
 use crate::report::document::{Block, Document};
-use crate::report::pictures::{hardware, last_steps, percentiles, shares, step_times};
+use crate::report::pictures::{flames, hardware, last_steps, percentiles, shares, step_times};
 use crate::report::sections::{losses, marks, ranks, restarts};
+use gnntop_analysis::figures::counted;
 
 /// Spans that are not folded.
 const SPANS: usize = 10;
+/// Places in the program.
+const PLACES: usize = 12;
 
 const INTERVALS: &str = "± is the 95 % confidence interval of a mean; the intervals of percentiles are in JSON and CSV. \
                          Both assume independent steps and are too narrow if step times drift.";
@@ -49,6 +53,7 @@ fn one(file: &str, report: &Report) -> Vec<Block> {
     }
     phases(&mut blocks, report);
     spans(&mut blocks, report);
+    where_in_code(&mut blocks, report);
     if !report.marks.is_empty() {
         blocks.extend([heading("Marks"), Block::Table(marks::rows(&report.marks))]);
     }
@@ -145,6 +150,21 @@ fn spans(blocks: &mut Vec<Block>, report: &Report) {
     if !is_whole {
         let all = spans_table(&report.spans, &[], usize::MAX);
         blocks.push(Block::Folded(format!("All {} spans", report.spans.len()), vec![Block::Table(all)]));
+    }
+}
+
+/// Stacks over the whole run, and those of phases that took too long.
+fn where_in_code(blocks: &mut Vec<Block>, report: &Report) {
+    if let Some(sampled) = &report.sampled_stacks {
+        blocks.extend([heading("Where in your code"), Block::Figure(flames::of_report(report))]);
+        blocks.push(Block::Table(places_table(&sampled.places, sampled.known, PLACES)));
+        blocks.push(Block::Paragraph(format!("Stacks: {}.", sampled.in_words())));
+    }
+    if let Some(stacks) = &report.stacks {
+        blocks.push(heading("Where it took too long"));
+        blocks.push(Block::Table(places_table(&stacks.places, stacks.taken, PLACES)));
+        let taken = counted(stacks.taken, "stack", "stacks");
+        blocks.push(Block::Paragraph(format!("{taken} taken while a phase took twice its p99, and 50 ms at least.")));
     }
 }
 

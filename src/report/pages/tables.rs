@@ -54,6 +54,15 @@ pub(super) fn classes_table(classes: &[ClassLine]) -> Vec<Vec<String>> {
     rows
 }
 
+/// Places in the program with their share of so many stacks; at most so many rows.
+pub(super) fn places_table(places: &[(String, u64)], stacks: u64, most: usize) -> Vec<Vec<String>> {
+    let head = ["place", "stacks", "share"].map(str::to_owned).to_vec();
+    let row = |(place, times): &(String, u64)| {
+        vec![place.clone(), count(*times), percent(*times as f64 / stacks.max(1) as f64)]
+    };
+    std::iter::once(head).chain(places.iter().take(most).map(row)).collect()
+}
+
 /// Spans by their time, repeated ones in one row; at most so many rows.
 pub(super) fn spans_table(spans: &[SpanLine], groups: &[Repeated<'_>], most: usize) -> Vec<Vec<String>> {
     let is_repeated =

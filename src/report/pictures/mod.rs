@@ -4,6 +4,7 @@
 mod bars;
 mod energy;
 pub(in crate::report) mod finding;
+pub(in crate::report) mod flames;
 pub(in crate::report) mod hardware;
 pub(in crate::report) mod interval;
 pub(in crate::report) mod last_steps;

@@ -77,7 +77,7 @@ impl Sampled {
     }
 
     /// How many, how often, and at what cost.
-    fn in_words(&self) -> String {
+    pub(in crate::report) fn in_words(&self) -> String {
         let mut text = format!("{} taken, {} a second", count(self.taken), self.a_second);
         text.extend(self.cost_share.map(|share| format!(", for {} of a core", percent(share))));
         if self.unread > 0 {

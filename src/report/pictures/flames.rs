@@ -1,0 +1,143 @@
+//! Where in the program the time goes, as flames: the phases, and below each what ran in it, as wide as its share.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::phase_keys::phase_keys;
+use crate::report::contents::Report;
+use crate::report::document::markup::escaped;
+use crate::report::sections::sampled::Sampled;
+use gnntop_analysis::figures::{count, percent};
+
+/// Frames with a smaller share are left out...
+const LEAST_SHARE: f64 = 0.004;
+/// ...and so are deeper ones, and those beyond this number: the page is to stay small.
+const MOST_DEPTH: usize = 40;
+const MOST_FRAMES: usize = 800;
+/// From this share on there is room for a name.
+const NAMED_SHARE: f64 = 0.03;
+
+/// A frame, with the stacks that have it and those that go on below it.
+#[derive(Debug, Default)]
+struct Frame<'r> {
+    count: u64,
+    calls: BTreeMap<&'r str, Frame<'r>>,
+}
+
+/// The flames of a run whose stacks were sampled; empty for others.
+pub(in crate::report) fn of_report(report: &Report) -> String {
+    let Some(sampled) = &report.sampled_stacks else { return String::new() };
+    let names: Vec<&str> = report.phases.iter().map(|line| line.name.as_str()).collect();
+    let keys = phase_keys(names.iter().copied());
+    let class = |phase: &str| names.iter().position(|name| *name == phase).map_or("gap", |at| keys[at].class.as_str());
+    of_sampled(sampled, class)
+}
+
+fn of_sampled<'r>(sampled: &'r Sampled, class: impl Fn(&str) -> &'r str) -> String {
+    let all = tree(sampled);
+    if all.count == 0 {
+        return String::new();
+    }
+    let mut drawing = Drawing { out: String::from("<figure class=\"flames\"><ul>"), all: all.count, frames: 0 };
+    for (phase, frame) in all.most_frequent() {
+        drawing.frame(phase, frame, class(phase), 0);
+    }
+    drawing.out + "</ul></figure>"
+}
+
+/// All stacks, merged from the phase inwards.
+fn tree(sampled: &Sampled) -> Frame<'_> {
+    let mut all = Frame::default();
+    for (phase, frames, times) in &sampled.stacks {
+        let mut at = &mut all;
+        at.count += times;
+        for name in std::iter::once(phase).chain(frames.iter().rev()) {
+            at = at.calls.entry(name).or_default();
+            at.count += times;
+        }
+    }
+    all
+}
+
+impl<'r> Frame<'r> {
+    fn most_frequent(&self) -> Vec<(&'r str, &Self)> {
+        let mut calls: Vec<(&str, &Self)> = self.calls.iter().map(|(name, frame)| (*name, frame)).collect();
+        calls.sort_by_key(|(_, frame)| std::cmp::Reverse(frame.count));
+        calls
+    }
+}
+
+struct Drawing {
+    out: String,
+    /// Number of all stacks.
+    all: u64,
+    /// Number of frames drawn so far.
+    frames: usize,
+}
+
+impl Drawing {
+    /// Draws a frame and below it what it calls; the room beside that is its own time.
+    fn frame(&mut self, name: &str, frame: &Frame<'_>, class: &str, depth: usize) {
+        let share = frame.count as f64 / self.all as f64;
+        self.frames += 1;
+        let text = format!("{name}: {}, {} stacks", percent(share), count(frame.count));
+        let shown = if share >= NAMED_SHARE { escaped(name) } else { String::new() };
+        let (times, text) = (frame.count, escaped(&text));
+        // Writing to a string cannot fail.
+        let _ =
+            write!(self.out, "<li style=\"flex:{times} 0 0\"><i class=\"{class}\" title=\"{text}\">{shown}</i><ul>");
+        let mut left = times;
+        for (name, called) in frame.most_frequent() {
+            let is_small = (called.count as f64) < LEAST_SHARE * self.all as f64;
+            if is_small || depth == MOST_DEPTH || self.frames >= MOST_FRAMES {
+                break;
+            }
+            self.frame(name, called, class, depth + 1);
+            left -= called.count;
+        }
+        if left > 0 && left < times {
+            let _ = write!(self.out, "<li style=\"flex:{left} 0 0\"></li>");
+        }
+        self.out += "</ul></li>";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sampled(stacks: &[(&str, &[&str], u64)]) -> Sampled {
+        let owned = |frames: &[&str]| frames.iter().map(|frame| (*frame).to_owned()).collect();
+        let stacks = stacks.iter().map(|(phase, frames, times)| ((*phase).to_owned(), owned(frames), *times));
+        Sampled { stacks: stacks.collect(), ..Sampled::default() }
+    }
+
+    #[test]
+    fn widths_are_shares_and_what_is_called_lies_below() {
+        let found = sampled(&[
+            ("forward", &["<lambda> (a.py:2)", "main (a.py:9)"], 30),
+            ("forward", &["main (a.py:9)"], 10),
+            ("gap", &["main (a.py:9)"], 60),
+        ]);
+        let html = of_sampled(&found, |phase| if phase == "gap" { "gap" } else { "p4" });
+        let place = |text: &str| html.find(text).unwrap_or_else(|| panic!("{text} in {html}"));
+        assert!(place("title=\"gap: 60 %, 60 stacks\"") < place("title=\"forward: 40 %, 40 stacks\""));
+        let lambda = place("flex:30 0 0\"><i class=\"p4\" title=\"&lt;lambda&gt; (a.py:2): 30 %, 30 stacks\"");
+        assert!(place("title=\"main (a.py:9): 40 %, 40 stacks\"") < lambda, "{html}");
+        assert_eq!(html.matches("flex:10 0 0\"></li>").count(), 1, "main's own time");
+        assert_eq!(html.matches("<li").count(), html.matches("</li>").count());
+    }
+
+    #[test]
+    fn a_page_stays_small_whatever_was_sampled() {
+        let deep: Vec<String> = (0..200).map(|at| format!("f{at} (a.py:{at})")).collect();
+        let deep: Vec<&str> = deep.iter().map(String::as_str).collect();
+        let wide: Vec<String> = (0..500).map(|at| format!("g{at} (b.py:{at})")).collect();
+        let mut stacks: Vec<(&str, &[&str], u64)> = vec![("forward", &deep, 5000)];
+        let leaves: Vec<[&str; 1]> = wide.iter().map(|name| [name.as_str()]).collect();
+        stacks.extend(leaves.iter().map(|frames| ("backward", &frames[..], 25)));
+        let html = of_sampled(&sampled(&stacks), |_| "p4");
+        assert!(html.matches("<i ").count() <= MOST_FRAMES && html.len() < 120_000, "{}", html.len());
+        assert_eq!(of_sampled(&Sampled::default(), |_| "p4"), "");
+    }
+}
