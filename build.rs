@@ -73,7 +73,9 @@ fn native_part(root: &Path) -> Result<Option<PathBuf>> {
     ] {
         println!("cargo::rerun-if-changed={sources}");
     }
-    let (target, out) = (env::var("TARGET")?, PathBuf::from(env::var("OUT_DIR")?).join("python"));
+    // Python is linked with glibc nearly everywhere, and cannot load what is linked statically with musl.
+    let target = env::var("TARGET")?.replace("-musl", "-gnu");
+    let out = PathBuf::from(env::var("OUT_DIR")?).join("python");
     let mut build = Command::new(env::var("CARGO")?);
     build.args(["rustc", "--quiet", "--lib", "--crate-type", "cdylib", "--release", "--target", &target]);
     build.arg("--manifest-path").arg(&manifest).arg("--target-dir").arg(&out);

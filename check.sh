@@ -3,6 +3,7 @@
 #
 #   ./check.sh            all of it
 #   ./check.sh fmt lint   only these: fmt words lint members workspace torture small docs package python deny
+#   ./check.sh quick      not part of all: what to run before each commit, some minutes after a first build (CONTRIBUTING.md)
 #   ./check.sh mpi        not part of all: ranks as processes, which needs Open MPI and libclang (docs/cluster.md)
 #   ./check.sh cuda       not part of all: the build for GPUs, which needs CUDA's compiler (docs/cuda.md)
 #   ./check.sh python     the Python package: part of all where scripts/python-env.sh has made its environment, else skipped, and said
@@ -19,6 +20,15 @@ words() {
 lint() {
     cargo clippy --workspace --all-targets --features gnntop-probe/tracing -- -D warnings
     cargo clippy -p gnntop --all-targets --no-default-features -- -D warnings
+}
+# The faults that most changes make: format, words, lints, and the tests of all that has no trainings.
+quick() {
+    fmt
+    words
+    cargo clippy --workspace --all-targets --features gnntop-probe/tracing -- -D warnings
+    cargo test -p gnntop-wire -p gnntop-history -p gnntop-probe -p gnntop-analysis --lib --tests
+    cargo test -p gnntop --no-default-features --lib --test circles
+    cargo test -p gnntop --no-default-features --test it -- words layering dependencies command_line screens views
 }
 # Each member alone: in a workspace build features that one crate asks for hide what another forgot to ask for. That shows
 # when it compiles; the tests need no build of their own for it.

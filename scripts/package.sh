@@ -44,6 +44,11 @@ run_packed() {
 }
 build() { cargo build --release --locked --target "$target" "$@"; }
 
+# A static program carries a native part that is linked with glibc, as Python is: by default this machine's.
+if [[ $target == *-musl ]] && command -v cargo-zigbuild >/dev/null; then
+    cargo zigbuild --release -p gnntop-python --target "${target/musl/gnu}.2.17" --target-dir target/native
+    export GNNTOP_NATIVE_LIBRARY=$PWD/target/native/${target/musl/gnu}/release/libgnntop_python.so
+fi
 if [ -n "${GNNTOP_PROGRAM:-}" ]; then
     pack "gnntop-$version-$target" "$GNNTOP_PROGRAM"
 else
@@ -56,7 +61,13 @@ if [ "$test" = yes ]; then for tarball in "$out"/*.tar.gz; do run_packed "$tarba
 
 if [ -n "${GNNTOP_PROGRAM:-}" ]; then
     echo "SKIPPED: no Debian package of a finished program"
+elif [[ $target == *-musl ]]; then
+    echo "no Debian package of a static program"
 elif command -v cargo-deb >/dev/null; then
+    program=target/$target/release/gnntop
+    mkdir -p target/deb/man
+    for shell in bash zsh fish; do "$program" completions "$shell" >"target/deb/gnntop.$shell"; done
+    "$program" man target/deb/man
     cargo deb --no-build --target "$target" --output "$out"
 else
     echo "SKIPPED: no Debian package. To install its tool: cargo install --locked cargo-deb"

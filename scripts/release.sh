@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds everything for a tagged release, tries it, and makes a draft release of it; a person looks at the draft and publishes it.
-# Nothing is uploaded to crates.io or PyPI.
+# Nothing is uploaded to crates.io or PyPI. scripts/release-tools.sh installs what it needs.
 #
 #   scripts/release.sh v0.2.0            as CI runs it; needs GitHub's `gh` with a token
 #   scripts/release.sh v0.2.0 --no-draft only builds and tries
@@ -13,8 +13,12 @@ grep --quiet "^## \[$version\] - [0-9]" CHANGELOG.md || { echo "CHANGELOG.md has
 
 cargo package --workspace --locked --no-verify
 out=target/packages
+static=target/packages-static
+TARGET=x86_64-unknown-linux-musl scripts/package.sh --test "$static"
 scripts/package.sh --test "$out"
+mv "$static"/*.tar.gz "$out"
 scripts/wheel.sh --test "$out"
+TARGET=aarch64-unknown-linux-gnu scripts/wheel.sh "$out"
 rm "$out/SHA256SUMS"
 (cd "$out" && sha256sum -- * >SHA256SUMS)
 [ "${2:-}" = --no-draft ] && exit

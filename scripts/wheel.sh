@@ -4,7 +4,8 @@
 #   scripts/wheel.sh [FOLDER]              builds what is missing and writes the wheel into FOLDER (default target/wheels)
 #   scripts/wheel.sh --test [FOLDER]       and installs it into a fresh environment, where it must work
 #
-# GNNTOP_PROGRAM   a program that is built already, in the place of target/release/gnntop
+# GNNTOP_PROGRAM   a program that is built already, instead of target/release/gnntop
+# TARGET           another target, such as aarch64-unknown-linux-gnu (default: this machine's); needs cargo-zigbuild
 #
 # Where cargo-zigbuild is installed (pip install cargo-zigbuild ziglang) the wheel runs from glibc 2.17 on. Otherwise it is
 # tagged with the glibc that its files ask for.
@@ -16,13 +17,18 @@ if [ "${1:-}" = --test ]; then test=yes && shift; fi
 out=${1:-target/wheels}
 mkdir -p "$out"
 
+host=$(rustc -vV | sed -n 's/^host: //p')
+target=${TARGET:-$host}
+if [ "$target" != "$host" ] && { [ "$test" = yes ] || ! command -v cargo-zigbuild >/dev/null; }; then
+    echo "a wheel for $target needs cargo-zigbuild (pip install cargo-zigbuild ziglang), and can only be tested there" >&2
+    exit 2
+fi
 native=target/native
 if [ -n "${GNNTOP_PROGRAM:-}" ]; then
     program=$GNNTOP_PROGRAM
     cargo rustc --quiet --release -p gnntop-python --lib --crate-type cdylib --target-dir "$native" -- -C strip=symbols
     library=$native/release/libgnntop_python.so
 elif command -v cargo-zigbuild >/dev/null; then
-    target=$(rustc -vV | sed -n 's/^host: //p')
     cargo zigbuild --release -p gnntop-python --target "$target.2.17" --target-dir "$native"
     library=$native/$target/release/libgnntop_python.so
     GNNTOP_NATIVE_LIBRARY=$PWD/$library cargo zigbuild --release -p gnntop --target "$target.2.17"
@@ -34,22 +40,22 @@ else
     program=target/release/gnntop
 fi
 
-wheel=$(python3 - "$program" "$library" "$out" <<'END'
+wheel=$(python3 - "$program" "$library" "$out" "${target%%-*}" <<'END'
 """Writes the wheel; the format is PyPA's "Binary distribution format"."""
 import base64
 import hashlib
 import pathlib
-import platform
 import re
 import subprocess
 import sys
 import zipfile
 
-program, library, out = (pathlib.Path(argument) for argument in sys.argv[1:])
+program, library, out = (pathlib.Path(argument) for argument in sys.argv[1:4])
+machine = sys.argv[4]
 version = re.search(r'\[workspace.package\]\s*version = "([^"]+)"', pathlib.Path("Cargo.toml").read_text())[1]
 symbols = subprocess.run(["readelf", "--dyn-syms", "--wide", program, library], capture_output=True, text=True, check=True)
 glibc = max((int(major), int(minor)) for major, minor in re.findall(r"GLIBC_(\d+)\.(\d+)", symbols.stdout))
-tag = f"py3-none-manylinux_{glibc[0]}_{max(glibc[1], 17)}_{platform.machine()}"
+tag = f"py3-none-manylinux_{glibc[0]}_{max(glibc[1], 17)}_{machine}"
 info = f"gnntop-{version}.dist-info"
 
 package = pathlib.Path("python")

@@ -28,7 +28,7 @@ pub enum Warning {
         error: io::Error,
     },
     /// A recording would overwrite a file.
-    #[error("gnntop does not record: {path} exists already", path = path.display())]
+    #[error("gnntop does not record: {path} already exists", path = path.display())]
     RecordingExists {
         /// The file.
         path: PathBuf,

@@ -1,4 +1,4 @@
-//! Tells no time twice: what two findings claim goes to the cause, and the symptom keeps the rest.
+//! Counts no time twice: time that two findings claim goes to the cause, and the symptom keeps the rest.
 //!
 //! ```text
 //!            step 41                 step 42
@@ -6,8 +6,8 @@
 //!  data wait ██ data-bound takes this row █████
 //! ```
 //!
-//! Each finding says by a [`Claim`] which time it speaks of. They are asked in the order of [`CAUSES_FIRST`], and each gets
-//! what those before it have left.
+//! Each finding states the time it is about as a [`Claim`]. Claims are served in the order of [`CAUSES_FIRST`], and
+//! each gets what the earlier ones have left.
 
 use super::claim::{Claim, StepCost};
 use super::evidence::Evidence;
@@ -30,12 +30,12 @@ const CAUSES_FIRST: [Kind; 12] = [
     Kind::SlowerSince,
     Kind::SlowRhythm,
 ];
-/// Less than this share of the time is not worth a line.
+/// A smaller share of the time is not reported.
 const WORTH_SAYING: f64 = 0.005;
-/// What keeps less than this part of its own time only repeats what others say.
+/// A finding that keeps a smaller part of its own time only repeats others.
 const REPEATS: f64 = 0.1;
 
-/// Gives each finding the share of the time that no finding before it has claimed.
+/// Gives each finding the share of the time that no earlier finding has claimed.
 pub(super) fn attribute(found: &mut [Finding], evidence: &Evidence<'_>) {
     let mut claims: Vec<(usize, Claim)> =
         found.iter_mut().enumerate().filter_map(|(at, finding)| Some((at, finding.claim.take()?))).collect();
@@ -55,7 +55,7 @@ pub(super) fn attribute(found: &mut [Finding], evidence: &Evidence<'_>) {
     }
 }
 
-/// Leaves a finding this share of the time, where it has claimed more.
+/// Leaves a finding this share of the time if it has claimed more.
 fn keep(finding: &mut Finding, left: f64, causes: &str) {
     let Some(told) = finding.share else { return };
     if told - left < WORTH_SAYING || causes.is_empty() {
@@ -70,12 +70,12 @@ fn keep(finding: &mut Finding, left: f64, causes: &str) {
     finding.evidence.push(format!("{how_much} is already counted under {causes}"));
 }
 
-/// What of the time of all rows is not claimed yet.
+/// The time of all rows that is not claimed yet.
 struct Ledger {
-    /// For each row, and in it for each phase by its slot and the gap as the last one.
+    /// For each row: the time left of each phase, by its slot, and of the gap, which comes last.
     left_ns: Vec<f32>,
     slots: Vec<PhaseSlot>,
-    /// For each row, which claims have taken of it: a bit each.
+    /// For each row: which claims have taken time of it, a bit each.
     owners: Vec<u32>,
 }
 
@@ -88,7 +88,7 @@ impl Ledger {
         Self { left_ns, slots, owners: vec![0; evidence.rows.len()] }
     }
 
-    /// Takes what there is left of a claim: how much that is, and which claims have taken of the same steps before.
+    /// Takes what is left of a claim: how much that is, and which earlier claims have taken time of the same steps.
     fn take(&mut self, claim: &Claim, nth: usize, evidence: &Evidence<'_>) -> (f64, u32) {
         let mut owners = 0;
         let mut taken_ns = 0.0;
@@ -120,8 +120,8 @@ impl Ledger {
         (taken_ns, owners)
     }
 
-    /// Takes of the gap what is lost between steps, and of the phases, the fullest first, what is lost inside; of the others
-    /// what there is not enough of. A step's usual time is no part of what it takes beyond that.
+    /// Time lost between steps comes from the gap, time lost inside from the phases, the largest first. If that is too
+    /// little, the other side gives the rest. A step's usual time is no part of what it takes beyond that.
     fn take_of_step(&mut self, cost: &StepCost, usual_ns: f64, between_ns: f64) -> f64 {
         let row = &mut self.left_ns[cost.row * self.slots.len()..(cost.row + 1) * self.slots.len()];
         let gap = row.len() - 1;
@@ -143,7 +143,7 @@ impl Ledger {
         cost_ns - wanted
     }
 
-    /// Notes that a claim takes of a row, and gives those that did before.
+    /// Notes that a claim takes time of a row, and returns the earlier claims on that row.
     fn own(&mut self, row: usize, nth: usize) -> u32 {
         let before = self.owners[row];
         self.owners[row] |= 1u32.checked_shl(nth as u32).unwrap_or(0);

@@ -1,10 +1,10 @@
-//! What bounds a run and how even its steps are: the part of the line that is no finding.
+//! What bounds a run and how even its steps are: the part of the verdict that is not a finding.
 //!
-//! Rules, all of them over the steps that are looked at, without those that warm up, at least three:
-//! - *bound*: the phase (or the gap) with the largest share of the wall time. Where those that warm up would change a
-//!   share, it is said that they are left out;
-//! - p99 against p50 of the period: nearest rank over the full batches, of the kind that most of them are;
-//! - of too few steps the shares, with those that warm up, and what else a few steps tell.
+//! Rules, over the steps looked at without the warm-up, at least three:
+//! - *bound*: the phase (or the gap) with the largest share of the wall time. If the warm-up would change a share, the
+//! verdict says that it is left out;
+//! - p99 and p50 of the period: nearest rank over the full batches, of the most common kind;
+//! - with too few steps: the shares, warm-up included, and what else a few steps show.
 
 use gnntop_wire::phase::DATA_WAIT;
 
@@ -14,15 +14,15 @@ use super::robust::{median, quantile};
 use crate::figures::{counted, duration, percent};
 use crate::store::{PhaseSlot, StepRow, Store};
 
-/// Full batches below which there is no verdict yet.
+/// With fewer full batches there is no verdict yet.
 const ENOUGH_STEPS: usize = 10;
-/// Full batches below which a p99 is only a maximum.
+/// With fewer full batches a p99 is only a maximum.
 const ENOUGH_FOR_P99: usize = 100;
-/// Data wait or gap below this share is not worth a word.
+/// A smaller share of data wait or gap is not reported.
 const WORTH_SAYING: f64 = 0.01;
-/// Shares that differ by no more than this are told of all steps, as tables tell them.
+/// If shares differ by no more than this, those of all steps are given, as in tables.
 const ABOUT_THE_SAME: f64 = 0.005;
-/// `mostly` is more than this share.
+/// A larger share is called `mostly`.
 const MOSTLY: f64 = 0.5;
 
 /// What bounds a range of steps and how even they are; a [`super::Judgement`] writes it out.
@@ -34,21 +34,21 @@ pub struct Verdict {
     pub is_settled: bool,
     /// The phase with the largest share of the wall time, and its share (0 to 1).
     pub bound: Option<(String, f64)>,
-    /// The median period in nanoseconds of steps of which no phases are known, so that there are no shares.
+    /// The median period in nanoseconds, if no phases are known and so there are no shares.
     pub bare_ns: Option<f64>,
-    /// How many of the first steps the shares leave out, where they change them.
+    /// Number of first steps that the shares leave out, if these change them.
     pub left_out: u64,
-    /// Whether the shares are the device's, by its own clock: of a host that only hands work over they say nothing.
+    /// Whether the shares are by the device's clock: those of a host that only hands work over mean nothing.
     pub is_on_device: bool,
-    /// Share of waiting for data, where it is a phase and not the largest one.
+    /// Share of data wait, if it is a phase and not the largest one.
     pub data_wait_share: Option<f64>,
-    /// Share of time outside every phase, where it is not the largest one.
+    /// Share of time outside every phase, if it is not the largest one.
     pub gap_share: Option<f64>,
-    /// p99 of the full batches' periods as a multiple of their median; `None` for too few of them.
+    /// p99 of the full batches' periods as a multiple of their median; `None` if there are too few.
     pub p99_over_p50: Option<f64>,
-    /// What too few steps for findings tell beside their shares.
+    /// What steps too few for findings show besides their shares.
     pub few: Vec<String>,
-    /// What is open now and since how long in nanoseconds, while no step has ended.
+    /// What is open now and for how many nanoseconds, while no step has ended.
     pub open: Option<(String, u64)>,
 }
 
@@ -90,7 +90,7 @@ impl Verdict {
         verdict
     }
 
-    /// Whether the shares are the same as those of another verdict, or nearly.
+    /// Whether the shares equal those of another verdict, or nearly.
     fn is_about(&self, other: &Self) -> bool {
         let near = |a: Option<f64>, b: Option<f64>| (a.unwrap_or(0.0) - b.unwrap_or(0.0)).abs() <= ABOUT_THE_SAME;
         let share = |verdict: &Self| verdict.bound.as_ref().map(|(_, share)| *share);
@@ -106,7 +106,7 @@ impl Verdict {
         Some((store.name(open.name).to_owned(), open.t_ns.saturating_sub(open.since_ns)))
     }
 
-    /// Of these steps, or of the same by the device's clock where that tells more.
+    /// Of these steps, or of the same steps by the device's clock if that shows more.
     fn find_shares(&mut self, store: &Store, rows: &[StepRow<'_>]) {
         let on_device = rows_on_device(store, rows);
         self.is_on_device = on_device.is_some();
@@ -130,7 +130,7 @@ impl Verdict {
         self.gap_share = other(shares.len() - 1);
     }
 
-    /// What there is to say of too few steps: their shares, the longest spans, idle GPUs, and what they cannot tell.
+    /// What can be said of too few steps: shares, the longest spans, idle GPUs, and what they cannot show.
     pub(super) fn unsettled(&self) -> Vec<String> {
         match (self.steps, &self.open) {
             (0, Some((phase, ns))) => vec![format!("no steps yet; in {phase} for {}", duration(*ns))],
@@ -145,14 +145,14 @@ impl Verdict {
         }
     }
 
-    /// That the shares are not of all steps, where that matters.
+    /// States that the shares are not of all steps, if that matters.
     pub(super) fn without(&self) -> Option<String> {
         let first = counted(self.left_out, "step", "steps");
         (self.left_out > 0).then(|| format!("shares without the first {first}"))
     }
 
-    /// What bounds the steps, and the shares of waiting and of the gap where they are worth a word; of steps without
-    /// phases how long they are.
+    /// What bounds the steps, with the shares of data wait and gap if they are large enough; without phases, how
+    /// long the steps are.
     pub(super) fn shares(&self) -> Vec<String> {
         if let Some(ns) = self.bare_ns {
             return vec![format!("a step every {}, without phases", duration(ns as u64))];
@@ -169,18 +169,18 @@ impl Verdict {
         self.p99_over_p50.map(|ratio| format!("period p99 {ratio:.1} x p50"))
     }
 
-    /// Whether [`Verdict::shares`] has that of waiting for data.
+    /// Whether [`Verdict::shares`] includes data wait.
     pub(super) fn tells_data_wait(&self) -> bool {
         self.data_wait_share.is_some() || self.bound.as_ref().is_some_and(|(text, _)| text == DATA_WAIT)
     }
 
-    /// Whether [`Verdict::shares`] has that of the gap.
+    /// Whether [`Verdict::shares`] includes the gap.
     pub(super) fn tells_gap(&self) -> bool {
         self.gap_share.is_some() || self.bound.as_ref().is_some_and(|(text, _)| text == crate::store::GAP)
     }
 }
 
-/// The same steps by the device's clock, where it tells of most of them and the host's does not.
+/// The same steps by the device's clock, if it covers most of them and the host's does not.
 fn rows_on_device<'a>(store: &'a Store, rows: &[StepRow<'_>]) -> Option<Vec<StepRow<'a>>> {
     let device = store.device().filter(|device| !device.is_synchronised())?;
     let (first, last) = (rows.first()?.step(), rows.last()?.step());

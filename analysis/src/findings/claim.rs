@@ -1,11 +1,11 @@
-//! Which part of the steps' time a finding speaks of, so that no time is told twice.
+//! The part of the steps' time that a finding is about, so that no time is counted twice.
 
 use crate::store::PhaseSlot;
 
-/// The time that a finding says is lost, before it is known what other findings say of the same time.
+/// The time that a finding says is lost, before other findings have claimed the same time.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Claim {
-    /// All that the steps spend in a phase, or in the gap.
+    /// All the steps' time in a phase, or in the gap.
     Phase(PhaseSlot),
     /// Some of the time of single steps.
     Steps(Vec<StepCost>),
@@ -16,13 +16,13 @@ pub(super) enum Claim {
 /// Some of the time of one step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct StepCost {
-    /// Which of the rows that are looked at.
+    /// Index of the row among those looked at.
     pub row: usize,
-    /// Whether it is lost inside the step, or between it and the step before.
+    /// Whether it is lost inside the step, or between it and the previous one.
     pub is_inside: bool,
     /// How much.
     pub ns: f64,
-    /// Whether it is what the step takes beyond its usual time, and so no part of that.
+    /// Whether it is what the step takes beyond its usual time, and so not part of that.
     pub is_excess: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Steps told apart: warm-up, full batches, partial ones.
+//! Steps by class: warm-up, full batches, partial batches.
 
 use std::ops::Range;
 
@@ -6,10 +6,10 @@ use super::evidence::Evidence;
 use super::shape;
 use crate::store::{StepRow, Store};
 
-/// What a step is, where steps are told apart.
+/// The class of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// One of the first, which are slower. Only where they are.
+    /// One of the first steps, if these are slower.
     WarmUp,
     /// Its batch is full, or batches are not told apart.
     Full,
@@ -17,7 +17,7 @@ pub enum Class {
     Partial,
 }
 
-/// The steps with these ordinals, as far as they are kept, with what each is.
+/// The steps with these ordinals that are kept, each with its class.
 pub fn classes(store: &Store, ordinals: Range<u64>) -> Vec<(StepRow<'_>, Class)> {
     let evidence = Evidence::of(store, ordinals);
     let early = |row: &StepRow<'_>| match shape::batch_size(row).zip(evidence.shape.full) {

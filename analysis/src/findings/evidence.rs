@@ -1,11 +1,10 @@
 //! What all checks look at: the steps of a range, and what each of them should have taken.
 //!
-//! A step's time is taken apart into what lies *inside* it, which its phases and its own timer cover, and what
-//! lies *between* it and the step before. What a step should take inside follows from its batch (a straight line
-//! through sizes and times, where that explains them), or else from its kind, times the level of its neighbours (a
-//! running median), so that neither a partial batch nor a long kind of step nor a slow trend looks like a spike. Validation,
-//! which comes before the first step of an epoch, is neither: its phase says what it takes. Steps that a deep trace has
-//! slowed down are left out.
+//! A step's time has a part *inside* it, which its phases and its own timer cover, and a part *between* it and the
+//! previous step. What a step should take inside follows from its batch (a straight line through sizes and times, if
+//! that explains them), or else from its kind, times the level of its neighbours (a running median), so that neither a
+//! partial batch nor a long kind of step nor a slow trend looks like a spike. Validation, which comes before the first
+//! step of an epoch, is neither: its phase has its time. Steps slowed down by a deep trace are left out.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -20,19 +19,19 @@ use super::shape::Shape;
 use super::stretches::{Known, Stretches};
 use crate::store::{PhaseSlot, StepRow, Store};
 
-/// Steps at the start of a session that say nothing about the rest.
+/// Steps at the start of a session that say nothing about the others.
 pub(super) const WARM_UP_STEPS: u64 = 3;
-/// The longest warm-up that is believed.
+/// A longer warm-up is not believed.
 const LONGEST_WARM_UP: usize = 1000;
-/// Steps below which nothing is said about steps.
+/// With fewer steps, nothing is said about steps.
 pub(super) const ENOUGH_STEPS: usize = 10;
-/// Steps that share one running median; it is taken over three such blocks.
+/// Steps that share a running median, which is taken over three such blocks.
 const BLOCK: usize = 32;
-/// What a step loses at most when the CPU is taken from it: a few slices of Linux's scheduler (2.8 ms and more)...
+/// The most that a step loses when the CPU is taken from it: a few slices of Linux's scheduler (2.8 ms and more)...
 const TAKEN_AWAY_NS: f64 = 12e6;
-/// ...so many times. More often it is taken from any step that takes long, whatever the reason.
+/// ...so many times. More preemptions occur in any step that takes long, whatever the reason.
 const TAKEN_AWAY: f64 = 3.0;
-/// Steps that medians of single phases are taken over.
+/// Steps over which medians of single phases are taken.
 const SAMPLED: usize = 4096;
 /// Steps of the whole run that are looked at.
 const OF_RUN: usize = 1 << 14;
@@ -41,33 +40,33 @@ const WARM: f64 = 1.2;
 /// ...so many times in a row.
 const WARM_IN_A_ROW: usize = 3;
 
-/// Steps of a session with what they should have taken.
+/// Steps of a session, each with the time that it should have taken.
 pub(super) struct Evidence<'a> {
     pub store: &'a Store,
-    /// The steps that are looked at, without the warm-up.
+    /// The steps looked at, without the warm-up.
     pub rows: Vec<StepRow<'a>>,
-    /// The steps at the start that are slower, at least three where the range has the session's first.
+    /// The slower steps at the start, at least three if the range contains the session's first step.
     pub warm_up: Vec<StepRow<'a>>,
-    /// The slowest of these as a multiple of what its batch explains; 0 where they do not warm up to anything.
+    /// The slowest of these as a multiple of what its batch explains; 0 if there is no warm-up.
     pub warm_up_ratio: f64,
     /// For each row: time inside it.
     pub inside_ns: Vec<f64>,
-    /// For each row: time that its batch, or its kind, explains.
+    /// For each row: the time that its batch, or its kind, explains.
     pub by_work_ns: Vec<f64>,
-    /// For each row: time it should have taken inside, which is that at the level of its neighbours.
+    /// For each row: the time that it should have taken inside, at the level of its neighbours.
     pub expected_ns: Vec<f64>,
     /// Standard deviation of the time inside around what is expected.
     pub noise_ns: f64,
-    /// For each row: time between it and the step before.
+    /// For each row: time between it and the previous step.
     pub between_ns: Vec<f64>,
-    /// Median of that, where the epoch stays the same.
+    /// Median of that, within an epoch.
     pub usual_between_ns: f64,
     /// Standard deviation of that.
     pub between_noise_ns: f64,
     /// How often the CPU is taken from the thread in a usual step.
     usual_switches: f64,
     pub shape: Shape,
-    /// Lengths that come again and again and that no batch explains.
+    /// Durations that recur and that no batch explains.
     pub kinds: Kinds,
     /// Wall time of all rows.
     pub wall_ns: f64,
@@ -84,12 +83,12 @@ impl<'a> Evidence<'a> {
             store.steps().rows(ordinals).partition(|row| row.is_traced());
         let validation = store.phase(VALIDATION).map(|phase| phase.slot);
         let mut inside_ns: Vec<f64> = rows.iter().map(|row| inside_ns(row, validation)).collect();
-        // Wild first steps do not bend the shape; the warm-up needs it, since a small batch may be among them.
+        // Wild first steps do not bend the shape, and the warm-up needs it, since it may contain a small batch.
         let mut shape = Shape::of(&rows, &inside_ns);
         let mut kinds = if shape.explains() { Kinds::default() } else { Kinds::of(store, &rows, &inside_ns) };
         let mut by_work_ns = shape.by_shape_ns(&rows, &inside_ns);
         by_work_ns.iter_mut().enumerate().for_each(|(row, ns)| *ns = kinds.usual_ns(row).unwrap_or(*ns));
-        // Of a session that is known from its middle on, no step warms up.
+        // In a session that is known only from its middle on, no step warms up.
         let (warm_up_len, is_warm_up) = match store.session().is_cut() {
             true => (0, false),
             false => warm_up_len(&rows, &inside_ns, &by_work_ns),
@@ -137,7 +136,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Since when steps take longer for good, over the whole run up to the newest of the rows.
+    /// Since when steps take longer for good, over the whole run up to the newest row.
     pub(super) fn level_change(&self) -> Option<&LevelChange<'a>> {
         let first = self.warm_up.last().map_or(0, |row| row.ordinal() + 1);
         let end = self.rows.last().map_or(0, |row| row.ordinal() + 1);
@@ -145,8 +144,8 @@ impl<'a> Evidence<'a> {
         self.level_change.get_or_init(find).as_ref()
     }
 
-    /// Steps of the whole run up to the newest of the rows, by time: at most so many of those that are kept, and what is left of
-    /// the others.
+    /// Steps of the whole run up to the newest row, by time: at most this many of those that are kept, and what is left
+    /// of the others.
     pub(super) fn known_of_run(&self) -> Vec<Known<'a>> {
         let first = self.warm_up.last().map_or(0, |row| row.ordinal() + 1);
         let end = self.rows.last().map_or(0, |row| row.ordinal() + 1);
@@ -156,12 +155,12 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Whether validation is a phase, which says what it takes.
+    /// Whether validation is a phase, which then has its time.
     pub(super) fn has_validation(&self) -> bool {
         self.validation.is_some()
     }
 
-    /// Time inside a step, one of the warm-up too.
+    /// Time inside a step, which may belong to the warm-up.
     pub(super) fn inside_of(&self, row: &StepRow<'_>) -> f64 {
         inside_ns(row, self.validation)
     }
@@ -188,12 +187,12 @@ impl<'a> Evidence<'a> {
         if self.wall_ns > 0.0 { ns / self.wall_ns } else { 0.0 }
     }
 
-    /// Median of a number of each row that tells it, over a sample of them.
+    /// Median of a number over a sample of the rows that have it.
     pub(super) fn median_of(&self, number: impl Fn(&StepRow<'a>) -> Option<f64>) -> Option<f64> {
         self.quantile_of(0.5, number)
     }
 
-    /// A quantile of a number of each row that tells it, over a sample of them.
+    /// A quantile of a number over a sample of the rows that have it.
     pub(super) fn quantile_of(&self, q: f64, number: impl Fn(&StepRow<'a>) -> Option<f64>) -> Option<f64> {
         let indices = spread_indices(self.rows.len(), SAMPLED);
         let mut numbers: Vec<f64> = indices.into_iter().filter_map(|i| number(&self.rows[i])).collect();
@@ -205,13 +204,13 @@ impl<'a> Evidence<'a> {
         self.rows.iter().map(|row| row.phase_ns(slot) as f64).sum()
     }
 
-    /// By how much a row is longer inside than expected; negative where it is shorter.
+    /// How much longer a row is inside than expected; negative if it is shorter.
     pub(super) fn excess_ns(&self, row: usize) -> f64 {
         self.inside_ns[row] - self.expected_ns[row]
     }
 
-    /// By how much a row, with what lies before it, may be longer because the CPU was taken away more often than usual;
-    /// 0 where that is not recorded.
+    /// How much longer a row, with the time before it, may be because the CPU was taken away more often than usual; 0
+    /// if that is not recorded.
     pub(super) fn taken_away_ns(&self, row: usize) -> f64 {
         let more = self.rows[row].usage().map(|usage| usage.involuntary_switches as f64 - self.usual_switches);
         more.map_or(0.0, |more| more.clamp(0.0, TAKEN_AWAY) * TAKEN_AWAY_NS)
@@ -223,10 +222,10 @@ impl<'a> Evidence<'a> {
         before.is_some_and(|before| before.epoch() != self.rows[row].epoch())
     }
 
-    /// The row that was running at a time, the earlier one where two meet; `None` outside of the rows.
+    /// The row that was running at a time, the earlier one if two meet; `None` outside of the rows.
     pub(super) fn row_at(&self, t_ns: u64) -> Option<usize> {
         let row = self.store.steps().at_time(t_ns.saturating_sub(1)).filter(|row| t_ns <= row.end_ns())?;
-        // Rows that a deep trace has slowed down are missing among them.
+        // Traced steps are missing among the rows.
         self.rows.binary_search_by_key(&row.ordinal(), StepRow::ordinal).ok()
     }
 
@@ -247,8 +246,8 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Time inside a step: what its phases but validation cover, or its own timer where that is longer. That timer may run through
-/// validation, as it does where one step begins as the one before it ends.
+/// Time inside a step: what its phases except validation cover, or its own timer if that is longer. That timer may run
+/// through validation if one step begins when the previous one ends.
 fn inside_ns(row: &StepRow<'_>, validation: Option<PhaseSlot>) -> f64 {
     let trained_ns = row.period_ns().saturating_sub(validation.map_or(0, |slot| row.phase_ns(slot)));
     row.work_ns().min(trained_ns).max(trained_ns.saturating_sub(row.gap_ns())) as f64
@@ -260,8 +259,8 @@ fn between_ns(row: &StepRow<'_>, validation: Option<PhaseSlot>, inside_ns: f64) 
     (row.period_ns() as f64 - inside_ns - validation_ns as f64).max(0.0)
 }
 
-/// How many of the first rows are still warming up: all before the first three in a row that take at most 1.2
-/// times what is usual for their batch; and whether that ends.
+/// Number of the first rows that still warm up: all before the first three in a row that take at most 1.2 times what is
+/// usual for their batch; and whether the warm-up ends.
 fn warm_up_len(rows: &[StepRow<'_>], inside_ns: &[f64], by_work_ns: &[f64]) -> (usize, bool) {
     let Some(first) = rows.first() else { return (0, false) };
     let at_least = usize::try_from(WARM_UP_STEPS.saturating_sub(first.ordinal())).unwrap_or(0).min(rows.len());
@@ -274,7 +273,7 @@ fn warm_up_len(rows: &[StepRow<'_>], inside_ns: &[f64], by_work_ns: &[f64]) -> (
     let Some(usual) = median(&mut later) else { return (at_least, false) };
     let is_warm = |row: usize| ratio(row) <= WARM * usual;
     let warm = (0..most).find(|row| (*row..row + WARM_IN_A_ROW).all(is_warm));
-    // No end of it in sight means that it is no warm-up.
+    // Without an end it is not a warm-up.
     (warm.unwrap_or(0).max(at_least), warm.is_some_and(|row| row > 0))
 }
 

@@ -1,4 +1,4 @@
-//! What a few steps tell, as many as people trace at a time: how idle a GPU was, and the longest phase and span.
+//! What a few steps show, as many as people trace at a time: how idle a GPU was, and the longest phase and span.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,12 +8,12 @@ use super::signals::held_mean;
 use crate::figures::{duration, percent};
 use crate::store::{StepRow, Store};
 
-/// A span that is no phase is named from this share of its step on.
+/// A span that is not a phase is named from this share of its step on.
 const WORTH_SAYING: f64 = 0.05;
-/// What sessions that are imports are published by.
+/// The publishers of imported sessions.
 const IMPORTS: &str = "gnntop import";
 
-/// What these steps tell beside the shares of their phases.
+/// What these steps show besides the shares of their phases.
 pub(super) fn told(store: &Store, rows: &[StepRow<'_>]) -> Vec<String> {
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Vec::new() };
     let mut parts = idle(store, &(first.period_start_ns()..last.end_ns()));
@@ -21,7 +21,7 @@ pub(super) fn told(store: &Store, rows: &[StepRow<'_>]) -> Vec<String> {
     parts
 }
 
-/// How idle GPUs were, by their kernels or else by their readings; of an import also that nothing tells it.
+/// How idle GPUs were, by their kernels or else by their readings; for an import also that nothing shows it.
 fn idle(store: &Store, span: &Range<u64>) -> Vec<String> {
     if let Some(idle) = kernels::idle_share(store, span.clone()) {
         return vec![format!("no kernel on the GPU {} of the time", percent(idle.share))];
@@ -38,7 +38,7 @@ fn idle(store: &Store, span: &Range<u64>) -> Vec<String> {
     }
 }
 
-/// A span in a step, with the share of it that it takes.
+/// A span in a step, with its share of the step.
 struct InStep<'a> {
     name: &'a str,
     ns: u64,
@@ -51,7 +51,7 @@ impl InStep<'_> {
     }
 }
 
-/// The longest phase, and the longest span of any track that is none.
+/// The longest phase, and the longest span of any track that is not a phase.
 fn longest(store: &Store, rows: &[StepRow<'_>]) -> Option<String> {
     let all = longest_of_names(store, rows);
     let is_phase = |span: &&InStep<'_>| store.phase(span.name).is_some();
@@ -65,7 +65,7 @@ fn longest(store: &Store, rows: &[StepRow<'_>]) -> Option<String> {
     (!named.is_empty()).then(|| format!("longest: {}", named.join(", ")))
 }
 
-/// The longest span of each name that lies in one step and is not all of it, in the order of their names.
+/// The longest span of each name that lies in one step and is not all of it, ordered by name.
 fn longest_of_names<'a>(store: &'a Store, rows: &'a [StepRow<'a>]) -> Vec<InStep<'a>> {
     let mut longest: HashMap<&str, InStep<'a>> = HashMap::new();
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Vec::new() };
@@ -76,7 +76,7 @@ fn longest_of_names<'a>(store: &'a Store, rows: &'a [StepRow<'a>]) -> Vec<InStep
             let Some(row) = rows.iter().find(holds).filter(|row| ns < row.period_ns()) else { return };
             let name = store.name(span.name);
             let kept = longest.entry(name).or_insert(InStep { name, ns, row });
-            // The newest come first: of several as long it is the earliest.
+            // The newest come first, so of equally long ones this is the earliest.
             if ns >= kept.ns {
                 *kept = InStep { name, ns, row };
             }

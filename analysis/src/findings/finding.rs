@@ -18,13 +18,13 @@ pub enum Kind {
     /// Steps that took much longer than their neighbours.
     #[strum(message = "spikes")]
     Spike,
-    /// Steps that are short because their batch is.
+    /// Steps that are short because their batches are.
     #[strum(message = "partial batches")]
     PartialBatch,
     /// Steps of several lengths that no batch size explains.
     #[strum(message = "kinds of step")]
     StepKinds,
-    /// Batches so small that a step's fixed costs are a good part of it.
+    /// Batches so small that a step's fixed costs are a large part of it.
     #[strum(message = "tiny batches")]
     TinyBatch,
     /// The loop waits for data.
@@ -33,7 +33,7 @@ pub enum Kind {
     /// Wall time outside every phase.
     #[strum(message = "time outside phases")]
     Gap,
-    /// Steps, or the time between them, that are long where a mark lies.
+    /// Steps, or the time between them, that are long at a mark.
     #[strum(message = "stalls at marks")]
     Stall,
     /// Page faults, or memory being reclaimed, that cost time.
@@ -54,7 +54,7 @@ pub enum Kind {
     /// Memory that grows on and on.
     #[strum(message = "memory grows")]
     MemoryGrowth,
-    /// Memory that is taken from the system and given back in every step.
+    /// Memory taken from the system and given back in every step.
     #[strum(message = "allocation churn")]
     AllocationChurn,
     /// The first steps, which are slower.
@@ -66,7 +66,7 @@ pub enum Kind {
     /// The run was ended and started again.
     #[strum(message = "restarts")]
     Restarts,
-    /// Steps that take longer since some time, and did not before.
+    /// Steps that take longer since some time.
     #[strum(message = "slower than before")]
     SlowerSince,
     /// Steps that are slow at regular times, minutes or hours apart.
@@ -87,25 +87,25 @@ pub enum Kind {
     /// Stages of a pipeline with unequal work.
     #[strum(message = "unequal stages")]
     Imbalance,
-    /// A run of several ranks that does not advance.
+    /// A run of several ranks that does not make progress.
     #[strum(message = "nothing advances")]
     Hang,
-    /// A rank that is slower than its peers again and again.
+    /// A rank that is slower than its peers most of the time.
     #[strum(message = "straggler")]
     Straggler,
     /// A rank that waits for data longer than its peers.
     #[strum(message = "one rank starves")]
     StarvedRank,
-    /// Copies of the model that together do not do the training set once an epoch.
+    /// Copies of the model that together do not cover the training set once an epoch.
     #[strum(message = "work not conserved")]
     WorkNotConserved,
-    /// Moving data between ranks takes a good part of the time.
+    /// Moving data between ranks takes a large part of the time.
     #[strum(message = "communication-bound")]
     CommunicationBound,
     /// Ranks with more threads than their host has cores.
     #[strum(message = "oversubscribed")]
     Oversubscribed,
-    /// A speed-up that is more than ranks or stages can give.
+    /// A speed-up larger than ranks or stages can give.
     #[strum(message = "more than the ideal")]
     AboveIdeal,
     /// Factors that were changed together.
@@ -117,7 +117,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds, in the order in which findings of the same weight are listed.
+    /// All kinds, in the order in which findings of equal weight are listed.
     pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// A stable name for programs and labels, such as `partial-batch`.
@@ -135,7 +135,7 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
-    /// Worth knowing when numbers are read; costs no time by itself.
+    /// Worth knowing when reading numbers; costs no time by itself.
     Note,
     /// Costs less than 5 % of the wall time.
     Minor,
@@ -154,7 +154,7 @@ impl Severity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confidence {
-    /// Fits the evidence, as other causes would.
+    /// Fits the evidence, as do other causes.
     Low,
     /// The evidence points there.
     Medium,
@@ -173,7 +173,7 @@ impl Confidence {
     }
 }
 
-/// Where a finding was seen.
+/// A place where a finding was seen.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Occurrence {
     /// Rows of the step table.
@@ -195,29 +195,29 @@ pub struct Finding {
     pub severity: Severity,
     /// How sure it is.
     pub confidence: Confidence,
-    /// Share (0 to 1) of the wall time looked at that it costs, without what is told under a cause of it already; absent
-    /// where that cannot be said.
+    /// Share (0 to 1) of the wall time looked at that it costs, without time already counted under a cause; `None` if
+    /// that is unknown.
     pub share: Option<f64>,
-    /// The whole finding in one sentence, also where there are many places.
+    /// The whole finding in one sentence, even if there are many places.
     pub summary: String,
-    /// How often it was seen; more than `places` where there were too many to list.
+    /// Number of times it was seen; more than `places` if there were too many to list.
     pub count: u64,
-    /// Where it was seen, by time, at most 1,024; empty for what is true of the whole run.
+    /// Where it was seen, by time, at most 1,024; empty if it is true of the whole run.
     pub places: Vec<Occurrence>,
-    /// What it rests on, one line each.
+    /// The evidence, one line each.
     pub evidence: Vec<String>,
-    /// What to try, one line each.
+    /// Advice, one line each.
     pub advice: Vec<String>,
-    /// The time that it speaks of, until it is known what others say of it.
+    /// The time that it claims, until the claims of others are known.
     #[serde(skip)]
     pub(super) claim: Option<Claim>,
 }
 
-/// Places that a finding lists.
+/// Most places that a finding lists.
 pub(super) const PLACES_LISTED: usize = 1024;
 
 impl Finding {
-    /// A finding on the whole run, without places.
+    /// A finding about the whole run, without places.
     pub(super) fn of_run(kind: Kind, confidence: Confidence, share: Option<f64>, summary: String) -> Self {
         let severity = share.map_or(Severity::Note, Severity::of_share);
         let (places, evidence, advice) = (Vec::new(), Vec::new(), Vec::new());
@@ -243,13 +243,13 @@ impl Finding {
         self
     }
 
-    /// The finding with the time that it speaks of.
+    /// The finding with the time that it claims.
     pub(super) fn claiming(mut self, claim: Claim) -> Self {
         self.claim = Some(claim);
         self
     }
 
-    /// The finding with these places, of which there may be more than can be listed.
+    /// The finding with these places, of which there may be more than are listed.
     pub(super) fn at(mut self, mut places: Vec<Occurrence>, count: u64) -> Self {
         places.truncate(PLACES_LISTED);
         (self.places, self.count) = (places, count);
@@ -257,12 +257,12 @@ impl Finding {
     }
 }
 
-/// What a check came to.
+/// The outcome of a check.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Outcome {
-    /// These are there.
+    /// These were found.
     Found(Vec<Finding>),
-    /// It was looked for and is not there.
+    /// It was looked for and not found.
     Nothing,
     /// It could not be looked for, and why.
     NotEnough(String),
@@ -289,21 +289,21 @@ pub struct NotEnough {
     pub reason: String,
 }
 
-/// What was certain a while ago and is no longer found.
+/// A finding that was certain a while ago and is gone.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Over {
-    /// The finding as it was last made, without its places.
+    /// The finding when it was last made, without its places.
     pub finding: Finding,
-    /// The newest step then, as the program counts.
+    /// The newest step at that time, by the program's count.
     pub last_step: u64,
 }
 
-/// All that was found in the steps that were looked at.
+/// All findings for the steps looked at.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Findings {
-    /// What was found, the weightiest first.
+    /// What was found, the most severe first.
     pub found: Vec<Finding>,
-    /// What was found for certain before and is over, the newest first; only of a session that is being watched.
+    /// Certain findings that are over, the newest first; only for a session that is being watched.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub over: Vec<Over>,
     /// What could not be looked for.
@@ -311,11 +311,11 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Orders what was found, the weightiest first.
+    /// Sorts what was found, the most severe first.
     pub(super) fn sort(&mut self) {
         let weight = |finding: &Finding| (finding.severity, (finding.share.unwrap_or(0.0) * 1e6) as u64);
-        // A run that does not advance costs all the time there is; and where the CPU is taken away, all other times are
-        // longer than the program makes them.
+        // A run without progress costs all the time there is; and if the CPU is taken away, all other times are longer
+        // than the program makes them.
         let is_first = |finding: &Finding| match finding.kind {
             Kind::Hang => 2,
             Kind::Contention if finding.severity == Severity::Major => 1,
@@ -324,7 +324,7 @@ impl Findings {
         self.found.sort_by_key(|finding| (Reverse(is_first(finding)), Reverse(weight(finding)), finding.kind));
     }
 
-    /// These findings and others, the weightiest first.
+    /// These findings and others, the most severe first.
     pub fn and(mut self, others: Self) -> Self {
         self.found.extend(others.found);
         self.over.extend(others.over);
@@ -333,7 +333,7 @@ impl Findings {
         self
     }
 
-    /// What was found at a step, with the place it lies in: the weightiest first.
+    /// What was found at a step, with the place: the most severe first.
     pub fn at_step(&self, ordinal: u64) -> impl Iterator<Item = (&Finding, &Occurrence)> {
         let at = move |finding: &'_ Finding| finding.places.iter().position(|place| place.ordinals.contains(&ordinal));
         self.found.iter().filter_map(move |finding| Some((finding, &finding.places[at(finding)?])))

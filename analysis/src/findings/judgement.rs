@@ -1,4 +1,4 @@
-//! Verdict and findings of the same steps, as a running session shows them: one line, and all that is behind it.
+//! Verdict and findings for the same steps, as a running session shows them: one line, and all that it is based on.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,23 +11,23 @@ use super::stacks;
 use crate::figures::{counted, percent};
 use crate::store::Store;
 
-/// Kinds of findings that the line names.
+/// Kinds of findings that the line mentions.
 const KINDS_NAMED: usize = 4;
 
-/// What there is to say about a range of steps. Written out, it is one line: what bounds the run, then the weightiest
+/// Verdict and findings for a range of steps. Written out, it is one line: what bounds the run, then the most severe
 /// findings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Judgement {
-    /// What bounds the steps and how even they are.
+    /// What bounds the steps, and how even they are.
     pub verdict: Verdict,
     /// What was found in them, and what could not be looked for.
     pub findings: Findings,
-    /// The steps that were looked at, by their ordinals.
+    /// The ordinals of the steps looked at.
     pub ordinals: Range<u64>,
 }
 
 impl Judgement {
-    /// Of the steps with these ordinals, as far as they are kept. Takes some milliseconds for 10,000.
+    /// For the kept steps with these ordinals. Takes some milliseconds for 10,000.
     pub fn of(store: &Store, ordinals: Range<u64>) -> Self {
         let evidence = Evidence::of(store, ordinals);
         let rows = || evidence.warm_up.iter().chain(&evidence.rows);
@@ -37,20 +37,20 @@ impl Judgement {
         Self { verdict, findings: stacks::locate(checks::findings(&evidence), store), ordinals: first..end }
     }
 
-    /// The same, with what was found over the ranks of the run.
+    /// The same, with the findings over the ranks of the run.
     pub fn and(mut self, of_ranks: Findings) -> Self {
         self.findings = self.findings.and(of_ranks);
         self
     }
 
-    /// How many steps were looked at.
+    /// Number of steps looked at.
     pub fn steps(&self) -> u64 {
         self.ordinals.end.saturating_sub(self.ordinals.start)
     }
 
-    /// The line's parts: what bounds the run, the weightiest findings, how even steps are. At least one.
+    /// The parts of the line: what bounds the run, the most severe findings, how even steps are. At least one.
     pub fn parts(&self) -> Vec<String> {
-        // Nothing else matters while nothing advances.
+        // Nothing else matters while there is no progress.
         if let Some(hang) = self.findings.found.iter().find(|finding| finding.kind == Kind::Hang) {
             return vec![hang.summary.clone()];
         }
@@ -63,7 +63,7 @@ impl Judgement {
                 kinds.push(finding);
             }
         }
-        // Where the CPU is taken away, all phases are longer than the program makes them.
+        // If the CPU is taken away, all phases are longer than the program makes them.
         let is_contended = |finding: &&Finding| finding.kind == Kind::Contention && finding.severity == Severity::Major;
         let contention = kinds.first().copied().filter(is_contended);
         let mut parts: Vec<String> = contention.iter().map(|finding| named(finding)).collect();
@@ -76,8 +76,8 @@ impl Judgement {
         parts
     }
 
-    /// Whether a finding costs time and is not said already by the shares of data wait and gap. Partial batches and kinds
-    /// of step cost none, but nobody reads the numbers right who does not know of them.
+    /// Whether a finding costs time that the shares of data wait and gap do not show already. Partial batches and kinds
+    /// of steps cost none, but without knowing of them the numbers are misread.
     fn is_worth_naming(&self, finding: &Finding) -> bool {
         match finding.kind {
             Kind::DataBound => !self.verdict.tells_data_wait(),
@@ -88,7 +88,7 @@ impl Judgement {
     }
 }
 
-/// A finding in the line: how often or what, and the share of the time that it costs.
+/// A finding in the line: its count or subject, and the share of the time that it costs.
 fn named(finding: &Finding) -> String {
     match (finding.kind, finding.share) {
         (Kind::Spike, Some(share)) => {
@@ -141,7 +141,7 @@ mod tests {
         judgement.findings.found = others.flat_map(|kind| [made_up(*kind), made_up(*kind)]).collect();
         let parts = judgement.parts();
         assert!(parts.len() <= 3 + KINDS_NAMED + 2, "{parts:?}");
-        // All kinds but the hang, data wait and gap.
+        // All kinds except the hang, data wait and gap.
         let not_named = Kind::ALL.len() - 3 - KINDS_NAMED;
         assert!(parts.contains(&format!("and {not_named} more findings")), "{parts:?}");
         assert!(!parts.iter().any(|part| part.contains("waiting for data")), "{parts:?}");

@@ -1,4 +1,4 @@
-//! How much of the time no kernel ran, by an imported trace of the kernels themselves.
+//! How much of the time no kernel ran, from an imported trace of the kernels.
 
 use std::ops::Range;
 
@@ -6,10 +6,10 @@ use gnntop_wire::TrackRole;
 
 use crate::store::{Store, Track};
 
-/// What sessions that are imported traces are published by.
+/// The publishers of imported traces.
 const TRACES: &str = "gnntop import chrome";
 
-/// How much of a time a device had nothing to do.
+/// How much of a time a device was idle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Idle {
     /// Share (0 to 1) of the time in which none of its streams had a kernel or a copy.
@@ -18,11 +18,11 @@ pub(super) struct Idle {
     pub kernels: u64,
 }
 
-/// The share of `span` in which no stream of a device was busy; `None` where no kernels were traced.
+/// The share of `span` in which no stream of a device was busy; `None` if no kernels were traced.
 pub(super) fn idle_share(store: &Store, span: Range<u64>) -> Option<Idle> {
     store.session().info().filter(|info| info.publisher.starts_with(TRACES))?;
     let lanes: Vec<_> = store.tracks().iter().filter(|track| is_stream(track)).filter_map(Track::lane).collect();
-    // Older kernels are not kept one by one.
+    // Older kernels are not kept individually.
     let from_ns = lanes.iter().map(|lane| lane.full_from_ns()).fold(span.start, u64::max);
     let mut kernels = Vec::new();
     for lane in lanes {

@@ -1,9 +1,10 @@
-//! Since when steps take longer for good: over the whole run, also where single steps are no longer kept.
+//! Since when steps take longer for good, over the whole run, including the time of which single steps are no longer
+//! kept.
 //!
 //! ```text
 //! stretches' medians ─▶ the split at which ranks differ most ─▶ does it last? ─▶ the step at which it begins
 //!                         ▲                                       │ no
-//!                         └──────── what comes after it ◀─────────┘
+//! └──────── what comes after it ◀─────────┘
 //! ```
 
 use std::ops::Range;
@@ -12,7 +13,7 @@ use super::robust::{LinearFit, median, sigma};
 use super::stretches::{Known, Stretches};
 use crate::store::{PhaseSlot, StepRow, Store};
 
-/// Stretches that each side needs.
+/// Stretches needed on each side.
 const SIDE: usize = 8;
 /// Time that each side must last: other programs come and go in less.
 const LEAST_NS: u64 = 30_000_000_000;
@@ -20,28 +21,28 @@ const LEAST_NS: u64 = 30_000_000_000;
 const SLOWER: f64 = 0.1;
 /// ...and by this many standard errors.
 const ERRORS: f64 = 6.0;
-/// So many of the stretches of each side must lie on their side of the middle.
+/// Share of each side's stretches that must be on their side of the middle.
 const CONSISTENT: f64 = 0.9;
-/// The last stretches, which tell whether it is over.
+/// The last stretches, which show whether it is over.
 const NEWEST: usize = 4;
-/// Of what the median step takes longer, the mean one must take at least this part too: where steps are of two kinds, and more
-/// of the long one than before, the median leaps from one to the other.
+/// The mean must grow by at least this part of what the median grows: with two kinds of steps, a few more of the longer
+/// one make the median jump from one to the other.
 const OF_MEAN: f64 = 0.5;
 /// Steps among which the first slower one is looked for.
 const LOOKED_THROUGH: usize = 512;
 /// Steps on each side of it among which it is then looked for again.
 const LOOKED_AROUND: usize = 32;
 
-/// A time from which on steps take longer than before.
+/// A time since which steps take longer than before.
 #[derive(Debug)]
 pub(super) struct LevelChange<'a> {
-    /// The first step of those.
+    /// The first of these steps.
     pub begin: Begin,
     /// Time of two stretches around it.
     pub near_ns: u64,
-    /// By how much steps take longer, as a share of what they took.
+    /// How much longer steps take, as a share of the time before.
     pub slower: f64,
-    /// Whether that is with the same work.
+    /// Whether the work is the same.
     pub is_by_work: bool,
     /// Steps before it.
     pub before: Vec<Known<'a>>,
@@ -50,7 +51,7 @@ pub(super) struct LevelChange<'a> {
 }
 
 impl<'a> LevelChange<'a> {
-    /// In the steps with these ordinals; `None` where there is none that lasts.
+    /// For the steps with these ordinals; `None` if there is no lasting change.
     pub(super) fn find(store: &'a Store, ordinals: Range<u64>, validation: Option<PhaseSlot>) -> Option<Self> {
         let end_ns = |row: Option<StepRow<'_>>| row.map_or(0, |row| row.end_ns());
         let (first, last) = (store.steps().known_row(ordinals.start), store.steps().last());
@@ -62,7 +63,7 @@ impl<'a> LevelChange<'a> {
         lasting(&levels).and_then(|sides| Self::at(&stretches, &sides))
     }
 
-    /// Where the second of two sides begins, if both last and their mean steps differ as well.
+    /// Where the second of two sides begins, if both last and their means differ, too.
     fn at(stretches: &Stretches<'a>, sides: &Sides) -> Option<Self> {
         let flat = |range: Range<usize>| stretches.all[range].iter().flatten().copied().collect::<Vec<Known<'a>>>();
         let (before, since) = (sides.from..sides.at, sides.at..stretches.all.len());
@@ -84,28 +85,28 @@ impl<'a> LevelChange<'a> {
         Some(Self { begin, near_ns, slower: sides.slower, is_by_work, before, since })
     }
 
-    /// The median of a number of the steps before and of those since.
+    /// The medians of a number, over the steps before and the steps since.
     pub(super) fn medians(&self, number: impl Fn(&Known<'a>) -> Option<f64>) -> Option<(f64, f64)> {
         let of = |side: &[Known<'a>]| median(&mut side.iter().filter_map(&number).collect::<Vec<f64>>());
         of(&self.before).zip(of(&self.since))
     }
 }
 
-/// The first of some steps, as near as it is known.
+/// The first of some steps, as precisely as it is known.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Begin {
     /// Its ordinal.
     pub ordinal: u64,
-    /// Its number, as the program counts.
+    /// Its number, by the program's count.
     pub step: u64,
     /// When it began.
     pub t_ns: u64,
-    /// When the newest step before it that is known ended, and when the oldest one that is known after it began.
+    /// When the newest known step before it ended, and when the oldest known step after it began.
     pub between_ns: Range<u64>,
 }
 
 impl Begin {
-    /// Of steps that come after others.
+    /// For steps that follow others.
     fn of(first: &Known<'_>, last: &Known<'_>) -> Self {
         let (row, ordinal) = (first.row, first.first);
         let ahead = row.ordinal().saturating_sub(ordinal);
@@ -140,7 +141,7 @@ fn span_ns<'k, 'a: 'k>(mut known: impl DoubleEndedIterator<Item = &'k Known<'a>>
     first.zip(last).map_or(0, |(first, last)| last.row.end_ns().saturating_sub(first.row.period_start_ns()))
 }
 
-/// The median of some steps, of which some stand for several.
+/// The median of steps, some of which represent several.
 fn level(known: &[Known<'_>]) -> f64 {
     let mut sorted: Vec<(f64, u64)> = known.iter().map(|known| (known.level, known.steps)).collect();
     sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
@@ -167,7 +168,8 @@ fn lasting(levels: &[f64]) -> Option<Sides> {
     None
 }
 
-/// Where the ranks of both sides differ most (Mann and Whitney 1947), each of them long enough. Wild values have ranks like
+/// Where the ranks of both sides differ most (Mann and Whitney 1947), each side being long enough. Outliers have ranks
+/// like
 /// others.
 fn split(levels: &[f64]) -> Option<usize> {
     let n = levels.len();
@@ -188,8 +190,8 @@ fn split(levels: &[f64]) -> Option<usize> {
     best.map(|(_, at)| at)
 }
 
-/// By how much the second of two sides lies above the first, and the middle between them, if it does so clearly, at once and
-/// to the end.
+/// How far the second of two sides is above the first, and the middle between them, if the change is clear, abrupt and
+/// lasting.
 fn rise(before: &[f64], since: &[f64]) -> Option<(f64, f64)> {
     let center = |side: &[f64]| median(&mut side.to_vec());
     let (low, high) = (center(before)?, center(since)?);
@@ -209,7 +211,7 @@ fn rise(before: &[f64], since: &[f64]) -> Option<(f64, f64)> {
     (is_consistent && is_at_once(before, low, since, high)).then_some((high / low - 1.0, middle))
 }
 
-/// Whether two levels tell the stretches better than one straight line.
+/// Whether two levels describe the stretches better than one straight line.
 fn is_at_once(before: &[f64], low: f64, since: &[f64], high: f64) -> bool {
     let off = |levels: &[f64], center: f64| levels.iter().map(|level| (level - center).abs()).sum::<f64>();
     let pairs: Vec<(f64, f64)> = before.iter().chain(since).enumerate().map(|(x, y)| (x as f64, *y)).collect();
@@ -218,7 +220,7 @@ fn is_at_once(before: &[f64], low: f64, since: &[f64], high: f64) -> bool {
     off_line.is_some_and(|off_line| off(before, low) + off(since, high) < off_line)
 }
 
-/// The usual mean time of a step in a stretch, by when its first step began and that of the next.
+/// The usual mean time of a step in a stretch, from when its first step began and when the next stretch's did.
 fn mean_ns(stretches: &[Vec<Known<'_>>]) -> Option<f64> {
     let firsts: Vec<StepRow<'_>> = stretches.iter().filter_map(|known| Some(known.first()?.row)).collect();
     let mean = |pair: &[StepRow<'_>]| {
@@ -234,7 +236,7 @@ fn period_ns(known: &[Known<'_>]) -> Option<f64> {
     median(&mut known.iter().map(|known| known.row.period_ns().max(1) as f64).collect::<Vec<f64>>())
 }
 
-/// The first step of those that take longer.
+/// The first of the steps that take longer.
 fn first_slower(stretches: &Stretches<'_>, mut within: Range<u64>, middle: f64) -> Option<Begin> {
     let mut known = stretches.known(within.clone(), LOOKED_THROUGH);
     loop {
@@ -250,7 +252,7 @@ fn first_slower(stretches: &Stretches<'_>, mut within: Range<u64>, middle: f64) 
     }
 }
 
-/// Where most of those before lie below a level, and most of those after it above.
+/// The place where most steps before are below a level, and most after it above.
 fn border(known: &[Known<'_>], middle: f64) -> usize {
     let (mut score, mut best, mut border) = (0i64, i64::MIN, 0);
     for (at, step) in known.iter().enumerate() {

@@ -1,13 +1,13 @@
-//! What is worth saying about a session, in words: read from the store, drawn by nobody here.
+//! What is worth saying about a session, in words. Reads the store and draws nothing.
 //!
 //! ```text
 //! Store ─▶ Evidence ─▶ checks/*.rs, one a kind ─▶ attribution ─┬─▶ Findings ─▶ verdict line · list · marks above bars · report
 //! Ranks ─▶ SideBySide ─▶ ranks/*.rs, one a kind ───────────────┘
 //! ```
 //!
-//! A check says what it found with how sure it is and on what evidence, that there is nothing, or that the evidence
-//! is not enough. [`all`] looks at every step that is kept; [`Watch`] does the same for a running session, over its
-//! newest steps and at a bounded cost.
+//! A check returns what it found, with confidence and evidence, or that there is nothing, or that the evidence is not
+//! enough. [`all`] looks at every kept step; [`Watch`] does the same for a running session, over its newest steps and
+//! at a bounded cost.
 
 mod attribution;
 mod bottleneck;

@@ -1,11 +1,11 @@
-//! What was certain a while ago: a finding does not vanish without a word.
+//! What was certain a while ago, so that a finding does not vanish without notice.
 
 use super::finding::{Confidence, Finding, Findings, Over, Severity};
 
-/// Findings that are over and still told.
+/// Past findings that are still listed.
 const TOLD: usize = 8;
 
-/// What was certain when it was last looked, and what has been since the session is watched.
+/// What was certain at the last look, and at earlier ones since the session is watched.
 #[derive(Debug, Default)]
 pub(super) struct Past {
     certain: Vec<Over>,
@@ -13,8 +13,7 @@ pub(super) struct Past {
 }
 
 impl Past {
-    /// Adds to the findings those that were certain before and are not among them. `newest_step` is the newest one that was
-    /// looked at.
+    /// Adds to the findings those that were certain before and are gone. `newest_step` is the newest step looked at.
     pub(super) fn follow(&mut self, findings: &mut Findings, newest_step: u64) {
         let is_there = |over: &Over| findings.found.iter().any(|finding| finding.kind == over.finding.kind);
         self.over.retain(|over| !is_there(over));

@@ -1,28 +1,28 @@
-//! Pauses: time between steps that is far longer than usual and comes again at equal distances.
+//! Pauses: time between steps that is far longer than usual and recurs at equal intervals.
 
 use super::evidence::Evidence;
 
-/// A pause exceeds what usually passes between steps by this share of a step...
+/// A pause exceeds the usual time between steps by this share of a step...
 const LONG: f64 = 0.1;
-/// ...and by so many standard deviations of it.
+/// ...and by this many of its standard deviations.
 const SIGMAS: f64 = 6.0;
-/// Pauses below which equal distances are chance.
+/// With fewer pauses, equal intervals are chance.
 const ENOUGH: usize = 4;
-/// Share of the pauses that must come where expected, and of the places that must have one.
+/// Share of the pauses that must be where expected, and of the places that must have one.
 const MOSTLY: f64 = 0.75;
 
-/// Pauses that come again at equal distances, or wherever an epoch ends.
+/// Pauses that recur at equal intervals, or wherever an epoch ends.
 pub(super) struct Pauses {
-    /// The rows before which they lie.
+    /// The rows that follow them.
     pub rows: Vec<usize>,
-    /// Steps from one to the next; `None` where epochs are not equally long.
+    /// Steps from one to the next; `None` if epochs are not equally long.
     pub every: Option<u64>,
-    /// Whether they lie where epochs end.
+    /// Whether they are where epochs end.
     pub are_at_epoch_ends: bool,
 }
 
 impl Pauses {
-    /// Those of some steps; `None` where no rhythm is to be seen.
+    /// Those of some steps; `None` without a rhythm.
     pub(super) fn of(evidence: &Evidence<'_>) -> Option<Self> {
         let rows: Vec<usize> = (0..evidence.rows.len()).filter(|row| is_pause(evidence, *row)).collect();
         if rows.len() < ENOUGH {
@@ -46,7 +46,7 @@ impl Pauses {
         [rhythm, times, epochs].into_iter().flatten().collect::<Vec<String>>().join(", ")
     }
 
-    /// How long they are on average, in nanoseconds.
+    /// Their mean length, in nanoseconds.
     pub(super) fn mean_ns(&self, evidence: &Evidence<'_>) -> f64 {
         self.rows.iter().map(|row| evidence.between_ns[*row]).sum::<f64>() / self.rows.len().max(1) as f64
     }
@@ -62,7 +62,7 @@ fn is_most(part: usize, of: usize) -> bool {
     part as f64 >= MOSTLY * of as f64
 }
 
-/// The distance at which most of these rows follow each other, and those that do.
+/// The distance at which most of these rows follow each other, and the rows that do.
 fn in_a_rhythm(evidence: &Evidence<'_>, rows: &[usize]) -> Option<(u64, Vec<usize>)> {
     let ordinal = |row: usize| evidence.rows[row].ordinal();
     let every = commonest(rows.windows(2).map(|pair| ordinal(pair[1]) - ordinal(pair[0])))?;
@@ -75,7 +75,7 @@ fn in_a_rhythm(evidence: &Evidence<'_>, rows: &[usize]) -> Option<(u64, Vec<usiz
     is_rhythm.then_some((every, there))
 }
 
-/// The number that comes most often, the smallest of several.
+/// The most common number, the smallest of several.
 fn commonest(numbers: impl Iterator<Item = u64>) -> Option<u64> {
     let mut numbers: Vec<u64> = numbers.collect();
     numbers.sort_unstable();

@@ -1,5 +1,5 @@
-//! Times at which steps are slow again and again, as a clock would have it: over the whole run, also where single steps are no
-//! longer kept.
+//! Times at which steps are slow again and again, by the clock: over the whole run, including the time of which single
+//! steps are no longer kept.
 //!
 //! ```text
 //! level  ▂▂▂▂▇▇▂▂▂▂▂▂▂▂▂▂▇▇▂▂▂▂▂▂▂▂▂▂▇▇▂▂▂▂
@@ -11,27 +11,27 @@ use std::ops::Range;
 use super::robust::{median, sigma};
 use super::stretches::Known;
 
-/// Pieces that the time of the run is cut into at most.
+/// Most pieces into which the run's time is divided.
 const PIECES: u64 = 4096;
-/// A piece lasts so long at least: what a session knows of its past is no finer.
+/// Shortest piece: what a session knows of its past is no finer.
 const LEAST_PIECE_NS: u64 = 1_000_000_000;
-/// A slow piece lies above the usual one by this much at least...
+/// A slow piece is above the usual one by at least this much...
 const SLOWER: f64 = 0.15;
 /// ...and by this many standard deviations.
 const DEVIATIONS: f64 = 5.0;
-/// Steps in an episode at least; fewer are spikes.
+/// Fewest steps in an episode; fewer are spikes.
 const FEWEST_STEPS: u64 = 3;
-/// Episodes that make a rhythm.
+/// Fewest episodes in a rhythm.
 const FEWEST_EPISODES: usize = 4;
-/// A shorter period is no rhythm of the machine's.
+/// A shorter period is not a rhythm of the machine.
 const LEAST_PERIOD_NS: f64 = 60e9;
-/// Intervals are the period to this part of it, or to two pieces...
+/// Intervals may deviate from the period by this part of it, or by two pieces...
 const TOLERANCE: f64 = 0.05;
-/// ...or so many times the period where an episode was not seen.
+/// ...or be so many times the period if episodes were missed.
 const MOST_MISSED: f64 = 3.0;
-/// So many of the intervals must be.
+/// Share of the intervals that must fit.
 const REGULAR: f64 = 0.8;
-/// An episode takes this part of the period at most.
+/// Largest part of the period that an episode takes.
 const LONGEST_EPISODE: f64 = 0.5;
 
 /// Steps that are slow at regular times.
@@ -39,15 +39,15 @@ const LONGEST_EPISODE: f64 = 0.5;
 pub(super) struct Rhythm {
     /// From the beginning of one episode to that of the next, in nanoseconds.
     pub period_ns: u64,
-    /// How long the median episode lasts.
+    /// Length of the median episode.
     pub lasting_ns: u64,
-    /// By how much steps take longer in one, as a share of what they take otherwise.
+    /// How much longer steps take in one, as a share of what they take otherwise.
     pub slower: f64,
     /// When they were, oldest first.
     pub episodes: Vec<Episode>,
 }
 
-/// One time at which steps are slow.
+/// An episode in which steps are slow.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Episode {
     /// When it was.
@@ -65,7 +65,7 @@ struct Piece {
 }
 
 impl Rhythm {
-    /// Of some steps, by time; `None` where they are slow at no regular times.
+    /// For some steps, by time; `None` if they are not slow at regular times.
     pub(super) fn find(known: &[Known<'_>]) -> Option<Self> {
         let (pieces, piece_ns) = pieces(known)?;
         let usual = median(&mut pieces.iter().map(|piece| piece.level).collect::<Vec<f64>>())?;
@@ -92,7 +92,7 @@ impl Episode {
     }
 }
 
-/// The run in pieces of the same time, without those of which nothing is known.
+/// The run in pieces of equal time, without those of which nothing is known.
 fn pieces(known: &[Known<'_>]) -> Option<(Vec<Piece>, f64)> {
     let (first_ns, last_ns) = (known.first()?.row.period_start_ns(), known.last()?.row.end_ns());
     let piece_ns = (last_ns.saturating_sub(first_ns) / PIECES).max(LEAST_PIECE_NS);
@@ -109,7 +109,7 @@ fn pieces(known: &[Known<'_>]) -> Option<(Vec<Piece>, f64)> {
     Some((chunks.filter_map(piece).collect(), piece_ns as f64))
 }
 
-/// Runs of pieces above a level. One piece below it, between two above, ends none.
+/// Runs of pieces above a level. A single piece below it does not end one.
 fn episodes(pieces: &[Piece], slow: f64) -> Vec<Episode> {
     let mut all: Vec<Episode> = Vec::new();
     let mut last = None;
@@ -130,7 +130,7 @@ fn episodes(pieces: &[Piece], slow: f64) -> Vec<Episode> {
     all
 }
 
-/// How many periods an interval is, and whether that is a whole number of them.
+/// Number of periods in an interval, and whether that is close to a whole number.
 fn periods(interval: f64, period_ns: f64, slack_ns: f64) -> (f64, bool) {
     let times = (interval / period_ns).round().clamp(1.0, MOST_MISSED);
     (times, (interval - times * period_ns).abs() <= slack_ns)

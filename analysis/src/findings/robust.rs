@@ -1,29 +1,29 @@
-//! Statistics that a few wild values do not bend: medians, spreads by them, straight lines.
+//! Statistics that a few outliers do not bend: medians, spreads based on them, straight lines.
 
 /// A standard deviation as a multiple of the median absolute deviation, for normally distributed values.
 const SIGMA_PER_MAD: f64 = 1.4826;
 /// Values further from a line than this many standard deviations are left out of the second fit.
 const OUTLIER_SIGMAS: f64 = 3.5;
 
-/// The median of some values, the lower one of two; `None` for none. Changes their order.
+/// The median, the lower one of two; `None` for no values. Changes their order.
 pub(super) fn median(values: &mut [f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// The value that a share `q` of the values does not exceed (nearest rank); `None` for none. Changes their order.
+/// The value that a share `q` of the values does not exceed (nearest rank); `None` for no values. Changes their order.
 pub(super) fn quantile(values: &mut [f64], q: f64) -> Option<f64> {
     let last = values.len().checked_sub(1)?;
     let rank = (q * values.len() as f64).ceil() as usize;
     Some(*values.select_nth_unstable_by(rank.saturating_sub(1).min(last), f64::total_cmp).1)
 }
 
-/// The standard deviation of some values around `center`, by the median absolute deviation.
+/// The standard deviation around `center`, from the median absolute deviation.
 pub(super) fn sigma(values: impl Iterator<Item = f64>, center: f64) -> f64 {
     let mut deviations: Vec<f64> = values.map(|value| (value - center).abs()).collect();
     median(&mut deviations).unwrap_or(0.0) * SIGMA_PER_MAD
 }
 
-/// Pearson's correlation of pairs; `None` where one side does not vary.
+/// Pearson's correlation of pairs; `None` if one side does not vary.
 pub(super) fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
     let sums = Sums::of(pairs);
     (sums.xx > 0.0 && sums.yy > 0.0).then(|| sums.xy / (sums.xx * sums.yy).sqrt())
@@ -34,15 +34,15 @@ pub(super) fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
 pub struct LinearFit {
     /// Value at 0.
     pub base: f64,
-    /// Increase for one more.
+    /// Increase per unit.
     pub slope: f64,
     /// Pearson's correlation of the pairs that the line was fitted to.
     pub r: f64,
 }
 
 impl LinearFit {
-    /// The line of least squares, fitted again without the pairs that lie far from the first one. `None` where
-    /// one side does not vary.
+    /// The least-squares line, fitted again without the pairs far from the first line. `None` if one side does not
+    /// vary.
     pub(super) fn through(pairs: &[(f64, f64)]) -> Option<Self> {
         let first = Self::least_squares(pairs)?;
         let spread = sigma(pairs.iter().map(|(x, y)| y - first.at(*x)), 0.0);
@@ -89,7 +89,7 @@ impl Sums {
     }
 }
 
-/// At most `most` of the indices below `n`, spread evenly and jittered so that no period of the values is met.
+/// At most `most` of the indices below `n`, evenly spread and jittered so that no period of the values is hit.
 pub(super) fn spread_indices(n: usize, most: usize) -> Vec<usize> {
     if n <= most {
         return (0..n).collect();

@@ -1,18 +1,18 @@
-//! What the size of its batch explains of a step's time.
+//! How much of a step's time the size of its batch explains.
 
 use super::robust::{LinearFit, median, spread_indices};
 use crate::store::StepRow;
 
-/// Steps that a fit is made from.
+/// Steps used for a fit.
 const FITTED: usize = 8192;
 /// A fit explains the time from this correlation on.
 const EXPLAINS: f64 = 0.5;
-/// A measure explains the time better than one before it only if its correlation is larger by this.
+/// A measure is better than an earlier one only if its correlation is larger by this.
 const CLEARLY: f64 = 0.005;
-/// A size that at least one step in so many has is a choice and not chance.
+/// A size that at least one in this many steps has is a choice and not chance.
 const FULL_SHARE: usize = 3;
 
-/// What is known of a batch, by which its step's time may be explained.
+/// The measures of a batch that may explain its step's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Measure {
     Edges,
@@ -47,16 +47,16 @@ impl Measure {
 /// The batches of some steps.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shape {
-    /// Graphs, or seeds, of a full batch, where most batches are equal.
+    /// Graphs, or seeds, of a full batch, if most batches are equal.
     pub full: Option<u64>,
-    /// For each step whether its batch is smaller than a full one.
+    /// For each step, whether its batch is smaller than a full one.
     pub is_partial: Vec<bool>,
-    /// The measure that explains the time best, with the line in nanoseconds for one more of it.
+    /// The measure that explains the time best, with the line in nanoseconds per unit.
     pub fit: Option<(Measure, LinearFit)>,
 }
 
 impl Shape {
-    /// Of rows that take these times.
+    /// For rows with these times.
     pub(super) fn of(rows: &[StepRow<'_>], inside_ns: &[f64]) -> Self {
         let full = full_size(rows);
         let is_partial = rows.iter().map(|row| full.zip(batch_size(row)).is_some_and(|(full, n)| n < full)).collect();
@@ -71,18 +71,18 @@ impl Shape {
         Self { full, is_partial, fit: best.filter(|(_, line)| line.r >= EXPLAINS) }
     }
 
-    /// Whether the sizes of batches explain why steps differ.
+    /// Whether batch sizes explain why steps differ.
     pub(super) fn explains(&self) -> bool {
         self.fit.is_some() || self.is_partial.contains(&true)
     }
 
-    /// The time that the batch of a row explains; `None` where it explains none.
+    /// The time that the batch of a row explains; `None` if it explains none.
     pub(super) fn explained_ns(&self, row: &StepRow<'_>) -> Option<f64> {
         let (measure, line) = self.fit?;
         Some(line.at(measure.of(row)? as f64)).filter(|ns| *ns > 0.0)
     }
 
-    /// For each row the time that its batch explains, or else the median of the rows whose batch is as full.
+    /// For each row, the time that its batch explains, or else the median of rows whose batch is as full.
     pub(super) fn by_shape_ns(&self, rows: &[StepRow<'_>], inside_ns: &[f64]) -> Vec<f64> {
         let class_ns = |partial: bool| {
             let of_class = |(row, is): (usize, &bool)| (*is == partial).then(|| inside_ns[row]);
@@ -96,13 +96,13 @@ impl Shape {
     }
 }
 
-/// The number that the batch size is a choice of: graphs, or the seeds of a sampled batch. Nodes and edges of a
-/// full batch vary by themselves.
+/// The number that is chosen as the batch size: graphs, or the seeds of a sampled batch. Nodes and edges of a full
+/// batch vary by themselves.
 pub(super) fn batch_size(row: &StepRow<'_>) -> Option<u64> {
     row.batch().graphs.or(row.batch().seeds)
 }
 
-/// The largest size that at least a third of the steps have; `None` where sizes are not known or vary.
+/// The largest size that at least a third of the steps have; `None` if sizes are unknown or vary.
 fn full_size(rows: &[StepRow<'_>]) -> Option<u64> {
     let mut sizes: Vec<u64> = rows.iter().filter_map(batch_size).collect();
     sizes.sort_unstable();

@@ -1,10 +1,10 @@
-//! Signals over a stretch of time: what a gauge was held at and what a counter counted.
+//! Signals over a range of time: the values that a gauge held and what a counter counted.
 
 use std::ops::Range;
 
 use crate::store::{Point, Signal, Store};
 
-/// The values of a gauge with how long each was held within `span`, in nanoseconds.
+/// The values of a gauge and how long each was held within `span`, in nanoseconds.
 pub(super) fn held<'a>(signal: &'a Signal, span: &'a Range<u64>) -> impl Iterator<Item = (f64, u64)> + 'a {
     let points = signal.series.points();
     let ends = signal.series.points().skip(1).map(Point::t_ns).chain([span.end]);
@@ -15,7 +15,7 @@ pub(super) fn held<'a>(signal: &'a Signal, span: &'a Range<u64>) -> impl Iterato
     })
 }
 
-/// Share (0 to 1) of the time in which a gauge was held at values for which `is` says so; `None` without readings.
+/// Share (0 to 1) of the time in which a gauge held values that satisfy `is`; `None` without readings.
 pub(super) fn held_share(signal: &Signal, span: &Range<u64>, is: impl Fn(f64) -> bool) -> Option<f64> {
     let (yes, all) = held(signal, span).fold((0u64, 0u64), |(yes, all), (value, ns)| {
         (yes.saturating_add(if is(value) { ns } else { 0 }), all.saturating_add(ns))
@@ -30,7 +30,7 @@ pub(super) fn held_mean(signal: &Signal, span: &Range<u64>) -> Option<f64> {
     (all > 0.0).then(|| sum / all)
 }
 
-/// What a cumulative counter counted between its readings within `span`, per second; `None` for fewer than two.
+/// A cumulative counter's increase between its readings within `span`, per second; `None` if there are fewer than two.
 pub(super) fn rate_per_s(store: &Store, name: &str, span: &Range<u64>) -> Option<f64> {
     let points = store.signals().find(name)?.series.points();
     let mut within = points.filter(|point| span.contains(&point.t_ns()));
@@ -49,7 +49,7 @@ pub(super) fn rate_per_s(store: &Store, name: &str, span: &Range<u64>) -> Option
     (ns > 0).then(|| increase * 1e9 / ns as f64)
 }
 
-/// Share (0 to 1) of the machine's cores that were at work; `None` where it is not known how many there are.
+/// Share (0 to 1) of the machine's cores at work; `None` if their number is unknown.
 pub(super) fn machine_busy(store: &Store, span: &Range<u64>) -> Option<f64> {
     let cores = store.hardware().cores().len();
     let busy = rate_per_s(store, "machine.cpu.busy", span)? / 1e9;

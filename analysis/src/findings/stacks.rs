@@ -1,10 +1,10 @@
-//! Where in the program the time of a finding goes: the stacks that were taken in it, as a line of evidence.
+//! Where in the program a finding's time goes: a line of evidence from the stacks taken in it.
 
 use super::finding::{Finding, Findings, Kind};
 use crate::figures::count;
 use crate::store::{Stack, Store};
 
-/// Kinds of findings about time that passes somewhere in the program.
+/// Kinds of findings about time spent somewhere in the program.
 const ABOUT_TIME: [Kind; 5] = [Kind::Spike, Kind::Stall, Kind::DataBound, Kind::Gap, Kind::Contention];
 /// Places that are named.
 const NAMED: usize = 3;
@@ -18,7 +18,7 @@ pub(super) fn locate(mut findings: Findings, store: &Store) -> Findings {
     findings
 }
 
-/// The stacks taken in the steps of a finding, or all where it is about the whole run.
+/// The stacks taken in the steps of a finding, or all if it is about the whole run.
 fn stacks_in<'s>(finding: &Finding, store: &'s Store) -> Vec<&'s Stack> {
     if finding.places.is_empty() {
         return store.stacks().iter().collect();

@@ -1,4 +1,4 @@
-//! The whole run in a few hundred stretches: the steps that are kept, and what is left of those that are not.
+//! The whole run in a few hundred stretches, from the steps that are kept and what is left of the others.
 
 use std::ops::Range;
 
@@ -6,30 +6,30 @@ use super::robust::spread_indices;
 use super::shape::Shape;
 use crate::store::{PhaseSlot, StepRow, Store};
 
-/// Stretches of a run at most.
+/// Most stretches of a run.
 const STRETCHES: u64 = 512;
-/// Steps in a stretch at least.
+/// Fewest steps in a stretch.
 const FEWEST_STEPS: u64 = 16;
-/// Steps, or groups of them, that are looked at in a stretch.
+/// Steps, or groups of them, looked at in a stretch.
 const EACH: usize = 16;
 
 /// A step of a run, or the median of some.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known<'a> {
     pub row: StepRow<'a>,
-    /// Ordinal of the first step that it stands for.
+    /// Ordinal of the first step that it represents.
     pub first: u64,
-    /// How many these are.
+    /// Number of these steps.
     pub steps: u64,
-    /// Its period without validation, as a multiple of what its batch explains, or in nanoseconds where that explains
+    /// Its period without validation, as a multiple of what its batch explains, or in nanoseconds if the batch explains
     /// nothing.
     pub level: f64,
 }
 
-/// A run from its first step to its newest, in stretches of as many steps.
+/// A run from its first step to its newest, in stretches of equally many steps.
 #[derive(Debug)]
 pub(super) struct Stretches<'a> {
-    /// What is known of each stretch, at least something.
+    /// The stretches of which anything is known.
     pub all: Vec<Vec<Known<'a>>>,
     store: &'a Store,
     validation: Option<PhaseSlot>,
@@ -37,7 +37,7 @@ pub(super) struct Stretches<'a> {
 }
 
 impl<'a> Stretches<'a> {
-    /// Of the steps with these ordinals, kept or not.
+    /// For the steps with these ordinals, kept or not.
     pub(super) fn of(store: &'a Store, ordinals: Range<u64>, validation: Option<PhaseSlot>) -> Self {
         let Range { start, end } = ordinals;
         let steps = end.saturating_sub(start).div_ceil(STRETCHES).max(FEWEST_STEPS);
@@ -53,7 +53,7 @@ impl<'a> Stretches<'a> {
         stretches
     }
 
-    /// At most so many of the steps, and as many of the groups, with these ordinals: those spread evenly.
+    /// At most this many of the steps with these ordinals, and as many of the groups, evenly spread.
     pub(super) fn known(&self, ordinals: Range<u64>, most: usize) -> Vec<Known<'a>> {
         let table = self.store.steps();
         let groups: Vec<(StepRow<'a>, Range<u64>)> = table.reduced_medians(ordinals.clone()).collect();
@@ -65,7 +65,7 @@ impl<'a> Stretches<'a> {
         groups.chain(rows).map(|(row, first, steps)| Known { row, first, steps, level: self.level(&row) }).collect()
     }
 
-    /// Whether levels are times by what a batch explains.
+    /// Whether levels are multiples of what a batch explains.
     pub(super) fn are_by_work(&self) -> bool {
         self.shape.fit.is_some()
     }
@@ -75,7 +75,7 @@ impl<'a> Stretches<'a> {
         let ns = row.period_ns().saturating_sub(validation_ns) as f64;
         let Some((measure, line)) = self.shape.fit else { return ns };
         let pieces = measure.of(row).unwrap_or(0) as f64;
-        // A batch of nothing takes no less than nothing: a line that says so is bent by something else.
+        // An empty batch does not take less than no time: a line that says so is bent by something else.
         let explained_ns = if line.base >= 0.0 { line.at(pieces) } else { pieces };
         if explained_ns > 0.0 { ns / explained_ns } else { ns }
     }

@@ -1,4 +1,4 @@
-//! Findings of a running session, looked at again and again at a bounded cost.
+//! Findings of a running session, updated again and again at a bounded cost.
 
 use std::time::{Duration, Instant};
 
@@ -7,16 +7,16 @@ use super::judgement::Judgement;
 use super::past::Past;
 use crate::ranks::Run;
 
-/// Between two looks this many times as long as the last one took: at most 1 % of a core.
+/// The pause between two looks is this many times as long as the last look took: at most 1 % of a core.
 const REST: u32 = 99;
-/// A look is no use more often than this.
+/// More frequent looks are of no use.
 const SHORTEST_REST: Duration = Duration::from_millis(250);
-/// The same while no step ends: new sensor readings alone seldom change what is said of the steps before.
+/// The same while no step ends: new sensor readings alone rarely change what is said about earlier steps.
 const REST_WITHOUT_STEP: u32 = 299;
-/// Even then it is looked again after this.
+/// Even then there is another look after this time.
 const LONGEST_REST_WITHOUT_STEP: Duration = Duration::from_secs(2);
 
-/// Keeps what there is to say about a run at most some seconds old, for at most 1 % of a core.
+/// Keeps the findings of a run at most some seconds old, for at most 1 % of a core.
 #[derive(Debug, Default)]
 pub struct Watch {
     /// The run's, when it was looked at.
@@ -38,7 +38,7 @@ impl Watch {
     /// Looks at the newest 8,192 steps again if there is anything new and it is time.
     pub fn update(&mut self, run: &Run) -> Option<Judgement> {
         let begin = Instant::now();
-        // Ranks that hang are found just because no step ends.
+        // A hang shows precisely because no step ends.
         let is_of_old_steps = self.steps == run.store().steps().total() && !run.is_parallel();
         let next = if is_of_old_steps { self.next_without_step } else { self.next };
         if self.revision == Some(run.revision()) || next.is_some_and(|next| begin < next) {
@@ -52,7 +52,7 @@ impl Watch {
         Some(judgement)
     }
 
-    /// Looks at once, whatever it costs: after a jump in a recording, where what was before is no past.
+    /// Looks at once, whatever it costs: after a jump in a recording the earlier findings are not the past.
     pub fn look(&mut self, run: &Run) -> Judgement {
         self.past = Past::default();
         self.judge(run)

@@ -101,8 +101,12 @@ const COMPONENTS: [Component; 7] = [
     Component {
         name: "NVIDIA GPU",
         prefixes: &["gpu."],
-        remedy: "install the NVIDIA driver; in a container start it with the NVIDIA runtime (--gpus all) and the \
-                 `utility` capability",
+        remedy: if cfg!(target_feature = "crt-static") {
+            "use the program that is built for glibc"
+        } else {
+            "install the NVIDIA driver; in a container start it with the NVIDIA runtime (--gpus all) and the `utility` \
+             capability"
+        },
     },
 ];
 

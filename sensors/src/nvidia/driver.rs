@@ -77,6 +77,9 @@ fn elsewhere() -> Option<Nvml> {
         .find_map(|path| Nvml::builder().lib_path(OsStr::new(path)).init().ok())
 }
 
+/// Whether this program is linked statically, such as for musl: then it can load no library.
+const IS_STATIC: bool = cfg!(target_feature = "crt-static");
+
 /// Why NVML could not be started.
 struct NoDriver<'a> {
     library: Option<&'a Path>,
@@ -88,6 +91,7 @@ impl fmt::Display for NoDriver<'_> {
         let default_name = Path::new(if cfg!(windows) { "nvml.dll" } else { "libnvidia-ml.so.1" });
         let name = self.library.unwrap_or(default_name).display();
         match &self.error {
+            NvmlError::LibloadingError(_) if IS_STATIC => write!(f, "a static program cannot load {name}"),
             NvmlError::LibloadingError(error) => {
                 let text = error.to_string();
                 if text.contains("No such file") || text.contains("cannot find") {

@@ -1,7 +1,7 @@
-//! Aliasing: a sensor whose readings fall on the same part of every step, so that its mean speaks of that part alone.
+//! Aliasing: a sensor whose readings fall on the same part of every step, so that its mean describes only that part.
 //!
-//! Where readings lie in their step is an angle; if all were equally likely, the angles' mean vector would be short.
-//! Its length is tested as Rayleigh's test does (Mardia and Jupp, *Directional Statistics*, 2000, section 6.3).
+//! The position of a reading in its step is an angle. If all were equally likely, the mean vector would be short.
+//! Its length is tested by Rayleigh's test (Mardia and Jupp, *Directional Statistics*, 2000, section 6.3).
 
 use std::f64::consts::TAU;
 
@@ -13,11 +13,11 @@ use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::store::{Point, Signal};
 
-/// Readings below which there is no pattern.
+/// With fewer readings there is no pattern.
 const ENOUGH: usize = 40;
-/// Length of the mean vector from which on readings favour a part of the step, from 0 to 1.
+/// Length of the mean vector, 0 to 1, from which on readings favour a part of the step.
 const FAVOURS: f64 = 0.5;
-/// Readings that come more often than so many a step see all of it.
+/// More readings a step than this cover all of it.
 const MANY_PER_STEP: f64 = 2.0;
 
 /// The check.
@@ -74,10 +74,10 @@ impl Check for Aliasing {
     }
 }
 
-/// When sensors were read during the rows, each time once.
+/// When sensors were read during the rows, each time counted once.
 fn reading_times(evidence: &Evidence<'_>) -> Vec<u64> {
     let Some(span) = evidence.span_ns() else { return Vec::new() };
-    // Signals of one pass are read a moment apart: the one with the most readings stands for all.
+    // Signals of one pass are read a moment apart: the one with the most readings represents all.
     let within = |signal: &Signal| {
         let times = signal.series.points().map(Point::t_ns).filter(|t_ns| span.contains(t_ns));
         times.collect::<Vec<u64>>()

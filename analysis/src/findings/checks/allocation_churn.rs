@@ -7,11 +7,11 @@ use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::signals;
 
-/// Page faults of a usual step from which on memory comes from the system in every step.
+/// From so many page faults in a usual step on, memory comes from the system in every step.
 const FAULTS: f64 = 500.0;
-/// Time below which the CPU time of the kernel, read now and then, is chance and what the program did at its start.
+/// Over a shorter time, CPU time in the kernel, which is read rarely, is chance and the program's start.
 const LEAST_NS: u64 = 2_000_000_000;
-/// Share of the process's CPU time that is spent in the kernel from which on it is said.
+/// Share of the process's CPU time spent in the kernel from which on it is reported.
 const IN_KERNEL: f64 = 0.15;
 
 /// The check.
@@ -50,7 +50,7 @@ impl Check for AllocationChurn {
             count(faults as u64),
             percent(in_kernel)
         );
-        // One core's worth of kernel time is as long as the wall time.
+        // A kernel time of one core is as long as the wall time.
         let share = (kernel / 1e9).min(1.0);
         let mut finding = Finding::of_run(Kind::AllocationChurn, Confidence::Medium, Some(share), summary)
             .claiming(Claim::Everywhere(share));

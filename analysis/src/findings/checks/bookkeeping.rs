@@ -7,7 +7,7 @@ use crate::figures::{count, counted, duration, percent};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 
-/// Share of the wall time that may be unaccounted for.
+/// Share of the wall time that may remain unaccounted for.
 const TOLERANCE: f64 = 0.01;
 
 /// The check.
@@ -29,7 +29,7 @@ impl Check for Bookkeeping {
     }
 }
 
-/// Time between the steps in which the run was ended and not started again yet.
+/// Time between steps in which the run had ended and not started again yet.
 fn outages_ns(evidence: &Evidence<'_>) -> f64 {
     let Some(restarts) = evidence.store.restarts() else { return 0.0 };
     let first = evidence.rows.first().map_or(u64::MAX, |row| row.ordinal());
@@ -37,7 +37,7 @@ fn outages_ns(evidence: &Evidence<'_>) -> f64 {
     between.map(|outage| outage.to_ns.saturating_sub(outage.from_ns) as f64).sum()
 }
 
-/// Periods of the steps against the clock on the wall.
+/// Compares the steps' periods with the wall clock.
 fn untiled(evidence: &Evidence<'_>, wall_ns: f64) -> Option<Finding> {
     let missing = (wall_ns - evidence.wall_ns).abs() / wall_ns.max(1.0);
     if missing <= TOLERANCE {
@@ -57,22 +57,22 @@ fn untiled(evidence: &Evidence<'_>, wall_ns: f64) -> Option<Finding> {
     )
 }
 
-/// Phases that lie on each other or on other threads count once in a step; their spans say how often. What loaders do ahead on
-/// threads of their own is no part of a step.
+/// Phases that overlap or run on other threads count once in a step; their spans show how often. What loaders prepare
+/// on their own threads is not part of a step.
 fn overlapping(evidence: &Evidence<'_>) -> Option<Finding> {
     let store = evidence.store;
     // Only over all steps is it known which spans belong to them.
     if store.steps().discarded() > 0 || evidence.rows.len() + evidence.warm_up.len() < store.steps().len() {
         return None;
     }
-    // An evaluation has phases of its own in it, such as forward.
+    // An evaluation contains phases of its own, such as forward.
     let phases = store.spans().iter().filter(|span| span.is_phase && store.name(span.name) != VALIDATION);
     let spans = phases.map(|span| span.durations.total_ns().saturating_sub(span.ahead_ns));
     let spans = spans.fold(0, u64::saturating_add) as f64;
     let statistics = store.statistics();
     let tiled = statistics.tiled_ns().saturating_sub(statistics.gap().total_ns()) as f64;
     let (first, last) = (store.steps().row(0)?.period_start_ns(), store.steps().last()?.end_ns());
-    // What lies before the first step and after the last has no step to belong to.
+    // Time before the first step and after the last belongs to no step.
     let outside = first.saturating_sub(store.first_ns()?).saturating_add(store.now_ns().saturating_sub(last));
     let more = (spans - tiled - outside as f64) / last.saturating_sub(first).max(1) as f64;
     if more <= TOLERANCE {

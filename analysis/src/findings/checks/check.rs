@@ -1,4 +1,4 @@
-//! What every check is, and what it says where there is too little to look at.
+//! The trait of all checks, and what they report when there is too little data.
 
 use crate::findings::evidence::{ENOUGH_STEPS, Evidence};
 use crate::findings::finding::{Kind, Outcome};
@@ -8,16 +8,16 @@ pub(in crate::findings) trait Check: Sync {
     /// What it looks for.
     fn kind(&self) -> Kind;
 
-    /// What there is of it.
+    /// What it found.
     fn look(&self, evidence: &Evidence<'_>) -> Outcome;
 }
 
-/// What is said where there are too few steps for most checks.
+/// The reason if there are too few steps for most checks.
 pub(in crate::findings) fn too_few_steps(evidence: &Evidence<'_>) -> Outcome {
     fewer_than(evidence, ENOUGH_STEPS)
 }
 
-/// What is said where fewer steps than `needed` remain after those that may warm up.
+/// The reason if fewer steps than `needed` remain after a possible warm-up.
 pub(in crate::findings) fn fewer_than(evidence: &Evidence<'_>, needed: usize) -> Outcome {
     let (first, steps) = (evidence.warm_up.len(), evidence.warm_up.len() + evidence.rows.len());
     let noun = if steps == 1 { "step" } else { "steps" };

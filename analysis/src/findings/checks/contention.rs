@@ -1,8 +1,8 @@
-//! Contention: the training thread wants the CPU and does not get it, because others on the machine or in the
-//! program itself have it, or the host has taken it.
+//! Contention: the training thread wants the CPU and does not get it, because other programs or threads of the program
+//! have it, or the host has taken it.
 //!
-//! Where the system counts how long the thread waited, that is what it costs; else how often the CPU was taken from it
-//! tells, together with the pressure on the machine.
+//! If the system counts how long the thread waited, that is the cost. Otherwise the evidence is how often the CPU was
+//! taken from it, together with the machine's CPU pressure.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,25 +15,25 @@ use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::robust::median;
 use crate::findings::signals;
 
-/// Share of a core's time that the host takes from which on it is said.
+/// Share of a core's time taken by the host from which on it is reported.
 const STEAL: f64 = 0.05;
-/// Share of the time in which some process waits for a CPU from which on it is said.
+/// Share of the time in which some process waits for a CPU from which on it is reported.
 const PRESSURE: f64 = 0.25;
-/// Times a second that the training thread is preempted from which on it is said.
+/// Preemptions of the training thread a second from which on they are reported.
 const TAKEN_PER_S: f64 = 10.0;
-/// Kernels without pressure information tell only by what was taken: then it must be so many times a second.
+/// Without pressure information only preemptions count: then so many a second are needed.
 const TAKEN_PER_S_ALONE: f64 = 200.0;
-/// What is counted of the time that the main thread was ready to run and had no CPU.
+/// Signal of the time in which the main thread was ready to run and had no CPU.
 const CPU_WAIT: &str = "process.main_thread.cpu_wait";
-/// Share of the time that the thread waits for a CPU from which on it is said...
+/// Share of the time in which the thread waits for a CPU from which on it is reported...
 const WAITS: f64 = 0.05;
 /// ...and below which it hardly waits.
 const HARDLY_WAITS: f64 = 0.02;
-/// With this share of the CPU time at work the process is alone.
+/// A process with this share of the used CPU time is alone.
 const OWN: f64 = 0.8;
-/// Steps that others are compared with.
+/// Number of steps that others are compared with.
 const ENOUGH: usize = 10;
-/// The CPU is taken so many times less often from a step that counts as hardly disturbed than from most.
+/// The CPU is taken so many times less often from an undisturbed step than from most.
 const FAR_LESS: f64 = 4.0;
 /// Other processes that are named.
 const RIVALS_NAMED: usize = 3;
@@ -67,19 +67,19 @@ impl Check for Contention {
     }
 }
 
-/// What tells of contention, where it is recorded.
+/// The recorded evidence of contention.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Signs {
     /// Share of the time in which the main thread was ready to run and had no CPU.
     waits: Option<f64>,
     /// Share of the time in which something on the machine waited for a CPU.
     pressure: Option<f64>,
-    /// How often the CPU was taken from the training thread.
+    /// How often a second the CPU was taken from the training thread.
     taken_per_s: Option<f64>,
 }
 
-/// Share of the time in which the main thread was ready to run and had no CPU, if it is measured and enough for a finding;
-/// else 0. As much is missing from everything that the thread did.
+/// Share of the time in which the main thread was ready to run and had no CPU, if that is measured and large
+/// enough; else 0. Everything that the thread did took longer by as much.
 pub(super) fn waits(evidence: &Evidence<'_>) -> f64 {
     let share = evidence.span_ns().and_then(|span| waiting_share(evidence, &span));
     share.filter(|share| *share >= WAITS).unwrap_or(0.0).min(1.0)
@@ -140,7 +140,7 @@ fn waiting(evidence: &Evidence<'_>, share: f64, signs: &Signs) -> Finding {
     }
 }
 
-/// Whether the thread that trains is the one whose waits are counted; also where that is not known.
+/// Whether the training thread is the one whose waits are counted, or that is unknown.
 fn is_main_thread(evidence: &Evidence<'_>) -> bool {
     let thread = evidence.store.training_track().map_or(0, |track| track.thread_id);
     let process = evidence.store.session().info().map_or(0, |info| u64::from(info.pid));
@@ -166,7 +166,7 @@ fn taken_away(evidence: &Evidence<'_>, signs: &Signs, quiet: Option<&Quiet>) -> 
     })
 }
 
-/// Adds who has the processor meanwhile, as far as that is recorded.
+/// Adds which processes have the CPU meanwhile, if that is recorded.
 fn who_has_it(evidence: &Evidence<'_>, span: &Range<u64>, finding: Finding) -> Finding {
     let cores = |name: &str| signals::rate_per_s(evidence.store, name, span).map(|ns| ns / 1e9);
     let Some((own, all)) = cores("process.cpu_time").zip(cores("machine.cpu.busy")) else {
@@ -186,8 +186,8 @@ fn who_has_it(evidence: &Evidence<'_>, span: &Range<u64>, finding: Finding) -> F
     }
 }
 
-/// Which other processes took most of the processor, by name: `other process: make (pid 7), 1.40 cores`. Looked up only now and
-/// then while others take much; `None` where nothing was seen.
+/// Other processes that took most of the CPU, by name: `other process: make (pid 7), 1.40 cores`. Looked up only
+/// now and then, while others take much; `None` if nothing was seen.
 fn rivals(evidence: &Evidence<'_>, span: &Range<u64>) -> Option<String> {
     let mut by_text: BTreeMap<&str, (f64, u32)> = BTreeMap::new();
     for seen in evidence.store.rivals().within(span.clone()) {
@@ -204,17 +204,17 @@ fn rivals(evidence: &Evidence<'_>, span: &Range<u64>) -> Option<String> {
     (!named.is_empty()).then(|| named.join("; "))
 }
 
-/// The steps that others hardly disturb, to which all are compared.
+/// The undisturbed steps, to which all are compared.
 struct Quiet {
-    /// Median time inside of them.
+    /// Their median time inside.
     inside_ns: f64,
-    /// Times that the CPU is taken from them, at most.
+    /// Most times that the CPU was taken from one of them.
     taken: u64,
 }
 
 impl Quiet {
-    /// The steps that keep their CPU or, where there are few, those from which it is taken far less often than from most;
-    /// `None` where these are few too.
+    /// The steps that keep their CPU or, if these are few, those from which it is taken far less often than from most;
+    /// `None` if these are few, too.
     fn of(evidence: &Evidence<'_>) -> Option<Self> {
         let taken = |row: usize| Some(evidence.rows[row].usage()?.involuntary_switches);
         let full = || (0..evidence.rows.len()).filter(|row| !evidence.shape.is_partial[*row]);
@@ -228,7 +228,7 @@ impl Quiet {
         })
     }
 
-    /// What steps take more than these.
+    /// What steps take beyond these.
     fn cost_ns(&self, evidence: &Evidence<'_>) -> f64 {
         let full = (0..evidence.rows.len()).filter(|row| !evidence.shape.is_partial[*row]);
         full.map(|row| (evidence.inside_ns[row] - self.inside_ns).max(0.0)).sum()

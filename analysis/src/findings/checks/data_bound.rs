@@ -11,15 +11,15 @@ use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::signals;
 use crate::store::PhaseSlot;
 
-/// Waiting below this share of the wall time is no finding.
+/// A smaller share of the wall time is not a finding.
 const WORTH_SAYING: f64 = 0.15;
-/// A queue that is found empty this often is filled too slowly...
+/// A queue that is empty this often is filled too slowly...
 const EMPTY: f64 = 0.25;
-/// ...and one that is hardly ever empty is not what the loop waits for.
+/// ...and one that is empty less often than this is not the cause.
 const READY: f64 = 0.05;
-/// Waits whose median is below this part of their mean are those of few steps.
+/// If the median wait is below this part of the mean, few steps wait most.
 const UNEVEN: f64 = 0.5;
-/// A machine with less than this share of its cores idle has none to give.
+/// A machine with a smaller share of idle cores has none to spare.
 const NO_CORE_FREE: f64 = 0.9;
 
 /// The check.
@@ -64,7 +64,7 @@ impl Check for DataBound {
     }
 }
 
-/// That most of the waiting is done by few steps, where it is.
+/// Whether few steps do most of the waiting.
 fn few_wait(evidence: &Evidence<'_>, slot: PhaseSlot, mean_ns: f64) -> Option<String> {
     let usual_ns = evidence.median_of(|row| Some(row.phase_ns(slot) as f64))?;
     if usual_ns > UNEVEN * mean_ns {
@@ -81,7 +81,7 @@ fn few_wait(evidence: &Evidence<'_>, slot: PhaseSlot, mean_ns: f64) -> Option<St
     ))
 }
 
-/// Adds what queues, workers and cores say about it.
+/// Adds evidence from queues, workers and cores.
 fn cause(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
     let workers = evidence.store.tracks().iter().filter(|track| track.role == TrackRole::Loader).count();
     let queue = emptiest_queue(evidence);
@@ -110,7 +110,7 @@ fn cause(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
     }
 }
 
-/// Adds whether there are cores that could make more batches.
+/// Adds whether there are idle cores that could make more batches.
 fn make_more(evidence: &Evidence<'_>, finding: Finding) -> Finding {
     let busy = evidence.span_ns().and_then(|span| signals::machine_busy(evidence.store, &span));
     match busy {
@@ -124,7 +124,7 @@ fn make_more(evidence: &Evidence<'_>, finding: Finding) -> Finding {
     }
 }
 
-/// The counter whose name speaks of a queue and that is at 0 most often, with how often.
+/// The queue counter that is 0 most often, with how often that is.
 fn emptiest_queue(evidence: &Evidence<'_>) -> Option<(String, f64)> {
     let span = evidence.span_ns()?;
     let emptiness = |counter: &crate::store::CounterSeries| {

@@ -1,8 +1,8 @@
 //! Denormal numbers: results too small for the usual form of a float, which many CPUs compute a hundred times slower.
 //!
-//! A stream shows times and counts, not numbers, so denormals can only be *seen* where the program counts them, in a
-//! counter whose name holds `denormal` or `subnormal`. Without it, slow arithmetic is indistinguishable from other
-//! causes, and nothing is claimed.
+//! A stream has times and counts, not numbers, so denormals can only be *seen* if the program counts them, in a counter
+//! whose name contains `denormal` or `subnormal`. Without one, slow arithmetic cannot be told from other causes, and
+//! nothing is claimed.
 
 use super::check::{Check, too_few_steps};
 use crate::figures::{duration, quantity};
@@ -12,9 +12,9 @@ use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::robust::{correlation, median};
 use crate::store::CounterSeries;
 
-/// Steps with a count of denormals that are needed to relate them to time.
+/// Steps with denormals needed to relate them to time.
 const ENOUGH: usize = 10;
-/// Correlation of count and excess time from which on they are taken to be related.
+/// Correlation of count and excess time from which on they are related.
 const RELATED: f64 = 0.5;
 
 /// The check.

@@ -1,5 +1,5 @@
-//! Energy counters that cannot be what they seem: one that stands still and then jumps says nothing about single steps,
-//! and two that always grow in the same proportion are one measurement, of which the other was computed.
+//! Energy counters that cannot be what they seem: one that stands still and then jumps says nothing about single steps;
+//! of two that always grow in proportion, one was computed from the other.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::robust::quantile;
 use crate::store::{Point, Signal};
 
-/// Readings below which a pattern may be chance.
+/// With fewer readings a pattern may be chance.
 const ENOUGH: usize = 20;
 /// Share of readings without any increase from which on a counter stands still.
 const STILL: f64 = 0.2;
-/// Two counters whose ratio varies by less than this share of itself are one.
+/// Two counters whose ratio varies by less than this share are one measurement.
 const SAME_RATIO: f64 = 0.001;
 
 /// The check.
@@ -48,7 +48,7 @@ impl Check for DoubtfulEnergy {
 /// A counter with what it counted between readings.
 struct Counter<'a> {
     signal: &'a Signal,
-    /// By the time of the later reading: that time, how long after the one before, and the increase.
+    /// For each interval: the time of the later reading, the interval's length, and the increase.
     increases: Vec<Increase>,
 }
 
@@ -112,7 +112,7 @@ impl<'a> Counter<'a> {
     }
 }
 
-/// The shortest time that the advice names.
+/// The shortest time that the advice mentions.
 const MOMENT: u64 = Duration::from_secs(1).as_nanos() as u64;
 
 fn note(summary: String) -> Finding {

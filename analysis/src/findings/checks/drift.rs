@@ -9,7 +9,7 @@ use crate::findings::level_change::LevelChange;
 use crate::findings::robust::{correlation, median, sigma};
 use crate::store::Phase;
 
-/// Steps below which a trend is chance.
+/// With fewer steps a trend is chance.
 const ENOUGH: usize = 60;
 /// From the first third to the last, steps must get this much slower...
 const SLOWER: f64 = 0.1;
@@ -19,11 +19,11 @@ const ERRORS: f64 = 6.0;
 const STRETCHES: usize = 12;
 /// ...must get slower one after the other (correlation). Times that go up and down are not getting slower.
 const ON_AND_ON: f64 = 0.8;
-/// What slows steps down is another program where the CPU is taken from them this much more often...
+/// Another program slows steps down if the CPU is taken from them so much more often...
 const SWITCHES: f64 = 2.0;
 /// ...and so many times as often.
 const TIMES: f64 = 2.0;
-/// Steps that take less in all say nothing of getting slower.
+/// Steps that take less in total are not getting slower.
 const LEAST_NS: f64 = 3e9;
 
 /// The check.
@@ -70,7 +70,7 @@ impl Check for Drift {
         if correlation(&levels).is_none_or(|r| r < ON_AND_ON) {
             return Outcome::Nothing;
         }
-        // All at once is not more and more.
+        // A single jump is not a drift.
         let is_at_once = |change: &LevelChange<'_>| change.begin.ordinal >= evidence.rows[0].ordinal();
         if is_taken_away(evidence) || evidence.level_change().is_some_and(is_at_once) {
             return Outcome::Nothing;
@@ -79,8 +79,8 @@ impl Check for Drift {
     }
 }
 
-/// Whether the CPU is taken from the training more and more often: then others slow it down, and not what it does. A step
-/// that takes longer is interrupted more often, so that it is also asked how often for its time.
+/// Whether the CPU is taken from the training more and more often: then other programs slow it down. A longer step is
+/// interrupted more often, so the rate counts, too.
 fn is_taken_away(evidence: &Evidence<'_>) -> bool {
     let n = evidence.rows.len();
     let usual = |rows: std::ops::Range<usize>, per: &dyn Fn(usize) -> f64| {

@@ -12,15 +12,15 @@ use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED
 use crate::findings::pauses::Pauses;
 use crate::store::{PhaseSlot, StepRow};
 
-/// A gap below this share of the wall time is no finding, unless single ones are long.
+/// A smaller share of the wall time is not a finding, unless single gaps are long.
 const WORTH_SAYING: f64 = 0.05;
-/// A single gap is long if it exceeds the usual one by this share of a step...
+/// A single gap is long if it exceeds the usual gap by this share of a step...
 const LONG: f64 = 0.5;
-/// ...and by so many standard deviations of it.
+/// ...and by so many of its standard deviations.
 const SIGMAS: f64 = 6.0;
-/// So many times as many steps as gaps are held up where it is the machine's doing.
+/// If so many times as many steps as gaps are held up, the machine is the cause.
 const FAR_MORE: usize = 3;
-/// Spans that fill less than this share of the gap are not named, and of the others no more than so many.
+/// Spans that fill less than this share of the gap are not named; of the others, at most so many.
 const WORTH_NAMING: f64 = 0.1;
 const MOST_NAMED: usize = 3;
 /// What fills this much of the gap explains it.
@@ -29,7 +29,7 @@ const MOSTLY: f64 = 0.5;
 /// The check.
 pub(super) struct Gap;
 
-/// Whether the time between a row and the step before is far longer than usual. The start of an epoch is not asked.
+/// Whether the time between a row and the previous step is far longer than usual. Starts of epochs do not count.
 pub(super) fn is_long(evidence: &Evidence<'_>, row: usize) -> bool {
     let excess = evidence.between_ns[row] - evidence.usual_between_ns;
     let by_step = LONG * (evidence.expected_ns[row] + evidence.usual_between_ns);
@@ -96,13 +96,13 @@ impl Check for Gap {
     }
 }
 
-/// The time between steps, where nothing is known of the time in them.
+/// The time between steps, if it is unknown what happened in it.
 fn claim_between(evidence: &Evidence<'_>) -> Claim {
     let cost = |(row, ns): (usize, &f64)| StepCost { row, is_inside: false, ns: *ns, is_excess: false };
     Claim::Steps(evidence.between_ns.iter().enumerate().map(cost).collect())
 }
 
-/// The spans that fill a good part of the gap.
+/// The spans that fill a large part of the gap.
 fn filled(evidence: &Evidence<'_>) -> Vec<Filling> {
     let filling = gap_filling::of(evidence).into_iter().filter(|filling| filling.share >= WORTH_NAMING);
     filling.take(MOST_NAMED).collect()
@@ -114,7 +114,7 @@ fn in_words(filling: &Filling) -> String {
     format!("\"{name}\" fills {} of the gap: {} times, {each} on average", percent(*share), count(*times))
 }
 
-/// Adds what to try: by the spans that fill the gap where they fill most of it.
+/// Adds advice: about the spans that fill the gap if they fill most of it.
 fn advised(finding: Finding, filled: &[Filling], is_between: bool) -> Finding {
     if filled.iter().map(|filling| filling.share).sum::<f64>() < MOSTLY {
         return finding.advise(if is_between {
@@ -132,15 +132,15 @@ fn advised(finding: Finding, filled: &[Filling], is_between: bool) -> Finding {
     })
 }
 
-/// By how much gaps are longer than usual because the CPU was taken away meanwhile.
+/// How much longer gaps are because the CPU was taken away meanwhile.
 fn taken_away_ns(evidence: &Evidence<'_>) -> f64 {
     let more =
         |row: usize| (evidence.between_ns[row] - evidence.usual_between_ns).clamp(0.0, evidence.taken_away_ns(row));
     (0..evidence.rows.len()).map(more).sum()
 }
 
-/// Whether steps are held up as long as this, and far more often, while they run: then it is the machine that holds up
-/// whatever runs, and it is chance that it was so between two steps.
+/// Whether steps are held up as long as this, and far more often, while they run: then the machine holds up whatever
+/// runs, and it was chance that it happened between two steps.
 fn are_the_machines(evidence: &Evidence<'_>, long: &[usize]) -> bool {
     let excess = |row: &usize| evidence.between_ns[*row] - evidence.usual_between_ns;
     let as_long = long.iter().map(excess).fold(f64::INFINITY, f64::min) / 2.0;
@@ -148,7 +148,7 @@ fn are_the_machines(evidence: &Evidence<'_>, long: &[usize]) -> bool {
     held_up >= FAR_MORE * long.len()
 }
 
-/// Adds where the gap lies, and what timers around steps make of an epoch.
+/// Adds where the gap is, and what timers around steps make of an epoch.
 fn explain(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
     let epochs: Vec<usize> = (0..evidence.rows.len()).filter(|row| evidence.begins_epoch(*row)).collect();
     finding = finding.because(format!("between steps: {} usually", duration(evidence.usual_between_ns as u64)));
@@ -164,8 +164,8 @@ fn explain(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
     ))
 }
 
-/// Wall time and time inside steps of an epoch, over those with all their steps, the warm-up among them; of all steps
-/// where there is but one epoch.
+/// Wall time and time inside steps of an epoch, over epochs with all their steps, warm-up included; over all steps if
+/// there is only one epoch.
 fn whole_epochs(evidence: &Evidence<'_>) -> (&'static str, f64, f64) {
     let rows: Vec<StepRow<'_>> = evidence.warm_up.iter().chain(&evidence.rows).copied().collect();
     let epochs: Vec<&[StepRow<'_>]> = rows.chunk_by(|a, b| a.epoch() == b.epoch()).collect();

@@ -1,4 +1,4 @@
-//! What fills the gap: spans of the training track that are no phases and lie in none, such as `evaluate`.
+//! What fills the gap: spans of the training track that are not phases and lie in none, such as `evaluate`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -10,23 +10,23 @@ use crate::store::{LaneBox, Store};
 
 /// Spans of one name in the gap.
 pub(super) struct Filling {
-    /// What they are called.
+    /// Their name.
     pub name: String,
-    /// How many.
+    /// Number of spans.
     pub count: u64,
-    /// How long they are in all, without the phases in them.
+    /// Their total time, without the phases in them.
     pub total_ns: f64,
     /// Share (0 to 1) of the gap that they fill.
     pub share: f64,
 }
 
-/// What fills the gap of the steps that are looked at, the largest part first. Of spans in each other the outermost counts
-/// that goes around no step: one around a whole epoch says nothing of the gap.
+/// What fills the gap of the steps looked at, the largest part first. Of nested spans the outermost one counts that
+/// contains no step: one around a whole epoch says nothing about the gap.
 pub(super) fn of(evidence: &Evidence<'_>) -> Vec<Filling> {
     let store = evidence.store;
     let Some(lane) = store.training_track().and_then(|track| track.lane()) else { return Vec::new() };
     let Some(span) = evidence.span_ns() else { return Vec::new() };
-    // Older spans are not kept one by one.
+    // Older spans are not kept individually.
     let from_ns = span.start.max(lane.full_from_ns());
     let rows = evidence.rows.iter().filter(|row| row.period_start_ns() >= from_ns);
     let gap_ns: f64 = rows.map(|row| row.gap_ns() as f64).sum();
@@ -43,22 +43,22 @@ pub(super) fn of(evidence: &Evidence<'_>) -> Vec<Filling> {
     all
 }
 
-/// A way through a lane's boxes, the newest first and each before those inside it.
+/// A walk through a lane's boxes, the newest first and each before those inside it.
 struct Walk<'a> {
     store: &'a Store,
     range: Range<u64>,
     is_phase: HashMap<NameId, bool>,
-    /// The outermost box that the ones to come may lie in.
+    /// The outermost box that may contain the next ones.
     around: Option<Around>,
     by_name: BTreeMap<NameId, (u64, f64)>,
 }
 
-/// A box with others inside it.
+/// A box that contains others.
 struct Around {
     depth: usize,
-    /// What it is called and how much of it lies in no phase; `None` where it is a phase.
+    /// Its name and how much of it lies in no phase; `None` for a phase.
     fills: Option<(NameId, f64)>,
-    /// How deep the phase in it is nested that the boxes to come may lie in.
+    /// Nesting depth of the phase in it that may contain the next boxes.
     phase_depth: Option<usize>,
 }
 
@@ -80,7 +80,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Counts the box whose inner ones have all come.
+    /// Counts the box: all boxes inside it have been seen.
     fn close(&mut self) {
         if let Some((name, ns)) = self.around.take().and_then(|around| around.fills) {
             let (count, total_ns) = self.by_name.entry(name).or_default();
@@ -101,7 +101,7 @@ impl Walk<'_> {
     }
 }
 
-/// How much of a box lies within a time.
+/// How much of a box lies within a range of time.
 fn length(of: &LaneBox, range: &Range<u64>) -> f64 {
     of.end_ns.min(range.end).saturating_sub(of.start_ns.max(range.start)) as f64
 }

@@ -1,5 +1,5 @@
-//! A GPU of the run that is idle for much of the time: by its kernels where they were traced, else by a sensor's readings,
-//! and at least for the time in which nothing can run on it, whatever the readings say.
+//! A GPU of the run that is idle much of the time: by its kernels if they were traced, else by a sensor's readings, and
+//! at least for the time in which nothing can run on it, whatever the readings say.
 
 use super::check::{Check, too_few_steps};
 use super::gap_filling;
@@ -10,11 +10,11 @@ use crate::findings::kernels;
 use crate::findings::signals;
 use crate::store::{Signal, SignalOrigin};
 
-/// Idle time from which on it is said.
+/// Idle time from which on it is reported.
 const WORTH_SAYING: f64 = 0.3;
-/// A GPU that was never busier than this, in percent, has no part in the run.
+/// A GPU that was never busier than this, in percent, is not used by the run.
 const TAKES_PART: f64 = 5.0;
-/// Readings below which a mean says little.
+/// With fewer readings a mean means little.
 const ENOUGH_READINGS: usize = 5;
 
 /// The check.
@@ -40,7 +40,7 @@ impl Check for GpuIdle {
     }
 }
 
-/// The kernels were traced one by one.
+/// Every kernel was traced.
 fn by_kernels(evidence: &Evidence<'_>, idle: kernels::Idle) -> Option<Finding> {
     if idle.share < WORTH_SAYING {
         return None;
@@ -76,8 +76,8 @@ fn of_gpu(evidence: &Evidence<'_>, gpu: u32) -> Option<Finding> {
     Some(explained(evidence, finding))
 }
 
-/// Share of the time between the steps of a table, in which no span lies: of a program that runs the device is not known to
-/// be done when a step ends.
+/// Share of the time between an imported table's steps that no span covers. If the program runs the device, it is
+/// unknown whether the device is done when a step ends.
 fn outside_of_steps(evidence: &Evidence<'_>, signal: &Signal) -> Option<f64> {
     let is_table = matches!(signal.origin(), SignalOrigin::Column(_));
     let outside = evidence.rows.iter().map(|row| {

@@ -7,8 +7,8 @@ use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::robust::quantile;
 use crate::findings::signals;
 
-/// Reasons for lower clocks that cost speed: bits of NVML's `nvmlClocksThrottleReasons` (nvml.h), with words.
-/// Idle clocks (0x1), clocks that the user set (0x2), sync boost (0x10) and display clocks (0x100) are none.
+/// Reasons for lower clocks that cost speed: bits of NVML's `nvmlClocksThrottleReasons` (nvml.h), in words.
+/// Idle clocks (0x1), clocks set by the user (0x2), sync boost (0x10) and display clocks (0x100) are not among them.
 const REASONS: [(u64, &str); 5] = [
     (0x4, "its power limit"),
     (0x8, "a hardware slowdown"),
@@ -16,9 +16,9 @@ const REASONS: [(u64, &str); 5] = [
     (0x40, "heat, by the hardware"),
     (0x80, "the power supply"),
 ];
-/// Share of the time from which on it is said.
+/// Share of the time from which on it is reported.
 const WORTH_SAYING: f64 = 0.05;
-/// A clock below this share of its best is a drop.
+/// A clock below this share of its maximum has dropped.
 const DROPPED: f64 = 0.9;
 
 /// The check.
@@ -62,11 +62,11 @@ fn throttled(evidence: &Evidence<'_>, gpu: u32) -> Option<Finding> {
     Some(finding.advise("check its cooling and its power limit (nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE)"))
 }
 
-/// A tenth of the SM clock's readings lies below the first number, a tenth above the second.
+/// A tenth of the SM clock's readings is below the first number, a tenth above the second.
 fn clock_range(evidence: &Evidence<'_>, gpu: u32) -> Option<(f64, f64)> {
     let signal = evidence.store.signals().find(&format!("gpu.{gpu}.clock.sm"))?;
     let span = evidence.span_ns()?;
-    // Held values are weighted by counting each once for every tenth of a second.
+    // Held values are weighted by counting each once per tenth of a second.
     let weighted = |(value, ns): (f64, u64)| std::iter::repeat_n(value, (ns / 100_000_000).clamp(1, 600) as usize);
     let mut values: Vec<f64> = signals::held(signal, &span).flat_map(weighted).collect();
     Some((quantile(&mut values, 0.1)?, quantile(&mut values, 0.9)?))

@@ -1,4 +1,4 @@
-//! Memory that grows from the beginning to the end and shows no sign of levelling off.
+//! Memory that grows from beginning to end and does not level off.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,26 +9,26 @@ use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, Severity};
 use crate::store::{Bin, Series, Store, TimeColumns, Value};
 
-/// Stretches that the time is cut into; the lowest reading of each counts, so that what a step takes and gives
+/// Stretches into which the time is divided. The lowest reading of each counts, so that what a step takes and gives
 /// back does not.
 const STRETCHES: usize = 8;
-/// Of the rises from stretch to stretch so many must go up.
+/// So many of the changes from stretch to stretch must be increases.
 const RISING: usize = STRETCHES - 2;
-/// Growth that is worth a word...
+/// Smaller growth is not reported...
 const LEAST_BYTES: f64 = 32e6;
-/// ...also as a share of what there was.
+/// ...nor is a smaller share of what was there before.
 const LEAST_SHARE: f64 = 0.05;
 /// The second half must have this share of the growth, or it is levelling off.
 const SECOND_HALF: f64 = 0.3;
 /// An hour, in nanoseconds.
 const HOUR_NS: f64 = 3.6e12;
-/// A run is long from here on, in nanoseconds...
+/// A run is long from this time on, in nanoseconds...
 const LONG_RUN_NS: u64 = 1_800_000_000_000;
-/// ...if it is so many times as long as the steps that are looked at.
+/// ...if it is so many times as long as the steps looked at.
 const LONGER: u64 = 2;
-/// One part in so many of a run is its beginning, in which a program takes its memory.
+/// This fraction of a run is its beginning, in which a program takes its memory.
 const BEGINNING: u64 = 20;
-/// Readings a stretch needs.
+/// Readings needed in a stretch.
 const READINGS: usize = 3;
 
 /// The check.
@@ -53,11 +53,11 @@ impl Check for MemoryGrowth {
                 times.iter().filter_map(|time| Some((time, of.growth(evidence.store, time)?))).collect();
             let before = of.most_before(evidence.store, steps_ns.start);
             is_known |= !growths.is_empty();
-            // Live and resident memory tell the same story: once is enough.
+            // Live and resident memory show the same growth: one is enough.
             if !of.is_gpu() && !found.is_empty() {
                 continue;
             }
-            // What was taken and given back before may be again.
+            // What was given back before may be given back again.
             let is_new = |lowest: &[f64; STRETCHES]| lowest[STRETCHES - 1] > before.unwrap_or(0.0);
             let mut news = growths.into_iter().filter(|(time, lowest)| matches!(time, Time::Run(_)) || is_new(lowest));
             found.extend(news.find_map(|(time, lowest)| finding(evidence, time, of, lowest)));
@@ -74,7 +74,7 @@ impl Check for MemoryGrowth {
 enum Time {
     /// In the steps that are looked at.
     Steps(Range<u64>),
-    /// In the whole run, whose newest steps may show nothing of a slow leak.
+    /// In the whole run: the newest steps may show nothing of a slow leak.
     Run(Range<u64>),
 }
 
@@ -109,7 +109,7 @@ impl Time {
     }
 }
 
-/// The time of the whole run up to these steps, but for its beginning, where it is much longer than theirs.
+/// The time of the whole run up to these steps, without its beginning, if it is much longer than theirs.
 fn whole_run(evidence: &Evidence<'_>, steps_ns: &Range<u64>) -> Option<Time> {
     let first_ns = evidence.store.first_ns()?;
     let ns = steps_ns.end.saturating_sub(first_ns);
@@ -120,11 +120,11 @@ fn whole_run(evidence: &Evidence<'_>, steps_ns: &Range<u64>) -> Option<Time> {
 /// The memory that grows.
 #[derive(Clone, Copy, Debug)]
 enum MemoryOf {
-    /// What the program's allocator has given out.
+    /// What the program's allocator has handed out.
     Live,
     /// What the process holds of the machine's.
     Process,
-    /// What is in use of the GPU with this number.
+    /// Memory in use on the GPU with this number.
     Gpu(u32),
 }
 
@@ -133,7 +133,7 @@ impl MemoryOf {
         matches!(self, Self::Gpu(_))
     }
 
-    /// What is left for it to grow into, in bytes, as far as it is known.
+    /// Bytes left to grow into, if known.
     fn free(self, store: &Store) -> Option<(String, f64)> {
         match self {
             Self::Live | Self::Process => {
@@ -147,7 +147,7 @@ impl MemoryOf {
         }
     }
 
-    /// The most there was before a time.
+    /// The maximum before a time.
     fn most_before(self, store: &Store, t_ns: u64) -> Option<f64> {
         let time = TimeColumns::between(vec![store.first_ns()?, t_ns]);
         let most = |bins: Vec<Option<Bin>>| bins.first().copied().flatten().map(|bin| bin.max);

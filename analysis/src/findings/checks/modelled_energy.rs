@@ -1,7 +1,7 @@
-//! Energy that nobody measured: a number that a formula made from time and a rated power.
+//! Energy that nobody measured: a number that a formula computes from time and a rated power.
 //!
-//! Either the sensor says so itself, or the number gives itself away: no real chip draws the same power for minutes
-//! while steps of different kinds pass.
+//! Either the sensor says so, or the number shows it: no real chip draws the same power for minutes while steps of
+//! different kinds pass.
 
 use gnntop_wire::{SignalKind, Unit};
 
@@ -13,9 +13,9 @@ use crate::findings::robust::median;
 use crate::findings::signals;
 use crate::store::{Point, Signal, SignalOrigin};
 
-/// Readings below which a constant power is chance.
+/// With fewer readings a constant power may be chance.
 const ENOUGH: usize = 20;
-/// Powers that differ by no more than this share are the same.
+/// Powers that differ by no more than this share are equal.
 const SAME: f64 = 0.002;
 
 /// The check.
@@ -29,7 +29,7 @@ impl Check for ModelledEnergy {
     fn look(&self, evidence: &Evidence<'_>) -> Outcome {
         let is_energy = |unit: Unit| matches!(unit, Unit::Millijoules | Unit::Microjoules | Unit::Milliwatts);
         let has_readings = |signal: &&Signal| is_energy(signal.unit) && signal.series.summary().count > 0;
-        // A power limit is a setting and not a power.
+        // A power limit is a setting, not a power.
         let signals = evidence.store.signals().all().iter().filter(has_readings).filter(|s| !s.name.ends_with("limit"));
         let signals: Vec<&Signal> = signals.collect();
         if signals.is_empty() {
@@ -39,7 +39,7 @@ impl Check for ModelledEnergy {
     }
 }
 
-/// What there is of energy where no signal tells of it.
+/// What there is of energy if no signal reports it.
 fn nothing_measured(evidence: &Evidence<'_>) -> &'static str {
     let loads = ["machine.cpu.busy", "process.cpu_time"];
     if loads.iter().any(|name| evidence.store.signals().find(name).is_some()) {
@@ -68,7 +68,7 @@ fn finding(evidence: &Evidence<'_>, signal: &Signal) -> Option<Finding> {
     Some(finding.because(format!("its source: {}", signal.source)).advise(advice))
 }
 
-/// The power that nearly all readings have; `None` where it varies, is next to nothing, or is read too rarely.
+/// The power of nearly all readings; `None` if it varies, is close to 0, or is read too rarely.
 fn constant_watts(evidence: &Evidence<'_>, signal: &Signal) -> Option<f64> {
     let scale = if signal.unit == Unit::Microjoules { 1e-6 } else { 1e-3 };
     let mut watts: Vec<f64> = match signal.kind {
@@ -80,12 +80,12 @@ fn constant_watts(evidence: &Evidence<'_>, signal: &Signal) -> Option<f64> {
             signals::held(signal, &span).map(|(value, _)| value * scale).collect()
         }
     };
-    // A gauge repeats itself where nothing changes; what a counter counts does not.
+    // A gauge repeats its value when nothing changes; a counter's increase does not.
     constant(&mut watts, if signal.kind == SignalKind::Counter { 0.5 } else { 0.95 })
 }
 
-/// The power that the rows of a table have as energy over the step's own time; `None` where it varies, and of a sensor, which
-/// does not know of steps.
+/// The power that an imported table's rows have as energy over a step's own time; `None` if it varies, and for a
+/// sensor, which knows nothing of steps.
 fn constant_in_steps(evidence: &Evidence<'_>, signal: &Signal) -> Option<f64> {
     if signal.kind != SignalKind::Counter || !matches!(signal.origin(), SignalOrigin::Column(_)) {
         return None;
@@ -101,7 +101,7 @@ fn constant_in_steps(evidence: &Evidence<'_>, signal: &Signal) -> Option<f64> {
     constant(&mut pairs.filter_map(watts).collect::<Vec<f64>>(), 0.5)
 }
 
-/// The power that at least this share of the readings has; `None` where it varies, is next to nothing, or is read too rarely.
+/// The power of at least this share of the readings; `None` if it varies, is close to 0, or is read too rarely.
 fn constant(watts: &mut [f64], enough: f64) -> Option<f64> {
     if watts.len() < ENOUGH {
         return None;

@@ -1,4 +1,4 @@
-//! Page faults: steps in which the system had to hand out or read back memory, and a machine short of memory.
+//! Page faults: steps in which the system had to provide or read back memory, and a machine short of memory.
 
 use super::check::{Check, too_few_steps};
 use crate::figures::{count, duration, percent};
@@ -7,11 +7,11 @@ use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED};
 use crate::findings::signals;
 
-/// Faults in a step below which there is no storm.
+/// With fewer faults in a step it is not a storm.
 const STORM: f64 = 1000.0;
 /// A storm has so many times the usual faults.
 const TIMES_USUAL: f64 = 5.0;
-/// A storm costs at least this share of a step, in which it must also take this many standard deviations more.
+/// A storm costs at least this share of a step, which must also take so many standard deviations longer.
 const COST: f64 = 0.1;
 const SIGMAS: f64 = 3.0;
 /// Share of the steps with so many faults that must take longer.
@@ -53,7 +53,7 @@ fn storms(evidence: &Evidence<'_>) -> Option<Finding> {
     };
     let storms: Vec<usize> = (0..evidence.rows.len()).filter(is_storm).collect();
     let many = (0..evidence.rows.len()).filter(has_many).count();
-    // Memory that is touched for the first time in a step that was slow anyway is chance.
+    // Memory first touched in a step that was slow anyway is chance.
     if storms.is_empty() || (storms.len() as f64) < MOSTLY * many as f64 {
         return None;
     }
@@ -90,7 +90,7 @@ fn storms(evidence: &Evidence<'_>) -> Option<Finding> {
     Some(finding)
 }
 
-/// Whether memory was reclaimed while something waited; `None` where that is not recorded.
+/// Whether memory was reclaimed while something waited; `None` if that is not recorded.
 fn reclaim(evidence: &Evidence<'_>, span: &std::ops::Range<u64>) -> Option<Option<Finding>> {
     let share = signals::rate_per_s(evidence.store, "machine.pressure.memory.some", span)? / 1e9;
     if share < RECLAIM {

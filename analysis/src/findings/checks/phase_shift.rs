@@ -1,4 +1,4 @@
-//! Phase shift: as batches grow, time moves from one phase to another, so that what bounds the run changes.
+//! Phase shift: as batches grow, time moves from one phase to another, so that something else bounds the run.
 
 use super::check::{Check, too_few_steps};
 use crate::figures::{count, percent};
@@ -7,11 +7,11 @@ use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::robust::{median, quantile};
 use crate::store::Phase;
 
-/// The large batches are at least this many times the small ones.
+/// Large batches are at least this many times the small ones.
 const RANGE: f64 = 1.5;
 /// A phase's share must change by this much.
 const SHIFT: f64 = 0.1;
-/// Steps that each side needs.
+/// Steps needed on each side.
 const ENOUGH: usize = 10;
 
 /// The check.
@@ -43,7 +43,7 @@ impl Check for PhaseShift {
         if small_rows.len() < ENOUGH || large_rows.len() < ENOUGH {
             return Outcome::NotEnough("too few small or too few large batches".to_owned());
         }
-        // Medians: a spike among the large batches is no shift.
+        // Medians, so that a spike among the large batches is not a shift.
         let share = |phase: &Phase, rows: &[usize]| {
             let of = |row: &usize| evidence.rows[*row].phase_ns(phase.slot) as f64 / evidence.inside_ns[*row].max(1.0);
             median(&mut rows.iter().map(of).collect::<Vec<f64>>()).unwrap_or(0.0)

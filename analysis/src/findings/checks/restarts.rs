@@ -1,4 +1,4 @@
-//! A run that was ended and started again: what that cost.
+//! A run that ended and was started again, and what that cost.
 
 use super::check::Check;
 use crate::figures::{count, duration, utc};
@@ -72,7 +72,7 @@ fn place(store: &Store, outage: &Outage) -> Occurrence {
     }
 }
 
-/// When an outage began, where the wall clock is known.
+/// When an outage began, if the wall clock is known.
 fn since(store: &Store, outage: &Outage) -> String {
     store.session().wall_ns(outage.from_ns).map_or_else(String::new, |ns| format!(", from {}", utc(ns)))
 }

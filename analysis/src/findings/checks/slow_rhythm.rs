@@ -1,4 +1,4 @@
-//! Slow at regular times: something on the machine, or in the program, comes back every some minutes or hours.
+//! Slow at regular times: something on the machine or in the program comes back every few minutes or hours.
 
 use super::check::Check;
 use crate::figures::{count, duration, percent, utc};
@@ -60,7 +60,7 @@ fn ns(episode: &Episode) -> u64 {
     episode.t_ns.end.saturating_sub(episode.t_ns.start)
 }
 
-/// The first and the last time, and when it comes next.
+/// The first and the last time, and when the next one is due.
 fn when(store: &Store, rhythm: &Rhythm) -> String {
     let wall = |t_ns: u64| {
         let since_start =

@@ -9,21 +9,21 @@ use crate::findings::level_change::LevelChange;
 use crate::findings::signals::held_mean;
 use crate::store::{Instant, Signal, Store};
 
-/// A time that is not known to this is told as about then.
+/// A time that is known less exactly than this is given as "about".
 const ABOUT_NS: u64 = 2_000_000_000;
-/// Times that tell of more or less than what is found by so much tell of other batches as well.
+/// If other steps changed by so much more or less, batches have changed, too.
 const OTHER_BATCHES: f64 = 0.05;
-/// Of a mark that stands this near by chance more often than so many times, nothing follows.
+/// A mark this near by chance more often than this proves nothing.
 const BY_CHANCE: f64 = 0.25;
 /// Marks before the change that are looked at.
 const MARKS: usize = 16;
-/// What slows steps down may be another program where the CPU is taken from them this much more often...
+/// Another program may slow steps down if the CPU is taken from them so much more often...
 const SWITCHES: f64 = 2.0;
 /// ...and so many times as often.
 const TIMES: f64 = 2.0;
-/// Signals that may tell why, by what their names end with.
+/// Signals that may explain it, by the ends of their names.
 const TELLING: [&str; 4] = [".clock.sm", ".power", "process.rss", "process.swap"];
-/// They are compared over so long before the change and after it.
+/// Time before and after the change over which they are compared.
 const COMPARED_NS: u64 = 60_000_000_000;
 /// A signal that changes by less says nothing.
 const CHANGED: f64 = 0.1;
@@ -68,7 +68,7 @@ fn finding(evidence: &Evidence<'_>, change: &LevelChange<'_>) -> Finding {
         .advise("look at what was different then: a restart, other data, another program, clocks, temperatures, memory")
 }
 
-/// What a step took before and takes since; nothing where other batches are a part of that.
+/// What a step took before and takes since; nothing if batches changed as well.
 fn times(change: &LevelChange<'_>) -> String {
     let times = change.medians(|known| Some(known.row.period_ns().max(1) as f64));
     let is_all = |(before, since): &(f64, f64)| (since / before - 1.0 - change.slower).abs() <= OTHER_BATCHES;
@@ -76,7 +76,7 @@ fn times(change: &LevelChange<'_>) -> String {
     times.filter(is_all).map(text).unwrap_or_default()
 }
 
-/// `2026-11-17 14:10:03 UTC (step 12,345,678)`, or the time since the start where the wall clock is not known.
+/// `2026-11-17 14:10:03 UTC (step 12,345,678)`, or the time since the start if the wall clock is unknown.
 fn when(store: &Store, change: &LevelChange<'_>) -> String {
     let t_ns = change.begin.t_ns;
     let since_start = || format!("{} after the start", duration(t_ns.saturating_sub(store.first_ns().unwrap_or(0))));
@@ -96,7 +96,7 @@ fn grown(store: &Store, change: &LevelChange<'_>) -> Option<String> {
     Some(format!("most of it in {text}: {} before, {} since", duration(before as u64), duration(since as u64)))
 }
 
-/// The nearest mark before the change, with the time between, where one is not there by chance.
+/// The nearest mark before the change, with the time between, unless one is there by chance.
 fn mark_before<'s>(store: &'s Store, change: &LevelChange<'_>) -> Option<(&'s str, u64)> {
     let between_ns = &change.begin.between_ns;
     let times = between_ns.start.saturating_sub(change.near_ns)..between_ns.end;
@@ -115,7 +115,7 @@ fn mark_line((text, ns): (&str, u64)) -> String {
     format!("the mark \"{text}\" stands {before} the first of these steps")
 }
 
-/// That the CPU is taken from the steps more often than before, for their time.
+/// Whether the CPU is taken from the steps more often than before, relative to their time.
 fn taken_away(change: &LevelChange<'_>) -> Option<String> {
     let (before, since) = change.medians(|known| Some(known.row.usage()?.involuntary_switches as f64))?;
     let longer = TIMES * (1.0 + change.slower);
@@ -124,7 +124,7 @@ fn taken_away(change: &LevelChange<'_>) -> Option<String> {
         .then(|| format!("the CPU is taken from the training {since:.0} times a step, and {before:.0} times before"))
 }
 
-/// Signals that tell how the machine is, and change at that time.
+/// Signals about the machine that change at that time.
 fn changed_signals(store: &Store, change: &LevelChange<'_>) -> Vec<String> {
     let t_ns = change.begin.t_ns;
     let before = t_ns.saturating_sub(COMPARED_NS)..t_ns;

@@ -1,9 +1,9 @@
 //! Spikes: steps that took much longer than their neighbours and their batch explain.
 //!
-//! A step is a spike if it takes, inside, more than 1.5 times what is expected of it and of its kind, and by more than six
-//! standard deviations of the usual noise. Times that scatter over multiples have a long tail to the right, so that their
-//! logarithms are asked as well. A step that was only made to wait for a CPU is none: [`super::contention`] tells of that.
-//! Nor is the time between steps looked at here: [`super::gap`] does.
+//! A step is a spike if it takes, inside, more than 1.5 times what is expected of it and of its kind, and more than six
+//! standard deviations of the usual noise above it. Times that vary by factors have a long tail to the right, so their
+//! logarithms are tested as well. A step that only waited for a CPU is not a spike: [`super::contention`] reports it.
+//! Nor is the time between steps looked at here, but by [`super::gap`].
 
 use super::check::{Check, too_few_steps};
 use crate::figures::{count, duration, percent};
@@ -81,7 +81,7 @@ fn ratio(evidence: &Evidence<'_>, row: usize) -> f64 {
     evidence.inside_ns[row] / evidence.expected_ns[row]
 }
 
-/// Whether the spikes come at equal distances.
+/// Whether the spikes come at equal intervals.
 fn rhythm(evidence: &Evidence<'_>, spikes: &[usize]) -> Option<String> {
     if spikes.len() < 4 {
         return None;
@@ -94,7 +94,7 @@ fn rhythm(evidence: &Evidence<'_>, spikes: &[usize]) -> Option<String> {
     (usual > 1 && equal * 4 >= distances.len() * 3).then(|| format!("they come every {usual} steps"))
 }
 
-/// What is usual for the numbers that may explain a spike.
+/// Usual values of the numbers that may explain a spike.
 struct Usual<'a> {
     inside_ns: f64,
     phases: Vec<(&'a Phase, f64)>,
@@ -129,7 +129,7 @@ impl<'a> Usual<'a> {
             duration(inside as u64),
             ratio(evidence, index)
         );
-        // A phase may have been lengthened by less than the median over all batch sizes shows.
+        // A phase may have grown by less than the median over all batch sizes suggests.
         let scale = evidence.expected_ns[index] / self.inside_ns;
         let excess =
             |(phase, usual): &(&'a Phase, f64)| (phase.text.clone(), row.phase_ns(phase.slot) as f64 - usual * scale);
@@ -141,7 +141,7 @@ impl<'a> Usual<'a> {
         text
     }
 
-    /// What its thread went through that is far from usual.
+    /// What happened to its thread that is far from usual.
     fn usage(&self, row: &StepRow<'_>) -> Option<String> {
         let usage = row.usage()?;
         let many = |n: u64, usual: Option<f64>, least: f64| n as f64 > least + 4.0 * usual.unwrap_or(0.0);

@@ -1,5 +1,5 @@
-//! Kinds of step: lengths that come again and again, and that no batch size explains. Means over all steps hide them,
-//! and a step is slow or not beside its own kind.
+//! Kinds of steps: durations that recur and that no batch size explains. Means over all steps hide them, and a step is
+//! slow only compared with its own kind.
 
 use super::check::{Check, too_few_steps};
 use crate::figures::{count, duration};

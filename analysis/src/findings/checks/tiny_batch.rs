@@ -1,7 +1,8 @@
-//! Tiny batches: so little work in a step that what it costs whatever its batch is a good part of it.
+//! Tiny batches: so little work in a step that its fixed costs are a large part of it.
 //!
-//! To call the library, to launch kernels and to go over all parameters in the optimizer takes as long for one sample as
-//! for a hundred. A stream does not tell these costs apart, but for one: the optimizer's phase is such a cost as a whole.
+//! Calling the library, launching kernels and going over all parameters in the optimizer takes as long for one sample
+//! as for a hundred. A stream does not separate these costs, except that the optimizer's phase is one of them as a
+//! whole.
 
 use gnntop_wire::phase::{BACKWARD, FORWARD, OPTIMIZER};
 
@@ -15,11 +16,11 @@ use crate::findings::shape::batch_size;
 
 /// A batch of more samples, graphs or seeds is not tiny...
 const TINY: u64 = 8;
-/// ...and neither is one of larger graphs.
+/// ...nor is one of larger graphs.
 const FEW_EDGES: u64 = 4096;
-/// The optimizer has at least this share of the time that a step computes.
+/// The optimizer has at least this share of a step's compute time.
 const FIXED: f64 = 0.15;
-/// The counter with the samples of a batch that is no graph.
+/// The counter of samples, for batches that are not graphs.
 const SAMPLES: &str = "samples";
 
 /// The check.
@@ -54,7 +55,7 @@ impl Check for TinyBatches {
     }
 }
 
-/// How large a batch usually is, and in what.
+/// The usual size of a batch, and its unit.
 fn usual_size(evidence: &Evidence<'_>) -> Option<(u64, &'static str)> {
     if let Some(size) = evidence.median_of(|row| batch_size(row).map(|size| size as f64)) {
         let is_graphs = evidence.rows.iter().any(|row| row.batch().graphs.is_some());

@@ -1,4 +1,4 @@
-//! Warm-up: first steps that are slower than the rest, which belong in no mean.
+//! Warm-up: first steps that are slower than the rest and do not belong in a mean.
 
 use super::check::{Check, too_few_steps};
 use crate::figures::{counted, duration};

@@ -1,20 +1,20 @@
-//! What makes steps longer from outside their work: then they are no kind of their own.
+//! Causes outside a step's work that make it longer: such steps are not a kind of their own.
 
 use super::sides::Sides;
 use crate::findings::robust::median;
 use crate::store::{StepRow, Store};
 use gnntop_wire::ThreadUsage;
 
-/// The usual number of one side exceeds so many times that of the other...
+/// The usual number on one side is at least this many times that on the other...
 const TIMES: f64 = 5.0;
-/// ...and a least number: page faults,
+/// ...and at least so large: page faults,
 const FAULTS: f64 = 500.0;
 /// or how often the CPU was taken away.
 const SWITCHES: f64 = 3.0;
-/// Share of the steps of a kind at which a mark lies, from which the marks explain it.
+/// If marks lie at this share of a kind's steps, they explain it.
 const MARKED: f64 = 0.5;
 
-/// Whether the longer side is long for page faults, for a CPU that was taken away, or where marks lie.
+/// Whether the longer side is explained by page faults, preemption, or marks.
 pub(super) fn explain(store: &Store, rows: &[StepRow<'_>], all: &[usize], sides: &Sides) -> bool {
     let side = |longer: bool| {
         let is_on_it = move |(_, is_odd): &(&usize, &bool)| (**is_odd == sides.is_longer()) == longer;

@@ -1,4 +1,4 @@
-//! The kinds of some steps, and which step is of which.
+//! The kinds of some steps, and the kind of each step.
 
 use super::causes;
 use super::mixture;
@@ -6,35 +6,35 @@ use super::repeats;
 use crate::findings::robust::{median, quantile};
 use crate::store::{StepRow, Store};
 
-/// Steps below which kinds are chance.
+/// With fewer steps, kinds are chance.
 const ENOUGH: usize = 20;
-/// Kinds that are told.
+/// Most kinds reported.
 const MOST: usize = 4;
-/// Where all but a few steps differ by less than this there are no kinds.
+/// If nearly all steps differ by less than this, there are no kinds.
 const EVEN: f64 = 1.15;
 
 /// A kind of step.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::findings) struct StepKind {
-    /// Which steps are of it, as the start of a sentence: `every 3rd step takes`.
+    /// Which steps are of this kind, as the start of a sentence: `every 3rd step takes`.
     pub which: String,
-    /// How many there are.
+    /// Number of steps.
     pub steps: usize,
     /// Their median time inside, in nanoseconds.
     pub usual_ns: f64,
 }
 
-/// The kinds of some steps. There are two at least, or none.
+/// The kinds of some steps: at least two, or none.
 #[derive(Clone, Debug, Default)]
 pub(in crate::findings) struct Kinds {
-    /// The kinds, the one that most steps are of last.
+    /// The kinds, the most common one last.
     pub all: Vec<StepKind>,
     /// For each step its place in `all`; empty without kinds.
     pub of_row: Vec<usize>,
 }
 
 impl Kinds {
-    /// Of rows that take these times.
+    /// The kinds of rows with these times.
     pub(in crate::findings) fn of(store: &Store, rows: &[StepRow<'_>], inside_ns: &[f64]) -> Self {
         let mut left: Vec<usize> = (0..rows.len()).collect();
         let mut of_row = vec![usize::MAX; rows.len()];
@@ -64,7 +64,7 @@ impl Kinds {
         Some(self.all.get(*self.of_row.get(row)?)?.usual_ns)
     }
 
-    /// Whether a step is of the kind that most are of; so are all without kinds.
+    /// Whether a step is of the most common kind; without kinds, every step is.
     pub(in crate::findings) fn is_commonest(&self, row: usize) -> bool {
         self.of_row.get(row).is_none_or(|kind| {
             let most = self.all.iter().map(|kind| kind.steps).max();
@@ -72,13 +72,13 @@ impl Kinds {
         })
     }
 
-    /// Forgets the first steps.
+    /// Removes the first steps.
     pub(in crate::findings) fn leave_out(&mut self, first: usize) {
         self.of_row.drain(..first.min(self.of_row.len()));
     }
 }
 
-/// The next kind among the rows that are left.
+/// The next kind among the remaining rows.
 fn next(store: &Store, rows: &[StepRow<'_>], left: &[usize], inside_ns: &[f64]) -> Option<(Vec<usize>, String)> {
     let times: Vec<f64> = left.iter().map(|row| inside_ns[*row]).collect();
     if left.len() < ENOUGH || is_even(&times) {

@@ -1,22 +1,22 @@
-//! Kinds in no order: times that have two clear modes.
+//! Kinds in no order: times with two clear modes.
 
 use super::sides::Sides;
 use crate::figures::percent;
 use crate::findings::robust::{median, sigma, spread_indices};
 
-/// Share of the steps that each side needs.
+/// Share of the steps needed on each side.
 const SHARE: f64 = 0.1;
-/// The modes are so many of their standard deviations apart.
+/// Distance of the modes in their standard deviations.
 const APART: f64 = 4.0;
 /// Steps that may lie between the modes, as a share of the smaller side.
 const BETWEEN: f64 = 0.05;
-/// Changes from one side to the other, as a share of what chance would have. Fewer are stretches of time, such as another
-/// program that comes and goes, and not kinds of work.
+/// Changes from one side to the other, as a share of the number expected by chance. With fewer, the sides are stretches
+/// of time, such as another program that comes and goes, and not kinds of work.
 const CHANGES: f64 = 0.5;
-/// Steps from which the modes are taken.
+/// Steps over which the modes are determined.
 const SAMPLED: usize = 2048;
 
-/// The kind that a part of the steps are, in no regular order.
+/// A kind whose steps come in no regular order.
 pub(super) fn in_no_order(times: &[f64]) -> Option<(Sides, String)> {
     let mut logs: Vec<f64> = spread_indices(times.len(), SAMPLED).into_iter().map(|i| times[i].max(1.0).ln()).collect();
     logs.sort_unstable_by(f64::total_cmp);
@@ -32,7 +32,7 @@ pub(super) fn in_no_order(times: &[f64]) -> Option<(Sides, String)> {
     Some((Sides::of(times, is_odd)?, format!("{} of the steps, in no regular order, take", percent(share))))
 }
 
-/// Where sorted values fall apart into two modes with next to nothing between; `None` where they do not.
+/// The place at which sorted values separate into two modes with almost nothing between; `None` if they do not.
 fn valley(logs: &[f64]) -> Option<f64> {
     let least = (SHARE * logs.len() as f64).ceil().max(1.0) as usize;
     if logs.len() < 2 * least {
@@ -52,7 +52,7 @@ fn valley(logs: &[f64]) -> Option<f64> {
     is_clear.then_some(f64::midpoint(low, high))
 }
 
-/// The cut of sorted values that leaves the least variance within both sides (Otsu 1979).
+/// The cut of sorted values with the least variance within both sides (Otsu 1979).
 fn best_cut(logs: &[f64], least: usize) -> Option<usize> {
     let all: f64 = logs.iter().sum();
     let (mut below, mut best) = (0.0, None);
@@ -69,7 +69,7 @@ fn best_cut(logs: &[f64], least: usize) -> Option<usize> {
     best.map(|(_, n)| n)
 }
 
-/// Whether the sides alternate about as often as chance has it (Wald and Wolfowitz 1940).
+/// Whether the sides alternate about as often as by chance (Wald and Wolfowitz 1940).
 fn changes_often(is_long: &[bool]) -> bool {
     let long = is_long.iter().filter(|is| **is).count() as f64;
     let n = is_long.len() as f64;

@@ -1,13 +1,13 @@
-//! Kinds of step: lengths that come again and again and that no batch size explains.
+//! Kinds of steps: durations that recur and that no batch size explains.
 //!
 //! ```text
-//! times ─▶ by position in the epoch ─┬─▶ sides.rs: do the times bear it out? ─▶ Kinds
+//! times ─▶ by position in the epoch ─┬─▶ sides.rs: do the times differ clearly? ─▶ Kinds
 //!          by rhythm ────────────────┤
 //!          by mixture ───────────────┘
 //! ```
 //!
-//! A kind is found among the steps that no kind before it has, until none is left. Of the steps of one kind, what comes
-//! from outside the work is no kind of its own: pages faulted in, a CPU that was taken away, a mark that says what happened.
+//! Each kind is looked for among the steps of no earlier kind, until none is left. Causes outside the work make no kind
+//! of their own: page faults, a CPU that was taken away, a mark that says what happened.
 
 mod causes;
 mod found;

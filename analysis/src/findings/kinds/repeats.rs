@@ -1,22 +1,22 @@
-//! Kinds that come again at the same place: every so many steps, or at one position in every epoch.
+//! Kinds that recur at the same place: every so many steps, or at one position in every epoch.
 
 use super::sides::Sides;
 use crate::findings::robust::median;
 use crate::store::StepRow;
 
-/// The longest rhythm that is looked for.
+/// Longest rhythm that is looked for.
 const LONGEST: u64 = 64;
-/// A rhythm must come so often.
+/// Least number of occurrences of a rhythm.
 const TIMES: usize = 5;
-/// Steps in a row from which a rhythm is guessed, before all are asked.
+/// Steps in a row from which a rhythm is guessed before it is tested on all.
 const GUESSED_FROM: usize = 2048;
-/// Places that are told apart in an epoch, from its start or its end.
+/// Positions distinguished in an epoch, from its start or its end.
 const PLACES: usize = 64;
 
-/// Where a kind comes again.
+/// A place at which a kind recurs.
 pub(super) type Repeat = (Sides, String);
 
-/// The kind that comes at one position in every epoch.
+/// The kind at one position in every epoch.
 pub(super) fn in_epochs(rows: &[StepRow<'_>], all: &[usize], times: &[f64]) -> Option<Repeat> {
     let places = Places::of(rows)?;
     let from_end = split(all, times, |row| places.before_end(row), PLACES);
@@ -28,7 +28,7 @@ pub(super) fn in_epochs(rows: &[StepRow<'_>], all: &[usize], times: &[f64]) -> O
     Some((sides, places.name(name)))
 }
 
-/// The kind that comes every so many steps.
+/// The kind that recurs every so many steps.
 pub(super) fn in_a_rhythm(rows: &[StepRow<'_>], all: &[usize], times: &[f64]) -> Option<Repeat> {
     let first = all.len().saturating_sub(GUESSED_FROM) / 2;
     let some = first..all.len().min(first + GUESSED_FROM);
@@ -58,8 +58,8 @@ fn ordinal_ending(n: u64) -> &'static str {
     }
 }
 
-/// Steps by their place, which are split into two sides where the medians of the places lie furthest apart; with the
-/// places of the smaller side.
+/// Steps by place, split into two sides where the medians of the places are furthest apart; with the places of the
+/// smaller side.
 fn split(
     all: &[usize],
     times: &[f64],
@@ -85,19 +85,19 @@ fn split(
     Some((Sides::of(times, is_odd)?, odd))
 }
 
-/// Where steps lie in their epochs.
+/// The positions of steps in their epochs.
 struct Places {
-    /// For each row how many of its epoch come before it and after it.
+    /// For each row: how many rows of its epoch come before it and after it.
     around: Vec<(usize, usize)>,
-    /// Steps of every whole epoch, where they are equally many.
+    /// Steps of every whole epoch, if these are equally long.
     length: Option<usize>,
 }
 
 impl Places {
-    /// `None` for too few epochs, or epochs of one step.
+    /// `None` if there are too few epochs, or epochs of one step.
     fn of(rows: &[StepRow<'_>]) -> Option<Self> {
         let epochs: Vec<usize> = rows.chunk_by(|a, b| a.epoch() == b.epoch()).map(<[_]>::len).collect();
-        // The first and the last may not be whole.
+        // The first and the last epoch may be incomplete.
         let whole = epochs.get(1..epochs.len().checked_sub(1)?)?;
         let longest = *whole.iter().max()?;
         if whole.len() < TIMES || longest < 2 {
@@ -106,7 +106,7 @@ impl Places {
         let length = whole.iter().all(|len| *len == longest).then_some(longest);
         let mut around = Vec::with_capacity(rows.len());
         for (n, len) in epochs.iter().enumerate() {
-            // What is missing of the first comes before what is there, of the last after it.
+            // The first epoch lacks steps at its beginning, the last at its end.
             let before = if n == 0 { longest.saturating_sub(*len) } else { 0 };
             let after = if n + 1 == epochs.len() { longest.saturating_sub(*len) } else { 0 };
             around.extend((0..*len).map(|at| (before + at, len - 1 - at + after)));

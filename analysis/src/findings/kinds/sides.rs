@@ -1,29 +1,29 @@
-//! Two sides of some steps, by whatever rule: whether they differ clearly.
+//! Two sides of some steps, by any rule, and whether they differ clearly.
 
 use crate::findings::robust::median;
 
-/// Steps that each side needs.
+/// Steps needed on each side.
 const ENOUGH: usize = 5;
 /// The longer side takes at least this many times the shorter one.
 const RATIO: f64 = 1.15;
-/// Share of a side that must lie on its own side of the middle.
+/// Share of a side that must be on its side of the middle.
 const CONSISTENT: f64 = 0.9;
-/// Longer steps that are fewer than this are spikes, which are told one by one.
+/// Fewer longer steps are spikes, which are reported individually.
 const LONGER_SHARE: f64 = 0.05;
 
-/// Some steps, each either of a kind or one of the others.
+/// Steps, each either of a kind or one of the others.
 #[derive(Clone, Debug)]
 pub(super) struct Sides {
-    /// For each step whether it is of the kind.
+    /// For each step, whether it is of the kind.
     pub is_odd: Vec<bool>,
-    /// Median of those.
+    /// Median of these.
     pub odd: f64,
     /// Median of the others.
     pub rest: f64,
 }
 
 impl Sides {
-    /// The sides of steps that take these times; `None` where they do not differ clearly.
+    /// The sides of steps with these times; `None` if they do not differ clearly.
     pub(super) fn of(times: &[f64], is_odd: Vec<bool>) -> Option<Self> {
         let side = |odd: bool| times.iter().zip(&is_odd).filter(move |(_, is)| **is == odd).map(|(time, _)| *time);
         let (mut odd, mut rest): (Vec<f64>, Vec<f64>) = (side(true).collect(), side(false).collect());

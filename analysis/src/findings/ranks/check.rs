@@ -1,4 +1,4 @@
-//! What every check over ranks is.
+//! The trait of every check over ranks.
 
 use super::evidence::SideBySide;
 use crate::findings::finding::{Kind, Outcome};
@@ -8,6 +8,6 @@ pub(super) trait Check: Sync {
     /// What it looks for.
     fn kind(&self) -> Kind;
 
-    /// What there is of it.
+    /// What it found.
     fn look(&self, evidence: &SideBySide<'_>) -> Outcome;
 }

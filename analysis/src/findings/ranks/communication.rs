@@ -1,8 +1,7 @@
-//! Communication-bound: moving data between ranks takes a good part of the time, the wait for slow ranks left out.
+//! Communication-bound: moving data between ranks takes a large part of the time, without the wait for slow ranks.
 //!
-//! The rank that comes to an all-reduce last waits for nobody: the shortest time that any rank is in it, is what
-//! transfer and sum take. In a pipeline it is what a step takes longer than the recurrence says, in which handing over takes no
-//! time.
+//! The last rank to reach an all-reduce waits for nobody, so the shortest time of any rank in it is the time of
+//! transfer and sum. In a pipeline it is what a step takes beyond the recurrence, in which handing over takes no time.
 
 use gnntop_wire::phase::ALL_REDUCE;
 
@@ -13,9 +12,9 @@ use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::robust::median;
 use crate::ranks::pipeline::PipelineStep;
 
-/// Shares of the time from which on it is said.
+/// Shares of the time from which on it is reported.
 const WORTH_SAYING: f64 = 0.2;
-/// Steps of a pipeline that are looked at closely, the newest.
+/// Newest steps of a pipeline that are looked at closely.
 const LOOKED_AT: usize = 16;
 
 /// The check.

@@ -13,12 +13,12 @@ const NEWEST: usize = 1024;
 /// Phases in which a rank waits for others or hands over to them.
 const NOT_OWN: [&str; 3] = [ALL_REDUCE, RECEIVE, SEND];
 
-/// Steps of a run over its ranks.
+/// Steps of a run, over its ranks.
 pub(super) struct SideBySide<'a> {
     pub ranks: &'a Ranks<'a>,
-    /// The steps, the newest first; every rank with steps has each of them.
+    /// The steps, the newest first; every rank that has steps has each of them.
     pub steps: Vec<CommonStep<'a>>,
-    /// For each rank, its slots of the phases that are not its own work.
+    /// For each rank, the slots of the phases that are not its own work.
     not_own: Vec<Vec<PhaseSlot>>,
 }
 
@@ -35,12 +35,12 @@ impl<'a> SideBySide<'a> {
         self.steps.len() >= ENOUGH_STEPS
     }
 
-    /// What is said where there are too few.
+    /// What is said if there are too few.
     pub(super) fn too_few_steps(&self) -> Outcome {
         Outcome::NotEnough(format!("only {} steps of all ranks after the warm-up", self.steps.len()))
     }
 
-    /// For each stage that several ranks compute, these ranks' places among all.
+    /// For each stage computed by several ranks, the indices of these ranks.
     pub(super) fn peers(&self) -> Vec<Vec<usize>> {
         let all = self.ranks.all();
         let with_steps = |at: &usize| !all[*at].store.steps().is_empty();
@@ -56,13 +56,13 @@ impl<'a> SideBySide<'a> {
         self.steps.iter().filter_map(move |common| common.rows[at].as_ref())
     }
 
-    /// What a rank did itself in a step: its period without the phases in which it waits for others.
+    /// A rank's own work in a step: its period without the phases in which it waits for others.
     pub(super) fn own_ns(&self, at: usize, row: &StepRow<'_>) -> f64 {
         let others: u64 = self.not_own[at].iter().map(|slot| row.phase_ns(*slot)).sum();
         row.period_ns().saturating_sub(others) as f64
     }
 
-    /// Wall time of all steps, by the rank whose is longest.
+    /// Wall time of all steps, by the rank with the most.
     pub(super) fn wall_ns(&self) -> f64 {
         let wall = |at: usize| self.rows(at).map(|row| row.period_ns() as f64).sum::<f64>();
         (0..self.ranks.all().len()).map(wall).fold(0.0, f64::max)
@@ -74,12 +74,12 @@ impl<'a> SideBySide<'a> {
         if wall_ns > 0.0 { ns / wall_ns } else { 0.0 }
     }
 
-    /// Time of a rank's step in the phase with this name, or in the gap; 0 where it has none such.
+    /// Time of a rank's step in the phase with this name, or in the gap; 0 if it has no such phase.
     pub(super) fn phase_ns(&self, at: usize, row: &StepRow<'_>, name: &str) -> f64 {
         slot(&self.ranks.all()[at], name).map_or(0.0, |slot| row.phase_ns(slot) as f64)
     }
 
-    /// Median over the steps of something of a rank.
+    /// Median of a rank's number over the steps.
     pub(super) fn median_of(&self, at: usize, number: impl Fn(&StepRow<'a>) -> Option<f64>) -> Option<f64> {
         median(&mut self.rows(at).filter_map(number).collect::<Vec<f64>>())
     }

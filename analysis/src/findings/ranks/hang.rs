@@ -1,4 +1,4 @@
-//! Hang: nothing advances, and who holds the run up.
+//! Hang: no progress, and who holds the run up.
 
 use super::check::Check;
 use super::evidence::SideBySide;

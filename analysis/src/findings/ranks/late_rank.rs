@@ -1,8 +1,8 @@
-//! A rank whose GPU arrives late at the collectives, as NCCL reports them: the host shows nothing of the GPUs' waiting for
-//! each other.
+//! A rank whose GPU is late at the collectives, as NCCL reports them: the host sees nothing of GPUs that wait for each
+//! other.
 //!
-//! A collective is over on all ranks at about the same time, and begins on each when that rank's GPU has come to it. So who
-//! begins it last is who the others wait for.
+//! A collective ends on all ranks at about the same time and begins on each when that rank's GPU reaches it. So the
+//! others wait for the rank that begins it last.
 
 use gnntop_wire::TrackRole;
 
@@ -14,16 +14,16 @@ use crate::findings::robust::median;
 use crate::ranks::Rank;
 use crate::store::Track;
 
-/// Tracks of communicators are called this, and what the program calls the communicator.
+/// Prefix of the tracks of communicators, followed by the program's name for the communicator.
 const TRACK: &str = "nccl";
-/// What two ranks do alone says nothing of the others.
+/// What two ranks do alone says nothing about the others.
 const OF_TWO: [&str; 3] = ["send", "receive", "send and receive"];
-/// Collectives that are needed to say anything, and the newest that are looked at.
+/// Collectives needed, and the newest that are looked at.
 const ENOUGH: usize = 20;
 const NEWEST: usize = 1024;
-/// A rank is late again and again where it comes last to this share of them.
+/// A rank is usually late if it comes last to this share of them.
 const AGAIN: f64 = 0.6;
-/// What costs less than this share of the time is no finding.
+/// A cost below this share of the time is not a finding.
 const WORTH_SAYING: f64 = 0.03;
 
 /// Looks for a rank that comes last to the collectives.
@@ -76,10 +76,11 @@ fn parts<'a>(rank: &Rank<'a>, communicator: &str) -> Vec<Part<'a>> {
     all
 }
 
-/// The part of another rank in the same collective: of the same name and at the same time, the one that ends nearest.
+/// Another rank's part in the same collective: of the same name and at the same time, the one with the nearest end.
 fn same<'a>(part: &Part<'_>, others: &[Part<'a>]) -> Option<Part<'a>> {
     let overlaps = |other: &&Part<'_>| other.name == part.name && other.begin < part.end && part.begin < other.end;
-    // The newest first, and one after the other: what begins after this one is too new, what ends before it too old.
+    // Newest first, one after the other: those that begin after this one ends are too new, those that end before it too
+    // old.
     let from = others.partition_point(|other| other.begin >= part.end);
     let near = others[from..].iter().take_while(|other| other.end > part.begin);
     near.filter(overlaps).min_by_key(|other| other.end.abs_diff(part.end)).copied()
@@ -92,12 +93,12 @@ fn last(parts: &[Part<'_>]) -> Option<(usize, u64)> {
     Some((at, latest.begin.saturating_sub(second)))
 }
 
-/// The rank that comes late to this communicator's collectives, if one does again and again.
+/// The rank that is usually late to this communicator's collectives, if there is one.
 fn late(evidence: &SideBySide<'_>, communicator: &str) -> Option<Finding> {
     let ranks: Vec<(&Rank<'_>, Vec<Part<'_>>)> =
         evidence.ranks.all().iter().map(|rank| (rank, parts(rank, communicator))).collect();
     let ranks: Vec<_> = ranks.into_iter().filter(|(_, parts)| !parts.is_empty()).collect();
-    // Clocks that nobody compared cannot tell who is late.
+    // Clocks that were never compared cannot show who is late.
     let clocks_ns = ranks.iter().map(|(rank, _)| rank.error_ns).sum::<Option<u64>>()?;
     let (first, others) = ranks.split_first().filter(|(_, others)| !others.is_empty())?;
     let mut waits: Vec<Vec<f64>> = vec![Vec::new(); ranks.len()];
@@ -122,9 +123,9 @@ struct Late<'a, 'r> {
     rank: &'a Rank<'r>,
     communicator: &'a str,
     collectives: u32,
-    /// Share of them that it comes last to.
+    /// Share of the collectives to which it comes last.
     share: f64,
-    /// What the others wait for it, over all of these.
+    /// How long the others wait for it, in total.
     cost: f64,
     waits: Vec<f64>,
 }

@@ -1,4 +1,4 @@
-//! Findings over the ranks of a run: what one rank's times cannot tell.
+//! Findings over the ranks of a run, which one rank's times cannot show.
 //!
 //! ```text
 //! Ranks ─▶ Side by side (evidence.rs: the steps that all ranks have) ─▶ one file a kind ─▶ Findings
@@ -31,7 +31,7 @@ static ALL: [&dyn Check; 8] = [
     &oversubscription::Oversubscribed,
 ];
 
-/// All findings over the ranks of a run, the weightiest first; none where there are no ranks.
+/// All findings over the ranks of a run, the most severe first; none if there are no ranks.
 pub fn of_ranks(ranks: &Ranks<'_>) -> Findings {
     let mut findings = Findings::default();
     if ranks.all().is_empty() {

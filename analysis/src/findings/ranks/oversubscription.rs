@@ -1,5 +1,5 @@
-//! Oversubscription: the ranks on a host compute with more threads than it has cores, so that times say little about how
-//! the training scales.
+//! Oversubscription: the ranks on a host compute with more threads than it has cores, so that times say little about
+//! scaling.
 
 use super::check::Check;
 use super::evidence::SideBySide;

@@ -1,7 +1,6 @@
-//! A rank that is slower than its peers again and again: a straggler, or one whose loader starves it.
+//! A rank that is usually slower than its peers: a straggler, or one whose loader starves it.
 //!
-//! Ranks that compute the same stage are compared, step by step, in what they do themselves: what they wait for others
-//! is the others' doing.
+//! Ranks of the same stage are compared, step by step, by their own work: what they wait for is the work of others.
 
 use gnntop_wire::TrackRole;
 use gnntop_wire::phase::{ALL_REDUCE, DATA_WAIT};
@@ -13,16 +12,16 @@ use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::robust::median;
 use crate::store::GAP;
 
-/// A rank is slow in a step where it takes this many times what its peers take...
+/// A rank is slow in a step if it takes this many times as long as its peers...
 const SLOW: f64 = 1.1;
-/// ...and slow again and again where it is so in this share of the steps.
+/// ...and usually slow if it is in this share of the steps.
 const AGAIN: f64 = 0.6;
-/// What costs less than this share of the time is no finding.
+/// A cost below this share of the time is not a finding.
 const WORTH_SAYING: f64 = 0.03;
 /// Batches that differ by more than this are not equal work.
 const EQUAL_WORK: f64 = 0.05;
 
-/// Looks for a rank that is slow at something else than waiting for data.
+/// Looks for a rank that is slow at anything but waiting for data.
 pub(super) struct Straggler;
 
 /// Looks for a rank that waits for data longer than its peers.
@@ -64,25 +63,25 @@ fn outcome(
     slow.map(|slow| finding(evidence, &slow)).collect::<Vec<Finding>>().into()
 }
 
-/// A rank that is slow again and again.
+/// A rank that is usually slow.
 struct Slow {
-    /// Its place among all ranks.
+    /// Its index among all ranks.
     at: usize,
     peers: Vec<usize>,
     /// Share of the steps in which it is slow.
     steps: f64,
-    /// Its own work in a step, in the median.
+    /// Median of its own work in a step.
     own_ns: f64,
     /// Its peers' work.
     peers_ns: f64,
-    /// What it takes longer than its peers, over all steps.
+    /// How much longer it takes than its peers, over all steps.
     excess_ns: f64,
-    /// The phase in which it takes longer, and how much of the excess that is.
+    /// The phase in which it takes longer, and that phase's share of the excess.
     phase: (String, f64),
 }
 
 impl Slow {
-    /// The slowest of these ranks, if it is that again and again.
+    /// The slowest of these ranks, if it usually is.
     fn of(evidence: &SideBySide<'_>, peers: &[usize]) -> Option<Self> {
         let all = peers.iter().filter_map(|at| Self::one(evidence, *at, peers));
         let slowest = all.max_by(|a, b| a.excess_ns.total_cmp(&b.excess_ns))?;
@@ -116,7 +115,7 @@ impl Slow {
     }
 }
 
-/// The phase, or the gap, in which a rank takes most longer than others, and by how much over all steps.
+/// The phase, or the gap, in which a rank's excess is largest, and the excess over all steps.
 fn slow_phase(evidence: &SideBySide<'_>, at: usize, others: &[usize]) -> (String, f64) {
     let rank = &evidence.ranks.all()[at];
     let names = rank.store.phases().iter().map(|phase| phase.text.as_str());
@@ -133,7 +132,7 @@ fn slow_phase(evidence: &SideBySide<'_>, at: usize, others: &[usize]) -> (String
     all.max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((GAP.to_owned(), 0.0))
 }
 
-/// What both kinds say first.
+/// The first evidence of both kinds.
 fn slow(evidence: &SideBySide<'_>, slow: &Slow, kind: Kind, summary: String) -> Finding {
     let rank = evidence.ranks.all()[slow.at].place.rank;
     let share = evidence.share(slow.excess_ns);
@@ -151,7 +150,7 @@ fn slow(evidence: &SideBySide<'_>, slow: &Slow, kind: Kind, summary: String) -> 
     finding
 }
 
-/// How much longer the peers are in the all-reduce, in the median of the steps; `None` where they are not.
+/// How much longer the peers are in the all-reduce, median over the steps; `None` if they are not.
 fn others_wait_ns(evidence: &SideBySide<'_>, slow: &Slow) -> Option<f64> {
     let in_all_reduce = |at: usize| evidence.median_of(at, |row| Some(evidence.phase_ns(at, row, ALL_REDUCE)));
     let theirs = median(&mut slow.peers.iter().filter_map(|at| in_all_reduce(*at)).collect::<Vec<f64>>())?;

@@ -1,4 +1,4 @@
-//! Stages of unequal work: one takes longer than the others, and all wait for it.
+//! Stages with unequal work: one takes longer than the others, and all wait for it.
 
 use gnntop_wire::phase::{BACKWARD, FORWARD};
 
@@ -9,11 +9,11 @@ use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::robust::median;
 use crate::ranks::pipeline::PipelineStep;
 
-/// Steps that are looked at closely, the newest.
+/// Newest steps that are looked at closely.
 const LOOKED_AT: usize = 16;
-/// A stage that takes less than this many times the median of the others is as slow as they are.
+/// A stage that takes less than this many times the median of the others is as fast as they are.
 const UNEQUAL: f64 = 1.25;
-/// A better split must make steps this much faster to be worth saying.
+/// A better split must make steps this much faster to be worth reporting.
 const WORTH_SAYING: f64 = 1.03;
 
 /// The check.
@@ -39,7 +39,7 @@ impl Check for UnequalStages {
         let errors = || found.iter().filter_map(|found| found.as_ref().err());
         match errors().next() {
             Some(reason) if errors().count() == found.len() => Outcome::NotEnough(reason.clone()),
-            // Copies are split alike: what one says, all say.
+            // Copies are split alike, so one represents all.
             _ => found.into_iter().flatten().flatten().take(1).collect::<Vec<Finding>>().into(),
         }
     }
@@ -89,12 +89,12 @@ fn typical(steps: &[PipelineStep]) -> Option<&PipelineStep> {
     steps.iter().min_by(|a, b| (ratio(a) - usual).abs().total_cmp(&(ratio(b) - usual).abs()))
 }
 
-/// Blocks as people write a split, such as `6/2/2/2`.
+/// Blocks in the usual notation of a split, such as `6/2/2/2`.
 fn slashed(blocks: &[usize]) -> String {
     blocks.iter().map(usize::to_string).collect::<Vec<String>>().join("/")
 }
 
-/// What the phases say where micro-batches do not: `None` where there are none either.
+/// From the phases, if there are no micro-batches: `None` without either.
 fn by_phases(evidence: &SideBySide<'_>, copy: u32) -> Option<Option<Finding>> {
     let all = evidence.ranks.all();
     let mut stages: Vec<usize> = (0..all.len()).filter(|at| all[*at].place.copy == copy).collect();
@@ -118,7 +118,7 @@ fn by_phases(evidence: &SideBySide<'_>, copy: u32) -> Option<Option<Finding>> {
         duration(costs[slowest] as u64),
         duration(even_ns as u64)
     );
-    // A step cannot take less than its slowest stage, and the rest of it may be anything.
+    // A step cannot take less than its slowest stage; the rest of it may be anything.
     let share = evidence.share((costs[slowest] - even_ns) * evidence.steps.len() as f64);
     let finding = Finding::of_run(Kind::Imbalance, Confidence::Medium, Some(share.min(1.0)), summary);
     Some(Some(finding.advise("move layers from that stage to the others")))

@@ -1,5 +1,5 @@
-//! Work not conserved: the copies of the model together do not do the training set once in an epoch. Where a loader does
-//! not know that there are several ranks, each walks the whole set: N ranks then do N times the work, and look slow.
+//! Work not conserved: the copies of the model together do not cover the training set once an epoch. If a loader does
+//! not know that there are several ranks, each walks the whole set: N ranks do N times the work, and look slow.
 
 use super::check::Check;
 use super::evidence::{SideBySide, batch_work};
@@ -8,7 +8,7 @@ use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::ranks::{Rank, facts};
 use crate::store::{SessionState, StepRow};
 
-/// Work may differ from the set by this share of it...
+/// Work may differ from the set by this share...
 const SLACK: f64 = 0.05;
 /// Rows of a rank that are looked at.
 const NEWEST: usize = 16_384;
@@ -30,7 +30,7 @@ impl Check for WorkNotConserved {
         let Some(set) = all.iter().find_map(|rank| facts::count(rank.store, facts::TRAINING_SET)) else {
             return Outcome::NotEnough(format!("no rank says how large the {} is", facts::TRAINING_SET));
         };
-        // The stages of a copy do the same batches: one of them counts.
+        // The stages of a copy have the same batches: one of them counts.
         let counted: Vec<&Rank<'_>> = (0..copies.min(all.len() as u32 + 1))
             .filter_map(|copy| all.iter().filter(|rank| rank.place.copy == copy).min_by_key(|rank| rank.place.stage))
             .collect();
@@ -38,7 +38,7 @@ impl Check for WorkNotConserved {
             return Outcome::NotEnough(format!("{} of {copies} copies publish", counted.len()));
         }
         let set = set as f64;
-        // The last epoch of a run may have been cut short: what it did not do says nothing.
+        // The last epoch of a run may have been cut short: what is missing says nothing.
         let judged = match epoch(&counted, true) {
             Ok(last) if last.times(set) >= 1.0 => Ok(last),
             _ => epoch(&counted, false),
@@ -50,7 +50,7 @@ impl Check for WorkNotConserved {
     }
 }
 
-/// What the ranks that count did in one epoch.
+/// What the counted ranks did in one epoch.
 struct Epoch {
     number: u64,
     /// Seeds or graphs of each rank.
@@ -66,7 +66,7 @@ impl Epoch {
     }
 }
 
-/// The newest epoch that all these ranks have wholly; `with_last` takes the last one of a run that has ended for whole.
+/// The newest epoch that all these ranks have complete; `with_last` takes the last one of an ended run for complete.
 fn epoch(ranks: &[&Rank<'_>], with_last: bool) -> Result<Epoch, String> {
     let newest = |rank: &&Rank<'_>| newest_whole_epoch(rank, with_last);
     let epochs: Option<Vec<u64>> = ranks.iter().map(newest).collect();
@@ -89,7 +89,7 @@ fn rows<'a>(rank: &Rank<'a>) -> impl Iterator<Item = StepRow<'a>> + use<'a> {
     rank.store.steps().all().rev().take(NEWEST)
 }
 
-/// The newest epoch that is over and of which no step is missing.
+/// The newest epoch that is over and has all its steps.
 fn newest_whole_epoch(rank: &Rank<'_>, with_last: bool) -> Option<u64> {
     let newest = rank.store.steps().last()?;
     let has_ended = matches!(rank.store.session().state(), SessionState::Ended(_));
@@ -102,7 +102,7 @@ fn newest_whole_epoch(rank: &Rank<'_>, with_last: bool) -> Option<u64> {
 
 fn judge(set: f64, epoch: &Epoch) -> Outcome {
     let ranks = epoch.work.len();
-    // Equal work for all may need a batch of padding on each, or leave that much out.
+    // Equal work for all may need a batch of padding on each, or leave as much out.
     let slack = SLACK.max(ranks as f64 * epoch.batch as f64 / set);
     let times = epoch.times(set);
     if (times - 1.0).abs() <= slack {

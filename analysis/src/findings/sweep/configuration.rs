@@ -1,4 +1,4 @@
-//! How a run was done: its ranks, stages and micro-batches, and what else could be set.
+//! How a run was done: its ranks, stages and micro-batches, and its other settings.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::store::{StepRow, Store};
 
 /// Newest steps that are looked at.
 const NEWEST: usize = 4096;
-/// Stages whose blocks are looked up.
+/// Most stages whose blocks are looked up.
 const MOST_STAGES: usize = 1024;
 /// Batches that differ by less than this are of the same size.
 const SAME_BATCH: f64 = 0.05;
@@ -18,26 +18,26 @@ const SAME_BATCH: f64 = 0.05;
 /// How a run was done, and how fast it was.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Configuration {
-    /// What the recording is called.
+    /// The name of the recording.
     pub name: String,
-    /// Stages of the pipeline, 1 without one.
+    /// Stages of the pipeline; 1 without one.
     pub stages: usize,
     /// Copies of the model.
     pub copies: usize,
-    /// Micro-batches of a step, where that is told.
+    /// Micro-batches of a step, if reported.
     pub micro_batches: Option<usize>,
-    /// Blocks of each stage, the first one first, where all are told.
+    /// Blocks of each stage, the first one first, if all are reported.
     pub split: Option<Vec<usize>>,
     /// The median step in nanoseconds.
     pub step_ns: f64,
-    /// Seeds or graphs of a step over all copies, where they are told.
+    /// Seeds or graphs of a step over all copies, if reported.
     pub work: Option<f64>,
-    /// What else could be set, as far as it is known, in words.
+    /// Other settings that are known, in words.
     pub(super) factors: BTreeMap<&'static str, String>,
 }
 
 impl Configuration {
-    /// Of a run; `None` without steps.
+    /// For a run; `None` without steps.
     pub fn of(name: &str, run: &Run) -> Option<Self> {
         let store = run.store();
         let rows: Vec<StepRow<'_>> = store.steps().all().rev().take(NEWEST).collect();
@@ -46,7 +46,7 @@ impl Configuration {
         let (stages, copies) =
             place.map_or((1, 1), |place| (place.stages.max(1) as usize, place.copies.max(1) as usize));
         let ranks = run.ranks();
-        // A session that is no rank tells its facts as well.
+        // A session that is not a rank reports its facts, too.
         let stores = || std::iter::once(store).chain(ranks.all().iter().map(|rank| rank.store));
         let micro_batches = stores().find_map(|store| facts::count(store, facts::MICRO_BATCHES));
         let batch = |row: &StepRow<'_>| row.batch().seeds.or(row.batch().graphs).map(|work| work as f64);
@@ -65,7 +65,7 @@ impl Configuration {
         Some(found)
     }
 
-    /// Notes what else could be set.
+    /// Adds the other settings.
     fn tell(&mut self, store: &Store, first: Option<&Rank<'_>>, batch: Option<f64>) {
         let shape = match (self.stages, self.copies) {
             (1, 1) => "1 rank".to_owned(),
@@ -99,12 +99,12 @@ impl Configuration {
         }
     }
 
-    /// How much faster than one rank this can be; one stage with micro-batches is no slower than one without.
+    /// Largest possible speed-up over one rank; one stage with micro-batches is no slower than one without.
     pub(super) fn ideal(&self) -> f64 {
         self.copies as f64 * self.ideal_of_stages()
     }
 
-    /// How much faster than one rank even stages can be, without the copies.
+    /// Largest possible speed-up of even stages over one rank, without the copies.
     pub(super) fn ideal_of_stages(&self) -> f64 {
         match self.micro_batches {
             Some(count) => schedule::ideal_speed_up(self.stages, count),
@@ -112,8 +112,9 @@ impl Configuration {
         }
     }
 
-    /// What a batch takes as the blocks are split, in the time of a block: `(B + (M - 1) b) / M` by the recurrence, with B
-    /// blocks in all and b in the largest stage. `None` where the split or, of several stages, the micro-batches are not told.
+    /// The time of a batch with this split, in units of a block's time: `(B + (M - 1) b) / M` by the recurrence, with B
+    /// blocks in all and b in the largest stage. `None` if the split or, with several stages, the micro-batches are
+    /// unknown.
     pub(super) fn blocks_in_turn(&self) -> Option<f64> {
         let split = self.split.as_ref()?;
         let all = split.iter().sum::<usize>() as f64;
@@ -122,7 +123,7 @@ impl Configuration {
         Some((all + (micro_batches - 1.0) * largest) / micro_batches)
     }
 
-    /// What it is, in words.
+    /// The configuration in words.
     pub(super) fn shape(&self) -> String {
         let stages = if self.stages > 1 { format!("{} stages", self.stages) } else { String::new() };
         let copies = if self.copies > 1 { format!("{} copies", self.copies) } else { String::new() };
@@ -133,7 +134,7 @@ impl Configuration {
     }
 }
 
-/// Blocks of each stage: as the rank says that computes it, or as one rank says of all.
+/// Blocks of each stage, as reported by the rank that computes it, or by one rank for all.
 fn split(store: &Store, ranks: &[Rank<'_>], stages: usize) -> Option<Vec<usize>> {
     let own = |stage: usize| {
         let of_stage = ranks.iter().filter(|rank| rank.place.stage as usize == stage);

@@ -1,4 +1,4 @@
-//! Factors that were changed together, so that nothing follows about either.
+//! Factors that were changed together, so that nothing follows about either of them.
 
 use super::configuration::Configuration;
 use crate::figures::joined;
@@ -10,7 +10,7 @@ pub fn confounded(runs: &[Configuration]) -> Option<Finding> {
         let known = a.factors.iter().filter_map(|(name, value)| Some((*name, value, b.factors.get(name)?)));
         known.filter(|(_, value, other)| value != other).map(|(name, ..)| name).collect()
     };
-    // Of each run: what differs from the run that is most like it in everything but the ranks.
+    // For each run: how it differs from the run that is most similar in everything except the ranks.
     let mut together: Vec<(String, Vec<&'static str>)> = Vec::new();
     for run in runs {
         let others = runs.iter().filter(|other| other.factors.get("ranks") != run.factors.get("ranks"));

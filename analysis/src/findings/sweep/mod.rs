@@ -1,5 +1,5 @@
-//! What several recordings say about scaling, and what they cannot say: a speed-up that is more than its stages or ranks
-//! can give, one that falls short because a stage is slow, and factors that were changed together.
+//! What several recordings say about scaling, and what they cannot say: a speed-up larger than stages or ranks can
+//! give, one that falls short because a stage is slow, and factors that were changed together.
 
 mod configuration;
 mod confounded;

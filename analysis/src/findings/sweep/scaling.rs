@@ -1,4 +1,4 @@
-//! The speed-up of one run over another, what its ranks, stages and split can give, and what follows where these differ.
+//! The speed-up of one run over another, what its ranks, stages and split can give, and what a difference means.
 
 use serde::Serialize;
 
@@ -7,28 +7,28 @@ use super::confounded::confounded;
 use crate::figures::duration;
 use crate::findings::finding::{Confidence, Finding, Kind};
 
-/// What counts as more than the ideal, and as less by a good part of it.
+/// Ratios from which on a speed-up is more than the ideal, or clearly less.
 const ABOVE: f64 = 1.03;
 const BELOW: f64 = 0.8;
-/// How many times its even share the slowest stage takes, from which on it is named.
+/// The slowest stage is named if it takes this many times its even share.
 const UNEVEN: f64 = 1.25;
 
-/// What two runs say together: the second's speed-up over the first, and what it is worth.
+/// What two runs show together: the second's speed-up over the first, and its limits.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Scaling {
-    /// How many times as much work the second does in the same time; `None` where it is not told which work they did.
+    /// Ratio of the work that the second does in the same time; `None` if the work is unknown.
     pub speed_up: Option<f64>,
-    /// How many times it could at most, by its stages, micro-batches and copies, where stages are even.
+    /// Its maximum, by stages, micro-batches and copies, with even stages.
     pub ideal: f64,
-    /// The same with the blocks of each stage as they are split, where that is told of both.
+    /// The same with the actual blocks of each stage, if both runs report them.
     pub as_split: Option<f64>,
-    /// Whether the control is there, and what is not told.
+    /// Whether one of them is the control, and what is unknown.
     pub notes: Vec<String>,
     /// What is to be said about it.
     pub findings: Vec<Finding>,
 }
 
-/// The second run's scaling over the first; `None` where neither has several ranks.
+/// The second run's scaling over the first; `None` if neither has several ranks.
 pub fn scaling(first: &Configuration, second: &Configuration) -> Option<Scaling> {
     if first.stages * first.copies == 1 && second.stages * second.copies == 1 {
         return None;
@@ -56,13 +56,13 @@ fn speed_up(first: &Configuration, second: &Configuration) -> Option<f64> {
     }
 }
 
-/// What the splits of both can give: a stage with more blocks than the others is what all wait for.
+/// What the splits of both can give: all wait for a stage with more blocks than the others.
 fn as_split(first: &Configuration, second: &Configuration) -> Option<f64> {
     let copies = second.copies as f64 / first.copies as f64;
     Some(copies * first.blocks_in_turn()? / second.blocks_in_turn()?)
 }
 
-/// Whether one of the two is the control, and what is not told.
+/// Whether one of the two is the control, and what is unknown.
 fn notes(first: &Configuration, second: &Configuration, speed_up: Option<f64>) -> Vec<String> {
     let mut notes = Vec::new();
     for (pipeline, other) in [(first, second), (second, first)].into_iter().filter(|(it, _)| it.stages > 1) {
@@ -122,7 +122,7 @@ fn above(now: &Configuration, before: &Configuration, speed_up: f64, ideal: f64)
     })
 }
 
-/// The stage that the others wait for: by the blocks of each stage where they are told, else by timing alone.
+/// The stage that the others wait for: by the blocks of each stage if they are known, else by timing alone.
 fn slow_stage(now: &Configuration, before: &Configuration, speed_up: f64, ideal: f64) -> Option<Finding> {
     if now.stages < 2 || now.stages <= before.stages || speed_up >= BELOW * ideal {
         return None;
@@ -152,9 +152,9 @@ fn by_split(now: &Configuration) -> Option<Finding> {
     Some(finding.advise(format!("give each stage {even} blocks, or split by what blocks take")))
 }
 
-/// What timing alone says about the slowest stage: of a pipeline of one slow stage and even others,
-/// `T = W / M + (M - 1) c` by the recurrence, where W is the time of all work in turn and c what the slowest stage takes
-/// for a micro-batch. W follows from the other run, whose stages are taken to be even.
+/// What timing alone says about the slowest stage: for a pipeline of one slow stage and otherwise even ones,
+/// `T = W / M + (M - 1) c` by the recurrence, where W is the time of all work in sequence and c the slowest stage's
+/// time for a micro-batch. W follows from the other run, whose stages are assumed to be even.
 fn by_timing(now: &Configuration, before: &Configuration, speed_up: f64, ideal: f64) -> Option<Finding> {
     let micro_batches = now.micro_batches.filter(|count| *count > 1)? as f64;
     let work_ns = now.step_ns * speed_up * before.ideal() / now.copies as f64;

@@ -1,8 +1,8 @@
-//! What to say of marks, whatever they cost.
+//! Advice about marks, whatever they cost.
 
 use crate::figures::count;
 
-/// What to try, by what the marks are called.
+/// What to try, by the text of the marks.
 pub(super) fn advice(name: &str) -> &'static str {
     let name = name.to_lowercase();
     let speaks_of = |words: &[&str]| words.iter().any(|word| name.contains(word));
@@ -19,7 +19,7 @@ pub(super) fn advice(name: &str) -> &'static str {
     }
 }
 
-/// That some of them lie where few look.
+/// Whether some of them are where few people look.
 pub(super) fn outside(marks: u64) -> String {
     let verb = if marks == 1 { "lies" } else { "lie" };
     format!("{} of them {verb} between steps, where timers around steps miss them", count(marks))

@@ -1,4 +1,4 @@
-//! Marks at more than one in four steps: what steps with one take more than those without.
+//! Marks at more than one in four steps: how much longer steps with one take than those without.
 
 use std::collections::BTreeSet;
 
@@ -10,16 +10,16 @@ use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind};
 use crate::findings::robust::{median, sigma};
 
-/// Share of the wall time from which on it is said.
+/// Share of the wall time from which on it is reported.
 const WORTH_SAYING: f64 = 0.01;
-/// The difference is at least so many times its standard error.
+/// The difference is at least this many times its standard error.
 const ERRORS: f64 = 6.0;
-/// Steps that each side needs.
+/// Steps needed on each side.
 const ENOUGH: usize = 10;
 /// The standard error of a median of normally distributed values, as a multiple of that of their mean.
 const OF_MEDIAN: f64 = 1.2533;
 
-/// What there is to say of such marks; `None` where steps with one take no longer, or all steps have one.
+/// The finding about such marks; `None` if steps with one take no longer, or all steps have one.
 pub(super) fn finding(evidence: &Evidence<'_>, text: &str, marked: &Marked) -> Option<Finding> {
     let places = [more_at(evidence, marked, true), more_at(evidence, marked, false)];
     let costs: Vec<StepCost> = places.iter().flatten().flat_map(|more| more.costs.iter().copied()).collect();
@@ -46,7 +46,7 @@ pub(super) fn finding(evidence: &Evidence<'_>, text: &str, marked: &Marked) -> O
     Some(finding.claiming(Claim::Steps(costs)).advise(advice(text)))
 }
 
-/// By how much steps with a mark, or the time before them, are longer than the others.
+/// How much longer steps with a mark, or the time before them, are than others.
 struct More {
     is_inside: bool,
     more_ns: f64,
@@ -67,7 +67,7 @@ fn more_at(evidence: &Evidence<'_>, marked: &Marked, is_inside: bool) -> Option<
     let rows: BTreeSet<usize> = at_side.map(|effect| effect.row).collect();
     let excess = |row: usize| if is_inside { evidence.excess_ns(row) } else { between_excess(evidence, row) };
     let mut with: Vec<f64> = rows.iter().map(|row| excess(*row)).collect();
-    // The time before an epoch's first step has reasons of its own.
+    // The time before an epoch's first step has other reasons.
     let is_other = |row: &usize| !rows.contains(row) && (is_inside || !evidence.begins_epoch(*row));
     let mut without: Vec<f64> = (0..evidence.rows.len()).filter(is_other).map(excess).collect();
     if with.len() < ENOUGH || without.len() < ENOUGH {

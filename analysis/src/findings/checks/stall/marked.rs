@@ -1,4 +1,4 @@
-//! The marks of one text, and the steps that they lie in or before.
+//! The marks of one text, and the steps that contain or follow them.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use crate::findings::evidence::Evidence;
 use crate::findings::finding::Occurrence;
 use crate::store::{Instant, place_in_words};
 
-/// The marks of one text among the steps that are looked at.
+/// The marks of one text among the steps looked at.
 #[derive(Default)]
 pub(super) struct Marked {
     /// Each with its step, without those of the warm-up.
     pub effects: Vec<Effect>,
-    /// Marks inside steps, those of the warm-up among them.
+    /// Marks inside steps, warm-up included.
     pub inside: u64,
     /// Marks between steps, likewise.
     pub outside: u64,
-    /// What ended at them took so long, likewise; `None` where they have no durations.
+    /// Total duration of what ended at them, warm-up included; `None` if they have no durations.
     pub own_ns: Option<f64>,
 }
 
@@ -28,24 +28,24 @@ pub(super) struct Marked {
 pub(super) struct Effect {
     pub row: usize,
     pub is_inside: bool,
-    /// By how much the step, or the time before it, is longer than usual.
+    /// How much longer the step, or the time before it, is than usual.
     pub excess_ns: f64,
-    /// How long what ended at the mark took; `None` where it has no duration.
+    /// Duration of what ended at the mark; `None` if it has none.
     pub own_ns: Option<f64>,
 }
 
 impl Effect {
-    /// What it costs: its own time, where that is known.
+    /// What it costs: its own duration, if known.
     pub(super) fn cost_ns(&self) -> f64 {
         self.own_ns.unwrap_or(self.excess_ns)
     }
 
-    /// The time that it is said to cost.
+    /// The time that it accounts for.
     pub(super) fn claim(&self) -> StepCost {
         StepCost { row: self.row, is_inside: self.is_inside, ns: self.cost_ns(), is_excess: self.own_ns.is_none() }
     }
 
-    /// Where it is.
+    /// Its place.
     pub(super) fn place(&self, evidence: &Evidence<'_>, text: &str) -> Occurrence {
         let step = evidence.rows[self.row].step().0;
         let place = if self.is_inside { "in" } else { "before" };
@@ -56,7 +56,7 @@ impl Effect {
 }
 
 impl Marked {
-    /// All marks by their text, but those of a validation whose phase says what it takes.
+    /// All marks by their text, except those of a validation whose phase has its time.
     pub(super) fn by_text<'a>(evidence: &Evidence<'a>) -> BTreeMap<&'a str, Self> {
         let mut by_text: BTreeMap<&str, Self> = BTreeMap::new();
         let training = evidence.store.training_track().map(|track| track.id);
@@ -66,7 +66,7 @@ impl Marked {
                 continue;
             }
             let Some(is_inside) = is_inside(evidence, mark) else { continue };
-            // What another thread was busy with did not hold up this one.
+            // Work of another thread did not hold up this one.
             let own_ns = evidence.store.mark_duration_ns(mark).filter(|_| Some(mark.track) == training);
             let own_ns = own_ns.map(|ns| ns as f64);
             let marked = by_text.entry(text).or_default();
@@ -78,24 +78,23 @@ impl Marked {
         by_text
     }
 
-    /// How many there are.
+    /// Number of marks.
     pub(super) fn count(&self) -> u64 {
         self.inside + self.outside
     }
 
-    /// Where they lie, in words.
+    /// Their places, in words.
     pub(super) fn place_in_words(&self) -> String {
         place_in_words(self.inside, self.outside)
     }
 }
 
-/// By how much the time between a row and the step before is longer than usual.
+/// How much longer the time between a row and the previous step is than usual.
 pub(super) fn between_excess(evidence: &Evidence<'_>, row: usize) -> f64 {
     evidence.between_ns[row] - evidence.usual_between_ns
 }
 
-/// Whether a mark lies inside a step, by its own timer, or before one; `None` for one outside of all that is looked
-/// at.
+/// Whether a mark is inside a step, by its own timer, or before one; `None` for one outside of all rows looked at.
 fn is_inside(evidence: &Evidence<'_>, mark: &Instant) -> Option<bool> {
     let row = match evidence.row_at(mark.t_ns) {
         Some(row) => &evidence.rows[row],
@@ -104,7 +103,7 @@ fn is_inside(evidence: &Evidence<'_>, mark: &Instant) -> Option<bool> {
     Some(evidence.store.is_mark_inside(mark, row))
 }
 
-/// Joins a mark with the step that was running, by time.
+/// Finds the step that was running at the time of a mark.
 fn effect(evidence: &Evidence<'_>, mark: &Instant, is_inside: bool, own_ns: Option<f64>) -> Option<Effect> {
     let row = evidence.row_at(mark.t_ns)?;
     let excess_ns = if is_inside { evidence.excess_ns(row) } else { between_excess(evidence, row) };

@@ -1,7 +1,7 @@
-//! Stalls at marks: steps, or the time between them, that are long where the program says that something happened:
-//! a garbage collection, a checkpoint, an evaluation, an epoch.
+//! Stalls at marks: steps, or the time between them, that are long where the program reports that something happened: a
+//! garbage collection, a checkpoint, an evaluation, an epoch.
 //!
-//! A mark with a duration costs what it says. Others are joined with their steps by time: rare ones by how much longer
+//! A mark with a duration costs that much. Others are matched with their steps by time: rare ones by how much longer
 //! than usual these are, frequent ones by how much longer than the steps without.
 
 mod advice;
@@ -16,7 +16,7 @@ use super::check::{Check, too_few_steps};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Finding, Kind, Outcome};
 
-/// Marks at more than one in so many steps are frequent.
+/// Marks at more than one in this many steps are frequent.
 const OFTEN: usize = 4;
 
 /// The check.
@@ -54,7 +54,7 @@ fn finding(evidence: &Evidence<'_>, text: &str, marked: &Marked) -> Option<Findi
     }
 }
 
-/// Whether hardly any step is without such a mark, and none of them has a duration.
+/// Whether nearly every step has such a mark, and none of them has a duration.
 fn is_everywhere(evidence: &Evidence<'_>, marked: &Marked) -> bool {
     marked.own_ns.is_none() && marked.effects.len() + 10 > evidence.rows.len()
 }

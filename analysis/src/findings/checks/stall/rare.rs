@@ -1,4 +1,4 @@
-//! Rare marks without durations: steps that are long where one lies, far more often than elsewhere.
+//! Rare marks without durations: steps that are long at one, far more often than elsewhere.
 
 use std::collections::BTreeSet;
 
@@ -16,10 +16,10 @@ const WORTH_SAYING: f64 = 0.2;
 const SIGMAS: f64 = 5.0;
 /// Share of a mark's places that must be long.
 const MOSTLY: f64 = 0.34;
-/// By how much more often than elsewhere that must be.
+/// How many times as often as elsewhere that must be.
 const MORE_OFTEN: f64 = 5.0;
 
-/// What there is to say of such marks; `None` where they lie anywhere.
+/// The finding about such marks; `None` if they are anywhere.
 pub(super) fn finding(evidence: &Evidence<'_>, text: &str, marked: &Marked) -> Option<Finding> {
     let effects = &marked.effects;
     let is_long = |effect: &&Effect| long(evidence, effect.row, effect.excess_ns, effect.is_inside);
@@ -57,8 +57,8 @@ fn long(evidence: &Evidence<'_>, row: usize, excess_ns: f64, is_inside: bool) ->
     excess_ns > WORTH_SAYING * (evidence.expected_ns[row] + evidence.usual_between_ns) && excess_ns > SIGMAS * noise_ns
 }
 
-/// The share of steps that are about as long as these stalls, or have as much before them, without being one of them. On
-/// a busy machine many steps are a little late: that is no reason to overlook what costs far more.
+/// The share of steps without one of these marks that are about as long as these stalls, or have as much before them.
+/// On a busy machine many steps are a little late, which is no reason to miss what costs far more.
 fn share_elsewhere(evidence: &Evidence<'_>, stalls: &[&Effect]) -> f64 {
     let at_stalls: BTreeSet<usize> = stalls.iter().map(|stall| stall.row).collect();
     let mut costs: Vec<f64> = stalls.iter().map(|stall| stall.excess_ns).collect();

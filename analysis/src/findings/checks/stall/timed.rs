@@ -1,4 +1,4 @@
-//! Marks that say how long what ended at them took: their own time is what they cost, however many there are.
+//! Marks with the duration of what ended at them: that is their cost, however many there are.
 
 use super::advice::advice;
 use super::marked::{Effect, Marked};
@@ -9,12 +9,12 @@ use crate::findings::finding::{Confidence, Finding, Kind, PLACES_LISTED};
 
 /// Share of the wall time from which on they matter...
 const WORTH_SAYING: f64 = 0.01;
-/// ...or one of them takes this share of a step.
+/// ...unless one of them takes this share of a step.
 const LONG: f64 = 0.5;
-/// Marks at more than one in so many steps are listed only where they are long.
+/// Marks at more than one in this many steps are listed only if they are long.
 const OFTEN: usize = 4;
 
-/// What there is to say of the marks of one text; `None` where they have no durations, or do not matter.
+/// The finding about the marks of one text; `None` if they have no durations or do not matter.
 pub(super) fn finding(evidence: &Evidence<'_>, text: &str, marked: &Marked) -> Option<Finding> {
     let own_ns = marked.own_ns?;
     let warm_up_ns: f64 = evidence.warm_up.iter().map(|row| row.period_ns() as f64).sum();
