@@ -26,7 +26,7 @@ use gnntop_analysis::findings::{self, Findings, Judgement};
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::store::{Losses, Phase, StepStatistics, Store, Throughput};
 
-/// Version of the JSON form. It grows when a field changes its meaning or goes; new fields may come without.
+/// Version of the JSON form. It increases when a field changes its meaning or is removed, and not for new fields.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// A session in numbers.
@@ -36,21 +36,21 @@ pub struct Report {
     pub schema_version: u32,
     /// Who published what, when.
     pub session: Session,
-    /// The run of several ranks that the session is one of; `null` where it is a run by itself.
+    /// The run of several ranks that the session is part of; `null` if it is a run by itself.
     pub run: Option<RunReport>,
-    /// The starts of the run and what the time between cost; `null` where it was started once.
+    /// The starts of the run and what the time between them cost; `null` if it was started once.
     pub restarts: Option<Restarts>,
-    /// What bounds the run and what is weightiest of what was found, in words; the line that the screen has.
+    /// What bounds the run and the most severe findings, in words; the line on the screen.
     pub verdict: String,
-    /// What was found, with evidence and advice, in the steps that the numbers are about and that are held.
+    /// Findings for the kept steps that the numbers are about.
     pub findings: Findings,
     /// Which steps the numbers are about.
     pub steps: Steps,
     /// The phases in display order, then `gap`, `period`, to which phases and gap add up, and `step`, from its own start.
     pub phases: Vec<PhaseLine>,
-    /// What a device did, by its own clock; `null` where the program has none timed. `phases` are the host's.
+    /// What a device did, by its own clock; `null` if the program has no device timed. `phases` are the host's.
     pub device: Option<Device>,
-    /// Steps apart by what they are, over the rows that are held.
+    /// Steps by class, over the kept rows.
     pub classes: Vec<ClassLine>,
     /// Step times for a figure, oldest first.
     #[serde(skip)]
@@ -67,19 +67,19 @@ pub struct Report {
     /// Steps that the findings point to.
     #[serde(skip)]
     pub noted: Vec<NotedStep>,
-    /// Spans with the largest totals that are no phases. Over the whole session, whichever steps are left out.
+    /// Spans with the largest totals that are not phases. Over the whole session, whichever steps are left out.
     pub spans: Vec<SpanLine>,
     /// Marks by their text, those that took longest first. Over the whole session, whichever steps are left out.
     pub marks: Vec<MarkLine>,
-    /// Where the program was while a phase took too long, over the whole session; `null` where no stack was taken.
+    /// Where the program was while a phase took too long, over the whole session; `null` if no stack was taken.
     pub stacks: Option<Stacks>,
-    /// Where in the program its time goes, from stacks taken so many a second; `null` without `--stacks`.
+    /// Where the program's time goes, from sampled stacks; `null` without `--stacks`.
     pub sampled_stacks: Option<Sampled>,
     /// Work per second of the steps' wall time.
     pub throughput: Throughput,
     /// The program's own counters over the whole session, whichever steps are left out.
     pub counters: Vec<Counter>,
-    /// Memory, as the program's allocator told it.
+    /// Memory, as reported by the program's allocator.
     pub memory: Memory,
     /// Means and extremes of the hardware readings over the whole session.
     pub hardware: Hardware,
@@ -133,7 +133,7 @@ impl Report {
         }
     }
 
-    /// The report on a run: on the rank that is looked at, with what was found over all ranks and, of several, a section on
+    /// The report on a run: the selected rank, with the findings over all ranks and, if there are several, a section on
     /// them.
     pub fn of_run(run: &Run, options: &Options) -> Self {
         let judgement = Judgement::of(run.store(), options.skip_steps..u64::MAX);
@@ -153,12 +153,12 @@ impl Report {
     }
 }
 
-/// Figures without the first `skip` steps, over the rows that are kept; `None` where nothing is to be skipped.
+/// Figures without the first `skip` steps, over the kept rows; `None` if nothing is to be skipped.
 fn statistics_from(store: &Store, skip: u64) -> Option<StepStatistics> {
     (skip > 0).then(|| StepStatistics::of(store.steps().rows(skip..u64::MAX)))
 }
 
-/// What a reader might look for in vain, with the reason.
+/// What a reader might miss, with the reason.
 fn not_measured(store: &Store, statistics: &StepStatistics, memory: &Memory) -> Vec<String> {
     let mut all = Vec::new();
     let mut say = |is_missing: bool, text: &str| {

@@ -1,4 +1,4 @@
-//! Rules that a recording must keep, such as `forward.p99=12ms`: what `gnntop check` holds a run to.
+//! Rules that a recording must satisfy, such as `forward.p99=12ms`: the limits of `gnntop check`.
 
 use gnntop_wire::phase::STANDARD;
 
@@ -7,14 +7,14 @@ use gnntop_analysis::comparison::Compared;
 use gnntop_analysis::figures::counted;
 use gnntop_analysis::store::{Distribution, Store};
 
-/// Samples beyond a percentile that must be there before a rule on it can be decided.
+/// Samples beyond a percentile that are needed to decide a rule on it.
 const BEYOND: f64 = 1.0;
-/// Samples that a mean, an extreme or a share needs.
+/// Samples needed for a mean, an extreme or a share.
 const ENOUGH: u64 = 10;
-/// What the names of a device's figures begin with.
+/// Prefix of the names of a device's figures.
 const ON_DEVICE: &str = "device.";
 
-/// Which side of the limit is allowed.
+/// The allowed side of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// At most the limit.
@@ -26,11 +26,11 @@ pub enum Bound {
 /// One rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
-    /// As it was written, for messages.
+    /// Its text, for messages.
     pub text: String,
     /// The side.
     pub bound: Bound,
-    /// What is looked at, such as `forward`.
+    /// The name, such as `forward`.
     name: String,
     statistic: Statistic,
     /// In nanoseconds, shares, bytes or per second.
@@ -49,25 +49,25 @@ enum Statistic {
     Bytes,
 }
 
-/// What came of a rule.
+/// The outcome of a rule.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Ruling {
-    /// It is kept.
+    /// It is satisfied.
     Kept,
     /// It is broken.
     Broken,
-    /// There is not enough to decide it by.
+    /// There is too little data to decide.
     NotEnough,
 }
 
-/// What a rule is held against.
+/// The figure that a rule is compared with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// The number; `None` where there is too little to tell it.
+    /// The number; `None` if there is too little data.
     pub value: Option<f64>,
-    /// 95 % interval of a percentile or a mean, as if one duration told nothing about the next.
+    /// 95 % interval of a percentile or a mean, assuming independent durations.
     pub interval: Option<(f64, f64)>,
-    /// What it is of, such as `400 steps`.
+    /// What it is computed from, such as `400 steps`.
     pub population: String,
 }
 
@@ -75,7 +75,7 @@ impl Rule {
     /// Reads `NAME.STATISTIC=LIMIT`: durations as `12ms`, shares as `5%`, rates as plain numbers, memory as `2GiB`.
     ///
     /// # Errors
-    /// When it is no such rule; the text says what is wrong.
+    /// If it is not such a rule; the text says what is wrong.
     pub fn parse(text: &str, bound: Bound) -> Result<Self, String> {
         let (what, limit) = text.split_once('=').ok_or("give NAME.STATISTIC=LIMIT, such as forward.p99=12ms")?;
         let (name, statistic) = split(what.trim()).ok_or("give NAME.STATISTIC, such as forward.p99")?;
@@ -103,10 +103,10 @@ impl Rule {
         self.limit
     }
 
-    /// Finds the name among those that the recording has: as it is, or with spaces, `_` and `-` taken for each other.
+    /// Finds the name among those of the recording: exactly, or with spaces, `_` and `-` treated alike.
     ///
     /// # Errors
-    /// When the recording has no such name and it is none that could have been recorded; the text says which is nearest.
+    /// If the recording has no such name and could not have it; the text says which name is nearest.
     pub fn resolve(&mut self, store: &Store) -> Result<(), String> {
         let (prefix, name) =
             self.name.strip_prefix(ON_DEVICE).map_or(("", self.name.as_str()), |name| (ON_DEVICE, name));
@@ -127,7 +127,7 @@ impl Rule {
         Err(format!("{}: the recording has no {:?}; {hint}", self.text, self.name))
     }
 
-    /// Holds a number to the limit.
+    /// Compares a number with the limit.
     pub fn ruling(&self, measured: &Measured) -> Ruling {
         match (measured.value, self.bound) {
             (None, _) => Ruling::NotEnough,
@@ -171,7 +171,7 @@ impl Rule {
         Measured { value, interval, population }
     }
 
-    /// A value or limit of this rule as people read it.
+    /// A value or limit of this rule, for people.
     pub fn written(&self, value: f64) -> String {
         match self.statistic {
             Statistic::Share => gnntop_analysis::figures::percent(value),
@@ -182,7 +182,7 @@ impl Rule {
     }
 }
 
-/// The names that a rule with this statistic may have in a recording.
+/// The names in a recording that a rule with this statistic may have.
 fn names(statistic: Statistic, on_device: bool, store: &Store) -> Vec<String> {
     let fixed = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<String>>();
     let phases = store.phases().iter().map(|phase| phase.text.clone());
@@ -199,12 +199,12 @@ fn names(statistic: Statistic, on_device: bool, store: &Store) -> Vec<String> {
     }
 }
 
-/// A name without what is written now this way and now that.
+/// A name with its variants of spelling unified.
 fn loose(name: &str) -> String {
     name.replace(['_', '-'], " ").to_lowercase()
 }
 
-/// Whether it is a phase that a program may have, though this recording has none of it.
+/// Whether it is a phase that a program may have, although this recording does not.
 fn is_standard(name: &str) -> bool {
     STANDARD.iter().any(|phase| loose(phase) == loose(name))
 }
@@ -230,7 +230,7 @@ fn host_bytes(name: &str, report: &Report) -> Option<f64> {
     }
 }
 
-/// Memory of the device, by what took it.
+/// Memory of the device, by its user.
 fn device_bytes(name: &str, report: &Report) -> Option<f64> {
     let memory = report.memory.device.as_ref()?;
     let bytes = match name {
@@ -271,7 +271,7 @@ fn interval_of(all: &Distribution, statistic: Statistic) -> Option<(f64, f64)> {
     }
 }
 
-/// Name and statistic; the point of `p99.9` does not part them.
+/// Name and statistic; the point in `p99.9` does not separate them.
 fn split(what: &str) -> Option<(&str, &str)> {
     let (name, statistic) = what.rsplit_once('.')?;
     if !statistic.is_empty() && statistic.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -285,7 +285,7 @@ fn duration_of(distribution: &Distribution, statistic: Statistic) -> Option<f64>
     let n = distribution.count();
     match statistic {
         Statistic::Percentile(p) => {
-            // p100 is the largest of all there are; the others need something beyond them.
+            // p100 is the largest of all; other percentiles need samples beyond them.
             let has_enough = n >= ENOUGH && (p >= 100.0 || n as f64 * (1.0 - p / 100.0) >= BEYOND);
             distribution.percentile(p / 100.0).filter(|_| has_enough).map(|ns| ns as f64)
         }
@@ -320,8 +320,8 @@ fn limit_of(text: &str, statistic: Statistic) -> Result<f64, String> {
     Ok(number * factor)
 }
 
-/// Whether a compared number got slower by more than `allowed`, a share of the first. Broken where it did and chance does
-/// not explain that it is slower at all; undecided where it did and chance may.
+/// Whether a compared number got slower by more than `allowed`, a share of the first. Broken if it did and chance
+/// cannot explain it; undecided if it did and chance may explain it.
 pub fn ruling_of(compared: &Compared, allowed: f64) -> Ruling {
     match compared.interval {
         None => Ruling::NotEnough,

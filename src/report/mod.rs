@@ -7,9 +7,9 @@
 //!                                  └─ pages ─▶ Document ─▶ Markdown, HTML with pictures
 //! ```
 //!
-//! `document` knows no report: studies are written with it as well. `compare` writes a comparison, and `gate` holds a
-//! recording to limits. In JSON every number carries its unit in its name; what was not measured is `null`, with a `reason`
-//! beside it where there is one.
+//! `document` knows nothing of reports: studies are written with it, too. `compare` writes a comparison, and `gate`
+//! compares a recording with limits. In JSON, names of numbers contain their units; what was not measured is `null`,
+//! with a `reason` beside it if there is one.
 
 mod compare;
 mod contents;

@@ -1,19 +1,19 @@
-//! What a report is asked for.
+//! Options of a report.
 
 use gnntop_analysis::energy::Assumptions;
 
-/// What a report is asked for.
+/// Options of a report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// Percentiles to give, from 0 to 100, in the order in which they are shown.
     pub percentiles: Vec<f64>,
-    /// Steps at the start of the session that are left out.
+    /// Steps at the start of the session to leave out.
     pub skip_steps: u64,
     /// Spans to list, those with the largest total first.
     pub top_spans: usize,
-    /// Under which energy and carbon are computed.
+    /// Assumptions for energy and carbon.
     pub assumptions: Assumptions,
-    /// What one rank alone gets through in a second, graphs or seeds, where that was measured in a run of its own.
+    /// Graphs or seeds a second of one rank alone, if measured in a run of its own.
     pub one_rank_per_s: Option<f64>,
 }
 

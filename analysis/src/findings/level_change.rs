@@ -4,7 +4,7 @@
 //! ```text
 //! stretches' medians ─▶ the split at which ranks differ most ─▶ does it last? ─▶ the step at which it begins
 //!                         ▲                                       │ no
-//! └──────── what comes after it ◀─────────┘
+//!                         └──────── what comes after it ◀─────────┘
 //! ```
 
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! Where the window of a recording begins within a step: what is known of that step is left out, so that the first step of the
-//! recording is whole.
+//! Where a recording's window begins within a step: what is known of that step is left out, so that the recording's
+//! first step is complete.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,10 +7,10 @@ use gnntop_wire::{Definition, Event, TrackId, TrackRole};
 
 /// Events of a track that are held back until its first step ends.
 const MOST_HELD: usize = 1 << 16;
-/// A step that begins less than this before the window, in nanoseconds, is whole.
+/// A step that begins less than this before the window, in nanoseconds, is complete.
 const SLACK_NS: u64 = 1_000;
 
-/// The events of training tracks before their first step of the window has ended.
+/// Events of training tracks before their first step in the window has ended.
 #[derive(Default)]
 pub(super) struct Beginning {
     tracks: HashMap<TrackId, Vec<(u64, Event)>>,
@@ -18,18 +18,18 @@ pub(super) struct Beginning {
     passed: HashSet<TrackId>,
 }
 
-/// What becomes of an event.
+/// What happens to an event.
 pub(super) enum Fate {
-    /// It is recorded, after those that were held back.
+    /// It is recorded, after the events held back.
     Recorded(Vec<(u64, Event)>),
     /// It is held back.
     Held,
-    /// It ends a step that began before the window: it is left out, with those that were held back.
+    /// It ends a step that began before the window: it is left out, with the events held back.
     Cut(Vec<(u64, Event)>),
 }
 
 impl Beginning {
-    /// Learns which tracks have steps.
+    /// Notes which tracks have steps.
     pub(super) fn define(&mut self, definitions: &[Definition]) {
         for definition in definitions {
             if let Definition::Track { id, role: TrackRole::Training, .. } = definition
@@ -56,7 +56,7 @@ impl Beginning {
         }
     }
 
-    /// Ends the wait for steps: what was held back, by tracks.
+    /// Stops waiting for steps, and returns what was held back, by track.
     pub(super) fn release(&mut self) -> impl Iterator<Item = (TrackId, Vec<(u64, Event)>)> {
         self.passed.extend(self.tracks.keys());
         std::mem::take(&mut self.tracks).into_iter().filter(|(_, held)| !held.is_empty())

@@ -1,5 +1,5 @@
-//! Ends a recording's chunks: now and then it says what everything so far comes to, so that whoever opens the
-//! recording can begin there.
+//! Ends a recording's chunks: now and then it writes a summary of everything so far, so that a reader can begin at that
+//! place.
 
 use gnntop_history::Digest;
 use gnntop_wire::chunk::{ChunkEnd, put_chunk_end, put_summary};
@@ -9,31 +9,31 @@ use gnntop_wire::{
     put_packed_segment,
 };
 
-/// Slices are written so many at a time.
+/// Number of slices written at a time.
 const AT_A_TIME: usize = 64;
 
-/// What is recorded of one session, added up.
+/// A summary of what is recorded of one session.
 #[derive(Default)]
 pub(super) struct Sums {
     digest: Digest,
     anchor: Option<Anchor>,
     /// The highest number of a step.
     last_step: u64,
-    /// Slices that are over, first as they are, then as frames.
+    /// Finished slices, first as values, then as frames.
     pending: [Vec<Past>; 2],
     frames: [Vec<u8>; 2],
 }
 
-/// What the frames of a chunk's end say of each session.
+/// For each session, what the frames at a chunk's end report.
 pub(super) struct Session<'a> {
     pub(super) info: &'a SessionInfo,
     pub(super) sums: &'a mut Sums,
-    /// What to add to its times to get the recording's.
+    /// Offset to add to its times to get the recording's.
     pub(super) offset_ns: i64,
 }
 
 impl Sums {
-    /// With so many of the slowest steps in full.
+    /// Keeps this many of the slowest steps in full.
     pub(super) fn keeping_slowest(steps: usize) -> Self {
         Self { digest: Digest::keeping_slowest(steps), ..Self::default() }
     }
@@ -58,7 +58,7 @@ impl Sums {
         }
     }
 
-    /// Takes what is left of an earlier time, as it is recorded.
+    /// Adds a summary of an earlier time as it is recorded.
     pub(super) fn resume(&mut self, frames: &[u8]) {
         let mut reader = StreamReader::new();
         reader.fill(frames);
@@ -68,7 +68,7 @@ impl Sums {
         }
     }
 
-    /// Writes down the slices that are over, many at a time.
+    /// Writes finished slices, many at a time.
     pub(super) fn collect(&mut self) {
         let closed = self.digest.take_closed();
         for (at, closed) in [closed.seconds, closed.minutes].into_iter().enumerate() {
@@ -92,7 +92,7 @@ pub(super) struct Ending {
 }
 
 impl Ending {
-    /// What everything that was recorded comes to. `None` where nothing was recorded that has a time.
+    /// The summary of everything recorded; `None` if nothing recorded has a time.
     pub(super) fn of(sessions: &mut [Session<'_>]) -> Option<Self> {
         let (mut end, mut whole, mut slices) = (None::<ChunkEnd>, Vec::new(), [Vec::new(), Vec::new()]);
         for session in sessions {
@@ -112,12 +112,12 @@ impl Ending {
         Some(Self { bytes, end })
     }
 
-    /// Bytes of what is said of everything so far, without the slices that are over.
+    /// Size of the summary of everything so far, in bytes, without the finished slices.
     pub(super) fn whole_len(&self) -> u64 {
         self.end.whole_len
     }
 
-    /// With the frame that says where the chunk before ends: so many bytes before this chunk's summaries.
+    /// With the frame that says where the previous chunk ends, this many bytes before this chunk's summaries.
     pub(super) fn after(mut self, chunk_len: u64, number: u64) -> Vec<u8> {
         let back = chunk_len + self.end.summaries_len();
         put_chunk_end(&mut self.bytes, &ChunkEnd { back, number, ..self.end });
@@ -126,7 +126,7 @@ impl Ending {
 }
 
 impl Session<'_> {
-    /// Who publishes, what ids mean, and figures over all of it, with the slices that go on.
+    /// The publisher, what ids mean, figures over everything, and the unfinished slices.
     fn put_whole(&self, out: &mut Vec<u8>) -> ChunkEnd {
         let Sums { digest, anchor, last_step, .. } = &*self.sums;
         put_packed_segment(out, self.info);

@@ -1,21 +1,21 @@
-//! When a chunk of a recording ends: after so many bytes or so many events, whichever comes first.
+//! When a chunk of a recording ends: after a number of bytes or of events, whichever comes first.
 
 use super::session::RecorderOptions;
 
-/// After events alone no chunk ends that is not so many times as long as what its end says of everything so far: of a small
-/// chunk that would be the larger part.
+/// A number of events ends a chunk only if the chunk is many times as large as its summaries, which would otherwise be
+/// the larger part.
 const TIMES_WHOLE: u64 = 64;
 
-/// How far a chunk is.
+/// How long a chunk is.
 pub(super) struct Due {
-    /// Bytes that are enough; `None` where there are to be no chunks.
+    /// Bytes of a chunk; `None` if there are no chunks.
     enough_bytes: Option<u64>,
     least_events: u64,
-    /// Events that are enough: of the last chunk's length each, they take some times what its end took.
+    /// Events of a chunk: by the length of the last chunk's events, they take some times what its end took.
     enough_events: u64,
     /// Events since the last chunk ended.
     events: u64,
-    /// Where the last chunk ended, and how many have.
+    /// Where the last chunk ended, and the number of chunks.
     from: u64,
     ended: u64,
 }
@@ -42,7 +42,7 @@ impl Due {
         self.enough_bytes.is_some()
     }
 
-    /// So many events more were recorded.
+    /// Notes that so many more events were recorded.
     pub(super) fn add(&mut self, events: u64) {
         self.events = self.events.saturating_add(events);
     }
@@ -52,7 +52,7 @@ impl Due {
         self.is_on() && self.events >= self.enough_events
     }
 
-    /// Whether the chunk is long enough, where so many bytes were written in all.
+    /// Whether the chunk is long enough when this many bytes have been written in total.
     pub(super) fn is_now(&self, written_bytes: u64) -> bool {
         self.has_enough_events() || self.enough_bytes.is_some_and(|enough| self.len(written_bytes) >= enough)
     }
@@ -62,13 +62,13 @@ impl Due {
         written_bytes.saturating_sub(self.from)
     }
 
-    /// Chunks that have ended.
+    /// Number of chunks that have ended.
     pub(super) fn ended(&self) -> u64 {
         self.ended
     }
 
-    /// A chunk of so many bytes has ended, after which so many of `summaries` lie; `whole` of them say what everything so far
-    /// comes to.
+    /// Notes the end of a chunk of this many bytes, followed by `summaries` bytes, of which `whole` are the summary of
+    /// everything so far.
     pub(super) fn end(&mut self, chunk: u64, summaries: u64, whole: u64) {
         let worth = whole.saturating_mul(TIMES_WHOLE).saturating_mul(self.events) / chunk.max(1);
         self.enough_events = worth.max(self.least_events);

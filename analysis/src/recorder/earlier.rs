@@ -1,5 +1,5 @@
-//! Marks from before the window of a recording. They are not in it, as they would stretch its time, but it says how many of each
-//! there were, and how long before the window the newest ones were.
+//! Marks from before a recording's window. They are not recorded, because they would stretch its time, but the
+//! recording reports how many of each there were, and how long before the window the newest ones were.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,15 +7,15 @@ use gnntop_wire::{Definition, Event, NameId, NameKind};
 
 use crate::figures::{count, duration};
 
-/// Texts that are counted apart.
+/// Most texts that are counted separately.
 const MOST_TEXTS: usize = 256;
-/// Names that are remembered.
+/// Most names that are remembered.
 const MOST_NAMES: usize = 1 << 16;
-/// Texts that are named: the most frequent ones, and those of the newest marks.
+/// Texts that are reported: the most frequent ones, and those of the newest marks.
 const NAMED: usize = 8;
-/// What the fact of how many there were is called...
+/// Key of the fact with the counts...
 const KEY: &str = "marks before this part";
-/// ...and that of the newest ones, each text once.
+/// ...and of the fact with the newest ones, each text once.
 const NEWEST_KEY: &str = "newest marks before this part";
 
 /// Counts marks that are left out.
@@ -34,7 +34,7 @@ struct Counted {
 }
 
 impl EarlierMarks {
-    /// Remembers what marks are called.
+    /// Remembers the text of marks.
     pub(super) fn define(&mut self, definitions: &[Definition]) {
         for definition in definitions {
             if let Definition::Name { id, kind: NameKind::Text, text } = definition
@@ -57,12 +57,12 @@ impl EarlierMarks {
         }
     }
 
-    /// How many there were.
+    /// Number of marks.
     pub(super) fn total(&self) -> u64 {
         self.total
     }
 
-    /// What to say of them in a recording that begins at `start_ns`, where that is more than was said before.
+    /// Facts about them for a recording that begins at `start_ns`, if they are news.
     pub(super) fn news(&mut self, start_ns: u64) -> Vec<Definition> {
         if self.total == std::mem::replace(&mut self.told, self.total) {
             return Vec::new();

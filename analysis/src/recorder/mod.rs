@@ -1,5 +1,5 @@
-//! Writes what a source hands over into a recording: one session's stream (`session.rs`), or those of all ranks of a run
-//! side by side (`run.rs`).
+//! Writes what a source yields to a recording: one session's stream (`session.rs`), or those of all ranks of a run side
+//! by side (`run.rs`).
 
 mod beginning;
 mod chunks;

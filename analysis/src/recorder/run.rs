@@ -1,5 +1,5 @@
-//! Writes all sessions of a run into one recording: a piece of each in turn, and before a piece its session's head, by which
-//! a reader tells them apart.
+//! Writes all sessions of a run to one recording: a piece of each in turn, preceded by its session's head, by which a
+//! reader tells them apart.
 
 use std::io::{self, Write};
 
@@ -10,14 +10,14 @@ use super::due::Due;
 use super::session::{Recorder, RecorderOptions, WRITE_LEN};
 use crate::stream::{MOST_SESSIONS, Sink, align};
 
-/// A recording of a run, or of a session that is a run by itself.
+/// A recording of a run, or of a session that is not part of one.
 pub struct RunRecorder<W: Write> {
     out: W,
     options: RecorderOptions,
     parts: Vec<Part>,
-    /// Whose the items are that come now.
+    /// The session of the items that come now.
     current: Option<usize>,
-    /// Whose piece was written last.
+    /// The session whose piece was written last.
     last: Option<usize>,
     written_bytes: u64,
     due: Due,
@@ -26,19 +26,19 @@ pub struct RunRecorder<W: Write> {
     left_out: u64,
 }
 
-/// What is recorded of one session.
+/// One session of the recording.
 struct Part {
-    /// What its newest segment says; `None` where the stream began within one.
+    /// The head of its newest segment; `None` if the stream began within one.
     info: Option<SessionInfo>,
-    /// What it said when a piece was last written.
+    /// The head when a piece was last written.
     written: Option<SessionInfo>,
     recorder: Recorder<Vec<u8>>,
-    /// What to add to its times to get those of the window.
+    /// Offset to add to its times to get the window's.
     offset_ns: i64,
 }
 
 impl Part {
-    /// What is added up of it; `None` before anything of it was written.
+    /// Its summary; `None` before anything of it was written.
     fn summed(&mut self) -> Option<Session<'_>> {
         let sums = self.recorder.sums.as_mut()?;
         Some(Session { info: self.written.as_ref()?, sums, offset_ns: self.offset_ns })
@@ -46,7 +46,7 @@ impl Part {
 }
 
 impl<W: Write> RunRecorder<W> {
-    /// A recorder that writes to `out`. The options' window is on the clock of the first session that is heard of.
+    /// A recorder that writes to `out`. The options' window is by the clock of the first session seen.
     pub fn new(out: W, options: RecorderOptions) -> Self {
         Self {
             out,
@@ -87,7 +87,7 @@ impl<W: Write> RunRecorder<W> {
         self.left_out
     }
 
-    /// The id of the session whose items come now; `None` before its head was heard.
+    /// The id of the session whose items come now; `None` before its head.
     pub fn current_session(&self) -> Option<u128> {
         Some(self.parts[self.current?].info.as_ref()?.session_id)
     }
@@ -103,10 +103,10 @@ impl<W: Write> RunRecorder<W> {
         self.is_full || self.error.is_some() || has_passed
     }
 
-    /// Ends all blocks and writes everything out. To be called each second, so that little is lost in a crash.
+    /// Ends all blocks and writes everything. Call it every second, so that a crash loses little.
     ///
     /// # Errors
-    /// The first error in writing, now or earlier.
+    /// The first error in writing, now or before.
     pub fn flush(&mut self) -> io::Result<()> {
         self.write_all()?;
         self.end_chunk()?;
@@ -119,14 +119,14 @@ impl<W: Write> RunRecorder<W> {
 
     fn write_all(&mut self) -> io::Result<()> {
         for at in 0..self.parts.len() {
-            // Memory takes everything.
+            // Writing to memory cannot fail.
             self.parts[at].recorder.flush()?;
             self.write_piece(at);
         }
         Ok(())
     }
 
-    /// Ends the chunk if it is long enough: writes all events that are held, and what everything so far comes to.
+    /// Ends the chunk if it is long enough: writes all events held back, then the summary of everything so far.
     fn end_chunk(&mut self) -> io::Result<()> {
         if !self.due.is_now(self.written_bytes) || self.is_full || self.error.is_some() {
             return Ok(());
@@ -138,18 +138,18 @@ impl<W: Write> RunRecorder<W> {
         let (summaries_len, whole_len) = (ending.bytes.len() as u64, ending.whole_len());
         let bytes = ending.after(chunk_len, self.due.ended());
         if self.written_bytes + bytes.len() as u64 > self.options.max_bytes {
-            // Events are worth more than what they come to.
+            // Events are worth more than their summary.
             self.due.stop();
             return Ok(());
         }
         self.write(&[], &bytes);
-        // Who begins to read here hears first whose the next piece is.
+        // A reader that begins here must first see which session the next piece is of.
         self.last = None;
         self.due.end(chunk_len, summaries_len, whole_len);
         Ok(())
     }
 
-    /// Writes these bytes, unless that would be too many.
+    /// Writes these bytes, unless the recording would get too large.
     fn write(&mut self, head: &[u8], piece: &[u8]) {
         let after = self.written_bytes + (head.len() + piece.len()) as u64;
         if after > self.options.max_bytes {
@@ -162,7 +162,7 @@ impl<W: Write> RunRecorder<W> {
         self.written_bytes = after;
     }
 
-    /// Writes what one session has ready, after a head where another session's piece lies before it.
+    /// Writes what one session has ready, preceded by its head if the last piece was another session's.
     fn write_piece(&mut self, at: usize) {
         let part = &mut self.parts[at];
         let piece = std::mem::take(&mut part.recorder.out);
@@ -179,7 +179,7 @@ impl<W: Write> RunRecorder<W> {
         self.write(&head, &piece);
     }
 
-    /// Finds the session that begins, or makes room for it.
+    /// Finds the session that begins, or adds it.
     fn begin(&mut self, info: &SessionInfo) {
         let known = |part: &Part| part.info.as_ref().is_some_and(|known| known.session_id == info.session_id);
         self.current = self.parts.iter().position(known);
@@ -188,7 +188,7 @@ impl<W: Write> RunRecorder<W> {
             return;
         }
         if self.current.is_none() {
-            // What was said before comes before it: it may be a later start of the same run.
+            // Items before it are written first: it may be a later start of the same run.
             self.error = self.write_all().err().or(self.error.take());
             let reference = self.parts.iter().find_map(|part| part.info.as_ref());
             let offset_ns = reference.map_or(0, |reference| align(info, reference).offset_ns);
@@ -199,10 +199,10 @@ impl<W: Write> RunRecorder<W> {
         }
     }
 
-    /// Makes room for a session whose times become those of the window by adding `offset_ns`.
+    /// Adds a session whose times plus `offset_ns` are the window's.
     fn add_part(&mut self, offset_ns: i64) {
         let own = |t_ns: u64| match t_ns {
-            // No bound stays no bound.
+            // An open end stays open.
             0 | u64::MAX => t_ns,
             bound => bound.saturating_add_signed(offset_ns.saturating_neg()),
         };
@@ -233,12 +233,12 @@ impl<W: Write> Sink for RunRecorder<W> {
         self.due.add(recorder.events() - before);
         if recorder.out.len() > WRITE_LEN || self.due.has_enough_events() {
             self.write_piece(at);
-            // Memory takes everything.
+            // Writing to memory cannot fail.
             let _ = self.end_chunk();
         }
     }
 
-    /// What was written cannot be taken back; the other stream's segments follow it.
+    /// What was written cannot be undone; the other stream's segments follow it.
     fn reset(&mut self) {
         self.parts.iter_mut().for_each(|part| part.recorder.reset());
     }
@@ -279,7 +279,7 @@ mod tests {
         let parallel = ParallelRun { ranks: 3, ..ParallelRun::default() };
         let mut out = Vec::new();
         let mut recorder = RunRecorder::new(&mut out, RecorderOptions::default());
-        // Each session item by item, the others in between, written out now and then.
+        // Each session item by item, with the others in between, written now and then.
         let mut streams: Vec<Vec<Vec<u8>>> = parallel.sessions().iter().map(|stream| frames(stream)).collect();
         let ids: Vec<u128> = (0..3).map(|rank| parallel.info(rank).session_id).collect();
         let mut turn = 0;
@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(same(&run), same(&alone));
     }
 
-    /// The stream cut where its frames end, found by how much of it is needed for another item.
+    /// The stream cut at the ends of frames, which are found by how much another item needs.
     fn frames(stream: &[u8]) -> Vec<Vec<u8>> {
         let count = |len: usize| {
             let mut items = 0;

@@ -1,8 +1,8 @@
-//! Writes what a source hands over into a recording.
+//! Writes what a source yields to a recording.
 //!
-//! A session is flushed every few tens of milliseconds, in small blocks; here the blocks of a track are merged
-//! into one a second and packed, which takes half the bytes. Sequence numbers and drop counts stay, so that a reader finds the
-//! same gaps. Only whole frames are written: a recorder that is killed leaves a file that can be read.
+//! A session is flushed every few tens of milliseconds, in small blocks. Here a track's blocks are merged into one a
+//! second and packed, which halves their size. Sequence numbers and drop counts are kept, so that a reader finds the
+//! same gaps. Only whole frames are written, so the file of a recorder that is killed can be read.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -22,35 +22,36 @@ use crate::stream::Sink;
 
 /// Blocks are merged over this much of the stream's time.
 const MERGE_NS: u64 = 1_000_000_000;
-/// What is ready is written out beyond this many bytes.
+/// More bytes than this are written out.
 pub(super) const WRITE_LEN: usize = 1 << 20;
-/// Tracks whose events are collected at the same time; with more, blocks get smaller.
+/// Tracks whose events are collected at a time; with more, blocks get smaller.
 const MAX_TRACKS: usize = 512;
-/// Definitions that are kept back until the first event of their segment.
+/// Definitions that are held back until the first event of their segment.
 const MAX_DEFINITIONS_HELD: usize = 1 << 18;
 
-/// The window has passed when the stream is this far beyond it: tracks take turns, so that what belongs in the
-/// window may stand behind what does not.
+/// The window has passed when the stream is this far beyond it: tracks take turns, so events of the window may come
+/// after later ones.
 const OVERLAP_NS: u64 = 2_000_000_000;
-/// No track gets so far; what claims more is counted from here, so that no sum overflows.
+/// No track's count gets this high; a higher one is replaced by it, so that no sum overflows.
 const HIGHEST_SEQ: u64 = 1 << 62;
 
-/// What of a stream to record, and how much.
+/// Which part of a stream to record, and how much.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecorderOptions {
-    /// First and last instant, on the publisher's clock in nanoseconds.
+    /// First and last instant, by the publisher's clock in nanoseconds.
     pub window_ns: RangeInclusive<u64>,
-    /// The recording takes at most this many bytes.
+    /// Maximum size of the recording in bytes.
     pub max_bytes: u64,
-    /// After so many bytes it says what everything so far comes to, so that it can be opened there; never with `u64::MAX`.
+    /// After this many bytes it writes a summary of everything so far, so that it can be opened there; never with
+    /// `u64::MAX`.
     pub chunk_bytes: u64,
-    /// It says so after so many events, too, or as many more as it takes for what it says to be little beside them.
+    /// It also does so after this many events, or after more if the summary would be large compared with them.
     pub chunk_events: u64,
-    /// What it says so holds this many of the slowest steps with all their spans.
+    /// Number of slowest steps that the summary has with all their spans.
     pub slowest: usize,
 }
 
-/// As much as a replay can read before it shows anything: of sparse events so many bytes, of dense ones so many events.
+/// As much as a replay can read before it shows anything: bytes if events are sparse, events if they are dense.
 const CHUNK_BYTES: u64 = 8 << 20;
 const CHUNK_EVENTS: u64 = 500_000;
 
@@ -65,18 +66,18 @@ impl Default for RecorderOptions {
 pub struct Recorder<W: Write> {
     pub(super) out: W,
     options: RecorderOptions,
-    /// Whole frames that are ready to be written.
+    /// Complete frames that are ready to be written.
     ready: Vec<u8>,
     pub(super) head: Option<Head>,
-    /// Something before the window was left out, so that this is not the session's beginning.
+    /// Whether something before the window was left out, so that this is not the session's beginning.
     beginning_cut: bool,
     earlier: EarlierMarks,
     beginning: Beginning,
-    /// Definitions since the last block, in front of which they go.
+    /// Definitions since the last block, which are written before the next one.
     defined: Vec<Definition>,
     past: PastWindow,
     tracks: HashMap<TrackId, Merging>,
-    /// What everything recorded comes to, where that is asked for.
+    /// The summary of everything recorded, if asked for.
     pub(super) sums: Option<Box<Sums>>,
     merged_since_ns: u64,
     written_bytes: u64,
@@ -133,7 +134,7 @@ impl<W: Write> Recorder<W> {
         self.events
     }
 
-    /// Marks from before the window, which are counted and not recorded.
+    /// Marks from before the window, which are counted but not recorded.
     pub fn earlier_marks(&self) -> u64 {
         self.earlier.total()
     }
@@ -148,10 +149,10 @@ impl<W: Write> Recorder<W> {
         self.full
     }
 
-    /// Ends all blocks and writes everything out. To be called each second, so that little is lost in a crash.
+    /// Ends all blocks and writes everything. Call it every second, so that a crash loses little.
     ///
     /// # Errors
-    /// The first error in writing, now or earlier.
+    /// The first error in writing, now or before.
     pub fn flush(&mut self) -> io::Result<()> {
         self.end_past();
         self.release();
@@ -194,7 +195,7 @@ impl<W: Write> Recorder<W> {
         self.ready.clear();
     }
 
-    /// The stream has come to `t_ns`: blocks that have been collected long enough end.
+    /// Notes that the stream has reached `t_ns`: blocks that have been collected long enough end.
     fn reach(&mut self, t_ns: u64) {
         if t_ns.saturating_sub(self.merged_since_ns) >= MERGE_NS {
             self.end_blocks();
@@ -210,11 +211,11 @@ impl<W: Write> Recorder<W> {
         self.options.window_ns.contains(&t_ns)
     }
 
-    /// Writes the segment's head before the first thing that is recorded of it.
+    /// Writes the segment's head before the first recorded part of it.
     fn put_head(&mut self) {
         let Some(head) = self.head.as_mut().filter(|head| !head.written) else { return };
         if self.beginning_cut {
-            // Only a segment 0 says that the session started here.
+            // Only a segment 0 means that the session started here.
             head.info.segment = head.info.segment.max(1);
         }
         put_packed_segment(&mut self.ready, &head.info);
@@ -224,7 +225,7 @@ impl<W: Write> Recorder<W> {
         head.written = true;
     }
 
-    /// Says which marks there were before the window, once the segment's head is written.
+    /// Reports the marks before the window, once the segment's head is written.
     fn tell_earlier(&mut self) {
         if self.head.as_ref().is_some_and(|head| head.written) {
             let news = self.earlier.news(*self.options.window_ns.start());
@@ -282,7 +283,7 @@ impl<W: Write> Recorder<W> {
         }
     }
 
-    /// Records what was held back although no step has ended.
+    /// Records what was held back, although no step has ended.
     fn release(&mut self) {
         let held: Vec<_> = self.beginning.release().collect();
         for (track, events) in held {
@@ -311,14 +312,14 @@ impl<W: Write> Recorder<W> {
         }
     }
 
-    /// What is left of the time before the stream's events belongs to a window as far as it reaches back.
+    /// A summary of the time before the stream's events belongs to a window as far as the window reaches back.
     fn keep_past(&mut self, entries: Vec<Past>) {
         let mut frames = Vec::new();
         self.past.take(entries, &mut frames);
         self.put_past(frames);
     }
 
-    /// The past is told: events follow, or nothing more.
+    /// The past is complete: events follow, or nothing.
     fn end_past(&mut self) {
         let mut frames = Vec::new();
         self.past.finish(&mut frames);
@@ -364,7 +365,7 @@ impl<W: Write> Sink for Recorder<W> {
         match item {
             Item::Segment(info) => {
                 if self.past.is_waiting() {
-                    // With what its ids mean.
+                    // With the meaning of its ids.
                     self.put_head_of_past();
                 }
                 self.end_blocks();
@@ -375,12 +376,13 @@ impl<W: Write> Sink for Recorder<W> {
             Item::Block(info, events) => self.merge(info, events),
             Item::Past(entries) => self.keep_past(entries),
             Item::End(end) => self.put_end(&end),
-            // What is damaged or unknown cannot be written again; the sequence numbers around it tell of it.
+            // What is damaged or unknown cannot be written again; the sequence numbers around it show that it is
+            // missing.
             _ => (),
         }
     }
 
-    /// What was written cannot be taken back; the other stream's segments follow it.
+    /// What was written cannot be undone; the other stream's segments follow it.
     fn reset(&mut self) {
         self.end_past();
         self.past = PastWindow::new(self.options.window_ns.clone());

@@ -1,4 +1,4 @@
-//! What reports are made of: headings, paragraphs, tables, findings and figures, whatever they are written as.
+//! The parts of reports: headings, paragraphs, tables, findings and figures, in any format.
 
 use super::chart::Chart;
 use gnntop_analysis::findings::Severity;
@@ -11,7 +11,7 @@ pub(in crate::report) enum Block {
     /// The first row is the head.
     Table(Vec<Vec<String>>),
     List(Vec<String>),
-    /// HTML, made by `pictures`; left out where there are no pictures.
+    /// HTML, made by `pictures`; left out in formats without pictures.
     Figure(String),
     /// What bounds the run: the first part, then what else matters.
     Verdict(Vec<String>),
@@ -19,9 +19,9 @@ pub(in crate::report) enum Block {
     Findings(Vec<Card>),
     /// Steps that findings point to.
     Steps(Vec<StepNote>),
-    /// Behind a line that opens it.
+    /// Folded behind a line that opens it.
     Folded(String, Vec<Block>),
-    /// Side by side where there is room.
+    /// Side by side if there is room.
     Columns(Vec<Vec<Block>>),
 }
 
@@ -31,9 +31,9 @@ pub(in crate::report) struct Card {
     pub severity: Severity,
     /// Its kind, in words.
     pub title: String,
-    /// How sure it is, in a word.
+    /// Its confidence, in a word.
     pub confidence: &'static str,
-    /// Its share of the wall time, in words; empty where there is none.
+    /// Its share of the wall time, in words; empty if it has none.
     pub share: String,
     pub summary: String,
     /// HTML; empty for none.
@@ -50,15 +50,15 @@ pub(in crate::report) struct StepNote {
     /// Letters, digits and hyphens, used once in a document.
     pub anchor: String,
     pub title: String,
-    /// Time, and how many times the usual.
+    /// Its time, and how many times the usual.
     pub time: String,
     /// HTML: its phases.
     pub picture: String,
-    /// What happened, a sentence each.
+    /// What happened, in sentences.
     pub sentences: Vec<String>,
 }
 
-/// A report on one or several recordings, ready to be written in any form.
+/// A report on one or several recordings, ready to be written in any format.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
     pub(in crate::report) title: String,
@@ -68,7 +68,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// An empty document, for reports of another kind.
+    /// An empty document, for other reports.
     pub fn titled(title: impl Into<String>) -> Self {
         Self { title: title.into(), about: Vec::new(), blocks: Vec::new() }
     }
@@ -83,7 +83,7 @@ impl Document {
         self.blocks.push(Block::Paragraph(text.into()));
     }
 
-    /// Adds a list; nothing where it is empty.
+    /// Adds a list; nothing if it is empty.
     pub fn list(&mut self, lines: Vec<String>) {
         if !lines.is_empty() {
             self.blocks.push(Block::List(lines));

@@ -1,4 +1,4 @@
-//! Bars as SVG: a group of bars a row, or one bar in pieces. Plain numbers and texts in, one picture out.
+//! Bars as SVG: a group of bars in each row, or one bar in pieces. Takes numbers and texts, returns one picture.
 
 use std::fmt::Write;
 
@@ -14,11 +14,11 @@ const COLOURS: [&str; 8] = ["p5", "p4", "p3", "o1", "p7", "p1", "gap", "p0"];
 const BAR: f64 = 16.0;
 /// Room between two groups.
 const BETWEEN: f64 = 8.0;
-/// Room for the title's line.
+/// Height of the title's line.
 const TOP: f64 = 22.0;
-/// Room for the numbers behind the bars.
+/// Room for the numbers after the bars.
 const NUMBERS: f64 = 120.0;
-/// Width of a letter, about; and of the widest names.
+/// Approximate width of a letter; and of the widest names.
 const LETTER: f64 = 6.6;
 const WIDEST_NAMES: f64 = 300.0;
 
@@ -27,7 +27,7 @@ const WIDEST_NAMES: f64 = 300.0;
 pub struct Bar {
     /// Its length, not negative.
     pub value: f64,
-    /// From where to where single runs reach; the value itself where there is one run.
+    /// The range of single runs; the value itself if there is one run.
     pub range: (f64, f64),
     /// The number in words.
     pub text: String,
@@ -36,18 +36,18 @@ pub struct Bar {
 /// Bars in groups, each group with a name and, in the order of the legend, a bar or none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Chart {
-    /// What it shows.
+    /// Its title.
     pub title: String,
     /// What the bars of a group are.
     pub legend: Vec<String>,
-    /// The groups, from above.
+    /// The groups, from the top.
     pub groups: Vec<(String, Vec<Option<Bar>>)>,
-    /// Whether a group's bars lie behind each other on one line, as the parts of a whole.
+    /// Whether a group's bars follow each other on one line, as the parts of a whole.
     pub is_stacked: bool,
 }
 
 impl Chart {
-    /// As SVG; empty where there is no bar.
+    /// As SVG; empty if there is no bar.
     pub(super) fn to_svg(&self) -> String {
         let lengths = self.groups.iter().map(|(_, bars)| self.length(bars));
         let longest = lengths.fold(0.0_f64, f64::max);

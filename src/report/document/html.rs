@@ -1,5 +1,5 @@
-//! Documents as one HTML file: style, figures and a short script inside, nothing fetched. Without the script the page
-//! lacks only the values under the pointer and the keys.
+//! Documents as one HTML file with style, figures and a short script inside. Nothing is fetched. Without the script the
+//! page lacks only the values under the pointer and the keys.
 
 use super::blocks::{Block, Card, Document, StepNote};
 use super::markup::escaped;
@@ -8,7 +8,7 @@ use gnntop_analysis::findings::Severity;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
-/// Nothing may be fetched, whatever a name in a recording says.
+/// Nothing may be fetched, whatever a recording contains.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
 impl Document {
@@ -128,7 +128,7 @@ fn table(out: &mut String, rows: &[Vec<String>]) {
     let cells = |row: &[String], tag: &str| {
         row.iter().map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell))).collect::<String>()
     };
-    // Two columns of words read as a list of facts.
+    // Two columns of words are shown as a list of facts.
     let class = if head.len() == 2 { " class=\"facts\"" } else { "" };
     *out +=
         &format!("<div class=\"table\" tabindex=\"0\"><table{class}>\n<thead><tr>{}</tr></thead>\n", cells(head, "th"));

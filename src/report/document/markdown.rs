@@ -1,4 +1,4 @@
-//! Documents as Markdown, in the form of tables that GitHub has.
+//! Documents as Markdown, with GitHub's tables.
 
 use super::blocks::{Block, Card, Document, StepNote};
 
@@ -52,7 +52,7 @@ fn table(out: &mut String, rows: &[Vec<String>]) {
     rows.iter().skip(1).for_each(|row| *out += &line(row));
 }
 
-/// The text without anything that Markdown would read as its own.
+/// The text, with everything escaped that Markdown would interpret.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,6 +1,6 @@
 //! Text inside HTML and SVG.
 
-/// The text with everything that HTML would read as its own replaced.
+/// The text, with everything escaped that HTML would interpret.
 pub(in crate::report) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

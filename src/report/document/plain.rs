@@ -1,23 +1,23 @@
-//! Columns of text under each other: the first to the left, the others to the right.
+//! Columns of text: the first aligned left, the others right.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::wrap::hanging;
 
-/// Width that tables keep to if they can.
+/// Maximum width of tables, if possible.
 pub(in crate::report) const WIDTH: usize = 80;
-/// The first column is not cut below this.
+/// The first column is not cut to less than this.
 const NARROWEST: usize = 10;
 
-/// Rows of cells under each other, the first column to the left, the others to the right.
+/// Rows of cells, the first column aligned left, the others right.
 pub fn table(rows: &[Vec<String>]) -> String {
     let mut out = String::new();
     write(&mut out, rows);
     out
 }
 
-/// Writes rows of cells with aligned columns. Columns stand closer, and then the first one is cut, where that
-/// keeps the table within 80 columns.
+/// Writes rows of cells with aligned columns. If needed to keep the table within 80 columns, columns are closer
+/// together and the first one is cut.
 pub(in crate::report) fn write(out: &mut String, rows: &[Vec<String>]) {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widest = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max();
@@ -42,7 +42,7 @@ pub(in crate::report) fn write(out: &mut String, rows: &[Vec<String>]) {
     }
 }
 
-/// A text in at most `width` columns, with an ellipsis where it was cut.
+/// A text in at most `width` columns, with an ellipsis if it was cut.
 fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -60,12 +60,12 @@ fn cut(text: &str, width: usize) -> String {
     kept
 }
 
-/// Writes a text behind `first`, and so that the lines that do not fit stand below it.
+/// Writes a text after `first`; further lines are aligned with it.
 pub(in crate::report) fn indented(out: &mut String, first: &str, text: &str) {
     wrapped(out, first, &" ".repeat(first.width()), text);
 }
 
-/// Writes a text behind `first`, broken between words; lines that do not fit stand behind `below`.
+/// Writes a text after `first`, broken between words; further lines follow `below`.
 pub(in crate::report) fn wrapped(out: &mut String, first: &str, below: &str, text: &str) {
     out.push_str(&hanging(first, below, text, WIDTH));
     out.push('\n');

@@ -11,8 +11,8 @@ use crate::report::sections::percentile_curve::PercentileCurve;
 use gnntop_analysis::comparison::Comparison;
 
 impl Document {
-    /// A comparison with a report of each side, A first, and the name of its recording. Of several runs a side, the report
-    /// is on the first.
+    /// A comparison with a report of each side, A first, and the name of its recording. With several runs a side, the
+    /// report is on the first.
     pub fn compared(comparison: &Comparison, sides: [(&str, &Report); 2]) -> Self {
         let [a, b] = sides;
         let heading = |text: &str| Block::Heading(text.to_owned());
@@ -40,13 +40,13 @@ impl Document {
     }
 }
 
-/// The names of both: of their runs, or of their files where the runs have one name.
+/// The names of both: of their runs, or of their files if the runs have the same name.
 fn names(sides: [(&str, &Report); 2]) -> [String; 2] {
     let own = sides.map(|(file, report)| name(file, report));
     if own[0] == own[1] { sides.map(|(file, _)| stem(file)) } else { own }
 }
 
-/// Step times of both by percentile, over each other.
+/// Step times of both by percentile, in one plot.
 fn by_percentile(comparison: &Comparison) -> String {
     let period = comparison.lines.iter().find(|line| line.name == "period");
     let [Some(first), Some(second)] = period.map_or([None, None], |line| line.durations.each_ref().map(Option::as_ref))
@@ -57,7 +57,7 @@ fn by_percentile(comparison: &Comparison) -> String {
     percentiles::of_curves(&[("A", &first), ("B", &second)])
 }
 
-/// What each side is, step times to one scale, and what was found.
+/// The sides, step times on one scale, and findings.
 fn columns(sides: [(&str, &Report); 2], comparison: &Comparison) -> Vec<Vec<Block>> {
     let top_ns = sides.iter().map(|(_, report)| step_times::top_of(&report.trace)).fold(0.0, f64::max);
     let names = names(sides);

@@ -7,7 +7,7 @@ use crate::report::sections::noted::NotedStep;
 use gnntop_analysis::figures::{duration, percent};
 use gnntop_analysis::findings::{Finding, NotEnough};
 
-/// Shares below this would read as 0.0 %.
+/// Smaller shares would read as 0.0 %.
 const LEAST_SHARE: f64 = 0.0005;
 
 /// The verdict, in parts.
@@ -15,7 +15,7 @@ pub(super) fn verdict(report: &Report) -> Block {
     Block::Verdict(report.verdict.split("; ").map(str::to_owned).collect())
 }
 
-/// The findings, and what could not be looked for. `run` tells the anchors of several recordings apart.
+/// The findings, and what could not be looked for. `run` distinguishes the anchors of several recordings.
 pub(super) fn findings(report: &Report, run: &str) -> Vec<Block> {
     let found = &report.findings.found;
     let mut blocks = vec![match found.as_slice() {
@@ -54,7 +54,7 @@ fn anchor(run: &str, step: &NotedStep) -> String {
     format!("{run}step-{}", step.ordinal)
 }
 
-/// The steps that findings point to; nothing where there are none.
+/// The steps that findings point to; nothing if there are none.
 pub(super) fn steps(report: &Report, run: &str) -> Option<Block> {
     let period = report.phases.iter().find(|line| line.name == "period");
     let median = period.and_then(|line| line.durations.percentiles.0.iter().find(|(p, _)| *p == 50.0)?.1);

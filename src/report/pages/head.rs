@@ -5,12 +5,12 @@ use std::path::Path;
 use crate::report::contents::Report;
 use gnntop_analysis::figures::{count, duration, quantity, utc};
 
-/// The run's name; the recording's where it has none.
+/// The run's name; the recording's if it has none.
 pub(super) fn name(file: &str, report: &Report) -> String {
     if report.session.name.is_empty() { stem(file) } else { report.session.name.clone() }
 }
 
-/// A recording's name without folders and ending.
+/// A recording's name without folders and extension.
 pub(super) fn stem(file: &str) -> String {
     let stem = Path::new(file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     stem.filter(|stem| !stem.is_empty()).unwrap_or_else(|| "run".to_owned())
@@ -32,7 +32,7 @@ fn day(unix_ns: u64) -> String {
     all.rsplit_once(':').map_or_else(|| all.clone(), |(minute, _)| format!("{minute} UTC"))
 }
 
-/// Lines below the title: how long and in which state, on what, by which command.
+/// Lines below the title: duration and state, platform, command.
 pub(super) fn about(report: &Report) -> Vec<String> {
     let session = &report.session;
     let mut length = format!(

@@ -14,7 +14,7 @@ use gnntop_analysis::figures::counted;
 
 /// Spans that are not folded.
 const SPANS: usize = 10;
-/// Places in the program.
+/// Most places in the program.
 const PLACES: usize = 12;
 
 const INTERVALS: &str = "± is the 95 % confidence interval of a mean; the intervals of percentiles are in JSON and CSV. \
@@ -99,7 +99,7 @@ fn side_by_side(reports: &[(&str, &Report)]) -> Vec<Block> {
     ]
 }
 
-/// The pictures of a recording's steps, the shares of its phases first; one without numbers is empty.
+/// The pictures of a recording's steps, the shares of its phases first; one without data is empty.
 fn pictures(report: &Report) -> [Block; 4] {
     [
         shares::of_report(report),
@@ -136,7 +136,7 @@ fn phases(blocks: &mut Vec<Block>, report: &Report) {
     blocks.extend([heading("Kinds of steps"), Block::Table(classes_table(&report.classes))]);
 }
 
-/// Spans: repeated layers in one row and as a strip, what is beyond ten rows folded.
+/// Spans: repeated layers in one row and as a strip, the rest beyond ten rows folded.
 fn spans(blocks: &mut Vec<Block>, report: &Report) {
     if report.spans.is_empty() {
         return;

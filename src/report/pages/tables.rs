@@ -54,7 +54,7 @@ pub(super) fn classes_table(classes: &[ClassLine]) -> Vec<Vec<String>> {
     rows
 }
 
-/// Places in the program with their share of so many stacks; at most so many rows.
+/// Places in the program with their share of the stacks; at most `most` rows.
 pub(super) fn places_table(places: &[(String, u64)], stacks: u64, most: usize) -> Vec<Vec<String>> {
     let head = ["place", "stacks", "share"].map(str::to_owned).to_vec();
     let row = |(place, times): &(String, u64)| {
@@ -63,7 +63,7 @@ pub(super) fn places_table(places: &[(String, u64)], stacks: u64, most: usize) -
     std::iter::once(head).chain(places.iter().take(most).map(row)).collect()
 }
 
-/// Spans by their time, repeated ones in one row; at most so many rows.
+/// Spans by their time, repeated ones in one row; at most `most` rows.
 pub(super) fn spans_table(spans: &[SpanLine], groups: &[Repeated<'_>], most: usize) -> Vec<Vec<String>> {
     let is_repeated =
         |span: &&SpanLine| groups.iter().any(|group| group.spans.iter().any(|one| std::ptr::eq(*one, *span)));
@@ -82,7 +82,7 @@ pub(super) fn spans_table(spans: &[SpanLine], groups: &[Repeated<'_>], most: usi
     std::iter::once(head).chain(timed.into_iter().take(most).map(|(_, row)| row)).collect()
 }
 
-/// Repeated spans as one row: what can be said of all of them.
+/// Repeated spans as one row with their common figures.
 fn group_row(group: &Repeated<'_>, columns: usize) -> Vec<String> {
     let all = || group.spans.iter();
     let total = group.total_ns();

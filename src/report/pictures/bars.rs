@@ -7,7 +7,7 @@ use crate::report::document::markup::escaped;
 pub(super) struct Bar {
     pub name: String,
     pub value: f64,
-    /// The value in words.
+    /// The value, for people.
     pub text: String,
     /// A class of the page's style.
     pub class: &'static str,

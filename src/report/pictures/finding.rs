@@ -1,4 +1,4 @@
-//! A finding's own small picture: where it was seen, or what it speaks of.
+//! A finding's own small picture: where it was seen, or what it is about.
 
 use super::bars::{Bar, bars};
 use super::{energy, hardware, shares, step_times};
@@ -9,16 +9,16 @@ use gnntop_analysis::findings::{Finding, Kind};
 use gnntop_analysis::store::GAP;
 use gnntop_wire::phase;
 
-/// Ranks that get a bar.
+/// Most ranks that get a bar.
 const RANKS: usize = 8;
 
-/// The picture; empty where there is nothing to draw.
+/// The picture; empty if there is nothing to draw.
 pub(in crate::report) fn of_finding(report: &Report, finding: &Finding) -> String {
     let candidates = [&about, &step_times::of_finding as &dyn Fn(&Report, &Finding) -> String, &share];
     candidates.iter().map(|draw| draw(report, finding)).find(|html| !html.is_empty()).unwrap_or_default()
 }
 
-/// What the finding speaks of, where that is not single steps.
+/// What the finding is about, if not single steps.
 fn about(report: &Report, finding: &Finding) -> String {
     match finding.kind {
         Kind::DataBound => shares::of_one_phase(report, phase::DATA_WAIT),
@@ -42,7 +42,7 @@ fn data_wait(rank: &RankLine) -> Option<f64> {
     rank.phases.iter().find(|(name, _)| name == phase::DATA_WAIT).map(|(_, share)| *share)
 }
 
-/// A bar a rank, the longest clear.
+/// A bar for each rank, the longest one highlighted.
 fn of_ranks(report: &Report, value: fn(&RankLine) -> Option<f64>, text: fn(f64) -> String) -> String {
     let Some(run) = &report.run else { return String::new() };
     let most = run.ranks.iter().filter_map(value).fold(0.0, f64::max);
