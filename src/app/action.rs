@@ -52,7 +52,7 @@ pub enum Action {
     },
     /// The run's newest steps were looked at.
     Judged(Box<Judgement>),
-    /// The run's energy was told anew.
+    /// The run's energy was computed again.
     EnergyTold(Box<EnergyTold>),
     /// The viewer measured itself.
     Measured(OwnCost),
@@ -60,7 +60,7 @@ pub enum Action {
     LogRead(Result<Vec<String>, String>),
     /// What can be opened was listed, or why it could not be.
     SessionsListed(Result<Vec<Entry>, String>),
-    /// Another session was opened in the place of the one shown.
+    /// Another session was opened instead of the one shown.
     Opened,
     /// Something that takes a while has begun or worked, in words.
     Told(String),
@@ -79,13 +79,13 @@ pub enum Effect {
     Stop,
     /// Stop this process until it is continued.
     Suspend,
-    /// Draw everything anew, whatever was drawn before.
+    /// Redraw everything.
     Redraw,
     /// Read the program's output.
     ReadLog,
     /// Look for what can be opened.
     ListSessions,
-    /// Open this in the place of what is shown.
+    /// Open this instead of what is shown.
     Open(Entry),
     /// Trace the next steps of the program that is shown.
     Trace {

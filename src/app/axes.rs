@@ -57,7 +57,7 @@ impl Axes {
         self.width = width;
     }
 
-    /// Lets go of steps that are no longer there.
+    /// Forgets steps that are no longer kept.
     pub(super) fn keep_within(&mut self, steps: &StepTable) {
         self.window.keep_within(steps, self.columns());
     }

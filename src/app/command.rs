@@ -11,7 +11,7 @@ pub enum Command {
     Wait,
     /// Stop the viewer until its shell continues it.
     Suspend,
-    /// Draw everything anew.
+    /// Redraw everything.
     Redraw,
     /// Show or hide the keys.
     ToggleHelp,
@@ -90,7 +90,7 @@ pub enum Command {
     NextMeasure,
     /// Show phases by the device's clock, or by the host's.
     ToggleClock,
-    /// Show percentiles in the place of bars, or no longer.
+    /// Show percentiles instead of bars, or bars again.
     TogglePercentiles,
     /// Count percentiles over other steps: all, the newest, the selected range.
     NextRange,
@@ -200,6 +200,6 @@ fn either(yes: bool, name: &'static str, otherwise: &'static str) -> &'static st
 }
 
 fn show_name(view: View) -> &'static str {
-    // Those that lie on top of another one have commands of their own, but for these two.
+    // Views that are opened on top of another one have commands of their own, except for these two.
     if view.key().is_some() || matches!(view, View::Marks | View::Stacks) { view.name() } else { "" }
 }

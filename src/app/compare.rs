@@ -1,4 +1,4 @@
-//! Another session beside the one that is shown, and how the two compare.
+//! Another session beside the one shown, and how the two compare.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use gnntop_analysis::ranks::Run;
 use gnntop_analysis::source::Status;
 use gnntop_analysis::store::Store;
 
-/// Percentiles that the view shows where there is room, beside the mean.
+/// Percentiles that the view shows besides the mean, if there is room.
 const PERCENTILES: [f64; 3] = [50.0, 90.0, 99.0];
-/// Comparing takes some tens of milliseconds: it is done again when there are so many times as many steps...
+/// Comparing takes tens of milliseconds, so it is repeated only when the number of steps has grown by this factor...
 const MORE: f64 = 1.05;
 /// ...or when there are new ones at all after this long.
 const REST: Duration = Duration::from_secs(2);
@@ -65,7 +65,7 @@ impl Other {
         self.status = status;
     }
 
-    /// Compares again where there is enough that is new. Says whether it did.
+    /// Compares again if there is enough new data. Returns whether it did.
     pub(super) fn compare_with(&mut self, shown: &Run, now: Duration) -> bool {
         let seen = Seen::of([shown, &self.run], now);
         let is_new = self.comparison.as_ref().is_none_or(|(_, before)| before.is_outdated(&seen));

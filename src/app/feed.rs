@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gnntop_analysis::source::{State, Status};
 
-/// Without news for this long, a live run is called silent. Sensors alone speak ten times a second.
+/// Without news for this long, a live run is called silent. Sensors alone send ten readings a second.
 const SILENT_AFTER: Duration = Duration::from_secs(2);
 
 /// What is known about the source. Times count from the start of the screen.
@@ -41,7 +41,7 @@ impl Feed {
         self.status.transport.is_some()
     }
 
-    /// Whether a replay stands still.
+    /// Whether a replay is paused.
     pub(super) fn is_paused(&self) -> bool {
         self.status.transport.is_some_and(|transport| transport.paused)
     }
@@ -52,7 +52,7 @@ impl Feed {
         !self.is_replay() && (!ended || self.frozen_at.is_some())
     }
 
-    /// Where a replay stands.
+    /// Position of a replay.
     pub(super) fn position_ns(&self) -> u64 {
         self.status.transport.map_or(0, |transport| transport.position_ns)
     }

@@ -38,11 +38,12 @@ impl Judged {
         &self.judgement.findings
     }
 
-    /// The lines of the findings view: what was found, the weightiest first, what is over, then what could not be looked for.
+    /// The lines of the findings view: what was found, the most severe first, what is over, then what could not be
+    /// looked for.
     pub(super) fn lines(&self) -> Vec<FindingLine<'_>> {
         let found = self.findings().found.iter().map(FindingLine::Found);
         let over = self.findings().over.iter().map(FindingLine::Over);
-        // Without a step the same could be said of every kind.
+        // Without steps, every kind would have the same line.
         let has_steps = self.judgement.steps() > 0;
         let not_enough = self.findings().not_enough.iter().filter(|_| has_steps);
         found.chain(over).chain(not_enough.map(FindingLine::NotEnough)).collect()
@@ -73,7 +74,7 @@ impl Judged {
         self.findings().found.iter().any(|finding| !finding.places.is_empty())
     }
 
-    /// Takes in what there is to say now. Gives the line in which what stood in line `at` stands now; `None` without news.
+    /// Takes a new judgement. Returns the line to which the content of line `at` has moved; `None` without news.
     pub(super) fn take(&mut self, judgement: Judgement, at: usize) -> Option<usize> {
         if judgement == self.judgement {
             return None;
@@ -118,7 +119,7 @@ impl Judged {
     }
 }
 
-/// What makes a line the same as before, whatever its numbers are by now: its kind, and its step or its words.
+/// What identifies a line, whatever its numbers: its kind, and its step or its words.
 fn identity(line: FindingLine<'_>) -> (u8, Kind, Option<u64>) {
     match line {
         FindingLine::Found(finding) => (0, finding.kind, finding.places.first().map(|place| place.ordinals.start)),

@@ -8,7 +8,7 @@ use super::command::Command;
 /// A place in the tree of stacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flame {
-    /// The selected frame with those that it was called from: the phase first. All stacks together where it is empty.
+    /// The selected frame preceded by its callers, the phase first. Empty if all stacks are selected.
     path: Vec<NameId>,
     /// As many of those have the whole width.
     zoom: usize,
@@ -72,7 +72,7 @@ impl Flame {
             self.inward(tree);
             return;
         };
-        // Beside what has the whole width there is nothing on the screen.
+        // A frame that has the whole width has nothing beside it.
         let Some(caller) = tree.at(callers).filter(|_| self.path.len() > self.zoom) else { return };
         let frames: Vec<NameId> = caller.most_frequent().into_iter().map(|(frame, _)| frame).collect();
         let at = frames.iter().position(|frame| frame == selected).unwrap_or(0);

@@ -1,7 +1,7 @@
 //! The key table with a person's own keys in it.
 //!
 //! An action may be given other keys than the table's. Where such a key already does something else, the person's choice
-//! wins. Ctrl-C always quits, so that there is a way out of every choice.
+//! wins. Ctrl-C always quits, so there is always a way out.
 
 use std::borrow::Cow;
 
@@ -77,7 +77,7 @@ impl KeyMap {
     /// The key table with these actions' keys changed.
     ///
     /// # Errors
-    /// When there is no such action, or Ctrl-C is given to one that does not quit.
+    /// If there is no such action, or Ctrl-C is given to one that does not quit.
     pub fn with(overrides: &[Override]) -> Result<Self, KeyMapError> {
         let mut map = Self::default();
         for (action, keys) in overrides {

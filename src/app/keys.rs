@@ -9,7 +9,7 @@ use super::view::View;
 /// One line of the key table.
 #[derive(Clone, Copy, Debug)]
 pub struct Binding {
-    /// The keys, all of which do the same.
+    /// The keys; all of them do the same.
     pub keys: &'static [Key],
     /// What they do.
     pub command: Command,
@@ -19,13 +19,13 @@ pub struct Binding {
     pub name: &'static str,
     /// What they do, for the help.
     pub help: &'static str,
-    /// Keys and word for the footer; none where it is not worth the room.
+    /// Keys and word for the footer; `None` if it is not worth the room.
     pub footer: Option<(&'static str, &'static str)>,
     /// Its place in the footer, where there may be room for the first ones only.
     pub place: FooterPlace,
 }
 
-/// Which keys the footer has room for first. Of the same place, those that stand first in the table come first.
+/// The order in which keys get room in the footer. Within a place, it is the table's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FooterPlace {
     /// How to get out, and where to read more.

@@ -17,7 +17,7 @@ pub enum Over {
     /// All steps since the start.
     #[default]
     Start,
-    /// So many of the newest.
+    /// This many of the newest.
     Newest(u64),
     /// The range that is selected among the bars.
     Selected,
@@ -36,12 +36,12 @@ pub enum LatencyLine<'a> {
     Step,
     /// A phase, or the gap, by its place among [`gnntop_analysis::store::Store::phases`].
     Phase(usize, &'a Phase),
-    /// A span inside the phases, or beside them.
+    /// A span that is not a phase.
     Span(&'a SpanStatistics),
 }
 
 impl<'a> LatencyLine<'a> {
-    /// The durations of the line; `None` where there are none.
+    /// The durations of the line; `None` if there are none.
     pub fn durations(&self, figures: &'a StepStatistics) -> Option<&'a Distribution> {
         match self {
             Self::Period => Some(figures.period()),
@@ -52,7 +52,7 @@ impl<'a> LatencyLine<'a> {
     }
 }
 
-/// What the latency view shows beside what the store knows.
+/// The latency view's own state.
 #[derive(Clone, Debug, Default)]
 pub struct Latency {
     over: Over,
@@ -139,8 +139,8 @@ impl Latency {
         }
     }
 
-    /// The step whose time in a line of the table comes nearest to the selected percentile; the newest of several. `None`
-    /// for spans, which are no steps.
+    /// The step whose time in a line of the table is nearest to the selected percentile; the newest of several. `None`
+    /// for spans, which are not steps.
     pub(super) fn percentile_step(&self, phases: ClockedPhases<'_>, line: &LatencyLine<'_>) -> Option<u64> {
         let figures = self.figures(phases);
         let all = line.durations(figures).filter(|_| !matches!(line, LatencyLine::Span(_)))?;

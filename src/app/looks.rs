@@ -104,7 +104,7 @@ impl ColorDepth {
     }
 }
 
-/// What lies behind the text.
+/// The terminal's background.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Background {
     /// Black, or nearly.

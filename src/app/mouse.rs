@@ -64,7 +64,7 @@ impl App {
         }
     }
 
-    /// Zooms where there is an axis, else scrolls.
+    /// Zooms if there is an axis, else scrolls.
     fn turn_wheel(&mut self, up: bool, on: Target) -> Option<Effect> {
         let situation = self.situation();
         let has_lines = situation.allows(When::Lines);

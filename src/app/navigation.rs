@@ -1,4 +1,4 @@
-//! Which view fills the screen, which lie below it, where each of them stands, and which panel has the focus.
+//! Which view fills the screen, which views are below it, their positions, and which panel has the focus.
 
 use super::command::Command;
 use super::view::{Extent, Panel, View};
@@ -6,12 +6,12 @@ use super::view::{Extent, Panel, View};
 /// Where a person is on the screen.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Navigation {
-    /// Views that were left for the one shown, which is the last. Below all of them lies the overview.
+    /// Views that were left for the one shown, which is the last. The overview is below all of them.
     views: Vec<View>,
     focus: Panel,
-    /// Where each view stands: which of its lines is selected or, where nothing can be selected, how far it is scrolled.
+    /// Position of each view: the selected line or, if nothing can be selected, how far it is scrolled.
     lines: [usize; View::ALL.len()],
-    /// How far the lines of a view go, as it was last drawn.
+    /// Last line of each view, when it was last drawn.
     extent: Option<(View, Extent)>,
 }
 
@@ -21,17 +21,17 @@ impl Navigation {
         self.views.last().copied().unwrap_or_default()
     }
 
-    /// The view with a key of its own that is shown, or lies below what is shown.
+    /// The view with a key of its own that is shown, or is below what is shown.
     pub(super) fn main_view(&self) -> View {
         self.views.iter().rev().find(|view| view.key().is_some()).copied().unwrap_or_default()
     }
 
-    /// Whether no other view than the overview lies below the one shown.
+    /// Whether only the overview is below the view shown.
     pub(super) fn is_alone(&self) -> bool {
         self.views.len() < 2
     }
 
-    /// Shows a view in the place of all others.
+    /// Shows a view and closes all others.
     pub(super) fn show(&mut self, view: View) {
         self.views.clear();
         self.views.extend((view != View::Overview).then_some(view));
@@ -53,7 +53,7 @@ impl Navigation {
         self.set_line(view, 0);
     }
 
-    /// Leaves the view that is shown for what lies below it.
+    /// Leaves the view that is shown for the one below it.
     pub(super) fn leave(&mut self) {
         self.views.pop();
     }
@@ -74,7 +74,7 @@ impl Navigation {
         self.focus = Panel::ALL[(at + by) % Panel::ALL.len()];
     }
 
-    /// Where a view stands. It may lie beyond the last line there is by now.
+    /// Position of a view, which may be beyond its last line by now.
     pub(super) fn line(&self, view: View) -> usize {
         self.lines[view.index()]
     }
@@ -92,7 +92,7 @@ impl Navigation {
         self.extent.filter(|(view, _)| *view == self.view()).map(|(_, extent)| extent)
     }
 
-    /// The last line that the view shown can stand at; without a bound where it was not drawn yet.
+    /// The last line that can be selected in the view shown; unbounded if it was not drawn yet.
     pub(super) fn last_line(&self) -> usize {
         self.extent().map_or(usize::MAX, |extent| extent.last)
     }

@@ -86,7 +86,8 @@ impl App {
         (self.view() == view).then_some(read)
     }
 
-    /// Leaves the innermost thing: what lies on top, then the selected step, then the view; the screen, where nothing is open.
+    /// Leaves the innermost thing: what is on top, then the selected step, then the view; the screen, if nothing is
+    /// open.
     fn back(&mut self) -> Option<Effect> {
         let view = self.view();
         if view == View::Sessions && self.sessions.has_nothing_open() && !self.questions.has_filter() {
@@ -115,7 +116,7 @@ impl App {
         entry.cloned().map(Effect::Open)
     }
 
-    /// Shows a view. Findings begin at the weightiest one whenever they are asked for.
+    /// Shows a view. The findings view begins at the most severe finding each time.
     fn show(&mut self, view: View) {
         if view == View::Findings && self.view() != view {
             self.navigation.set_line(view, 0);

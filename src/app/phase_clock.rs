@@ -1,11 +1,11 @@
-//! Whose clock phases are shown by: the device's, where the program has one timed, or the host's.
+//! The clock by which phases are shown: the device's, if the program has one timed, or the host's.
 
 use gnntop_analysis::store::{DeviceTime, Measure, StepRow, StepStatistics, Store};
 
-/// Whose clock phases are shown by.
+/// The clock by which phases are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PhaseClock {
-    /// The device's, where there is one: when work was done.
+    /// The device's, if there is one: when work was done.
     #[default]
     Device,
     /// The host's: when work was handed over, unless the program waits for it.
@@ -34,7 +34,7 @@ impl<'a> ClockedPhases<'a> {
         Self { store, clock, measure }
     }
 
-    /// The store whose phases these are.
+    /// The store with these phases.
     pub(super) fn store(&self) -> &'a Store {
         self.store
     }
@@ -44,7 +44,7 @@ impl<'a> ClockedPhases<'a> {
         self.timed_device().filter(|_| self.clock == PhaseClock::Device)
     }
 
-    /// The device, where it has told times.
+    /// The device, if it has reported times.
     pub fn timed_device(&self) -> Option<&'a DeviceTime> {
         self.store.device().filter(|device| device.steps().total() > 0)
     }
@@ -54,12 +54,12 @@ impl<'a> ClockedPhases<'a> {
         self.device().map_or(self.store.statistics(), DeviceTime::statistics)
     }
 
-    /// The row of a step; `None` where the device told nothing of it, or not yet.
+    /// The row of a step; `None` if the device has not reported it.
     pub fn row(&self, ordinal: u64) -> Option<StepRow<'a>> {
         self.by_clock(self.store.steps().known_row(ordinal)?)
     }
 
-    /// A row of the host by this clock; `None` where the device told nothing of that step, or not yet.
+    /// A row of the host by this clock; `None` if the device has not reported that step.
     pub fn by_clock(&self, row: StepRow<'a>) -> Option<StepRow<'a>> {
         match self.device() {
             Some(device) => device.row(row.step()),
@@ -67,14 +67,14 @@ impl<'a> ClockedPhases<'a> {
         }
     }
 
-    /// How long a step took, as steps are measured now, in nanoseconds. `None` where the device told nothing of it, or the
-    /// step does not tell the number that it is measured by.
+    /// How long a step took, by the selected measure, in nanoseconds. `None` if the device has not reported it, or the
+    /// step has no such number.
     pub fn step_ns(&self, row: StepRow<'a>) -> Option<u64> {
         // A device knows nothing of batches: what it is measured by comes from the host's row.
         self.measure.part(&row, self.by_clock(row)?.period_ns())
     }
 
-    /// The clock, in a few words; `None` where there is but one.
+    /// The clock, in a few words; `None` if there is only one.
     pub fn clock_in_words(&self) -> Option<String> {
         let device = self.timed_device()?;
         Some(match self.device() {

@@ -9,7 +9,7 @@ use super::view::View;
 pub struct Preferences {
     /// The palette of colours.
     pub palette: Palette,
-    /// What lies behind the text.
+    /// The terminal's background.
     pub background: Background,
     /// The view to begin with.
     pub view: View,

@@ -1,4 +1,4 @@
-//! How steps and phases are shown: as bars or percentiles, by whose clock, and which phase more clearly than the others.
+//! How steps and phases are shown: as bars or percentiles, by which clock, and which phase is highlighted.
 
 use super::phase_clock::PhaseClock;
 use gnntop_analysis::store::PhaseSlot;
@@ -12,7 +12,7 @@ pub(super) struct Presentation {
 }
 
 impl Presentation {
-    /// Whether percentiles are asked for in the place of bars.
+    /// Whether percentiles are shown instead of bars.
     pub(super) fn percentiles(&self) -> bool {
         self.percentiles
     }

@@ -40,7 +40,7 @@ impl Question {
         }
     }
 
-    /// Whether this character can stand in an answer.
+    /// Whether an answer may contain this character.
     fn takes(self, c: char) -> bool {
         match self {
             Self::Position => {
@@ -81,11 +81,11 @@ impl Prompt {
     }
 }
 
-/// What an answer about a position asks of a replay that stands at `position_ns`: `50%`, `90` or `90s`, `1:30`, `1:00:00`,
-/// so much on or back with a sign, and `step 120` or `#120` for a step.
+/// Where an answer about a position sends a replay that is at `position_ns`: `50%`, `90` or `90s`, `1:30`, `1:00:00`,
+/// forward or back with a sign, and `step 120` or `#120` for a step.
 ///
 /// # Errors
-/// Says what to type where the answer is none of these.
+/// If the answer is none of these, says what to type.
 pub(super) fn position(text: &str, position_ns: u64) -> Result<Control, &'static str> {
     const COMPLAINT: &str = "type 90, 1:30, +5, -5, 50% or step 120";
     let text = text.trim();

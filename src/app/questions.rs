@@ -84,7 +84,7 @@ impl Questions {
         !std::mem::take(&mut self.filter).is_empty()
     }
 
-    /// Types a key into the open question. The answer, once it is given, may be for a source that stands at `position_ns`.
+    /// Types a key into the open question. A complete answer may move a source that is at `position_ns`.
     pub(super) fn press(&mut self, key: Key, position_ns: u64) -> Option<Control> {
         let prompt = self.open.as_mut()?;
         match key {

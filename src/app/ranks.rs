@@ -1,4 +1,4 @@
-//! Which rank of the run is looked at. The step in hand stays the same on the next rank, as far as it is known there.
+//! Which rank of the run is selected. The selected step stays the same on the next rank if it is known there.
 
 use gnntop_wire::StepId;
 
@@ -15,7 +15,7 @@ impl App {
         }
     }
 
-    /// Looks at a rank so many places on, or back, among those that have published.
+    /// Selects a rank this many places forward or back, among those that have published.
     pub(super) fn walk_ranks(&mut self, forward: bool, places: usize) {
         let most = self.run.ranks().all().len();
         self.look_at(|app| (0..places.min(most)).for_each(|_| app.run.turn(forward)));

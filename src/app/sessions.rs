@@ -27,7 +27,7 @@ impl Sessions {
         self.is_offered
     }
 
-    /// Whether nothing has been opened yet, so that there is nothing to go back to.
+    /// Whether nothing has been opened yet, so that there is nothing to return to.
     pub(super) fn has_nothing_open(&self) -> bool {
         self.is_first
     }
@@ -44,7 +44,7 @@ impl Sessions {
         entries.get(at).or(entries.last()).copied()
     }
 
-    /// The line in which the entry with this path stands.
+    /// The line of the entry with this path.
     pub(super) fn line_of(&self, path: &Path, filter: &Questions) -> Option<usize> {
         self.entries(filter).iter().position(|entry| entry.path == path)
     }
@@ -54,7 +54,7 @@ impl Sessions {
         self.problem.as_deref()
     }
 
-    /// Takes in what can be opened now; where that is not known, what could be before.
+    /// Takes the new list of what can be opened; keeps the old one if that is unknown.
     pub(super) fn listed(&mut self, listed: Result<Vec<Entry>, String>) {
         self.problem = listed.as_ref().err().cloned();
         if let Ok(entries) = listed {

@@ -51,7 +51,7 @@ pub enum When {
     Replay,
     /// The source is a replay that goes on.
     Playing,
-    /// The source is a replay that stands still.
+    /// The source is a paused replay.
     Paused,
     /// A range of steps is selected, and steps are shown.
     Range,
@@ -88,7 +88,7 @@ pub struct Situation {
     pub frozen: bool,
     /// Whether the source can be moved in.
     pub replay: bool,
-    /// Whether such a source stands still.
+    /// Whether such a source is paused.
     pub paused: bool,
     /// Whether a range of steps is selected.
     pub range: bool,

@@ -1,4 +1,5 @@
-//! Everything the screen shows: the parts of the app, each of which changes only by its own methods, and what drawing asks.
+//! The state of everything on the screen: the parts of the app, each changed only by its own methods, and what drawing
+//! needs.
 
 use std::time::Duration;
 
@@ -121,7 +122,7 @@ impl App {
         self.feed.frozen_for()
     }
 
-    /// For how long a run that should be live has said nothing, `None` while it speaks.
+    /// How long a run that should be live has been silent; `None` while it is not.
     pub fn silent_for(&self) -> Option<Duration> {
         self.feed.silent_for()
     }
@@ -131,7 +132,7 @@ impl App {
         self.navigation.view()
     }
 
-    /// The view with a key of its own that is shown, or lies below what is shown.
+    /// The view with a key of its own that is shown, or is below what is shown.
     pub fn main_view(&self) -> View {
         self.navigation.main_view()
     }
@@ -162,7 +163,7 @@ impl App {
         self.axes.cursor().or_else(|| self.run.store().steps().total().checked_sub(1))
     }
 
-    /// Whether percentiles are shown in the place of bars.
+    /// Whether percentiles are shown instead of bars.
     pub fn shows_percentiles(&self) -> bool {
         self.presentation.percentiles() && matches!(self.view(), View::Overview | View::Steps)
     }
@@ -192,7 +193,7 @@ impl App {
         self.judged.findings()
     }
 
-    /// The lines of the findings view: what was found, the weightiest first, then what could not be looked for.
+    /// The lines of the findings view: what was found, the most severe first, then what could not be looked for.
     pub fn finding_lines(&self) -> Vec<FindingLine<'_>> {
         self.judged.lines()
     }
@@ -207,7 +208,7 @@ impl App {
         self.judged.places(self.line(View::Findings))
     }
 
-    /// What the latency view shows beside what the store knows.
+    /// The latency view's own state.
     pub fn latency(&self) -> &Latency {
         &self.latency
     }
@@ -228,7 +229,7 @@ impl App {
         lines.get(self.line(View::Latency)).or(lines.last()).copied().unwrap_or(LatencyLine::Period)
     }
 
-    /// The run's energy as it was told last; `None` before the first time.
+    /// The run's energy when last computed; `None` before the first time.
     pub fn energy(&self) -> Option<&EnergyTold> {
         self.energy.as_deref()
     }
@@ -288,7 +289,7 @@ impl App {
         self.preferences.palette
     }
 
-    /// What lies behind the text.
+    /// The terminal's background.
     pub fn background(&self) -> Background {
         self.preferences.background
     }

@@ -1,5 +1,5 @@
-//! Which time the tracks show. It follows the newest step, or stands with the selected one in its middle; moving it selects
-//! the step that comes to lie there, so that all views speak of the same step.
+//! The time that the tracks show. It follows the newest step, or has the selected step in its middle; moving it selects
+//! the step in its middle, so that all views are about the same step.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use gnntop_analysis::store::Store;
 
 /// Usual steps in view before anyone zooms.
 const STEPS_IN_VIEW: u64 = 3;
-/// Time in view where there are no steps.
+/// Time in view if there are no steps.
 const WITHOUT_STEPS_NS: u64 = 10_000_000_000;
 /// After this many usual steps without the end of one, the view goes on to now.
 const SLOW_STEPS: u64 = 2;
@@ -22,12 +22,12 @@ const PARTS: i64 = 8;
 pub struct TimeWindow {
     /// As zoomed; a few steps where `None`.
     span_ns: Option<u64>,
-    /// Its middle, as far as the selected step has it.
+    /// Its middle, given by the selected step.
     middle_ns: Option<u64>,
 }
 
 impl TimeWindow {
-    /// The time in view, within that of the session as far as it fills the view.
+    /// The time in view, which fills the view within the session's time as far as possible.
     pub fn range(&self, store: &Store, window: &Window) -> Range<u64> {
         let span_ns = self.span_ns(store);
         let end_ns = match self.middle_ns(store, window) {
@@ -38,7 +38,8 @@ impl TimeWindow {
         start_ns..start_ns.saturating_add(span_ns)
     }
 
-    /// The instant under the cursor, in the middle of the view where there is time on both sides; `None` while it follows the newest.
+    /// The instant under the cursor, in the middle of the view if there is time on both sides; `None` while following
+    /// the newest.
     pub fn middle_ns(&self, store: &Store, window: &Window) -> Option<u64> {
         let Some(row) = window.cursor().and_then(|cursor| store.steps().known_row(cursor)) else {
             return self.middle_ns.filter(|_| store.steps().is_empty());

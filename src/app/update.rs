@@ -104,7 +104,7 @@ impl App {
         }
     }
 
-    /// Compares the two runs again, where that is shown and there is news.
+    /// Compares the two runs again if that is shown and there is news.
     fn compare_runs(&mut self) {
         let now = self.feed.now();
         if self.view() == View::Compare {
@@ -122,7 +122,7 @@ impl App {
     fn sessions_listed(&mut self, listed: Result<Vec<Entry>, String>) {
         let selected = self.sessions.entry(self.line(View::Sessions), &self.questions).map(|entry| entry.path.clone());
         self.sessions.listed(listed);
-        // Ages alone are no news worth a frame a second to a screen that does not show them.
+        // New ages alone are not worth a frame a second if the list is not shown.
         self.dirty |= self.view() == View::Sessions;
         if let Some(line) = selected.and_then(|path| self.sessions.line_of(&path, &self.questions)) {
             self.navigation.set_line(View::Sessions, line);

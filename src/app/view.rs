@@ -1,5 +1,5 @@
 //! What can fill the screen: nine views that a digit shows, two that a letter shows where a run has several ranks or
-//! stages, and six more that lie on top of one of them.
+//! stages, and six more that are opened on top of one of them.
 
 /// What fills the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -69,7 +69,7 @@ impl View {
         [one, two, three, four, five, six, seven, eight, nine, ranks, pipeline]
     };
 
-    /// The key that shows this view; `None` where it lies on top of another one.
+    /// The key that shows this view; `None` if it is opened on top of another one.
     pub fn key(self) -> Option<char> {
         let at = Self::MAIN.iter().position(|view| *view == self)?;
         match self {
@@ -94,7 +94,7 @@ impl View {
         Self::MAIN.into_iter().find(|view| view.name() == name)
     }
 
-    /// What it is called where there is little room.
+    /// Its short name.
     pub fn short_name(self) -> &'static str {
         self.names().1
     }

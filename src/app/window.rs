@@ -2,7 +2,7 @@
 //!
 //! While no step is selected the window follows the newest. A selected step holds the window still, so that the bar
 //! under the cursor does not run away; the window moves only when the cursor would leave it. Where several steps share a
-//! column, the cursor stands on the worst of them.
+//! column, the cursor is on the worst of them.
 
 use std::ops::Range;
 
@@ -224,7 +224,7 @@ impl Window {
         }
     }
 
-    /// Selects the step without moving the window or, where it is out of view, with it in the middle.
+    /// Selects the step without moving the window, or in its middle if it is out of view.
     pub(super) fn show(&mut self, ordinal: u64, steps: &StepTable, width: u64) {
         let in_view = self.oldest_in_view(steps, width)..self.end(steps);
         if !in_view.contains(&ordinal) {
@@ -278,14 +278,14 @@ impl Window {
         self.stay(steps, width);
     }
 
-    /// Keeps the whole run in view or, where it is, shows it as before.
+    /// Shows the whole run, or what was shown before.
     pub(super) fn toggle_whole(&mut self, steps: &StepTable, width: u64) {
         self.is_whole = !self.is_whole;
         self.newest = None;
         self.stay(steps, width);
     }
 
-    /// Makes columns equally long times in the place of equally many steps, about as much in view as before, or back.
+    /// Makes columns equal in time instead of in number of steps, with about as much in view, or the reverse.
     pub(super) fn toggle_time(&mut self, steps: &StepTable, width: u64) {
         self.ns_per_column = match self.ns_per_column {
             Some(_) => None,
@@ -294,7 +294,7 @@ impl Window {
         self.stay(steps, width);
     }
 
-    /// Goes on to the next measure that the steps tell.
+    /// Selects the next measure that the steps have.
     pub(super) fn turn_measure(&mut self, all: &BatchTotals) {
         let at = Measure::ALL.iter().position(|measure| *measure == self.measure).unwrap_or(0);
         let next = (1..=Measure::ALL.len()).map(|by| Measure::ALL[(at + by) % Measure::ALL.len()]);
@@ -313,7 +313,7 @@ impl Window {
         }
     }
 
-    /// Lets go of steps that are no longer there.
+    /// Forgets steps that are no longer kept.
     pub(super) fn keep_within(&mut self, steps: &StepTable, width: u64) {
         let total = steps.total();
         // A replay that went back holds fewer steps than before.

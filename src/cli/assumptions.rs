@@ -13,9 +13,9 @@ use gnntop_analysis::energy::{Assumptions, Basis, IntensitySeries};
 /// Of a longer file the rest is not read.
 const LONGEST_FILE: u64 = 16 << 20;
 
-/// Watts, and grams in a kilowatt-hour, lie within these.
+/// Watts, and grams per kilowatt-hour, must be within these.
 const NUMBERS: std::ops::RangeInclusive<f64> = 0.0..=1e6;
-/// Energy of a building for each joule of its machines lies within these.
+/// Energy of a building per joule of its machines must be within these.
 const PUES: std::ops::RangeInclusive<f64> = 1.0..=10.0;
 
 /// What is assumed about power and electricity.
@@ -63,7 +63,7 @@ pub(super) enum Idle {
 }
 
 impl EnergyArguments {
-    /// These, and what `file` says beside them. A flag also rules out what the file has in the place of it.
+    /// These, completed by `file`. A flag also overrides what the file has instead of it.
     pub(super) fn over(&self, file: &Self) -> Self {
         let says_cpu = self.tdp.is_some() || self.cpu_watts.is_some();
         let own_figure = self.carbon_intensity.is_some() || self.carbon_intensity_file.is_some();
@@ -86,7 +86,7 @@ impl EnergyArguments {
     /// The assumptions, checked: a region that nobody knows is an error, not a missing number.
     ///
     /// # Errors
-    /// Where a number or the region is none, with what to give.
+    /// If a number or the region is invalid, with what to give.
     pub(super) fn assumptions(&self) -> Result<Assumptions, String> {
         let numbers = [
             ("tdp", self.tdp),

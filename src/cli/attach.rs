@@ -114,7 +114,7 @@ pub(super) fn choose(arguments: &ScreenArguments) -> anyhow::Result<u8> {
     }
 }
 
-/// The source behind a target.
+/// The source of a target.
 pub(super) fn open(target: Target, dir: &Path) -> anyhow::Result<Box<dyn Source>> {
     Ok(match target {
         Target::Session(session) => follow(&session),

@@ -62,7 +62,7 @@ pub(super) fn clean(arguments: &CleanArguments) -> anyhow::Result<u8> {
     remove(&sessions, &go, &stay, arguments.dry_run, now)
 }
 
-/// Every session that is proved to have ended, the newest first. Says what else has the name of one, and is none.
+/// Every session that is proved to have ended, the newest first. Reports what is named like a session and is not one.
 fn ended(sessions: &Sessions) -> Result<Vec<Idle>, Doubt> {
     let look = sessions.look()?;
     let mut left_alone: Vec<(String, Doubt)> = look.others;

@@ -99,7 +99,7 @@ pub(super) fn run(arguments: &CompareArguments) -> anyhow::Result<u8> {
     Ok(SUCCESS)
 }
 
-/// What is to be said of ranks and stages where each side is one run.
+/// Findings about ranks and stages, if each side is one run.
 fn scaling_of(runs: &[Vec<Run>; 2]) -> Option<Scaling> {
     let [[first], [second]] = [runs[0].as_slice(), runs[1].as_slice()] else { return None };
     let (first, second) = Configuration::of("A", first).zip(Configuration::of("B", second))?;
@@ -113,7 +113,7 @@ struct Compared<'a> {
     comparison: &'a Comparison,
     /// Of runs with several ranks or stages.
     scaling: Option<Scaling>,
-    /// Of each run of each side: steps, the first of all, that only summaries tell of.
+    /// For each run of each side: number of first steps known only from summaries.
     steps_from_summaries: [Vec<u64>; 2],
 }
 
@@ -188,7 +188,7 @@ fn sides_of(arguments: &CompareArguments) -> anyhow::Result<[&[String]; 2]> {
     }
 }
 
-/// Steps, the first of a run, that only summaries tell of.
+/// Number of a run's first steps known only from summaries.
 fn from_summaries(run: &Run) -> u64 {
     run.store().past().map_or(0, |past| past.steps)
 }

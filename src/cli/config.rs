@@ -67,7 +67,7 @@ fn print(settings: &Settings) -> String {
     text + "\n[keys]\n" + &print_keys(keys) + "\n[energy]\n" + &print_energy(&settings.energy)
 }
 
-/// ConfigCommand is said of power and electricity; what nobody said is a comment.
+/// The section on power and electricity; what is not set is a comment.
 fn print_energy(energy: &EnergyArguments) -> String {
     let number = |value: Option<f64>| value.map(|value| format!("{value:?}"));
     let word = |value: Option<&str>| value.map(|value| format!("{value:?}"));

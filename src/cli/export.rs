@@ -40,7 +40,7 @@ Times are on the publisher's clock. Events that are partly in the window are exp
 
 /// Exports that may get larger than this are warned about.
 const LARGE: u64 = 256 << 20;
-/// A histogram log tells times in milliseconds.
+/// A histogram log has times in milliseconds.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Convert a recording for other tools
@@ -195,7 +195,7 @@ fn wide(arguments: &ExportArguments) -> anyhow::Result<u8> {
     }
 }
 
-/// Says so before an export that may get large, as far as that can be known.
+/// Warns before an export that may get large, if that is known.
 fn warn_of_size(arguments: &ExportArguments, times: u64) {
     let len = std::fs::metadata(&arguments.file).map_or(0, |meta| meta.len());
     let about = len.saturating_mul(times);
@@ -215,7 +215,7 @@ fn whole_interval_ns(interval: Duration) -> anyhow::Result<u64> {
     Ok(u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// Writes a file, which is not left behind where the export fails.
+/// Writes a file, which is removed if the export fails.
 fn into_file(
     form: Form,
     arguments: &ExportArguments,
@@ -272,7 +272,7 @@ fn window(arguments: &ExportArguments) -> anyhow::Result<RangeInclusive<u64>> {
     }
 }
 
-/// From when to when, on the publisher's clock, as far as that is asked for.
+/// The range of time on the publisher's clock, if one was given.
 fn times(arguments: &ExportArguments, store: &Store) -> RangeInclusive<u64> {
     let first_ns = store.first_ns().unwrap_or(0);
     let after = |time: Duration| first_ns.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));

@@ -101,7 +101,7 @@ impl Standing {
 }
 
 impl CsvArguments {
-    /// What is said beside the table.
+    /// What is given besides the table.
     fn given(&self) -> Given {
         Given {
             columns: self.columns.clone(),
@@ -133,7 +133,7 @@ struct ChromeArguments {
 }
 
 impl ChromeArguments {
-    /// What is said beside the trace.
+    /// What is given besides the trace.
     fn said(&self) -> Said {
         let Self { phases, step, standing, .. } = self;
         Said { phases: phases.clone(), step: step.clone(), place: standing.place(), run: standing.run_id.clone() }
@@ -230,7 +230,7 @@ pub(super) fn import(arguments: &ImportArguments) -> anyhow::Result<u8> {
     Ok(SUCCESS)
 }
 
-/// Writes a recording, which is not left behind where the import fails.
+/// Writes a recording, which is removed if the import fails.
 fn into_file(
     to: &To,
     inputs: &[&Path],

@@ -1,4 +1,4 @@
-//! `gnntop attach PID` of a Python that publishes nothing: joins it where that can be, and says why where it cannot.
+//! `gnntop attach PID` of a Python that publishes nothing: joins it if possible, and otherwise says why not.
 
 use std::time::Duration;
 

@@ -26,7 +26,7 @@ AGE is the time since the start, ENDED when something was last written. SIZE is 
 `gnntop attach PID` shows the last minutes of an ended session, `gnntop record PID` saves them. One that ended well is kept \
 for a week; one whose program was killed or failed is kept until `gnntop clean` removes it, or 1 GiB is exceeded.";
 
-/// Ended runs that are shown, unless all are asked for.
+/// Ended runs that are shown, unless `--all` is given.
 const ENDED_SHOWN: usize = 20;
 /// What is not known, or not yet so.
 const ABSENT: &str = "-";
@@ -80,7 +80,7 @@ pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
     Ok(SUCCESS)
 }
 
-/// Keeps the living runs and so many that ended, the newest; says how many sessions that leaves out.
+/// Keeps live runs and this many ended ones, the newest; returns how many sessions are left out.
 fn leave_out(groups: &mut Vec<SessionGroup>, most_ended: usize) -> usize {
     let (mut ended, mut left_out) = (0, 0);
     groups.retain(|group| {
@@ -102,7 +102,7 @@ fn not_listed(older: usize, left_out: usize) -> String {
 /// A line of the table.
 struct Row {
     cells: [String; 6],
-    /// What stands behind the cells.
+    /// The text after the cells.
     tail: Tail,
     /// Why the program died, on lines of its own.
     died: Option<String>,
@@ -111,7 +111,7 @@ struct Row {
 enum Tail {
     /// A command, cut to the room there is.
     Command(String),
-    /// Something that is said whole.
+    /// A sentence that is not cut.
     Note(String),
 }
 
@@ -155,7 +155,7 @@ impl Row {
     }
 }
 
-/// The row above the ranks of a run; none for a session by itself.
+/// The row above the ranks of a run; `None` for a single session.
 fn run_row(group: &SessionGroup, now: SystemTime) -> Option<Row> {
     let (ranks, published) = group.ranks();
     let starts = group.starts();
@@ -246,7 +246,7 @@ fn ago(time: Option<SystemTime>, now: SystemTime) -> String {
     if age == ABSENT { age } else { format!("{age} ago") }
 }
 
-/// A command line cut to so many columns.
+/// A command line cut to this many columns.
 fn shortened(command: &str, room: usize) -> String {
     const CUT: &str = "...";
     if command.chars().count() <= room {

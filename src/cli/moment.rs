@@ -68,7 +68,7 @@ impl Moment {
         }
     }
 
-    /// It in words, where it is this time of the run.
+    /// The moment in words, if it is this time of the run.
     pub(super) fn words(self, store: &Store, t_ns: u64) -> String {
         match self {
             Self::Step(step) => format!("step {}", figures::count(step)),

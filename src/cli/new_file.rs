@@ -1,5 +1,5 @@
-//! The files that commands write. They are for this user alone, nothing is written over unless that was asked for, and
-//! even then the old file stays until the new one is whole: it is written beside it and takes its name at the end.
+//! The files that commands write. They are readable by this user alone. Nothing is overwritten unless that was asked
+//! for, and then the old file stays until the new one is complete: it is written beside it and renamed at the end.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -73,7 +73,7 @@ impl NewFile {
         }
     }
 
-    /// Where what is written lies until then; `None` for a device or a pipe.
+    /// Where the file is until then; `None` for a device or a pipe.
     pub(super) fn path(&self) -> Option<&Path> {
         match &self.place {
             Place::Fresh(_) => Some(&self.path),
@@ -93,7 +93,7 @@ impl NewFile {
     /// Replaces what was written with a draft. Who reads it finds either the one or the other.
     ///
     /// # Errors
-    /// When that is not possible: then it is as it was.
+    /// If that is not possible: then the file is unchanged.
     pub(super) fn replace(&mut self, draft: NamedTempFile) -> io::Result<()> {
         draft.as_file().sync_all()?;
         self.place = match &self.place {
@@ -107,7 +107,7 @@ impl NewFile {
     /// Gives it its name, where another file has that until now.
     ///
     /// # Errors
-    /// When that is not possible: then the old file is as it was, and the new one stays beside it, which is said.
+    /// If that is not possible: then the old file is unchanged, and the error says that the new one stays beside it.
     pub(super) fn finish(self) -> anyhow::Result<()> {
         let Place::Beside(file) = self.place else { return Ok(()) };
         // Without this, a machine that loses its power now could have neither.
@@ -152,7 +152,7 @@ impl Write for NewFile {
 /// Writes a whole file, as [`NewFile`] does.
 ///
 /// # Errors
-/// As [`NewFile::create`] and [`NewFile::finish`], and when there is no room.
+/// As [`NewFile::create`] and [`NewFile::finish`], and if there is no room.
 pub(super) fn write(path: &Path, text: &str, force: bool, inputs: &[&Path]) -> anyhow::Result<()> {
     let mut file = NewFile::create(path, force, inputs)?;
     if let Err(error) = file.write_all(text.as_bytes()) {
@@ -162,7 +162,7 @@ pub(super) fn write(path: &Path, text: &str, force: bool, inputs: &[&Path]) -> a
     file.finish()
 }
 
-/// A new file beside `path` with the permissions that the old one has.
+/// A new file beside `path` with the old one's permissions.
 fn beside(path: &Path, old: &fs::Metadata) -> io::Result<NamedTempFile> {
     let (dir, name) = (path.parent().unwrap_or(Path::new("/")), path.file_name().unwrap_or_default());
     let mut prefix = name.to_owned();

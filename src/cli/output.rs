@@ -15,7 +15,7 @@ pub(super) fn say(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Columns of the terminal that standard output is; `None` where it is none.
+/// Columns of the terminal that is standard output; `None` if it is not a terminal.
 pub(super) fn columns() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
@@ -31,7 +31,7 @@ pub(super) fn raw(bytes: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
-/// Writes a line to standard error. There is nobody to tell if that fails.
+/// Writes a line to standard error. If that fails, nobody can be told.
 pub(super) fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", harmless(text));
 }

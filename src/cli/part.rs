@@ -1,4 +1,4 @@
-//! A part of a run by itself: recorded from it, then read as any recording.
+//! A part of a run: recorded from it, then read like any recording.
 
 use std::io::BufWriter;
 use std::ops::RangeInclusive;
@@ -46,12 +46,12 @@ struct Bounds {
 }
 
 impl PartArguments {
-    /// Whether a part is asked for.
+    /// Whether a part was asked for.
     pub(super) fn is_given(&self) -> bool {
         self.from.is_some() || self.until.is_some()
     }
 
-    /// The part of this run; all of it where none is asked for.
+    /// The part of this run; all of it if none was asked for.
     pub(super) fn of(&self, name: &str, exact: ExactArguments) -> anyhow::Result<Named> {
         if !self.is_given() {
             return Ok(Named { name: name.to_owned(), run: read_run(Some(name), exact)? });
@@ -95,7 +95,7 @@ impl PartArguments {
         };
         let words = [word(self.from.zip(from_ns), "from"), word(self.until.zip(until_ns), "to")];
         let words = words.into_iter().flatten().collect::<Vec<String>>().join(" ");
-        // What ended at the moment itself was before it. A live run that goes on is compared as it was.
+        // What ended at the very moment was before it. A live run is compared as it was.
         let from_ns = from_ns.map_or(0, |t_ns| t_ns.saturating_add(1));
         Ok(Bounds { from_ns, until_ns: until_ns.unwrap_or(last_ns), words, covers })
     }
@@ -121,12 +121,12 @@ impl Bounds {
     }
 }
 
-/// What the window of a recording is told in: the clock of the first session.
+/// The clock of a recording's window: that of the first session.
 fn reference(run: &Run) -> &Store {
     run.members().first().map_or_else(|| run.store(), |member| &member.store)
 }
 
-/// Of what time and which steps a run tells.
+/// The time and the steps that a run covers.
 fn covers(name: &str, store: &Store) -> String {
     let (first_ns, last_ns) = (store.first_ns().unwrap_or(0), store.now_ns());
     let elapsed = figures::elapsed(last_ns.saturating_sub(first_ns));

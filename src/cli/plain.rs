@@ -19,7 +19,7 @@ use gnntop_analysis::store::{Phase, StepRow, Store};
 
 /// Lines between two verdicts that differ.
 const VERDICT_EVERY: u32 = 10;
-/// Phases with a smaller share of the wall time are not worth a word.
+/// Phases with a smaller share of the wall time are left out.
 const WORTH_SAYING: f64 = 0.005;
 /// Time between two looks at the source.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -172,7 +172,7 @@ impl PlainView {
     }
 }
 
-/// What stands in a line: how far the run is, how fast, and where its time goes. Words and commas, no columns and no
+/// The text of a line: how far the run is, how fast, and where its time goes. Words and commas, no columns and no
 /// signs, so that it can be heard as well as searched.
 fn facts(store: &Store, interval: Duration, since: u64) -> Vec<String> {
     let mut facts = Vec::new();
@@ -236,7 +236,7 @@ fn open_span(store: &Store, interval: Duration) -> Option<String> {
     (u128::from(ns) >= interval.as_nanos()).then(|| format!("{name} open for {}", figures::duration(ns)))
 }
 
-/// The share of each phase that has one worth a word, the gap among them.
+/// The share of each phase that is large enough, and of the gap.
 fn shares(store: &Store) -> Vec<String> {
     let word = |phase: &Phase| {
         let share = store.statistics().share(phase.slot).filter(|share| *share >= WORTH_SAYING)?;

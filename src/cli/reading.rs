@@ -30,7 +30,7 @@ impl ExactArguments {
     pub(super) const ALL: Self = Self { exact: true };
 }
 
-/// Reads everything that there is now, and says on standard error what could not be read.
+/// Reads everything that there is now, and reports on standard error what could not be read.
 pub(super) fn read_run(input: Option<&str>, exact: ExactArguments) -> anyhow::Result<Run> {
     let mut run = empty_run();
     let (status, extent) = read_into(input, exact, &mut run)?;
@@ -60,12 +60,12 @@ fn said_of(extent: Extent, run: &Run) -> Option<String> {
     }
 }
 
-/// A run of which nothing was read yet, with room for as many steps as a report looks at.
+/// A run of which nothing was read yet, with room for as many steps as a report needs.
 pub(super) fn empty_run() -> Run {
     Run::with_limits(Limits { step_rows: STEP_ROWS, ..Limits::default() })
 }
 
-/// Hands over everything that there is now.
+/// Reads everything that there is now.
 pub(super) fn read_into(
     input: Option<&str>,
     exact: ExactArguments,

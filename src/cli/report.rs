@@ -84,7 +84,7 @@ enum Form {
 }
 
 impl ReportArguments {
-    /// The form that is asked for, else the one of the output file's ending.
+    /// The form that was asked for, or that of the output file's extension.
     fn form(&self) -> Form {
         let asked =
             [(self.json, Form::Json), (self.csv, Form::Csv), (self.markdown, Form::Markdown), (self.html, Form::Html)];

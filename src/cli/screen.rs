@@ -1,4 +1,4 @@
-//! Shows a source: on the screen where there is a terminal, as plain lines where there is none.
+//! Shows a source: on the screen if there is a terminal, otherwise as plain lines.
 
 use std::fs::File;
 use std::io::{self, IsTerminal};

@@ -27,7 +27,7 @@ impl Interruption {
         Self::catch_these(&[SIGINT, SIGTERM, SIGHUP])
     }
 
-    /// The same without SIGHUP, on which nothing happens: the terminal may close.
+    /// The same without SIGHUP, which is ignored: the terminal may close.
     ///
     /// # Errors
     /// When the system refuses a handler.

@@ -33,7 +33,7 @@ pub(super) fn train(arguments: &TrainArguments) -> anyhow::Result<u8> {
 /// that is printed, and this is the exit code.
 ///
 /// # Errors
-/// There is no workload of this name.
+/// There is no workload with this name.
 pub(super) fn refuses(name: &str, settings: &[OsString]) -> anyhow::Result<Option<u8>> {
     workload::refuses(name, settings)
 }
@@ -41,7 +41,7 @@ pub(super) fn refuses(name: &str, settings: &[OsString]) -> anyhow::Result<Optio
 /// Whether there is a workload of this name, and which ones there are.
 ///
 /// # Errors
-/// When there is none of this name.
+/// If there is none with this name.
 pub(super) fn check_name(name: &str) -> anyhow::Result<()> {
     workload::check_name(name)
 }
@@ -67,7 +67,7 @@ mod workload {
     /// Time between two lines where progress cannot be shown in place.
     const LINE_INTERVAL: Duration = Duration::from_secs(5);
 
-    /// What Open MPI's mpirun is told where the user has not told it.
+    /// Options of Open MPI's mpirun, unless the user has set them.
     const LAUNCHER: [(&str, &str); 4] = [
         // More ranks than cores are slow but no mistake: the screen says so.
         ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
@@ -122,7 +122,7 @@ mod workload {
         Ok(interrupted.map_or(SUCCESS, signals::exit_code))
     }
 
-    /// Becomes mpirun, which starts so many of this program; returns only where that cannot be.
+    /// Becomes mpirun, which starts this many copies of this program; returns only if that fails.
     fn under_mpirun(processes: usize, name: &str, settings: &[OsString]) -> anyhow::Error {
         let own = match std::env::current_exe() {
             Ok(own) => own,
@@ -135,7 +135,7 @@ mod workload {
         anyhow::Error::new(launcher.exec()).context("cannot start mpirun; is MPI installed (docs/cluster.md)?")
     }
 
-    /// Shows how far the training is: one line that is written anew, or a line now and then.
+    /// Shows progress: one line that is rewritten, or a line now and then.
     struct Progress {
         interruption: signals::Interruption,
         interrupted: Option<i32>,
@@ -147,7 +147,7 @@ mod workload {
     impl Progress {
         fn new() -> anyhow::Result<Self> {
             let interruption = signals::Interruption::catch()?;
-            // Draws on stderr, at most 20 times a second, and nothing where that is no terminal.
+            // Draws on stderr, at most 20 times a second, and nothing if that is not a terminal.
             let style = ProgressStyle::with_template("{wide_msg} {bar:20} {eta:>4}")?;
             let bar = ProgressBar::new(1).with_style(style);
             Ok(Self { interruption, interrupted: None, bar, next: Instant::now() })

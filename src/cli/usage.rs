@@ -1,4 +1,4 @@
-//! A command line whose parts are right and do not go together.
+//! A command line whose parts are valid but do not go together.
 
 use thiserror::Error;
 

@@ -23,7 +23,7 @@ pub struct Scene<'a> {
     pub looks: Vec<PhaseLook>,
 }
 
-/// What stands for the gap where a program names no phases: a wall of gap would say that it does nothing else.
+/// Shown instead of the gap if a program names no phases: a screen full of gap would suggest that it does nothing else.
 const WHOLE_STEP: &str = "whole step";
 
 /// A span that has been open for much longer than a step usually takes.
@@ -57,7 +57,8 @@ impl<'a> Scene<'a> {
         self.app.status().hint.is_some() && self.store.steps().total() == 0 && self.open_phase().is_none()
     }
 
-    /// A phase's name, of the gap of steps of which no phases are known that it is the whole step, with a star where the phase is inferred; the step's detail and the hardware view say how.
+    /// A phase's name, with a star if the phase is inferred; of the gap, if no phases are known, that it is the whole
+    /// step. The step's detail and the hardware view say how a phase is inferred.
     pub fn phase_name(&self, phase: &'a Phase) -> Cow<'a, str> {
         if is_bare(self.store) {
             return Cow::Borrowed(WHOLE_STEP);

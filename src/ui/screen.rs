@@ -1,4 +1,4 @@
-//! The whole screen: header, views, what fills it, footer; or a few words where it is too small for them.
+//! The whole screen: header, views, the selected view, footer; or a few words if it is too small for them.
 
 use gnntop_wire::text;
 use ratatui::buffer::{Buffer, Cell};
@@ -69,7 +69,7 @@ fn draw_screen(screen: &mut Sheet<'_>, scene: &Scene<'_>) {
     footer::draw(&mut screen.rows(footer_row, 0), scene);
 }
 
-/// Rows of what stands around the views.
+/// Rows around the selected view.
 struct Frame {
     header: u16,
     tabs: u16,

@@ -25,7 +25,7 @@ pub fn first_shown(at: usize, lines: usize, rows: u16) -> usize {
     at.min(lines.saturating_sub(1)).saturating_sub(rows / 2).min(lines.saturating_sub(rows))
 }
 
-/// A page has all rows but one: that one tells where one was.
+/// A page has all rows but one, which shows where one was.
 fn page(rows: u16) -> usize {
     usize::from(rows).saturating_sub(1).max(1)
 }

@@ -20,7 +20,7 @@ pub struct Sheet<'a> {
 }
 
 impl<'a> Sheet<'a> {
-    /// The part of `area` that lies on the screen. What is learned while it is drawn on goes into `drawn`.
+    /// The part of `area` that is on the screen. What drawing finds out is added to `drawn`.
     pub fn new(buffer: &'a mut Buffer, drawn: &'a mut Drawn, area: Rect) -> Self {
         let area = area.intersection(buffer.area);
         Self { buffer, drawn, area }
@@ -54,7 +54,7 @@ impl<'a> Sheet<'a> {
         self.drawn.extent = Some(extent);
     }
 
-    /// Where a part of this sheet lies on the screen.
+    /// Position of a part of this sheet on the screen.
     fn area(&self, x: u16, y: u16, width: u16, height: u16) -> Rect {
         let (x, y) = (x.min(self.area.width), y.min(self.area.height));
         let (width, height) = (width.min(self.area.width - x), height.min(self.area.height - y));

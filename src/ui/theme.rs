@@ -25,7 +25,7 @@ pub struct PhaseLook {
     pub letter: char,
     /// What its part of a bar is filled with.
     pub fill: char,
-    /// Its colour; the terminal's own where there are no colours.
+    /// Its colour; the terminal's own if there are no colours.
     pub color: Color,
     /// The colour of a cell's foreground and background where the fill shows: a darker grain on the phase's colour.
     pub grain: (Color, Color),
@@ -199,7 +199,7 @@ impl Theme {
         self.color(self.colors().good).add_modifier(Modifier::BOLD)
     }
 
-    /// Worth a look: frozen, spikes, something stale.
+    /// Worth a look: frozen, spikes, old data.
     pub fn warning(&self) -> Style {
         self.color(self.colors().warning).add_modifier(Modifier::BOLD)
     }

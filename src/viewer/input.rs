@@ -8,7 +8,7 @@ use crate::app::keys::Key;
 use crate::app::{Action, Background, Gesture};
 use crate::ui::Spot;
 
-/// What an event is to the app, where what was drawn lies in these spots; `None` where it means nothing.
+/// The app's action for an event, given the spots that were drawn; `None` if it means nothing.
 pub fn action(event: &Event, spots: &[Spot]) -> Option<Action> {
     match event {
         Event::Key(event) => key(event).map(Action::Key),
@@ -56,7 +56,7 @@ fn mouse(event: &MouseEvent, spots: &[Spot]) -> Option<Action> {
         MouseEventKind::ScrollDown => Gesture::Wheel { up: false },
         _ => return None,
     };
-    // What was drawn later lies on top.
+    // What was drawn later is on top.
     let on = spots.iter().rev().find(|spot| spot.area.contains((event.column, event.row).into()));
     on.map(|spot| Action::Mouse { gesture, on: spot.target })
 }

@@ -22,7 +22,7 @@ const ANSWER: Duration = Duration::from_millis(500);
 const LONGEST: usize = 4096;
 /// How a terminal's answer about colours begins: a command's number follows, where a person's Alt-] stands alone.
 const ANSWER_START: &[u8] = b"\x1b]1";
-/// Ctrl-C, which stands in no sequence.
+/// Ctrl-C, which is part of no sequence.
 const CTRL_C: u8 = 0x03;
 
 /// The terminal that keys come from: standard input, or the controlling terminal where input is a pipe.
@@ -36,7 +36,7 @@ impl Keyboard {
     /// The keyboard of this process.
     ///
     /// # Errors
-    /// When there is no terminal to read keys from.
+    /// If there is no terminal to read keys from.
     pub fn open() -> io::Result<Self> {
         let stdin = io::stdin();
         let terminal =
@@ -56,7 +56,7 @@ impl Keyboard {
                 Ok(0) => self.is_gone = true,
                 Ok(len) => self.incoming.take(&bytes[..len], Instant::now()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
-                // What a terminal says whose other end was closed.
+                // What a terminal returns whose other end was closed.
                 Err(error) if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => self.is_gone = true,
                 Err(error) => return Err(error),
             }
@@ -66,7 +66,7 @@ impl Keyboard {
         Ok(self.incoming.events())
     }
 
-    /// Whether the terminal was closed, as far as was seen when it was last read.
+    /// Whether the terminal was closed when it was last read.
     pub fn is_gone(&self) -> bool {
         self.is_gone
     }
@@ -105,7 +105,7 @@ struct Incoming {
 impl Incoming {
     fn take(&mut self, bytes: &[u8], now: Instant) {
         for byte in bytes {
-            // Whatever has begun, the way out of the viewer is no part of it.
+            // Whatever has begun, the key that leaves the viewer is not part of it.
             if *byte == CTRL_C {
                 self.forget();
             }

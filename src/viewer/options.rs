@@ -9,7 +9,7 @@ use gnntop_analysis::source::catalog::Catalog;
 /// How the screen is to be.
 #[derive(Clone, Debug, Default)]
 pub struct ScreenOptions {
-    /// The log of the program's output, where there is one.
+    /// The log of the program's output, if there is one.
     pub log_path: Option<PathBuf>,
     /// Whether the program was started for this view, which then may be left to wait for the program, or to stop it.
     pub is_started_here: bool,
@@ -25,19 +25,19 @@ pub struct ScreenOptions {
     pub no_mouse: bool,
     /// How the screen begins, and what keys do.
     pub preferences: Preferences,
-    /// Under which energy and carbon are told.
+    /// Assumptions for energy and carbon.
     pub assumptions: Assumptions,
 }
 
 /// Why the screen ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A key asked for it.
+    /// A key was pressed to leave.
     Quit,
-    /// A key asked for it, and to wait for the program's end.
+    /// A key was pressed to leave and wait for the program's end.
     Wait,
-    /// A key asked for it, and for the program's end.
+    /// A key was pressed to leave and end the program.
     Stop,
-    /// This signal asked for it.
+    /// This signal arrived.
     Signal(i32),
 }

@@ -21,7 +21,7 @@ use crate::ui::{Drawn, Spot, draw};
 use gnntop_analysis::source::catalog::{self, Catalog, Entry, Nothing};
 use gnntop_analysis::source::{Control, Progress, Source};
 
-/// The shortest time between two frames that nobody asked for: 20 a second at most.
+/// The shortest time between two frames without a key: 20 a second at most.
 const FRAME: Duration = Duration::from_millis(50);
 /// Drawing takes at most one part in this many of the time, however long a frame takes.
 const DRAWING_SHARE: u32 = 25;
@@ -30,9 +30,9 @@ const POLL_BUDGET: Duration = Duration::from_millis(15);
 /// How long to wait for a key while data comes and while nothing does.
 const BUSY_WAIT: Duration = Duration::from_millis(33);
 const IDLE_WAIT: Duration = Duration::from_millis(100);
-/// An answer of the terminal that was asked for this recently may still come...
+/// An answer that the terminal was asked for this recently may still come...
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
-/// ...and is waited for this long, so that it does not come to whoever has the terminal next.
+/// ...and is waited for this long, so that the next program in the terminal does not get it.
 const ANSWER_WAIT: Duration = Duration::from_millis(150);
 /// Time between two looks at the program's output while it is shown.
 const LOG_EVERY: Duration = Duration::from_millis(500);
@@ -221,7 +221,7 @@ impl Viewer {
     /// Takes in an answer that is still on its way, which would look like typing to a shell.
     fn hear_the_answer(&mut self) {
         if self.asked_at.is_some_and(|at| at.elapsed() < ANSWER_WITHIN) {
-            // Whatever comes or does not: it is over now.
+            // Whether it came or not, nothing more is to be done.
             let _ = self.keyboard.read(ANSWER_WAIT);
         }
     }
@@ -288,7 +288,7 @@ impl Viewer {
         self.watches.jump();
     }
 
-    /// Looks for findings and at the energy where it is time.
+    /// Looks for findings and computes energy if it is time.
     fn judge(&mut self) -> io::Result<()> {
         let is_seeking = self.app.status().transport.is_some_and(|transport| transport.seeking);
         for action in self.watches.look(&self.app.run, is_seeking) {
@@ -337,7 +337,7 @@ impl Viewer {
         }
     }
 
-    /// Shows another session in the place of the one shown, which goes on being shown where that cannot be.
+    /// Shows another session instead of the one shown, which stays if that fails.
     fn open(&mut self, entry: &Entry) {
         match catalog::open(entry) {
             Ok(source) => {

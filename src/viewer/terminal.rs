@@ -21,7 +21,7 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 static PANIC_HOOK: Once = Once::new();
 
 /// Asks for button presses, the wheel and movements with a button down, in the form without limits (xterm's modes 1000,
-/// 1002 and 1006). Movements without a button are not asked for: they would come by the hundred.
+/// 1002 and 1006). Movements without a button are not reported: there would be hundreds.
 const MOUSE_ON: &str = "\x1b[?1000h\x1b[?1002h\x1b[?1006h";
 const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1002l\x1b[?1000l";
 /// Asks for the colour of the background (xterm's OSC 11). A terminal that does not know the question says nothing.
@@ -39,7 +39,7 @@ impl Screen {
     /// Takes the terminal, and the mouse with it if it is wanted.
     ///
     /// # Errors
-    /// When standard output is no terminal or does not take the change. It is given back then.
+    /// If standard output is not a terminal or rejects the change, which is then undone.
     pub fn take(with_mouse: bool) -> io::Result<Self> {
         PANIC_HOOK.call_once(give_back_on_panic);
         take_terminal(with_mouse).inspect_err(|_| give_back())?;
@@ -76,7 +76,7 @@ impl Screen {
         outcome
     }
 
-    /// Takes the terminal anew, after someone else may have changed it, and draws everything at the next frame.
+    /// Takes the terminal again, which another program may have changed, and redraws everything with the next frame.
     ///
     /// # Errors
     /// When the terminal does not take the change.
@@ -85,7 +85,7 @@ impl Screen {
         self.forget()
     }
 
-    /// Empties the screen, so that the next frame draws everything anew.
+    /// Clears the screen, so that the next frame redraws everything.
     ///
     /// # Errors
     /// When the terminal does not take it.
@@ -108,8 +108,8 @@ fn take_terminal(with_mouse: bool) -> io::Result<()> {
     execute!(io::stdout(), EnterAlternateScreen, Hide, Print(if with_mouse { MOUSE_ON } else { "" }))
 }
 
-/// Gives the terminal back once; does nothing where it is not ours. What fails here fails because the terminal is
-/// gone, and then there is nobody to tell.
+/// Gives the terminal back once; does nothing if it was not taken. A failure here means that the terminal is gone, and
+/// then nobody can be told.
 fn give_back() {
     if TAKEN.swap(false, Ordering::SeqCst) {
         let mut stdout = io::stdout();

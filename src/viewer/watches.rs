@@ -33,7 +33,7 @@ impl Watches {
         self.has_jumped = true;
     }
 
-    /// Looks where it is time, and at once where a replay has arrived somewhere else, and at another rank.
+    /// Looks if it is time, and at once after a jump in a replay or for another rank.
     pub fn look(&mut self, run: &Run, is_seeking: bool) -> Vec<Action> {
         self.has_jumped |= self.rank != run.rank();
         self.rank = run.rank();

@@ -50,7 +50,8 @@ impl Child {
     /// Starts `command`, to be called `name`, with these variables more in its environment.
     ///
     /// # Errors
-    /// When there is no such program, or the system starts none. A log that cannot be written is no error; `warn` is told.
+    /// If there is no such program, or the system cannot start it. A log that cannot be written is no error; `warn` is
+    /// called.
     pub(super) fn start<'v>(
         command: &[OsString],
         name: &str,
@@ -73,7 +74,7 @@ impl Child {
         let mut command = Command::new(program);
         command.args(arguments).stdin(stdin).stdout(stream()).stderr(stream()).env("GNNTOP_DIR", &dir);
         command.envs(variables);
-        // Ctrl-C at the terminal comes to us alone, and is passed on once.
+        // Ctrl-C at the terminal reaches only this process, and is passed on once.
         let child = command.process_group(0).spawn();
         let child = child.with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
         let memory = MemoryWatch::begin(child.id());

@@ -1,4 +1,5 @@
-//! The program as the command sees it that has started its keeper: where it is, how it ended, and a way to send it signals.
+//! The program from the view of the command that has started its keeper: where it is, how it ended, and how to signal
+//! it.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -38,7 +39,7 @@ struct Inbox {
     unsaid: Vec<String>,
     /// How the program ended, once it has.
     ended: Option<u8>,
-    /// Why it died, in a paragraph and in a word, until the view was told.
+    /// Why it died, in a paragraph and in a word, until the view has it.
     died: Option<(String, String)>,
 }
 
@@ -46,7 +47,7 @@ impl Kept {
     /// Starts a keeper with this command line, and waits until it has started the program.
     ///
     /// # Errors
-    /// When there is no such program, or the system starts none.
+    /// If there is no such program, or the system cannot start it.
     pub(super) fn start(
         words: &[OsString],
         variables: impl Iterator<Item = (&'static str, OsString)>,
@@ -192,7 +193,7 @@ impl Source for Warned {
 }
 
 impl fmt::Display for Kept {
-    /// Where it is, and how to come back to it.
+    /// Where it is, and how to return to it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pid = self.pid;
         write!(

@@ -53,7 +53,7 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
-    /// The next message. Without one it waits, where the socket waits; `None` is that there is none now, or never will be.
+    /// The next message. Without one it waits, if the socket waits; `None` if there is none now, or never will be.
     pub(super) fn next<T: DeserializeOwned>(&mut self, mut socket: &UnixStream) -> Option<T> {
         let mut chunk = [0; 4096];
         loop {

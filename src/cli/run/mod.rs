@@ -7,7 +7,7 @@
 //! register.rs  what is written down of each program, for `gnntop stop` and `gnntop attach`
 //! post_mortem.rs  why it died
 //! child.rs     the program itself, its log, its exit code; python.rs: its Pythons; recording.rs: its recording
-//! words.rs     options of our own behind a training's name
+//! words.rs     options of our own after a training's name
 //! unattended.rs  a program of a sweep, which has no keeper: the sweep owns it
 //! ```
 //!
@@ -166,7 +166,7 @@ impl RunArguments {
 }
 
 impl RunArguments {
-    /// What tells the program's Pythons how many stacks to take.
+    /// Variables with the number of stacks for the program's Pythons.
     fn stacks_variable(&self) -> anyhow::Result<Option<(&'static str, OsString)>> {
         if self.stacks > 0 && self.command.is_empty() {
             return Err(UsageError::told(
@@ -221,7 +221,7 @@ fn run_id(text: &str) -> Result<String, String> {
     }
 }
 
-/// What tells a program the run that it is a start of.
+/// Variables with the run that the program is a start of.
 fn run_variables(id: Option<&str>, started: SystemTime) -> Vec<(&'static str, OsString)> {
     let started_ms = started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
     let both = |id: &str| vec![(RUN, id.into()), (RUN_STARTED_MS, started_ms.to_string().into())];
@@ -274,7 +274,7 @@ impl Run {
         Ok(Some(self.python.explain(Box::new(source.context("cannot read the sensors")?))))
     }
 
-    /// Does what the view was left for. Gives our exit code, where there is nothing to wait for.
+    /// Does what the user left the view for. Returns our exit code if there is nothing to wait for.
     fn leave(&self, outcome: Outcome, stays: bool) -> Option<u8> {
         if outcome == Outcome::Signal(SIGHUP) {
             return self.hang_up();
@@ -304,7 +304,7 @@ impl Run {
         if self.on_hangup == OnHangup::Keep {
             return Some(signals::exit_code(SIGHUP));
         }
-        // Where there is no signal for it, the program gets one all the same.
+        // Without a signal for it, the program gets one all the same.
         std::thread::sleep(LOOK_INTERVAL * 4);
         if self.interrupted.by() != Some(SIGHUP) {
             self.kept.voice().signal(SIGHUP);

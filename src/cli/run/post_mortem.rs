@@ -14,7 +14,7 @@ use gnntop_analysis::store::{SessionState, Store};
 
 /// Reading what the program has published may take so long, at most.
 const READ_WITHIN: Duration = Duration::from_secs(3);
-/// Memory is told of this time before the end.
+/// Memory of this time before the end is reported.
 const MEMORY_NS: u64 = 60_000_000_000;
 
 /// Says why the program died, if it did, and adds that to what it has published.
@@ -35,7 +35,7 @@ pub(super) fn examine(child: &Child, python: &Prepared, started: SystemTime, pas
         moment: sessions.first().and_then(|session| moment(session, rank)).unwrap_or_default(),
     })?;
     for session in &sessions {
-        // Where it cannot be added, it is told on the screen and in the list of programs all the same.
+        // If it cannot be added, it is still shown on the screen and in the list of programs.
         let _ = afterword::add(&session.dir, &death.text, death.cause.id());
     }
     Some(death)

@@ -27,7 +27,7 @@ impl Prepared {
         Self { answers: None, variables: Vec::new(), _package: None }
     }
 
-    /// Lays down what Pythons are watched with. Where that cannot be done it is said, and their hardware is still seen.
+    /// Unpacks what Pythons are watched with. If that fails, a message says so, and their hardware is still seen.
     pub(super) fn new(command: &[OsString], warn: impl Fn(&str)) -> Self {
         if environment::is_off() {
             return Self::nothing();

@@ -45,7 +45,7 @@ pub(super) struct Following {
     thread: JoinHandle<Finished>,
 }
 
-/// What who owns the program tells its recorder.
+/// What the program's owner sends to its recorder.
 #[derive(Default)]
 struct ProgramEnd {
     has_come: AtomicBool,
@@ -116,7 +116,7 @@ impl Recording {
         Ok(Following { ended: program_ended, thread: thread.context("cannot start the recorder")? })
     }
 
-    /// Records until the session ends, or until the program does that has none; `None` where there is nothing of it.
+    /// Records until the session ends, or until the program does if it has no session; `None` if nothing was recorded.
     fn record(
         &mut self,
         pid: u32,

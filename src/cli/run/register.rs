@@ -1,4 +1,4 @@
-//! What is written down of each program that `gnntop run` has started, beside its log: who keeps it, and how it ended.
+//! What is stored of each program that `gnntop run` has started, beside its log: who keeps it, and how it ended.
 //! `gnntop stop` and `gnntop attach` find it there.
 
 use std::ffi::OsString;

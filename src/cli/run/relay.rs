@@ -49,7 +49,7 @@ impl Relay {
     /// Passes them on from now on.
     ///
     /// # Errors
-    /// When there is no thread for it.
+    /// If no thread can be started.
     pub(super) fn pass_on(self, voice: Voice) -> io::Result<Interrupted> {
         let interrupted = Interrupted::default();
         let noted = interrupted.clone();

@@ -20,7 +20,7 @@ const GRACE: Duration = Duration::from_secs(10);
 /// How it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Ended {
-    /// By itself, with this exit code.
+    /// On its own, with this exit code.
     Code(u8),
     /// It was ended, because its time was over.
     TimeOver,

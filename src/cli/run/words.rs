@@ -1,4 +1,4 @@
-//! Options of `gnntop run` that stand behind a training's name, among the training's own.
+//! Options of `gnntop run` after a training's name, among the training's own.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

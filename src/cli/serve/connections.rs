@@ -61,7 +61,7 @@ enum State {
 }
 
 impl Connections {
-    /// For all who come to this address.
+    /// For all clients of this address.
     pub(super) fn new(listener: TcpListener) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         Ok(Self { listener, clients: Vec::new(), asking: ASKING })
@@ -145,7 +145,7 @@ impl Client {
         now.duration_since(self.came) > limit
     }
 
-    /// Gets on as far as that is possible without waiting.
+    /// Proceeds as far as possible without waiting.
     fn advance(&mut self, reply: &mut dyn FnMut(&Request) -> Reply) -> io::Result<()> {
         loop {
             let next = match &mut self.state {

@@ -25,7 +25,7 @@ pub(super) enum Head {
     Incomplete,
     /// It is whole.
     Whole(Request),
-    /// It is none that can be answered but with this status.
+    /// It cannot be answered except with this status.
     Bad(&'static str),
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// As it is sent; without its body where only the head was asked for.
+    /// As it is sent; without its body if only the head was asked for.
     pub(super) fn bytes(&self, head_only: bool) -> Vec<u8> {
         let Self { status, content_type, body } = self;
         let mut out = format!(

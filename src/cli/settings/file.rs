@@ -1,4 +1,4 @@
-//! The settings file: TOML, in which every mistake is told with its line.
+//! The settings file: TOML, in which every mistake is reported with its line.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,7 +15,7 @@ use crate::app::keys::Key;
 use crate::app::{KeyMap, Override, Palette, View};
 use crate::cli::assumptions::EnergyArguments;
 
-/// A longer file is no settings file.
+/// A longer file is not a settings file.
 const LONGEST: u64 = 1 << 20;
 
 /// The file as it is written.
@@ -49,7 +49,7 @@ pub(super) struct FileSettings {
     pub energy: EnergyArguments,
 }
 
-/// Reads the file; nothing is set where there is none, unless it must be there.
+/// Reads the file; if there is none, nothing is set, unless it must exist.
 pub(super) fn read(path: &Path, must_exist: bool) -> Result<FileSettings, SettingsError> {
     let mut text = String::new();
     let opened = File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text));
@@ -61,7 +61,7 @@ pub(super) fn read(path: &Path, must_exist: bool) -> Result<FileSettings, Settin
     understand_lines(&text, path)
 }
 
-/// What is wrong with the text of a settings file, as `gnntop` tells it; `None` where nothing is.
+/// What is wrong with the text of a settings file, as `gnntop` reports it; `None` if nothing is.
 pub fn settings_mistake(text: &str) -> Option<String> {
     let path = Path::new("config.toml");
     let keys = match understand_lines(text, path) {

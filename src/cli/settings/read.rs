@@ -53,9 +53,9 @@ pub(in crate::cli) struct Settings {
     pub interval: Duration,
     /// What the flags and the file say of power and electricity...
     pub energy: EnergyArguments,
-    /// ...and what energy and carbon are told under.
+    /// ...and the assumptions for energy and carbon.
     pub assumptions: Assumptions,
-    /// The settings file, whether it is there or not; `None` where there is no home to keep one in.
+    /// The settings file, whether it exists or not; `None` if there is no home directory.
     pub path: Option<PathBuf>,
 }
 

@@ -24,7 +24,7 @@ use gnntop_analysis::store::{Bin, CounterSeries, Series, Signal, TimeColumns};
 
 /// Columns of what a fact is about.
 const ABOUT: u16 = 16;
-/// Columns between a fact and what stands at its right.
+/// Columns between a fact and what is at its right.
 const RIGHT_SPACE: u16 = 2;
 /// Rows that a fact takes at most.
 const MOST_ROWS: usize = 4;
@@ -96,14 +96,14 @@ pub enum StripRow<'a> {
         about: String,
         /// The value, or the reason.
         value: Result<String, String>,
-        /// What is said of it at the right, such as its age or label.
+        /// The text at the right, such as its age or label.
         right: String,
     },
     /// A row of a chart.
     Chart {
         /// What it shows.
         source: ChartSource<'a>,
-        /// What stands left of its top row.
+        /// The text left of its top row.
         label: Label,
         /// The value at its top; its own largest value in view where `None`.
         full: Option<f64>,
@@ -142,7 +142,7 @@ impl<'a> StripRow<'a> {
     }
 }
 
-/// What stands left of a chart, in seven columns.
+/// The text left of a chart, in seven columns.
 #[derive(Clone)]
 pub enum Label {
     /// A word.
@@ -181,7 +181,7 @@ pub fn draw<'a>(
     }
 }
 
-/// A fact whose text is longer than its row goes on in rows below: a reason is of use only as a whole.
+/// A fact longer than its row continues in rows below: a reason is of use only as a whole.
 fn in_rows<'a>(line: StripRow<'a>, screen: u16) -> Vec<StripRow<'a>> {
     let StripRow::Fact { about, value, right } = line else { return vec![line] };
     let (text, is_known) = match &value {
@@ -279,7 +279,7 @@ fn draw_fact(sheet: &mut Sheet<'_>, about: &str, value: &Result<String, String>,
     }
 }
 
-/// The column before which a fact ends, so that there is room for what stands at its right.
+/// The column before which a fact ends, to leave room for what is at its right.
 fn fact_end(screen: u16, right: &str) -> u16 {
     let room = if screen >= 60 { width(right).min(screen * 2 / 5) } else { 0 };
     screen.saturating_sub(1 + if room > 0 { room + RIGHT_SPACE } else { 0 })

@@ -42,7 +42,7 @@ pub fn tabs(columns: u16, current: View, offered: impl Fn(View) -> bool) -> Vec<
     let views: Vec<View> = View::MAIN.into_iter().filter(|view| offered(*view)).collect();
     let names = names(&views, columns, current);
     let wanted = row_width(&names);
-    // With plenty of room they stand further apart.
+    // With plenty of room they are further apart.
     let apart = u16::from(columns >= wanted + names.len() as u16);
     let mut x = 0;
     let place = |(view, name): (View, &'static str)| {

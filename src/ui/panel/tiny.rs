@@ -1,4 +1,4 @@
-//! What remains on a screen too small for panels: how the run stands, the last step, and a row of bars.
+//! What remains on a screen too small for panels: the run's state, the last step, and a row of bars.
 
 use crate::ui::panel::{header, steps};
 use crate::ui::scene::Scene;

@@ -146,7 +146,7 @@ fn lab([r, g, b]: [f64; 3]) -> [f64; 3] {
     [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
 }
 
-/// The colours as one of [`DICHROMATS`] sees them, as points whose distance is how different they look.
+/// The colours as seen by one of [`DICHROMATS`], as points whose distance is how different they look.
 fn seen_by(eyes: &[[f64; 3]; 3], color: Color) -> [f64; 3] {
     let (r, g, b) = rgb(color);
     let light = [linear(r), linear(g), linear(b)];

@@ -19,7 +19,7 @@ pub(super) struct Paint {
 /// What the fill of a phase is drawn with, on the phase's colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Grain {
-    /// The same colour with so many percent of its light.
+    /// The same colour with this percentage of its light.
     Shade(u8),
     /// Black.
     Black,

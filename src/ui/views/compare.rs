@@ -37,9 +37,9 @@ const SENTENCE_MOST: usize = 2;
 const TITLE_REST: u16 = 52;
 /// Names of sessions in the title are not cut below this.
 const TITLE_LEAST: u16 = 10;
-/// Statistics, the weightiest first: as many as there is room for are shown.
+/// Statistics, the most important first: as many as there is room for.
 const STATISTICS: [&str; 4] = ["mean", "p90", "p50", "p99"];
-/// The order in which they stand.
+/// Their order on the screen.
 const IN_ORDER: [&str; 4] = ["mean", "p50", "p90", "p99"];
 
 /// Draws the view.
@@ -80,7 +80,7 @@ fn titles(scene: &Scene<'_>, other: &Other, comparison: &Comparison, columns: u1
         title => title.to_owned(),
     };
     let titles = [title(&scene.app.status().title, scene.store), title(&other.status().title, other.store())];
-    // Of recordings the file's name is enough, where that distinguishes them.
+    // For recordings the file's name is enough if it distinguishes them.
     let files = titles.clone().map(|title| title.rsplit('/').next().unwrap_or_default().to_owned());
     let names = if files[0] == files[1] { titles } else { files };
     let room = columns.saturating_sub(TITLE_REST).max(2 * TITLE_LEAST) / 2;
@@ -203,8 +203,8 @@ fn draw_line(sheet: &mut Sheet<'_>, line: &Line, is_selected: bool, layout: &Lay
     }
 }
 
-/// A number of both, and its change, with a sign where that may be chance or does not matter; nothing where there are too
-/// few steps to tell.
+/// A number of both, and its change, with a sign if that may be chance or does not matter; nothing if there are too few
+/// steps.
 fn figures(line: &Line, statistic: &str) -> [Option<String>; 3] {
     let Some(number) = line.numbers.iter().find(|number| number.statistic == statistic) else {
         return alone(line, statistic);

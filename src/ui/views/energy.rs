@@ -31,7 +31,7 @@ use gnntop_analysis::store::StepRow;
 
 /// Bodies with this many rows have charts of three.
 const TALL: u16 = 30;
-/// Power is told over this long.
+/// Power is averaged over this time.
 const SECOND_NS: u64 = 1_000_000_000;
 /// What was read so recently is of now.
 const NOW_NS: u64 = 100_000_000;
@@ -71,7 +71,7 @@ fn lines<'a>(scene: &Scene<'a>, axis: &TimeAxis, rows: u16) -> Vec<StripRow<'a>>
 }
 
 impl<'a> Telling<'_, 'a> {
-    /// The run, an epoch, a step, and carbon, in the scope that is shown; the other scope by itself.
+    /// The run, an epoch, a step, and carbon, in the selected scope; and the other scope.
     fn sums(&self) -> Vec<StripRow<'a>> {
         let figures = &self.told.figures;
         let unknown = || Err("no component is known".to_owned());

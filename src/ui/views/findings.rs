@@ -1,4 +1,4 @@
-//! What is slow, why, and what to try: a list of findings, the weightiest first, and the selected one in full below.
+//! What is slow, why, and what to try: a list of findings, the most severe first, and the selected one in full below.
 //!
 //! ```text
 //! ─findings  of the newest 8,192 steps ────────────────── of the time ─ how sure ──
@@ -40,7 +40,7 @@ const SHARE: u16 = 8;
 const SURE: u16 = 10;
 /// Columns of what a line of the selected finding is.
 const ABOUT: u16 = 10;
-/// A finding with so many places may have more that are not listed.
+/// A finding with this many places may have more that are not listed.
 const PLACES_MOST: u64 = 1024;
 /// Rows below which the list has all of them.
 const BOTH_LEAST: u16 = 9;

@@ -23,7 +23,7 @@ use gnntop_analysis::store::Absence;
 const CORE_NS: f64 = 1e9;
 /// All of a share, in thousandths of a percent.
 const ALL: f64 = 100_000.0;
-/// Shares below this are not worth a row of their own.
+/// Smaller shares get no row of their own.
 const WORTH_A_ROW: f64 = 0.01;
 /// Bodies with this many rows have charts of two.
 const TALL: u16 = 30;
@@ -58,7 +58,7 @@ fn lines<'a>(scene: &Scene<'a>, axis: &TimeAxis, rows: u16) -> Vec<StripRow<'a>>
     lines
 }
 
-/// What the program tells of itself: what it trains with, what is hooked in it, what is inferred and how.
+/// What the program reports about itself: its framework, what is hooked in it, what is inferred and how.
 fn program<'a>(scene: &Scene<'a>) -> Vec<StripRow<'a>> {
     let session = scene.store.session();
     if session.facts().is_empty() {

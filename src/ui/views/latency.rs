@@ -20,7 +20,7 @@ use gnntop_analysis::store::Distribution;
 
 /// Rows of a curve that says something, with its title.
 const CURVE_LEAST: u16 = 6;
-/// From this width on, the histogram stands beside the curve.
+/// From this width on, the histogram is beside the curve.
 const WIDE: u16 = 72;
 /// Longest name in the title.
 const NAME_MOST: u16 = 30;

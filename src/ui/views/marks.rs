@@ -1,5 +1,5 @@
 //! The marks of the run by their text: how many, what they took and where they lie, where they say so, how far apart, and how
-//! long steps with one take beside the others.
+//! long steps with one take compared with the others.
 //!
 //! ```text
 //! ─marks ──────────── count ──────── took ── of the time ──── between ───── every ──
@@ -20,7 +20,7 @@ const FIGURE: u16 = 14;
 /// Columns that a mark's text has at least.
 const TEXT_LEAST: u16 = 16;
 
-/// A figure of a row. Where there is not room for all, the last ones are left out.
+/// A figure of a row. If there is no room for all, the last ones are left out.
 #[derive(Clone, Copy)]
 enum Figure {
     Count,
@@ -95,7 +95,7 @@ impl Figure {
         }
     }
 
-    /// What it is for the marks of one text; `None` where it cannot be told.
+    /// The figure for the marks of one text; `None` if it is unknown.
     fn of(self, marks: &MarksOfText, scene: &Scene<'_>) -> Option<String> {
         match self {
             Self::Count => Some(count(marks.count)),
@@ -110,7 +110,7 @@ impl Figure {
     }
 }
 
-/// How many steps usually lie from one mark to the next.
+/// Usual number of steps from one mark to the next.
 fn every(marks: &MarksOfText) -> Option<String> {
     let apart = marks.steps.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0));
     Some(match median(apart.collect())? {

@@ -152,7 +152,7 @@ fn peak<'a>(scene: &Scene<'a>) -> Vec<StripRow<'a>> {
     lines
 }
 
-/// The phase, the spans inside it and the step of an allocation, as far as they are known.
+/// The phase, the spans inside it and the step of an allocation, if known.
 fn place(store: &Store, made: &Allocated) -> String {
     let t_ns = made.event.t_ns;
     let track = store.track(made.track);

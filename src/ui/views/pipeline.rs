@@ -30,7 +30,7 @@ const LEFT: [u16; 2] = [14, 21];
 const ROOMY: u16 = 64;
 /// Rows that the words below the lanes take.
 const WORDS: u16 = 4;
-/// Lanes that there is room for at least.
+/// Fewest lanes that need room.
 const LANES_LEAST: u16 = 2;
 /// Rows from which on the stages' times are listed too.
 const TABLE_FROM: u16 = 6;
@@ -168,7 +168,7 @@ fn draw_axis(sheet: &mut Sheet<'_>, step: &PipelineStep, scene: &Scene<'_>) {
     sheet.text_ending(5, end, 0, &duration(step.makespan_ns()), scene.theme.dim());
 }
 
-/// What the step comes to, in words: what matters most first.
+/// The step in words: what matters most first.
 fn lines(step: &PipelineStep) -> Vec<String> {
     let bubble = format!(
         "bubble  {} measured, {} by the recurrence, {} by (S-1)/(M+S-1)",
@@ -230,7 +230,7 @@ fn balanced(step: &PipelineStep) -> String {
     }
 }
 
-/// The times of each stage, where there is room for them.
+/// The times of each stage, if there is room.
 fn draw_table(sheet: &mut Sheet<'_>, step: &PipelineStep, scene: &Scene<'_>) {
     const HEADS: [&str; 7] = ["forward", "backward", "blocks", "receive", "send", "all-reduce", "optimizer"];
     if sheet.height() < TABLE_FROM.min(step.stages.len() as u16 + 2) {

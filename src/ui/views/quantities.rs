@@ -26,7 +26,7 @@ pub struct Quantity<'q> {
     pub signal: &'q str,
     /// The value at the top of its chart, in the signal's unit; its own largest one where `None`.
     pub full: Option<f64>,
-    /// What stands left of its chart.
+    /// The text left of its chart.
     pub label: Label,
     /// Rows of the chart.
     pub rows: u16,
@@ -62,12 +62,12 @@ impl<'a> Readings<'_, 'a> {
         }
     }
 
-    /// The lines of a quantity that not every device has; nothing where it is not published.
+    /// The lines of a quantity that not every device has; nothing if it is not published.
     pub fn optional(&self, quantity: &Quantity<'_>, say: impl FnOnce(f64) -> String) -> Vec<StripRow<'a>> {
         if self.signal(quantity.signal).is_some() { self.lines(quantity, say) } else { Vec::new() }
     }
 
-    /// A fact and its chart; only the fact, with the reason, where there is no value.
+    /// A fact and its chart; only the fact, with the reason, if there is no value.
     pub fn lines(&self, quantity: &Quantity<'_>, say: impl FnOnce(f64) -> String) -> Vec<StripRow<'a>> {
         let value = self.value(quantity.signal);
         let mut lines = vec![StripRow::Fact {

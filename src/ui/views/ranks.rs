@@ -26,7 +26,7 @@ use gnntop_analysis::store::StepRow;
 
 /// Steps that the figures are over, the newest that all ranks have.
 const STEPS: usize = 100;
-/// Columns before the lanes, by the width of the screen: narrow, and with room for what each rank took by itself.
+/// Columns before the lanes, by the width of the screen: narrow, and with room for each rank's own time.
 const LEFT: [u16; 2] = [14, 25];
 /// Screens from this width on have that room.
 const ROOMY: u16 = 64;
@@ -175,7 +175,7 @@ fn draw_name(sheet: &mut Sheet<'_>, picture: &Picture<'_>, rank: &Rank<'_>, is_s
     sheet.text_ending(end.saturating_sub(7), end, 0, &wait.unwrap_or_else(dash), theme.plain());
 }
 
-/// Draws the columns of a rank: what lies together has one name.
+/// Draws the columns of a rank: neighbours that are alike share one name.
 fn draw_strip(sheet: &mut Sheet<'_>, strip: &[Option<StripColumn<'_>>], picture: &Picture<'_>, scene: &Scene<'_>) {
     let mut at = 0;
     while at < strip.len() {

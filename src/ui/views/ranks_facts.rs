@@ -1,4 +1,4 @@
-//! What there is to say about the ranks of a run, the weightiest first, a line each.
+//! Facts about the ranks of a run, the most important first, a line each.
 
 use ratatui::style::Style;
 
@@ -9,7 +9,7 @@ use gnntop_analysis::stream::Evidence;
 
 /// Time over which rates are counted.
 const RATE_NS: u64 = 5_000_000_000;
-/// Clocks that are told one by one.
+/// Most clocks that are listed.
 const CLOCKS: usize = 3;
 
 /// The lines below the lanes.

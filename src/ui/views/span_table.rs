@@ -1,5 +1,5 @@
 //! What the lanes of the tracks show, in figures: the spans of the time in view by track and name, those that take most
-//! first. Of time whose spans are not kept each there is no sum.
+//! first. There is no sum for the time of which not every span is kept.
 //!
 //! ```text
 //! ─spans in view ──────────────── count ─── total ─ share ── longest ──
@@ -18,7 +18,7 @@ use crate::ui::sheet::{Sheet, clip};
 use gnntop_analysis::figures::{count, duration, percent};
 use gnntop_analysis::store::Track;
 
-/// Rows below which there is no table.
+/// With fewer rows there is no table.
 const LEAST_ROWS: u16 = 4;
 /// Screens with fewer columns have none either.
 const LEAST_WIDTH: u16 = 60;
@@ -33,7 +33,7 @@ const HEADS: [&str; 4] = ["count", "total", "share", "longest"];
 #[derive(Clone, Copy, Default)]
 struct Sum {
     count: u64,
-    /// Time of them that lies in view, in nanoseconds.
+    /// Their time that is in view, in nanoseconds.
     total_ns: u64,
     longest_ns: u64,
 }

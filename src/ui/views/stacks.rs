@@ -84,7 +84,7 @@ fn depth(tree: &StackTree) -> usize {
 }
 
 impl Flames<'_> {
-    /// Draws what lies at this path, and below it what it calls.
+    /// Draws the frame at this path, and below it what it calls.
     fn draw(&self, sheet: &mut Sheet<'_>, tree: &StackTree, path: &mut Vec<NameId>, place: Place) {
         self.draw_box(sheet, path, place);
         let inner = place.depth + 1;

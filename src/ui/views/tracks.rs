@@ -63,7 +63,7 @@ impl<'a> Area<'a> {
         Self { columns, left, steps, cursor_ns: app.time_window().middle_ns(store, window) }
     }
 
-    /// The column of the screen that a time lies in.
+    /// The column of the screen for a time.
     fn x(&self, t_ns: u64) -> Option<u16> {
         Some(self.left + self.columns.column(t_ns)? as u16)
     }
@@ -105,7 +105,7 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
     }
 }
 
-/// Tracks with spans, and those that should have some, as far as the filter shows them: the training first.
+/// Tracks that have spans, or should have some, and pass the filter: the training track first.
 fn shown<'a>(scene: &Scene<'a>) -> Vec<&'a Track> {
     let store = scene.store;
     let has_work =
@@ -200,7 +200,7 @@ fn draw_name(sheet: &mut Sheet<'_>, area: &Area<'_>, track: &Track, scene: &Scen
     sheet.text_ending(end.saturating_sub(IDLE), end, 0, &text, style);
 }
 
-/// Where steps end, as a line behind the boxes.
+/// Ends of steps, as lines behind the boxes.
 fn draw_step_edges(sheet: &mut Sheet<'_>, area: &Area<'_>, scene: &Scene<'_>) {
     let theme = scene.theme;
     for x in area.steps.iter().filter_map(|row| area.x(row.end_ns())) {
